@@ -41,7 +41,7 @@ constexpr std::string_view style = R"css(
 --c8:#77818f}}
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%}
-body{margin:0 auto;overflow-wrap:anywhere;max-width:1160px;padding:24px 20px 56px;background:var(--back);
+body{margin:0 auto;overflow-wrap:break-word;max-width:1160px;padding:24px 20px 56px;background:var(--back);
 color:var(--ink);font:15px/1.45 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
 h1{font-size:26px;line-height:1.2;margin:0}h2{font-size:18px;line-height:1.3;margin:32px 0 8px}
 h3{font-size:15px;margin:14px 0 6px;font-weight:600}
@@ -73,6 +73,7 @@ header p,.note{color:var(--soft);margin:2px 0 0}
 .node{min-width:0;font-size:12px;line-height:16px;color:var(--soft)}
 .node strong{font-weight:600;color:var(--ink)}
 .gpus{display:flex;gap:2px;height:18px;margin:2px 0}
+.node,.quota span{overflow-wrap:anywhere}
 .gpus b{flex:1 1 0;min-width:2px;border-radius:3px;overflow:hidden;white-space:nowrap;text-align:center;
 font-size:11px;line-height:18px;font-weight:400;overflow-wrap:normal}
 .gpus b.free{background:var(--idle)}.dense .gpus{height:10px}.dense .gpus b{font-size:0}
@@ -88,8 +89,9 @@ border-radius:8px;padding:10px 14px;margin:0;white-space:pre-wrap}
 @media(max-width:640px){body{padding:18px 14px 40px}h1{font-size:22px}
 .tiles{grid-template-columns:repeat(2,1fr);gap:8px}.nodes{grid-template-columns:repeat(auto-fill,minmax(140px,1fr))}
 .dense{grid-template-columns:repeat(auto-fill,minmax(80px,1fr))}
-table,tbody,tr,td{display:block}thead{display:none}tr{border-bottom:1px solid var(--line);padding:6px 0}
-td{border:0;padding:0 0 1px}td.n{white-space:normal}td[data-head]::before{content:attr(data-head) " ";color:var(--soft)}
+table,tbody,tr{display:block}thead{display:none}tr{border-bottom:1px solid var(--line);padding:6px 0}
+td{display:inline-block;border:0;padding:0 12px 0 0}td.why{display:block;min-width:0}td.n{white-space:normal}
+td[data-head]::before{content:attr(data-head) " ";color:var(--soft)}
 td:empty{display:none}}
 )css";
 
@@ -270,10 +272,9 @@ class page_writer {
     const snapshot::quota& q = s_.quotas[line.quota];
     const parts p = parts_of(q, d);
     const auto amount = [d](const amounts_row& row) { return to_string(amount_of(row, d)); };
-    html_ +=
-        "<div class=quota style=\"margin-left:" + std::to_string(16 * std::min<std::size_t>(line.depth, 8)) +
-        "px\"><span>" + dot(line.quota) + html(q.name) + "</span><span class=figures>uses " + amount(q.used) +
-        " of " + amount(q.nominal);
+    html_ += "<div class=quota><span style=\"padding-left:" +
+             std::to_string(16 * std::min<std::size_t>(line.depth, 8)) + "px\">" + dot(line.quota) +
+             html(q.name) + "</span><span class=figures>uses " + amount(q.used) + " of " + amount(q.nominal);
     if (p.borrowed != quantity{}) html_ += ", borrows " + to_string(p.borrowed);
     if (p.lent != quantity{}) html_ += ", lends " + to_string(p.lent);
     if (amount_of(q.requested, d) != quantity{}) html_ += ", wants " + amount(q.requested) + " more";
@@ -326,7 +327,8 @@ class page_writer {
       const auto& r = s_.reservations[i];
       html_ += "<tr><td class=n>" + html(r.job) + "<td class=n>" + dot(r.quota) + quota_text(r.quota) +
                "<td class=n data-head=\"starts by\">" +
-               (r.start ? start_text(*r.start) : "as soon as they have") + "<td>";
+               (r.start ? start_text(*r.start) : "as soon as they have") +
+               "<td data-head=\"when these have left:\">";
       constexpr std::size_t most = 20;
       for (std::size_t k = 0; k < std::min(most, r.waits_for.size()); ++k) {
         html_ += (k == 0 ? "" : ", ") + html(r.waits_for[k]);
@@ -360,15 +362,20 @@ class page_writer {
     if (jobs.empty()) return;
     const std::size_t all = std::max(jobs.size(), count_in(s_, phase));
     html_.append("<h2>").append(title).append(" (").append(std::to_string(all)).append(")</h2>\n");
-    html_ +=
-        "<div class=scroll><table><thead><tr><th>job<th>user<th>quota<th>asks for<th>submitted<th>starts at "
-        "the latest<th>why</thead><tbody>\n";
+    const bool any_promised =
+        std::any_of(jobs.begin(), jobs.end(), [](const auto* j) { return j->promised.has_value(); });
+    html_ += "<div class=scroll><table><thead><tr><th>job<th>user<th>quota<th>asks for<th>submitted";
+    html_ += any_promised ? "<th>starts at the latest<th>why</thead><tbody>\n" : "<th>why</thead><tbody>\n";
     for (std::size_t i = 0; i < std::min(most_rows, jobs.size()); ++i) {
       const snapshot::job& j = *jobs[i];
       write_job_cells(j);
-      html_ += "<td class=n data-head=submitted>" + span_text(s_.now - j.submitted) + " ago<td class=n";
-      if (j.promised) html_ += " data-head=\"starts by\"";
-      html_ += '>' + (j.promised ? start_text(*j.promised) : std::string{}) + "<td class=why>";
+      html_ += "<td class=n data-head=submitted>" + span_text(s_.now - j.submitted) + " ago";
+      if (j.promised) {
+        html_ += "<td class=n data-head=\"starts by\">" + start_text(*j.promised);
+      } else if (any_promised) {
+        html_ += "<td>";
+      }
+      html_ += "<td class=why>";
       html_ += j.beneficiary.empty() ? html(j.reason, 600) : "makes room for " + html(j.beneficiary);
       html_ += '\n';
     }
