@@ -44,6 +44,9 @@ struct moment {
   std::int64_t steady = 0;
 };
 
+/// How long a job that did not start as often as this waits before it is tried again: doubled each time.
+[[nodiscard]] std::int64_t backoff_ms(std::uint32_t failures);
+
 class governor {
  public:
   /// Every text of the governor's own in a comment begins with this.
@@ -97,6 +100,8 @@ class governor {
     std::int64_t next_try = 0;
     /// It has run since it was admitted.
     bool has_run = false;
+    /// On the wall clock: when its last run began.
+    std::int64_t ran_since = 0;
     /// Where it was sent.
     std::vector<node_share> sent_to{};
     /// The wall clock; it is not tried before.

@@ -10,9 +10,6 @@ namespace {
 
 /// Between two calls for the same job, if the first did not help.
 constexpr std::int64_t retry_ms = 2000;
-/// How long a job that Slurm did not start waits before it is tried again: doubled each time.
-constexpr std::int64_t least_backoff_ms = 30'000;
-constexpr std::int64_t most_backoff_ms = 3'600'000;
 /// Bounds of what one tick may cost slurmctld.
 constexpr std::size_t most_holds = 50;
 constexpr std::size_t most_checks = 200;
@@ -23,10 +20,6 @@ constexpr std::size_t most_comment = 400;
   std::string list;
   for (const node_share& s : where) list.append(list.empty() ? "" : ",").append(s.node);
   return list;
-}
-
-[[nodiscard]] std::int64_t backoff_ms(std::uint32_t failures) {
-  return std::min(least_backoff_ms << std::min<std::uint32_t>(failures, 10), most_backoff_ms);
 }
 
 }  // namespace
@@ -282,6 +275,10 @@ void governor::retry_unready() {
 comments governor::comments_for(const job& j, const std::string& text, const std::string& for_user) const {
   comments say;
   const auto cut = [](std::string s) {
+    // Parts of it may be a user's.
+    for (char& c : s) {
+      if (c < ' ' || c > '~') c = '?';
+    }
     if (s.size() > most_comment) s.replace(most_comment - 3, std::string::npos, "...");
     return s;
   };

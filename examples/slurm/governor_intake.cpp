@@ -34,7 +34,16 @@ namespace {
   return a == b;
 }
 
+/// After a run of this length the failures before it no longer count.
+constexpr std::int64_t long_run_ms = 300'000;
+
 }  // namespace
+
+std::int64_t backoff_ms(std::uint32_t failures) {
+  constexpr std::int64_t least = 30'000;
+  constexpr std::int64_t most = 3'600'000;
+  return std::min(least << std::min<std::uint32_t>(failures, 10), most);
+}
 
 /// Returns whether the scheduler may decide.
 bool governor::take_in(changes&& c) {
@@ -170,6 +179,7 @@ void governor::take_in(record& r) {
 
 void governor::take_in_running(record& r) {
   const job& j = r.is;
+  r.ran_since = j.started * 1000;
   strays_.erase(j.key);
   const auto state = engine_->state(j.key);
   const bool holds =
@@ -199,7 +209,6 @@ void governor::take_in_running(record& r) {
     e.at = j.started * 1000;
     tell(e);
   }
-  r.failures = 0;
   if (r.at == phase::leaving) {
     // It started before it could be held.
     r.has_run = true;
@@ -226,8 +235,15 @@ void governor::take_in_pending(record& r) {
     e.is = event::kind::evicted;
     e.key = j.key;
     tell(e);
-    r.failures = 0;
+    const bool gave_way = r.warned || !j.is_held || !r.has_run;
+    if (now_.wall - r.ran_since > long_run_ms) r.failures = 0;
     enter(r, phase::waiting);
+    if (!gave_way) {
+      // Whoever held it after its start, or Slurm because it could not be launched, had a reason.
+      r.failures = std::min<std::uint32_t>(r.failures + 1, 1000);
+      r.backs_off_until = now_.wall + backoff_ms(r.failures - 1);
+      r.reason = "it is tried again later: it was requeued and held, not by the governor";
+    }
   }
   if (j.is_held) {
     strays_.erase(j.key);

@@ -116,6 +116,7 @@ void governor::adopt(record& r, bool at_start) {
   }
   enter(r, is_pending ? phase::released : phase::running);
   if (is_pending) r.released = now_.steady;
+  if (!is_pending) r.ran_since = j.started * 1000;
 }
 
 void governor::start_over() {

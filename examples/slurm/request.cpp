@@ -28,6 +28,12 @@ template <class Number>
   return n;
 }
 
+/// Digits, and at most one letter: "4k" is a count that is not read here, "4090ti" a type.
+[[nodiscard]] bool looks_like_count(std::string_view text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  return digits > 0 && text.size() - digits <= 1;
+}
+
 /// More than any cluster has, and few enough to be multiplied.
 constexpr std::uint64_t most_gpus = 1'000'000'000;
 
@@ -77,7 +83,7 @@ std::optional<std::vector<gpu_count>> parse_gpus(std::string_view tres) {
         is_right = is_right && *n <= most_gpus;
         g.count = *n;
         one = one.substr(0, last);
-      } else if ('0' <= end.front() && end.front() <= '9' && last != 0) {
+      } else if (last != 0 || looks_like_count(end)) {
         is_right = false;
       }
       if (!one.empty()) g.type = one.substr(1);

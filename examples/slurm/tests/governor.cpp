@@ -218,6 +218,19 @@ TEST_CASE("governor: dependencies, begin times and array limits are waited for")
   for (const job_key& k : tasks) CHECK(w.slurm.jobs.at(k).completions == 1);
 }
 
+TEST_CASE("governor: a job that was requeued and held by others backs off") {
+  world w{config_of(three_teams)};
+  const job_key k = w.slurm.submit("a", 1, 8, 1000);
+  w.ticks(3);
+  CHECK(w.state(k) == run_state::running);
+  CHECK(static_cast<bool>(w.slurm.requeue(w.at(k))));
+  w.ticks(10);
+  CHECK(w.at(k).is_held);
+  CHECK(w.at(k).comment.find("requeued and held") != std::string::npos);
+  w.ticks(40);
+  CHECK(w.state(k) == run_state::running);
+}
+
 TEST_CASE("governor: slurmctld away is waited for") {
   world w{config_of(three_teams)};
   w.ticks(1);

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSL-1.0
+// The configuration, the journal, and the lines of the log.
+#include "../config.hpp"
+#include "../journal.hpp"
+#include "../log.hpp"
+
+#include <doctest/doctest.h>
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+using namespace allot_slurm;
+
+namespace {
+
+[[nodiscard]] std::string with(const std::string& slurm, const std::string& more = "") {
+  return R"({"quotas": [{"name": "org"}, {"name": "a", "parent": "org", "nominal": {"gpu": 4}}], "slurm": {)" +
+         slurm + "}" + more + "}";
+}
+[[nodiscard]] std::string problem_of(const std::string& text) {
+  const auto reading = parse_config(text, "f.json");
+  CHECK(!reading.value);
+  return reading.problems.empty() ? "" : reading.problems.front();
+}
+
+[[nodiscard]] memory some_memory() {
+  memory m;
+  m.leaving = {{{{1}, 10}, 12345}, {{{2, 7}, 11}, 0}};
+  m.reserved = {{{{3}, 12}, {{1}, {2, 7}}, {{"n1", 8, 4}, {"n2", 2, 0}}}};
+  m.announced = {{{4}, 13}};
+  allot::promise p;
+  p.start = 2000;
+  p.first_start = 1000;
+  p.borrows = true;
+  p.cause = allot::delay_cause::overrun;
+  m.promised = {{{{5}, 14}, p}};
+  m.backoffs = {{{{6}, 15}, 99, 3}};
+  m.past_usage = {0, 18'446'744'073'709'551'615U};
+  return m;
+}
+
+}  // namespace
+
+TEST_CASE("config: defaults and all that can be set") {
+  const auto plain = parse_config(with(""), "f.json");
+  REQUIRE(plain.value);
+  CHECK(plain.value->slurm.places_jobs);
+  CHECK(plain.value->slurm.poll_ms == 1000);
+  CHECK(plain.value->quotas.policy_name == "standard");
+  const auto all =
+      parse_config(with(R"("partitions": ["x", "y"], "nodes": "slurm", "poll_s": 0.25, "grace_s": 0,
+      "signal": "USR1", "directory": "/d", "accounts": {"bio": "a"}, "qos": {"high": 10}, // a comment
+      "comments_per_tick": 0,)"),
+                   "f.json");
+  REQUIRE(all.value);
+  const slurm_options& o = all.value->slurm;
+  CHECK(!o.places_jobs);
+  CHECK(o.poll_ms == 250);
+  CHECK(o.grace_ms == 0);
+  CHECK(o.signal == 10);
+  CHECK(o.qos.at("high") == 10);
+  CHECK(all.value->governs("x"));
+  CHECK(all.value->governs("main,y"));
+  CHECK(!all.value->governs("main"));
+  CHECK(all.value->quota_of("bio") == 1U);
+  CHECK(all.value->quota_of("root/lab/a") == 1U);
+  CHECK(!all.value->quota_of("lab"));
+}
+
+TEST_CASE("config: what is wrong is said with its place") {
+  CHECK(problem_of("{").find("f.json") == 0);
+  CHECK(problem_of(with(R"("poll_s": "1")")) == "f.json: /slurm/poll_s: expected seconds, from 0.05 to 3600");
+  CHECK(problem_of(with(R"("nodes": "both")")).find("/slurm/nodes: expected \"allot\" or \"slurm\"") !=
+        std::string::npos);
+  CHECK(problem_of(with(R"("pages": "x")")) == "f.json: /slurm/pages: there is no such key");
+  CHECK(problem_of(with(R"("accounts": {"x": "none"})")).find("there is no quota \"none\"") !=
+        std::string::npos);
+  CHECK(problem_of(with("", R"(, "jobs": [])")).find("/jobs") != std::string::npos);
+  CHECK(problem_of(R"({"quotas": []})").find("at least one quota") != std::string::npos);
+  CHECK(problem_of(R"({"resources": ["tape"], "quotas": [{"name": "a"}]})")
+            .find("nothing that is read from Slurm") != std::string::npos);
+  CHECK(problem_of(R"({"quotas": [{"name": "a", "parent": "b"}]})").find("/quotas/0/parent") !=
+        std::string::npos);
+}
+
+TEST_CASE("journal: what is written is read") {
+  const memory m = some_memory();
+  const auto reading = parse_journal(journal_text(m, "c", 1000), "c", 2000);
+  CHECK(reading.problem == "");
+  REQUIRE(reading.value);
+  CHECK(*reading.value == m);
+}
+
+TEST_CASE("journal: damaged, stale or of another cluster") {
+  const std::string text = journal_text(some_memory(), "c", 1000);
+  CHECK(parse_journal(text, "other", 2000).problem == "it is of the cluster c");
+  CHECK(parse_journal(text, "c", 1000 + 25 * 3'600'000).problem == "it is more than a day old");
+  CHECK(parse_journal(text, "c", 1000 - 25 * 3'600'000).problem == "it is from the future");
+  for (std::size_t n = 0; n < text.size(); ++n) {
+    std::string damaged = text;
+    damaged[n] ^= 1;
+    CHECK(!parse_journal(damaged, "c", 2000).value);
+    CHECK(!parse_journal(text.substr(0, n), "c", 2000).value);
+  }
+}
+
+TEST_CASE("journal: a file is replaced as a whole, and no link is followed") {
+  std::string directory = "/tmp/allot-slurm-test-XXXXXX";
+  REQUIRE(mkdtemp(directory.data()) != nullptr);
+  const std::string path = directory + "/file";
+  const auto text_of = [](const std::string& name) {
+    std::ifstream in{name};
+    return std::string{std::istreambuf_iterator<char>{in}, {}};
+  };
+  CHECK(replace_file(path, "one") == "");
+  CHECK(text_of(path) == "one");
+  REQUIRE(symlink((directory + "/victim").c_str(), (path + ".new").c_str()) == 0);
+  CHECK(replace_file(path, "two") == "");
+  CHECK(text_of(path) == "two");
+  CHECK(!std::ifstream{directory + "/victim"});
+  CHECK(replace_file(directory + "/no/such", "x").find("can't create") == 0);
+  CHECK(std::remove(path.c_str()) == 0);
+  CHECK(std::remove(directory.c_str()) == 0);
+}
+
+TEST_CASE("log: a line stays a line, whatever users write") {
+  CHECK(escaped("plain-1.2/3") == "plain-1.2/3");
+  CHECK(escaped("two words") == "\"two words\"");
+  CHECK(escaped("a\nb\x1b[31m\"\\\x7f\xc3\xa4") == R"("a\x0ab\x1b[31m\"\\\x7f\xc3\xa4")");
+  std::vector<std::string> lines;
+  decision_log log{[&](const std::string& line) { lines.push_back(line); }};
+  log("hold", {{"job", "1"}, {"user", "x\nrelease job=2"}, {"why", ""}});
+  REQUIRE(lines.size() == 1);
+  CHECK(lines.front().find('\n') == std::string::npos);
+  CHECK(lines.front().find(R"( hold job=1 user="x\x0arelease job=2")") != std::string::npos);
+  CHECK(lines.front().find("why") == std::string::npos);
+}
