@@ -437,7 +437,8 @@ class Cluster:
 
     def return_node(self, name):
         self.start_node(name)
-        self.run("scontrol", "update", f"nodename={name}", "state=resume")
+        # Where its registration was quicker it is back already, and Slurm refuses this.
+        self.run("scontrol", "update", f"nodename={name}", "state=resume", check=False)
 
     def _stop(self, name, number):
         self._order(signal=name, number=int(number))
