@@ -25,3 +25,17 @@ TEST_CASE("named_parts: every enumerator has a name") {
   CHECK(allot_test::has_words<allot::victim_order_name>(3));
   CHECK(allot_test::has_words<allot::guard_name>(5));
 }
+
+TEST_CASE("named_parts: those of standard can be replaced, and of what keeps its parts") {
+  struct keeps : allot::standard {};
+  struct has_default_parts : allot::standard {
+    using policies_type = allot::policies<>;
+  };
+  struct has_own : allot::standard {
+    using policies_type = allot::policies<allot::submission_first>;
+  };
+  CHECK(allot::takes_named_parts<allot::standard>);
+  CHECK(allot::takes_named_parts<keeps>);
+  CHECK(allot::takes_named_parts<has_default_parts>);
+  CHECK_FALSE(allot::takes_named_parts<has_own>);
+}

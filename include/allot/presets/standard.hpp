@@ -33,9 +33,11 @@ struct standard_victim_order : lowest_priority_then_highest_share {
   /// By which candidates are compared, least first.
   template <std::size_t N>
   struct key_for {
+    /// @{
     /// The size and the lost work of its next job, if these count.
     wide size = 0;
     wide lost = 0;
+    /// @}
     /// The key without these.
     lowest_priority_then_highest_share::key_for<N> otherwise{};
 

@@ -34,10 +34,6 @@ struct one_of_list<preset_list<Presets...>> {
   static constexpr bool has = (std::is_same_v<P, Presets> || ...);
 };
 
-/// Whether its parts can be replaced by name: those that are the defaults of `policies` can.
-template <class P>
-inline constexpr bool takes_parts = std::is_same_v<typename P::policies_type, policies<>>;
-
 }  // namespace detail
 
 /// A preset of the library.
@@ -57,7 +53,7 @@ class any_preset {
       : name(P::name),
         summary(P::summary),
         ignores_quotas(P::ignores_quotas),
-        takes_parts(detail::takes_parts<P>),
+        takes_parts(takes_named_parts<P>),
         preset_(std::move(preset)) {}
 
   /// The preset with that name, under its default options. Empty if there is none.

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <allot/core/time.hpp>
+#include <allot/presets/standard.hpp>
+#include <allot/scheduler/policies.hpp>
 
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 
 namespace allot {
 inline namespace v0 {
@@ -173,6 +176,13 @@ struct named_parts {
     return guard.value_or(guard_name::none) != guard_name::none;
   }
 };
+
+/// Whether the order of quotas, the guard and the order of victims of a preset can be replaced by name: those
+/// of `standard` and the defaults of `policies` can. (With parts that are chosen the order of victims is the
+/// chosen one, also where jobs hold reservations.)
+template <class P>
+inline constexpr bool takes_named_parts = std::is_same_v<typename P::policies_type, allot::policies<>> ||
+                                          std::is_same_v<typename P::policies_type, standard::policies_type>;
 
 }  // namespace v0
 }  // namespace allot

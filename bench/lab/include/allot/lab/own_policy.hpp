@@ -14,6 +14,7 @@
 #include <allot/scheduler/settings.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/places.hpp>
+#include <allot/systems/named_parts.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -117,7 +118,7 @@ own_policy own_policy_of() {
   own.name = P::name;
   own.summary = P::summary;
   own.ignores_quotas = P::ignores_quotas;
-  own.takes_parts = std::is_same_v<typename P::policies_type, policies<>>;
+  own.takes_parts = takes_named_parts<P>;
   own.defaults = [] { return P{}.defaults(); };
   own.judges_rivals = [] { return allot::detail::judges_rivals_of(policies_of(P{})); };
   if constexpr (requires { typename P::placement_type; }) {
