@@ -146,7 +146,7 @@ class governor {
   void comment_some();
   [[nodiscard]] comments comments_for(const job& j, const std::string& text,
                                       const std::string& for_user) const;
-  [[nodiscard]] std::string explanation(const record& r);
+  [[nodiscard]] std::string explanation(const record& r) const;
   /// Counts a call, and notes when slurmctld is away.
   [[nodiscard]] bool done(const outcome& o);
 

@@ -292,7 +292,7 @@ comments governor::comments_for(const job& j, const std::string& text, const std
   return say;
 }
 
-std::string governor::explanation(const record& r) {
+std::string governor::explanation(const record& r) const {
   switch (r.at) {
     case phase::refused:
       return "refused: " + r.reason;

@@ -11,6 +11,13 @@
 
 namespace allot_slurm {
 
+namespace {
+
+/// For how many jobs the scheduler is asked why they wait, so that a snapshot stays cheap.
+constexpr std::size_t most_asked = 100;
+
+}  // namespace
+
 snapshot governor::look() const {
   snapshot s;
   s.cluster = cluster_name_;
@@ -95,7 +102,7 @@ snapshot governor::look() const {
     node_at[each.name] = s.nodes.size();
     s.nodes.push_back({each.name, each.is_open ? "up" : each.is_down ? "down" : "drained", each.gpus, {}});
   }
-  std::vector<snapshot::job> waiting;
+  std::vector<std::pair<snapshot::job, const record*>> waiting;
   for (const auto& [k, r] : records_) {
     const job& j = r.is;
     const bool is_governed = r.at != phase::foreign && r.at != phase::unknown;
@@ -155,13 +162,19 @@ snapshot governor::look() const {
       if (const auto p = engine_->promised(k); p && p->start != allot::without_end) to.promised = p->start;
       if (const auto b = engine_->beneficiary(k)) to.beneficiary = to_string(*b);
     }
-    (runs ? s.jobs : waiting).push_back(std::move(to));
+    runs ? s.jobs.push_back(std::move(to)) : void(waiting.emplace_back(std::move(to), &r));
   }
   const auto older = [](const auto& a, const auto& b) { return a.submitted < b.submitted; };
   std::stable_sort(s.jobs.begin(), s.jobs.end(), older);
-  std::stable_sort(waiting.begin(), waiting.end(), older);
+  std::stable_sort(waiting.begin(), waiting.end(),
+                   [&](const auto& a, const auto& b) { return older(a.first, b.first); });
   if (waiting.size() > snapshot::most_waiting) waiting.resize(snapshot::most_waiting);
-  std::move(waiting.begin(), waiting.end(), std::back_inserter(s.jobs));
+  // Those whose comment is not written yet, or never is, since nothing may be touched.
+  std::size_t asked = 0;
+  for (auto& [to, r] : waiting) {
+    if (to.reason.empty() && engine_ != nullptr && ++asked <= most_asked) to.reason = explanation(*r);
+    s.jobs.push_back(std::move(to));
+  }
   return s;
 }
 

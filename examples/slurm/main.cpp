@@ -9,9 +9,12 @@
 
 #include <CLI/CLI.hpp>
 
+#include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <string>
+#include <system_error>
 
 namespace {
 
@@ -46,11 +49,24 @@ int status(const std::string& file, bool as_json) {
   auto reading = read_config(file);
   if (!reading.value) return complain(reading.problems);
   const std::string path = reading.value->slurm.directory + (as_json ? "/status.json" : "/status.txt");
-  for (const char* suffix : {"", ".observe"}) {
-    if (std::ifstream in{path + suffix}) {
-      std::cout << in.rdbuf();
-      return 0;
+  // That of a governor that only observes has an ending of its own.
+  std::filesystem::path newest;
+  std::filesystem::file_time_type written{};
+  for (const char* ending : {"", ".observe"}) {
+    std::error_code missing;
+    const auto at = std::filesystem::last_write_time(path + ending, missing);
+    if (missing || (!newest.empty() && at <= written)) continue;
+    newest = path + ending;
+    written = at;
+  }
+  if (std::ifstream in{newest}) {
+    std::cout << in.rdbuf();
+    const auto age = std::filesystem::file_time_type::clock::now() - written;
+    if (age > std::chrono::milliseconds{60'000 + 3 * reading.value->slurm.poll_ms}) {
+      std::cerr << "allot-slurm: that was " << std::chrono::duration_cast<std::chrono::minutes>(age).count()
+                << " minutes ago: no governor runs, or slurmctld does not answer it\n";
     }
+    return 0;
   }
   std::cerr << "allot-slurm: " << path << " is not there: no governor has run with this configuration\n";
   return finding_status;
