@@ -12,6 +12,10 @@ namespace allot_slurm {
 
 namespace {
 
+/// How long a job that was requeued is kept back: slurmd revokes the credential of the run that has ended a
+/// moment later, and would end a new run with it.
+constexpr std::int64_t settle_ms = 3000;
+
 [[nodiscard]] bool is_same_machine(const node& a, const node& b) {
   return a.name == b.name && a.gpus == b.gpus && a.gpu_type == b.gpu_type && a.cpus == b.cpus &&
          a.memory_mib == b.memory_mib && a.features == b.features && a.partitions == b.partitions;
@@ -236,6 +240,7 @@ void governor::take_in_pending(record& r) {
     e.key = j.key;
     tell(e);
     const bool gave_way = r.warned || !j.is_held || !r.has_run;
+    const bool ran = r.has_run || r.at == phase::leaving;
     if (now_.wall - r.ran_since > long_run_ms) r.failures = 0;
     enter(r, phase::waiting);
     if (!gave_way) {
@@ -243,6 +248,9 @@ void governor::take_in_pending(record& r) {
       r.failures = std::min<std::uint32_t>(r.failures + 1, 1000);
       r.backs_off_until = now_.wall + backoff_ms(r.failures - 1);
       r.reason = "it is tried again later: it was requeued and held, not by the governor";
+    } else if (ran && r.backs_off_until < now_.wall + settle_ms) {
+      r.backs_off_until = now_.wall + settle_ms;
+      r.reason = "it has just been requeued, and its nodes are still cleaning up after it";
     }
   }
   if (j.is_held) {

@@ -238,7 +238,10 @@ void read_places(const slurm_job_info_t& from, job& to) {
   j.restarts = from.restart_cnt;
   j.user_id = from.user_id;
   j.array_limit = number(from.array_max_tasks, 0);
-  j.time_limit = std::int64_t{number(from.time_limit, 0)} * 60;
+  // Slurm shows a year where there is no limit.
+  constexpr std::uint32_t year = 365 * 24 * 60;
+  const std::uint32_t minutes = number(from.time_limit, 0);
+  j.time_limit = minutes >= year ? 0 : std::int64_t{minutes} * 60;
   j.submitted = from.submit_time;
   j.eligible = from.eligible_time;
   if (!is_pending) j.started = from.start_time;

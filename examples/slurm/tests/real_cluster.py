@@ -461,8 +461,8 @@ def part_operator(part):
     governor.reload(dict(good, quotas=smaller))
     owners = [part.submit("team-a", gpus=8) for _ in range(4)] + [part.submit("team-c", gpus=8) for _ in range(6)]
     part.check(watch.until(lambda now: watch.used(now)["b"] <= 48, 12), f"b gives back what others own: {watch.used()}")
+    part.check(watch.until(lambda now: watch.used(now)["b"] == 48, 15), f"and keeps its own: {watch.used()}")
     watch.idle(2)
-    part.check(watch.used()["b"] == 48, f"and keeps its own: {watch.used()}")
     for job in owners:
         part.cluster.run("scancel", str(job))
     watch.idle(3)
