@@ -151,7 +151,7 @@ TEST_CASE("governor: a job that somebody else has released is held again") {
   world w{config_of(three_teams)};
   std::vector<job_key> running;
   for (int i = 0; i < 4; ++i) running.push_back(w.slurm.submit("a", 1, 8, 1000));
-  const job_key waits = w.slurm.submit("a", 1, 8, 10);
+  const job_key waits = w.slurm.submit("a", 1, 8, 1000);
   w.ticks(3);
   w.slurm.release_unasked(waits);
   w.ticks(2);
