@@ -143,9 +143,12 @@ int run_program_with(int argc, char** argv) {
 
 }  // namespace lab
 
-// A preset with the parts of `standard`, e.g. one that only places in its own way, compiles no cycle.
+// A preset with the default parts or those of `standard`, e.g. one that only places in its own way, compiles
+// no cycle.
 extern template lab::workload_policies<1>::any_policies(policies<>);
 extern template lab::workload_policies<lab::max_resources>::any_policies(policies<>);
+extern template lab::workload_policies<1>::any_policies(standard::policies_type);
+extern template lab::workload_policies<lab::max_resources>::any_policies(standard::policies_type);
 
 }  // namespace v0
 }  // namespace allot
