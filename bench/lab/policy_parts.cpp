@@ -89,7 +89,8 @@ const std::vector<preset_option>& options_of_presets() {
   static const std::vector<std::string_view> order_words{"queue", "shortest_estimate", "aged"};
   static const std::string_view jobs_without =
       "\"queue\", \"shortest_estimate\" or \"aged\" (short and large ones first, until others have waited "
-      "long enough): the order of the jobs that hold none";
+      "long "
+      "enough): the order of the jobs that hold none";
   static const std::vector<preset_option> options{
       {"hyperpod",
        "idle",

@@ -151,20 +151,21 @@ class options_reader {
   std::vector<std::string> known_;
 };
 
-}  // namespace
-
-std::optional<config::dimension> dimension_of(std::string_view resource) {
-  const std::size_t slash = resource.rfind('/');
+/// What of Slurm's a resource of this name counts.
+[[nodiscard]] std::optional<config::dimension> dimension_of(std::string_view name) {
+  const std::size_t slash = name.rfind('/');
   if (slash != std::string_view::npos) {
-    if (resource.substr(slash + 1) != "gpu") return std::nullopt;
-    return config::dimension{config::counted::gpus, std::string{resource.substr(0, slash)}};
+    if (name.substr(slash + 1) != "gpu") return std::nullopt;
+    return config::dimension{config::counted::gpus, std::string{name.substr(0, slash)}};
   }
-  if (resource == "gpu") return config::dimension{config::counted::gpus, {}};
-  if (resource == "cpu") return config::dimension{config::counted::cpus, {}};
-  if (resource == "memory_mib") return config::dimension{config::counted::memory_mib, {}};
-  if (resource == "node") return config::dimension{config::counted::nodes, {}};
+  if (name == "gpu") return config::dimension{config::counted::gpus, {}};
+  if (name == "cpu") return config::dimension{config::counted::cpus, {}};
+  if (name == "memory_mib") return config::dimension{config::counted::memory_mib, {}};
+  if (name == "node") return config::dimension{config::counted::nodes, {}};
   return std::nullopt;
 }
+
+}  // namespace
 
 std::optional<std::size_t> config::quota_of(std::string_view account) const {
   if (const auto at = slurm.accounts.find(account); at != slurm.accounts.end()) {
@@ -178,17 +179,14 @@ std::optional<std::size_t> config::quota_of(std::string_view account) const {
   return std::nullopt;
 }
 
-std::string_view config::governed(std::string_view of_job) const {
-  const auto names = [of_job](std::string_view partition) {
-    for (std::string_view left = of_job; !left.empty();) {
-      const std::string_view one = left.substr(0, left.find(','));
-      if (one == partition) return true;
-      left.remove_prefix(std::min(one.size() + 1, left.size()));
-    }
-    return false;
-  };
-  const auto at = std::find_if(slurm.partitions.begin(), slurm.partitions.end(), names);
-  return at == slurm.partitions.end() ? std::string_view{} : std::string_view{*at};
+bool config::governs(std::string_view of_job) const {
+  while (!of_job.empty()) {
+    const std::string_view one = of_job.substr(0, of_job.find(','));
+    if (std::find(slurm.partitions.begin(), slurm.partitions.end(), one) != slurm.partitions.end())
+      return true;
+    of_job.remove_prefix(std::min(one.size() + 1, of_job.size()));
+  }
+  return false;
 }
 
 config_reading parse_config(std::string text, const std::string& file) {

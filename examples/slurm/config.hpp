@@ -53,13 +53,8 @@ struct config {
 
   /// The quota of an account, by index.
   [[nodiscard]] std::optional<std::size_t> quota_of(std::string_view account) const;
-  /// The first governed partition of those that a job names, separated by commas; empty if there is none.
-  [[nodiscard]] std::string_view governed(std::string_view of_job) const;
-  [[nodiscard]] bool governs(std::string_view of_job) const { return !governed(of_job).empty(); }
+  [[nodiscard]] bool governs(std::string_view partitions) const;
 };
-
-/// What of Slurm's a resource of this name counts; none if nothing is read from Slurm for it.
-[[nodiscard]] std::optional<config::dimension> dimension_of(std::string_view resource);
 
 struct config_reading {
   std::optional<config> value{};

@@ -4,7 +4,6 @@
 #include "config.hpp"
 #include "governor.hpp"
 #include "journal.hpp"
-#include "log.hpp"
 #include "metrics.hpp"
 #include "page.hpp"
 #include "slurm_client.hpp"
@@ -14,6 +13,7 @@
 #include <grp.h>
 #include <pwd.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -21,12 +21,10 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <map>
-#include <system_error>
 #include <utility>
 
 namespace allot_slurm {
@@ -149,6 +147,17 @@ class group_table {
   std::map<std::uint32_t, entry> users_;
 };
 
+void make_directories(const std::string& path) {
+  for (std::size_t i = 1; i <= path.size(); ++i) {
+    if (i == path.size() || path[i] == '/') static_cast<void>(::mkdir(path.substr(0, i).c_str(), 0755));
+  }
+}
+
+[[nodiscard]] int complain(const std::vector<std::string>& problems) {
+  for (const std::string& p : problems) std::cerr << "allot-slurm: " << p << '\n';
+  return 2;
+}
+
 /// The signals that the loop waits for.
 [[nodiscard]] sigset_t awaited() {
   sigset_t all;
@@ -249,8 +258,7 @@ int run_daemon(const daemon_options& options) {
   auto reading = read_config(options.config_file);
   if (!reading.value) return complain(reading.problems);
   const std::string directory = reading.value->slurm.directory;
-  std::error_code not_made;  // The lock says what is wrong with it.
-  std::filesystem::create_directories(directory, not_made);
+  make_directories(directory);
   lock only;
   // One that only observes may run beside one that acts.
   if (const std::string why = only.take(directory + (options.observes ? "/lock.observe" : "/lock"));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "engine.hpp"
 
-#include "config.hpp"
 #include "request.hpp"
 #include "topology.hpp"
 
@@ -41,24 +40,15 @@ constexpr std::int64_t max_amount = allot::gpu::max_host_amount;
 
 /// What the nodes have of a resource, if they say.
 [[nodiscard]] allot::quantity total_of(std::string_view resource, const std::vector<node>& nodes) {
-  const auto counts = dimension_of(resource);
+  const std::size_t slash = resource.rfind('/');
+  const std::string_view plain = slash == std::string_view::npos ? resource : resource.substr(slash + 1);
+  const std::string_view type = slash == std::string_view::npos ? "" : resource.substr(0, slash);
   std::int64_t sum = 0;
   for (const node& n : nodes) {
-    if (!counts) break;
-    switch (counts->what) {
-      case config::counted::gpus:
-        if (counts->gpu_type.empty() || counts->gpu_type == n.gpu_type) sum += n.gpus;
-        break;
-      case config::counted::cpus:
-        sum += n.cpus;
-        break;
-      case config::counted::memory_mib:
-        sum += static_cast<std::int64_t>(n.memory_mib);
-        break;
-      case config::counted::nodes:
-        ++sum;
-        break;
-    }
+    if (plain == "gpu" && (type.empty() || type == n.gpu_type)) sum += n.gpus;
+    if (plain == "cpu") sum += n.cpus;
+    if (plain == "memory_mib") sum += static_cast<std::int64_t>(n.memory_mib);
+    if (plain == "node") sum += 1;
   }
   return allot::quantity::whole(sum);
 }
@@ -374,14 +364,6 @@ std::optional<job_key> engine::beneficiary(const job_key& k) const {
   return b ? std::optional{key_of(b)} : std::nullopt;
 }
 
-std::vector<job_key> engine::victims_of(allot::job_id id) const {
-  std::vector<job_key> all;
-  for (const allot::job_id v : scheduler_->evicting()) {
-    if (scheduler_->beneficiary_of(v) == id) all.push_back(key_of(v));
-  }
-  return all;
-}
-
 std::optional<allot::promise> engine::promised(const job_key& k) const {
   const auto at = slots_.find(k);
   return at == slots_.end() ? std::nullopt : scheduler_->promised(ids_[at->second]);
@@ -403,7 +385,9 @@ standing engine::stands() const {
     auto& r = all.reserved.emplace_back();
     r.key = key_of(id);
     r.where = shares_of(s.place_of(id));
-    r.victims = victims_of(id);
+    for (const allot::job_id v : s.evicting()) {
+      if (s.beneficiary_of(v) == id) r.victims.push_back(key_of(v));
+    }
   }
   for (const auto& [key, slot] : slots_) {
     if (s.announced(ids_[slot])) all.announced.push_back(key);

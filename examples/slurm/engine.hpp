@@ -203,8 +203,6 @@ class engine {
   [[nodiscard]] std::vector<node_share> where(const job_key& k) const;
   /// For whom a job leaves.
   [[nodiscard]] std::optional<job_key> beneficiary(const job_key& k) const;
-  /// Who leaves for a job.
-  [[nodiscard]] std::vector<job_key> victims_of(allot::job_id id) const;
   [[nodiscard]] std::optional<allot::promise> promised(const job_key& k) const;
   /// Why it waits, in a sentence without amounts that change all the time.
   [[nodiscard]] std::string why(const job_key& k);

@@ -2,7 +2,6 @@
 #include "events_log.hpp"
 
 #include "config.hpp"
-#include "json_parts.hpp"
 
 #include <boost/json.hpp>
 
@@ -21,6 +20,36 @@ constexpr std::array<std::string_view, 16> words{
     "submit",   "adopt",   "adopt_reserved", "adopt_announced", "adopt_promised", "alter",
     "evicting", "started", "finished",       "evicted",         "cancel",         "close",
     "open",     "foreign", "foreign_gone",   "past_usage"};
+
+[[nodiscard]] json::array keys(const std::vector<job_key>& all) {
+  json::array a;
+  for (const job_key& k : all) a.emplace_back(to_string(k));
+  return a;
+}
+[[nodiscard]] job_key key_of(const json::value& v) {
+  const auto k = parse_job_key(json::value_to<std::string>(v));
+  if (!k) throw std::invalid_argument{"a job without an id"};
+  return *k;
+}
+[[nodiscard]] std::vector<job_key> keys_of(const json::value& v) {
+  std::vector<job_key> all;
+  for (const auto& k : v.as_array()) all.push_back(key_of(k));
+  return all;
+}
+
+[[nodiscard]] json::array of(const std::vector<node_share>& where) {
+  json::array a;
+  for (const node_share& s : where) a.push_back(json::array{s.node, s.gpus, s.cpus});
+  return a;
+}
+[[nodiscard]] std::vector<node_share> shares_of(const json::value& v) {
+  std::vector<node_share> all;
+  for (const auto& s : v.as_array()) {
+    all.push_back({json::value_to<std::string>(s.at(0)), s.at(1).to_number<std::uint32_t>(),
+                   s.at(2).to_number<std::uint32_t>()});
+  }
+  return all;
+}
 
 [[nodiscard]] json::array of(const amounts& a) {
   std::size_t used = dimensions;
@@ -170,9 +199,9 @@ std::string to_json(const event& e, std::string_view why_not) {
   if (places || e.is == kind::submit || e.is == kind::adopt_announced || e.is == kind::adopt_promised) {
     o["what"] = of(e.what);
   }
-  if (places) o["where"] = to_array(e.where);
+  if (places) o["where"] = of(e.where);
   if (e.is == kind::adopt || e.is == kind::alter || e.is == kind::started) o["at"] = e.at;
-  if (e.is == kind::adopt_reserved) o["others"] = to_array(e.others);
+  if (e.is == kind::adopt_reserved) o["others"] = keys(e.others);
   if (e.is == kind::adopt_promised) {
     o["promised"] = {e.promised.start, e.promised.first_start, e.promised.borrows,
                      static_cast<int>(e.promised.cause)};
@@ -187,7 +216,7 @@ std::string to_json(const decision& d, std::int64_t now) {
   if (!d.admissions.empty()) {
     json::array& all = o["admit"].emplace_array();
     for (const auto& a : d.admissions) {
-      all.push_back({{"job", to_string(a.key)}, {"where", to_array(a.where)}, {"borrows", of(a.borrows)}});
+      all.push_back({{"job", to_string(a.key)}, {"where", of(a.where)}, {"borrows", of(a.borrows)}});
     }
   }
   if (!d.evictions.empty()) {
@@ -201,9 +230,9 @@ std::string to_json(const decision& d, std::int64_t now) {
   if (!d.reservations.empty()) {
     json::array& all = o["reserve"].emplace_array();
     for (const auto& r : d.reservations)
-      all.push_back({{"job", to_string(r.key)}, {"victims", to_array(r.victims)}});
+      all.push_back({{"job", to_string(r.key)}, {"victims", keys(r.victims)}});
   }
-  if (!d.pending.empty()) o["pending"] = to_array(d.pending);
+  if (!d.pending.empty()) o["pending"] = keys(d.pending);
   return json::serialize(o);
 }
 

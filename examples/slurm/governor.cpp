@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "governor.hpp"
 
-#include "clock.hpp"
 #include "events_log.hpp"
+
+#include <ctime>
 
 #include <algorithm>
 
 namespace allot_slurm {
 
 namespace {
+
+[[nodiscard]] std::int64_t cpu_us() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return std::int64_t{t.tv_sec} * 1'000'000 + t.tv_nsec / 1000;
+}
 
 /// A clock that goes back by more than this is taken for a step.
 constexpr std::int64_t step_back_ms = 60'000;

@@ -9,7 +9,6 @@
 #include "engine.hpp"
 #include "journal.hpp"
 #include "log.hpp"
-#include "request.hpp"
 #include "snapshot.hpp"
 
 #include <cstddef>
@@ -124,9 +123,6 @@ class governor {
   void take_in_nodes(std::vector<node> now);
   void forget(const job_key& k);
   void evaluate(record& r);
-  [[nodiscard]] bool was_leaving(const job& j) const;
-  /// After one more failure: longer each time.
-  void back_off(record& r);
   [[nodiscard]] std::string unready(const record& r) const;
   [[nodiscard]] std::optional<facts> facts_of(const job& j, std::string& problem) const;
   void enter(record& r, phase to);
@@ -169,8 +165,6 @@ class governor {
   std::string why_no_engine_{};
   std::optional<memory> remembered_{};
   std::vector<node> nodes_;
-  /// As large as the largest of them in each resource.
-  whole_node largest_{};
   records records_;
   std::set<job_key> leaving_;
   std::set<job_key> released_;

@@ -112,12 +112,15 @@ void governor::admit(const decision::admission& a) {
   }
   // It has not been released, as far as can be known: it waits again. If it starts all the same, it is
   // adopted.
-  tell({.is = event::kind::evicted, .key = a.key});
+  event e;
+  e.is = event::kind::evicted;
+  e.key = a.key;
+  tell(e);
   enter(r, phase::waiting);
   if (o.is == outcome::kind::away) return;
   log_("release", {{"job", to_string(a.key)}, {"failed", o.text}});
-  back_off(r);
-  if (o.is == outcome::kind::too_late) r.backs_off_until = now_.wall + retry_ms;
+  r.failures = std::min<std::uint32_t>(r.failures + 1, 1000);
+  r.backs_off_until = now_.wall + (o.is == outcome::kind::too_late ? retry_ms : backoff_ms(r.failures - 1));
   wait_with(r, phase::not_ready, "it is tried again later: Slurm does not release it: " + o.text);
 }
 
@@ -152,7 +155,10 @@ void governor::push_out(record& r) {
     // It has started in between if Slurm does not say that it is held the next time.
     log_("hold", {{"job", id}, {"for", for_whom}, {"why", "it yields before it has started"}});
     r.is.is_held = true;
-    tell({.is = event::kind::evicted, .key = j.key});
+    event e;
+    e.is = event::kind::evicted;
+    e.key = j.key;
+    tell(e);
     enter(r, phase::waiting);
     return;
   }
@@ -244,9 +250,13 @@ void governor::hold_unstarted() {
       continue;
     }
     r.is.is_held = true;
-    back_off(r);
+    ++r.failures;
+    r.backs_off_until = now_.wall + backoff_ms(r.failures - 1);
     log_("hold", {{"job", to_string(k)}, {"user", r.is.user}, {"why", "Slurm did not start it: " + why}});
-    tell({.is = event::kind::evicted, .key = k});
+    event e;
+    e.is = event::kind::evicted;
+    e.key = k;
+    tell(e);
     enter(r, phase::waiting);
     wait_with(r, phase::not_ready, "it is tried again later: Slurm did not start it: " + why);
   }

@@ -49,11 +49,6 @@ std::int64_t backoff_ms(std::uint32_t failures) {
   return std::min(least << std::min<std::uint32_t>(failures, 10), most);
 }
 
-void governor::back_off(record& r) {
-  r.failures = std::min<std::uint32_t>(r.failures + 1, 1000);
-  r.backs_off_until = now_.wall + backoff_ms(r.failures - 1);
-}
-
 /// Returns whether the scheduler may decide.
 bool governor::take_in(changes&& c) {
   if (c.nodes) take_in_nodes(std::move(*c.nodes));
@@ -65,7 +60,13 @@ bool governor::take_in(changes&& c) {
     if (at != records_.end() && at->second.is.submitted != j.submitted) forget(k);
     if (j.state == run_state::ended) {
       // What dies of the warning comes back.
-      const bool comes_back = j.has_failed && j.may_requeue && was_leaving(j);
+      const bool was_leaving =
+          at != records_.end() ? at->second.at == phase::leaving
+                               : remembered_ && std::any_of(remembered_->leaving.begin(),
+                                                            remembered_->leaving.end(), [&](const auto& l) {
+                                                              return l.job == job_identity{k, j.submitted};
+                                                            });
+      const bool comes_back = was_leaving && j.has_failed && j.may_requeue;
       if (!comes_back) {
         forget(k);
         continue;
@@ -87,33 +88,22 @@ bool governor::take_in(changes&& c) {
   return true;
 }
 
-/// Whether the job was on its way out when it was last heard of.
-bool governor::was_leaving(const job& j) const {
-  if (const auto at = records_.find(j.key); at != records_.end()) return at->second.at == phase::leaving;
-  if (!remembered_) return false;
-  const auto is_it = [&](const auto& l) { return l.job == job_identity{j.key, j.submitted}; };
-  return std::any_of(remembered_->leaving.begin(), remembered_->leaving.end(), is_it);
-}
-
 void governor::take_in_nodes(std::vector<node> now) {
   const bool same_machines =
       std::equal(now.begin(), now.end(), nodes_.begin(), nodes_.end(), is_same_machine);
-  std::map<std::string_view, bool> was_open;
-  for (const node& n : nodes_) was_open[n.name] = n.is_open;
   for (const node& n : now) {
-    // A new one is expected to be open.
-    const auto was = was_open.find(n.name);
-    if (n.is_open == (was == was_open.end() || was->second)) continue;
+    const auto was =
+        std::find_if(nodes_.begin(), nodes_.end(), [&](const node& o) { return o.name == n.name; });
+    const bool was_open = was != nodes_.end() && was->is_open;
+    if (was == nodes_.end() ? n.is_open : was_open == n.is_open) continue;
     log_("node", {{"node", n.name}, {"state", n.is_open ? "up" : n.is_down ? "down" : "drained"}});
     if (!same_machines || engine_ == nullptr) continue;
-    tell({.is = n.is_open ? event::kind::open : event::kind::close, .node = n.name});
+    event e;
+    e.is = n.is_open ? event::kind::open : event::kind::close;
+    e.node = n.name;
+    tell(e);
   }
   nodes_ = std::move(now);
-  largest_ = {};
-  for (const node& n : nodes_) {
-    largest_.gpus = std::max<std::uint64_t>(largest_.gpus, n.gpus);
-    largest_.cpus = std::max<std::uint64_t>(largest_.cpus, n.cpus);
-  }
   if (!same_machines) starts_over_ = true;
 }
 
@@ -122,12 +112,16 @@ void governor::forget(const job_key& k) {
   if (at == records_.end()) return;
   record& r = at->second;
   if (engine_ != nullptr) {
+    event e;
+    e.key = k;
     if (r.at == phase::foreign) {
-      tell({.is = event::kind::foreign_gone, .key = k});
+      e.is = event::kind::foreign_gone;
+      tell(e);
     } else if (engine_->contains(k)) {
       const auto state = engine_->state(k);
       const bool held_share = state == allot::job_state::running || state == allot::job_state::evicting;
-      tell({.is = held_share ? event::kind::finished : event::kind::cancel, .key = k});
+      e.is = held_share ? event::kind::finished : event::kind::cancel;
+      tell(e);
     }
   }
   // Out of all lists.
@@ -148,15 +142,21 @@ void governor::take_in(record& r) {
     }
     const bool has_nodes = j.state != run_state::pending;
     if (has_nodes == (r.at == phase::foreign)) return;
-    tell(
-        {.is = has_nodes ? event::kind::foreign : event::kind::foreign_gone, .key = j.key, .where = j.nodes});
+    event e;
+    e.is = has_nodes ? event::kind::foreign : event::kind::foreign_gone;
+    e.key = j.key;
+    e.where = j.nodes;
+    tell(e);
     r.at = has_nodes ? phase::foreign : phase::unknown;
     return;
   }
   if (r.at == phase::foreign) {
     // It runs and can't be counted.
     if (j.state != run_state::pending) return;
-    tell({.is = event::kind::foreign_gone, .key = j.key});
+    event e;
+    e.is = event::kind::foreign_gone;
+    e.key = j.key;
+    tell(e);
     r.at = phase::unknown;
   }
   switch (j.state) {
@@ -168,7 +168,10 @@ void governor::take_in(record& r) {
       // It holds its share until its nodes are clean.
       if (!j.is_requeued || !engine_->contains(j.key)) return;
       if (engine_->state(j.key) != allot::job_state::running) return;
-      tell({.is = event::kind::evicting, .key = j.key});
+      event e;
+      e.is = event::kind::evicting;
+      e.key = j.key;
+      tell(e);
       enter(r, phase::leaving);
       r.has_run = true;
       return;
@@ -195,14 +198,20 @@ void governor::take_in_running(record& r) {
   if (!what) what = r.what;
   const bool moved = config_.slurm.places_jobs && !is_same_place(engine_->where(j.key), j.nodes);
   if (moved || *what != r.what) {
-    tell({.is = event::kind::alter,
-          .key = j.key,
-          .what = r.what = *what,
-          .at = j.started * 1000,
-          .where = j.nodes});
+    event e;
+    e.is = event::kind::alter;
+    e.key = j.key;
+    e.what = r.what = *what;
+    e.at = j.started * 1000;
+    e.where = j.nodes;
+    tell(e);
     if (moved) log_("adopt", {{"job", to_string(j.key)}, {"why", "Slurm chose other nodes"}});
   } else if (r.at == phase::released) {
-    tell({.is = event::kind::started, .key = j.key, .at = j.started * 1000});
+    event e;
+    e.is = event::kind::started;
+    e.key = j.key;
+    e.at = j.started * 1000;
+    tell(e);
   }
   if (r.at == phase::leaving) {
     // It started before it could be held.
@@ -226,14 +235,18 @@ void governor::take_in_pending(record& r) {
     } else {
       log_("hold", {{"job", to_string(j.key)}, {"why", "it was held by someone else after its release"}});
     }
-    tell({.is = event::kind::evicted, .key = j.key});
+    event e;
+    e.is = event::kind::evicted;
+    e.key = j.key;
+    tell(e);
     const bool gave_way = r.warned || !j.is_held || !r.has_run;
     const bool ran = r.has_run || r.at == phase::leaving;
     if (now_.wall - r.ran_since > long_run_ms) r.failures = 0;
     enter(r, phase::waiting);
     if (!gave_way) {
-      // A user held it after its start, or Slurm could not launch it: both have a reason.
-      back_off(r);
+      // Whoever held it after its start, or Slurm because it could not be launched, had a reason.
+      r.failures = std::min<std::uint32_t>(r.failures + 1, 1000);
+      r.backs_off_until = now_.wall + backoff_ms(r.failures - 1);
       r.reason = "it is tried again later: it was requeued and held, not by the governor";
     } else if (ran && r.backs_off_until < now_.wall + settle_ms) {
       r.backs_off_until = now_.wall + settle_ms;
@@ -251,7 +264,10 @@ void governor::take_in_pending(record& r) {
 void governor::wait_with(record& r, phase as, std::string reason) {
   const job_key& k = r.is.key;
   if (engine_->contains(k)) {
-    tell({.is = event::kind::cancel, .key = k});
+    event e;
+    e.is = event::kind::cancel;
+    e.key = k;
+    tell(e);
   }
   if (as == phase::refused && (r.at != phase::refused || r.reason != reason)) {
     ++totals_.refused;
@@ -325,7 +341,12 @@ std::optional<facts> governor::facts_of(const job& j, std::string& problem) cons
     problem = "heterogeneous jobs are not governed: submit its parts as jobs of their own";
     return std::nullopt;
   }
-  auto read = read_need(j.request, largest_);
+  whole_node largest;
+  for (const node& n : nodes_) {
+    largest.gpus = std::max<std::uint64_t>(largest.gpus, n.gpus);
+    largest.cpus = std::max<std::uint64_t>(largest.cpus, n.cpus);
+  }
+  auto read = read_need(j.request, largest);
   if (!read.value) {
     problem = std::move(read.problem);
     return std::nullopt;
@@ -380,7 +401,15 @@ std::optional<facts> governor::facts_of(const job& j, std::string& problem) cons
   p.cpu_milli = host(part(n.cpus) * 1000);
   p.memory_mib = host(part(n.memory_mib));
   if (config_.slurm.places_jobs && engine_ != nullptr) {
-    const auto pools = engine_->pools(config_.governed(j.partition), j.features);
+    std::string partition = j.partition;
+    for (const std::string& governed : config_.slurm.partitions) {
+      if (config_.governs(j.partition) &&
+          (',' + j.partition + ',').find(',' + governed + ',') != std::string::npos) {
+        partition = governed;
+        break;
+      }
+    }
+    const auto pools = engine_->pools(partition, j.features);
     p.models = engine_->models(n.gpu_type);
     if (j.state == run_state::pending) {
       if (!pools) {

@@ -58,8 +58,7 @@ memory governor::stands() const {
   for (const job_key& k : s.announced) m.announced.push_back(identity(k));
   for (const auto& [k, p] : s.promised) m.promised.push_back({identity(k), p});
   for (const auto& [k, r] : records_) {
-    if (r.failures > 0 || r.backs_off_until > now_.wall)
-      m.backoffs.push_back({{k, r.is.submitted}, r.backs_off_until, r.failures});
+    if (r.failures > 0) m.backoffs.push_back({{k, r.is.submitted}, r.backs_off_until, r.failures});
   }
   m.past_usage = s.past_usage;
   return m;
@@ -80,20 +79,33 @@ void governor::adopt(record& r, bool at_start) {
     if (r.at != phase::foreign) {
       log_("refuse", {{"job", to_string(j.key)}, {"user", j.user}, {"state", "running"}, {"why", problem}});
     }
-    if (engine_->contains(j.key)) tell({.is = event::kind::cancel, .key = j.key});
-    tell({.is = event::kind::foreign, .key = j.key, .where = j.nodes});
+    event e;
+    if (engine_->contains(j.key)) {
+      e.is = event::kind::cancel;
+      e.key = j.key;
+      tell(e);
+    }
+    e.is = event::kind::foreign;
+    e.key = j.key;
+    e.where = j.nodes;
+    tell(e);
     enter(r, phase::foreign);
     return;
   }
   if (engine_->contains(j.key)) {
-    tell({.is = event::kind::cancel, .key = j.key});
+    event e;
+    e.is = event::kind::cancel;
+    e.key = j.key;
+    tell(e);
   }
   const bool is_pending = j.state == run_state::pending;
-  tell({.is = event::kind::adopt,
-        .key = j.key,
-        .what = r.what = *what,
-        .at = is_pending ? now_.wall : j.started * 1000,
-        .where = is_pending ? r.sent_to : j.nodes});
+  event e;
+  e.is = event::kind::adopt;
+  e.key = j.key;
+  e.what = r.what = *what;
+  e.at = is_pending ? now_.wall : j.started * 1000;
+  e.where = is_pending ? r.sent_to : j.nodes;
+  tell(e);
   if (!engine_->contains(j.key)) return;
   ++totals_.adopted;
   const char* const state = is_pending                      ? "released"
@@ -139,8 +151,7 @@ void governor::start_over() {
     if (record* r = is_it(b.job)) {
       r->backs_off_until = b.until;
       r->failures = b.failures;
-      if (r->reason.empty())
-        r->reason = "it is tried again later: it could not be started, or has just been requeued";
+      if (r->reason.empty()) r->reason = "it is tried again later: Slurm did not start it";
     }
   }
   limited_.clear();
@@ -180,11 +191,13 @@ void governor::start_over() {
     if (r->at == phase::released) r->has_run = had_run;
   }
   const auto leaves = [&](record& r) {
-    const job_key& k = r.is.key;
-    if (!engine_->contains(k) || engine_->state(k) != allot::job_state::running) return;
+    event e;
+    e.is = event::kind::evicting;
+    e.key = r.is.key;
     const auto warned = r.warned;
     const bool had_run = r.has_run;
-    tell({.is = event::kind::evicting, .key = k});
+    if (!engine_->contains(e.key) || engine_->state(e.key) != allot::job_state::running) return;
+    tell(e);
     enter(r, phase::leaving);
     r.warned = warned;
     r.has_run = had_run;
@@ -201,7 +214,10 @@ void governor::start_over() {
   }
   for (const node& n : nodes_) {
     if (n.is_open) continue;
-    tell({.is = event::kind::close, .node = n.name});
+    event e;
+    e.is = event::kind::close;
+    e.node = n.name;
+    tell(e);
   }
   // Those that wait, in the order that keeps their turn.
   const auto enlist = [&](const job_identity& id, event e) {
@@ -227,17 +243,25 @@ void governor::start_over() {
     enlist(r.job, e);
   }
   for (const auto& a : m.announced) {
-    enlist(a, {.is = event::kind::adopt_announced});
+    event e;
+    e.is = event::kind::adopt_announced;
+    enlist(a, e);
   }
   for (const auto& p : m.promised) {
-    enlist(p.job, {.is = event::kind::adopt_promised, .promised = p.promised});
+    event e;
+    e.is = event::kind::adopt_promised;
+    e.promised = p.promised;
+    enlist(p.job, e);
   }
   for (record* r : waiting) {
     if (!r->is.is_held && !observes_) strays_.insert(r->is.key);
     evaluate(*r);
   }
   if (!m.past_usage.empty()) {
-    tell({.is = event::kind::past_usage, .numbers = m.past_usage});
+    event e;
+    e.is = event::kind::past_usage;
+    e.numbers = m.past_usage;
+    tell(e);
   }
 }
 

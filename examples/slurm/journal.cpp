@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "journal.hpp"
 
-#include "json_parts.hpp"
-
-#include <allot/sim/hash.hpp>
-
 #include <fcntl.h>
 #include <unistd.h>
 #include <boost/json.hpp>
@@ -23,17 +19,27 @@ constexpr std::string_view format = "allot-slurm-journal/1";
 constexpr std::int64_t oldest_ms = 24 * 3600 * std::int64_t{1000};
 
 [[nodiscard]] std::string checksum(std::string_view text) {
-  allot::sim::fingerprint of;
-  of.add(text);
-  return of.hex();
+  std::uint64_t h = 0xcbf29ce484222325U;
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  std::string digits;
+  for (int i = 60; i >= 0; i -= 4) digits += "0123456789abcdef"[h >> static_cast<unsigned>(i) & 15U];
+  return digits;
 }
 
 [[nodiscard]] json::object of(const job_identity& j) {
   return {{"job", to_string(j.key)}, {"submitted", j.submitted}};
 }
 [[nodiscard]] job_identity identity(const json::object& o) {
-  return {key_of(o.at("job")), o.at("submitted").to_number<std::int64_t>()};
+  const auto key = parse_job_key(json::value_to<std::string>(o.at("job")));
+  if (!key) throw std::invalid_argument{"a job without an id"};
+  return {*key, o.at("submitted").to_number<std::int64_t>()};
 }
+[[nodiscard]] json::array keys(const std::vector<job_key>& all) {
+  json::array a;
+  for (const job_key& k : all) a.emplace_back(to_string(k));
+  return a;
+}
+
 [[nodiscard]] memory read(const json::object& o) {
   memory m;
   for (const auto& v : o.at("leaving").as_array()) {
@@ -42,8 +48,13 @@ constexpr std::int64_t oldest_ms = 24 * 3600 * std::int64_t{1000};
   for (const auto& v : o.at("reserved").as_array()) {
     auto& r = m.reserved.emplace_back();
     r.job = identity(v.as_object());
-    r.victims = keys_of(v.at("victims"));
-    r.where = shares_of(v.at("where"));
+    for (const auto& k : v.at("victims").as_array()) {
+      if (const auto key = parse_job_key(json::value_to<std::string>(k))) r.victims.push_back(*key);
+    }
+    for (const auto& s : v.at("where").as_array()) {
+      r.where.push_back({json::value_to<std::string>(s.at(0)), s.at(1).to_number<std::uint32_t>(),
+                         s.at(2).to_number<std::uint32_t>()});
+    }
   }
   for (const auto& v : o.at("announced").as_array()) m.announced.push_back(identity(v.as_object()));
   for (const auto& v : o.at("promised").as_array()) {
@@ -77,8 +88,10 @@ std::string journal_text(const memory& m, const std::string& cluster, std::int64
   json::array& reserved = o["reserved"].emplace_array();
   for (const auto& r : m.reserved) {
     json::object v = of(r.job);
-    v["victims"] = to_array(r.victims);
-    v["where"] = to_array(r.where);
+    v["victims"] = keys(r.victims);
+    json::array where;
+    for (const node_share& s : r.where) where.push_back({s.node, s.gpus, s.cpus});
+    v["where"] = std::move(where);
     reserved.push_back(std::move(v));
   }
   json::array& announced = o["announced"].emplace_array();

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
-#include <iostream>
 
 namespace allot_slurm {
 
@@ -24,11 +23,6 @@ std::string escaped(std::string_view text) {
     }
   }
   return quoted + '"';
-}
-
-int complain(const std::vector<std::string>& problems) {
-  for (const std::string& p : problems) std::cerr << "allot-slurm: " << p << '\n';
-  return 2;
 }
 
 std::string time_text(std::int64_t ms) {

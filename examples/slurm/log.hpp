@@ -8,16 +8,12 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot_slurm {
 
 /// A text that may come from a user, so that a line stays a line: as it is if it is plain, else in quotes,
 /// with everything but printable ASCII as \xNN.
 [[nodiscard]] std::string escaped(std::string_view text);
-
-/// Says what is wrong with the command line or the configuration. Returns the exit status for it.
-[[nodiscard]] int complain(const std::vector<std::string>& problems);
 
 /// "2026-11-23T21:14:05", in local time.
 [[nodiscard]] std::string time_text(std::int64_t ms);

@@ -4,7 +4,6 @@
 
 #include <allot/fairshare/borrowed_share.hpp>
 #include <allot/fairshare/division.hpp>
-#include <allot/fairshare/subtree_usage.hpp>
 #include <allot/quota/loans.hpp>
 #include <allot/systems/selectable_surplus.hpp>
 
@@ -49,7 +48,7 @@ snapshot governor::look() const {
     const slurm_scheduler& policy = engine_->scheduler();
     const auto& held = policy.ledger();
     const allot::loan_book<dimensions> loans{held};
-    const allot::subtree_usage<dimensions> used{held};
+    std::vector<amounts> used(s.quotas.size());
     std::vector<amounts> wanted(s.quotas.size());
     for (std::size_t i = 0; i < s.quotas.size(); ++i) {
       const allot::quota_id x{i};
@@ -57,10 +56,15 @@ snapshot governor::look() const {
     }
     allot::division<dimensions, allot::selectable_surplus> shares{};
     shares.update(held, wanted);
+    const auto order = held.tree().top_down();
+    for (auto x = order.rbegin(); x != order.rend(); ++x) {
+      used[x->index()] += held.own_usage(*x);
+      if (const allot::quota_id p = held.tree().parent(*x)) used[p.index()] += used[x->index()];
+    }
     for (std::size_t i = 0; i < s.quotas.size(); ++i) {
       const allot::quota_id x{i};
       snapshot::quota& to = s.quotas[i];
-      to.used = row(used.of(x));
+      to.used = row(used[i]);
       to.entitled = row(policy.entitled(x).value_or(shares.entitled(x)));
       to.requested = row(policy.requested(x));
       for (std::size_t d = 0; d < n; ++d) {
@@ -75,10 +79,13 @@ snapshot governor::look() const {
       }
     }
     for (const allot::job_id id : policy.reserved()) {
+      const auto key = engine_->key_of(id);
       snapshot::reservation& to = s.reservations.emplace_back();
-      to.job = to_string(engine_->key_of(id));
+      to.job = to_string(key);
       to.quota = policy.quota(id).index();
-      for (const job_key& v : engine_->victims_of(id)) to.waits_for.push_back(to_string(v));
+      for (const allot::job_id v : policy.evicting()) {
+        if (policy.beneficiary_of(v) == id) to.waits_for.push_back(to_string(engine_->key_of(v)));
+      }
     }
     for (const allot::job_id id : policy.promised()) {
       const auto p = policy.promised(id);

@@ -5,7 +5,6 @@
 #include "config.hpp"
 #include "daemon.hpp"
 #include "events_log.hpp"
-#include "log.hpp"
 #include "slurm_client.hpp"
 
 #include <CLI/CLI.hpp>
@@ -23,6 +22,11 @@ using namespace allot_slurm;
 
 constexpr int finding_status = 1;
 constexpr int bad_usage_status = 2;
+
+int complain(const std::vector<std::string>& problems) {
+  for (const std::string& p : problems) std::cerr << "allot-slurm: " << p << '\n';
+  return bad_usage_status;
+}
 
 int check(const std::string& file) {
   auto reading = read_config(file);
@@ -97,8 +101,9 @@ int main(int argc, char** argv) {
   app.footer(
       "\nExit status: 0, 1 if something was found, 2 if the command line or the configuration is wrong.\n"
       "The sources are under the Boost Software License 1.0. This program is linked with libslurm, which is\n"
-      "under the GNU General Public License, version 2 or later, with an exception for OpenSSL. These terms\n"
-      "apply when the program is distributed.");
+      "under the GNU General Public License, version 2 or later, with an exception for OpenSSL: whoever "
+      "passes\n"
+      "the program on does so under these terms.");
   app.require_subcommand(1);
   std::string config_file;
   std::string log_file;

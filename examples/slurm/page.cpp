@@ -329,7 +329,11 @@ class page_writer {
                "<td class=n data-head=\"starts by\">" +
                (r.start ? start_text(*r.start) : "as soon as they have") +
                "<td data-head=\"when these have left:\">";
-      html_ += listed(r.waits_for, 20, [](const std::string& id) { return html(id); });
+      constexpr std::size_t most = 20;
+      for (std::size_t k = 0; k < std::min(most, r.waits_for.size()); ++k) {
+        html_ += (k == 0 ? "" : ", ") + html(r.waits_for[k]);
+      }
+      if (r.waits_for.size() > most) html_ += " and " + std::to_string(r.waits_for.size() - most) + " more";
       html_ += "<td class=why>";
       if (r.start && r.first_start && *r.first_start != *r.start) {
         html_ += "first promised: " + time_text(*r.first_start);
@@ -392,7 +396,11 @@ class page_writer {
       html_ += "<td class=n data-head=started>" + span_text(s_.now - j.started) + " ago<td class=n";
       html_ += j.ends != 0 ? " data-head=\"ends by\">" + time_text(j.ends) : std::string{">"};
       html_ += "<td class=why>";
-      html_ += listed(j.nodes, 16, [](const std::string& node) { return html(node); });
+      constexpr std::size_t most = 16;
+      for (std::size_t k = 0; k < std::min(most, j.nodes.size()); ++k) {
+        html_ += (k == 0 ? "" : ", ") + html(j.nodes[k]);
+      }
+      if (j.nodes.size() > most) html_ += " and " + std::to_string(j.nodes.size() - most) + " more";
       if (!j.preemptible) html_ += " <small>(never preempted)</small>";
       if (j.restarts != 0) html_ += " <small>(restarted " + plural(j.restarts, "time") + ")</small>";
       html_ += '\n';

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "slurm_client.hpp"
 
-#include "clock.hpp"
 #include "request.hpp"
 
 #include <pwd.h>
@@ -24,6 +23,12 @@ namespace {
 }
 [[nodiscard]] std::string_view view(const char* s) {
   return s == nullptr ? std::string_view{} : std::string_view{s};
+}
+
+[[nodiscard]] std::int64_t cpu_us() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return std::int64_t{t.tv_sec} * 1'000'000 + t.tv_nsec / 1000;
 }
 
 [[nodiscard]] outcome failure(int code) {

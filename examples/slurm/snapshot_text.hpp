@@ -42,15 +42,6 @@ struct tree_line {
 /// How many there are, also those that are not listed.
 [[nodiscard]] std::size_t count_in(const snapshot& s, job_phase phase);
 
-/// The first names as `shown` makes them, and how many more there are: "a, b and 3 more".
-template <class Shown>
-[[nodiscard]] std::string listed(const std::vector<std::string>& names, std::size_t most, Shown shown) {
-  std::string list;
-  for (std::size_t i = 0; i < names.size() && i < most; ++i) list += (i == 0 ? "" : ", ") + shown(names[i]);
-  if (names.size() > most) list += " and " + std::to_string(names.size() - most) + " more";
-  return list;
-}
-
 /// A text for a format that demands UTF-8: as it is, or with other bytes as \xNN. The middle of a very long
 /// one is left out.
 [[nodiscard]] std::string utf8_text(std::string_view text);

@@ -142,8 +142,14 @@ class text_writer {
       std::string line = r.job + " of " + quota_name(s_, r.quota);
       line += r.start ? " starts by " + time_text(*r.start) : " is next";
       if (!r.waits_for.empty()) {
-        line +=
-            ", when these have left: " + listed(r.waits_for, 20, [](const std::string& id) { return id; });
+        line += ", when these have left:";
+        constexpr std::size_t most = 20;
+        for (std::size_t i = 0; i < std::min(most, r.waits_for.size()); ++i) {
+          line.append(i == 0 ? " " : ", ").append(r.waits_for[i]);
+        }
+        if (r.waits_for.size() > most) {
+          line += " and " + std::to_string(r.waits_for.size() - most) + " more";
+        }
       }
       if (r.first_start && r.start && *r.first_start != *r.start) {
         line += "; first promised: " + time_text(*r.first_start);

@@ -19,7 +19,7 @@ inline namespace v0 {
 namespace lab {
 
 /// What a host needs of a configuration file to govern jobs of its own: the keys "resources", "policy" and
-/// "quotas", exactly as in a scenario, so that quotas that were tried in the simulator can be used unchanged.
+/// "quotas", exactly as in a scenario. Whoever has tried quotas in the simulator uses them as they are.
 struct quotas_file {
   /// One quota. Its id is its position.
   struct quota {
