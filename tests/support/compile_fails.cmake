@@ -1,13 +1,25 @@
 # SPDX-License-Identifier: BSL-1.0
 # Compiles SOURCE with the macro CASE, which must fail with the text below the case as first error; without a
-# case it must succeed, and without a warning. See compile_fail/compile_fail.cmake.
+# case it must succeed, and without a warning. With STEP "precompile" only what SOURCE includes is compiled, to
+# PRECOMPILED.gch (a name that g++ and clang++ both look for). See compile_fail/compile_fail.cmake.
 set(ENV{LC_ALL} C)
-set(command ${COMPILER} -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow)
+set(command ${COMPILER} -std=c++20 -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow)
 foreach(directory IN LISTS INCLUDES)
   list(APPEND command -I${directory})
 endforeach()
+
+if(STEP STREQUAL "precompile")
+  file(STRINGS ${SOURCE} includes REGEX "^#include ")
+  list(JOIN includes "\n" includes)
+  file(WRITE ${PRECOMPILED} "#pragma once\n${includes}\n")
+  execute_process(COMMAND ${command} -x c++-header ${PRECOMPILED} -o ${PRECOMPILED}.gch COMMAND_ERROR_IS_FATAL ANY)
+  return()
+endif()
+
+# A case ends at its first error, the only one that is looked at.
+list(APPEND command -fsyntax-only -include ${PRECOMPILED})
 if(CASE)
-  list(APPEND command -D${CASE})
+  list(APPEND command -Wfatal-errors -D${CASE})
 endif()
 execute_process(COMMAND ${command} ${SOURCE} RESULT_VARIABLE status OUTPUT_VARIABLE said ERROR_VARIABLE said)
 
