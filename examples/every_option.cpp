@@ -6,7 +6,7 @@
 // Two clusters of GPUs, H100 and A100, are dimensions of their own; research may borrow at most 2 H100.
 #include <allot/allot.hpp>
 #include <allot/gpu/inventory.hpp>
-#include <allot/preemption/lost_work.hpp>
+#include <allot/preemption/victim_order.hpp>
 #include <allot/scheduler/sentences.hpp>
 
 #include <fmt/core.h>

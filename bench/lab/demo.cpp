@@ -22,12 +22,10 @@ inline namespace v0 {
 template <>
 any_policies<sim::workload_view<1>, sim::places> lab::named_policy::policies_for() const {
   using chosen = any_policies<sim::workload_view<1>, sim::places>;
-  if (name == standard::name) return chosen{standard::policies_type{}};
-  if (name == static_quotas::name) return chosen{static_quotas::policies_type{}};
+  if (name == standard::name || name == static_quotas::name) return chosen{policies<>{}};
   return chosen::none("the demo has the presets standard and static_quotas; the program allot has all");
 }
-template lab::workload_policies<1>::any_policies(standard::policies_type);
-// static_quotas has the default parts.
+// Both have the default parts.
 template lab::workload_policies<1>::any_policies(policies<>);
 template class scheduler<sim::workload_view<1>, sim::places,
                          any_policies<sim::workload_view<1>, sim::places>>;

@@ -9,13 +9,10 @@ namespace allot {
 inline namespace v0 {
 // The cycles of all presets take a minute to compile. Each system's have a file of their own.
 
-// policies_standard.cpp
-extern template lab::workload_policies<1>::any_policies(standard::policies_type);
-extern template lab::workload_policies<lab::max_resources>::any_policies(standard::policies_type);
 // policies_selectable.cpp
 extern template lab::workload_policies<1>::any_policies(selectable_policies);
 extern template lab::workload_policies<lab::max_resources>::any_policies(selectable_policies);
-// policies_pai.cpp; static_quotas has the same parts as pai, the default ones.
+// policies_pai.cpp; standard and static_quotas have the same parts as pai, the default ones.
 extern template lab::workload_policies<1>::any_policies(pai::policies_type);
 extern template lab::workload_policies<lab::max_resources>::any_policies(pai::policies_type);
 extern template lab::workload_policies<1>::any_policies(hyperpod::policies_type);

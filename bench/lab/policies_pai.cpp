@@ -9,6 +9,7 @@
 namespace allot {
 inline namespace v0 {
 
+// The default parts, which standard and static_quotas have, too.
 template any_policies<sim::workload_view<1>, sim::places>::any_policies(pai::policies_type);
 template any_policies<sim::workload_view<lab::max_resources>, sim::places>::any_policies(pai::policies_type);
 template any_policies<sim::workload_view<1>, sim::places>::any_policies(hyperpod::policies_type);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // The search for victims alone, without placement. The world is restored after each search, which is
 // part of what a host pays.
-#include <allot/preemption/lost_work.hpp>
 #include <allot/preemption/search.hpp>
+#include <allot/preemption/victim_order.hpp>
 #include <allot/quota/builder.hpp>
 
 #include <benchmark/benchmark.h>

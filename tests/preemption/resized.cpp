@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/preemption/lost_work.hpp>
 #include <allot/preemption/resized.hpp>
+#include <allot/preemption/victim_order.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/quota/change.hpp>
 

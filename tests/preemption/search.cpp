@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/preemption/disruption_budget.hpp>
-#include <allot/preemption/lost_work.hpp>
 #include <allot/preemption/search.hpp>
+#include <allot/preemption/victim_order.hpp>
 #include <allot/quota/builder.hpp>
 
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // What a scheduler does beyond `policies<>`: guaranteed runtimes, rivals, moves, and room after a resize.
 #include <allot/preemption/guard.hpp>
-#include <allot/preemption/lost_work.hpp>
+#include <allot/preemption/victim_order.hpp>
 #include <allot/scheduler/scheduler.hpp>
 
 #include <doctest/doctest.h>

@@ -10,6 +10,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -109,7 +110,7 @@ TEST_CASE("journal: damaged, stale or of another cluster") {
 }
 
 TEST_CASE("journal: a file is replaced as a whole, and no link is followed") {
-  std::string directory = "/tmp/allot-slurm-test-XXXXXX";
+  std::string directory = (std::filesystem::temp_directory_path() / "allot-slurm-test-XXXXXX").string();
   REQUIRE(mkdtemp(directory.data()) != nullptr);
   const std::string path = directory + "/file";
   const auto text_of = [](const std::string& name) {

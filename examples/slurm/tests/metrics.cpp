@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -128,7 +129,7 @@ TEST_CASE("metrics: the values are those of the snapshot") {
   snapshot s = test::sample("lab");
   s.since_start.released = 18'446'744'073'709'551'615U;
   s.since_start.held_again = 3;
-  s.quotas[1].share = 1.0 / 0.0;
+  s.quotas[1].share = std::numeric_limits<double>::infinity();
   const auto all = parsed(s);
   for (const auto& [name, f] : all) {
     CAPTURE(name);

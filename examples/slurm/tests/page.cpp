@@ -9,6 +9,7 @@
 
 #include <cctype>
 #include <cstddef>
+#include <limits>
 #include <set>
 #include <string>
 #include <string_view>
@@ -145,7 +146,7 @@ TEST_CASE("page: odd amounts make odd bars, not broken ones") {
   s.quotas[0].nominal = {allot::quantity::unlimited()};
   s.quotas[0].used = {allot::quantity::unlimited(), allot::quantity::lowest()};
   s.quotas[1].borrowed = {};
-  s.quotas[1].share = 1.0 / 0.0;
+  s.quotas[1].share = std::numeric_limits<double>::infinity();
   s.quotas[2].parent = 77;
   s.jobs[0].quota = 77;
   s.loans[0].lender = 77;

@@ -10,6 +10,7 @@
 
 #include <cstdlib>
 #include <ctime>
+#include <limits>
 #include <string>
 
 namespace json = boost::json;
@@ -105,7 +106,7 @@ TEST_CASE("status: a terminal obeys nothing of what users call things") {
 
 TEST_CASE("status: JSON says all that the snapshot does") {
   snapshot s = test::sample("lab");
-  s.quotas[0].share = 1.0 / 0.0;
+  s.quotas[0].share = std::numeric_limits<double>::infinity();
   const json::value v = json::parse(status_json(s));
   CHECK(v.at("format").as_string() == status_format);
   CHECK(v.at("now").as_int64() == 1'795'468'445);

@@ -5,6 +5,7 @@
 #include <allot/core/time.hpp>
 #include <allot/fairshare/borrowed_share.hpp>
 #include <allot/preemption/eligibility.hpp>
+#include <allot/preemption/lost_work.hpp>
 #include <allot/preemption/running_index.hpp>
 
 #include <algorithm>
@@ -85,12 +86,25 @@ concept victim_order = requires(const Order order, const ledger<N>& l, const vic
 /// borrowed share and, among those within their own, the one that uses most of its supply, so that several
 /// quotas yield in proportion; then newest. An inner quota yields only its own jobs, so it is measured by
 /// them and its own pool.
+///
+/// With `smallest_first` of a priority elastic pods come first, then the job that requests least, of those
+/// the one that loses least work (`lost_work`), and only then the share. It is for hosts where jobs hold
+/// reservations: a gang that has waited for days for its nodes does not yield them to a job that a smaller
+/// one could make room for.
 struct lowest_priority_then_highest_share {
+  /// Whether of a priority the smallest job yields first.
+  bool smallest_first = false;
+
   /// By which candidates are compared, least first.
   template <std::size_t N>
   struct key_for {
     /// Whether it is in the beneficiary's own quota: such jobs come last.
     bool same_quota = false;
+    /// @{
+    /// The size and the lost work of its next job; zero if they do not count, or it is elastic.
+    wide size = 0;
+    wide lost = 0;
+    /// @}
     /// What the candidate borrows; the highest weighted share comes first.
     borrowed_share share{};
     /// The largest part, over the dimensions, of its supply that it uses; the largest comes first.
@@ -101,24 +115,62 @@ struct lowest_priority_then_highest_share {
     friend constexpr std::strong_ordering operator<=>(const key_for& a, const key_for& b) noexcept {
       if (a.same_quota != b.same_quota) return a.same_quota <=> b.same_quota;
       if (const auto o = a.next.priority <=> b.next.priority; o != 0) return o;
+      if (a.size != b.size) return less(a.size < b.size);
+      if (a.lost != b.lost) return less(a.lost < b.lost);
       if (const auto o = b.share <=> a.share; o != 0) return o;
       if (const auto o = b.use_of_supply <=> a.use_of_supply; o != 0) return o;
       return a.next <=> b.next;
     }
     friend constexpr bool operator==(const key_for& a, const key_for& b) noexcept { return (a <=> b) == 0; }
+
+   private:
+    [[nodiscard]] static constexpr std::strong_ordering less(bool is) noexcept {
+      return is ? std::strong_ordering::less : std::strong_ordering::greater;
+    }
   };
 
   template <std::size_t N>
   [[nodiscard]] key_for<N> operator()(const ledger<N>& l, const victim_candidate<N>& d) const {
     const contender<N> giving{d.quota, !l.tree().children(d.quota).empty()};
-    key_for<N> key{d.how == relation::same_quota, share_of(l, giving), {}, victim_rank::of(d.next)};
+    key_for<N> key{.same_quota = d.how == relation::same_quota,
+                   .share = share_of(l, giving),
+                   .next = victim_rank::of(d.next)};
     for (std::size_t k = 0; k < N; ++k) {
       const account a = account_of(l, giving, k);
       if (a.used <= quantity{}) continue;
       const auto whole = static_cast<wide>(std::max(quantity{}, a.supply).in_milli());
       key.use_of_supply = std::max(key.use_of_supply, ratio{static_cast<wide>(a.used.in_milli()), whole});
     }
+    if (!smallest_first || d.next.elastic) return key;
+    key.size = size_of(d.next);
+    key.lost = lost_work(d.next, d.now, 0, N);
     return key;
+  }
+  /// Whether jobs of one quota yield by their size.
+  [[nodiscard]] constexpr bool orders_within() const noexcept { return smallest_first; }
+  /// Whether a yields before b, by the same order.
+  template <std::size_t N>
+  [[nodiscard]] bool within_quota(const running_job<N>& a, const running_job<N>& b, instant now) const {
+    if (!smallest_first || a.priority != b.priority || a.elastic || b.elastic) {
+      return compare_as_victims(a, b) < 0;
+    }
+    const wide x = size_of(a);
+    const wide y = size_of(b);
+    if (x != y) return x < y;
+    const wide lost = lost_work(a, now, 0, N);
+    const wide other = lost_work(b, now, 0, N);
+    return lost != other ? lost < other : compare_as_victims(a, b) < 0;
+  }
+
+ private:
+  /// In thousandths, over all dimensions.
+  template <std::size_t N>
+  [[nodiscard]] static constexpr wide size_of(const running_job<N>& job) noexcept {
+    wide sum = 0;
+    for (std::size_t d = 0; d < N; ++d) {
+      sum += static_cast<wide>(std::max(quantity{}, job.request[d]).in_milli());
+    }
+    return sum;
   }
 };
 
@@ -142,6 +194,52 @@ struct lowest_priority_then_newest {
   template <std::size_t N>
   [[nodiscard]] key_for<N> operator()(const ledger<N>&, const victim_candidate<N>& d) const {
     return {d.how == relation::same_quota, victim_rank::of(d.next)};
+  }
+};
+
+/// Other quotas before the beneficiary's own; lowest priority; elastic pods before gangs; then the least lost
+/// work (see `lost_work`): a job that has just written a checkpoint yields before one that is about to. This
+/// depends on the time of the search, so each search sorts the jobs again, in O(jobs) for each quota that may
+/// have to yield; ties are broken by `compare_as_victims`.
+struct cheapest_lost_work {
+  /// The GPU dimensions, of any flavor.
+  std::size_t first = 0;
+  /// The number of GPU dimensions, from `first` on.
+  std::size_t count = 1;
+
+  /// By which candidates are compared, least first.
+  template <std::size_t N>
+  struct key_for {
+    /// Whether it is in the beneficiary's own quota: such jobs come last.
+    bool same_quota = false;
+    /// The GPU time that its eviction loses, for what it frees.
+    wide cost = 0;
+    /// Its rank among jobs of equal cost.
+    victim_rank next{};
+
+    friend constexpr std::strong_ordering operator<=>(const key_for& a, const key_for& b) noexcept {
+      if (a.same_quota != b.same_quota) return a.same_quota <=> b.same_quota;
+      if (const auto o = a.next.priority <=> b.next.priority; o != 0) return o;
+      if (const auto o = b.next.elastic <=> a.next.elastic; o != 0) return o;
+      if (a.cost != b.cost)
+        return a.cost < b.cost ? std::strong_ordering::less : std::strong_ordering::greater;
+      return a.next <=> b.next;
+    }
+    friend constexpr bool operator==(const key_for& a, const key_for& b) noexcept { return (a <=> b) == 0; }
+  };
+
+  template <std::size_t N>
+  [[nodiscard]] key_for<N> operator()(const ledger<N>&, const victim_candidate<N>& d) const {
+    return {d.how == relation::same_quota, lost_work(d.next, d.now, first, count), victim_rank::of(d.next)};
+  }
+  /// Whether a yields before b at the time `now`, by the same cost.
+  template <std::size_t N>
+  [[nodiscard]] bool within_quota(const running_job<N>& a, const running_job<N>& b, instant now) const {
+    if (a.priority != b.priority) return a.priority < b.priority;
+    if (a.elastic != b.elastic) return a.elastic;
+    const wide cost = lost_work(a, now, first, count);
+    const wide other = lost_work(b, now, first, count);
+    return cost != other ? cost < other : compare_as_victims(a, b) < 0;
   }
 };
 

@@ -181,8 +181,7 @@ struct named_parts {
 /// of `standard` and the defaults of `policies` can. (With parts that are chosen the order of victims is the
 /// chosen one, also where jobs hold reservations.)
 template <class P>
-inline constexpr bool takes_named_parts = std::is_same_v<typename P::policies_type, allot::policies<>> ||
-                                          std::is_same_v<typename P::policies_type, standard::policies_type>;
+inline constexpr bool takes_named_parts = std::is_same_v<typename P::policies_type, allot::policies<>>;
 
 }  // namespace v0
 }  // namespace allot
