@@ -25,6 +25,16 @@ any_policies<sim::workload_view<1>, sim::places> lab::named_policy::policies_for
   if (name == standard::name || name == static_quotas::name) return chosen{policies<>{}};
   return chosen::none("the demo has the presets standard and static_quotas; the program allot has all");
 }
+
+}  // namespace v0
+}  // namespace allot
+
+// After the policies, which are not those of the program.
+#include <allot/lab/simulators.hpp>
+
+namespace allot {
+inline namespace v0 {
+
 // Both have the default parts.
 template lab::workload_policies<1>::any_policies(policies<>);
 template class scheduler<sim::workload_view<1>, sim::places,
