@@ -8,8 +8,8 @@
 #include <allot/fairshare/total_share.hpp>
 #include <allot/fairshare/usage_history.hpp>
 #include <allot/preemption/guard.hpp>
-#include <allot/preemption/victim_order.hpp>
 #include <allot/preemption/saturation_guard.hpp>
+#include <allot/preemption/victim_order.hpp>
 #include <allot/scheduler/exhaustive_cycle.hpp>
 #include <allot/scheduler/policies.hpp>
 #include <allot/systems/named_parts.hpp>
