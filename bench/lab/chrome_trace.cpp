@@ -3,6 +3,7 @@
 #include "lab/outputs.hpp"
 #include "lab/report.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/core/version.hpp>
 #include <allot/lab/json_writer.hpp>
 
@@ -12,7 +13,6 @@
 #include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -35,7 +35,7 @@ class lanes {
   [[nodiscard]] std::size_t count() const noexcept { return free_from_.size(); }
 
  private:
-  std::vector<instant> free_from_;
+  vector<instant> free_from_;
 };
 
 struct slice {
@@ -63,7 +63,7 @@ class trace_writer {
     text += "{\"displayTimeUnit\": \"ms\",\n \"otherData\": ";
     write_origin();
     text += ",\n \"traceEvents\": [\n";
-    const std::vector<slice> slices = all_slices();
+    const vector<slice> slices = all_slices();
     write_names(slices);
     // Everything by time, counters first.
     std::size_t next = 0;
@@ -84,12 +84,12 @@ class trace_writer {
 
   /// Keeps the jobs with the most GPU time.
   void keep_largest(std::size_t most) {
-    std::vector<wide> had(jobs_.size(), 0);
+    vector<wide> had(jobs_.size(), 0);
     for (const sim::job_run& run : r_.log.runs()) {
       had[run.job] += wide{static_cast<std::uint64_t>(jobs_[run.job]->gpus)} *
                       static_cast<std::uint64_t>(report::end_of(r_, jobs_, run) - run.begin);
     }
-    std::vector<sim::job_index> order(jobs_.size());
+    vector<sim::job_index> order(jobs_.size());
     std::iota(order.begin(), order.end(), sim::job_index{0});
     const auto larger = [&](sim::job_index a, sim::job_index b) {
       return had[a] != had[b] ? had[a] > had[b] : a < b;
@@ -128,8 +128,8 @@ class trace_writer {
   }
 
   /// By time, then process and thread. Without nodes, quotas take the place of processes.
-  [[nodiscard]] std::vector<slice> all_slices() {
-    std::vector<slice> slices;
+  [[nodiscard]] vector<slice> all_slices() {
+    vector<slice> slices;
     const auto& runs = r_.log.runs();
     for (std::uint32_t i = 0; i < runs.size(); ++i) {
       const sim::job_run& run = runs[i];
@@ -172,10 +172,10 @@ class trace_writer {
       json.key("args").begin_object().member("sort_index", index).end_object();
     });
   }
-  void write_names(const std::vector<slice>& slices) {
+  void write_names(const vector<slice>& slices) {
     name("process_name", 0, 0, "quotas");
     sort_index("process_sort_index", 0, 0, 0);
-    std::vector<bool> is_used(lanes_.size(), r_.cluster != nullptr);
+    vector<bool> is_used(lanes_.size(), r_.cluster != nullptr);
     for (const slice& s : slices) is_used[s.process - 1] = true;
     for (std::size_t p = 0; p < lanes_.size(); ++p) {
       if (!is_used[p]) continue;
@@ -213,7 +213,7 @@ class trace_writer {
     });
   }
   void write_counters(std::size_t i, instant at) {
-    const auto counter = [&](std::string_view title, const std::vector<drawn_series>& of, std::int64_t unit) {
+    const auto counter = [&](std::string_view title, const vector<drawn_series>& of, std::int64_t unit) {
       event([&](json_writer& json) {
         json.member("ph", "C").member("name", title).member("pid", std::uint64_t{0});
         json.member("ts", at * microseconds);
@@ -230,12 +230,12 @@ class trace_writer {
 
   output_file& file_;
   const replay_result& r_;
-  std::vector<const replayed_job*> jobs_;
-  std::vector<bool> kept_;
+  vector<const replayed_job*> jobs_;
+  vector<bool> kept_;
   std::string note_{};
   bool has_events_ = false;
   /// By process, then device.
-  std::vector<std::vector<lanes>> lanes_{};
+  vector<vector<lanes>> lanes_{};
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "lab/explain.hpp"
 #include "lab/scenario.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/fairshare/borrowed_share.hpp>
 #include <allot/gpu/reason.hpp>
 #include <allot/quota/supply.hpp>
@@ -19,7 +20,6 @@
 #include <bit>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -108,7 +108,7 @@ void take_quotas(const scenario& s, const sim::simulator<N>& sim, const sim::met
 /// The state after everything that has happened up to `at`.
 template <std::size_t N>
 [[nodiscard]] cluster_state state_of(const scenario& s, sim::simulator<N>& sim,
-                                     const std::vector<std::string_view>& ids, const sim::metrics<N>& metrics,
+                                     const vector<std::string_view>& ids, const sim::metrics<N>& metrics,
                                      const per_dimension<bool, N>& gpus, instant at,
                                      std::size_t most_reasons) {
   cluster_state to;

@@ -9,6 +9,7 @@
 #include "lab/sweep_results.hpp"
 #include "lab/terminal.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/csv.hpp>
 #include <allot/lab/text_table.hpp>
 #include <allot/lab/trace.hpp>
@@ -34,8 +35,8 @@ namespace {
 namespace fs = std::filesystem;
 
 /// The replays directly below a directory, by name ("seed-9" before "seed-10").
-std::vector<fs::path> replays_below(const std::string& directory) {
-  std::vector<fs::path> all;
+vector<fs::path> replays_below(const std::string& directory) {
+  vector<fs::path> all;
   std::error_code error;
   for (fs::directory_iterator at{directory, error}, end; !error && at != end; at.increment(error)) {
     std::error_code ignored;
@@ -55,7 +56,7 @@ std::vector<fs::path> replays_below(const std::string& directory) {
   return all;
 }
 
-void read_group(std::string name, std::vector<run_group>& to, errors& found) {
+void read_group(std::string name, vector<run_group>& to, errors& found) {
   while (name.size() > 1 && name.back() == '/') name.pop_back();
   if (is_partial(name) || is_partial(fs::path{name}.parent_path().string())) {
     return found.add(name, {}, "it is not a finished run: one is being written there, or was interrupted");
@@ -89,27 +90,27 @@ void read_group(std::string name, std::vector<run_group>& to, errors& found) {
 }
 
 template <class Visit>
-void for_each_run(const std::vector<run_group>& groups, Visit visit) {
+void for_each_run(const vector<run_group>& groups, Visit visit) {
   for (const run_group& g : groups) {
     for (const run_summary& r : g.runs) visit(r);
   }
 }
 
-void add_once(std::vector<std::string>& to, std::string_view name) {
+void add_once(vector<std::string>& to, std::string_view name) {
   if (std::find(to.begin(), to.end(), name) == to.end()) to.emplace_back(name);
 }
 
 /// The names of all figures, in order of first appearance.
-std::vector<std::string> all_figures(const std::vector<run_group>& groups) {
-  std::vector<std::string> names;
+vector<std::string> all_figures(const vector<run_group>& groups) {
+  vector<std::string> names;
   for_each_run(groups, [&](const run_summary& r) {
     for (const auto& [name, value] : r.figures) add_once(names, name);
   });
   return names;
 }
 
-std::vector<std::string> tenants_of(const std::vector<run_group>& groups) {
-  std::vector<std::string> names;
+vector<std::string> tenants_of(const vector<run_group>& groups) {
+  vector<std::string> names;
   for_each_run(groups, [&](const run_summary& r) {
     for (const auto& [name, value] : r.figures) {
       if (const std::string tenant = tenant_of(name); !tenant.empty()) add_once(names, tenant);
@@ -118,16 +119,15 @@ std::vector<std::string> tenants_of(const std::vector<run_group>& groups) {
   return names;
 }
 
-std::vector<const run_group*> sides_of(const std::vector<run_group>& groups) {
-  std::vector<const run_group*> sides;
+vector<const run_group*> sides_of(const vector<run_group>& groups) {
+  vector<const run_group*> sides;
   for (const run_group& g : groups) sides.push_back(&g);
   return sides;
 }
 
 /// The rows of the table: figures, and titles, which have no name.
-std::vector<shown_figure> figures_to_show(const std::vector<run_group>& groups,
-                                          const compare_options& options) {
-  std::vector<shown_figure> rows;
+vector<shown_figure> figures_to_show(const vector<run_group>& groups, const compare_options& options) {
+  vector<shown_figure> rows;
   if (options.all || !options.figures.empty()) {
     for (const std::string& name : options.all ? all_figures(groups) : options.figures) {
       rows.push_back({name, name, kind_of(name)});
@@ -161,22 +161,22 @@ std::string shown_summary(const mean_and_deviation& s, figure_kind kind) {
 /// The table for people.
 struct figure_table {
   /// The cells, the head first.
-  std::vector<std::vector<std::string>> rows{};
+  vector<vector<std::string>> rows{};
   /// Whether it has figures over other jobs on each side.
   bool has_marks = false;
 };
 
-figure_table table_of(const std::vector<run_group>& groups, const compare_options& options,
+figure_table table_of(const vector<run_group>& groups, const compare_options& options,
                       const other_jobs& others) {
   figure_table table;
-  std::vector<std::vector<std::string>>& rows = table.rows;
-  std::vector<std::string>& head = rows.emplace_back(1);
+  vector<vector<std::string>>& rows = table.rows;
+  vector<std::string>& head = rows.emplace_back(std::size_t{1});
   for (std::size_t g = 0; g < groups.size(); ++g) {
     head.push_back(groups[g].label);
     if (g != 0) head.emplace_back();
   }
   const auto row_of = [&](std::string name, auto text_of) {
-    std::vector<std::string> row{std::move(name)};
+    vector<std::string> row{std::move(name)};
     for (std::size_t g = 0; g < groups.size(); ++g) {
       row.push_back(text_of(groups[g]));
       if (g != 0) row.emplace_back();
@@ -188,7 +188,7 @@ figure_table table_of(const std::vector<run_group>& groups, const compare_option
   row_of("allot", versions_of);
   for (const shown_figure& f : figures_to_show(groups, options)) {
     const std::string_view mark = others.mark_of(f.name);
-    std::vector<std::string> row{f.label + std::string{mark}};
+    vector<std::string> row{f.label + std::string{mark}};
     bool any = f.name.empty();
     const auto first = values_of(groups.front(), f.name);
     for (std::size_t g = 0; g < groups.size(); ++g) {
@@ -209,8 +209,8 @@ figure_table table_of(const std::vector<run_group>& groups, const compare_option
 }
 
 /// The first two rows are the names of the sides and their policies.
-std::string as_text(const std::vector<std::vector<std::string>>& rows) {
-  const std::vector<std::string>& policies = rows[1];
+std::string as_text(const vector<vector<std::string>>& rows) {
+  const vector<std::string>& policies = rows[1];
   // A long name of a policy would make its column so wide that no other has room beside it.
   const auto is_long = [](const std::string& p) { return p.size() > 24; };
   const bool is_wide = std::any_of(policies.begin(), policies.end(), is_long);
@@ -230,7 +230,7 @@ std::string as_text(const std::vector<std::vector<std::string>>& rows) {
 }
 
 /// All figures, one per row: exact, for programs.
-std::string as_csv(const std::vector<run_group>& groups, const std::vector<std::string>& figures) {
+std::string as_csv(const vector<run_group>& groups, const vector<std::string>& figures) {
   std::string text = "figure";
   const auto field = [&](std::string_view s) {
     text += ',';
@@ -269,7 +269,7 @@ std::string as_csv(const std::vector<run_group>& groups, const std::vector<std::
 
 /// Remarks on the runs besides their figures. `on_jobs` is the one on figures over other jobs on each side,
 /// if there are any.
-std::string remarks(const std::vector<run_group>& groups, const std::string& on_jobs) {
+std::string remarks(const vector<run_group>& groups, const std::string& on_jobs) {
   std::string text;
   const bool has_several =
       std::any_of(groups.begin(), groups.end(), [](const auto& g) { return g.runs.size() > 1; });
@@ -295,10 +295,10 @@ std::string remarks(const std::vector<run_group>& groups, const std::string& on_
 }
 
 /// Reports figures that no run has.
-void check_figures(const std::vector<run_group>& groups, const std::vector<std::string>& figures,
-                   const char* option, errors& found) {
+void check_figures(const vector<run_group>& groups, const vector<std::string>& figures, const char* option,
+                   errors& found) {
   if (!found.empty() || figures.empty()) return;
-  const std::vector<std::string> known = all_figures(groups);
+  const vector<std::string> known = all_figures(groups);
   for (const std::string& f : figures) {
     if (std::find(known.begin(), known.end(), f) != known.end()) continue;
     const std::string_view meant = nearest(f, {known.begin(), known.end()});
@@ -310,9 +310,9 @@ void check_figures(const std::vector<run_group>& groups, const std::vector<std::
 
 /// Writes the drawings, and their names into `written`. Returns what could not be written, or an empty
 /// string.
-std::string write_drawings(const std::vector<load_curves>& curves, const compare_options& options,
+std::string write_drawings(const vector<load_curves>& curves, const compare_options& options,
                            std::string& written) {
-  const std::vector<std::string> names = curve_files(curves);
+  const vector<std::string> names = curve_files(curves);
   std::error_code error;
   fs::create_directories(options.svg, error);
   if (error) return "can't make the directory " + options.svg + ": " + error.message();
@@ -333,10 +333,10 @@ std::string write_drawings(const std::vector<load_curves>& curves, const compare
   return {};
 }
 
-int compare_over_load(const compare_options& options, const std::vector<run_group>& groups, errors& found) {
+int compare_over_load(const compare_options& options, const vector<run_group>& groups, errors& found) {
   check_curves(groups, options.curves, options.curves.empty() ? "--svg" : "--curve", found);
   if (!found.empty()) return complain(found);
-  const std::vector<load_curves> curves = curves_over_load(groups, options.curves);
+  const vector<load_curves> curves = curves_over_load(groups, options.curves);
   std::string text = curve_tables(curves, options.format);
   if (!options.svg.empty()) {
     std::string written;
@@ -352,7 +352,7 @@ int compare_over_load(const compare_options& options, const std::vector<run_grou
 }  // namespace
 
 std::string texts_of(const run_group& group, const std::function<std::string(const run_summary&)>& text_of) {
-  std::vector<std::string> texts;
+  vector<std::string> texts;
   for (const run_summary& r : group.runs) add_once(texts, text_of(r));
   std::string all;
   for (const std::string& t : texts) all += (all.empty() ? "" : ", ") + t;
@@ -360,7 +360,7 @@ std::string texts_of(const run_group& group, const std::function<std::string(con
 }
 
 std::string seeds_of(const run_group& group) {
-  std::vector<std::uint64_t> seeds;
+  vector<std::uint64_t> seeds;
   for (const run_summary& r : group.runs) seeds.push_back(r.seed);
   std::sort(seeds.begin(), seeds.end());
   seeds.erase(std::unique(seeds.begin(), seeds.end()), seeds.end());
@@ -373,7 +373,7 @@ std::string measured_by(const run_group& group) {
   return texts_of(group, [](const run_summary& r) { return measured_part(r.measured); });
 }
 
-std::string measured_by_all(const std::vector<run_group>& groups) {
+std::string measured_by_all(const vector<run_group>& groups) {
   const std::string first = measured_by(groups.front());
   const bool is_whole = first == measured_part({});
   const auto same = [&](const run_group& g) { return measured_by(g) == first; };
@@ -383,7 +383,7 @@ std::string measured_by_all(const std::vector<run_group>& groups) {
 shared_input shared_by(const run_group& a, const run_group& b) {
   if (a.runs.size() != b.runs.size()) return shared_input::none;
   const auto by_seed = [](const run_group& g) {
-    std::vector<const run_summary*> runs;
+    vector<const run_summary*> runs;
     for (const run_summary& r : g.runs) runs.push_back(&r);
     std::sort(runs.begin(), runs.end(), [](const run_summary* x, const run_summary* y) {
       return std::tie(x->seed, x->input.hash) < std::tie(y->seed, y->input.hash);
@@ -400,23 +400,23 @@ shared_input shared_by(const run_group& a, const run_group& b) {
   return least;
 }
 
-std::vector<seeded_value> values_of(const run_group& group, std::string_view figure) {
-  std::vector<seeded_value> values;
+vector<seeded_value> values_of(const run_group& group, std::string_view figure) {
+  vector<seeded_value> values;
   for (const run_summary& r : group.runs) {
     if (const auto v = r.find(figure)) values.emplace_back(r.seed, *v);
   }
   return values;
 }
 
-mean_and_deviation summary_of(const std::vector<seeded_value>& values) {
-  std::vector<double> plain;
+mean_and_deviation summary_of(const vector<seeded_value>& values) {
+  vector<double> plain;
   plain.reserve(values.size());
   for (const seeded_value& v : values) plain.push_back(v.second);
   return summarize_values(plain);
 }
 
-std::vector<run_group> read_groups(const std::vector<std::string>& names, errors& found) {
-  std::vector<run_group> groups;
+vector<run_group> read_groups(const vector<std::string>& names, errors& found) {
+  vector<run_group> groups;
   for (const std::string& name : names) {
     const std::size_t before = groups.size();
     read_group(name, groups, found);
@@ -430,11 +430,11 @@ std::vector<run_group> read_groups(const std::vector<std::string>& names, errors
   return groups;
 }
 
-std::string compared(const std::vector<run_group>& groups, const compare_options& options) {
+std::string compared(const vector<run_group>& groups, const compare_options& options) {
   if (options.format == "csv") {
     return as_csv(groups, options.figures.empty() ? all_figures(groups) : options.figures);
   }
-  const std::vector<const run_group*> sides = sides_of(groups);
+  const vector<const run_group*> sides = sides_of(groups);
   const other_jobs others = other_jobs_of(sides);
   const figure_table table = table_of(groups, options, others);
   const std::string on_jobs = table.has_marks ? remark_on_jobs(others, sides) : std::string{};
@@ -442,8 +442,8 @@ std::string compared(const std::vector<run_group>& groups, const compare_options
          remarks(groups, on_jobs);
 }
 
-void check_curves(const std::vector<run_group>& groups, const std::vector<std::string>& curves,
-                  const char* option, errors& found) {
+void check_curves(const vector<run_group>& groups, const vector<std::string>& curves, const char* option,
+                  errors& found) {
   check_figures(groups, curves, option, found);
   if (!found.empty() || !curves_over_load(groups, curves).empty()) return;
   found.add(option, {},
@@ -452,7 +452,7 @@ void check_curves(const std::vector<run_group>& groups, const std::vector<std::s
 
 int compare(const compare_options& options) {
   errors found;
-  std::vector<run_group> groups = read_groups(options.runs, found);
+  vector<run_group> groups = read_groups(options.runs, found);
   if (options.common && found.empty()) add_common_figures(groups, found);
   if (!options.curves.empty() || !options.svg.empty()) return compare_over_load(options, groups, found);
   if (found.empty() && groups.size() < 2) {

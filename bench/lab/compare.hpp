@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
+
 #include "lab/deviation.hpp"
 #include "lab/errors.hpp"
 #include "lab/run_summary.hpp"
@@ -8,7 +10,6 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -17,17 +18,17 @@ namespace lab {
 struct compare_options {
   /// Directories written by replay, or their summary.json; directories of sweeps, each configuration of which
   /// is one side; or directories with several replays below them, which together are one side.
-  std::vector<std::string> runs{};
+  vector<std::string> runs{};
   /// "text", "csv" or "markdown".
   std::string format = "text";
   /// All figures, not only the main ones. CSV always has all.
   bool all = false;
   /// Only these, by their names in CSV.
-  std::vector<std::string> figures{};
+  vector<std::string> figures{};
   /// Also the figures of the jobs that were completed on all sides.
   bool common = false;
   /// Instead, these over the loads of sweeps.
-  std::vector<std::string> curves{};
+  vector<std::string> curves{};
   /// The directory for a drawing of each of them; empty: none. Without `curves` it gets the main figures.
   std::string svg{};
   /// Drawings may be replaced.
@@ -37,7 +38,7 @@ struct compare_options {
 /// Runs that are one side of a comparison: one configuration with several seeds.
 struct run_group {
   std::string label;
-  std::vector<run_summary> runs;
+  vector<run_summary> runs;
   /// For a sweep: the input ("mix, load 0.9"; empty if it is the same for the whole sweep), and the policy's
   /// name.
   std::string set{};
@@ -48,7 +49,7 @@ struct run_group {
 };
 
 /// The figure in each run of the group that has it, with the run's seed.
-[[nodiscard]] std::vector<seeded_value> values_of(const run_group& group, std::string_view figure);
+[[nodiscard]] vector<seeded_value> values_of(const run_group& group, std::string_view figure);
 /// What the runs say, each text once: "standard, standard (guard none)".
 [[nodiscard]] std::string texts_of(const run_group& group,
                                    const std::function<std::string(const run_summary&)>& text_of);
@@ -57,21 +58,21 @@ struct run_group {
 /// Which part of its runs a side measures: "the whole run", "without the first 12h".
 [[nodiscard]] std::string measured_by(const run_group& group);
 /// The same for all sides, if it is the same part and not the whole; else empty. Precondition: there is one.
-[[nodiscard]] std::string measured_by_all(const std::vector<run_group>& groups);
+[[nodiscard]] std::string measured_by_all(const vector<run_group>& groups);
 /// The least that runs with the same seed share, if each seed occurs once. With one run per side the seed
 /// does not matter, since it may belong to the policy only.
 [[nodiscard]] shared_input shared_by(const run_group& a, const run_group& b);
-[[nodiscard]] mean_and_deviation summary_of(const std::vector<seeded_value>& values);
+[[nodiscard]] mean_and_deviation summary_of(const vector<seeded_value>& values);
 
 /// Reports, as of that option, figures that no run has, and that there is no sweep over loads.
-void check_curves(const std::vector<run_group>& groups, const std::vector<std::string>& curves,
-                  const char* option, errors& found);
+void check_curves(const vector<run_group>& groups, const vector<std::string>& curves, const char* option,
+                  errors& found);
 
 /// The groups that the names refer to.
-[[nodiscard]] std::vector<run_group> read_groups(const std::vector<std::string>& names, errors& found);
+[[nodiscard]] vector<run_group> read_groups(const vector<std::string>& names, errors& found);
 
 /// The figures of all groups side by side, each with its difference from the first.
-[[nodiscard]] std::string compared(const std::vector<run_group>& groups, const compare_options& options);
+[[nodiscard]] std::string compared(const vector<run_group>& groups, const compare_options& options);
 
 /// `allot compare A B [...]`: prints `compared` on standard output. Returns the exit status: 0, or 2 if one
 /// of them can't be read.

@@ -6,6 +6,7 @@
 #include "lab/packed_input.hpp"
 #include "lab/report.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/csv_table.hpp>
 #include <allot/sim/metrics/statistics.hpp>
 
@@ -36,18 +37,18 @@ bool has_part(std::string_view figure, std::string_view part) {
 
 /// The runs of the sides that belong together: those of one seed if every side has each of its seeds once,
 /// else all of them if there is one on each side.
-std::vector<std::vector<const run_summary*>> runs_together(const std::vector<const run_group*>& sides) {
+vector<vector<const run_summary*>> runs_together(const vector<const run_group*>& sides) {
   const auto is_single = [](const run_group* g) { return g->runs.size() == 1; };
   if (std::all_of(sides.begin(), sides.end(), is_single)) {
-    std::vector<const run_summary*> runs;
+    vector<const run_summary*> runs;
     for (const run_group* g : sides) runs.push_back(&g->runs.front());
     return {std::move(runs)};
   }
-  std::map<std::uint64_t, std::vector<const run_summary*>> of_seed;
+  std::map<std::uint64_t, vector<const run_summary*>> of_seed;
   for (const run_group* g : sides) {
     for (const run_summary& r : g->runs) of_seed[r.seed].push_back(&r);
   }
-  std::vector<std::vector<const run_summary*>> all;
+  vector<vector<const run_summary*>> all;
   for (auto& [seed, runs] : of_seed) {
     if (runs.size() == sides.size()) all.push_back(std::move(runs));
   }
@@ -55,12 +56,12 @@ std::vector<std::vector<const run_summary*>> runs_together(const std::vector<con
 }
 
 /// The sides of each set: those of different sets ran other jobs anyway.
-std::vector<std::vector<const run_group*>> sets_among(const std::vector<const run_group*>& sides) {
-  std::vector<std::vector<const run_group*>> sets;
+vector<vector<const run_group*>> sets_among(const vector<const run_group*>& sides) {
+  vector<vector<const run_group*>> sets;
   for (const run_group* g : sides) {
     const auto same = [&](const auto& set) { return set.front()->set == g->set; };
     auto at = std::find_if(sets.begin(), sets.end(), same);
-    if (at == sets.end()) at = sets.insert(sets.end(), std::vector<const run_group*>{});
+    if (at == sets.end()) at = sets.insert(sets.end(), vector<const run_group*>{});
     at->push_back(g);
   }
   return sets;
@@ -69,7 +70,7 @@ std::vector<std::vector<const run_group*>> sets_among(const std::vector<const ru
 /// Whether the runs of each set have the same jobs of a kind. `missing_of` is how many of a run's jobs are
 /// not of it.
 template <class Missing>
-same_jobs same_among(const std::vector<const run_group*>& sides, Missing missing_of) {
+same_jobs same_among(const vector<const run_group*>& sides, Missing missing_of) {
   same_jobs worst = same_jobs::yes;
   for (const auto& set : sets_among(sides)) {
     for (const auto& runs : runs_together(set)) {
@@ -86,7 +87,7 @@ same_jobs same_among(const std::vector<const run_group*>& sides, Missing missing
 }
 
 /// "fifo 53, standard 60", of the first sides.
-std::string counts_of(const std::vector<const run_group*>& sides, std::string_view figure) {
+std::string counts_of(const vector<const run_group*>& sides, std::string_view figure) {
   constexpr std::size_t most_named = 6;
   const bool one_set = sets_among(sides).size() == 1;
   std::string text;
@@ -150,7 +151,7 @@ std::optional<std::map<std::string, completed_job>> completed_jobs(const run_sum
   return jobs;
 }
 
-void add_sample(run_summary& to, const std::string& name, std::vector<instant> values) {
+void add_sample(run_summary& to, const std::string& name, vector<instant> values) {
   if (values.empty()) return;
   const sim::sample_summary s = sim::summarize(values);
   const auto add = [&](const char* what, instant value) {
@@ -162,17 +163,17 @@ void add_sample(run_summary& to, const std::string& name, std::vector<instant> v
 }
 
 /// Adds the figures to runs that belong together.
-void add_common(const std::vector<run_summary*>& runs, errors& found) {
-  std::vector<std::map<std::string, completed_job>> of;
+void add_common(const vector<run_summary*>& runs, errors& found) {
+  vector<std::map<std::string, completed_job>> of;
   for (const run_summary* r : runs) {
     auto jobs = completed_jobs(*r, found);
     if (!jobs) return;
     of.push_back(std::move(*jobs));
   }
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    std::vector<instant> jct;
-    std::vector<instant> queue;
-    std::vector<instant> wait;
+    vector<instant> jct;
+    vector<instant> queue;
+    vector<instant> wait;
     for (const auto& [id, job] : of[i]) {
       const auto has_it = [&, key = &id](const auto& others) { return others.find(*key) != others.end(); };
       if (!std::all_of(of.begin(), of.end(), has_it)) continue;
@@ -191,7 +192,7 @@ void add_common(const std::vector<run_summary*>& runs, errors& found) {
 
 }  // namespace
 
-same_jobs completed_by(const std::vector<const run_group*>& sides) {
+same_jobs completed_by(const vector<const run_group*>& sides) {
   return same_among(sides, [](const run_summary& r) -> std::optional<double> {
     const auto total = r.find("jobs/total");
     const auto completed = r.find("jobs/completed");
@@ -199,7 +200,7 @@ same_jobs completed_by(const std::vector<const run_group*>& sides) {
   });
 }
 
-same_jobs started_by(const std::vector<const run_group*>& sides) {
+same_jobs started_by(const vector<const run_group*>& sides) {
   return same_among(sides, [](const run_summary& r) -> std::optional<double> {
     const auto unstarted = r.find("unstarted");
     const auto future = r.find("jobs/not_submitted");
@@ -216,11 +217,11 @@ std::string_view other_jobs::mark_of(std::string_view figure) const {
   return {};
 }
 
-other_jobs other_jobs_of(const std::vector<const run_group*>& sides) {
+other_jobs other_jobs_of(const vector<const run_group*>& sides) {
   return {completed_by(sides), started_by(sides)};
 }
 
-std::string remark_on_jobs(const other_jobs& jobs, const std::vector<const run_group*>& sides) {
+std::string remark_on_jobs(const other_jobs& jobs, const vector<const run_group*>& sides) {
   if (jobs.completed == same_jobs::yes && jobs.started == same_jobs::yes) return {};
   const bool do_differ = jobs.completed == same_jobs::no || jobs.started == same_jobs::no;
   std::string text = "*: over the jobs that each side completed (of waits: started)";
@@ -231,15 +232,15 @@ std::string remark_on_jobs(const other_jobs& jobs, const std::vector<const run_g
   return has_common ? text : text + "\n--common compares the jobs that all sides completed.";
 }
 
-void add_common_figures(std::vector<run_group>& groups, errors& found) {
-  std::vector<std::string_view> sets;
+void add_common_figures(vector<run_group>& groups, errors& found) {
+  vector<std::string_view> sets;
   for (const run_group& g : groups) {
     if (std::find(sets.begin(), sets.end(), g.set) == sets.end()) sets.push_back(g.set);
   }
   const bool all_single =
       std::all_of(groups.begin(), groups.end(), [](const run_group& g) { return g.runs.size() == 1; });
   for (const std::string_view set : sets) {
-    std::map<std::uint64_t, std::vector<run_summary*>> together;
+    std::map<std::uint64_t, vector<run_summary*>> together;
     std::size_t sides = 0;
     for (run_group& g : groups) {
       if (g.set != set) continue;

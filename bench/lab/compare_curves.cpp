@@ -5,6 +5,7 @@
 #include "lab/report.hpp"
 
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/lab/csv.hpp>
 #include <allot/lab/decimal.hpp>
 #include <allot/lab/text_table.hpp>
@@ -44,12 +45,12 @@ struct loaded_scenario {
   std::string name;
   bool is_of_arrivals = false;
   std::set<std::int64_t> loads{};
-  std::vector<std::string> sides{};
-  std::vector<std::pair<std::int64_t, const run_group*>> groups{};
+  vector<std::string> sides{};
+  vector<std::pair<std::int64_t, const run_group*>> groups{};
 };
 
-std::vector<loaded_scenario> loaded_scenarios(const std::vector<run_group>& groups) {
-  std::vector<loaded_scenario> all;
+vector<loaded_scenario> loaded_scenarios(const vector<run_group>& groups) {
+  vector<loaded_scenario> all;
   for (const run_group& g : groups) {
     const auto load = load_of(g);
     if (!load) continue;
@@ -62,7 +63,7 @@ std::vector<loaded_scenario> loaded_scenarios(const std::vector<run_group>& grou
     if (std::find(at->sides.begin(), at->sides.end(), g.side) == at->sides.end()) at->sides.push_back(g.side);
     at->groups.emplace_back(load->value, &g);
   }
-  std::erase_if(all, [](const loaded_scenario& s) { return s.loads.size() < 2; });
+  erase_if(all, [](const loaded_scenario& s) { return s.loads.size() < 2; });
   return all;
 }
 
@@ -134,13 +135,12 @@ const load_curves::point* find_load(const load_curves::curve& c, std::int64_t lo
 
 }  // namespace
 
-std::vector<load_curves> curves_over_load(const std::vector<run_group>& groups,
-                                          const std::vector<std::string>& figures) {
-  std::vector<std::string> names = figures;
+vector<load_curves> curves_over_load(const vector<run_group>& groups, const vector<std::string>& figures) {
+  vector<std::string> names = figures;
   if (names.empty()) {
     for (const auto& [name, title] : drawn_figures) names.emplace_back(name);
   }
-  std::vector<load_curves> all;
+  vector<load_curves> all;
   for (const loaded_scenario& s : loaded_scenarios(groups)) {
     const std::string measured = measured_by_sides(s);
     for (const std::string& figure : names) {
@@ -207,7 +207,7 @@ report::chart chart_of(const load_curves& c) {
                       static_cast<std::uint64_t>(million - 2 * margin) / static_cast<std::uint64_t>(span);
     return margin + static_cast<std::int64_t>(part);
   };
-  std::vector<report::tick> ticks;
+  vector<report::tick> ticks;
   constexpr std::int64_t least_distance = 60'000;
   for (const std::int64_t load : c.loads) {
     if (!ticks.empty() && position(load) - ticks.back().at < least_distance) continue;
@@ -231,8 +231,7 @@ report::chart chart_of(const load_curves& c) {
       chart::steps lower;
       const auto finish = [&] {
         if (is_band && upper.size() > 1) {
-          upper.insert(upper.end(), std::make_move_iterator(lower.rbegin()),
-                       std::make_move_iterator(lower.rend()));
+          upper.append(lower.rbegin(), lower.rend());
           drawn.polygon(std::move(upper), css_of(i, "band q"));
         }
         if (!is_band && !line.empty()) drawn.polyline(std::move(line), css_of(i, "curve s"));
@@ -261,7 +260,7 @@ report::chart chart_of(const load_curves& c) {
   return drawn;
 }
 
-std::string curve_tables(const std::vector<load_curves>& all, std::string_view format) {
+std::string curve_tables(const vector<load_curves>& all, std::string_view format) {
   std::string text;
   if (format == "csv") {
     text = "figure,scenario,policy,load,runs,mean,sd\n";
@@ -281,10 +280,10 @@ std::string curve_tables(const std::vector<load_curves>& all, std::string_view f
     return text;
   }
   for (const load_curves& c : all) {
-    std::vector<std::vector<std::string>> rows(1, {c.is_of_arrivals ? "arrivals" : "load"});
+    vector<vector<std::string>> rows(1, {c.is_of_arrivals ? "arrivals" : "load"});
     for (const std::int64_t load : c.loads) rows.front().push_back(load_text(c, load));
     for (const load_curves::curve& curve : c.curves) {
-      std::vector<std::string>& row = rows.emplace_back(1, curve.side);
+      vector<std::string>& row = rows.emplace_back(std::size_t{1}, curve.side);
       for (const std::int64_t load : c.loads) {
         const load_curves::point* const p = find_load(curve, load);
         row.push_back(p == nullptr ? "-" : shown_mean(p->value, c.kind));
@@ -303,7 +302,7 @@ std::string curve_tables(const std::vector<load_curves>& all, std::string_view f
   return text;
 }
 
-std::string curve_figures(const std::vector<load_curves>& all) {
+std::string curve_figures(const vector<load_curves>& all) {
   using report::escaped;
   std::string html;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -324,9 +323,9 @@ std::string curve_figures(const std::vector<load_curves>& all) {
   return html;
 }
 
-std::vector<std::string> curve_files(const std::vector<load_curves>& all) {
+vector<std::string> curve_files(const vector<load_curves>& all) {
   constexpr std::size_t longest = 100;
-  std::vector<std::string> files;
+  vector<std::string> files;
   std::set<std::string> taken;
   for (const load_curves& c : all) {
     std::string stem;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
+
 #include "lab/compare.hpp"
 #include "lab/deviation.hpp"
 #include "lab/report_chart.hpp"
@@ -12,7 +14,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -42,7 +43,7 @@ struct load_curves {
   struct curve {
     std::string side;
     /// By load, as far as there are values.
-    std::vector<point> points;
+    vector<point> points;
   };
 
   std::string scenario;
@@ -53,9 +54,9 @@ struct load_curves {
   /// The loads are multiples of the arrivals, not parts of what the cluster can do.
   bool is_of_arrivals = false;
   /// In thousandths, ascending; two or more.
-  std::vector<std::int64_t> loads;
+  vector<std::int64_t> loads;
   /// Every side that ran the scenario, in order, also those without a value.
-  std::vector<curve> curves;
+  vector<curve> curves;
   /// The most runs that a mean is of.
   std::size_t most_runs = 0;
   /// Which part of the runs is measured, if it is the same part and not the whole.
@@ -64,19 +65,19 @@ struct load_curves {
 
 /// The curves of the figures (those of `drawn_figures` if there are none) for every scenario that ran at two
 /// loads or more. Figures without any value are left out.
-[[nodiscard]] std::vector<load_curves> curves_over_load(const std::vector<run_group>& groups,
-                                                        const std::vector<std::string>& figures);
+[[nodiscard]] vector<load_curves> curves_over_load(const vector<run_group>& groups,
+                                                   const vector<std::string>& figures);
 
 /// Lines with dots at the means, and a band as wide as the standard deviation on either side.
 [[nodiscard]] report::chart chart_of(const load_curves& c);
 
 /// Tables of the same: "text", "markdown" or "csv" (exact, a row per point).
-[[nodiscard]] std::string curve_tables(const std::vector<load_curves>& all, std::string_view format);
+[[nodiscard]] std::string curve_tables(const vector<load_curves>& all, std::string_view format);
 /// A part of a page for each scenario.
-[[nodiscard]] std::string curve_figures(const std::vector<load_curves>& all);
+[[nodiscard]] std::string curve_figures(const vector<load_curves>& all);
 /// The names of the files that the charts are written to, in their order: letters, digits, '.', '-' and '_',
 /// each name once.
-[[nodiscard]] std::vector<std::string> curve_files(const std::vector<load_curves>& all);
+[[nodiscard]] vector<std::string> curve_files(const vector<load_curves>& all);
 
 }  // namespace lab
 }  // namespace v0

@@ -12,6 +12,7 @@
 #include "lab/sweep_results.hpp"
 #include "lab/terminal.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/core/version.hpp>
 #include <allot/lab/csv.hpp>
 #include <allot/lab/decimal.hpp>
@@ -44,10 +45,10 @@ struct compared_run {
   instant begin = 0;
   instant end = 0;
   instant width = 1;
-  std::vector<std::vector<std::int64_t>> used{};
-  std::vector<std::int64_t> pending{};
+  vector<vector<std::int64_t>> used{};
+  vector<std::int64_t> pending{};
   /// How long the started jobs waited.
-  std::vector<instant> waits{};
+  vector<instant> waits{};
 
   [[nodiscard]] const std::string& label() const noexcept { return summary.label; }
 };
@@ -101,13 +102,13 @@ class comparison {
 
   /// Adds the figures of the jobs that all runs completed.
   void add_common(errors& found) {
-    std::vector<run_group> sides = as_sides();
+    vector<run_group> sides = as_sides();
     add_common_figures(sides, found);
     for (std::size_t i = 0; i < runs_.size(); ++i) runs_[i].summary = std::move(sides[i].runs.front());
   }
 
   [[nodiscard]] std::string page() {
-    const std::vector<run_group> sides = as_sides();
+    const vector<run_group> sides = as_sides();
     for (const run_group& g : sides) sides_.push_back(&g);
     others_ = other_jobs_of(sides_);
     choose_layers();
@@ -128,8 +129,8 @@ class comparison {
   }
 
  private:
-  [[nodiscard]] std::vector<run_group> as_sides() const {
-    std::vector<run_group> sides;
+  [[nodiscard]] vector<run_group> as_sides() const {
+    vector<run_group> sides;
     for (const compared_run& r : runs_) sides.push_back({r.label(), {r.summary}});
     return sides;
   }
@@ -198,7 +199,7 @@ class comparison {
 
   /// The tenants with the most GPU time over all runs have a colour of their own.
   void choose_layers() {
-    std::vector<wide> had(tenants_.size(), 0);
+    vector<wide> had(tenants_.size(), 0);
     for (const compared_run& r : runs_) {
       for (std::size_t t = 0; t < r.used.size(); ++t) {
         for (const std::int64_t used : r.used[t]) {
@@ -206,11 +207,11 @@ class comparison {
         }
       }
     }
-    std::vector<std::size_t> order;
+    vector<std::size_t> order;
     for (std::size_t t = 0; t < tenants_.size(); ++t) {
       if (had[t] != 0) order.push_back(t);
     }
-    std::vector<std::size_t> alone = order;
+    vector<std::size_t> alone = order;
     std::stable_sort(alone.begin(), alone.end(),
                      [&](std::size_t a, std::size_t b) { return had[a] > had[b]; });
     alone.resize(std::min(alone.size(), most_colours));
@@ -238,7 +239,7 @@ class comparison {
     return std::to_string(i < order.size() ? order[i] : static_cast<int>(most_colours));
   }
 
-  [[nodiscard]] chart::steps curve(const compared_run& r, const std::vector<std::int64_t>& means) const {
+  [[nodiscard]] chart::steps curve(const compared_run& r, const vector<std::int64_t>& means) const {
     chart::steps steps;
     const auto position = [&](instant t) {
       return static_cast<std::int64_t>(wide{static_cast<std::uint64_t>(t - begin_)} * million /
@@ -254,7 +255,7 @@ class comparison {
   void write_head(std::string& html) const {
     html += "<header><h1>" + grouped(runs_.size()) + " replays compared</h1>\n";
     html += "<p>differences are from the first; the better figures are bold</p>\n";
-    std::vector<std::pair<std::string_view, shared_input>> others;
+    vector<std::pair<std::string_view, shared_input>> others;
     for (std::size_t i = 1; i < runs_.size(); ++i) {
       others.emplace_back(runs_[i].label(), shared_by(runs_.front().summary.input, runs_[i].summary.input));
     }
@@ -267,9 +268,9 @@ class comparison {
     html += "</header>\n";
   }
 
-  void write_table(std::string& html, const std::vector<shown_figure>& rows) const {
+  void write_table(std::string& html, const vector<shown_figure>& rows) const {
     for (const shown_figure& f : rows) {
-      std::vector<std::optional<double>> values;
+      vector<std::optional<double>> values;
       std::optional<double> best;
       bool any = false;
       bool differ = false;
@@ -331,10 +332,10 @@ class comparison {
   void write_gpus(std::string& html) const {
     if (!has_curves_ || end_ <= begin_ || layers_.empty()) return;
     std::int64_t most = 1000;
-    std::vector<std::vector<std::vector<std::int64_t>>> of(runs_.size());
+    vector<vector<vector<std::int64_t>>> of(runs_.size());
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       const compared_run& r = runs_[i];
-      std::vector<std::int64_t> all(r.pending.size(), 0);
+      vector<std::int64_t> all(r.pending.size(), 0);
       for (const layer& l : layers_) {
         auto& sum = of[i].emplace_back(r.pending.size(), 0);
         for (const std::size_t t : l.quotas) {
@@ -354,8 +355,8 @@ class comparison {
       chart c{"gpus", runs_[i].label(), "GPUs in use by quota", ""};
       c.set_ticks(time_ticks(begin_, end_), std::string{time_axis_title});
       c.set_values(scale_for(most), "GPUs");
-      std::vector<chart::steps> curves;
-      std::vector<std::string> css;
+      vector<chart::steps> curves;
+      vector<std::string> css;
       for (std::size_t k = 0; k < layers_.size(); ++k) {
         curves.push_back(curve(runs_[i], of[i][k]));
         css.push_back("area q" + std::to_string(layers_[k].colour));
@@ -401,7 +402,7 @@ class comparison {
     std::int64_t least = million;
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       if (runs_[i].waits.empty()) continue;
-      const std::vector<std::int64_t> part = cdf_of(runs_[i].waits, axis);
+      const vector<std::int64_t> part = cdf_of(runs_[i].waits, axis);
       least = std::min(least, part.front());
       chart::steps steps;
       for (std::size_t k = 0; k < part.size(); ++k) {
@@ -437,11 +438,11 @@ class comparison {
     html += "</figure>\n";
   }
 
-  std::vector<compared_run> runs_;
-  std::vector<std::string> tenants_;
-  std::vector<layer> layers_;
+  vector<compared_run> runs_;
+  vector<std::string> tenants_;
+  vector<layer> layers_;
   /// While the page is made.
-  std::vector<const run_group*> sides_;
+  vector<const run_group*> sides_;
   other_jobs others_{};
   instant begin_ = 0;
   instant end_ = 0;
@@ -459,12 +460,12 @@ bool has_several_runs(const std::string& name) {
 
 }  // namespace
 
-int write_comparison_page(const std::vector<std::string>& runs, const std::string& path, bool force,
-                          const std::vector<std::string>& curves, bool common) {
+int write_comparison_page(const vector<std::string>& runs, const std::string& path, bool force,
+                          const vector<std::string>& curves, bool common) {
   errors found;
   std::string html;
   if (std::any_of(runs.begin(), runs.end(), has_several_runs)) {
-    std::vector<run_group> groups = read_groups(runs, found);
+    vector<run_group> groups = read_groups(runs, found);
     if (common && found.empty()) add_common_figures(groups, found);
     if (found.empty() && groups.size() < 2) {
       found.add(runs.front(), {}, "expected two sides or more to compare, found one");

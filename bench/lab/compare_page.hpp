@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
+
 #include <string>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -16,8 +17,8 @@ namespace lab {
 /// sweeps. `common`: also the figures of the jobs that were completed on all sides. `force`: the page may
 /// replace a file. Returns the exit status: 0, or 2 if something can't be read or written; then nothing is
 /// written.
-int write_comparison_page(const std::vector<std::string>& runs, const std::string& path, bool force,
-                          const std::vector<std::string>& curves = {}, bool common = false);
+int write_comparison_page(const vector<std::string>& runs, const std::string& path, bool force,
+                          const vector<std::string>& curves = {}, bool common = false);
 
 }  // namespace lab
 }  // namespace v0

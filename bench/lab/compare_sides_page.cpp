@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <allot/core/vector.hpp>
+
 #include "lab/compare_sides_page.hpp"
 
 #include "lab/compare_common.hpp"
@@ -32,11 +34,11 @@ constexpr std::string_view own_style =
 /// Sides that are compared with each other.
 struct side_set {
   std::string_view name;
-  std::vector<const run_group*> sides;
+  vector<const run_group*> sides;
 };
 
-std::vector<side_set> sets_of(const std::vector<run_group>& groups) {
-  std::vector<side_set> sets;
+vector<side_set> sets_of(const vector<run_group>& groups) {
+  vector<side_set> sets;
   for (const run_group& g : groups) {
     const auto same = [&](const side_set& s) { return s.name == g.set; };
     auto at = std::find_if(sets.begin(), sets.end(), same);
@@ -53,7 +55,7 @@ std::string shown_with_deviation(const mean_and_deviation& s, figure_kind kind) 
 }
 
 void write_bars(std::string& html, const side_set& set, std::string_view name, std::string_view title) {
-  std::vector<mean_and_deviation> all;
+  vector<mean_and_deviation> all;
   double least = 0;
   double most = 0;
   for (const run_group* side : set.sides) {
@@ -98,7 +100,7 @@ void write_bars(std::string& html, const side_set& set, std::string_view name, s
 }
 
 void write_row(std::string& html, const side_set& set, const other_jobs& others, const shown_figure& f) {
-  std::vector<std::vector<seeded_value>> values;
+  vector<vector<seeded_value>> values;
   bool any = false;
   for (const run_group* side : set.sides) {
     for (const auto& [seed, value] : values.emplace_back(values_of(*side, f.name))) any = any || value != 0;
@@ -119,8 +121,8 @@ void write_row(std::string& html, const side_set& set, const other_jobs& others,
   html += '\n';
 }
 
-std::vector<std::string> tenants_of(const side_set& set) {
-  std::vector<std::string> names;
+vector<std::string> tenants_of(const side_set& set) {
+  vector<std::string> names;
   for (const run_group* side : set.sides) {
     for (const run_summary& r : side->runs) {
       for (const auto& [name, value] : r.figures) {
@@ -169,7 +171,7 @@ void write_table(std::string& html, const side_set& set) {
 void write_set(std::string& html, const side_set& set) {
   html += "<figure>";
   if (!set.name.empty()) html += "<figcaption><h2>" + escaped(set.name) + "</h2></figcaption>\n";
-  std::vector<std::pair<std::string_view, shared_input>> others;
+  vector<std::pair<std::string_view, shared_input>> others;
   for (const run_group* side : set.sides)
     others.emplace_back(side->side, shared_by(*set.sides.front(), *side));
   write_other_inputs(html, set.sides.front()->side, others);
@@ -184,7 +186,7 @@ void write_set(std::string& html, const side_set& set) {
   html += "</figure>\n";
 }
 
-void write_head(std::string& html, const std::vector<run_group>& groups) {
+void write_head(std::string& html, const vector<run_group>& groups) {
   std::size_t runs = 0;
   std::size_t most = 0;
   for (const run_group& g : groups) {
@@ -211,7 +213,7 @@ void write_head(std::string& html, const std::vector<run_group>& groups) {
 }  // namespace
 
 void write_other_inputs(std::string& html, std::string_view first,
-                        const std::vector<std::pair<std::string_view, shared_input>>& runs) {
+                        const vector<std::pair<std::string_view, shared_input>>& runs) {
   for (const shared_input shared : {shared_input::jobs, shared_input::none}) {
     std::string names;
     for (const auto& [name, with_first] : runs) {
@@ -229,7 +231,7 @@ void write_other_window(std::string& html, std::string_view run, std::string_vie
   html.append("<p><b>").append(escaped(run)).append("</b> ").append(escaped(remark)).append("</p>\n");
 }
 
-std::string page_of_sides(const std::vector<run_group>& groups, const std::vector<std::string>& curves) {
+std::string page_of_sides(const vector<run_group>& groups, const vector<std::string>& curves) {
   std::string html;
   std::string title = "Comparison:";
   for (const run_group& g : groups) title += (&g == groups.data() ? " " : ", ") + g.label;

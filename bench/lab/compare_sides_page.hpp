@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
+
 #include "lab/compare.hpp"
 #include "lab/run_summary.hpp"
 
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -18,13 +19,12 @@ namespace lab {
 /// means, deviations and differences from the first side of the set. Before them it has curves over the loads
 /// of each scenario: of the figures in `curves`, or if there are none of the headline figures. Precondition:
 /// there is a side.
-[[nodiscard]] std::string page_of_sides(const std::vector<run_group>& groups,
-                                        const std::vector<std::string>& curves);
+[[nodiscard]] std::string page_of_sides(const vector<run_group>& groups, const vector<std::string>& curves);
 
 /// Adds a note on runs, by name, whose input differs from that of the first: the remarks of `remark_on`, one
 /// paragraph for each kind. Adds nothing if all inputs are the same.
 void write_other_inputs(std::string& html, std::string_view first,
-                        const std::vector<std::pair<std::string_view, shared_input>>& runs);
+                        const vector<std::pair<std::string_view, shared_input>>& runs);
 
 /// The same on a run that measures another part of itself: the remark of `remark_on_window`.
 void write_other_window(std::string& html, std::string_view run, std::string_view part,

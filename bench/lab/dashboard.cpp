@@ -5,6 +5,7 @@
 #include "lab/report.hpp"
 #include "lab/time_text.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/text_table.hpp>
 
 #include <fmt/core.h>
@@ -98,17 +99,17 @@ std::string nodes_of(const cluster_state::job& j) {
 }
 
 /// A table whose last column is text.
-void append_jobs(std::string& text, const cluster_state& state, const std::vector<cluster_state::job>& jobs,
+void append_jobs(std::string& text, const cluster_state& state, const vector<cluster_state::job>& jobs,
                  const char* time_title, const char* last_title, std::size_t rows,
                  std::string (*last)(const cluster_state::job&)) {
   if (jobs.empty()) return;
-  std::vector<std::vector<std::string>> cells = {{"job", "quota", "GPUs", time_title, last_title}};
+  vector<vector<std::string>> cells = {{"job", "quota", "GPUs", time_title, last_title}};
   for (std::size_t i = 0; i < std::min(rows, jobs.size()); ++i) {
     const cluster_state::job& j = jobs[i];
     cells.push_back({std::string{j.id}, std::string{state.quotas[j.quota.index()].name}, gpus(j.gpus),
                      human_time(state.at - j.since), last(j)});
   }
-  std::vector<std::size_t> widths(4);
+  vector<std::size_t> widths(4);
   for (const auto& row : cells) {
     for (std::size_t c = 0; c < widths.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
   }

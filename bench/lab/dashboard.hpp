@@ -5,6 +5,7 @@
 #include <allot/core/quantity.hpp>
 #include <allot/core/ratio.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/sim/metrics/figures.hpp>
 
 #include <cstddef>
@@ -12,7 +13,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -29,7 +29,7 @@ struct cluster_state {
     std::string_view name;
     /// The node has failed or is drained.
     bool is_closed = false;
-    std::vector<device> devices{};
+    vector<device> devices{};
   };
   struct job {
     std::string_view id;
@@ -39,7 +39,7 @@ struct cluster_state {
     /// Since when the job has been running, or pending.
     instant since = 0;
     /// Running jobs only, without repetition.
-    std::vector<std::string_view> nodes{};
+    vector<std::string_view> nodes{};
     /// Pending jobs only: why. Empty if it was not determined.
     std::string reason{};
     std::string text{};
@@ -60,15 +60,15 @@ struct cluster_state {
   std::string policy;
   instant at = 0;
   /// Empty if there are no nodes.
-  std::vector<node> nodes{};
+  vector<node> nodes{};
   /// In milli-GPUs; none if unbounded.
   std::optional<std::int64_t> capacity{};
   std::int64_t used = 0;
   /// In the order in which they started.
-  std::vector<job> running{};
+  vector<job> running{};
   /// By submission, then id.
-  std::vector<job> waiting{};
-  std::vector<quota> quotas{};
+  vector<job> waiting{};
+  vector<quota> quotas{};
   /// Jobs not yet submitted, and jobs that have ended.
   std::size_t to_come = 0;
   std::size_t over = 0;

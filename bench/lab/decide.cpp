@@ -2,6 +2,7 @@
 // The result of the cycles: the jobs that are pending in the end, and the state of the quotas.
 #include "lab/decision_maker.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/fairshare/borrowed_share.hpp>
 #include <allot/fairshare/division.hpp>
 #include <allot/quota/loans.hpp>
@@ -53,8 +54,8 @@ ledger<max_resources> decision_maker::accounts() const {
   return all;
 }
 
-std::vector<resources<max_resources>> decision_maker::demand() const {
-  std::vector<resources<max_resources>> all(accounts_.slots());
+vector<resources<max_resources>> decision_maker::demand() const {
+  vector<resources<max_resources>> all(accounts_.slots());
   for (job_index j = 0; j < ids_.size(); ++j) {
     if (!ids_[j]) continue;
     all[job(j).quota.index()] += scheduler_.view().amount(j, job(j).pods(), scheduler_.pick(ids_[j]));
@@ -62,10 +63,10 @@ std::vector<resources<max_resources>> decision_maker::demand() const {
   return all;
 }
 
-std::vector<amounts> decision_maker::entitlements() const {
+vector<amounts> decision_maker::entitlements() const {
   const quota_tree<max_resources>& tree = accounts_;
-  std::vector<amounts> all(tree.slots());
-  std::vector<amounts> wanted = demand();
+  vector<amounts> all(tree.slots());
+  vector<amounts> wanted = demand();
   const auto policy = named_policy::find(scenario_.policy.preset);
   if (policy && policy->own() != nullptr && !single_queue_) {
     // A policy that divides the capacity itself says how.
@@ -115,9 +116,9 @@ std::vector<amounts> decision_maker::entitlements() const {
 
 void decision_maker::close_accounts() {
   const ledger<max_resources> held = accounts();
-  const std::vector<amounts> entitled = entitlements();
+  const vector<amounts> entitled = entitlements();
   const loan_book<max_resources> loans{held};
-  std::vector<amounts> used(held.tree().slots());
+  vector<amounts> used(held.tree().slots());
   const auto order = held.tree().top_down();
   for (auto x = order.rbegin(); x != order.rend(); ++x) {
     used[x->index()] += held.own_usage(*x);

@@ -5,6 +5,7 @@
 #include "lab/scenario.hpp"
 
 #include <allot/core/ratio.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/preemption/guard.hpp>
 
 #include <cstddef>
@@ -12,7 +13,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -32,8 +32,8 @@ struct decision {
     quota_id quota;
     std::uint64_t pods = 0;
     /// One for each pod; empty without a cluster. The pods that an elastic job gets in one cycle are one row.
-    std::vector<std::string_view> nodes{};
-    std::vector<flavor_name> flavors{};
+    vector<std::string_view> nodes{};
+    vector<flavor_name> flavors{};
     amounts borrows{};
   };
   struct eviction {
@@ -50,7 +50,7 @@ struct decision {
     std::string_view id;
     quota_id quota;
     /// Its own victims; if it has none, all jobs being evicted.
-    std::vector<std::string_view> waits_for{};
+    vector<std::string_view> waits_for{};
   };
   struct pending_job {
     std::string_view id;
@@ -83,13 +83,13 @@ struct decision {
 
   /// The number of cycles until nothing more was decided, at least 1.
   std::size_t rounds = 1;
-  std::vector<admission> admit{};
-  std::vector<eviction> evict{};
-  std::vector<reservation> reserve{};
+  vector<admission> admit{};
+  vector<eviction> evict{};
+  vector<reservation> reserve{};
   /// By submission, then id: all jobs that are pending in the end and not reserved.
-  std::vector<pending_job> pending{};
-  std::vector<refusal> refuse{};
-  std::vector<account> quotas{};
+  vector<pending_job> pending{};
+  vector<refusal> refuse{};
+  vector<account> quotas{};
 };
 
 /// Runs up to `rounds` cycles on the jobs of the scenario, whatever their submission time. Running jobs are

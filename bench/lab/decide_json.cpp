@@ -3,6 +3,7 @@
 
 #include "lab/terminal.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/json_writer.hpp>
 
 #include <fmt/core.h>
@@ -78,7 +79,7 @@ class decision_writer {
     }
     out_.end_array();
   }
-  void names(std::string_view name, const std::vector<std::string_view>& all) {
+  void names(std::string_view name, const vector<std::string_view>& all) {
     out_.key(name).begin_array();
     for (const std::string_view n : all) out_.value(n);
     out_.end_array();

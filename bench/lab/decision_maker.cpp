@@ -3,6 +3,7 @@
 
 #include "lab/scenario_reader.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/scheduler/flavors.hpp>
 #include <allot/systems/kai/runai.hpp>
 #include <allot/systems/kai/whole_unit_division.hpp>
@@ -60,7 +61,7 @@ void decision_maker::run(std::size_t rounds) {
 
 /// A cycle that goes from head to head may decide nothing and still continue with other heads the next time.
 bool decision_maker::is_quiet(const plan_type& plan) {
-  std::vector<job_id> held;
+  vector<job_id> held;
   for (const auto& h : plan.pending) held.push_back(h.id);
   const bool is_news = !plan.empty() || (!held.empty() && (!had_plan_ || held != held_last_));
   held_last_ = std::move(held);
@@ -74,12 +75,12 @@ void decision_maker::adopt_running() {
   for (const sim::running_job_at_start& r : jobs_.setup.running) {
     const job_id id = scheduler_.adopt(r.which, r.since, r.where, r.pick);
     ids_[r.which] = id;
-    std::vector<job_id> elastic_pods;
+    vector<job_id> elastic_pods;
     for (const gpu::allocation_id at : r.elastic_pods)
       elastic_pods.push_back(scheduler_.adopt_elastic_pod(id, r.since, at));
     if (!r.is_going) continue;
     scheduler_.evicting(id);
-    going_.insert(going_.end(), elastic_pods.begin(), elastic_pods.end());
+    going_.append(elastic_pods.begin(), elastic_pods.end());
     going_.push_back(id);
   }
   for (job_index j = 0; j < jobs_.setup.jobs.size(); ++j) {
@@ -166,7 +167,7 @@ void decision_maker::record(const plan_type& plan) {
     const auto nodes = nodes_of(a.where);
     if (same != made_.admit.end()) {
       same->pods += pods;
-      same->nodes.insert(same->nodes.end(), nodes.begin(), nodes.end());
+      same->nodes.append(nodes.begin(), nodes.end());
       same->borrows += a.borrows;
     } else {
       made_.admit.push_back({jobs_.ids[j], job(j).quota, pods, nodes, flavors_of(j, a.pick), a.borrows});
@@ -177,7 +178,7 @@ void decision_maker::record(const plan_type& plan) {
 
 /// Ends all jobs being evicted. Elastic pods end before their job, which would take them along.
 void decision_maker::let_go() {
-  const std::vector<job_id> going = std::exchange(going_, {});
+  const vector<job_id> going = std::exchange(going_, {});
   for (const bool cores : {false, true}) {
     for (const job_id id : going) {
       const bool is_core = ids_[scheduler_.what(id)] == id;
@@ -193,8 +194,8 @@ std::uint64_t decision_maker::pods_at(job_index j, gpu::allocation_id at, std::u
   return static_cast<std::uint64_t>(std::distance(placed.begin(), placed.end()));
 }
 
-std::vector<std::string_view> decision_maker::nodes_of(gpu::allocation_id at) const {
-  std::vector<std::string_view> nodes;
+vector<std::string_view> decision_maker::nodes_of(gpu::allocation_id at) const {
+  vector<std::string_view> nodes;
   if (!scheduler_.places().has_nodes()) return nodes;
   for (const gpu::placed_pod& p : scheduler_.places().inventory().pods(at)) {
     // The scenario's name, which outlives the scheduler's.
@@ -203,19 +204,19 @@ std::vector<std::string_view> decision_maker::nodes_of(gpu::allocation_id at) co
   return nodes;
 }
 
-std::vector<std::string_view> decision_maker::nodes_of_job(job_index j) const {
-  std::vector<std::string_view> nodes = nodes_of(scheduler_.place_of(ids_[j]));
+vector<std::string_view> decision_maker::nodes_of_job(job_index j) const {
+  vector<std::string_view> nodes = nodes_of(scheduler_.place_of(ids_[j]));
   for (const job_id s : scheduler_.elastic_pods_of(ids_[j])) {
     const job_state is = scheduler_.state(s);
     if (is != job_state::running && is != job_state::evicting) continue;
     const auto more = nodes_of(scheduler_.place_of(s));
-    nodes.insert(nodes.end(), more.begin(), more.end());
+    nodes.append(more.begin(), more.end());
   }
   return nodes;
 }
 
-std::vector<flavor_name> decision_maker::flavors_of(job_index j, const flavor_pick& pick) const {
-  std::vector<flavor_name> all;
+vector<flavor_name> decision_maker::flavors_of(job_index j, const flavor_pick& pick) const {
+  vector<flavor_name> all;
   for (std::size_t d = 0; d < scenario_.resources.size(); ++d) {
     const std::string_view resource = scenario_.resources[d];
     if (flavor_of(resource).empty() || job(j).request[d] == quantity{}) continue;
@@ -239,11 +240,11 @@ gpu::pod_request decision_maker::pod_request_of(job_index j) const {
   return scheduler_.view().pod_request(j, job(j).fewest_pods(), scheduler_.pick(ids_[j]));
 }
 
-std::vector<decision_maker::choice> decision_maker::choices_of(job_index j, std::size_t most) const {
+vector<decision_maker::choice> decision_maker::choices_of(job_index j, std::size_t most) const {
   const auto& view = scheduler_.view();
   const std::uint32_t pods = job(j).fewest_pods();
   const flavor_menu<max_resources> menu = view.flavors(j, pods);
-  std::vector<choice> all;
+  vector<choice> all;
   flavor_pick pick{};
   do {
     choice c{pick, view.amount(j, pods, pick), view.pod_request(j, pods, pick)};

@@ -5,6 +5,7 @@
 #include "lab/explain.hpp"
 #include "lab/workload.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/simulators.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/places.hpp>
@@ -18,7 +19,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -47,7 +47,7 @@ class decision_maker {
   // The state.
 
   [[nodiscard]] const scenario& file() const noexcept { return scenario_; }
-  [[nodiscard]] const std::vector<std::string_view>& ids() const noexcept { return jobs_.ids; }
+  [[nodiscard]] const vector<std::string_view>& ids() const noexcept { return jobs_.ids; }
   [[nodiscard]] const sim::job<n>& job(job_index j) const { return jobs_.setup.jobs[j]; }
   /// The scenario's entry of one of its own jobs; null for other jobs.
   [[nodiscard]] const job_entry* entry(job_index j) const {
@@ -71,14 +71,14 @@ class decision_maker {
   /// The same before anything was decided.
   [[nodiscard]] const ledger<n>& accounts_before() const { return *before_; }
   /// The usage and the pending requests of each quota's own jobs.
-  [[nodiscard]] std::vector<resources<n>> demand() const;
+  [[nodiscard]] vector<resources<n>> demand() const;
   /// By quota: its part of the capacity according to the policy's own division.
-  [[nodiscard]] std::vector<amounts> entitlements() const;
+  [[nodiscard]] vector<amounts> entitlements() const;
   /// The flavors of a choice, by resource.
-  [[nodiscard]] std::vector<flavor_name> flavors_of(job_index j, const flavor_pick& pick) const;
-  [[nodiscard]] std::vector<std::string_view> nodes_of(gpu::allocation_id at) const;
+  [[nodiscard]] vector<flavor_name> flavors_of(job_index j, const flavor_pick& pick) const;
+  [[nodiscard]] vector<std::string_view> nodes_of(gpu::allocation_id at) const;
   /// The nodes of all its running pods.
-  [[nodiscard]] std::vector<std::string_view> nodes_of_job(job_index j) const;
+  [[nodiscard]] vector<std::string_view> nodes_of_job(job_index j) const;
   /// Why a job is pending.
   [[nodiscard]] decision::pending_job explain_waiting(job_index j);
   /// The GPUs of those pods that have no room. Free GPUs in separate pieces do not help them.
@@ -94,11 +94,11 @@ class decision_maker {
     flavor_pick pick{};
     resources<n> request{};
     gpu::pod_request pod_request{};
-    std::vector<shortfall> lacks{};
+    vector<shortfall> lacks{};
     gpu::unplaceable place{};
   };
   /// In the order of the job's choices; a job without flavors has one. At most `most`.
-  [[nodiscard]] std::vector<choice> choices_of(job_index j, std::size_t most = 32) const;
+  [[nodiscard]] vector<choice> choices_of(job_index j, std::size_t most = 32) const;
 
  private:
   void adopt_running();
@@ -117,13 +117,13 @@ class decision_maker {
   capacity_kind not_preemptible_;
   scheduler_type scheduler_;
   /// By job number; for an elastic job, the pods that it needs.
-  std::vector<job_id> ids_;
+  vector<job_id> ids_;
   /// Units being evicted.
-  std::vector<job_id> going_;
+  vector<job_id> going_;
   /// Of the last plan: beneficiaries that wait for their victims to end.
-  std::vector<job_index> awaiting_;
+  vector<job_index> awaiting_;
   /// Jobs pending in the last plan.
-  std::vector<job_id> held_last_;
+  vector<job_id> held_last_;
   bool had_plan_ = false;
   std::map<job_index, bool> unproven_;
   std::optional<ledger<n>> before_;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
+
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -57,7 +58,7 @@ using seeded_value = std::pair<std::uint64_t, double>;
 [[nodiscard]] inline std::optional<figure_difference> difference_of(std::span<const seeded_value> from,
                                                                     std::span<const seeded_value> to) {
   if (from.empty() || to.empty()) return std::nullopt;
-  std::vector<double> pairs;
+  vector<double> pairs;
   bool is_paired = true;
   for (const auto& [seed, value] : to) {
     std::size_t partners = 0;
@@ -75,7 +76,7 @@ using seeded_value = std::pair<std::uint64_t, double>;
     return figure_difference{s.count, s.mean, s.deviation};
   }
   const auto values = [](std::span<const seeded_value> all) {
-    std::vector<double> plain;
+    vector<double> plain;
     for (const auto& v : all) plain.push_back(v.second);
     return summarize_values(plain);
   };

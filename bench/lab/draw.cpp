@@ -7,6 +7,7 @@
 #include "lab/terminal.hpp"
 
 #include <allot/core/text.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/topology/topology_builder.hpp>
 #include <allot/gpu/topology/topology_graph.hpp>
 #include <allot/quota/graph.hpp>
@@ -47,7 +48,7 @@ std::string line_of(std::string_view text) {
   return line;
 }
 
-std::string label_of(const std::vector<std::string>& lines) {
+std::string label_of(const vector<std::string>& lines) {
   std::string label;
   for (const std::string& line : lines) label += (label.empty() ? "" : "\\n") + line_of(line);
   return label;
@@ -70,8 +71,8 @@ std::string shown_limit(limit l, quantity nominal) {
   return most == quantity{} ? "nothing" : "at most " + to_string(most);
 }
 
-std::vector<std::string> lines_of(const scenario& s, const quota_spec<max_resources>& q) {
-  std::vector<std::string> lines = {q.name};
+vector<std::string> lines_of(const scenario& s, const quota_spec<max_resources>& q) {
+  vector<std::string> lines = {q.name};
   std::string kind;
   const auto add_kind = [&kind](bool is_it, std::string_view word) {
     if (is_it) kind.append(kind.empty() ? "" : ", ").append(word);
@@ -128,7 +129,7 @@ std::string draw_topology(const scenario& s) {
   // Without levels it is the nodes alone.
   const gpu::topology layout = s.nearness ? *s.nearness : gpu::topology_from_labels(nodes, {}).value();
   const gpu::topology_graph graph{layout, nodes};
-  const auto lines = [&](gpu::topology_vertex v) -> std::vector<std::string> {
+  const auto lines = [&](gpu::topology_vertex v) -> vector<std::string> {
     if (const gpu::node_id n = graph.node(v)) {
       std::string what = counted(static_cast<std::size_t>(nodes.gpus(n)), "GPU");
       const gpu::node_spec& spec = nodes.spec(n);

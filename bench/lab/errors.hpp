@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
+
 #include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -38,13 +39,13 @@ class errors {
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
   /// The first `most_kept`.
-  [[nodiscard]] const std::vector<error>& kept() const noexcept { return kept_; }
+  [[nodiscard]] const vector<error>& kept() const noexcept { return kept_; }
 
   /// One line each: "file: place: text", as a terminal can show it.
   [[nodiscard]] std::string to_string() const;
 
  private:
-  std::vector<error> kept_;
+  vector<error> kept_;
   std::size_t count_ = 0;
 };
 

@@ -7,6 +7,7 @@
 #include "lab/packed_input.hpp"
 #include "lab/time_text.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/core/version.hpp>
 #include <allot/lab/json_writer.hpp>
 
@@ -82,8 +83,8 @@ std::optional<instant> read_time_value(json_value value, errors& found) {
   return time;
 }
 
-std::vector<load_setting> read_loads(json_value value, errors& found) {
-  std::vector<load_setting> loads;
+vector<load_setting> read_loads(json_value value, errors& found) {
+  vector<load_setting> loads;
   if (!expect_array(value, found)) return loads;
   std::set<std::string> names;
   value.for_each([&](json_value element) {
@@ -109,9 +110,9 @@ std::vector<load_setting> read_loads(json_value value, errors& found) {
   return loads;
 }
 
-std::vector<std::uint64_t> read_seeds(json_value value, errors& found) {
+vector<std::uint64_t> read_seeds(json_value value, errors& found) {
   constexpr std::int64_t most = 1'000'000'000'000;
-  std::vector<std::uint64_t> seeds;
+  vector<std::uint64_t> seeds;
   const auto add = [&](json_value at, std::int64_t seed) {
     const auto n = static_cast<std::uint64_t>(seed);
     if (std::find(seeds.begin(), seeds.end(), n) != seeds.end())
@@ -229,7 +230,7 @@ class experiment_reader {
     const auto baseline = top.find("baseline");
     if (!baseline) return;
     to_.baseline = read_string(*baseline, found_).value_or("");
-    std::vector<std::string_view> names;
+    vector<std::string_view> names;
     for (const experiment_policy& p : to_.policies) names.push_back(p.name);
     if (std::find(names.begin(), names.end(), to_.baseline) == names.end() && !names.empty()) {
       baseline->report(found_, "none of the policies is called " + baseline->shown());
@@ -352,7 +353,7 @@ class experiment_reader {
       if (is_only) at = to_.scenarios.begin();
       if (at == to_.scenarios.end()) {
         if (to_.scenarios.empty()) continue;
-        std::vector<std::string_view> names;
+        vector<std::string_view> names;
         for (const experiment_scenario& s : to_.scenarios) names.push_back(s.name);
         found_.add("--trace", {}, "expected " + listed(names) + " before =, found \"" + t + '"');
         continue;
@@ -422,7 +423,7 @@ void add_with_place(const experiment& e, const experiment_scenario& of, const er
 /// Reads each scenario once, so that errors are known before anything runs.
 void check_scenarios(experiment& e, errors& found) {
   for (experiment_scenario& of : e.scenarios) {
-    const std::vector<load_setting> loads = of.loads ? *of.loads : e.loads;
+    const vector<load_setting> loads = of.loads ? *of.loads : e.loads;
     for (const load_setting& load : loads) {
       if (!of.generate || load.is != load_setting::kind::load || load.value <= most_generated_load) continue;
       found.add(e.file, of.place, "the load " + load.name + " is of a model: expected at most 10");
@@ -468,7 +469,7 @@ void make_points(experiment& e, const experiment_source& source, errors& found) 
   sim::fingerprint all;
   for (std::size_t s = 0; s < e.scenarios.size(); ++s) {
     const experiment_scenario& of = e.scenarios[s];
-    std::vector<load_setting> loads = of.loads ? *of.loads : e.loads;
+    vector<load_setting> loads = of.loads ? *of.loads : e.loads;
     if (loads.empty()) loads.emplace_back();
     count += loads.size() * e.policies.size() * e.seeds.size();
     if (count > most_sweep_points) {

@@ -7,6 +7,7 @@
 #include "lab/scenario.hpp"
 
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +15,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -51,7 +51,7 @@ struct experiment_scenario {
   /// Its place in the experiment.
   std::string place{};
   /// Replaces the experiment's loads.
-  std::optional<std::vector<load_setting>> loads{};
+  std::optional<vector<load_setting>> loads{};
   /// How its replays are measured: as the experiment says, or as it says itself.
   measuring measured{};
   /// Its own policy places pods at random.
@@ -85,10 +85,10 @@ struct experiment_point {
 struct experiment {
   std::string name;
   std::string file;
-  std::vector<experiment_scenario> scenarios;
-  std::vector<experiment_policy> policies;
-  std::vector<load_setting> loads;
-  std::vector<std::uint64_t> seeds;
+  vector<experiment_scenario> scenarios;
+  vector<experiment_policy> policies;
+  vector<load_setting> loads;
+  vector<std::uint64_t> seeds;
   std::optional<instant> until{};
   std::optional<std::uint64_t> max_queue{};
   std::optional<instant> max_time{};
@@ -96,7 +96,7 @@ struct experiment {
   measuring measured{};
   /// The name of the policy that the others are compared with; may be empty.
   std::string baseline{};
-  std::vector<experiment_point> points;
+  vector<experiment_point> points;
   /// Fingerprint of the names and keys of all points.
   std::string id;
 };
@@ -105,7 +105,7 @@ struct experiment {
 struct experiment_source {
   std::string file;
   /// "philly128=/data/jobs.csv"; the name may be omitted if there is only one scenario.
-  std::vector<std::string> traces{};
+  vector<std::string> traces{};
   /// Keep all files of each replay, not only the summary.
   bool full = false;
 };

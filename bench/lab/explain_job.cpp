@@ -7,6 +7,7 @@
 #include "lab/terminal.hpp"
 
 #include <allot/core/text.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/fairshare/borrowed_share.hpp>
 #include <allot/gpu/mig/mig_request.hpp>
 #include <allot/quota/loans.hpp>
@@ -284,11 +285,11 @@ class story_teller {
   decision made_;
   const ledger<max_resources>& before_;
   ledger<max_resources> held_;
-  std::vector<amounts> entitled_;
+  vector<amounts> entitled_;
 };
 
 void report_unknown(const scenario& s, std::string_view id, errors& found) {
-  std::vector<std::string_view> ids;
+  vector<std::string_view> ids;
   for (const job_entry& j : s.jobs) ids.push_back(j.id);
   if (s.trace) {
     for (const trace_job& j : s.trace->jobs) ids.push_back(s.trace->ids[j.id]);

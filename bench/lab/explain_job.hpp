@@ -6,13 +6,13 @@
 #include "lab/scenario.hpp"
 
 #include <allot/core/ratio.hpp>
+#include <allot/core/vector.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -58,7 +58,7 @@ struct job_story {
     /// Why it does not, or why the policy does not do it by itself.
     std::string remark{};
     /// For "evict" and "cancel": the jobs concerned.
-    std::vector<std::string> jobs{};
+    vector<std::string> jobs{};
   };
   /// Capacity of another quota that its quota uses.
   struct loan {
@@ -89,22 +89,22 @@ struct job_story {
   fate is = fate::waits;
   /// What it requests, or has.
   amounts request{};
-  std::vector<flavor_name> flavors{};
-  std::vector<std::string> nodes{};
+  vector<flavor_name> flavors{};
+  vector<std::string> nodes{};
   /// Pods that run, or would run, and the most there could be.
   std::uint64_t pods = 1;
   std::uint64_t most_pods = 1;
   /// The needs of each pod, and of all of them together: "each a MIG instance 1g.5gb", "all in one rack".
-  std::vector<std::string> needs{};
+  vector<std::string> needs{};
   std::int32_t priority = 0;
   bool preemptible = true;
   /// In a sentence: why it is pending, refused or evicted.
   std::string why{};
 
-  std::vector<lack> lacks{};
+  vector<lack> lacks{};
   /// The job at the head of its queue that no other may pass.
   std::string behind{};
-  std::vector<remedy> remedies{};
+  vector<remedy> remedies{};
 
   /// For an evicted job: the beneficiary (empty if there is none), the relation and the fairness rule, and
   /// the shares of both sides before the eviction.
@@ -115,11 +115,11 @@ struct job_story {
   std::optional<share> of_victim{};
   std::optional<share> of_beneficiary{};
   /// The victims of a reserved job, or of a job that others were evicted for.
-  std::vector<std::string> victims{};
+  vector<std::string> victims{};
 
-  std::vector<loan> loans{};
-  std::vector<claim> yields_to{};
-  std::vector<share> shares{};
+  vector<loan> loans{};
+  vector<claim> yields_to{};
+  vector<share> shares{};
 };
 
 /// The story after up to `rounds` cycles. Returns nullopt if there is no such job or the scenario is wrong,
@@ -146,8 +146,8 @@ class decision_maker;
 
 /// What would admit a pending job. Each remedy is tried by deciding again on the changed scenario; for a job
 /// with flavors, under the choice that lacks least.
-[[nodiscard]] std::vector<job_story::remedy> find_remedies(decision_maker& now, std::uint32_t job,
-                                                           std::size_t rounds);
+[[nodiscard]] vector<job_story::remedy> find_remedies(decision_maker& now, std::uint32_t job,
+                                                      std::size_t rounds);
 
 }  // namespace lab
 }  // namespace v0

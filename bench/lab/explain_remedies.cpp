@@ -3,10 +3,10 @@
 #include "lab/explain_remedies.hpp"
 
 #include <allot/core/text.hpp>
+#include <allot/core/vector.hpp>
+#include <allot/lab/named_policy.hpp>
 
 #include <fmt/core.h>
-
-#include <allot/lab/named_policy.hpp>
 
 #include <algorithm>
 #include <set>
@@ -29,7 +29,7 @@ namespace {
 
 }  // namespace
 
-std::string listed_plainly(const std::vector<std::string>& all) {
+std::string listed_plainly(const vector<std::string>& all) {
   std::string text;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (i > 0) text += i + 1 == all.size() ? " and " : ", ";
@@ -48,7 +48,7 @@ remedy_finder::remedy_finder(decision_maker& now, sim::job_index job, std::size_
   lacks_place_ = best.place.reason != gpu::obstacle::none;
 }
 
-std::vector<job_story::remedy> remedy_finder::find() && {
+vector<job_story::remedy> remedy_finder::find() && {
   if (!lacks_.empty()) {
     lift_bounds();
     let_it_be_preempted();
@@ -100,19 +100,19 @@ remedy_finder::trial remedy_finder::try_out(const scenario& changed) const {
     t.remark = explain(best.place, after->policy().places());
     t.lacks_place = true;
   }
-  const std::vector<std::string> others = who_would_run(*after);
+  const vector<std::string> others = who_would_run(*after);
   if (!others.empty()) t.remark = listed_plainly(others) + " would have it, and then " + t.remark;
   return t;
 }
 
-std::vector<std::string> remedy_finder::who_would_run(const decision_maker& after) const {
+vector<std::string> remedy_finder::who_would_run(const decision_maker& after) const {
   constexpr std::size_t most = 3;
   std::set<std::string_view> waiting;
   for (job_index j = 0; j < now_.ids().size(); ++j) {
     const bool waits = now_.id_of(j) && now_.policy().state(now_.id_of(j)) == job_state::pending;
     if (waits) waiting.insert(now_.ids()[j]);
   }
-  std::vector<std::string> names;
+  vector<std::string> names;
   for (job_index j = 0; j < after.ids().size() && names.size() <= most; ++j) {
     const bool runs = after.id_of(j) && after.policy().state(after.id_of(j)) == job_state::running;
     if (!runs || waiting.count(after.ids()[j]) == 0) continue;
@@ -141,7 +141,7 @@ std::string remedy_finder::amount(const shortfall& l) const {
 }
 
 void remedy_finder::lift_bounds() {
-  std::vector<shortfall> nearest;
+  vector<shortfall> nearest;
   for (const shortfall& l : lacks_) {
     const auto same = [&](const shortfall& other) { return other.dimension == l.dimension; };
     if (std::none_of(nearest.begin(), nearest.end(), same)) nearest.push_back(l);
@@ -156,9 +156,9 @@ void remedy_finder::lift_bounds() {
   }
 }
 
-void remedy_finder::lift(const std::vector<shortfall>& lacks, bool by_borrowing) {
+void remedy_finder::lift(const vector<shortfall>& lacks, bool by_borrowing) {
   scenario changed = s_;
-  std::vector<std::string> texts;
+  vector<std::string> texts;
   bool borrows_more = false;
   for (const shortfall& l : lacks) {
     quota_spec<n>& spec = changed.quotas[l.quota.index()].spec;
@@ -178,7 +178,7 @@ void remedy_finder::lift(const std::vector<shortfall>& lacks, bool by_borrowing)
   if (by_borrowing && !borrows_more) return;
   if (is_tree(changed)) return propose({by_borrowing ? "borrow" : "grant", listed_plainly(texts)}, changed);
   // A parent whose nominal includes its children's must have more as well.
-  std::vector<std::string> parents;
+  vector<std::string> parents;
   const quota_tree<n>& tree = now_.policy().tree();
   for (const shortfall& l : lacks) {
     for (quota_id a = tree.parent(l.quota); a; a = tree.parent(a)) {
@@ -200,7 +200,7 @@ void remedy_finder::let_it_be_preempted() {
   propose({"preemptible", fmt::format("{} might be preempted", id_)}, changed);
 }
 
-std::vector<job_story::remedy> find_remedies(decision_maker& now, std::uint32_t job, std::size_t rounds) {
+vector<job_story::remedy> find_remedies(decision_maker& now, std::uint32_t job, std::size_t rounds) {
   return remedy_finder{now, job, rounds}.find();
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
+
 #include "lab/decision_maker.hpp"
 #include "lab/explain_job.hpp"
 
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -18,7 +19,7 @@ class remedy_finder {
  public:
   remedy_finder(decision_maker& now, sim::job_index job, std::size_t rounds);
 
-  [[nodiscard]] std::vector<job_story::remedy> find() &&;
+  [[nodiscard]] vector<job_story::remedy> find() &&;
 
  private:
   static constexpr std::size_t n = max_resources;
@@ -33,7 +34,7 @@ class remedy_finder {
   };
   struct candidate {
     job_index job;
-    std::vector<job_id> units;
+    vector<job_id> units;
   };
 
   // explain_remedies.cpp: trials, and more for its quota.
@@ -42,14 +43,14 @@ class remedy_finder {
   [[nodiscard]] static decision_maker::choice best_choice(const decision_maker& in, job_index j);
   [[nodiscard]] trial try_out(const scenario& changed) const;
   /// The jobs that are pending now and would run then.
-  [[nodiscard]] std::vector<std::string> who_would_run(const decision_maker& after) const;
+  [[nodiscard]] vector<std::string> who_would_run(const decision_maker& after) const;
   /// Tries the remedy; if only a place is missing then, also with more nodes.
   void propose(remedy r, scenario& changed);
   [[nodiscard]] std::string amount(const shortfall& l) const;
   /// Grants exactly what the bounds lack: the nearest bound in each dimension if that is enough (a quota that
   /// is given more passes on less), else all of them.
   void lift_bounds();
-  void lift(const std::vector<shortfall>& lacks, bool by_borrowing);
+  void lift(const vector<shortfall>& lacks, bool by_borrowing);
   void let_it_be_preempted();
 
   // explain_remedies_nodes.cpp
@@ -75,13 +76,13 @@ class remedy_finder {
   quota_id quota_;
   resources<n> request_{};
   gpu::pod_request demand_{};
-  std::vector<shortfall> lacks_;
+  vector<shortfall> lacks_;
   bool lacks_place_ = false;
-  std::vector<remedy> found_;
+  vector<remedy> found_;
 };
 
 /// "a, b and c".
-[[nodiscard]] std::string listed_plainly(const std::vector<std::string>& all);
+[[nodiscard]] std::string listed_plainly(const vector<std::string>& all);
 
 }  // namespace lab
 }  // namespace v0

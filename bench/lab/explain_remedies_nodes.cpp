@@ -2,6 +2,7 @@
 // Nodes that would have to be added to admit a job.
 #include "lab/explain_remedies.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/topology/topology_builder.hpp>
 
@@ -37,7 +38,7 @@ std::string remedy_finder::add_nodes(scenario& to) const {
   if (!pods) return {};
   const auto& places = now_.policy().places();
   const gpu::unplaceable why = places.why_not(d);
-  std::vector<gpu::node_spec> specs;
+  vector<gpu::node_spec> specs;
   std::optional<gpu::node_spec> alike;
   for (std::size_t i = 0; i < to.cluster->size(); ++i) {
     const gpu::node_id node{i};

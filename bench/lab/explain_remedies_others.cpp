@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Other jobs that would have to be evicted, or not be ahead in the queue, to admit a job.
+#include <allot/core/vector.hpp>
+
 #include "lab/explain_remedies.hpp"
 
 #include <fmt/core.h>
@@ -14,7 +16,7 @@ namespace lab {
 
 void remedy_finder::evict() {
   auto& policy = now_.policy();
-  std::vector<candidate> all;
+  vector<candidate> all;
   for (job_index j = 0; j < now_.ids().size(); ++j) {
     const job_id id = now_.id_of(j);
     const job_entry* e = now_.entry(j);
@@ -55,7 +57,7 @@ void remedy_finder::evict() {
       places.reoccupy(policy.place_of(u));
     }
   };
-  std::vector<candidate> gone;
+  vector<candidate> gone;
   bool found = false;
   for (std::size_t i = 0; i < all.size() && !found; ++i) {
     take_off(all[i]);
@@ -75,10 +77,10 @@ void remedy_finder::evict() {
 
   remedy r{"evict", {}};
   scenario changed = s_;
-  std::vector<std::string> reasons;
+  vector<std::string> reasons;
   for (const candidate& c : gone) {
     r.jobs.emplace_back(now_.ids()[c.job]);
-    std::erase_if(changed.jobs, [&](const job_entry& j) { return j.id == now_.ids()[c.job]; });
+    erase_if(changed.jobs, [&](const job_entry& j) { return j.id == now_.ids()[c.job]; });
     std::string reason = why_not(c.job);
     if (!reason.empty()) reasons.push_back(r.jobs.back() + ' ' + reason);
   }
@@ -136,7 +138,7 @@ void remedy_finder::cancel_those_before() {
     if (!id || e == nullptr || policy.state(id) != job_state::pending || policy.view().quota(j) != quota_)
       continue;
     r.jobs.push_back(e->id);
-    std::erase_if(changed.jobs, [&](const job_entry& other) { return other.id == e->id; });
+    erase_if(changed.jobs, [&](const job_entry& other) { return other.id == e->id; });
     const trial t = try_out(changed);
     if (!t.admits) continue;
     r.text = fmt::format("{} were not before it", listed_plainly(r.jobs));

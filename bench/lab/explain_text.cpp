@@ -4,6 +4,7 @@
 #include "lab/terminal.hpp"
 
 #include <allot/core/text.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/lab/json_writer.hpp>
 #include <allot/lab/text_table.hpp>
 
@@ -11,7 +12,6 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -44,8 +44,8 @@ template <class List>
 }
 
 /// Adjacent duplicates once, with their number: "dgx-0 x 2, dgx-1".
-[[nodiscard]] std::string joined_nodes(const std::vector<std::string>& nodes) {
-  std::vector<std::string> parts;
+[[nodiscard]] std::string joined_nodes(const vector<std::string>& nodes) {
+  vector<std::string> parts;
   for (std::size_t i = 0; i < nodes.size();) {
     std::size_t end = i;
     while (end < nodes.size() && nodes[end] == nodes[i]) ++end;
@@ -60,8 +60,8 @@ template <class List>
 }
 
 /// The resources that concern the job.
-[[nodiscard]] std::vector<std::size_t> dimensions_of(const job_story& t, const scenario& s) {
-  std::vector<std::size_t> all;
+[[nodiscard]] vector<std::size_t> dimensions_of(const job_story& t, const scenario& s) {
+  vector<std::size_t> all;
   for (std::size_t d = 0; d < s.resources.size(); ++d) {
     if (t.request[d] != quantity{}) all.push_back(d);
   }
@@ -135,7 +135,7 @@ class text_writer {
             fmt::format("It {} {} with {} pods", has_it ? "has" : "asks for", shown(t_.request, s_), t_.pods);
     }
     for (const std::string& need : t_.needs) text += ", " + need;
-    std::vector<std::string> flavors;
+    vector<std::string> flavors;
     for (const flavor_name& f : t_.flavors) flavors.push_back(fmt::format("{} as {}", f.resource, f.flavor));
     if (!flavors.empty()) text += " (" + joined(flavors) + ")";
     if (!t_.preemptible) text += "; it can't be preempted";
@@ -202,7 +202,7 @@ class text_writer {
     if (t_.loans.empty()) {
       line(fmt::format("{} uses only what it owns.", t_.quota));
     } else {
-      std::vector<std::string> parts;
+      vector<std::string> parts;
       for (const job_story::loan& l : t_.loans) {
         parts.push_back(fmt::format("{} {} of {}", to_string(l.amount), l.resource, l.from));
       }
@@ -210,7 +210,7 @@ class text_writer {
     }
     if (!t_.preemptible) return;
     if (t_.yields_to.empty()) return line("By the rules of the quotas no job may preempt it.");
-    std::vector<std::string> claims;
+    vector<std::string> claims;
     for (const job_story::claim& c : t_.yields_to) claims.push_back(c.text);
     line("It may have to yield to " + joined(claims, "; ") + ".");
   }
@@ -297,7 +297,7 @@ class data_writer {
   }
 
  private:
-  void names(std::string_view name, const std::vector<std::string>& all) {
+  void names(std::string_view name, const vector<std::string>& all) {
     out_.key(name).begin_array();
     for (const std::string& one : all) out_.value(one);
     out_.end_array();

@@ -4,6 +4,7 @@
 #include "lab/outputs.hpp"
 #include "lab/scenario.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/sim/metrics/node_time.hpp>
 
 #include <algorithm>
@@ -12,7 +13,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -48,8 +48,8 @@ void write_ratio(json_writer& json, std::string_view name, std::size_t jobs, std
 }
 
 /// The allocation rate of the GPUs of each part of the nodes that has a name.
-void write_parts(json_writer& json, std::string_view key, const std::vector<std::string>& names,
-                 const std::vector<sim::part_figures>& figures) {
+void write_parts(json_writer& json, std::string_view key, const vector<std::string>& names,
+                 const vector<sim::part_figures>& figures) {
   json.key(key).begin_object();
   for (std::size_t p = 0; p < std::min(names.size(), figures.size()); ++p) {
     // A pool that is split by flavors is one pool to the user.
@@ -76,8 +76,8 @@ void write_nodes(json_writer& json, const replay_result& r) {
   json.key("nodes").begin_object();
   const sim::time_window& w = r.figures.window;
   if (r.cluster != nullptr && w.begin < w.end) {
-    const std::vector<wide> times = sim::gpu_time_by_node(r.log, r.cluster->size(), w);
-    std::vector<std::int64_t> rates;
+    const vector<wide> times = sim::gpu_time_by_node(r.log, r.cluster->size(), w);
+    vector<std::int64_t> rates;
     for (std::size_t n = 0; n < times.size(); ++n) {
       const std::int64_t gpus = r.cluster->gpus(gpu::node_id{n});
       if (gpus == 0) continue;
@@ -214,7 +214,7 @@ void write_cluster(json_writer& json, const replay_result& r) {
   } else {
     json.key("fragments").null();
   }
-  static const std::vector<std::string> none;
+  static const vector<std::string> none;
   write_parts(json, "models", r.cluster != nullptr ? r.cluster->models() : none, r.figures.models);
   write_parts(json, "pools", r.cluster != nullptr ? r.cluster->pools() : none, r.figures.pools);
   write_nodes(json, r);

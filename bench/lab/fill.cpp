@@ -7,6 +7,7 @@
 #include "lab/packed_input.hpp"
 #include "lab/terminal.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/gpu/placement/any_placement.hpp>
 #include <allot/lab/decimal.hpp>
 #include <allot/lab/openb_csv.hpp>
@@ -16,7 +17,6 @@
 #include <cstddef>
 #include <optional>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -32,7 +32,7 @@ constexpr std::int64_t most_arrivals_milli = 10'000;
   if (std::find(fill_policies.begin(), fill_policies.end(), name) != fill_policies.end()) {
     return name == "best_fit" ? gpu::placement_name::vector_best : gpu::find_placement(name);
   }
-  const std::vector<std::string_view> names{fill_policies.begin(), fill_policies.end()};
+  const vector<std::string_view> names{fill_policies.begin(), fill_policies.end()};
   const std::string_view meant = nearest(name, names);
   std::string text = "there is no policy \"" + name + '"';
   if (!meant.empty()) text.append(" (did you mean \"").append(meant).append("\"?)");
@@ -51,7 +51,7 @@ constexpr std::int64_t most_arrivals_milli = 10'000;
 }
 
 template <class Value, class Read>
-[[nodiscard]] std::vector<Value> read_list(const std::string& path, errors& found, Read read) {
+[[nodiscard]] vector<Value> read_list(const std::string& path, errors& found, Read read) {
   packed_input file{path};
   openb_reading<Value> reading;
   if (file.problem().empty()) {
@@ -102,7 +102,7 @@ int fill(const fill_command& command) {
   if (layout.value().gpus() == quantity{}) {
     found.add(shown_path(command.nodes_csv), {}, "expected nodes with GPUs, found none");
   }
-  const std::vector<gpu::pod_shape> shapes = openb_shapes(pods, layout.value());
+  const vector<gpu::pod_shape> shapes = openb_shapes(pods, layout.value());
   if (std::none_of(shapes.begin(), shapes.end(), [](const gpu::pod_shape& s) { return s.devices > 0; })) {
     found.add(shown_path(command.pods_csv), {}, "expected pods that ask for GPUs, found none");
   }

@@ -8,6 +8,7 @@
 #include "lab/terminal.hpp"
 #include "lab/time_text.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/csv.hpp>
 #include <allot/lab/decimal.hpp>
 #include <allot/lab/generate_stream.hpp>
@@ -26,7 +27,7 @@ namespace {
 /// The meaning of the options, and what is wrong with them, under their names in an experiment.
 struct parameters {
   generated_workload workload{};
-  std::vector<parameter_problem> problems{};
+  vector<parameter_problem> problems{};
 
   explicit parameters(const generate_options& options) {
     workload.model = options.model;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/lab/generate_parts.hpp>
-
 #include <allot/core/assert.hpp>
+#include <allot/core/vector.hpp>
+#include <allot/lab/generate_parts.hpp>
 
 #include <algorithm>
 #include <string_view>
@@ -18,7 +18,7 @@ workload_tenants demo_tenants() {
 workload_tenants numbered_tenants(std::size_t count) {
   ALLOT_ASSERT(count >= 1 && count <= 1'000, "1 to 1,000 tenants");
   constexpr std::uint64_t first = 1'000'000;
-  std::vector<tenant_share> all;
+  vector<tenant_share> all;
   for (std::size_t i = 1; i <= count; ++i) {
     all.push_back({std::string{"team-"}.append(std::to_string(i)), first / i});
   }
@@ -28,7 +28,7 @@ workload_tenants numbered_tenants(std::size_t count) {
 namespace {
 
 /// Adds a part for each tenant; they divide `work` by their shares.
-void add_parts(std::vector<workload_part>& to, const std::vector<tenant_share>& tenants, std::uint64_t work,
+void add_parts(vector<workload_part>& to, const vector<tenant_share>& tenants, std::uint64_t work,
                std::string_view prefix, const workload_part& like) {
   std::uint64_t sum = 0;
   for (const tenant_share& t : tenants) sum += t.share;
@@ -77,10 +77,10 @@ void add_parts(std::vector<workload_part>& to, const std::vector<tenant_share>& 
 
 }  // namespace
 
-std::vector<workload_part> make_parts(workload_kind kind, const workload_tenants& tenants,
-                                      const workload_size& size, const workload_mix& mix) {
+vector<workload_part> make_parts(workload_kind kind, const workload_tenants& tenants,
+                                 const workload_size& size, const workload_mix& mix) {
   const std::int64_t gpus = size.cluster_gpus;
-  std::vector<workload_part> parts;
+  vector<workload_part> parts;
   switch (kind) {
     case workload_kind::philly:
       add_parts(parts, tenants.training, 1, "t", training_part(job_model::philly, gpus));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/lab/generate_stream.hpp>
-
 #include <allot/core/assert.hpp>
 #include <allot/core/ratio.hpp>
+#include <allot/core/vector.hpp>
+#include <allot/lab/generate_stream.hpp>
 #include <allot/lab/random.hpp>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ struct part_state {
   random_stream gaps{0};
   wide gap_total = 0;
   wide gap_sum = 0;
-  std::vector<std::uint64_t> weights{};
+  vector<std::uint64_t> weights{};
   wide weight_total = 0;
   std::size_t hour_now = 0;
   wide weight_before = 0;
@@ -78,10 +78,10 @@ struct part_state {
     gaps = new_gaps();
   }
 
-  [[nodiscard]] std::vector<std::uint64_t> hour_weights(std::uint64_t hours) const {
+  [[nodiscard]] vector<std::uint64_t> hour_weights(std::uint64_t hours) const {
     const daily_rhythm& rhythm = rhythm_of(what.model);
     random_stream random{seed, streams + 2};
-    std::vector<std::uint64_t> result(hours);
+    vector<std::uint64_t> result(hours);
     std::uint64_t until = 0;
     std::uint64_t percent = 100;
     for (std::uint64_t h = 0; h < hours; ++h) {
@@ -113,7 +113,7 @@ struct part_state {
 
 class workload_stream::state {
  public:
-  state(std::vector<workload_part> parts, const workload_size& size) : size_(size) {
+  state(vector<workload_part> parts, const workload_size& size) : size_(size) {
     ALLOT_ASSERT(!parts.empty(), "a workload has parts");
     ALLOT_ASSERT(size.cluster_gpus >= 1 && size.cluster_gpus <= 1'000'000, "1 to 1,000,000 GPUs");
     ALLOT_ASSERT(size.load_permille >= 1 && size.load_permille <= 10'000, "a load of 1 to 10,000 permille");
@@ -210,8 +210,8 @@ class workload_stream::state {
     const auto behind = [](const turn& a, const turn& b) {
       return a.done != b.done ? a.done > b.done : a.part > b.part;
     };
-    std::vector<turn> turns;
-    std::vector<random_stream> random;
+    vector<turn> turns;
+    vector<random_stream> random;
     for (std::size_t i = 0; i < states_.size(); ++i) {
       turns.push_back({0, i});
       random.push_back(states_[i].new_shapes());
@@ -238,14 +238,14 @@ class workload_stream::state {
   }
 
   workload_size size_;
-  std::vector<part_state> states_;
-  std::vector<upcoming> next_;
+  vector<part_state> states_;
+  vector<upcoming> next_;
   std::uint64_t hours_ = 0;
   std::uint64_t jobs_ = 0;
   std::uint64_t made_ = 0;
 };
 
-workload_stream::workload_stream(std::vector<workload_part> parts, const workload_size& size)
+workload_stream::workload_stream(vector<workload_part> parts, const workload_size& size)
     : state_(std::make_unique<state>(std::move(parts), size)) {}
 workload_stream::workload_stream(workload_stream&&) noexcept = default;
 workload_stream& workload_stream::operator=(workload_stream&&) noexcept = default;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/lab/generate.hpp>
-
 #include <allot/core/assert.hpp>
 #include <allot/core/quantity.hpp>
 #include <allot/core/ratio.hpp>
+#include <allot/core/vector.hpp>
+#include <allot/lab/generate.hpp>
 #include <allot/lab/random.hpp>
 
 #include <algorithm>
@@ -51,10 +51,10 @@ struct job_draft {
 };
 
 /// The activity of each team in each hour, in percent of its average.
-[[nodiscard]] std::vector<std::vector<std::uint64_t>> training_phases(const team_workload& w) {
+[[nodiscard]] vector<vector<std::uint64_t>> training_phases(const team_workload& w) {
   const std::size_t teams = w.training.size();
   const auto hours = static_cast<std::size_t>(w.days) * 24;
-  std::vector<std::vector<std::uint64_t>> busy(teams, std::vector<std::uint64_t>(hours));
+  vector<vector<std::uint64_t>> busy(teams, vector<std::uint64_t>(hours));
   random_stream random{w.seed};
   // Each team leads once, then all are busy; the second round ends in a calm.
   const std::size_t round = teams + 1;
@@ -75,9 +75,9 @@ struct job_draft {
 /// Draws jobs by `draw(random)` until they are `work` GPU-milliseconds, the last one cut to fit, and spreads
 /// them over the hours by weight.
 template <class Draw>
-[[nodiscard]] std::vector<job_draft> draw_work(random_stream random, std::int64_t work,
-                                               std::span<const std::uint64_t> hour_weights, Draw draw) {
-  std::vector<job_draft> drafts;
+[[nodiscard]] vector<job_draft> draw_work(random_stream random, std::int64_t work,
+                                          std::span<const std::uint64_t> hour_weights, Draw draw) {
+  vector<job_draft> drafts;
   const weighted_choice choose_hour{hour_weights};
   while (work >= minute) {
     job_draft draft = draw(random);
@@ -129,7 +129,7 @@ trace generate_teams(const team_workload& w) {
                "0 <= serving <= load <= 10,000 permille");
   const auto hours = static_cast<std::size_t>(w.days) * 24;
   const auto rhythm = [&](const std::array<std::uint64_t, 24>& daily, std::uint64_t weekend_percent) {
-    std::vector<std::uint64_t> weights(hours);
+    vector<std::uint64_t> weights(hours);
     for (std::size_t h = 0; h < hours; ++h) {
       weights[h] = daily[h % 24] * (h / 24 % 7 < 5 ? 100 : weekend_percent);
     }
@@ -142,14 +142,14 @@ trace generate_teams(const team_workload& w) {
   ALLOT_ASSERT(!w.training.empty() && all_teams > 0, "a team to train");
   const wide training_work =
       static_cast<wide>(w.load_permille - w.serving_permille) * static_cast<wide>(permille_of_cluster);
-  const std::vector<std::vector<std::uint64_t>> phases = training_phases(w);
+  const vector<vector<std::uint64_t>> phases = training_phases(w);
 
   trace t;
-  std::vector<std::vector<job_draft>> drafts;
+  vector<vector<job_draft>> drafts;
   for (std::size_t i = 0; i < w.training.size(); ++i) {
     const training_team& team = w.training[i];
     ALLOT_ASSERT(team.gpus >= 1, "a team has a GPU");
-    std::vector<std::uint64_t> weights = rhythm(training_hours, 50);
+    vector<std::uint64_t> weights = rhythm(training_hours, 50);
     for (std::size_t h = 0; h < hours; ++h) weights[h] *= phases[i][h];
     std::size_t sizes = 1;
     while (sizes < training_size_weights.size() && (std::int64_t{1} << sizes) <= team.gpus) ++sizes;
@@ -173,8 +173,8 @@ trace generate_teams(const team_workload& w) {
   // Merged by time; jobs at the same instant are in the order of the teams.
   const name_id train = t.words.intern("train").name;
   const name_id inference = t.words.intern("inference").name;
-  std::vector<std::size_t> next(drafts.size(), 0);
-  std::vector<std::size_t> numbers(drafts.size(), 0);
+  vector<std::size_t> next(drafts.size(), 0);
+  vector<std::size_t> numbers(drafts.size(), 0);
   for (;;) {
     std::size_t first = drafts.size();
     for (std::size_t i = 0; i < drafts.size(); ++i) {

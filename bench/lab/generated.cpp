@@ -3,6 +3,7 @@
 
 #include "lab/time_text.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/generate.hpp>
 
 #include <algorithm>
@@ -38,10 +39,10 @@ std::optional<workload_kind> kind_of(std::string_view model) {
 /// A parameter that only some models have, and these models.
 struct parameter_use {
   std::string_view parameter;
-  std::vector<std::string_view> models;
+  vector<std::string_view> models;
 };
-const std::vector<parameter_use>& parameter_uses() {
-  static const std::vector<parameter_use> all = {
+const vector<parameter_use>& parameter_uses() {
+  static const vector<parameter_use> all = {
       {"days", {"mix", "philly", "helios", "openb", "inference", "interactive", "teams"}},
       {"jobs", {"mix", "philly", "helios", "openb", "inference", "interactive", "uniform"}},
       {"tenants", {"mix", "philly", "helios", "openb", "inference", "interactive", "uniform"}},
@@ -72,7 +73,7 @@ bool is_said(const generated_workload& w, std::string_view parameter) {
 }
 
 /// "mix and teams", "mix, openb and teams".
-std::string enumerated(const std::vector<std::string_view>& names) {
+std::string enumerated(const vector<std::string_view>& names) {
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (i != 0) text += i + 1 == names.size() ? " and " : ", ";
@@ -95,7 +96,7 @@ class problem_finder {
  public:
   explicit problem_finder(const generated_workload& w) : w_(w) {}
 
-  std::vector<parameter_problem> find() {
+  vector<parameter_problem> find() {
     if (!kind_of(w_.model) && w_.model != teams_model && w_.model != uniform_model) {
       std::string names;
       for (const generate_model& m : generate_models()) {
@@ -167,11 +168,11 @@ class problem_finder {
   }
 
   const generated_workload& w_;
-  std::vector<parameter_problem> found_;
+  vector<parameter_problem> found_;
 };
 
-std::vector<tenant_share> read_training(json_value value, errors& found) {
-  std::vector<tenant_share> training;
+vector<tenant_share> read_training(json_value value, errors& found) {
+  vector<tenant_share> training;
   if (!expect_object(value, found)) return training;
   const std::size_t before = found.size();
   value.for_each([&](json_value team) {
@@ -228,8 +229,8 @@ workload_tenants tenants_of(const generated_workload& w) {
 
 }  // namespace
 
-const std::vector<generate_model>& generate_models() {
-  static const std::vector<generate_model> all = {
+const vector<generate_model>& generate_models() {
+  static const vector<generate_model> all = {
       {"mix", "training, inference and interactive sessions"},
       {"philly", "training as at Microsoft in 2017"},
       {"helios", "training as at SenseTime in 2020"},
@@ -245,7 +246,7 @@ const std::vector<generate_model>& generate_models() {
 std::optional<estimate_model> read_estimates(std::string_view name, std::string& problem) {
   const auto model = find_estimate_model(name);
   if (model) return model;
-  std::vector<std::string_view> names;
+  vector<std::string_view> names;
   for (const estimate_model_name& m : estimate_models) names.push_back(m.name);
   const std::string_view meant = nearest(name, names);
   problem = "there is no model of estimates \"" + std::string{name} + '"';
@@ -263,7 +264,7 @@ std::optional<estimate_model> read_estimates(json_value value, errors& found) {
   return model;
 }
 
-std::vector<parameter_problem> problems_of(const generated_workload& w) {
+vector<parameter_problem> problems_of(const generated_workload& w) {
   return problem_finder{w}.find();
 }
 
@@ -342,7 +343,7 @@ std::optional<workload_stream> stream_of(const generated_workload& w, std::uint6
   }
   // In a mix no job keeps GPUs for longer than the batch queues of most clusters allow.
   size.longest = *kind == workload_kind::mix ? 3 * day : 14 * day;
-  std::vector<workload_part> parts = make_parts(*kind, tenants_of(w), size, mix_of(w));
+  vector<workload_part> parts = make_parts(*kind, tenants_of(w), size, mix_of(w));
   for (workload_part& p : parts) {
     if (p.job_class != "train") continue;
     if (w.checkpoint) p.checkpoint = w.checkpoint->every;

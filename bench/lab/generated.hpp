@@ -5,6 +5,7 @@
 #include "lab/json_reader.hpp"
 
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/lab/estimates.hpp>
 #include <allot/lab/generate_parts.hpp>
 #include <allot/lab/generate_stream.hpp>
@@ -14,7 +15,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -39,7 +39,7 @@ struct generated_workload {
   /// team-1, team-2... (for "uniform" t0, t1...).
   std::optional<std::int64_t> tenants{};
   /// Alternatively, the tenants that train and open sessions, with their shares, and the one that serves.
-  std::vector<tenant_share> training{};
+  vector<tenant_share> training{};
   std::optional<std::string> serving_tenant{};
   /// For training jobs.
   std::optional<checkpointing> checkpoint{};
@@ -55,7 +55,7 @@ struct generate_model {
   std::string_view summary;
 };
 /// The available models, for help.
-[[nodiscard]] const std::vector<generate_model>& generate_models();
+[[nodiscard]] const vector<generate_model>& generate_models();
 
 /// A parameter, under its key in an experiment ("checkpoint_s"), and what is wrong with it.
 struct parameter_problem {
@@ -63,7 +63,7 @@ struct parameter_problem {
   std::string text;
 };
 /// Everything that is wrong with the workload. The functions below require a workload without problems.
-[[nodiscard]] std::vector<parameter_problem> problems_of(const generated_workload& w);
+[[nodiscard]] vector<parameter_problem> problems_of(const generated_workload& w);
 
 /// Reads an experiment's "generate"; the default "model" is "teams". On an error, reports it and returns
 /// nullopt.

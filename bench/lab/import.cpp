@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <allot/core/vector.hpp>
+
 #include "lab/import.hpp"
 
 #include "lab/errors.hpp"
@@ -20,8 +22,8 @@ struct named_importer {
   importer run;
 };
 
-const std::vector<named_importer>& importers() {
-  static const std::vector<named_importer> all = {
+const vector<named_importer>& importers() {
+  static const vector<named_importer> all = {
       {{"philly", "Microsoft 2017: timestamp,duration,num_gpus,gpu_time,cluster"}, import_philly},
       {{"helios", "SenseTime 2020: job_id,user,vc,gpu_num,cpu_num,...,submit_time,...,duration"},
        import_helios},
@@ -47,9 +49,9 @@ const std::vector<named_importer>& importers() {
 
 }  // namespace
 
-const std::vector<import_format>& import_formats() {
-  static const std::vector<import_format> all = [] {
-    std::vector<import_format> formats;
+const vector<import_format>& import_formats() {
+  static const vector<import_format> all = [] {
+    vector<import_format> formats;
     for (const named_importer& i : importers()) formats.push_back(i.format);
     return formats;
   }();

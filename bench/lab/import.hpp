@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -38,9 +39,9 @@ struct import_options {
   /// For `pai`: "percent" or "gpus"; empty: inferred from the first rows.
   std::optional<std::string> unit{};
   /// For `csv`: KEY=COLUMN or KEY=COLUMN:UNIT.
-  std::vector<std::string> map{};
+  vector<std::string> map{};
   /// For `csv`: the names of the columns of a file without a header row.
-  std::vector<std::string> columns{};
+  vector<std::string> columns{};
   /// For `csv`: one character, or "tab".
   std::string separator = ",";
 };
@@ -50,7 +51,7 @@ struct import_format {
   std::string_view summary;
 };
 /// The available formats, for help.
-[[nodiscard]] const std::vector<import_format>& import_formats();
+[[nodiscard]] const vector<import_format>& import_formats();
 
 /// Returns the exit status: 0, or 2 if the input is wrong or the output can't be written; then nothing is
 /// written.

@@ -2,6 +2,7 @@
 // The published traces that are tables: how their columns map to the canonical trace.
 #include "lab/import_table.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/decimal.hpp>
 #include <allot/lab/openb_csv.hpp>
 
@@ -26,7 +27,7 @@ struct philly {
   static constexpr bool has_dates = true;
   static constexpr bool numbers_jobs = true;
 
-  [[nodiscard]] static std::vector<trace_column> written(const csv_table<column>&) { return {}; }
+  [[nodiscard]] static vector<trace_column> written(const csv_table<column>&) { return {}; }
   static void read(csv_table<column>& row, imported_job& job) {
     job.submit = read_date(row, column::timestamp);
     job.duration = read_seconds(row, column::duration);
@@ -49,8 +50,8 @@ struct helios {
   static constexpr bool has_dates = true;
   static constexpr bool numbers_jobs = false;
 
-  [[nodiscard]] static std::vector<trace_column> written(const csv_table<column>& table) {
-    std::vector<trace_column> all;
+  [[nodiscard]] static vector<trace_column> written(const csv_table<column>& table) {
+    vector<trace_column> all;
     if (table.has(column::cpu_num)) all.push_back(trace_column::cpu_milli);
     if (table.has(column::user)) all.push_back(trace_column::user);
     return all;
@@ -80,8 +81,8 @@ struct acme {
   static constexpr bool has_dates = true;
   static constexpr bool numbers_jobs = false;
 
-  [[nodiscard]] static std::vector<trace_column> written(const csv_table<column>& table) {
-    std::vector<trace_column> all;
+  [[nodiscard]] static vector<trace_column> written(const csv_table<column>& table) {
+    vector<trace_column> all;
     if (table.has(column::type)) all.push_back(trace_column::job_class);
     if (table.has(column::cpu_num)) all.push_back(trace_column::cpu_milli);
     if (table.has(column::user)) all.push_back(trace_column::user);
@@ -125,8 +126,8 @@ struct pai {
 
   bool in_percent = false;
 
-  [[nodiscard]] static std::vector<trace_column> written(const csv_table<column>& table) {
-    std::vector<trace_column> all{trace_column::pods};
+  [[nodiscard]] static vector<trace_column> written(const csv_table<column>& table) {
+    vector<trace_column> all{trace_column::pods};
     if (table.has(column::gpu_type)) all.push_back(trace_column::gpu_model);
     if (table.has(column::num_cpu)) all.push_back(trace_column::cpu_milli);
     if (table.has(column::user)) all.push_back(trace_column::user);
@@ -199,9 +200,9 @@ struct spot {
   static constexpr bool numbers_jobs = false;
   static constexpr std::int64_t high_priority = 100;
 
-  [[nodiscard]] static std::vector<trace_column> written(const csv_table<column>& table) {
-    std::vector<trace_column> all{trace_column::pods, trace_column::priority, trace_column::job_class,
-                                  trace_column::preemptible};
+  [[nodiscard]] static vector<trace_column> written(const csv_table<column>& table) {
+    vector<trace_column> all{trace_column::pods, trace_column::priority, trace_column::job_class,
+                             trace_column::preemptible};
     if (table.has(column::gpu_model)) all.push_back(trace_column::gpu_model);
     if (table.has(column::cpu_request)) all.push_back(trace_column::cpu_milli);
     return all;

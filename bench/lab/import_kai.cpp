@@ -4,6 +4,7 @@
 #include "lab/kai_topology.hpp"
 #include "lab/kubernetes.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/lab/decimal.hpp>
 #include <allot/lab/json_writer.hpp>
@@ -96,7 +97,7 @@ struct group {
   std::int64_t min_member = 1;
   kai_constraint nearness;
   /// Pods with a node first.
-  std::vector<pod> pods;
+  vector<pod> pods;
 };
 
 struct node {
@@ -144,7 +145,7 @@ class kai_importer {
   }
 
  private:
-  [[nodiscard]] const std::vector<kubernetes_object>& all(const std::string& kind) { return objects_[kind]; }
+  [[nodiscard]] const vector<kubernetes_object>& all(const std::string& kind) { return objects_[kind]; }
 
   // Queues.
 
@@ -380,9 +381,9 @@ class kai_importer {
   }
 
   void read_topology() {
-    std::vector<kai_constraint> asked;
+    vector<kai_constraint> asked;
     for (const group& g : groups_) asked.push_back(g.nearness);
-    std::vector<const kubernetes_object*> nodes;
+    vector<const kubernetes_object*> nodes;
     for (const node& n : nodes_) nodes.push_back(n.object);
     topology_.emplace(all("Topology"), asked, nodes, found_, log_);
   }
@@ -659,7 +660,7 @@ class kai_importer {
 
   void write_places(const group& g, bool is_even, json_writer& json) {
     if (nodes_.empty() || !is_even) return;
-    std::vector<std::string> places;
+    vector<std::string> places;
     for (const pod& p : g.pods) {
       if (p.node.empty()) continue;
       const bool is_known =
@@ -678,10 +679,10 @@ class kai_importer {
   errors& found_;
   import_log& log_;
   const import_options& options_;
-  std::map<std::string, std::vector<kubernetes_object>> objects_;
-  std::vector<queue> queues_;
-  std::vector<node> nodes_;
-  std::vector<group> groups_;
+  std::map<std::string, vector<kubernetes_object>> objects_;
+  vector<queue> queues_;
+  vector<node> nodes_;
+  vector<group> groups_;
   /// By namespace and name.
   std::map<std::pair<std::string, std::string>, std::size_t> group_numbers_;
   /// Groups in which some pod can't be counted.

@@ -3,6 +3,7 @@
 #include "lab/kubernetes.hpp"
 #include "lab/resource_names.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/decimal.hpp>
 #include <allot/lab/json_writer.hpp>
 
@@ -35,9 +36,9 @@ struct cell {
 };
 
 struct resource_group {
-  std::vector<std::string> resources;
+  vector<std::string> resources;
   /// Best first.
-  std::vector<std::string> flavors;
+  vector<std::string> flavors;
 };
 
 /// A ClusterQueue or a Cohort.
@@ -46,8 +47,8 @@ struct queue {
   std::string name;
   std::string parent;
   bool is_cohort = false;
-  std::vector<cell> cells;
-  std::vector<resource_group> groups;
+  vector<cell> cells;
+  vector<resource_group> groups;
 };
 
 struct pod_set {
@@ -65,7 +66,7 @@ using assignment = std::map<std::string, resource_list, std::less<>>;
 struct workload_entry {
   const kubernetes_object* object = nullptr;
   const queue* in = nullptr;
-  std::vector<pod_set> pod_sets;
+  vector<pod_set> pod_sets;
   std::int64_t priority = 0;
   bool is_admitted = false;
   bool is_going = false;
@@ -107,7 +108,7 @@ class kueue_importer {
   }
 
  private:
-  [[nodiscard]] const std::vector<kubernetes_object>& all(const std::string& kind) { return objects_[kind]; }
+  [[nodiscard]] const vector<kubernetes_object>& all(const std::string& kind) { return objects_[kind]; }
 
   // Queues.
 
@@ -117,7 +118,7 @@ class kueue_importer {
     for (const kubernetes_object& o : all("Cohort")) read_queue(o, true);
     for (const kubernetes_object& o : all("ClusterQueue")) read_queue(o, false);
     // Cohorts that are only named exist too.
-    std::vector<std::string> implicit;
+    vector<std::string> implicit;
     for (const queue& q : queues_) {
       const auto is_it = [&](const queue& c) { return c.is_cohort && c.name == q.parent; };
       if (q.parent.empty() || std::any_of(queues_.begin(), queues_.end(), is_it)) continue;
@@ -641,7 +642,7 @@ class kueue_importer {
       if (is_elastic) log_.note(w.object->shown(), "minCount is not carried over: it has several pod sets");
     }
     json.key("request").begin_object();
-    std::vector<std::string> by_flavor;
+    vector<std::string> by_flavor;
     for (const auto& [name, amount] : asked) {
       const std::string& resource = name;
       if (amount == 0) continue;
@@ -670,10 +671,10 @@ class kueue_importer {
   }
 
   /// The flavors of a group that are counted for the resource and admitted by the workload's node selectors.
-  [[nodiscard]] std::vector<std::string> flavors_for(const workload_entry& w, const resource_group& g,
-                                                     const std::string& resource) const {
-    std::vector<std::string> counted_ones;
-    std::vector<std::string> admitted;
+  [[nodiscard]] vector<std::string> flavors_for(const workload_entry& w, const resource_group& g,
+                                                const std::string& resource) const {
+    vector<std::string> counted_ones;
+    vector<std::string> admitted;
     for (const std::string& flavor : g.flavors) {
       if (names_.dimension(resource, flavor).empty()) continue;
       counted_ones.push_back(flavor);
@@ -702,11 +703,11 @@ class kueue_importer {
     return true;
   }
 
-  void write_flavors(const workload_entry& w, const std::vector<std::string>& by_flavor, json_writer& json) {
+  void write_flavors(const workload_entry& w, const vector<std::string>& by_flavor, json_writer& json) {
     if (by_flavor.empty()) return;
     json.key("flavors").begin_array();
     for (const resource_group& g : w.in->groups) {
-      std::vector<std::string> resources;
+      vector<std::string> resources;
       for (const std::string& r : g.resources) {
         if (std::find(by_flavor.begin(), by_flavor.end(), r) != by_flavor.end()) resources.push_back(r);
       }
@@ -725,10 +726,10 @@ class kueue_importer {
   errors& found_;
   import_log& log_;
   const import_options& options_;
-  std::map<std::string, std::vector<kubernetes_object>> objects_;
+  std::map<std::string, vector<kubernetes_object>> objects_;
   /// Cohorts first, then ClusterQueues, each by age.
-  std::vector<queue> queues_;
-  std::vector<workload_entry> workloads_;
+  vector<queue> queues_;
+  vector<workload_entry> workloads_;
   resource_names names_;
   std::map<std::string, std::map<std::string, std::string, std::less<>>, std::less<>> flavor_labels_;
   /// The ClusterQueue of each "namespace/name".

@@ -5,6 +5,7 @@
 #include "lab/json_reader.hpp"
 #include "lab/tag_columns.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/trace_csv.hpp>
 
 #include <algorithm>
@@ -182,12 +183,12 @@ class mapped_import {
       return bad_input_status;
     }
     if (!choose()) return bad_input_status;
-    std::vector<trace_column> written;
+    vector<trace_column> written;
     for (std::size_t k = static_cast<std::size_t>(mapped_key::tenant); k < mapped_keys.size(); ++k) {
       if (maps_[k] && mapped_keys[k].column != trace_column::tag) written.push_back(mapped_keys[k].column);
     }
-    std::vector<std::string> others;
-    std::vector<std::size_t> tags_at;
+    vector<std::string> others;
+    vector<std::size_t> tags_at;
     for (std::size_t i = 0; i < rows_.others(); ++i) {
       const auto is_here = [&](const auto& m) { return m && m->column == i; };
       if (std::any_of(maps_.begin(), maps_.end(), is_here)) continue;
@@ -195,7 +196,7 @@ class mapped_import {
       others.emplace_back(rows_.other_name(i));
     }
     trace_spool spool{std::move(written), tag_names(others, "csv", log_)};
-    std::vector<std::string_view> tags(tags_at.size());
+    vector<std::string_view> tags(tags_at.size());
     std::size_t without_gpus = 0;
     for (std::size_t number = 0;; ++number) {
       const auto o = rows_.next();
@@ -299,7 +300,7 @@ class mapped_import {
     const auto* const known = std::find_if(mapped_keys.begin(), mapped_keys.end(),
                                            [&](const mapped_key_name& n) { return n.name == key; });
     if (known == mapped_keys.end()) {
-      std::vector<std::string_view> names;
+      vector<std::string_view> names;
       for (const mapped_key_name& n : mapped_keys) names.push_back(n.name);
       const std::string_view meant = nearest(key, names);
       return wrong("--map: a trace has no \"" + key + '"' +
@@ -345,8 +346,8 @@ class mapped_import {
     to = mapping_of(mapped_kind::text, *found);
   }
 
-  [[nodiscard]] std::vector<std::string_view> columns() const {
-    std::vector<std::string_view> names;
+  [[nodiscard]] vector<std::string_view> columns() const {
+    vector<std::string_view> names;
     for (std::size_t i = 0; i < rows_.others(); ++i) names.push_back(rows_.other_name(i));
     return names;
   }
@@ -368,7 +369,7 @@ class mapped_import {
       wrong("--map: min_pods means nothing without pods");
   }
 
-  [[nodiscard]] static std::string listed_and(const std::vector<std::string_view>& names) {
+  [[nodiscard]] static std::string listed_and(const vector<std::string_view>& names) {
     std::string text;
     for (const std::string_view name : names) text.append(text.empty() ? "" : ", ").append(name);
     return text;
@@ -536,7 +537,7 @@ class mapped_import {
   const import_options& options_;
   table rows_;
   std::array<std::optional<mapping>, mapped_keys.size()> maps_{};
-  std::vector<text_problem> problems_;
+  vector<text_problem> problems_;
   bool ok_ = true;
 };
 

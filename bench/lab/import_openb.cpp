@@ -4,6 +4,7 @@
 #include "lab/report.hpp"
 #include "lab/staging.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/lab/decimal.hpp>
 #include <allot/lab/json_writer.hpp>
@@ -28,7 +29,7 @@ namespace {
 }
 
 /// "T4" for {"T4"}, "V100M16|V100M32" for both: the canonical trace has one text for the models.
-[[nodiscard]] std::string joined(const std::vector<std::string>& models) {
+[[nodiscard]] std::string joined(const vector<std::string>& models) {
   std::string text;
   for (const std::string& model : models) text += (text.empty() ? "" : "|") + model;
   return text;
@@ -75,19 +76,19 @@ int import_pods(packed_input& file, import_log& log, const import_options& optio
                      " apart (--gap), and each runs for " + seconds(*duration) + " (--duration)");
   }
 
-  std::vector<trace_column> written{trace_column::pods};
+  vector<trace_column> written{trace_column::pods};
   if (tenant_at) written.insert(written.begin(), trace_column::tenant);
   const bool has_qos = rows.has(column::qos);
-  if (has_qos) written.insert(written.end(), {trace_column::job_class, trace_column::preemptible});
+  if (has_qos) written.append({trace_column::job_class, trace_column::preemptible});
   if (rows.has(column::gpu_spec)) written.push_back(trace_column::gpu_model);
-  written.insert(written.end(), {trace_column::cpu_milli, trace_column::memory_mib});
-  std::vector<std::string> tags{"num_gpu", "gpu_milli"};
+  written.append({trace_column::cpu_milli, trace_column::memory_mib});
+  vector<std::string> tags{"num_gpu", "gpu_milli"};
   const bool has_phase = rows.has(column::pod_phase);
   if (has_phase) tags.emplace_back("pod_phase");
   for (std::size_t i = 0; i < rows.others(); ++i) tags.emplace_back(rows.other_name(i));
   trace_spool spool{std::move(written), tag_names(tags, "openb", log)};
 
-  std::vector<std::string_view> tag_texts(tags.size());
+  vector<std::string_view> tag_texts(tags.size());
   std::size_t without_gpus = 0;
   std::size_t in_parts = 0;
   std::size_t never_ran = 0;

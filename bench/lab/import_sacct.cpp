@@ -3,6 +3,7 @@
 #include "lab/import_table.hpp"
 #include "lab/import_times.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/decimal.hpp>
 
 #include <algorithm>
@@ -117,8 +118,8 @@ class sacct {
     return {};
   }
 
-  [[nodiscard]] static std::vector<trace_column> written(const csv_table<column>& table) {
-    std::vector<trace_column> all{trace_column::gpu_model, trace_column::cpu_milli, trace_column::memory_mib};
+  [[nodiscard]] static vector<trace_column> written(const csv_table<column>& table) {
+    vector<trace_column> all{trace_column::gpu_model, trace_column::cpu_milli, trace_column::memory_mib};
     if (table.has(column::qos)) all.insert(all.begin(), trace_column::job_class);
     if (table.has(column::user)) all.push_back(trace_column::user);
     if (table.has(column::time_limit) || table.has(column::time_limit_raw)) {

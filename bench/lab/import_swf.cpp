@@ -2,6 +2,7 @@
 #include "lab/errors.hpp"
 #include "lab/import_trace.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/decimal.hpp>
 #include <allot/lab/swf.hpp>
 
@@ -64,9 +65,9 @@ int import_swf(packed_input& file, import_log& log, const import_options& option
     tenant = static_cast<swf_field>(at - swf_field_names.begin());
   }
   const bool has_tenants = !options.tenant || !options.tenant->empty();
-  std::vector<trace_column> columns{trace_column::memory_mib, trace_column::user, trace_column::estimate_s};
+  vector<trace_column> columns{trace_column::memory_mib, trace_column::user, trace_column::estimate_s};
   if (has_tenants) columns.insert(columns.begin(), trace_column::tenant);
-  std::vector<std::string> names;
+  vector<std::string> names;
   names.reserve(tag_fields.size());
   for (const swf_field f : tag_fields) names.emplace_back(name_of(f));
   trace_spool spool{std::move(columns), tag_names(names, "swf", log)};

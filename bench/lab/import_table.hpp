@@ -4,6 +4,7 @@
 #include "lab/errors.hpp"
 #include "lab/import_trace.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/csv_table.hpp>
 #include <allot/lab/timestamp.hpp>
 
@@ -13,7 +14,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -73,13 +73,13 @@ int import_table(packed_input& file, import_log& log, const import_options& opti
   if (!tenant_at && options.tenant && !tenant.empty()) {
     return complain("--tenant: the file has no column \"" + tenant + '"', "allot import");
   }
-  std::vector<trace_column> written = format.written(rows);
+  vector<trace_column> written = format.written(rows);
   if (tenant_at) written.insert(written.begin(), trace_column::tenant);
-  std::vector<std::string> others;
+  vector<std::string> others;
   for (std::size_t i = 0; i < rows.others(); ++i) others.emplace_back(rows.other_name(i));
   trace_spool spool{std::move(written), tag_names(others, Format::name, log)};
 
-  std::vector<std::string_view> tags(rows.others());
+  vector<std::string_view> tags(rows.others());
   std::size_t without_gpus = 0;
   for (std::size_t number = 0;; ++number) {
     const typename table::outcome o = rows.next();

@@ -6,6 +6,7 @@
 #include "lab/scenario_reader.hpp"
 #include "lab/staging.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/csv.hpp>
 #include <allot/lab/decimal.hpp>
 #include <allot/lab/timestamp.hpp>
@@ -35,7 +36,7 @@ struct spooled {
 
 }  // namespace
 
-trace_spool::trace_spool(std::vector<trace_column> columns, std::vector<std::string> tags)
+trace_spool::trace_spool(vector<trace_column> columns, vector<std::string> tags)
     : columns_(std::move(columns)), tags_(std::move(tags)), file_(std::tmpfile()) {
   // With a file size limit, writing too much is then an error like a full disk instead of a fatal signal.
   std::signal(SIGXFSZ, SIG_IGN);
@@ -209,9 +210,8 @@ std::optional<instant> origin_of(const trace_spool& spool, import_log& log, cons
   return origin;
 }
 
-std::vector<std::string> tag_names(const std::vector<std::string>& columns, std::string_view format,
-                                   import_log& log) {
-  std::vector<std::string> names;
+vector<std::string> tag_names(const vector<std::string>& columns, std::string_view format, import_log& log) {
+  vector<std::string> names;
   for (const std::string& column : columns) {
     std::string name = column;
     const auto is_taken = [&] {

@@ -7,6 +7,7 @@
 #include "lab/packed_input.hpp"
 
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/lab/csv.hpp>
 #include <allot/lab/name_table.hpp>
 #include <allot/lab/trace_csv.hpp>
@@ -18,7 +19,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -59,7 +59,7 @@ inline constexpr std::int64_t most_imported_units = 1'000'000'000'000;
 class trace_spool {
  public:
   /// Writes the required columns, then `columns`, then `tags`.
-  trace_spool(std::vector<trace_column> columns, std::vector<std::string> tags);
+  trace_spool(vector<trace_column> columns, vector<std::string> tags);
   trace_spool(const trace_spool&) = delete;
   trace_spool& operator=(const trace_spool&) = delete;
   ~trace_spool();
@@ -82,12 +82,12 @@ class trace_spool {
   [[nodiscard]] std::string problem_of(const imported_job& job, std::size_t line);
   void append_field(trace_column column, const imported_job& job);
 
-  std::vector<trace_column> columns_;
-  std::vector<std::string> tags_;
+  vector<trace_column> columns_;
+  vector<std::string> tags_;
   std::FILE* file_ = nullptr;
   std::string row_;
   name_table ids_;
-  std::vector<std::size_t> lines_;
+  vector<std::size_t> lines_;
   std::size_t jobs_ = 0;
   instant first_ = 0;
   instant last_ = 0;
@@ -110,8 +110,8 @@ struct packed_source {
                                                const import_options& options);
 
 /// Names for the tag columns: their own, unless a canonical column has that name.
-[[nodiscard]] std::vector<std::string> tag_names(const std::vector<std::string>& columns,
-                                                 std::string_view format, import_log& log);
+[[nodiscard]] vector<std::string> tag_names(const vector<std::string>& columns, std::string_view format,
+                                            import_log& log);
 
 /// Reports why a record or line can't be read: the file's own problem if it has one, else `problems`.
 void report_failure(std::span<const text_problem> problems, const packed_input& file, import_log& log);

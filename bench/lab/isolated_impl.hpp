@@ -10,6 +10,7 @@
 #include "lab/scenario_reader.hpp"
 #include "lab/workload.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/gpu/inventory.hpp>
 #include <allot/lab/isolation.hpp>
 #include <allot/lab/simulators.hpp>
@@ -25,7 +26,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -108,7 +108,7 @@ template <std::size_t N>
   sim::places::inventory_type& inventory = part.where.inventory();
   const auto& types = s.cluster->types();
   const std::uint64_t pools = s.quotas[x.index()].pools;
-  std::vector<std::optional<std::size_t>> dimension;
+  vector<std::optional<std::size_t>> dimension;
   dimension.reserve(types.size());
   for (const gpu::node_type& t : types) {
     dimension.push_back(t.is_in(pools) ? dimension_of(s, s.cluster->models()[t.model]) : std::nullopt);
@@ -163,8 +163,8 @@ template <std::size_t N>
 
 /// The times of the jobs of one tenant.
 struct times_alone {
-  std::vector<shared_and_alone> queue;
-  std::vector<shared_and_alone> jct;
+  vector<shared_and_alone> queue;
+  vector<shared_and_alone> jct;
   std::size_t too_large = 0;
 };
 
@@ -175,8 +175,8 @@ template <std::size_t N>
                                        const replay_result& shared) {
   times_alone times;
   const sim::workload_view<N> view{all.setup.jobs, false, all.setup.flavor_sets};
-  std::vector<sim::job<N>> jobs;
-  std::vector<sim::job_index> original;
+  vector<sim::job<N>> jobs;
+  vector<sim::job_index> original;
   for (sim::job_index j = 0; j < all.setup.jobs.size(); ++j) {
     if (all.setup.jobs[j].quota != x) continue;
     if (!could_run(view, j, on)) {
@@ -206,7 +206,7 @@ template <std::size_t N>
   if (!sim.run(nobody, goes_on).empty()) return times;
 
   // By job number in the simulation.
-  std::vector<const replayed_job*> in_shared(all.setup.jobs.size());
+  vector<const replayed_job*> in_shared(all.setup.jobs.size());
   for (const replayed_job& r : shared.jobs) {
     if (r.index) in_shared[*r.index] = &r;
   }
@@ -227,7 +227,7 @@ template <std::size_t N>
 template <std::size_t N>
 class weight_shares {
  public:
-  weight_shares(const quota_tree<N>& tree, const std::vector<bool>& has_jobs, std::size_t dimension)
+  weight_shares(const quota_tree<N>& tree, const vector<bool>& has_jobs, std::size_t dimension)
       : tree_(&tree), has_jobs_(&has_jobs), dimension_(dimension), busy_(tree.slots()) {
     const auto order = tree.top_down();
     for (auto x = order.rbegin(); x != order.rend(); ++x) {
@@ -272,29 +272,29 @@ class weight_shares {
   }
 
   const quota_tree<N>* tree_;
-  const std::vector<bool>* has_jobs_;
+  const vector<bool>* has_jobs_;
   std::size_t dimension_;
   /// Whether there are jobs in the subtree.
-  std::vector<bool> busy_;
+  vector<bool> busy_;
 };
 
 /// Replays every quota that has jobs of its own twice more: alone on its nominal, and alone on its weight
 /// share of the whole. Both are as they were at the beginning. There are no events, and no job is running at
 /// first.
 template <std::size_t N>
-[[nodiscard]] std::vector<tenant_alone> replay_tenants_alone(const scenario& s, const named_policy& preset,
-                                                             const per_dimension<bool, N>& gpus,
-                                                             const replay_result& shared) {
+[[nodiscard]] vector<tenant_alone> replay_tenants_alone(const scenario& s, const named_policy& preset,
+                                                        const per_dimension<bool, N>& gpus,
+                                                        const replay_result& shared) {
   const workload<N> all = make_workload<N>(s);
   const quota_tree<N>& tree = all.setup.quotas;
-  std::vector<bool> has_jobs(s.quotas.size(), false);
+  vector<bool> has_jobs(s.quotas.size(), false);
   for (const sim::job<N>& j : all.setup.jobs) has_jobs[j.quota.index()] = true;
   std::size_t first_gpu = 0;
   while (first_gpu + 1 < N && !gpus[first_gpu]) ++first_gpu;
   const weight_shares<N> shares{tree, has_jobs, first_gpu};
   const ledger<N> accounts{tree};
 
-  std::vector<tenant_alone> result(s.quotas.size());
+  vector<tenant_alone> result(s.quotas.size());
   for (std::size_t i = 0; i < s.initial_quotas; ++i) {
     if (!has_jobs[i]) continue;
     const quota_id x{i};

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <allot/core/vector.hpp>
+
 #include "lab/json_reader.hpp"
 
 #include "lab/files.hpp"
@@ -41,7 +43,7 @@ struct json_document::handler {
   errors& found;
   /// The innermost open array or object, and the last value in each open one.
   std::uint32_t open = none;
-  std::vector<std::uint32_t> last;
+  vector<std::uint32_t> last;
   text_range key{};
   /// Where the text that is being read began.
   std::size_t begin = 0;
@@ -127,7 +129,7 @@ struct json_document::handler {
   }
 
   void report_duplicates() {
-    std::vector<json_value> members;
+    vector<json_value> members;
     json_value{&document, open}.for_each([&](json_value m) { members.push_back(m); });
     std::stable_sort(members.begin(), members.end(),
                      [](const json_value& a, const json_value& b) { return a.key() < b.key(); });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/json_reader.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/decimal.hpp>
 
 #include <algorithm>
@@ -40,7 +41,7 @@ void json_object::reject_unknown() const {
 namespace {
 
 [[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
+  vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
     std::size_t diagonal = std::exchange(row[0], i);
@@ -55,7 +56,7 @@ namespace {
 
 }  // namespace
 
-std::string_view nearest(std::string_view word, const std::vector<std::string_view>& words) {
+std::string_view nearest(std::string_view word, const vector<std::string_view>& words) {
   constexpr std::size_t longest = 100;
   if (word.size() > longest) return {};
   std::string_view best;
@@ -67,7 +68,7 @@ std::string_view nearest(std::string_view word, const std::vector<std::string_vi
   return best;
 }
 
-std::string listed(const std::vector<std::string_view>& words) {
+std::string listed(const vector<std::string_view>& words) {
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (i > 0) text += i + 1 < words.size() ? ", " : " or ";
@@ -179,8 +180,7 @@ std::optional<std::int64_t> read_milli(json_value value, errors& found) {
   return std::nullopt;
 }
 
-std::optional<std::size_t> read_word(json_value value, const std::vector<std::string_view>& words,
-                                     errors& found) {
+std::optional<std::size_t> read_word(json_value value, const vector<std::string_view>& words, errors& found) {
   if (value.is_string()) {
     const auto at = std::find(words.begin(), words.end(), value.text());
     if (at != words.end()) return static_cast<std::size_t>(at - words.begin());
@@ -189,8 +189,8 @@ std::optional<std::size_t> read_word(json_value value, const std::vector<std::st
   return std::nullopt;
 }
 
-std::vector<std::string> read_strings(json_value value, errors& found) {
-  std::vector<std::string> result;
+vector<std::string> read_strings(json_value value, errors& found) {
+  vector<std::string> result;
   if (!expect_array(value, found)) return result;
   value.for_each([&](json_value element) {
     if (auto text = read_string(element, found)) result.push_back(std::move(*text));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
+
 #include "lab/errors.hpp"
 
 #include <cstddef>
@@ -9,7 +11,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -61,7 +62,7 @@ class json_document {
 
   std::string file_;
   std::string texts_;
-  std::vector<node> nodes_;
+  vector<node> nodes_;
 };
 
 /// A value of a document, which must outlive it.
@@ -126,7 +127,7 @@ class json_object {
  private:
   json_value object_;
   errors* found_;
-  std::vector<std::string_view> known_;
+  vector<std::string_view> known_;
 };
 
 // Each of these reports an unexpected value and then returns nullopt or an empty result.
@@ -141,15 +142,15 @@ class json_object {
 /// A number that is not negative, with at most three decimals, in thousandths. At most 10^12.
 [[nodiscard]] std::optional<std::int64_t> read_milli(json_value value, errors& found);
 /// The index of the value among `words`.
-[[nodiscard]] std::optional<std::size_t> read_word(json_value value,
-                                                   const std::vector<std::string_view>& words, errors& found);
-[[nodiscard]] std::vector<std::string> read_strings(json_value value, errors& found);
+[[nodiscard]] std::optional<std::size_t> read_word(json_value value, const vector<std::string_view>& words,
+                                                   errors& found);
+[[nodiscard]] vector<std::string> read_strings(json_value value, errors& found);
 
 /// The one of `words` most similar to a misspelt `word`; empty if none is similar.
-[[nodiscard]] std::string_view nearest(std::string_view word, const std::vector<std::string_view>& words);
+[[nodiscard]] std::string_view nearest(std::string_view word, const vector<std::string_view>& words);
 
 /// "expected "all" or "none"", for two or more words.
-[[nodiscard]] std::string listed(const std::vector<std::string_view>& words);
+[[nodiscard]] std::string listed(const vector<std::string_view>& words);
 
 }  // namespace lab
 }  // namespace v0

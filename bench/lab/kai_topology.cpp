@@ -2,6 +2,7 @@
 // Topology objects and constraints of KAI (its docs/topology).
 #include "lab/kai_topology.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/gpu/topology/topology.hpp>
 
 #include <algorithm>
@@ -25,8 +26,7 @@ kai_constraint read_kai_constraint(const kubernetes_object& group, errors& found
   return {text("topology"), text("requiredTopologyLevel"), text("preferredTopologyLevel")};
 }
 
-kai_topology::kai_topology(const std::vector<kubernetes_object>& objects,
-                           std::span<const kai_constraint> asked,
+kai_topology::kai_topology(const vector<kubernetes_object>& objects, std::span<const kai_constraint> asked,
                            std::span<const kubernetes_object* const> nodes, errors& found, import_log& log)
     : found_(found), log_(log) {
   if (nodes.empty()) return;
@@ -34,8 +34,7 @@ kai_topology::kai_topology(const std::vector<kubernetes_object>& objects,
   read_domains(nodes);
 }
 
-void kai_topology::choose(const std::vector<kubernetes_object>& objects,
-                          std::span<const kai_constraint> asked) {
+void kai_topology::choose(const vector<kubernetes_object>& objects, std::span<const kai_constraint> asked) {
   const auto wanted = [&](const kubernetes_object& o) {
     return std::count_if(asked.begin(), asked.end(),
                          [&](const kai_constraint& c) { return !c.is_empty() && c.topology == o.own_name; });
@@ -77,7 +76,7 @@ void kai_topology::read_domains(std::span<const kubernetes_object* const> nodes)
   };
   levels_.erase(std::remove_if(levels_.begin(), levels_.end(), is_missing), levels_.end());
   for (const kubernetes_object* n : nodes) {
-    std::vector<std::string>& of = domains_.emplace_back();
+    vector<std::string>& of = domains_.emplace_back();
     for (const std::string& level : levels_) {
       std::string domain = label_of(*n, level);
       if (domain.empty()) {

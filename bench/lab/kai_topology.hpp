@@ -5,6 +5,7 @@
 #include "lab/import_log.hpp"
 #include "lab/kubernetes.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/json_writer.hpp>
 
 #include <cstddef>
@@ -13,7 +14,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -36,7 +36,7 @@ class kai_topology {
  public:
   /// Chooses among `objects` for groups with these constraints. `nodes` are Node objects, all of which must
   /// be in the scenario.
-  kai_topology(const std::vector<kubernetes_object>& objects, std::span<const kai_constraint> asked,
+  kai_topology(const vector<kubernetes_object>& objects, std::span<const kai_constraint> asked,
                std::span<const kubernetes_object* const> nodes, errors& found, import_log& log);
 
   /// Writes the "topology" of the cluster, if there is one.
@@ -49,7 +49,7 @@ class kai_topology {
                         json_writer& json);
 
  private:
-  void choose(const std::vector<kubernetes_object>& objects, std::span<const kai_constraint> asked);
+  void choose(const vector<kubernetes_object>& objects, std::span<const kai_constraint> asked);
   void read_domains(std::span<const kubernetes_object* const> nodes);
   /// The scenario's name of a level, with its number (the outermost first); nullopt if there is no such
   /// level.
@@ -60,9 +60,9 @@ class kai_topology {
   std::string name_;
   /// The label that identifies a node, if the topology ends with one.
   std::string node_label_;
-  std::vector<std::string> levels_;
+  vector<std::string> levels_;
   /// For each node, its domains by level.
-  std::vector<std::vector<std::string>> domains_;
+  vector<vector<std::string>> domains_;
 };
 
 }  // namespace lab

@@ -5,6 +5,7 @@
 #include "lab/staging.hpp"
 #include "lab/workload.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/timestamp.hpp>
 
 #include <algorithm>
@@ -277,19 +278,18 @@ std::optional<instant> time_at(json_value from, std::initializer_list<std::strin
   return std::nullopt;
 }
 
-std::vector<json_value> elements_at(json_value from, std::initializer_list<std::string_view> path,
-                                    errors& found) {
-  std::vector<json_value> all;
+vector<json_value> elements_at(json_value from, std::initializer_list<std::string_view> path, errors& found) {
+  vector<json_value> all;
   const auto value = find_path(from, path, found);
   if (value && expect_array(*value, found))
     value->for_each([&](json_value element) { all.push_back(element); });
   return all;
 }
 
-std::map<std::string, std::vector<kubernetes_object>> read_objects(json_value root, errors& found) {
-  std::map<std::string, std::vector<kubernetes_object>> by_kind;
+std::map<std::string, vector<kubernetes_object>> read_objects(json_value root, errors& found) {
+  std::map<std::string, vector<kubernetes_object>> by_kind;
   std::set<std::pair<std::string, std::string>> names;
-  std::vector<json_value> all;
+  vector<json_value> all;
   if (root.is_array()) {
     root.for_each([&](json_value element) { all.push_back(element); });
   } else if (!expect_object(root, found)) {

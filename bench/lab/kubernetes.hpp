@@ -9,6 +9,7 @@
 #include "lab/packed_input.hpp"
 
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 
 #include <cstdint>
 #include <initializer_list>
@@ -16,7 +17,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -70,9 +70,8 @@ void add_amounts(resource_list& to, const resource_list& what, std::int64_t time
 [[nodiscard]] std::optional<instant> time_at(json_value from, std::initializer_list<std::string_view> path,
                                              errors& found);
 /// The elements of the array there. Reports anything else.
-[[nodiscard]] std::vector<json_value> elements_at(json_value from,
-                                                  std::initializer_list<std::string_view> path,
-                                                  errors& found);
+[[nodiscard]] vector<json_value> elements_at(json_value from, std::initializer_list<std::string_view> path,
+                                             errors& found);
 
 /// An object of a list printed by kubectl.
 struct kubernetes_object {
@@ -90,8 +89,7 @@ struct kubernetes_object {
 
 /// The objects of `kubectl get ... -o json`, or a single object, by kind and in the order of age, then name.
 /// Reports anything that is not such a list.
-[[nodiscard]] std::map<std::string, std::vector<kubernetes_object>> read_objects(json_value root,
-                                                                                 errors& found);
+[[nodiscard]] std::map<std::string, vector<kubernetes_object>> read_objects(json_value root, errors& found);
 
 /// A condition of an object.
 struct kubernetes_condition {

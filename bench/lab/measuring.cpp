@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <allot/core/vector.hpp>
+
 #include "lab/measuring.hpp"
 
 #include "lab/outputs.hpp"
@@ -54,8 +56,8 @@ measuring read_measuring(const measuring_options& options, errors& found) {
   return m;
 }
 
-std::vector<std::pair<std::string_view, std::string>> window_options(const measuring& m) {
-  std::vector<std::pair<std::string_view, std::string>> options;
+vector<std::pair<std::string_view, std::string>> window_options(const measuring& m) {
+  vector<std::pair<std::string_view, std::string>> options;
   if (m.from || m.to) {
     options.emplace_back("window", (m.from ? decimal(*m.from) : "") + ',' + (m.to ? decimal(*m.to) : ""));
   }

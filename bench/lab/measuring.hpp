@@ -4,6 +4,7 @@
 #include "lab/errors.hpp"
 
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/lab/isolation.hpp>
 #include <allot/sim/metrics/timeline.hpp>
 
@@ -13,7 +14,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -59,7 +59,7 @@ struct measuring {
 
 /// The options that choose the window, as `read_measuring` takes them: "warm_up" and "43200". Only those that
 /// are not the default, so there are none if the whole run is measured.
-[[nodiscard]] std::vector<std::pair<std::string_view, std::string>> window_options(const measuring& m);
+[[nodiscard]] vector<std::pair<std::string_view, std::string>> window_options(const measuring& m);
 /// The same for people: "without the first 12h, up to the last submission". Empty for the whole run.
 [[nodiscard]] std::string window_text(const measuring& m);
 /// Why nothing would be measured of a replay that ends at `until`; empty if something may be.

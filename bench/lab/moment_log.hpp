@@ -3,6 +3,7 @@
 
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/reason.hpp>
 #include <allot/preemption/eligibility.hpp>
 #include <allot/quota/shortfall.hpp>
@@ -19,7 +20,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -109,7 +109,7 @@ class moment_log {
   };
   struct moment {
     instant at = 0;
-    std::vector<note> waiting{};
+    vector<note> waiting{};
   };
 
   /// Precondition: at least 2 moments.
@@ -161,10 +161,10 @@ class moment_log {
   [[nodiscard]] instant span_of(instant t) const noexcept { return (t - origin_) / width_; }
   void thin_out();
 
-  std::vector<queue> queues_;
+  vector<queue> queues_;
   std::size_t queues_in_use_ = 0;
-  std::vector<moment> moments_;
-  std::vector<cut_short> cuts_;
+  vector<moment> moments_;
+  vector<cut_short> cuts_;
   std::size_t most_;
   instant origin_ = 0;
   instant width_ = 1;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <allot/core/vector.hpp>
 #include <allot/lab/named_policy.hpp>
 
 #include "lab/errors.hpp"
@@ -8,7 +9,6 @@
 #include <deque>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -60,8 +60,8 @@ bool named_policy::choose(const named_parts& parts) {
   return true;
 }
 
-std::vector<named_policy> all_policies() {
-  std::vector<named_policy> all;
+vector<named_policy> all_policies() {
+  vector<named_policy> all;
   for_each_preset([&](auto p) { all.emplace_back(any_preset{p}); });
   for (const own_policy& own : added_policies()) all.emplace_back(own);
   return all;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/lab/openb_csv.hpp>
-
+#include <allot/core/vector.hpp>
 #include <allot/lab/name_table.hpp>
+#include <allot/lab/openb_csv.hpp>
 
 #include <span>
 #include <utility>
@@ -86,7 +86,7 @@ template <class Value, class Column>
     return out;
   }
   name_table names;
-  std::vector<std::size_t> lines;
+  vector<std::size_t> lines;
   for (;;) {
     if (out.problems.size() >= limits.problems) {
       out.stopped = true;

@@ -5,6 +5,7 @@
 #include "lab/recorder.hpp"
 #include "lab/replay.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/core/version.hpp>
 #include <allot/lab/csv.hpp>
 #include <allot/lab/decimal.hpp>
@@ -36,8 +37,8 @@ struct span_of_jobs {
 };
 
 /// When the jobs of each quota were submitted and when the last of them ended.
-std::vector<span_of_jobs> spans_of_quotas(const replay_result& r) {
-  std::vector<span_of_jobs> spans(r.quotas.size());
+vector<span_of_jobs> spans_of_quotas(const replay_result& r) {
+  vector<span_of_jobs> spans(r.quotas.size());
   for (const replayed_job& j : r.jobs) {
     if (j.outcome == sim::job_outcome::refused || j.quota.index() >= spans.size()) continue;
     span_of_jobs& s = spans[j.quota.index()];
@@ -167,7 +168,7 @@ void write_summary(output_file& file, const replay_result& r, std::int64_t wall_
   write_hardships(json, f.of);
   json.key("max_wait_s").raw(decimal(f.of.max_wait));
   json.key("tenants").begin_object();
-  const std::vector<span_of_jobs> spans = spans_of_quotas(r);
+  const vector<span_of_jobs> spans = spans_of_quotas(r);
   for (const sim::quota_figures& q : f.quotas) {
     if (r.shows(q.quota)) write_quota(json, r, q, spans[q.quota.index()]);
   }
@@ -183,13 +184,13 @@ void write_summary(output_file& file, const replay_result& r, std::int64_t wall_
 }
 
 void write_jobs(output_file& file, const replay_result& r) {
-  std::vector<std::string> quota_fields;
+  vector<std::string> quota_fields;
   for (const replayed_quota& q : r.quotas) append_csv_field(quota_fields.emplace_back(","), q.name);
-  std::vector<std::string> node_fields;
+  vector<std::string> node_fields;
   for (std::size_t n = 0; r.cluster != nullptr && n < r.cluster->size(); ++n) {
     append_csv_field(node_fields.emplace_back(), r.cluster->name(gpu::node_id{n}));
   }
-  std::vector<std::string> class_fields;
+  vector<std::string> class_fields;
   for (const std::string& name : r.classes) append_csv_field(class_fields.emplace_back(","), name);
   const bool has_estimates =
       std::any_of(r.jobs.begin(), r.jobs.end(), [](const replayed_job& j) { return j.estimate != 0; });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/policy_parts.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/systems/by_name.hpp>
 
 #include <type_traits>
@@ -11,8 +12,8 @@ namespace lab {
 
 /// The names are in the order of the enumerations in systems/named_parts.hpp and
 /// gpu/placement/placement_name.hpp.
-const std::vector<part_kind>& settable_parts() {
-  static const std::vector<part_kind> kinds{
+const vector<part_kind>& settable_parts() {
+  static const vector<part_kind> kinds{
       {"surplus",
        "how the surplus is divided",
        {{"weight", "in proportion to the weights"},
@@ -84,14 +85,14 @@ void set_option(any_preset& to, std::int64_t value) {
 
 }  // namespace
 
-const std::vector<preset_option>& options_of_presets() {
+const vector<preset_option>& options_of_presets() {
   using kind = option_kind;
-  static const std::vector<std::string_view> order_words{"queue", "shortest_estimate", "aged"};
+  static const vector<std::string_view> order_words{"queue", "shortest_estimate", "aged"};
   static const std::string_view jobs_without =
       "\"queue\", \"shortest_estimate\" or \"aged\" (short and large ones first, until others have waited "
       "long "
       "enough): the order of the jobs that hold none";
-  static const std::vector<preset_option> options{
+  static const vector<preset_option> options{
       {"hyperpod",
        "idle",
        "\"fcfs\" or \"fair_share\": how idle capacity is given",

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
 #include <allot/systems/named_parts.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -26,12 +26,12 @@ struct named_part {
 struct part_kind {
   std::string_view key;
   std::string_view summary;
-  std::vector<named_part> names;
+  vector<named_part> names;
   void (*choose)(named_parts&, std::size_t);
 };
 
 /// The parts that "set" may contain, in the order of the listing.
-[[nodiscard]] const std::vector<part_kind>& settable_parts();
+[[nodiscard]] const vector<part_kind>& settable_parts();
 
 /// How the value of an option is written.
 enum class option_kind : std::uint8_t {
@@ -55,10 +55,10 @@ struct preset_option {
   option_kind kind;
   /// Sets it in a preset of that name to what was read, as a number.
   void (*set)(any_preset&, std::int64_t);
-  std::vector<std::string_view> words{};
+  vector<std::string_view> words{};
   std::int64_t least = 0;
 };
-[[nodiscard]] const std::vector<preset_option>& options_of_presets();
+[[nodiscard]] const vector<preset_option>& options_of_presets();
 
 }  // namespace lab
 }  // namespace v0

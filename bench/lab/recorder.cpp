@@ -2,6 +2,7 @@
 #include "lab/recorder.hpp"
 #include "lab/recorder_impl.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/csv.hpp>
 #include <allot/lab/decimal.hpp>
 #include <allot/lab/trace.hpp>
@@ -53,7 +54,7 @@ std::string_view word_of(const sim::interruption& how) noexcept {
   return "";
 }
 
-time_recorder::time_recorder(output_file& tenants, const std::vector<std::string>& names, instant step)
+time_recorder::time_recorder(output_file& tenants, const vector<std::string>& names, instant step)
     : tenants_(&tenants), step_(step) {
   for (const std::string& name : names) {
     quotas_.emplace_back().name_field = ',' + as_field(name);
@@ -171,7 +172,7 @@ std::int64_t stranded_in(const sim::places& where) {
 }
 
 event_writer::event_writer(output_file& file, std::span<const std::string_view> jobs,
-                           const std::vector<std::string>& quotas, const gpu::cluster* cluster)
+                           const vector<std::string>& quotas, const gpu::cluster* cluster)
     : file_(&file), jobs_(jobs), cluster_(cluster) {
   for (const std::string& name : quotas) quota_fields_.push_back(as_field(name));
   file.text() += "time_s,event,job_id,quota,nodes,for,reason,lost_s\n";
@@ -225,7 +226,7 @@ void event_writer::write_end(instant now, std::string_view event, sim::job_index
 }
 
 void append_nodes(std::string& text, const gpu::cluster& cluster, std::span<const gpu::placed_pod> pods) {
-  std::vector<gpu::node_id> named;
+  vector<gpu::node_id> named;
   for (const gpu::placed_pod& pod : pods) {
     const gpu::node_id node = pod.where.node;
     // Pods on the same node are mostly adjacent.

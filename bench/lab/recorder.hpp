@@ -6,6 +6,7 @@
 
 #include <allot/core/ids.hpp>
 #include <allot/core/quantity.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/lab/thinned_series.hpp>
 #include <allot/preemption/eligibility.hpp>
 #include <allot/sim/job_history.hpp>
@@ -18,7 +19,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -32,7 +32,7 @@ class time_recorder {
  public:
   /// `names` are those of all quotas that will ever exist. With a positive `step`, tenants.csv has, after the
   /// first instant, at most one row for each quota in that much time: the last one.
-  time_recorder(output_file& tenants, const std::vector<std::string>& names, instant step);
+  time_recorder(output_file& tenants, const vector<std::string>& names, instant step);
 
   void note(instant now, std::size_t quota, const sim::quota_moment& state);
   void note_totals(instant now, std::int64_t used, std::int64_t capacity, std::int64_t stranded,
@@ -75,9 +75,9 @@ class time_recorder {
   output_file* tenants_;
   instant step_;
   /// Quotas whose last change in this step is yet to be written.
-  std::vector<std::size_t> unwritten_;
+  vector<std::size_t> unwritten_;
   instant step_began_ = 0;
-  std::vector<quota_record> quotas_;
+  vector<quota_record> quotas_;
   thinned_series used_;
   thinned_series pending_;
   thinned_series capacity_;
@@ -92,8 +92,8 @@ class time_recorder {
 /// Writes events.csv.
 class event_writer {
  public:
-  event_writer(output_file& file, std::span<const std::string_view> jobs,
-               const std::vector<std::string>& quotas, const gpu::cluster* cluster);
+  event_writer(output_file& file, std::span<const std::string_view> jobs, const vector<std::string>& quotas,
+               const gpu::cluster* cluster);
 
   void write(instant now, std::string_view event, sim::job_index job, quota_id quota);
   /// `event` is "started" or, for one more pod, "grew".
@@ -109,7 +109,7 @@ class event_writer {
 
   output_file* file_;
   std::span<const std::string_view> jobs_;
-  std::vector<std::string> quota_fields_;
+  vector<std::string> quota_fields_;
   const gpu::cluster* cluster_;
 };
 

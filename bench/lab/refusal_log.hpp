@@ -4,6 +4,7 @@
 #include "lab/explain.hpp"
 #include "lab/replay_result.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/gpu/reason.hpp>
 #include <allot/scheduler/plan.hpp>
 #include <allot/sim/job.hpp>
@@ -13,7 +14,6 @@
 #include <cstddef>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -33,7 +33,7 @@ class refusal_log final : public sim::observer<N> {
   }
 
   /// Sets the reasons in the jobs, which are indexed by number in the simulation.
-  void tell(std::vector<replayed_job>& jobs) {
+  void tell(vector<replayed_job>& jobs) {
     for (entry& e : refused_) {
       jobs[e.job].reason = gpu::to_string(e.reason);
       jobs[e.job].explanation = std::move(e.text);
@@ -47,7 +47,7 @@ class refusal_log final : public sim::observer<N> {
     gpu::obstacle reason;
     std::string text;
   };
-  std::vector<entry> refused_;
+  vector<entry> refused_;
 };
 
 }  // namespace lab

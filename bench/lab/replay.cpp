@@ -14,6 +14,7 @@
 #include "lab/terminal.hpp"
 #include "lab/time_text.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/text_table.hpp>
 
 #include <fmt/core.h>
@@ -26,7 +27,6 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -147,9 +147,8 @@ replay_stop simulate(scenario& s, const replay_streams& streams, replay_result& 
 }
 
 /// The quotas with these names.
-std::vector<quota_id> chosen_quotas(const replay_result& r, const std::vector<std::string>& names,
-                                    errors& found) {
-  std::vector<quota_id> chosen;
+vector<quota_id> chosen_quotas(const replay_result& r, const vector<std::string>& names, errors& found) {
+  vector<quota_id> chosen;
   if (names.size() > report::most_colours) {
     found.add("--show", {},
               fmt::format("expected at most {} quotas, as many as there are colours, found {}",
@@ -162,7 +161,7 @@ std::vector<quota_id> chosen_quotas(const replay_result& r, const std::vector<st
       chosen.emplace_back(static_cast<std::size_t>(at - r.quotas.begin()));
       continue;
     }
-    std::vector<std::string_view> known;
+    vector<std::string_view> known;
     for (const replayed_quota& q : r.quotas) known.emplace_back(q.name);
     const std::string_view meant = nearest(name, known);
     found.add("--show", {},
@@ -278,7 +277,7 @@ replay_conclusion replay_into(const staging_directory& staging, scenario& s, rep
   write(outputs.chrome, "trace.json", [&](output_file& f) { note = write_chrome_trace(f, r); });
   if (!note.empty()) print_error("trace.json: " + note + '\n');
   if (outputs.svg) {
-    const std::vector<std::string> drawn = standalone_charts(r);
+    const vector<std::string> drawn = standalone_charts(r);
     for (std::size_t i = 0; i < drawn.size() && problem.empty(); ++i) {
       if (drawn[i].empty()) continue;
       done.charts.append(", ").append(chart_files[i]);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
+
 #include "lab/measuring.hpp"
 #include "lab/replay_run.hpp"
 #include "lab/report.hpp"
@@ -16,7 +18,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -50,7 +51,7 @@ struct replay_options {
   bool timing = false;
   measuring_options measured{};
   /// The quotas that charts and tables show by name, instead of those with the most GPU time.
-  std::vector<std::string> show{};
+  vector<std::string> show{};
   /// Also write the charts of the report as separate files, for papers.
   bool svg = false;
 };

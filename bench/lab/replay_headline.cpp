@@ -5,6 +5,7 @@
 #include "lab/report.hpp"
 #include "lab/time_text.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/text_table.hpp>
 
 #include <fmt/core.h>
@@ -84,7 +85,7 @@ std::string quota_table(const replay_result& r) {
   constexpr std::size_t most = 100;
   text_table table{{"quota", "jobs", "wait mean", "wait p99", "completion", "GPU-h", "borrowed", "lent",
                     "evicted", "lost"}};
-  const std::vector<quota_id> listed = listed_quotas(r, most);
+  const vector<quota_id> listed = listed_quotas(r, most);
   for (const quota_id x : listed) {
     const sim::quota_figures& q = r.figures.quotas[x.index()];
     table.add({r.quotas[q.quota.index()].name, grouped(q.of.jobs.total),

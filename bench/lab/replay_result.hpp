@@ -6,6 +6,7 @@
 
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/sim/decision_log.hpp>
 #include <allot/sim/job_history.hpp>
@@ -22,7 +23,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -68,12 +68,12 @@ struct replayed_quota {
   /// None for a root.
   quota_id parent;
   /// The initial value and its changes, by time; in milli-GPUs, none if unbounded.
-  std::vector<std::pair<instant, std::optional<std::int64_t>>> nominal{};
+  vector<std::pair<instant, std::optional<std::int64_t>>> nominal{};
 };
 
 /// One quantity over time, thinned: means of equal spans. If empty, it was always zero.
 struct drawn_series {
-  std::vector<std::int64_t> means;
+  vector<std::int64_t> means;
 
   [[nodiscard]] std::int64_t at(std::size_t span) const { return span < means.size() ? means[span] : 0; }
 };
@@ -89,11 +89,11 @@ struct replayed_time {
   /// Idle GPUs of partly used nodes.
   drawn_series stranded{};
   /// By quota, in milli-GPUs, except for `pending_of`, which counts jobs.
-  std::vector<drawn_series> used_of{};
-  std::vector<drawn_series> entitled_of{};
-  std::vector<drawn_series> borrowed_of{};
-  std::vector<drawn_series> lent_of{};
-  std::vector<drawn_series> pending_of{};
+  vector<drawn_series> used_of{};
+  vector<drawn_series> entitled_of{};
+  vector<drawn_series> borrowed_of{};
+  vector<drawn_series> lent_of{};
+  vector<drawn_series> pending_of{};
   /// When the most GPUs were in use, and how many.
   instant busiest = 0;
   std::int64_t most_used = 0;
@@ -132,12 +132,12 @@ struct replay_result {
   std::string policy;
   /// With all that is set, and that by key: see `policy_choice`.
   std::string policy_name{};
-  std::vector<std::pair<std::string, std::string>> policy_given{};
+  vector<std::pair<std::string, std::string>> policy_given{};
   /// The files that were replayed, without their directories; empty if there was none.
   std::string scenario_file{};
   std::string trace_file{};
   /// What the quotas count, by dimension.
-  std::vector<std::string> resources{};
+  vector<std::string> resources{};
   std::uint64_t seed = 0;
   std::string input_hash;
   std::string decision_hash;
@@ -145,19 +145,19 @@ struct replay_result {
   measuring measured{};
   sim::run_figures figures{};
   /// The names of the job classes, as in `figures.classes`; the first is that of jobs without a class.
-  std::vector<std::string> classes{};
+  vector<std::string> classes{};
   /// By quota id: how each would fare alone. Empty if not requested.
-  std::vector<tenant_alone> alone{};
+  vector<tenant_alone> alone{};
   /// By quota id, including quotas that were added or removed during the run.
-  std::vector<replayed_quota> quotas{};
+  vector<replayed_quota> quotas{};
   /// False if the quotas were made of the trace's tenants; then the root belongs to no tenant.
   bool has_own_quotas = true;
   /// The quotas that charts and tables show by name, whatever GPU time they have; empty: those with the most.
-  std::vector<quota_id> chosen{};
+  vector<quota_id> chosen{};
   /// Null without nodes.
   const gpu::cluster* cluster = nullptr;
   /// By submission, then id.
-  std::vector<replayed_job> jobs{};
+  vector<replayed_job> jobs{};
   sim::run_log log{};
   moment_log moments{};
   replayed_time time{};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
+
 #include "lab/dashboard.hpp"
 #include "lab/errors.hpp"
 #include "lab/replay_result.hpp"
@@ -13,7 +15,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -30,7 +31,7 @@ struct replay_streams {
 struct replay_stop {
   /// An invalid change of the quotas.
   instant at = 0;
-  std::vector<problem> problems{};
+  vector<problem> problems{};
   /// Before the start: jobs that can't run where the scenario places them.
   errors found{};
 };

@@ -12,6 +12,7 @@
 #include "lab/staging.hpp"
 #include "lab/workload.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/simulators.hpp>
 #include <allot/sim/observers.hpp>
 
@@ -22,7 +23,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -31,7 +31,7 @@ namespace detail {
 
 /// Which resources are GPUs: "gpu" and "h100/gpu"; if there are none, the first.
 template <std::size_t N>
-[[nodiscard]] per_dimension<bool, N> gpu_dimensions(const std::vector<std::string>& resources) {
+[[nodiscard]] per_dimension<bool, N> gpu_dimensions(const vector<std::string>& resources) {
   per_dimension<bool, N> are{false};
   bool any = false;
   for (std::size_t d = 0; d < std::min(N, resources.size()); ++d) {
@@ -210,7 +210,7 @@ template <std::size_t N>
 [[nodiscard]] replay_stop run_workload(const scenario& s, workload<N> w, const named_policy& preset,
                                        const replay_streams& streams, replay_result& result,
                                        const replay_control& control) {
-  std::vector<std::string> names;
+  vector<std::string> names;
   for (const replayed_quota& q : result.quotas) names.push_back(q.name);
   const per_dimension<bool, N> gpus = gpu_dimensions<N>(s.resources);
   nominal_log<N> nominals{result, gpus, !w.setup.quota_events.empty()};
@@ -257,7 +257,7 @@ template <std::size_t N>
     stop = guard.ends_before(next, metrics.pending(), so_far);
     return !stop;
   };
-  std::vector<problem> problems = sim.run(watch, goes_on);
+  vector<problem> problems = sim.run(watch, goes_on);
   if (look_at && !stop && problems.empty()) {
     guard.hide();
     control.show(state_of<N>(s, sim, w.ids, metrics, gpus, *look_at, control.most_reasons));
@@ -299,7 +299,7 @@ replay_stop run_replay(scenario& s, const replay_streams& streams, replay_result
   place_running(s, w, stop.found);
   if (!stop.found.empty()) return stop;
   const auto forget_traced_jobs = [&s] {
-    if (s.trace) s.trace->jobs = std::vector<trace_job>{};
+    if (s.trace) s.trace->jobs = vector<trace_job>{};
   };
   if (!result.measured.isolated) forget_traced_jobs();
   const named_policy preset = *s.policy.policy();

@@ -3,6 +3,7 @@
 
 #include "lab/outputs.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/trace.hpp>
 
 #include <algorithm>
@@ -13,8 +14,8 @@ namespace lab {
 
 namespace report {
 
-std::vector<layer> layers_of(const replay_result& r) {
-  std::vector<std::size_t> shown;
+vector<layer> layers_of(const replay_result& r) {
+  vector<std::size_t> shown;
   for (std::size_t x = 0; x < r.quotas.size(); ++x) {
     const sim::job_figures& of = r.figures.quotas[x].of;
     const bool is_chosen = std::find(r.chosen.begin(), r.chosen.end(), quota_id{x}) != r.chosen.end();
@@ -22,7 +23,7 @@ std::vector<layer> layers_of(const replay_result& r) {
     const bool has_any = of.jobs.total != 0 || of.allocated != 0 || of.lent != 0;
     if (is_chosen || (r.shows(quota_id{x}) && has_any)) shown.push_back(x);
   }
-  std::vector<std::size_t> alone = shown;
+  vector<std::size_t> alone = shown;
   if (!r.chosen.empty()) {
     alone.clear();
     for (const quota_id x : r.chosen) alone.push_back(x.index());
@@ -36,7 +37,7 @@ std::vector<layer> layers_of(const replay_result& r) {
     alone.resize(most_colours);
     std::sort(alone.begin(), alone.end());
   }
-  std::vector<layer> layers;
+  vector<layer> layers;
   layer others{"others", most_colours, {}};
   for (const std::size_t x : shown) {
     if (std::binary_search(alone.begin(), alone.end(), x)) {
@@ -52,8 +53,8 @@ std::vector<layer> layers_of(const replay_result& r) {
   return layers;
 }
 
-std::vector<std::size_t> colours_of(const replay_result& r, const std::vector<layer>& layers) {
-  std::vector<std::size_t> colours(r.quotas.size(), most_colours);
+vector<std::size_t> colours_of(const replay_result& r, const vector<layer>& layers) {
+  vector<std::size_t> colours(r.quotas.size(), most_colours);
   for (const layer& l : layers) {
     for (const std::size_t x : l.quotas) colours[x] = l.colour;
   }
@@ -161,16 +162,15 @@ std::string human_hours(wide gpu_time) {
   return rounded(milli, milli < 100'000 ? 1 : 0) + " GPU-h";
 }
 
-std::vector<const replayed_job*> jobs_by_index(const replay_result& r) {
-  std::vector<const replayed_job*> jobs;
+vector<const replayed_job*> jobs_by_index(const replay_result& r) {
+  vector<const replayed_job*> jobs;
   for (const replayed_job& j : r.jobs) {
     if (j.index) jobs.push_back(&j);
   }
   return jobs;
 }
 
-instant end_of(const replay_result& r, const std::vector<const replayed_job*>& jobs,
-               const sim::job_run& run) {
+instant end_of(const replay_result& r, const vector<const replayed_job*>& jobs, const sim::job_run& run) {
   const bool goes_on =
       run.end == run.begin && !run.evicted && jobs[run.job]->outcome == sim::job_outcome::running;
   return goes_on ? r.time.end : run.end;
@@ -208,7 +208,7 @@ void write_quota_charts(std::string& html, const report_charts& charts) {
 
 void write_report(output_file& file, const replay_result& r) {
   std::string& html = file.text();
-  const std::vector<layer> layers = layers_of(r);
+  const vector<layer> layers = layers_of(r);
   const report_charts charts = charts_of(r, layers);
   const bool has_time = r.time.end > r.time.begin;
   std::string title =
@@ -237,10 +237,10 @@ void write_report(output_file& file, const replay_result& r) {
   end_page(html, has_time);
 }
 
-std::vector<std::string> standalone_charts(const replay_result& r) {
-  const std::vector<layer> layers = layers_of(r);
+vector<std::string> standalone_charts(const replay_result& r) {
+  const vector<layer> layers = layers_of(r);
   const report_charts charts = charts_of(r, layers);
-  std::vector<std::string> files;
+  vector<std::string> files;
   for (const std::string_view name : chart_files) {
     const std::string_view stem = name.substr(0, name.find('.'));
     std::string& text = files.emplace_back();

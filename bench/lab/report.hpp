@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
+
 #include "lab/replay_result.hpp"
 #include "lab/report_chart.hpp"
 #include "lab/staging.hpp"
@@ -10,7 +12,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -25,7 +26,7 @@ inline constexpr std::string_view chart_files[] = {"gpus.svg",         "quotas.s
                                                    "waiting.svg",      "utilisation.svg", "preemptions.svg",
                                                    "waiting_times.svg"};
 /// The contents of `chart_files`, in their order; empty if there is nothing to draw.
-[[nodiscard]] std::vector<std::string> standalone_charts(const replay_result& r);
+[[nodiscard]] vector<std::string> standalone_charts(const replay_result& r);
 
 namespace report {
 
@@ -39,15 +40,15 @@ namespace report {
 struct layer {
   std::string name;
   std::size_t colour = 0;
-  std::vector<std::size_t> quotas;
+  vector<std::size_t> quotas;
 };
 
 /// The quotas that had jobs, or lent, in order. If there are more than colours, those with the least GPU
 /// time, used and lent, are merged at the end; or all but those that were chosen.
-[[nodiscard]] std::vector<layer> layers_of(const replay_result& r);
+[[nodiscard]] vector<layer> layers_of(const replay_result& r);
 
 /// By quota: the number of its layer's colour; `most_colours` for quotas without one.
-[[nodiscard]] std::vector<std::size_t> colours_of(const replay_result& r, const std::vector<layer>& layers);
+[[nodiscard]] vector<std::size_t> colours_of(const replay_result& r, const vector<layer>& layers);
 
 // Texts.
 
@@ -80,34 +81,33 @@ void end_page(std::string& html, bool with_script);
 // The charts (report_charts.cpp).
 
 /// Series as curves over the time of the replay.
-[[nodiscard]] chart::steps curve_of(const replayed_time& t, const std::vector<std::int64_t>& means);
-[[nodiscard]] std::vector<std::int64_t> sum_of(const std::vector<drawn_series>& of_quota,
-                                               const std::vector<std::size_t>& quotas, std::size_t spans);
+[[nodiscard]] chart::steps curve_of(const replayed_time& t, const vector<std::int64_t>& means);
+[[nodiscard]] vector<std::int64_t> sum_of(const vector<drawn_series>& of_quota,
+                                          const vector<std::size_t>& quotas, std::size_t spans);
 /// Draws layers on top of each other, each covering the ones below it.
-void stack(chart& c, const std::vector<chart::steps>& layers, const std::vector<std::string>& css);
+void stack(chart& c, const vector<chart::steps>& layers, const vector<std::string>& css);
 /// Of the jobs that started, the part that had started after each waiting time: at `cdf_points` positions of
 /// the axis, in millionths.
 inline constexpr std::size_t cdf_points = 200;
-[[nodiscard]] std::vector<std::int64_t> cdf_of(std::vector<instant> waits, const log_time_axis& axis);
+[[nodiscard]] vector<std::int64_t> cdf_of(vector<instant> waits, const log_time_axis& axis);
 
 struct report_charts {
   /// In page order: GPUs in use, lending, waiting, utilisation, preemptions, waiting times. Charts with
   /// nothing to show are omitted.
-  std::vector<chart> all;
+  vector<chart> all;
   /// One for each layer that is a single quota.
-  std::vector<chart> quotas;
+  vector<chart> quotas;
 
   [[nodiscard]] const chart* find(std::string_view name) const;
 };
-[[nodiscard]] report_charts charts_of(const replay_result& r, const std::vector<layer>& layers);
+[[nodiscard]] report_charts charts_of(const replay_result& r, const vector<layer>& layers);
 /// The number of spans in which preemptions are counted.
 inline constexpr std::size_t preemption_spans = 120;
 /// By layer, how many runs were interrupted in each span.
-[[nodiscard]] std::vector<std::vector<std::uint32_t>> preemptions_of(const replay_result& r,
-                                                                     const std::vector<layer>& layers);
+[[nodiscard]] vector<vector<std::uint32_t>> preemptions_of(const replay_result& r,
+                                                           const vector<layer>& layers);
 /// By layer, how long the started jobs waited.
-[[nodiscard]] std::vector<std::vector<instant>> waits_of(const replay_result& r,
-                                                         const std::vector<layer>& layers);
+[[nodiscard]] vector<vector<instant>> waits_of(const replay_result& r, const vector<layer>& layers);
 
 // Any instant (report_moment.cpp).
 
@@ -118,14 +118,14 @@ struct interval {
 };
 /// The instants that a page shows if it may include at most `most` intervals: empty if all of them fit.
 /// Otherwise every candidate, or every second, fourth and so on; at least one.
-[[nodiscard]] std::vector<instant> stops_for(std::span<const interval> all,
-                                             std::span<const instant> candidates, std::size_t most);
+[[nodiscard]] vector<instant> stops_for(std::span<const interval> all, std::span<const instant> candidates,
+                                        std::size_t most);
 /// Whether it holds at any of the stops; without stops, at any time.
 [[nodiscard]] bool is_seen(const interval& i, std::span<const instant> stops);
 /// The GPUs of a pod: "3:0-7", or "4:2*500" for half of one.
 void append_place(std::string& text, const gpu::placed_pod& pod);
 /// The data for the script, as JSON in a script element.
-void write_data(std::string& html, const replay_result& r, const std::vector<layer>& layers);
+void write_data(std::string& html, const replay_result& r, const vector<layer>& layers);
 /// The slider and what it moves.
 void write_moment(std::string& html, const replay_result& r);
 
@@ -133,8 +133,8 @@ void write_moment(std::string& html, const replay_result& r);
 
 void write_head(std::string& html, const replay_result& r);
 void write_tiles(std::string& html, const replay_result& r);
-void write_wait_tables(std::string& html, const replay_result& r, const std::vector<layer>& layers);
-void write_preemptions(std::string& html, const replay_result& r, const std::vector<layer>& layers);
+void write_wait_tables(std::string& html, const replay_result& r, const vector<layer>& layers);
+void write_preemptions(std::string& html, const replay_result& r, const vector<layer>& layers);
 void write_quota_table(std::string& html, const replay_result& r);
 void write_unfinished(std::string& html, const replay_result& r);
 void write_refused(std::string& html, const replay_result& r);
@@ -142,11 +142,11 @@ void write_definitions(std::string& html);
 
 /// The quotas that tables list, in their order: at most `most`, those that were chosen and those with the
 /// most GPU time.
-[[nodiscard]] std::vector<quota_id> listed_quotas(const replay_result& r, std::size_t most);
+[[nodiscard]] vector<quota_id> listed_quotas(const replay_result& r, std::size_t most);
 /// By job number in the simulation.
-[[nodiscard]] std::vector<const replayed_job*> jobs_by_index(const replay_result& r);
+[[nodiscard]] vector<const replayed_job*> jobs_by_index(const replay_result& r);
 /// When a run ended; for a run that never did, the end of the replay.
-[[nodiscard]] instant end_of(const replay_result& r, const std::vector<const replayed_job*>& jobs,
+[[nodiscard]] instant end_of(const replay_result& r, const vector<const replayed_job*>& jobs,
                              const sim::job_run& run);
 
 }  // namespace report

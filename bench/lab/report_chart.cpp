@@ -4,6 +4,7 @@
 #include "lab/outputs.hpp"
 #include "lab/report.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/trace.hpp>
 
 #include <algorithm>
@@ -97,13 +98,13 @@ range range_for(std::int64_t least, std::int64_t most) {
   return r;
 }
 
-std::vector<tick> time_ticks(instant begin, instant end) {
+vector<tick> time_ticks(instant begin, instant end) {
   constexpr std::array<instant, 25> steps = {second,   2 * second, 5 * second, 15 * second, 30 * second,
                                              minute,   2 * minute, 5 * minute, 15 * minute, 30 * minute,
                                              hour,     2 * hour,   3 * hour,   6 * hour,    12 * hour,
                                              day,      2 * day,    3 * day,    5 * day,     7 * day,
                                              10 * day, 14 * day,   20 * day,   30 * day,    60 * day};
-  std::vector<tick> ticks;
+  vector<tick> ticks;
   if (end <= begin) return ticks;
   std::size_t i = 0;
   while (i + 1 < steps.size() && (end - begin) / steps[i] > 8) ++i;
@@ -172,8 +173,8 @@ std::int64_t chart::y_in(const frame& f, std::int64_t value) const {
   return f.top + f.height - scaled(std::clamp(value, bottom_, y_.top) - bottom_, y_.top - bottom_, f.height);
 }
 
-std::vector<tick> chart::value_ticks() const {
-  std::vector<tick> ticks;
+vector<tick> chart::value_ticks() const {
+  vector<tick> ticks;
   const auto add = [&](std::int64_t v) {
     std::string text = rounded(v < 0 ? -v : v, v % 1000 == 0 ? 0 : v % 100 == 0 ? 1 : v % 10 == 0 ? 2 : 3);
     if (v < 0 && has_signs_) text.insert(0, "−");
@@ -235,7 +236,7 @@ void chart::write_path(std::string& svg, const shape& s, const frame& f) const {
 }
 
 void chart::write_plot(std::string& html) const {
-  const std::vector<tick> y = value_ticks();
+  const vector<tick> y = value_ticks();
   html.append("<div class=\"chart")
       .append(is_tall_ ? " tall" : "")
       .append(x_title_.empty() ? "" : " titled")
@@ -295,8 +296,8 @@ void chart::write_figure(std::string& html) const {
   html += "</figure>\n";
 }
 
-std::vector<std::vector<chart::legend_entry>> chart::legend_rows(std::int64_t width) const {
-  std::vector<std::vector<legend_entry>> rows;
+vector<vector<chart::legend_entry>> chart::legend_rows(std::int64_t width) const {
+  vector<vector<legend_entry>> rows;
   const std::int64_t room = width - 32;
   std::int64_t used = room;
   for (const legend_entry& l : legend_) {
@@ -319,7 +320,7 @@ std::int64_t chart::drawn_height(std::int64_t width) const {
 }
 
 void chart::draw(std::string& svg, std::int64_t x, std::int64_t y, std::int64_t width) const {
-  const std::vector<std::vector<legend_entry>> rows = legend_rows(width);
+  const vector<vector<legend_entry>> rows = legend_rows(width);
   const std::int64_t height = is_tall_ ? tall_height : low_height;
   const frame f{(x + 52) * 100, (y + 40) * 100, (width - 66) * 100,
                 (height - 64 - (rows.empty() ? 0 : 22)) * 100};
@@ -367,7 +368,7 @@ void chart::draw(std::string& svg, std::int64_t x, std::int64_t y, std::int64_t 
     text(f.left + f.width / 2, f.top + f.height + 3100, "tick middle", x_title_);
   }
   std::int64_t base = y + height + (x_title_.empty() ? 0 : title_height) - 10;
-  for (const std::vector<legend_entry>& row : rows) {
+  for (const vector<legend_entry>& row : rows) {
     std::int64_t at = x + 52;
     for (const legend_entry& l : row) {
       write_mark(svg, l, at, base);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +10,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -48,7 +48,7 @@ struct tick {
   friend bool operator==(const tick&, const tick&) = default;
 };
 /// At full seconds, minutes, hours or days. The first tick names the unit: "day 2", "4", "6". At most nine.
-[[nodiscard]] std::vector<tick> time_ticks(instant begin, instant end);
+[[nodiscard]] vector<tick> time_ticks(instant begin, instant end);
 
 /// The position of a span of time, in millionths, on a logarithmic axis from one second to the first usual
 /// tick that is not before `longest`. Shorter spans are at the beginning.
@@ -57,13 +57,13 @@ class log_time_axis {
   explicit log_time_axis(instant longest);
 
   [[nodiscard]] std::int64_t position(instant span) const;
-  [[nodiscard]] const std::vector<tick>& ticks() const noexcept { return ticks_; }
+  [[nodiscard]] const vector<tick>& ticks() const noexcept { return ticks_; }
   /// The span at the end of the axis.
   [[nodiscard]] instant end() const noexcept { return end_; }
 
  private:
   instant end_;
-  std::vector<tick> ticks_;
+  vector<tick> ticks_;
 };
 
 /// What the axes of charts over time, and over spans of waiting, are called.
@@ -79,7 +79,7 @@ inline constexpr std::size_t most_colours = 8;
 class chart {
  public:
   /// The points of a curve: (position in millionths of the axis, value); a value holds until the next point.
-  using steps = std::vector<std::pair<std::int64_t, std::int64_t>>;
+  using steps = vector<std::pair<std::int64_t, std::int64_t>>;
 
   struct legend_entry {
     /// The CSS class of its mark.
@@ -93,7 +93,7 @@ class chart {
 
   void set_values(scale y, std::string unit, std::int64_t bottom = 0);
   /// The labels of the horizontal axis, and what it is.
-  void set_ticks(std::vector<tick> x, std::string title) {
+  void set_ticks(vector<tick> x, std::string title) {
     x_ = std::move(x);
     x_title_ = std::move(title);
   }
@@ -116,7 +116,7 @@ class chart {
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] const std::string& title() const noexcept { return title_; }
   [[nodiscard]] const std::string& note() const noexcept { return note_; }
-  [[nodiscard]] const std::vector<legend_entry>& legend() const noexcept { return legend_; }
+  [[nodiscard]] const vector<legend_entry>& legend() const noexcept { return legend_; }
 
   /// The plot with its axes, without title and legend.
   void write_plot(std::string& html) const;
@@ -159,8 +159,8 @@ class chart {
   void write_straight(std::string& svg, const shape& s, const frame& f) const;
   static void write_mark(std::string& svg, const legend_entry& l, std::int64_t at, std::int64_t base);
   /// The legend as drawn: the entries with their texts, which fit into the width, row by row.
-  [[nodiscard]] std::vector<std::vector<legend_entry>> legend_rows(std::int64_t width) const;
-  [[nodiscard]] std::vector<tick> value_ticks() const;
+  [[nodiscard]] vector<vector<legend_entry>> legend_rows(std::int64_t width) const;
+  [[nodiscard]] vector<tick> value_ticks() const;
 
   std::string name_;
   std::string title_;
@@ -169,11 +169,11 @@ class chart {
   std::string unit_{};
   scale y_{};
   std::int64_t bottom_ = 0;
-  std::vector<tick> x_{};
+  vector<tick> x_{};
   std::string x_title_{};
-  std::vector<shape> shapes_{};
-  std::vector<word> labels_{};
-  std::vector<legend_entry> legend_{};
+  vector<shape> shapes_{};
+  vector<word> labels_{};
+  vector<legend_entry> legend_{};
   bool is_tall_ = false;
   bool has_signs_ = false;
 };

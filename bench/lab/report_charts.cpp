@@ -3,6 +3,7 @@
 #include "lab/outputs.hpp"
 #include "lab/report.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/trace.hpp>
 
 #include <algorithm>
@@ -20,7 +21,7 @@ namespace {
                                                 static_cast<std::uint64_t>(whole));
 }
 
-[[nodiscard]] std::int64_t most_of(const std::vector<std::int64_t>& values) {
+[[nodiscard]] std::int64_t most_of(const vector<std::int64_t>& values) {
   return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
 }
 [[nodiscard]] std::int64_t most_of(const chart::steps& curve) {
@@ -33,16 +34,16 @@ std::string colour_class(std::size_t colour) {
   return "q" + std::to_string(colour);
 }
 
-void explain_layers(chart& c, const std::vector<layer>& layers) {
+void explain_layers(chart& c, const vector<layer>& layers) {
   for (const layer& l : layers) c.explain(colour_class(l.colour), l.name);
 }
 
 /// Writes a name on every layer that is thick and long enough for it somewhere.
-void name_layers(chart& c, const std::vector<layer>& layers, const std::vector<std::vector<std::int64_t>>& of,
+void name_layers(chart& c, const vector<layer>& layers, const vector<vector<std::int64_t>>& of,
                  std::int64_t top) {
   if (of.empty() || of.front().empty()) return;
   const std::size_t n = of.front().size();
-  std::vector<std::int64_t> below(n, 0);
+  vector<std::int64_t> below(n, 0);
   for (std::size_t k = 0; k < layers.size(); ++k) {
     // On a page of usual width a character takes about a hundredth of the chart.
     const std::size_t reach = std::max<std::size_t>(1, (layers[k].name.size() + 3) * n / 220);
@@ -87,7 +88,7 @@ chart::steps curve_of_nominal(const replayed_time& t, const replayed_quota& q) {
 
 class maker {
  public:
-  maker(const replay_result& r, const std::vector<layer>& layers)
+  maker(const replay_result& r, const vector<layer>& layers)
       : r_(r), t_(r.time), layers_(layers), spans_(r.time.used.means.size()) {}
 
   [[nodiscard]] report_charts all() const {
@@ -112,14 +113,14 @@ class maker {
     c.set_ticks(time_ticks(t_.begin, t_.end), std::string{time_axis_title});
     return c;
   }
-  [[nodiscard]] std::vector<std::vector<std::int64_t>> of_layers(const std::vector<drawn_series>& of) const {
-    std::vector<std::vector<std::int64_t>> sums;
+  [[nodiscard]] vector<vector<std::int64_t>> of_layers(const vector<drawn_series>& of) const {
+    vector<vector<std::int64_t>> sums;
     for (const layer& l : layers_) sums.push_back(sum_of(of, l.quotas, spans_));
     return sums;
   }
-  void stack_layers(chart& c, const std::vector<std::vector<std::int64_t>>& of) const {
-    std::vector<chart::steps> curves;
-    std::vector<std::string> css;
+  void stack_layers(chart& c, const vector<vector<std::int64_t>>& of) const {
+    vector<chart::steps> curves;
+    vector<std::string> css;
     for (std::size_t k = 0; k < layers_.size(); ++k) {
       curves.push_back(curve_of(t_, of[k]));
       css.push_back("area " + colour_class(layers_[k].colour));
@@ -150,9 +151,9 @@ class maker {
     std::string note = hours(f.of.allocated) + " GPU-h used";
     note += ", " + hours(f.of.borrowed) + " borrowed, " + hours(f.of.lent) + " lent";
     chart c = over_time("quota", l.name, note, "quota:" + std::to_string(&l - layers_.data()));
-    std::vector<std::int64_t> used = sum_of(t_.used_of, l.quotas, spans_);
-    std::vector<std::int64_t> own = used;
-    std::vector<std::int64_t> with_lent = used;
+    vector<std::int64_t> used = sum_of(t_.used_of, l.quotas, spans_);
+    vector<std::int64_t> own = used;
+    vector<std::int64_t> with_lent = used;
     for (std::size_t i = 0; i < spans_; ++i) {
       own[i] -= std::min(own[i], t_.borrowed_of[x].at(i));
       with_lent[i] += t_.lent_of[x].at(i);
@@ -160,7 +161,7 @@ class maker {
     // An inner quota's nominal is also its children's.
     const chart::steps nominal =
         r_.is_inner(quota_id{x}) ? chart::steps{} : curve_of_nominal(t_, r_.quotas[x]);
-    const std::vector<std::int64_t> entitled = sum_of(t_.entitled_of, l.quotas, spans_);
+    const vector<std::int64_t> entitled = sum_of(t_.entitled_of, l.quotas, spans_);
     c.set_values(
         scale_for(std::max<std::int64_t>({1000, most_of(with_lent), most_of(entitled), most_of(nominal)})),
         "GPUs");
@@ -177,11 +178,11 @@ class maker {
     return c;
   }
 
-  void lending(std::vector<chart>& charts) const {
+  void lending(vector<chart>& charts) const {
     const auto borrowed = of_layers(t_.borrowed_of);
     auto lent = of_layers(t_.lent_of);
-    std::vector<std::int64_t> up(spans_, 0);
-    std::vector<std::int64_t> down(spans_, 0);
+    vector<std::int64_t> up(spans_, 0);
+    vector<std::int64_t> down(spans_, 0);
     for (std::size_t k = 0; k < layers_.size(); ++k) {
       for (std::size_t i = 0; i < spans_; ++i) {
         up[i] += borrowed[k][i];
@@ -205,7 +206,7 @@ class maker {
   [[nodiscard]] chart waiting() const {
     chart c = over_time("waiting", "Waiting jobs", "submitted and not running, by quota", "waiting");
     auto pending = of_layers(t_.pending_of);
-    std::vector<std::int64_t> all(spans_, 0);
+    vector<std::int64_t> all(spans_, 0);
     for (auto& of_layer : pending) {
       for (std::size_t i = 0; i < spans_; ++i) all[i] += of_layer[i] *= 1000;
     }
@@ -222,8 +223,8 @@ class maker {
                                     "that takes a whole node finds no room; the rest is idle on empty nodes"
                                   : "GPUs in use, in percent of what there is",
                         "utilisation");
-    std::vector<std::int64_t> used(spans_, 0);
-    std::vector<std::int64_t> stranded(spans_, 0);
+    vector<std::int64_t> used(spans_, 0);
+    vector<std::int64_t> stranded(spans_, 0);
     for (std::size_t i = 0; i < spans_; ++i) {
       const std::int64_t capacity = t_.capacity.at(i);
       used[i] = part_of(t_.used.at(i), capacity) / 10;
@@ -236,7 +237,7 @@ class maker {
     return c;
   }
 
-  void preemptions(std::vector<chart>& charts) const {
+  void preemptions(vector<chart>& charts) const {
     if (r_.moments.cuts().empty()) return;
     chart c = over_time("preemptions", "Preemptions",
                         "runs that were cut short in every " +
@@ -244,9 +245,9 @@ class maker {
                             ", by the quota that lost them",
                         "preemptions");
     const auto counts = preemptions_of(r_, layers_);
-    std::vector<chart::steps> curves;
-    std::vector<std::string> css;
-    std::vector<std::int64_t> all(preemption_spans, 0);
+    vector<chart::steps> curves;
+    vector<std::string> css;
+    vector<std::int64_t> all(preemption_spans, 0);
     for (std::size_t k = 0; k < layers_.size(); ++k) {
       chart::steps& curve = curves.emplace_back();
       css.push_back("area " + colour_class(layers_[k].colour));
@@ -264,10 +265,10 @@ class maker {
     charts.push_back(std::move(c));
   }
 
-  void waiting_times(std::vector<chart>& charts) const {
+  void waiting_times(vector<chart>& charts) const {
     const auto waits = waits_of(r_, layers_);
-    std::vector<instant> all;
-    for (const auto& w : waits) all.insert(all.end(), w.begin(), w.end());
+    vector<instant> all;
+    for (const auto& w : waits) all.append(w.begin(), w.end());
     if (all.empty()) return;
     const log_time_axis axis{*std::max_element(all.begin(), all.end())};
     chart c{"waiting_times", "How long jobs wait",
@@ -275,9 +276,9 @@ class maker {
     c.set_ticks(axis.ticks(), std::string{wait_axis_title});
     c.make_tall();
     std::int64_t least = million;
-    const auto line = [&](std::vector<instant> of, std::string css) {
+    const auto line = [&](vector<instant> of, std::string css) {
       if (of.empty()) return;
-      const std::vector<std::int64_t> part = cdf_of(std::move(of), axis);
+      const vector<std::int64_t> part = cdf_of(std::move(of), axis);
       least = std::min(least, part.front());
       chart::steps curve;
       for (std::size_t i = 0; i < part.size(); ++i) {
@@ -300,13 +301,13 @@ class maker {
 
   const replay_result& r_;
   const replayed_time& t_;
-  const std::vector<layer>& layers_;
+  const vector<layer>& layers_;
   std::size_t spans_;
 };
 
 }  // namespace
 
-chart::steps curve_of(const replayed_time& t, const std::vector<std::int64_t>& means) {
+chart::steps curve_of(const replayed_time& t, const vector<std::int64_t>& means) {
   chart::steps curve;
   for (std::size_t i = 0; i < means.size(); ++i) {
     curve.emplace_back(part_of(static_cast<instant>(i) * t.width, t.end - t.begin), means[i]);
@@ -315,18 +316,18 @@ chart::steps curve_of(const replayed_time& t, const std::vector<std::int64_t>& m
   return curve;
 }
 
-std::vector<std::int64_t> sum_of(const std::vector<drawn_series>& of_quota,
-                                 const std::vector<std::size_t>& quotas, std::size_t spans) {
-  std::vector<std::int64_t> sum(spans, 0);
+vector<std::int64_t> sum_of(const vector<drawn_series>& of_quota, const vector<std::size_t>& quotas,
+                            std::size_t spans) {
+  vector<std::int64_t> sum(spans, 0);
   for (const std::size_t x : quotas) {
     for (std::size_t i = 0; x < of_quota.size() && i < spans; ++i) sum[i] += of_quota[x].at(i);
   }
   return sum;
 }
 
-void stack(chart& c, const std::vector<chart::steps>& layers, const std::vector<std::string>& css) {
+void stack(chart& c, const vector<chart::steps>& layers, const vector<std::string>& css) {
   // The sum of all is drawn first and the first layer last, so that each covers what does not belong to it.
-  std::vector<chart::steps> sums;
+  vector<chart::steps> sums;
   for (const chart::steps& l : layers) {
     sums.push_back(l);
     for (std::size_t i = 0; sums.size() > 1 && i < l.size(); ++i) {
@@ -336,9 +337,9 @@ void stack(chart& c, const std::vector<chart::steps>& layers, const std::vector<
   for (std::size_t k = layers.size(); k-- > 0;) c.area(std::move(sums[k]), css[k]);
 }
 
-std::vector<std::int64_t> cdf_of(std::vector<instant> waits, const log_time_axis& axis) {
+vector<std::int64_t> cdf_of(vector<instant> waits, const log_time_axis& axis) {
   std::sort(waits.begin(), waits.end());
-  std::vector<std::int64_t> part(cdf_points, 0);
+  vector<std::int64_t> part(cdf_points, 0);
   std::size_t started = 0;
   for (std::size_t i = 0; i < cdf_points; ++i) {
     const std::int64_t place = static_cast<std::int64_t>(i) * million / std::int64_t{cdf_points - 1};
@@ -348,11 +349,9 @@ std::vector<std::int64_t> cdf_of(std::vector<instant> waits, const log_time_axis
   return part;
 }
 
-std::vector<std::vector<std::uint32_t>> preemptions_of(const replay_result& r,
-                                                       const std::vector<layer>& layers) {
-  std::vector<std::vector<std::uint32_t>> counts(layers.size(),
-                                                 std::vector<std::uint32_t>(preemption_spans, 0));
-  std::vector<std::size_t> layer_of(r.quotas.size(), layers.size());
+vector<vector<std::uint32_t>> preemptions_of(const replay_result& r, const vector<layer>& layers) {
+  vector<vector<std::uint32_t>> counts(layers.size(), vector<std::uint32_t>(preemption_spans, 0));
+  vector<std::size_t> layer_of(r.quotas.size(), layers.size());
   for (std::size_t k = 0; k < layers.size(); ++k) {
     for (const std::size_t x : layers[k].quotas) layer_of[x] = k;
   }
@@ -368,9 +367,9 @@ std::vector<std::vector<std::uint32_t>> preemptions_of(const replay_result& r,
   return counts;
 }
 
-std::vector<std::vector<instant>> waits_of(const replay_result& r, const std::vector<layer>& layers) {
-  std::vector<std::vector<instant>> waits(layers.size());
-  std::vector<std::size_t> layer_of(r.quotas.size(), layers.size());
+vector<vector<instant>> waits_of(const replay_result& r, const vector<layer>& layers) {
+  vector<vector<instant>> waits(layers.size());
+  vector<std::size_t> layer_of(r.quotas.size(), layers.size());
   for (std::size_t k = 0; k < layers.size(); ++k) {
     for (const std::size_t x : layers[k].quotas) layer_of[x] = k;
   }
@@ -388,7 +387,7 @@ const chart* report_charts::find(std::string_view name) const {
   return nullptr;
 }
 
-report_charts charts_of(const replay_result& r, const std::vector<layer>& layers) {
+report_charts charts_of(const replay_result& r, const vector<layer>& layers) {
   return maker{r, layers}.all();
 }
 

@@ -4,6 +4,7 @@
 #include "lab/outputs.hpp"
 #include "lab/report.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/trace.hpp>
 
 #include <algorithm>
@@ -41,14 +42,14 @@ struct stay {
 };
 
 /// All periods in which jobs were pending, job by job.
-std::vector<stay> stays_of(const replay_result& r, const std::vector<const replayed_job*>& jobs) {
-  std::vector<instant> since(jobs.size(), -1);
+vector<stay> stays_of(const replay_result& r, const vector<const replayed_job*>& jobs) {
+  vector<instant> since(jobs.size(), -1);
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     const sim::job_outcome o = jobs[j]->outcome;
     if (o == sim::job_outcome::refused || o == sim::job_outcome::future) continue;
     since[j] = std::max(jobs[j]->submit, r.time.begin);
   }
-  std::vector<stay> stays;
+  vector<stay> stays;
   const auto close = [&](sim::job_index j, instant now) {
     if (since[j] >= 0 && since[j] < now) stays.push_back({j, {since[j], now}});
     since[j] = -1;
@@ -64,8 +65,8 @@ std::vector<stay> stays_of(const replay_result& r, const std::vector<const repla
 
 /// The recorded reasons of each job, by time.
 using noted = std::pair<instant, wait_reason>;
-std::vector<std::vector<noted>> notes_of(const replay_result& r, std::size_t jobs) {
-  std::vector<std::vector<noted>> notes(jobs);
+vector<vector<noted>> notes_of(const replay_result& r, std::size_t jobs) {
+  vector<vector<noted>> notes(jobs);
   for (const moment_log::moment& m : r.moments.moments()) {
     for (const moment_log::note& n : m.waiting) notes[n.job].emplace_back(m.at, n.why);
   }
@@ -74,7 +75,7 @@ std::vector<std::vector<noted>> notes_of(const replay_result& r, std::size_t job
 
 class data_writer {
  public:
-  data_writer(std::string& html, const replay_result& r, const std::vector<layer>& layers)
+  data_writer(std::string& html, const replay_result& r, const vector<layer>& layers)
       : json_(html), r_(r), layers_(layers), jobs_(jobs_by_index(r)), layer_of_(r.quotas.size(), 0) {
     for (std::size_t k = 0; k < layers.size(); ++k) {
       for (const std::size_t x : layers[k].quotas) layer_of_[x] = k;
@@ -101,7 +102,7 @@ class data_writer {
  private:
   void time(instant t) { json_ += decimal(t); }
   void time_since_begin(instant t) { time(t - r_.time.begin); }
-  void list_of(const std::vector<std::int64_t>& values, std::int64_t unit) {
+  void list_of(const vector<std::int64_t>& values, std::int64_t unit) {
     json_ += '[';
     for (const std::int64_t v : values) {
       next_in(json_);
@@ -141,8 +142,7 @@ class data_writer {
 
   void write_series() {
     const replayed_time& t = r_.time;
-    const auto of_layers = [&](std::string_view name, const std::vector<drawn_series>& of,
-                               std::int64_t unit) {
+    const auto of_layers = [&](std::string_view name, const vector<drawn_series>& of, std::int64_t unit) {
       json_.append(",\"").append(name).append("\":[");
       for (const layer& l : layers_) {
         next_in(json_);
@@ -202,23 +202,23 @@ class data_writer {
   }
 
   void write_intervals() {
-    const std::vector<stay> stays = stays_of(r_, jobs_);
+    const vector<stay> stays = stays_of(r_, jobs_);
     const auto notes = notes_of(r_, jobs_.size());
-    std::vector<interval> all;
+    vector<interval> all;
     for (const sim::job_run& run : r_.log.runs()) all.push_back({run.begin, end_of(r_, jobs_, run)});
     const std::size_t runs = all.size();
     for (const stay& s : stays) all.push_back(s.when);
     // The reasons of the first jobs in each queue are known at these instants.
-    std::vector<instant> candidates;
+    vector<instant> candidates;
     for (const moment_log::moment& m : r_.moments.moments()) candidates.push_back(m.at);
-    std::vector<instant> stops = stops_for(all, candidates, most_intervals);
+    vector<instant> stops = stops_for(all, candidates, most_intervals);
     if (!stops.empty()) {
       // Then the page has only stays with a known reason; the others are counted.
       all.resize(runs);
       for (const stay& s : stays) {
         if (!notes[s.job].empty()) all.push_back(s.when);
       }
-      const std::vector<instant> fewer = stops_for(all, candidates, most_intervals);
+      const vector<instant> fewer = stops_for(all, candidates, most_intervals);
       stops = fewer.empty() ? candidates : fewer;
     }
     json_ += ",\"stops\":[";
@@ -250,9 +250,8 @@ class data_writer {
     json_ += ']';
   }
   /// How many jobs are pending at each stop, by layer.
-  void write_counts(const std::vector<stay>& stays, const std::vector<instant>& stops) {
-    std::vector<std::vector<std::int64_t>> changes(layers_.size(),
-                                                   std::vector<std::int64_t>(stops.size() + 1));
+  void write_counts(const vector<stay>& stays, const vector<instant>& stops) {
+    vector<vector<std::int64_t>> changes(layers_.size(), vector<std::int64_t>(stops.size() + 1));
     for (const stay& s : stays) {
       const auto at = [&](instant t) {
         return static_cast<std::size_t>(std::lower_bound(stops.begin(), stops.end(), t) - stops.begin());
@@ -314,7 +313,7 @@ class data_writer {
     }
     json_ += ']';
   }
-  void write_runs(const std::vector<instant>& stops) {
+  void write_runs(const vector<instant>& stops) {
     json_ += ",\"runs\":[";
     for (const sim::job_run& run : r_.log.runs()) {
       const interval when{run.begin, end_of(r_, jobs_, run)};
@@ -334,8 +333,8 @@ class data_writer {
     }
     json_ += ']';
   }
-  void write_stays(const std::vector<stay>& stays, const std::vector<instant>& stops,
-                   const std::vector<std::vector<noted>>& notes) {
+  void write_stays(const vector<stay>& stays, const vector<instant>& stops,
+                   const vector<vector<noted>>& notes) {
     json_ += ",\"stays\":[";
     for (const stay& s : stays) {
       if (!is_seen(s.when, stops) || (!stops.empty() && notes[s.job].empty())) continue;
@@ -373,14 +372,14 @@ class data_writer {
 
   std::string& json_;
   const replay_result& r_;
-  const std::vector<layer>& layers_;
-  std::vector<const replayed_job*> jobs_;
-  std::vector<std::size_t> layer_of_;
+  const vector<layer>& layers_;
+  vector<const replayed_job*> jobs_;
+  vector<std::size_t> layer_of_;
   /// By job, its number in the page plus one; 0 if it has none.
-  std::vector<std::size_t> number_{};
-  std::vector<sim::job_index> mentioned_{};
+  vector<std::size_t> number_{};
+  vector<sim::job_index> mentioned_{};
   std::map<std::string, std::int64_t> known_reasons_{};
-  std::vector<std::string> reasons_{};
+  vector<std::string> reasons_{};
 };
 
 }  // namespace
@@ -392,13 +391,13 @@ bool is_seen(const interval& i, std::span<const instant> stops) {
   return first != stops.end() && *first < i.end;
 }
 
-std::vector<instant> stops_for(std::span<const interval> all, std::span<const instant> candidates,
-                               std::size_t most) {
+vector<instant> stops_for(std::span<const interval> all, std::span<const instant> candidates,
+                          std::size_t most) {
   const auto seen = [&](std::span<const instant> stops) {
     return static_cast<std::size_t>(
         std::count_if(all.begin(), all.end(), [&](const interval& i) { return is_seen(i, stops); }));
   };
-  std::vector<instant> stops;
+  vector<instant> stops;
   if (seen(stops) <= most) return stops;
   for (std::size_t step = 1; step == 1 || stops.size() > 1; step *= 2) {
     stops.clear();
@@ -431,7 +430,7 @@ void append_place(std::string& text, const gpu::placed_pod& pod) {
   }
 }
 
-void write_data(std::string& html, const replay_result& r, const std::vector<layer>& layers) {
+void write_data(std::string& html, const replay_result& r, const vector<layer>& layers) {
   data_writer{html, r, layers}.write();
 }
 

@@ -5,6 +5,7 @@
 #include "lab/replay.hpp"
 #include "lab/report.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/trace.hpp>
 #include <allot/sim/metrics/statistics.hpp>
 
@@ -111,14 +112,14 @@ struct toll {
 }
 
 /// Which jobs were preempted for which: victims in rows, beneficiaries in columns.
-void write_matrix(std::string& html, const replay_result& r, const std::vector<layer>& layers,
-                  const std::vector<const replayed_job*>& jobs) {
-  std::vector<std::size_t> layer_of(r.quotas.size(), 0);
+void write_matrix(std::string& html, const replay_result& r, const vector<layer>& layers,
+                  const vector<const replayed_job*>& jobs) {
+  vector<std::size_t> layer_of(r.quotas.size(), 0);
   for (std::size_t k = 0; k < layers.size(); ++k) {
     for (const std::size_t x : layers[k].quotas) layer_of[x] = k;
   }
   const std::size_t n = layers.size();
-  std::vector<toll> tolls(n * (n + 1));
+  vector<toll> tolls(n * (n + 1));
   const auto of = [&](std::size_t row, std::size_t column) -> toll& { return tolls[row * (n + 1) + column]; };
   for (const cut_short& c : r.moments.cuts()) {
     if (c.is_pod) continue;
@@ -208,18 +209,18 @@ void write_tiles(std::string& html, const replay_result& r) {
   html += "</dl>\n";
 }
 
-void write_wait_tables(std::string& html, const replay_result& r, const std::vector<layer>& layers) {
+void write_wait_tables(std::string& html, const replay_result& r, const vector<layer>& layers) {
   auto waits = waits_of(r, layers);
-  std::vector<instant> all;
-  for (const auto& w : waits) all.insert(all.end(), w.begin(), w.end());
+  vector<instant> all;
+  for (const auto& w : waits) all.append(w.begin(), w.end());
   if (all.empty()) return;
-  std::vector<std::size_t> layer_of(r.quotas.size(), 0);
+  vector<std::size_t> layer_of(r.quotas.size(), 0);
   for (std::size_t k = 0; k < layers.size(); ++k) {
     for (const std::size_t x : layers[k].quotas) layer_of[x] = k;
   }
   // By layer (the last one for all jobs), and by size.
-  using by_size = std::array<std::vector<instant>, sizes.size()>;
-  std::vector<by_size> sized(layers.size() + 1);
+  using by_size = std::array<vector<instant>, sizes.size()>;
+  vector<by_size> sized(layers.size() + 1);
   std::array<bool, sizes.size()> any{};
   for (const replayed_job& j : r.jobs) {
     if (!j.start) continue;
@@ -238,7 +239,7 @@ void write_wait_tables(std::string& html, const replay_result& r, const std::vec
     if (any[i]) heading(html, sizes[i].name);
   }
   html += '\n';
-  const auto row = [&](std::vector<instant>& of, by_size& by, const auto& name_cell) {
+  const auto row = [&](vector<instant>& of, by_size& by, const auto& name_cell) {
     if (of.empty()) return;
     html += "<tr>";
     name_cell();
@@ -261,7 +262,7 @@ void write_wait_tables(std::string& html, const replay_result& r, const std::vec
   html += "</table></div>\n";
 }
 
-void write_preemptions(std::string& html, const replay_result& r, const std::vector<layer>& layers) {
+void write_preemptions(std::string& html, const replay_result& r, const vector<layer>& layers) {
   constexpr std::size_t most = 300;
   constexpr std::size_t most_open = 12;
   const auto cuts = r.moments.cuts();
@@ -275,7 +276,7 @@ void write_preemptions(std::string& html, const replay_result& r, const std::vec
   const auto colours = colours_of(r, layers);
   write_matrix(html, r, layers, jobs);
 
-  std::vector<std::size_t> shown(cuts.size());
+  vector<std::size_t> shown(cuts.size());
   for (std::size_t i = 0; i < shown.size(); ++i) shown[i] = i;
   if (shown.size() > most) {
     const auto dearer = [&](std::size_t a, std::size_t b) {
@@ -330,8 +331,8 @@ void write_preemptions(std::string& html, const replay_result& r, const std::vec
   if (shown.size() > most_open) html += "</details>\n";
 }
 
-std::vector<quota_id> listed_quotas(const replay_result& r, std::size_t most) {
-  std::vector<quota_id> listed;
+vector<quota_id> listed_quotas(const replay_result& r, std::size_t most) {
+  vector<quota_id> listed;
   for (const sim::quota_figures& q : r.figures.quotas) {
     if (r.shows(q.quota)) listed.push_back(q.quota);
   }
@@ -382,7 +383,7 @@ void write_quota_table(std::string& html, const replay_result& r) {
     cell(html, grouped(f.jobs.refused));
     html += '\n';
   };
-  const std::vector<quota_id> listed = listed_quotas(r, most);
+  const vector<quota_id> listed = listed_quotas(r, most);
   for (const quota_id x : listed) {
     html += "<tr>";
     text_cell(html, r.quotas[x.index()].name);

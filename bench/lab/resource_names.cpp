@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <allot/core/vector.hpp>
+
 #include "lab/resource_names.hpp"
 
 #include <algorithm>
@@ -30,7 +32,7 @@ constexpr std::int64_t most_milli = 1'000'000'000'000'000;
 void resource_names::add(const std::string& resource, const std::string& flavor) {
   const auto [at, is_new] = entries_.try_emplace(resource);
   if (is_new) order_.push_back(resource);
-  std::vector<std::string>& flavors = at->second.flavors;
+  vector<std::string>& flavors = at->second.flavors;
   if (std::find(flavors.begin(), flavors.end(), flavor) == flavors.end()) flavors.push_back(flavor);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
+
 #include "lab/import_log.hpp"
 #include "lab/kubernetes.hpp"
 #include "lab/scenario.hpp"
@@ -12,7 +14,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -31,7 +32,7 @@ class resource_names {
   void choose(import_log& log);
 
   /// The scenario's "resources".
-  [[nodiscard]] const std::vector<std::string>& dimensions() const noexcept { return dimensions_; }
+  [[nodiscard]] const vector<std::string>& dimensions() const noexcept { return dimensions_; }
   /// Whether the resource is counted at all.
   [[nodiscard]] bool counts(std::string_view resource) const;
   /// Whether the resource is counted by flavor.
@@ -50,7 +51,7 @@ class resource_names {
   struct entry {
     std::string name;
     /// The flavors that are counted, in order.
-    std::vector<std::string> flavors;
+    vector<std::string> flavors;
     bool is_counted = false;
     /// Every amount is a whole number of bytes and exact in MiB, to a thousandth.
     bool is_exact_in_mib = true;
@@ -58,8 +59,8 @@ class resource_names {
   [[nodiscard]] const entry* find(std::string_view resource) const;
 
   std::map<std::string, entry, std::less<>> entries_;
-  std::vector<std::string> order_;
-  std::vector<std::string> dimensions_;
+  vector<std::string> order_;
+  vector<std::string> dimensions_;
 };
 
 }  // namespace lab

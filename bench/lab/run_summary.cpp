@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <allot/core/vector.hpp>
+
 #include "lab/run_summary.hpp"
 
 #include "lab/json_reader.hpp"
@@ -148,7 +150,7 @@ std::optional<run_summary> parse_summary(std::string label, const std::string& p
   const std::string seed = text_of("seed");
   std::from_chars(seed.data(), seed.data() + seed.size(), run.seed);
   flatten(top, {}, run);
-  std::erase_if(run.figures, [](const auto& f) { return f.first == "seed"; });
+  erase_if(run.figures, [](const auto& f) { return f.first == "seed"; });
   add_worst_tenant(run);
   run.sort_names();
   return run;
@@ -227,7 +229,7 @@ figure_kind kind_of(std::string_view name) {
   return figure_kind::plain;
 }
 
-std::vector<shown_figure> figures_shown_first() {
+vector<shown_figure> figures_shown_first() {
   return {{"jobs/completed", "completed", figure_kind::count, preferred::more},
           {"jobs/unfinished", "unfinished", figure_kind::count, preferred::less},
           {"jobs/refused", "refused", figure_kind::count, preferred::less},
@@ -260,7 +262,7 @@ std::string figure_of_tenant(std::string_view tenant, std::string_view figure) {
   return std::string{of_tenants} + path_part(tenant) + '/' + std::string{figure};
 }
 
-std::vector<shown_figure> figures_of_tenant(std::string_view tenant) {
+vector<shown_figure> figures_of_tenant(std::string_view tenant) {
   const auto of = [&](std::string_view figure) { return figure_of_tenant(tenant, figure); };
   return {{of("queue_s/mean"), "  wait, mean", figure_kind::time, preferred::less},
           {of("queue_s/p99"), "  wait, p99", figure_kind::time, preferred::less},

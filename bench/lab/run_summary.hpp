@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
+
 #include "lab/errors.hpp"
 
 #include <cstdint>
@@ -8,7 +10,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -40,9 +41,9 @@ struct run_summary {
   std::string decision_hash;
   /// Why it ended early ("interrupt"); empty if it did not.
   std::string stopped;
-  std::vector<std::pair<std::string, double>> figures;
+  vector<std::pair<std::string, double>> figures;
   /// The indexes of the figures, sorted by name.
-  std::vector<std::uint32_t> by_name{};
+  vector<std::uint32_t> by_name{};
 
   /// O(log figures).
   [[nodiscard]] std::optional<double> find(std::string_view name) const;
@@ -101,8 +102,8 @@ struct shown_figure {
   preferred better = preferred::neither;
 };
 /// The main figures of all jobs.
-[[nodiscard]] std::vector<shown_figure> figures_shown_first();
-[[nodiscard]] std::vector<shown_figure> figures_of_tenant(std::string_view tenant);
+[[nodiscard]] vector<shown_figure> figures_shown_first();
+[[nodiscard]] vector<shown_figure> figures_of_tenant(std::string_view tenant);
 /// "tenants/a/lost_gpu_h" for "a" and "lost_gpu_h".
 [[nodiscard]] std::string figure_of_tenant(std::string_view tenant, std::string_view figure);
 /// "a" for "tenants/a/lost_gpu_h"; empty for other names.

@@ -3,6 +3,7 @@
 
 #include "lab/errors.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/placement/placement_name.hpp>
 #include <allot/gpu/topology/topology.hpp>
@@ -26,7 +27,6 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -47,13 +47,13 @@ struct policy_choice {
   /// The parts that are set.
   named_parts parts{};
   /// The options of the preset that are set, as numbers (see `preset_option`).
-  std::vector<std::pair<const preset_option*, std::int64_t>> options{};
+  vector<std::pair<const preset_option*, std::int64_t>> options{};
   /// By dimension: the number of the resource that it is a flavor of, and the unit of its shares.
-  std::vector<std::uint8_t> resource_of{};
-  std::vector<std::int64_t> share_units{};
+  vector<std::uint8_t> resource_of{};
+  vector<std::int64_t> share_units{};
   gpu::placement_name placement = gpu::placement_name::best;
   /// The same parts and options as the user gave them, by their keys: {"guard", "final_share"}.
-  std::vector<std::pair<std::string, std::string>> given{};
+  vector<std::pair<std::string, std::string>> given{};
 
   /// The preset and all that is set: "standard (guard final_share, placement fgd)".
   [[nodiscard]] std::string full_name() const;
@@ -104,8 +104,8 @@ struct flavor_group {
     /// The pools with nodes of the flavor; all pools if no node has it.
     std::uint64_t pools = gpu::all_pools;
   };
-  std::vector<std::string> resources{};
-  std::vector<option> options{};
+  vector<std::string> resources{};
+  vector<option> options{};
 };
 
 struct job_entry {
@@ -113,7 +113,7 @@ struct job_entry {
   quota_id quota;
   /// For the whole job, without what its flavors count.
   amounts request{};
-  std::vector<flavor_group> flavors{};
+  vector<flavor_group> flavors{};
   gpu::pod_request pod_request{};
   /// The fewest pods that it can run with.
   std::uint32_t min_pods = 1;
@@ -121,7 +121,7 @@ struct job_entry {
   std::string job_class{};
   bool preemptible = true;
   std::string user{};
-  std::vector<std::string> roles{};
+  vector<std::string> roles{};
   instant submit = 0;
   instant duration = 0;
   std::optional<instant> checkpoint{};
@@ -135,7 +135,7 @@ struct job_entry {
   /// Running jobs: how many of the pods run.
   std::uint32_t running_pods = 1;
   /// Where the pods of a running job are; empty: the policy chooses.
-  std::vector<gpu::pod_location> locations{};
+  vector<gpu::pod_location> locations{};
 };
 
 /// A change of the quotas, the cancellation of a job (by id), or a change of a node.
@@ -150,26 +150,26 @@ struct event_entry {
 struct scenario {
   /// The file as the user named it, for messages.
   std::string file;
-  std::vector<std::string> resources;
+  vector<std::string> resources;
   policy_choice policy{};
-  std::vector<gpu::node_spec> nodes{};
+  vector<gpu::node_spec> nodes{};
   std::optional<gpu::cluster> cluster{};
   /// The topology levels from coarse to fine, as keys of node labels.
-  std::vector<std::string> levels{};
+  vector<std::string> levels{};
   /// The topology of the cluster; present if there are levels, or if a job requests to run on one node.
   std::optional<gpu::topology> nearness{};
   /// Oldest first; the id of a quota is its index here. The first `initial_quotas` exist from the start, the
   /// others are added by events.
-  std::vector<quota_entry> quotas{};
+  vector<quota_entry> quotas{};
   /// The capacity of the nodes; unlimited if there are none, or if they do not state it.
   amounts capacity{quantity::unlimited()};
   std::size_t initial_quotas = 0;
   /// In file order. The jobs of the trace are separate.
-  std::vector<job_entry> jobs{};
+  vector<job_entry> jobs{};
   std::string trace_file{};
   std::optional<lab::trace> trace{};
   /// By time; events at the same time are in file order.
-  std::vector<event_entry> events{};
+  vector<event_entry> events{};
   /// Of the bytes of the scenario and its trace, and of the nodes given on the command line.
   sim::fingerprint input{};
 };
@@ -218,9 +218,9 @@ struct scenario_source {
 [[nodiscard]] std::string_view pool_as_given(std::string_view pool) noexcept;
 
 /// The policy's settings for the jobs of each quota, by id; including quotas added by events.
-[[nodiscard]] std::vector<queue_settings> settings_of(const scenario& s);
+[[nodiscard]] vector<queue_settings> settings_of(const scenario& s);
 /// Contradictions in those settings, each with the number of the quota.
-[[nodiscard]] std::vector<std::pair<std::size_t, problem>> contradictions_in(const scenario& s);
+[[nodiscard]] vector<std::pair<std::size_t, problem>> contradictions_in(const scenario& s);
 
 /// The first N amounts.
 template <std::size_t N>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <allot/core/vector.hpp>
+
 #include "lab/scenario_reader.hpp"
 
 #include <algorithm>
@@ -113,9 +115,9 @@ void scenario_reader::set_nodes(std::string_view text) {
 }
 
 void scenario_reader::build_nodes(const std::string& place) {
-  std::vector<gpu::node_spec> specs = to_.nodes;
+  vector<gpu::node_spec> specs = to_.nodes;
   // A place is chosen by pool alone. To make flavors selectable, they become part of the pool.
-  std::vector<std::string> pools;
+  vector<std::string> pools;
   for (gpu::node_spec& s : specs) {
     s.pool = pool_of_node(s);
     if (std::find(pools.begin(), pools.end(), s.pool) == pools.end()) pools.push_back(s.pool);
@@ -163,7 +165,7 @@ std::string scenario_reader::place_of_node(const problem& p, std::size_t nth) co
 }
 
 void scenario_reader::finish() {
-  std::vector<std::string_view> names;
+  vector<std::string_view> names;
   for (std::size_t d = 0; d < to_.resources.size(); ++d) {
     if (to_.cluster) to_.capacity[d] = amount_of_nodes(d).value_or(quantity::unlimited());
     // "h100/gpu" and "a100/gpu" are flavors of one resource.

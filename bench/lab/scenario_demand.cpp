@@ -4,6 +4,7 @@
 #include "lab/scenario_reader.hpp"
 
 #include <allot/core/text.hpp>
+#include <allot/core/vector.hpp>
 
 #include <algorithm>
 
@@ -69,7 +70,7 @@ void scenario_reader::read_models(json_value value, job_entry& to) {
     const std::uint64_t named = models_named(*to_.cluster, *text);
     models |= named;
     if (named != 0) return;
-    const std::vector<std::string_view> known{to_.cluster->models().begin(), to_.cluster->models().end()};
+    const vector<std::string_view> known{to_.cluster->models().begin(), to_.cluster->models().end()};
     const std::string_view meant = nearest(*text, known);
     name.report(found_, "no node has the GPU model \"" + *text + '"' +
                             (meant.empty() ? "" : " (did you mean \"" + std::string{meant} + "\"?)"));

@@ -3,6 +3,7 @@
 
 #include "lab/files.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/quota/change.hpp>
 #include <allot/quota/ledger.hpp>
@@ -20,17 +21,17 @@ namespace lab {
 struct scenario_reader::world {
   /// By id, after the changes so far.
   std::vector<quota_spec<max_resources>> specs;
-  std::vector<bool> removed;
+  vector<bool> removed;
   ledger<max_resources> given;
   ledger<max_resources> adapted;
   /// Changes at the current instant.
-  std::vector<event_entry> together{};
+  vector<event_entry> together{};
 };
 
 void scenario_reader::read_events(json_object& top) {
   const auto value = top.find("events");
   if (!value || !expect_array(*value, found_)) return;
-  std::vector<dated> events;
+  vector<dated> events;
   value->for_each([&](json_value element) {
     if (!expect_object(element, found_)) return;
     json_object event{element, found_};
@@ -54,7 +55,7 @@ void scenario_reader::read_events(json_object& top) {
     names_are_missing_ = true;
     return;
   }
-  std::vector<bool> removed(specs.size());
+  vector<bool> removed(specs.size());
   world now{std::move(specs), std::move(removed), ledger{std::move(given).value()},
             ledger{std::move(adapted).value()}};
   for (const dated& e : events) {
@@ -183,9 +184,9 @@ void scenario_reader::read_change(const dated& event, json_value kind, world& no
 
 /// Changes at one time are one transition. Returns whether it was valid: nothing can be said about what
 /// follows an invalid one.
-bool scenario_reader::apply_changes(const std::vector<event_entry>& together, world& now) {
+bool scenario_reader::apply_changes(const vector<event_entry>& together, world& now) {
   if (together.empty()) return true;
-  std::vector<quota_change<max_resources>> changes;
+  vector<quota_change<max_resources>> changes;
   changes.reserve(together.size());
   for (const event_entry& e : together) changes.push_back(std::get<quota_change<max_resources>>(e.what));
   const auto report = [&](const problems& all, const std::string& remark) {
@@ -229,7 +230,7 @@ bool scenario_reader::apply_changes(const std::vector<event_entry>& together, wo
   }
   over = allot::apply(now.adapted, std::span<const quota_change<max_resources>>{changes});
   if (!over) return report(over.problems(), " (as the preset " + to_.policy.preset + " sees it)");
-  to_.events.insert(to_.events.end(), together.begin(), together.end());
+  to_.events.append(together.begin(), together.end());
   return true;
 }
 

@@ -3,6 +3,7 @@
 #include "lab/scenario_reader.hpp"
 
 #include <allot/core/text.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/scheduler/flavors.hpp>
 
 #include <algorithm>
@@ -30,8 +31,8 @@ constexpr char flavor_mark = '\n';
 }
 
 /// The flavors in which a resource is counted.
-[[nodiscard]] std::vector<std::string_view> flavors_of(const scenario& s, std::string_view resource) {
-  std::vector<std::string_view> all;
+[[nodiscard]] vector<std::string_view> flavors_of(const scenario& s, std::string_view resource) {
+  vector<std::string_view> all;
   for (const std::string& r : s.resources) {
     if (!flavor_of(r).empty() && plain_name(r) == resource) all.push_back(flavor_of(r));
   }
@@ -178,7 +179,7 @@ amounts_by_name scenario_reader::read_asked(json_value value, bool has_flavors) 
     return asked;
   }
   json_object by_resource{value, found_};
-  std::vector<std::string_view> names{to_.resources.begin(), to_.resources.end()};
+  vector<std::string_view> names{to_.resources.begin(), to_.resources.end()};
   for (const std::string& r : to_.resources) {
     const std::string_view plain = plain_name(r);
     if (std::find(names.begin(), names.end(), plain) == names.end()) names.push_back(plain);
@@ -190,7 +191,7 @@ amounts_by_name scenario_reader::read_asked(json_value value, bool has_flavors) 
     if (!amount) continue;
     if (!is_counted && !has_flavors) {
       static_cast<void>(by_resource.find(name));
-      std::vector<std::string_view> counted;
+      vector<std::string_view> counted;
       for (const std::string& r : to_.resources) {
         if (plain_name(r) == name) counted.push_back(r);
       }
@@ -279,8 +280,8 @@ void scenario_reader::read_flavors(json_value value, const amounts_by_name& aske
       });
       return is_counted || !find_resource(to_, resource);
     };
-    std::vector<std::string> resources;
-    std::vector<std::string> all;
+    vector<std::string> resources;
+    vector<std::string> all;
     for (const auto& [name, amount] : asked) {
       if (!flavor_of(name).empty()) continue;
       all.push_back(name);
@@ -290,7 +291,7 @@ void scenario_reader::read_flavors(json_value value, const amounts_by_name& aske
   } else {
     value.for_each([&](json_value element) {
       json_object group{element, found_};
-      std::vector<std::string> resources;
+      vector<std::string> resources;
       const auto names = group.require("resources");
       if (names && expect_array(*names, found_)) {
         names->for_each([&](json_value name) {
@@ -331,7 +332,7 @@ void scenario_reader::read_flavors(json_value value, const amounts_by_name& aske
   }
 }
 
-void scenario_reader::add_group(json_value flavors, std::vector<std::string> resources,
+void scenario_reader::add_group(json_value flavors, vector<std::string> resources,
                                 const amounts_by_name& asked, job_entry& to) {
   flavor_group group{std::move(resources), {}};
   flavors.for_each([&](json_value element) {

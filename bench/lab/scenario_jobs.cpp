@@ -2,6 +2,7 @@
 #include "lab/scenario_reader.hpp"
 
 #include <allot/core/text.hpp>
+#include <allot/core/vector.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -87,7 +88,7 @@ void scenario_reader::read_quota_of_job(json_object& job, job_entry& to) {
     to.quota = at->second;
     to.pod_request.pools = to_.quotas[at->second.index()].pools;
   } else if (!names_are_missing_) {
-    std::vector<std::string_view> names;
+    vector<std::string_view> names;
     for (const auto& [known, id] : quota_ids_) names.push_back(known);
     const std::string_view meant = nearest(*name, names);
     value->report(found_, "there is no quota \"" + *name + '"' +

@@ -3,6 +3,7 @@
 #include "lab/scenario_reader.hpp"
 
 #include <allot/core/text.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/mig/mig_request.hpp>
 
 #include <algorithm>
@@ -16,7 +17,7 @@ namespace {
 
 /// "A100-40GB: 1g.5gb, 2g.10gb, ...; H100-80GB: ...", each model once.
 [[nodiscard]] std::string profiles_of(const gpu::cluster& nodes) {
-  std::vector<gpu::mig_model> models;
+  vector<gpu::mig_model> models;
   std::string text;
   for (const gpu::node_type& t : nodes.types()) {
     if (!t.mig || std::find(models.begin(), models.end(), *t.mig) != models.end()) continue;

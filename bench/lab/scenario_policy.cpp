@@ -2,6 +2,7 @@
 #include "lab/policy_parts.hpp"
 #include "lab/scenario_reader.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/named_policy.hpp>
 
 #include <algorithm>
@@ -40,7 +41,7 @@ void scenario_reader::choose_preset(std::string name, std::string_view file, std
     to_.policy.preset = std::move(name);
     return;
   }
-  std::vector<std::string_view> names;
+  vector<std::string_view> names;
   for (const named_policy& p : all_policies()) names.push_back(p.name);
   const std::string_view meant = nearest(name, names);
   std::string text = "there is no preset \"" + name + '"';
@@ -98,7 +99,7 @@ void scenario_reader::read_policy_parts(json_value set) {
       to_.policy.given.emplace_back(kind.key, "fifo");
       continue;
     }
-    std::vector<std::string_view> names;
+    vector<std::string_view> names;
     for (const named_part& n : kind.names) names.push_back(n.name);
     const auto word = read_word(*value, names, found_);
     if (!word) continue;
@@ -158,7 +159,7 @@ std::optional<std::int64_t> scenario_reader::read_preset_option(const preset_opt
 
 std::optional<std::int64_t> scenario_reader::read_strategies(const preset_option& o, json_value value) {
   if (!expect_array(value, found_)) return std::nullopt;
-  std::vector<std::size_t> strategies;
+  vector<std::size_t> strategies;
   value.for_each([&](json_value element) {
     const auto w = read_word(element, o.words, found_);
     if (!w) return;
@@ -168,9 +169,9 @@ std::optional<std::int64_t> scenario_reader::read_strategies(const preset_option
     strategies.push_back(*w);
   });
   // Kueue accepts only these three lists.
-  if (strategies == std::vector<std::size_t>{0}) return static_cast<int>(fair_strategies::final_share);
-  if (strategies == std::vector<std::size_t>{1}) return static_cast<int>(fair_strategies::initial_share);
-  if (strategies == std::vector<std::size_t>{0, 1}) {
+  if (strategies == vector<std::size_t>{0}) return static_cast<int>(fair_strategies::final_share);
+  if (strategies == vector<std::size_t>{1}) return static_cast<int>(fair_strategies::initial_share);
+  if (strategies == vector<std::size_t>{0, 1}) {
     return static_cast<int>(fair_strategies::final_then_initial);
   }
   value.report(found_,
@@ -180,7 +181,7 @@ std::optional<std::int64_t> scenario_reader::read_strategies(const preset_option
 }
 
 void scenario_reader::read_preset_options(json_object& policy) {
-  std::vector<std::string_view> seen;
+  vector<std::string_view> seen;
   for (const preset_option& o : options_of_presets()) {
     if (std::find(seen.begin(), seen.end(), o.key) != seen.end()) continue;
     seen.push_back(o.key);

@@ -3,6 +3,7 @@
 
 #include "lab/files.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/systems/catalog.hpp>
 
@@ -357,13 +358,13 @@ std::optional<std::size_t> scenario_reader::find_too_deep(
     std::span<const quota_spec<max_resources>> specs) const {
   const std::size_t most = limits_of_input().depth;
   // By index: the level, from 1; 0 if it is not known yet.
-  std::vector<std::size_t> levels(specs.size());
+  vector<std::size_t> levels(specs.size());
   const auto parent_of = [&](std::size_t i) -> std::optional<std::size_t> {
     const auto at = quota_ids_.find(specs[i].parent);
     if (specs[i].parent.empty() || at == quota_ids_.end() || at->second.index() >= specs.size()) return {};
     return at->second.index();
   };
-  std::vector<std::size_t> path;
+  vector<std::size_t> path;
   for (std::size_t i = 0; i < specs.size(); ++i) {
     path.clear();
     std::optional<std::size_t> at = i;
@@ -425,7 +426,7 @@ std::string scenario_reader::text_of(const problem& p) const {
 /// A problem names its quota. If several have that name, it concerns the first for which it can be true and
 /// that no earlier problem of its kind concerned.
 void scenario_reader::report_quotas(const problems& of_tree, const std::string& remark) {
-  std::vector<const problem*> before;
+  vector<const problem*> before;
   for (const problem& p : of_tree) {
     const bool of_names = p.code == problem_code::duplicate_name || p.code == problem_code::unknown_parent ||
                           p.code == problem_code::cycle;

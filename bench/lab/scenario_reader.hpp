@@ -5,6 +5,7 @@
 #include "lab/scenario.hpp"
 
 #include <allot/core/result.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/lab/trace_csv.hpp>
 #include <allot/lab/trace_jobs.hpp>
 
@@ -76,9 +77,9 @@ class scenario_reader {
   void check_total();
 
  private:
-  using problems = std::vector<problem>;
+  using problems = vector<problem>;
 
-  [[nodiscard]] std::vector<std::string_view> resource_names() const {
+  [[nodiscard]] vector<std::string_view> resource_names() const {
     return {to_.resources.begin(), to_.resources.end()};
   }
 
@@ -144,7 +145,7 @@ class scenario_reader {
   [[nodiscard]] std::optional<json_value> kind_of_event(json_value value);
   void read_change(const dated& event, json_value kind, world& now);
   void read_node_change(const dated& event, json_value kind);
-  [[nodiscard]] bool apply_changes(const std::vector<event_entry>& together, world& now);
+  [[nodiscard]] bool apply_changes(const vector<event_entry>& together, world& now);
 
   // scenario_jobs.cpp
   void read_job(json_value value);
@@ -162,7 +163,7 @@ class scenario_reader {
   /// The requested amount of each resource, under the names in the request.
   [[nodiscard]] amounts_by_name read_asked(json_value value, bool has_flavors);
   void read_flavors(json_value value, const amounts_by_name& asked, job_entry& to);
-  void add_group(json_value flavors, std::vector<std::string> resources, const amounts_by_name& asked,
+  void add_group(json_value flavors, vector<std::string> resources, const amounts_by_name& asked,
                  job_entry& to);
 
   // scenario_demand.cpp
@@ -193,7 +194,7 @@ class scenario_reader {
   /// These nodes have no models.
   bool has_nodes_of_command_line_ = false;
   /// The flavors by which nodes must be distinguished, in the order in which they are first named.
-  std::vector<std::string> flavors_;
+  vector<std::string> flavors_;
   /// By name; including quotas added by events.
   std::map<std::string, quota_id, std::less<>> quota_ids_;
   std::map<std::string, std::size_t, std::less<>> job_ids_;

@@ -2,6 +2,7 @@
 // How near nodes are to each other, and which jobs must run on near nodes.
 #include "lab/scenario_reader.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/gpu/topology/topology_builder.hpp>
 
 #include <algorithm>
@@ -15,11 +16,11 @@ void scenario_reader::read_levels(json_value value) {
   const std::size_t before = found_.size();
   levels_are_wrong_ = true;
   if (!expect_array(value, found_)) return;
-  std::vector<std::string_view> keys;
+  vector<std::string_view> keys;
   for (const gpu::node_spec& s : to_.nodes) {
     for (const gpu::label& l : s.labels) keys.push_back(l.key);
   }
-  std::vector<std::string> levels;
+  vector<std::string> levels;
   value.for_each([&](json_value element) {
     auto name = read_string(element, found_);
     if (!name) return;
@@ -70,7 +71,7 @@ std::optional<std::uint8_t> scenario_reader::read_level(json_value value) {
   // Running on one node does not require a topology from the user.
   if (!to_.nearness) to_.nearness = gpu::topology_from_labels(*to_.cluster, {}).value();
   if (const auto level = to_.nearness->find_level(*name)) return static_cast<std::uint8_t>(*level);
-  std::vector<std::string_view> known{to_.levels.begin(), to_.levels.end()};
+  vector<std::string_view> known{to_.levels.begin(), to_.levels.end()};
   known.push_back("node");
   value.report(found_, "the topology of the cluster has no level \"" + *name + "\" (expected " +
                            (known.size() == 1 ? "\"node\", or \"topology\" in the cluster" : listed(known)) +

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <allot/core/vector.hpp>
+
 #include "lab/staging.hpp"
 
 #include <fcntl.h>
@@ -37,8 +39,8 @@ std::string explain(std::string_view doing, const std::string& path, int error_n
 /// What must be removed if the program is interrupted. It is complete before the handler can see it, and does
 /// not change while the handler can.
 struct leftovers {
-  std::vector<std::string> files;
-  std::vector<std::string> directories;
+  vector<std::string> files;
+  vector<std::string> directories;
 
   /// Calls only functions that are allowed in a signal handler.
   void remove() const noexcept {
@@ -169,7 +171,7 @@ bool change_names(const std::string& one, const std::string& other) {
 }
 
 /// Whether the directory has files of these names only, and no link leads to it.
-bool has_only(const std::string& directory, const std::vector<std::string>& names) {
+bool has_only(const std::string& directory, const vector<std::string>& names) {
   std::error_code error;
   if (fs::is_symlink(directory, error)) return false;
   for (fs::directory_iterator at{directory, error}, end; !error && at != end; at.increment(error)) {
@@ -200,7 +202,7 @@ void remove_leftovers(const std::string& target, std::span<const std::string_vie
 void remove_leftovers_in(const std::string& directory,
                          const std::function<bool(const std::string&)>& is_target,
                          std::span<const std::string_view> names) {
-  std::vector<std::string> left;
+  vector<std::string> left;
   std::error_code error;
   for (fs::directory_iterator at{directory, error}, end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
@@ -310,7 +312,7 @@ std::string staging_directory::open(std::string target, std::span<const std::str
   names_.assign(names.begin(), names.end());
   force_ = force;
 
-  std::vector<std::string> above;
+  vector<std::string> above;
   for (fs::path p = fs::path{target_}.parent_path(); !p.empty() && !is_there(p.string());
        p = p.parent_path()) {
     above.push_back(p.string());
@@ -318,7 +320,7 @@ std::string staging_directory::open(std::string target, std::span<const std::str
   leftovers left;
   for (const std::string& name : names_) left.files.push_back(path_of(name));
   left.directories.push_back(path_);
-  left.directories.insert(left.directories.end(), above.begin(), above.end());
+  left.directories.append(above.begin(), above.end());
   guard(std::move(left));
 
   is_open_ = true;

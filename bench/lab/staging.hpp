@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
+
 #include "lab/packed_output.hpp"
 
 #include <cstddef>
@@ -9,7 +11,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -107,9 +108,9 @@ class staging_directory {
 
   std::string target_;
   std::string path_;
-  std::vector<std::string> names_;
+  vector<std::string> names_;
   /// Parent directories that were created for it, the lowest first.
-  std::vector<std::string> made_;
+  vector<std::string> made_;
   /// Held while it is filled, so that no other run takes it for what a killed run left.
   int lock_ = -1;
   bool force_ = false;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/lab/static_fill.hpp>
-
 #include <allot/core/ratio.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/placement/fragmentation.hpp>
 #include <allot/lab/random.hpp>
+#include <allot/lab/static_fill.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace {
 enum class fill_stream : std::uint64_t { order, resampling, nodes };
 
 template <class Value>
-void shuffle(std::vector<Value>& values, random_stream random) {
+void shuffle(vector<Value>& values, random_stream random) {
   for (std::size_t i = values.size(); i > 1; --i) {
     std::swap(values[i - 1], values[static_cast<std::size_t>(draw_below(random, i))]);
   }
@@ -32,8 +32,8 @@ void shuffle(std::vector<Value>& values, random_stream random) {
 
 /// Sorted by name, so that the order in the file does not matter.
 template <class Value, class Name>
-[[nodiscard]] std::vector<std::size_t> by_name(const std::vector<Value>& values, Name name) {
-  std::vector<std::size_t> order(values.size());
+[[nodiscard]] vector<std::size_t> by_name(const vector<Value>& values, Name name) {
+  vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(),
             [&](std::size_t a, std::size_t b) { return name(values[a]) < name(values[b]); });
@@ -57,8 +57,8 @@ class fill_curve {
     s.fragments += f.weighted_fragments();
   }
   /// A percentage without arrivals takes the mean of its neighbours, or else the previous row.
-  [[nodiscard]] std::vector<fill_row> rows(std::int64_t weight) const {
-    std::vector<fill_row> rows;
+  [[nodiscard]] vector<fill_row> rows(std::int64_t weight) const {
+    vector<fill_row> rows;
     for (std::size_t pct = 0; pct < sums_.size(); ++pct) {
       sums s = sums_[pct];
       if (s.count == 0) {
@@ -96,16 +96,16 @@ class fill_curve {
   }
 
   std::int64_t capacity_;
-  std::vector<sums> sums_;
+  vector<sums> sums_;
 };
 
 }  // namespace
 
-result<gpu::cluster> openb_cluster(const std::vector<openb_node>& nodes, std::uint64_t seed) {
-  std::vector<std::size_t> order =
+result<gpu::cluster> openb_cluster(const vector<openb_node>& nodes, std::uint64_t seed) {
+  vector<std::size_t> order =
       by_name(nodes, [](const openb_node& n) -> const std::string& { return n.name; });
   shuffle(order, fill_random(seed, fill_stream::nodes));
-  std::vector<gpu::node_spec> specs;
+  vector<gpu::node_spec> specs;
   specs.reserve(nodes.size());
   for (const std::size_t i : order) {
     const openb_node& n = nodes[i];
@@ -119,8 +119,8 @@ result<gpu::cluster> openb_cluster(const std::vector<openb_node>& nodes, std::ui
   return gpu::build_cluster(std::move(specs));
 }
 
-std::vector<gpu::pod_shape> openb_shapes(const std::vector<openb_pod>& pods, const gpu::cluster& layout) {
-  std::vector<gpu::pod_shape> shapes;
+vector<gpu::pod_shape> openb_shapes(const vector<openb_pod>& pods, const gpu::cluster& layout) {
+  vector<gpu::pod_shape> shapes;
   shapes.reserve(pods.size());
   for (const std::size_t i : by_name(pods, [](const openb_pod& p) -> const std::string& { return p.name; })) {
     const openb_pod& p = pods[i];
@@ -138,16 +138,16 @@ std::vector<gpu::pod_shape> openb_shapes(const std::vector<openb_pod>& pods, con
   return shapes;
 }
 
-gpu::typical_pods typical_of(const std::vector<gpu::pod_shape>& pods) {
+gpu::typical_pods typical_of(const vector<gpu::pod_shape>& pods) {
   gpu::seen_pods seen{pods.size()};
   for (const gpu::pod_shape& p : pods) seen.learn(p);
   return seen.typical();
 }
 
-std::vector<std::uint32_t> fill_arrivals(const std::vector<gpu::pod_shape>& pods, quantity gpus,
-                                         const fill_options& options) {
+vector<std::uint32_t> fill_arrivals(const vector<gpu::pod_shape>& pods, quantity gpus,
+                                    const fill_options& options) {
   const auto asks = [&](std::uint32_t i) { return std::int64_t{pods[i].devices} * pods[i].milli; };
-  std::vector<std::uint32_t> order(pods.size());
+  vector<std::uint32_t> order(pods.size());
   std::iota(order.begin(), order.end(), std::uint32_t{0});
   shuffle(order, fill_random(options.seed, fill_stream::order));
   std::int64_t asked = 0;
@@ -174,10 +174,9 @@ std::vector<std::uint32_t> fill_arrivals(const std::vector<gpu::pod_shape>& pods
   }
 }
 
-std::vector<fill_row> static_fill(const gpu::cluster& layout, const std::vector<gpu::pod_shape>& pods,
-                                  const std::vector<std::uint32_t>& arrivals,
-                                  const gpu::typical_pods& typical, const placement_choice& choose,
-                                  std::int64_t last_pct) {
+vector<fill_row> static_fill(const gpu::cluster& layout, const vector<gpu::pod_shape>& pods,
+                             const vector<std::uint32_t>& arrivals, const gpu::typical_pods& typical,
+                             const placement_choice& choose, std::int64_t last_pct) {
   gpu::free_index index{layout};
   gpu::fragmentation fragments{layout, typical};
   fill_curve curve{last_pct, layout.gpus().in_milli()};

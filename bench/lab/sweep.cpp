@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <allot/core/vector.hpp>
+
 #include "lab/sweep.hpp"
 
 #include "lab/outputs.hpp"
@@ -136,7 +138,7 @@ class sweeper {
 
   /// Returns what could not be written, or an empty string.
   [[nodiscard]] std::string run() {
-    std::vector<std::size_t> todo;
+    vector<std::size_t> todo;
     for (const std::size_t i : mine_) {
       if (!is_settled(sweep_.points[i])) todo.push_back(i);
     }
@@ -165,7 +167,7 @@ class sweeper {
   [[nodiscard]] std::size_t ran() const noexcept { return ran_; }
   [[nodiscard]] std::size_t were_there() const noexcept { return were_there_; }
   /// The points of this shard, by number.
-  [[nodiscard]] const std::vector<std::size_t>& points() const noexcept { return mine_; }
+  [[nodiscard]] const vector<std::size_t>& points() const noexcept { return mine_; }
 
  private:
   void begin(std::size_t i) {
@@ -217,7 +219,7 @@ class sweeper {
   const sweep_options& options_;
   worker_pool pool_;
   status_line status_;
-  std::vector<std::size_t> mine_;
+  vector<std::size_t> mine_;
   std::size_t ran_ = 0;
   std::size_t were_there_ = 0;
   std::string problem_;
@@ -271,7 +273,7 @@ std::string_view word_of_state(const swept_point& p) {
 }
 
 /// Lists the points that are not done. Returns how many there are.
-std::size_t list_undone(const sweep_record& sweep, const std::vector<std::size_t>& of) {
+std::size_t list_undone(const sweep_record& sweep, const vector<std::size_t>& of) {
   constexpr std::size_t most_named = 20;
   std::size_t undone = 0;
   for (const std::size_t i : of) {
@@ -286,7 +288,7 @@ std::size_t list_undone(const sweep_record& sweep, const std::vector<std::size_t
 }
 
 /// Lists the points that measured no job.
-void list_empty(const sweep_record& sweep, const std::vector<std::size_t>& of) {
+void list_empty(const sweep_record& sweep, const vector<std::size_t>& of) {
   constexpr std::size_t most_named = 20;
   std::size_t empty = 0;
   for (const std::size_t i : of) {
@@ -423,7 +425,7 @@ int merge_sweeps(const sweep_options& options) {
   std::string problem = publish_file(options.out + '/' + sweep_file, to_json(*sweep), true);
   if (problem.empty()) problem = write_tables(options.out, *sweep);
   if (!problem.empty()) return complain(problem);
-  std::vector<std::size_t> all(sweep->points.size());
+  vector<std::size_t> all(sweep->points.size());
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
   const std::size_t undone = list_undone(*sweep, all);
   std::string text = shown_table(*sweep, options.format == "markdown");

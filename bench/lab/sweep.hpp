@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
+
 #include "lab/errors.hpp"
 #include "lab/experiment.hpp"
 
@@ -8,7 +10,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -18,7 +19,7 @@ namespace lab {
 struct sweep_options {
   experiment_source source{};
   /// Directories of shards to be merged, instead of an experiment.
-  std::vector<std::string> merge{};
+  vector<std::string> merge{};
   /// The output directory; it may exist and contain some of the points.
   std::string out{};
   /// How many replays run at once; 0: one per core.

@@ -5,6 +5,7 @@
 #include "lab/json_reader.hpp"
 #include "lab/packed_input.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/csv.hpp>
 #include <allot/lab/json_writer.hpp>
 #include <allot/lab/text_table.hpp>
@@ -60,15 +61,15 @@ void read_point_head(json_object& of, swept_point& p, errors& found) {
 /// The points of one scenario, load and policy, which differ only in their seeds.
 struct configuration {
   const swept_point* first = nullptr;
-  std::vector<const swept_point*> points;
+  vector<const swept_point*> points;
 
   [[nodiscard]] std::size_t done() const {
     return static_cast<std::size_t>(std::count_if(points.begin(), points.end(), [](const swept_point* p) {
       return p->is == swept_point::state::done;
     }));
   }
-  [[nodiscard]] std::vector<seeded_value> values_of(std::string_view figure) const {
-    std::vector<seeded_value> values;
+  [[nodiscard]] vector<seeded_value> values_of(std::string_view figure) const {
+    vector<seeded_value> values;
     for (const swept_point* p : points) {
       if (p->is != swept_point::state::done) continue;
       if (const auto v = p->summary->find(figure)) values.emplace_back(p->seed, *v);
@@ -82,8 +83,8 @@ bool is_same_world(const swept_point& a, const swept_point& b) {
 }
 
 /// In the order of the points.
-std::vector<configuration> configurations_of(const sweep_record& sweep) {
-  std::vector<configuration> all;
+vector<configuration> configurations_of(const sweep_record& sweep) {
+  vector<configuration> all;
   for (const swept_point& p : sweep.points) {
     const auto at = std::find_if(all.begin(), all.end(), [&](const configuration& c) {
       return is_same_world(*c.first, p) && c.first->policy == p.policy;
@@ -95,7 +96,7 @@ std::vector<configuration> configurations_of(const sweep_record& sweep) {
 }
 
 /// The configuration that this one is compared with; null if it is the baseline itself.
-const configuration* baseline_of(const sweep_record& sweep, const std::vector<configuration>& all,
+const configuration* baseline_of(const sweep_record& sweep, const vector<configuration>& all,
                                  const configuration& c) {
   if (sweep.baseline.empty() || c.first->policy == sweep.baseline) return nullptr;
   for (const configuration& other : all) {
@@ -105,8 +106,8 @@ const configuration* baseline_of(const sweep_record& sweep, const std::vector<co
 }
 
 /// The names of all figures of all points, in order of first appearance.
-std::vector<std::string> figure_names(const sweep_record& sweep) {
-  std::vector<std::string> names;
+vector<std::string> figure_names(const sweep_record& sweep) {
+  vector<std::string> names;
   std::set<std::string_view> seen;
   for (const swept_point& p : sweep.points) {
     if (!p.summary) continue;
@@ -126,7 +127,7 @@ struct figure_cell {
 figure_cell cell_of(const configuration& c, const configuration* baseline, std::string_view figure) {
   figure_cell cell;
   const auto values = c.values_of(figure);
-  std::vector<double> plain;
+  vector<double> plain;
   plain.reserve(values.size());
   for (const seeded_value& v : values) plain.push_back(v.second);
   cell.all = summarize_values(plain);
@@ -240,7 +241,7 @@ void read_point(const std::string& sweep_directory, swept_point& p) {
 }
 
 std::string results_csv(const sweep_record& sweep) {
-  const std::vector<std::string> names = figure_names(sweep);
+  const vector<std::string> names = figure_names(sweep);
   std::string text = "point,scenario,policy,load,seed,state,reason,input_hash,decision_hash";
   for (const std::string& name : names) append_field(text, name);
   text += '\n';
@@ -264,9 +265,9 @@ std::string results_csv(const sweep_record& sweep) {
 }
 
 std::string table_csv(const sweep_record& sweep) {
-  const std::vector<configuration> all = configurations_of(sweep);
-  std::vector<std::string> names = figure_names(sweep);
-  std::erase(names, wall_time);
+  const vector<configuration> all = configurations_of(sweep);
+  vector<std::string> names = figure_names(sweep);
+  erase(names, wall_time);
   std::string text = "scenario,policy,load,points,done";
   for (const std::string& name : names) {
     append_field(text, name);
@@ -298,9 +299,9 @@ std::string table_csv(const sweep_record& sweep) {
 }
 
 std::string table_json(const sweep_record& sweep) {
-  const std::vector<configuration> all = configurations_of(sweep);
-  std::vector<std::string> names = figure_names(sweep);
-  std::erase(names, wall_time);
+  const vector<configuration> all = configurations_of(sweep);
+  vector<std::string> names = figure_names(sweep);
+  erase(names, wall_time);
   json_writer json{4};
   json.begin_object().member("format", table_format);
   json.member("experiment", sweep.experiment).key("baseline");
@@ -340,21 +341,21 @@ std::string table_json(const sweep_record& sweep) {
 namespace {
 
 /// The columns of the table for people.
-std::vector<shown_figure> columns_of(const sweep_record& sweep) {
-  const std::vector<shown_figure> all = {{"allocation_rate", "utilisation", figure_kind::rate},
-                                         {"useful_utilisation", "useful", figure_kind::rate},
-                                         {"queue_s/mean", "wait", figure_kind::time},
-                                         {"queue_s/p99", "p99", figure_kind::time},
-                                         {"worst_tenant/queue_s/mean", "worst tenant", figure_kind::time},
-                                         {"isolated/sharing_anomaly_s", "sharing anomaly", figure_kind::time},
-                                         {"jct_s/mean", "completion", figure_kind::time},
-                                         {"preemptions", "preemptions", figure_kind::count},
-                                         {"lost_gpu_h", "lost GPU-h", figure_kind::gpu_hours},
-                                         {"jain", "Jain", figure_kind::index},
-                                         {"fair_share_error_gpu_h", "short, GPU-h", figure_kind::gpu_hours},
-                                         {"jobs/unfinished", "unfinished", figure_kind::count}};
-  const std::vector<std::string> names = figure_names(sweep);
-  std::vector<shown_figure> columns;
+vector<shown_figure> columns_of(const sweep_record& sweep) {
+  const vector<shown_figure> all = {{"allocation_rate", "utilisation", figure_kind::rate},
+                                    {"useful_utilisation", "useful", figure_kind::rate},
+                                    {"queue_s/mean", "wait", figure_kind::time},
+                                    {"queue_s/p99", "p99", figure_kind::time},
+                                    {"worst_tenant/queue_s/mean", "worst tenant", figure_kind::time},
+                                    {"isolated/sharing_anomaly_s", "sharing anomaly", figure_kind::time},
+                                    {"jct_s/mean", "completion", figure_kind::time},
+                                    {"preemptions", "preemptions", figure_kind::count},
+                                    {"lost_gpu_h", "lost GPU-h", figure_kind::gpu_hours},
+                                    {"jain", "Jain", figure_kind::index},
+                                    {"fair_share_error_gpu_h", "short, GPU-h", figure_kind::gpu_hours},
+                                    {"jobs/unfinished", "unfinished", figure_kind::count}};
+  const vector<std::string> names = figure_names(sweep);
+  vector<shown_figure> columns;
   for (const shown_figure& f : all) {
     if (std::find(names.begin(), names.end(), f.name) != names.end()) columns.push_back(f);
   }
@@ -369,7 +370,7 @@ std::string shown_cell(const figure_cell& cell, figure_kind kind) {
   return text;
 }
 
-std::string as_table(const std::vector<std::vector<std::string>>& rows, bool markdown) {
+std::string as_table(const vector<vector<std::string>>& rows, bool markdown) {
   if (markdown) return markdown_table(rows);
   text_table table{rows.front()};
   for (std::size_t r = 1; r < rows.size(); ++r) table.add(rows[r]);
@@ -379,23 +380,23 @@ std::string as_table(const std::vector<std::vector<std::string>>& rows, bool mar
 }  // namespace
 
 std::string shown_table(const sweep_record& sweep, bool markdown) {
-  const std::vector<configuration> all = configurations_of(sweep);
-  const std::vector<shown_figure> columns = columns_of(sweep);
+  const vector<configuration> all = configurations_of(sweep);
+  const vector<shown_figure> columns = columns_of(sweep);
   std::string text;
   bool has_deviation = false;
-  std::vector<const swept_point*> worlds;
+  vector<const swept_point*> worlds;
   for (const configuration& c : all) {
     const auto same = [&](const swept_point* w) { return is_same_world(*w, *c.first); };
     if (std::none_of(worlds.begin(), worlds.end(), same)) worlds.push_back(c.first);
   }
   for (const swept_point* world : worlds) {
-    std::vector<std::vector<std::string>> rows(1, {"policy"});
+    vector<vector<std::string>> rows(1, {"policy"});
     for (const shown_figure& f : columns) rows.front().push_back(f.label);
     std::size_t seeds = 0;
     for (const configuration& c : all) {
       if (!is_same_world(*world, *c.first)) continue;
       seeds = std::max(seeds, c.points.size());
-      std::vector<std::string> row{c.first->policy};
+      vector<std::string> row{c.first->policy};
       if (c.done() < c.points.size()) row.front() += fmt::format(" ({} of {})", c.done(), c.points.size());
       const configuration* baseline = baseline_of(sweep, all, c);
       for (const shown_figure& f : columns) {
@@ -422,7 +423,7 @@ std::string shown_table(const sweep_record& sweep, bool markdown) {
   return text;
 }
 
-std::vector<run_group> groups_of_sweep(const std::string& directory, errors& found) {
+vector<run_group> groups_of_sweep(const std::string& directory, errors& found) {
   auto sweep = read_sweep_file(directory, found);
   if (!sweep) return {};
   for (swept_point& p : sweep->points) read_point(directory, p);
@@ -432,7 +433,7 @@ std::vector<run_group> groups_of_sweep(const std::string& directory, errors& fou
   };
   const bool several_scenarios = differ([](const swept_point& p) { return p.scenario; });
   const bool several_loads = differ([](const swept_point& p) { return p.load; });
-  std::vector<run_group> groups;
+  vector<run_group> groups;
   for (const configuration& c : configurations_of(*sweep)) {
     run_group group{c.first->policy, {}};
     if (several_scenarios) group.label.insert(0, c.first->scenario + '/');

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
+
 #include "lab/compare.hpp"
 #include "lab/errors.hpp"
 #include "lab/run_summary.hpp"
@@ -10,7 +12,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -54,7 +55,7 @@ struct sweep_record {
   /// Fingerprint of the names and keys of all points: two directories of one sweep have the same.
   std::string id;
   std::string baseline;
-  std::vector<swept_point> points;
+  vector<swept_point> points;
 
   [[nodiscard]] std::size_t count(swept_point::state is) const;
 };
@@ -80,7 +81,7 @@ void read_point(const std::string& sweep_directory, swept_point& p);
 [[nodiscard]] std::string shown_table(const sweep_record& sweep, bool markdown);
 
 /// A group for each configuration with a result in the sweep of that directory.
-[[nodiscard]] std::vector<run_group> groups_of_sweep(const std::string& directory, errors& found);
+[[nodiscard]] vector<run_group> groups_of_sweep(const std::string& directory, errors& found);
 
 }  // namespace lab
 }  // namespace v0

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
+
 #include <sys/types.h>
 
 #include <cstddef>
@@ -8,7 +10,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -58,7 +59,7 @@ class worker_pool {
   [[nodiscard]] static std::string text_of(std::FILE* file);
 
   std::size_t most_;
-  std::vector<worker> running_;
+  vector<worker> running_;
 };
 
 }  // namespace lab

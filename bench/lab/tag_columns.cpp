@@ -3,6 +3,7 @@
 
 #include "lab/json_reader.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/trace_csv.hpp>
 #include <allot/lab/trace_csv_writer.hpp>
 
@@ -86,8 +87,8 @@ std::string_view trace_column_meant_by(std::string_view name) {
   return nearest(lower, {trace_column_names.begin(), trace_column_names.end()});
 }
 
-std::vector<tag_column> tag_columns_of(const trace& t) {
-  std::vector<tag_column> columns;
+vector<tag_column> tag_columns_of(const trace& t) {
+  vector<tag_column> columns;
   for (const std::string& name : t.tag_columns) {
     const std::string_view meant = trace_column_meant_by(name);
     const bool is_there = !meant.empty() && is_used(t, meant);

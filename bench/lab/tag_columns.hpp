@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/trace.hpp>
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -20,7 +20,7 @@ struct tag_column {
 };
 
 /// The tag columns of a trace, in their order. O(jobs), plus the columns.
-[[nodiscard]] std::vector<tag_column> tag_columns_of(const trace& t);
+[[nodiscard]] vector<tag_column> tag_columns_of(const trace& t);
 
 /// The column of a trace that one of this name is probably meant for, whatever its case: "tenant" for "vc"
 /// and "Tenant", "priority" for "priorty"; empty for a name that resembles none.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/lab/thinned_series.hpp>
-
 #include <allot/core/assert.hpp>
+#include <allot/core/vector.hpp>
+#include <allot/lab/thinned_series.hpp>
 
 #include <algorithm>
 
@@ -19,9 +19,9 @@ void thinned_series::set(instant now, std::int64_t value) {
   value_ = value;
 }
 
-std::vector<std::int64_t> thinned_series::means(instant now) {
+vector<std::int64_t> thinned_series::means(instant now) {
   advance(now);
-  std::vector<std::int64_t> result;
+  vector<std::int64_t> result;
   result.reserve(sums_.size());
   for (std::size_t i = 0; i < sums_.size(); ++i) {
     const instant begin = static_cast<instant>(i) * width_;

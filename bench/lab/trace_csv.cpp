@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/lab/trace_csv.hpp>
-
+#include <allot/core/vector.hpp>
 #include <allot/lab/csv_table.hpp>
+#include <allot/lab/trace_csv.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -107,7 +107,7 @@ class trace_csv_parser {
     take_problems();
     if (!out_.problems.empty()) return;
     note_places(job);
-    std::vector<trace_job>& jobs = out_.value.jobs;
+    vector<trace_job>& jobs = out_.value.jobs;
     // Copying into newly allocated memory is the largest cost of reading, and untouched memory costs nothing.
     if (jobs.size() == jobs.capacity()) jobs.reserve(std::max<std::size_t>(1024, 4 * jobs.size()));
     jobs.push_back(job);
@@ -189,7 +189,7 @@ class trace_csv_parser {
 
   csv_table<trace_column> rows_;
   std::size_t most_problems_;
-  std::vector<std::size_t> id_lines_;
+  vector<std::size_t> id_lines_;
   trace_reading out_;
 };
 

@@ -4,6 +4,7 @@
 #include "lab/scenario.hpp"
 #include "lab/scenario_reader.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/named_policy.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/sim/metrics/cluster_moment.hpp>
@@ -29,8 +30,8 @@ struct candidate {
   job_origin origin{};
 };
 
-[[nodiscard]] std::vector<candidate> candidates_of(const scenario& s) {
-  std::vector<candidate> all;
+[[nodiscard]] vector<candidate> candidates_of(const scenario& s) {
+  vector<candidate> all;
   all.reserve(s.jobs.size() + (s.trace ? s.trace->jobs.size() : 0));
   for (std::uint32_t i = 0; i < s.jobs.size(); ++i) {
     all.push_back({s.jobs[i].submit, s.jobs[i].id, {.entry = i}});
@@ -96,16 +97,16 @@ struct narrow_change {
 template <std::size_t N>
 class flavor_sets {
  public:
-  explicit flavor_sets(std::vector<sim::flavor_set<N>>& all) : all_(all) {}
+  explicit flavor_sets(vector<sim::flavor_set<N>>& all) : all_(all) {}
 
   /// The number of a choice, as in `sim::job::flavors`.
-  [[nodiscard]] std::uint32_t number(const std::vector<flavor_group>& groups) {
+  [[nodiscard]] std::uint32_t number(const vector<flavor_group>& groups) {
     if (groups.empty()) return 0;
     sim::flavor_set<N> set;
     const std::size_t placed = placed_group(groups);
     set.placed_group = placed == groups.size() ? 0 : placed;
     for (std::size_t g = 0; g < groups.size(); ++g) {
-      std::vector<resources<N>> options;
+      vector<resources<N>> options;
       for (const flavor_group::option& o : groups[g].options) {
         options.push_back(narrow<N>(o.request));
         if (g == placed) set.pools.push_back(o.pools);
@@ -122,7 +123,7 @@ class flavor_sets {
  private:
   /// The group that decides where pods run: that with the GPUs; if there is none, the first whose flavors
   /// nodes have.
-  [[nodiscard]] static std::size_t placed_group(const std::vector<flavor_group>& groups) {
+  [[nodiscard]] static std::size_t placed_group(const vector<flavor_group>& groups) {
     std::size_t first = groups.size();
     for (std::size_t g = groups.size(); g-- > 0;) {
       const auto& names = groups[g].resources;
@@ -134,14 +135,14 @@ class flavor_sets {
     return first;
   }
 
-  std::vector<sim::flavor_set<N>>& all_;
-  std::map<std::tuple<flavor_menu<N>, std::size_t, std::vector<std::uint64_t>>, std::uint32_t> numbers_;
+  vector<sim::flavor_set<N>>& all_;
+  std::map<std::tuple<flavor_menu<N>, std::size_t, vector<std::uint64_t>>, std::uint32_t> numbers_;
 };
 
 /// Numbers the job classes in order of appearance.
 class class_numbers {
  public:
-  explicit class_numbers(std::vector<std::string_view>& names) : names_(names) { names_.emplace_back(); }
+  explicit class_numbers(vector<std::string_view>& names) : names_(names) { names_.emplace_back(); }
 
   [[nodiscard]] std::uint32_t operator()(std::string_view name) {
     const auto [at, is_new] = numbers_.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
@@ -150,7 +151,7 @@ class class_numbers {
   }
 
  private:
-  std::vector<std::string_view>& names_;
+  vector<std::string_view>& names_;
   std::map<std::string_view, std::uint32_t> numbers_{{std::string_view{}, 0}};
 };
 
@@ -191,8 +192,8 @@ void charge_as_kai_does(const scenario& s, sim::job<N>& job) {
 }
 
 /// By tenant index; a trace without tenants submits to the oldest quota.
-[[nodiscard]] std::vector<quota_id> quotas_of_tenants(const scenario& s) {
-  std::vector<quota_id> result(s.trace ? s.trace->tenants.size() : 0, quota_id{0});
+[[nodiscard]] vector<quota_id> quotas_of_tenants(const scenario& s) {
+  vector<quota_id> result(s.trace ? s.trace->tenants.size() : 0, quota_id{0});
   for (std::size_t i = 0; i < s.quotas.size() && s.trace; ++i) {
     if (const auto tenant = s.trace->tenants.find(s.quotas[i].spec.name))
       result[tenant.index()] = quota_id{i};
@@ -215,7 +216,7 @@ void charge_as_kai_does(const scenario& s, sim::job<N>& job) {
 }
 
 template <std::size_t N>
-[[nodiscard]] sim::places places_of(const scenario& s, const std::vector<sim::job<N>>& jobs) {
+[[nodiscard]] sim::places places_of(const scenario& s, const vector<sim::job<N>>& jobs) {
   const gpu::placement_name name = s.policy.placement;
   gpu::typical_pods typical;
   const auto named = named_policy::find(s.policy.preset);
@@ -230,21 +231,21 @@ template <std::size_t N>
 
 }  // namespace
 
-std::vector<queue_settings> settings_of(const scenario& s) {
+vector<queue_settings> settings_of(const scenario& s) {
   queue_settings otherwise;
   if (const auto p = s.policy.policy()) otherwise = p->defaults();
   otherwise.order = s.policy.order.value_or(otherwise.order);
-  std::vector<queue_settings> result;
+  vector<queue_settings> result;
   result.reserve(s.quotas.size());
   for (const quota_entry& q : s.quotas) result.push_back(q.settings(otherwise));
   return result;
 }
 
-std::vector<std::pair<std::size_t, problem>> contradictions_in(const scenario& s) {
+vector<std::pair<std::size_t, problem>> contradictions_in(const scenario& s) {
   const auto preset = s.policy.policy();
   const std::optional<bool> judges_rivals = preset ? preset->judges_rivals() : false;
-  const std::vector<queue_settings> settings = settings_of(s);
-  std::vector<std::pair<std::size_t, problem>> found;
+  const vector<queue_settings> settings = settings_of(s);
+  vector<std::pair<std::size_t, problem>> found;
   for (std::size_t i = 0; i < settings.size(); ++i) {
     for (problem& p : contradictions(s.quotas[i].spec.name, settings[i], judges_rivals)) {
       found.emplace_back(i, std::move(p));
@@ -257,7 +258,7 @@ template <std::size_t N>
 workload<N> make_workload(const scenario& s) {
   std::vector<quota_spec<N>> specs;
   for (const quota_spec<max_resources>& spec : given_quotas(s)) specs.push_back(narrow_spec<N>(spec));
-  std::vector<queue_settings> settings = settings_of(s);
+  vector<queue_settings> settings = settings_of(s);
   const auto from_the_start = settings.begin() + static_cast<std::ptrdiff_t>(s.initial_quotas);
   workload<N> result{.setup = {.quotas = quota_tree<N>{std::move(specs)},
                                .settings = {settings.begin(), from_the_start},
@@ -268,8 +269,8 @@ workload<N> make_workload(const scenario& s) {
   flavor_sets<N> flavors{result.setup.flavor_sets};
   class_numbers class_of{result.classes};
 
-  const std::vector<candidate> candidates = candidates_of(s);
-  const std::vector<quota_id> tenants = quotas_of_tenants(s);
+  const vector<candidate> candidates = candidates_of(s);
+  const vector<quota_id> tenants = quotas_of_tenants(s);
   const trace_dimensions counted = dimensions_of_traces(s);
   const role_table access = access_of(s);
   const bool counts_flavors = std::any_of(s.resources.begin(), s.resources.end(), [](const std::string& r) {

@@ -4,6 +4,7 @@
 #include "lab/errors.hpp"
 #include "lab/scenario.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/sim/setup.hpp>
 
 #include <cstddef>
@@ -11,7 +12,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -45,14 +45,14 @@ struct workload {
   /// quotas that exist from the start.
   sim::setup<N> setup;
   /// For every quota, including those added by events.
-  std::vector<queue_settings> settings{};
+  vector<queue_settings> settings{};
   /// For the jobs in `setup.jobs`, in their order.
-  std::vector<std::string_view> ids{};
-  std::vector<job_origin> origins{};
+  vector<std::string_view> ids{};
+  vector<job_origin> origins{};
   /// The job classes, by `job::job_class`; the first is that of jobs without a class.
-  std::vector<std::string_view> classes{};
+  vector<std::string_view> classes{};
   /// By submission, then id.
-  std::vector<refused_job> refused{};
+  vector<refused_job> refused{};
 };
 
 /// The jobs of scenario and trace together, sorted by submission, then id; the settings from the preset,

@@ -31,7 +31,7 @@ lab::run_group side(const std::string& name, std::uint64_t seed, int completed, 
   return {name, {std::move(*run)}};
 }
 
-lab::other_jobs jobs_of(const std::vector<lab::run_group>& groups) {
+lab::other_jobs jobs_of(const allot::vector<lab::run_group>& groups) {
   std::vector<const lab::run_group*> sides;
   for (const lab::run_group& g : groups) sides.push_back(&g);
   return lab::other_jobs_of(sides);
@@ -58,7 +58,7 @@ TEST_CASE("compare_common: which figures are means over other jobs") {
   CHECK(perhaps.started == same_jobs::no);
   CHECK(perhaps.mark_of("queue_s/p50") == " *");
   // Configurations of other sets ran other jobs anyway.
-  std::vector<lab::run_group> sets = {side("a", 1, 9, 0), side("b", 1, 8, 0)};
+  allot::vector<lab::run_group> sets = {side("a", 1, 9, 0), side("b", 1, 8, 0)};
   sets.back().set = "another";
   CHECK(jobs_of(sets).completed == same_jobs::yes);
 }
@@ -68,8 +68,8 @@ TEST_CASE("compare_common: the figures of the jobs that all sides completed") {
   const std::string head = "job_id,submit_s,start_s,end_s,wait_s,state\n";
   in.put("a/jobs.csv", head + "1,0,1,11,1,completed\n2,5,6,16,1,completed\n3,0,,,9,waiting\n");
   in.put("b/jobs.csv", head + "3,0,0,9,0,completed\n2,5,9,25,4,completed\n1,0,1,,1,running\n");
-  std::vector<lab::run_group> groups = {side("a", 1, 2, 1, in.path_of("a")),
-                                        side("b", 2, 2, 0, in.path_of("b"))};
+  allot::vector<lab::run_group> groups = {side("a", 1, 2, 1, in.path_of("a")),
+                                          side("b", 2, 2, 0, in.path_of("b"))};
   lab::errors found;
   lab::add_common_figures(groups, found);
   REQUIRE_MESSAGE(found.empty(), found.to_string());
@@ -84,15 +84,15 @@ TEST_CASE("compare_common: the figures of the jobs that all sides completed") {
   CHECK(remark.find("--common") == std::string::npos);
 
   in.put("c/jobs.csv", "job_id,state\n");
-  std::vector<lab::run_group> wrong = {side("c", 1, 2, 1, in.path_of("c")),
-                                       side("d", 1, 2, 1, in.path_of("nowhere"))};
+  allot::vector<lab::run_group> wrong = {side("c", 1, 2, 1, in.path_of("c")),
+                                         side("d", 1, 2, 1, in.path_of("nowhere"))};
   lab::add_common_figures(wrong, found);
   CHECK(found.to_string().find("the column submit_s is missing") != std::string::npos);
   // A row that can't be read is not left out in silence.
   in.put("e/jobs.csv", head + "1,0,1,11,1,completed\n2,5,soon,16,1,completed\n");
   in.put("f/jobs.csv", head + "1,0,1,11\n");
   for (const char* run : {"e", "f"}) {
-    std::vector<lab::run_group> bad = {side(run, 1, 2, 0, in.path_of(run))};
+    allot::vector<lab::run_group> bad = {side(run, 1, 2, 0, in.path_of(run))};
     lab::errors said;
     lab::add_common_figures(bad, said);
     CHECK(said.to_string().find(*run == 'e' ? "line 3, column 5 (start_s)" : "line 2") != std::string::npos);

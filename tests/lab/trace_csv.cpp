@@ -115,12 +115,11 @@ TEST_CASE("read_trace_csv: problems of the header row") {
 }
 
 TEST_CASE("read_trace_csv: an estimate is whole seconds above zero, and may be shorter than the job runs") {
-  CHECK(parse_trace_csv("job_id,submit_s,duration_s,gpus,estimate_s\na,0,60,1,59\n")
-            .value.jobs.at(0)
-            .estimate == 59);
-  CHECK(parse_trace_csv("job_id,submit_s,duration_s,gpus,estimate_s\na,0,60,1,60.0\n")
-            .value.jobs.at(0)
-            .estimate == 60);
+  CHECK(parse_trace_csv("job_id,submit_s,duration_s,gpus,estimate_s\na,0,60,1,59\n").value.jobs[0].estimate ==
+        59);
+  CHECK(
+      parse_trace_csv("job_id,submit_s,duration_s,gpus,estimate_s\na,0,60,1,60.0\n").value.jobs[0].estimate ==
+      60);
   const std::string place = "line 2, column 9 (estimate_s): ";
   CHECK(problem_with("estimate_s", "0") == place + "expected at least 1, found \"0\"\n");
   CHECK(problem_with("estimate_s", "-1") == place + "expected at least 1, found \"-1\"\n");

@@ -30,7 +30,7 @@ namespace {
 template <std::size_t N = 1>
 std::vector<problem> problems_of(std::vector<quota_spec<N>> specs) {
   const auto built = build_quota_tree(std::move(specs));
-  return built ? std::vector<problem>{} : built.problems();
+  return built.problems();
 }
 
 /// The only problem.

@@ -178,7 +178,7 @@ void keeps_usage_and_tells_who_is_over(allot_test::random_source& random) {
 }
 
 /// All that a change of amounts returns.
-[[nodiscard]] std::string told(const allot::result<std::vector<quota_id>>& answer) {
+[[nodiscard]] std::string told(const allot::result<allot::vector<quota_id>>& answer) {
   std::string text;
   for (const allot::problem& p : answer.problems()) {
     text += std::to_string(static_cast<int>(p.code)) + ' ' + p.subject + ' ' + p.field + ' ' + p.text + ' ' +

@@ -100,10 +100,10 @@ TEST_CASE("sentences: the beneficiary of an eviction, and the rule") {
   host h{two_teams()};
   h.submit("b1", "b", 6);
   const auto& first = h.scheduler().step(1);
-  CHECK(sentence(h.scheduler(), first.admissions.at(0), gpu_names, name_of) ==
+  CHECK(sentence(h.scheduler(), first.admissions[0], gpu_names, name_of) ==
         "b1 starts in b with 6 gpu, of which 2 gpu are borrowed and may be reclaimed");
   h.submit("a1", "a", 3);
-  auto e = h.scheduler().step(2).evictions.at(0);
+  auto e = h.scheduler().step(2).evictions[0];
   const auto told = [&] { return sentence(h.scheduler(), e, gpu_names, name_of); };
   CHECK(told() ==
         "b1 of b is evicted for a1: a takes back its own from b, which borrows it; it then waits again");
@@ -124,6 +124,6 @@ TEST_CASE("sentences: the beneficiary of an eviction, and the rule") {
   CHECK(told() == "2 pods of b1 of b are evicted: another quota takes back its own from b, which borrows it");
 
   h.evicted("b1");
-  CHECK(sentence(h.scheduler(), h.scheduler().step(3).admissions.at(0), gpu_names, name_of) ==
+  CHECK(sentence(h.scheduler(), h.scheduler().step(3).admissions[0], gpu_names, name_of) ==
         "a1 starts in a with 3 gpu");
 }

@@ -181,7 +181,7 @@ class soak_scheduler {
   virtual allot::refusal evicting(allot::job_id id) = 0;
   virtual void retry() = 0;
   virtual std::vector<allot::problem> configure(allot::quota_id x, const allot::queue_settings& s) = 0;
-  virtual allot::result<std::vector<allot::quota_id>> apply(const changes& all) = 0;
+  virtual allot::result<allot::vector<allot::quota_id>> apply(const changes& all) = 0;
   virtual soak_plan step(allot::instant now) = 0;
   virtual std::optional<allot::instant> wakes_at() = 0;
 
@@ -253,7 +253,7 @@ class soak_scheduler_of final : public soak_scheduler {
   std::vector<allot::problem> configure(allot::quota_id x, const allot::queue_settings& s) override {
     return it_.configure(x, s);
   }
-  allot::result<std::vector<allot::quota_id>> apply(const changes& all) override {
+  allot::result<allot::vector<allot::quota_id>> apply(const changes& all) override {
     std::vector<allot::quota_change<n>> narrow_ones;
     for (const auto& c : all) std::visit([&](const auto& one) { narrow_ones.push_back(narrow(one)); }, c);
     return it_.apply(narrow_ones);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <vector>
+#include <allot/core/vector.hpp>
 
 namespace allot {
 inline namespace v0 {
@@ -28,7 +28,7 @@ class change_feed {
   }
 
  private:
-  std::vector<Item> items_;
+  vector<Item> items_;
   bool follows_ = false;
 };
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/resources.hpp>
 #include <allot/core/text.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <initializer_list>
@@ -37,7 +37,7 @@ class dimension_names {
   }
   /// The first dimension with that name. O(N).
   [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const noexcept {
-    const auto at = std::find(names_.begin(), names_.end(), name);
+    const auto at = detail::find(names_.begin(), names_.end(), name);
     if (at == names_.end()) return std::nullopt;
     return static_cast<std::size_t>(at - names_.begin());
   }

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <allot/core/assert.hpp>
+#include <allot/core/vector.hpp>
 
 #include <cstddef>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -56,7 +56,7 @@ class journal {
                  "savepoints nest: close the innermost one first");
   }
 
-  std::vector<Entry> entries_;
+  vector<Entry> entries_;
   std::size_t depth_ = 0;
 };
 

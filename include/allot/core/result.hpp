@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/assert.hpp>
+#include <allot/core/vector.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +10,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -103,13 +103,13 @@ template <class T>
 class [[nodiscard]] result {
  public:
   result(T value) : value_(std::move(value)) {}
-  result(std::vector<problem> problems) : problems_(std::move(problems)) {
+  result(vector<problem> problems) : problems_(std::move(problems)) {
     ALLOT_ASSERT(!problems_.empty(), "a result holds a value or at least one problem");
   }
 
   [[nodiscard]] explicit operator bool() const noexcept { return value_.has_value(); }
   /// What is wrong; empty if there is a value.
-  [[nodiscard]] const std::vector<problem>& problems() const noexcept { return problems_; }
+  [[nodiscard]] const vector<problem>& problems() const noexcept { return problems_; }
   /// Precondition: there is a value.
   [[nodiscard]] T& value() & {
     ALLOT_ASSERT(value_.has_value(), "no value: see problems()");
@@ -129,7 +129,7 @@ class [[nodiscard]] result {
 
  private:
   std::optional<T> value_;
-  std::vector<problem> problems_;
+  vector<problem> problems_;
 };
 
 }  // namespace v0

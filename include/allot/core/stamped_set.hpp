@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
+
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -34,7 +35,7 @@ class stamped_set {
   }
 
  private:
-  std::vector<std::uint32_t> stamps_;
+  vector<std::uint32_t> stamps_;
   std::uint32_t now_ = 1;
 };
 

@@ -4,13 +4,13 @@
 #include <allot/core/assert.hpp>
 #include <allot/core/quantity.hpp>
 #include <allot/core/ratio.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/fairshare/rounding.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -108,9 +108,9 @@ class adjusted_shares {
     std::int64_t wanted;
     wide after;
   };
-  std::vector<portion> portions_;
-  std::vector<sum> sums_;
-  std::vector<adjusted_share> shares_;
+  vector<portion> portions_;
+  vector<sum> sums_;
+  vector<adjusted_share> shares_;
 };
 
 }  // namespace v0

@@ -6,6 +6,7 @@
 #include <allot/core/ratio.hpp>
 #include <allot/core/resources.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/fairshare/contender.hpp>
 #include <allot/fairshare/decay.hpp>
 #include <allot/quota/ledger.hpp>
@@ -15,7 +16,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -137,9 +137,9 @@ class admission_usage {
   }
 
   admission_usage_settings<N> settings_;
-  std::vector<seat> seats_;
+  vector<seat> seats_;
   /// Sorted by job.
-  std::vector<penalty> penalties_;
+  vector<penalty> penalties_;
 };
 
 /// The quota with the lowest score comes first, with its weight in the first dimension; then the best job.

@@ -3,6 +3,7 @@
 
 #include <allot/core/quantity.hpp>
 #include <allot/core/ratio.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/fairshare/surplus.hpp>
 
 #include <algorithm>
@@ -10,7 +11,6 @@
 #include <cstdint>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -129,8 +129,8 @@ class decayed_surplus {
     return all_full ? left : 0;
   }
 
-  std::vector<wide> parts_;
-  std::vector<portion> portions_;
+  vector<wide> parts_;
+  vector<portion> portions_;
   past_use_settings settings_;
   quantity unit_ = quantity::milli(1);
   Rounding rounding_;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/fairshare/surplus.hpp>
 #include <allot/quota/ledger.hpp>
 
@@ -10,7 +12,6 @@
 #include <cstdint>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -86,7 +87,7 @@ class division {
     quantity pool;
   };
 
-  [[nodiscard]] static const resources<N>& of(const std::vector<resources<N>>& all, quota_id x) noexcept {
+  [[nodiscard]] static const resources<N>& of(const vector<resources<N>>& all, quota_id x) noexcept {
     static constexpr resources<N> nothing{};
     return x.index() < all.size() ? all[x.index()] : nothing;
   }
@@ -253,23 +254,23 @@ class division {
   /// Divides the pools off the path that have changed, and those below them that change in turn.
   void divide_below(const ledger<N>& l, std::size_t d) {
     const auto is_on_path = [&](quota_id x) {
-      return std::any_of(path_.begin(), path_.end(), [&](const step& s) { return s.quota == x; });
+      return detail::any_of(path_.begin(), path_.end(), [&](const step& s) { return s.quota == x; });
     };
-    std::erase_if(changed_, is_on_path);
+    erase_if(changed_, is_on_path);
     // Grows during the walk; parents come before their children.
     for (std::size_t i = 0; i < changed_.size(); ++i) divide(l, changed_[i], d);
     for (std::size_t i = changed_.size(); i-- > 0;) sum_up(l.tree(), changed_[i], d);
     changed_.clear();
   }
 
-  std::vector<per_dimension<seat, N>> seats_;
-  std::vector<resources<N>> entitled_;
-  std::vector<resources<N>> own_;
-  std::vector<claimant> claimants_;
-  std::vector<quantity> wanted_;
+  vector<per_dimension<seat, N>> seats_;
+  vector<resources<N>> entitled_;
+  vector<resources<N>> own_;
+  vector<claimant> claimants_;
+  vector<quantity> wanted_;
   /// The quotas whose pool has changed and has not been divided since.
-  std::vector<quota_id> changed_;
-  std::vector<step> path_;
+  vector<quota_id> changed_;
+  vector<step> path_;
   SurplusRule rule_;
   proportional_to_weight proportional_;
 };

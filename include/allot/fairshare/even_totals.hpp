@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/quantity.hpp>
 #include <allot/core/ratio.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/fairshare/surplus.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -93,7 +94,7 @@ class even_totals {
       turns_.push_back({ratio{had, p.weight}, had, p.weight, i, true});
       turns_.push_back({ratio{full, p.weight}, full, p.weight, i, false});
     }
-    std::sort(turns_.begin(), turns_.end(), [](const turn& a, const turn& b) {
+    detail::sort(turns_.begin(), turns_.end(), [](const turn& a, const turn& b) {
       const auto o = a.level <=> b.level;
       if (o != 0) return o < 0;
       return a.part != b.part ? a.part < b.part : a.begins && !b.begins;
@@ -146,8 +147,8 @@ class even_totals {
     }
   }
 
-  std::vector<part> parts_;
-  std::vector<turn> turns_;
+  vector<part> parts_;
+  vector<turn> turns_;
   [[no_unique_address]] Measure measure_;
 };
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
 #include <allot/core/ratio.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/fairshare/contender.hpp>
 #include <allot/fairshare/job_rank.hpp>
 #include <allot/quota/tree.hpp>
@@ -12,7 +14,6 @@
 #include <cstdint>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -105,11 +106,11 @@ class fair_tree {
   /// shares the rank given last.
   template <std::size_t N, class Expand>
   void rank(const quota_tree<N>& tree, std::size_t first, bool tied, const Expand& expand) {
-    std::sort(nodes_.begin() + static_cast<std::ptrdiff_t>(first), nodes_.end(),
-              [](const node& a, const node& b) {
-                if (const auto o = a.level_share <=> b.level_share; o != 0) return o > 0;
-                return a.is_user != b.is_user ? a.is_user : a.quota < b.quota;
-              });
+    detail::sort(nodes_.begin() + static_cast<std::ptrdiff_t>(first), nodes_.end(),
+                 [](const node& a, const node& b) {
+                   if (const auto o = a.level_share <=> b.level_share; o != 0) return o > 0;
+                   return a.is_user != b.is_user ? a.is_user : a.quota < b.quota;
+                 });
     const std::size_t end = nodes_.size();
     for (std::size_t i = first; i < end;) {
       if (i > first) tied = nodes_[i].level_share == nodes_[i - 1].level_share;
@@ -128,9 +129,9 @@ class fair_tree {
     nodes_.erase(nodes_.begin() + static_cast<std::ptrdiff_t>(first), nodes_.end());
   }
 
-  std::vector<std::int64_t> used_;
-  std::vector<std::size_t> ranks_;
-  std::vector<node> nodes_;
+  vector<std::int64_t> used_;
+  vector<std::size_t> ranks_;
+  vector<node> nodes_;
   std::size_t ranked_ = 0;
   std::size_t rank_ = 0;
 };

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/quantity.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/fairshare/surplus.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <span>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -24,7 +25,7 @@ class first_come {
   void operator()(quantity surplus, std::span<claimant> claimants) {
     order_.resize(claimants.size());
     for (std::size_t i = 0; i < order_.size(); ++i) order_[i] = i;
-    std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+    detail::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
       return claimants[a].since != claimants[b].since ? claimants[a].since < claimants[b].since : a < b;
     });
     const auto raise_to = [&](claimant& c, quantity most) {
@@ -38,7 +39,7 @@ class first_come {
   }
 
  private:
-  std::vector<std::size_t> order_;
+  vector<std::size_t> order_;
 };
 
 }  // namespace v0

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/ratio.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/fairshare/contender.hpp>
 #include <allot/fairshare/job_rank.hpp>
 #include <allot/quota/ledger.hpp>
@@ -10,7 +11,6 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -118,8 +118,8 @@ class hierarchical_drf {
   }
 
   resources<N> capacity_;
-  std::vector<member> groups_;
-  std::vector<member> owns_;
+  vector<member> groups_;
+  vector<member> owns_;
 };
 
 /// Contenders that can still grow come first, then the lowest share of H-DRF per weight, then the best job.

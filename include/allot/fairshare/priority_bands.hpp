@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/quantity.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/fairshare/surplus.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -26,7 +26,7 @@ class priority_bands {
   void operator()(quantity surplus, std::span<claimant> claimants) {
     order_.resize(claimants.size());
     for (std::size_t i = 0; i < order_.size(); ++i) order_[i] = i;
-    std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+    detail::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
       return claimants[a].priority != claimants[b].priority ? claimants[a].priority > claimants[b].priority
                                                             : a < b;
     });
@@ -63,8 +63,8 @@ class priority_bands {
     return sum;
   }
 
-  std::vector<std::size_t> order_;
-  std::vector<claimant> band_;
+  vector<std::size_t> order_;
+  vector<claimant> band_;
   Rule rule_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
 #include <allot/core/quantity.hpp>
 #include <allot/core/ratio.hpp>
@@ -47,7 +48,7 @@ struct water_level {
 /// Raises the level for all at once; full portions leave the rest to the others. Sorts the portions by when
 /// they are full, earliest first. O(n log n).
 [[nodiscard]] inline water_level raise_level(std::int64_t left, std::span<portion> portions) {
-  std::sort(portions.begin(), portions.end(), [](const portion& a, const portion& b) {
+  detail::sort(portions.begin(), portions.end(), [](const portion& a, const portion& b) {
     const auto o =
         compare_fractions(static_cast<wide>(a.room), a.weight, static_cast<wide>(b.room), b.weight);
     return o != 0 ? o < 0 : a.place < b.place;
@@ -186,7 +187,7 @@ class floor_then {
       left -= p.given;
     }
     const Before before{level, unit_};
-    std::sort(short_of.begin(), short_of.end(), before);
+    detail::sort(short_of.begin(), short_of.end(), before);
     // One turn is enough, except where smaller last units leave something; full portions drop out.
     while (!short_of.empty()) {
       for (portion& p : short_of) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
 #include <allot/quota/ledger.hpp>
 
 #include <cstddef>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -41,7 +41,7 @@ class subtree_usage {
   }
 
  private:
-  std::vector<resources<N>> totals_;
+  vector<resources<N>> totals_;
 };
 
 }  // namespace v0

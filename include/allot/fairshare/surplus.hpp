@@ -3,6 +3,7 @@
 
 #include <allot/core/ids.hpp>
 #include <allot/core/quantity.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/fairshare/rounding.hpp>
 
 #include <concepts>
@@ -10,7 +11,6 @@
 #include <cstdint>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -137,7 +137,7 @@ class proportional {
     return all_full ? left : 0;
   }
 
-  std::vector<portion> portions_;
+  vector<portion> portions_;
   Rounding rounding_;
   [[no_unique_address]] Measure measure_;
 };

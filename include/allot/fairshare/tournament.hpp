@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
 #include <allot/fairshare/contender.hpp>
 #include <allot/fairshare/order.hpp>
 #include <allot/fairshare/winner_trees.hpp>
@@ -9,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -234,10 +234,10 @@ class tournament {
     s.child_key = order_(l, contender<N>{c, false, s.arriving, job.head, s.best, job.request});
   }
 
-  std::vector<seat> seats_;
+  vector<seat> seats_;
   winner_trees matches_;
   /// The minimum over all players below a node of a winner tree.
-  std::vector<pending_minimum<N>> pending_;
+  vector<pending_minimum<N>> pending_;
   [[no_unique_address]] Order order_;
 };
 

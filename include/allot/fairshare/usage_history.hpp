@@ -5,6 +5,7 @@
 #include <allot/core/ratio.hpp>
 #include <allot/core/resources.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/fairshare/contender.hpp>
 #include <allot/fairshare/decay.hpp>
 #include <allot/fairshare/surplus.hpp>
@@ -15,7 +16,6 @@
 #include <cstdint>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -125,9 +125,9 @@ class usage_history {
 
   /// All that it knows, as numbers for a host to persist; only `restore` reads them. O(quotas + changes in a
   /// sliding window).
-  [[nodiscard]] std::vector<std::uint64_t> save() const {
-    std::vector<std::uint64_t> out{format, N, slots_, changes_.size(), left_, bits(now_), bits(began_)};
-    for (const std::vector<meter>* all : {&meters_, &delayed_}) {
+  [[nodiscard]] vector<std::uint64_t> save() const {
+    vector<std::uint64_t> out{format, N, slots_, changes_.size(), left_, bits(now_), bits(began_)};
+    for (const vector<meter>* all : {&meters_, &delayed_}) {
       for (const meter& m : *all) {
         out.push_back(bits(m.since));
         for (std::size_t d = 0; d < N; ++d) {
@@ -145,8 +145,8 @@ class usage_history {
     return out;
   }
   /// The same with amounts that the caller keeps beside it, such as those that it has told it last.
-  [[nodiscard]] std::vector<std::uint64_t> save(std::span<const resources<N>> beside) const {
-    std::vector<std::uint64_t> out = save();
+  [[nodiscard]] vector<std::uint64_t> save(std::span<const resources<N>> beside) const {
+    vector<std::uint64_t> out = save();
     for (const resources<N>& r : beside) {
       for (const quantity q : r) out.push_back(bits(q.in_milli()));
     }
@@ -170,7 +170,7 @@ class usage_history {
     next.now_ = number(saved[5]);
     next.began_ = number(saved[6]);
     auto at = saved.begin() + header;
-    for (std::vector<meter>* all : {&next.meters_, &next.delayed_}) {
+    for (vector<meter>* all : {&next.meters_, &next.delayed_}) {
       all->resize(seats);
       for (meter& m : *all) {
         m.since = number(*at++);
@@ -238,7 +238,7 @@ class usage_history {
     apply(meters_, c);
     if (settings_.window > 0 && !settings_.tumbling) changes_.push_back(c);
   }
-  void apply(std::vector<meter>& meters, const change& c) const {
+  void apply(vector<meter>& meters, const change& c) const {
     meter& m = meters[c.seat];
     for (std::size_t d = 0; d < N; ++d) m.mass[d] = mass_at(m, d, c.at);
     m.since = c.at;
@@ -269,11 +269,11 @@ class usage_history {
   history_settings settings_;
   std::size_t slots_ = 0;
   /// Two for each quota, for its subtree and for its own jobs; the last is for the capacity.
-  std::vector<meter> meters_;
+  vector<meter> meters_;
   /// The same as of the beginning of the sliding window.
-  std::vector<meter> delayed_;
+  vector<meter> delayed_;
   /// Within the sliding window, oldest first; those before `left_` have left it.
-  std::vector<change> changes_;
+  vector<change> changes_;
   std::size_t left_ = 0;
   instant now_ = 0;
   instant began_ = 0;

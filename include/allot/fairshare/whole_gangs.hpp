@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
 #include <allot/core/ratio.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/quota/ledger.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -168,7 +169,7 @@ class whole_gangs {
         turns_.push_back({x, priority_of(x), has_less_than_its_own(x), remainder(x)});
       }
     }
-    std::sort(turns_.begin(), turns_.end(), [](const turn& a, const turn& b) {
+    detail::sort(turns_.begin(), turns_.end(), [](const turn& a, const turn& b) {
       if (a.priority != b.priority) return a.priority > b.priority;
       if (a.is_owed != b.is_owed) return a.is_owed;
       if (const auto o = a.gangs <=> b.gangs; o != 0) return o > 0;
@@ -210,10 +211,10 @@ class whole_gangs {
   /// What all quotas have been given; empty between updates.
   ledger<N> books_{quota_tree<N>{{}}};
   bool by_priority_;
-  std::vector<seat> seats_;
-  std::vector<resources<N>> own_;
-  std::vector<quota_id> unsatisfied_;
-  std::vector<turn> turns_;
+  vector<seat> seats_;
+  vector<resources<N>> own_;
+  vector<quota_id> unsatisfied_;
+  vector<turn> turns_;
 };
 
 }  // namespace v0

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
 #include <allot/quota/tree.hpp>
 
 #include <cstddef>
 #include <limits>
 #include <span>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -92,8 +92,8 @@ class winner_trees {
     merge(t.first + at, left, left + 1);
   }
 
-  std::vector<one> trees_;
-  std::vector<std::size_t> winners_;
+  vector<one> trees_;
+  vector<std::size_t> winners_;
 };
 
 }  // namespace v0

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
 #include <allot/core/quantity.hpp>
 #include <allot/core/result.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/mig/mig_profile.hpp>
 #include <allot/gpu/mig/mig_request.hpp>
 #include <allot/gpu/node_spec.hpp>
@@ -16,7 +18,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -44,7 +45,7 @@ struct node_type {
   /// If the GPUs are in MIG mode.
   std::optional<mig_model> mig{};
   /// In the order of their ids; the rank of a node is its position here.
-  std::vector<node_id> nodes{};
+  vector<node_id> nodes{};
 
   /// @{
   /// Whether the set of pools, or of models, has that of this type.
@@ -152,11 +153,11 @@ class cluster {
   }
 
   /// In order of first appearance in the specification.
-  [[nodiscard]] const std::vector<node_type>& types() const noexcept { return types_; }
+  [[nodiscard]] const vector<node_type>& types() const noexcept { return types_; }
   /// The names of the pools; pool p is bit p of a request's pools. In the order of first mention.
-  [[nodiscard]] const std::vector<std::string>& pools() const noexcept { return pools_; }
+  [[nodiscard]] const vector<std::string>& pools() const noexcept { return pools_; }
   /// The GPU models; model m is bit m of a request's models. In the order of first mention.
-  [[nodiscard]] const std::vector<std::string>& models() const noexcept { return models_; }
+  [[nodiscard]] const vector<std::string>& models() const noexcept { return models_; }
 
   /// The number of GPUs of the largest node in these pools and of these models that offers whole GPUs (is not
   /// in MIG mode); 0 if there is none. O(types).
@@ -195,25 +196,25 @@ class cluster {
   }
 
   friend bool operator==(const cluster&, const cluster&) = default;
-  friend result<cluster> build_cluster(std::vector<node_spec> specs);
+  friend result<cluster> build_cluster(vector<node_spec> specs);
 
  private:
   class builder;
 
-  [[nodiscard]] static std::optional<std::uint32_t> index_in(const std::vector<std::string>& names,
+  [[nodiscard]] static std::optional<std::uint32_t> index_in(const vector<std::string>& names,
                                                              std::string_view name) noexcept {
-    const auto at = std::find(names.begin(), names.end(), name);
+    const auto at = allot::detail::find(names.begin(), names.end(), name);
     if (at == names.end()) return std::nullopt;
     return static_cast<std::uint32_t>(at - names.begin());
   }
 
-  std::vector<node_spec> specs_;
-  std::vector<position> positions_;
-  std::vector<std::string> names_;
-  std::vector<node_id> by_name_;
-  std::vector<node_type> types_;
-  std::vector<std::string> pools_;
-  std::vector<std::string> models_;
+  vector<node_spec> specs_;
+  vector<position> positions_;
+  vector<std::string> names_;
+  vector<node_id> by_name_;
+  vector<node_type> types_;
+  vector<std::string> pools_;
+  vector<std::string> models_;
   std::size_t devices_ = 0;
 };
 
@@ -226,7 +227,7 @@ class cluster {
 /// Lays out the nodes and collects the problems, in the order of the specifications.
 class cluster::builder {
  public:
-  explicit builder(std::vector<node_spec> specs) { made_.specs_ = std::move(specs); }
+  explicit builder(vector<node_spec> specs) { made_.specs_ = std::move(specs); }
 
   /// The cluster, or everything that is wrong with the specifications. O(n log n).
   [[nodiscard]] result<cluster> build() && {
@@ -239,7 +240,7 @@ class cluster::builder {
     made_.positions_.reserve(static_cast<std::size_t>(nodes_));
     made_.names_.reserve(static_cast<std::size_t>(nodes_));
     for (std::size_t s = 0; s < made_.specs_.size(); ++s) add_nodes(s);
-    for (node_type& t : made_.types_) t.nodes.shrink_to_fit();
+    for (node_type& t : made_.types_) t.nodes = vector<node_id>(t.nodes);
     sort_names();
     if (!found_.empty()) return std::move(found_);
     return std::move(made_);
@@ -287,7 +288,7 @@ class cluster::builder {
   }
 
   /// Assigns an index to a name on first mention; reports once that there are too many.
-  void mention(const node_spec& s, const std::string& name, std::vector<std::string>& names, std::size_t most,
+  void mention(const node_spec& s, const std::string& name, vector<std::string>& names, std::size_t most,
                const char* field) {
     if (index_in(names, name) || names.size() > most) return;
     names.push_back(name);
@@ -322,7 +323,7 @@ class cluster::builder {
         type_like({made_.find_pool(s.pool).value_or(0), gpus, made_.find_model(s.gpu_model).value_or(0),
                    s.gpu_memory_mib, counted(s.cpu_milli), counted(s.memory_mib), counted(s.pod_slots),
                    s.mig ? find_mig_model(s.gpu_model, s.gpu_memory_mib) : std::nullopt});
-    std::vector<node_id>& alike = made_.types_[type].nodes;
+    vector<node_id>& alike = made_.types_[type].nodes;
     for (std::int64_t i = 0; i < nodes; ++i) {
       made_.names_.push_back(s.count ? s.name + "-" + std::to_string(i) : s.name);
       made_.positions_.push_back({type, static_cast<std::uint32_t>(alike.size()),
@@ -334,9 +335,9 @@ class cluster::builder {
   }
 
   [[nodiscard]] std::uint32_t type_like(node_type type) {
-    std::vector<node_type>& types = made_.types_;
-    const auto at =
-        std::find_if(types.begin(), types.end(), [&](const node_type& t) { return t.is_like(type); });
+    vector<node_type>& types = made_.types_;
+    const auto at = allot::detail::find_if(types.begin(), types.end(),
+                                           [&](const node_type& t) { return t.is_like(type); });
     const auto index = static_cast<std::uint32_t>(at - types.begin());
     if (at == types.end()) types.push_back(std::move(type));
     return index;
@@ -345,15 +346,15 @@ class cluster::builder {
   /// Sorts the nodes by name and reports, at most once per specification, that one of its nodes has the name
   /// of an earlier node.
   void sort_names() {
-    std::vector<node_id>& order = made_.by_name_;
+    vector<node_id>& order = made_.by_name_;
     order.reserve(made_.size());
     for (std::size_t n = 0; n < made_.size(); ++n) order.push_back(node_id{n});
     const auto name = [this](node_id n) -> const std::string& { return made_.names_[n.index()]; };
-    std::sort(order.begin(), order.end(), [&](node_id a, node_id b) {
+    allot::detail::sort(order.begin(), order.end(), [&](node_id a, node_id b) {
       const int by_name = name(a).compare(name(b));
       return by_name != 0 ? by_name < 0 : a < b;
     });
-    std::vector<node_id> clash(made_.specs_.size());
+    vector<node_id> clash(made_.specs_.size());
     for (std::size_t k = 1; k < order.size(); ++k) {
       if (name(order[k]) != name(order[k - 1]) || name(order[k]).empty()) continue;
       node_id& first = clash[made_.position_of(order[k]).spec];
@@ -368,14 +369,14 @@ class cluster::builder {
 
   cluster made_;
   std::int64_t nodes_ = 0;
-  std::vector<problem> found_;
+  vector<problem> found_;
 };
 
 /// The cluster of these machines, or all problems with them: names that are empty or duplicate (after
 /// expanding counts), a count below 1, GPUs outside 0 to 64, amounts that are negative or above
 /// `max_host_amount`, labels with an empty or duplicate key, more than 64 pools or models, more nodes than
 /// `cluster::max_nodes`. O(n log n + specifications x types).
-inline result<cluster> build_cluster(std::vector<node_spec> specs) {
+inline result<cluster> build_cluster(vector<node_spec> specs) {
   return cluster::builder{std::move(specs)}.build();
 }
 

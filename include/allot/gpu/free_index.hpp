@@ -3,6 +3,7 @@
 
 #include <allot/core/assert.hpp>
 #include <allot/core/quantity.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/detail/bitset_index.hpp>
 #include <allot/gpu/detail/change_log.hpp>
@@ -23,7 +24,6 @@
 #include <limits>
 #include <optional>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -378,10 +378,10 @@ class free_index {
   device_use use_;
   mig_use instances_;
   host_room hosts_;
-  std::vector<bool> closed_;
+  vector<bool> closed_;
   pod_kinds kinds_;
   gpu::fingerprint state_;
-  std::vector<type_index> types_;
+  vector<type_index> types_;
   change_log changes_;
 };
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -47,7 +48,7 @@ struct node_spec {
   /// The empty name is a valid pool.
   std::string pool = "";
   /// From which `topology_from_labels` reads the domains.
-  std::vector<label> labels{};
+  vector<label> labels{};
 
   friend bool operator==(const node_spec&, const node_spec&) = default;
 };

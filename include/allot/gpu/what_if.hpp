@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/gpu/detail/occupancy.hpp>
 #include <allot/gpu/detail/room_bound.hpp>
 #include <allot/gpu/detail/trial_room.hpp>
 #include <allot/gpu/pod_request.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -52,7 +52,8 @@ class what_if {
   /// Whether evicting the job may matter. If not, it does not with other jobs back either.
   [[nodiscard]] bool helps(const occupancy& in, allocation a) {
     const auto pods = in.pods(a);
-    return std::any_of(pods.begin(), pods.end(), [this](const placed_pod& p) { return room_.helps(p); });
+    return allot::detail::any_of(pods.begin(), pods.end(),
+                                 [this](const placed_pod& p) { return room_.helps(p); });
   }
   /// Whether the request fits without the evicted jobs: what `place` would find.
   [[nodiscard]] bool fits(const occupancy&) const noexcept { return room_.has_room(); }

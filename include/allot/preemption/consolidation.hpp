@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/preemption/running_index.hpp>
 #include <allot/preemption/search.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -75,7 +75,7 @@ class consolidation_search {
     }
     for (const victim<N>& v : all_) {
       const auto same = [&](const victim<N>& other) { return other.job.id == v.job.id; };
-      if (std::none_of(moves_.begin(), moves_.end(), same)) world.take_off(v.job);
+      if (detail::none_of(moves_.begin(), moves_.end(), same)) world.take_off(v.job);
     }
     moves_ = all_;
     return false;
@@ -114,8 +114,8 @@ class consolidation_search {
     ALLOT_ASSERT(again, "a world must find the same places each time");
   }
 
-  std::vector<victim<N>> moves_;
-  std::vector<victim<N>> all_;
+  vector<victim<N>> moves_;
+  vector<victim<N>> all_;
   std::size_t most_moves_;
 };
 

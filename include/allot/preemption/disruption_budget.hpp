@@ -5,13 +5,13 @@
 #include <allot/core/ids.hpp>
 #include <allot/core/ratio.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/preemption/protection.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -22,14 +22,14 @@ class eviction_history {
   /// Precondition: not earlier than the quota's last eviction.
   void record(quota_id x, instant at) {
     if (x.index() >= of_quota_.size()) of_quota_.resize(x.index() + 1);
-    std::vector<instant>& times = of_quota_[x.index()];
+    vector<instant>& times = of_quota_[x.index()];
     ALLOT_ASSERT(times.empty() || times.back() <= at, "evictions are recorded in order");
     times.push_back(at);
   }
   /// The number of evictions since `from`, inclusive. O(log n).
   [[nodiscard]] std::size_t count(quota_id x, instant from) const {
     if (x.index() >= of_quota_.size()) return 0;
-    const std::vector<instant>& times = of_quota_[x.index()];
+    const vector<instant>& times = of_quota_[x.index()];
     return static_cast<std::size_t>(times.end() - std::lower_bound(times.begin(), times.end(), from));
   }
   /// Drops evictions before `t`. O(evictions).
@@ -40,7 +40,7 @@ class eviction_history {
   }
 
  private:
-  std::vector<std::vector<instant>> of_quota_;
+  vector<vector<instant>> of_quota_;
 };
 
 /// Bounds disruption (KAI #1579): how many jobs one quota loses in a time window, and how much one

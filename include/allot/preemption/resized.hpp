@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/ids.hpp>
 #include <allot/core/stamped_set.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/preemption/eligibility.hpp>
 #include <allot/preemption/running_index.hpp>
 #include <allot/preemption/search.hpp>
 #include <allot/preemption/victim_order.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -62,7 +62,7 @@ class resize_search {
       bring_down(l, running, over[i], now, false);
     }
     keep_who_can_stay(l);
-    const bool sound = std::all_of(over.begin(), over.end(), [&](quota_id x) { return l.is_sound(x); });
+    const bool sound = detail::all_of(over.begin(), over.end(), [&](quota_id x) { return l.is_sound(x); });
     return sound ? resize_outcome::sound : resize_outcome::still_over;
   }
 
@@ -159,7 +159,7 @@ class resize_search {
     victims_.erase(victims_.begin(), victims_.begin() + static_cast<std::ptrdiff_t>(needed));
   }
 
-  std::vector<victim<N>> victims_;
+  vector<victim<N>> victims_;
   stamped_set<job_id> taken_;
   [[no_unique_address]] Order order_;
 };

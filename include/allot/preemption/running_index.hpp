@@ -5,6 +5,7 @@
 #include <allot/core/change_feed.hpp>
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/quota/ledger.hpp>
 
 #include <algorithm>
@@ -12,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -159,7 +159,7 @@ class running_index {
   }
 
  private:
-  using list = std::vector<running_job<N>>;
+  using list = vector<running_job<N>>;
 
   [[nodiscard]] static typename list::iterator position(list& jobs, const running_job<N>& job) {
     return std::lower_bound(
@@ -167,9 +167,9 @@ class running_index {
         [](const running_job<N>& a, const running_job<N>& b) { return compare_as_victims(a, b) > 0; });
   }
 
-  std::vector<list> of_quota_;
+  vector<list> of_quota_;
   /// How many of each quota's jobs are elastic pods.
-  std::vector<std::size_t> elastic_pods_;
+  vector<std::size_t> elastic_pods_;
   change_feed<change> news_;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/preemption/detail/victim_queue.hpp>
 #include <allot/preemption/detail/wanted_victims.hpp>
 #include <allot/preemption/eligibility.hpp>
@@ -11,7 +13,6 @@
 #include <allot/preemption/victim_order.hpp>
 #include <allot/preemption/victims.hpp>
 
-#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -21,7 +22,6 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -331,7 +331,7 @@ class victim_search {
   }
   [[nodiscard]] bool some_are_useless(ledger<N>& l, const beneficiary<N>& b) const {
     const resources<N> room = l.headroom(b.quota, b.in);
-    return std::any_of(victims_.begin(), victims_.end(), [&](const victim<N>& v) {
+    return detail::any_of(victims_.begin(), victims_.end(), [&](const victim<N>& v) {
       l.charge(v.job.quota, v.job.request, v.job.in);
       const bool useless = l.headroom(b.quota, b.in) == room;
       l.release(v.job.quota, v.job.request, v.job.in);
@@ -355,8 +355,8 @@ class victim_search {
     std::size_t needed = victims_.size();
     const bool last_is_needed = needed < 2 || !victims_[needed - 2].with_its_job;
     bool held_for_others = false;
-    const bool all_borrow = std::all_of(victims_.begin(), victims_.end(),
-                                        [](const victim<N>& v) { return v.how == relation::borrower; });
+    const bool all_borrow = detail::all_of(victims_.begin(), victims_.end(),
+                                           [](const victim<N>& v) { return v.how == relation::borrower; });
     for (std::size_t i = needed; i-- > 0;) {
       const running_job<N>& job = victims_[i].job;
       // A job is preempted together with its elastic pods: one of them alone can't be given back.
@@ -377,8 +377,8 @@ class victim_search {
   }
 
   /// The possible victims of the search.
-  std::vector<possible_victims> possible_;
-  std::vector<victim<N>> victims_;
+  vector<possible_victims> possible_;
+  vector<victim<N>> victims_;
   struct nothing {};
   [[no_unique_address]] std::conditional_t<std::same_as<Fallback, second_pass>,
                                            detail::wanted_victims<N, queue_type>, nothing>

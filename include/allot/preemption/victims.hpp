@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/preemption/eligibility.hpp>
 #include <allot/preemption/guard.hpp>
 #include <allot/preemption/running_index.hpp>
 #include <allot/preemption/victim_order.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
 
@@ -53,7 +53,7 @@ void ask_in_reverse(const Guard& guard, ledger<N>& l, const beneficiary<N>& b, s
                     std::size_t end, std::size_t from, Visit visit) {
   const auto is_rival = [](const victim<N>& v) { return v.how == relation::rival; };
   const auto skipped = [&](std::size_t i) { return i >= end && i < from; };
-  if (std::none_of(victims.begin(), victims.end(), is_rival)) return;
+  if (detail::none_of(victims.begin(), victims.end(), is_rival)) return;
   for (std::size_t i = victims.size(); i-- > 0;) {
     if (skipped(i)) continue;
     victim<N>& v = victims[i];

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/scheduler/policies.hpp>
 #include <allot/scheduler/preset.hpp>
 
@@ -144,9 +146,9 @@ struct hyperpod {
   /// The cluster's nominal contains its teams', which can't be allocated more than there is.
   template <std::size_t N>
   static void adapt(std::vector<quota_spec<N>>& specs) {
-    std::vector<std::string_view> parents;
+    vector<std::string_view> parents;
     for (const quota_spec<N>& team : specs) parents.push_back(team.parent);
-    std::sort(parents.begin(), parents.end());
+    detail::sort(parents.begin(), parents.end());
     for (quota_spec<N>& s : specs) {
       const bool holds_teams = std::binary_search(parents.begin(), parents.end(), std::string_view{s.name});
       s.inclusive = holds_teams && s.nominal != resources<N>{};

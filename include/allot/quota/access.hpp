@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
 #include <allot/core/ids.hpp>
+#include <allot/core/vector.hpp>
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +14,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -83,9 +83,9 @@ concept access_policy = requires(const Policy policy, const principal who, const
 /// The users that a quota admits: those that match any part of the rule.
 struct access_rule {
   /// Basic or custom: a role is just a name.
-  std::vector<std::string> roles{};
+  vector<std::string> roles{};
   /// Individual users, by name.
-  std::vector<std::string> users{};
+  vector<std::string> users{};
   /// Every member of a workspace that the quota is associated with.
   bool members = false;
   /// Every user who is in none of these workspaces.
@@ -99,7 +99,7 @@ struct workspace_member {
   /// The name of the user.
   std::string user;
   /// The roles that it has in this workspace, besides those that it has everywhere.
-  std::vector<std::string> roles{};
+  vector<std::string> roles{};
 };
 /// Binds users to their roles in it, and quotas to those users. A role held here counts for these quotas
 /// only.
@@ -107,9 +107,9 @@ struct workspace {
   /// The name, which refusals mention.
   std::string name;
   /// The users in it.
-  std::vector<workspace_member> members{};
+  vector<workspace_member> members{};
   /// The quotas that belong to it.
-  std::vector<quota_id> quotas{};
+  vector<quota_id> quotas{};
 };
 
 /// The rules of PAI's workspaces: a quota restricted by role admits only these roles, whether basic or
@@ -184,9 +184,9 @@ class role_table {
  private:
   struct entry {
     std::optional<access_rule> rule;
-    std::vector<std::size_t> workspaces;
+    vector<std::size_t> workspaces;
   };
-  using names = std::vector<std::string_view>;
+  using names = vector<std::string_view>;
 
   [[nodiscard]] entry& entry_of(quota_id quota) {
     ALLOT_ASSERT(quota, "a rule is about a quota");
@@ -198,17 +198,17 @@ class role_table {
   }
   template <class Names>
   [[nodiscard]] static const std::string* element(const Names& all, std::string_view wanted) {
-    const auto at = std::find(all.begin(), all.end(), wanted);
+    const auto at = detail::find(all.begin(), all.end(), wanted);
     return at != all.end() ? &*at : nullptr;
   }
   [[nodiscard]] static const workspace_member* member_of(const workspace& w, std::string_view user) {
-    const auto at = std::find_if(w.members.begin(), w.members.end(),
-                                 [&](const workspace_member& m) { return m.user == user; });
+    const auto at = detail::find_if(w.members.begin(), w.members.end(),
+                                    [&](const workspace_member& m) { return m.user == user; });
     return at != w.members.end() ? &*at : nullptr;
   }
   [[nodiscard]] bool has_role(const entry& e, const principal& who, std::string_view role) const {
     if (element(who.roles, role) != nullptr) return true;
-    return std::any_of(e.workspaces.begin(), e.workspaces.end(), [&](std::size_t w) {
+    return detail::any_of(e.workspaces.begin(), e.workspaces.end(), [&](std::size_t w) {
       const workspace_member* m = member_of(workspaces_[w], who.user);
       return m != nullptr && element(m->roles, role) != nullptr;
     });
@@ -219,7 +219,7 @@ class role_table {
     names result;
     const auto add = [&](const auto& roles) {
       for (const std::string& role : roles) {
-        if (std::find(result.begin(), result.end(), role) == result.end()) result.emplace_back(role);
+        if (detail::find(result.begin(), result.end(), role) == result.end()) result.emplace_back(role);
       }
     };
     add(who.roles);
@@ -229,7 +229,7 @@ class role_table {
     return result;
   }
   [[nodiscard]] std::string admitted(const entry& e) const {
-    std::vector<std::string> parts;
+    vector<std::string> parts;
     names spaces;
     for (const std::size_t w : e.workspaces) spaces.emplace_back(workspaces_[w].name);
     if (e.rule && !e.rule->roles.empty()) parts.push_back("the roles " + listed(e.rule->roles));
@@ -252,8 +252,8 @@ class role_table {
     return text;
   }
 
-  std::vector<entry> entries_;
-  std::vector<workspace> workspaces_;
+  vector<entry> entries_;
+  vector<workspace> workspaces_;
 };
 
 }  // namespace v0

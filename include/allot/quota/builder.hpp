@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/result.hpp>
 #include <allot/core/text.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/quota/supply.hpp>
 #include <allot/quota/tree.hpp>
 
@@ -22,24 +24,24 @@ namespace detail {
 template <std::size_t N>
 class quota_checker {
  public:
-  quota_checker(std::span<const quota_spec<N>> specs, const std::vector<bool>& removed)
+  quota_checker(std::span<const quota_spec<N>> specs, const vector<bool>& removed)
       : specs_(specs), removed_(removed) {}
 
-  [[nodiscard]] std::vector<problem> problems() && {
+  [[nodiscard]] vector<problem> problems() && {
     check_all_fields();
     check_structure();
     check_range();
     // The amounts are meaningful only once the structure is a valid tree.
     if (!found_.empty()) return std::move(found_);
     const quota_tree<N> tree{{specs_.begin(), specs_.end()}, removed_};
-    const std::vector<per_dimension<supply, N>> supplies = supplies_of(tree);
+    const vector<per_dimension<supply, N>> supplies = supplies_of(tree);
     check_amounts(tree, [&](quota_id x, std::size_t d) { return supplies[x.index()][d]; });
     return std::move(found_);
   }
   /// The same where they are those of `tree`, with the names and parents of a valid one and with the supplies
   /// that `supply_at(quota, dimension)` returns.
   template <class Supplies>
-  [[nodiscard]] std::vector<problem> problems_of_amounts(const quota_tree<N>& tree, Supplies supply_at) && {
+  [[nodiscard]] vector<problem> problems_of_amounts(const quota_tree<N>& tree, Supplies supply_at) && {
     check_all_fields();
     check_range();
     if (found_.empty()) check_amounts(tree, supply_at);
@@ -85,7 +87,7 @@ class quota_checker {
     for (std::size_t i = 0; i < specs_.size(); ++i) {
       if (!is_removed(i)) by_name_.push_back(i);
     }
-    std::sort(by_name_.begin(), by_name_.end(), [&](std::size_t a, std::size_t b) {
+    detail::sort(by_name_.begin(), by_name_.end(), [&](std::size_t a, std::size_t b) {
       const int by_name = specs_[a].name.compare(specs_[b].name);
       return by_name != 0 ? by_name < 0 : a < b;
     });
@@ -121,7 +123,7 @@ class quota_checker {
 
   /// Reports each cycle once, starting from its oldest quota.
   void check_cycles() {
-    std::vector<std::size_t> walk(specs_.size(), none);
+    vector<std::size_t> walk(specs_.size(), none);
     for (std::size_t start = 0; start < specs_.size(); ++start) {
       if (is_removed(start)) continue;
       std::size_t i = start;
@@ -189,9 +191,9 @@ class quota_checker {
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
   std::span<const quota_spec<N>> specs_;
-  const std::vector<bool>& removed_;
-  std::vector<std::size_t> by_name_;
-  std::vector<problem> found_;
+  const vector<bool>& removed_;
+  vector<std::size_t> by_name_;
+  vector<problem> found_;
 };
 
 }  // namespace detail
@@ -202,8 +204,8 @@ class quota_checker {
 /// more is kept than there is. The order of the specifications is the age of the quotas. O(n log n).
 template <std::size_t N>
 result<quota_tree<N>> build_quota_tree(std::vector<quota_spec<N>> specs) {
-  const std::vector<bool> removed;
-  std::vector<problem> problems = detail::quota_checker<N>{specs, removed}.problems();
+  const vector<bool> removed;
+  vector<problem> problems = detail::quota_checker<N>{specs, removed}.problems();
   if (!problems.empty()) return problems;
   return quota_tree<N>{std::move(specs)};
 }

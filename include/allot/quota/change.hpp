@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/result.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/quota/ledger.hpp>
 
@@ -76,12 +77,12 @@ void amend(quota_spec<N>& s, const reweight_quota<N>& by) {
 /// What the changes make of the quotas that they concern, each named once. None if one of them concerns more
 /// than amounts and the like, or no quota that there is.
 template <std::size_t N>
-[[nodiscard]] std::optional<std::vector<respecified_quota<N>>> respecified_by(
+[[nodiscard]] std::optional<vector<respecified_quota<N>>> respecified_by(
     std::span<const quota_change<N>> changes, std::span<const quota_spec<N>> specs,
-    const std::vector<bool>& removed) {
-  std::vector<respecified_quota<N>> all;
+    const vector<bool>& removed) {
+  vector<respecified_quota<N>> all;
   constexpr std::size_t none = static_cast<std::size_t>(-1);
-  std::vector<std::size_t> places(specs.size(), none);
+  vector<std::size_t> places(specs.size(), none);
   const auto add = [&](const auto& c) {
     if constexpr (requires(quota_spec<N> & s) { amend(s, c); }) {
       if (c.quota.index() >= specs.size() || removed[c.quota.index()]) return false;
@@ -106,8 +107,8 @@ template <std::size_t N>
 template <std::size_t N>
 struct edited_quotas {
   std::vector<quota_spec<N>> specs;
-  std::vector<bool> removed;
-  std::vector<problem> problems{};
+  vector<bool> removed;
+  vector<problem> problems{};
 
   void edit(std::span<const quota_change<N>> changes) {
     for (const quota_change<N>& c : changes) std::visit(*this, c);
@@ -159,7 +160,7 @@ void for_each_removed(const quota_tree<N>& from, std::span<const quota_change<N>
 
 /// Another tree may add up usage that is counted separately in this one: the sum must be countable, too.
 template <std::size_t N>
-void check_usage(const ledger<N>& l, std::vector<problem>& problems) {
+void check_usage(const ledger<N>& l, vector<problem>& problems) {
   exact_sum<N> all;
   for (const quota_id x : l.tree().top_down()) all += l.own_usage(x);
   const resources<N> sum = all.amount();
@@ -175,7 +176,7 @@ void check_usage(const ledger<N>& l, std::vector<problem>& problems) {
 
 /// Adds the problems with the amounts of the ledger's quotas.
 template <std::size_t N>
-void check_amounts(const ledger<N>& l, std::vector<problem>& problems) {
+void check_amounts(const ledger<N>& l, vector<problem>& problems) {
   const auto supply_at = [&](quota_id x, std::size_t d) -> const supply& { return l.supply_of(x, d); };
   quota_checker<N> checker{l.tree().specs(), l.tree().removed()};
   for (problem& p : std::move(checker).problems_of_amounts(l.tree(), supply_at)) {
@@ -195,10 +196,9 @@ void check_amounts(const ledger<N>& l, std::vector<problem>& problems) {
 /// Call it qualified, `allot::apply(l, changes)`: with a vector, argument-dependent lookup prefers
 /// std::apply.
 template <std::size_t N>
-result<std::vector<quota_id>> apply(ledger<N>& l,
-                                    std::type_identity_t<std::span<const quota_change<N>>> changes) {
+result<vector<quota_id>> apply(ledger<N>& l, std::type_identity_t<std::span<const quota_change<N>>> changes) {
   const quota_tree<N>& tree = l.tree();
-  std::vector<problem> problems;
+  vector<problem> problems;
   detail::for_each_removed<N>(tree, changes, [&](quota_id x) {
     if (l.own_usage(x) == resources<N>{quantity{}}) return;
     const std::string name{tree.name(x)};
@@ -220,7 +220,7 @@ result<std::vector<quota_id>> apply(ledger<N>& l,
     if (!next) return next.problems();
     l.replace_tree(std::move(next).value());
   }
-  std::vector<quota_id> over;
+  vector<quota_id> over;
   for (const quota_id x : l.tree().top_down()) {
     if (!l.is_sound(x)) over.push_back(x);
   }
@@ -228,7 +228,7 @@ result<std::vector<quota_id>> apply(ledger<N>& l,
 }
 /// The same for one change.
 template <std::size_t N>
-result<std::vector<quota_id>> apply(ledger<N>& l, const std::type_identity_t<quota_change<N>>& change) {
+result<vector<quota_id>> apply(ledger<N>& l, const std::type_identity_t<quota_change<N>>& change) {
   return allot::apply(l, std::span<const quota_change<N>>{&change, 1});
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/journal.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/quota/supply.hpp>
 #include <allot/quota/tree.hpp>
 
@@ -11,7 +13,6 @@
 #include <span>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -221,7 +222,7 @@ class ledger {
   /// Whether every quota satisfies the law. O(n).
   [[nodiscard]] bool is_sound() const {
     const auto all = tree_.top_down();
-    return std::all_of(all.begin(), all.end(), [&](quota_id x) { return is_sound(x); });
+    return detail::all_of(all.begin(), all.end(), [&](quota_id x) { return is_sound(x); });
   }
 
   /// Calls `visit(quota, room, of_all_jobs)` for each bound on x's path, from x to its root: at most `room`
@@ -279,7 +280,7 @@ class ledger {
   /// each quota.
   void exchange(std::span<respecified_quota<N>> others) {
     ALLOT_ASSERT(!journal_.recording(), "the tree can't change under an open savepoint");
-    std::vector<bool> is_stale(tree_.slots());
+    vector<bool> is_stale(tree_.slots());
     for (respecified_quota<N>& other : others) {
       tree_.exchange(other.quota, other.spec);
       is_stale[other.quota.index()] = true;
@@ -480,9 +481,9 @@ class ledger {
   }
 
   quota_tree<N> tree_;
-  std::vector<per_dimension<struct supply, N>> supplies_;
+  vector<per_dimension<struct supply, N>> supplies_;
   /// The last cell is empty and belongs to no quota.
-  std::vector<cell> cells_;
+  vector<cell> cells_;
   std::size_t last_ = 0;  // the index of that cell
   std::size_t max_depth_ = 0;
   journal<entry> journal_;

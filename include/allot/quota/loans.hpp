@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/ratio.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/quota/ledger.hpp>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 #include <span>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -72,7 +73,7 @@ class loan_book {
     for (auto x = order.rbegin(); x != order.rend(); ++x) match(l, *x, d);
     for (const quota_id x : order) b.unmet[x.index()] = accounts_[x.index()].own_deficit;
     // A pair meets only at its lowest common ancestor, so no pair occurs twice.
-    std::sort(b.loans.begin(), b.loans.end(), [](const loan& x, const loan& y) {
+    detail::sort(b.loans.begin(), b.loans.end(), [](const loan& x, const loan& y) {
       return std::tie(x.lender, x.borrower) < std::tie(y.lender, y.borrower);
     });
   }
@@ -92,10 +93,10 @@ class loan_book {
 
  private:
   struct book {
-    std::vector<loan> loans;
-    std::vector<quantity> lent;
-    std::vector<quantity> borrowed;
-    std::vector<quantity> unmet;
+    vector<loan> loans;
+    vector<quantity> lent;
+    vector<quantity> borrowed;
+    vector<quantity> unmet;
   };
   /// What is left of a quota's own account, and of its whole subtree as the parent sees it.
   struct account {
@@ -116,7 +117,7 @@ class loan_book {
   static constexpr side giving{&account::own_surplus, &account::lendable};
   static constexpr side taking{&account::own_deficit, &account::deficit};
 
-  [[nodiscard]] quantity of(quota_id x, std::size_t d, std::vector<quantity> book::*amounts) const noexcept {
+  [[nodiscard]] quantity of(quota_id x, std::size_t d, vector<quantity> book::*amounts) const noexcept {
     if (d >= N || x.index() >= (books_[d].*amounts).size()) return {};
     return (books_[d].*amounts)[x.index()];
   }
@@ -146,7 +147,7 @@ class loan_book {
 
   /// Deducts `amount` from the accounts in the subtree of x, in proportion, and lists the part of each: x
   /// first, then the subtrees of its children, oldest first.
-  void divide(const ledger<N>& l, quota_id x, quantity amount, side which, std::vector<part>& parts) {
+  void divide(const ledger<N>& l, quota_id x, quantity amount, side which, vector<part>& parts) {
     parts.clear();
     pending_.assign(1, {x, amount});
     while (!pending_.empty()) {
@@ -206,15 +207,15 @@ class loan_book {
   }
 
   std::array<book, N> books_;
-  std::vector<account> accounts_;
-  std::vector<part> lenders_;
-  std::vector<part> borrowers_;
-  std::vector<part> pending_;
+  vector<account> accounts_;
+  vector<part> lenders_;
+  vector<part> borrowers_;
+  vector<part> pending_;
 };
 
 /// The loans of one dimension, over all trees of the ledger, by lender, then borrower, oldest first.
 template <std::size_t N>
-[[nodiscard]] std::vector<loan> loans(const ledger<N>& l, std::size_t d) {
+[[nodiscard]] vector<loan> loans(const ledger<N>& l, std::size_t d) {
   loan_book<N> book;
   book.update(l, d);
   const auto found = book.loans(d);

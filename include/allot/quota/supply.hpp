@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
 #include <allot/quota/tree.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -40,7 +40,7 @@ struct supply {
 /// over a department of 80 over a static team of 30 would have 78 for itself, 158 in all.
 template <std::size_t N>
 [[nodiscard]] per_dimension<supply, N> supply_of(const quota_tree<N>& tree, quota_id x,
-                                                 const std::vector<per_dimension<supply, N>>& all) {
+                                                 const vector<per_dimension<supply, N>>& all) {
   per_dimension<supply, N> result;
   resources<N> lent_up;
   for (const quota_id c : tree.children(x)) {
@@ -67,8 +67,8 @@ template <std::size_t N>
 
 /// The supplies of every quota, by id, in O(n).
 template <std::size_t N>
-[[nodiscard]] std::vector<per_dimension<supply, N>> supplies_of(const quota_tree<N>& tree) {
-  std::vector<per_dimension<supply, N>> result(tree.slots());
+[[nodiscard]] vector<per_dimension<supply, N>> supplies_of(const quota_tree<N>& tree) {
+  vector<per_dimension<supply, N>> result(tree.slots());
   const auto order = tree.top_down();
   for (auto x = order.rbegin(); x != order.rend(); ++x) result[x->index()] = supply_of(tree, *x, result);
   return result;

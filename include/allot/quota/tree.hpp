@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
 #include <allot/core/ids.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/quota/spec.hpp>
 
 #include <algorithm>
@@ -28,7 +30,7 @@ template <std::size_t N = 1>
 class quota_tree {
  public:
   /// Precondition: names are unique, parents exist and there is no cycle. `removed[i]` empties slot i.
-  explicit quota_tree(std::vector<quota_spec<N>> specs, std::vector<bool> removed = {})
+  explicit quota_tree(std::vector<quota_spec<N>> specs, vector<bool> removed = {})
       : specs_(std::move(specs)), removed_(std::move(removed)), parents_(specs_.size()) {
     removed_.resize(specs_.size());
     for (std::size_t i = 0; i < slots(); ++i) {
@@ -74,7 +76,7 @@ class quota_tree {
   /// The specifications, by slot.
   [[nodiscard]] std::span<const quota_spec<N>> specs() const noexcept { return specs_; }
   /// Which slots are empty.
-  [[nodiscard]] const std::vector<bool>& removed() const noexcept { return removed_; }
+  [[nodiscard]] const vector<bool>& removed() const noexcept { return removed_; }
 
   /// Exchanges the specification of x with `other`, which may differ in all but the name and the parent. To
   /// be checked by the caller: the amounts. Preconditions: x exists; `other` has its name and parent. O(1).
@@ -129,7 +131,7 @@ class quota_tree {
     for (std::size_t i = 0; i < slots(); ++i) {
       if (!removed_[i]) by_name_.emplace_back(i);
     }
-    std::sort(by_name_.begin(), by_name_.end(), [&](quota_id a, quota_id b) { return name(a) < name(b); });
+    detail::sort(by_name_.begin(), by_name_.end(), [&](quota_id a, quota_id b) { return name(a) < name(b); });
   }
 
   void link() {
@@ -141,7 +143,7 @@ class quota_tree {
     }
     for (std::size_t i = 0; i < slots(); ++i) first_child_[i + 1] += first_child_[i];
     children_.resize(first_child_.back());
-    std::vector<std::size_t> next(first_child_.begin(), first_child_.end() - 1);
+    vector<std::size_t> next(first_child_.begin(), first_child_.end() - 1);
     for (std::size_t i = 0; i < slots(); ++i) {
       if (removed_[i]) continue;
       if (const quota_id p = parents_[i]) {
@@ -164,15 +166,15 @@ class quota_tree {
   }
 
   std::vector<quota_spec<N>> specs_;
-  std::vector<bool> removed_;
-  std::vector<quota_id> parents_;
-  std::vector<quota_id> by_name_;
-  std::vector<std::size_t> first_child_;
-  std::vector<quota_id> children_;
-  std::vector<quota_id> roots_;
-  std::vector<quota_id> top_down_;
-  std::vector<std::size_t> position_;
-  std::vector<std::size_t> depth_;
+  vector<bool> removed_;
+  vector<quota_id> parents_;
+  vector<quota_id> by_name_;
+  vector<std::size_t> first_child_;
+  vector<quota_id> children_;
+  vector<quota_id> roots_;
+  vector<quota_id> top_down_;
+  vector<std::size_t> position_;
+  vector<std::size_t> depth_;
 };
 
 }  // namespace v0

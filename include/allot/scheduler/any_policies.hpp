@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
 #include <allot/scheduler/placement.hpp>
 #include <allot/scheduler/policies.hpp>
 #include <allot/scheduler/session.hpp>
@@ -14,7 +15,6 @@
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -37,7 +37,7 @@ class cycle_interface {
   [[nodiscard]] virtual bool reserves() const = 0;
   [[nodiscard]] virtual bool has_announced(const Session& session, job_id id) const = 0;
   virtual void adopt_announced(Session& session, job_id id) = 0;
-  [[nodiscard]] virtual std::vector<std::uint64_t> past_usage() const = 0;
+  [[nodiscard]] virtual vector<std::uint64_t> past_usage() const = 0;
   [[nodiscard]] virtual bool restore_past_usage(const Session& session,
                                                 std::span<const std::uint64_t> numbers) = 0;
 };
@@ -60,9 +60,7 @@ class cycle_of final : public cycle_interface<Session> {
     return detail::has_announced(cycle_, session, id);
   }
   void adopt_announced(Session& session, job_id id) override { detail::adopt_announced(cycle_, session, id); }
-  [[nodiscard]] std::vector<std::uint64_t> past_usage() const override {
-    return past_usage_of<Session>(cycle_);
-  }
+  [[nodiscard]] vector<std::uint64_t> past_usage() const override { return past_usage_of<Session>(cycle_); }
   [[nodiscard]] bool restore_past_usage(const Session& session,
                                         std::span<const std::uint64_t> numbers) override {
     return detail::restore_past_usage(cycle_, session, numbers);
@@ -173,7 +171,7 @@ class any_policies {
     /// After a restart: evictions had been decided for this pending job.
     void adopt_announced(Session& session, job_id id) { it_->adopt_announced(session, id); }
     /// What the erased policies remember of past usage.
-    [[nodiscard]] std::vector<std::uint64_t> past_usage() const { return it_->past_usage(); }
+    [[nodiscard]] vector<std::uint64_t> past_usage() const { return it_->past_usage(); }
     /// After a restart: continues from that.
     [[nodiscard]] bool restore_past_usage(const Session& session, std::span<const std::uint64_t> numbers) {
       return it_->restore_past_usage(session, numbers);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/ids.hpp>
 #include <allot/core/journal.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/scheduler/promise.hpp>
 #include <allot/scheduler/session.hpp>
 
@@ -12,7 +14,6 @@
 #include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -84,7 +85,7 @@ class availability {
       return p.job != r.facts.id && !claims(r, p);
     };
     const auto starts = session.promised_by_start();
-    if (std::none_of(starts.begin(), starts.end(), concerns) &&
+    if (detail::none_of(starts.begin(), starts.end(), concerns) &&
         session.what_if().begin(session.places(), r.pod_request)) {
       return earliest_alone(session, r);
     }
@@ -276,8 +277,8 @@ class availability {
 
   cursor at_;
   /// The promised jobs that have started, as a heap by end.
-  std::vector<run> runs_;
-  std::vector<run> kept_;
+  vector<run> runs_;
+  vector<run> kept_;
 };
 
 }  // namespace v0

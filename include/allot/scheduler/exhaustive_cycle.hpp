@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/fairshare/tournament.hpp>
 #include <allot/preemption/consolidation.hpp>
 #include <allot/preemption/protection.hpp>
@@ -18,7 +20,6 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -111,7 +112,7 @@ class exhaustive_cycle {
         renew_promises(session);
       }
     } while (decided_ && (session.must_requeue() || others_may_claim(session)));
-    std::sort(shown_.begin(), shown_.end());
+    detail::sort(shown_.begin(), shown_.end());
     shown_.erase(std::unique(shown_.begin(), shown_.end()), shown_.end());
     for (const quota_id x : shown_) {
       if (const auto first = session.first_of(x)) session.list_pending(*first, pending_reason::quota);
@@ -135,7 +136,7 @@ class exhaustive_cycle {
 
   /// Evicts excess jobs after quotas have shrunk.
   void bring_down(Session& session) {
-    std::vector<quota_id> over;
+    vector<quota_id> over;
     for (const quota_id x : session.tree().top_down()) {
       if (!session.assumed().is_sound(x)) over.push_back(x);
     }
@@ -344,7 +345,7 @@ class exhaustive_cycle {
       if (p.what.start == without_end) to_keep_.push_back(p);
     }
     const auto first =
-        std::find_if(to_keep_.begin(), to_keep_.end(), [&](const auto& p) { return p.job == claimant; });
+        detail::find_if(to_keep_.begin(), to_keep_.end(), [&](const auto& p) { return p.job == claimant; });
     if (first != to_keep_.end()) std::rotate(to_keep_.begin(), first, first + 1);
     for (const auto& p : to_keep_) {
       promise unknown = p.what;
@@ -396,11 +397,11 @@ class exhaustive_cycle {
     movable_.clear();
     for (const quota_id x : session.tree().top_down()) {
       const auto jobs = session.running().jobs_of(x);
-      movable_.insert(movable_.end(), jobs.begin(), jobs.end());
+      movable_.append(jobs.begin(), jobs.end());
     }
     // The first to yield moves first; jobs that have just started lose least.
-    std::sort(movable_.begin(), movable_.end(),
-              [](const auto& a, const auto& b) { return compare_as_victims(a, b) < 0; });
+    detail::sort(movable_.begin(), movable_.end(),
+                 [](const auto& a, const auto& b) { return compare_as_victims(a, b) < 0; });
     const auto at = session.move_others(move_, r, movable_);
     if (at) {
       claims_ = true;
@@ -415,11 +416,11 @@ class exhaustive_cycle {
   consolidation_search<n> move_;
   resize_search<n, order_of_victims> shrink_;
   [[no_unique_address]] protection_of_host protection_;
-  std::vector<running_job<n>> movable_;
+  vector<running_job<n>> movable_;
   /// The quotas that have changed in this step. Their first jobs are in the plan, tried or not.
-  std::vector<quota_id> shown_;
+  vector<quota_id> shown_;
   /// The promises to renew.
-  std::vector<typename Session::promised_job> to_keep_;
+  vector<typename Session::promised_job> to_keep_;
   /// The job that has claimed the capacity of promises since they were last renewed.
   job_id claimant_{};
   /// When that happened last.

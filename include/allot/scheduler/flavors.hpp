@@ -3,13 +3,13 @@
 
 #include <allot/core/assert.hpp>
 #include <allot/core/resources.hpp>
+#include <allot/core/vector.hpp>
 
 #include <array>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -31,7 +31,7 @@ class flavor_menu {
     ALLOT_ASSERT(groups_ < most_flavor_groups, "a job has at most four groups of flavors");
     ALLOT_ASSERT(!options.empty() && options.size() <= 255, "a group has 1 to 255 flavors");
     sizes_[groups_++] = static_cast<std::uint8_t>(options.size());
-    options_.insert(options_.end(), options.begin(), options.end());
+    options_.append(options.begin(), options.end());
   }
 
   /// Whether the job has no choice.
@@ -62,7 +62,7 @@ class flavor_menu {
   friend bool operator==(const flavor_menu&, const flavor_menu&) noexcept = default;
 
  private:
-  std::vector<resources<N>> options_;
+  vector<resources<N>> options_;
   std::array<std::uint8_t, most_flavor_groups> sizes_{};
   std::size_t groups_ = 0;
 };

@@ -3,6 +3,7 @@
 
 #include <allot/core/ids.hpp>
 #include <allot/core/resources.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/preemption/eligibility.hpp>
 #include <allot/quota/loans.hpp>
 #include <allot/quota/tree.hpp>
@@ -11,7 +12,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -38,7 +38,7 @@ class eviction_counts {
   }
 
  private:
-  std::vector<by_cause> counts_;
+  vector<by_cause> counts_;
 };
 
 /// What a monitoring system shows of one quota.
@@ -72,20 +72,20 @@ struct quota_gauges {
 /// up to date for it while it decides. O(quotas * depth + waiting jobs), and what one `why` costs for each
 /// equivalence class of these.
 template <class Scheduler>
-[[nodiscard]] std::vector<quota_gauges<Scheduler::n>> gauges_of(Scheduler& s,
-                                                                const eviction_counts& evictions = {}) {
+[[nodiscard]] vector<quota_gauges<Scheduler::n>> gauges_of(Scheduler& s,
+                                                           const eviction_counts& evictions = {}) {
   constexpr std::size_t n = Scheduler::n;
   const quota_tree<n>& tree = s.tree();
   const loan_book<n> loans{s.ledger()};
   const auto order = tree.top_down();
-  std::vector<resources<n>> in_subtree(tree.slots());
+  vector<resources<n>> in_subtree(tree.slots());
   for (auto x = order.rbegin(); x != order.rend(); ++x) {
     in_subtree[x->index()] += s.ledger().own_usage(*x);
     if (const quota_id p = tree.parent(*x)) in_subtree[p.index()] += in_subtree[x->index()];
   }
-  std::vector<resources<n>> reserved(tree.slots());
+  vector<resources<n>> reserved(tree.slots());
   for (const job_id id : s.reserved()) reserved[s.quota(id).index()] += s.request(id);
-  std::vector<quota_gauges<n>> all;
+  vector<quota_gauges<n>> all;
   all.reserve(order.size());
   for (const quota_id x : order) {
     quota_gauges<n>& g = all.emplace_back();

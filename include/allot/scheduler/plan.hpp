@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/ids.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/preemption/eligibility.hpp>
 #include <allot/preemption/guard.hpp>
 #include <allot/quota/shortfall.hpp>
@@ -15,7 +16,6 @@
 #include <optional>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -205,13 +205,13 @@ struct plan {
   };
 
   /// Jobs to start.
-  std::vector<admission> admissions;
+  vector<admission> admissions;
   /// Jobs to end.
-  std::vector<eviction> evictions;
+  vector<eviction> evictions;
   /// Jobs that will be started when others have gone.
-  std::vector<reservation> reservations;
+  vector<reservation> reservations;
   /// Jobs that were tried and can't be started.
-  std::vector<pending_job> pending;
+  vector<pending_job> pending;
 
   /// Whether nothing was decided; pending jobs are news, not decisions.
   [[nodiscard]] bool empty() const noexcept {

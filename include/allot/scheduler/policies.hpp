@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
 #include <allot/fairshare/order.hpp>
 #include <allot/preemption/guard.hpp>
 #include <allot/preemption/protection.hpp>
@@ -18,7 +19,6 @@
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -194,7 +194,7 @@ concept announcing_cycle = requires(Cycle cycle, const Cycle& seen, Session& ses
 template <class Cycle, class Session>
 concept remembering_cycle = requires(Cycle cycle, const Cycle& seen, const Session& session,
                                      std::span<const std::uint64_t> numbers) {
-  { seen.past_usage() } -> std::same_as<std::vector<std::uint64_t>>;
+  { seen.past_usage() } -> std::same_as<vector<std::uint64_t>>;
   { cycle.restore_past_usage(session, numbers) } -> std::same_as<bool>;
 };
 
@@ -273,7 +273,7 @@ template <class Cycle, std::size_t N>
 
 /// What the cycle remembers of past usage; nothing if it remembers none.
 template <class Session, class Cycle>
-[[nodiscard]] std::vector<std::uint64_t> past_usage_of(const Cycle& cycle) {
+[[nodiscard]] vector<std::uint64_t> past_usage_of(const Cycle& cycle) {
   if constexpr (remembering_cycle<Cycle, Session>) {
     return cycle.past_usage();
   } else {

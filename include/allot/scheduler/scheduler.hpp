@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/quota/change.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/scheduler/detail/preset_quotas.hpp>
@@ -72,7 +74,7 @@ class scheduler {
                                               Placement places, Policies policies) {
     if constexpr (refusable_policies<Policies>) {
       if (const std::string& why = policies.why_none(); !why.empty()) {
-        return std::vector<problem>{{problem_code::missing, std::string{by.name}, "view", why}};
+        return vector<problem>{{problem_code::missing, std::string{by.name}, "view", why}};
       }
     }
     detail::preset_quotas<n> under{rules_of<n>(by)};
@@ -80,7 +82,7 @@ class scheduler {
     if (!tree) return tree.problems();
     scheduler made{std::move(view), std::move(tree).value(), std::move(places), std::move(policies)};
     if (under.rules().defaults.head == queue_head::reserve && !made.reserves()) {
-      return std::vector<problem>{
+      return vector<problem>{
           {problem_code::missing, std::string{by.name}, "view", made.why_it_does_not_reserve()}};
     }
     made.jobs().treat_all(made.resolved(under.rules().defaults));
@@ -107,11 +109,11 @@ class scheduler {
   /// guaranteed runtime counts from the start of running jobs. Returns the problems, and then changes
   /// nothing: the quota does not exist, or one setting makes another meaningless. O(1); with a newly
   /// guaranteed runtime, O(log jobs) for each job running in the subtree.
-  [[nodiscard]] std::vector<problem> configure(quota_id x, const queue_settings& settings) {
+  [[nodiscard]] vector<problem> configure(quota_id x, const queue_settings& settings) {
     if (!tree().contains(x)) {
       return {{problem_code::unknown_quota, {}, {}, "there is no such quota to configure"}};
     }
-    std::vector<problem> wrong = contradictions(tree().name(x), settings, judges_rivals());
+    vector<problem> wrong = contradictions(tree().name(x), settings, judges_rivals());
     if (!wrong.empty()) return wrong;
     if (settings.head == queue_head::reserve && !reserves()) {
       return {{problem_code::contradiction, std::string{tree().name(x)}, "head", why_it_does_not_reserve()}};
@@ -253,7 +255,7 @@ class scheduler {
   /// `restore_past_usage` reads: under `runai` with the option `k`, and where quotas are ordered by
   /// `fair_tree`. Empty if the policies count none; what a part of the host's own remembers is the host's to
   /// persist (`usage_history::save`). O(quotas + changes in a sliding window).
-  [[nodiscard]] std::vector<std::uint64_t> past_usage() const {
+  [[nodiscard]] vector<std::uint64_t> past_usage() const {
     return detail::past_usage_of<session_type>(cycle_);
   }
   /// Continues from what `past_usage` returned before a restart. To be called after all jobs have been
@@ -312,9 +314,9 @@ class scheduler {
   /// be removed. Under a preset the changes apply to the quotas as given, and added quotas are treated like
   /// the others; a preset that ignores quotas ignores the changes, too. Reserved jobs for which there is no
   /// longer room are pending again.
-  result<std::vector<quota_id>> apply(std::span<const quota_change<n>> changes) {
-    if (quotas_.rules().ignores_quotas) return std::vector<quota_id>{};
-    std::vector<problem> wrong;
+  result<vector<quota_id>> apply(std::span<const quota_change<n>> changes) {
+    if (quotas_.rules().ignores_quotas) return vector<quota_id>{};
+    vector<problem> wrong;
     detail::check_usage(ledger(), wrong);
     if (wrong.empty()) detail::check_usage(assumed(), wrong);
     detail::for_each_removed<n>(tree(), changes, [&](quota_id x) {
@@ -336,7 +338,7 @@ class scheduler {
       if (!next) return next.problems();
       books.replace_tree(std::move(next).value());
     }
-    std::vector<quota_id> over = jobs().follow_tree();
+    vector<quota_id> over = jobs().follow_tree();
     cycle_.reset(session_);
     return over;
   }
@@ -359,7 +361,7 @@ class scheduler {
     } while (session_.start_with_what_was_taken_back());
     // Explained last: jobs admitted after a job became inadmissible may block it, too.
     // A promise may have been renewed before its job was admitted in the same step.
-    std::erase_if(session_.plan().pending, [&](const auto& h) { return state(h.id) != job_state::pending; });
+    erase_if(session_.plan().pending, [&](const auto& h) { return state(h.id) != job_state::pending; });
     for (auto& h : session_.plan().pending) {
       explain(h);
       h.promised = promised(h.id);
@@ -397,8 +399,8 @@ class scheduler {
   }
 
   /// The jobs that hold a reservation with a time, in the order of their turn.
-  [[nodiscard]] std::vector<job_id> promised() const {
-    std::vector<job_id> all;
+  [[nodiscard]] vector<job_id> promised() const {
+    vector<job_id> all;
     for (const auto& p : jobs().promises().all()) all.push_back(p.job);
     return all;
   }
@@ -536,7 +538,7 @@ class scheduler {
   refusal if_in(job_id id, std::initializer_list<job_state> states, Happen happen) {
     if (!jobs().contains(id)) return refusal::unknown_job;
     record& r = jobs().at(id);
-    if (std::find(states.begin(), states.end(), r.state) == states.end()) return refusal::wrong_state;
+    if (detail::find(states.begin(), states.end(), r.state) == states.end()) return refusal::wrong_state;
     happen(r);
     return refusal::none;
   }
@@ -662,7 +664,7 @@ template <class Preset, class View, class Placement = no_placement,
   if constexpr (is_right && are_its_own && preset<Preset> && N == dimensions<View>) {
     return made::make(by, std::move(view), std::move(quotas), std::move(places), std::move(policies));
   } else {
-    return std::vector<problem>{};
+    return vector<problem>{};
   }
 }
 /// The same with the preset's own policies.
@@ -676,7 +678,7 @@ template <class Preset, class View, class Placement = no_placement,
     return made::make(by, std::move(view), std::move(quotas), std::move(places),
                       policies_for<View, Placement>(by));
   } else {
-    return std::vector<problem>{};
+    return vector<problem>{};
   }
 }
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/scheduler/detail/lifecycle.hpp>
 #include <allot/scheduler/plan.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -329,15 +329,15 @@ class session {
     if (const auto due = next_promised_start(); due && *due <= now) jobs_.let_requeue();
     last_look_ = now;
     if (must_requeue()) jobs_.review_reservations();
-    std::erase_if(kept_, [&](const promised_job& p) { return jobs_.state(p.job) != job_state::reserved; });
+    erase_if(kept_, [&](const promised_job& p) { return jobs_.state(p.job) != job_state::reserved; });
     if (must_requeue()) start_ready();
   }
   /// Starts the jobs reserved before this step that may start. Returns whether there are any.
   bool start_ready() {
     bool any = false;
     const auto is_older = [&](job_id id) {
-      return std::none_of(plan_.reservations.begin(), plan_.reservations.end(),
-                          [&](const auto& reserved) { return reserved.id == id; });
+      return detail::none_of(plan_.reservations.begin(), plan_.reservations.end(),
+                             [&](const auto& reserved) { return reserved.id == id; });
     };
     jobs_.start_ready(is_older, [&](record& r) {
       any = true;
@@ -358,14 +358,14 @@ class session {
     for (auto& e : plan_.evictions) {
       if (e.beneficiary && (e.beneficiary == from || !contains(e.beneficiary))) e.beneficiary = heir;
     }
-    std::erase_if(plan_.reservations, [&](const auto& r) { return !contains(r.id); });
+    erase_if(plan_.reservations, [&](const auto& r) { return !contains(r.id); });
   }
   /// A job admitted by this very plan has not started: it is pending again, and its elastic pods with it.
   void take_back_admission(record& r) {
     const job_id id = r.facts.id;
     const auto had =
-        std::find_if(kept_.begin(), kept_.end(), [&](const promised_job& p) { return p.job == id; });
-    std::erase_if(plan_.admissions, [&](const auto& a) { return a.id == id || a.core == id; });
+        detail::find_if(kept_.begin(), kept_.end(), [&](const promised_job& p) { return p.job == id; });
+    erase_if(plan_.admissions, [&](const auto& a) { return a.id == id || a.core == id; });
     jobs_.give_back(r);
     jobs_.requeue(r);
     took_back_ = true;
@@ -417,7 +417,7 @@ class session {
   std::uint64_t steps_ = 0;
   /// The promises of jobs that this step admitted, or that are reserved: they hold them again if their
   /// admission is taken back.
-  std::vector<promised_job> kept_;
+  vector<promised_job> kept_;
   /// Whether this step has taken back an admission, since it last looked for reserved jobs that may start.
   bool took_back_ = false;
 };

@@ -4,6 +4,7 @@
 #include <allot/core/ratio.hpp>
 #include <allot/core/result.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/preemption/settings.hpp>
 
 #include <cstdint>
@@ -12,7 +13,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -172,9 +172,9 @@ struct queue_settings {
 
 /// The contradictions in the settings of a quota. `judges_rivals` is what the policies' guard says of
 /// itself; nullopt if it does not say.
-[[nodiscard]] inline std::vector<problem> contradictions(std::string_view quota, const queue_settings& s,
-                                                         std::optional<bool> judges_rivals) {
-  std::vector<problem> found;
+[[nodiscard]] inline vector<problem> contradictions(std::string_view quota, const queue_settings& s,
+                                                    std::optional<bool> judges_rivals) {
+  vector<problem> found;
   const auto report = [&](problem_code code, const char* field, const char* text) {
     found.push_back({code, std::string{quota}, field, std::string{quota} + ": " + text});
   };

@@ -3,6 +3,7 @@
 
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/scheduler/detail/job_table.hpp>
 #include <allot/scheduler/job_state.hpp>
 #include <allot/scheduler/view.hpp>
@@ -10,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -73,7 +73,7 @@ class livelock_detector {
   }
 
   /// By job index.
-  std::vector<turns> turns_;
+  vector<turns> turns_;
   std::uint64_t round_ = 1;
   std::uint32_t idle_ = 0;
   bool found_ = false;

@@ -4,6 +4,7 @@
 #include <allot/core/ids.hpp>
 #include <allot/core/resources.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/pod_request.hpp>
 #include <allot/scheduler/flavors.hpp>
 
@@ -12,7 +13,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -38,7 +38,7 @@ struct flavor_set {
   /// The group whose choice decides where the pods may run, and the pools for each of its options.
   std::size_t placed_group = 0;
   /// The pools where the pods may run, by option of the placed group.
-  std::vector<std::uint64_t> pools{};
+  vector<std::uint64_t> pools{};
 };
 
 /// A job of a simulated workload. Times are in milliseconds.

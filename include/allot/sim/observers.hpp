@@ -3,6 +3,7 @@
 
 #include <allot/core/ids.hpp>
 #include <allot/core/resources.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/scheduler/plan.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/job_history.hpp>
@@ -11,7 +12,6 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -116,7 +116,7 @@ class observers final : public observer<N> {
   }
 
  private:
-  std::vector<observer<N>*> each_;
+  vector<observer<N>*> each_;
 };
 
 }  // namespace sim

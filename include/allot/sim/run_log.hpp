@@ -3,6 +3,7 @@
 
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/pod_request.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/observers.hpp>
@@ -13,7 +14,6 @@
 #include <map>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -124,11 +124,11 @@ class run_log {
     elastic_.erase(first, last);
   }
 
-  std::vector<job_run> runs_;
-  std::vector<gpu::placed_pod> pods_;
+  vector<job_run> runs_;
+  vector<gpu::placed_pod> pods_;
   /// By job.
-  std::vector<std::uint32_t> last_;
-  std::vector<bool> running_;
+  vector<std::uint32_t> last_;
+  vector<bool> running_;
   /// The current runs of pods beyond those that their jobs need.
   std::map<std::pair<job_index, job_id>, std::uint32_t> elastic_;
 };

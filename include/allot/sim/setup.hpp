@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/pod_request.hpp>
 #include <allot/quota/tree.hpp>
 #include <allot/scheduler/flavors.hpp>
@@ -11,7 +12,6 @@
 #include <allot/sim/places.hpp>
 
 #include <cstddef>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -27,7 +27,7 @@ struct running_job_at_start {
   /// Of the pods that it needs; meaningless without nodes.
   gpu::allocation_id where{};
   /// Of each pod beyond those.
-  std::vector<gpu::allocation_id> elastic_pods{};
+  vector<gpu::allocation_id> elastic_pods{};
   /// The flavors it has.
   flavor_pick pick{};
   /// It is being evicted, and ends as the simulation begins.
@@ -41,21 +41,21 @@ struct setup {
   /// The quotas at the beginning.
   quota_tree<N> quotas;
   /// By quota id; further quotas, which events add, have the settings of the preset.
-  std::vector<queue_settings> settings;
+  vector<queue_settings> settings;
   /// The nodes, with what runs already in place.
   places where;
   /// The workload.
-  std::vector<job<N>> jobs;
+  vector<job<N>> jobs;
   /// Changes of the quotas.
-  std::vector<quota_event<N>> quota_events{};
+  vector<quota_event<N>> quota_events{};
   /// Jobs that are withdrawn.
-  std::vector<cancel_event> cancels{};
+  vector<cancel_event> cancels{};
   /// The sets that `job::flavors` refers to.
-  std::vector<flavor_set<N>> flavor_sets{};
+  vector<flavor_set<N>> flavor_sets{};
   /// Only with nodes.
-  std::vector<node_event> node_events{};
+  vector<node_event> node_events{};
   /// Jobs that run at the beginning.
-  std::vector<running_job_at_start> running{};
+  vector<running_job_at_start> running{};
   /// The capacity of the nodes, unlimited in a dimension in which it is unknown; for policies that divide it.
   resources<N> capacity{quantity::unlimited()};
 };

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
 #include <allot/core/result.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/quota/change.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/scheduler/any_policies.hpp>
@@ -26,7 +28,6 @@
 #include <span>
 #include <utility>
 #include <variant>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -63,17 +64,17 @@ class simulator {
 
   /// Runs until no more events are due, though jobs may still be pending. Returns the problems of a change of
   /// the quotas, at `now()`, if that stopped it.
-  std::vector<problem> run(observer<N>& watch) {
+  vector<problem> run(observer<N>& watch) {
     return run(watch, [](instant) { return true; });
   }
   /// The same while `goes_on(t)`, which is called before anything happens at t, for every t with an event.
   /// Called again it continues from there.
   template <std::predicate<instant> GoesOn>
-  std::vector<problem> run(observer<N>& watch, GoesOn goes_on) {
+  vector<problem> run(observer<N>& watch, GoesOn goes_on) {
     if (!std::exchange(has_begun_, true)) begin(watch);
     while (!runs_.events().empty() && goes_on(runs_.events().next_time())) {
       now_ = runs_.events().next_time();
-      std::vector<problem> problems = happen(watch);
+      vector<problem> problems = happen(watch);
       if (!problems.empty()) return problems;
       decide(watch);
       watch.waiting(*this);
@@ -132,22 +133,21 @@ class simulator {
         ignores_quotas_(ignores_quotas) {}
 
   /// Applies the settings of existing quotas from `first` on.
-  std::vector<problem> configure_from(std::size_t first) {
-    std::vector<problem> problems;
+  vector<problem> configure_from(std::size_t first) {
+    vector<problem> problems;
     const std::size_t end = std::min(scheduler_.tree().slots(), given_.settings.size());
     for (std::size_t i = first; i < end; ++i) {
       const quota_id x{i};
       if (!scheduler_.tree().contains(x)) continue;
-      std::vector<problem> more = scheduler_.configure(x, given_.settings[i]);
-      problems.insert(problems.end(), std::make_move_iterator(more.begin()),
-                      std::make_move_iterator(more.end()));
+      vector<problem> more = scheduler_.configure(x, given_.settings[i]);
+      problems.append(std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
     }
     return problems;
   }
 
   void begin(observer<N>& watch);
 
-  std::vector<problem> happen(observer<N>& watch);
+  vector<problem> happen(observer<N>& watch);
 
   // Jobs come and go.
   void arrive(job_index j, observer<N>& watch) {
@@ -222,7 +222,7 @@ class simulator {
   /// What runs on a node that has failed is lost: one pod of an elastic job that has more than it needs, or
   /// the whole job.
   void lose(gpu::node_id node, observer<N>& watch) {
-    std::vector<gpu::allocation_id> there;
+    vector<gpu::allocation_id> there;
     where().inventory().for_each_on(node, [&](gpu::allocation_id a) { there.push_back(a); });
     const auto is_lost = [&](job_id unit) {
       return std::binary_search(there.begin(), there.end(), scheduler_.place_of(unit));
@@ -235,14 +235,14 @@ class simulator {
         continue;
       }
       const auto pods = scheduler_.elastic_pods_of(h.id);
-      for (const job_id pod : std::vector<job_id>{pods.begin(), pods.end()}) {
+      for (const job_id pod : vector<job_id>{pods.begin(), pods.end()}) {
         const bool runs = scheduler_.state(pod) == job_state::running;
         if (runs && is_lost(pod)) shrink(j, pod, {interruption::cause::node_down}, watch);
       }
     }
   }
 
-  std::vector<problem> change_quotas(observer<N>& watch) {
+  vector<problem> change_quotas(observer<N>& watch) {
     if (pending_changes_.empty()) return {};
     ++tree_changes_;
     for (quota_change<N>& c : pending_changes_) {
@@ -254,7 +254,7 @@ class simulator {
     auto same = scheduler_.apply(pending_changes_);
     if (!same) return same.problems();
     pending_changes_.clear();
-    return ignores_quotas_ ? std::vector<problem>{} : configure_from(known);
+    return ignores_quotas_ ? vector<problem>{} : configure_from(known);
   }
   /// The jobs of a removed quota are cancelled.
   void cancel_all_of(quota_id x, observer<N>& watch) {
@@ -273,7 +273,8 @@ class simulator {
     const job_index j = e.what;
     job_history& h = runs_[j];
     const auto is_same = [&](const auto& a) { return a.id == e.id; };
-    const bool is_new = e.core && std::any_of(plan.admissions.begin(), plan.admissions.end(), is_same);
+    const bool is_new =
+        e.core && allot::detail::any_of(plan.admissions.begin(), plan.admissions.end(), is_same);
     if (is_new || h.outcome != job_outcome::running) {
       scheduler_.evicted(e.id);
       return;
@@ -321,7 +322,7 @@ class simulator {
   /// The setup, without the parts that were moved to other members.
   setup<N> given_;
   job_runs<N> runs_;
-  std::vector<quota_change<N>> pending_changes_;
+  vector<quota_change<N>> pending_changes_;
   scheduler_type scheduler_;
   decision_log log_;
   instant now_ = 0;
@@ -347,7 +348,7 @@ result<simulator<N>> simulator<N>::make(setup<N> s, const Preset& by) {
                                      std::move(s.where), policies_type{policies_for<view_type, places>(by)});
   if (!policy) return policy.problems();
   simulator made{std::move(s), std::move(runs), std::move(policy).value(), by.ignores_quotas};
-  std::vector<problem> problems = made.configure_from(0);
+  vector<problem> problems = made.configure_from(0);
   if (!problems.empty()) return problems;
   return made;
 }
@@ -372,13 +373,13 @@ void simulator<N>::begin(observer<N>& watch) {
 }
 
 template <std::size_t N>
-std::vector<problem> simulator<N>::happen(observer<N>& watch) {
+vector<problem> simulator<N>::happen(observer<N>& watch) {
   pending_changes_.clear();
   auto& events = runs_.events();
   while (!events.empty() && events.next_time() == now_) {
     // Changes at one instant are one transition.
     if (events.next_kind() != event_kind::quota_change) {
-      std::vector<problem> problems = change_quotas(watch);
+      vector<problem> problems = change_quotas(watch);
       if (!problems.empty()) return problems;
     }
     const auto e = events.pop();

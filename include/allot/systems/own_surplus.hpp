@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
 #include <allot/fairshare/division.hpp>
 #include <allot/fairshare/subtree_usage.hpp>
 #include <allot/fairshare/surplus.hpp>
@@ -13,7 +14,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -26,8 +26,8 @@ struct divided_state {
   division<N, Surplus> entitlements{Surplus{}};
   subtree_usage<N> usage{};
   /// Of each quota's own jobs.
-  std::vector<resources<N>> used{};
-  std::vector<resources<N>> demand{};
+  vector<resources<N>> used{};
+  vector<resources<N>> demand{};
 
   template <class Session>
   void reset(Session& session) {

@@ -78,7 +78,7 @@ TEST_CASE("reclaim_candidates: an unnecessary victim is put back, and the last o
   const allot::beneficiary<1> b{own, gpus(4), allot::capacity_kind::any, 1, 0, {}, 0};
   allot::detail::no_world<1> world;
   allot::detail::kueue_trial<1, allot::detail::no_world<1>> trial{l, world, b};
-  std::vector<victim<1>> victims;
+  allot::vector<victim<1>> victims;
   for (const auto& j : jobs) {
     CHECK_FALSE(trial.fits(true));
     trial.take(j);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/pod_request.hpp>
 
 #include <algorithm>
@@ -9,7 +11,6 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -65,10 +66,9 @@ class allocation_table {
 
      private:
       friend class pod_range;
-      iterator(const std::vector<pod_record>* records, std::uint32_t at) noexcept
-          : records_(records), at_(at) {}
+      iterator(const vector<pod_record>* records, std::uint32_t at) noexcept : records_(records), at_(at) {}
 
-      const std::vector<pod_record>* records_ = nullptr;
+      const vector<pod_record>* records_ = nullptr;
       std::uint32_t at_ = none;
     };
 
@@ -81,11 +81,11 @@ class allocation_table {
 
    private:
     friend class allocation_table;
-    pod_range(const std::vector<pod_record>& records, std::uint32_t first) noexcept
+    pod_range(const vector<pod_record>& records, std::uint32_t first) noexcept
         : records_(&records), first_(first) {}
 
     // The list itself, not its elements: pods may be added elsewhere while these are looked at.
-    const std::vector<pod_record>* records_;
+    const vector<pod_record>* records_;
     std::uint32_t first_;
   };
 
@@ -106,7 +106,8 @@ class allocation_table {
       if (slots_[i].is == status::unused) continue;
       const allocation_id a{i, slots_[i].generation};
       const pod_range there = pods(a);
-      if (std::any_of(there.begin(), there.end(), [n](const placed_pod& p) { return p.where.node == n; })) {
+      if (allot::detail::any_of(there.begin(), there.end(),
+                                [n](const placed_pod& p) { return p.where.node == n; })) {
         visit(a);
       }
     }
@@ -219,8 +220,8 @@ class allocation_table {
     return next == none ? static_cast<std::uint32_t>(slots_.size()) : next;
   }
 
-  std::vector<slot> slots_;
-  std::vector<pod_record> records_;
+  vector<slot> slots_;
+  vector<pod_record> records_;
   std::uint32_t free_slot_ = none;
   std::uint32_t free_record_ = none;
   std::size_t size_ = 0;

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <allot/core/assert.hpp>
+#include <allot/core/vector.hpp>
 
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -96,7 +96,7 @@ class bitset_index {
     return i;
   }
 
-  std::vector<std::uint64_t> words_;
+  vector<std::uint64_t> words_;
   std::array<std::size_t, max_levels> level_{};
   std::size_t levels_ = 0;
   std::size_t bound_ = 0;

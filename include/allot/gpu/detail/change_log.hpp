@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/assert.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/pod_request.hpp>
 
 #include <algorithm>
@@ -9,7 +10,6 @@
 #include <cstdint>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -111,8 +111,8 @@ class change_log {
   /// The number of the moment before the oldest known change, and the state there.
   std::uint64_t first_ = 1;
   std::uint64_t before_ = 0;
-  std::vector<std::uint32_t> nodes_;
-  std::vector<std::uint64_t> states_;
+  vector<std::uint32_t> nodes_;
+  vector<std::uint64_t> states_;
 };
 
 }  // namespace gpu

@@ -3,6 +3,7 @@
 
 #include <allot/core/assert.hpp>
 #include <allot/core/quantity.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/pod_request.hpp>
 
@@ -12,7 +13,6 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -232,8 +232,8 @@ class device_use {
     return best;
   }
 
-  std::vector<node_state> nodes_;
-  std::vector<device_state> devices_;
+  vector<node_state> nodes_;
+  vector<device_state> devices_;
 };
 
 }  // namespace gpu

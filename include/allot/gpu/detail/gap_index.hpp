@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/detail/bitset_index.hpp>
 #include <allot/gpu/detail/device_use.hpp>
@@ -9,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -87,7 +87,7 @@ class gap_index {
 
   std::size_t blocks_;
   bitset_index keys_;
-  std::vector<std::uint32_t> devices_;
+  vector<std::uint32_t> devices_;
 };
 
 }  // namespace gpu

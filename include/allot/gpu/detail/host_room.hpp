@@ -2,13 +2,13 @@
 #pragma once
 
 #include <allot/core/assert.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/pod_request.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -117,7 +117,7 @@ class host_room {
     return nodes_[n.index()];
   }
 
-  std::vector<state> nodes_;
+  vector<state> nodes_;
 };
 
 }  // namespace gpu

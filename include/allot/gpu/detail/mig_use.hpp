@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/assert.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/detail/device_use.hpp>
 #include <allot/gpu/mig/mig.hpp>
@@ -13,7 +14,6 @@
 #include <cstdint>
 #include <optional>
 #include <tuple>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -156,8 +156,8 @@ class mig_use {
   }
 
   /// The first device of each node; empty if no node is in MIG mode.
-  std::vector<std::uint32_t> first_;
-  std::vector<device_state> devices_;
+  vector<std::uint32_t> first_;
+  vector<device_state> devices_;
 };
 
 }  // namespace gpu

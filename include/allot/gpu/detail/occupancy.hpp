@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
 #include <allot/core/journal.hpp>
 #include <allot/core/quantity.hpp>
@@ -9,7 +10,6 @@
 #include <allot/gpu/free_index.hpp>
 #include <allot/gpu/pod_request.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -76,15 +76,16 @@ class occupancy {
   [[nodiscard]] bool ready(allocation a) const {
     if (table_.status_of(a) != status::placed) return false;
     const auto pods = table_.pods(a);
-    return std::all_of(pods.begin(), pods.end(), [this](const placed_pod& p) { return index_.is_ready(p); });
+    return allot::detail::all_of(pods.begin(), pods.end(),
+                                 [this](const placed_pod& p) { return index_.is_ready(p); });
   }
   /// Whether its place is still usable: none of its nodes is closed. (Nothing else invalidates a place: a
   /// cluster and the modes of its GPUs do not change.) O(its pods).
   [[nodiscard]] bool usable(allocation a) const {
     if (!table_.contains(a)) return false;
     const auto pods = table_.pods(a);
-    return std::none_of(pods.begin(), pods.end(),
-                        [this](const placed_pod& p) { return index_.is_closed(p.where.node); });
+    return allot::detail::none_of(pods.begin(), pods.end(),
+                                  [this](const placed_pod& p) { return index_.is_closed(p.where.node); });
   }
 
   /// Nothing new is placed on the node from now on, because it has failed or is being drained; what runs

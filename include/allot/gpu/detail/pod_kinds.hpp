@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/pod_request.hpp>
 
@@ -8,7 +9,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -55,7 +55,7 @@ class pod_kinds {
 
  private:
   /// By device: the number of whole GPUs of the pod that owns it; 0 if there is none.
-  std::vector<std::uint8_t> whole_;
+  vector<std::uint8_t> whole_;
 };
 
 }  // namespace gpu

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/detail/change_log.hpp>
 #include <allot/gpu/free_index.hpp>
@@ -13,7 +15,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -52,7 +53,7 @@ class room_bound {
     const auto pods = split(d, layout);
     if (!pods || pods->each.devices == 0 || !pods->each.mig.is_none()) return true;
     if (position_.empty()) look_up(layout);
-    if (!std::all_of(groups.begin(), groups.end(), [&](std::uint32_t g) { return is_counted(g); }))
+    if (!allot::detail::all_of(groups.begin(), groups.end(), [&](std::uint32_t g) { return is_counted(g); }))
       return true;
     catch_up(index);
     std::uint64_t each = 0;
@@ -137,13 +138,13 @@ class room_bound {
 
   std::size_t nodes_ = 0;
   /// By node: its position in the arrays below, which are grouped by type.
-  std::vector<std::uint32_t> position_;
-  std::vector<std::uint32_t> first_of_type_;
+  vector<std::uint32_t> position_;
+  vector<std::uint32_t> first_of_type_;
   /// By position: its free GPUs as of `seen_`, in milli.
-  std::vector<std::uint16_t> free_;
+  vector<std::uint16_t> free_;
   change_log::moment seen_{};
   /// By group and position: what the group has of them.
-  std::vector<std::uint16_t> of_group_;
+  vector<std::uint16_t> of_group_;
 };
 
 }  // namespace gpu

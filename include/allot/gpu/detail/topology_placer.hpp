@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/detail/topology_room.hpp>
 #include <allot/gpu/free_index.hpp>
@@ -20,7 +22,6 @@
 #include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -117,14 +118,14 @@ class topology_placer {
     gang_planner planner;
     /// The nodes by type.
     node_classes types;
-    std::vector<std::uint32_t> of_type;
-    std::vector<remembered> shapes;
+    vector<std::uint32_t> of_type;
+    vector<remembered> shapes;
     std::uint64_t calls = 0;
   };
 
   [[nodiscard]] gang_place plan_empty(const cluster& empty, const pod_request& d,
                                       const pod_split& pods) const {
-    std::vector<std::uint32_t>& of_type = parts_->of_type;
+    vector<std::uint32_t>& of_type = parts_->of_type;
     of_type.resize(empty.types().size());
     for (std::size_t t = 0; t < of_type.size(); ++t) {
       const auto here = empty.types()[t].shape_on(pods.each);
@@ -155,8 +156,9 @@ class topology_placer {
   }
 
   [[nodiscard]] const node_rooms& rooms_for(const free_index& from, const pod_shape& pod) const {
-    std::vector<remembered>& shapes = parts_->shapes;
-    auto at = std::find_if(shapes.begin(), shapes.end(), [&](const remembered& r) { return r.pod == pod; });
+    vector<remembered>& shapes = parts_->shapes;
+    auto at = allot::detail::find_if(shapes.begin(), shapes.end(),
+                                     [&](const remembered& r) { return r.pod == pod; });
     if (at == shapes.end()) {
       if (shapes.size() < most_shapes) {
         shapes.push_back({pod, node_rooms{parts_->layout}});

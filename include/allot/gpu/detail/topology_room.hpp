@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/assert.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/pod_request.hpp>
 #include <allot/gpu/topology/topology.hpp>
 
@@ -12,7 +13,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -76,8 +76,8 @@ class node_rooms {
 
  private:
   const topology* topology_;
-  std::vector<std::uint32_t> of_node_;
-  std::vector<std::uint64_t> of_domain_;
+  vector<std::uint32_t> of_node_;
+  vector<std::uint64_t> of_domain_;
   /// The number of nodes with room for exactly this many pods, or for `many` or more.
   static constexpr std::size_t many = max_gpus_per_node;
   std::array<std::uint32_t, many + 1> nodes_with_{};
@@ -128,9 +128,9 @@ class node_classes {
  private:
   const topology* topology_;
   std::size_t classes_;
-  std::vector<std::uint32_t> of_node_;
+  vector<std::uint32_t> of_node_;
   /// A row of counts for each domain, and one for the cluster.
-  std::vector<std::uint32_t> counts_;
+  vector<std::uint32_t> counts_;
 };
 
 /// The room for one shape, derived from the classes of the nodes: `pods[c]` fit on a node of class c. Both

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/assert.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/detail/change_log.hpp>
 #include <allot/gpu/free_index.hpp>
@@ -16,7 +17,6 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -225,13 +225,13 @@ class trial_room {
   /// How many pods fit, and on how many nodes the smaller one fits.
   std::uint64_t each_ = 0;
   std::uint64_t rest_ = 0;
-  std::vector<type_facts> types_;
+  vector<type_facts> types_;
   /// By free GPUs of a node: how many of the pods of whole GPUs fit.
   std::array<std::uint32_t, max_gpus_per_node + 1> by_free_{};
-  std::vector<node_count> nodes_;
+  vector<node_count> nodes_;
   /// The GPUs of the largest node; by node and device: what is used of it.
   std::size_t largest_ = 0;
-  std::vector<std::uint32_t> devices_;
+  vector<std::uint32_t> devices_;
   std::uint32_t start_ = 0;
 };
 

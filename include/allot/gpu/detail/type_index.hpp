@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/detail/bitset_index.hpp>
 #include <allot/gpu/detail/gap_index.hpp>
@@ -10,7 +11,6 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -53,7 +53,7 @@ struct type_index {
   /// Keys: free GPUs times the number of nodes of the type, plus the rank of the node.
   bitset_index by_free;
   gap_index by_gap;
-  std::vector<std::uint32_t> nodes_with_free;
+  vector<std::uint32_t> nodes_with_free;
   std::size_t nodes;
   /// In milli.
   std::int64_t used = 0;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
 #include <allot/core/result.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/mig/mig_profile.hpp>
 
 #include <algorithm>
@@ -16,7 +18,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -151,9 +152,10 @@ class mig_device {
   /// finds an arrangement if there is one. A few thousand steps at most, usually far fewer.
   [[nodiscard]] constexpr std::optional<arrangement> fits_beside(std::span<const mig_profile_id> set) const {
     if (set.size() > max_instances) return std::nullopt;
-    ALLOT_ASSERT(std::all_of(set.begin(), set.end(),
-                             [&](mig_profile_id p) { return p.index() < mig_profiles(model_).size(); }),
-                 "not a profile of this model");
+    ALLOT_ASSERT(
+        allot::detail::all_of(set.begin(), set.end(),
+                              [&](mig_profile_id p) { return p.index() < mig_profiles(model_).size(); }),
+        "not a profile of this model");
     std::array<std::size_t, max_instances> order{};
     for (std::size_t i = 0; i < set.size(); ++i) {
       std::size_t k = i;
@@ -297,7 +299,7 @@ class mig_device {
     text += all;
     text += " at once: ";
     text += explain(m, made.why_not(set.value()));
-    return std::vector<problem>{{problem_code::out_of_range, std::move(all), "profile", std::move(text)}};
+    return vector<problem>{{problem_code::out_of_range, std::move(all), "profile", std::move(text)}};
   }
   for (std::size_t i = 0; i < where->count; ++i) made.place_at(set.value()[i], where->starts[i]);
   return made;

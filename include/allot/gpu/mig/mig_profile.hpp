@@ -4,6 +4,7 @@
 #include <allot/core/assert.hpp>
 #include <allot/core/ids.hpp>
 #include <allot/core/result.hpp>
+#include <allot/core/vector.hpp>
 
 #include <array>
 #include <cstddef>
@@ -13,7 +14,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -201,10 +201,10 @@ inline constexpr auto b200_profiles =
 
 /// The profiles with these names, in this order; or, for each name that the model does not offer, a problem
 /// that lists what it does offer.
-[[nodiscard]] inline result<std::vector<mig_profile_id>> parse_mig_profiles(
-    mig_model m, std::span<const std::string> names) {
-  std::vector<mig_profile_id> profiles;
-  std::vector<problem> found;
+[[nodiscard]] inline result<vector<mig_profile_id>> parse_mig_profiles(mig_model m,
+                                                                       std::span<const std::string> names) {
+  vector<mig_profile_id> profiles;
+  vector<problem> found;
   for (const std::string& name : names) {
     if (const auto p = find_mig_profile(m, name)) {
       profiles.push_back(*p);

@@ -3,6 +3,7 @@
 
 #include <allot/core/quantity.hpp>
 #include <allot/core/ratio.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/detail/change_log.hpp>
 #include <allot/gpu/free_index.hpp>
@@ -12,7 +13,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -64,7 +64,7 @@ class fragmentation {
   }
 
   node_fragmentation of_node_;
-  std::vector<std::int64_t> nodes_;
+  vector<std::int64_t> nodes_;
   wide weighted_ = 0;
   /// No log starts with number 0.
   change_log::moment seen_{};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <algorithm>
+#include <allot/core/algorithm.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -38,7 +39,7 @@ inline constexpr std::array<std::string_view, 9> placement_names = {
 }
 /// The policy of that name, if there is one.
 [[nodiscard]] constexpr std::optional<placement_name> find_placement(std::string_view name) noexcept {
-  const auto* const at = std::find(placement_names.begin(), placement_names.end(), name);
+  const auto* const at = allot::detail::find(placement_names.begin(), placement_names.end(), name);
   if (at == placement_names.end()) return std::nullopt;
   return static_cast<placement_name>(at - placement_names.begin());
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/pod_request.hpp>
 
 #include <algorithm>
@@ -11,7 +13,6 @@
 #include <map>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -40,9 +41,9 @@ class typical_pods {
  public:
   typical_pods() = default;
   /// Precondition: weights are as `typical_pod` says. O(n log n).
-  explicit typical_pods(std::vector<typical_pod> pods) : pods_(std::move(pods)) {
+  explicit typical_pods(vector<typical_pod> pods) : pods_(std::move(pods)) {
     for (typical_pod& p : pods_) p.pod.memory_mib = 0;
-    std::sort(pods_.begin(), pods_.end());
+    allot::detail::sort(pods_.begin(), pods_.end());
     std::size_t kept = 0;
     for (const typical_pod& p : pods_) {
       weight_ += p.weight;
@@ -56,7 +57,7 @@ class typical_pods {
   }
 
   /// Sorted, without duplicates.
-  [[nodiscard]] const std::vector<typical_pod>& pods() const noexcept { return pods_; }
+  [[nodiscard]] const vector<typical_pod>& pods() const noexcept { return pods_; }
   /// The total weight.
   [[nodiscard]] std::int64_t weight() const noexcept { return weight_; }
   /// Whether there is none.
@@ -66,8 +67,8 @@ class typical_pods {
   /// little. Of equally frequent ones, first those with more CPU, then more of each device, then more devices
   /// (as in the paper's simulator, which takes 95 percent).
   [[nodiscard]] typical_pods most_frequent(std::int64_t percent) const {
-    std::vector<typical_pod> by_weight = pods_;
-    std::sort(by_weight.begin(), by_weight.end(), [](const typical_pod& a, const typical_pod& b) {
+    vector<typical_pod> by_weight = pods_;
+    allot::detail::sort(by_weight.begin(), by_weight.end(), [](const typical_pod& a, const typical_pod& b) {
       const auto rank = [](const typical_pod& p) {
         return std::tuple{p.weight, p.pod.cpu_milli, p.pod.devices == 0 ? 0 : p.pod.milli, p.pod.devices};
       };
@@ -83,7 +84,7 @@ class typical_pods {
   friend bool operator==(const typical_pods&, const typical_pods&) = default;
 
  private:
-  std::vector<typical_pod> pods_;
+  vector<typical_pod> pods_;
   std::int64_t weight_ = 0;
 };
 
@@ -119,7 +120,7 @@ class seen_pods {
   [[nodiscard]] std::size_t size() const noexcept { return seen_.size(); }
   /// The typical ones (see `typical_pods::most_frequent`).
   [[nodiscard]] typical_pods typical(std::int64_t percent = 95) const {
-    std::vector<typical_pod> all;
+    vector<typical_pod> all;
     all.reserve(seen_.size());
     for (const auto& [pod, times] : seen_) all.push_back({pod, times});
     return typical_pods{std::move(all)}.most_frequent(percent);
@@ -134,11 +135,11 @@ class seen_pods {
     }
   }
   void forget_rare() {
-    std::vector<std::map<pod_shape, std::int64_t>::iterator> all;
+    vector<std::map<pod_shape, std::int64_t>::iterator> all;
     all.reserve(seen_.size());
     for (auto at = seen_.begin(); at != seen_.end(); ++at) all.push_back(at);
     // Of equally frequent ones, those of a smaller shape are forgotten first.
-    std::sort(all.begin(), all.end(), [](auto a, auto b) {
+    allot::detail::sort(all.begin(), all.end(), [](auto a, auto b) {
       return a->second != b->second ? a->second < b->second : a->first < b->first;
     });
     all.resize(all.size() - most_shapes_ / 2);

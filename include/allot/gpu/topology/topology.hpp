@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
 #include <allot/core/ids.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/pod_request.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -14,7 +15,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -89,14 +89,14 @@ class topology {
     /// The position of the domain around it.
     std::size_t parent = no_parent;
     /// For a domain of the last level, its nodes.
-    std::vector<node_id> nodes;
+    vector<node_id> nodes;
   };
 
   topology() = default;
   /// Compiles domains whose parents are given by position, in any order. Precondition: they are a forest in
   /// which only domains of the last level have nodes, each node is in at most one, and all are below `nodes`.
   /// (The builders ensure that.) Siblings keep their order. O(n log n).
-  topology(std::vector<std::string> levels, const std::vector<part>& parts, std::size_t nodes)
+  topology(vector<std::string> levels, const vector<part>& parts, std::size_t nodes)
       : levels_(std::move(levels)) {
     lay_out_domains(parts);
     lay_out_nodes(parts, nodes);
@@ -114,7 +114,7 @@ class topology {
   }
   /// The level with that name; "node" is the node level. O(levels).
   [[nodiscard]] std::optional<std::size_t> find_level(std::string_view name) const noexcept {
-    const auto at = std::find(levels_.begin(), levels_.end(), name);
+    const auto at = allot::detail::find(levels_.begin(), levels_.end(), name);
     if (at != levels_.end()) return static_cast<std::size_t>(at - levels_.begin());
     if (name == "node") return node_level();
     return std::nullopt;
@@ -233,16 +233,16 @@ class topology {
   }
 
   /// Level by level, the children of each domain after those of the one before it.
-  void lay_out_domains(const std::vector<part>& parts) {
-    std::vector<std::vector<std::size_t>> children(parts.size());
-    std::vector<std::size_t> level;
+  void lay_out_domains(const vector<part>& parts) {
+    vector<vector<std::size_t>> children(parts.size());
+    vector<std::size_t> level;
     for (std::size_t i = 0; i < parts.size(); ++i) {
       (parts[i].parent == part::no_parent ? level : children[parts[i].parent]).push_back(i);
     }
     id_of_part_.resize(parts.size());
     first_of_level_.push_back(0);
     for (std::size_t l = 0; l < levels(); ++l) {
-      std::vector<std::size_t> next;
+      vector<std::size_t> next;
       const std::size_t next_begin = domains_.size() + level.size();
       for (const std::size_t i : level) {
         id_of_part_[i] = domain_id{domains_.size()};
@@ -252,7 +252,7 @@ class topology {
         if (parts[i].parent != part::no_parent) made.parent = id_of_part_[parts[i].parent];
         made.first_child = static_cast<std::uint32_t>(next_begin + next.size());
         made.children = static_cast<std::uint32_t>(children[i].size());
-        next.insert(next.end(), children[i].begin(), children[i].end());
+        next.append(children[i].begin(), children[i].end());
         domains_.push_back(std::move(made));
       }
       first_of_level_.push_back(domains_.size());
@@ -261,8 +261,8 @@ class topology {
     ALLOT_ASSERT(domains_.size() == parts.size(), "not a forest with this many levels");
   }
 
-  void lay_out_nodes(const std::vector<part>& parts, std::size_t nodes) {
-    std::vector<domain_id> where(nodes);
+  void lay_out_nodes(const vector<part>& parts, std::size_t nodes) {
+    vector<domain_id> where(nodes);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       for (const node_id n : parts[i].nodes) {
         ALLOT_ASSERT(n.index() < nodes && where[n.index()].is_none(),
@@ -274,7 +274,7 @@ class topology {
     order_.reserve(nodes);
     for (std::size_t n = 0; n < nodes; ++n) order_.push_back(node_id{n});
     // None is the largest id.
-    std::sort(order_.begin(), order_.end(), [&](node_id a, node_id b) {
+    allot::detail::sort(order_.begin(), order_.end(), [&](node_id a, node_id b) {
       return std::pair{where[a.index()], a} < std::pair{where[b.index()], b};
     });
     position_.resize(nodes);
@@ -299,17 +299,17 @@ class topology {
     id_of_part_ = {};
   }
 
-  std::vector<std::string> levels_;
-  std::vector<domain> domains_;
+  vector<std::string> levels_;
+  vector<domain> domains_;
   /// Ends with the number of all domains.
-  std::vector<std::size_t> first_of_level_;
-  std::vector<node_id> order_;
-  std::vector<std::uint32_t> position_;
+  vector<std::size_t> first_of_level_;
+  vector<node_id> order_;
+  vector<std::uint32_t> position_;
   /// By position, then by level; only for nodes in domains.
-  std::vector<domain_id> domain_of_;
+  vector<domain_id> domain_of_;
   std::size_t inside_ = 0;
   /// Used only during construction.
-  std::vector<domain_id> id_of_part_;
+  vector<domain_id> id_of_part_;
 };
 
 }  // namespace gpu

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/result.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/topology/topology.hpp>
 
@@ -13,7 +15,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -27,7 +28,7 @@ struct domain_spec {
   /// whose own parent is given as a.
   std::string parent = "";
   /// By name; only for domains of the finest level.
-  std::vector<std::string> nodes{};
+  vector<std::string> nodes{};
 
   friend bool operator==(const domain_spec&, const domain_spec&) = default;
 };
@@ -35,9 +36,9 @@ struct domain_spec {
 /// A topology as the user specifies it.
 struct topology_spec {
   /// From coarse to fine, without the node level.
-  std::vector<std::string> levels;
+  vector<std::string> levels;
   /// In any order.
-  std::vector<domain_spec> domains;
+  vector<domain_spec> domains;
 
   friend bool operator==(const topology_spec&, const topology_spec&) = default;
 };
@@ -57,15 +58,15 @@ namespace detail {
 /// Collects the problems of domains whose parents are known, and compiles them if there are none.
 class topology_checker {
  public:
-  topology_checker(const cluster& nodes, std::vector<std::string> levels, std::vector<topology::part> parts,
-                   std::vector<problem> found, topology_options options)
+  topology_checker(const cluster& nodes, vector<std::string> levels, vector<topology::part> parts,
+                   vector<problem> found, topology_options options)
       : nodes_(nodes),
         levels_(std::move(levels)),
         parts_(std::move(parts)),
         found_(std::move(found)),
         options_(options),
         // If a parent is missing or an edge was dropped, a depth would not be what the user meant.
-        depths_known_(std::none_of(found_.begin(), found_.end(), [](const problem& p) {
+        depths_known_(allot::detail::none_of(found_.begin(), found_.end(), [](const problem& p) {
           return p.code == problem_code::unknown_parent || p.code == problem_code::cycle;
         })) {}
 
@@ -92,8 +93,8 @@ class topology_checker {
       } else if (levels_[l] == "node") {
         report(problem_code::duplicate_name, "node", "levels",
                "no level can be named node: that is the finest one, which is always there");
-      } else if (std::find(levels_.begin(), levels_.begin() + static_cast<std::ptrdiff_t>(l), levels_[l]) !=
-                 levels_.begin() + static_cast<std::ptrdiff_t>(l)) {
+      } else if (allot::detail::find(levels_.begin(), levels_.begin() + static_cast<std::ptrdiff_t>(l),
+                                     levels_[l]) != levels_.begin() + static_cast<std::ptrdiff_t>(l)) {
         report(problem_code::duplicate_name, levels_[l], "levels",
                "there is more than one level named " + levels_[l]);
       }
@@ -103,7 +104,7 @@ class topology_checker {
   /// Reports each cycle once, from its first domain on; finds the depth of domains not on or below one.
   void check_cycles() {
     depth_.assign(parts_.size(), none);
-    std::vector<std::size_t> walk(parts_.size(), none);
+    vector<std::size_t> walk(parts_.size(), none);
     for (std::size_t start = 0; start < parts_.size(); ++start) {
       std::size_t i = start;
       for (; i != none && walk[i] == none; i = parts_[i].parent) walk[i] = start;
@@ -166,7 +167,7 @@ class topology_checker {
   }
 
   void check_nodes() {
-    std::vector<std::size_t> where(nodes_.size(), none);
+    vector<std::size_t> where(nodes_.size(), none);
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       // Reported once, not for each node.
       if (!parts_[i].nodes.empty() && depth_[i] != none && depth_[i] + 1 < levels_.size()) {
@@ -197,11 +198,11 @@ class topology_checker {
   }
 
   const cluster& nodes_;
-  std::vector<std::string> levels_;
-  std::vector<topology::part> parts_;
+  vector<std::string> levels_;
+  vector<topology::part> parts_;
   /// 0 for a domain without a parent; none if unknown.
-  std::vector<std::size_t> depth_;
-  std::vector<problem> found_;
+  vector<std::size_t> depth_;
+  vector<problem> found_;
   topology_options options_;
   bool depths_known_;
 };
@@ -217,7 +218,7 @@ class domain_names {
     }
   }
 
-  [[nodiscard]] std::optional<std::size_t> find(const domain_spec& child, std::vector<problem>& found) const {
+  [[nodiscard]] std::optional<std::size_t> find(const domain_spec& child, vector<problem>& found) const {
     const auto at = named_.find(child.parent);
     if (at == named_.end()) {
       found.push_back({problem_code::unknown_parent, child.name, "parent",
@@ -234,7 +235,7 @@ class domain_names {
  private:
   void add(std::string name, std::size_t i) { named_[std::move(name)].push_back(i); }
 
-  std::map<std::string, std::vector<std::size_t>, std::less<>> named_;
+  std::map<std::string, vector<std::size_t>, std::less<>> named_;
 };
 
 }  // namespace detail
@@ -245,8 +246,8 @@ class domain_names {
 /// level or (unless allowed) in none. Siblings keep the order of the specification. O(n log n).
 [[nodiscard]] inline result<topology> build_topology(const cluster& nodes, const topology_spec& spec,
                                                      topology_options options = {}) {
-  std::vector<problem> found;
-  std::vector<topology::part> parts(spec.domains.size());
+  vector<problem> found;
+  vector<topology::part> parts(spec.domains.size());
   const detail::domain_names names{spec.domains};
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const domain_spec& d = spec.domains[i];
@@ -271,11 +272,10 @@ class domain_names {
 /// unless names must be unique. Or all problems: nodes without a label of a level (unless they may be outside
 /// every domain; those of one specification are reported together), and problems with the levels. Siblings
 /// are in the order of their first nodes. O(n log n).
-[[nodiscard]] inline result<topology> topology_from_labels(const cluster& nodes,
-                                                           std::vector<std::string> levels,
+[[nodiscard]] inline result<topology> topology_from_labels(const cluster& nodes, vector<std::string> levels,
                                                            topology_options options = {}) {
-  std::vector<problem> found;
-  std::vector<topology::part> parts;
+  vector<problem> found;
+  vector<topology::part> parts;
   std::map<std::pair<std::size_t, std::string>, std::size_t> part_of;
   const node_spec* last_spec = nullptr;
   std::size_t last = topology::part::no_parent;
@@ -286,10 +286,11 @@ class domain_names {
       last_spec = &spec;
       last = topology::part::no_parent;
       bool complete = true;
-      std::vector<const std::string*> values;
+      vector<const std::string*> values;
       for (const std::string& level : levels) {
-        const auto at = std::find_if(spec.labels.begin(), spec.labels.end(),
-                                     [&](const label& l) { return l.key == level && !l.value.empty(); });
+        const auto at = allot::detail::find_if(spec.labels.begin(), spec.labels.end(), [&](const label& l) {
+          return l.key == level && !l.value.empty();
+        });
         if (at != spec.labels.end()) {
           values.push_back(&at->value);
           continue;

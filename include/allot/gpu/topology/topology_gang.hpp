@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/detail/topology_room.hpp>
 #include <allot/gpu/topology/detail/gang_assignment.hpp>
 #include <allot/gpu/topology/gang_request.hpp>
@@ -14,7 +16,6 @@
 #include <optional>
 #include <span>
 #include <tuple>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -84,7 +85,7 @@ class gang_planner {
     if (where->kind != region::all) made.level = detail::level_of(*topology_, *where);
     if (where->kind == region::domain) made.domain = where->as_domain();
     for (const gang_share& s : shares_) made.pods += s.pods;
-    std::sort(shares_.begin(), shares_.end(), [&](const gang_share& a, const gang_share& b) {
+    allot::detail::sort(shares_.begin(), shares_.end(), [&](const gang_share& a, const gang_share& b) {
       return std::pair{a.group, topology_->position(a.node)} <
              std::pair{b.group, topology_->position(b.node)};
     });
@@ -119,7 +120,7 @@ class gang_planner {
     };
     if (r.groups.empty() || !exists(r.required) || !exists(r.preferred)) return false;
     if (r.required && r.preferred && *r.preferred < *r.required) return false;
-    return std::all_of(r.groups.begin(), r.groups.end(), [&](const gang_group& g) {
+    return allot::detail::all_of(r.groups.begin(), r.groups.end(), [&](const gang_group& g) {
       return g.min_pods >= 1 && g.min_pods <= g.pods && g.pods <= std::numeric_limits<std::uint32_t>::max() &&
              exists(g.level);
     });
@@ -163,8 +164,9 @@ class gang_planner {
     }
     const domain_range domains = topology_->domains_of(level);
     const auto room = [&](std::size_t d) { return rooms.room(domain_id{d}); };
-    const bool is_simple = std::all_of(request_->groups.begin(), request_->groups.end(),
-                                       [&](const gang_group& g) { return !g.level || *g.level <= level; });
+    const bool is_simple =
+        allot::detail::all_of(request_->groups.begin(), request_->groups.end(),
+                              [&](const gang_group& g) { return !g.level || *g.level <= level; });
     if (is_simple) {
       // Any domain with the room will do.
       const auto best = first_of(domains.first(), domains.last(), room, at_least, below);
@@ -176,7 +178,7 @@ class gang_planner {
       const std::uint64_t r = room(d.index());
       if (r >= at_least && r < below) candidates_.push_back(rank_of(r, d.index()));
     }
-    std::sort(candidates_.begin(), candidates_.end());
+    allot::detail::sort(candidates_.begin(), candidates_.end());
     for (const rank& c : candidates_) {
       if (assign(rooms, region{region::domain, c.index})) return region{region::domain, c.index};
     }
@@ -189,9 +191,10 @@ class gang_planner {
     const auto asks_for_domain = [this](const std::optional<std::size_t>& level) {
       return level && *level < topology_->node_level();
     };
-    const bool inside_only = asks_for_domain(request_->required) ||
-                             std::any_of(request_->groups.begin(), request_->groups.end(),
-                                         [&](const gang_group& g) { return asks_for_domain(g.level); });
+    const bool inside_only =
+        asks_for_domain(request_->required) ||
+        allot::detail::any_of(request_->groups.begin(), request_->groups.end(),
+                              [&](const gang_group& g) { return asks_for_domain(g.level); });
     return topology_->nodes().size() - (inside_only ? topology_->nodes_outside().size() : 0);
   }
   template <class Room>
@@ -346,9 +349,9 @@ class gang_planner {
   std::uint64_t needed_ = 0;
   std::uint64_t budget_ = 0;
   detail::gang_assignment assignment_;
-  std::vector<entry> entries_;
-  std::vector<rank> candidates_;
-  std::vector<gang_share> shares_;
+  vector<entry> entries_;
+  vector<rank> candidates_;
+  vector<gang_share> shares_;
 };
 
 }  // namespace gpu

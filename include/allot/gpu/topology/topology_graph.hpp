@@ -13,9 +13,11 @@
 // Properties: boost::vertex_index and boost::vertex_name. No other header includes this one: it takes longer
 // to compile than the rest of the topology.
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
 #include <allot/core/ids.hpp>
 #include <allot/core/result.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/pod_request.hpp>
 #include <allot/gpu/topology/topology.hpp>
@@ -27,14 +29,12 @@
 #include <boost/iterator/transform_iterator.hpp>
 #include <boost/property_map/property_map.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -208,15 +208,14 @@ namespace detail {
 
 /// A user's graph by position: names, and the edges out of each vertex.
 struct named_graph {
-  std::vector<std::string> names;
-  std::vector<std::vector<std::size_t>> out;
+  vector<std::string> names;
+  vector<vector<std::size_t>> out;
 };
 
 /// Reports every cycle found by a depth-first search in vertex order, and drops the edge that closes it.
 class cycle_remover {
  public:
-  cycle_remover(named_graph& g, std::vector<problem>& found)
-      : graph_(g), found_(found), state_(g.names.size()) {}
+  cycle_remover(named_graph& g, vector<problem>& found) : graph_(g), found_(found), state_(g.names.size()) {}
 
   void run() {
     for (std::size_t v = 0; v < state_.size(); ++v) {
@@ -233,7 +232,7 @@ class cycle_remover {
     state_[start] = is_open;
     while (!path_.empty()) {
       auto& [v, next] = path_.back();
-      std::vector<std::size_t>& out = graph_.out[v];
+      vector<std::size_t>& out = graph_.out[v];
       if (next == out.size()) {
         state_[v] = is_done;
         path_.pop_back();
@@ -251,7 +250,7 @@ class cycle_remover {
   void report(std::size_t first) {
     std::string text = "the edges go in a circle: ";
     const auto is_first = [&](const auto& step) { return step.first == first; };
-    for (auto at = std::find_if(path_.begin(), path_.end(), is_first); at != path_.end(); ++at) {
+    for (auto at = allot::detail::find_if(path_.begin(), path_.end(), is_first); at != path_.end(); ++at) {
       text += graph_.names[at->first];
       text += " -> ";
     }
@@ -260,29 +259,30 @@ class cycle_remover {
   }
 
   named_graph& graph_;
-  std::vector<problem>& found_;
-  std::vector<states> state_;
+  vector<problem>& found_;
+  vector<states> state_;
   /// The vertices that are open, each with the number of its next edge.
-  std::vector<std::pair<std::size_t, std::size_t>> path_;
+  vector<std::pair<std::size_t, std::size_t>> path_;
 };
 
-[[nodiscard]] inline result<topology> compile_graph(const cluster& nodes, std::vector<std::string> levels,
+[[nodiscard]] inline result<topology> compile_graph(const cluster& nodes, vector<std::string> levels,
                                                     named_graph g, topology_options options) {
-  std::vector<problem> found;
+  vector<problem> found;
   cycle_remover{g, found}.run();
   const bool depths_known = found.empty();
   const std::size_t n = g.names.size();
   constexpr std::size_t none = topology::part::no_parent;
-  std::vector<std::vector<std::size_t>> parents(n);
+  vector<vector<std::size_t>> parents(n);
   for (std::size_t v = 0; v < n; ++v) {
     for (const std::size_t to : g.out[v]) {
-      if (std::find(parents[to].begin(), parents[to].end(), v) == parents[to].end()) parents[to].push_back(v);
+      if (allot::detail::find(parents[to].begin(), parents[to].end(), v) == parents[to].end())
+        parents[to].push_back(v);
     }
   }
   // A vertex without out-edges is a node if the cluster has one with its name.
-  std::vector<node_id> node_of(n);
-  std::vector<std::size_t> part_of(n, none);
-  std::vector<topology::part> parts;
+  vector<node_id> node_of(n);
+  vector<std::size_t> part_of(n, none);
+  vector<topology::part> parts;
   for (std::size_t v = 0; v < n; ++v) {
     if (const auto node = nodes.find(g.names[v]); node && g.out[v].empty()) {
       node_of[v] = *node;
@@ -326,7 +326,7 @@ class cycle_remover {
 /// does not have, and what `build_topology` reports. Parallel edges count once. Siblings are in the order of
 /// the vertices. O((vertices + edges) log vertices).
 template <class Graph, class Names>
-[[nodiscard]] result<topology> topology_from_graph(const cluster& nodes, std::vector<std::string> levels,
+[[nodiscard]] result<topology> topology_from_graph(const cluster& nodes, vector<std::string> levels,
                                                    const Graph& g, Names names,
                                                    topology_options options = {}) {
   using traits = boost::graph_traits<Graph>;
@@ -341,7 +341,7 @@ template <class Graph, class Names>
   }
   plain.out.reserve(plain.names.size());
   for (auto v = all.first; v != all.second; ++v) {
-    std::vector<std::size_t>& out = plain.out.emplace_back();
+    vector<std::size_t>& out = plain.out.emplace_back();
     const auto leaving = out_edges(*v, g);
     for (auto e = leaving.first; e != leaving.second; ++e)
       out.push_back(position.find(target(*e, g))->second);

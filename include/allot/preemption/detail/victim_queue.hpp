@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/ids.hpp>
 #include <allot/core/stamped_set.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/preemption/eligibility.hpp>
 #include <allot/preemption/protection.hpp>
 #include <allot/preemption/running_index.hpp>
@@ -17,7 +19,6 @@
 #include <span>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -96,8 +97,8 @@ class victim_queue {
   /// The source of a job to be preempted out of turn; null if the job may not be preempted now. O(sources).
   [[nodiscard]] victim_source* find_source(const ledger<N>& l, const beneficiary<N>& b,
                                            const running_job<N>& job) {
-    const auto g = std::find_if(sources_.begin(), sources_.end(),
-                                [&](const victim_source& x) { return x.quota == job.quota; });
+    const auto g = detail::find_if(sources_.begin(), sources_.end(),
+                                   [&](const victim_source& x) { return x.quota == job.quota; });
     return g != sources_.end() && may_be_asked(l, b, *g, helpful(l, b, *g), job) ? &*g : nullptr;
   }
   /// To be called when that job has been taken out of turn. It is skipped when its turn comes.
@@ -377,10 +378,10 @@ class victim_queue {
   const running_index<N>* running_ = nullptr;
   dimensions contested_{};
   dimensions first_contested_{};
-  std::vector<victim_source> sources_;
-  std::vector<reclaim_scope> scopes_;
-  std::vector<entry> queue_;
-  std::vector<std::uint32_t> heaps_;
+  vector<victim_source> sources_;
+  vector<reclaim_scope> scopes_;
+  vector<entry> queue_;
+  vector<std::uint32_t> heaps_;
   stamped_set<job_id> taken_;
   search_progress<N> progress_{};
   bool skip_larger_ = false;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/preemption/detail/fill_back_by_halves.hpp>
 #include <allot/preemption/eligibility.hpp>
 #include <allot/preemption/running_index.hpp>
@@ -11,7 +13,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -41,7 +42,7 @@ class wanted_victims {
     std::for_each(first, candidates_.end(), [&](candidate& c) {
       c.rank = queue.order()(l, victim_candidate<N>{c.job.quota, c.how, c.job, c.job.request, b.now});
     });
-    std::sort(first, candidates_.end(), [](const candidate& x, const candidate& y) {
+    detail::sort(first, candidates_.end(), [](const candidate& x, const candidate& y) {
       return x.rank < y.rank || (!(y.rank < x.rank) && x.job.id.index() < y.job.id.index());
     });
   }
@@ -95,19 +96,19 @@ class wanted_victims {
       for (std::size_t d = 0; d < N; ++d) sum += c.job.request[d];
       return sum;
     };
-    std::sort(order_.begin(), order_.end(), [&](std::size_t i, std::size_t k) {
+    detail::sort(order_.begin(), order_.end(), [&](std::size_t i, std::size_t k) {
       const candidate &x = candidates_[i], &y = candidates_[k];
       const bool borrows = x.how == relation::borrower;
       if (borrows != (y.how == relation::borrower)) return !borrows;
       return size(x) != size(y) ? size(x) < size(y) : i < k;
     });
-    return std::any_of(order_.begin(), order_.end(),
-                       [&](std::size_t i) { return visit(candidates_[i].job); });
+    return detail::any_of(order_.begin(), order_.end(),
+                          [&](std::size_t i) { return visit(candidates_[i].job); });
   }
   /// Drops the chosen jobs that have not been taken because they may not be. Returns whether there are any.
   bool drop_unwilling(const Queue& queue) {
-    return std::erase_if(candidates_,
-                         [&](const candidate& c) { return c.wanted && !queue.is_taken(c.job.id); }) > 0;
+    return erase_if(candidates_, [&](const candidate& c) { return c.wanted && !queue.is_taken(c.job.id); }) >
+           0;
   }
 
  private:
@@ -119,11 +120,11 @@ class wanted_victims {
     bool wanted = false;
   };
 
-  std::vector<candidate> candidates_;
+  vector<candidate> candidates_;
   /// How many were tried in turn.
   std::size_t asked_ = 0;
   /// The indices of the chosen candidates.
-  std::vector<std::size_t> order_;
+  vector<std::size_t> order_;
 };
 
 }  // namespace detail

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/preemption/possible_victims.hpp>
 #include <allot/preemption/running_index.hpp>
 #include <allot/preemption/search.hpp>
@@ -20,7 +22,6 @@
 #include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -199,8 +200,8 @@ class books {
     resize();
   }
   /// The same where only specifications change: see `ledger::exchange`.
-  void exchange(std::vector<respecified_quota<n>>& others) {
-    std::vector<respecified_quota<n>> same = others;
+  void exchange(vector<respecified_quota<n>>& others) {
+    vector<respecified_quota<n>> same = others;
     allocated_.exchange(same);
     assumed_.exchange(others);
   }
@@ -232,7 +233,7 @@ class books {
 
     /// Without a what-if there is no answer, so a search does not collect the groups.
     [[nodiscard]] bool might_fit_without(std::span<const possible_victims> these) requires has_what_if {
-      std::vector<std::uint32_t>& groups = of.possible_;
+      vector<std::uint32_t>& groups = of.possible_;
       groups.clear();
       for (const possible_victims& y : these) {
         of.groups_.for_each(y, [&](std::uint32_t group) { groups.push_back(group); });
@@ -245,11 +246,11 @@ class books {
   template <class Jobs>
   struct moving_trial {
     trial<Jobs> at_home;
-    std::vector<std::pair<job_id, place>> elsewhere{};
+    vector<std::pair<job_id, place>> elsewhere{};
 
     void take_off(const running_job<n>& v) {
       const auto moved =
-          std::find_if(elsewhere.begin(), elsewhere.end(), [&](const auto& e) { return e.first == v.id; });
+          detail::find_if(elsewhere.begin(), elsewhere.end(), [&](const auto& e) { return e.first == v.id; });
       if (moved == elsewhere.end()) return at_home.take_off(v);
       at_home.places.release(moved->second);
       elsewhere.erase(moved);
@@ -305,7 +306,7 @@ class books {
   /// The same by group, for placements that count them.
   victim_groups groups_;
   /// The groups of possible victims in a search.
-  std::vector<std::uint32_t> possible_;
+  vector<std::uint32_t> possible_;
 };
 
 }  // namespace detail

@@ -4,12 +4,12 @@
 #include <allot/core/assert.hpp>
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 
 #include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <span>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -39,11 +39,11 @@ class expected_ends {
   [[nodiscard]] std::span<const expected_end> all() const noexcept { return ends_; }
 
  private:
-  [[nodiscard]] std::vector<expected_end>::iterator place_of(const expected_end& e) {
+  [[nodiscard]] vector<expected_end>::iterator place_of(const expected_end& e) {
     return std::lower_bound(ends_.begin(), ends_.end(), e);
   }
 
-  std::vector<expected_end> ends_;
+  vector<expected_end> ends_;
 };
 
 }  // namespace detail

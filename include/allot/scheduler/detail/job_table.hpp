@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
 #include <allot/core/ids.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/fairshare/job_rank.hpp>
 #include <allot/preemption/running_index.hpp>
 #include <allot/scheduler/detail/pending_queue.hpp>
@@ -20,7 +22,6 @@
 #include <map>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -75,7 +76,7 @@ struct job_record {
   std::uint64_t listed_in = 0;
   /// For an elastic job: how many of its further pods are not units yet, and those that are.
   std::uint32_t pods_to_come = 0;
-  std::vector<job_id> elastic_pods{};
+  vector<job_id> elastic_pods{};
   preemption_turns turns{};
   /// How long it is expected to run; `without_end` if that is not known.
   instant estimate = without_end;
@@ -241,9 +242,9 @@ class job_table {
     return chunks_[index / chunk_size][index % chunk_size];
   }
 
-  std::vector<std::vector<slot>> chunks_;
+  vector<vector<slot>> chunks_;
   std::size_t size_ = 0;
-  std::vector<std::uint32_t> free_;
+  vector<std::uint32_t> free_;
 };
 
 /// Numbers the equivalence classes: what a job requests, so that jobs of one quota and class have the same
@@ -267,7 +268,7 @@ class request_classes {
   /// Counts one more job of the equivalence class; returns its number. O(log equivalence classes).
   [[nodiscard]] class_number add(const request_class& s) {
     const auto [from, to] = slots_of_.equal_range(s);
-    auto at = std::find_if(from, to, [&](const auto& known) { return known.first == s; });
+    auto at = detail::find_if(from, to, [&](const auto& known) { return known.first == s; });
     if (at == to) {
       at = slots_of_.emplace_hint(to, s, std::uint32_t{0});
       if (free_.empty()) {
@@ -331,8 +332,8 @@ class request_classes {
 
   std::multimap<request_class, std::uint32_t, comes_before> slots_of_;
   /// With a copy of the equivalence class, so that the table can be copied.
-  std::vector<slot> slots_;
-  std::vector<std::uint32_t> free_;
+  vector<slot> slots_;
+  vector<std::uint32_t> free_;
   /// How many equivalence classes have no job.
   std::size_t unused_ = 0;
 };

@@ -3,6 +3,7 @@
 
 #include <allot/core/assert.hpp>
 #include <allot/core/change_feed.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/scheduler/detail/books.hpp>
 #include <allot/scheduler/detail/job_table.hpp>
 #include <allot/scheduler/detail/pending_queue.hpp>
@@ -18,7 +19,6 @@
 #include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -453,9 +453,9 @@ class lifecycle {
 
   /// The books have a new tree, or other specifications of the same quotas; quotas keep their ids. Returns
   /// those that are then not sound, parents first. Precondition: quotas no longer in the tree have no jobs.
-  std::vector<quota_id> follow_tree() {
+  vector<quota_id> follow_tree() {
     on_new_tree();
-    std::vector<quota_id> over;
+    vector<quota_id> over;
     for (const quota_id x : tree().top_down()) {
       if (!books_.allocated().is_sound(x)) over.push_back(x);
     }
@@ -477,7 +477,7 @@ class lifecycle {
     const auto waits = [](job_state s) { return s == job_state::pending || s == job_state::reserved; };
     if (waits(r.state)) --q.waiting;
     if (waits(next)) ++q.waiting;
-    if (r.state == job_state::evicting) std::erase(evicting_, r.facts.id);
+    if (r.state == job_state::evicting) erase(evicting_, r.facts.id);
     if (next == job_state::evicting) evicting_.push_back(r.facts.id);
     r.state = next;
     touch(r.facts.quota);
@@ -529,7 +529,7 @@ class lifecycle {
     const quota_id x = r.facts.quota;
     classes_.remove(r.request_class);
     if (r.facts.elastic) {
-      std::erase(jobs_[r.facts.core].elastic_pods, id);
+      erase(jobs_[r.facts.core].elastic_pods, id);
     } else {
       --state_of(x).jobs;
     }
@@ -616,7 +616,7 @@ class lifecycle {
     quota_state nothing_said;
     nothing_said.settings = defaults_;
     quotas_.resize(tree().slots(), nothing_said);
-    std::erase_if(with_inadmissible_, [&](quota_id x) { return !tree().contains(x); });
+    erase_if(with_inadmissible_, [&](quota_id x) { return !tree().contains(x); });
     for (const quota_id x : tree().top_down()) touch(x);
     review_reservations();
     news_.note(delay_cause::quotas);
@@ -628,14 +628,14 @@ class lifecycle {
   job_table<record> jobs_;
   detail::reservations<View, Placement> reservations_;
   detail::promises promises_;
-  std::vector<job_id> evicting_;
+  vector<job_id> evicting_;
   change_feed<queue_change> queue_changes_;
   promise_news news_;
   classes classes_;
   queue_settings defaults_{};
-  std::vector<quota_state> quotas_;
-  std::vector<quota_id> with_inadmissible_;
-  std::vector<quota_id> touched_;
+  vector<quota_state> quotas_;
+  vector<quota_id> with_inadmissible_;
+  vector<quota_id> touched_;
   std::uint64_t submissions_ = 0;
   std::uint64_t epoch_ = 1;
   bool must_requeue_ = false;

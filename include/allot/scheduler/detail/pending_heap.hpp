@@ -3,6 +3,7 @@
 
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/fairshare/job_rank.hpp>
 
 #include <algorithm>
@@ -10,7 +11,6 @@
 #include <cstdint>
 #include <limits>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -70,7 +70,7 @@ class pending_heap {
   }
   template <class Predicate>
   void remove_if(Predicate predicate) {
-    std::erase_if(nodes_, [&](const node& n) { return predicate(n.entry); });
+    erase_if(nodes_, [&](const node& n) { return predicate(n.entry); });
     for (std::size_t i = nodes_.size(); i-- > 0;) drop(i);
     for (std::size_t i = nodes_.size(); i-- > 0;) renew(i);
   }
@@ -130,7 +130,7 @@ class pending_heap {
     search(2 * i + 2, most, best);
   }
 
-  std::vector<node> nodes_;
+  vector<node> nodes_;
 };
 
 }  // namespace detail

@@ -3,6 +3,7 @@
 
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/fairshare/job_rank.hpp>
 #include <allot/scheduler/detail/pending_heap.hpp>
 
@@ -10,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -141,7 +141,7 @@ class pending_queue {
     detail::pending_heap jobs;
   };
 
-  [[nodiscard]] std::vector<group>::iterator place_of(class_number request_class) {
+  [[nodiscard]] vector<group>::iterator place_of(class_number request_class) {
     return std::lower_bound(groups_.begin(), groups_.end(), request_class,
                             [](const group& g, class_number s) { return g.request_class < s; });
   }
@@ -149,7 +149,7 @@ class pending_queue {
   /// others, or few.
   void forget_empty() {
     const class_number blocking = blocked_ ? groups_[first_].request_class : class_number{};
-    std::erase_if(groups_, [](const group& g) { return g.jobs.empty(); });
+    erase_if(groups_, [](const group& g) { return g.jobs.empty(); });
     first_ = blocked_ ? static_cast<std::size_t>(place_of(blocking) - groups_.begin()) : 0;
     most_groups_ = std::max(least_groups, 2 * groups_.size());
   }
@@ -196,7 +196,7 @@ class pending_queue {
     stale_ = 0;
   }
 
-  std::vector<group> groups_;  // by equivalence class
+  vector<group> groups_;  // by equivalence class
   /// From this size on, empty equivalence classes are forgotten.
   std::size_t most_groups_ = least_groups;
   /// The group and the place in it of the job that `first` returned.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/result.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/quota/change.hpp>
 #include <allot/quota/ledger.hpp>
@@ -37,18 +38,18 @@ class preset_quotas {
       if (!all) return all.problems();
       given_ = {one_queue(all.value(), are_there_nodes)};
     }
-    return tree_of({given_, std::vector<bool>(given_.size())});
+    return tree_of({given_, vector<bool>(given_.size())});
   }
   /// If the changes leave the structure of the tree `now` as it is: what becomes of those of its quotas that
   /// change. The changes count as made until `undo`. None: see `changed`.
-  [[nodiscard]] std::optional<std::vector<respecified_quota<N>>> respecified(
+  [[nodiscard]] std::optional<vector<respecified_quota<N>>> respecified(
       const quota_tree<N>& now, std::span<const quota_change<N>> changes) {
     if (!adapts()) return respecified_by<N>(changes, now.specs(), now.removed());
     auto of_given = respecified_by<N>(changes, given_, now.removed());
     if (!of_given) return std::nullopt;
     replaced_ = std::move(*of_given);
     exchange_given();
-    std::vector<respecified_quota<N>> all;
+    vector<respecified_quota<N>> all;
     auto next = adapted(given_, now.removed()).begin();
     for (std::size_t i = 0; i < now.slots(); ++i) {
       if (now.removed()[i]) continue;
@@ -68,7 +69,7 @@ class preset_quotas {
   /// The tree after changes to `now`, or every problem with them, in addition to `problems`.
   [[nodiscard]] result<quota_tree<N>> changed(const quota_tree<N>& now,
                                               std::span<const quota_change<N>> changes,
-                                              std::vector<problem> problems) {
+                                              vector<problem> problems) {
     const std::span<const quota_spec<N>> given = adapts() ? given_ : now.specs();
     edited_quotas<N> next{{given.begin(), given.end()}, now.removed(), std::move(problems)};
     next.edit(changes);
@@ -97,7 +98,7 @@ class preset_quotas {
   [[nodiscard]] bool adapts() const noexcept { return rules_.adapt != nullptr && !rules_.ignores_quotas; }
   /// What the preset makes of those quotas that are not removed, in their order. Valid until the next call.
   [[nodiscard]] std::vector<quota_spec<N>>& adapted(std::span<const quota_spec<N>> quotas,
-                                                    const std::vector<bool>& removed) {
+                                                    const vector<bool>& removed) {
     adapted_.resize(quotas.size());
     std::size_t count = 0;
     for (std::size_t i = 0; i < quotas.size(); ++i) {
@@ -121,7 +122,7 @@ class preset_quotas {
   /// The quotas as given, if a preset adapts them.
   std::vector<quota_spec<N>> given_{};
   /// Those of them that the last change replaced, as they were before.
-  std::vector<respecified_quota<N>> replaced_{};
+  vector<respecified_quota<N>> replaced_{};
   /// Kept for its memory.
   std::vector<quota_spec<N>> adapted_{};
 };

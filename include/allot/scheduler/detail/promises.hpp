@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/scheduler/promise.hpp>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 #include <limits>
 #include <optional>
 #include <span>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -59,23 +60,23 @@ class promises {
   }
 
  private:
-  [[nodiscard]] std::vector<entry>::const_iterator place_of(job_id id) const {
-    return std::find_if(entries_.begin(), entries_.end(), [&](const entry& e) { return e.job == id; });
+  [[nodiscard]] vector<entry>::const_iterator place_of(job_id id) const {
+    return detail::find_if(entries_.begin(), entries_.end(), [&](const entry& e) { return e.job == id; });
   }
   void sort() {
     by_start_.clear();
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       if (entries_[i].what.start != without_end) by_start_.push_back(i);
     }
-    std::sort(by_start_.begin(), by_start_.end(), [this](std::size_t a, std::size_t b) {
+    detail::sort(by_start_.begin(), by_start_.end(), [this](std::size_t a, std::size_t b) {
       const instant x = entries_[a].what.start;
       const instant y = entries_[b].what.start;
       return x != y ? x < y : a < b;
     });
   }
 
-  std::vector<entry> entries_;
-  std::vector<std::size_t> by_start_;
+  vector<entry> entries_;
+  vector<std::size_t> by_start_;
 };
 
 /// What has happened since the promised starts were last checked. If all that ended did so when expected,

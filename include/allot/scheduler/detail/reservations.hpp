@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/ids.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/scheduler/detail/books.hpp>
 #include <allot/scheduler/detail/job_table.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -32,8 +32,8 @@ class reservations {
   void expect(job_id leaving, job_id beneficiary = {}) { leaving_.push_back({leaving, beneficiary}); }
   /// Whether the job is being evicted, and for no job that waits.
   [[nodiscard]] bool leaves_for_nobody(job_id leaving) const {
-    return std::any_of(leaving_.begin(), leaving_.end(),
-                       [&](const departure& d) { return d.job == leaving && d.beneficiary.is_none(); });
+    return detail::any_of(leaving_.begin(), leaving_.end(),
+                          [&](const departure& d) { return d.job == leaving && d.beneficiary.is_none(); });
   }
   /// The job is being evicted for the one that was added last.
   void leaves_for_last(job_id leaving) {
@@ -42,17 +42,17 @@ class reservations {
   }
   /// The beneficiary of the evicting job, if it waits.
   [[nodiscard]] job_id beneficiary_of(job_id leaving) const {
-    const auto at =
-        std::find_if(leaving_.begin(), leaving_.end(), [&](const departure& d) { return d.job == leaving; });
+    const auto at = detail::find_if(leaving_.begin(), leaving_.end(),
+                                    [&](const departure& d) { return d.job == leaving; });
     return at == leaving_.end() ? job_id{} : at->beneficiary;
   }
   /// The job has gone.
   void left(job_id leaving) {
-    std::erase_if(leaving_, [&](const departure& d) { return d.job == leaving; });
+    erase_if(leaving_, [&](const departure& d) { return d.job == leaving; });
   }
   /// The job no longer waits; evictions still due for it are now for none in particular.
   void remove(job_id beneficiary) {
-    std::erase(waiting_, beneficiary);
+    erase(waiting_, beneficiary);
     for (departure& d : leaving_) {
       if (d.beneficiary == beneficiary) d.beneficiary = {};
     }
@@ -73,8 +73,8 @@ class reservations {
           ++i;
           continue;
         }
-        again = std::any_of(leaving_.begin(), leaving_.end(),
-                            [&](const departure& d) { return d.beneficiary == id; });
+        again = detail::any_of(leaving_.begin(), leaving_.end(),
+                               [&](const departure& d) { return d.beneficiary == id; });
         remove(id);
         may_start_.erase(may_start_.begin() + static_cast<std::ptrdiff_t>(i));
         start(id);
@@ -86,7 +86,7 @@ class reservations {
   [[nodiscard]] bool may_start(books_type& b, const table& jobs, const job_record<View, Placement>& r) const {
     if (!b.ready(r)) return false;
     const auto goes_for_nobody = [](const departure& d) { return d.beneficiary.is_none(); };
-    if (std::none_of(leaving_.begin(), leaving_.end(), goes_for_nobody)) return true;
+    if (detail::none_of(leaving_.begin(), leaving_.end(), goes_for_nobody)) return true;
     return b.suppose([&](auto& l) {
       l.release(r.facts.quota, r.facts.request, r.facts.in);
       for (const departure& d : leaving_) {
@@ -133,10 +133,10 @@ class reservations {
     });
   }
 
-  std::vector<job_id> waiting_;
+  vector<job_id> waiting_;
   /// Grouped by beneficiary, in the order in which the beneficiaries wait.
-  std::vector<departure> leaving_;
-  std::vector<bool> may_start_;
+  vector<departure> leaving_;
+  vector<bool> may_start_;
 };
 
 }  // namespace detail

@@ -3,13 +3,13 @@
 
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 
 #include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -30,7 +30,7 @@ class time_limits {
   template <class Lasts>
   void watch(instant until, const run& r, Lasts lasts) {
     if (runs_.size() >= most_runs_) {
-      std::erase_if(runs_, [&](const entry& e) { return !lasts(e.what); });
+      erase_if(runs_, [&](const entry& e) { return !lasts(e.what); });
       std::make_heap(runs_.begin(), runs_.end(), ends_later);
       most_runs_ = std::max(least_runs, 2 * runs_.size());
     }
@@ -69,7 +69,7 @@ class time_limits {
 
   static constexpr std::size_t least_runs = 1024;
 
-  std::vector<entry> runs_;
+  vector<entry> runs_;
   std::size_t most_runs_ = least_runs;
 };
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
 #include <allot/core/ids.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/preemption/possible_victims.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -60,16 +60,16 @@ class victim_groups {
     std::uint32_t number;
     std::size_t jobs;
   };
-  using list = std::vector<group>;  // by priority, lowest first
+  using list = vector<group>;  // by priority, lowest first
 
   /// The last group whose lowest priority is at most `priority`; the end if there is none.
   [[nodiscard]] static list::iterator place_of(list& groups, std::int32_t priority) {
     const auto next =
-        std::find_if(groups.begin(), groups.end(), [&](const group& g) { return g.lowest > priority; });
+        detail::find_if(groups.begin(), groups.end(), [&](const group& g) { return g.lowest > priority; });
     return next == groups.begin() ? groups.end() : next - 1;
   }
 
-  std::vector<list> of_quota_;
+  vector<list> of_quota_;
   std::uint32_t count_ = 0;
 };
 

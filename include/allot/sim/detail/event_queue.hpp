@@ -3,12 +3,12 @@
 
 #include <allot/core/assert.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -163,9 +163,9 @@ class event_queue {
     }
   }
 
-  std::vector<entry> heap_;
-  std::vector<slot> slots_;
-  std::vector<std::uint32_t> free_;
+  vector<entry> heap_;
+  vector<slot> slots_;
+  vector<std::uint32_t> free_;
   std::uint64_t pushed_ = 0;
   std::size_t cancelled_ = 0;
 };

@@ -5,6 +5,7 @@
 #include <allot/core/ids.hpp>
 #include <allot/core/resources.hpp>
 #include <allot/core/result.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/quota/change.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/scheduler/flavors.hpp>
@@ -14,7 +15,6 @@
 #include <cstdint>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -80,7 +80,7 @@ class job_accounts {
   }
 
   /// Changes the quotas; see `allot::apply`.
-  result<std::vector<quota_id>> apply(std::span<const quota_change<N>> changes) {
+  result<vector<quota_id>> apply(std::span<const quota_change<N>> changes) {
     auto over = allot::apply(ledger_, changes);
     if (over) grow_to_tree();
     return over;
@@ -102,8 +102,8 @@ class job_accounts {
 
   allot::ledger<N> ledger_;
   workload_view<N> jobs_;
-  std::vector<resources<N>> demand_;
-  std::vector<std::uint32_t> waiting_;
+  vector<resources<N>> demand_;
+  vector<std::uint32_t> waiting_;
   std::uint64_t lacking_ = 0;
 };
 

@@ -3,6 +3,7 @@
 
 #include <allot/core/assert.hpp>
 #include <allot/core/result.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/quota/change.hpp>
 #include <allot/quota/tree.hpp>
 #include <allot/sim/detail/event_queue.hpp>
@@ -18,7 +19,6 @@
 #include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -32,7 +32,7 @@ class job_runs {
   /// The events to come.
   using event_queue_type = event_queue<job_index>;
 
-  job_runs(std::vector<job<N>> jobs, std::vector<flavor_set<N>> flavor_sets, quota_tree<N> quotas,
+  job_runs(vector<job<N>> jobs, vector<flavor_set<N>> flavor_sets, quota_tree<N> quotas,
            const resources<N>& capacity = resources<N>{quantity::unlimited()})
       : jobs_(std::move(jobs)),
         flavor_sets_(std::move(flavor_sets)),
@@ -77,7 +77,7 @@ class job_runs {
 
   /// Each of these happens at its `at`; the payload is its index.
   template <class Event>
-  void push_each(const std::vector<Event>& events, event_kind kind) {
+  void push_each(const vector<Event>& events, event_kind kind) {
     for (std::size_t i = 0; i < events.size(); ++i) push(events[i].at, kind, static_cast<job_index>(i));
   }
   /// The next job without an id arrives. Only one arrival at a time is among the events, so that their number
@@ -147,7 +147,7 @@ class job_runs {
   }
 
   /// Changes the quotas; see `allot::apply`.
-  result<std::vector<quota_id>> apply(std::span<const quota_change<N>> changes) {
+  result<vector<quota_id>> apply(std::span<const quota_change<N>> changes) {
     return accounts_.apply(changes);
   }
 
@@ -161,12 +161,12 @@ class job_runs {
     events_.cancel(h.limit_event);
   }
 
-  std::vector<job<N>> jobs_;
-  std::vector<flavor_set<N>> flavor_sets_;
+  vector<job<N>> jobs_;
+  vector<flavor_set<N>> flavor_sets_;
   resources<N> capacity_;
-  std::vector<job_history> histories_;
+  vector<job_history> histories_;
   /// See `workload_view`.
-  std::vector<instant> resumption_;
+  vector<instant> resumption_;
   job_accounts<N> accounts_;
   event_queue_type events_;
   job_index next_arrival_ = 0;

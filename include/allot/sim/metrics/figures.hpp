@@ -4,6 +4,7 @@
 #include <allot/core/ids.hpp>
 #include <allot/core/ratio.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/preemption/eligibility.hpp>
 #include <allot/sim/metrics/statistics.hpp>
 #include <allot/sim/metrics/timeline.hpp>
@@ -13,7 +14,6 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -240,9 +240,9 @@ struct run_figures {
   /// (FGD's F, see `gpu::fragmentation`). Nothing without nodes.
   std::optional<wide> fragments{};
   /// By GPU model, as in `gpu::cluster::models`, and by pool, as in `gpu::cluster::pools`.
-  std::vector<part_figures> models{};
+  vector<part_figures> models{};
   /// GPU time by pool, as in `gpu::cluster::pools`.
-  std::vector<part_figures> pools{};
+  vector<part_figures> pools{};
   /// What was idle while a job that its quota allowed could not be placed.
   wide idle_while_unplaceable = 0;
   /// Of the allocated GPU time in that window, what was lost: on restarts, and on work lost later.
@@ -265,9 +265,9 @@ struct run_figures {
   /// The number of pods that continuing elastic jobs lost, with a node or by the policy.
   std::uint64_t pods_given_up = 0;
   /// By quota id, including removed quotas.
-  std::vector<quota_figures> quotas;
+  vector<quota_figures> quotas;
   /// By the class of the job, `job::job_class`.
-  std::vector<job_figures> classes;
+  vector<job_figures> classes;
   /// By the GPUs of the job, as `size_names`.
   std::array<job_figures, size_names.size()> sizes{};
 
@@ -276,7 +276,7 @@ struct run_figures {
     return end > first_submit ? end - first_submit : 0;
   }
   /// The largest fair-share error of a quota.
-  [[nodiscard]] constexpr wide largest_fair_share_error() const noexcept {
+  [[nodiscard]] wide largest_fair_share_error() const noexcept {
     wide most = 0;
     for (const quota_figures& q : quotas) most = q.of.fair_share_error > most ? q.of.fair_share_error : most;
     return most;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/assert.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/quota/loans.hpp>
 #include <allot/sim/job.hpp>
@@ -25,7 +26,6 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -362,9 +362,9 @@ class metrics final : public observer<N> {
   lost_time lost_;
   reclaim_times reclaims_;
   over_preemption over_preemption_;
-  std::vector<meter> meters_;
+  vector<meter> meters_;
   /// By quota; only while claims are checked.
-  std::vector<bool> has_claim_;
+  vector<bool> has_claim_;
   run_figures totals_;
   cluster_time cluster_;
   std::int64_t used_ = 0;

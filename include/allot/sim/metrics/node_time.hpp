@@ -3,13 +3,13 @@
 
 #include <allot/core/ratio.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/pod_request.hpp>
 #include <allot/sim/metrics/timeline.hpp>
 #include <allot/sim/run_log.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -17,9 +17,9 @@ namespace sim {
 
 /// The GPU time that jobs had of each node in a part of the simulated time, in milli-GPUs times milliseconds,
 /// by node id. Precondition: all runs have ended. O(pods of all runs).
-[[nodiscard]] inline std::vector<wide> gpu_time_by_node(const run_log& log, std::size_t nodes,
-                                                        const time_window& window) {
-  std::vector<wide> times(nodes);
+[[nodiscard]] inline vector<wide> gpu_time_by_node(const run_log& log, std::size_t nodes,
+                                                   const time_window& window) {
+  vector<wide> times(nodes);
   for (const job_run& run : log.runs()) {
     const instant span = std::min(run.end, window.end) - std::max(run.begin, window.begin);
     if (span <= 0) continue;

@@ -5,6 +5,7 @@
 #include <allot/core/ids.hpp>
 #include <allot/core/resources.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/pod_request.hpp>
 #include <allot/gpu/reason.hpp>
 #include <allot/scheduler/plan.hpp>
@@ -19,7 +20,6 @@
 #include <map>
 #include <span>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -181,10 +181,10 @@ class wait_reasons {
   }
 
   std::map<kind, std::uint32_t> numbers_;
-  std::vector<group> groups_;
+  vector<group> groups_;
   /// The groups with pending jobs.
-  std::vector<std::uint32_t> active_;
-  std::vector<entry> of_job_;
+  vector<std::uint32_t> active_;
+  vector<entry> of_job_;
   bool lacks_place_ = false;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
 #include <allot/fairshare/division.hpp>
 #include <allot/fairshare/fair_tree.hpp>
 #include <allot/fairshare/order.hpp>
@@ -21,7 +22,6 @@
 #include <span>
 #include <utility>
 #include <variant>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -84,13 +84,13 @@ class fairness_state {
   }
 
   /// What counts of the past; empty if nothing does.
-  [[nodiscard]] std::vector<std::uint64_t> past_usage() const {
-    return follows_history() ? history_.save(own_) : std::vector<std::uint64_t>{};
+  [[nodiscard]] vector<std::uint64_t> past_usage() const {
+    return follows_history() ? history_.save(own_) : vector<std::uint64_t>{};
   }
   template <class Session>
   [[nodiscard]] bool restore_past_usage(const Session& session, std::span<const std::uint64_t> numbers) {
     if (!follows_history()) return numbers.empty();
-    std::vector<resources<N>> own(own_.size());
+    vector<resources<N>> own(own_.size());
     if (!history_.restore(session.tree(), numbers, own)) return false;
     // The sums of subtrees are those of `own_`.
     for (const quota_id x : session.tree().top_down()) {
@@ -128,9 +128,9 @@ class fairness_state {
   division<N, selectable_surplus> entitlements_;
   usage_history<N> history_;
   fair_tree users_;
-  std::vector<resources<N>> own_;
-  std::vector<resources<N>> demand_;
-  std::vector<std::int64_t> used_;
+  vector<resources<N>> own_;
+  vector<resources<N>> demand_;
+  vector<std::int64_t> used_;
 };
 
 /// The quota order that is chosen.
@@ -237,7 +237,7 @@ class selectable_cycle {
   void run(Session& session) {
     cycle_.run(session, [&](quota_id x) { return state_->look(session, x); });
   }
-  [[nodiscard]] std::vector<std::uint64_t> past_usage() const { return state_->past_usage(); }
+  [[nodiscard]] vector<std::uint64_t> past_usage() const { return state_->past_usage(); }
   [[nodiscard]] bool restore_past_usage(const Session& session, std::span<const std::uint64_t> numbers) {
     return state_->restore_past_usage(session, numbers);
   }

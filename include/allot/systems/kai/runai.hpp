@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
 #include <allot/scheduler/preset.hpp>
 #include <allot/systems/kai/detail/action_cycle.hpp>
 
@@ -83,7 +84,7 @@ struct runai {
   std::int64_t saturation_multiplier = 1000;
   /// By dimension, in thousandths, the unit that shares are rounded down to. What is not listed is rounded
   /// to 1,000, a whole GPU.
-  std::vector<std::int64_t> share_units{};
+  vector<std::int64_t> share_units{};
 
   /// The parts under these options.
   [[nodiscard]] policies_type policies() const noexcept {

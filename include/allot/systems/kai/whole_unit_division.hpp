@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
 #include <allot/core/ratio.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/quota/tree.hpp>
 
 #include <algorithm>
@@ -11,7 +13,6 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -150,7 +151,7 @@ class whole_unit_division {
   /// Bands are ordered by priority, the quotas in each by age, oldest first.
   void share_rest(const quota_tree<N>& tree, std::int64_t left, std::size_t d, const options& o) {
     const auto priority = [&](const party& p) { return tree.spec(p.quota).priority; };
-    std::sort(parties_.begin(), parties_.end(), [&](const party& a, const party& b) {
+    detail::sort(parties_.begin(), parties_.end(), [&](const party& a, const party& b) {
       return priority(a) != priority(b) ? priority(a) > priority(b) : a.place < b.place;
     });
     for_each_band(priority, [&](std::span<party> band) { left = share_in_rounds(band, left, d, o); });
@@ -236,7 +237,7 @@ class whole_unit_division {
     for (std::size_t i = 0; i < band.size(); ++i) {
       if (band[i].has_fraction) queue_.push_back(i);
     }
-    std::sort(queue_.begin(), queue_.end(), [&](std::size_t a, std::size_t b) {
+    detail::sort(queue_.begin(), queue_.end(), [&](std::size_t a, std::size_t b) {
       const auto larger = band[a].fraction <=> band[b].fraction;
       return larger != 0 ? larger > 0 : a < b;
     });
@@ -251,9 +252,9 @@ class whole_unit_division {
 
   static constexpr std::int64_t most_weight = std::int64_t{1} << 30;
 
-  std::vector<resources<N>> shares_;
-  std::vector<party> parties_;
-  std::vector<std::size_t> queue_;
+  vector<resources<N>> shares_;
+  vector<party> parties_;
+  vector<std::size_t> queue_;
 };
 
 }  // namespace v0

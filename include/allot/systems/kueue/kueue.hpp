@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/scheduler/preset.hpp>
 #include <allot/scheduler/settings.hpp>
 #include <allot/systems/kueue/detail/one_head_policies.hpp>
@@ -69,13 +71,13 @@ struct kueue {
   /// The nominal of a cohort is a pool beside its members'. An inclusive one is reduced to what they leave.
   template <std::size_t N>
   static void adapt(std::vector<quota_spec<N>>& specs) {
-    std::vector<std::pair<std::string_view, std::size_t>> inclusive;
-    std::vector<resources<N>> given;
+    vector<std::pair<std::string_view, std::size_t>> inclusive;
+    vector<resources<N>> given;
     for (std::size_t i = 0; i < specs.size(); ++i) {
       if (specs[i].inclusive) inclusive.emplace_back(specs[i].name, i);
       given.push_back(specs[i].nominal);
     }
-    std::sort(inclusive.begin(), inclusive.end());
+    detail::sort(inclusive.begin(), inclusive.end());
     for (std::size_t m = 0; m < specs.size(); ++m) {
       const std::string_view parent = specs[m].parent;
       auto at = std::lower_bound(inclusive.begin(), inclusive.end(), std::pair{parent, std::size_t{0}});

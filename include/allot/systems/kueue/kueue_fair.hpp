@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
 #include <allot/scheduler/preset.hpp>
 #include <allot/scheduler/settings.hpp>
 #include <allot/systems/kueue/detail/one_head_policies.hpp>
@@ -62,7 +63,7 @@ struct kueue_fair {
   fair_strategies strategies = fair_strategies::final_then_initial;
   /// By dimension, the number of the resource that it is a flavor of. A dimension that is not listed is a
   /// resource of its own.
-  std::vector<std::uint8_t> resource_of{};
+  vector<std::uint8_t> resource_of{};
   /// Whether shares are rounded as Kueue's floating-point numbers are, rather than exact.
   bool float_shares = false;
   /// As in `kueue`.

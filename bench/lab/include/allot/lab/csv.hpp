@@ -2,13 +2,13 @@
 #pragma once
 
 #include <allot/core/assert.hpp>
+#include <allot/core/vector.hpp>
 
 #include <cstddef>
 #include <functional>
 #include <iosfwd>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -146,8 +146,8 @@ class csv_reader {
   byte_source source_;
   std::size_t record_limit_;
   csv_dialect dialect_;
-  std::vector<char> buffer_;
-  std::vector<field> fields_;
+  vector<char> buffer_;
+  vector<field> fields_;
   std::size_t record_ = 0;      // where the record begins in the buffer
   std::size_t filled_ = 0;      // how much of the buffer holds text
   std::size_t next_ = 0;        // where the next record begins, counted from this one

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/csv.hpp>
 
 #include <cstddef>
@@ -10,7 +11,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -44,7 +44,7 @@ class csv_table_base {
   outcome next();
 
   /// The problems of the header row, of this row, or of the text from here on.
-  [[nodiscard]] const std::vector<text_problem>& problems() const noexcept { return problems_; }
+  [[nodiscard]] const vector<text_problem>& problems() const noexcept { return problems_; }
   /// Whether the text was read to its end.
   [[nodiscard]] bool at_end() const noexcept { return at_end_; }
   /// Whether the text ended in the middle of this row, without a line break: it may be truncated.
@@ -102,12 +102,12 @@ class csv_table_base {
 
   csv_reader csv_;
   std::span<const csv_column> columns_;
-  std::vector<std::size_t> at_;
-  std::vector<other_column> others_;
+  vector<std::size_t> at_;
+  vector<other_column> others_;
   std::size_t size_ = 0;
   bool readable_ = false;
   bool at_end_ = false;
-  std::vector<text_problem> problems_;
+  vector<text_problem> problems_;
 };
 
 /// Reads a CSV text with a header row, one row at a time, by the names of its columns. These may be in any

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/lab/trace.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -47,7 +47,7 @@ struct team_workload {
   /// The serving part of it, in thousandths of the same.
   std::int64_t serving_permille = 110;
 
-  std::vector<training_team> training = {{"quota1.1", "b", 48}, {"quota1.2", "c", 80}};
+  vector<training_team> training = {{"quota1.1", "b", 48}, {"quota1.2", "c", 80}};
   std::string serving_tenant = "quota1";
   std::string serving_prefix = "a";
   std::int32_t serving_priority = 100;

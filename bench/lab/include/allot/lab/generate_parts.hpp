@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/generate_stream.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -23,9 +23,9 @@ struct tenant_share {
 
 /// Which tenants submit what. A tenant may be in all of the lists.
 struct workload_tenants {
-  std::vector<tenant_share> training;
-  std::vector<tenant_share> inference;
-  std::vector<tenant_share> interactive;
+  vector<tenant_share> training;
+  vector<tenant_share> inference;
+  vector<tenant_share> interactive;
 };
 
 /// The three teams of the demo: a service on quota1 itself, and below it two teams with 48 and 80 of 128 GPUs
@@ -45,8 +45,8 @@ struct workload_mix {
 
 /// The parts of a workload for a `workload_stream` of `size`. Precondition: as for the stream; 0 <=
 /// inference, interactive and their sum < load in a mix.
-[[nodiscard]] std::vector<workload_part> make_parts(workload_kind kind, const workload_tenants& tenants,
-                                                    const workload_size& size, const workload_mix& mix = {});
+[[nodiscard]] vector<workload_part> make_parts(workload_kind kind, const workload_tenants& tenants,
+                                               const workload_size& size, const workload_mix& mix = {});
 
 }  // namespace lab
 }  // namespace v0

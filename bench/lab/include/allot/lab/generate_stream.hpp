@@ -3,6 +3,7 @@
 
 #include <allot/core/quantity.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/lab/generate_models.hpp>
 #include <allot/lab/trace.hpp>
 
@@ -11,7 +12,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -74,7 +74,7 @@ class workload_stream {
  public:
   /// Precondition: at least one part, each with work; 1 to 1,000,000 GPUs and no part with more; a load of 1
   /// to 10,000 permille; either 1 to 10,000 days or at least one job.
-  workload_stream(std::vector<workload_part> parts, const workload_size& size);
+  workload_stream(vector<workload_part> parts, const workload_size& size);
   workload_stream(workload_stream&&) noexcept;
   workload_stream& operator=(workload_stream&&) noexcept;
   ~workload_stream();

@@ -3,12 +3,12 @@
 
 #include <allot/core/quantity.hpp>
 #include <allot/core/text.hpp>
+#include <allot/core/vector.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -141,7 +141,7 @@ class json_writer {
   }
 
   std::string text_;
-  std::vector<level> levels_;
+  vector<level> levels_;
   std::size_t open_levels_;
   bool after_key_ = false;
 };

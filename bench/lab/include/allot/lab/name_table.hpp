@@ -3,12 +3,12 @@
 
 #include <allot/core/assert.hpp>
 #include <allot/core/ids.hpp>
+#include <allot/core/vector.hpp>
 
 #include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -61,7 +61,7 @@ class name_table {
   }
 
   std::string text_;
-  std::vector<std::size_t> ends_;
+  vector<std::size_t> ends_;
   /// None while the table is empty.
   std::unique_ptr<index> index_;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/dimensions.hpp>
 #include <allot/lab/own_policy.hpp>
 #include <allot/quota/spec.hpp>
@@ -96,7 +97,7 @@ class named_policy {
 };
 
 /// All policies that have a name: the presets of the library, then those that were added, in that order.
-[[nodiscard]] std::vector<named_policy> all_policies();
+[[nodiscard]] vector<named_policy> all_policies();
 
 // Outside the class, so that an `extern template` saves compiling the cycles of all presets again.
 template <class View, class Placement>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/csv_table.hpp>
 
 #include <array>
@@ -10,7 +11,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -40,7 +40,7 @@ struct openb_pod {
   /// Of each of its GPUs: 1000 for a whole one; 0 if it has none.
   std::int64_t gpu_milli = 0;
   /// The GPU models that it accepts, in the order of the file; empty for any.
-  std::vector<std::string> gpu_spec{};
+  vector<std::string> gpu_spec{};
   /// "LS" (latency-sensitive), "BE" (best-effort), "Burstable", "Guaranteed"; empty if unspecified.
   std::string qos{};
   /// "Running", "Succeeded", "Failed" or "Pending" at the end of the trace; empty if unspecified.
@@ -58,8 +58,8 @@ struct openb_pod {
 template <class Value>
 struct [[nodiscard]] openb_reading {
   /// In the order of the file; empty if there are problems.
-  std::vector<Value> values;
-  std::vector<text_problem> problems;
+  vector<Value> values;
+  vector<text_problem> problems;
   /// Whether reading stopped before the end of the file, so that there may be more problems.
   bool stopped = false;
 

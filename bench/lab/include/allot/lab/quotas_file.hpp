@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
 #include <allot/gpu/placement/placement_name.hpp>
 #include <allot/lab/dimensions.hpp>
 #include <allot/lab/named_policy.hpp>
@@ -12,7 +13,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -32,7 +32,7 @@ struct quotas_file {
   };
 
   /// The names of the dimensions that are used.
-  std::vector<std::string> resources{};
+  vector<std::string> resources{};
   /// The policy with its parts and options.
   named_policy policy;
   /// Its name with all that is set: "standard (placement fgd)".
@@ -42,7 +42,7 @@ struct quotas_file {
   /// The seed of placements at random.
   std::uint64_t seed = 1;
   /// At least one.
-  std::vector<quota> quotas{};
+  vector<quota> quotas{};
 };
 
 /// A file, or everything that is wrong with it: one line each, "FILE: /quotas/2/parent: what, and what was
@@ -51,7 +51,7 @@ struct quotas_file_reading {
   /// None if there are problems.
   std::optional<quotas_file> value{};
   /// In the order in which they were found.
-  std::vector<std::string> problems{};
+  vector<std::string> problems{};
 
   /// Whether the file could be read.
   [[nodiscard]] explicit operator bool() const noexcept { return value.has_value(); }

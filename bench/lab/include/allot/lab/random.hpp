@@ -3,6 +3,7 @@
 
 #include <allot/core/assert.hpp>
 #include <allot/core/ratio.hpp>
+#include <allot/core/vector.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -11,7 +12,6 @@
 #include <iterator>
 #include <limits>
 #include <span>
-#include <vector>
 
 // Random numbers and distributions in integer arithmetic only, so that a seed means the same workload on
 // every machine and compiler: the distributions of <random> are left to each library, and log() and exp()
@@ -187,7 +187,7 @@ class weighted_choice {
   }
 
  private:
-  std::vector<std::uint64_t> sums_;
+  vector<std::uint64_t> sums_;
 };
 
 }  // namespace lab

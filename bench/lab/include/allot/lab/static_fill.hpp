@@ -3,6 +3,7 @@
 
 #include <allot/core/quantity.hpp>
 #include <allot/core/result.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/free_index.hpp>
 #include <allot/gpu/placement/typical_pods.hpp>
@@ -12,7 +13,6 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -25,16 +25,15 @@ namespace lab {
 /// A cluster of these machines, in an order determined by the seed: policies break ties by the lowest node,
 /// and the published figures do so in a random order of the nodes that is fixed for a run. Or the problems,
 /// as reported by `gpu::build_cluster`; reading the machines has checked everything but sizes.
-[[nodiscard]] result<gpu::cluster> openb_cluster(const std::vector<openb_node>& nodes, std::uint64_t seed);
+[[nodiscard]] result<gpu::cluster> openb_cluster(const vector<openb_node>& nodes, std::uint64_t seed);
 
 /// What the pods request of that cluster, in the order of their names. A pod that accepts none of the
 /// cluster's models can't be placed.
-[[nodiscard]] std::vector<gpu::pod_shape> openb_shapes(const std::vector<openb_pod>& pods,
-                                                       const gpu::cluster& layout);
+[[nodiscard]] vector<gpu::pod_shape> openb_shapes(const vector<openb_pod>& pods, const gpu::cluster& layout);
 
 /// The workload by which fragmentation is measured: each pod as often as it occurs, the most frequent 95
 /// percent.
-[[nodiscard]] gpu::typical_pods typical_of(const std::vector<gpu::pod_shape>& pods);
+[[nodiscard]] gpu::typical_pods typical_of(const vector<gpu::pod_shape>& pods);
 
 struct fill_options {
   /// The GPUs that arriving pods request, in thousandths of those of the cluster.
@@ -45,8 +44,8 @@ struct fill_options {
 /// The order of arrivals: all pods in a random order, then random ones again and again while the GPUs
 /// requested, with one device of the next, stay within `arrivals_milli`. If all of them request more than
 /// that, pods are left out at random. O(arrivals), more if many are left out.
-[[nodiscard]] std::vector<std::uint32_t> fill_arrivals(const std::vector<gpu::pod_shape>& pods, quantity gpus,
-                                                       const fill_options& options);
+[[nodiscard]] vector<std::uint32_t> fill_arrivals(const vector<gpu::pod_shape>& pods, quantity gpus,
+                                                  const fill_options& options);
 
 /// The state when about this many percent of the cluster's GPUs had been requested.
 struct fill_row {
@@ -66,11 +65,10 @@ using placement_choice =
 /// Places the pods in the order of `arrivals` (indexes into `pods`), each where the policy says; one that
 /// does not fit is skipped, but has arrived. A row for each percent from 0 to `last_pct`. Precondition: the
 /// cluster has GPUs.
-[[nodiscard]] std::vector<fill_row> static_fill(const gpu::cluster& layout,
-                                                const std::vector<gpu::pod_shape>& pods,
-                                                const std::vector<std::uint32_t>& arrivals,
-                                                const gpu::typical_pods& typical,
-                                                const placement_choice& choose, std::int64_t last_pct);
+[[nodiscard]] vector<fill_row> static_fill(const gpu::cluster& layout, const vector<gpu::pod_shape>& pods,
+                                           const vector<std::uint32_t>& arrivals,
+                                           const gpu::typical_pods& typical, const placement_choice& choose,
+                                           std::int64_t last_pct);
 
 }  // namespace lab
 }  // namespace v0

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/lab/csv.hpp>
 
 #include <array>
@@ -10,7 +11,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -103,13 +103,13 @@ class swf_reader {
   /// Precondition: `next` returned `job`.
   [[nodiscard]] const swf_job& job() const noexcept { return job_; }
   /// The problems of this line, or of the text from here on.
-  [[nodiscard]] const std::vector<text_problem>& problems() const noexcept { return problems_; }
+  [[nodiscard]] const vector<text_problem>& problems() const noexcept { return problems_; }
   /// The number of the line, from 1.
   [[nodiscard]] std::size_t line() const noexcept { return line_; }
   /// Whether the text ended in the middle of this line, without a line break.
   [[nodiscard]] bool is_cut_off() const noexcept { return is_cut_off_; }
   /// The `Name: value` comments before the first job, as far as they have been read.
-  [[nodiscard]] const std::vector<header_line>& header() const noexcept { return header_; }
+  [[nodiscard]] const vector<header_line>& header() const noexcept { return header_; }
   /// The value of the first header line of that name, or nothing.
   [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const;
 
@@ -127,15 +127,15 @@ class swf_reader {
 
   byte_source source_;
   std::size_t line_limit_;
-  std::vector<char> buffer_;
+  vector<char> buffer_;
   std::size_t begin_ = 0;   // where the line begins in the buffer
   std::size_t next_ = 0;    // where the next one does
   std::size_t filled_ = 0;  // how much of the buffer holds text
   std::size_t line_ = 0;
   std::size_t mark_ = 0;  // the bytes of a byte order mark before the line
   swf_job job_;
-  std::vector<header_line> header_;
-  std::vector<text_problem> problems_;
+  vector<header_line> header_;
+  vector<text_problem> problems_;
   text_problem failure_;
   bool has_jobs_ = false;
   bool at_end_ = false;

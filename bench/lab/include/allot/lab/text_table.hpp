@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/printable.hpp>
 
 #include <algorithm>
@@ -8,7 +9,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -18,10 +18,10 @@ namespace lab {
 class text_table {
  public:
   /// With the heads of the columns: at least one.
-  explicit text_table(std::vector<std::string> head) { add(std::move(head)); }
+  explicit text_table(vector<std::string> head) { add(std::move(head)); }
 
   /// Adds a row with as many cells as the head.
-  void add(std::vector<std::string> row) {
+  void add(vector<std::string> row) {
     for (std::string& cell : row) cell = printable(cell);
     rows_.push_back(std::move(row));
   }
@@ -29,8 +29,8 @@ class text_table {
   /// At most so wide, as far as that can be: the columns that have no room come below, with the first one
   /// again. A column without a head stays with the one before it.
   [[nodiscard]] std::string text(std::size_t most = 80) const {
-    const std::vector<std::string>& head = rows_.front();
-    std::vector<std::size_t> widths(head.size());
+    const vector<std::string>& head = rows_.front();
+    vector<std::size_t> widths(head.size());
     for (const auto& row : rows_) {
       for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width_of(row[c]));
     }
@@ -55,8 +55,8 @@ class text_table {
 
  private:
   /// The first column, and those from `begin` to `end`.
-  static void append_line(std::string& all, const std::vector<std::string>& row,
-                          const std::vector<std::size_t>& widths, std::size_t begin, std::size_t end) {
+  static void append_line(std::string& all, const vector<std::string>& row, const vector<std::size_t>& widths,
+                          std::size_t begin, std::size_t end) {
     std::string line = "  " + row.front();
     line.append(widths.front() - width_of(row.front()), ' ');
     for (std::size_t c = begin; c < std::min(end, row.size()); ++c) {
@@ -71,7 +71,7 @@ class text_table {
         cell.begin(), cell.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
   }
 
-  std::vector<std::vector<std::string>> rows_;
+  vector<vector<std::string>> rows_;
 };
 
 /// A text as Markdown shows it: nothing in it is markup.
@@ -86,7 +86,7 @@ class text_table {
 }
 
 /// A table of Markdown, with its head as the first row. Empty rows are left out.
-[[nodiscard]] inline std::string markdown_table(const std::vector<std::vector<std::string>>& rows) {
+[[nodiscard]] inline std::string markdown_table(const vector<vector<std::string>>& rows) {
   std::string text;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     const bool is_empty =

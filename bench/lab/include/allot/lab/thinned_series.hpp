@@ -2,10 +2,10 @@
 #pragma once
 
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -23,7 +23,7 @@ class thinned_series {
   void set(instant now, std::int64_t value);
 
   /// The mean of every interval from the origin until `now`; the last may be shorter than the others.
-  [[nodiscard]] std::vector<std::int64_t> means(instant now);
+  [[nodiscard]] vector<std::int64_t> means(instant now);
   /// The length of an interval. Series with the same origin that have come equally far have the same.
   [[nodiscard]] instant width() const noexcept { return width_; }
 
@@ -40,7 +40,7 @@ class thinned_series {
   instant end_of_last_ = 0;
   std::size_t most_;
   std::int64_t value_ = 0;
-  std::vector<wide> sums_;
+  vector<wide> sums_;
 };
 
 }  // namespace lab

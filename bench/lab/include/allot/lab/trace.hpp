@@ -3,6 +3,7 @@
 
 #include <allot/core/quantity.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/lab/name_table.hpp>
 #include <allot/sim/job.hpp>
 
@@ -11,7 +12,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -66,11 +66,11 @@ struct trace {
   name_table tenants;
   /// Classes, GPU models, users and tags.
   name_table words;
-  std::vector<trace_job> jobs;
+  vector<trace_job> jobs;
   /// The columns of the file that are unknown to the library, in its order.
-  std::vector<std::string> tag_columns;
+  vector<std::string> tag_columns;
   /// A value in `words` for each job, in the order of addition, and tag column; none if it is empty.
-  std::vector<name_id> tags;
+  vector<name_id> tags;
 
   /// The job's value in a tag column; empty if there is none.
   [[nodiscard]] std::string_view tag(const trace_job& job, std::size_t column) const {

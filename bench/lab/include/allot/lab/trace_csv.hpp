@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
 #include <allot/lab/csv.hpp>
 #include <allot/lab/trace.hpp>
 
@@ -11,7 +12,6 @@
 #include <optional>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -58,8 +58,8 @@ struct trace_csv_limits {
 /// quotas.
 struct trace_places {
   /// By tenant.
-  std::vector<text_place> tenants;
-  std::vector<std::pair<name_id, text_place>> models;
+  vector<text_place> tenants;
+  vector<std::pair<name_id, text_place>> models;
   std::optional<text_place> without_tenant;
   /// GPUs of a pod (or of a job without pods) that are neither whole nor a fraction of one.
   std::optional<text_place> mixed_gpus;
@@ -70,7 +70,7 @@ struct [[nodiscard]] trace_reading {
   /// Empty if there are problems.
   trace value;
   /// In the order of the file.
-  std::vector<text_problem> problems;
+  vector<text_problem> problems;
   trace_places places{};
   /// Whether reading stopped before the end of the file, so that there may be more problems.
   bool stopped = false;

@@ -5,6 +5,7 @@
 #include <allot/core/ids.hpp>
 #include <allot/core/quantity.hpp>
 #include <allot/core/resources.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/lab/trace.hpp>
 #include <allot/quota/spec.hpp>
 #include <allot/sim/job.hpp>
@@ -73,12 +74,11 @@ template <std::size_t N = 1>
 /// Sorts the trace by submission, then id, and returns its jobs in that order: job j is `t.jobs[j]` from then
 /// on. `quotas[i]` is the quota of the trace's tenant i, `without_tenant` that of the jobs that name none.
 template <std::size_t N = 1>
-[[nodiscard]] std::vector<sim::job<N>> to_jobs(trace& t, std::span<const quota_id> quotas,
-                                               quota_id without_tenant,
-                                               const trace_dimensions& counted = {}) {
+[[nodiscard]] vector<sim::job<N>> to_jobs(trace& t, std::span<const quota_id> quotas, quota_id without_tenant,
+                                          const trace_dimensions& counted = {}) {
   ALLOT_ASSERT(quotas.size() == t.tenants.size(), "one quota for each tenant");
   sort_by_submission(t);
-  std::vector<sim::job<N>> jobs;
+  vector<sim::job<N>> jobs;
   jobs.reserve(t.jobs.size());
   for (const trace_job& from : t.jobs) {
     jobs.push_back(to_job<N>(from, from.tenant ? quotas[from.tenant.index()] : without_tenant, counted));

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/free_index.hpp>
 #include <allot/gpu/placement/typical_pods.hpp>
@@ -12,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -116,12 +117,12 @@ class node_fragmentation {
   };
   struct table {
     /// The distinct CPU requests, in ascending order.
-    std::vector<std::int64_t> cpu_milli;
+    vector<std::int64_t> cpu_milli;
     /// The GPU requests, largest portion of a device first.
-    std::vector<request> requests;
+    vector<request> requests;
     /// For each GPU request and each k: the weight of the pods with that request and one of the k lowest CPU
     /// requests.
-    std::vector<std::int64_t> weights;
+    vector<std::int64_t> weights;
 
     friend bool operator==(const table&, const table&) = default;
   };
@@ -133,16 +134,16 @@ class node_fragmentation {
       std::int64_t weight;
     };
     table made;
-    std::vector<usable_pod> pods;
+    vector<usable_pod> pods;
     for (const typical_pod& p : typical.pods()) {
       const auto here = type.shape_on(p.pod);
       if (!here || here->devices == 0) continue;
       pods.push_back({{here->milli, here->devices}, here->cpu_milli, p.weight});
       made.cpu_milli.push_back(here->cpu_milli);
     }
-    std::sort(made.cpu_milli.begin(), made.cpu_milli.end());
+    allot::detail::sort(made.cpu_milli.begin(), made.cpu_milli.end());
     made.cpu_milli.erase(std::unique(made.cpu_milli.begin(), made.cpu_milli.end()), made.cpu_milli.end());
-    std::sort(pods.begin(), pods.end(), [](const usable_pod& a, const usable_pod& b) {
+    allot::detail::sort(pods.begin(), pods.end(), [](const usable_pod& a, const usable_pod& b) {
       if (a.what.milli != b.what.milli) return a.what.milli > b.what.milli;
       if (a.what.devices != b.what.devices) return a.what.devices < b.what.devices;
       return a.cpu_milli < b.cpu_milli;
@@ -161,7 +162,7 @@ class node_fragmentation {
   }
 
   std::int64_t weight_ = 0;
-  std::vector<table> types_;
+  vector<table> types_;
 };
 
 }  // namespace gpu

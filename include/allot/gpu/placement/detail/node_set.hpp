@@ -2,11 +2,11 @@
 #pragma once
 
 #include <allot/core/assert.hpp>
+#include <allot/core/vector.hpp>
 
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -54,7 +54,7 @@ class node_set {
  private:
   static constexpr std::size_t word_bits = 64;
 
-  std::vector<std::uint64_t> words_;
+  vector<std::uint64_t> words_;
   std::size_t size_ = 0;
 };
 

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <allot/core/assert.hpp>
+#include <allot/core/vector.hpp>
 
 #include <array>
 #include <concepts>
 #include <cstddef>
 #include <limits>
 #include <optional>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -96,7 +96,7 @@ class score_index {
   std::size_t levels_ = 0;
   std::array<std::size_t, most_levels> first_{};
   /// Level by level, each padded to whole groups.
-  std::vector<Score> scores_;
+  vector<Score> scores_;
 };
 
 }  // namespace gpu

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/assert.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/detail/change_log.hpp>
 #include <allot/gpu/detail/fingerprint.hpp>
 #include <allot/gpu/free_index.hpp>
@@ -11,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -121,8 +121,8 @@ class shape_cache {
   std::size_t most_;
   std::uint64_t uses_ = 0;
   /// Contiguous, because most of them are only skipped.
-  std::vector<std::uint64_t> keys_;
-  std::vector<entry> entries_;
+  vector<std::uint64_t> keys_;
+  vector<entry> entries_;
 };
 
 }  // namespace gpu

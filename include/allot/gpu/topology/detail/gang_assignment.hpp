@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/detail/topology_room.hpp>
 #include <allot/gpu/topology/gang_request.hpp>
 #include <allot/gpu/topology/topology.hpp>
@@ -13,7 +15,6 @@
 #include <span>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -88,7 +89,7 @@ class gang_assignment {
     if (!order_.empty()) {
       // Parts of finer levels are assigned before those around them, so that what a domain has left is what
       // its parts have left, until something is assigned to the domain itself.
-      std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+      allot::detail::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
         return std::tuple{*groups[b].level, groups[b].min_pods, a} <
                std::tuple{*groups[a].level, groups[a].min_pods, b};
       });
@@ -215,11 +216,11 @@ class gang_assignment {
   std::uint64_t budget_ = 0;
   bool gave_up_ = false;
   std::size_t furthest_ = 0;
-  std::vector<std::uint64_t> left_;
-  std::vector<std::uint64_t> left_at_;
-  std::vector<gang_region> at_;
-  std::vector<std::uint64_t> sizes_;
-  std::vector<std::size_t> order_;
+  vector<std::uint64_t> left_;
+  vector<std::uint64_t> left_at_;
+  vector<gang_region> at_;
+  vector<std::uint64_t> sizes_;
+  vector<std::size_t> order_;
 };
 
 }  // namespace detail

@@ -5,6 +5,7 @@
 #include <allot/core/ratio.hpp>
 #include <allot/core/resources.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/free_index.hpp>
 #include <allot/gpu/placement/fragmentation.hpp>
 #include <allot/quota/ledger.hpp>
@@ -18,7 +19,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -119,7 +119,7 @@ class cluster_time {
     wide largest_gang = 0;
     std::optional<std::int64_t> smallest{};
     /// By node type.
-    std::vector<part_figures> types{};
+    vector<part_figures> types{};
   };
   /// Nodes of one type; in milli-GPUs.
   struct type_state {
@@ -142,7 +142,7 @@ class cluster_time {
   std::int64_t fragmented_ = 0;
   std::optional<std::int64_t> largest_gang_{};
   std::optional<gpu::fragmentation> fragments_{};
-  std::vector<type_state> types_;
+  vector<type_state> types_;
   std::size_t models_ = 0;
   std::size_t pools_ = 0;
   integrals now_;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/ids.hpp>
 #include <allot/core/resources.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/fairshare/division.hpp>
 #include <allot/quota/ledger.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -36,7 +36,8 @@ class entitlements {
     } else if (!is_divided_ || anything_may_differ || !is_same_division(demand)) {
       division_.update(accounts, demand);
       const auto specs = accounts.tree().specs();
-      is_divided_ = std::none_of(specs.begin(), specs.end(), [](const auto& q) { return q.overcommit; });
+      is_divided_ =
+          allot::detail::none_of(specs.begin(), specs.end(), [](const auto& q) { return q.overcommit; });
     }
     changes_.clear();
   }
@@ -62,7 +63,7 @@ class entitlements {
     for (const change& c : changes_) {
       if (c.came) came_[c.quota.index()] += c.request;
     }
-    const bool same = std::all_of(changes_.begin(), changes_.end(), [&](const change& c) {
+    const bool same = allot::detail::all_of(changes_.begin(), changes_.end(), [&](const change& c) {
       for (std::size_t d = 0; d < N; ++d) {
         // Neither the previous nor the present demand is less.
         const quantity least = demand[c.quota.index()][d] - came_[c.quota.index()][d];
@@ -75,9 +76,9 @@ class entitlements {
   }
 
   division<N> division_;
-  std::vector<change> changes_;
+  vector<change> changes_;
   /// By quota; zero except while the changes are processed.
-  std::vector<resources<N>> came_;
+  vector<resources<N>> came_;
   bool is_divided_ = false;
   bool has_everyone_all_ = false;
 };

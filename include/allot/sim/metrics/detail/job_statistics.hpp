@@ -4,6 +4,7 @@
 #include <allot/core/assert.hpp>
 #include <allot/core/ratio.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/job_history.hpp>
 #include <allot/sim/metrics/detail/waiting_times.hpp>
@@ -20,7 +21,6 @@
 #include <limits>
 #include <optional>
 #include <span>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -201,9 +201,9 @@ class job_statistics {
   }
 
   sources from_;
-  std::vector<row> rows_;
-  std::vector<std::size_t> ends_;
-  std::vector<instant> sample_;
+  vector<row> rows_;
+  vector<std::size_t> ends_;
+  vector<instant> sample_;
 };
 
 }  // namespace sim

@@ -4,6 +4,7 @@
 #include <allot/core/assert.hpp>
 #include <allot/core/ratio.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/metrics/timeline.hpp>
 
@@ -12,7 +13,6 @@
 #include <cstdint>
 #include <map>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -88,12 +88,12 @@ class lost_time {
   }
 
   time_window window_;
-  std::vector<current> runs_;
+  vector<current> runs_;
   /// Earlier segments of current runs, with other numbers of pods.
-  std::map<job_index, std::vector<segment>> earlier_;
+  std::map<job_index, vector<segment>> earlier_;
   /// For jobs that have lost something.
   std::map<job_index, instant> lost_before_;
-  std::vector<segment> segments_;
+  vector<segment> segments_;
 };
 
 }  // namespace sim

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/ratio.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/sim/job.hpp>
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -18,8 +19,8 @@ class over_preemption {
  public:
   /// A job with `gone` GPUs was evicted for one that requests `asked`, both in milli.
   void note(job_index beneficiary, std::int64_t gone, std::int64_t asked) {
-    const auto at =
-        std::find_if(now_.begin(), now_.end(), [&](const bill& b) { return b.beneficiary == beneficiary; });
+    const auto at = allot::detail::find_if(now_.begin(), now_.end(),
+                                           [&](const bill& b) { return b.beneficiary == beneficiary; });
     (at == now_.end() ? now_.emplace_back(bill{beneficiary, 0, asked}) : *at).gone += gone;
   }
   /// The instant is over.
@@ -37,7 +38,7 @@ class over_preemption {
     std::int64_t asked = 0;
   };
 
-  std::vector<bill> now_;
+  vector<bill> now_;
   wide total_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <allot/core/ids.hpp>
 #include <allot/core/resources.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/sim/metrics/figures.hpp>
 #include <allot/sim/metrics/statistics.hpp>
@@ -12,7 +13,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -73,17 +73,17 @@ class reclaim_times {
   [[nodiscard]] reclaim_figures of(quota_id x, instant now) const {
     if (x.index() >= of_.size()) return {};
     const state& s = of_[x.index()];
-    std::vector<instant> latencies = s.latencies;
+    vector<instant> latencies = s.latencies;
     const bool is_open = s.since != never;
     return {s.violated + (is_open ? violation(s.since, now) : 0), summarize(latencies), is_open ? 1U : 0U};
   }
   /// Of all quotas together. O(claims).
   [[nodiscard]] reclaim_figures of_all(instant now) const {
     reclaim_figures all;
-    std::vector<instant> latencies;
+    vector<instant> latencies;
     for (const state& s : of_) {
       all.violated += s.violated + (s.since == never ? 0 : violation(s.since, now));
-      latencies.insert(latencies.end(), s.latencies.begin(), s.latencies.end());
+      latencies.append(s.latencies.begin(), s.latencies.end());
     }
     all.latency = summarize(latencies);
     all.open = open_;
@@ -97,7 +97,7 @@ class reclaim_times {
     instant since = never;
     instant violated = 0;
     bool reclaims = false;
-    std::vector<instant> latencies{};
+    vector<instant> latencies{};
   };
 
   void grow_to(std::size_t quotas) {
@@ -114,8 +114,8 @@ class reclaim_times {
 
   time_window window_;
   instant grace_;
-  std::vector<state> of_;
-  std::vector<quota_id> reclaiming_;
+  vector<state> of_;
+  vector<quota_id> reclaiming_;
   std::size_t open_ = 0;
 };
 

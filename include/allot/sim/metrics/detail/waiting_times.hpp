@@ -2,12 +2,12 @@
 #pragma once
 
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/sim/job.hpp>
 
 #include <cstddef>
 #include <limits>
 #include <optional>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -64,7 +64,7 @@ class waiting_times {
     return j < stays_.size() ? stays_[j] : none;
   }
 
-  std::vector<stay> stays_;
+  vector<stay> stays_;
 };
 
 }  // namespace sim

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
 #include <allot/core/ids.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/scheduler/plan.hpp>
 #include <allot/scheduler/policies.hpp>
 #include <allot/systems/kai/detail/cycle_state.hpp>
@@ -13,14 +15,12 @@
 #include <allot/systems/kai/detail/scenario_solver.hpp>
 #include <allot/systems/kai/detail/scheduling_signatures.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -128,8 +128,8 @@ class action_cycle {
   void adopt_announced(Session& session, job_id id) { world_.adopt_announced(session.at(id)); }
 
   /// What counts of the past; empty if nothing does.
-  [[nodiscard]] std::vector<std::uint64_t> past_usage() const {
-    return counts_past() ? world_.usage.save() : std::vector<std::uint64_t>{};
+  [[nodiscard]] vector<std::uint64_t> past_usage() const {
+    return counts_past() ? world_.usage.save() : vector<std::uint64_t>{};
   }
   [[nodiscard]] bool restore_past_usage(const Session& session, std::span<const std::uint64_t> numbers) {
     return counts_past() ? world_.usage.restore(session.tree(), numbers) : numbers.empty();
@@ -175,7 +175,7 @@ class action_cycle {
     /// Whether a unit may be left for which the action could do something.
     bool has_hope = false;
     /// The equivalence classes that failed in this action.
-    std::vector<class_number> failed;
+    vector<class_number> failed;
     detail::failed_units<n> hardest;
   };
 
@@ -347,7 +347,7 @@ class action_cycle {
   }
   /// Whether a unit with the same request has failed in this action: nothing has become free since.
   [[nodiscard]] static bool has_failed(const queue& q, class_number request_class) {
-    return std::find(q.failed.begin(), q.failed.end(), request_class) != q.failed.end();
+    return detail::find(q.failed.begin(), q.failed.end(), request_class) != q.failed.end();
   }
 
   // The plan.
@@ -365,12 +365,12 @@ class action_cycle {
   world_type world_;
   detail::scenario_solver<Session, Walk> solver_;
   lazy_tournament<saturation_standing<n>> turn_;
-  std::vector<queue> queues_;
+  vector<queue> queues_;
   /// The quotas whose queue the action walks through, and how many of them may still be served.
-  std::vector<quota_id> walking_;
+  vector<quota_id> walking_;
   std::size_t with_hope_ = 0;
   /// The first unit of each equivalence class and quota that did not start.
-  std::vector<job_id> held_;
+  vector<job_id> held_;
   /// The units for which no job could be moved in this cycle, whatever the quota.
   detail::failed_units<n> not_consolidated_;
   bool was_reset_ = true;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/preemption/search.hpp>
 #include <allot/scheduler/session.hpp>
 #include <allot/scheduler/view.hpp>
@@ -23,7 +25,6 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -139,11 +140,11 @@ class cycle_state {
     }
   }
   [[nodiscard]] bool has_pipelined(const Session& session, quota_id x) const {
-    return std::any_of(pipelined_.begin(), pipelined_.end(),
-                       [&](const pipelined_unit& p) { return may_evict(session, p, x); });
+    return detail::any_of(pipelined_.begin(), pipelined_.end(),
+                          [&](const pipelined_unit& p) { return may_evict(session, p, x); });
   }
   [[nodiscard]] bool was_admitted(job_id id) const {
-    return std::find(admitted_.begin(), admitted_.end(), id) != admitted_.end();
+    return detail::find(admitted_.begin(), admitted_.end(), id) != admitted_.end();
   }
 
   // Places.
@@ -213,7 +214,7 @@ class cycle_state {
     return p != nullptr ? p->request : r.facts.request;
   }
   /// The nodes of a job and its elastic pods, each once; without nodes, a single number for all.
-  void nodes_of(Session& session, job_id core, std::vector<std::size_t>& nodes) const {
+  void nodes_of(Session& session, job_id core, vector<std::size_t>& nodes) const {
     nodes.clear();
     add_nodes_of(session, session.at(core), nodes);
     for (const job_id s : session.at(core).elastic_pods) {
@@ -221,17 +222,17 @@ class cycle_state {
         add_nodes_of(session, session.at(s), nodes);
       }
     }
-    std::sort(nodes.begin(), nodes.end());
+    detail::sort(nodes.begin(), nodes.end());
     nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   }
-  void add_nodes_of(Session& session, const record& r, std::vector<std::size_t>& nodes) const {
+  void add_nodes_of(Session& session, const record& r, vector<std::size_t>& nodes) const {
     if (const std::optional<place> where = place_of(r)) {
       add_nodes_at(session, *where, nodes);
     } else if (!has_nodes_) {
       nodes.push_back(0);
     }
   }
-  void add_nodes_at(Session& session, const place& where, std::vector<std::size_t>& nodes) const {
+  void add_nodes_at(Session& session, const place& where, vector<std::size_t>& nodes) const {
     on_nodes::for_each_node(session.places(), where, [&](std::size_t node) { nodes.push_back(node); });
   }
 
@@ -317,7 +318,7 @@ class cycle_state {
       const victim<n> v{r.facts, how};
       const bool was_announced = is_announced(id, r.ticket);
       const job_id core = r.facts.elastic ? r.facts.core : id;
-      std::erase(admitted_, id);
+      erase(admitted_, id);
       session.evict_found(std::span{&v, 1}, beneficiary);
       if (was_announced) goes_on_waiting(session, id, core);
     } else {
@@ -367,7 +368,7 @@ class cycle_state {
   }
 
   [[nodiscard]] bool fits_in(const resources<n>& used, const resources<n>& request) const {
-    return std::all_of(accounts.counted().begin(), accounts.counted().end(), [&](std::size_t d) {
+    return detail::all_of(accounts.counted().begin(), accounts.counted().end(), [&](std::size_t d) {
       const quantity then = used[d] + request[d];
       return request[d] == quantity{} ||
              (then.is_bounded() && (!is_bounded_ || then <= accounts.capacity()[d]));
@@ -426,22 +427,22 @@ class cycle_state {
     }
     if (is_moved) return;
     const auto has_id = [id](const auto& reserved) { return reserved.id == id; };
-    if (std::erase_if(plan.reservations, has_id) == 0) return;
+    if (erase_if(plan.reservations, has_id) == 0) return;
     for (auto& e : plan.evictions) {
       if (e.beneficiary == id) e.beneficiary = beneficiary;
     }
     // It may be announced again.
     announced_[id.index()] = 0;
   }
-  std::vector<pipelined_unit> pipelined_;
-  std::vector<std::size_t> waits_on_;
+  vector<pipelined_unit> pipelined_;
+  vector<std::size_t> waits_on_;
   /// By job, if it was running and is pipelined: the pods that have been evicted.
-  std::vector<pod_set> evicted_pods_;
-  std::vector<job_id> admitted_;
+  vector<pod_set> evicted_pods_;
+  vector<job_id> admitted_;
   /// By job: the phase in which it was last pipelined. Phase numbers never repeat; a cycle begins with one.
-  std::vector<std::uint64_t> marks_;
+  vector<std::uint64_t> marks_;
   /// By job: the ticket of the stay for which it was announced.
-  std::vector<std::uint32_t> announced_;
+  vector<std::uint32_t> announced_;
   std::uint64_t phase_ = 0;
   std::uint64_t cycle_ = 0;
   std::uint64_t changes_ = 0;

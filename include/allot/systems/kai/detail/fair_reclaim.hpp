@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/ratio.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/systems/kai/detail/share_accounts.hpp>
 
 #include <algorithm>
@@ -9,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -144,8 +144,8 @@ class fair_reclaim {
   }
 
   std::int64_t margin_;
-  std::vector<left_of> remaining_;
-  std::vector<std::size_t> touched_;
+  vector<left_of> remaining_;
+  vector<std::size_t> touched_;
 };
 
 }  // namespace v0

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/ids.hpp>
 #include <allot/core/resources.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/scheduler/session.hpp>
 #include <allot/systems/kai/detail/unit_order.hpp>
 
@@ -14,7 +16,6 @@
 #include <limits>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -54,7 +55,7 @@ class job_queues {
     bool elastic = false;
     unit_kind<n> kind;
     resources<n> request;
-    std::vector<stay> stays{};
+    vector<stay> stays{};
     /// How many of the stays are over; all those before `first` are.
     std::size_t gone = 0;
     std::size_t first = 0;
@@ -128,11 +129,11 @@ class job_queues {
   static constexpr std::size_t least_kinds = 64;
 
   struct line {
-    std::vector<kind_line> kinds;
+    vector<kind_line> kinds;
     /// From this size on, kinds are checked for removal.
     std::size_t most_kinds = least_kinds;
     /// The elastic pods, possibly including some that have left.
-    std::vector<job_id> elastic_pods;
+    vector<job_id> elastic_pods;
     /// What the jobs pending as a whole request in addition: pods that are not units yet.
     exact_sum<n> to_come{};
     bool elastic_pod_is_old = true;
@@ -168,14 +169,14 @@ class job_queues {
     const record& r = session.at(id);
     line& l = lines_[r.facts.quota.index()];
     if (r.facts.elastic) {
-      std::erase_if(l.elastic_pods, [&](job_id e) { return e == id || !is_here(session, r.facts.quota, e); });
+      erase_if(l.elastic_pods, [&](job_id e) { return e == id || !is_here(session, r.facts.quota, e); });
       l.elastic_pods.push_back(id);
     }
     enter(l, r, unit_kind<n>::of(session, r), rank_of(session, r));
     if (!r.facts.elastic) l.to_come += where_[id.index()].to_come = to_come(session, r);
   }
   void enter(line& l, const record& r, const unit_kind<n>& kind, const unit_rank& rank) {
-    auto at = std::find_if(l.kinds.begin(), l.kinds.end(), [&](const kind_line& k) {
+    auto at = detail::find_if(l.kinds.begin(), l.kinds.end(), [&](const kind_line& k) {
       return k.request_class == r.request_class && k.preemptible == r.preemptible &&
              k.elastic == r.facts.elastic && k.kind == kind && k.request == r.facts.request;
     });
@@ -230,7 +231,7 @@ class job_queues {
     k.to_sweep = false;
     while (k.first < k.stays.size() && !k.stays[k.first].was_there(now_)) ++k.first;
     if (k.gone <= 16 || k.gone <= k.stays.size() / 2) return;
-    std::erase_if(k.stays, [&](const stay& s) { return !s.was_there(now_); });
+    erase_if(k.stays, [&](const stay& s) { return !s.was_there(now_); });
     k.gone = k.first = 0;
     ++k.version;
   }
@@ -238,7 +239,7 @@ class job_queues {
   /// Drops kinds with no pending unit, once they may be as many as the others.
   void forget_kinds(line& l) {
     if (l.kinds.size() < l.most_kinds) return;
-    std::erase_if(l.kinds, [](const kind_line& k) { return k.gone == k.stays.size(); });
+    erase_if(l.kinds, [](const kind_line& k) { return k.gone == k.stays.size(); });
     for (std::size_t k = 0; k < l.kinds.size(); ++k) {
       for (const stay& s : l.kinds[k].stays) {
         if (s.was_there(now_)) where_[s.id.index()].kind = k;
@@ -247,9 +248,9 @@ class job_queues {
     l.most_kinds = std::max(least_kinds, 2 * l.kinds.size());
   }
 
-  std::vector<line> lines_;
-  std::vector<last_stay> where_;
-  std::vector<std::pair<quota_id, std::size_t>> to_sweep_;
+  vector<line> lines_;
+  vector<last_stay> where_;
+  vector<std::pair<quota_id, std::size_t>> to_sweep_;
   std::uint64_t stays_ = 0;
   moment now_ = 0;
 };

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
 #include <allot/core/ids.hpp>
 #include <allot/core/resources.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/systems/kai/detail/job_queues.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <span>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -127,7 +127,7 @@ class job_walk {
   }
   /// Whether the leaf would come first with this request.
   [[nodiscard]] bool has_seen(const resources<n>& request) const {
-    return std::find(seen_.begin(), seen_.end(), request) != seen_.end();
+    return detail::find(seen_.begin(), seen_.end(), request) != seen_.end();
   }
 
  private:
@@ -181,18 +181,18 @@ class job_walk {
       advance(kinds[front_->kind], at_[front_->kind], left_out);
       find_front(kinds);
     }
-    at_.swap(beginning_);
+    std::swap(at_, beginning_);
     last_ = last;
     for (position& p : at_) p.left = p.left && !(*last_ < p.rank);
     find_front(kinds);
   }
 
   typename lines_type::moment begun_ = 0;
-  std::vector<position> at_;
-  std::vector<position> beginning_;
-  std::vector<waiting_unit> came_;
-  std::vector<std::size_t> passing_;
-  std::vector<resources<n>> seen_;
+  vector<position> at_;
+  vector<position> beginning_;
+  vector<waiting_unit> came_;
+  vector<std::size_t> passing_;
+  vector<resources<n>> seen_;
   std::optional<front> front_;
   /// The last rank to visit.
   std::optional<unit_rank> last_;

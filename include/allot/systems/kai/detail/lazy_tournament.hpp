@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
 #include <allot/fairshare/winner_trees.hpp>
 #include <allot/quota/tree.hpp>
 
 #include <cstddef>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -170,9 +170,9 @@ class lazy_tournament {
     return Reverse ? y < x : x < y;
   }
 
-  std::vector<seat> seats_;
+  vector<seat> seats_;
   winner_trees matches_;
-  std::vector<quota_id> taking_part_;
+  vector<quota_id> taking_part_;
   /// The leaf that represented the quotas keyed by the last `next`.
   quota_id keyed_{};
   bool keyed_several_ = false;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/resources.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/fairshare/usage_history.hpp>
 #include <allot/systems/kai/whole_unit_division.hpp>
 
@@ -9,7 +10,6 @@
 #include <cstdint>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -58,14 +58,14 @@ class past_usage {
     return parts_;
   }
   /// All that it remembers, to persist.
-  [[nodiscard]] std::vector<std::uint64_t> save() const {
-    std::vector<resources<n>> told = charged_;
+  [[nodiscard]] vector<std::uint64_t> save() const {
+    vector<resources<n>> told = charged_;
     told.push_back(capacity_);
     return history_.save(told);
   }
   /// Continues from that. The usage of every quota may have changed since.
   [[nodiscard]] bool restore(const quota_tree<n>& tree, std::span<const std::uint64_t> numbers) {
-    std::vector<resources<n>> told(tree.slots() + 1);
+    vector<resources<n>> told(tree.slots() + 1);
     if (!history_.restore(tree, numbers, told)) return false;
     capacity_ = told.back();
     told.pop_back();
@@ -76,8 +76,8 @@ class past_usage {
  private:
   usage_history<n> history_;
   /// By quota: what its own jobs were last charged.
-  std::vector<resources<n>> charged_;
-  std::vector<part> parts_;
+  vector<resources<n>> charged_;
+  vector<part> parts_;
   resources<n> capacity_;
 };
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/ids.hpp>
 #include <allot/core/resources.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/preemption/running_index.hpp>
 #include <allot/scheduler/session.hpp>
 #include <allot/systems/kai/detail/node_placement.hpp>
@@ -13,7 +15,6 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -58,7 +59,7 @@ class running_pods {
 
   struct running_line {
     /// The first to be considered is at the end.
-    std::vector<running_unit> units{};
+    vector<running_unit> units{};
     /// What they hold in total.
     resources<n> sum{};
     std::uint64_t shared = 0;
@@ -92,7 +93,7 @@ class running_pods {
     return l;
   }
   /// Adds a pipelined unit, which is active like a running one, to a copy of its line; in order.
-  static void add_pipelined(Session& session, const record& r, std::vector<running_unit>& units) {
+  static void add_pipelined(Session& session, const record& r, vector<running_unit>& units) {
     running_unit u = unit_of(session, r);
     if (u.elastic) {
       u.stands += u.request;
@@ -194,13 +195,13 @@ class running_pods {
       runs_[u.id.index()] = {u.rank, x, true};
     }
     l.knows_largest = true;
-    std::sort(l.units.begin(), l.units.end(),
-              [](const running_unit& a, const running_unit& b) { return a.rank < b.rank; });
+    detail::sort(l.units.begin(), l.units.end(),
+                 [](const running_unit& a, const running_unit& b) { return a.rank < b.rank; });
   }
 
-  std::vector<running_line> lines_;
+  vector<running_line> lines_;
   /// By job.
-  std::vector<place_in_line> runs_;
+  vector<place_in_line> runs_;
 };
 
 }  // namespace detail

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/ids.hpp>
 #include <allot/core/stamped_set.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/systems/kai/detail/cycle_state.hpp>
 #include <allot/systems/kai/detail/job_walk.hpp>
 #include <allot/systems/kai/detail/lazy_tournament.hpp>
 #include <allot/systems/kai/detail/saturation_order.hpp>
 #include <allot/systems/kai/detail/unit_order.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -75,7 +75,7 @@ class scenario_replay {
   /// Whether `pods` of the pods of `r` would have a place if the units with the indices `tried` were evicted.
   /// If so, their fates are written to `chosen`.
   bool run(Session& session, world_type& world, const record& r, std::uint32_t pods,
-           std::vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
+           vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
     if (!could_fit(session, world, r, pods, chosen, tried)) return false;
     for (chosen_unit& c : chosen) c.end = fate::stays;
     nodes_.clear();
@@ -136,7 +136,7 @@ class scenario_replay {
 
   /// Whether it would have a place if no victim were placed again. True if that can't be determined.
   [[nodiscard]] static bool could_fit(Session& session, const world_type& world, const record& r,
-                                      std::uint32_t pods, const std::vector<chosen_unit>& chosen,
+                                      std::uint32_t pods, const vector<chosen_unit>& chosen,
                                       std::span<const std::size_t> tried) {
     auto& what_if = session.what_if();
     if (!what_if.begin(session.places(), world_type::pod_request_of(r, pods))) return true;
@@ -157,8 +157,8 @@ class scenario_replay {
     };
   }
 
-  void list_involved(Session& session, const record& r, std::uint32_t pods,
-                     const std::vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
+  void list_involved(Session& session, const record& r, std::uint32_t pods, const vector<chosen_unit>& chosen,
+                     std::span<const std::size_t> tried) {
     involved_.clear();
     marked_.clear();
     any_marked_ = false;
@@ -175,12 +175,12 @@ class scenario_replay {
         involved_.push_back(elastic(session, core, chosen, tried));
       }
     }
-    std::sort(involved_.begin(), involved_.end(), [](const involved_job& a, const involved_job& b) {
+    detail::sort(involved_.begin(), involved_.end(), [](const involved_job& a, const involved_job& b) {
       return a.quota != b.quota ? a.quota < b.quota : a.rank < b.rank;
     });
   }
   [[nodiscard]] static involved_job elastic(Session& session, const record& core,
-                                            const std::vector<chosen_unit>& chosen,
+                                            const vector<chosen_unit>& chosen,
                                             std::span<const std::size_t> tried) {
     involved_job job{core.facts.quota, unit_rank::of(core, 0), core.facts.id, core.facts.request};
     std::uint32_t lost = 0;
@@ -201,7 +201,7 @@ class scenario_replay {
   }
 
   bool place_in_turn(Session& session, world_type& world, const record& r, std::uint32_t pods,
-                     std::vector<chosen_unit>& chosen) {
+                     vector<chosen_unit>& chosen) {
     const quota_tree<n>& tree = session.tree();
     const auto key = [&](quota_id x, quota_id of) {
       return saturation_standing<n>{world.accounts, x, head(leaves_[of.index()]), {}};
@@ -226,7 +226,7 @@ class scenario_replay {
       turn_.passed(tree, x, !is_empty(l));
     }
     // Only one is left: whatever comes before it, nothing changes until its turn.
-    const auto last = std::find_if(involved_.begin(), involved_.end(), [&](const involved_job& job) {
+    const auto last = detail::find_if(involved_.begin(), involved_.end(), [&](const involved_job& job) {
       const leaf& l = leaves_[job.quota.index()];
       return l.next_involved < l.involved.size();
     });
@@ -274,7 +274,7 @@ class scenario_replay {
   }
   /// Returns false if it is the pending job and has no place.
   bool place_next_of(Session& session, world_type& world, const record& r, std::uint32_t pods,
-                     std::vector<chosen_unit>& chosen, leaf& l) {
+                     vector<chosen_unit>& chosen, leaf& l) {
     const involved_job& job = l.involved[l.next_involved++];
     if (job.waits) {
       const auto pod_request = world_type::pod_request_of(r, pods);
@@ -326,11 +326,11 @@ class scenario_replay {
   }
 
   lazy_tournament<saturation_standing<n>> turn_;
-  std::vector<leaf> leaves_;
-  std::vector<quota_id> with_waiting_;
-  std::vector<involved_job> involved_;
-  std::vector<charge> charged_;
-  std::vector<std::size_t> nodes_;
+  vector<leaf> leaves_;
+  vector<quota_id> with_waiting_;
+  vector<involved_job> involved_;
+  vector<charge> charged_;
+  vector<std::size_t> nodes_;
   std::size_t own_first_ = 0;
   std::size_t own_nodes_ = 0;
   stamped_set<job_id> marked_;

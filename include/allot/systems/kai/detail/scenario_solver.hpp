@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/ids.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/preemption/eligibility.hpp>
 #include <allot/systems/kai/detail/cycle_state.hpp>
 #include <allot/systems/kai/detail/fair_reclaim.hpp>
@@ -17,7 +19,6 @@
 #include <iterator>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -97,8 +98,8 @@ class scenario_solver {
   [[nodiscard]] static bool suffices(const world_type& world, const resources<n>& amount,
                                      const resources<n>& request) {
     const auto counted = world.accounts.counted();
-    return std::all_of(counted.begin(), counted.end(),
-                       [&](std::size_t d) { return request[d] <= quantity{} || request[d] <= amount[d]; });
+    return detail::all_of(counted.begin(), counted.end(),
+                          [&](std::size_t d) { return request[d] <= quantity{} || request[d] <= amount[d]; });
   }
   /// No job may be evicted for good, so whole devices become free only where a job sharing them moves off.
   [[nodiscard]] bool may_do_by_moves(Session& session, const record& r) const {
@@ -159,7 +160,7 @@ class scenario_solver {
   [[nodiscard]] std::uint32_t go_ahead(Session& session, world_type& world, const record& r,
                                        std::uint32_t pods) {
     const auto goes = [](const chosen_unit& c) { return c.end == fate::gone; };
-    if (recorded_ == 0 || !std::all_of(chosen_.begin(), chosen_.end(), goes)) return pods;
+    if (recorded_ == 0 || !detail::all_of(chosen_.begin(), chosen_.end(), goes)) return pods;
     const resources<n> pod = request_of_pods(r, 1);
     resources<n> there = world.room();
     for (const chosen_unit& c : chosen_) there += c.unit.request;
@@ -172,7 +173,7 @@ class scenario_solver {
     while (most > pods + 1) {
       const auto all = static_cast<std::uint32_t>(most);
       if (replay_.run(session, world, r, all, chosen_, tried_) && is_allowed(session, world, r, all) &&
-          std::all_of(chosen_.begin(), chosen_.end(), goes)) {
+          detail::all_of(chosen_.begin(), chosen_.end(), goes)) {
         return all;
       }
       most = pods + (most - pods) / 2;
@@ -213,11 +214,11 @@ class scenario_solver {
     // The units of an elastic job are on several nodes.
     for (std::size_t i = recorded_; i < chosen_.size() && elastic_taken_ > 0 && !jobs_.empty(); ++i) {
       if (chosen_[i].unit.elastic &&
-          std::find(jobs_.begin(), jobs_.end(), chosen_[i].unit.core) != jobs_.end()) {
+          detail::find(jobs_.begin(), jobs_.end(), chosen_[i].unit.core) != jobs_.end()) {
         tried_.push_back(i);
       }
     }
-    std::sort(tried_.begin(), tried_.end());
+    detail::sort(tried_.begin(), tried_.end());
     tried_.erase(std::unique(tried_.begin(), tried_.end()), tried_.end());
   }
 
@@ -225,8 +226,8 @@ class scenario_solver {
                                 std::uint32_t pods) {
     switch (wanted_.how) {
       case action_kind::consolidation:
-        return std::none_of(chosen_.begin(), chosen_.end(),
-                            [](const chosen_unit& c) { return c.end == fate::gone; });
+        return detail::none_of(chosen_.begin(), chosen_.end(),
+                               [](const chosen_unit& c) { return c.end == fate::gone; });
       case action_kind::reclaim:
         make_bundles(session);
         return fair_.is_fair(world.accounts, r.facts.quota, request_of_pods(r, pods), r.facts.in, bundles_);
@@ -242,7 +243,7 @@ class scenario_solver {
     done_.clear();
     for (std::size_t i = 0; i < chosen_.size(); ++i) {
       const job_id core = chosen_[i].unit.core;
-      if (std::find(done_.begin(), done_.end(), core) != done_.end()) continue;
+      if (detail::find(done_.begin(), done_.end(), core) != done_.end()) continue;
       const record& job = session.at(core);
       if (job.elastic_pods.empty()) {
         if (chosen_[i].end == fate::gone)
@@ -270,8 +271,8 @@ class scenario_solver {
     moved_.clear();
     std::copy_if(chosen_.begin(), chosen_.end(), std::back_inserter(moved_),
                  [](const chosen_unit& c) { return c.end == fate::moves; });
-    std::erase_if(chosen_, [](const chosen_unit& c) { return c.end != fate::gone; });
-    chosen_.insert(chosen_.end(), moved_.begin(), moved_.end());
+    erase_if(chosen_, [](const chosen_unit& c) { return c.end != fate::gone; });
+    chosen_.append(moved_.begin(), moved_.end());
     recorded_ = chosen_.size();
     return true;
   }
@@ -312,8 +313,8 @@ class scenario_solver {
     world.announce(session, r, first);
   }
   [[nodiscard]] bool goes_with_core(job_id core) const {
-    return std::any_of(chosen_.begin(), chosen_.end(),
-                       [&](const chosen_unit& c) { return c.unit.id == core; });
+    return detail::any_of(chosen_.begin(), chosen_.end(),
+                          [&](const chosen_unit& c) { return c.unit.id == core; });
   }
 
   victims_wanted wanted_;
@@ -321,21 +322,21 @@ class scenario_solver {
   replay_type replay_;
   fair_reclaim<n> fair_;
   /// First those found for fewer pods, then those taken for this number.
-  std::vector<chosen_unit> chosen_;
-  std::vector<chosen_unit> moved_;
+  vector<chosen_unit> chosen_;
+  vector<chosen_unit> moved_;
   std::size_t recorded_ = 0;
   /// Among those taken for this number.
   std::size_t elastic_taken_ = 0;
   /// By node: the units taken for this number that run there.
-  std::vector<std::vector<std::size_t>> on_node_;
-  std::vector<std::size_t> used_nodes_;
-  std::vector<std::size_t> tried_;
-  std::vector<std::size_t> nodes_;
-  std::vector<std::size_t> stands_on_;
-  std::vector<job_id> jobs_;
-  std::vector<job_id> done_;
-  std::vector<reclaim_bundle<n>> bundles_;
-  std::vector<quota_id> losers_;
+  vector<vector<std::size_t>> on_node_;
+  vector<std::size_t> used_nodes_;
+  vector<std::size_t> tried_;
+  vector<std::size_t> nodes_;
+  vector<std::size_t> stands_on_;
+  vector<job_id> jobs_;
+  vector<job_id> done_;
+  vector<reclaim_bundle<n>> bundles_;
+  vector<quota_id> losers_;
   std::optional<typename world_type::waiting_unit> grown_;
 };
 

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <allot/core/resources.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/systems/kai/detail/unit_order.hpp>
 
 #include <cstddef>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -39,7 +39,7 @@ class failed_units {
   }
 
  private:
-  std::vector<kind> kinds_;
+  vector<kind> kinds_;
 };
 
 }  // namespace detail

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/systems/kai/whole_unit_division.hpp>
 
@@ -10,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -111,7 +112,7 @@ class share_accounts {
 
   /// Whether `a` is at most `b` in every dimension that counts.
   [[nodiscard]] bool at_most(const resources<N>& a, const resources<N>& b) const {
-    return std::all_of(counted_.begin(), counted_.end(), [&](std::size_t d) { return a[d] <= b[d]; });
+    return detail::all_of(counted_.begin(), counted_.end(), [&](std::size_t d) { return a[d] <= b[d]; });
   }
 
   /// Whether a request respects every limit on the path and, for guaranteed capacity, stays within what every
@@ -157,7 +158,7 @@ class share_accounts {
   [[nodiscard]] bool counts(std::size_t d) const {
     if (capacity_[d] > quantity{} && !capacity_[d].is_unlimited()) return true;
     const auto all = tree_->top_down();
-    return std::any_of(all.begin(), all.end(), [&](quota_id x) {
+    return detail::any_of(all.begin(), all.end(), [&](quota_id x) {
       const queue& q = queues_[x.index()];
       return q.deserved[d] > quantity{} || requested_[x.index()][d] > quantity{};
     });
@@ -174,13 +175,13 @@ class share_accounts {
   }
 
   const quota_tree<N>* tree_ = nullptr;
-  std::vector<queue> queues_;
-  std::vector<resources<N>> requested_;
-  std::vector<own_part> own_;
+  vector<queue> queues_;
+  vector<resources<N>> requested_;
+  vector<own_part> own_;
   resources<N> capacity_;
   exact_sum<N> total_;
   std::array<std::int64_t, N> unit_{};
-  std::vector<std::size_t> counted_;
+  vector<std::size_t> counted_;
   division_type division_;
 };
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/ids.hpp>
 #include <allot/core/stamped_set.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/preemption/eligibility.hpp>
 #include <allot/preemption/protection.hpp>
 #include <allot/systems/kai/detail/cycle_state.hpp>
@@ -15,7 +17,6 @@
 #include <cstdint>
 #include <iterator>
 #include <span>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -104,7 +105,7 @@ class victims_queue {
 
   /// Starts over from the first unit, leaving out those recorded. Precondition: `gather` was called.
   template <class Chosen>
-  void start(Session& session, world_type& world, const std::vector<Chosen>& recorded) {
+  void start(Session& session, world_type& world, const vector<Chosen>& recorded) {
     marked_.clear();
     for (const Chosen& c : recorded) marked_.insert(c.unit.id);
     turn_.clear(session.tree());
@@ -146,7 +147,7 @@ class victims_queue {
     std::size_t left = 0;
     /// What those already considered held, each when it was considered.
     resources<n> given;
-    std::vector<running_unit> with_pipelined{};
+    vector<running_unit> with_pipelined{};
 
     [[nodiscard]] const running_unit& next() const { return units[left - 1]; }
   };
@@ -209,7 +210,7 @@ class victims_queue {
   [[nodiscard]] std::span<const running_unit> units_of(Session& session, world_type& world, quota_id x) {
     const auto& line = world.running.line(session, x);
     if (!world.has_pipelined(session, x)) return line.units;
-    std::vector<running_unit>& all = leaves_[x.index()].with_pipelined;
+    vector<running_unit>& all = leaves_[x.index()].with_pipelined;
     all = line.units;
     world.for_each_pipelined(
         session, x, [&](job_id id) { running_pods<Session>::add_pipelined(session, session.at(id), all); });
@@ -241,15 +242,15 @@ class victims_queue {
       if (!has_active(session, world, x)) continue;
       const std::size_t first = movable_units_.size();
       const auto units = units_of(session, world, x);
-      if (std::any_of(units.begin(), units.end(), [](const running_unit& u) { return u.elastic; })) {
+      if (detail::any_of(units.begin(), units.end(), [](const running_unit& u) { return u.elastic; })) {
         std::copy_if(units.begin(), units.end(), std::back_inserter(movable_units_),
                      [&](const running_unit& u) { return may_yield(session, u); });
       } else {
         for (const by_age& j : oldest_) {
           if (j.quota == x) movable_units_.push_back(units[j.position]);
         }
-        std::sort(movable_units_.begin() + static_cast<std::ptrdiff_t>(first), movable_units_.end(),
-                  [](const running_unit& a, const running_unit& b) { return a.rank < b.rank; });
+        detail::sort(movable_units_.begin() + static_cast<std::ptrdiff_t>(first), movable_units_.end(),
+                     [](const running_unit& a, const running_unit& b) { return a.rank < b.rank; });
       }
       if (movable_units_.size() == first) continue;
       candidates_.push_back(x);
@@ -286,7 +287,7 @@ class victims_queue {
     oldest_.resize(most);
     movable_.clear();
     for (const by_age& j : oldest_) movable_.push_back(j.core);
-    std::sort(movable_.begin(), movable_.end());
+    detail::sort(movable_.begin(), movable_.end());
   }
 
   struct by_age {
@@ -302,14 +303,14 @@ class victims_queue {
   asker r_;
   victims_wanted wanted_;
   lazy_tournament<saturation_standing<n>, true> turn_;
-  std::vector<leaf> leaves_;
-  std::vector<quota_id> candidates_;
+  vector<leaf> leaves_;
+  vector<quota_id> candidates_;
   resources<n> largest_;
   std::uint64_t shared_ = 0;
-  std::vector<by_age> oldest_;
-  std::vector<job_id> movable_;
-  std::vector<running_unit> movable_units_;
-  std::vector<std::size_t> first_movable_;
+  vector<by_age> oldest_;
+  vector<job_id> movable_;
+  vector<running_unit> movable_units_;
+  vector<std::size_t> first_movable_;
   stamped_set<job_id> marked_;
 };
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/systems/kueue/detail/flavored_share.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <span>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -34,7 +34,7 @@ class nearest_loan_first {
   void for_each(ledger<N>&, std::span<Entry> entries, Visit visit) {
     order_.resize(entries.size());
     std::iota(order_.begin(), order_.end(), std::size_t{0});
-    std::sort(order_.begin(), order_.end(), [&](std::size_t i, std::size_t j) {
+    detail::sort(order_.begin(), order_.end(), [&](std::size_t i, std::size_t j) {
       const Entry& a = entries[i];
       const Entry& b = entries[j];
       return a.chosen.borrows != b.chosen.borrows ? a.chosen.borrows < b.chosen.borrows : goes_first(a, b);
@@ -43,7 +43,7 @@ class nearest_loan_first {
   }
 
  private:
-  std::vector<std::size_t> order_;
+  vector<std::size_t> order_;
 };
 
 /// Kueue's order with fair sharing: a tournament through the tree before each pick. The children of a quota
@@ -153,7 +153,7 @@ class lowest_share_first {
   }
 
   flavored_shares<N> shares_;
-  std::vector<node> nodes_;
+  vector<node> nodes_;
 };
 
 }  // namespace v0

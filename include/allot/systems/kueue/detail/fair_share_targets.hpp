@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/preemption/eligibility.hpp>
 #include <allot/preemption/search.hpp>
 #include <allot/preemption/settings.hpp>
@@ -8,12 +10,10 @@
 #include <allot/systems/kueue/detail/flavored_share.hpp>
 #include <allot/systems/kueue/detail/reclaim_candidates.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -144,8 +144,9 @@ class fair_share_targets {
       const quota_id common = l.tree().common_ancestor(x, b.quota);
       if (common != x && common != b.quota) add_jobs(jobs, b, x, relation::borrower);
     }
-    std::sort(entries_.begin() + static_cast<std::ptrdiff_t>(first), entries_.end(),
-              [&](const entry& e, const entry& f) { return compare_candidates(e.who, f.who, b.quota) < 0; });
+    detail::sort(
+        entries_.begin() + static_cast<std::ptrdiff_t>(first), entries_.end(),
+        [&](const entry& e, const entry& f) { return compare_candidates(e.who, f.who, b.quota) < 0; });
     for (std::size_t i = first; i < entries_.size(); ++i) append(i);
   }
   template <class Jobs>
@@ -342,13 +343,13 @@ class fair_share_targets {
   share_rules rules_;
   flavored_shares<N> shares_;
   std::array<bool, N> contested_{};
-  std::vector<entry> entries_;
+  vector<entry> entries_;
   /// The candidates that the first rule protected, in the order in which they were considered.
-  std::vector<std::size_t> again_;
-  std::vector<seat> seats_;
-  std::vector<victim<N>> victims_;
+  vector<std::size_t> again_;
+  vector<seat> seats_;
+  vector<victim<N>> victims_;
   /// The quotas that the search has taken jobs of.
-  std::vector<quota_id> touched_;
+  vector<quota_id> touched_;
   std::uint64_t mark_ = 0;
   std::uint64_t search_ = 0;
   std::uint64_t known_ = 1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
 #include <allot/preemption/settings.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/scheduler/flavors.hpp>
@@ -11,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -53,7 +53,7 @@ class quota_heights {
   }
 
  private:
-  std::vector<std::size_t> heights_;
+  vector<std::size_t> heights_;
 };
 
 /// How a request could be met, worst first.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
 #include <allot/fairshare/borrowed_share.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/systems/kueue/detail/float_share.hpp>
@@ -9,7 +10,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -100,8 +100,8 @@ class flavored_shares {
   resource_numbers<N> resource_of_;
   bool as_floats_;
   /// By quota and resource: the most that it could use.
-  std::vector<quantity> lendable_;
-  std::vector<std::int64_t> weight_;
+  vector<quantity> lendable_;
+  vector<std::int64_t> weight_;
 };
 
 }  // namespace v0

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/ids.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/scheduler/flavors.hpp>
 #include <allot/scheduler/session.hpp>
 #include <allot/scheduler/settings.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -114,7 +114,7 @@ class head_memory {
     job_id sticky{};
     job_id blocked{};
     std::uint64_t blocked_in = 0;
-    std::vector<scan> scans{};
+    vector<scan> scans{};
   };
 
   [[nodiscard]] static bool waits(Session& session, quota_id x, job_id id) {
@@ -123,19 +123,19 @@ class head_memory {
     return r.facts.quota == x && r.state == job_state::pending;
   }
 
-  [[nodiscard]] std::vector<scan>& scans_of(quota_id x) {
+  [[nodiscard]] vector<scan>& scans_of(quota_id x) {
     auto& scans = of_quota_[x.index()].scans;
-    std::erase_if(scans, [this](const scan& s) {
+    erase_if(scans, [this](const scan& s) {
       return s.world != world_ && !(preserves_scans_ && s.cycle + 1 >= cycle_);
     });
     return scans;
   }
   template <class Scans>
   [[nodiscard]] static auto find(Scans& scans, job_id id) {
-    return std::find_if(scans.begin(), scans.end(), [&](const scan& s) { return s.id == id; });
+    return detail::find_if(scans.begin(), scans.end(), [&](const scan& s) { return s.id == id; });
   }
 
-  std::vector<memory> of_quota_;
+  vector<memory> of_quota_;
   std::uint64_t world_ = 0;
   std::uint64_t cycle_ = 0;
   bool preserves_scans_;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/preemption/eligibility.hpp>
 #include <allot/preemption/search.hpp>
 #include <allot/preemption/settings.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/systems/kueue/detail/reclaim_candidates.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -108,7 +108,7 @@ class hierarchical_reclaim {
     /// Of those being evicted, and of the others.
     std::uint32_t first_leaving = 0;
     std::uint32_t first = 0;
-    std::vector<spot> spots;
+    vector<spot> spots;
   };
   /// What a search knows of a quota. Values of earlier searches are ignored.
   struct place {
@@ -129,7 +129,7 @@ class hierarchical_reclaim {
       if (uses_any(c.job->request, contested_) && may_preempt(b, *c.job, relation::same_quota))
         own_.push_back(c);
     });
-    std::sort(own_.begin(), own_.end(), [&](const candidate<N>& x, const candidate<N>& y) {
+    detail::sort(own_.begin(), own_.end(), [&](const candidate<N>& x, const candidate<N>& y) {
       return compare_candidates(x, y, b.quota) < 0;
     });
   }
@@ -168,7 +168,7 @@ class hierarchical_reclaim {
     at.sorted_in = cycle_;
     at.spots.clear();
     add_subtree(tree, jobs, root, at.spots);
-    std::sort(at.spots.begin(), at.spots.end(), [](const spot& x, const spot& y) {
+    detail::sort(at.spots.begin(), at.spots.end(), [](const spot& x, const spot& y) {
       return compare_candidates(x.who, y.who, quota_id::none()) < 0;
     });
     at.leaving = 0;
@@ -181,7 +181,7 @@ class hierarchical_reclaim {
     return at;
   }
   template <class Jobs>
-  void add_subtree(const quota_tree<N>& tree, const Jobs& jobs, quota_id x, std::vector<spot>& to) {
+  void add_subtree(const quota_tree<N>& tree, const Jobs& jobs, quota_id x, vector<spot>& to) {
     jobs.for_each(x, [&](const candidate<N>& c) {
       spot s{c, x, c.job->priority, 0, c.job->id};
       for (std::size_t d = 0; d < N; ++d) s.uses |= std::uint64_t{c.job->request[d] > quantity{}} << d;
@@ -266,7 +266,7 @@ class hierarchical_reclaim {
         });
         if (fits) return true;
       }
-      return std::any_of(own_.begin(), own_.end(), [&](const candidate<N>& c) {
+      return detail::any_of(own_.begin(), own_.end(), [&](const candidate<N>& c) {
         return c.leaving == leaving && take(*c.job, relation::same_quota);
       });
     };
@@ -281,13 +281,13 @@ class hierarchical_reclaim {
 
   std::array<bool, N> contested_{};
   std::uint64_t contested_bits_ = 0;
-  std::vector<candidate<N>> own_;
-  std::vector<victim<N>> victims_;
+  vector<candidate<N>> own_;
+  vector<victim<N>> victims_;
   /// By root.
-  std::vector<line> lines_;
+  vector<line> lines_;
   /// That of the search's tree; null if it may take from no other quota.
   line* line_ = nullptr;
-  std::vector<place> places_;
+  vector<place> places_;
   /// Whether jobs of some quotas would be hierarchical candidates, and of some others by priority.
   bool has_owned_ = false;
   bool has_other_ = false;

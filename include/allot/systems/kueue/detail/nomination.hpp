@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/preemption/search.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/scheduler/placement.hpp>
@@ -19,7 +21,6 @@
 #include <span>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -50,7 +51,7 @@ struct cycle_entry {
   instant submitted = 0;
   std::uint64_t order = 0;
   flavor_assignment<n> chosen{};
-  std::vector<victim<n>> victims{};
+  vector<victim<n>> victims{};
   entry_outcome outcome = entry_outcome::no_fit;
   typename Session::place where{};
   std::uint32_t pods = 1;
@@ -89,7 +90,7 @@ class nominations {
       leaving_.push_back({r.facts.quota, &r.facts});
       if constexpr (placed) session.places().reoccupy(r.where);
     }
-    std::sort(leaving_.begin(), leaving_.end(), [](const auto& a, const auto& b) {
+    detail::sort(leaving_.begin(), leaving_.end(), [](const auto& a, const auto& b) {
       return std::pair{a.first, a.second->id} < std::pair{b.first, b.second->id};
     });
   }
@@ -258,7 +259,7 @@ class nominations {
       if (judge(session, e, session.part_of(r, most - middle), bounds)) {
         fewer = middle;
         best = e.chosen;
-        best_victims_.swap(e.victims);
+        std::swap(best_victims_, e.victims);
       } else {
         from = middle + 1;
       }
@@ -267,7 +268,7 @@ class nominations {
     e.chosen = found ? best : whole;
     e.pods = found ? most - fewer : most;
     e.victims.clear();
-    if (found) e.victims.swap(best_victims_);
+    if (found) std::swap(e.victims, best_victims_);
   }
   [[nodiscard]] typename Session::pod_request pod_request_of(Session& session, const entry& e) const {
     const record& r = session.at(e.job);
@@ -304,11 +305,11 @@ class nominations {
     l.rollback(s);
     if (!found) return seen;
     const auto victims = search_.victims();
-    const bool own = std::any_of(victims.begin(), victims.end(),
-                                 [&](const victim<n>& v) { return v.job.quota == r.facts.quota; });
+    const bool own = detail::any_of(victims.begin(), victims.end(),
+                                    [&](const victim<n>& v) { return v.job.quota == r.facts.quota; });
     seen.mode = own ? fit_mode::preempt : fit_mode::reclaim;
     trials_.push_back({d, q, found_.size(), victims.size()});
-    found_.insert(found_.end(), victims.begin(), victims.end());
+    found_.append(victims.begin(), victims.end());
     return seen;
   }
 
@@ -405,19 +406,19 @@ class nominations {
 
   quota_heights<n> heights_;
   typename Policies::template search_type<n> search_;
-  std::vector<std::pair<quota_id, const running_job<n>*>> leaving_;
+  vector<std::pair<quota_id, const running_job<n>*>> leaving_;
   /// What the nominations of this cycle are about.
   ledger<n>* books_ = nullptr;
   std::uint64_t cycle_ = 0;
   /// By the index of a job: the cycle in which it was promised.
-  std::vector<std::uint64_t> gone_in_;
+  vector<std::uint64_t> gone_in_;
   bool promised_ = false;
   bool without_promised_ = false;
-  std::vector<trial> trials_;
-  std::vector<victim<n>> found_;
-  std::vector<victim<n>> best_victims_;
-  std::vector<typename Session::place> reserved_;
-  std::vector<job_id> vacated_;
+  vector<trial> trials_;
+  vector<victim<n>> found_;
+  vector<victim<n>> best_victims_;
+  vector<typename Session::place> reserved_;
+  vector<job_id> vacated_;
 };
 
 }  // namespace v0

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/preemption/search.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/scheduler/session.hpp>
@@ -15,7 +17,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -108,7 +109,7 @@ class one_head_cycle {
   }
 
   void cycle(Session& session) {
-    std::sort(dirty_.begin(), dirty_.end());
+    detail::sort(dirty_.begin(), dirty_.end());
     count_ = 0;
     cycle_roots_.assign(dirty_.begin(), dirty_.end());
     for (const quota_id root : dirty_) {
@@ -212,8 +213,8 @@ class one_head_cycle {
   }
 
   [[nodiscard]] bool overlaps(const entry& e) const {
-    return std::any_of(e.victims.begin(), e.victims.end(),
-                       [&](const victim<n>& v) { return nominations_.is_promised(v.job.id); });
+    return detail::any_of(e.victims.begin(), e.victims.end(),
+                          [&](const victim<n>& v) { return nominations_.is_promised(v.job.id); });
   }
   /// Whether the entry fits once its victims, and those promised to others, are gone.
   [[nodiscard]] bool fits_without(const entry& e) {
@@ -313,23 +314,23 @@ class one_head_cycle {
   /// The ledger of this cycle as if all promised victims were gone.
   std::optional<ledger<n>> after_;
   /// The roots of the trees that this cycle is about.
-  std::vector<quota_id> cycle_roots_;
-  std::vector<quota_id> root_of_;
+  vector<quota_id> cycle_roots_;
+  vector<quota_id> root_of_;
   /// By root: all quotas of its tree.
-  std::vector<std::vector<quota_id>> members_;
+  vector<vector<quota_id>> members_;
   /// Roots of trees in which something has changed.
-  std::vector<quota_id> dirty_;
-  std::vector<bool> is_dirty_;
+  vector<quota_id> dirty_;
+  vector<bool> is_dirty_;
   /// Roots of trees whose heads are tried again after any change, sorted and unique.
-  std::vector<quota_id> waits_for_others_;
+  vector<quota_id> waits_for_others_;
   /// The first `count_` belong to this cycle; the rest only keep their memory allocated.
-  std::vector<entry> entries_;
+  vector<entry> entries_;
   std::size_t count_ = 0;
   /// How many more cycles may follow in this step.
   std::size_t cycles_left_ = 0;
-  std::vector<std::size_t> processed_;
+  vector<std::size_t> processed_;
   /// The victims of the entries decided so far.
-  std::vector<victim<n>> promised_;
+  vector<victim<n>> promised_;
 };
 
 }  // namespace v0

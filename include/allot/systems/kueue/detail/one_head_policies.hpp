@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/scheduler/policies.hpp>
 #include <allot/systems/kueue/detail/entry_order.hpp>
@@ -11,7 +12,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -77,7 +77,7 @@ struct one_head_by_share {
   share_rules rules{};
   /// By dimension, the number of the resource of which it is a flavor; each dimension not listed is a
   /// resource of its own.
-  std::vector<std::uint8_t> resource_of{};
+  vector<std::uint8_t> resource_of{};
   /// Whether shares are rounded as Kueue's floating-point numbers are, rather than exact.
   bool float_shares = false;
   /// As in `one_head_by_priority`.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
 #include <allot/preemption/eligibility.hpp>
 #include <allot/preemption/running_index.hpp>
 #include <allot/preemption/search.hpp>
@@ -10,7 +11,6 @@
 #include <compare>
 #include <concepts>
 #include <cstddef>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -69,7 +69,7 @@ class kueue_trial {
   }
   /// Puts back victims that turned out unnecessary, from the last but one to the first; the one that made it
   /// fit is always needed. The last takes the place of the one put back, as in Kueue.
-  void fill_back(std::vector<victim<N>>& victims, bool may_borrow) {
+  void fill_back(vector<victim<N>>& victims, bool may_borrow) {
     for (std::size_t i = victims.size() - 1; i-- > 0;) {
       put_back(victims[i].job);
       if (fits(may_borrow)) {
