@@ -17,6 +17,7 @@ function(allot_add_compile_test name source)
       "INCLUDES=$<TARGET_PROPERTY:allot,INTERFACE_INCLUDE_DIRECTORIES>;$<TARGET_PROPERTY:Boost::headers,INTERFACE_INCLUDE_DIRECTORIES>"
       -D PRECOMPILED=${CMAKE_CURRENT_BINARY_DIR}/compile_fail/${about}.hpp ${ARGN} -P
       ${PROJECT_SOURCE_DIR}/tests/support/compile_fails.cmake)
+  set_tests_properties("compile_fail/${name}" PROPERTIES LABELS more)
 endfunction()
 
 file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.cpp)
@@ -40,6 +41,7 @@ foreach(source IN LISTS sources)
   add_test(NAME "compile_fail/${about}: no longer needed" COMMAND
            ${CMAKE_COMMAND} -E rm -f ${CMAKE_CURRENT_BINARY_DIR}/compile_fail/${about}.hpp.gch)
   set_tests_properties("${included}" PROPERTIES FIXTURES_SETUP compile_fail_${about})
-  set_tests_properties("compile_fail/${about}: no longer needed" PROPERTIES FIXTURES_CLEANUP compile_fail_${about})
+  set_tests_properties("compile_fail/${about}: no longer needed" PROPERTIES FIXTURES_CLEANUP compile_fail_${about}
+                       LABELS more)
   set_tests_properties(${with_includes} PROPERTIES FIXTURES_REQUIRED compile_fail_${about})
 endforeach()

@@ -3,7 +3,7 @@
 set(prefix ${PROJECT_BINARY_DIR}/consumers/prefix)
 
 add_test(NAME "consumers/install" COMMAND ${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR} --prefix ${prefix})
-set_tests_properties("consumers/install" PROPERTIES LABELS consumers FIXTURES_SETUP consumer_prefix)
+set_tests_properties("consumers/install" PROPERTIES LABELS "consumers;more" FIXTURES_SETUP consumer_prefix)
 
 # An exported file of CMake >= 3.23 names the headers' directory only inside a check for that version, unless
 # it is installed with INCLUDES DESTINATION.
@@ -11,7 +11,7 @@ add_test(NAME "consumers/include directory for CMake before 3.23"
          COMMAND ${CMAKE_COMMAND} -D FILE=${prefix}/share/cmake/allot/allotTargets.cmake -P
                  ${CMAKE_CURRENT_LIST_DIR}/check_include_directory.cmake)
 set_tests_properties("consumers/include directory for CMake before 3.23"
-                     PROPERTIES LABELS consumers FIXTURES_REQUIRED consumer_prefix)
+                     PROPERTIES LABELS "consumers;more" FIXTURES_REQUIRED consumer_prefix)
 
 function(allot_add_consumer name project)
   add_test(
@@ -21,7 +21,7 @@ function(allot_add_consumer name project)
       ${PROJECT_BINARY_DIR}/consumers/${name} --build-generator ${CMAKE_GENERATOR} --build-options
       -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER} -DCMAKE_PREFIX_PATH=${prefix}
       -DALLOT_SOURCE=${PROJECT_SOURCE_DIR} ${ARGN} --test-command consumer)
-  set_tests_properties("consumers/${name}" PROPERTIES LABELS consumers FIXTURES_REQUIRED consumer_prefix
+  set_tests_properties("consumers/${name}" PROPERTIES LABELS "consumers;more" FIXTURES_REQUIRED consumer_prefix
                                                       TIMEOUT 300)
 endfunction()
 

@@ -255,7 +255,8 @@ class vector {
   void grow_to(std::size_t count) {
     if (count > capacity()) move_to_block(count < 2 * capacity() ? 2 * capacity() : count);
   }
-  void move_to_block(std::size_t capacity) {
+  /// Out of line: where something is added there is little code, which a compiler need not copy.
+  [[gnu::noinline]] void move_to_block(std::size_t capacity) {
     const std::size_t count = size();
     T* block;
     if constexpr (is_aligned) {

@@ -16,9 +16,11 @@
 #include <allot/scheduler/session.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 namespace allot {
@@ -105,11 +107,11 @@ class exhaustive_cycle {
         session.requeue_inadmissible();
         admitted_ = false;
       }
-      keep_promises(session);
+      if constexpr (promises_starts) keep_promises(session);
       for (show_changes(session, look); const quota_id x = turn_.best(session.tree());
            show_changes(session, look)) {
         consider(session, x);
-        renew_promises(session);
+        if constexpr (promises_starts) renew_promises(session);
       }
     } while (decided_ && (session.must_requeue() || others_may_claim(session)));
     detail::sort(shown_.begin(), shown_.end());
@@ -122,6 +124,9 @@ class exhaustive_cycle {
 
  private:
   using record = typename Session::record;
+  /// Otherwise nothing of promises is compiled.
+  static constexpr bool promises_starts = Session::has_expected_ends;
+  static constexpr bool has_places = !std::same_as<typename Session::placement_type, no_placement>;
 
   using order_of_victims = detail::order_in<VictimOrder, Session>;
   using protection_of_host = detail::protection_in<Protection, Session>;
@@ -212,7 +217,10 @@ class exhaustive_cycle {
 
   void consider(Session& session, quota_id x) {
     const job_id id = *session.first_of(x);
-    if (admit(session, id) || promise_start(session, id)) return;
+    if (admit(session, id)) return;
+    if constexpr (promises_starts) {
+      if (promise_start(session, id)) return;
+    }
     session.mark_inadmissible(x, gave_up_ ? pending_reason::not_proven : pending_reason::quota, delays_);
   }
   /// Admits the pending job, if there is room or can be made.
@@ -236,11 +244,14 @@ class exhaustive_cycle {
     if (!session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in)) return std::nullopt;
     const auto at = session.places().place(r.pod_request);
     if (!at) return std::nullopt;
-    const auto delayed = profile_.first_delayed(session, r, claims_of(session));
-    if (!delayed) return at;
-    session.places().release(*at);
-    delays_ = std::max(delays_.value_or(*delayed), *delayed);
-    return std::nullopt;
+    if constexpr (promises_starts) {
+      if (const auto delayed = profile_.first_delayed(session, r, claims_of(session))) {
+        session.places().release(*at);
+        delays_ = std::max(delays_.value_or(*delayed), *delayed);
+        return std::nullopt;
+      }
+    }
+    return at;
   }
 
   // Promises.
@@ -264,6 +275,7 @@ class exhaustive_cycle {
   }
   /// Whether one more job of x may hold a reservation.
   [[nodiscard]] static bool may_promise(const Session& session, quota_id x) {
+    if constexpr (!promises_starts) return false;
     const queue_settings& settings = session.settings(x);
     return settings.head == queue_head::reserve && session.promised(x) < settings.reservations;
   }
@@ -381,7 +393,11 @@ class exhaustive_cycle {
     if (!session.may_preempt_again(r)) return std::nullopt;
     const search_outcome outcome = session.make_room(search_, r);
     gave_up_ = gave_up_ || outcome == search_outcome::not_proven;
-    if (outcome != search_outcome::found) return move_others(session, r);
+    if (outcome != search_outcome::found) {
+      // Who restarts elsewhere makes room on nodes alone.
+      if constexpr (has_places) return move_others(session, r);
+      return std::nullopt;
+    }
     claims_ = true;
     session.count_preemption(r);
     session.evict_found(search_.victims(), r.facts.id);
@@ -411,7 +427,8 @@ class exhaustive_cycle {
   }
 
   tournament<n, QuotaOrder> turn_;
-  availability<Session> profile_;
+  struct nothing {};
+  [[no_unique_address]] std::conditional_t<promises_starts, availability<Session>, nothing> profile_{};
   victim_search<n, order_of_victims, detail::guard_in<Guard, Session>, protection_of_all, Fallback> search_;
   consolidation_search<n> move_;
   resize_search<n, order_of_victims> shrink_;

@@ -564,9 +564,7 @@ class scheduler {
   }
 
   /// Whether its quotas may have `queue_head::reserve`.
-  [[nodiscard]] bool reserves() const {
-    return (estimated_view<View> || time_limited_view<View>)&&detail::reserves(cycle_);
-  }
+  [[nodiscard]] bool reserves() const { return session_type::has_expected_ends && detail::reserves(cycle_); }
   [[nodiscard]] std::string why_it_does_not_reserve() const {
     return detail::reserves(cycle_)
                ? "reservations depend on when jobs are expected to end: the view needs estimate(job)"

@@ -43,6 +43,8 @@ class session {
   using record = detail::job_record<View, Placement>;
   /// What a step decides.
   using plan_type = allot::plan<View, Placement>;
+  /// Whether the view says when jobs are expected to end, without which nothing can be reserved for a time.
+  static constexpr bool has_expected_ends = estimated_view<View> || time_limited_view<View>;
   /// A pending job with a reservation that has a time.
   using promised_job = detail::promises::entry;
 
