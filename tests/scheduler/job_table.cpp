@@ -161,7 +161,7 @@ TEST_CASE_TEMPLATE("request_classes: equal requests have equal numbers, others h
 }
 
 TEST_CASE("request_classes: a class is kept as long as a job has it, also in a copy of the table") {
-  allot_test::for_each_seed(50, [](random_source& random) {
+  allot_test::for_each_seed(15, [](random_source& random) {
     using table_type = allot::detail::request_classes<1, allot::no_placement::pod_request>;
     table_type classes;
     std::map<std::int64_t, std::pair<allot::class_number, int>> there;
