@@ -105,7 +105,7 @@ std::string diary(std::uint64_t seed) {
 
 TEST_CASE("job_walk: skipping kinds and counting places and devices change no plan") {
   std::size_t decided = 0;
-  allot_test::for_each_seed(300, [&](random_source& random) {
+  allot_test::for_each_seed(600, [&](random_source& random) {
     const auto seed = static_cast<std::uint64_t>(random.between(1, 1'000'000'000));
     const std::string plain = diary<allot_test::one_by_one_world>(seed);
     CHECK(diary<allot_test::kai_world>(seed) == plain);
