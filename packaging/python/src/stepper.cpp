@@ -210,7 +210,7 @@ class desk_of final : public desk {
   [[nodiscard]] answer grow(job_number j) {
     const allot::job_id id = id_of(j);
     if (!runs(id)) return {false, "not_running", {}, text_of(j) + " is not running"};
-    for (const allot::job_id pod : std::vector(session_->at(id).elastic_pods)) {
+    for (const allot::job_id pod : allot::vector(session_->at(id).elastic_pods)) {
       if (is_in(pod, allot::job_state::pending)) return start_unit(pod);
     }
     return {false, "has_all_pods", {}, text_of(j) + " has all the pods that it can have"};
