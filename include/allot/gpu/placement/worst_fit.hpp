@@ -5,7 +5,6 @@
 #include <allot/gpu/placement/scored_placement.hpp>
 #include <allot/gpu/pod_request.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
