@@ -107,6 +107,8 @@ class governor {
     /// The wall clock; it is not tried before.
     std::int64_t backs_off_until = 0;
     std::uint32_t failures = 0;
+    /// The restarts after which its nodes were given time to clean up.
+    std::uint32_t settled_for = 0;
     /// Why it is refused or not ready.
     std::string reason{};
     bool is_dirty = false;

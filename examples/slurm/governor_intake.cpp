@@ -15,6 +15,8 @@ namespace {
 /// How long a job that was requeued is kept back: slurmd revokes the credential of the run that has ended a
 /// moment later, and would end a new run with it.
 constexpr std::int64_t settle_ms = 3000;
+constexpr const char* just_requeued =
+    "it has just been requeued, and its nodes are still cleaning up after it";
 
 [[nodiscard]] bool is_same_machine(const node& a, const node& b) {
   return a.name == b.name && a.gpus == b.gpus && a.gpu_type == b.gpu_type && a.cpus == b.cpus &&
@@ -250,7 +252,7 @@ void governor::take_in_pending(record& r) {
       r.reason = "it is tried again later: it was requeued and held, not by the governor";
     } else if (ran && r.backs_off_until < now_.wall + settle_ms) {
       r.backs_off_until = now_.wall + settle_ms;
-      r.reason = "it has just been requeued, and its nodes are still cleaning up after it";
+      r.reason = just_requeued;
     }
   }
   if (j.is_held) {
@@ -297,6 +299,15 @@ std::string governor::unready(const record& r) const {
 
 /// Whether a pending job may be tried, and as what.
 void governor::evaluate(record& r) {
+  // Slurm delays the next start of what it requeues, which a release does away with. So what a governor sees
+  // delayed for the first time has just been requeued, also if this governor did not see it run: it was
+  // killed, the node failed, or the run was too short.
+  if (r.is.restarts != r.settled_for && r.is.eligible * 1000 > now_.wall &&
+      r.backs_off_until < now_.wall + settle_ms) {
+    r.backs_off_until = now_.wall + settle_ms;
+    r.reason = just_requeued;
+  }
+  r.settled_for = r.is.restarts;
   if (std::string why = unready(r); !why.empty()) return wait_with(r, phase::not_ready, std::move(why));
   std::string problem;
   auto what = facts_of(r.is, problem);

@@ -231,6 +231,30 @@ TEST_CASE("governor: a job that was requeued and held by others backs off") {
   CHECK(w.state(k) == run_state::running);
 }
 
+TEST_CASE("governor: what was requeued unseen is kept back until its nodes are clean") {
+  world w{config_of(three_teams)};
+  const job_key k = w.slurm.submit("a", 1, 8, 100);
+  w.ticks(3);
+  REQUIRE(w.state(k) == run_state::running);
+  // A node fails while there is no governor, and Slurm delays the next start.
+  job& j = w.slurm.jobs.at(k).is;
+  j.state = run_state::pending;
+  j.nodes.clear();
+  j.is_held = true;
+  j.restarts = 1;
+  j.eligible = w.slurm.now + 6;
+  w.slurm.jobs.at(k).ends_at.reset();
+  w.restart(true);
+  for (int i = 0; i < 3; ++i) {
+    w.tick();
+    CHECK(w.at(k).is_held);
+  }
+  w.ticks(3);
+  CHECK(w.state(k) == run_state::running);
+  // It is not kept back again: Slurm's delay is longer than what its nodes need.
+  CHECK(w.slurm.now < j.eligible + 2);
+}
+
 TEST_CASE("governor: slurmctld away is waited for") {
   world w{config_of(three_teams)};
   w.ticks(1);
