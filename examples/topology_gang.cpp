@@ -4,10 +4,10 @@
 // resulting cluster is drawn for GraphViz. It says what the best leaf lacks for a gang that fits in none. If
 // it only prefers a leaf, it gets the fewest leaves that hold it.
 #include <allot/core/text.hpp>
-#include <allot/gpu/inventory.hpp>
 #include <allot/gpu/topology/topology_builder.hpp>
 #include <allot/gpu/topology/topology_drawing.hpp>
 #include <allot/gpu/topology/topology_gang.hpp>
+#include <allot/gpu/topology_inventory.hpp>
 
 #include <fmt/core.h>
 
@@ -87,7 +87,7 @@ class machines {
  private:
   gpu::cluster nodes_ = make_cluster();
   gpu::topology topology_ = gpu::topology_from_labels(nodes_, {"spine", "leaf"}).value();
-  gpu::inventory inventory_{nodes_};
+  gpu::topology_inventory inventory_{nodes_};
   gpu::gang_planner planner_{topology_};
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // Victims are chosen for the place that they leave: on one node, or in one domain of a topology. Nobody is
 // evicted for a place that does not result.
-#include <allot/gpu/inventory.hpp>
 #include <allot/gpu/topology/topology_builder.hpp>
+#include <allot/gpu/topology_inventory.hpp>
 #include <allot/presets/standard.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/scheduler/scheduler.hpp>
@@ -40,7 +40,7 @@ struct jobs_view {
   bool preemptible(job j) const { return j->preemptible; }
   gpu::pod_request pod_request(job j) const { return j->pod_request; }
 };
-using host = allot::scheduler<jobs_view, gpu::inventory, allot::standard::policies_type>;
+using host = allot::scheduler<jobs_view, gpu::topology_inventory, allot::standard::policies_type>;
 
 /// Racks of two nodes with four GPUs each. The owner owns half of all GPUs, the borrower the other half.
 struct world {
@@ -60,7 +60,7 @@ struct world {
                                        {.name = "borrower", .parent = "all", .nominal = gpus(4 * racks)}})
         .value();
   }
-  static gpu::inventory machines(int racks) {
+  static gpu::topology_inventory machines(int racks) {
     std::vector<gpu::node_spec> specs;
     for (int r = 0; r < racks; ++r) {
       gpu::node_spec s;
@@ -71,7 +71,7 @@ struct world {
       specs.push_back(s);
     }
     const gpu::cluster layout = gpu::build_cluster(specs).value();
-    return gpu::inventory{layout, gpu::topology_from_labels(layout, {"rack"}).value()};
+    return gpu::topology_inventory{layout, gpu::topology_from_labels(layout, {"rack"}).value()};
   }
 
   job_id submit(quota_id q, gpu::pod_request d) {

@@ -5,13 +5,11 @@
 #include <allot/core/quantity.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/detail/occupancy.hpp>
-#include <allot/gpu/detail/topology_placer.hpp>
 #include <allot/gpu/placement/best_fit.hpp>
 #include <allot/gpu/placement/indexed_best_fit.hpp>
 #include <allot/gpu/pod_request.hpp>
 #include <allot/gpu/reason.hpp>
 #include <allot/gpu/room.hpp>
-#include <allot/gpu/topology/gang_request.hpp>
 #include <allot/gpu/what_if.hpp>
 
 #include <algorithm>
@@ -30,6 +28,8 @@ namespace gpu {
 /// The reference placement: where requests are placed, and which pods run on which GPUs. Models the
 /// scheduler's placement concept; a host with its own inventory does not need it.
 ///
+/// Requests with levels are refused; `basic_topology_inventory` places them.
+///
 /// Nothing here allocates memory, except when there are more pods at once, or longer undo logs, than ever
 /// before. A copy is independent. The policy chooses the placement; everything is deterministic.
 template <placement_policy Policy = indexed_best_fit>
@@ -42,25 +42,15 @@ class basic_inventory : public occupancy {
 
   explicit basic_inventory(cluster layout, Policy policy = {})
       : occupancy(std::move(layout)), policy_(std::move(policy)) {}
-  /// With a topology, so that requests can have levels. Precondition: it was built for this cluster.
-  basic_inventory(cluster layout, topology nearness, Policy policy = {})
-      : occupancy(std::move(layout)),
-        near_(std::in_place, this->layout(), std::move(nearness)),
-        policy_(std::move(policy)) {}
 
   /// Places all pods of the request, or none. Nothing is evicted for it; see `why_not` for what is in the
   /// way. O(pods x cost of the policy); a request without enough room is refused without trying its pods.
   [[nodiscard]] std::optional<allocation> place(const pod_request& d) { return place_by(policy_, d); }
-  /// As `place`, with another policy; requests with levels are still placed by `gang_planner`.
+  /// As `place`, with another policy.
   template <placement_policy P>
   [[nodiscard]] std::optional<allocation> place_by(const P& policy, const pod_request& d) {
     const auto pods = pods_of(d);
-    if (!pods) return std::nullopt;
-    if (d.has_level()) {
-      if (!near_) return std::nullopt;
-      const gang_place where = near_->plan(index(), d, *pods);
-      return where.found ? place_as_planned(where, *pods) : std::nullopt;
-    }
+    if (!pods || d.has_level()) return std::nullopt;
     if (pods->all_pods() > 1 && !detail::has_room(index(), *pods)) return std::nullopt;
     return add_each(policy, *pods);
   }
@@ -74,29 +64,6 @@ class basic_inventory : public occupancy {
   }
   /// The pods that a request consists of on these nodes, or nothing if it is invalid. O(node types).
   [[nodiscard]] std::optional<pod_split> pods_of(const pod_request& d) const { return split(d, layout()); }
-
-  /// What `place_gang` did.
-  struct placed_gang {
-    /// None if it can't be placed.
-    std::optional<allocation> at;
-    /// The plan, or the reason for the failure; valid until the next call.
-    gang_place where;
-  };
-  /// Places a gang of pods like this one (its `pods`, `total` and levels are ignored) according to its groups
-  /// and levels, the pods of the first group first; as many pods of an elastic gang as fit. Without a
-  /// topology there are no levels, and no gang can be placed.
-  [[nodiscard]] placed_gang place_gang(pod_request pod, const gang_request& gang) {
-    pod.pods = 1;
-    pod.total = false;
-    const auto shape = split(pod, 0);
-    if (!shape || !near_) {
-      gang_place nowhere;
-      nowhere.why.reason = gang_obstacle::invalid_request;
-      return {std::nullopt, nowhere};
-    }
-    const gang_place where = near_->plan(index(), shape->each, gang);
-    return {where.found ? place_as_planned(where, {shape->each, where.pods}) : std::nullopt, where};
-  }
 
   /// Places a job where it already runs, whatever pools it requests; nothing if it does not fit there, or if
   /// there are not as many locations as it has pods. A pod given without devices gets those that `free_index`
@@ -124,23 +91,41 @@ class basic_inventory : public occupancy {
     return conclude(before, placed && left == 0, a);
   }
 
-  /// Whether the request would fit on the empty cluster with all nodes open. O(node types), with levels
-  /// O(domains x types).
+  /// Whether the request would fit on the empty cluster with all nodes open. O(node types).
   [[nodiscard]] bool could_ever_fit(const pod_request& d) const {
-    if (!d.has_level()) return gpu::could_ever_fit(layout(), d);
-    return near_ && near_->could_ever_fit(layout(), d);
+    return !d.has_level() && gpu::could_ever_fit(layout(), d);
   }
   /// Why the request can't be placed now. See `gpu::why_not`.
   [[nodiscard]] unplaceable why_not(const pod_request& d) const {
     unplaceable why = gpu::why_not(index(), d);
-    if (!d.has_level()) return why;
-    if (near_) return near_->why_not(index(), d, why);
-    why.reason = obstacle::invalid_request;
+    if (d.has_level()) why.reason = obstacle::invalid_request;
     return why;
   }
 
-  /// The topology of the nodes; null if none was given.
-  [[nodiscard]] const topology* nearness() const noexcept { return near_ ? &near_->layout() : nullptr; }
+ protected:
+  /// Adds one pod to an allocation, if it fits there.
+  [[nodiscard]] bool add_at(pod_location at, const pod_shape& pod, allocation a) {
+    if (!layout().contains(at.node)) return false;
+    if (at.devices == 0) {
+      const auto devices = index().choose_devices(at.node, pod);
+      if (!devices) return false;
+      at.devices = *devices;
+    } else if (!index().fits(at, pod)) {
+      return false;
+    }
+    add(index().placed(at, pod), a);
+    return true;
+  }
+
+  /// The allocation that has been made since `before`, or nothing of it.
+  [[nodiscard]] std::optional<allocation> conclude(allot::savepoint before, bool placed, allocation a) {
+    if (!placed) {
+      rollback(before);
+      return std::nullopt;
+    }
+    commit(before);
+    return a;
+  }
 
  private:
   /// A new allocation of these pods, each where `choose` says.
@@ -165,50 +150,13 @@ class basic_inventory : public occupancy {
     if (placed && pods.has_rest()) placed = add_where(pods.rest, a);
     return conclude(before, placed, a);
   }
-  /// The last pod is the smaller one, if there is one.
-  [[nodiscard]] std::optional<allocation> place_as_planned(const gang_place& where, const pod_split& pods) {
-    const allot::savepoint before = save();
-    const allocation a = open();
-    std::uint64_t left = where.pods;
-    bool placed = true;
-    for (const gang_share& s : where.shares) {
-      for (std::uint64_t i = 0; i < s.pods && placed; ++i) {
-        const bool is_rest = --left == 0 && pods.has_rest();
-        placed = add_at({s.node, 0}, is_rest ? pods.rest : pods.each, a);
-      }
-    }
-    return conclude(before, placed, a);
-  }
-
   /// How many of the `left` GPUs of a split total are placed there.
   [[nodiscard]] std::uint32_t part_of_total(const pod_location& at, std::int64_t left) const {
     if (at.devices != 0) return static_cast<std::uint32_t>(std::popcount(at.devices));
     if (!layout().contains(at.node)) return 0;
     return static_cast<std::uint32_t>(std::clamp<std::int64_t>(left, 0, layout().gpus(at.node)));
   }
-  [[nodiscard]] bool add_at(pod_location at, const pod_shape& pod, allocation a) {
-    if (!layout().contains(at.node)) return false;
-    if (at.devices == 0) {
-      const auto devices = index().choose_devices(at.node, pod);
-      if (!devices) return false;
-      at.devices = *devices;
-    } else if (!index().fits(at, pod)) {
-      return false;
-    }
-    add(index().placed(at, pod), a);
-    return true;
-  }
 
-  [[nodiscard]] std::optional<allocation> conclude(allot::savepoint before, bool placed, allocation a) {
-    if (!placed) {
-      rollback(before);
-      return std::nullopt;
-    }
-    commit(before);
-    return a;
-  }
-
-  std::optional<topology_placer> near_;
   [[no_unique_address]] Policy policy_;
 };
 

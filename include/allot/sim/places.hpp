@@ -3,9 +3,9 @@
 
 #include <allot/core/journal.hpp>
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/inventory.hpp>
 #include <allot/gpu/placement/any_placement.hpp>
 #include <allot/gpu/topology/topology.hpp>
+#include <allot/gpu/topology_inventory.hpp>
 #include <allot/gpu/what_if.hpp>
 #include <allot/scheduler/placement.hpp>
 
@@ -23,7 +23,7 @@ namespace sim {
 class places {
  public:
   /// The inventory, with a placement policy chosen at run time.
-  using inventory_type = gpu::basic_inventory<gpu::any_placement>;
+  using inventory_type = gpu::basic_topology_inventory<gpu::any_placement>;
   /// What a job needs of the nodes.
   using pod_request = gpu::pod_request;
   /// How a placed job is named.

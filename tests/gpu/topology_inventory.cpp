@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/gpu/detail/topology_placer.hpp>
-#include <allot/gpu/inventory.hpp>
 #include <allot/gpu/topology/topology_builder.hpp>
+#include <allot/gpu/topology_inventory.hpp>
 
 #include <doctest/doctest.h>
 #include <tests/gpu/random_topology.hpp>
@@ -24,7 +23,7 @@ using allot::gpus;
 using allot::quantity;
 using allot_test::random_source;
 using gpu::allocation_id;
-using gpu::inventory;
+using inventory = gpu::topology_inventory;
 using gpu::node_id;
 using gpu::obstacle;
 using gpu::pod_request;
@@ -66,7 +65,7 @@ std::set<std::size_t> nodes_of(const inventory& in, allocation_id a) {
 
 }  // namespace
 
-TEST_CASE("topology_placer: a gang is placed in one domain of the required level, the fullest with room") {
+TEST_CASE("topology_inventory: a gang is placed in one domain of the required level, the fullest with room") {
   inventory in = fabric(2, 2);
   // One node of the second leaf is in use, so it is the fuller one.
   REQUIRE(in.place_at({gpus(8)}, std::array{gpu::pod_location{node_id{4}, 0}}));
@@ -85,7 +84,7 @@ TEST_CASE("topology_placer: a gang is placed in one domain of the required level
   CHECK(in.place(gang(4, 0)).has_value());
 }
 
-TEST_CASE("topology_placer: room enough, but not in one domain") {
+TEST_CASE("topology_inventory: room enough, but not in one domain") {
   inventory in = fabric(2, 2);
   REQUIRE(in.place_at({gpus(8)}, std::array{gpu::pod_location{node_id{0}, 0}}));
   REQUIRE(in.place_at({gpus(8)}, std::array{gpu::pod_location{node_id{4}, 0}}));
@@ -104,7 +103,7 @@ TEST_CASE("topology_placer: room enough, but not in one domain") {
   CHECK_FALSE(why.is_never());
 }
 
-TEST_CASE("topology_placer: a preferred level is used if possible") {
+TEST_CASE("topology_inventory: a preferred level is used if possible") {
   inventory in = fabric(2, 2);
   const auto rack = in.place(gang(2, gpu::any_level, 1));
   REQUIRE(rack);
@@ -117,7 +116,7 @@ TEST_CASE("topology_placer: a preferred level is used if possible") {
   CHECK(nodes_of(in, *anywhere) == std::set<std::size_t>{2, 3, 7});
 }
 
-TEST_CASE("topology_placer: pods that share a node, and fractions") {
+TEST_CASE("topology_inventory: pods that share a node, and fractions") {
   inventory in = fabric(1, 2);
   pod_request d = gang(16, 1);
   d.gpus = quantity::milli(500);
@@ -129,7 +128,7 @@ TEST_CASE("topology_placer: pods that share a node, and fractions") {
   CHECK(in.why_not(d).reason == obstacle::larger_than_any_domain);
 }
 
-TEST_CASE("topology_placer: a split total has its smaller pod in the same domain") {
+TEST_CASE("topology_inventory: a split total has its smaller pod in the same domain") {
   inventory in = fabric(2, 2);
   pod_request d;
   d.gpus = gpus(12);
@@ -141,7 +140,7 @@ TEST_CASE("topology_placer: a split total has its smaller pod in the same domain
   CHECK(in.used() == gpus(12));
 }
 
-TEST_CASE("topology_placer: groups of a gang, each in a domain of its own level") {
+TEST_CASE("topology_inventory: groups of a gang, each in a domain of its own level") {
   inventory in = fabric(2, 2);
   const std::array groups{gpu::gang_group{2, 2, 1}, gpu::gang_group{3, 1, 1}};
   const auto placed = in.place_gang({gpus(8)}, {groups, 0});
@@ -156,22 +155,26 @@ TEST_CASE("topology_placer: groups of a gang, each in a domain of its own level"
   CHECK(in.used() == gpus(32));
 }
 
-TEST_CASE("topology_placer: invalid levels, and an inventory without topology") {
+TEST_CASE("topology_inventory: invalid levels, and an inventory without topology") {
   inventory in = fabric(1, 1);
   CHECK_FALSE(in.place(gang(1, 3)));
   CHECK(in.place(gang(1, 2)).has_value());
   // Coarser than required.
   CHECK_FALSE(in.place(gang(1, 1, 0)));
   CHECK(in.why_not(gang(1, 1, 0)).reason == obstacle::invalid_request);
-  inventory plain{in.layout()};
-  CHECK(plain.nearness() == nullptr);
-  CHECK_FALSE(plain.place(gang(1, 0)));
-  CHECK_FALSE(plain.could_ever_fit(gang(1, 0)));
-  CHECK(plain.why_not(gang(1, 0)).reason == obstacle::invalid_request);
-  CHECK(plain.used() == quantity{});
+  const auto refuses_levels = [](auto plain) {
+    CHECK_FALSE(plain.place(gang(1, 0)));
+    CHECK_FALSE(plain.could_ever_fit(gang(1, 0)));
+    CHECK(plain.why_not(gang(1, 0)).reason == obstacle::invalid_request);
+    CHECK(plain.used() == quantity{});
+    CHECK(plain.place(gang(1, gpu::any_level)).has_value());
+  };
+  CHECK(inventory{in.layout()}.nearness() == nullptr);
+  refuses_levels(inventory{in.layout()});
+  refuses_levels(gpu::inventory{in.layout()});
 }
 
-TEST_CASE("topology_placer: a gang is placed exactly when a domain has room for it, closed nodes apart") {
+TEST_CASE("topology_inventory: a gang is placed exactly when a domain has room for it, closed nodes apart") {
   allot_test::for_each_seed(150, [](random_source& random) {
     const allot_test::labelled_cluster labelled = allot_test::random_labelled_cluster(random);
     const auto built = gpu::topology_from_labels(labelled.nodes, labelled.levels, {.allow_outside = true});
@@ -270,7 +273,7 @@ TEST_CASE("topology_placer: a gang is placed exactly when a domain has room for 
   });
 }
 
-TEST_CASE("topology_placer: copies do not share their workspace") {
+TEST_CASE("topology_inventory: copies do not share their workspace") {
   inventory in = fabric(2, 2);
   REQUIRE(in.place(gang(1, 0)));
   inventory copy = in;
@@ -285,7 +288,7 @@ TEST_CASE("topology_placer: copies do not share their workspace") {
   CHECK(moved.why_not(gang(1, 0)).reason == obstacle::full);
 }
 
-TEST_CASE("topology_placer: placing the same few shapes does not allocate") {
+TEST_CASE("topology_inventory: placing the same few shapes does not allocate") {
   inventory in = fabric(4, 4);
   const auto work = [&] {
     const auto a = in.place(gang(3, 0)).value();
