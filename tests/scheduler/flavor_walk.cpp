@@ -40,6 +40,7 @@ struct outcome {
   bool helped_by_evictions = false;
 };
 struct drawn_session {
+  static constexpr bool has_flavors = true;
   static constexpr std::size_t n = 2;
   struct record {
     allot::running_job<2> facts{};

@@ -17,6 +17,17 @@ using allot_test::host;
 using allot_test::nodes;
 using allot_test::two_teams;
 
+namespace {
+
+/// The usual parts with an option.
+template <class Option>
+using with = allot::policies<allot::within_nominal_then_borrowed_share, allot::by_settings,
+                             allot::lowest_priority_then_highest_share, allot::eligible_is_fair,
+                             allot::unprotected, Option>;
+using moving = with<allot::consolidation<4>>;
+
+}  // namespace
+
 TEST_CASE("scheduler: a guaranteed runtime is respected, and no longer") {
   host h{two_teams()};
   queue_settings s;
@@ -92,9 +103,7 @@ TEST_CASE("scheduler: rivals share unowned capacity if a guard judges them") {
 }
 
 TEST_CASE("scheduler: a job that fits elsewhere makes room by moving there") {
-  allot::policies<> moving;
-  moving.most_moves = 4;
-  host h{{{.name = "q", .nominal = gpus(16)}}, nodes(2, 4), moving};
+  host<allot::gpu::inventory, moving> h{{{.name = "q", .nominal = gpus(16)}}, nodes(2, 4)};
   h.submit("q1", "q", 3);
   h.submit("q2", "q", 2);
   h.submit("q3", "q", 1);
@@ -114,9 +123,7 @@ TEST_CASE("scheduler: a job that fits elsewhere makes room by moving there") {
 }
 
 TEST_CASE("scheduler: a move that would not help is not made") {
-  allot::policies<> moving;
-  moving.most_moves = 4;
-  host h{{{.name = "q", .nominal = gpus(16)}}, nodes(2, 4), moving};
+  host<allot::gpu::inventory, moving> h{{{.name = "q", .nominal = gpus(16)}}, nodes(2, 4)};
   h.submit("q1", "q", 3);
   h.submit("q2", "q", 3);
   h.submit("q3", "q", 2);
@@ -127,20 +134,22 @@ TEST_CASE("scheduler: a move that would not help is not made") {
 TEST_CASE("scheduler: a quota that has become smaller is brought down, if the policies say so") {
   const std::vector<allot::quota_change<1>> smaller{
       allot::resize_quota<1>{.quota = allot::quota_id{0}, .nominal = gpus(4)}};
-  for (const bool evict : {false, true}) {
-    allot::policies<> p;
-    p.evict_after_resize = evict;
-    host h{{{.name = "q", .nominal = gpus(8)}}, {}, p};
+  const auto shrink = [&](auto& h) {
     for (const char* name : {"q1", "q2", "q3", "q4"}) h.submit(name, "q", 2);
     CHECK(h.step() == "+q1 +q2 +q3 +q4");
     REQUIRE(h.scheduler().apply(smaller));
-    CHECK(h.step() == (evict ? "-q4> -q3>" : ""));
-    if (!evict) continue;
-    h.evicted("q4");
-    h.evicted("q3");
-    CHECK(h.settle().empty());
-    CHECK(h.used("q") == 4);
-  }
+  };
+  host stays{{{.name = "q", .nominal = gpus(8)}}};
+  shrink(stays);
+  CHECK(stays.step().empty());
+
+  host<allot::no_placement, with<allot::eviction_after_resize>> h{{{.name = "q", .nominal = gpus(8)}}};
+  shrink(h);
+  CHECK(h.step() == "-q4> -q3>");
+  h.evicted("q4");
+  h.evicted("q3");
+  CHECK(h.settle().empty());
+  CHECK(h.used("q") == 4);
 }
 
 TEST_CASE("scheduler: the job that loses the least work yields") {
@@ -193,9 +202,9 @@ struct protects_its_kind {
     return beneficiary->name[0] == victim->name[0];
   }
 };
-template <class Guard, class Protection>
+template <class Guard, class Protection, class... Options>
 using by_name = allot::policies<allot::within_nominal_then_borrowed_share, allot::by_settings,
-                                last_name_first, Guard, Protection>;
+                                last_name_first, Guard, Protection, Options...>;
 
 }  // namespace
 
@@ -216,9 +225,8 @@ TEST_CASE_TEMPLATE("scheduler: victims, guards and protections see the host's jo
 
 TEST_CASE(
     "scheduler: after a resize, the order of victims sees the host's jobs, also where a scheduler moved") {
-  by_name<allot::eligible_is_fair, allot::unprotected> p;
-  p.evict_after_resize = true;
-  host<allot::no_placement, decltype(p)> h{{{.name = "q", .nominal = gpus(8)}}, {}, p};
+  using parts = by_name<allot::eligible_is_fair, allot::unprotected, allot::eviction_after_resize>;
+  host<allot::no_placement, parts> h{{{.name = "q", .nominal = gpus(8)}}};
   for (const char* name : {"q4", "q2", "q3", "q1"}) h.submit(name, "q", 2);
   CHECK(h.step() == "+q4 +q2 +q3 +q1");
   auto moved = std::move(h.scheduler());

@@ -195,7 +195,7 @@ class availability {
       session.places().release(gone.where);
     }
     while (!runs_.empty() && runs_.front().end <= t) {
-      std::pop_heap(runs_.begin(), runs_.end(), ends_later);
+      detail::pop_heap(runs_.begin(), runs_.end(), ends_later);
       const run gone = runs_.back();
       runs_.pop_back();
       last = gone.job;
@@ -213,7 +213,7 @@ class availability {
     const instant end = later(std::max(p.what.start, session.now()), r.estimate);
     if (end != without_end) {
       runs_.push_back({end, p.job, *where});
-      std::push_heap(runs_.begin(), runs_.end(), ends_later);
+      detail::push_heap(runs_.begin(), runs_.end(), ends_later);
     }
     return true;
   }

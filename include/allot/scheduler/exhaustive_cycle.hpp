@@ -57,8 +57,8 @@ struct protection_by_settings {
 /// jobs are tried first, in the order of their promises, whatever the order of quotas by now.
 ///
 /// Its type leaves out the order of jobs, which it does not use: policies that differ in that alone share it.
-template <class Session, class QuotaOrder, class VictimOrder, class Guard, class Protection,
-          class Fallback = second_pass>
+/// `Options` are those of `policies`.
+template <class Session, class QuotaOrder, class VictimOrder, class Guard, class Protection, class... Options>
 class exhaustive_cycle {
  public:
   /// The number of dimensions.
@@ -69,11 +69,9 @@ class exhaustive_cycle {
       : turn_(policies.quotas),
         search_(policies.victims, policies.guard, policies.search_budget,
                 protection_of_all{{}, policies.protection}),
-        move_(policies.most_moves),
+        move_(most_moves),
         shrink_(policies.victims),
-        protection_(policies.protection),
-        may_move_(policies.most_moves > 0),
-        evicts_after_resize_(policies.evict_after_resize) {}
+        protection_(policies.protection) {}
 
   /// Starts over on the session's tree.
   void reset(Session& session) {
@@ -92,12 +90,14 @@ class exhaustive_cycle {
   /// see other quotas differently now, too.
   template <class Look>
   void run(Session& session, Look look) {
-    detail::show_jobs<VictimOrder>(shrink_.order(), session);
     detail::show_jobs<VictimOrder>(search_.order(), session);
     detail::show_jobs<Guard>(search_.guard(), session);
     detail::show_jobs<Protection>(protection_, session);
     search_.protection() = protection_of_all{{&session}, protection_};
-    if (std::exchange(is_new_tree_, false) && evicts_after_resize_) bring_down(session);
+    if constexpr (evicts_after_resize) {
+      detail::show_jobs<VictimOrder>(shrink_.order(), session);
+      if (std::exchange(is_new_tree_, false)) bring_down(session);
+    }
     // Each job that is considered becomes inadmissible, blocks its queue or is decided on, and
     // `preemption_turns` bounds how often; so a pass ends, and another one follows only if it has decided
     // something.
@@ -126,7 +126,19 @@ class exhaustive_cycle {
   using record = typename Session::record;
   /// Otherwise nothing of promises is compiled.
   static constexpr bool promises_starts = Session::has_expected_ends;
-  static constexpr bool has_places = !std::same_as<typename Session::placement_type, no_placement>;
+  static constexpr std::size_t most_moves = std::same_as<typename Session::placement_type, no_placement>
+                                                ? 0
+                                                : (0 + ... + detail::moves_of<Options>);
+  static constexpr bool evicts_after_resize = (std::same_as<Options, eviction_after_resize> || ...);
+  using fallback =
+      std::conditional_t<(std::same_as<Options, no_second_pass> || ...), no_second_pass, second_pass>;
+
+  /// In the place of a part that is not compiled.
+  template <int>
+  struct none {
+    template <class... Args>
+    explicit none(const Args&...) {}
+  };
 
   using order_of_victims = detail::order_in<VictimOrder, Session>;
   using protection_of_host = detail::protection_in<Protection, Session>;
@@ -136,7 +148,7 @@ class exhaustive_cycle {
   /// what these have left others to borrow. Lets them be tried again; returns whether there are any.
   [[nodiscard]] bool others_may_claim(Session& session) {
     if (!std::exchange(admitted_, false)) return false;
-    return (session.anyone_preempts() || may_move_) && session.requeue_inadmissible();
+    return (session.anyone_preempts() || most_moves > 0) && session.requeue_inadmissible();
   }
 
   /// Evicts excess jobs after quotas have shrunk.
@@ -395,7 +407,7 @@ class exhaustive_cycle {
     gave_up_ = gave_up_ || outcome == search_outcome::not_proven;
     if (outcome != search_outcome::found) {
       // Who restarts elsewhere makes room on nodes alone.
-      if constexpr (has_places) return move_others(session, r);
+      if constexpr (most_moves > 0) return move_others(session, r);
       return std::nullopt;
     }
     claims_ = true;
@@ -408,8 +420,7 @@ class exhaustive_cycle {
 
   /// A place for a job that its quota allows, made by restarting others elsewhere.
   [[nodiscard]] std::optional<typename Session::place> move_others(Session& session, const record& r) {
-    if (!may_move_ || !session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in))
-      return std::nullopt;
+    if (!session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in)) return std::nullopt;
     movable_.clear();
     for (const quota_id x : session.tree().top_down()) {
       const auto jobs = session.running().jobs_of(x);
@@ -427,11 +438,11 @@ class exhaustive_cycle {
   }
 
   tournament<n, QuotaOrder> turn_;
-  struct nothing {};
-  [[no_unique_address]] std::conditional_t<promises_starts, availability<Session>, nothing> profile_{};
-  victim_search<n, order_of_victims, detail::guard_in<Guard, Session>, protection_of_all, Fallback> search_;
-  consolidation_search<n> move_;
-  resize_search<n, order_of_victims> shrink_;
+  [[no_unique_address]] std::conditional_t<promises_starts, availability<Session>, none<0>> profile_{};
+  victim_search<n, order_of_victims, detail::guard_in<Guard, Session>, protection_of_all, fallback> search_;
+  [[no_unique_address]] std::conditional_t<(most_moves > 0), consolidation_search<n>, none<1>> move_;
+  [[no_unique_address]] std::conditional_t<evicts_after_resize, resize_search<n, order_of_victims>, none<2>>
+      shrink_;
   [[no_unique_address]] protection_of_host protection_;
   vector<running_job<n>> movable_;
   /// The quotas that have changed in this step. Their first jobs are in the plan, tried or not.
@@ -451,8 +462,6 @@ class exhaustive_cycle {
   bool admitted_ = false;
   /// Whether this pass has decided something.
   bool decided_ = false;
-  bool may_move_ = false;
-  bool evicts_after_resize_ = false;
   bool is_new_tree_ = false;
   bool nothing_shown_ = false;
 };

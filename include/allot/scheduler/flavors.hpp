@@ -67,6 +67,25 @@ class flavor_menu {
   std::size_t groups_ = 0;
 };
 
+namespace detail {
+
+/// The menu of a job whose view shows no flavors: an empty one that takes no room.
+template <std::size_t N>
+struct no_flavors {
+  [[nodiscard]] static constexpr bool empty() noexcept { return true; }
+  [[nodiscard]] static constexpr std::size_t groups() noexcept { return 0; }
+  [[nodiscard]] static constexpr std::span<const resources<N>> options(std::size_t) noexcept { return {}; }
+  [[nodiscard]] static constexpr resources<N> request(const flavor_pick&) noexcept { return {}; }
+  friend auto operator<=>(const no_flavors&, const no_flavors&) noexcept = default;
+  friend bool operator==(const no_flavors&, const no_flavors&) noexcept = default;
+};
+template <std::size_t N>
+[[nodiscard]] constexpr bool advance(flavor_pick&, const no_flavors<N>&) noexcept {
+  return false;
+}
+
+}  // namespace detail
+
 /// Whether each group of the menu has the picked option.
 template <std::size_t N>
 [[nodiscard]] bool is_choice(const flavor_menu<N>& menu, const flavor_pick& pick) {

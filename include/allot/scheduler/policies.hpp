@@ -101,18 +101,44 @@ concept victim_protection_with_jobs = job_view<View> &&
   { protection(view, job, job, l, b, d, progress) } -> std::same_as<bool>;
 };
 
-struct second_pass;
-template <class Session, class QuotaOrder, class VictimOrder, class Guard, class Protection, class Fallback>
+struct no_second_pass;
+/// Where a job finds no place although its quota allows it, up to that many others are restarted elsewhere to
+/// make one (KAI's consolidation: 16). Otherwise none is.
+template <std::size_t MostMoves>
+struct consolidation {};
+/// Jobs are evicted once a quota has shrunk below its usage. Otherwise none is before an owner needs the
+/// room.
+struct eviction_after_resize {};
+
+namespace detail {
+
+/// How many jobs an option moves.
+template <class Option>
+inline constexpr std::size_t moves_of = 0;
+template <std::size_t MostMoves>
+inline constexpr std::size_t moves_of<consolidation<MostMoves>> = MostMoves;
+/// Whether it is one of the options of `policies`.
+template <class Option>
+inline constexpr bool is_option = std::same_as<Option, no_second_pass> ||
+                                  std::same_as<Option, eviction_after_resize> || moves_of<Option> > 0;
+
+}  // namespace detail
+
+template <class Session, class QuotaOrder, class VictimOrder, class Guard, class Protection, class... Options>
 class exhaustive_cycle;
 
 /// The parts that a scheduler is assembled from. Each is a callable and may carry state. The order of quotas
 /// models `quota_order`, that of jobs `job_order`; that of victims `victim_order` or
-/// `victim_order_with_jobs`, and so on. `Fallback` is what a search does that finds no room with the
-/// candidates in their order: see `second_pass`.
+/// `victim_order_with_jobs`, and so on. `Options` are those of the library's own cycle, any of
+/// `no_second_pass`, `consolidation` and `eviction_after_resize`: types, so that what is not used is not
+/// compiled.
 template <class QuotaOrder = within_nominal_then_borrowed_share, class JobOrder = by_settings,
           class VictimOrder = lowest_priority_then_highest_share, class Guard = eligible_is_fair,
-          class Protection = unprotected, class Fallback = second_pass>
+          class Protection = unprotected, class... Options>
 struct policies {
+  static_assert((detail::is_option<Options> && ...),
+                "allot: an option of policies is no_second_pass, consolidation<N> with N > 0, or "
+                "eviction_after_resize");
   /// @{
   /// The types of the parts.
   using quota_order_type = QuotaOrder;
@@ -120,12 +146,11 @@ struct policies {
   using victim_order_type = VictimOrder;
   using guard_type = Guard;
   using protection_type = Protection;
-  using fallback_type = Fallback;
   /// @}
 
   /// How a step goes through the jobs: see `exhaustive_cycle`.
   template <class Session>
-  using cycle = exhaustive_cycle<Session, QuotaOrder, VictimOrder, Guard, Protection, Fallback>;
+  using cycle = exhaustive_cycle<Session, QuotaOrder, VictimOrder, Guard, Protection, Options...>;
 
   /// Which quota's turn it is.
   [[no_unique_address]] QuotaOrder quotas{};
@@ -142,11 +167,6 @@ struct policies {
   capacity_kind not_preemptible = capacity_kind::guaranteed;
   /// How many victims one search may try before it gives up with `pending_reason::not_proven`.
   std::size_t search_budget = 100'000;
-  /// How many jobs may be restarted elsewhere to make a place for one (KAI's consolidation: 16). 0: none.
-  std::size_t most_moves = 0;
-  /// Whether jobs are evicted after a quota has shrunk below its usage. Otherwise none is evicted before an
-  /// owner needs the room.
-  bool evict_after_resize = false;
 };
 
 /// An order of jobs that says whether it puts a higher priority first in a quota with these settings.

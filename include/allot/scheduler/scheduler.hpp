@@ -149,10 +149,14 @@ class scheduler {
     }
     detail::read_request(r, view(), detail::core_pods(view(), j));
     if (!asks_validly(r)) return refusal::invalid_request;
-    flavor_pick pick{};
-    do {
-      if (places().could_ever_fit(session_.pod_request_of(r, pick))) return refusal::none;
-    } while (advance(pick, r.menu));
+    if constexpr (session_type::has_flavors) {
+      flavor_pick pick{};
+      do {
+        if (places().could_ever_fit(session_.pod_request_of(r, pick))) return refusal::none;
+      } while (advance(pick, r.menu));
+    } else if (places().could_ever_fit(r.pod_request)) {
+      return refusal::none;
+    }
     return detail::keeps_what_is_too_large(policies_) ? refusal::none : refusal::larger_than_cluster;
   }
 
@@ -348,11 +352,13 @@ class scheduler {
   const plan_type& step(time_point at) {
     const instant now = detail::point_of<View>(at);
     session_.begin(now);
-    time_limits_.take_expired(now, [&](const detail::time_limits::run& r) {
-      if (!is_run(r)) return;
-      session_.evict(r.job, {}, relation::time_limit);
-      jobs().world_changed();
-    });
+    if constexpr (time_limited_view<View>) {
+      time_limits_.take_expired(now, [&](const detail::time_limits::run& r) {
+        if (!is_run(r)) return;
+        session_.evict(r.job, {}, relation::time_limit);
+        jobs().world_changed();
+      });
+    }
     guarantees_.take_expired(now, [&](const detail::time_limits::run& r) {
       if (is_run(r)) jobs().world_changed();
     });
@@ -364,7 +370,7 @@ class scheduler {
     erase_if(session_.plan().pending, [&](const auto& h) { return state(h.id) != job_state::pending; });
     for (auto& h : session_.plan().pending) {
       explain(h);
-      h.promised = promised(h.id);
+      if constexpr (session_type::has_expected_ends) h.promised = promised(h.id);
     }
     for (const auto& a : session_.plan().admissions) watch_time(a.id);
     return session_.plan();
@@ -512,7 +518,7 @@ class scheduler {
   }
   /// Whether the request is valid whichever flavors are chosen: tests the least and the most of each group.
   [[nodiscard]] static bool asks_validly(const record& r) {
-    if (r.menu.empty()) return is_valid_request(r.base);
+    if (!session_type::has_flavors || r.menu.empty()) return is_valid_request(r.base);
     resources<n> least = r.base;
     resources<n> most = r.base;
     for (std::size_t g = 0; g < r.menu.groups(); ++g) {

@@ -44,7 +44,9 @@ class session {
   /// What a step decides.
   using plan_type = allot::plan<View, Placement>;
   /// Whether the view says when jobs are expected to end, without which nothing can be reserved for a time.
-  static constexpr bool has_expected_ends = estimated_view<View> || time_limited_view<View>;
+  static constexpr bool has_expected_ends = detail::lifecycle<View, Placement>::has_expected_ends;
+  /// Whether the view shows flavors.
+  static constexpr bool has_flavors = flavored_view<View>;
   /// A pending job with a reservation that has a time.
   using promised_job = detail::promises::entry;
 
@@ -175,13 +177,15 @@ class session {
   [[nodiscard]] detail::promise_news take_promise_news() { return jobs_.take_news(); }
 
   /// Sets the pending job's choice of flavors.
-  void choose(const record& r, const flavor_pick& pick) {
-    if (r.menu.empty() || r.pick == pick) return;
-    jobs_.change_request(r.facts.id, [&](record& changed) {
-      changed.pick = pick;
-      changed.facts.request = request_of(changed, pick);
-      changed.pod_request = pod_request_of(changed, pick);
-    });
+  void choose([[maybe_unused]] const record& r, [[maybe_unused]] const flavor_pick& pick) {
+    if constexpr (has_flavors) {
+      if (r.menu.empty() || r.pick == pick) return;
+      jobs_.change_request(r.facts.id, [&](record& changed) {
+        changed.pick = pick;
+        changed.facts.request = request_of(changed, pick);
+        changed.pod_request = pod_request_of(changed, pick);
+      });
+    }
   }
 
   /// The record of an elastic job as if `pods` were all that it needs. Precondition: an elastic view.
@@ -257,8 +261,8 @@ class session {
   /// Evicts a running job, with all its elastic pods if it is elastic.
   void evict(job_id victim, job_id beneficiary, relation how) {
     record& r = jobs_.at(victim);
-    const bool is_elastic = !r.elastic_pods.empty();
-    take_back_elastic_pods(r);
+    const bool is_elastic = has_elastic_pods && !r.elastic_pods.empty();
+    if constexpr (has_elastic_pods) take_back_elastic_pods(r);
     plan_.evictions.push_back(
         {victim, r.what, r.facts.quota, beneficiary, how, running_pods(r), r.facts.core});
     jobs_.withdraw(r, beneficiary);
@@ -290,7 +294,7 @@ class session {
     bool are_elastic = false;
     for (const victim<n>& v : found) {
       record& gone = jobs_.at(v.job.id);
-      are_elastic = are_elastic || !gone.elastic_pods.empty();
+      are_elastic = are_elastic || (has_elastic_pods && !gone.elastic_pods.empty());
       if (gone.admitted_in == steps_) {
         take_back_admission(gone);
         inherit_evictions(beneficiary, v.job.id);
@@ -322,16 +326,21 @@ class session {
  private:
   template <class, class, class>
   friend class scheduler;
+  static constexpr bool has_elastic_pods = detail::lifecycle<View, Placement>::has_elastic_pods;
 
   void begin(instant now) {
     now_ = now;
     ++steps_;
     plan_.clear();
     took_back_ = false;
-    if (const auto due = next_promised_start(); due && *due <= now) jobs_.let_requeue();
-    last_look_ = now;
+    if constexpr (has_expected_ends) {
+      if (const auto due = next_promised_start(); due && *due <= now) jobs_.let_requeue();
+      last_look_ = now;
+    }
     if (must_requeue()) jobs_.review_reservations();
-    erase_if(kept_, [&](const promised_job& p) { return jobs_.state(p.job) != job_state::reserved; });
+    if constexpr (has_expected_ends) {
+      erase_if(kept_, [&](const promised_job& p) { return jobs_.state(p.job) != job_state::reserved; });
+    }
     if (must_requeue()) start_ready();
   }
   /// Starts the jobs reserved before this step that may start. Returns whether there are any.
@@ -365,19 +374,21 @@ class session {
   /// A job admitted by this very plan has not started: it is pending again, and its elastic pods with it.
   void take_back_admission(record& r) {
     const job_id id = r.facts.id;
-    const auto had =
+    [[maybe_unused]] const auto had =
         detail::find_if(kept_.begin(), kept_.end(), [&](const promised_job& p) { return p.job == id; });
     erase_if(plan_.admissions, [&](const auto& a) { return a.id == id || a.core == id; });
     jobs_.give_back(r);
     jobs_.requeue(r);
     took_back_ = true;
-    if (had == kept_.end() || !contains(id)) return;
-    // It holds its reservation again, without a start until the cycle looks at it.
-    promise again = had->what;
-    kept_.erase(had);
-    again.start = without_end;
-    again.borrows = true;
-    jobs_.promise_start(r, again);
+    if constexpr (has_expected_ends) {
+      if (had == kept_.end() || !contains(id)) return;
+      // It holds its reservation again, without a start until the cycle looks at it.
+      promise again = had->what;
+      kept_.erase(had);
+      again.start = without_end;
+      again.borrows = true;
+      jobs_.promise_start(r, again);
+    }
   }
   /// The same for the elastic pods of a job that is evicted.
   void take_back_elastic_pods(const record& core) {
@@ -387,13 +398,13 @@ class session {
     }
   }
   [[nodiscard]] bool goes_with_its_job(const record& r) const {
-    return r.facts.elastic && jobs_.at(r.facts.core).state == job_state::evicting;
+    return has_elastic_pods && r.facts.elastic && jobs_.at(r.facts.core).state == job_state::evicting;
   }
   /// The number of pods among the victims that go with this core.
   [[nodiscard]] std::uint32_t elastic_pods(std::span<const victim<n>> found,
                                            const running_job<n>& core) const {
     std::uint32_t pods = 0;
-    if (jobs_.at(core.id).elastic_pods.empty()) return pods;
+    if (!has_elastic_pods || jobs_.at(core.id).elastic_pods.empty()) return pods;
     for (const victim<n>& v : found) {
       if (v.job.core == core.id && jobs_.state(v.job.id) == job_state::evicting) pods += v.job.pods;
     }
@@ -401,7 +412,9 @@ class session {
   }
   /// Books the pending job. Returns what it borrows.
   resources<n> book(record& r, const place& where) {
-    if (r.promised) kept_.push_back({r.facts.id, jobs_.promises().find(r.facts.id)->what});
+    if (has_expected_ends && r.promised) {
+      kept_.push_back({r.facts.id, jobs_.promises().find(r.facts.id)->what});
+    }
     return jobs_.book(r, where);
   }
   void start(record& r, const resources<n>& borrows) {

@@ -176,7 +176,7 @@ struct queue_settings {
                                                     std::optional<bool> judges_rivals) {
   vector<problem> found;
   const auto report = [&](problem_code code, const char* field, const char* text) {
-    found.push_back({code, std::string{quota}, field, std::string{quota} + ": " + text});
+    detail::add_problem(found, code, quota, field, {quota, ": ", text});
   };
   const preempt_settings& p = s.preempt;
   const bool borrows = p.borrow != preempt_borrow::never;

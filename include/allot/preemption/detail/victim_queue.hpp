@@ -75,7 +75,7 @@ class victim_queue {
   /// Pops the source of the next job that may be preempted; null if there is none left.
   [[nodiscard]] victim_source* pop(const ledger<N>& l, const beneficiary<N>& b) {
     while (!queue_.empty()) {
-      std::pop_heap(queue_.begin(), queue_.end(), yields_later{});
+      detail::pop_heap(queue_.begin(), queue_.end(), yields_later{});
       const entry e = queue_.back();
       queue_.pop_back();
       victim_source& g = sources_[e.victim_source];
@@ -307,7 +307,7 @@ class victim_queue {
     if constexpr (may_have_own_order) {
       if (in_own_order()) {
         const auto heap = heaps_.begin() + static_cast<std::ptrdiff_t>(g.first);
-        std::pop_heap(heap, heap + static_cast<std::ptrdiff_t>(g.left), later_in(b, g));
+        detail::pop_heap(heap, heap + static_cast<std::ptrdiff_t>(g.left), later_in(b, g));
       }
     }
     --g.left;
@@ -335,7 +335,7 @@ class victim_queue {
     }
     const auto heap = heaps_.begin() + static_cast<std::ptrdiff_t>(g.first);
     for (std::size_t k = 0; k < g.left; ++k) heaps_[g.first + k] = static_cast<std::uint32_t>(k);
-    std::make_heap(heap, heap + static_cast<std::ptrdiff_t>(g.left), later_in(b, g));
+    detail::make_heap(heap, heap + static_cast<std::ptrdiff_t>(g.left), later_in(b, g));
   }
 
   /// Queues the source with its next job that may be preempted. A job that may not be preempted now can't be
@@ -355,7 +355,7 @@ class victim_queue {
     }
     if (g.left == 0) return;
     queue_.push_back({order_(l, candidate_of(g, b)), i, g.offer});
-    std::push_heap(queue_.begin(), queue_.end(), yields_later{});
+    detail::push_heap(queue_.begin(), queue_.end(), yields_later{});
   }
 
   /// Drops contested dimensions in which the request fits by now; returns whether there are any.

@@ -38,13 +38,21 @@ class wanted_victims {
   }
   /// Sorts the others by their rank in this state.
   void rank(const ledger<N>& l, const beneficiary<N>& b, const Queue& queue) {
-    const auto first = candidates_.begin() + static_cast<std::ptrdiff_t>(asked_);
-    std::for_each(first, candidates_.end(), [&](candidate& c) {
+    order_.clear();
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      candidate& c = candidates_[i];
+      order_.push_back(i);
+      if (i < asked_) continue;
       c.rank = queue.order()(l, victim_candidate<N>{c.job.quota, c.how, c.job, c.job.request, b.now});
-    });
-    detail::sort(first, candidates_.end(), [](const candidate& x, const candidate& y) {
-      return x.rank < y.rank || (!(y.rank < x.rank) && x.job.id.index() < y.job.id.index());
-    });
+    }
+    detail::sort(order_.begin() + static_cast<std::ptrdiff_t>(asked_), order_.end(),
+                 [this](std::size_t i, std::size_t k) {
+                   const candidate &x = candidates_[i], &y = candidates_[k];
+                   return x.rank < y.rank || (!(y.rank < x.rank) && x.job.id.index() < y.job.id.index());
+                 });
+    ranked_.clear();
+    for (const std::size_t i : order_) ranked_.push_back(candidates_[i]);
+    std::swap(candidates_, ranked_);
   }
 
   /// Whether there is room without all of them, given that those tried are already gone; restores that state.
@@ -121,6 +129,8 @@ class wanted_victims {
   };
 
   vector<candidate> candidates_;
+  /// The same in order, while they are sorted: kept for its memory.
+  vector<candidate> ranked_;
   /// How many were tried in turn.
   std::size_t asked_ = 0;
   /// The indices of the chosen candidates.

@@ -38,7 +38,7 @@ class books {
   using place = typename Placement::allocation;
 
   books(quota_tree<n> tree, Placement where)
-      : places(std::move(where)), allocated_(std::move(tree)), assumed_(allocated_) {
+      : places(std::move(where)), allocated_(tree), assumed_(std::move(tree)) {
     resize();
   }
 

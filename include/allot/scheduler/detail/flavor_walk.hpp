@@ -16,21 +16,12 @@ inline namespace v0 {
 /// The most choices tried for one job.
 inline constexpr std::size_t most_flavor_choices = 256;
 
-/// Tries the flavors that a pending job accepts, best first, and chooses the first that works.
-///
-/// `fit()` returns a place for the job under its current choice if that needs no evictions; `preempt()`
-/// evicts others if that helps. The first flavor that works is taken; but if the quota's `flavor_choice` says
-/// `try_next`, flavors without that price come before those with it, and those that borrow before those that
-/// evict. If `when_can_borrow` says so, a job does not evict in order to borrow either until all flavors were
-/// tried. Returns the result of the call that succeeded, nothing if no flavor works; the job then has its
-/// first choice.
+namespace detail {
+
+/// `walk_flavors` for a job that has a choice.
 template <class Session, class Fit, class Preempt>
-[[nodiscard]] auto walk_flavors(Session& session, const typename Session::record& r, Fit fit, Preempt preempt)
+[[nodiscard]] auto walk_menu(Session& session, const typename Session::record& r, Fit fit, Preempt preempt)
     -> decltype(fit()) {
-  if (r.menu.empty()) {
-    if (auto at = fit()) return at;
-    return preempt();
-  }
   const flavor_choice& rule = session.settings(r.facts.quota).flavors;
   decltype(fit()) at;
   // Calls `tried()` for each choice until it returns true.
@@ -61,6 +52,26 @@ template <class Session, class Fit, class Preempt>
   if (spare_others && for_each_choice(preempts)) return at;
   session.choose(r, {});
   return {};
+}
+
+}  // namespace detail
+
+/// Tries the flavors that a pending job accepts, best first, and chooses the first that works.
+///
+/// `fit()` returns a place for the job under its current choice if that needs no evictions; `preempt()`
+/// evicts others if that helps. The first flavor that works is taken; but if the quota's `flavor_choice` says
+/// `try_next`, flavors without that price come before those with it, and those that borrow before those that
+/// evict. If `when_can_borrow` says so, a job does not evict in order to borrow either until all flavors were
+/// tried. Returns the result of the call that succeeded, nothing if no flavor works; the job then has its
+/// first choice.
+template <class Session, class Fit, class Preempt>
+[[nodiscard]] auto walk_flavors(Session& session, const typename Session::record& r, Fit fit, Preempt preempt)
+    -> decltype(fit()) {
+  if constexpr (Session::has_flavors) {
+    if (!r.menu.empty()) return detail::walk_menu(session, r, fit, preempt);
+  }
+  if (auto at = fit()) return at;
+  return preempt();
 }
 
 }  // namespace v0

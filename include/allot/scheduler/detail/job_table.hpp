@@ -53,6 +53,11 @@ class preemption_turns {
   std::uint32_t taken_ = 0;
 };
 
+/// The flavors of a job as this view shows them.
+template <class View>
+using menu_of =
+    std::conditional_t<flavored_view<View>, flavor_menu<dimensions<View>>, no_flavors<dimensions<View>>>;
+
 /// The scheduler's record of a job, read from the view once.
 template <job_view View, placement Placement>
 struct job_record {
@@ -62,7 +67,7 @@ struct job_record {
   /// What the job requests beside the flavors of its menu, and which of these were chosen. `facts.request` is
   /// its request under that choice, and `pod_request` matches it.
   resources<dimensions<View>> base{};
-  flavor_menu<dimensions<View>> menu{};
+  [[no_unique_address]] menu_of<View> menu{};
   flavor_pick pick{};
   typename Placement::pod_request pod_request{};
   typename Placement::allocation where{};
@@ -251,12 +256,12 @@ class job_table {
 /// chances. Where the queue is not ordered by priority, the priority is part of the class, because a higher
 /// one may preempt more. A class is kept while a job has it; so are as many unused ones as there are used, or
 /// a few: nothing is allocated while jobs of the same classes come and go. Numbers are not reused.
-template <std::size_t N, class Demand>
+template <std::size_t N, class Demand, class Menu = flavor_menu<N>>
 class request_classes {
  public:
   struct request_class {
     resources<N> request;
-    flavor_menu<N> menu;
+    Menu menu;
     Demand pod_request;
     capacity_kind in{};
     /// `any_priority` where it does not matter.
@@ -270,7 +275,7 @@ class request_classes {
     const auto [from, to] = slots_of_.equal_range(s);
     auto at = detail::find_if(from, to, [&](const auto& known) { return known.first == s; });
     if (at == to) {
-      at = slots_of_.emplace_hint(to, s, std::uint32_t{0});
+      at = slots_of_.emplace(s, std::uint32_t{0});
       if (free_.empty()) {
         free_.push_back(static_cast<std::uint32_t>(slots_.size()));
         slots_.emplace_back();

@@ -62,6 +62,12 @@ class lifecycle {
   using place = typename Placement::allocation;
   using record = job_record<View, Placement>;
   using books_type = detail::books<View, Placement>;
+  /// @{
+  /// What the view does not show is not compiled.
+  static constexpr bool has_elastic_pods = elastic_view<View>;
+  static constexpr bool has_flavors = flavored_view<View>;
+  static constexpr bool has_expected_ends = estimated_view<View> || time_limited_view<View>;
+  /// @}
 
   lifecycle(View shown, quota_tree<n> tree, Placement where)
       : view_(std::move(shown)), books_(std::move(tree), std::move(where)) {
@@ -234,7 +240,7 @@ class lifecycle {
   }
   void wait(job_id id) {
     record& r = jobs_[id];
-    if (!r.menu.empty()) set_pick(r, {});
+    set_pick(r, {});
     charge_by_request(r, view_);
     enter(r, job_state::pending);
     r.where = {};
@@ -290,7 +296,7 @@ class lifecycle {
   void start(record& r, instant now) {
     books_.start(r, now);
     enter(r, job_state::running);
-    grow(r.facts.elastic ? jobs_[r.facts.core] : r);
+    if constexpr (has_elastic_pods) grow(r.facts.elastic ? jobs_[r.facts.core] : r);
   }
   /// The running job started at another time than assumed.
   void restart(record& r, instant at) {
@@ -313,7 +319,7 @@ class lifecycle {
   void start_adopted(job_id id, instant since, const place& at, const flavor_pick& pick) {
     record& r = jobs_[id];
     r.where = at;
-    if (!r.menu.empty()) set_pick(r, pick);
+    set_pick(r, pick);
     charge_by_place(r, view_, books_.places);
     books_.book(r);
     start(r, since);
@@ -323,7 +329,7 @@ class lifecycle {
   void reserve_adopted(job_id id, std::span<const job_id> victims, const place& at, const flavor_pick& pick) {
     record& r = jobs_[id];
     r.where = at;
-    if (!r.menu.empty()) set_pick(r, pick);
+    set_pick(r, pick);
     charge_by_place(r, view_, books_.places);
     books_.book(r);
     reserve(r);
@@ -354,9 +360,11 @@ class lifecycle {
   }
   /// Evicts a running job with all its elastic pods.
   void withdraw(record& r, job_id beneficiary) {
-    drop_waiting_elastic_pods(r);
-    for (const job_id s : r.elastic_pods) {
-      if (jobs_[s].state == job_state::running) withdraw(jobs_[s], beneficiary);
+    if constexpr (has_elastic_pods) {
+      drop_waiting_elastic_pods(r);
+      for (const job_id s : r.elastic_pods) {
+        if (jobs_[s].state == job_state::running) withdraw(jobs_[s], beneficiary);
+      }
     }
     books_.withdraw(r);
     enter(r, job_state::evicting);
@@ -385,12 +393,12 @@ class lifecycle {
   }
   /// Notes for which job one found by a search is evicting.
   void leave_for(record& r, job_id beneficiary) {
-    drop_waiting_elastic_pods(r);
+    if constexpr (has_elastic_pods) drop_waiting_elastic_pods(r);
     reservations_.expect(r.facts.id, beneficiary);
   }
   /// Removes a running or evicting job that has gone. It is in no queue.
   void give_back(record& r) {
-    drop_elastic_pods(r);
+    if constexpr (has_elastic_pods) drop_elastic_pods(r);
     if (r.state == job_state::evicting) reservations_.left(r.facts.id);
     news_.note_end(r.expected_end);
     books_.give_back(r);
@@ -400,16 +408,19 @@ class lifecycle {
   /// A job that has gone is pending again, with its old rank; so is one pod of an elastic job that shrinks.
   void requeue(record& r) {
     r.estimate = estimate_of(view_, r.what);
-    if (!r.facts.elastic) {
-      if constexpr (elastic_view<View>) r.pods_to_come = all_pods(view_, r.what) - r.facts.pods;
-      return wait(r.facts.id);
+    if constexpr (has_elastic_pods) {
+      if (r.facts.elastic) {
+        record& core = jobs_[r.facts.core];
+        // Otherwise each of its pods could preempt again.
+        core.turns = std::max(core.turns, r.turns);
+        ++core.pods_to_come;
+        forget(r.facts.id);
+        if (core.state == job_state::running) grow(core);
+        return;
+      }
+      r.pods_to_come = all_pods(view_, r.what) - r.facts.pods;
     }
-    record& core = jobs_[r.facts.core];
-    // Otherwise each of its pods could preempt again.
-    core.turns = std::max(core.turns, r.turns);
-    ++core.pods_to_come;
-    forget(r.facts.id);
-    if (core.state == job_state::running) grow(core);
+    wait(r.facts.id);
   }
   void give_up_reservation(record& r) {
     reservations_.remove(r.facts.id);
@@ -422,10 +433,12 @@ class lifecycle {
   void remove(job_id id) {
     record& r = at(id);
     if (r.state != job_state::pending) world_changed();
-    const job_id core = r.facts.core;
+    [[maybe_unused]] const job_id core = r.facts.core;
     take_out(r);
     forget(id);
-    if (core && jobs_[core].state == job_state::running) grow(jobs_[core]);
+    if constexpr (has_elastic_pods) {
+      if (core && jobs_[core].state == job_state::running) grow(jobs_[core]);
+    }
   }
 
   /// How many pods of the job run, including its elastic pods.
@@ -463,12 +476,15 @@ class lifecycle {
   }
 
  private:
-  using classes = request_classes<n, typename Placement::pod_request>;
+  using classes = request_classes<n, typename Placement::pod_request, menu_of<View>>;
 
-  void set_pick(record& r, const flavor_pick& pick) {
-    r.pick = pick;
-    r.facts.request = r.base + r.menu.request(pick);
-    r.pod_request = pod_request_of<Placement>(view_, r.what, r.facts.pods, pick);
+  void set_pick([[maybe_unused]] record& r, [[maybe_unused]] const flavor_pick& pick) {
+    if constexpr (has_flavors) {
+      if (r.menu.empty()) return;
+      r.pick = pick;
+      r.facts.request = r.base + r.menu.request(pick);
+      r.pod_request = pod_request_of<Placement>(view_, r.what, r.facts.pods, pick);
+    }
   }
   /// The job's state changes, and with it what is counted by state.
   void enter(record& r, job_state next) {
@@ -487,7 +503,7 @@ class lifecycle {
     ALLOT_ASSERT(r.state == job_state::pending, "only a pending job can leave its queue");
     quota_state& q = state_of(r.facts.quota);
     q.asked -= r.facts.request;
-    if (r.promised) {
+    if (holds_promise(r)) {
       break_promise(r);
     } else {
       q.queue.take_out(r.request_class, r.facts.id);
@@ -499,7 +515,7 @@ class lifecycle {
   void take_out(record& r) {
     switch (r.state) {
       case job_state::pending:
-        if (r.promised) {
+        if (holds_promise(r)) {
           must_requeue_ = true;
           news_.starts_may_move = true;
         }
@@ -512,6 +528,9 @@ class lifecycle {
       default:
         give_back(r);
     }
+  }
+  [[nodiscard]] static bool holds_promise(const record& r) noexcept {
+    return has_expected_ends && r.promised;
   }
   void break_promise(record& r) {
     quota_state& q = state_of(r.facts.quota);

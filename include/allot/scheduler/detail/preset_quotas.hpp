@@ -32,13 +32,14 @@ class preset_quotas {
   /// The first tree, or every problem with the quotas. A preset that ignores quotas gets a single quota,
   /// unbounded or, if there are no nodes to bound it, with what the quotas have together.
   [[nodiscard]] result<quota_tree<N>> begin(std::vector<quota_spec<N>> quotas, bool are_there_nodes) {
-    given_ = std::move(quotas);
     if (rules_.ignores_quotas) {
-      const auto all = build_quota_tree(std::move(given_));
+      const auto all = build_quota_tree(std::move(quotas));
       if (!all) return all.problems();
-      given_ = {one_queue(all.value(), are_there_nodes)};
+      quotas = {one_queue(all.value(), are_there_nodes)};
     }
-    return tree_of({given_, vector<bool>(given_.size())});
+    if (adapts()) given_ = quotas;
+    const std::size_t count = quotas.size();
+    return tree_of({std::move(quotas), vector<bool>(count)});
   }
   /// If the changes leave the structure of the tree `now` as it is: what becomes of those of its quotas that
   /// change. The changes count as made until `undo`. None: see `changed`.
@@ -73,7 +74,7 @@ class preset_quotas {
     const std::span<const quota_spec<N>> given = adapts() ? given_ : now.specs();
     edited_quotas<N> next{{given.begin(), given.end()}, now.removed(), std::move(problems)};
     next.edit(changes);
-    std::vector<quota_spec<N>> kept;
+    vector<quota_spec<N>> kept;
     if (adapts()) kept = next.specs;
     auto tree = tree_of(std::move(next));
     if (tree) given_ = std::move(kept);
@@ -108,19 +109,19 @@ class preset_quotas {
     rules_.adapt(adapted_);
     return adapted_;
   }
-  [[nodiscard]] result<quota_tree<N>> tree_of(edited_quotas<N> quotas) {
+  [[nodiscard]] result<quota_tree<N>> tree_of(edited_quotas<N>&& quotas) {
     if (adapts()) {
       auto next = adapted(quotas.specs, quotas.removed).begin();
       for (std::size_t i = 0; i < quotas.specs.size(); ++i) {
         if (!quotas.removed[i]) quotas.specs[i] = std::move(*next++);
       }
     }
-    return checked_tree(std::move(quotas));
+    return checked_tree(std::move(quotas.specs), std::move(quotas.removed), std::move(quotas.problems));
   }
 
   quota_rules<N> rules_{};
   /// The quotas as given, if a preset adapts them.
-  std::vector<quota_spec<N>> given_{};
+  vector<quota_spec<N>> given_{};
   /// Those of them that the last change replaced, as they were before.
   vector<respecified_quota<N>> replaced_{};
   /// Kept for its memory.

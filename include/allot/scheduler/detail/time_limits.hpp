@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
@@ -31,17 +32,17 @@ class time_limits {
   void watch(instant until, const run& r, Lasts lasts) {
     if (runs_.size() >= most_runs_) {
       erase_if(runs_, [&](const entry& e) { return !lasts(e.what); });
-      std::make_heap(runs_.begin(), runs_.end(), ends_later);
+      detail::make_heap(runs_.begin(), runs_.end(), ends_later);
       most_runs_ = std::max(least_runs, 2 * runs_.size());
     }
     runs_.push_back({until, r});
-    std::push_heap(runs_.begin(), runs_.end(), ends_later);
+    detail::push_heap(runs_.begin(), runs_.end(), ends_later);
   }
   /// Calls `visit(run)` for each run whose time has come, earliest first.
   template <class Visit>
   void take_expired(instant now, Visit visit) {
     while (!runs_.empty() && runs_.front().until <= now) {
-      std::pop_heap(runs_.begin(), runs_.end(), ends_later);
+      detail::pop_heap(runs_.begin(), runs_.end(), ends_later);
       const run r = runs_.back().what;
       runs_.pop_back();
       visit(r);
@@ -53,7 +54,7 @@ class time_limits {
   template <class Lasts>
   [[nodiscard]] std::optional<instant> next(Lasts lasts) {
     while (!runs_.empty() && !lasts(runs_.front().what)) {
-      std::pop_heap(runs_.begin(), runs_.end(), ends_later);
+      detail::pop_heap(runs_.begin(), runs_.end(), ends_later);
       runs_.pop_back();
     }
     return runs_.empty() ? std::nullopt : std::optional{runs_.front().until};
