@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/core/algorithm.hpp>
+#include <allot/core/vector.hpp>
 
 #include <doctest/doctest.h>
 
@@ -7,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -79,4 +81,28 @@ TEST_CASE("algorithm: what holds for none, some and all") {
   CHECK(detail::all_of(v.begin(), v.end(), is_small));
   CHECK(!detail::none_of(v.begin(), v.end(), is_small));
   CHECK(detail::none_of(v.begin(), v.begin(), is_small));
+}
+
+TEST_CASE("algorithm: a heap gives its elements in order, whatever is pushed between") {
+  allot_test::for_each_seed(200, [](allot_test::random_source& random) {
+    const auto comes_later = [](std::size_t a, std::size_t b) { return a > b; };
+    allot::vector<std::size_t> heap;
+    std::multiset<std::size_t> reference;
+    for (std::size_t i = random.below(30); i > 0; --i) heap.push_back(random.below(20));
+    reference.insert(heap.begin(), heap.end());
+    detail::make_heap(heap.begin(), heap.end(), comes_later);
+    for (int i = 0; i < 100; ++i) {
+      if (random.one_in(2)) {
+        heap.push_back(random.below(20));
+        reference.insert(heap.back());
+        detail::push_heap(heap.begin(), heap.end(), comes_later);
+      } else if (!heap.empty()) {
+        detail::pop_heap(heap.begin(), heap.end(), comes_later);
+        CHECK(heap.back() == *reference.begin());
+        reference.erase(reference.begin());
+        heap.pop_back();
+      }
+    }
+    CHECK(heap.size() == reference.size());
+  });
 }

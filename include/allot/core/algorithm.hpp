@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <span>  // the concepts of iterators; <iterator> itself costs a streambuf
+#include <type_traits>
 #include <utility>
 
 namespace allot {
@@ -46,9 +47,25 @@ template <class Iterator, class Predicate>
   return !detail::any_of(first, last, is);
 }
 
+/// A comparison that is called through a pointer, so that the sorts of a type share their code. It refers to
+/// the one that it was made from.
+template <class T>
+class comparison {
+ public:
+  template <class Less>
+  explicit comparison(Less& less) noexcept
+      : less_(&less),
+        call_([](void* f, const T& a, const T& b) -> bool { return (*static_cast<Less*>(f))(a, b); }) {}
+  [[nodiscard]] bool operator()(const T& a, const T& b) const { return call_(less_, a, b); }
+
+ private:
+  void* less_;
+  bool (*call_)(void*, const T&, const T&);
+};
+
 /// Moves the element at `i` of a heap of `size` elements down to where it belongs.
 template <class T, class Less>
-void sift_down(T* heap, std::size_t i, std::size_t size, Less& less) {
+void sift_down(T* heap, std::size_t i, std::size_t size, const Less& less) {
   T moved = std::move(heap[i]);
   for (;;) {
     std::size_t child = 2 * i + 1;
@@ -61,11 +78,32 @@ void sift_down(T* heap, std::size_t i, std::size_t size, Less& less) {
   heap[i] = std::move(moved);
 }
 
+/// @{
+/// Heaps of contiguous elements, as those of the standard library: the last by `less` is in front.
+template <class T, class Less>
+void make_heap(T* first, T* last, const Less& less) {
+  const auto size = static_cast<std::size_t>(last - first);
+  for (std::size_t i = size / 2; i-- > 0;) detail::sift_down(first, i, size, less);
+}
+template <class T, class Less>
+void push_heap(T* first, T* last, const Less& less) {
+  auto i = static_cast<std::size_t>(last - first) - 1;
+  T moved = std::move(first[i]);
+  for (; i > 0 && less(first[(i - 1) / 2], moved); i = (i - 1) / 2) first[i] = std::move(first[(i - 1) / 2]);
+  first[i] = std::move(moved);
+}
+template <class T, class Less>
+void pop_heap(T* first, T* last, const Less& less) {
+  std::swap(*first, last[-1]);
+  detail::sift_down(first, 0, static_cast<std::size_t>(last - first) - 1, less);
+}
+/// @}
+
 /// Sorts by a strict weak order, which all of the library's are total: what is equal may change places.
 /// Quicksort with the median of three, a heap where that degenerates, insertion for short ranges: O(n log n),
 /// no allocation.
-template <class T, class Less>
-void sort_block(T* first, T* last, Less less) {
+template <class T>
+[[gnu::noinline]] void sort_block(T* first, T* last, comparison<T> less) {
   struct range {
     T* first;
     T* last;
@@ -79,12 +117,8 @@ void sort_block(T* first, T* last, Less less) {
   for (;;) {
     while (last - first > 16) {
       if (--splits < 0) {
-        const auto size = static_cast<std::size_t>(last - first);
-        for (std::size_t i = size / 2; i-- > 0;) sift_down(first, i, size, less);
-        for (std::size_t i = size; --i > 0;) {
-          std::swap(first[0], first[i]);
-          sift_down(first, 0, i, less);
-        }
+        detail::make_heap(first, last, less);
+        for (; last - first > 1; --last) detail::pop_heap(first, last, less);
         last = first;
         break;
       }
@@ -129,7 +163,8 @@ template <std::contiguous_iterator Iterator, class Less>
 void sort(Iterator first, Iterator last, Less less) {
   if (first == last) return;
   auto* const block = &*first;
-  detail::sort_block(block, block + (last - first), std::move(less));
+  detail::sort_block(block, block + (last - first),
+                     comparison<std::remove_reference_t<decltype(*first)>>{less});
 }
 /// The same by `<`.
 template <std::contiguous_iterator Iterator>

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -96,6 +97,24 @@ struct problem {
   /// The dimension concerned, or `no_dimension`.
   std::size_t dimension = no_dimension;
 };
+
+namespace detail {
+
+/// Adds a problem whose sentence is these parts, joined: where problems are looked for, this is much less
+/// code than a sum of strings.
+[[gnu::noinline]] inline void add_problem(vector<problem>& to, problem_code code, std::string_view subject,
+                                          std::string_view field,
+                                          std::initializer_list<std::string_view> text,
+                                          std::size_t dimension = problem::no_dimension) {
+  problem& p = to.emplace_back();
+  p.code = code;
+  p.subject = subject;
+  p.field = field;
+  for (const std::string_view part : text) p.text += part;
+  p.dimension = dimension;
+}
+
+}  // namespace detail
 
 /// A value, or every problem found while making it. Defined here because the library does not throw and
 /// `std::expected` is not in C++20.

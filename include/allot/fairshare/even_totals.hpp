@@ -139,11 +139,11 @@ class even_totals {
   template <class ComesLater>
   void move(wide count, std::int64_t by, ComesLater later) {
     if (count == 0) return;
-    std::make_heap(parts_.begin(), parts_.end(), later);
+    detail::make_heap(parts_.begin(), parts_.end(), later);
     for (; count > 0; --count) {
-      std::pop_heap(parts_.begin(), parts_.end(), later);
+      detail::pop_heap(parts_.begin(), parts_.end(), later);
       parts_.back().given += by;
-      std::push_heap(parts_.begin(), parts_.end(), later);
+      detail::push_heap(parts_.begin(), parts_.end(), later);
     }
   }
 

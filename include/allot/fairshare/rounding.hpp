@@ -91,15 +91,15 @@ class webster {
     in_units(left / unit_, portions);
     // The last units may be smaller, which leaves something for further ones.
     for (const portion& p : portions) left -= p.given * unit_ - (p.is_full() ? p.trimmed : 0);
-    std::make_heap(portions.begin(), portions.end(), comes_later);
+    detail::make_heap(portions.data(), portions.data() + portions.size(), comes_later);
     for (;;) {
-      std::pop_heap(portions.begin(), portions.end(), comes_later);
+      detail::pop_heap(portions.data(), portions.data() + portions.size(), comes_later);
       portion& p = portions.back();
       const std::int64_t cost = unit_ - (p.given + 1 == p.room ? p.trimmed : 0);
       if (p.is_full() || cost > left) break;
       ++p.given;
       left -= cost;
-      std::push_heap(portions.begin(), portions.end(), comes_later);
+      detail::push_heap(portions.data(), portions.data() + portions.size(), comes_later);
     }
     for (portion& p : portions) from_units(p, unit_);
   }
@@ -143,11 +143,11 @@ class webster {
   template <class ComesLater>
   static void move(wide count, std::int64_t by, std::span<portion> portions, ComesLater later) {
     if (count == 0) return;
-    std::make_heap(portions.begin(), portions.end(), later);
+    detail::make_heap(portions.data(), portions.data() + portions.size(), later);
     for (; count > 0; --count) {
-      std::pop_heap(portions.begin(), portions.end(), later);
+      detail::pop_heap(portions.data(), portions.data() + portions.size(), later);
       portions.back().given += by;
-      std::push_heap(portions.begin(), portions.end(), later);
+      detail::push_heap(portions.data(), portions.data() + portions.size(), later);
     }
   }
 

@@ -189,15 +189,15 @@ class whole_gangs {
     for (const quota_id x : unsatisfied_) {
       if (seats_[x.index()].has_gangs && !is_short(x)) turns_.push_back(turn_of(x));
     }
-    std::make_heap(turns_.begin(), turns_.end(), later);
+    detail::make_heap(turns_.begin(), turns_.end(), later);
     while (!turns_.empty()) {
-      std::pop_heap(turns_.begin(), turns_.end(), later);
+      detail::pop_heap(turns_.begin(), turns_.end(), later);
       const quota_id x = turns_.back().quota;
       turns_.pop_back();
       // What does not fit now never will.
       if (!give_if_it_fits(x, piece(x))) continue;
       turns_.push_back(turn_of(x));
-      std::push_heap(turns_.begin(), turns_.end(), later);
+      detail::push_heap(turns_.begin(), turns_.end(), later);
     }
     for (const quota_id x : unsatisfied_) {
       if (seats_[x.index()].has_gangs) continue;

@@ -234,7 +234,7 @@ class cluster::builder {
     for (const node_spec& s : made_.specs_) check_fields(s);
     if (nodes_ > max_nodes) {
       report(problem_code::out_of_range, made_.specs_.back(), "count",
-             "there are more than " + std::to_string(max_nodes) + " nodes");
+             {"there are more than ", std::to_string(max_nodes), " nodes"});
       return std::move(found_);
     }
     made_.positions_.reserve(static_cast<std::size_t>(nodes_));
@@ -247,29 +247,32 @@ class cluster::builder {
   }
 
  private:
-  void report(problem_code code, const node_spec& s, std::string field, std::string text) {
-    found_.push_back({code, s.name, std::move(field), std::move(text)});
+  void report(problem_code code, const node_spec& s, std::string_view field,
+              std::initializer_list<std::string_view> text) {
+    allot::detail::add_problem(found_, code, s.name, field, text);
   }
 
   void check_amount(const node_spec& s, std::int64_t value, const char* field) {
     if (value >= 0 && value <= max_host_amount) return;
-    const std::string is = std::string{field} + " of " + s.name + " is " + std::to_string(value) + ": it ";
-    value < 0 ? report(problem_code::negative, s, field, is + "can't be negative")
+    const std::string amount = std::to_string(value);
+    value < 0 ? report(problem_code::negative, s, field,
+                       {field, " of ", s.name, " is ", amount, ": it can't be negative"})
               : report(problem_code::out_of_range, s, field,
-                       is + "can't be above " + std::to_string(max_host_amount));
+                       {field, " of ", s.name, " is ", amount, ": it can't be above ",
+                        std::to_string(max_host_amount)});
   }
 
   void check_fields(const node_spec& s) {
-    if (s.name.empty()) report(problem_code::empty_name, s, "name", "a node needs a name");
+    if (s.name.empty()) report(problem_code::empty_name, s, "name", {"a node needs a name"});
     if (s.count && *s.count < 1) {
       report(problem_code::out_of_range, s, "count",
-             "the count of " + s.name + " is " + std::to_string(*s.count) + ": there must be at least one");
+             {"the count of ", s.name, " is ", std::to_string(*s.count), ": there must be at least one"});
     }
     nodes_ += nodes_of(s);
     if (s.gpus < 0 || s.gpus > max_gpus_per_node) {
       report(problem_code::out_of_range, s, "gpus",
-             s.name + " has " + std::to_string(s.gpus) + " GPUs: a node has from 0 to " +
-                 std::to_string(max_gpus_per_node));
+             {s.name, " has ", std::to_string(s.gpus), " GPUs: a node has from 0 to ",
+              std::to_string(max_gpus_per_node)});
     }
     check_amount(s, s.gpu_memory_mib, "gpu_memory_mib");
     check_amount(s, s.cpu_milli, "cpu_milli");
@@ -277,10 +280,11 @@ class cluster::builder {
     check_amount(s, s.pod_slots, "pod_slots");
     if (s.mig && !find_mig_model(s.gpu_model, s.gpu_memory_mib)) {
       report(problem_code::unknown_name, s, "mig",
-             s.gpu_model.empty() ? "the GPUs of " + s.name + " can't be in MIG mode: they have no model"
-                                 : "the GPUs of " + s.name +
-                                       " can't be in MIG mode: expected A30, A100, H100, H200 or B200, " +
-                                       "for A100 and H100 with the memory, found " + s.gpu_model);
+             {"the GPUs of ", s.name, " can't be in MIG mode: ",
+              s.gpu_model.empty() ? "they have no model"
+                                  : "expected A30, A100, H100, H200 or B200, for A100 and H100 with the "
+                                    "memory, found ",
+              s.gpu_model});
     }
     for (std::size_t i = 0; i < s.labels.size(); ++i) check_label(s, i);
     mention(s, s.pool, made_.pools_, max_pools, "pool");
@@ -294,16 +298,16 @@ class cluster::builder {
     names.push_back(name);
     if (names.size() == most + 1) {
       report(problem_code::out_of_range, s, field,
-             "with " + name + " there are more than " + std::to_string(most) + " of them");
+             {"with ", name, " there are more than ", std::to_string(most), " of them"});
     }
   }
 
   void check_label(const node_spec& s, std::size_t i) {
     const std::string& key = s.labels[i].key;
-    if (key.empty()) report(problem_code::empty_name, s, "labels", "a label of " + s.name + " has no key");
+    if (key.empty()) report(problem_code::empty_name, s, "labels", {"a label of ", s.name, " has no key"});
     for (std::size_t j = 0; j < i; ++j) {
       if (s.labels[j].key != key) continue;
-      report(problem_code::duplicate_name, s, "labels", s.name + " has more than one label " + key);
+      report(problem_code::duplicate_name, s, "labels", {s.name, " has more than one label ", key});
       return;
     }
   }
@@ -362,8 +366,8 @@ class cluster::builder {
     }
     for (const node_id n : clash) {
       if (n.is_none()) continue;
-      found_.push_back(
-          {problem_code::duplicate_name, name(n), "name", "there is more than one node named " + name(n)});
+      allot::detail::add_problem(found_, problem_code::duplicate_name, name(n), "name",
+                                 {"there is more than one node named ", name(n)});
     }
   }
 

@@ -106,7 +106,7 @@ template <std::size_t N>
 /// Quota specifications after some changes. So far it is only checked that the changes name existing quotas.
 template <std::size_t N>
 struct edited_quotas {
-  std::vector<quota_spec<N>> specs;
+  vector<quota_spec<N>> specs;
   vector<bool> removed;
   vector<problem> problems{};
 
@@ -141,14 +141,6 @@ struct edited_quotas {
   }
 };
 
-/// The tree of these quotas, or every problem with it, in addition to the problems so far.
-template <std::size_t N>
-[[nodiscard]] result<quota_tree<N>> checked_tree(edited_quotas<N> q) {
-  for (problem& p : quota_checker<N>{q.specs, q.removed}.problems()) q.problems.push_back(std::move(p));
-  if (!q.problems.empty()) return std::move(q.problems);
-  return quota_tree<N>{std::move(q.specs), std::move(q.removed)};
-}
-
 /// Calls `visit(quota)` for each quota of the tree that the changes remove.
 template <std::size_t N, class Visit>
 void for_each_removed(const quota_tree<N>& from, std::span<const quota_change<N>> changes, Visit visit) {
@@ -178,9 +170,8 @@ void check_usage(const ledger<N>& l, vector<problem>& problems) {
 template <std::size_t N>
 void check_amounts(const ledger<N>& l, vector<problem>& problems) {
   const auto supply_at = [&](quota_id x, std::size_t d) -> const supply& { return l.supply_of(x, d); };
-  quota_checker<N> checker{l.tree().specs(), l.tree().removed()};
-  for (problem& p : std::move(checker).problems_of_amounts(l.tree(), supply_at)) {
-    problems.push_back(std::move(p));
+  if (quota_checker<N>{l.tree().specs(), l.tree().removed(), problems}.check_new_amounts()) {
+    quota_checker<N>::check_amounts(l.tree(), supply_at, problems);
   }
 }
 
@@ -216,7 +207,7 @@ result<vector<quota_id>> apply(ledger<N>& l, std::type_identity_t<std::span<cons
     detail::edited_quotas<N> q{
         {tree.specs().begin(), tree.specs().end()}, tree.removed(), std::move(problems)};
     q.edit(changes);
-    auto next = detail::checked_tree(std::move(q));
+    auto next = detail::checked_tree(std::move(q.specs), std::move(q.removed), std::move(q.problems));
     if (!next) return next.problems();
     l.replace_tree(std::move(next).value());
   }

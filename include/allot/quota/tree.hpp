@@ -12,7 +12,6 @@
 #include <span>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -30,7 +29,7 @@ template <std::size_t N = 1>
 class quota_tree {
  public:
   /// Precondition: names are unique, parents exist and there is no cycle. `removed[i]` empties slot i.
-  explicit quota_tree(std::vector<quota_spec<N>> specs, vector<bool> removed = {})
+  explicit quota_tree(vector<quota_spec<N>> specs, vector<bool> removed = {})
       : specs_(std::move(specs)), removed_(std::move(removed)), parents_(specs_.size()) {
     removed_.resize(specs_.size());
     for (std::size_t i = 0; i < slots(); ++i) {
@@ -165,7 +164,7 @@ class quota_tree {
     }
   }
 
-  std::vector<quota_spec<N>> specs_;
+  vector<quota_spec<N>> specs_;
   vector<bool> removed_;
   vector<quota_id> parents_;
   vector<quota_id> by_name_;

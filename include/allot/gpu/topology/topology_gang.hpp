@@ -303,10 +303,10 @@ class gang_planner {
         }
         if (best != nullptr) return best->key;
       }
-      if (!is_heap) std::make_heap(entries_.begin(), entries_.end(), is_smaller);
+      if (!is_heap) allot::detail::make_heap(entries_.begin(), entries_.end(), is_smaller);
       is_heap = true;
       ALLOT_ASSERT(!entries_.empty(), "the rooms of domains are not the sums of their nodes'");
-      std::pop_heap(entries_.begin(), entries_.end(), is_smaller);
+      allot::detail::pop_heap(entries_.begin(), entries_.end(), is_smaller);
       pods -= entries_.back().room;
       take_whole(entries_.back());
       entries_.pop_back();

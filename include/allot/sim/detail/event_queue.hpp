@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
@@ -66,7 +67,7 @@ class event_queue {
     const std::uint32_t s = take_slot(std::move(payload));
     const std::uint64_t order = std::uint64_t{static_cast<std::uint8_t>(kind)} << 56U | pushed_++;
     heap_.push_back({time, order, s, slots_[s].generation});
-    std::push_heap(heap_.begin(), heap_.end(), after);
+    allot::detail::push_heap(heap_.begin(), heap_.end(), after);
     return {s, slots_[s].generation};
   }
 
@@ -101,7 +102,7 @@ class event_queue {
     if (cancelled_ > 64 && 2 * cancelled_ > heap_.size()) {
       heap_.erase(std::remove_if(heap_.begin(), heap_.end(), [this](const entry& e) { return !is_live(e); }),
                   heap_.end());
-      std::make_heap(heap_.begin(), heap_.end(), after);
+      allot::detail::make_heap(heap_.begin(), heap_.end(), after);
       cancelled_ = 0;
     } else {
       drop_cancelled();
@@ -152,7 +153,7 @@ class event_queue {
     free_.push_back(s);
   }
   void drop_first() {
-    std::pop_heap(heap_.begin(), heap_.end(), after);
+    allot::detail::pop_heap(heap_.begin(), heap_.end(), after);
     heap_.pop_back();
   }
   /// Ensures that the first entry of the heap is not cancelled.
