@@ -100,15 +100,15 @@ struct flavor_bounds {
 /// `flavor_choice`; otherwise the best is taken. Fit is better than reclaim, reclaim than preemption within
 /// the quota, that than no candidates; then less borrowing is better. Dimensions are tried one at a time.
 ///
-/// `outlook(d, amount)` says whether preemption would make room for that much of dimension d. It is called
-/// only where the rules allow it: the quota's nominal covers the request, it could be reclaimed from outside,
-/// or the quota may preempt while it borrows (`may_preempt_on_loan`).
-template <std::size_t N, class Outlook>
+/// `menu` is a `flavor_menu`, or empty for a view without flavors. `outlook(d, amount)` says whether
+/// preemption would make room for that much of dimension d. It is called only where the rules allow it: the
+/// quota's nominal covers the request, it could be reclaimed from outside, or the quota may preempt while it
+/// borrows (`may_preempt_on_loan`).
+template <std::size_t N, class Menu, class Outlook>
 [[nodiscard]] flavor_assignment<N> assign_flavors(const ledger<N>& l, const quota_heights<N>& heights,
-                                                  quota_id x, const resources<N>& base,
-                                                  const flavor_menu<N>& menu, const flavor_choice& choice,
-                                                  bool may_preempt_on_loan, const flavor_bounds& bounds,
-                                                  Outlook outlook) {
+                                                  quota_id x, const resources<N>& base, const Menu& menu,
+                                                  const flavor_choice& choice, bool may_preempt_on_loan,
+                                                  const flavor_bounds& bounds, Outlook outlook) {
   struct grade {
     fit_mode mode = fit_mode::fit;
     loan_level borrows = 0;
