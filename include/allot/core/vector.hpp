@@ -225,8 +225,8 @@ class vector : private detail::vector_block {
   void push_back(T&& value) { emplace_back(std::move(value)); }
   template <class... Args>
   T& emplace_back(Args&&... args) {
-    if constexpr (is_plain) {
-      // What it is made of may be an element of this vector.
+    // What it is made of may be an element of this vector. A small one is made first in any case.
+    if constexpr (is_plain && sizeof(T) <= 2 * sizeof(void*)) {
       const T made(std::forward<Args>(args)...);
       if (is_full()) grow_plain(sizeof(T));
       return add(made);

@@ -72,11 +72,36 @@ class scenario_replay {
     }
   }
 
+  /// Supposes from now on that the first `recorded` of the chosen units are evicted, for `could_fit`. It ends
+  /// with the next `run`.
+  void suppose(Session& session, const world_type& world, const record& r, std::uint32_t pods,
+               const vector<chosen_unit>& chosen, std::size_t recorded) {
+    supposes_ = session.what_if().begin(session.places(), world_type::pod_request_of(r, pods));
+    for (std::size_t i = 0; supposes_ && i < recorded; ++i) goes(session, world, chosen[i]);
+  }
+  /// Supposes that one more is evicted.
+  void suppose_gone(Session& session, const world_type& world, const chosen_unit& c) {
+    if (supposes_) goes(session, world, c);
+  }
+  /// Whether `pods` of the pods of `r` would have a place if these units were evicted, too, and no victim
+  /// were placed again. True if that can't be determined. O(these units).
+  [[nodiscard]] bool could_fit(Session& session, const world_type& world, const vector<chosen_unit>& chosen,
+                               std::span<const std::size_t> these) {
+    if (!supposes_) return true;
+    for (const std::size_t i : these) goes(session, world, chosen[i]);
+    const bool fits = session.what_if().fits(session.places());
+    for (const std::size_t i : these) {
+      if (const auto at = world.place_of(session.at(chosen[i].unit.id))) {
+        session.what_if().back(session.places(), *at);
+      }
+    }
+    return fits;
+  }
   /// Whether `pods` of the pods of `r` would have a place if the units with the indices `tried` were evicted.
   /// If so, their fates are written to `chosen`.
   bool run(Session& session, world_type& world, const record& r, std::uint32_t pods,
            vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
-    if (!could_fit(session, world, r, pods, chosen, tried)) return false;
+    supposes_ = false;
     for (chosen_unit& c : chosen) c.end = fate::stays;
     nodes_.clear();
     auto before = session.places().save();
@@ -134,16 +159,8 @@ class scenario_replay {
     capacity_kind in = capacity_kind::any;
   };
 
-  /// Whether it would have a place if no victim were placed again. True if that can't be determined.
-  [[nodiscard]] static bool could_fit(Session& session, const world_type& world, const record& r,
-                                      std::uint32_t pods, const vector<chosen_unit>& chosen,
-                                      std::span<const std::size_t> tried) {
-    auto& what_if = session.what_if();
-    if (!what_if.begin(session.places(), world_type::pod_request_of(r, pods))) return true;
-    for (const std::size_t i : tried) {
-      if (const auto at = world.place_of(session.at(chosen[i].unit.id))) what_if.gone(session.places(), *at);
-    }
-    return what_if.fits(session.places());
+  static void goes(Session& session, const world_type& world, const chosen_unit& c) {
+    if (const auto at = world.place_of(session.at(c.unit.id))) session.what_if().gone(session.places(), *at);
   }
 
   static constexpr auto every_kind = [](const auto&) { return true; };
@@ -335,6 +352,8 @@ class scenario_replay {
   std::size_t own_nodes_ = 0;
   stamped_set<job_id> marked_;
   bool any_marked_ = false;
+  /// Whether `could_fit` can tell.
+  bool supposes_ = false;
 };
 
 }  // namespace detail

@@ -131,26 +131,38 @@ class scenario_solver {
     victims_.start(session, world, chosen_);
     for (const chosen_unit& c : chosen_) freed += c.unit.request;
     const auto is_enough = [&] { return suffices(world, room + freed, request); };
-    if (recorded_ != 0 && is_enough()) {
+    replay_.suppose(session, world, r, pods, chosen_, recorded_);
+    if (recorded_ != 0 && is_enough() && replay_.could_fit(session, world, chosen_, {})) {
       tried_.clear();
       add_recorded();
       if (replay_.run(session, world, r, pods, chosen_, tried_) && is_allowed(session, world, r, pods)) {
         return keep();
       }
+      replay_.suppose(session, world, r, pods, chosen_, recorded_);
     }
+    // As long as there is no place without all that were taken, there is none without those of one node.
+    bool may_fit = false;
     for (;;) {
       const auto* next = victims_.next(session, world);
       if (next == nullptr) return false;
       if (victims_.ends_search(session, *next)) return false;
       add(session, world, *next);
       freed += next->request;
-      if (!is_enough()) continue;
+      if (!may_fit) {
+        replay_.suppose_gone(session, world, chosen_.back());
+        if (!is_enough() || !replay_.could_fit(session, world, chosen_, {})) continue;
+        may_fit = true;
+        replay_.suppose(session, world, r, pods, chosen_, recorded_);
+      }
       world.nodes_of(session, next->core, nodes_);
       for (const std::size_t node : nodes_) {
         gather_on(node);
-        if (!replay_.run(session, world, r, pods, chosen_, tried_)) continue;
-        if (is_allowed(session, world, r, pods)) return keep();
-        break;
+        if (!replay_.could_fit(session, world, chosen_, tried_)) continue;
+        add_recorded();
+        const bool placed = replay_.run(session, world, r, pods, chosen_, tried_);
+        if (placed && is_allowed(session, world, r, pods)) return keep();
+        replay_.suppose(session, world, r, pods, chosen_, recorded_);
+        if (placed) break;
       }
     }
   }
@@ -172,7 +184,9 @@ class scenario_solver {
     add_recorded();
     while (most > pods + 1) {
       const auto all = static_cast<std::uint32_t>(most);
-      if (replay_.run(session, world, r, all, chosen_, tried_) && is_allowed(session, world, r, all) &&
+      replay_.suppose(session, world, r, all, chosen_, recorded_);
+      if (replay_.could_fit(session, world, chosen_, {}) &&
+          replay_.run(session, world, r, all, chosen_, tried_) && is_allowed(session, world, r, all) &&
           detail::all_of(chosen_.begin(), chosen_.end(), goes)) {
         return all;
       }
@@ -197,13 +211,15 @@ class scenario_solver {
     for (const std::size_t node : used_nodes_) on_node_[node].clear();
     used_nodes_.clear();
   }
+  /// Before those that are there, which come later.
   void add_recorded() {
+    const std::size_t others = tried_.size();
     for (std::size_t i = 0; i < recorded_; ++i) tried_.push_back(i);
+    std::rotate(tried_.begin(), tried_.begin() + static_cast<std::ptrdiff_t>(others), tried_.end());
   }
-  /// All units taken so far of the jobs that have one on the node.
+  /// All units taken for this number of the jobs that have one on the node.
   void gather_on(std::size_t node) {
     tried_.clear();
-    add_recorded();
     if (on_node_.size() <= node) return;
     jobs_.clear();
     for (const std::size_t i : on_node_[node]) {

@@ -70,6 +70,8 @@ class victims_queue {
     r_ = {r.facts.elastic ? r.facts.core : r.facts.id, r.facts.quota, r.facts.priority};
     wanted_ = wanted;
     candidates_.clear();
+    listed_.clear();
+    has_begun_ = lists_all_ = false;
     largest_ = {};
     shared_ = 0;
     resources<n> all;
@@ -107,7 +109,16 @@ class victims_queue {
   template <class Chosen>
   void start(Session& session, world_type& world, const vector<Chosen>& recorded) {
     marked_.clear();
-    for (const Chosen& c : recorded) marked_.insert(c.unit.id);
+    // The order depends on what is recorded only where that is a part of a job.
+    bool lists_all = true;
+    for (const Chosen& c : recorded) {
+      marked_.insert(c.unit.id);
+      lists_all = lists_all && !c.unit.elastic && session.at(c.unit.id).elastic_pods.empty();
+    }
+    next_listed_ = 0;
+    if (std::exchange(has_begun_, true) && lists_all && lists_all_) return;
+    lists_all_ = lists_all;
+    listed_.clear();
     turn_.clear(session.tree());
     for (const quota_id x : candidates_) {
       leaf& l = leaves_[x.index()];
@@ -121,6 +132,11 @@ class victims_queue {
   /// The next victim; none when all have been considered. Valid until the world changes.
   [[nodiscard]] const running_unit* next(Session& session, const world_type& world) {
     for (;;) {
+      if (next_listed_ < listed_.size()) {
+        const running_unit* const u = listed_[next_listed_++];
+        if (marked_.contains(u->id)) continue;
+        return u;
+      }
       const quota_id x = turn_.next(session.tree(), key(world));
       if (!x) return nullptr;
       leaf& l = leaves_[x.index()];
@@ -131,6 +147,8 @@ class victims_queue {
       while (known && l.left > 0 && l.next().core == u.core && marked_.contains(l.next().id)) --l.left;
       skip(session, l);
       turn_.passed(session.tree(), x, l.left > 0);
+      listed_.push_back(&u);
+      next_listed_ = listed_.size();
       if (!known) return &u;
     }
   }
@@ -305,6 +323,12 @@ class victims_queue {
   lazy_tournament<saturation_standing<n>, true> turn_;
   vector<leaf> leaves_;
   vector<quota_id> candidates_;
+  /// The units that have been considered since the first start, in their order.
+  vector<const running_unit*> listed_;
+  std::size_t next_listed_ = 0;
+  bool has_begun_ = false;
+  /// Whether what has been recorded so far has left no unit out of that order.
+  bool lists_all_ = false;
   resources<n> largest_;
   std::uint64_t shared_ = 0;
   vector<by_age> oldest_;
