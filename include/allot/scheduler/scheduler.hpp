@@ -149,14 +149,10 @@ class scheduler {
     }
     detail::read_request(r, view(), detail::core_pods(view(), j));
     if (!asks_validly(r)) return refusal::invalid_request;
-    if constexpr (session_type::has_flavors) {
-      flavor_pick pick{};
-      do {
-        if (places().could_ever_fit(session_.pod_request_of(r, pick))) return refusal::none;
-      } while (advance(pick, r.menu));
-    } else if (places().could_ever_fit(r.pod_request)) {
-      return refusal::none;
-    }
+    flavor_pick pick{};
+    do {
+      if (places().could_ever_fit(session_.pod_request_of(r, pick))) return refusal::none;
+    } while (advance(pick, r.menu));
     return detail::keeps_what_is_too_large(policies_) ? refusal::none : refusal::larger_than_cluster;
   }
 
@@ -518,7 +514,7 @@ class scheduler {
   }
   /// Whether the request is valid whichever flavors are chosen: tests the least and the most of each group.
   [[nodiscard]] static bool asks_validly(const record& r) {
-    if (!session_type::has_flavors || r.menu.empty()) return is_valid_request(r.base);
+    if (r.menu.empty()) return is_valid_request(r.base);
     resources<n> least = r.base;
     resources<n> most = r.base;
     for (std::size_t g = 0; g < r.menu.groups(); ++g) {

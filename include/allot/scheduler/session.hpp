@@ -374,13 +374,13 @@ class session {
   /// A job admitted by this very plan has not started: it is pending again, and its elastic pods with it.
   void take_back_admission(record& r) {
     const job_id id = r.facts.id;
-    [[maybe_unused]] const auto had =
-        detail::find_if(kept_.begin(), kept_.end(), [&](const promised_job& p) { return p.job == id; });
     erase_if(plan_.admissions, [&](const auto& a) { return a.id == id || a.core == id; });
     jobs_.give_back(r);
     jobs_.requeue(r);
     took_back_ = true;
     if constexpr (has_expected_ends) {
+      const auto had =
+          detail::find_if(kept_.begin(), kept_.end(), [&](const promised_job& p) { return p.job == id; });
       if (had == kept_.end() || !contains(id)) return;
       // It holds its reservation again, without a start until the cycle looks at it.
       promise again = had->what;

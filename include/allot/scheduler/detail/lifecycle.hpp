@@ -65,7 +65,6 @@ class lifecycle {
   /// @{
   /// What the view does not show is not compiled.
   static constexpr bool has_elastic_pods = elastic_view<View>;
-  static constexpr bool has_flavors = flavored_view<View>;
   static constexpr bool has_expected_ends = estimated_view<View> || time_limited_view<View>;
   /// @}
 
@@ -478,13 +477,11 @@ class lifecycle {
  private:
   using classes = request_classes<n, typename Placement::pod_request, menu_of<View>>;
 
-  void set_pick([[maybe_unused]] record& r, [[maybe_unused]] const flavor_pick& pick) {
-    if constexpr (has_flavors) {
-      if (r.menu.empty()) return;
-      r.pick = pick;
-      r.facts.request = r.base + r.menu.request(pick);
-      r.pod_request = pod_request_of<Placement>(view_, r.what, r.facts.pods, pick);
-    }
+  void set_pick(record& r, const flavor_pick& pick) {
+    if (r.menu.empty()) return;
+    r.pick = pick;
+    r.facts.request = r.base + r.menu.request(pick);
+    r.pod_request = pod_request_of<Placement>(view_, r.what, r.facts.pods, pick);
   }
   /// The job's state changes, and with it what is counted by state.
   void enter(record& r, job_state next) {
