@@ -19,12 +19,12 @@ using allot_test::two_teams;
 
 namespace {
 
-/// The usual parts with an option.
-template <class Option>
+/// The usual parts with options.
+template <class... Options>
 using with = allot::policies<allot::within_nominal_then_borrowed_share, allot::by_settings,
                              allot::lowest_priority_then_highest_share, allot::eligible_is_fair,
-                             allot::unprotected, Option>;
-using moving = with<allot::consolidation<4>>;
+                             allot::unprotected, Options...>;
+using moving = with<allot::no_second_pass, allot::consolidation<4>, allot::eviction_after_resize>;
 
 }  // namespace
 
@@ -235,4 +235,19 @@ TEST_CASE(
   std::vector<std::string> gone;
   for (const auto& e : moved.step(7).evictions) gone.push_back(e.what->name);
   CHECK(gone == std::vector<std::string>{"q4", "q3"});
+}
+
+TEST_CASE("scheduler: options are combined") {
+  host<allot::gpu::inventory, moving> h{{{.name = "q", .nominal = gpus(8)}}, nodes(2, 4)};
+  for (const char* name : {"q1", "q2", "q3"}) h.submit(name, "q", 2);
+  CHECK(h.step() == "+q1 +q2 +q3");
+  h.finished("q1");
+  // The newest moves to the node of the other, or there is no place for four.
+  h.submit("q4", "q", 4);
+  CHECK(h.step() == "-q3>q4 ~q4");
+  h.evicted("q3");
+  CHECK(h.settle() == "+q4 +q3");
+  REQUIRE(h.scheduler().apply(std::vector<allot::quota_change<1>>{
+      allot::resize_quota<1>{.quota = allot::quota_id{0}, .nominal = gpus(4)}}));
+  CHECK(h.step() == "-q4>");
 }

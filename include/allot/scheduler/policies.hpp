@@ -139,6 +139,8 @@ struct policies {
   static_assert((detail::is_option<Options> && ...),
                 "allot: an option of policies is no_second_pass, consolidation<N> with N > 0, or "
                 "eviction_after_resize");
+  static_assert(((detail::moves_of<Options> > 0 ? 1 : 0) + ... + 0) <= 1,
+                "allot: policies have the option consolidation once");
   /// @{
   /// The types of the parts.
   using quota_order_type = QuotaOrder;
