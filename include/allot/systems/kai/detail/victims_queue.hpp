@@ -71,7 +71,6 @@ class victims_queue {
     wanted_ = wanted;
     candidates_.clear();
     listed_.clear();
-    has_begun_ = lists_all_ = false;
     largest_ = {};
     shared_ = 0;
     resources<n> all;
@@ -109,15 +108,13 @@ class victims_queue {
   template <class Chosen>
   void start(Session& session, world_type& world, const vector<Chosen>& recorded) {
     marked_.clear();
-    // The order depends on what is recorded only where that is a part of a job.
-    bool lists_all = true;
+    lists_ = true;
     for (const Chosen& c : recorded) {
       marked_.insert(c.unit.id);
-      lists_all = lists_all && !c.unit.elastic && session.at(c.unit.id).elastic_pods.empty();
+      lists_ = lists_ && !c.unit.elastic && session.at(c.unit.id).elastic_pods.empty();
     }
     next_listed_ = 0;
-    if (std::exchange(has_begun_, true) && lists_all && lists_all_) return;
-    lists_all_ = lists_all;
+    if (lists_ && !listed_.empty()) return;
     listed_.clear();
     turn_.clear(session.tree());
     for (const quota_id x : candidates_) {
@@ -147,8 +144,10 @@ class victims_queue {
       while (known && l.left > 0 && l.next().core == u.core && marked_.contains(l.next().id)) --l.left;
       skip(session, l);
       turn_.passed(session.tree(), x, l.left > 0);
-      listed_.push_back(&u);
-      next_listed_ = listed_.size();
+      if (lists_) {
+        listed_.push_back(&u);
+        ++next_listed_;
+      }
       if (!known) return &u;
     }
   }
@@ -323,12 +322,11 @@ class victims_queue {
   lazy_tournament<saturation_standing<n>, true> turn_;
   vector<leaf> leaves_;
   vector<quota_id> candidates_;
-  /// The units that have been considered since the first start, in their order.
+  /// The units in their order, as far as a search has come, so that the next one does not order them again.
   vector<const running_unit*> listed_;
   std::size_t next_listed_ = 0;
-  bool has_begun_ = false;
-  /// Whether what has been recorded so far has left no unit out of that order.
-  bool lists_all_ = false;
+  /// Whether that order holds: not where a part of a job is recorded.
+  bool lists_ = false;
   resources<n> largest_;
   std::uint64_t shared_ = 0;
   vector<by_age> oldest_;
