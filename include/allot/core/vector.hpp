@@ -71,10 +71,6 @@ class vector_block {
     copy_bytes(block, first_, used_bytes());
     ::operator delete(take(block, count, size));
   }
-  /// Makes room for one more plain element of that size.
-  [[gnu::noinline]] void grow_plain(std::size_t size) {
-    move_plain(all_bytes() == 0 ? 1 : 2 * (all_bytes() / size), size);
-  }
   /// Appends the bytes of `count` plain elements of that size, which are not in this block.
   [[gnu::noinline]] void append_plain(const void* from, std::size_t count, std::size_t size) {
     const std::size_t bytes = count * size;
@@ -225,17 +221,11 @@ class vector : private detail::vector_block {
   void push_back(T&& value) { emplace_back(std::move(value)); }
   template <class... Args>
   T& emplace_back(Args&&... args) {
-    // What it is made of may be an element of this vector. A small one is made first in any case.
-    if constexpr (is_plain && sizeof(T) <= 2 * sizeof(void*)) {
-      const T made(std::forward<Args>(args)...);
-      if (is_full()) grow_plain(sizeof(T));
-      return add(made);
-    } else {
-      if (!is_full()) return add(std::forward<Args>(args)...);
-      T made(std::forward<Args>(args)...);
-      grow_to(size() + 1);
-      return add(std::move(made));
-    }
+    if (!is_full()) return add(std::forward<Args>(args)...);
+    // What it is made of may be an element of this vector.
+    T made(std::forward<Args>(args)...);
+    grow_to(size() + 1);
+    return add(std::move(made));
   }
   void pop_back() {
     detail::check_index(0, size());
