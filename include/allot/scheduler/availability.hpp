@@ -24,9 +24,9 @@ inline namespace v0 {
 ///
 /// A job *delays* a promise if the promised job would not fit at its start any more, wherever it is placed.
 /// Promises are not tied to places, so no start is lost to nodes that a promise happened to be planned on.
-/// That has a price on nodes: a job that ends before a promised start is not asked what it does to the places
-/// of the promised jobs that start beside it, so the later start may move without a cause on record (about
-/// once in 90 random worlds of 10 to 60 jobs under `standard` with reservations).
+/// Known gap: under `standard` with reservations a start sometimes moves without a cause on record, rarely
+/// without nodes. A job that ends before a promised start is not asked what it does to the places of the
+/// promised jobs that start beside it.
 ///
 /// An expected end in the past, of a job that overruns, counts as any moment: before all that is to come, but
 /// not yet. Queries change nothing. O(ends and starts to come x what placing costs) each; they do not
