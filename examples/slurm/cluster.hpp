@@ -136,6 +136,8 @@ struct node {
   /// Whether new jobs may start there, and if not, whether that is because it has failed.
   bool is_open = true;
   bool is_down = false;
+  /// When its slurmd started, by the node's clock; 0: not known.
+  seconds started = 0;
   /// Its active features, and the partitions that it is in, in order.
   std::vector<std::string> features{};
   std::vector<std::string> partitions{};

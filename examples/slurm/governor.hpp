@@ -100,6 +100,8 @@ class governor {
     std::int64_t next_try = 0;
     /// It has run since it was admitted.
     bool has_run = false;
+    /// Its restarts when it was released: more of them, and it has run unseen.
+    std::uint32_t released_after = 0;
     /// On the wall clock: when its last run began.
     std::int64_t ran_since = 0;
     /// Where it was sent.
@@ -123,9 +125,11 @@ class governor {
   void take_in_running(record& r);
   void take_in_pending(record& r);
   void take_in_nodes(std::vector<node> now);
+  void open_and_close_nodes();
   void forget(const job_key& k);
   void evaluate(record& r);
   [[nodiscard]] std::string unready(const record& r) const;
+  [[nodiscard]] bool was_requeued(const record& r) const;
   [[nodiscard]] std::optional<facts> facts_of(const job& j, std::string& problem) const;
   void enter(record& r, phase to);
   void wait_with(record& r, phase as, std::string reason);
@@ -167,6 +171,9 @@ class governor {
   std::string why_no_engine_{};
   std::optional<memory> remembered_{};
   std::vector<node> nodes_;
+  /// Where nothing may start.
+  std::set<std::string> closed_;
+  bool some_settle_ = false;
   records records_;
   std::set<job_key> leaving_;
   std::set<job_key> released_;

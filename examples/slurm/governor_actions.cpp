@@ -100,6 +100,7 @@ void governor::admit(const decision::admission& a) {
       r.is.comment = say.user.value_or(r.is.comment);
       r.sent_to = a.where;
       r.released = now_.steady;
+      r.released_after = r.is.restarts;
       enter(r, phase::released);
       ++totals_.released;
       log_("release", {{"job", to_string(a.key)},
@@ -233,7 +234,9 @@ void governor::hold_strays() {
   }
 }
 
-/// Jobs that were released and that Slurm does not start give their share back.
+/// Jobs that were released and that Slurm does not start, or not where they were sent, give their share back.
+/// One that stays released starts in the instant in which its node returns, and dies with its former run
+/// there.
 void governor::hold_unstarted() {
   if (observes_) return;
   const std::vector<job_key> all{released_.begin(), released_.end()};
@@ -241,24 +244,38 @@ void governor::hold_unstarted() {
     const auto at = records_.find(k);
     if (at == records_.end() || is_away_) continue;
     record& r = at->second;
-    if (r.is.state != run_state::pending || now_.steady - r.released < config_.slurm.start_ms) continue;
-    if (now_.steady < r.next_try) continue;
-    const std::string why = r.is.why_pending.empty() ? "no reason" : r.is.why_pending;
+    if (r.is.state != run_state::pending || now_.steady < r.next_try) continue;
+    const auto gone = std::find_if(r.sent_to.begin(), r.sent_to.end(),
+                                   [&](const node_share& s) { return closed_.count(s.node) != 0; });
+    const bool is_late = now_.steady - r.released >= config_.slurm.start_ms;
+    std::string why;
+    if (was_requeued(r)) {
+      why = "it was requeued before it was seen to run";
+    } else if (gone != r.sent_to.end()) {
+      why = "no job may start on " + gone->node;
+    } else if (is_late) {
+      why = "Slurm did not start it: " + (r.is.why_pending.empty() ? "no reason" : r.is.why_pending);
+    } else {
+      continue;
+    }
     const outcome o = slurm_.hold(r.is, {});
     if (!done(o)) {
       r.next_try = now_.steady + retry_ms;
       continue;
     }
     r.is.is_held = true;
-    ++r.failures;
-    r.backs_off_until = now_.wall + backoff_ms(r.failures - 1);
-    log_("hold", {{"job", to_string(k)}, {"user", r.is.user}, {"why", "Slurm did not start it: " + why}});
+    log_("hold", {{"job", to_string(k)}, {"user", r.is.user}, {"why", why}});
     event e;
     e.is = event::kind::evicted;
     e.key = k;
     tell(e);
     enter(r, phase::waiting);
-    wait_with(r, phase::not_ready, "it is tried again later: Slurm did not start it: " + why);
+    if (is_late) {
+      ++r.failures;
+      r.backs_off_until = now_.wall + backoff_ms(r.failures - 1);
+      r.reason = "it is tried again later: " + why;
+    }
+    evaluate(r);
   }
 }
 

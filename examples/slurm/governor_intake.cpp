@@ -12,8 +12,9 @@ namespace allot_slurm {
 
 namespace {
 
-/// How long a job that was requeued is kept back: slurmd revokes the credential of the run that has ended a
-/// moment later, and would end a new run with it.
+/// How long a job that was requeued is kept back, and a node that has just started: slurmd revokes the
+/// credential of the run that has ended a moment later, is told to end what ran there before the node failed
+/// when it is back, and would end a new run of the same job with the old one.
 constexpr std::int64_t settle_ms = 3000;
 constexpr const char* just_requeued =
     "it has just been requeued, and its nodes are still cleaning up after it";
@@ -53,7 +54,11 @@ std::int64_t backoff_ms(std::uint32_t failures) {
 
 /// Returns whether the scheduler may decide.
 bool governor::take_in(changes&& c) {
-  if (c.nodes) take_in_nodes(std::move(*c.nodes));
+  if (c.nodes) {
+    take_in_nodes(std::move(*c.nodes));
+  } else if (some_settle_) {
+    open_and_close_nodes();
+  }
   std::vector<job_key> changed;
   for (job& j : c.jobs) {
     const job_key k = j.key;
@@ -93,20 +98,35 @@ bool governor::take_in(changes&& c) {
 void governor::take_in_nodes(std::vector<node> now) {
   const bool same_machines =
       std::equal(now.begin(), now.end(), nodes_.begin(), nodes_.end(), is_same_machine);
-  for (const node& n : now) {
-    const auto was =
-        std::find_if(nodes_.begin(), nodes_.end(), [&](const node& o) { return o.name == n.name; });
-    const bool was_open = was != nodes_.end() && was->is_open;
-    if (was == nodes_.end() ? n.is_open : was_open == n.is_open) continue;
-    log_("node", {{"node", n.name}, {"state", n.is_open ? "up" : n.is_down ? "down" : "drained"}});
-    if (!same_machines || engine_ == nullptr) continue;
+  nodes_ = std::move(now);
+  if (same_machines) return open_and_close_nodes();
+  starts_over_ = true;
+  std::erase_if(closed_, [&](const std::string& name) {
+    return std::none_of(nodes_.begin(), nodes_.end(), [&](const node& n) { return n.name == name; });
+  });
+  open_and_close_nodes();
+}
+
+void governor::open_and_close_nodes() {
+  some_settle_ = false;
+  for (const node& n : nodes_) {
+    const std::int64_t up_for = now_.wall - n.started * 1000;
+    const bool settles = n.is_open && up_for >= 0 && up_for < settle_ms;
+    some_settle_ = some_settle_ || settles;
+    const bool is_closed = !n.is_open || settles;
+    if (is_closed == (closed_.count(n.name) != 0)) continue;
+    is_closed ? void(closed_.insert(n.name)) : void(closed_.erase(n.name));
+    log_("node", {{"node", n.name},
+                  {"state", !is_closed  ? "up"
+                            : settles   ? "starting"
+                            : n.is_down ? "down"
+                                        : "drained"}});
+    if (starts_over_ || engine_ == nullptr) continue;
     event e;
-    e.is = n.is_open ? event::kind::open : event::kind::close;
+    e.is = is_closed ? event::kind::close : event::kind::open;
     e.node = n.name;
     tell(e);
   }
-  nodes_ = std::move(now);
-  if (!same_machines) starts_over_ = true;
 }
 
 void governor::forget(const job_key& k) {
@@ -229,7 +249,7 @@ void governor::take_in_pending(record& r) {
   const bool holds =
       engine_->contains(j.key) && (state == allot::job_state::running || state == allot::job_state::evicting);
   if (holds) {
-    // Released, and Slurm has not started it yet; or not held yet.
+    // Released, and Slurm has not started it yet (hold_unstarted() looks after it); or not held yet.
     if (!r.has_run && !j.is_held) return;
     if (r.has_run || r.at == phase::leaving) {
       log_("requeue",
@@ -278,6 +298,13 @@ void governor::wait_with(record& r, phase as, std::string reason) {
   if (r.reason != reason) dirty(r);
   r.reason = std::move(reason);
   enter(r, as);
+}
+
+/// Whether a job that was released has run since then and been requeued, although nobody has seen it run.
+bool governor::was_requeued(const record& r) const {
+  // A release does away with the delay, so what is delayed was requeued after it: an adopted job tells by
+  // that.
+  return r.is.restarts != r.released_after || (r.is.restarts > 0 && r.is.eligible * 1000 > now_.wall);
 }
 
 /// What keeps a job from being tried now; empty if nothing does.

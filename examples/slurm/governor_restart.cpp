@@ -115,7 +115,10 @@ void governor::adopt(record& r, bool at_start) {
     log_("adopt", {{"job", to_string(j.key)}, {"user", j.user}, {"account", j.account}, {"state", state}});
   }
   enter(r, is_pending ? phase::released : phase::running);
-  if (is_pending) r.released = now_.steady;
+  if (is_pending) {
+    r.released = now_.steady;
+    r.released_after = j.restarts;
+  }
   if (!is_pending) r.ran_since = j.started * 1000;
 }
 
@@ -212,11 +215,10 @@ void governor::start_over() {
   for (record* r : holding) {
     if (r->is.state == run_state::completing && r->is.is_requeued) leaves(*r);
   }
-  for (const node& n : nodes_) {
-    if (n.is_open) continue;
+  for (const std::string& name : closed_) {
     event e;
     e.is = event::kind::close;
-    e.node = n.name;
+    e.node = name;
     tell(e);
   }
   // Those that wait, in the order that keeps their turn.

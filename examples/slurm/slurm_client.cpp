@@ -444,6 +444,7 @@ outcome slurm_client::poll_nodes(changes& to) {
     n.partitions = std::move(in[n.name]);
     std::sort(n.partitions.begin(), n.partitions.end());
     read_state(from.node_state, n);
+    n.started = from.slurmd_start_time;
   }
   nodes_since_ = all->last_update;
   slurm_free_node_info_msg(all);

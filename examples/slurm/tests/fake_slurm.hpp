@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace slurm_tests {
@@ -28,6 +29,10 @@ class fake_slurm final : public cluster {
     /// What it does when it is warned.
     enum class manner { ignores, fails, completes } when_warned = manner::fails;
     std::optional<seconds> clean_at{};
+    /// The node with which its last run failed, and whether what is cleaned up there took a later run with
+    /// it.
+    std::string failed_on{};
+    bool was_lost = false;
     std::optional<seconds> ends_at{};
     int starts = 0;
     int completions = 0;
@@ -103,6 +108,8 @@ class fake_slurm final : public cluster {
         t.is.is_requeued = false;
       }
     }
+    // One that is back does not start jobs at once.
+    if (std::exchange(was_away_, is_away) || is_away) return;
     for (auto& [k, t] : jobs) {
       if (t.is.state == run_state::pending && !t.is.is_held) start(t);
     }
@@ -116,6 +123,7 @@ class fake_slurm final : public cluster {
       const bool is_there = std::any_of(t.is.nodes.begin(), t.is.nodes.end(),
                                         [&](const node_share& s) { return s.node == nodes[n].name; });
       if (!is_there || t.is.state != run_state::running) continue;
+      t.failed_on = nodes[n].name;
       if (t.is.may_requeue) {
         leave(t, false);
       } else {
@@ -124,8 +132,10 @@ class fake_slurm final : public cluster {
     }
   }
   void mend(std::size_t n) {
+    if (nodes[n].is_open) return;
     nodes[n].is_open = true;
     nodes[n].is_down = false;
+    nodes[n].started = now;
   }
   void cancel(const job_key& k) {
     truth& t = jobs.at(k);
@@ -186,6 +196,7 @@ class fake_slurm final : public cluster {
     return call(j, [&](truth& t) {
       if (t.is.state != run_state::pending) return false;
       t.is.is_held = false;
+      t.is.eligible = now;
       t.pinned = on;
       t.unasked = false;
       note(t, say);
@@ -253,6 +264,7 @@ class fake_slurm final : public cluster {
   }
 
   void start(truth& t) {
+    if (t.is.eligible > now) return;
     std::vector<std::string> on = t.pinned;
     for (const node& n : nodes) {
       if (!t.pinned.empty() || on.size() == t.is.request.nodes) break;
@@ -267,7 +279,12 @@ class fake_slurm final : public cluster {
     t.is.started = now;
     t.ends_at = now + t.duration;
     ++t.starts;
-    for (const std::string& name : on) t.is.nodes.push_back({name, t.gpus_per_node, 1});
+    for (const std::string& name : on) {
+      t.is.nodes.push_back({name, t.gpus_per_node, 1});
+      const auto n = std::find_if(nodes.begin(), nodes.end(), [&](const node& o) { return o.name == name; });
+      t.was_lost = t.was_lost || (!t.unasked && name == t.failed_on && now < n->started + 2);
+    }
+    t.failed_on.clear();
   }
   void finish(truth& t, bool fails) {
     t.is.state = run_state::completing;
@@ -282,11 +299,13 @@ class fake_slurm final : public cluster {
     t.is.state = run_state::completing;
     t.is.is_requeued = true;
     t.is.is_held = is_held;
+    t.is.eligible = now + 6;
     ++t.is.restarts;
     t.ends_at.reset();
     t.clean_at = now + 2;
   }
 
+  bool was_away_ = false;
   std::uint32_t last_id_ = 0;
   std::map<job_key, job> told_;
   std::vector<node> told_nodes_;

@@ -242,7 +242,7 @@ TEST_CASE("governor: what was requeued unseen is kept back until its nodes are c
   j.nodes.clear();
   j.is_held = true;
   j.restarts = 1;
-  j.eligible = w.slurm.now + 6;
+  const seconds eligible = j.eligible = w.slurm.now + 6;
   w.slurm.jobs.at(k).ends_at.reset();
   w.restart(true);
   for (int i = 0; i < 3; ++i) {
@@ -252,7 +252,66 @@ TEST_CASE("governor: what was requeued unseen is kept back until its nodes are c
   w.ticks(3);
   CHECK(w.state(k) == run_state::running);
   // It is not kept back again: Slurm's delay is longer than what its nodes need.
-  CHECK(w.slurm.now < j.eligible + 2);
+  CHECK(w.slurm.now < eligible + 2);
+}
+
+TEST_CASE("governor: what was requeued with its node does not wait for that node") {
+  for (const bool seen : {true, false}) {
+    for (const bool restarts : {true, false}) {
+      CAPTURE(seen);
+      CAPTURE(restarts);
+      world w{config_of(three_teams)};
+      const job_key k = w.slurm.submit("a", 1, 8, 100);
+      w.ticks(1);
+      // Slurm starts it, and its node fails before the governor has looked again.
+      if (seen) {
+        w.ticks(2);
+      } else {
+        w.slurm.advance(1);
+      }
+      REQUIRE(w.state(k) == run_state::running);
+      const std::string name = w.at(k).nodes.front().node;
+      const std::size_t n = static_cast<std::size_t>(name.back() - '1');
+      w.slurm.fail(n);
+      w.slurm.advance(3);
+      REQUIRE(w.state(k) == run_state::pending);
+      REQUIRE(!w.at(k).is_held);
+      if (restarts) w.restart(true);
+      w.tick();
+      CHECK(w.at(k).is_held);
+      w.ticks(10);
+      CHECK(w.state(k) == run_state::running);
+      CHECK(w.at(k).nodes.front().node != name);
+    }
+  }
+}
+
+TEST_CASE("governor: what has been released to a node that fails is sent elsewhere") {
+  world w{config_of(three_teams)};
+  const job_key k = w.slurm.submit("a", 1, 8, 100);
+  w.tick();
+  REQUIRE(!w.at(k).is_held);
+  const std::string name = w.slurm.jobs.at(k).pinned.front();
+  w.slurm.fail(static_cast<std::size_t>(name.back() - '1'));
+  w.ticks(3);
+  CHECK(w.state(k) == run_state::running);
+  CHECK(w.at(k).nodes.front().node != name);
+}
+
+TEST_CASE("governor: a node that is back cleans up before it gets jobs") {
+  world w{config_of(three_teams)};
+  const job_key k = w.slurm.submit("a", 4, 8, 100);
+  w.ticks(3);
+  REQUIRE(w.state(k) == run_state::running);
+  w.slurm.fail(2);
+  w.ticks(10);
+  CHECK(w.at(k).is_held);
+  w.slurm.mend(2);
+  w.ticks(2);
+  CHECK(w.at(k).is_held);
+  w.ticks(4);
+  CHECK(w.state(k) == run_state::running);
+  CHECK(!w.slurm.jobs.at(k).was_lost);
 }
 
 TEST_CASE("governor: slurmctld away is waited for") {
@@ -432,6 +491,8 @@ TEST_CASE("governor: every job ends once, whatever happens") {
       CAPTURE(to_string(k));
       CAPTURE(t.is.admin_comment);
       CHECK(t.is.state == run_state::ended);
+      // Where Slurm chooses the nodes, that is between it and its slurmd.
+      CHECK((!t.was_lost || !w.conf.slurm.places_jobs));
       CHECK((t.was_cancelled || t.is.has_failed || t.completions == 1));
     }
     std::stringstream in{w.events.str()};
