@@ -156,7 +156,7 @@ void scenario_reader::charge_gpu_memory(json_value request, job_entry& to) {
   for (const gpu::node_type& t : to_.cluster->types()) {
     if (!t.is_in(to.pod_request.pools) || !t.is_of(to.pod_request.models) || t.gpus < to.pod_request.devices)
       continue;
-    const std::uint32_t portion = gpu::portion_of_memory(to.pod_request.gpu_memory_mib, t.gpu_memory_mib);
+    const std::uint32_t portion = gpu::charge_of_memory(to.pod_request.gpu_memory_mib, t.gpu_memory_mib);
     if (portion <= gpu::milli_per_gpu) most = std::max(most, portion);
   }
   // No node can hold it, so it will be refused.

@@ -70,15 +70,20 @@ TEST_CASE("split: invalid requests") {
         gpu::max_gpus_per_node);
 }
 
-TEST_CASE("portion_of_memory: percent, rounded up, of memory in steps of 100 MiB") {
+TEST_CASE("portion_of_memory, charge_of_memory: rounded up, of memory in steps of 100 MiB") {
   // A T4 has 15,109 MiB, of which 15,100 count.
   CHECK(gpu::portion_of_memory(15'100, 15'109) == 1000);
   CHECK(gpu::portion_of_memory(15'101, 15'109) == 1001);
   CHECK(gpu::portion_of_memory(7'550, 15'109) == 500);
-  CHECK(gpu::portion_of_memory(7'551, 15'109) == 510);
-  CHECK(gpu::portion_of_memory(1, 81'559) == 10);
-  CHECK(gpu::portion_of_memory(815, 81'559) == 10);
-  CHECK(gpu::portion_of_memory(816, 81'559) == 20);
+  CHECK(gpu::portion_of_memory(7'551, 15'109) == 501);
+  CHECK(gpu::portion_of_memory(1, 81'559) == 1);
+  CHECK(gpu::charge_of_memory(15'100, 15'109) == 1000);
+  CHECK(gpu::charge_of_memory(15'101, 15'109) == 1001);
+  CHECK(gpu::charge_of_memory(7'550, 15'109) == 500);
+  CHECK(gpu::charge_of_memory(7'551, 15'109) == 510);
+  CHECK(gpu::charge_of_memory(1, 81'559) == 10);
+  CHECK(gpu::charge_of_memory(815, 81'559) == 10);
+  CHECK(gpu::charge_of_memory(816, 81'559) == 20);
   // Half of 32 GB, in either notation.
   CHECK(gpu::portion_of_memory(16'000, 32'000) == 500);
   CHECK(gpu::memory_of_portion(500, 32'000) == 16'000);
@@ -96,12 +101,12 @@ TEST_CASE("memory_of_portion: rounded down, exact for large devices") {
 }
 
 TEST_CASE(
-    "memory_of_portion: the portion that so much memory is reserves as much, or almost a percent more") {
+    "memory_of_portion: the portion that so much memory is reserves as much, or almost a thousandth more") {
   for (const std::int64_t device : {15'100, 32'500, 81'500}) {
     for (std::int64_t asked = 1; asked <= device; asked += 7) {
       const std::int64_t reserved = gpu::memory_of_portion(gpu::portion_of_memory(asked, device), device);
       REQUIRE(reserved >= asked);
-      REQUIRE(100 * (reserved - asked) < device);
+      REQUIRE(1000 * (reserved - asked) < device);
     }
   }
 }

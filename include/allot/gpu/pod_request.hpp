@@ -86,15 +86,31 @@ struct pod_request {
 /// The former name of `pod_request`.
 using demand [[deprecated("allot: it is gpu::pod_request since 0.2.0")]] = pod_request;
 
-/// The portion of a device, in milli, for this much of its memory: in percent, rounded up, of the device
-/// memory rounded down to a multiple of 100 MiB (KAI-Scheduler v0.13). If the device has less than that, or
-/// its memory is unknown: `milli_per_gpu + 1`, which no device has. Precondition: the requested memory is not
-/// 0.
-[[nodiscard]] constexpr std::uint32_t portion_of_memory(std::int64_t asked_mib,
-                                                        std::int64_t device_mib) noexcept {
+namespace detail {
+
+/// How many of `parts` of a device so much of its memory is, rounded up.
+[[nodiscard]] constexpr std::uint32_t parts_of_memory(std::int64_t asked_mib, std::int64_t device_mib,
+                                                      std::int64_t parts) noexcept {
   const std::int64_t counted = device_mib / 100 * 100;
   if (counted <= 0 || asked_mib > counted) return milli_per_gpu + 1;
-  return static_cast<std::uint32_t>((asked_mib * 100 + counted - 1) / counted * 10);
+  return static_cast<std::uint32_t>((asked_mib * parts + counted - 1) / counted);
+}
+
+}  // namespace detail
+
+/// The portion of a device, in milli, that this much of its memory takes: rounded up, of the device memory
+/// rounded down to a multiple of 100 MiB (as KAI-Scheduler v0.13, which fills devices by the MiB). If the
+/// device has less than that, or its memory is unknown: `milli_per_gpu + 1`, which no device has.
+/// Precondition: the requested memory is not 0.
+[[nodiscard]] constexpr std::uint32_t portion_of_memory(std::int64_t asked_mib,
+                                                        std::int64_t device_mib) noexcept {
+  return detail::parts_of_memory(asked_mib, device_mib, milli_per_gpu);
+}
+/// What a quota is charged for it, in milli: the same in percent, rounded up (KAI-Scheduler v0.13).
+[[nodiscard]] constexpr std::uint32_t charge_of_memory(std::int64_t asked_mib,
+                                                       std::int64_t device_mib) noexcept {
+  const std::uint32_t percent = detail::parts_of_memory(asked_mib, device_mib, 100);
+  return percent > 100 ? percent : 10 * percent;
 }
 
 /// The memory that a portion of a device reserves, in MiB, rounded down: half of 32 GB is 16 GB.

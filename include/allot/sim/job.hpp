@@ -175,7 +175,7 @@ struct workload_view {
     quantity sum{};
     in.for_each_node(where, [&](std::size_t node) {
       const auto& type = in.inventory().layout().type_of(gpu::node_id{node});
-      sum += quantity::milli(gpu::portion_of_memory(of.gpu_memory_mib, type.gpu_memory_mib)) *
+      sum += quantity::milli(gpu::charge_of_memory(of.gpu_memory_mib, type.gpu_memory_mib)) *
              static_cast<std::int64_t>(of.devices);
     });
     there[*jobs[j].charged_by_memory] = sum;
