@@ -159,9 +159,9 @@ struct naive_inventory {
   [[nodiscard]] static std::int64_t portion(const pod& p, const node& n) {
     if (p.gpu_memory == 0) return p.milli;
     const std::int64_t counted = n.gpu_memory - n.gpu_memory % 100;
-    std::int64_t percent = 1;
-    while (percent <= 100 && percent * counted < 100 * p.gpu_memory) ++percent;
-    return 10 * percent;
+    std::int64_t milli = 1;
+    while (milli <= 1000 && milli * counted < 1000 * p.gpu_memory) ++milli;
+    return milli;
   }
 
   /// With nothing on its nodes, all of them open.

@@ -236,7 +236,7 @@ TEST_CASE("why_not: GPU memory that no device has, and none known") {
   const auto index = index_of({s, node("unknown", 8, "X")});
   const gpu::unplaceable why = gpu::why_not(index, {.pods = 5, .gpu_memory_mib = 8'051});
   CHECK(why.reason == obstacle::larger_than_cluster);
-  CHECK(why.asked == quantity::milli(5 * 510));
+  CHECK(why.asked == quantity::milli(5 * 501));
   CHECK(gpu::why_not(index, {.pods = 4, .gpu_memory_mib = 8'050}).reason == obstacle::none);
   CHECK(gpu::why_not(index, {.gpu_memory_mib = 16'101}).reason == obstacle::too_large_for_any_node);
   CHECK(gpu::why_not(index, {.models = 0b10, .gpu_memory_mib = 1}).reason ==
