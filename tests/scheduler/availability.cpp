@@ -240,6 +240,24 @@ TEST_CASE("availability: with aged jobs and owners that backfill no start is lat
   CHECK(all.promised > 100);
 }
 
+TEST_CASE("availability: the same on nodes") {
+  seen all;
+  allot_test::for_each_seed(300, [&](random_source& random) {
+    const std::int64_t each = random.between(1, 8);
+    const std::int64_t per_node = random.between(1, 4);
+    const std::int64_t count = std::max<std::int64_t>(1, 4 * each / per_node);
+    const auto jobs = random_jobs(random, std::max<std::int64_t>(1, count * per_node - 1), {});
+    allot::standard by;
+    by.reservations = static_cast<std::uint32_t>(random.between(1, 4));
+    auto made = allot::make_scheduler(by, nodes_view{{&jobs}, per_node}, teams(each), nodes(count, per_node));
+    auto& s = made.value();
+    REQUIRE(s.settings(a).owners_backfill);
+    allot_test::timed_host<std::remove_cvref_t<decltype(s)>> h{jobs, std::move(s)};
+    check_promises(h, jobs, {delay_cause::owner}, all);
+  });
+  CHECK(all.promised > 100);
+}
+
 TEST_CASE("availability: a closed node moves a promise, which says so") {
   std::vector<timed_job> jobs{{.quota = b, .gpus = 4, .duration = 50, .estimate = 50},
                               {.quota = a, .gpus = 8, .submit = 1, .duration = 10, .estimate = 10}};

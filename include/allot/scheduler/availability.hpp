@@ -22,11 +22,10 @@ inline namespace v0 {
 /// expected and every job with a promise starts and ends as promised. It is not kept but walked: from now on,
 /// from one end or start to the next, on the session's books under a savepoint.
 ///
-/// A job *delays* a promise if the promised job would not fit at its start any more, wherever it is placed.
-/// Promises are not tied to places, so no start is lost to nodes that a promise happened to be planned on.
-/// Known gap: under `standard` with reservations a start sometimes moves without a cause on record, rarely
-/// without nodes. A job that ends before a promised start is not asked what it does to the places of the
-/// promised jobs that start beside it.
+/// A job *delays* a promise if the promised job would not fit at its start any more, but would without it.
+/// Promises are not tied to places, so no start is lost to nodes that a promise happened to be planned on. So
+/// a job that is gone by a promised start may delay it all the same, by where it lets earlier promised jobs
+/// be placed: the walk goes on to the last promised start.
 ///
 /// An expected end in the past, of a job that overruns, counts as any moment: before all that is to come, but
 /// not yet. Queries change nothing. O(ends and starts to come x what placing costs) each; they do not
@@ -46,13 +45,15 @@ class availability {
   /// The earliest promised start that a job would delay if it starts now on the place taken for it;
   /// none if it delays none. Promises with `claims(job, promise)` do not count.
   template <class Claims>
-  [[nodiscard]] std::optional<instant> first_delayed(Session& session, const record& r, Claims claims) {
+  [[nodiscard]] std::optional<instant> first_delayed(Session& session, const record& r, const place& where,
+                                                     Claims claims) {
     const instant end = later(session.now(), r.estimate);
     const promised_job* only = nullptr;
     bool are_more = false;
     for (const std::size_t i : session.promised_by_start()) {
       const promised_job& p = session.promised()[i];
-      if (end <= p.what.start) break;
+      // Who is gone before the first of them starts delays none.
+      if (only == nullptr && end <= p.what.start) break;
       if (p.job == r.facts.id || claims(r, p)) continue;
       are_more = only != nullptr;
       if (are_more) break;
@@ -62,12 +63,15 @@ class availability {
     if (!are_more && session.what_if().begin(session.places(), session.at(only->job).pod_request)) {
       return delays(session, r, *only) ? std::optional{only->what.start} : std::nullopt;
     }
-    auto before = open(session);
     begin();
-    session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
-    const std::optional<instant> delayed = walk(session, end, r, claims);
-    close(session, std::move(before));
-    return delayed;
+    return first_missed(
+        session, [&](const promised_job& p) { return p.job != r.facts.id && !claims(r, p); },
+        [&] {
+          session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
+          add_run(end, r.facts.id, where);
+          return true;
+        },
+        [&] { session.places().release(where); });
   }
 
   /// A start, and the job whose end or start makes it possible.
@@ -101,6 +105,20 @@ class availability {
       at.borrows = session.would_borrow(r);
       found = at;
     }
+    close(session, std::move(before));
+    return found;
+  }
+  /// The start that a job has been promised, if all promises hold as they are. `earliest` may find none as
+  /// early: it asks for one beside all others, and promises for the same time may fit in one order only.
+  [[nodiscard]] std::optional<start> planned(Session& session, job_id job) {
+    auto before = open(session);
+    begin();
+    std::optional<start> found;
+    const auto note = [&](const promised_job& p) {
+      if (p.job == job) found = start{p.what.start, last_, session.would_borrow(session.at(job))};
+      return true;
+    };
+    if (walk(session, note, [](const promised_job&) { return false; })) found.reset();
     close(session, std::move(before));
     return found;
   }
@@ -172,7 +190,10 @@ class availability {
   }
   void begin() {
     at_ = {};
+    last_ = {};
     runs_.clear();
+    missed_anyway_.clear();
+    knows_missed_ = false;
   }
 
   /// The time of the next event: ends before starts.
@@ -187,13 +208,12 @@ class availability {
   [[nodiscard]] const promised_job& start_of(const Session& session) const {
     return session.promised()[session.promised_by_start()[at_.starts]];
   }
-  /// Lets all end that is expected to by `t`. Returns the last of them.
-  job_id end_until(Session& session, instant t) {
-    job_id last;
+  /// Lets all end that is expected to by `t`.
+  void end_until(Session& session, instant t) {
     const auto ends = session.expected_ends();
     for (; at_.ends < ends.size() && ends[at_.ends].at <= t; ++at_.ends) {
-      last = ends[at_.ends].job;
-      const record& gone = session.at(last);
+      last_ = ends[at_.ends].job;
+      const record& gone = session.at(last_);
       session.assumed().release(gone.facts.quota, gone.facts.request, gone.facts.in);
       session.places().release(gone.where);
     }
@@ -201,24 +221,24 @@ class availability {
       detail::pop_heap(runs_.begin(), runs_.end(), ends_later);
       const run gone = runs_.back();
       runs_.pop_back();
-      last = gone.job;
+      last_ = gone.job;
       const record& r = session.at(gone.job);
       session.assumed().release(r.facts.quota, r.facts.request, r.facts.in);
       session.places().release(gone.where);
     }
-    return last;
   }
   /// Starts a promised job, if it fits.
   bool start_promised(Session& session, const promised_job& p) {
     const record& r = session.at(p.job);
     const std::optional<place> where = take(session, r);
     if (!where) return false;
-    const instant end = later(std::max(p.what.start, session.now()), r.estimate);
-    if (end != without_end) {
-      runs_.push_back({end, p.job, *where});
-      detail::push_heap(runs_.begin(), runs_.end(), ends_later);
-    }
+    add_run(later(std::max(p.what.start, session.now()), r.estimate), p.job, *where);
     return true;
+  }
+  void add_run(instant end, job_id job, const place& where) {
+    if (end == without_end) return;
+    runs_.push_back({end, job, where});
+    detail::push_heap(runs_.begin(), runs_.end(), ends_later);
   }
   [[nodiscard]] std::optional<place> take(Session& session, const record& r) {
     if (!session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in)) return std::nullopt;
@@ -227,21 +247,56 @@ class availability {
     return where;
   }
 
-  /// Goes on to before `end`, with the job there. Returns the promised start that it delays first.
-  template <class Claims>
-  [[nodiscard]] std::optional<instant> walk(Session& session, instant end, const record& r, Claims claims) {
-    for (std::optional<instant> t = next(session); t && *t < end; t = next(session)) {
-      // Ends after the last promised start do not matter.
-      if (at_.starts == session.promised_by_start().size()) return std::nullopt;
-      end_until(session, *t);
-      const auto starts = session.promised_by_start();
-      for (; at_.starts < starts.size() && start_of(session).what.start <= *t; ++at_.starts) {
-        const auto& p = start_of(session);
-        if (p.job == r.facts.id || claims(r, p)) continue;
-        if (!start_promised(session, p)) return *t;
+  /// Goes on to the last promised start. Returns the first at which a job does not fit, of those that count
+  /// and are not excused.
+  template <class Counts, class Excused>
+  [[nodiscard]] std::optional<instant> walk(Session& session, Counts counts, Excused is_excused) {
+    const auto starts = session.promised_by_start();
+    while (at_.starts < starts.size()) {
+      const instant t = *next(session);
+      end_until(session, t);
+      for (; at_.starts < starts.size() && start_of(session).what.start <= t; ++at_.starts) {
+        const promised_job& p = start_of(session);
+        if (counts(p) && !start_promised(session, p) && !is_excused(p)) return t;
       }
     }
     return std::nullopt;
+  }
+  /// The first promised start that is missed from where the walk stands, but would not be without the job.
+  /// `occupy` lets it run, and returns whether it can; `vacate` takes it away. The walk stays where it is.
+  template <class Counts, class Occupy, class Vacate>
+  [[nodiscard]] std::optional<instant> first_missed(Session& session, Counts counts, Occupy occupy,
+                                                    Vacate vacate) {
+    const cursor was = at_;
+    const job_id last = last_;
+    kept_ = runs_;
+    const auto from_here = [&](auto go) {
+      auto before = open(session);
+      const std::optional<instant> missed = go();
+      close(session, std::move(before));
+      at_ = was;
+      last_ = last;
+      runs_ = kept_;
+      return missed;
+    };
+    bool runs = true;
+    const auto with_job = [&]() -> std::optional<instant> {
+      runs = occupy();
+      if (!runs) return session.now();
+      return walk(session, counts, [&](const promised_job& p) {
+        return detail::find(missed_anyway_.begin(), missed_anyway_.end(), p.job) != missed_anyway_.end();
+      });
+    };
+    const std::optional<instant> missed = from_here(with_job);
+    if (!missed || !runs || std::exchange(knows_missed_, true)) return missed;
+    from_here([&] {
+      vacate();
+      return walk(session, counts, [&](const promised_job& p) {
+        missed_anyway_.push_back(p.job);
+        return true;
+      });
+    });
+    return missed_anyway_.empty() ? missed : from_here(with_job);
   }
   /// Goes on to the next time. False at the end.
   template <class Claims>
@@ -249,7 +304,8 @@ class availability {
     const std::optional<instant> t = next(session);
     if (!t) return false;
     at.at = *t;
-    if (const job_id last = end_until(session, *t)) at.after = last;
+    end_until(session, *t);
+    at.after = last_;
     const auto starts = session.promised_by_start();
     for (; at_.starts < starts.size() && start_of(session).what.start <= *t; ++at_.starts) {
       const auto& p = start_of(session);
@@ -264,24 +320,26 @@ class availability {
     if (at_.starts == session.promised_by_start().size()) {
       return could_place(session.places(), r.pod_request);
     }
-    auto before = open(session);
-    const cursor was = at_;
-    bool fits = take(session, r).has_value();
-    if (fits) {
-      kept_ = runs_;
-      fits = !walk(session, later(std::max(from, session.now()), r.estimate), r, claims);
-      std::swap(runs_, kept_);
-    }
-    at_ = was;
-    close(session, std::move(before));
-    return fits;
+    return !first_missed(
+        session, [&](const promised_job& p) { return p.job != r.facts.id && !claims(r, p); },
+        [&] {
+          const std::optional<place> where = take(session, r);
+          if (where) add_run(later(std::max(from, session.now()), r.estimate), r.facts.id, *where);
+          return where.has_value();
+        },
+        [] {});
   }
   static bool ends_later(const run& a, const run& b) { return b < a; }
 
   cursor at_;
+  /// The last that ended in the walk.
+  job_id last_;
   /// The promised jobs that have started, as a heap by end.
   vector<run> runs_;
   vector<run> kept_;
+  /// The promised jobs that do not fit at their starts even without the one that is asked about.
+  vector<job_id> missed_anyway_;
+  bool knows_missed_ = false;
 };
 
 }  // namespace v0

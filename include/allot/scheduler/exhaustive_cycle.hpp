@@ -257,9 +257,11 @@ class exhaustive_cycle {
     const auto at = session.places().place(r.pod_request);
     if (!at) return std::nullopt;
     if constexpr (promises_starts) {
-      if (const auto delayed = profile_.first_delayed(session, r, claims_of(session))) {
+      if (const auto delayed = profile_.first_delayed(session, r, *at, claims_of(session))) {
         session.places().release(*at);
-        delays_ = std::max(delays_.value_or(*delayed), *delayed);
+        // A start may be delayed by who is gone by then, too; who is gone earlier still is asked again.
+        const instant ends_by = std::min(*delayed, later(session.now(), r.estimate) - 1);
+        delays_ = std::max(delays_.value_or(ends_by), ends_by);
         return std::nullopt;
       }
     }
@@ -385,7 +387,11 @@ class exhaustive_cycle {
     if (admit(session, p.job)) return;
     // `admit` has made its claims, and the others' promises have been renewed since.
     const auto nobody = [](const record&, const typename Session::promised_job&) { return false; };
-    const auto start = profile_.earliest(session, r, nobody);
+    auto start = profile_.earliest(session, r, nobody);
+    if (p.what.start > session.now() && p.what.start < (start ? start->at : without_end)) {
+      session.renew_promise(p.job, p.what);
+      if (const auto as_planned = profile_.planned(session, p.job)) start = as_planned;
+    }
     promise renewed = p.what;
     renewed.start = start ? start->at : without_end;
     renewed.after = start ? start->after : job_id{};
@@ -453,7 +459,8 @@ class exhaustive_cycle {
   job_id claimant_{};
   /// When that happened last.
   std::optional<instant> claimed_at_;
-  /// The latest promised start that the job considered would delay: if it ended by then, it could start.
+  /// The latest promised start that the job considered would delay, or before its own end if that is
+  /// earlier: if it ended by then, it might start.
   std::optional<instant> delays_;
   /// Whether the considered job takes precedence over some promise.
   bool claims_ = false;
