@@ -137,7 +137,7 @@ void decision_maker::close_accounts() {
 }
 
 std::unique_ptr<decision_maker> make_decisions(const scenario& s, std::size_t rounds, errors& found) {
-  const auto preset = s.policy.policy();
+  const auto preset = policy_of(s);
   workload<max_resources> w = make_workload<max_resources>(s);
   const std::size_t before = found.size();
   place_running(s, w, found);

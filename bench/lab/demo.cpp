@@ -22,7 +22,11 @@ inline namespace v0 {
 template <>
 any_policies<sim::workload_view<1>, sim::places> lab::named_policy::policies_for() const {
   using chosen = any_policies<sim::workload_view<1>, sim::places>;
-  if (name == standard::name || name == static_quotas::name) return chosen{policies<>{}};
+  if (name == standard::name) {
+    const standard by;
+    return chosen{policies_of(sees_estimates_ ? as_seen_by<sim::workload_view<1>, sim::places>(by) : by)};
+  }
+  if (name == static_quotas::name) return chosen{policies<>{}};
   return chosen::none("the demo has the presets standard and static_quotas; the program allot has all");
 }
 
@@ -35,7 +39,7 @@ any_policies<sim::workload_view<1>, sim::places> lab::named_policy::policies_for
 namespace allot {
 inline namespace v0 {
 
-// Both have the default parts.
+// Both have parts of the default type.
 template lab::workload_policies<1>::any_policies(policies<>);
 template class scheduler<sim::workload_view<1>, sim::places,
                          any_policies<sim::workload_view<1>, sim::places>>;
@@ -62,6 +66,7 @@ int run(int count, const char* const* arguments) {
     generate_options o;
     o.model = "teams";
     o.days = 14;
+    o.estimates = "tsafrir";
     o.out = arguments[2];
     return generate(o);
   }

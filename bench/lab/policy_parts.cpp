@@ -4,6 +4,8 @@
 #include <allot/core/vector.hpp>
 #include <allot/systems/by_name.hpp>
 
+#include <cstdint>
+#include <optional>
 #include <type_traits>
 
 namespace allot {
@@ -78,7 +80,12 @@ template <auto Member>
 void set_option(any_preset& to, std::int64_t value) {
   to.visit([&](auto& preset) {
     if constexpr (requires { preset.*Member; }) {
-      preset.*Member = static_cast<std::remove_reference_t<decltype(preset.*Member)>>(value);
+      using option = std::remove_reference_t<decltype(preset.*Member)>;
+      if constexpr (std::is_same_v<option, std::optional<std::uint32_t>>) {
+        preset.*Member = static_cast<std::uint32_t>(value);
+      } else {
+        preset.*Member = static_cast<option>(value);
+      }
     }
   });
 }
@@ -123,8 +130,9 @@ const vector<preset_option>& options_of_presets() {
       {"runai", "half_life_s", "after how long use counts half; 0: it never fades", kind::milli,
        &set_option<&runai::half_life>},
       {"runai", "window_s", "how long use counts at all", kind::milli, &set_option<&runai::window>},
-      {"standard", "reservations", "how many jobs of a quota hold a reservation at once; \"all\"; 0: none",
-       kind::count, &set_option<&standard::reservations>},
+      {"standard", "reservations",
+       "how many jobs of a quota hold a reservation at once (2); \"all\"; 0: none", kind::count,
+       &set_option<&standard::reservations>},
       {"standard", "backfill", jobs_without, kind::word, &set_option<&standard::backfill>, order_words},
       {"easy",
        "reservations",

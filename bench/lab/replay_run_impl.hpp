@@ -301,8 +301,8 @@ replay_stop run_replay(scenario& s, const replay_streams& streams, replay_result
   const auto forget_traced_jobs = [&s] {
     if (s.trace) s.trace->jobs = vector<trace_job>{};
   };
+  const named_policy preset = *policy_of(s);
   if (!result.measured.isolated) forget_traced_jobs();
-  const named_policy preset = *s.policy.policy();
   stop = detail::run_workload<N>(s, std::move(w), preset, streams, result, control);
   // What ended at a simulated time is compared up to that; what a guard or the user ended is not.
   const bool is_complete = !result.stopped || result.stopped->why == stop_reason::until;

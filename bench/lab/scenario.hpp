@@ -57,7 +57,7 @@ struct policy_choice {
 
   /// The preset and all that is set: "standard (guard final_share, placement fgd)".
   [[nodiscard]] std::string full_name() const;
-  /// The preset under these parts and options. Empty if there is none of that name.
+  /// The preset under these parts and options. Empty if there is none of that name. See `policy_of`.
   [[nodiscard]] std::optional<named_policy> policy() const;
 };
 
@@ -217,6 +217,9 @@ struct scenario_source {
 /// nodes.
 [[nodiscard]] std::string_view pool_as_given(std::string_view pool) noexcept;
 
+/// The policy of the scenario. Empty if there is none of that name. It uses estimates if any job has one.
+/// O(jobs).
+[[nodiscard]] std::optional<named_policy> policy_of(const scenario& s);
 /// The policy's settings for the jobs of each quota, by id; including quotas added by events.
 [[nodiscard]] vector<queue_settings> settings_of(const scenario& s);
 /// Contradictions in those settings, each with the number of the quota.

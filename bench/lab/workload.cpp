@@ -231,9 +231,19 @@ template <std::size_t N>
 
 }  // namespace
 
+std::optional<named_policy> policy_of(const scenario& s) {
+  std::optional<named_policy> policy = s.policy.policy();
+  const auto has_estimate = [](const auto& j) { return j.estimate > 0; };
+  if (policy && (std::any_of(s.jobs.begin(), s.jobs.end(), has_estimate) ||
+                 (s.trace && std::any_of(s.trace->jobs.begin(), s.trace->jobs.end(), has_estimate)))) {
+    policy->use_estimates();
+  }
+  return policy;
+}
+
 vector<queue_settings> settings_of(const scenario& s) {
   queue_settings otherwise;
-  if (const auto p = s.policy.policy()) otherwise = p->defaults();
+  if (const auto p = policy_of(s)) otherwise = p->defaults();
   otherwise.order = s.policy.order.value_or(otherwise.order);
   vector<queue_settings> result;
   result.reserve(s.quotas.size());
@@ -242,7 +252,7 @@ vector<queue_settings> settings_of(const scenario& s) {
 }
 
 vector<std::pair<std::size_t, problem>> contradictions_in(const scenario& s) {
-  const auto preset = s.policy.policy();
+  const auto preset = policy_of(s);
   const std::optional<bool> judges_rivals = preset ? preset->judges_rivals() : false;
   const vector<queue_settings> settings = settings_of(s);
   vector<std::pair<std::size_t, problem>> found;

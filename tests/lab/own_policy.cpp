@@ -19,10 +19,12 @@ TEST_CASE("own_policy: describes a preset as the preset does itself") {
   CHECK(own.summary == spreading::summary);
   CHECK_FALSE(own.ignores_quotas);
   CHECK(own.takes_parts);
-  CHECK(own.defaults().preempt.reclaim == allot::preempt_reclaim::any);
+  CHECK(own.defaults(false).preempt.reclaim == allot::preempt_reclaim::any);
+  CHECK(own.defaults(false).head == allot::queue_head::best_effort);
+  CHECK(own.defaults(true).head == allot::queue_head::reserve);
   CHECK(own.judges_rivals() == false);
-  CHECK(own.one.make().why_none().empty());
-  CHECK(own.many.make().not_preemptible == allot::capacity_kind::guaranteed);
+  CHECK(own.one.make(false).why_none().empty());
+  CHECK(own.many.make(true).not_preemptible == allot::capacity_kind::guaranteed);
   std::vector<allot::quota_spec<1>> specs{{.name = "a"}};
   own.one.adapt(specs);
   CHECK(specs[0].name == "a and more");

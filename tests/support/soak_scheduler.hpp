@@ -510,7 +510,7 @@ struct soak_preset {
 
   template <allot::preset Preset, class Places = allot::sim::places, std::size_t N = 2>
   [[nodiscard]] static soak_preset of(const Preset& by) {
-    const auto rules = allot::rules_of<2>(by);
+    const auto rules = allot::rules_of<2>(allot::as_seen_by<soak_view<N>, Places>(by));
     soak_preset p;
     p.name = by.name;
     p.ignores_quotas = rules.ignores_quotas;

@@ -61,7 +61,8 @@ TEST_CASE("selectable: the parts of standard, by name, decide as standard does")
     o.victim_order = victim_order_name::priority_share;
     o.guard = guard_name::none;
     preset_host<any_preset> chosen{two_teams(), standard_with(o)};
-    preset_host<allot::standard> standard{two_teams()};
+    // Parts chosen by name make no reservations.
+    preset_host<allot::standard> standard{two_teams(), allot::standard{.reservations = 0}};
     for (int i = 0; i < 40; ++i) {
       const std::string name = std::to_string(i);
       const std::string team = random.one_in(2) ? "a" : "b";

@@ -7,6 +7,8 @@
 #include <allot/scheduler/settings.hpp>
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -52,15 +54,16 @@ struct standard {
   // The default parts; qualified, for `policies` is a member here.
   using policies_type = allot::policies<>;
 
-  /// How many jobs of a quota hold a reservation at once (`queue_settings::reservations`); 0: none.
-  std::uint32_t reservations = 0;
+  /// How many jobs of a quota hold a reservation at once (`queue_settings::reservations`); 0: none. Not set:
+  /// two if the view shows estimates.
+  std::optional<std::uint32_t> reservations{};
   /// The order in which the jobs of a priority are tried, if any hold reservations.
   backfill_order backfill = backfill_order::aged;
 
   /// The parts under these options.
   [[nodiscard]] constexpr policies_type policies() const {
     policies_type parts;
-    parts.victims.smallest_first = reservations > 0;
+    parts.victims.smallest_first = depth() > 0;
     return parts;
   }
 
@@ -69,12 +72,18 @@ struct standard {
         .order = queue_order::priority,
         .head = queue_head::best_effort,
         .preempt = {.within = preempt_within::lower_priority, .reclaim = preempt_reclaim::any}};
-    settings.owners_backfill = reservations > 0;
-    return with_reservations(settings, reservations, backfill);
+    settings.owners_backfill = depth() > 0;
+    return with_reservations(settings, depth(), backfill);
+  }
+  constexpr void use_estimates() noexcept {
+    if (!reservations) reservations = 2;
   }
   template <std::size_t N>
   static void adapt(std::vector<quota_spec<N>>&) {}
   /// @}
+
+ private:
+  [[nodiscard]] constexpr std::uint32_t depth() const noexcept { return reservations.value_or(0); }
 };
 static_assert(preset<standard>);
 

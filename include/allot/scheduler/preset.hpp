@@ -42,6 +42,13 @@ template <class P>
 concept preset_with_policies = requires(const P& p) {
   { p.policies() } -> std::convertible_to<typename P::policies_type>;
 };
+/// A preset that does more where jobs have estimates: `use_estimates()` chooses that, unless its options say
+/// otherwise. `make_scheduler` calls it, on a copy, for an `estimated_view`, if its cycle makes reservations.
+/// Default: it does the same with and without them.
+template <class P>
+concept estimating_preset = requires(P& p) {
+  p.use_estimates();
+};
 /// A preset that is an object with rules of its own for quotas. Default: `rules_of` takes its members.
 template <class P, std::size_t N>
 concept preset_with_rules = requires(const P& p) {

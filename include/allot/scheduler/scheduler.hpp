@@ -624,6 +624,20 @@ template <preset Preset, class View, class Placement = no_placement>
 using scheduler_for =
     scheduler<View, Placement, decltype(policies_for<View, Placement>(std::declval<const Preset&>()))>;
 
+/// The preset as it is for schedulers of that view and placement: see `estimating_preset`.
+template <class View, class Placement, preset P>
+[[nodiscard]] P as_seen_by(P by) {
+  if constexpr (estimating_preset<P> && estimated_view<View>) {
+    if constexpr (preset_chosen_at_run_time<P>) {
+      by.use_estimates();
+    } else if constexpr (reserving_cycle<
+                             typename P::policies_type::template cycle<session<View, Placement>>>) {
+      by.use_estimates();
+    }
+  }
+  return by;
+}
+
 namespace detail {
 
 /// What `make_scheduler` returns: for what is no preset, something to return beside the error.
@@ -662,7 +676,8 @@ template <class Preset, class View, class Placement = no_placement,
                 "`policies()` returns them");
   using made = typename detail::made_by<Preset, View, Placement>::type;
   if constexpr (is_right && are_its_own && preset<Preset> && N == dimensions<View>) {
-    return made::make(by, std::move(view), std::move(quotas), std::move(places), std::move(policies));
+    return made::make(as_seen_by<View, Placement>(by), std::move(view), std::move(quotas), std::move(places),
+                      std::move(policies));
   } else {
     return vector<problem>{};
   }
@@ -675,8 +690,9 @@ template <class Preset, class View, class Placement = no_placement,
   constexpr bool is_right = detail::can_be_made<Preset, View, N>();
   using made = typename detail::made_by<Preset, View, Placement>::type;
   if constexpr (is_right && preset<Preset> && N == dimensions<View>) {
-    return made::make(by, std::move(view), std::move(quotas), std::move(places),
-                      policies_for<View, Placement>(by));
+    const Preset seen = as_seen_by<View, Placement>(by);
+    return made::make(seen, std::move(view), std::move(quotas), std::move(places),
+                      policies_for<View, Placement>(seen));
   } else {
     return vector<problem>{};
   }

@@ -91,9 +91,15 @@ class any_preset {
     return true;
   }
 
+  /// As in `estimating_preset`. Without effect while parts are chosen by name: their cycle makes no
+  /// reservations with a time.
+  void use_estimates() noexcept { sees_estimates_ = true; }
+
   /// The settings of quotas that are not configured, under its options.
   [[nodiscard]] queue_settings defaults() const {
-    return std::visit([](const auto& p) { return p.defaults(); }, preset_);
+    queue_settings settings;
+    visit_seen([&](const auto& p) { settings = p.defaults(); });
+    return settings;
   }
   /// What the preset makes of the user's quotas.
   template <std::size_t N>
@@ -103,7 +109,9 @@ class any_preset {
   /// How it treats quotas, as data; see `rules_of`.
   template <std::size_t N>
   [[nodiscard]] quota_rules<N> rules() const {
-    return std::visit([](const auto& p) { return rules_of<N>(p); }, preset_);
+    quota_rules<N> rules;
+    visit_seen([&](const auto& p) { rules = rules_of<N>(p); });
+    return rules;
   }
   /// Whether its guard says what is fair between rivals; empty if unknown (see `contradictions`).
   [[nodiscard]] std::optional<bool> judges_rivals() const {
@@ -116,10 +124,20 @@ class any_preset {
   [[nodiscard]] any_policies<View, Placement> policies_for() const;
 
  private:
+  /// Calls `f` with the preset as it decides.
+  template <class F>
+  void visit_seen(F f) const {
+    visit([&](auto p) {
+      if constexpr (estimating_preset<decltype(p)>) {
+        if (sees_estimates_ && !parts_.chooses_any()) p.use_estimates();
+      }
+      f(std::as_const(p));
+    });
+  }
   /// Calls `f(policies)` with its own, or with those that are chosen by name.
   template <class F>
   void visit_policies(F f) const {
-    visit([&](const auto& p) {
+    visit_seen([&](const auto& p) {
       auto own = policies_of(p);
       if (parts_.chooses_any()) {
         f(selectable_policies{parts_, {}, own.not_preemptible});
@@ -131,6 +149,7 @@ class any_preset {
 
   detail::one_of_list<all_presets>::type preset_;
   named_parts parts_{};
+  bool sees_estimates_ = false;
 };
 
 // Outside the class, so that an `extern template` saves compiling the cycles of all presets again.

@@ -54,7 +54,11 @@ class named_policy {
   bool ignores_quotas = false;
   bool takes_parts = false;
   [[nodiscard]] queue_settings defaults() const {
-    return own_ == nullptr ? preset_->defaults() : own_->defaults();
+    return own_ == nullptr ? preset_->defaults() : own_->defaults(sees_estimates_ && !parts_.chooses_any());
+  }
+  void use_estimates() noexcept {
+    sees_estimates_ = true;
+    if (preset_) preset_->use_estimates();
   }
   [[nodiscard]] std::optional<bool> judges_rivals() const;
   [[nodiscard]] bool choose(const named_parts& parts);
@@ -94,6 +98,7 @@ class named_policy {
   named_parts parts_{};
   std::optional<any_preset> preset_{};
   const own_policy* own_ = nullptr;
+  bool sees_estimates_ = false;
 };
 
 /// All policies that have a name: the presets of the library, then those that were added, in that order.
@@ -104,7 +109,7 @@ template <class View, class Placement>
 any_policies<View, Placement> named_policy::policies_for() const {
   if (own_ == nullptr) return preset_->template policies_for<View, Placement>();
   const auto& compiled = sized<dimensions<View>>();
-  auto parts = compiled.make();
+  auto parts = compiled.make(sees_estimates_);
   if (!parts_.chooses_any()) return parts;
   return any_policies<View, Placement>{selectable_policies{parts_, {}, parts.not_preemptible}};
 }

@@ -11,6 +11,7 @@
 #include <allot/scheduler/exhaustive_cycle.hpp>
 #include <allot/scheduler/policies.hpp>
 #include <allot/scheduler/preset.hpp>
+#include <allot/scheduler/scheduler.hpp>
 #include <allot/scheduler/settings.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/places.hpp>
@@ -48,7 +49,7 @@ struct own_policy {
     /// What the preset makes of the user's quotas.
     void (*adapt)(std::vector<quota_spec<N>>&) = nullptr;
     /// Its parts.
-    workload_policies<N> (*make)() = nullptr;
+    workload_policies<N> (*make)(bool sees_estimates) = nullptr;
   };
 
   /// The name by which it is found: lower-case letters, digits and underscores.
@@ -59,8 +60,9 @@ struct own_policy {
   bool ignores_quotas = false;
   /// Whether "set" may choose an order or a guard for it by name: its own parts are those of `standard`.
   bool takes_parts = false;
-  /// The settings of quotas that are not configured.
-  queue_settings (*defaults)() = nullptr;
+  /// The settings of quotas that are not configured, of a preset that sees estimates or does not (see
+  /// `estimating_preset`): not if parts of it are chosen by name.
+  queue_settings (*defaults)(bool sees_estimates) = nullptr;
   /// Whether its guard judges rivals; empty if unknown (see `contradictions`).
   std::optional<bool> (*judges_rivals)() = nullptr;
   /// Which nodes jobs are placed on; null: as the scenario says.
@@ -91,8 +93,13 @@ template <preset... Own>
 namespace detail {
 
 template <preset P, std::size_t N>
+[[nodiscard]] P seen(bool with_estimates) {
+  return with_estimates ? as_seen_by<sim::workload_view<N>, sim::places>(P{}) : P{};
+}
+template <preset P, std::size_t N>
 [[nodiscard]] own_policy::sized<N> sized_of() {
-  return {rules_of<N>(P{}).adapt, [] { return workload_policies<N>{policies_of(P{})}; }};
+  return {rules_of<N>(P{}).adapt,
+          [](bool sees_estimates) { return workload_policies<N>{policies_of(seen<P, N>(sees_estimates))}; }};
 }
 
 template <placing_preset P>
@@ -119,7 +126,7 @@ own_policy own_policy_of() {
   own.summary = P::summary;
   own.ignores_quotas = P::ignores_quotas;
   own.takes_parts = takes_named_parts<P>;
-  own.defaults = [] { return P{}.defaults(); };
+  own.defaults = [](bool sees_estimates) { return detail::seen<P, 1>(sees_estimates).defaults(); };
   own.judges_rivals = [] { return allot::detail::judges_rivals_of(policies_of(P{})); };
   if constexpr (requires { typename P::placement_type; }) {
     static_assert(
