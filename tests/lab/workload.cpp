@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <allot/lab/named_policy.hpp>
+
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -291,4 +293,24 @@ TEST_CASE("the number of dimensions is the smallest that holds the resources") {
   CHECK(dimensions(R"(["gpu"])") == 1);
   CHECK(dimensions(R"(["gpu", "cpu"])") == 8);
   CHECK(dimensions(R"(["1", "2", "3", "4", "5", "6", "7", "8"])") == 8);
+}
+
+TEST_CASE("settings: standard reserves where a job has an estimate, unless it is told otherwise") {
+  const auto head = [](const std::string& estimate, const std::string& policy) {
+    const auto s = parse_valid(policy + R"("quotas": [{"name": "a", "nominal": {"gpu": 8}}],
+        "jobs": [{"id": "x", "quota": "a", "request": {"gpu": 1}, "submit_s": 0, "duration_s": 10},
+                 {"id": "y", "quota": "a", "request": {"gpu": 1}, "submit_s": 0, "duration_s": 10)" +
+                               estimate + "}]");
+    const queue_settings all = lab::make_workload<1>(s).setup.settings[0];
+    CHECK(lab::policy_of(s)->defaults() == all);
+    return std::pair{all.head, all.reservations};
+  };
+  const std::pair none{queue_head::best_effort, 1U};
+  CHECK(head("", "") == none);
+  CHECK(head(R"(, "estimate_s": 20)", "") == std::pair{queue_head::reserve, 2U});
+  CHECK(head(R"(, "estimate_s": 20)", R"("policy": {"preset": "standard", "reservations": 0}, )") == none);
+  CHECK(head(R"(, "estimate_s": 20)", R"("policy": {"preset": "standard", "set": {"guard": "none"}}, )") ==
+        none);
+  CHECK(head("", R"("policy": {"preset": "standard", "reservations": 1}, )") ==
+        std::pair{queue_head::reserve, 1U});
 }

@@ -5,9 +5,43 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <vector>
+
+#include "tests/support/timed_host.hpp"
+
 using allot::fair_weight;
 using allot::gpus;
 using standard_host = allot_test::preset_host<allot::standard>;
+
+namespace {
+
+struct without_estimates {
+  using job = int;
+  [[nodiscard]] allot::quota_id quota(job) const { return allot::quota_id{0}; }
+  [[nodiscard]] allot::resources<> request(job) const { return gpus(1); }
+  [[nodiscard]] std::int32_t priority(job) const { return 0; }
+};
+
+struct derived : allot::standard {};
+
+/// Its cycle makes no reservations, and does nothing else either.
+template <class Session>
+struct idle_cycle {
+  template <class Policies>
+  explicit idle_cycle(const Policies&) {}
+  void reset(Session&) {}
+  void run(Session&) {}
+};
+struct idle_policies : allot::policies<> {
+  template <class Session>
+  using cycle = idle_cycle<Session>;
+};
+struct simple : allot::standard {
+  using policies_type = idle_policies;
+};
+
+}  // namespace
 
 TEST_CASE("standard: idle capacity is lent, and reclaimed by its owner") {
   standard_host h{{{.name = "root"},
@@ -72,4 +106,21 @@ TEST_CASE("standard: a gang that waits lets smaller jobs pass") {
   h.submit("gang", "root", 4);
   h.submit("small", "root", 1);
   CHECK(h.settle() == "+r1 +small");
+}
+
+TEST_CASE("standard: reserves two jobs of a quota where the view shows estimates, unless told otherwise") {
+  const std::vector<allot_test::timed_job> jobs;
+  // 0 if a job that does not fit lets all others pass.
+  const auto reservations = [](const auto& preset, const auto& view) -> std::uint32_t {
+    auto made = allot::make_scheduler(preset, view, {{.name = "a", .nominal = gpus(8)}});
+    const allot::queue_settings s = made.value().settings(allot::quota_id{0});
+    return s.head == allot::queue_head::reserve ? s.reservations : 0;
+  };
+  const allot_test::timed_view view{&jobs};
+  CHECK(reservations(allot::standard{}, without_estimates{}) == 0);
+  CHECK(reservations(allot::standard{}, view) == 2);
+  CHECK(reservations(allot::standard{.reservations = 0}, view) == 0);
+  CHECK(reservations(allot::standard{.reservations = 3}, view) == 3);
+  CHECK(reservations(derived{}, view) == 2);
+  CHECK(reservations(simple{}, view) == 0);
 }

@@ -79,3 +79,15 @@ TEST_CASE("any_preset: entitlements are known where the policies divide the capa
 TEST_CASE("any_preset: an unknown name gives an empty preset") {
   CHECK_FALSE(any_preset::find("slurm").has_value());
 }
+
+TEST_CASE("any_preset: standard by name reserves as standard does, but not with parts chosen by name") {
+  any_preset by = any_preset::find("standard").value();
+  CHECK(by.defaults() == allot::standard{}.defaults());
+  by.use_estimates();
+  CHECK(by.defaults() == allot::standard{.reservations = 2}.defaults());
+  CHECK(by.rules<1>().defaults == by.defaults());
+  allot::named_parts parts;
+  parts.guard = allot::guard_name::none;
+  REQUIRE(by.choose(parts));
+  CHECK(by.defaults() == allot::standard{}.defaults());
+}
