@@ -334,7 +334,15 @@ class victim_queue {
       heaps_.resize(g.first + g.jobs.size());
     }
     const auto heap = heaps_.begin() + static_cast<std::ptrdiff_t>(g.first);
-    for (std::size_t k = 0; k < g.left; ++k) heaps_[g.first + k] = static_cast<std::uint32_t>(k);
+    // Jobs are sorted by priority, lowest last.
+    const auto ruled_out = static_cast<std::size_t>(
+        std::partition_point(g.jobs.begin(), g.jobs.end(),
+                             [&](const running_job<N>& job) { return ends_at(b, g, job); }) -
+        g.jobs.begin());
+    g.left = g.jobs.size() - ruled_out;
+    for (std::size_t k = 0; k < g.left; ++k) {
+      heaps_[g.first + k] = static_cast<std::uint32_t>(ruled_out + k);
+    }
     detail::make_heap(heap, heap + static_cast<std::ptrdiff_t>(g.left), later_in(b, g));
   }
 
