@@ -166,7 +166,7 @@ class availability {
     savepoint in_ledger;
     decltype(std::declval<typename Session::placement_type&>().save()) in_places;
   };
-  /// A promised job that has started in the walk.
+  /// A promised job that has started in the walk, or the one that is asked about.
   struct run {
     instant end;
     job_id job;

@@ -41,13 +41,16 @@ inline namespace v0 {
 /// job in the cycle that allocated it and waiting for it to terminate, the pending job starts in the next
 /// cycle.
 ///
-/// Known differences from KAI (36 of 2,110 cycles):
-/// - elastic jobs: KAI goes on with further pods of a job that it has just pipelined, and counts pods of one
-///   job that are pipelined one after the other; here one pod of a job waits at a time, and none before the
-///   job runs;
-/// - GPU memory: KAI fills a device by MiB, the inventory by percent rounded up, so a device may be full here
-///   but not in KAI; and where a limit forbids what a pod is charged on the best node, KAI tries the next
-///   node;
+/// Known differences from KAI (33 of 2,310 cycles):
+/// - elastic jobs (5): KAI goes on with further pods of a job that it has just pipelined, and counts pods of
+///   one job that are pipelined one after the other; here one pod of a job waits at a time, and none before
+///   the job runs;
+/// - GPU memory (4, of which 1 is explained): quotas are charged in percent, rounded up, and what they are
+///   charged stays within the capacity here, so devices may have room that is charged already; devices
+///   themselves are filled by thousandths, rounded up, in KAI by MiB; and where a limit forbids what a pod is
+///   charged on the best node, KAI tries the next node;
+/// - pods with parts of several GPUs: KAI counts one of the parts in the shares, here all count; the
+///   decisions are the same in 10 cycles of 12;
 /// - quotas that are unlimited, but have a limit: their nominal is the limit here, for the division too;
 /// - not yet explained: 6 cycles with fractions, 5 without fractions, memory or elastic jobs, and part of 13
 ///   mixed ones.
