@@ -19,7 +19,7 @@ namespace lab {
 namespace {
 
 [[nodiscard]] bool is_tree(const scenario& changed) {
-  const auto preset = policy_of(changed);
+  const auto preset = changed.policy.policy();
   std::vector<quota_spec<max_resources>> specs;
   for (std::size_t i = 0; i < changed.initial_quotas; ++i) specs.push_back(changed.quotas[i].spec);
   if (!build_quota_tree(specs)) return false;

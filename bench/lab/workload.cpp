@@ -252,7 +252,7 @@ vector<queue_settings> settings_of(const scenario& s) {
 }
 
 vector<std::pair<std::size_t, problem>> contradictions_in(const scenario& s) {
-  const auto preset = policy_of(s);
+  const auto preset = s.policy.policy();
   const std::optional<bool> judges_rivals = preset ? preset->judges_rivals() : false;
   const vector<queue_settings> settings = settings_of(s);
   vector<std::pair<std::size_t, problem>> found;

@@ -42,6 +42,7 @@ class random_source {
 template <std::size_t N>
 ledger<N> make_ledger(std::size_t quotas, std::size_t depth) {
   std::vector<allot::quota_spec<N>> specs(1);
+  // A literal here has g++ 12 warn of an overlap that does not exist.
   specs[0].name = std::to_string(0);
   std::size_t above = 0;
   for (std::size_t level = 1; level <= depth; ++level) {

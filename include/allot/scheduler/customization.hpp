@@ -87,9 +87,9 @@
 // | `preset`                        | policies, settings, a reading of quotas    | `standard`              |
 // | `preset_with_policies`          | its options change its parts               | `policies_type{}`       |
 // | `preset_with_rules`             | an object with rules of its own for quotas | its members             |
-// | `estimating_preset`             | `use_estimates()`: it does more with them  | the same with and without
-// | | `preset_chosen_at_run_time`     | parts behind one type                      | `policies_type` | |
-// `surplus_rule`                  | divides what is left over (fairshare/)     | by weight               | |
-// `shortage_rule`                 | divides what was promised too often        | all get the same part   | |
-// `want_blind_rule`               | says that unmet wants change nothing       | they may                | |
-// `access_policy`                 | who may submit to which quota (quota/)     | anyone                  |
+// | `estimating_preset`             | `use_estimates()`: does more with them     | does the same           |
+// | `preset_chosen_at_run_time`     | parts behind one type                      | `policies_type`         |
+// | `surplus_rule`                  | divides what is left over (fairshare/)     | by weight               |
+// | `shortage_rule`                 | divides what was promised too often        | all get the same part   |
+// | `want_blind_rule`               | says that unmet wants change nothing       | they may                |
+// | `access_policy`                 | who may submit to which quota (quota/)     | anyone                  |

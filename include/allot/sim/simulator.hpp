@@ -340,10 +340,10 @@ class simulator {
 /// As declared.
 template <std::size_t N>
 template <preset Preset>
-result<simulator<N>> simulator<N>::make(setup<N> s, const Preset& preset) {
+result<simulator<N>> simulator<N>::make(setup<N> s, const Preset& given) {
   const bool has_estimates =
       detail::any_of(s.jobs.begin(), s.jobs.end(), [](const job<N>& j) { return j.estimate > 0; });
-  const Preset by = has_estimates ? as_seen_by<view_type, places>(preset) : preset;
+  const Preset by = has_estimates ? as_seen_by<view_type, places>(given) : given;
   if (by.ignores_quotas) s.settings.clear();
   const auto specs = s.quotas.specs();
   job_runs<N> runs{std::move(s.jobs), std::move(s.flavor_sets), s.quotas, s.capacity};
