@@ -65,7 +65,7 @@ class availability {
     }
     begin();
     return first_missed(
-        session, [&](const promised_job& p) { return p.job != r.facts.id && !claims(r, p); },
+        session, others(r, claims),
         [&] {
           session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
           add_run(end, r.facts.id, where);
@@ -87,10 +87,7 @@ class availability {
   /// claims. None if that can't be determined. A promise of its own does not count.
   template <class Claims>
   [[nodiscard]] std::optional<start> earliest(Session& session, const record& r, Claims claims) {
-    const auto concerns = [&](std::size_t i) {
-      const promised_job& p = session.promised()[i];
-      return p.job != r.facts.id && !claims(r, p);
-    };
+    const auto concerns = [&](std::size_t i) { return others(r, claims)(session.promised()[i]); };
     const auto starts = session.promised_by_start();
     if (detail::none_of(starts.begin(), starts.end(), concerns) &&
         session.what_if().begin(session.places(), r.pod_request)) {
@@ -115,7 +112,7 @@ class availability {
     begin();
     std::optional<start> found;
     const auto note = [&](const promised_job& p) {
-      if (p.job == job) found = start{p.what.start, last_, session.would_borrow(session.at(job))};
+      if (p.job == job) found = start{p.what.start, at_.last, session.would_borrow(session.at(job))};
       return true;
     };
     if (walk(session, note, [](const promised_job&) { return false; })) found.reset();
@@ -179,6 +176,8 @@ class availability {
   struct cursor {
     std::size_t ends = 0;
     std::size_t starts = 0;
+    /// The last that ended.
+    job_id last{};
   };
 
   [[nodiscard]] both_savepoints open(Session& session) {
@@ -190,7 +189,6 @@ class availability {
   }
   void begin() {
     at_ = {};
-    last_ = {};
     runs_.clear();
     missed_anyway_.clear();
     knows_missed_ = false;
@@ -212,8 +210,8 @@ class availability {
   void end_until(Session& session, instant t) {
     const auto ends = session.expected_ends();
     for (; at_.ends < ends.size() && ends[at_.ends].at <= t; ++at_.ends) {
-      last_ = ends[at_.ends].job;
-      const record& gone = session.at(last_);
+      at_.last = ends[at_.ends].job;
+      const record& gone = session.at(at_.last);
       session.assumed().release(gone.facts.quota, gone.facts.request, gone.facts.in);
       session.places().release(gone.where);
     }
@@ -221,11 +219,16 @@ class availability {
       detail::pop_heap(runs_.begin(), runs_.end(), ends_later);
       const run gone = runs_.back();
       runs_.pop_back();
-      last_ = gone.job;
+      at_.last = gone.job;
       const record& r = session.at(gone.job);
       session.assumed().release(r.facts.quota, r.facts.request, r.facts.in);
       session.places().release(gone.where);
     }
+  }
+  /// Whether a promise is one that a job must not delay: of another, and not claimed.
+  template <class Claims>
+  [[nodiscard]] static auto others(const record& r, Claims& claims) {
+    return [&](const promised_job& p) { return p.job != r.facts.id && !claims(r, p); };
   }
   /// Starts a promised job, if it fits.
   bool start_promised(Session& session, const promised_job& p) {
@@ -268,14 +271,12 @@ class availability {
   [[nodiscard]] std::optional<instant> first_missed(Session& session, Counts counts, Occupy occupy,
                                                     Vacate vacate) {
     const cursor was = at_;
-    const job_id last = last_;
     kept_ = runs_;
     const auto from_here = [&](auto go) {
       auto before = open(session);
       const std::optional<instant> missed = go();
       close(session, std::move(before));
       at_ = was;
-      last_ = last;
       runs_ = kept_;
       return missed;
     };
@@ -305,11 +306,11 @@ class availability {
     if (!t) return false;
     at.at = *t;
     end_until(session, *t);
-    at.after = last_;
+    at.after = at_.last;
     const auto starts = session.promised_by_start();
     for (; at_.starts < starts.size() && start_of(session).what.start <= *t; ++at_.starts) {
       const auto& p = start_of(session);
-      if (p.job != r.facts.id && !claims(r, p)) start_promised(session, p);
+      if (others(r, claims)(p)) start_promised(session, p);
     }
     return true;
   }
@@ -321,7 +322,7 @@ class availability {
       return could_place(session.places(), r.pod_request);
     }
     return !first_missed(
-        session, [&](const promised_job& p) { return p.job != r.facts.id && !claims(r, p); },
+        session, others(r, claims),
         [&] {
           const std::optional<place> where = take(session, r);
           if (where) add_run(later(std::max(from, session.now()), r.estimate), r.facts.id, *where);
@@ -332,8 +333,6 @@ class availability {
   static bool ends_later(const run& a, const run& b) { return b < a; }
 
   cursor at_;
-  /// The last that ended in the walk.
-  job_id last_;
   /// The promised jobs that have started, as a heap by end.
   vector<run> runs_;
   vector<run> kept_;
