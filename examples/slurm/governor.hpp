@@ -173,7 +173,6 @@ class governor {
   std::vector<node> nodes_;
   /// Where nothing may start.
   std::set<std::string> closed_;
-  bool some_settle_ = false;
   records records_;
   std::set<job_key> leaving_;
   std::set<job_key> released_;

@@ -54,11 +54,8 @@ std::int64_t backoff_ms(std::uint32_t failures) {
 
 /// Returns whether the scheduler may decide.
 bool governor::take_in(changes&& c) {
-  if (c.nodes) {
-    take_in_nodes(std::move(*c.nodes));
-  } else if (some_settle_) {
-    open_and_close_nodes();
-  }
+  if (c.nodes) take_in_nodes(std::move(*c.nodes));
+  open_and_close_nodes();
   std::vector<job_key> changed;
   for (job& j : c.jobs) {
     const job_key k = j.key;
@@ -99,20 +96,18 @@ void governor::take_in_nodes(std::vector<node> now) {
   const bool same_machines =
       std::equal(now.begin(), now.end(), nodes_.begin(), nodes_.end(), is_same_machine);
   nodes_ = std::move(now);
-  if (same_machines) return open_and_close_nodes();
+  if (same_machines) return;
   starts_over_ = true;
   std::erase_if(closed_, [&](const std::string& name) {
     return std::none_of(nodes_.begin(), nodes_.end(), [&](const node& n) { return n.name == name; });
   });
-  open_and_close_nodes();
 }
 
+/// Also what has changed with time alone: a node has settled.
 void governor::open_and_close_nodes() {
-  some_settle_ = false;
   for (const node& n : nodes_) {
     const std::int64_t up_for = now_.wall - n.started * 1000;
     const bool settles = n.is_open && up_for >= 0 && up_for < settle_ms;
-    some_settle_ = some_settle_ || settles;
     const bool is_closed = !n.is_open || settles;
     if (is_closed == (closed_.count(n.name) != 0)) continue;
     is_closed ? void(closed_.insert(n.name)) : void(closed_.erase(n.name));

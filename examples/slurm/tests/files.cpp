@@ -13,6 +13,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <string>
+#include <system_error>
 
 using namespace allot_slurm;
 
@@ -43,6 +45,19 @@ namespace {
   m.past_usage = {0, 18'446'744'073'709'551'615U};
   return m;
 }
+
+/// A new directory, gone at the end of the test, however that ends.
+struct scratch_directory {
+  scratch_directory() { REQUIRE(mkdtemp(path.data()) != nullptr); }
+  ~scratch_directory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+  scratch_directory(const scratch_directory&) = delete;
+  scratch_directory& operator=(const scratch_directory&) = delete;
+
+  std::string path = (std::filesystem::temp_directory_path() / "allot-slurm-test-XXXXXX").string();
+};
 
 }  // namespace
 
@@ -110,8 +125,8 @@ TEST_CASE("journal: damaged, stale or of another cluster") {
 }
 
 TEST_CASE("journal: a file is replaced as a whole, and no link is followed") {
-  std::string directory = (std::filesystem::temp_directory_path() / "allot-slurm-test-XXXXXX").string();
-  REQUIRE(mkdtemp(directory.data()) != nullptr);
+  const scratch_directory in_scratch;
+  const std::string& directory = in_scratch.path;
   const std::string path = directory + "/file";
   const auto text_of = [](const std::string& name) {
     std::ifstream in{name};
@@ -125,7 +140,8 @@ TEST_CASE("journal: a file is replaced as a whole, and no link is followed") {
   CHECK(!std::ifstream{directory + "/victim"});
   CHECK(replace_file(directory + "/no/such", "x").find("can't create") == 0);
   CHECK(std::remove(path.c_str()) == 0);
-  CHECK(std::remove(directory.c_str()) == 0);
+  // Nothing else was left there.
+  CHECK(std::filesystem::is_empty(directory));
 }
 
 TEST_CASE("log: a line stays a line, whatever users write") {

@@ -97,7 +97,9 @@ class any_preset {
 
   /// The settings of quotas that are not configured, under its options.
   [[nodiscard]] queue_settings defaults() const {
-    return visit_seen([](const auto& p) { return p.defaults(); });
+    queue_settings settings;
+    visit_seen([&](const auto& p) { settings = p.defaults(); });
+    return settings;
   }
   /// What the preset makes of the user's quotas.
   template <std::size_t N>
@@ -107,7 +109,9 @@ class any_preset {
   /// How it treats quotas, as data; see `rules_of`.
   template <std::size_t N>
   [[nodiscard]] quota_rules<N> rules() const {
-    return visit_seen([](const auto& p) { return rules_of<N>(p); });
+    quota_rules<N> rules;
+    visit_seen([&](const auto& p) { rules = rules_of<N>(p); });
+    return rules;
   }
   /// Whether its guard says what is fair between rivals; empty if unknown (see `contradictions`).
   [[nodiscard]] std::optional<bool> judges_rivals() const {
@@ -120,16 +124,15 @@ class any_preset {
   [[nodiscard]] any_policies<View, Placement> policies_for() const;
 
  private:
-  /// Returns `f` of the preset as it decides.
+  /// Calls `f` with the preset as it decides.
   template <class F>
-  auto visit_seen(F f) const {
-    const auto as_it_decides = [&](auto p) {
+  void visit_seen(F f) const {
+    visit([&](auto p) {
       if constexpr (estimating_preset<decltype(p)>) {
         if (sees_estimates_ && !parts_.chooses_any()) p.use_estimates();
       }
-      return f(std::as_const(p));
-    };
-    return std::visit(as_it_decides, preset_);
+      f(std::as_const(p));
+    });
   }
   /// Calls `f(policies)` with its own, or with those that are chosen by name.
   template <class F>
