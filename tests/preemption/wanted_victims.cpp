@@ -72,18 +72,37 @@ struct lent_out {
       l.charge(victims.back().job.quota, victims.back().job.request);
     }
   }
-  [[nodiscard]] auto take() {
-    return [this](const running_job<1>& j) { CHECK(gone.insert(j.id.index()).second); };
-  }
-  [[nodiscard]] auto back() {
-    return [this](const running_job<1>& j) { CHECK(gone.erase(j.id.index()) == 1); };
-  }
   [[nodiscard]] static std::vector<std::size_t> order_of(wanted& w) {
     std::vector<std::size_t> order;
     w.ask([&](const running_job<1>& j) { return order.push_back(j.id.index()), false; });
     return order;
   }
 };
+
+/// What a search supposes while it chooses, with conditions of the test's own.
+template <class Fits, class Helps>
+struct supposition {
+  lent_out& w;
+  Fits fits;
+  Helps helps;
+  void take(const running_job<1>& j) { CHECK(w.gone.insert(j.id.index()).second); }
+  void give_back(const running_job<1>& j) { CHECK(w.gone.erase(j.id.index()) == 1); }
+};
+template <class Fits, class Helps>
+bool would_do(wanted& choice, lent_out& w, Fits fits, Helps helps) {
+  supposition<Fits, Helps> without{w, fits, helps};
+  const bool yes = choice.would_do(without);
+  CHECK(w.gone.empty());
+  return yes;
+}
+template <class Fits>
+bool choose(wanted& choice, lent_out& w, Fits fits, std::size_t left = 1000) {
+  const auto none_helps = [](const running_job<1>&) { return false; };
+  supposition<Fits, decltype(none_helps)> without{w, fits, none_helps};
+  const bool found = choice.choose(without, left);
+  CHECK(w.gone.empty());
+  return found;
+}
 
 }  // namespace
 
@@ -106,24 +125,22 @@ TEST_CASE("wanted_victims: a needed job is chosen, whether tried before or not")
 
   // With the one evicted already, there would be room if the first were evicted too.
   const auto all_help = [](const running_job<1>&) { return true; };
-  const auto nobody_helps = [](const running_job<1>&) { return false; };
-  CHECK(choice.would_do(
-      w.take(), w.back(),
+  const auto none_helps = [](const running_job<1>&) { return false; };
+  CHECK(would_do(
+      choice, w,
       [&] {
         return w.gone == std::set<std::size_t>{0, 1, 2};
       },
       all_help));
-  CHECK(w.gone.empty());
-  CHECK_FALSE(choice.would_do(
-      w.take(), w.back(), [&] { return w.gone.count(3) == 1; }, nobody_helps));
-  CHECK(w.gone.empty());
+  CHECK_FALSE(would_do(
+      choice, w, [&] { return w.gone.count(3) == 1; }, none_helps));
 
   choice.rank(w.l, w.b, w.asked);
   w.give_back();
-  CHECK_FALSE(choice.choose(w.take(), w.back(), [] { return false; }));
-  CHECK(w.gone.empty());
-  CHECK(choice.choose(w.take(), w.back(), [&] { return w.gone.count(0) == 1 && w.gone.count(2) == 1; }));
-  CHECK(w.gone.empty());
+  CHECK_FALSE(choose(choice, w, [] { return false; }));
+  CHECK_FALSE(choose(
+      choice, w, [] { return true; }, 0));
+  CHECK(choose(choice, w, [&] { return w.gone.count(0) == 1 && w.gone.count(2) == 1; }));
   // The smallest is preempted first.
   CHECK(lent_out::order_of(choice) == std::vector<std::size_t>{0, 2});
   std::size_t visited = 0;
@@ -134,8 +151,7 @@ TEST_CASE("wanted_victims: a needed job is chosen, whether tried before or not")
   w.asked.reset();
   w.asked.mark_taken(job_id{2}, true);
   CHECK(choice.drop_unwilling(w.asked));
-  CHECK_FALSE(choice.choose(w.take(), w.back(), [&] { return w.gone.count(0) == 1; }));
-  CHECK(w.gone.empty());
+  CHECK_FALSE(choose(choice, w, [&] { return w.gone.count(0) == 1; }));
 }
 
 TEST_CASE("wanted_victims: jobs that do not help are dropped, unless tried before") {
@@ -147,13 +163,12 @@ TEST_CASE("wanted_victims: jobs that do not help are dropped, unless tried befor
     CHECK(w.gone == std::set<std::size_t>{0, 1, 2});
     return j.id == job_id{1};
   };
-  CHECK(choice.would_do(
-      w.take(), w.back(), [] { return true; }, helps));
-  CHECK(w.gone.empty());
+  CHECK(would_do(
+      choice, w, [] { return true; }, helps));
   choice.rank(w.l, w.b, w.asked);
   w.give_back();
   std::set<std::size_t> most;
-  CHECK_FALSE(choice.choose(w.take(), w.back(), [&] {
+  CHECK_FALSE(choose(choice, w, [&] {
     most.insert(w.gone.begin(), w.gone.end());
     return false;
   }));
@@ -177,24 +192,23 @@ TEST_CASE("wanted_victims: a choice makes room, and every job in it is needed") 
         sum += (where >> i & 1U) != 0 ? static_cast<std::int64_t>(i) + 1 : 0;
       return sum >= size;
     };
-    const bool would_do = of_helpful.would_do(
-        w.take(), w.back(),
+    const bool with_all = would_do(
+        of_helpful, w,
         [&] {
           std::set<std::size_t> gone = w.gone;
           for (const auto& v : w.victims) gone.insert(v.job.id.index());
           return has_room(gone);
         },
         [&](const running_job<1>& j) { return (where >> j.id.index() & 1U) != 0; });
-    CHECK(would_do == has_room({0, 1, 2, 3}));
+    CHECK(with_all == has_room({0, 1, 2, 3}));
     choice.rank(w.l, w.b, w.asked);
     of_helpful.rank(w.l, w.b, w.asked);
     w.give_back();
-    const bool found = choice.choose(w.take(), w.back(), [&] { return has_room(w.gone); });
-    CHECK(w.gone.empty());
+    const bool found = choose(choice, w, [&] { return has_room(w.gone); });
     CHECK(found == has_room({0, 1, 2, 3}));
     if (!found) return;
     // The choice does not change when irrelevant jobs are forgotten.
-    REQUIRE(of_helpful.choose(w.take(), w.back(), [&] { return has_room(w.gone); }));
+    REQUIRE(choose(of_helpful, w, [&] { return has_room(w.gone); }));
     CHECK(lent_out::order_of(of_helpful) == lent_out::order_of(choice));
     std::set<std::size_t> chosen;
     for (const std::size_t i : lent_out::order_of(choice)) chosen.insert(i);

@@ -46,6 +46,19 @@ template <class Iterator, class Predicate>
 [[nodiscard]] constexpr bool none_of(Iterator first, Iterator last, Predicate is) {
   return !detail::any_of(first, last, is);
 }
+/// The first element that does not satisfy the predicate, or `last`. Those that do precede those that do not.
+template <class T, class Predicate>
+[[nodiscard]] constexpr T* partition_point(T* first, T* last, Predicate is) {
+  while (first != last) {
+    T* const middle = first + (last - first) / 2;
+    if (is(*middle)) {
+      first = middle + 1;
+    } else {
+      last = middle;
+    }
+  }
+  return first;
+}
 
 /// A comparison that is called through a pointer, so that the sorts of a type share their code. It refers to
 /// the one that it was made from.

@@ -114,6 +114,15 @@ namespace detail {
   p.dimension = dimension;
 }
 
+/// That problem alone.
+[[nodiscard, gnu::noinline]] inline vector<problem> one_problem(problem_code code, std::string_view subject,
+                                                                std::string_view field,
+                                                                std::string_view text) {
+  vector<problem> one;
+  add_problem(one, code, subject, field, {text});
+  return one;
+}
+
 }  // namespace detail
 
 /// A value, or every problem found while making it. Defined here because the library does not throw and
@@ -121,14 +130,17 @@ namespace detail {
 template <class T>
 class [[nodiscard]] result {
  public:
-  result(T value) : value_(std::move(value)) {}
+  result(T&& value) : value_(std::move(value)) {}
+  result(const T& value) : value_(value) {}
   result(vector<problem> problems) : problems_(std::move(problems)) {
     ALLOT_ASSERT(!problems_.empty(), "a result holds a value or at least one problem");
   }
 
   [[nodiscard]] explicit operator bool() const noexcept { return value_.has_value(); }
   /// What is wrong; empty if there is a value.
-  [[nodiscard]] const vector<problem>& problems() const noexcept { return problems_; }
+  [[nodiscard]] const vector<problem>& problems() const& noexcept { return problems_; }
+  /// The same, to be taken on.
+  [[nodiscard]] vector<problem>&& problems() && noexcept { return std::move(problems_); }
   /// Precondition: there is a value.
   [[nodiscard]] T& value() & {
     ALLOT_ASSERT(value_.has_value(), "no value: see problems()");

@@ -71,16 +71,18 @@ class vector_block {
     copy_bytes(block, first_, used_bytes());
     ::operator delete(take(block, count, size));
   }
+  /// Makes room for `count` more plain elements of that size.
+  [[gnu::noinline]] void make_plain_room(std::size_t count, std::size_t size) {
+    if (count <= bytes_from(last_, end_) / size) return;
+    const std::size_t twice = 2 * all_bytes() / size;
+    const std::size_t needed = used_bytes() / size + count;
+    move_plain(needed < twice ? twice : needed, size);
+  }
   /// Appends the bytes of `count` plain elements of that size, which are not in this block.
   [[gnu::noinline]] void append_plain(const void* from, std::size_t count, std::size_t size) {
-    const std::size_t bytes = count * size;
-    if (bytes > bytes_from(last_, end_)) {
-      const std::size_t twice = 2 * all_bytes() / size;
-      const std::size_t needed = used_bytes() / size + count;
-      move_plain(needed < twice ? twice : needed, size);
-    }
-    copy_bytes(last_, from, bytes);
-    last_ = static_cast<char*>(last_) + bytes;
+    make_plain_room(count, size);
+    copy_bytes(last_, from, count * size);
+    last_ = static_cast<char*>(last_) + count * size;
   }
 
   void* first_ = nullptr;
@@ -223,9 +225,13 @@ class vector : private detail::vector_block {
   T& emplace_back(Args&&... args) {
     if (!is_full()) return add(std::forward<Args>(args)...);
     // What it is made of may be an element of this vector.
-    T made(std::forward<Args>(args)...);
-    grow_to(size() + 1);
-    return add(std::move(made));
+    if constexpr (is_plain) {
+      const T made(std::forward<Args>(args)...);
+      make_plain_room(1, sizeof(T));
+      return add(made);
+    } else {
+      return add_to_full(std::forward<Args>(args)...);
+    }
   }
   void pop_back() {
     detail::check_index(0, size());
@@ -248,10 +254,10 @@ class vector : private detail::vector_block {
   void append(Iterator first, Iterator last) {
     if constexpr (is_plain && std::is_same_v<std::remove_const_t<std::remove_pointer_t<Iterator>>, T>) {
       append_plain(first, static_cast<std::size_t>(last - first), sizeof(T));
+    } else if constexpr (std::forward_iterator<Iterator>) {
+      if (first != last) grow_to(size() + static_cast<std::size_t>(std::distance(first, last)));
+      for (; first != last; ++first) add(*first);
     } else {
-      if constexpr (std::forward_iterator<Iterator>) {
-        if (first != last) grow_to(size() + static_cast<std::size_t>(std::distance(first, last)));
-      }
       for (; first != last; ++first) emplace_back(*first);
     }
   }
@@ -316,6 +322,14 @@ class vector : private detail::vector_block {
     last_ = at + 1;
     return *at;
   }
+  /// Out of line, as growth is: where something is added there is little code, which a compiler need not
+  /// copy.
+  template <class... Args>
+  [[gnu::noinline]] T& add_to_full(Args&&... args) {
+    T made(std::forward<Args>(args)...);
+    grow_to(size() + 1);
+    return add(std::move(made));
+  }
   void shrink_to(T* last) noexcept {
     if constexpr (!std::is_trivially_destructible_v<T>) {
       if (last_ != last) destroy_from(last);
@@ -325,8 +339,13 @@ class vector : private detail::vector_block {
   [[gnu::noinline]] void destroy_from(T* last) noexcept {
     for (T* x = end(); x != last;) (--x)->~T();
   }
+  /// Precondition: not less than there are.
   void grow_to(std::size_t count) {
-    if (count > capacity()) move_to_block(count < 2 * capacity() ? 2 * capacity() : count);
+    if constexpr (is_plain) {
+      make_plain_room(count - size(), sizeof(T));
+    } else if (count > capacity()) {
+      move_each(count < 2 * capacity() ? 2 * capacity() : count);
+    }
   }
   void move_to_block(std::size_t capacity) {
     if constexpr (is_plain) {
@@ -335,7 +354,6 @@ class vector : private detail::vector_block {
       move_each(capacity);
     }
   }
-  /// Out of line: where something is added there is little code, which a compiler need not copy.
   [[gnu::noinline]] void move_each(std::size_t capacity) {
     void* const block = detail::allocate(capacity, sizeof(T), alignof(T));
     T* to = static_cast<T*>(block);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
 #include <allot/core/change_feed.hpp>
 #include <allot/core/ids.hpp>
@@ -8,7 +9,6 @@
 #include <allot/core/vector.hpp>
 #include <allot/quota/ledger.hpp>
 
-#include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -149,8 +149,8 @@ class running_index {
     if (core.elastic || elastic_pods_[core.quota.index()] == 0) return;
     const list& jobs = of_quota_[core.quota.index()];
     // The elastic pods of a priority come after its gangs.
-    auto end = std::partition_point(jobs.begin(), jobs.end(),
-                                    [&](const running_job<N>& j) { return j.priority >= core.priority; });
+    const running_job<N>* end = detail::partition_point(
+        jobs.begin(), jobs.end(), [&](const running_job<N>& j) { return j.priority >= core.priority; });
     while (end != jobs.begin()) {
       const running_job<N>& unit = *--end;
       if (!unit.elastic || unit.priority != core.priority) return;
@@ -162,9 +162,9 @@ class running_index {
   using list = vector<running_job<N>>;
 
   [[nodiscard]] static typename list::iterator position(list& jobs, const running_job<N>& job) {
-    return std::lower_bound(
-        jobs.begin(), jobs.end(), job,
-        [](const running_job<N>& a, const running_job<N>& b) { return compare_as_victims(a, b) > 0; });
+    return detail::partition_point(jobs.begin(), jobs.end(), [&](const running_job<N>& other) {
+      return compare_as_victims(other, job) > 0;
+    });
   }
 
   vector<list> of_quota_;

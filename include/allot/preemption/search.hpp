@@ -239,6 +239,59 @@ class victim_search {
     asked_.find(l, running, b, all);
   }
 
+  /// Which jobs are gone while a set is chosen. It changes the world itself if that has no what-if for this
+  /// beneficiary. Out of line: it is used in many places, seldom.
+  template <class World>
+  class supposition {
+   public:
+    supposition(ledger<N>& l, const beneficiary<N>& b, World& world) : l_(l), b_(b), world_(world) {
+      begin();
+    }
+    /// Starts with those gone that have been taken.
+    void begin() {
+      // A request that the ledger accepts stays accepted with more jobs gone.
+      accepted_ = l_.fits(b_.quota, b_.request, b_.in);
+      if constexpr (what_if_world<World, N>) supposes_ = supposes_ && world_.begin_what_if();
+    }
+    [[gnu::noinline]] void take(const running_job<N>& job) {
+      if (counts()) l_.release(job.quota, job.request, job.in);
+      if constexpr (what_if_world<World, N>) {
+        if (supposes_) return world_.gone(job);
+      }
+      world_.take_off(job);
+    }
+    [[gnu::noinline]] void give_back(const running_job<N>& job) {
+      if (counts()) l_.charge(job.quota, job.request, job.in);
+      if constexpr (what_if_world<World, N>) {
+        if (supposes_) return world_.back(job);
+      }
+      world_.put_back(job);
+    }
+    [[nodiscard, gnu::noinline]] bool fits() {
+      if (counts() && !l_.fits(b_.quota, b_.request, b_.in)) return false;
+      if constexpr (what_if_world<World, N>) {
+        if (supposes_) return world_.would_fit();
+      }
+      return world_.could_place();
+    }
+    /// False for a gone job if it makes no difference to bring it back, whichever others are back. (Without
+    /// those that have been taken, the ledger accepts the request whichever others are gone.)
+    [[nodiscard]] bool helps([[maybe_unused]] const running_job<N>& job) const {
+      if constexpr (what_if_world<World, N>) return counts() || world_.helps(job);
+      return true;
+    }
+
+   private:
+    /// Whether the ledger must be told.
+    [[nodiscard]] bool counts() const noexcept { return !accepted_ || !supposes_; }
+
+    ledger<N>& l_;
+    const beneficiary<N>& b_;
+    World& world_;
+    bool supposes_ = what_if_world<World, N>;
+    bool accepted_ = false;
+  };
+
   /// When all eligible jobs were tried, and others became ineligible by that: chooses from all of them a set
   /// that makes room, without unneeded jobs and with those that yield first in the order. It is tried before
   /// any other job; jobs that may not be preempted even then are left out of the next choice.
@@ -251,34 +304,13 @@ class victim_search {
     // Which quotas borrowed when fewer dimensions were contested is no longer known.
     if (widened_) return search_outcome::not_proven;
     if (!asked_.spared_some() || !wanted_.gather(l, b, asked_, victims_)) return search_outcome::impossible;
-    bool supposes = false;
-    if constexpr (what_if_world<World, N>) supposes = world.begin_what_if();
-    // A request that the ledger accepts stays accepted with more jobs gone.
-    bool accepted = l.fits(b.quota, b.request, b.in);
-    const auto goes = [&](const running_job<N>& job) {
-      if (!accepted || !supposes) l.release(job.quota, job.request, job.in);
-      go_or_stay<true>(world, supposes, job);
-    };
-    const auto stays = [&](const running_job<N>& job) {
-      if (!accepted || !supposes) l.charge(job.quota, job.request, job.in);
-      go_or_stay<false>(world, supposes, job);
-    };
-    const auto do_fit = [&] {
-      if (!(accepted && supposes) && !l.fits(b.quota, b.request, b.in)) return false;
-      return is_place(world, supposes);
-    };
-    // Without those tried, the ledger accepts the request whichever others are taken.
-    const auto helps = [&]([[maybe_unused]] const running_job<N>& job) {
-      if constexpr (what_if_world<World, N>) return !accepted || !supposes || world.helps(job);
-      return true;
-    };
-    if (!wanted_.would_do(goes, stays, do_fit, helps)) return search_outcome::impossible;
+    supposition<World> without{l, b, world};
+    if (!wanted_.would_do(without)) return search_outcome::impossible;
     wanted_.rank(l, b, asked_);
     for (std::size_t attempt = 0; attempt < most_attempts; ++attempt) {
       for (; !victims_.empty(); victims_.pop_back()) give_back(l, world, victims_.back().job);
-      accepted = l.fits(b.quota, b.request, b.in);
-      if constexpr (what_if_world<World, N>) supposes = supposes && world.begin_what_if();
-      if (!wanted_.choose(goes, stays, [&] { return left_ > 0 && (--left_, do_fit()); })) break;
+      without.begin();
+      if (!wanted_.choose(without, left_)) break;
       asked_.reset();
       widened_ = false;
       asked_.find(l, running, b, contested);
@@ -290,21 +322,6 @@ class victim_search {
       if (left_ == 0 || !wanted_.drop_unwilling(asked_)) break;
     }
     return search_outcome::not_proven;
-  }
-  /// Changes the world itself if it has no what-if for this beneficiary.
-  template <bool Goes, class World>
-  static void go_or_stay(World& world, [[maybe_unused]] bool supposes, const running_job<N>& job) {
-    if constexpr (what_if_world<World, N>) {
-      if (supposes) return Goes ? world.gone(job) : world.back(job);
-    }
-    Goes ? world.take_off(job) : world.put_back(job);
-  }
-  template <class World>
-  [[nodiscard]] static bool is_place(World& world, [[maybe_unused]] bool supposes) {
-    if constexpr (what_if_world<World, N>) {
-      if (supposes) return world.would_fit();
-    }
-    return world.could_place();
   }
   /// Tries a job out of turn; returns whether there is room without it.
   template <class World, class Fits>

@@ -125,8 +125,8 @@ class quota_checker {
   [[nodiscard]] std::size_t parent_of(std::size_t i) const {
     const std::string& wanted = specs_[i].parent;
     if (wanted.empty()) return none;
-    const auto at = std::lower_bound(by_name_.begin(), by_name_.end(), wanted,
-                                     [&](std::size_t a, const std::string& n) { return specs_[a].name < n; });
+    const auto at = detail::partition_point(by_name_.begin(), by_name_.end(),
+                                            [&](std::size_t x) { return specs_[x].name < wanted; });
     return at != by_name_.end() && specs_[*at].name == wanted ? *at : none;
   }
 

@@ -208,7 +208,7 @@ result<vector<quota_id>> apply(ledger<N>& l, std::type_identity_t<std::span<cons
         {tree.specs().begin(), tree.specs().end()}, tree.removed(), std::move(problems)};
     q.edit(changes);
     auto next = detail::checked_tree(std::move(q.specs), std::move(q.removed), std::move(q.problems));
-    if (!next) return next.problems();
+    if (!next) return std::move(next).problems();
     l.replace_tree(std::move(next).value());
   }
   vector<quota_id> over;

@@ -92,8 +92,8 @@ class quota_tree {
 
   /// The quota of that name, or none. O(log n).
   [[nodiscard]] quota_id find(std::string_view wanted) const {
-    const auto at = std::lower_bound(by_name_.begin(), by_name_.end(), wanted,
-                                     [&](quota_id x, std::string_view n) { return name(x) < n; });
+    const auto at = detail::partition_point(by_name_.begin(), by_name_.end(),
+                                            [&](quota_id x) { return name(x) < wanted; });
     return at != by_name_.end() && name(*at) == wanted ? *at : quota_id::none();
   }
 

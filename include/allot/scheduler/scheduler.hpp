@@ -74,16 +74,15 @@ class scheduler {
                                               Placement places, Policies policies) {
     if constexpr (refusable_policies<Policies>) {
       if (const std::string& why = policies.why_none(); !why.empty()) {
-        return vector<problem>{{problem_code::missing, std::string{by.name}, "view", why}};
+        return detail::one_problem(problem_code::missing, by.name, "view", why);
       }
     }
     detail::preset_quotas<n> under{rules_of<n>(by)};
     auto tree = under.begin(std::move(quotas), !std::same_as<Placement, no_placement>);
-    if (!tree) return tree.problems();
+    if (!tree) return std::move(tree).problems();
     scheduler made{std::move(view), std::move(tree).value(), std::move(places), std::move(policies)};
     if (under.rules().defaults.head == queue_head::reserve && !made.reserves()) {
-      return vector<problem>{
-          {problem_code::missing, std::string{by.name}, "view", made.why_it_does_not_reserve()}};
+      return detail::one_problem(problem_code::missing, by.name, "view", made.why_it_does_not_reserve());
     }
     made.jobs().treat_all(made.resolved(under.rules().defaults));
     made.quotas_ = std::move(under);
@@ -111,12 +110,13 @@ class scheduler {
   /// guaranteed runtime, O(log jobs) for each job running in the subtree.
   [[nodiscard]] vector<problem> configure(quota_id x, const queue_settings& settings) {
     if (!tree().contains(x)) {
-      return {{problem_code::unknown_quota, {}, {}, "there is no such quota to configure"}};
+      return detail::one_problem(problem_code::unknown_quota, {}, {}, "there is no such quota to configure");
     }
     vector<problem> wrong = contradictions(tree().name(x), settings, judges_rivals());
     if (!wrong.empty()) return wrong;
     if (settings.head == queue_head::reserve && !reserves()) {
-      return {{problem_code::contradiction, std::string{tree().name(x)}, "head", why_it_does_not_reserve()}};
+      return detail::one_problem(problem_code::contradiction, tree().name(x), "head",
+                                 why_it_does_not_reserve());
     }
     const bool guarantees = settings.min_runtime != runtime_guarantee{} &&
                             settings.min_runtime != jobs().of(x).settings.min_runtime;
@@ -335,7 +335,7 @@ class scheduler {
       }
     } else {
       auto next = quotas_.changed(tree(), changes, std::move(wrong));
-      if (!next) return next.problems();
+      if (!next) return std::move(next).problems();
       books.replace_tree(std::move(next).value());
     }
     vector<quota_id> over = jobs().follow_tree();

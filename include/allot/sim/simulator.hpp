@@ -249,10 +249,10 @@ class simulator {
       if (const auto* removal = std::get_if<remove_quota>(&c)) cancel_all_of(removal->quota, watch);
     }
     auto over = runs_.apply(pending_changes_);
-    if (!over) return over.problems();
+    if (!over) return std::move(over).problems();
     const std::size_t known = scheduler_.tree().slots();
     auto same = scheduler_.apply(pending_changes_);
-    if (!same) return same.problems();
+    if (!same) return std::move(same).problems();
     pending_changes_.clear();
     return ignores_quotas_ ? vector<problem>{} : configure_from(known);
   }
@@ -349,7 +349,7 @@ result<simulator<N>> simulator<N>::make(setup<N> s, const Preset& given) {
   job_runs<N> runs{std::move(s.jobs), std::move(s.flavor_sets), s.quotas, s.capacity};
   auto policy = scheduler_type::make(by, runs.view(by.ignores_quotas), {specs.begin(), specs.end()},
                                      std::move(s.where), policies_type{policies_for<view_type, places>(by)});
-  if (!policy) return policy.problems();
+  if (!policy) return std::move(policy).problems();
   simulator made{std::move(s), std::move(runs), std::move(policy).value(), by.ignores_quotas};
   vector<problem> problems = made.configure_from(0);
   if (!problems.empty()) return problems;

@@ -10,7 +10,6 @@
 #include <allot/preemption/running_index.hpp>
 #include <allot/preemption/victim_order.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -335,10 +334,11 @@ class victim_queue {
     }
     const auto heap = heaps_.begin() + static_cast<std::ptrdiff_t>(g.first);
     // Jobs are sorted by priority, lowest last.
+    const running_job<N>* const first = g.jobs.data();
     const auto ruled_out = static_cast<std::size_t>(
-        std::partition_point(g.jobs.begin(), g.jobs.end(),
-                             [&](const running_job<N>& job) { return ends_at(b, g, job); }) -
-        g.jobs.begin());
+        detail::partition_point(first, first + g.jobs.size(),
+                                [&](const running_job<N>& job) { return ends_at(b, g, job); }) -
+        first);
     g.left = g.jobs.size() - ruled_out;
     for (std::size_t k = 0; k < g.left; ++k) {
       heaps_[g.first + k] = static_cast<std::uint32_t>(ruled_out + k);

@@ -10,7 +10,6 @@
 #include <allot/preemption/victims.hpp>
 #include <allot/quota/ledger.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
 
@@ -56,38 +55,36 @@ class wanted_victims {
   }
 
   /// Whether there is room without all of them, given that those tried are already gone; restores that state.
-  /// If there is room, drops the others that do not help: `helps(job)` is false for a gone job if bringing it
-  /// back makes no difference, whichever others are back.
-  template <class Take, class GiveBack, class Good, class Helps>
-  [[nodiscard]] bool would_do(Take take, GiveBack give_back, Good good, Helps helps) {
-    for (std::size_t i = asked_; i < candidates_.size(); ++i) take(candidates_[i].job);
-    const bool yes = good();
+  /// If there is room, drops the others that do not help.
+  template <class Supposition>
+  [[nodiscard]] bool would_do(Supposition& without) {
+    for (std::size_t i = asked_; i < candidates_.size(); ++i) without.take(candidates_[i].job);
+    const bool yes = without.fits();
     for (std::size_t i = asked_; i < candidates_.size(); ++i) {
-      candidates_[i].wanted = !yes || helps(candidates_[i].job);
+      candidates_[i].wanted = !yes || without.helps(candidates_[i].job);
     }
-    for (std::size_t i = candidates_.size(); i-- > asked_;) give_back(candidates_[i].job);
-    const auto others = candidates_.begin() + static_cast<std::ptrdiff_t>(asked_);
-    candidates_.erase(std::remove_if(others, candidates_.end(), [](const candidate& c) { return !c.wanted; }),
-                      candidates_.end());
+    for (std::size_t i = candidates_.size(); i-- > asked_;) without.give_back(candidates_[i].job);
+    erase_if(candidates_, [](const candidate& c) { return !c.wanted; });
     return yes;
   }
-  /// Decides, from the last on, which jobs need not be taken. None is taken on entry or on return. Returns
-  /// false if there is no room even without all of them.
-  template <class Take, class GiveBack, class Good>
-  bool choose(Take take, GiveBack give_back, Good good) {
+  /// Decides, from the last on, which jobs need not be taken, with at most `left` trials, which it counts.
+  /// None is taken on entry or on return. Returns false if there is no room even without all of them.
+  template <class Supposition>
+  bool choose(Supposition& without, std::size_t& left) {
     const auto take_at = [&](std::size_t i) {
-      take(candidates_[i].job);
+      without.take(candidates_[i].job);
       candidates_[i].wanted = true;
     };
     const auto give_back_at = [&](std::size_t i) {
-      give_back(candidates_[i].job);
+      without.give_back(candidates_[i].job);
       candidates_[i].wanted = false;
     };
+    const auto fits = [&] { return left > 0 && (--left, without.fits()); };
     for (std::size_t i = 0; i < candidates_.size(); ++i) take_at(i);
-    const bool any = good();
-    if (any) fill_back_by_halves(0, candidates_.size(), give_back_at, take_at, good);
+    const bool any = fits();
+    if (any) fill_back_by_halves(0, candidates_.size(), give_back_at, take_at, fits);
     for (std::size_t i = candidates_.size(); i-- > 0;) {
-      if (candidates_[i].wanted) give_back(candidates_[i].job);
+      if (candidates_[i].wanted) without.give_back(candidates_[i].job);
     }
     return any;
   }
@@ -125,7 +122,7 @@ class wanted_victims {
     running_job<N> job{};
     relation how{};
     typename Queue::key rank{};
-    bool wanted = false;
+    bool wanted = true;
   };
 
   vector<candidate> candidates_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
@@ -142,8 +143,8 @@ class pending_queue {
   };
 
   [[nodiscard]] vector<group>::iterator place_of(class_number request_class) {
-    return std::lower_bound(groups_.begin(), groups_.end(), request_class,
-                            [](const group& g, class_number s) { return g.request_class < s; });
+    return detail::partition_point(groups_.begin(), groups_.end(),
+                                   [&](const group& g) { return g.request_class < request_class; });
   }
   /// Drops the empty equivalence classes, and that they were inadmissible. By then they are as many as the
   /// others, or few.

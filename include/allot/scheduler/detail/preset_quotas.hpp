@@ -33,8 +33,8 @@ class preset_quotas {
   /// unbounded or, if there are no nodes to bound it, with what the quotas have together.
   [[nodiscard]] result<quota_tree<N>> begin(std::vector<quota_spec<N>> quotas, bool are_there_nodes) {
     if (rules_.ignores_quotas) {
-      const auto all = build_quota_tree(std::move(quotas));
-      if (!all) return all.problems();
+      auto all = build_quota_tree(std::move(quotas));
+      if (!all) return std::move(all).problems();
       quotas = {one_queue(all.value(), are_there_nodes)};
     }
     if (adapts()) given_ = quotas;
