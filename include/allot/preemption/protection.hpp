@@ -44,6 +44,7 @@ struct unprotected {
 /// Protects the jobs that any of several protections protects. (A chain: tuples cost the compiler more.)
 template <class... Protections>
 class any_protection : public unprotected {};
+/// Those of at least one.
 template <class First, class... Rest>
 class any_protection<First, Rest...> {
  public:
@@ -61,6 +62,7 @@ class any_protection<First, Rest...> {
   [[no_unique_address]] First first_;
   [[no_unique_address]] any_protection<Rest...> rest_;
 };
+/// Deduces them.
 template <class... Protections>
 any_protection(Protections...) -> any_protection<Protections...>;
 
