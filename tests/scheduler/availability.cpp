@@ -206,6 +206,40 @@ TEST_CASE("availability: a gang gets its nodes while small jobs backfill") {
   CHECK(h[1].start == 101);
 }
 
+TEST_CASE("availability: an early end moves a promise, and that one those behind it") {
+  for (const bool on_nodes : {false, true}) {
+    CAPTURE(on_nodes);
+    std::vector<timed_job> jobs{{.quota = b, .gpus = 4, .duration = 40, .estimate = 100},
+                                {.quota = a, .gpus = 4, .duration = 60, .estimate = 60},
+                                {.quota = b, .gpus = 8, .submit = 1, .duration = 50, .estimate = 50},
+                                {.quota = c, .gpus = 8, .submit = 2, .duration = 10, .estimate = 10}};
+    const auto check = [&](auto h) {
+      std::size_t looks = 0;
+      h.run_all([&](instant now) {
+        if (now < 2 || now >= 60) return;
+        const instant first = now < 40 ? 100 : 60;
+        const auto promised = h.scheduler().promised(h[2].id);
+        REQUIRE(promised);
+        CHECK(promised->start == first);
+        CHECK(promised->after == h[now < 40 ? 0 : 1].id);
+        const auto behind = h.scheduler().promised(h[3].id);
+        REQUIRE(behind);
+        CHECK(behind->start == first + 50);
+        CHECK(behind->after == h[2].id);
+        ++looks;
+      });
+      CHECK(looks > 1);
+      CHECK(*h[2].start == 60);
+      CHECK(*h[3].start == 110);
+    };
+    if (on_nodes) {
+      check(reserving_host(jobs, nodes_view{{&jobs}}, 2, nodes(2, 4), 1));
+    } else {
+      check(reserving_host(jobs, allot_test::timed_view{&jobs}, 2, allot_test::gpu_pool{8}, 1));
+    }
+  }
+}
+
 TEST_CASE("availability: owners that reclaim may backfill like all others") {
   std::vector<timed_job> jobs{{.quota = b, .gpus = 2, .duration = 100, .estimate = 100},
                               {.quota = a, .gpus = 8, .submit = 1, .duration = 50, .estimate = 50},

@@ -48,13 +48,90 @@ class availability {
   [[nodiscard]] std::optional<instant> first_delayed(Session& session, const record& r, const place& where,
                                                      Claims claims) {
     const instant end = later(session.now(), r.estimate);
+    const auto nobody = [](const record&, const promised_job&) { return false; };
+    const std::optional<instant> delayed = first_delayed_by(session, r, where, end, nobody);
+    if (!delayed) return std::nullopt;
+    const auto claimed = [&](const promised_job& p) { return p.job != r.facts.id && claims(r, p); };
+    const auto all = session.promised();
+    if (detail::none_of(all.begin(), all.end(), claimed)) return delayed;
+    return first_delayed_by(session, r, where, end, claims);
+  }
+
+  /// Whether all promises of others hold as they are if the job gets the place taken for it, but starts only
+  /// when others have gone: until then it is not known when it ends.
+  [[nodiscard]] bool all_hold_beside(Session& session, const record& r) {
+    auto before = open(session);
+    begin();
+    session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
+    const auto missed = walk(
+        session, [&](const promised_job& p) { return p.job != r.facts.id; },
+        [](const promised_job&) { return false; });
+    close(session, std::move(before));
+    return !missed;
+  }
+
+  /// A start, and the job whose end or start makes it possible.
+  struct start {
+    /// A time that has passed: any moment, as that job overruns.
+    instant at = 0;
+    /// None if the job could start now.
+    job_id after{};
+    /// Whether it then uses more than its quota owns.
+    bool borrows = false;
+  };
+  /// The earliest start of a pending job that can't start now, so that it delays no promise but those that it
+  /// claims. None if that can't be determined, or is not before `before`. A promise of its own does not
+  /// count.
+  template <class Claims>
+  [[nodiscard]] std::optional<start> earliest(Session& session, const record& r, Claims claims,
+                                              instant before = without_end) {
+    begin();
+    if (!comes(session, before)) return std::nullopt;
+    const auto concerns = [&](std::size_t i) { return others(r, claims)(session.promised()[i]); };
+    const auto starts = session.promised_by_start();
+    if (detail::none_of(starts.begin(), starts.end(), concerns) &&
+        session.what_if().begin(session.places(), r.pod_request)) {
+      return earliest_alone(session, r, before);
+    }
+    auto as_it_was = open(session);
+    std::optional<start> found;
+    start at;
+    while (!found && comes(session, before)) {
+      step(session, r, claims, at);
+      if (!fits_from(session, r, claims, at.at)) continue;
+      at.borrows = session.would_borrow(r);
+      found = at;
+    }
+    close(session, std::move(as_it_was));
+    return found;
+  }
+  /// The start that a job has been promised, if all promises hold as they are. `earliest` may find none as
+  /// early: it asks for one beside all others, and promises for the same time may fit in one order only.
+  [[nodiscard]] std::optional<start> planned(Session& session, job_id job) {
+    auto before = open(session);
+    begin();
+    std::optional<start> found;
+    const auto note = [&](const promised_job& p) {
+      if (p.job == job) found = start{p.what.start, at_.last, session.would_borrow(session.at(job))};
+      return true;
+    };
+    if (walk(session, note, [](const promised_job&) { return false; })) found.reset();
+    close(session, std::move(before));
+    return found;
+  }
+
+ private:
+  /// The same for a job that would run until `end`.
+  template <class Claims>
+  [[nodiscard]] std::optional<instant> first_delayed_by(Session& session, const record& r, const place& where,
+                                                        instant end, Claims claims) {
     const promised_job* only = nullptr;
     bool are_more = false;
     for (const std::size_t i : session.promised_by_start()) {
       const promised_job& p = session.promised()[i];
       // Who is gone before the first of them starts delays none.
       if (only == nullptr && end <= p.what.start) break;
-      if (p.job == r.facts.id || claims(r, p)) continue;
+      if (!others(r, claims)(p)) continue;
       are_more = only != nullptr;
       if (are_more) break;
       only = &p;
@@ -74,53 +151,6 @@ class availability {
         [&] { session.places().release(where); });
   }
 
-  /// A start, and the job whose end or start makes it possible.
-  struct start {
-    /// A time that has passed: any moment, as that job overruns.
-    instant at = 0;
-    /// None if the job could start now.
-    job_id after{};
-    /// Whether it then uses more than its quota owns.
-    bool borrows = false;
-  };
-  /// The earliest start of a pending job that can't start now, so that it delays no promise but those that it
-  /// claims. None if that can't be determined. A promise of its own does not count.
-  template <class Claims>
-  [[nodiscard]] std::optional<start> earliest(Session& session, const record& r, Claims claims) {
-    const auto concerns = [&](std::size_t i) { return others(r, claims)(session.promised()[i]); };
-    const auto starts = session.promised_by_start();
-    if (detail::none_of(starts.begin(), starts.end(), concerns) &&
-        session.what_if().begin(session.places(), r.pod_request)) {
-      return earliest_alone(session, r);
-    }
-    auto before = open(session);
-    begin();
-    std::optional<start> found;
-    start at;
-    while (!found && step(session, r, claims, at)) {
-      if (!fits_from(session, r, claims, at.at)) continue;
-      at.borrows = session.would_borrow(r);
-      found = at;
-    }
-    close(session, std::move(before));
-    return found;
-  }
-  /// The start that a job has been promised, if all promises hold as they are. `earliest` may find none as
-  /// early: it asks for one beside all others, and promises for the same time may fit in one order only.
-  [[nodiscard]] std::optional<start> planned(Session& session, job_id job) {
-    auto before = open(session);
-    begin();
-    std::optional<start> found;
-    const auto note = [&](const promised_job& p) {
-      if (p.job == job) found = start{p.what.start, at_.last, session.would_borrow(session.at(job))};
-      return true;
-    };
-    if (walk(session, note, [](const promised_job&) { return false; })) found.reset();
-    close(session, std::move(before));
-    return found;
-  }
-
- private:
   // With a single promise the placement's what-if is used instead of trial placements.
 
   /// Whether the only promise would be delayed by a job that starts now and lasts longer. Precondition: the
@@ -140,18 +170,18 @@ class availability {
     return !fits;
   }
   /// Precondition: the what-if has begun for the job.
-  [[nodiscard]] std::optional<start> earliest_alone(Session& session, const record& r) {
-    const savepoint before = session.assumed().save();
+  [[nodiscard]] std::optional<start> earliest_alone(Session& session, const record& r, instant before) {
+    const savepoint as_it_was = session.assumed().save();
     std::optional<start> found;
     const auto ends = session.expected_ends();
-    for (std::size_t i = 0; i < ends.size() && !found; ++i) {
+    for (std::size_t i = 0; i < ends.size() && ends[i].at < before && !found; ++i) {
       let_go(session, session.at(ends[i].job));
       if (i + 1 < ends.size() && ends[i + 1].at == ends[i].at) continue;
       if (!session.what_if().fits(session.places())) continue;
       if (!session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in)) continue;
       found = start{ends[i].at, ends[i].job, session.would_borrow(r)};
     }
-    session.assumed().rollback(before);
+    session.assumed().rollback(as_it_was);
     return found;
   }
   void let_go(Session& session, const record& gone) {
@@ -284,9 +314,7 @@ class availability {
     const auto with_job = [&]() -> std::optional<instant> {
       runs = occupy();
       if (!runs) return session.now();
-      return walk(session, counts, [&](const promised_job& p) {
-        return detail::find(missed_anyway_.begin(), missed_anyway_.end(), p.job) != missed_anyway_.end();
-      });
+      return walk(session, counts, [&](const promised_job& p) { return is_missed_anyway(p); });
     };
     const std::optional<instant> missed = from_here(with_job);
     if (!missed || !runs || std::exchange(knows_missed_, true)) return missed;
@@ -299,20 +327,22 @@ class availability {
     });
     return missed_anyway_.empty() ? missed : from_here(with_job);
   }
-  /// Goes on to the next time. False at the end.
-  template <class Claims>
-  [[nodiscard]] bool step(Session& session, const record& r, Claims claims, start& at) {
+  /// Whether there is a next time, before that one.
+  [[nodiscard]] bool comes(const Session& session, instant before) const {
     const std::optional<instant> t = next(session);
-    if (!t) return false;
-    at.at = *t;
-    end_until(session, *t);
+    return t && *t < before;
+  }
+  /// Goes on to the next time, which there is.
+  template <class Claims>
+  void step(Session& session, const record& r, Claims claims, start& at) {
+    at.at = *next(session);
+    end_until(session, at.at);
     at.after = at_.last;
     const auto starts = session.promised_by_start();
-    for (; at_.starts < starts.size() && start_of(session).what.start <= *t; ++at_.starts) {
+    for (; at_.starts < starts.size() && start_of(session).what.start <= at.at; ++at_.starts) {
       const auto& p = start_of(session);
       if (others(r, claims)(p)) start_promised(session, p);
     }
-    return true;
   }
   /// Whether the job can start at the walk's current time and delays no promise from there on.
   template <class Claims>
@@ -325,10 +355,38 @@ class availability {
         session, others(r, claims),
         [&] {
           const std::optional<place> where = take(session, r);
-          if (where) add_run(later(std::max(from, session.now()), r.estimate), r.facts.id, *where);
-          return where.has_value();
+          const instant end = later(std::max(from, session.now()), r.estimate);
+          if (!where || leaves_no_place(session, others(r, claims), end)) return false;
+          add_run(end, r.facts.id, *where);
+          return true;
         },
         [] {});
+  }
+  /// Whether a job that has just taken its place, until `end`, certainly leaves none for the next promised
+  /// job: most that could start would delay that one, and here it takes a tenth of the time to say so.
+  template <class Counts>
+  [[nodiscard]] bool leaves_no_place(Session& session, Counts counts, instant end) {
+    // Until then it is not known which have no place anyway.
+    if (!knows_missed_) return false;
+    const auto starts = session.promised_by_start();
+    std::size_t i = at_.starts;
+    while (i < starts.size() && !counts(session.promised()[starts[i]])) ++i;
+    if (i == starts.size()) return false;
+    const promised_job& next = session.promised()[starts[i]];
+    if (end <= next.what.start || is_missed_anyway(next)) return false;
+    auto& what_if = session.what_if();
+    if (!what_if.begin(session.places(), session.at(next.job).pod_request)) return false;
+    const auto ends = session.expected_ends();
+    for (std::size_t k = at_.ends; k < ends.size() && ends[k].at <= next.what.start; ++k) {
+      what_if.gone(session.places(), session.at(ends[k].job).where);
+    }
+    for (const run& x : runs_) {
+      if (x.end <= next.what.start) what_if.gone(session.places(), x.where);
+    }
+    return !what_if.fits(session.places());
+  }
+  [[nodiscard]] bool is_missed_anyway(const promised_job& p) const {
+    return detail::find(missed_anyway_.begin(), missed_anyway_.end(), p.job) != missed_anyway_.end();
   }
   static bool ends_later(const run& a, const run& b) { return b < a; }
 

@@ -309,6 +309,7 @@ class exhaustive_cycle {
   /// Starts the promised jobs that can start now, and recomputes the starts of the others as far as
   /// something that may move them has happened.
   void keep_promises(Session& session) {
+    all_hold_ = false;
     const detail::promise_news news = session.take_promise_news();
     if (session.promised().empty()) return;
     // Promises that were made while a job overran rest on its end at any moment.
@@ -384,11 +385,29 @@ class exhaustive_cycle {
   void keep(Session& session, const typename Session::promised_job& p, delay_cause cause) {
     const record& r = session.at(p.job);
     if (session.settings(r.facts.quota).head != queue_head::reserve) return session.withdraw_promise(p.job);
-    if (admit(session, p.job)) return;
+    if (admit(session, p.job)) {
+      all_hold_ = false;
+      return;
+    }
     // `admit` has made its claims, and the others' promises have been renewed since.
     const auto nobody = [](const record&, const typename Session::promised_job&) { return false; };
-    auto start = profile_.earliest(session, r, nobody);
-    if (p.what.start > session.now() && p.what.start < (start ? start->at : without_end)) {
+    const bool is_to_come = p.what.start > session.now() && p.what.start != without_end;
+    std::optional<typename availability<Session>::start> start;
+    if (is_to_come && cause == delay_cause::none) {
+      // It can start earlier only with what has become free since its start was found.
+      const instant freed_until = session.promise_of(p.job).freed_until;
+      start = profile_.earliest(session, r, nobody, std::min(p.what.start, freed_until));
+      if (!start) {
+        // After that all is as it was, unless a promised job is placed before.
+        const auto& next = session.promised()[session.promised_by_start().front()];
+        const bool stays = all_hold_ || next.what.start >= freed_until;
+        if (stays && session.contains(p.what.after)) return session.renew_promise(p.job, p.what);
+        start = profile_.planned(session, p.job);
+        all_hold_ = start.has_value();
+      }
+    }
+    if (!start) start = profile_.earliest(session, r, nobody);
+    if (is_to_come && p.what.start < (start ? start->at : without_end)) {
       session.renew_promise(p.job, p.what);
       if (const auto as_planned = profile_.planned(session, p.job)) start = as_planned;
     }
@@ -403,6 +422,7 @@ class exhaustive_cycle {
     }
     if (is_late && cause != delay_cause::none) renewed.cause = cause;
     if (!is_late) renewed.cause = delay_cause::none;
+    all_hold_ = all_hold_ && renewed.start == p.what.start;
     session.renew_promise(p.job, renewed);
   }
 
@@ -416,11 +436,16 @@ class exhaustive_cycle {
       if constexpr (most_moves > 0) return move_others(session, r);
       return std::nullopt;
     }
-    claims_ = true;
     session.count_preemption(r);
     session.evict_found(search_.victims(), r.facts.id);
     const auto at = session.places().place(r.pod_request);
     ALLOT_ASSERT(at.has_value(), "the search found a place");
+    if constexpr (promises_starts) {
+      // A job that was to start in this very step holds its promise again, without a start.
+      const bool lost_start = session.promised().size() > session.promised_by_start().size();
+      claimed_at_ = session.now();
+      claims_ = claims_ || lost_start || !profile_.all_hold_beside(session, r);
+    }
     return at;
   }
 
@@ -462,6 +487,8 @@ class exhaustive_cycle {
   /// The latest promised start that the job considered would delay, or before its own end if that is
   /// earlier: if it ended by then, it might start.
   std::optional<instant> delays_;
+  /// Whether it is known, while promises are kept, that all hold as they are.
+  bool all_hold_ = false;
   /// Whether the considered job takes precedence over some promise.
   bool claims_ = false;
   bool gave_up_ = false;

@@ -174,7 +174,12 @@ class session {
     return jobs_.promises().next_after(last_look_);
   }
   /// What has happened that concerns promised starts since the last call.
-  [[nodiscard]] detail::promise_news take_promise_news() { return jobs_.take_news(); }
+  [[nodiscard]] detail::promise_news take_promise_news() {
+    jobs_.note_freed();
+    return jobs_.take_news();
+  }
+  /// The promise of a job, which must hold one.
+  [[nodiscard]] const promised_job& promise_of(job_id id) const { return *jobs_.promises().find(id); }
 
   /// Sets the pending job's choice of flavors.
   void choose([[maybe_unused]] const record& r, [[maybe_unused]] const flavor_pick& pick) {
@@ -413,7 +418,9 @@ class session {
   /// Books the pending job. Returns what it borrows.
   resources<n> book(record& r, const place& where) {
     if (has_expected_ends && r.promised) {
-      kept_.push_back({r.facts.id, jobs_.promises().find(r.facts.id)->what});
+      const promised_job& p = *jobs_.promises().find(r.facts.id);
+      kept_.push_back(p);
+      if (p.what.start > now_) jobs_.will_not_run_as_promised(r);
     }
     return jobs_.book(r, where);
   }

@@ -50,11 +50,13 @@ class books {
   [[nodiscard]] running_index<n>& running() noexcept { return running_; }
   /// When those that run, and are not evicting, are expected to end.
   [[nodiscard]] const expected_ends& ends() const noexcept { return ends_; }
+  [[nodiscard]] expected_ends& ends() noexcept { return ends_; }
 
   /// Charges a job, placed at `r.where`, to the assumed usage.
   void book(const record& r) { assumed_.charge(r.facts.quota, r.facts.request, r.facts.in); }
   /// Drops a reserved job that has not started.
   void unbook(const record& r) {
+    ends_.note_freed(without_end);
     assumed_.release(r.facts.quota, r.facts.request, r.facts.in);
     places.release(r.where);
   }
@@ -84,6 +86,8 @@ class books {
     allocated_.charge(r.facts.quota, r.facts.request, r.facts.in);
     allocated_by_all_ += r.facts.request;
     r.facts.started = at;
+    // Until now no end was expected.
+    if (r.state == job_state::reserved) ends_.note_freed(without_end);
     expect_end(r);
     if (r.preemptible) may_go(r);
   }
@@ -293,6 +297,7 @@ class books {
   }
   /// The job is being evicted.
   void goes(record& r) {
+    if (r.expected_end == without_end) ends_.note_freed(without_end);
     forget_end(r);
     if (r.preemptible) stays(r);
   }

@@ -256,7 +256,10 @@ class lifecycle {
     record& r = at(id);
     quota_state& q = state_of(r.facts.quota);
     q.asked -= r.facts.request;
-    if (r.promised) q.promised_amount -= r.facts.request;
+    if (r.promised) {
+      q.promised_amount -= r.facts.request;
+      promises_.note_freed(without_end);
+    }
     change(r);
     q.asked += r.facts.request;
     if (r.promised) q.promised_amount += r.facts.request;
@@ -281,12 +284,23 @@ class lifecycle {
     r.promised = true;
     q.promised_amount += r.facts.request;
     ++q.promised;
-    promises_.add({r.facts.id, p});
+    promises_.add({r.facts.id, p, without_end});
     touch(r.facts.quota);
   }
-  void renew_promise(job_id id, const promise& p) { promises_.renew(id, p); }
+  void renew_promise(job_id id, const promise& p) {
+    if (promises_.find(id)->what.start != p.start) will_not_run_as_promised(jobs_[id]);
+    promises_.renew(id, p);
+  }
+  /// The promised job will run earlier, later or not at all.
+  void will_not_run_as_promised(const record& r) {
+    const instant start = promises_.find(r.facts.id)->what.start;
+    if (start != without_end) promises_.note_freed(later(start, r.estimate));
+  }
+  /// Tells the promises what has become free since the last call.
+  void note_freed() { promises_.note_freed(books_.ends().take_freed_until()); }
   /// The job loses its reservation and is in its queue again.
   void withdraw_promise(record& r) {
+    will_not_run_as_promised(r);
     leave_queue(r);
     enter(r, job_state::unknown);
     wait(r.facts.id);
@@ -515,6 +529,7 @@ class lifecycle {
         if (holds_promise(r)) {
           must_requeue_ = true;
           news_.starts_may_move = true;
+          will_not_run_as_promised(r);
         }
         leave_queue(r);
         enter(r, job_state::unknown);

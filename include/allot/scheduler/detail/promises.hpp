@@ -24,6 +24,8 @@ class promises {
   struct entry {
     job_id job;
     promise what;
+    /// Capacity that its start does not count on may have become free, but only before this time.
+    instant freed_until = without_end;
   };
 
   [[nodiscard]] std::span<const entry> all() const noexcept { return entries_; }
@@ -43,12 +45,18 @@ class promises {
     entries_.erase(place_of(id));
     sort();
   }
-  /// Replaces a promise. `start` may be later than before only for a cause.
+  /// Replaces a promise by one that counts on all that is free. `start` may be later than before only for a
+  /// cause.
   void renew(job_id id, const promise& p) {
     const auto i = static_cast<std::size_t>(place_of(id) - entries_.begin());
     const bool moves = entries_[i].what.start != p.start;
     entries_[i].what = p;
+    entries_[i].freed_until = never;
     if (moves) sort();
+  }
+  /// Capacity has become free on which no start counts, but only before `until`.
+  void note_freed(instant until) {
+    for (entry& e : entries_) e.freed_until = std::max(e.freed_until, until);
   }
 
   /// The earliest start after `since`.
@@ -60,6 +68,8 @@ class promises {
   }
 
  private:
+  static constexpr instant never = std::numeric_limits<instant>::min();
+
   [[nodiscard]] vector<entry>::const_iterator place_of(job_id id) const {
     return detail::find_if(entries_.begin(), entries_.end(), [&](const entry& e) { return e.job == id; });
   }
