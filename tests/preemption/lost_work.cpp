@@ -47,6 +47,15 @@ struct anywhere {
 
 }  // namespace
 
+TEST_CASE("work_at_stake: what an eviction costs just before the next checkpoint, at most") {
+  using allot::work_at_stake;
+  CHECK(is(work_at_stake(job(100, 25, 7, 8), 100), 8 * 32'000));
+  CHECK(is(work_at_stake(job(100, 25, 7, 8), 174), 8 * 32'000));
+  // A job that saves nothing loses what it has done.
+  CHECK(is(work_at_stake(job(100, 0, 7), 160), 67'000));
+  CHECK(work_at_stake(job(100, 0, 7), 160) == lost_work(job(100, 0, 7), 160));
+}
+
 TEST_CASE("lost_work: the time since the last checkpoint plus the restart, on all GPUs") {
   CHECK(is(lost_work(job(100, 0, 0), 160), 60'000));
   CHECK(is(lost_work(job(100, 25, 0), 160), 10'000));

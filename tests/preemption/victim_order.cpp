@@ -121,6 +121,35 @@ TEST_CASE("victim_order: lowest_priority_then_newest ignores shares") {
   CHECK((order(l, giving(b, -1, 0)) < order(l, giving(a, 0, 9))));
 }
 
+TEST_CASE(
+    "victim_order: with least_at_stake_first the smallest of those that save their work, then by what was "
+    "done") {
+  const ledger<> l = make_ledger();
+  const lowest_priority_then_highest_share order{.least_at_stake_first = true};
+  const auto running = [](std::int64_t gpus_of, std::int64_t started, std::int64_t checkpoint) {
+    auto d = giving(a, 0, started);
+    d.next.request = gpus(gpus_of);
+    d.next.checkpoint = checkpoint;
+    d.now = 1000;
+    return d;
+  };
+  const auto before = [&](const victim_candidate<1>& x, const victim_candidate<1>& y) {
+    const bool yes = order(l, x) < order(l, y);
+    CHECK(yes == order.within_quota(x.next, y.next, x.now));
+    return yes;
+  };
+  // The smaller one, whatever they lose now; of equal ones the one that loses less.
+  CHECK(before(running(1, 901, 50), running(2, 900, 50)));
+  CHECK(before(running(2, 900, 50), running(2, 901, 50)));
+  // One that saves nothing, if it has just started, but not after hours.
+  CHECK(before(running(1, 990, 0), running(1, 900, 50)));
+  CHECK(before(running(4, 900, 50), running(1, 0, 0)));
+  // A lower priority first, whatever is at stake.
+  auto low = running(8, 0, 0);
+  low.next.priority = -1;
+  CHECK(before(low, running(1, 900, 50)));
+}
+
 TEST_CASE("victim_order: keys are a strict total order and depend on the candidate's own usage only") {
   allot_test::for_each_seed(100, [](random_source& random) {
     ledger<2> l{allot::quota_tree<2>{allot_test::random_quotas<2>(random, {.most_quotas = 6})}};

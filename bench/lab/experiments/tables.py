@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""The tables of README.md and bench/lab/README.md, from the sweep of headline.json: what ./dev experiments writes.
+"""The tables of README.md and bench/lab/README.md, from the sweeps of headline.json and reservations.json: what
+./dev experiments writes.
 
-    tables.py PRINTED TABLE      what `allot sweep` printed, and the table.json that it wrote
+    tables.py PRINTED TABLE RESERVATIONS
+        what `allot sweep` printed of the first, and the table.json that it wrote of each
 
 A table stands between <!-- headline: NAME --> and <!-- end -->. Only scenarios that were run are written.
 """
@@ -49,7 +51,29 @@ def replace(file, name, table):
     path.write_text(before + start + table + end + after)
 
 
+def reservations(rows):
+    """What each number of reservations gives, and costs, with each kind of estimates, at the higher load."""
+    hours = ["wait_s/mean", "sizes/5-8/wait_s/mean", "sizes/9-16/wait_s/mean", "sizes/17-64/wait_s/mean"]
+    titles = ["estimates", "policy", "all", "5 to 8 GPUs", "9 to 16", "17 to 64", "useful", "preemptions",
+              "lost GPU-h"]
+    by_workload = {}
+    for row in rows:
+        workload, estimates = row["scenario"].split("-")
+        of = {name: figure["mean"] for name, figure in row["figures"].items() if figure}
+        if float(row["load"]) != 0.9:
+            continue
+        # Without estimates there are no reservations, whatever their number.
+        if estimates == "none" and row["policy"] in ("standard-1", "standard-4", "standard-8"):
+            continue
+        by_workload.setdefault(workload, []).append(
+            [estimates, f"`{row['policy']}`"] + [f"{of[name] / 3600:.1f}" for name in hours] +
+            [f"{100 * of['useful_utilisation']:.1f} %", f"{of['preemptions']:,.0f}", f"{of['lost_gpu_h']:,.0f}"])
+    for workload, rows in by_workload.items():
+        replace("bench/lab/README.md", f"reservations-{workload}", markdown(titles, rows))
+
+
 def main():
+    reservations(json.loads(pathlib.Path(sys.argv[3]).read_text())["rows"])
     tables = printed(pathlib.Path(sys.argv[1]).read_text())
     columns = ["utilisation", "wait", "p99", "worst tenant", "sharing anomaly", "completion", "preemptions",
                "lost GPU-h", "Jain"]

@@ -87,13 +87,13 @@ concept victim_order = requires(const Order order, const ledger<N>& l, const vic
 /// quotas yield in proportion; then newest. An inner quota yields only its own jobs, so it is measured by
 /// them and its own pool.
 ///
-/// With `smallest_first` of a priority elastic pods come first, then the job that requests least, of those
-/// the one that loses least work (`lost_work`), and only then the share. It is for hosts where jobs hold
-/// reservations: a gang that has waited for days for its nodes does not yield them to a job that a smaller
-/// one could make room for.
+/// With `least_at_stake_first` of a priority elastic pods come first, then the job that may lose least work
+/// (`work_at_stake`: where all save their work equally often, the smallest), of those the one that does lose
+/// least (`lost_work`), and only then the share. It is for hosts where jobs hold reservations: a gang that
+/// has waited for days for its nodes does not yield them to a job that a smaller one could make room for.
 struct lowest_priority_then_highest_share {
-  /// Whether of a priority the smallest job yields first.
-  bool smallest_first = false;
+  /// Whether of a priority the job that may lose least work yields first.
+  bool least_at_stake_first = false;
 
   /// By which candidates are compared, least first.
   template <std::size_t N>
@@ -101,8 +101,8 @@ struct lowest_priority_then_highest_share {
     /// Whether it is in the beneficiary's own quota: such jobs come last.
     bool same_quota = false;
     /// @{
-    /// The size and the lost work of its next job; zero if they do not count, or it is elastic.
-    wide size = 0;
+    /// What its next job may lose, and what it would; zero if they do not count, or it is elastic.
+    wide stake = 0;
     wide lost = 0;
     /// @}
     /// What the candidate borrows; the highest weighted share comes first.
@@ -115,7 +115,7 @@ struct lowest_priority_then_highest_share {
     friend constexpr std::strong_ordering operator<=>(const key_for& a, const key_for& b) noexcept {
       if (a.same_quota != b.same_quota) return a.same_quota <=> b.same_quota;
       if (const auto o = a.next.priority <=> b.next.priority; o != 0) return o;
-      if (a.size != b.size) return less(a.size < b.size);
+      if (a.stake != b.stake) return less(a.stake < b.stake);
       if (a.lost != b.lost) return less(a.lost < b.lost);
       if (const auto o = b.share <=> a.share; o != 0) return o;
       if (const auto o = b.use_of_supply <=> a.use_of_supply; o != 0) return o;
@@ -141,36 +141,25 @@ struct lowest_priority_then_highest_share {
       const auto whole = static_cast<wide>(std::max(quantity{}, a.supply).in_milli());
       key.use_of_supply = std::max(key.use_of_supply, ratio{static_cast<wide>(a.used.in_milli()), whole});
     }
-    if (!smallest_first || d.next.elastic) return key;
-    key.size = size_of(d.next);
+    if (!least_at_stake_first || d.next.elastic) return key;
+    key.stake = work_at_stake(d.next, d.now, 0, N);
     key.lost = lost_work(d.next, d.now, 0, N);
     return key;
   }
-  /// Whether jobs of one quota yield by their size.
-  [[nodiscard]] constexpr bool orders_within() const noexcept { return smallest_first; }
+  /// Whether jobs of one quota yield by what they may lose.
+  [[nodiscard]] constexpr bool orders_within() const noexcept { return least_at_stake_first; }
   /// Whether a yields before b, by the same order.
   template <std::size_t N>
   [[nodiscard]] bool within_quota(const running_job<N>& a, const running_job<N>& b, instant now) const {
-    if (!smallest_first || a.priority != b.priority || a.elastic || b.elastic) {
+    if (!least_at_stake_first || a.priority != b.priority || a.elastic || b.elastic) {
       return compare_as_victims(a, b) < 0;
     }
-    const wide x = size_of(a);
-    const wide y = size_of(b);
-    if (x != y) return x < y;
+    const wide stake = work_at_stake(a, now, 0, N);
+    const wide at_stake = work_at_stake(b, now, 0, N);
+    if (stake != at_stake) return stake < at_stake;
     const wide lost = lost_work(a, now, 0, N);
     const wide other = lost_work(b, now, 0, N);
     return lost != other ? lost < other : compare_as_victims(a, b) < 0;
-  }
-
- private:
-  /// In thousandths, over all dimensions.
-  template <std::size_t N>
-  [[nodiscard]] static constexpr wide size_of(const running_job<N>& job) noexcept {
-    wide sum = 0;
-    for (std::size_t d = 0; d < N; ++d) {
-      sum += static_cast<wide>(std::max(quantity{}, job.request[d]).in_milli());
-    }
-    return sum;
   }
 };
 

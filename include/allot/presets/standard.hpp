@@ -25,10 +25,10 @@ inline namespace v0 {
 ///
 /// Where the view shows estimates, a job that does not fit holds a reservation instead of letting all others
 /// pass: two jobs of each quota, or as many as the option `reservations` says (`queue_head::reserve`).
-/// Within a quota the jobs of a priority then go by `backfill_order::aged`, of a priority the smallest job
-/// yields first (`lowest_priority_then_highest_share::smallest_first`), and a reserved job that is to borrow
-/// yields to owners that reclaim, not to each of their jobs that would fit
-/// (`queue_settings::owners_backfill`).
+/// Within a quota the jobs of a priority then go by `backfill_order::aged`, of a priority the job that may
+/// lose least work yields first (`lowest_priority_then_highest_share::least_at_stake_first`: where all save
+/// their work equally often, the smallest), and a reserved job that is to borrow yields to owners that
+/// reclaim, not to each of their jobs that would fit (`queue_settings::owners_backfill`).
 ///
 /// On the demo's three teams (two weeks, ten seeds, exact estimates) mean waits in hours, and the useful
 /// utilisation while jobs are submitted and up to the end of the last one, are, by `reservations`:
@@ -36,12 +36,12 @@ inline namespace v0 {
 /// | reservations | 5 to 8 GPUs | 9 to 16 | 17 to 64 | all jobs | useful | to the end |
 /// |-------------:|------------:|--------:|---------:|---------:|-------:|-----------:|
 /// |            0 |        16.9 |    43.3 |     90.6 |      3.8 | 83.6 % |     80.7 % |
-/// |            1 |         9.6 |     9.4 |     15.8 |      1.7 | 85.6 % |     79.4 % |
-/// |            2 |         8.0 |     7.7 |     13.1 |      1.8 | 86.5 % |     80.4 % |
-/// |            3 |         7.4 |     7.0 |     13.8 |      1.9 | 86.6 % |     79.9 % |
+/// |            1 |         9.1 |     8.8 |     15.1 |      1.7 | 85.9 % |     80.0 % |
+/// |            2 |         7.8 |     7.5 |     13.7 |      1.8 | 86.4 % |     79.8 % |
+/// |            3 |         7.3 |     7.0 |     14.3 |      1.9 | 86.8 % |     80.1 % |
 ///
-/// It costs evictions, mostly of single-GPU jobs: 598 in two weeks instead of 170, which lose 316 GPU-hours
-/// instead of 205. With two reservations and estimates as people give them jobs of 17 to 64 GPUs wait 24
+/// It costs evictions, mostly of single-GPU jobs: 597 in two weeks instead of 170, which lose 315 GPU-hours
+/// instead of 205. With two reservations and estimates as people give them jobs of 17 to 64 GPUs wait 25
 /// hours, and all jobs 1.9.
 struct standard {
   /// @{
@@ -63,7 +63,7 @@ struct standard {
   /// The parts under these options.
   [[nodiscard]] constexpr policies_type policies() const {
     policies_type parts;
-    parts.victims.smallest_first = depth() > 0;
+    parts.victims.least_at_stake_first = depth() > 0;
     return parts;
   }
 
