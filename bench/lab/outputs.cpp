@@ -161,6 +161,7 @@ void write_summary(output_file& file, const replay_result& r, std::int64_t wall_
   write_hours(json, "lost_gpu_h", f.of.lost);
   write_hours(json, "borrowed_gpu_h", f.of.borrowed);
   write_hours(json, "lent_gpu_h", f.of.lent);
+  json.key("churn").raw(decimal_of_millionths(sim::per_gpu_hour_in_millionths(f.of.preemptions, f.of.lent)));
   write_rate(json, "jain", f.jain, static_cast<wide>(f.active) * 1'000'000'000);
   write_hours(json, "fair_share_error_gpu_h", f.of.fair_share_error);
   write_hours(json, "max_fair_share_error_gpu_h", f.largest_fair_share_error());

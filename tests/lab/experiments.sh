@@ -72,17 +72,21 @@ done
 for file in "$experiments"/*.json; do
   if grep -q allot-scenario/1 "$file"; then
     exits 0 "$allot" check "$file"
-  elif [ "$(basename "$file")" != headline.json ]; then
+  elif ! grep -q '"trace": "philly128/jobs.csv"' "$file"; then
     exits 0 "$allot" sweep "$file" --list
   fi
 done
 exits 0 "$allot" sweep "$experiments/generated_mix.json" --shard 0/30 --out mix
 [ "$(grep -c ',done,' mix/results.csv)" -eq 2 ] || fail "generated_mix: $(<mix/results.csv)"
 
-# --- the headline, if the trace is available: its fifo is that of the Helios simulator
+# --- those that need the trace, if it is available; the headline's fifo is that of the Helios simulator
 if [ -f "$traces/philly128/jobs.csv" ]; then
   exits 0 "$allot" sweep "$experiments/headline.json" --trace "philly128=$traces/philly128/jobs.csv" --list
   [ "$(wc -l <out)" -eq 88 ] || fail "headline: $(wc -l <out) points"
+  given=()
+  for estimates in exact tsafrir none; do given+=(--trace "philly-$estimates=$traces/philly128/jobs.csv"); done
+  exits 0 "$allot" sweep "$experiments/reservations.json" "${given[@]}" --list
+  [ "$(wc -l <out)" -eq 352 ] || fail "reservations: $(wc -l <out) points"
   # The second point is philly128 under fifo.
   exits 0 "$allot" sweep "$experiments/headline.json" --trace "philly128=$traces/philly128/jobs.csv" --shard 1/44 --out philly
   grep -q '^philly128.fifo.seed-1,.*,done,' philly/results.csv || fail 'headline: fifo is not there'

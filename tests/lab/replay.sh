@@ -45,7 +45,7 @@ says "$(sed -n 4p one/jobs.csv)" 'big,a,50,,,0,,0,0,,refused,larger_than_cluster
 says "$(sed -n 1,2p one/tenants.csv)" $'time_s,quota,used,entitled,borrowed,lent,pending\n0,a,0,0,0,4,0'
 says "$(grep evicted two/events.csv)" $'45,evicted,1,b,,2,reclaim,45\n67,evicted,1,b,,3,reclaim,2'
 says "$(tr -d ' \n' <one/summary.json)" \
-  '{"format":"allot-summary/1","policy":"standard","policy_name":"standard","policy_set":{},"version":"*.*.*","seed":1,"input_hash":"*","decision_hash":"*","jobs":{"total":4,"completed":3,"unfinished":0,"refused":1,"cancelled":0,"time_limit":0,"waiting":0,"running":0,"not_submitted":0},"jct_s":{"mean":*,"p50":*,"p90":*,"p99":*,"max":*},"queue_s":{*},*"makespan_s":*,"end_s":*,"allocation_rate":*,"fragmentation":*,"preemptions":2,*"lost_gpu_h":*,"borrowed_gpu_h":*,"lent_gpu_h":*,"jain":*,"fair_share_error_gpu_h":*,"max_wait_s":*,"tenants":{"all":{*},"a":{*},"b":{*}},"decisions":*,"events":*,"wall_s":*}'
+  '{"format":"allot-summary/1","policy":"standard","policy_name":"standard","policy_set":{},"version":"*.*.*","seed":1,"input_hash":"*","decision_hash":"*","jobs":{"total":4,"completed":3,"unfinished":0,"refused":1,"cancelled":0,"time_limit":0,"waiting":0,"running":0,"not_submitted":0},"jct_s":{"mean":*,"p50":*,"p90":*,"p99":*,"max":*},"queue_s":{*},*"makespan_s":*,"end_s":*,"allocation_rate":*,"fragmentation":*,"preemptions":2,*"lost_gpu_h":*,"borrowed_gpu_h":*,"lent_gpu_h":*,"churn":*,"jain":*,"fair_share_error_gpu_h":*,"max_wait_s":*,"tenants":{"all":{*},"a":{*},"b":{*}},"decisions":*,"events":*,"wall_s":*}'
 says "$(<one/report.html)" '<!doctype html>*<svg *</html>'
 
 # --- tenants.csv in steps: for each quota the last row of a step, and the state at the beginning

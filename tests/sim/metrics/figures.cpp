@@ -35,6 +35,15 @@ TEST_CASE("figures: GPU time in hours") {
   });
 }
 
+TEST_CASE("figures: so many per GPU-hour") {
+  using allot::sim::per_gpu_hour_in_millionths;
+  constexpr wide gpu_hour = wide{1000} * 3'600'000;
+  CHECK(per_gpu_hour_in_millionths(3, 4 * gpu_hour) == 750'000);
+  CHECK(per_gpu_hour_in_millionths(2, 3 * gpu_hour) == 666'667);
+  CHECK(per_gpu_hour_in_millionths(0, gpu_hour) == 0);
+  CHECK(per_gpu_hour_in_millionths(5, 0) == 0);
+}
+
 TEST_CASE("figures: the makespan without jobs is 0") {
   CHECK(allot::sim::run_figures{}.makespan() == 0);
   allot::sim::run_figures f;

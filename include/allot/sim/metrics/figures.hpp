@@ -294,6 +294,13 @@ struct run_figures {
   return static_cast<std::int64_t>((milli_gpu_milliseconds + unit / 2) / unit);
 }
 
+/// How many there are for each GPU-hour of a GPU time, in millionths, rounded to the nearest; 0 for no time.
+[[nodiscard]] constexpr std::int64_t per_gpu_hour_in_millionths(std::uint64_t count,
+                                                                wide milli_gpu_milliseconds) noexcept {
+  constexpr wide gpu_hour = 3'600'000'000;
+  return rate_in_millionths(static_cast<wide>(count) * gpu_hour, milli_gpu_milliseconds);
+}
+
 }  // namespace sim
 }  // namespace v0
 }  // namespace allot
