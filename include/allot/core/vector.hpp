@@ -191,7 +191,12 @@ class vector : private detail::vector_block {
   /// @{
   /// As of `std::vector`.
   void reserve(std::size_t count) {
-    if (count > capacity()) move_to_block(count);
+    if (count <= capacity()) return;
+    if constexpr (is_plain) {
+      move_plain(count, sizeof(T));
+    } else {
+      move_each(count);
+    }
   }
   void clear() noexcept { shrink_to(begin()); }
   void resize(std::size_t count) {
@@ -345,13 +350,6 @@ class vector : private detail::vector_block {
       make_plain_room(count - size(), sizeof(T));
     } else if (count > capacity()) {
       move_each(count < 2 * capacity() ? 2 * capacity() : count);
-    }
-  }
-  void move_to_block(std::size_t capacity) {
-    if constexpr (is_plain) {
-      move_plain(capacity, sizeof(T));
-    } else {
-      move_each(capacity);
     }
   }
   [[gnu::noinline]] void move_each(std::size_t capacity) {

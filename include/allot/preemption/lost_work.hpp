@@ -14,15 +14,16 @@ inline namespace v0 {
 
 namespace detail {
 
-/// A time on the GPUs of a job: the `count` dimensions from `first` on.
+/// What a job loses that has not saved so much of its run time: that and its restart, on the `count`
+/// dimensions from `first` on.
 template <std::size_t N>
-[[nodiscard]] constexpr wide gpu_time(const running_job<N>& job, instant time, std::size_t first,
-                                      std::size_t count) {
+[[nodiscard]] constexpr wide loss_of(const running_job<N>& job, instant unsaved, std::size_t first,
+                                     std::size_t count) {
   wide amount = 0;
   for (std::size_t d = first; d < std::min(N, first + count); ++d) {
     amount += static_cast<wide>(std::max(quantity{}, job.request[d]).in_milli());
   }
-  return (static_cast<wide>(time) + static_cast<wide>(std::max(instant{}, job.restart))) * amount;
+  return (static_cast<wide>(unsaved) + static_cast<wide>(std::max(instant{}, job.restart))) * amount;
 }
 template <std::size_t N>
 [[nodiscard]] constexpr instant run_time(const running_job<N>& job, instant now) noexcept {
@@ -39,7 +40,7 @@ template <std::size_t N>
 [[nodiscard]] constexpr wide lost_work(const running_job<N>& job, instant now, std::size_t first = 0,
                                        std::size_t count = 1) {
   const instant ran = detail::run_time(job, now);
-  return detail::gpu_time(job, job.checkpoint > 0 ? ran % job.checkpoint : ran, first, count);
+  return detail::loss_of(job, job.checkpoint > 0 ? ran % job.checkpoint : ran, first, count);
 }
 
 /// The most that an eviction could cost about `now`: as `lost_work` just before the next checkpoint. It does
@@ -48,7 +49,7 @@ template <std::size_t N>
 [[nodiscard]] constexpr wide work_at_stake(const running_job<N>& job, instant now, std::size_t first = 0,
                                            std::size_t count = 1) {
   const instant most = job.checkpoint > 0 ? job.checkpoint : detail::run_time(job, now);
-  return detail::gpu_time(job, most, first, count);
+  return detail::loss_of(job, most, first, count);
 }
 
 }  // namespace v0

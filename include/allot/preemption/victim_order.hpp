@@ -154,9 +154,9 @@ struct lowest_priority_then_highest_share {
     if (!least_at_stake_first || a.priority != b.priority || a.elastic || b.elastic) {
       return compare_as_victims(a, b) < 0;
     }
-    const wide stake = work_at_stake(a, now, 0, N);
-    const wide at_stake = work_at_stake(b, now, 0, N);
-    if (stake != at_stake) return stake < at_stake;
+    const wide x = work_at_stake(a, now, 0, N);
+    const wide y = work_at_stake(b, now, 0, N);
+    if (x != y) return x < y;
     const wide lost = lost_work(a, now, 0, N);
     const wide other = lost_work(b, now, 0, N);
     return lost != other ? lost < other : compare_as_victims(a, b) < 0;

@@ -42,32 +42,36 @@ class availability {
   /// A pending job and its promise.
   using promised_job = typename Session::promised_job;
 
+  /// The claims of a job that takes precedence over no promise.
+  struct no_claims {
+    [[nodiscard]] bool operator()(const record&, const promised_job&) const noexcept { return false; }
+  };
+
   /// The earliest promised start that a job would delay if it starts now on the place taken for it;
   /// none if it delays none. Promises with `claims(job, promise)` do not count.
   template <class Claims>
   [[nodiscard]] std::optional<instant> first_delayed(Session& session, const record& r, const place& where,
                                                      Claims claims) {
     const instant end = later(session.now(), r.estimate);
-    const auto nobody = [](const record&, const promised_job&) { return false; };
-    const std::optional<instant> delayed = first_delayed_by(session, r, where, end, nobody);
+    const std::optional<instant> delayed = first_delayed_until(session, r, where, end, no_claims{});
     if (!delayed) return std::nullopt;
-    const auto claimed = [&](const promised_job& p) { return p.job != r.facts.id && claims(r, p); };
     const auto all = session.promised();
+    const auto claimed = [&](const promised_job& p) { return p.job != r.facts.id && claims(r, p); };
     if (detail::none_of(all.begin(), all.end(), claimed)) return delayed;
-    return first_delayed_by(session, r, where, end, claims);
+    return first_delayed_until(session, r, where, end, claims);
   }
 
   /// Whether all promises of others hold as they are if the job gets the place taken for it, but starts only
   /// when others have gone: until then it is not known when it ends.
   [[nodiscard]] bool all_hold_beside(Session& session, const record& r) {
+    if (session.promised_by_start().empty()) return true;
     auto before = open(session);
     begin();
     session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
-    const auto missed = walk(
-        session, [&](const promised_job& p) { return p.job != r.facts.id; },
-        [](const promised_job&) { return false; });
+    const no_claims claims;
+    const bool some_missed = walk(session, others(r, claims), excuses_none{}).has_value();
     close(session, std::move(before));
-    return !missed;
+    return !some_missed;
   }
 
   /// A start, and the job whose end or start makes it possible.
@@ -86,7 +90,8 @@ class availability {
   [[nodiscard]] std::optional<start> earliest(Session& session, const record& r, Claims claims,
                                               instant before = without_end) {
     begin();
-    if (!comes(session, before)) return std::nullopt;
+    std::optional<instant> t = next(session);
+    if (!t || *t >= before) return std::nullopt;
     const auto concerns = [&](std::size_t i) { return others(r, claims)(session.promised()[i]); };
     const auto starts = session.promised_by_start();
     if (detail::none_of(starts.begin(), starts.end(), concerns) &&
@@ -95,12 +100,9 @@ class availability {
     }
     auto as_it_was = open(session);
     std::optional<start> found;
-    start at;
-    while (!found && comes(session, before)) {
-      step(session, r, claims, at);
-      if (!fits_from(session, r, claims, at.at)) continue;
-      at.borrows = session.would_borrow(r);
-      found = at;
+    for (; !found && t && *t < before; t = next(session)) {
+      step(session, r, claims, *t);
+      if (fits_from(session, r, claims, *t)) found = start{*t, at_.last, session.would_borrow(r)};
     }
     close(session, std::move(as_it_was));
     return found;
@@ -115,16 +117,20 @@ class availability {
       if (p.job == job) found = start{p.what.start, at_.last, session.would_borrow(session.at(job))};
       return true;
     };
-    if (walk(session, note, [](const promised_job&) { return false; })) found.reset();
+    if (walk(session, note, excuses_none{})) found.reset();
     close(session, std::move(before));
     return found;
   }
 
  private:
-  /// The same for a job that would run until `end`.
+  struct excuses_none {
+    [[nodiscard]] bool operator()(const promised_job&) const noexcept { return false; }
+  };
+
+  /// As `first_delayed`, for a job that would run until `end`.
   template <class Claims>
-  [[nodiscard]] std::optional<instant> first_delayed_by(Session& session, const record& r, const place& where,
-                                                        instant end, Claims claims) {
+  [[nodiscard]] std::optional<instant> first_delayed_until(Session& session, const record& r,
+                                                           const place& where, instant end, Claims claims) {
     const promised_job* only = nullptr;
     bool are_more = false;
     for (const std::size_t i : session.promised_by_start()) {
@@ -327,19 +333,12 @@ class availability {
     });
     return missed_anyway_.empty() ? missed : from_here(with_job);
   }
-  /// Whether there is a next time, before that one.
-  [[nodiscard]] bool comes(const Session& session, instant before) const {
-    const std::optional<instant> t = next(session);
-    return t && *t < before;
-  }
-  /// Goes on to the next time, which there is.
+  /// Goes on to the next time, `t`.
   template <class Claims>
-  void step(Session& session, const record& r, Claims claims, start& at) {
-    at.at = *next(session);
-    end_until(session, at.at);
-    at.after = at_.last;
+  void step(Session& session, const record& r, Claims claims, instant t) {
+    end_until(session, t);
     const auto starts = session.promised_by_start();
-    for (; at_.starts < starts.size() && start_of(session).what.start <= at.at; ++at_.starts) {
+    for (; at_.starts < starts.size() && start_of(session).what.start <= t; ++at_.starts) {
       const auto& p = start_of(session);
       if (others(r, claims)(p)) start_promised(session, p);
     }

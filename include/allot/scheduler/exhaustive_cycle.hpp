@@ -390,13 +390,13 @@ class exhaustive_cycle {
       return;
     }
     // `admit` has made its claims, and the others' promises have been renewed since.
-    const auto nobody = [](const record&, const typename Session::promised_job&) { return false; };
+    constexpr typename availability<Session>::no_claims no_claims;
     const bool is_to_come = p.what.start > session.now() && p.what.start != without_end;
     std::optional<typename availability<Session>::start> start;
     if (is_to_come && cause == delay_cause::none) {
       // It can start earlier only with what has become free since its start was found.
       const instant freed_until = session.promise_of(p.job).freed_until;
-      start = profile_.earliest(session, r, nobody, std::min(p.what.start, freed_until));
+      start = profile_.earliest(session, r, no_claims, std::min(p.what.start, freed_until));
       if (!start) {
         // After that all is as it was, unless a promised job is placed before.
         const auto& next = session.promised()[session.promised_by_start().front()];
@@ -406,8 +406,8 @@ class exhaustive_cycle {
         all_hold_ = start.has_value();
       }
     }
-    if (!start) start = profile_.earliest(session, r, nobody);
-    if (is_to_come && p.what.start < (start ? start->at : without_end)) {
+    if (!start) start = profile_.earliest(session, r, no_claims);
+    if (is_to_come && cause != delay_cause::none && p.what.start < (start ? start->at : without_end)) {
       session.renew_promise(p.job, p.what);
       if (const auto as_planned = profile_.planned(session, p.job)) start = as_planned;
     }

@@ -418,7 +418,7 @@ class session {
   /// Books the pending job. Returns what it borrows.
   resources<n> book(record& r, const place& where) {
     if (has_expected_ends && r.promised) {
-      const promised_job& p = *jobs_.promises().find(r.facts.id);
+      const promised_job& p = promise_of(r.facts.id);
       kept_.push_back(p);
       if (p.what.start > now_) jobs_.will_not_run_as_promised(r);
     }

@@ -284,7 +284,7 @@ class mig_device {
 /// A GPU partitioned into these profiles (see `find_mig_profile`), or the problems: names that the model does
 /// not offer, or a combination that it can't have.
 [[nodiscard]] inline result<mig_device> build_mig_device(mig_model m, std::span<const std::string> names) {
-  const auto set = parse_mig_profiles(m, names);
+  auto set = parse_mig_profiles(m, names);
   if (!set) return std::move(set).problems();
   mig_device made{m};
   const auto where = made.fits_beside(set.value());

@@ -19,7 +19,8 @@ namespace detail {
 
 /// Victims that would make room, chosen from all candidates, whether or not they may be preempted in the end:
 /// first those that a search has tried in turn, then the others in order, and of these only the needed ones.
-/// `Queue` is the search's `victim_queue`.
+/// `Queue` is the search's `victim_queue`; a `Supposition` is the search's: it lets jobs be gone and back,
+/// and says whether there is then room.
 template <std::size_t N, class Queue>
 class wanted_victims {
  public:

@@ -19,6 +19,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -50,13 +51,15 @@ class books {
   [[nodiscard]] running_index<n>& running() noexcept { return running_; }
   /// When those that run, and are not evicting, are expected to end.
   [[nodiscard]] const expected_ends& ends() const noexcept { return ends_; }
-  [[nodiscard]] expected_ends& ends() noexcept { return ends_; }
+  /// Until when capacity has become free, since the last call, that was not expected to before; `without_end`
+  /// if no end was expected, and the least time if none has become free.
+  [[nodiscard]] instant take_freed_until() noexcept { return std::exchange(freed_until_, never); }
 
   /// Charges a job, placed at `r.where`, to the assumed usage.
   void book(const record& r) { assumed_.charge(r.facts.quota, r.facts.request, r.facts.in); }
   /// Drops a reserved job that has not started.
   void unbook(const record& r) {
-    ends_.note_freed(without_end);
+    note_freed(without_end);
     assumed_.release(r.facts.quota, r.facts.request, r.facts.in);
     places.release(r.where);
   }
@@ -87,7 +90,7 @@ class books {
     allocated_by_all_ += r.facts.request;
     r.facts.started = at;
     // Until now no end was expected.
-    if (r.state == job_state::reserved) ends_.note_freed(without_end);
+    if (r.state == job_state::reserved) note_freed(without_end);
     expect_end(r);
     if (r.preemptible) may_go(r);
   }
@@ -272,6 +275,7 @@ class books {
     running_.resize(allocated_.tree().slots());
     groups_.resize(allocated_.tree().slots());
   }
+  void note_freed(instant until) noexcept { freed_until_ = std::max(freed_until_, until); }
   void expect_end(record& r) {
     if (r.estimate == without_end) return;
     r.expected_end = later(r.facts.started, r.estimate);
@@ -297,7 +301,7 @@ class books {
   }
   /// The job is being evicted.
   void goes(record& r) {
-    if (r.expected_end == without_end) ends_.note_freed(without_end);
+    note_freed(r.expected_end);
     forget_end(r);
     if (r.preemptible) stays(r);
   }
@@ -308,6 +312,8 @@ class books {
   exact_sum<n> allocated_by_all_{};
   running_index<n> running_;
   expected_ends ends_;
+  static constexpr instant never = std::numeric_limits<instant>::min();
+  instant freed_until_ = never;
   /// The same by group, for placements that count them.
   victim_groups groups_;
   /// The groups of possible victims in a search.

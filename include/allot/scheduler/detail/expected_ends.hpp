@@ -9,9 +9,7 @@
 #include <algorithm>
 #include <compare>
 #include <cstddef>
-#include <limits>
 #include <span>
-#include <utility>
 
 namespace allot {
 inline namespace v0 {
@@ -37,12 +35,7 @@ class expected_ends {
     const auto at = place_of(e);
     ALLOT_ASSERT(at != ends_.end() && *at == e, "the job has an expected end");
     ends_.erase(at);
-    note_freed(e.at);
   }
-  /// Capacity has become free that was not expected to before `until`.
-  void note_freed(instant until) noexcept { freed_until_ = std::max(freed_until_, until); }
-  /// The latest of these times since the last call.
-  [[nodiscard]] instant take_freed_until() noexcept { return std::exchange(freed_until_, never_freed); }
   [[nodiscard]] std::span<const expected_end> all() const noexcept { return ends_; }
 
  private:
@@ -50,10 +43,7 @@ class expected_ends {
     return std::lower_bound(ends_.begin(), ends_.end(), e);
   }
 
-  static constexpr instant never_freed = std::numeric_limits<instant>::min();
-
   vector<expected_end> ends_;
-  instant freed_until_ = never_freed;
 };
 
 }  // namespace detail

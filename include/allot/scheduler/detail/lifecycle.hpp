@@ -297,7 +297,7 @@ class lifecycle {
     if (start != without_end) promises_.note_freed(later(start, r.estimate));
   }
   /// Tells the promises what has become free since the last call.
-  void note_freed() { promises_.note_freed(books_.ends().take_freed_until()); }
+  void note_freed() { promises_.note_freed(books_.take_freed_until()); }
   /// The job loses its reservation and is in its queue again.
   void withdraw_promise(record& r) {
     will_not_run_as_promised(r);
