@@ -121,9 +121,7 @@ TEST_CASE("victim_order: lowest_priority_then_newest ignores shares") {
   CHECK((order(l, giving(b, -1, 0)) < order(l, giving(a, 0, 9))));
 }
 
-TEST_CASE(
-    "victim_order: with least_at_stake_first the smallest of those that save their work, then by what was "
-    "done") {
+TEST_CASE("victim_order: with least_at_stake_first the size counts, and the run time of what saves nothing") {
   const ledger<> l = make_ledger();
   const lowest_priority_then_highest_share order{.least_at_stake_first = true};
   const auto running = [](std::int64_t gpus_of, std::int64_t started, std::int64_t checkpoint) {
