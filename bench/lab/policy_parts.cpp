@@ -133,6 +133,10 @@ const vector<preset_option>& options_of_presets() {
       {"standard", "reservations",
        "how many jobs of a quota hold a reservation at once (2); \"all\"; 0: none", kind::count,
        &set_option<&standard::reservations>},
+      {"standard", "gather_s",
+       "how long a job gathers capacity whose start is not known, as jobs without an estimate are in its way; "
+       "0: not at all",
+       kind::milli, &set_option<&standard::gather>},
       {"standard", "backfill", jobs_without, kind::word, &set_option<&standard::backfill>, order_words},
       {"easy",
        "reservations",

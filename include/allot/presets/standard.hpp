@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/time.hpp>
 #include <allot/preemption/settings.hpp>
 #include <allot/scheduler/policies.hpp>
 #include <allot/scheduler/preset.hpp>
@@ -59,6 +60,10 @@ struct standard {
   std::optional<std::uint32_t> reservations{};
   /// The order in which the jobs of a priority are tried, if any hold reservations.
   backfill_order backfill = backfill_order::aged;
+  /// For how long a job gathers capacity whose start is not known, as jobs without an estimate are in its way
+  /// (`queue_settings::gather`), in units of the host's clock; 0: jobs do not gather. If it is set, quotas
+  /// have two reservations unless `reservations` says otherwise.
+  instant gather = 0;
 
   /// The parts under these options.
   [[nodiscard]] constexpr policies_type policies() const {
@@ -73,6 +78,7 @@ struct standard {
         .head = queue_head::best_effort,
         .preempt = {.within = preempt_within::lower_priority, .reclaim = preempt_reclaim::any}};
     settings.owners_backfill = depth() > 0;
+    if (depth() > 0) settings.gather.longest = gather;
     return with_reservations(settings, depth(), backfill);
   }
   constexpr void use_estimates() noexcept {
@@ -83,7 +89,9 @@ struct standard {
   /// @}
 
  private:
-  [[nodiscard]] constexpr std::uint32_t depth() const noexcept { return reservations.value_or(0); }
+  [[nodiscard]] constexpr std::uint32_t depth() const noexcept {
+    return reservations.value_or(gather > 0 ? 2 : 0);
+  }
 };
 static_assert(preset<standard>);
 

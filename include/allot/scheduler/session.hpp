@@ -169,6 +169,8 @@ class session {
   [[nodiscard]] std::span<const expected_end> expected_ends() const noexcept {
     return jobs_.books().ends().all();
   }
+  /// The running jobs without an expected end, in no particular order; without the evicting ones.
+  [[nodiscard]] std::span<record* const> open_ended() const noexcept { return jobs_.books().open_ended(); }
   /// The next promised start that has not come yet.
   [[nodiscard]] std::optional<instant> next_promised_start() const {
     return jobs_.promises().next_after(last_look_);
@@ -234,6 +236,10 @@ class session {
   }
   /// The job loses its reservation and is in its queue again.
   void withdraw_promise(job_id id) { jobs_.withdraw_promise(jobs_.at(id)); }
+  /// The same for one that gathers; it does not do so again before that time.
+  void give_up_gathering(job_id id, instant gathers_from) {
+    jobs_.give_up_gathering(jobs_.at(id), gathers_from);
+  }
   /// Lists the job as pending in the plan; nothing else changes.
   void list_pending(job_id id, pending_reason why) {
     record& r = jobs_.at(id);

@@ -37,6 +37,8 @@ class books {
   static constexpr std::size_t n = dimensions<View>;
   using record = job_record<View, Placement>;
   using place = typename Placement::allocation;
+  /// Whether the view says when jobs are expected to end.
+  static constexpr bool has_expected_ends = estimated_view<View> || time_limited_view<View>;
 
   books(quota_tree<n> tree, Placement where)
       : places(std::move(where)), allocated_(tree), assumed_(std::move(tree)) {
@@ -51,6 +53,8 @@ class books {
   [[nodiscard]] running_index<n>& running() noexcept { return running_; }
   /// When those that run, and are not evicting, are expected to end.
   [[nodiscard]] const expected_ends& ends() const noexcept { return ends_; }
+  /// Those that run, and are not evicting, without an expected end.
+  [[nodiscard]] std::span<record* const> open_ended() const noexcept { return open_ended_; }
   /// Until when capacity has become free, since the last call, that was not expected to before; `without_end`
   /// if no end was expected, and the least time if none has become free.
   [[nodiscard]] instant take_freed_until() noexcept { return std::exchange(freed_until_, never); }
@@ -97,9 +101,9 @@ class books {
   /// A running job started at another time than assumed.
   void restart(record& r, instant at) {
     if (r.preemptible) running_.erase(r.facts);
+    forget_end(r);
     r.facts.started = at;
     if (r.preemptible) running_.insert(r.facts);
-    forget_end(r);
     expect_end(r);
   }
   /// Starts the eviction of a running job.
@@ -277,13 +281,23 @@ class books {
   }
   void note_freed(instant until) noexcept { freed_until_ = std::max(freed_until_, until); }
   void expect_end(record& r) {
-    if (r.estimate == without_end) return;
-    r.expected_end = later(r.facts.started, r.estimate);
-    if (r.expected_end != without_end) ends_.insert({r.expected_end, r.facts.id});
+    if constexpr (has_expected_ends) {
+      if (r.estimate != without_end) r.expected_end = later(r.facts.started, r.estimate);
+      if (r.expected_end != without_end) return ends_.insert({r.expected_end, r.facts.id});
+      r.open_ended_at = open_ended_.size();
+      open_ended_.push_back(&r);
+    }
   }
   void forget_end(record& r) {
-    const instant at = std::exchange(r.expected_end, without_end);
-    if (at != without_end) ends_.erase({at, r.facts.id});
+    if constexpr (has_expected_ends) {
+      const instant at = std::exchange(r.expected_end, without_end);
+      if (at != without_end) return ends_.erase({at, r.facts.id});
+      record* const last = open_ended_.back();
+      open_ended_.pop_back();
+      if (last == &r) return;
+      last->open_ended_at = r.open_ended_at;
+      open_ended_[last->open_ended_at] = last;
+    }
   }
   /// The job runs and may be preempted.
   void may_go(const record& r) {
@@ -312,6 +326,8 @@ class books {
   exact_sum<n> allocated_by_all_{};
   running_index<n> running_;
   expected_ends ends_;
+  /// Records stay where they are while their jobs are known.
+  vector<record*> open_ended_;
   static constexpr instant never = std::numeric_limits<instant>::min();
   instant freed_until_ = never;
   /// The same by group, for placements that count them.

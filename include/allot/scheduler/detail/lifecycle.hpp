@@ -65,7 +65,7 @@ class lifecycle {
   /// @{
   /// What the view does not show is not compiled.
   static constexpr bool has_elastic_pods = elastic_view<View>;
-  static constexpr bool has_expected_ends = estimated_view<View> || time_limited_view<View>;
+  static constexpr bool has_expected_ends = books_type::has_expected_ends;
   /// @}
 
   lifecycle(View shown, quota_tree<n> tree, Placement where)
@@ -304,6 +304,11 @@ class lifecycle {
     leave_queue(r);
     enter(r, job_state::unknown);
     wait(r.facts.id);
+  }
+  /// The job, which gathers, does so no longer, and not again before that time.
+  void give_up_gathering(record& r, instant gathers_from) {
+    withdraw_promise(r);
+    r.gathers_from = gathers_from;
   }
   /// Starts a job that is booked.
   void start(record& r, instant now) {
