@@ -357,7 +357,8 @@ class exhaustive_cycle {
       const std::size_t before = session.promised().size();
       to_keep_.clear();
       for (const auto& p : session.promised()) {
-        if (all || p.what.start <= session.now()) to_keep_.push_back(p);
+        const bool may_be_found = p.what.start == without_end && news.says_anything();
+        if (all || may_be_found || p.what.start <= session.now()) to_keep_.push_back(p);
       }
       for (const auto& p : to_keep_) {
         keep(session, p, cause);
@@ -455,8 +456,9 @@ class exhaustive_cycle {
       // Its start is known by now, or will not be.
       all_hold_ = false;
       if (start) return session.renew_promise(p.job, promise_of(session, *start));
-      const instant longest = session.settings(r.facts.quota).gather.longest;
-      return session.give_up_gathering(p.job, is_to_come ? session.now() : later(session.now(), longest));
+      // Displaced by a claim, it does not gather again in this step, or two could displace each other for ever.
+      const instant pause = is_to_come ? 1 : session.settings(r.facts.quota).gather.longest;
+      return session.give_up_gathering(p.job, later(session.now(), pause));
     }
     promise renewed = p.what;
     renewed.start = start ? start->at : without_end;

@@ -413,6 +413,15 @@ class scheduler {
     return p == nullptr ? std::nullopt : std::optional{p->what};
   }
 
+  /// What the jobs that gather request together: the most that they may keep idle. O(reservations).
+  [[nodiscard]] resources<n> gathered() const {
+    resources<n> all;
+    for (const auto& p : jobs().promises().all()) {
+      if (p.what.gathers_since) all += jobs().at(p.job).facts.request;
+    }
+    return all;
+  }
+
   /// The host's point in time for an `instant` of a plan or of a promise.
   [[nodiscard]] static constexpr time_point time_of(instant at) {
     if constexpr (clocked_view<View>) {
