@@ -168,6 +168,7 @@ class story_teller {
   void tell_wait(job_story& t, job_index j) {
     const decision::pending_job h = now_.explain_waiting(j);
     t.why = h.text;
+    t.promised = h.promised;
     t.reason = h.reason == "behind_head" || h.reason == "waits_turn" || h.reason == "not_proven"
                    ? word_of(h.reason)
                    : t.reason;

@@ -149,18 +149,19 @@ class books {
     return result;
   }
 
-  /// Searches for victims for a job that does not fit. If found they are no longer assumed, and the job can
-  /// be placed and assumed; otherwise nothing has changed.
-  template <class Jobs, class Search>
+  /// Searches for victims for a job that does not fit. If some are found, and `accept` takes them, they are
+  /// no longer assumed, and the job can be placed and assumed; otherwise nothing has changed.
+  template <class Jobs, class Search, class Accept>
   search_outcome make_room(Jobs& jobs, Search& search, const record& r, const preempt_settings& may,
-                           instant now = 0) {
+                           instant now, Accept accept) {
     const beneficiary<n> b{
         r.facts.quota, r.facts.request, r.facts.in, r.facts.priority, r.facts.submitted, may,
         now,           r.facts.id};
     const savepoint in_ledger = assumed_.save();
     auto in_places = places.save();
     trial<Jobs> world{places, jobs, r.pod_request, *this};
-    const search_outcome outcome = search.run(assumed_, running_, b, world);
+    search_outcome outcome = search.run(assumed_, running_, b, world);
+    if (outcome == search_outcome::found && !accept(search.victims())) outcome = search_outcome::impossible;
     if (outcome == search_outcome::found) {
       places.commit(std::move(in_places));
       assumed_.commit(in_ledger);

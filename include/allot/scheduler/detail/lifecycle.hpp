@@ -389,10 +389,10 @@ class lifecycle {
     reservations_.expect(r.facts.id, beneficiary);
   }
   /// Searches for victims for a pending job; those found are evicting. See `books::make_room`.
-  template <class Search>
-  [[nodiscard]] search_outcome make_room(Search& search, const record& r, instant now) {
+  template <class Search, class Accept>
+  [[nodiscard]] search_outcome make_room(Search& search, const record& r, instant now, Accept accept) {
     const search_outcome outcome =
-        books_.make_room(jobs_, search, r, of(r.facts.quota).settings.preempt, now);
+        books_.make_room(jobs_, search, r, of(r.facts.quota).settings.preempt, now, accept);
     if (outcome == search_outcome::found) {
       for (const victim<n>& v : search.victims()) enter(jobs_[v.job.id], job_state::evicting);
     }
