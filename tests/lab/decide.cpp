@@ -196,7 +196,7 @@ TEST_CASE("a job with a reservation: when it starts, and after which") {
              {"id": "2", "request": {"gpu": 2}, "submit_s": 50, "duration_s": 9}, {"id": "3", "request": {"gpu": 2}}])";
   };
   const auto promised = [&](const std::string& quota, const std::string& estimate) {
-    const scenario s = parse_valid(members(quota, estimate));
+    const auto s = parse_valid(members(quota, estimate));
     lab::errors found;
     const auto d = lab::decide(s, 1, found);
     REQUIRE_MESSAGE(d, found.to_string());

@@ -138,6 +138,16 @@ inline constexpr std::uint32_t reserve_all = std::numeric_limits<std::uint32_t>:
 /// start can be promised. A job that gathers holds what becomes free until it fits: jobs that come later
 /// start only if they leave it room once all have gone that ran before it began, or if they are expected to
 /// end before it gives up. So capacity is kept idle only as far as it is part of the job's last chance.
+///
+/// On the demo's three teams without estimates (two weeks, ten seeds, `standard` with two reservations of
+/// each quota), mean waits in hours, and useful utilisation:
+///
+/// | `longest` | 5 to 8 GPUs | 9 to 16 | 17 to 64 | all jobs | useful | evictions |
+/// |----------:|------------:|--------:|---------:|---------:|-------:|----------:|
+/// |         0 |        16.9 |    43.3 |     90.6 |      3.8 | 80.7 % |       170 |
+/// |       1 h |        14.7 |    35.6 |     66.8 |      3.8 | 80.7 % |       519 |
+/// |       2 h |        13.8 |    30.8 |     68.1 |      4.0 | 81.0 % |       557 |
+/// |       3 h |        16.0 |    31.2 |     65.6 |      4.6 | 80.6 % |       558 |
 struct gathering {
   /// After that long it gives up, and does not gather again for as long. 0: jobs do not gather.
   instant longest = 0;
@@ -171,6 +181,9 @@ struct queue_settings {
   /// what it requests times the wait). 100: a GPU-hour lost weighs as much as one waited for; 0: it preempts
   /// at once. An owner then may have to wait for what is its own, although for a known time; without a
   /// reservation, or a known start, a job preempts in any case.
+  ///
+  /// On the demo's three teams (as `standard` has them) with exact estimates 100 saves 15 % of the evictions,
+  /// and jobs of 17 to 64 GPUs wait 12.7 hours instead of 13.7.
   std::int32_t wait_if_loss_percent = 0;
   /// With `queue_head::reserve`: the order of the other jobs once all reservations are held.
   backfill_order backfill = backfill_order::queue;
