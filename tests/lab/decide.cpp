@@ -214,7 +214,7 @@ TEST_CASE("a job with a reservation: when it starts, and after which") {
   CHECK(
       promised(R"(, "head": "reserve")", R"(, "duration_s": 500, "estimate_s": 100)") ==
       R"("promise": {"start_s": 120, "first_start_s": 120, "after": "1", "borrows": false, "gathers": false, )"
-      R"("cause": null, "text": "it starts by day 1, 00:02:00 at the latest, when 1 ends, if all jobs end as )"
+      R"("cause": null, "text": "it starts by day 0, 00:02:00 at the latest, when 1 ends, if all jobs end as )"
       R"(estimated"})");
   CHECK(promised(R"(, "head": "reserve")", "") == "");
   CHECK(promised("", R"(, "duration_s": 500, "estimate_s": 100)") != "");
@@ -223,7 +223,7 @@ TEST_CASE("a job with a reservation: when it starts, and after which") {
       promised(R"(, "head": "reserve", "gather": {"longest_s": 3600, "percent": 60})", "") ==
       R"("promise": {"start_s": 3650, "first_start_s": 3650, "after": null, "borrows": false, "gathers": true, )"
       R"("cause": null, "text": "it gathers what becomes free, as nobody knows when the jobs in its way end, and )"
-      R"(gives up at day 1, 01:00:50"})");
+      R"(gives up at day 0, 01:00:50"})");
   CHECK(promised(R"(, "head": "reserve", "gather": {"longest_s": 3600, "percent": 49})", "") == "");
 }
 

@@ -73,7 +73,7 @@ TEST_CASE("a job with a reservation: when it starts, and what that rests on") {
              "2") == R"(
 2 (q) waits: q has 4 gpu for all and 3 are in use.
   It asks for 2 gpu.
-  It starts by day 1, 00:01:40 at the latest, when 1 ends, if all jobs end as estimated.
+  It starts by day 0, 00:01:40 at the latest, when 1 ends, if all jobs end as estimated.
 It would be admitted if
   - q had 1 gpu more
   - 1 were not there (1 has no lower priority)
