@@ -38,9 +38,26 @@ namespace gpu {
 /// and a pod without GPUs, which keeps no GPUs from anyone. Nothing if and only if there is no room. Only an
 /// inventory records ends, and only if this is the policy it was made with; elsewhere it is best fit too.
 ///
+/// The demo's three teams on 16 nodes under `standard` (two weeks, 40 seeds): mean waits in hours, and the
+/// fragmentation.
+///
+/// | estimates           | placement | 5 to 8 GPUs | 9 to 16 | 17 to 64 | all jobs | fragmentation |
+/// |---------------------|-----------|------------:|--------:|---------:|---------:|--------------:|
+/// | exact               | best fit  |        7.49 |    6.82 |    13.02 |     1.79 |        30.0 % |
+/// |                     | this      |        7.06 |    6.21 |    12.00 |     1.76 |        27.8 % |
+/// | as people give them | best fit  |        9.68 |   10.85 |    22.84 |     1.88 |        37.6 % |
+/// |                     | this      |        9.29 |   10.10 |    21.67 |     1.83 |        34.4 % |
+///
+/// The standard errors of the differences are 0.2, 0.2 to 0.3, 0.5 to 0.8, 0.02 and 0.7. Jobs of 2 to 4 GPUs
+/// wait 6 minutes longer, and useful utilisation is the same. On Microsoft's Philly fragmentation is about 2
+/// points lower, too, but no difference in waits is beyond doubt. So this is no default. Ties by the nearest
+/// or the latest end instead of by node, delays in coarse steps, and best fit with the ends as its tie are no
+/// better.
+///
 /// The nodes with pods and free GPUs are kept by free GPUs, in trees that are updated with the nodes that
 /// have changed since the last use. A placement costs O(types x sizes x log nodes), and log nodes for each of
 /// these; where the host of the best node lacks room, all nodes with as many free GPUs are visited.
+/// Among 1,250 nodes of eight GPUs one pod leaves and one comes in 0.6 microseconds; with best fit in 0.3.
 ///
 /// What it keeps is not observable: the answer is always that of a scan over all nodes.
 class lifetime_alignment {
