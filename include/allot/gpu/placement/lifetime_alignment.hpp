@@ -28,9 +28,9 @@ namespace gpu {
 /// GPUs, then the lowest. A pod of which no one knows when it ends never does, so that beside it nothing is
 /// delayed; and a node whose pods should have ended could be free at any moment: it counts as ending now.
 ///
-/// The rule is that of Google's NILAS with the host's exit time and exact costs (Ling et al., "LAVA:
-/// Lifetime-Aware VM Allocation", MLSys 2025). There the ends are predicted again and again; here an end that
-/// is expected anew is told to the inventory (`expect_end`).
+/// The idea is that of lifetime-aware allocation of virtual machines (Ling et al., "LAVA", MLSys 2025), where
+/// the ends are predicted again and again; here an end that is expected anew is told to the inventory
+/// (`expect_end`).
 ///
 /// Estimates are those of the requests (`pod_request::estimate`), and count from the time that the inventory
 /// was told last (`set_now`). A pod without one is placed by best fit; so without estimates this is
