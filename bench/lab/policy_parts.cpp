@@ -68,7 +68,8 @@ const vector<part_kind>& settable_parts() {
         {"gpu_clustering", "beside pods of the same kind"},
         {"dot_product", "where little is left of what is requested most (Tetris, as FGD's paper has it)"},
         {"vector_best_fit", "where least is left of CPU and GPUs (BestFit of FGD's paper)"},
-        {"fgd", "where least becomes a fragment for the jobs of the scenario"}},
+        {"fgd", "where least becomes a fragment for the jobs of the scenario"},
+        {"lifetime_alignment", "beside jobs that are expected to end at about the same time"}},
        [](named_parts&, std::size_t) {}}};
   return kinds;
 }

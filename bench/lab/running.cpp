@@ -59,6 +59,8 @@ class running_placer {
       return;
     }
     sim::running_job_at_start r{.which = j, .since = e.start, .is_going = e.phase == job_phase::evicting};
+    // From then on its estimate counts.
+    to_.setup.where.set_now(e.start);
     const flavor_menu<N> menu = view_.flavors(j, job.fewest_pods());
     std::optional<flavor_pick> first;
     bool has_place = false;

@@ -3,6 +3,7 @@
 
 #include <allot/core/assert.hpp>
 #include <allot/core/quantity.hpp>
+#include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/detail/bitset_index.hpp>
@@ -12,6 +13,7 @@
 #include <allot/gpu/detail/gap_index.hpp>
 #include <allot/gpu/detail/host_room.hpp>
 #include <allot/gpu/detail/mig_use.hpp>
+#include <allot/gpu/detail/node_ends.hpp>
 #include <allot/gpu/detail/pod_kinds.hpp>
 #include <allot/gpu/detail/type_index.hpp>
 #include <allot/gpu/pod_request.hpp>
@@ -67,6 +69,8 @@ class free_index {
   /// The nodes that were closed or opened or whose usage changed, for policies that keep scores of nodes.
   /// What is held is not part of it.
   [[nodiscard]] const change_log& changes() const noexcept { return changes_; }
+  /// When the pods of each node are expected to end, if that is recorded.
+  [[nodiscard]] const node_ends& ends() const noexcept { return ends_; }
   /// Identifies this state: the same number recurs only when all that is used and closed is the same again.
   [[nodiscard]] std::uint64_t fingerprint() const noexcept { return state_.value(); }
 
@@ -142,6 +146,7 @@ class free_index {
     const auto here = anywhere(pod, at.node);
     ALLOT_ASSERT(here.has_value(), "the pod does not fit there");
     placed_pod p{at, here->milli, pod.cpu_milli, pod.memory_mib, pod.mig};
+    if (ends_.recording()) p.end = ends_.end_of(pod.estimate);
     if (!pod.mig.is_none()) {
       p.mig_start = instances_.start_on(at.node, device_use::lowest(at.devices), pod.mig).value_or(0);
     }
@@ -228,6 +233,11 @@ class free_index {
   /// Unused GPUs of closed nodes of one type, in milli.
   [[nodiscard]] std::int64_t closed_of(std::size_t type) const { return types_[type].closed; }
 
+  /// Ends are recorded from now on; without an inverse. Precondition: there are no pods.
+  void record_ends() { ends_.record(layout_.size()); }
+  /// The time by the host's clock, from which pods that are placed run.
+  void set_now(instant now) noexcept { ends_.set_now(now); }
+
   // Changes. Each has an exact inverse: close and open, occupy and leave, hold and let_go. O(devices).
 
   /// Precondition: it is not closed.
@@ -266,6 +276,7 @@ class free_index {
     }
     kinds_.change(layout_, pod, true);
     state_.occupy(pod);
+    ends_.add(pod);
     note_change(n);
   }
   /// Precondition: it occupies its devices.
@@ -285,7 +296,17 @@ class free_index {
     set_free(n, use_.free(n) | freed);
     kinds_.change(layout_, pod, false);
     state_.leave(pod);
+    ends_.remove(pod);
     note_change(n);
+  }
+  /// The pod is now expected to end then. Its own inverse. Precondition: it occupies its devices.
+  void move_end(placed_pod pod, instant end) {
+    state_.leave(pod);
+    ends_.remove(pod);
+    pod.end = end;
+    state_.occupy(pod);
+    ends_.add(pod);
+    note_change(pod.where.node);
   }
   /// The pod no longer counts as used, but its devices and its host are not empty yet.
   void hold(const placed_pod& pod) { change_held(pod, 1); }
@@ -383,6 +404,7 @@ class free_index {
   gpu::fingerprint state_;
   vector<type_index> types_;
   change_log changes_;
+  node_ends ends_;
 };
 
 }  // namespace gpu

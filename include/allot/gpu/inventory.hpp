@@ -41,7 +41,9 @@ class basic_inventory : public occupancy {
   using what_if = gpu::what_if;
 
   explicit basic_inventory(cluster layout, Policy policy = {})
-      : occupancy(std::move(layout)), policy_(std::move(policy)) {}
+      : occupancy(std::move(layout)), policy_(std::move(policy)) {
+    if (uses_expected_ends(policy_)) record_ends();
+  }
 
   /// Places all pods of the request, or none. Nothing is evicted for it; see `why_not` for what is in the
   /// way. O(pods x cost of the policy); a request without enough room is refused without trying its pods.

@@ -3,6 +3,7 @@
 
 #include <allot/core/ids.hpp>
 #include <allot/core/quantity.hpp>
+#include <allot/core/time.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -41,6 +42,21 @@ inline constexpr std::uint64_t all_models = ~std::uint64_t{0};
 /// No topology level.
 inline constexpr std::uint8_t any_level = 255;
 
+/// How long pods are expected to run once they start. Something that is known of a request, not a part of it:
+/// all are equal, so that jobs that request the same remain alike however long they run.
+struct run_estimate {
+  /// In the unit of the host's clock; 0 or less, or `without_end`: it is not known.
+  instant span = without_end;
+
+  /// Whether it says anything.
+  [[nodiscard]] constexpr bool is_known() const noexcept { return span > 0 && span != without_end; }
+
+  friend constexpr auto operator<=>(const run_estimate&, const run_estimate&) noexcept {
+    return std::strong_ordering::equal;
+  }
+  friend constexpr bool operator==(const run_estimate&, const run_estimate&) noexcept { return true; }
+};
+
 /// What a job requests from the cluster. Equal requests are treated alike, so a host may remember that one of
 /// them did not fit.
 struct pod_request {
@@ -73,6 +89,9 @@ struct pod_request {
   /// If possible in one domain of this level, else of the next coarser one with room. `any_level`: no
   /// preference.
   std::uint8_t preferred_level = any_level;
+  /// How long its pods are expected to run, for placement policies that care (`lifetime_alignment`). It makes
+  /// no difference to whether there is room, and is not compared.
+  run_estimate estimate{};
 
   /// Whether it has either constraint.
   [[nodiscard]] constexpr bool has_level() const noexcept {
@@ -137,6 +156,8 @@ struct pod_shape {
   std::int64_t gpu_memory_mib = 0;
   /// Not none: a MIG instance of this profile on one device; determines `milli` in the same way.
   mig_request mig{};
+  /// How long it is expected to run; not compared.
+  run_estimate estimate{};
 
   /// Whether it takes less than a whole device of each.
   [[nodiscard]] constexpr bool is_fraction() const noexcept { return milli < milli_per_gpu; }
@@ -173,6 +194,9 @@ struct placed_pod {
   mig_request mig{};
   /// The memory slice of the device at which the MIG instance starts.
   std::uint32_t mig_start = 0;
+  /// When it is expected to end; `without_end` if that is not known, or if the policy of the inventory does
+  /// not care.
+  instant end = without_end;
 
   /// What it has of all its devices together.
   [[nodiscard]] constexpr quantity gpus() const noexcept {
@@ -226,7 +250,8 @@ namespace detail {
   if ((milli > 0) + by_memory + is_instance > 1) return std::nullopt;
   const bool is_portion = by_memory || is_instance || (milli > 0 && milli < milli_per_gpu);
   if (d.devices != 1 && (!is_portion || is_instance || d.devices == 0)) return std::nullopt;
-  pod_shape pod{0, milli_per_gpu, d.pools, d.models, d.cpu_milli, d.memory_mib, d.gpu_memory_mib, d.mig};
+  pod_shape pod{0,     milli_per_gpu, d.pools, d.models, d.cpu_milli, d.memory_mib, d.gpu_memory_mib,
+                d.mig, d.estimate};
   const std::uint64_t pods = d.total ? 1 : d.pods;
   // Sizes that no node can hold need not be distinguished.
   constexpr std::uint64_t too_many = max_gpus_per_node + 1;

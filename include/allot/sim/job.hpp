@@ -186,6 +186,7 @@ struct workload_view {
   [[nodiscard]] gpu::pod_request pod_request(job j, std::uint32_t pods, const flavor_pick& pick) const {
     gpu::pod_request d = jobs[j].pod_request;
     if (!d.total) d.pods = pods;
+    d.estimate.span = estimate(j);
     if (jobs[j].flavors != 0) {
       const flavor_set<N>& set = flavor_sets[jobs[j].flavors - 1];
       if (!set.pools.empty()) d.pools &= set.pools[pick[set.placed_group]];

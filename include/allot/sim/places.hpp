@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/journal.hpp>
+#include <allot/core/time.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/placement/any_placement.hpp>
 #include <allot/gpu/topology/topology.hpp>
@@ -73,6 +74,10 @@ class places {
   /// The nodes. Precondition: there are some.
   [[nodiscard]] inventory_type& inventory() { return *inventory_; }
 
+  /// The time of the simulation, for placements that care when jobs end.
+  void set_now(instant now) noexcept {
+    if (inventory_) inventory_->set_now(now);
+  }
   /// Places a job, if there is room.
   [[nodiscard]] std::optional<allocation> place(const pod_request& d) {
     return inventory_ ? inventory_->place(d) : allocation{};

@@ -3,6 +3,7 @@
 
 #include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
+#include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/gpu/pod_request.hpp>
 
@@ -162,6 +163,10 @@ class allocation_table {
     records_[at] = {pod, none, s.last};
     (s.last == none ? s.first : records_[s.last].next) = at;
     s.last = at;
+  }
+  /// Its pods are expected to end then.
+  void set_end(allocation_id a, instant end) {
+    for (std::uint32_t at = slot_of(a).first; at != none; at = records_[at].next) records_[at].pod.end = end;
   }
   [[nodiscard]] bool has_pods(allocation_id a) const noexcept {
     return contains(a) && slots_[a.index()].last != none;

@@ -57,7 +57,9 @@ class fingerprint {
         (static_cast<std::uint64_t>(pod.cpu_milli) << 32U) ^ static_cast<std::uint64_t>(pod.memory_mib);
     const std::uint64_t instance =
         pod.mig.is_none() ? 0 : (std::uint64_t{pod.mig.index()} << 8U) + pod.mig_start + 1;
-    return scatter(scatter(at ^ pod.milli ^ (instance << 40U)) ^ host);
+    const std::uint64_t value = scatter(scatter(at ^ pod.milli ^ (instance << 40U)) ^ host);
+    // Where ends do not matter the number does not depend on them.
+    return pod.end == without_end ? value : scatter(value ^ static_cast<std::uint64_t>(pod.end));
   }
   [[nodiscard]] static constexpr std::uint64_t of_closed(node_id n) noexcept {
     return scatter(~std::uint64_t{n.index()});

@@ -5,6 +5,7 @@
 #include <allot/core/assert.hpp>
 #include <allot/core/journal.hpp>
 #include <allot/core/quantity.hpp>
+#include <allot/core/time.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/detail/allocation_table.hpp>
 #include <allot/gpu/free_index.hpp>
@@ -122,6 +123,22 @@ class occupancy {
   }
   void commit(allot::savepoint s) { journal_.commit(s); }
 
+  /// The time by the host's clock: from here the estimates of what is placed count. No savepoint restores it.
+  /// Without effect unless the policy cares when pods end.
+  void set_now(instant now) noexcept { index_.set_now(now); }
+
+  /// Its job is expected to end then, earlier or later than its estimate said (`without_end`: no one knows).
+  /// Without effect unless the policy cares when pods end. False if there is no such allocation. O(its pods).
+  bool expect_end(allocation a, instant end) {
+    const auto is = table_.status_of(a);
+    if (is == status::unused) return false;
+    if (!index_.ends().recording() || !table_.has_pods(a)) return true;
+    const instant before = (*table_.pods(a).begin()).end;
+    change_end(a, end);
+    note({change::end_moved, false, a, {.where = {}, .end = before}});
+    return true;
+  }
+
   /// The nodes, and which of their devices are free, used or held.
   [[nodiscard]] const cluster& layout() const noexcept { return index_.layout(); }
   [[nodiscard]] const free_index& index() const noexcept { return index_; }
@@ -157,6 +174,8 @@ class occupancy {
 
  protected:
   explicit occupancy(cluster layout) : index_(std::move(layout)) {}
+  /// For policies that care when pods end. Precondition: there are no pods.
+  void record_ends() { index_.record_ends(); }
   occupancy(const occupancy&) = default;
   occupancy& operator=(const occupancy&) = default;
   occupancy(occupancy&&) noexcept = default;
@@ -188,13 +207,14 @@ class occupancy {
     reoccupied,
     closed,
     reopened,
+    end_moved,
   };
   struct entry {
     change what{};
     /// released: it was vacating.
     bool was_vacating = false;
     allocation which;
-    /// pod_removed: the pod; closed and reopened: the node.
+    /// pod_removed: the pod; closed and reopened: the node; end_moved: the end before.
     placed_pod pod;
   };
 
@@ -219,6 +239,14 @@ class occupancy {
   void take_back(const placed_pod& p) {
     index_.let_go(p);
     index_.occupy(p);
+  }
+
+  void change_end(allocation a, instant end) {
+    const bool is_placed = table_.status_of(a) == status::placed;
+    for (const placed_pod& p : table_.pods(a)) {
+      if (is_placed) index_.move_end(p, end);
+    }
+    table_.set_end(a, end);
   }
 
   void undo(const entry& e) {
@@ -248,6 +276,9 @@ class occupancy {
         break;
       case change::reopened:
         index_.close(e.pod.where.node);
+        break;
+      case change::end_moved:
+        change_end(e.which, e.pod.end);
         break;
     }
   }

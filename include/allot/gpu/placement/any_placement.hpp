@@ -10,6 +10,7 @@
 #include <allot/gpu/placement/gpu_clustering.hpp>
 #include <allot/gpu/placement/gpu_packing.hpp>
 #include <allot/gpu/placement/indexed_best_fit.hpp>
+#include <allot/gpu/placement/lifetime_alignment.hpp>
 #include <allot/gpu/placement/placement_name.hpp>
 #include <allot/gpu/placement/random_fit.hpp>
 #include <allot/gpu/placement/typical_pods.hpp>
@@ -49,6 +50,11 @@ class any_placement {
     return static_cast<placement_name>(policy_.index());
   }
 
+  /// Whether it cares when pods are expected to end, so that an inventory records it.
+  [[nodiscard]] bool uses_ends() const noexcept {
+    return std::visit([](const auto& policy) { return uses_expected_ends(policy); }, policy_);
+  }
+
   [[nodiscard]] std::optional<pod_location> operator()(const free_index& from, const pod_shape& pod) const {
     // The default policy, without std::visit.
     if (const auto* best = std::get_if<indexed_best_fit>(&policy_)) return (*best)(from, pod);
@@ -74,6 +80,7 @@ class any_placement {
     [[nodiscard]] std::optional<pod_location> operator()(const free_index& from, const pod_shape& pod) const {
       return it_->choose(from, pod);
     }
+    [[nodiscard]] bool uses_ends() const noexcept { return it_->uses_ends(); }
 
    private:
     struct interface {
@@ -83,6 +90,7 @@ class any_placement {
       virtual ~interface() = default;
       [[nodiscard]] virtual std::optional<pod_location> choose(const free_index& from,
                                                                const pod_shape& pod) const = 0;
+      [[nodiscard]] virtual bool uses_ends() const noexcept = 0;
       [[nodiscard]] virtual std::unique_ptr<const interface> copy() const = 0;
     };
     template <class Policy>
@@ -92,6 +100,7 @@ class any_placement {
                                                        const pod_shape& pod) const override {
         return policy(from, pod);
       }
+      [[nodiscard]] bool uses_ends() const noexcept override { return uses_expected_ends(policy); }
       [[nodiscard]] std::unique_ptr<const interface> copy() const override {
         return std::make_unique<holder>(policy);
       }
@@ -102,8 +111,9 @@ class any_placement {
   };
 
   /// In the order of `placement_name`.
-  using choice = std::variant<indexed_best_fit, worst_fit, first_fit, random_fit, gpu_packing, gpu_clustering,
-                              dot_product, vector_best_fit, fragmentation_gradient, erased>;
+  using choice =
+      std::variant<indexed_best_fit, worst_fit, first_fit, random_fit, gpu_packing, gpu_clustering,
+                   dot_product, vector_best_fit, fragmentation_gradient, lifetime_alignment, erased>;
   static_assert(std::variant_size_v<choice> == placement_names.size() + 1);
 
   [[nodiscard]] static choice make(placement_name name, const cluster& layout, const typical_pods& typical,
@@ -127,6 +137,8 @@ class any_placement {
         return vector_best_fit{};
       case placement_name::fgd:
         return fragmentation_gradient{gradient_score{layout, typical}};
+      case placement_name::lifetime:
+        return lifetime_alignment{};
     }
     return indexed_best_fit{};
   }

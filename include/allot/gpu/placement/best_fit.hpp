@@ -21,6 +21,19 @@ concept placement_policy = std::copyable<P> &&
   { choose(from, pod) } -> std::same_as<std::optional<pod_location>>;
 };
 
+/// Whether the policy cares when pods are expected to end (`free_index::ends`): it then says so by a member
+/// `bool uses_ends() const`, and its inventory records the ends.
+template <placement_policy P>
+[[nodiscard]] constexpr bool uses_expected_ends([[maybe_unused]] const P& policy) noexcept {
+  if constexpr (requires {
+                  { policy.uses_ends() } -> std::same_as<bool>;
+                }) {
+    return policy.uses_ends();
+  } else {
+    return false;
+  }
+}
+
 /// Keeps large blocks intact: a pod is placed where it leaves the least room.
 ///
 /// Whole GPUs: the node with the fewest free GPUs that suffice, then the lowest node (the rule of the Helios

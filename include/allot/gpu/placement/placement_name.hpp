@@ -25,12 +25,13 @@ enum class placement_name : std::uint8_t {
   dot,
   vector_best,
   fgd,
+  lifetime,
 };
 
 /// In the order of the enumeration.
-inline constexpr std::array<std::string_view, 9> placement_names = {
+inline constexpr std::array<std::string_view, 10> placement_names = {
     "best_fit",       "worst_fit",   "first_fit",       "random", "gpu_packing",
-    "gpu_clustering", "dot_product", "vector_best_fit", "fgd",
+    "gpu_clustering", "dot_product", "vector_best_fit", "fgd",    "lifetime_alignment",
 };
 
 /// The name that configurations use: "best_fit", "fgd".
