@@ -77,6 +77,7 @@ struct quota_entry {
   std::optional<flavor_step> when_can_preempt{};
   std::optional<instant> min_runtime_preempt{};
   std::optional<instant> min_runtime_reclaim{};
+  std::optional<backoff_times> borrow_backoff{};
   /// By job class: the time limit of a run.
   std::map<std::string, instant, std::less<>> time_limits{};
   /// Where its jobs may run, as a set of the cluster's pools.

@@ -91,6 +91,12 @@ template <class Scheduler, class NameOf>
       return job + " waits: an earlier job " +
              (s.settings(h.quota).head == queue_head::reserve ? "holds a reservation that it would delay"
                                                               : "of " + quota + " goes first");
+    case pending_reason::backoff: {
+      const std::size_t d = h.backs_off ? h.backs_off->dimension : Scheduler::n;
+      const std::string what = d < Scheduler::n ? ' ' + std::string{names[d]} : std::string{};
+      return job + " waits: owners have reclaimed what " + quota + " borrowed, and it does not borrow" + what +
+             " again for now";
+    }
     case pending_reason::not_waiting:
       return job + " does not wait";
     case pending_reason::quota:

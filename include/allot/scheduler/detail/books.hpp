@@ -16,6 +16,7 @@
 #include <allot/scheduler/view.hpp>
 
 #include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -146,16 +147,17 @@ class books {
   }
 
   /// Searches for victims for a job that does not fit. If found they are no longer assumed, and the job can
-  /// be placed and assumed; otherwise nothing has changed.
+  /// be placed and assumed; otherwise nothing has changed. The job does not borrow what is `not_lent`.
   template <class Jobs, class Search>
   search_outcome make_room(Jobs& jobs, Search& search, const record& r, const preempt_settings& may,
-                           instant now = 0) {
+                           instant now = 0, const std::array<bool, n>& not_lent = {}) {
     const beneficiary<n> b{
         r.facts.quota, r.facts.request, r.facts.in, r.facts.priority, r.facts.submitted, may,
         now,           r.facts.id};
     const savepoint in_ledger = assumed_.save();
     auto in_places = places.save();
-    trial<Jobs> world{places, jobs, r.pod_request, *this};
+    trial<Jobs> world{places, jobs, r.pod_request, *this, not_lent == std::array<bool, n>{} ? nullptr : &r,
+                      not_lent};
     const search_outcome outcome = search.run(assumed_, running_, b, world);
     if (outcome == search_outcome::found) {
       places.commit(std::move(in_places));
@@ -175,7 +177,7 @@ class books {
   std::optional<place> move_others(Jobs& jobs, Search& search, const record& r,
                                    std::span<const running_job<n>> may_move) {
     auto before = places.save();
-    moving_trial<Jobs> world{{places, jobs, r.pod_request, *this}};
+    moving_trial<Jobs> world{{places, jobs, r.pod_request, *this, nullptr, {}}};
     if (search.run(may_move, world) != search_outcome::found) {
       places.rollback(std::move(before));
       return std::nullopt;
@@ -227,12 +229,27 @@ class books {
     Jobs& jobs;
     const typename Placement::pod_request& pod_request;
     books& of;
+    /// The job, if there is something that it does not borrow.
+    const record* bound = nullptr;
+    std::array<bool, n> not_lent{};
 
     void take_off(const running_job<n>& v) { places.vacate(jobs[v.id].where); }
     void put_back(const running_job<n>& v) { places.reoccupy(jobs[v.id].where); }
-    [[nodiscard]] bool could_place() { return allot::could_place(places, pod_request); }
+    [[nodiscard]] bool could_place() { return !borrows() && allot::could_place(places, pod_request); }
 
-    [[nodiscard]] bool begin_what_if() { return of.what_if_.begin(places, pod_request); }
+    /// What the job would borrow is in the ledger, which a what-if is not always told of.
+    [[nodiscard]] bool begin_what_if() {
+      return bound == nullptr && of.what_if_.begin(places, pod_request);
+    }
+    /// Whether the job would borrow what it may not.
+    [[nodiscard]] bool borrows() const {
+      if (bound == nullptr) return false;
+      const resources<n> borrowed = borrowed_by(of.assumed_, *bound);
+      for (std::size_t d = 0; d < n; ++d) {
+        if (not_lent[d] && borrowed[d] > quantity{}) return true;
+      }
+      return false;
+    }
     void gone(const running_job<n>& v) { of.what_if_.gone(places, jobs[v.id].where); }
     void back(const running_job<n>& v) { of.what_if_.back(places, jobs[v.id].where); }
     [[nodiscard]] bool helps(const running_job<n>& v) { return of.what_if_.helps(places, jobs[v.id].where); }

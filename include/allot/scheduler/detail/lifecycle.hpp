@@ -5,6 +5,7 @@
 #include <allot/core/change_feed.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/scheduler/detail/books.hpp>
+#include <allot/scheduler/detail/borrow_backoffs.hpp>
 #include <allot/scheduler/detail/job_table.hpp>
 #include <allot/scheduler/detail/pending_queue.hpp>
 #include <allot/scheduler/detail/promises.hpp>
@@ -78,10 +79,18 @@ class lifecycle {
     guarantees_runtime_ = settings.min_runtime != runtime_guarantee{};
     anyone_preempts_ = may_preempt(settings.preempt);
     for (quota_state& q : quotas_) q.settings = settings;
+    anyone_backs_off_ = settings.borrow_backoff.first > 0;
+    make_room_for_backoffs();
   }
   /// Applies these settings to one quota.
   void treat(quota_id x, const queue_settings& settings) {
     state_of(x).settings = settings;
+    if (settings.borrow_backoff.first > 0) {
+      anyone_backs_off_ = true;
+      make_room_for_backoffs();
+    } else {
+      backoffs_.forget(x);
+    }
     guarantees_runtime_ = guarantees_runtime_ || settings.min_runtime != runtime_guarantee{};
     anyone_preempts_ = anyone_preempts_ || may_preempt(settings.preempt);
     touch(x);
@@ -119,6 +128,31 @@ class lifecycle {
   }
   /// The pending jobs that hold a reservation with a time.
   [[nodiscard]] const detail::promises& promises() const noexcept { return promises_; }
+
+  // Backoffs.
+
+  [[nodiscard]] const borrow_backoffs<n>& backoffs() const noexcept { return backoffs_; }
+  /// The running job is being evicted by an owner.
+  void note_reclaim(const record& r, instant now) {
+    const backoff_times& times = of(r.facts.quota).settings.borrow_backoff;
+    if (times.first == 0) return;
+    backoffs_.reclaimed(books_.allocated(), r.facts.quota, r.facts.request, r.facts.started, now, times);
+  }
+  /// The running job ends by itself.
+  void note_peace(const record& r) {
+    backoffs_.ended_in_peace(books_.allocated(), r.facts.quota, r.facts.request, r.facts.started);
+  }
+  /// Jobs of quotas that may borrow again since the last call have better chances.
+  void end_backoffs(instant now) {
+    if (backoffs_.take_ended(now)) must_requeue_ = true;
+  }
+  /// Returns false if the quota does not back off.
+  bool restore(const backoff& known) {
+    const backoff_times& times = of(known.quota).settings.borrow_backoff;
+    if (times.first == 0) return false;
+    backoffs_.restore(known, times);
+    return true;
+  }
 
   // Queues.
 
@@ -386,8 +420,14 @@ class lifecycle {
   /// Searches for victims for a pending job; those found are evicting. See `books::make_room`.
   template <class Search>
   [[nodiscard]] search_outcome make_room(Search& search, const record& r, instant now) {
+    const preempt_settings& may = of(r.facts.quota).settings.preempt;
+    // Only with jobs of its own quota gone it would borrow less.
+    if (backoffs_.against(books_.assumed(), r.facts.quota, r.facts.request, now) &&
+        (may.within == preempt_within::never || books_.running().jobs_of(r.facts.quota).empty())) {
+      return search_outcome::impossible;
+    }
     const search_outcome outcome =
-        books_.make_room(jobs_, search, r, of(r.facts.quota).settings.preempt, now);
+        books_.make_room(jobs_, search, r, may, now, backoffs_.of(r.facts.quota, now));
     if (outcome == search_outcome::found) {
       for (const victim<n>& v : search.victims()) enter(jobs_[v.job.id], job_state::evicting);
     }
@@ -643,10 +683,15 @@ class lifecycle {
     }
     return later(r.facts.submitted, aged_delay(r.estimate, share));
   }
+  void make_room_for_backoffs() {
+    if (!anyone_backs_off_) return;
+    backoffs_.resize(tree().slots(), [this](quota_id x) { return tree().contains(x); });
+  }
   void on_new_tree() {
     quota_state nothing_said;
     nothing_said.settings = defaults_;
     quotas_.resize(tree().slots(), nothing_said);
+    make_room_for_backoffs();
     erase_if(with_inadmissible_, [&](quota_id x) { return !tree().contains(x); });
     for (const quota_id x : tree().top_down()) touch(x);
     review_reservations();
@@ -659,6 +704,7 @@ class lifecycle {
   job_table<record> jobs_;
   detail::reservations<View, Placement> reservations_;
   detail::promises promises_;
+  borrow_backoffs<n> backoffs_;
   vector<job_id> evicting_;
   change_feed<queue_change> queue_changes_;
   promise_news news_;
@@ -672,6 +718,7 @@ class lifecycle {
   bool must_requeue_ = false;
   bool guarantees_runtime_ = false;
   bool anyone_preempts_ = false;
+  bool anyone_backs_off_ = false;
 };
 
 }  // namespace detail
