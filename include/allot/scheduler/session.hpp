@@ -333,9 +333,8 @@ class session {
   void explain(typename plan_type::pending_job& h) const {
     const record& r = jobs_.at(h.id);
     jobs_.books().explain(h, r);
-    if (h.binding) return;
     h.backs_off = jobs_.backoffs().against(jobs_.books().assumed(), r.facts.quota, r.facts.request, now_);
-    if (!h.backs_off) return;
+    if (h.binding || !h.backs_off) return;
     h.reason = pending_reason::backoff;
     h.placement.reset();
   }

@@ -26,12 +26,11 @@ namespace detail {
 /// `books::borrowed_by` has it.
 ///
 /// A reclaim doubles the span if the run that it ended had started at or after the last one: then the quota
-/// has borrowed again, and lost it again. Runs that are older say nothing new. They renew the span: a quota
-/// that lent-out capacity is taken back from job by job would else be at `longest` within a few minutes. In
-/// the same way, a run that started at or after the last reclaim and ends in peace while its quota borrows is
-/// one in a row no more. (TCP counts the losses of one round trip once, for the same reason.)
+/// has borrowed again, and lost it again. Older runs say nothing new, and only renew the span: a quota that
+/// is reclaimed job by job would else be at `longest` within minutes. (TCP counts the losses of one round trip
+/// once, for the same reason.) Of several runs at one instant the first in the plan counts.
 ///
-/// 32 bytes for each quota and dimension once any quota backs off, otherwise none. Nothing is allocated but by
+/// 24 bytes for each quota and dimension once any quota backs off, otherwise none. Nothing is allocated but by
 /// `resize`. O(N) each, and where noted O(those that back off now).
 template <std::size_t N>
 class borrow_backoffs {
@@ -58,16 +57,9 @@ class borrow_backoffs {
     for (std::size_t d = 0; d < N; ++d) {
       if (request[d] <= quantity{} || !borrows(l, x, d, quantity{})) continue;
       entry& e = at(x, d);
-      const bool is_first_now = e.times == 0 || e.since != now;
-      if (is_first_now) {
-        e.before = e.times == 0 ? std::numeric_limits<instant>::min() : e.since;
-        e.since = now;
-        e.has_grown = false;
-      }
-      if (!e.has_grown && started >= e.before && e.times != std::numeric_limits<std::uint32_t>::max()) {
-        e.has_grown = true;
-        ++e.times;
-      }
+      const bool is_new = e.times == 0 || (e.since != now && started >= e.since);
+      if (is_new && e.times != std::numeric_limits<std::uint32_t>::max()) ++e.times;
+      e.since = now;
       e.until = std::max(e.until, later(now, backoff_span(times, e.times)));
       activate(x, d);
     }
@@ -138,9 +130,7 @@ class borrow_backoffs {
   void restore(const backoff& known, const backoff_times& times) {
     entry& e = at(known.quota, known.dimension);
     const bool is_active = e.is_active;
-    e = {known.since,        std::min(known.until, later(known.since, times.longest)),
-         known.since,        known.times,
-         known.times > 0,    is_active};
+    e = {known.since, std::min(known.until, later(known.since, times.longest)), known.times, is_active};
     activate(known.quota, known.dimension);
   }
 
@@ -148,11 +138,7 @@ class borrow_backoffs {
   struct entry {
     instant since = 0;
     instant until = std::numeric_limits<instant>::min();
-    /// The reclaim before that.
-    instant before = 0;
     std::uint32_t times = 0;
-    /// Whether a reclaim at `since` has been counted.
-    bool has_grown = false;
     bool is_active = false;
   };
 
