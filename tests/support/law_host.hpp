@@ -633,6 +633,9 @@ class law_host {
         }
       }
     }
+    for (const auto& h : plan.pending) {
+      if (h.reason == allot::pending_reason::backoff) tested(law::backoff);
+    }
     for (const allot::backoff& b : scheduler_.backoffs()) {
       const auto& times = scheduler_.settings(b.quota).borrow_backoff;
       if (times.first == 0 || b.until - b.since > times.longest || b.until <= b.since) {
