@@ -90,9 +90,12 @@ TEST_CASE("backoff: who was reclaimed borrows again when its time has come, to t
   CHECK(why.backs_off == known);
   CHECK(h.scheduler().backoffs() == allot::vector<backoff>{known});
   CHECK(h.scheduler().waiting_by_reason(h.quota("b"))[static_cast<std::size_t>(pending_reason::backoff)] == 1);
-  CHECK(sentence(h.scheduler(), why, allot::dimension_names<1>{"gpu"},
-                 [](const auto* j) { return j->name; }) ==
-        "b4 waits: owners have reclaimed what b borrowed, and it does not borrow gpu again for now");
+  const auto name_of = [](const auto* j) { return j->name; };
+  const allot::dimension_names<1> names{"gpu"};
+  CHECK(sentence(h.scheduler(), why, names, name_of) ==
+        "b4 waits: b was reclaimed, and does not borrow gpu again yet");
+  CHECK(sentence(h.scheduler(), why, names, name_of, [](instant t) { return std::to_string(t) + " s"; }) ==
+        "b4 waits: b was reclaimed, and does not borrow gpu again before 110 s");
   CHECK(h.step_at(110) == "+b4");
   CHECK_FALSE(h.scheduler().wakes_at());
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/time.hpp>
 #include <allot/preemption/settings.hpp>
 #include <allot/scheduler/policies.hpp>
 #include <allot/scheduler/preset.hpp>
@@ -59,6 +60,10 @@ struct standard {
   std::optional<std::uint32_t> reservations{};
   /// The order in which the jobs of a priority are tried, if any hold reservations.
   backfill_order backfill = backfill_order::aged;
+  /// For how long a quota does not borrow what was reclaimed from it (`queue_settings::borrow_backoff`): the
+  /// first time and, from then on twice as long each time, at most.
+  instant first_backoff = 0;
+  instant longest_backoff = 0;
 
   /// The parts under these options.
   [[nodiscard]] constexpr policies_type policies() const {
@@ -73,6 +78,7 @@ struct standard {
         .head = queue_head::best_effort,
         .preempt = {.within = preempt_within::lower_priority, .reclaim = preempt_reclaim::any}};
     settings.owners_backfill = depth() > 0;
+    settings.borrow_backoff = {first_backoff, longest_backoff > first_backoff ? longest_backoff : first_backoff};
     return with_reservations(settings, depth(), backfill);
   }
   constexpr void use_estimates() noexcept {

@@ -135,7 +135,7 @@ class lifecycle {
   /// The running job is being evicted by an owner.
   void note_reclaim(const record& r, instant now) {
     const backoff_times& times = of(r.facts.quota).settings.borrow_backoff;
-    if (times.first == 0) return;
+    if (times.first <= 0) return;
     backoffs_.reclaimed(books_.allocated(), r.facts.quota, r.facts.request, r.facts.started, now, times);
   }
   /// The running job ends by itself.
@@ -149,7 +149,7 @@ class lifecycle {
   /// Returns false if the quota does not back off.
   bool restore(const backoff& known) {
     const backoff_times& times = of(known.quota).settings.borrow_backoff;
-    if (times.first == 0) return false;
+    if (times.first <= 0) return false;
     backoffs_.restore(known, times);
     return true;
   }
