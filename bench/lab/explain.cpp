@@ -70,8 +70,9 @@ std::string explain(const shortfall& s, std::string_view quota, std::string_view
 }
 
 std::string explain(const backoff& why, std::string_view quota, std::string_view resource) {
-  return fmt::format("owners have reclaimed {1} from {0}, which does not borrow it again for {2} from then on",
-                     quota, resource, time_text(why.until - why.since));
+  return fmt::format(
+      "owners have reclaimed {1} from {0}, which does not borrow it again for {2} from then on", quota,
+      resource, time_text(why.until - why.since));
 }
 
 }  // namespace lab

@@ -89,7 +89,8 @@ TEST_CASE("backoff: who was reclaimed borrows again when its time has come, to t
   const backoff known{h.quota("b"), 0, 100, 110, 1};
   CHECK(why.backs_off == known);
   CHECK(h.scheduler().backoffs() == allot::vector<backoff>{known});
-  CHECK(h.scheduler().waiting_by_reason(h.quota("b"))[static_cast<std::size_t>(pending_reason::backoff)] == 1);
+  CHECK(h.scheduler().waiting_by_reason(h.quota("b"))[static_cast<std::size_t>(pending_reason::backoff)] ==
+        1);
   const auto name_of = [](const auto* j) { return j->name; };
   const allot::dimension_names<1> names{"gpu"};
   CHECK(sentence(h.scheduler(), why, names, name_of) ==
@@ -338,8 +339,8 @@ TEST_CASE("backoff: an elastic job does not grow by borrowing, and its pods coun
   CHECK(h.settle() == "+e +e^ +e^ +e^ +e^");
   h.submit("a1", "a", 2);
   CHECK(h.step_at(100) == "-e^>a1 -e^>a1 ~a1");
-  for (const allot::job_id pod : std::vector<allot::job_id>(h.scheduler().evicting().begin(),
-                                                            h.scheduler().evicting().end())) {
+  for (const allot::job_id pod :
+       std::vector<allot::job_id>(h.scheduler().evicting().begin(), h.scheduler().evicting().end())) {
     h.evicted(pod);
   }
   CHECK(h.step_at(101) == "+a1");

@@ -171,7 +171,8 @@ TEST_CASE("gauges: the evictions of a quota are counted by cause") {
 
 TEST_CASE("gauges: an unknown quota has no gauges, and a removed one is left out") {
   host h{allot_test::two_teams()};
-  CHECK(h.scheduler().waiting_by_reason(quota_id{99}) == std::array<std::size_t, allot::pending_reason_count>{});
+  CHECK(h.scheduler().waiting_by_reason(quota_id{99}) ==
+        std::array<std::size_t, allot::pending_reason_count>{});
   CHECK(h.scheduler().requested(quota_id{99})[0] == quantity{});
   CHECK_FALSE(h.scheduler().entitled(h.quota("a")).has_value());
   const quota_id b = h.quota("b");

@@ -272,8 +272,8 @@ class law_host {
     if (tally_ != nullptr) tally_->add(l);
   }
   [[noreturn]] void broken(law l, const std::string& how) const {
-    const char* const names[] = {"sound", "guarantee",     "need",       "quiet",     "at once",
-                                 "fair",  "deterministic", "reversible", "explained", "final", "backoff"};
+    const char* const names[] = {"sound",         "guarantee",  "need",      "quiet", "at once", "fair",
+                                 "deterministic", "reversible", "explained", "final", "backoff"};
     std::string diary = diary_;
     constexpr std::size_t most = 2000;
     if (diary.size() > most)
@@ -615,8 +615,7 @@ class law_host {
   /// Whether the job would borrow what its quota did not borrow before the last step.
   [[nodiscard]] bool borrows_too_early(const allot::ledger<N>& l, const job_type& j) const {
     return std::any_of(backoffs_.begin(), backoffs_.end(), [&](const allot::backoff& b) {
-      const allot::quantity own =
-          std::max(allot::quantity{}, l.supply_of(j.quota, b.dimension).own_pool);
+      const allot::quantity own = std::max(allot::quantity{}, l.supply_of(j.quota, b.dimension).own_pool);
       return b.quota == j.quota && b.until > now_ && j.request[b.dimension] > allot::quantity{} &&
              l.own_usage(j.quota, b.dimension) + j.request[b.dimension] > own;
     });

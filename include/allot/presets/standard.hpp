@@ -78,7 +78,8 @@ struct standard {
         .head = queue_head::best_effort,
         .preempt = {.within = preempt_within::lower_priority, .reclaim = preempt_reclaim::any}};
     settings.owners_backfill = depth() > 0;
-    settings.borrow_backoff = {first_backoff, longest_backoff > first_backoff ? longest_backoff : first_backoff};
+    settings.borrow_backoff = {first_backoff,
+                               longest_backoff > first_backoff ? longest_backoff : first_backoff};
     return with_reservations(settings, depth(), backfill);
   }
   constexpr void use_estimates() noexcept {

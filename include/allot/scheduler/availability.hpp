@@ -179,8 +179,7 @@ class availability {
       if (e.at > p.what.start) break;
       let_go(session, session.at(e.job));
     }
-    const bool fits =
-        is_allowed(session, promised, p.what.start) && session.what_if().fits(session.places());
+    const bool fits = is_allowed(session, promised, p.what.start) && session.what_if().fits(session.places());
     session.assumed().rollback(before);
     return !fits;
   }

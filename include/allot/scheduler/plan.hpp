@@ -207,8 +207,8 @@ struct plan {
     std::optional<unplaceable> placement{};
     /// When it starts at the latest, if it holds a reservation with a time.
     std::optional<promise> promised{};
-    /// What its quota does not borrow for now, and until when, if the job would have to: the reason or, with a
-    /// `binding`, one more. Of several resources the one that takes longest.
+    /// What its quota does not borrow for now, and until when, if the job would have to: the reason or, with
+    /// a `binding`, one more. Of several resources the one that takes longest.
     std::optional<backoff> backs_off{};
   };
 

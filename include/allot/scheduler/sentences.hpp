@@ -84,7 +84,8 @@ template <std::size_t N>
 
 /// Why a job waits, as a plan of `s` lists it or `why` returns it. `name_of(job)` is the host's name of a
 /// job, convertible to std::string. A placement's reason is part of the sentence if it is text or has a
-/// `to_string`. The library has no clock: `text_of(time_point)`, if given, says when a quota may borrow again.
+/// `to_string`. The library has no clock: `text_of(time_point)`, if given, says when a quota may borrow
+/// again.
 template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
 [[nodiscard]] std::string sentence(const Scheduler& s, const typename Scheduler::plan_type::pending_job& h,
                                    const dimension_names<Scheduler::n>& names, NameOf name_of,

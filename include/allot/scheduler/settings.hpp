@@ -164,8 +164,22 @@ struct queue_settings {
   ///
   /// Twice as long each time in a row, at most `longest`. A time counts if the run that it ended had started
   /// at or after the last one; others only begin the span anew. A run that started at or after the last
-  /// reclaim, and finishes while the quota borrows the resource, ends the row. For cycles that can do it
-  /// (`backing_off_cycle`).
+  /// reclaim, and finishes while the quota borrows the resource, ends the row. In a strict queue a job that
+  /// waits for this blocks those behind it. For cycles that can do it (`backing_off_cycle`).
+  ///
+  /// It trades waits for work that is not lost. The demo's three teams under `standard` (two weeks, means of
+  /// ten seeds; evictions, GPU-hours of work that they lose, and mean waits in hours of all jobs and of those
+  /// of 17 to 64 GPUs), on the left with exact estimates, on the right as people give them:
+  ///
+  /// | `first`, `longest` | evicted | lost | waits | large | evicted | lost | waits | large |
+  /// |--------------------|--------:|-----:|------:|------:|--------:|-----:|------:|------:|
+  /// | none               |     597 |  315 |   1.8 |  13.7 |     487 |  287 |   1.9 |  24.9 |
+  /// | 10 min, 2 h        |     524 |  305 |   1.7 |  12.3 |     437 |  251 |   1.9 |  21.2 |
+  /// | 10 min, 8 h        |     451 |  241 |   1.8 |  12.5 |     417 |  227 |   2.0 |  19.8 |
+  /// | 30 min, 8 h        |     408 |  216 |   1.9 |  11.7 |     358 |  195 |   2.0 |  21.2 |
+  ///
+  /// Useful utilisation stays the same within its deviation. Without estimates, with a third of the churn, it
+  /// saves little: 170 evictions become 163 to 151.
   backoff_times borrow_backoff{};
 
   friend bool operator==(const queue_settings&, const queue_settings&) = default;

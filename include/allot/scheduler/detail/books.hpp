@@ -156,7 +156,7 @@ class books {
         now,           r.facts.id};
     const savepoint in_ledger = assumed_.save();
     auto in_places = places.save();
-    trial<Jobs> world{places, jobs, r.pod_request, *this, not_lent == std::array<bool, n>{} ? nullptr : &r,
+    trial<Jobs> world{places,  jobs, r.pod_request, *this, not_lent == std::array<bool, n>{} ? nullptr : &r,
                       not_lent};
     const search_outcome outcome = search.run(assumed_, running_, b, world);
     if (outcome == search_outcome::found) {
@@ -238,9 +238,7 @@ class books {
     [[nodiscard]] bool could_place() { return !borrows() && allot::could_place(places, pod_request); }
 
     /// What the job would borrow is in the ledger, which a what-if is not always told of.
-    [[nodiscard]] bool begin_what_if() {
-      return bound == nullptr && of.what_if_.begin(places, pod_request);
-    }
+    [[nodiscard]] bool begin_what_if() { return bound == nullptr && of.what_if_.begin(places, pod_request); }
     /// Whether the job would borrow what it may not.
     [[nodiscard]] bool borrows() const {
       if (bound == nullptr) return false;

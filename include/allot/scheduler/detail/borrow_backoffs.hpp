@@ -27,11 +27,11 @@ namespace detail {
 ///
 /// A reclaim doubles the span if the run that it ended had started at or after the last one: then the quota
 /// has borrowed again, and lost it again. Older runs say nothing new, and only renew the span: a quota that
-/// is reclaimed job by job would else be at `longest` within minutes. (TCP counts the losses of one round trip
-/// once, for the same reason.) Of several runs at one instant the first in the plan counts.
+/// is reclaimed job by job would else be at `longest` within minutes. (TCP counts the losses of one round
+/// trip once, for the same reason.) Of several runs at one instant the first in the plan counts.
 ///
-/// 24 bytes for each quota and dimension once any quota backs off, otherwise none. Nothing is allocated but by
-/// `resize`. O(N) each, and where noted O(those that back off now).
+/// 24 bytes for each quota and dimension once any quota backs off, otherwise none. Nothing is allocated but
+/// by `resize`. O(N) each, and where noted O(those that back off now).
 template <std::size_t N>
 class borrow_backoffs {
  public:
