@@ -271,8 +271,8 @@ decision::pending_job decision_maker::explain_waiting(job_index j) {
   } else if (h.backs_off) {
     pending.reason = to_string(pending_reason::backoff);
     pending.at = queue;
-    pending.resource = scenario_.resources[h.backs_off->dimension];
-    pending.text = explain(*h.backs_off, queue, *pending.resource);
+    pending.resource = scenario_.resources[h.backs_off.dimension];
+    pending.text = explain(h.backs_off, queue, *pending.resource);
   } else if (h.placement && h.placement->reason != gpu::obstacle::none) {
     const gpu::unplaceable& why = *h.placement;
     pending.reason = gpu::to_string(why.reason);

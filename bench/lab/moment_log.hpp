@@ -69,7 +69,7 @@ template <class Pending>
             single_queue ? quota_id{} : s.quota, s.missing.in_milli()};
   }
   if (pending.backs_off) {
-    return {kind::backoff, static_cast<std::uint8_t>(pending.backs_off->dimension), pending.backs_off->quota};
+    return {kind::backoff, static_cast<std::uint8_t>(pending.backs_off.dimension), pending.backs_off.quota};
   }
   if constexpr (requires { pending.placement->largest_block; }) {
     if (pending.placement && pending.placement->reason != gpu::obstacle::none) {

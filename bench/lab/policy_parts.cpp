@@ -138,6 +138,11 @@ const vector<preset_option>& options_of_presets() {
        kind::milli, &set_option<&standard::first_backoff>},
       {"standard", "longest_backoff_s", "the same at most, after it was reclaimed again and again",
        kind::milli, &set_option<&standard::longest_backoff>},
+      {"standard", "gather_s",
+       "how long a job gathers capacity whose start is not known, as jobs without an estimate are in its "
+       "way; "
+       "0: not at all",
+       kind::milli, &set_option<&standard::gather>},
       {"standard", "backfill", jobs_without, kind::word, &set_option<&standard::backfill>, order_words},
       {"easy",
        "reservations",

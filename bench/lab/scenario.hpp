@@ -78,6 +78,8 @@ struct quota_entry {
   std::optional<instant> min_runtime_preempt{};
   std::optional<instant> min_runtime_reclaim{};
   std::optional<backoff_times> borrow_backoff{};
+  std::optional<instant> gather_longest{};
+  std::optional<std::int32_t> gather_percent{};
   /// By job class: the time limit of a run.
   std::map<std::string, instant, std::less<>> time_limits{};
   /// Where its jobs may run, as a set of the cluster's pools.

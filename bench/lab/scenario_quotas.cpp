@@ -22,7 +22,10 @@ queue_settings quota_entry::settings(queue_settings otherwise) const {
   if (otherwise.head != queue_head::reserve) {
     otherwise.reservations = 1;
     otherwise.backfill = backfill_order::queue;
+    otherwise.gather = {};
   }
+  otherwise.gather.longest = gather_longest.value_or(otherwise.gather.longest);
+  otherwise.gather.percent = gather_percent.value_or(otherwise.gather.percent);
   otherwise.flavors.when_can_borrow = when_can_borrow.value_or(otherwise.flavors.when_can_borrow);
   otherwise.flavors.when_can_preempt = when_can_preempt.value_or(otherwise.flavors.when_can_preempt);
   preempt_settings& may = otherwise.preempt;
@@ -189,6 +192,7 @@ quota_entry scenario_reader::read_quota(json_value value) {
   if (const auto choice = quota.find("flavor_choice")) read_flavor_choice(*choice, q);
   if (const auto times = quota.find("min_runtime_s")) read_min_runtime(*times, q);
   if (const auto times = quota.find("borrow_backoff_s")) read_borrow_backoff(*times, q);
+  if (const auto gather = quota.find("gather")) read_gathering(*gather, q);
   if (const auto pools = quota.find("node_pools")) read_node_pools(*pools, q);
   if (const auto times = quota.find("time_limit_s")) read_time_limits(*times, q);
   if (const auto access = quota.find("access")) read_access(*access, q);
@@ -258,6 +262,16 @@ void scenario_reader::read_borrow_backoff(json_value value, quota_entry& to) {
   if (const auto v = times.require("longest")) read.longest = read_milli(*v, found_).value_or(0);
   times.reject_unknown();
   to.borrow_backoff = read;
+}
+
+void scenario_reader::read_gathering(json_value value, quota_entry& to) {
+  if (!expect_object(value, found_)) return;
+  json_object gather{value, found_};
+  if (const auto v = gather.find("longest_s")) to.gather_longest = read_milli(*v, found_);
+  if (const auto v = gather.find("percent")) {
+    if (const auto n = read_whole(*v, 1, 100, found_)) to.gather_percent = static_cast<std::int32_t>(*n);
+  }
+  gather.reject_unknown();
 }
 
 /// {"interactive": 28800}: any word is a class.

@@ -322,7 +322,7 @@ TEST_CASE("backoff: each resource by itself, and a job takes the flavor that nee
   CHECK(h.scheduler().pick(h.id("b3"))[0] == 0);
   const auto why = h.scheduler().why(h.id("b1"));
   REQUIRE(why.backs_off);
-  CHECK(why.backs_off->dimension == 0);
+  CHECK(why.backs_off.dimension == 0);
   CHECK(h.scheduler().wakes_at() == 110);
   CHECK(h.step_at(109).empty());
   h.finished("b3");
@@ -376,7 +376,7 @@ TEST_CASE("backoff: a promised start that borrows is not before its end") {
     CHECK_FALSE(promised->after);
     const auto why = h.scheduler().why(h[0].id);
     REQUIRE(why.backs_off);
-    CHECK(why.backs_off->until == 300);
+    CHECK(why.backs_off.until == 300);
     // The third is of the same quota and within its own.
     CHECK(h[2].start == 101);
   });

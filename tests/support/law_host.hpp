@@ -499,7 +499,7 @@ class law_host {
     }
     for (const auto& h : plan.pending) {
       require(state(*h.what) == allot::job_state::pending, "who is held does not wait");
-      require(h.binding.has_value() || h.placement.has_value() || h.backs_off.has_value(),
+      require(h.binding.has_value() || h.placement.has_value() || static_cast<bool>(h.backs_off),
               "who is held has no reason to wait");
     }
     if (in_state(allot::job_state::evicting).empty()) {

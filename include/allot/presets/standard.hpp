@@ -64,6 +64,10 @@ struct standard {
   /// first time and, from then on twice as long each time, at most.
   instant first_backoff = 0;
   instant longest_backoff = 0;
+  /// For how long a job gathers capacity whose start is not known, as jobs without an estimate are in its way
+  /// (`queue_settings::gather`), in units of the host's clock; 0: jobs do not gather. If it is set, quotas
+  /// have two reservations unless `reservations` says otherwise.
+  instant gather = 0;
 
   /// The parts under these options.
   [[nodiscard]] constexpr policies_type policies() const {
@@ -80,6 +84,7 @@ struct standard {
     settings.owners_backfill = depth() > 0;
     settings.borrow_backoff = {first_backoff,
                                longest_backoff > first_backoff ? longest_backoff : first_backoff};
+    if (depth() > 0) settings.gather.longest = gather;
     return with_reservations(settings, depth(), backfill);
   }
   constexpr void use_estimates() noexcept {
@@ -90,7 +95,9 @@ struct standard {
   /// @}
 
  private:
-  [[nodiscard]] constexpr std::uint32_t depth() const noexcept { return reservations.value_or(0); }
+  [[nodiscard]] constexpr std::uint32_t depth() const noexcept {
+    return reservations.value_or(gather > 0 ? 2 : 0);
+  }
 };
 static_assert(preset<standard>);
 

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -90,17 +91,25 @@ class availability {
   [[nodiscard]] std::optional<start> earliest(Session& session, const record& r, Claims claims,
                                               instant before = without_end) {
     begin();
+    // What is assumed to be gone when a job gives up gathering can't be relied on.
+    for (const std::size_t i : session.promised_by_start()) {
+      const promised_job& p = session.promised()[i];
+      if (p.what.gathers_since && others(r, claims)(p)) {
+        before = std::min(before, p.what.start);
+        break;
+      }
+    }
     // Then its quota may borrow again, if it backs off.
-    std::optional<instant> may_borrow = session.next_backoff_end(r, session.now());
+    instant may_borrow = session.next_backoff_end(r, session.now());
     const auto next_time = [&] {
       const std::optional<instant> t = next(session);
-      return t && may_borrow ? std::min(*t, *may_borrow) : may_borrow ? may_borrow : t;
+      return may_borrow < t.value_or(without_end) ? std::optional{may_borrow} : t;
     };
     std::optional<instant> t = next_time();
     if (!t || *t >= before) return std::nullopt;
     const auto concerns = [&](std::size_t i) { return others(r, claims)(session.promised()[i]); };
     const auto starts = session.promised_by_start();
-    if (!may_borrow && detail::none_of(starts.begin(), starts.end(), concerns) &&
+    if (may_borrow == without_end && detail::none_of(starts.begin(), starts.end(), concerns) &&
         session.what_if().begin(session.places(), r.pod_request)) {
       return earliest_alone(session, r, before);
     }
@@ -115,6 +124,21 @@ class availability {
       }
     }
     close(session, std::move(as_it_was));
+    return found;
+  }
+  /// The start of a pending job that gathers from now on and gives up at `until`: that time, if by then it
+  /// fits without the jobs that run now and have no expected end, and delays no promise but those that it
+  /// claims. None otherwise.
+  template <class Claims>
+  [[nodiscard]] std::optional<start> gathered(Session& session, const record& r, Claims claims,
+                                              instant until) {
+    auto before = open(session);
+    begin();
+    for (auto t = next(session); t && *t <= until; t = next(session)) step(session, r, claims, *t);
+    open_ended_go(session, session.now());
+    std::optional<start> found;
+    if (fits_from(session, r, claims, until)) found = start{until, {}, session.would_borrow(r)};
+    close(session, std::move(before));
     return found;
   }
   /// The start that a job has been promised, if all promises hold as they are. `earliest` may find none as
@@ -179,6 +203,7 @@ class availability {
       if (e.at > p.what.start) break;
       let_go(session, session.at(e.job));
     }
+    for_each_open_ended(session, never, p, [&](const record& gone) { let_go(session, gone); });
     const bool fits = is_allowed(session, promised, p.what.start) && session.what_if().fits(session.places());
     session.assumed().rollback(before);
     return !fits;
@@ -216,10 +241,13 @@ class availability {
       return a.end != b.end ? a.end < b.end : a.job < b.job;
     }
   };
+  static constexpr instant never = std::numeric_limits<instant>::min();
   /// The state of a walk.
   struct cursor {
     std::size_t ends = 0;
     std::size_t starts = 0;
+    /// Until when those without an expected end must have started to count as gone.
+    instant open_ended = never;
     /// The last that ended.
     job_id last{};
   };
@@ -255,9 +283,7 @@ class availability {
     const auto ends = session.expected_ends();
     for (; at_.ends < ends.size() && ends[at_.ends].at <= t; ++at_.ends) {
       at_.last = ends[at_.ends].job;
-      const record& gone = session.at(at_.last);
-      session.assumed().release(gone.facts.quota, gone.facts.request, gone.facts.in);
-      session.places().release(gone.where);
+      release(session, session.at(at_.last));
     }
     while (!runs_.empty() && runs_.front().end <= t) {
       detail::pop_heap(runs_.begin(), runs_.end(), ends_later);
@@ -269,6 +295,29 @@ class availability {
       session.places().release(gone.where);
     }
   }
+  void release(Session& session, const record& gone) {
+    session.assumed().release(gone.facts.quota, gone.facts.request, gone.facts.in);
+    session.places().release(gone.where);
+  }
+  /// Calls `visit(record)` for each running job without an expected end that counts as gone when that job
+  /// gives up gathering, and not yet by `from`.
+  template <class Visit>
+  static void for_each_open_ended(Session& session, instant from, const promised_job& by, Visit visit) {
+    if (!by.what.gathers_since) return;
+    for (const record* r : session.open_ended()) {
+      if (from <= r->facts.started && r->facts.started < *by.what.gathers_since) visit(*r);
+    }
+  }
+  /// Lets all go that have no expected end and started before `since`.
+  void open_ended_go(Session& session, instant since) {
+    promised_job gatherer{};
+    gatherer.what.gathers_since = since;
+    open_ended_go(session, gatherer);
+  }
+  void open_ended_go(Session& session, const promised_job& for_job) {
+    for_each_open_ended(session, at_.open_ended, for_job, [&](const record& r) { release(session, r); });
+    at_.open_ended = std::max(at_.open_ended, for_job.what.gathers_since.value_or(at_.open_ended));
+  }
   /// Whether a promise is one that a job must not delay: of another, and not claimed.
   template <class Claims>
   [[nodiscard]] static auto others(const record& r, Claims& claims) {
@@ -277,6 +326,7 @@ class availability {
   /// Starts a promised job, if it fits.
   bool start_promised(Session& session, const promised_job& p) {
     const record& r = session.at(p.job);
+    open_ended_go(session, p);
     const std::optional<place> where = take(session, r, p.what.start);
     if (!where) return false;
     add_run(later(std::max(p.what.start, session.now()), r.estimate), p.job, *where);
@@ -395,6 +445,8 @@ class availability {
     for (const run& x : runs_) {
       if (x.end <= next.what.start) what_if.gone(session.places(), x.where);
     }
+    for_each_open_ended(session, at_.open_ended, next,
+                        [&](const record& gone) { what_if.gone(session.places(), gone.where); });
     return !what_if.fits(session.places());
   }
   [[nodiscard]] bool is_missed_anyway(const promised_job& p) const {

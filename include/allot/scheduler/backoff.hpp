@@ -43,6 +43,8 @@ struct backoff {
   /// How many reclaims in a row there were; 0 once a run that borrowed has ended in peace.
   std::uint32_t times = 0;
 
+  /// Whether it says anything: of no quota it does not.
+  [[nodiscard]] constexpr explicit operator bool() const noexcept { return static_cast<bool>(quota); }
   friend bool operator==(const backoff&, const backoff&) = default;
 };
 

@@ -305,12 +305,45 @@ class exhaustive_cycle {
     const record& r = session.at(id);
     if (r.facts.elastic || !may_promise(session, r.facts.quota)) return false;
     claims_ = false;
-    const auto start = profile_.earliest(session, r, claims_of(session));
+    std::optional<instant> gathers_since;
+    auto start = profile_.earliest(session, r, claims_of(session));
+    if (!start && may_gather(session, r)) {
+      claims_ = false;
+      gathers_since = session.now();
+      const instant until = later(session.now(), session.settings(r.facts.quota).gather.longest);
+      start = profile_.gathered(session, r, claims_of(session), until);
+    }
     if (!start) return false;
     if (claims_) claimant_ = id;
-    promise p{start->at, start->at, start->after, start->borrows};
-    if (start->at <= session.now()) p.cause = delay_cause::overrun;
+    promise p = promise_of(session, *start);
+    p.gathers_since = gathers_since;
     session.promise_start(id, p);
+    return true;
+  }
+  [[nodiscard]] static promise promise_of(const Session& session,
+                                          const typename availability<Session>::start& start) {
+    promise p{start.at, start.at, start.after, start.borrows};
+    if (start.at <= session.now()) p.cause = delay_cause::overrun;
+    return p;
+  }
+  /// Whether a job whose start can't be determined may gather.
+  [[nodiscard]] static bool may_gather(Session& session, const record& r) {
+    const quota_id x = r.facts.quota;
+    const gathering& may = session.settings(x).gather;
+    if (may.longest == 0 || session.now() < r.gathers_from) return false;
+    resources<n> together = r.facts.request;
+    for (const auto& p : session.promised()) {
+      const record& other = session.at(p.job);
+      if (p.what.gathers_since && other.facts.quota == x) together += other.facts.request;
+    }
+    for (std::size_t d = 0; d < n; ++d) {
+      const quantity most = session.assumed().potential(x, d);
+      if (r.facts.request[d] <= quantity{} || most == quantity::unlimited()) continue;
+      if (static_cast<wide>(together[d].in_milli()) * 100 >
+          static_cast<wide>(most.in_milli()) * static_cast<wide>(may.percent)) {
+        return false;
+      }
+    }
     return true;
   }
   /// Starts the promised jobs that can start now, and recomputes the starts of the others as far as
@@ -331,7 +364,8 @@ class exhaustive_cycle {
       const std::size_t before = session.promised().size();
       to_keep_.clear();
       for (const auto& p : session.promised()) {
-        if (all || p.what.start <= session.now()) to_keep_.push_back(p);
+        const bool may_be_found = p.what.start == without_end && news.says_anything();
+        if (all || may_be_found || p.what.start <= session.now()) to_keep_.push_back(p);
       }
       for (const auto& p : to_keep_) {
         keep(session, p, cause);
@@ -399,6 +433,8 @@ class exhaustive_cycle {
     // `admit` has made its claims, and the others' promises have been renewed since.
     constexpr typename availability<Session>::no_claims no_claims;
     const bool is_to_come = p.what.start > session.now() && p.what.start != without_end;
+    const bool gathers = p.what.gathers_since.has_value();
+    bool is_as_planned = false;
     std::optional<typename availability<Session>::start> start;
     if (is_to_come && cause == delay_cause::none) {
       // It can start earlier only with what has become free since its start was found.
@@ -408,15 +444,29 @@ class exhaustive_cycle {
         // After that all is as it was, unless a promised job is placed before.
         const auto& next = session.promised()[session.promised_by_start().front()];
         const bool stays = all_hold_ || next.what.start >= freed_until;
-        if (stays && session.contains(p.what.after)) return session.renew_promise(p.job, p.what);
+        if (stays && (gathers || session.contains(p.what.after))) {
+          return session.renew_promise(p.job, p.what);
+        }
         start = profile_.planned(session, p.job);
-        all_hold_ = start.has_value();
+        is_as_planned = all_hold_ = start.has_value();
       }
     }
     if (!start) start = profile_.earliest(session, r, no_claims);
     if (is_to_come && cause != delay_cause::none && p.what.start < (start ? start->at : without_end)) {
       session.renew_promise(p.job, p.what);
-      if (const auto as_planned = profile_.planned(session, p.job)) start = as_planned;
+      if (const auto as_planned = profile_.planned(session, p.job)) {
+        start = as_planned;
+        is_as_planned = true;
+      }
+    }
+    if (gathers && !is_as_planned) {
+      // Its start is known by now, or will not be.
+      all_hold_ = false;
+      if (start) return session.renew_promise(p.job, promise_of(session, *start));
+      // Displaced by a claim, it does not gather again in this step, or two could displace each other for
+      // ever.
+      const instant pause = is_to_come ? 1 : session.settings(r.facts.quota).gather.longest;
+      return session.give_up_gathering(p.job, later(session.now(), pause));
     }
     promise renewed = p.what;
     renewed.start = start ? start->at : without_end;

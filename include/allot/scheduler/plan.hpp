@@ -209,7 +209,7 @@ struct plan {
     std::optional<promise> promised{};
     /// What its quota does not borrow for now, and until when, if the job would have to: the reason or, with
     /// a `binding`, one more. Of several resources the one that takes longest.
-    std::optional<backoff> backs_off{};
+    backoff backs_off{};
   };
 
   /// Jobs to start.

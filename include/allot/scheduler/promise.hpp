@@ -5,6 +5,7 @@
 #include <allot/core/time.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace allot {
@@ -50,7 +51,7 @@ enum class delay_cause : std::uint8_t {
 /// It is kept by the rules that `queue_head::reserve` states.
 struct promise {
   /// When it starts at the latest. A time that has passed: at any moment, since it waits for a job that
-  /// overruns. `without_end`: no longer known, but it keeps its turn.
+  /// overruns. `without_end`: no longer known, but it keeps its turn. While it gathers: when it gives up.
   instant start = without_end;
   /// The start that it was promised first.
   instant first_start = without_end;
@@ -60,6 +61,9 @@ struct promise {
   bool borrows = false;
   /// Why `start` is later than `first_start`, or why it is overdue; of several causes the latest.
   delay_cause cause = delay_cause::none;
+  /// Set if the job gathers capacity (`queue_settings::gather`): nobody knows when it starts, because jobs
+  /// without an expected end are in its way. Those that ran before this time count as gone by `start`.
+  std::optional<instant> gathers_since{};
 };
 
 }  // namespace v0

@@ -401,10 +401,11 @@ class scheduler {
   /// or may be preempted from then on; a quota may borrow again; or a promised start has come. None: never.
   [[nodiscard]] std::optional<time_point> wakes_at() {
     std::optional<instant> next = time_limits_.next(lasts());
-    for (const auto& at :
-         {guarantees_.next(lasts()), session_.next_promised_start(), jobs().backoffs().next()}) {
+    for (const auto& at : {guarantees_.next(lasts()), session_.next_promised_start()}) {
       if (at) next = next ? std::min(*next, *at) : at;
     }
+    const instant may_borrow = jobs().backoffs().next();
+    if (may_borrow != without_end) next = std::min(next.value_or(may_borrow), may_borrow);
     return next ? std::optional{time_of(*next)} : std::nullopt;
   }
 
@@ -437,6 +438,15 @@ class scheduler {
   [[nodiscard]] std::optional<promise> promised(job_id id) const {
     const auto* const p = jobs().promises().find(id);
     return p == nullptr ? std::nullopt : std::optional{p->what};
+  }
+
+  /// What the jobs that gather request together: the most that they may keep idle. O(reservations).
+  [[nodiscard]] resources<n> gathered() const {
+    resources<n> all;
+    for (const auto& p : jobs().promises().all()) {
+      if (p.what.gathers_since) all += jobs().at(p.job).facts.request;
+    }
+    return all;
   }
 
   /// The host's point in time for an `instant` of a plan or of a promise.

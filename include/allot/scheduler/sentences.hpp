@@ -100,7 +100,7 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
              (s.settings(h.quota).head == queue_head::reserve ? "holds a reservation that it would delay"
                                                               : "of " + quota + " goes first");
     case pending_reason::backoff: {
-      const backoff of = h.backs_off.value_or(backoff{});
+      const backoff of = h.backs_off;
       const std::string when = text_of(Scheduler::time_of(of.until));
       return job + " waits: " + quota + " was reclaimed, and does not borrow " +
              std::string{names[of.dimension]} + " again " + (when.empty() ? "yet" : "before " + when);

@@ -91,12 +91,12 @@ class session {
   }
 
   /// What keeps the job from starting at that time, now or later: its quota would then borrow, as of what is
-  /// assumed, what owners have reclaimed from it. None: nothing, and where no quota has a `borrow_backoff`.
-  [[nodiscard]] std::optional<backoff> backs_off(const record& r, instant when) {
+  /// assumed, what owners have reclaimed from it. False: nothing.
+  [[nodiscard]] backoff backs_off(const record& r, instant when) {
     return jobs_.backoffs().against(assumed(), r.facts.quota, r.facts.request, when);
   }
   /// The next time after that, now or later, at which the job's quota may borrow more of what it requests.
-  [[nodiscard]] std::optional<instant> next_backoff_end(const record& r, instant when) const {
+  [[nodiscard]] instant next_backoff_end(const record& r, instant when) const {
     return jobs_.backoffs().next_end(r.facts.quota, r.facts.request, when);
   }
 
@@ -179,6 +179,8 @@ class session {
   [[nodiscard]] std::span<const expected_end> expected_ends() const noexcept {
     return jobs_.books().ends().all();
   }
+  /// The running jobs without an expected end, in no particular order; without the evicting ones.
+  [[nodiscard]] std::span<record* const> open_ended() const noexcept { return jobs_.books().open_ended(); }
   /// The next promised start that has not come yet.
   [[nodiscard]] std::optional<instant> next_promised_start() const {
     return jobs_.promises().next_after(last_look_);
@@ -244,6 +246,10 @@ class session {
   }
   /// The job loses its reservation and is in its queue again.
   void withdraw_promise(job_id id) { jobs_.withdraw_promise(jobs_.at(id)); }
+  /// The same for one that gathers; it does not do so again before that time.
+  void give_up_gathering(job_id id, instant gathers_from) {
+    jobs_.give_up_gathering(jobs_.at(id), gathers_from);
+  }
   /// Lists the job as pending in the plan; nothing else changes.
   void list_pending(job_id id, pending_reason why) {
     record& r = jobs_.at(id);

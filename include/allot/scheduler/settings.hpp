@@ -48,7 +48,8 @@ enum class queue_head : std::uint8_t {
   ///
   /// The promised start becomes later only for a `delay_cause`, which is on record: a job overruns; an owner
   /// reclaims what the job was to borrow; a job of higher priority is submitted to its quota; the host
-  /// changes nodes or quotas. A job whose start can't be determined gets no reservation.
+  /// changes nodes or quotas. A job whose start can't be determined gets no reservation, but may gather
+  /// (`queue_settings::gather`).
   reserve,
 };
 /// The name of the enumerator; empty if there is no such value.
@@ -134,6 +135,20 @@ struct flavor_choice {
 /// Every job that can't start gets a reservation: for `queue_settings::reservations`.
 inline constexpr std::uint32_t reserve_all = std::numeric_limits<std::uint32_t>::max();
 
+/// How long, and how much, the jobs of a quota gather where running jobs have no expected end, so that no
+/// start can be promised. A job that gathers holds what becomes free until it fits: jobs that come later
+/// start only if they leave it room once all have gone that ran before it began, or if they are expected to
+/// end before it gives up. So capacity is kept idle only as far as it is part of the job's last chance.
+struct gathering {
+  /// After that long it gives up, and does not gather again for as long. 0: jobs do not gather.
+  instant longest = 0;
+  /// How much the jobs of the quota that gather may request together: in percent of what the quota could use
+  /// with all others idle, in every dimension.
+  std::int32_t percent = 50;
+
+  friend bool operator==(const gathering&, const gathering&) = default;
+};
+
 /// How the scheduler treats the jobs of one quota.
 struct queue_settings {
   /// The order of its jobs.
@@ -149,6 +164,9 @@ struct queue_settings {
   /// With `queue_head::reserve`: how many of its jobs hold a reservation at once. 1: the first that can't
   /// start (EASY backfilling); `reserve_all`: every job (conservative backfilling).
   std::uint32_t reservations = 1;
+  /// With `queue_head::reserve`: whether a job whose start can't be determined gathers capacity instead, as
+  /// one of those `reservations`.
+  gathering gather{};
   /// With `queue_head::reserve`: the order of the other jobs once all reservations are held.
   backfill_order backfill = backfill_order::queue;
   /// With `queue_head::reserve` and `preempt_reclaim::any`: whether jobs that use what the quota owns
@@ -221,6 +239,16 @@ struct queue_settings {
   if (s.head == queue_head::reserve && s.reservations == 0) {
     report(problem_code::contradiction, "reservations",
            "a queue with no reservations: set head to best_effort, or reservations to 1 or more");
+  }
+  if (s.gather.longest < 0) {
+    report(problem_code::negative, "gather.longest", "jobs can't gather for a negative time");
+  }
+  if (s.gather.longest > 0 && s.head != queue_head::reserve) {
+    report(problem_code::contradiction, "gather",
+           "only a queue with reservations gathers: set head to reserve");
+  }
+  if (s.gather.percent < 1 || s.gather.percent > 100) {
+    report(problem_code::out_of_range, "gather.percent", "a part in percent is from 1 to 100");
   }
   if (s.min_runtime.preempt < 0 || s.min_runtime.reclaim < 0) {
     report(problem_code::negative, "min_runtime", "a minimum runtime can't be negative");

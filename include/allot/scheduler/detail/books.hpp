@@ -8,6 +8,7 @@
 #include <allot/preemption/running_index.hpp>
 #include <allot/preemption/search.hpp>
 #include <allot/quota/ledger.hpp>
+#include <allot/scheduler/detail/borrow_backoffs.hpp>
 #include <allot/scheduler/detail/expected_ends.hpp>
 #include <allot/scheduler/detail/job_table.hpp>
 #include <allot/scheduler/detail/victim_groups.hpp>
@@ -16,7 +17,6 @@
 #include <allot/scheduler/view.hpp>
 
 #include <algorithm>
-#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -38,6 +38,8 @@ class books {
   static constexpr std::size_t n = dimensions<View>;
   using record = job_record<View, Placement>;
   using place = typename Placement::allocation;
+  /// Whether the view says when jobs are expected to end.
+  static constexpr bool has_expected_ends = estimated_view<View> || time_limited_view<View>;
 
   books(quota_tree<n> tree, Placement where)
       : places(std::move(where)), allocated_(tree), assumed_(std::move(tree)) {
@@ -52,6 +54,8 @@ class books {
   [[nodiscard]] running_index<n>& running() noexcept { return running_; }
   /// When those that run, and are not evicting, are expected to end.
   [[nodiscard]] const expected_ends& ends() const noexcept { return ends_; }
+  /// Those that run, and are not evicting, without an expected end.
+  [[nodiscard]] std::span<record* const> open_ended() const noexcept { return open_ended_; }
   /// Until when capacity has become free, since the last call, that was not expected to before; `without_end`
   /// if no end was expected, and the least time if none has become free.
   [[nodiscard]] instant take_freed_until() noexcept { return std::exchange(freed_until_, never); }
@@ -98,9 +102,9 @@ class books {
   /// A running job started at another time than assumed.
   void restart(record& r, instant at) {
     if (r.preemptible) running_.erase(r.facts);
+    forget_end(r);
     r.facts.started = at;
     if (r.preemptible) running_.insert(r.facts);
-    forget_end(r);
     expect_end(r);
   }
   /// Starts the eviction of a running job.
@@ -147,17 +151,19 @@ class books {
   }
 
   /// Searches for victims for a job that does not fit. If found they are no longer assumed, and the job can
-  /// be placed and assumed; otherwise nothing has changed. The job does not borrow what is `not_lent`.
+  /// be placed and assumed; otherwise nothing has changed. The job does not borrow what its
+  /// quota does not for now.
   template <class Jobs, class Search>
   search_outcome make_room(Jobs& jobs, Search& search, const record& r, const preempt_settings& may,
-                           instant now = 0, const std::array<bool, n>& not_lent = {}) {
+                           instant now = 0, const borrow_backoffs<n>* backoffs = nullptr) {
     const beneficiary<n> b{
         r.facts.quota, r.facts.request, r.facts.in, r.facts.priority, r.facts.submitted, may,
         now,           r.facts.id};
     const savepoint in_ledger = assumed_.save();
     auto in_places = places.save();
-    trial<Jobs> world{places,  jobs, r.pod_request, *this, not_lent == std::array<bool, n>{} ? nullptr : &r,
-                      not_lent};
+    // With others gone it does not borrow more.
+    const bool is_bound = backoffs != nullptr && backoffs->against(assumed_, b.quota, b.request, now);
+    trial<Jobs> world{places, jobs, r.pod_request, *this, is_bound ? &r : nullptr, now, backoffs};
     const search_outcome outcome = search.run(assumed_, running_, b, world);
     if (outcome == search_outcome::found) {
       places.commit(std::move(in_places));
@@ -177,7 +183,7 @@ class books {
   std::optional<place> move_others(Jobs& jobs, Search& search, const record& r,
                                    std::span<const running_job<n>> may_move) {
     auto before = places.save();
-    moving_trial<Jobs> world{{places, jobs, r.pod_request, *this, nullptr, {}}};
+    moving_trial<Jobs> world{{places, jobs, r.pod_request, *this}};
     if (search.run(may_move, world) != search_outcome::found) {
       places.rollback(std::move(before));
       return std::nullopt;
@@ -229,9 +235,10 @@ class books {
     Jobs& jobs;
     const typename Placement::pod_request& pod_request;
     books& of;
-    /// The job, if there is something that it does not borrow.
+    /// The job, if there may be something that it does not borrow for now.
     const record* bound = nullptr;
-    std::array<bool, n> not_lent{};
+    instant now = 0;
+    const borrow_backoffs<n>* backoffs = nullptr;
 
     void take_off(const running_job<n>& v) { places.vacate(jobs[v.id].where); }
     void put_back(const running_job<n>& v) { places.reoccupy(jobs[v.id].where); }
@@ -239,14 +246,10 @@ class books {
 
     /// What the job would borrow is in the ledger, which a what-if is not always told of.
     [[nodiscard]] bool begin_what_if() { return bound == nullptr && of.what_if_.begin(places, pod_request); }
-    /// Whether the job would borrow what it may not.
+    /// Whether the job would borrow what it does not for now.
     [[nodiscard]] bool borrows() const {
-      if (bound == nullptr) return false;
-      const resources<n> borrowed = borrowed_by(of.assumed_, *bound);
-      for (std::size_t d = 0; d < n; ++d) {
-        if (not_lent[d] && borrowed[d] > quantity{}) return true;
-      }
-      return false;
+      return bound != nullptr &&
+             backoffs->against(of.assumed_, bound->facts.quota, bound->facts.request, now);
     }
     void gone(const running_job<n>& v) { of.what_if_.gone(places, jobs[v.id].where); }
     void back(const running_job<n>& v) { of.what_if_.back(places, jobs[v.id].where); }
@@ -292,13 +295,23 @@ class books {
   }
   void note_freed(instant until) noexcept { freed_until_ = std::max(freed_until_, until); }
   void expect_end(record& r) {
-    if (r.estimate == without_end) return;
-    r.expected_end = later(r.facts.started, r.estimate);
-    if (r.expected_end != without_end) ends_.insert({r.expected_end, r.facts.id});
+    if constexpr (has_expected_ends) {
+      if (r.estimate != without_end) r.expected_end = later(r.facts.started, r.estimate);
+      if (r.expected_end != without_end) return ends_.insert({r.expected_end, r.facts.id});
+      r.open_ended_at = open_ended_.size();
+      open_ended_.push_back(&r);
+    }
   }
   void forget_end(record& r) {
-    const instant at = std::exchange(r.expected_end, without_end);
-    if (at != without_end) ends_.erase({at, r.facts.id});
+    if constexpr (has_expected_ends) {
+      const instant at = std::exchange(r.expected_end, without_end);
+      if (at != without_end) return ends_.erase({at, r.facts.id});
+      record* const last = open_ended_.back();
+      open_ended_.pop_back();
+      if (last == &r) return;
+      last->open_ended_at = r.open_ended_at;
+      open_ended_[last->open_ended_at] = last;
+    }
   }
   /// The job runs and may be preempted.
   void may_go(const record& r) {
@@ -327,6 +340,8 @@ class books {
   exact_sum<n> allocated_by_all_{};
   running_index<n> running_;
   expected_ends ends_;
+  /// Records stay where they are while their jobs are known.
+  vector<record*> open_ended_;
   static constexpr instant never = std::numeric_limits<instant>::min();
   instant freed_until_ = never;
   /// The same by group, for placements that count them.

@@ -10,12 +10,9 @@
 #include <allot/scheduler/backoff.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <optional>
-#include <utility>
 
 namespace allot {
 inline namespace v0 {
@@ -30,144 +27,148 @@ namespace detail {
 /// is reclaimed job by job would else be at `longest` within minutes. (TCP counts the losses of one round
 /// trip once, for the same reason.) Of several runs at one instant the first in the plan counts.
 ///
-/// 24 bytes for each quota and dimension once any quota backs off, otherwise none. Nothing is allocated but
-/// by `resize`. O(N) each, and where noted O(those that back off now).
+/// Kept is who backs off, and who is in a row. O(log of these N) each, and where noted O(these).
 template <std::size_t N>
 class borrow_backoffs {
  public:
-  /// There are quotas with ids below `slots`. `is_there(quota)`: it has not been removed.
-  template <class IsThere>
-  void resize(std::size_t slots, IsThere is_there) {
-    all_.resize(slots * N);
-    active_.reserve(slots * N);
-    for (std::size_t x = 0; x < slots; ++x) {
-      if (!is_there(quota_id{x})) forget(quota_id{x});
-    }
-  }
-  /// The quota may borrow everything, and was never reclaimed.
+  /// The quota may borrow everything, and was never reclaimed. O(these).
   void forget(quota_id x) {
-    for (std::size_t d = 0; d < N && !all_.empty(); ++d) at(x, d) = {};
-    erase_if(active_, [&](std::uint32_t i) { return i / N == x.index(); });
-    find_next();
+    std::size_t kept = 0;
+    for (const backoff& b : known_) {
+      if (b.quota != x) known_[kept++] = b;
+    }
+    keep(kept);
   }
 
   /// A run of x, that has asked for this since `started`, is reclaimed at `now`. `l` still counts it.
+  /// O(these).
   void reclaimed(const ledger<N>& l, quota_id x, const resources<N>& request, instant started, instant now,
                  const backoff_times& times) {
     for (std::size_t d = 0; d < N; ++d) {
       if (request[d] <= quantity{} || !borrows(l, x, d, quantity{})) continue;
-      entry& e = at(x, d);
-      const bool is_new = e.times == 0 || (e.since != now && started >= e.since);
-      if (is_new && e.times != std::numeric_limits<std::uint32_t>::max()) ++e.times;
-      e.since = now;
-      e.until = std::max(e.until, later(now, backoff_span(times, e.times)));
-      activate(x, d);
+      backoff& b = entry(x, d);
+      const bool is_new = b.times == 0 || (b.since != now && started >= b.since);
+      if (is_new && b.times != ~std::uint32_t{0}) ++b.times;
+      b.since = now;
+      b.until = std::max(b.until, std::min(later(now, backoff_span(times, b.times)), last));
     }
+    find_next();
   }
   /// A run of x, that asked for this since `started`, has ended by itself. `l` still counts it.
   void ended_in_peace(const ledger<N>& l, quota_id x, const resources<N>& request, instant started) {
-    for (std::size_t d = 0; d < N && !all_.empty(); ++d) {
-      entry& e = at(x, d);
-      if (e.times == 0 || started < e.since || request[d] <= quantity{}) continue;
-      if (borrows(l, x, d, quantity{})) e.times = 0;
+    bool any = false;
+    for (std::size_t i = first_of(x); i < known_.size() && known_[i].quota == x; ++i) {
+      backoff& b = known_[i];
+      if (started < b.since || request[b.dimension] <= quantity{}) continue;
+      if (!borrows(l, x, b.dimension, quantity{})) continue;
+      b.times = 0;
+      any = true;
     }
+    if (any) tidy();
   }
 
-  /// The dimensions that x does not borrow at that time, which is now or later.
-  [[nodiscard]] std::array<bool, N> of(quota_id x, instant when) const {
-    std::array<bool, N> held{};
-    for (std::size_t d = 0; d < N && !active_.empty(); ++d) held[d] = at(x, d).until > when;
-    return held;
-  }
   /// What keeps x from using this more at that time, which is now or later; of several dimensions that with
-  /// the latest end.
-  [[nodiscard]] std::optional<backoff> against(const ledger<N>& l, quota_id x, const resources<N>& request,
-                                               instant when) const {
-    std::optional<backoff> found;
-    if (active_.empty()) return found;
-    for (std::size_t d = 0; d < N; ++d) {
-      const entry& e = at(x, d);
-      if (e.until <= when || request[d] <= quantity{} || !borrows(l, x, d, request[d])) continue;
-      if (!found || found->until < e.until) found = shown(x, d);
+  /// the latest end. Of no quota: nothing.
+  [[nodiscard]] backoff against(const ledger<N>& l, quota_id x, const resources<N>& request,
+                                instant when) const {
+    backoff found;
+    if (next_ == without_end) return found;
+    for (std::size_t i = first_of(x); i < known_.size() && known_[i].quota == x; ++i) {
+      const backoff& b = known_[i];
+      const quantity more = request[b.dimension];
+      if (b.until <= when || more <= quantity{} || !borrows(l, x, b.dimension, more)) continue;
+      if (!found || found.until < b.until) found = b;
     }
     return found;
   }
-  /// The next time after `when`, which is now or later, at which x may borrow more of what is requested.
-  [[nodiscard]] std::optional<instant> next_end(quota_id x, const resources<N>& request, instant when) const {
-    std::optional<instant> next;
-    if (active_.empty()) return next;
-    for (std::size_t d = 0; d < N; ++d) {
-      const instant until = at(x, d).until;
-      if (until > when && request[d] > quantity{}) next = std::min(next.value_or(until), until);
+  /// The next time after `when`, which is now or later, at which x may borrow more of what is requested;
+  /// `without_end` if it does not back off.
+  [[nodiscard]] instant next_end(quota_id x, const resources<N>& request, instant when) const {
+    instant next = without_end;
+    if (next_ == without_end) return next;
+    for (std::size_t i = first_of(x); i < known_.size() && known_[i].quota == x; ++i) {
+      if (known_[i].until > when && request[known_[i].dimension] > quantity{}) {
+        next = std::min(next, known_[i].until);
+      }
     }
     return next;
   }
 
-  /// The next time at which a quota may borrow again; none: no quota backs off.
-  [[nodiscard]] std::optional<instant> next() const noexcept { return next_; }
-  /// Whether a quota may borrow again now, which could not at the last call. O(those that back off) then.
+  /// The next time at which a quota may borrow again; `without_end`: no quota backs off.
+  [[nodiscard]] instant next() const noexcept { return next_; }
+  /// Whether a quota may borrow again now, which could not at the last call. O(these) then.
   [[nodiscard]] bool take_ended(instant now) {
-    if (!next_ || *next_ > now) return false;
-    erase_if(active_, [&](std::uint32_t i) {
-      if (all_[i].until > now) return false;
-      all_[i].is_active = false;
-      return true;
-    });
-    find_next();
+    ended_by_ = now;
+    if (next_ > now) return false;
+    tidy();
     return true;
   }
 
-  /// All that is to be known after a restart, by quota and dimension. O(quotas N).
-  [[nodiscard]] vector<backoff> all() const {
-    vector<backoff> known;
-    for (std::size_t i = 0; i < all_.size(); ++i) {
-      const quota_id x{i / N};
-      if (all_[i].times > 0 || all_[i].is_active) known.push_back(shown(x, i % N));
-    }
-    return known;
-  }
-  /// Restores one of these.
+  /// All that is to be known after a restart, by quota and dimension.
+  [[nodiscard]] const vector<backoff>& all() const noexcept { return known_; }
+  /// Restores one of these. O(these).
   void restore(const backoff& known, const backoff_times& times) {
-    entry& e = at(known.quota, known.dimension);
-    const bool is_active = e.is_active;
-    e = {known.since, std::min(known.until, later(known.since, times.longest)), known.times, is_active};
-    activate(known.quota, known.dimension);
+    backoff& b = entry(known.quota, known.dimension);
+    b = known;
+    b.until = std::min({known.until, later(known.since, times.longest), last});
+    find_next();
   }
 
  private:
-  struct entry {
-    instant since = 0;
-    instant until = std::numeric_limits<instant>::min();
-    std::uint32_t times = 0;
-    bool is_active = false;
-  };
-
-  [[nodiscard]] entry& at(quota_id x, std::size_t d) { return all_[x.index() * N + d]; }
-  [[nodiscard]] const entry& at(quota_id x, std::size_t d) const { return all_[x.index() * N + d]; }
-  [[nodiscard]] backoff shown(quota_id x, std::size_t d) const {
-    const entry& e = at(x, d);
-    return {x, d, e.since, e.until, e.times};
-  }
   /// Whether x uses more than its own pool, with `more`.
   [[nodiscard]] static bool borrows(const ledger<N>& l, quota_id x, std::size_t d, quantity more) {
     return l.own_usage(x, d) + more > std::max(quantity{}, l.supply_of(x, d).own_pool);
   }
-  void activate(quota_id x, std::size_t d) {
-    if (!std::exchange(at(x, d).is_active, true)) {
-      active_.push_back(static_cast<std::uint32_t>(x.index() * N + d));
+  /// The position of the first that is not before it.
+  [[nodiscard]] std::size_t first_of(quota_id x, std::size_t d = 0) const {
+    std::size_t low = 0;
+    for (std::size_t high = known_.size(); low < high;) {
+      const std::size_t middle = low + (high - low) / 2;
+      const backoff& b = known_[middle];
+      if (b.quota < x || (b.quota == x && b.dimension < d)) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
     }
+    return low;
+  }
+  [[nodiscard]] backoff& entry(quota_id x, std::size_t d) {
+    const std::size_t i = first_of(x, d);
+    if (i == known_.size() || known_[i].quota != x || known_[i].dimension != d) {
+      known_.emplace_back();
+      for (std::size_t k = known_.size(); --k > i;) known_[k] = known_[k - 1];
+      known_[i] = {x, d, 0, std::numeric_limits<instant>::min(), 0};
+    }
+    return known_[i];
+  }
+  /// Forgets who neither backs off nor is in a row.
+  void tidy() {
+    std::size_t kept = 0;
+    for (const backoff& b : known_) {
+      if (b.until > ended_by_ || b.times > 0) known_[kept++] = b;
+    }
+    keep(kept);
+  }
+  void keep(std::size_t count) {
+    while (known_.size() > count) known_.pop_back();
     find_next();
   }
   void find_next() {
-    next_.reset();
-    for (const std::uint32_t i : active_) next_ = std::min(next_.value_or(all_[i].until), all_[i].until);
+    next_ = without_end;
+    for (const backoff& b : known_) {
+      if (b.until > ended_by_) next_ = std::min(next_, b.until);
+    }
   }
 
-  /// By quota and dimension; empty until a quota may back off.
-  vector<entry> all_;
-  /// The positions of those whose end has not been taken.
-  vector<std::uint32_t> active_;
-  std::optional<instant> next_;
+  /// A backoff ends.
+  static constexpr instant last = without_end - 1;
+
+  /// By quota and dimension.
+  vector<backoff> known_;
+  instant next_ = without_end;
+  /// The ends until then have been taken.
+  instant ended_by_ = std::numeric_limits<instant>::min();
 };
 
 }  // namespace detail

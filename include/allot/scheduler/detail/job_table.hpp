@@ -85,6 +85,10 @@ struct job_record {
   instant estimate = without_end;
   /// While it runs: when it is expected to end; `without_end` if that is not known.
   instant expected_end = without_end;
+  /// While it runs without an expected end: its place among those that do.
+  std::size_t open_ended_at = 0;
+  /// While it waits: when it may gather again, after it has given up.
+  instant gathers_from = std::numeric_limits<instant>::min();
   job_state state = job_state::unknown;
   /// Whether it is pending with a reservation, and so in no queue.
   bool promised = false;

@@ -66,7 +66,7 @@ class lifecycle {
   /// @{
   /// What the view does not show is not compiled.
   static constexpr bool has_elastic_pods = elastic_view<View>;
-  static constexpr bool has_expected_ends = estimated_view<View> || time_limited_view<View>;
+  static constexpr bool has_expected_ends = books_type::has_expected_ends;
   /// @}
 
   lifecycle(View shown, quota_tree<n> tree, Placement where)
@@ -79,18 +79,11 @@ class lifecycle {
     guarantees_runtime_ = settings.min_runtime != runtime_guarantee{};
     anyone_preempts_ = may_preempt(settings.preempt);
     for (quota_state& q : quotas_) q.settings = settings;
-    anyone_backs_off_ = settings.borrow_backoff.first > 0;
-    make_room_for_backoffs();
   }
   /// Applies these settings to one quota.
   void treat(quota_id x, const queue_settings& settings) {
     state_of(x).settings = settings;
-    if (settings.borrow_backoff.first > 0) {
-      anyone_backs_off_ = true;
-      make_room_for_backoffs();
-    } else {
-      backoffs_.forget(x);
-    }
+    if (settings.borrow_backoff.first == 0) backoffs_.forget(x);
     guarantees_runtime_ = guarantees_runtime_ || settings.min_runtime != runtime_guarantee{};
     anyone_preempts_ = anyone_preempts_ || may_preempt(settings.preempt);
     touch(x);
@@ -339,6 +332,11 @@ class lifecycle {
     enter(r, job_state::unknown);
     wait(r.facts.id);
   }
+  /// The job, which gathers, does so no longer, and not again before that time.
+  void give_up_gathering(record& r, instant gathers_from) {
+    withdraw_promise(r);
+    r.gathers_from = gathers_from;
+  }
   /// Starts a job that is booked.
   void start(record& r, instant now) {
     books_.start(r, now);
@@ -426,8 +424,7 @@ class lifecycle {
         (may.within == preempt_within::never || books_.running().jobs_of(r.facts.quota).empty())) {
       return search_outcome::impossible;
     }
-    const search_outcome outcome =
-        books_.make_room(jobs_, search, r, may, now, backoffs_.of(r.facts.quota, now));
+    const search_outcome outcome = books_.make_room(jobs_, search, r, may, now, &backoffs_);
     if (outcome == search_outcome::found) {
       for (const victim<n>& v : search.victims()) enter(jobs_[v.job.id], job_state::evicting);
     }
@@ -683,15 +680,14 @@ class lifecycle {
     }
     return later(r.facts.submitted, aged_delay(r.estimate, share));
   }
-  void make_room_for_backoffs() {
-    if (!anyone_backs_off_) return;
-    backoffs_.resize(tree().slots(), [this](quota_id x) { return tree().contains(x); });
-  }
   void on_new_tree() {
     quota_state nothing_said;
     nothing_said.settings = defaults_;
     quotas_.resize(tree().slots(), nothing_said);
-    make_room_for_backoffs();
+    for (std::size_t i = 0; i < backoffs_.all().size();) {
+      const quota_id x = backoffs_.all()[i].quota;
+      tree().contains(x) ? void(++i) : backoffs_.forget(x);
+    }
     erase_if(with_inadmissible_, [&](quota_id x) { return !tree().contains(x); });
     for (const quota_id x : tree().top_down()) touch(x);
     review_reservations();
@@ -718,7 +714,6 @@ class lifecycle {
   bool must_requeue_ = false;
   bool guarantees_runtime_ = false;
   bool anyone_preempts_ = false;
-  bool anyone_backs_off_ = false;
 };
 
 }  // namespace detail

@@ -90,7 +90,7 @@ class promises {
 };
 
 /// What has happened since the promised starts were last checked. If all that ended did so when expected,
-/// none of them moves.
+/// none of them moves that is known.
 struct promise_news {
   /// The host has changed something other than running jobs that may delay a start.
   delay_cause cause = delay_cause::none;
@@ -108,9 +108,10 @@ struct promise_news {
     ends_from = std::min(ends_from, expected);
     ends_to = std::max(ends_to, expected);
   }
-  /// Whether starts may have moved by what has happened up to `now`.
+  [[nodiscard]] bool says_anything() const { return starts_may_move || ends_from <= ends_to; }
+  /// Whether known starts may have moved by what has happened up to `now`.
   [[nodiscard]] bool may_move_starts(instant now) const {
-    return starts_may_move || (ends_from <= ends_to && (ends_from != now || ends_to != now));
+    return starts_may_move || (says_anything() && (ends_from != now || ends_to != now));
   }
 };
 

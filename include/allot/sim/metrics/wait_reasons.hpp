@@ -109,8 +109,8 @@ class wait_reasons {
         g.pass(now);
         const auto h = why(g.first);
         g.cause = cause_of(h);
-        if constexpr (requires { h.backs_off->until; }) {
-          if (h.backs_off) backoff_ends_ = std::min(backoff_ends_, h.backs_off->until);
+        if constexpr (requires { h.backs_off.until; }) {
+          if (h.backs_off) backoff_ends_ = std::min(backoff_ends_, h.backs_off.until);
         }
         g.known = true;
       }
