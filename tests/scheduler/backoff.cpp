@@ -3,8 +3,6 @@
 #include <allot/presets/standard.hpp>
 #include <allot/scheduler/backoff.hpp>
 #include <allot/scheduler/sentences.hpp>
-#include <allot/systems/kai/runai.hpp>
-#include <allot/systems/kueue/kueue.hpp>
 
 #include <doctest/doctest.h>
 
@@ -248,19 +246,6 @@ TEST_CASE("backoff: settings without it end it, and contradictions are refused")
   CHECK(codes({0, 5}).empty());
 }
 
-TEST_CASE("backoff: systems whose cycle does not do it refuse it") {
-  const std::vector<timed_job> jobs;
-  const auto refuses = [&](const auto& preset) {
-    auto s = allot::make_scheduler(preset, allot_test::timed_view{&jobs}, two_teams()).value();
-    const auto problems = s.configure(s.tree().find("b"), backing_off());
-    return problems.size() == 1 && problems[0].field == "borrow_backoff" &&
-           problems[0].code == allot::problem_code::contradiction;
-  };
-  CHECK(refuses(allot::kueue{}));
-  CHECK(refuses(allot::runai{}));
-  CHECK_FALSE(refuses(allot::standard{}));
-}
-
 TEST_CASE("backoff: a restarted scheduler knows it") {
   host h = borrowing_host();
   h.submit("a1", "a", 2);
@@ -356,7 +341,8 @@ TEST_CASE("backoff: a promised start that borrows is not before its end") {
                               {.quota = a, .gpus = 4, .submit = 100, .duration = 20, .estimate = 20},
                               {.quota = b, .gpus = 2, .submit = 101, .duration = 50, .estimate = 50}};
   const auto made_with = [&](const backoff_times& times) {
-    auto made = allot::make_scheduler(allot::standard{}, allot_test::timed_view{&jobs}, two_teams());
+    auto made = allot::make_scheduler(allot::standard{}, allot_test::timed_view{&jobs}, two_teams(),
+                                      allot_test::gpu_pool{8});
     auto& s = made.value();
     for (const quota_id x : {a, b}) {
       queue_settings settings = s.settings(x);
@@ -393,7 +379,8 @@ TEST_CASE("backoff: a promise that a reclaim makes void moves, and says why") {
                               {.quota = a, .gpus = 2, .duration = 150, .estimate = 150},
                               {.quota = b, .gpus = 2, .submit = 1, .duration = 10, .estimate = 10},
                               {.quota = a, .gpus = 1, .submit = 100, .duration = 30, .estimate = 30}};
-  auto made = allot::make_scheduler(allot::standard{}, allot_test::timed_view{&jobs}, two_teams());
+  auto made = allot::make_scheduler(allot::standard{}, allot_test::timed_view{&jobs}, two_teams(),
+                                    allot_test::gpu_pool{8});
   auto& s = made.value();
   queue_settings settings = s.settings(b);
   settings.borrow_backoff = {200, 800};

@@ -206,6 +206,23 @@ TEST_CASE("restart: the same decisions as without, under every preset") {
   });
 }
 
+TEST_CASE("restart: a system whose cycle does not back off refuses such settings") {
+  allot::for_each_preset([](auto p) {
+    INFO(p.name);
+    const any_preset preset = any_preset::find(p.name).value();
+    scheduler s = allot::make_scheduler(preset, allot_test::preset_view{}, quotas()).value();
+    allot::queue_settings settings = preset.defaults();
+    settings.borrow_backoff = {.first = 5, .longest = 15};
+    const auto problems = s.configure(s.tree().top_down()[0], settings);
+    const std::string_view name = p.name;
+    const bool is_own = name.starts_with("kueue") || name == "runai";
+    REQUIRE(problems.size() == (is_own ? 1U : 0U));
+    if (!is_own) return;
+    CHECK(problems[0].code == allot::problem_code::contradiction);
+    CHECK(problems[0].field == "borrow_backoff");
+  });
+}
+
 TEST_CASE("restart: past usage that counts goes on counting") {
   any_preset by_fair_tree{allot::standard{}};
   REQUIRE(
