@@ -6,12 +6,14 @@
 #include "lab/dashboard.hpp"
 #include "lab/explain.hpp"
 #include "lab/scenario.hpp"
+#include "lab/time_text.hpp"
 
 #include <allot/core/vector.hpp>
 #include <allot/fairshare/borrowed_share.hpp>
 #include <allot/gpu/reason.hpp>
 #include <allot/quota/supply.hpp>
 #include <allot/scheduler/plan.hpp>
+#include <allot/scheduler/sentences.hpp>
 #include <allot/sim/metrics/metrics.hpp>
 #include <allot/sim/simulator.hpp>
 #include <allot/systems/kai/runai.hpp>
@@ -42,7 +44,8 @@ template <std::size_t N>
 
 /// Why a job is pending: a word and a sentence.
 template <std::size_t N>
-void explain_waiting(const scenario& s, sim::simulator<N>& sim, sim::job_index j, cluster_state::job& to) {
+void explain_waiting(const scenario& s, sim::simulator<N>& sim, const vector<std::string_view>& ids,
+                     sim::job_index j, cluster_state::job& to) {
   const auto h = sim.why(j);
   const auto& policy = sim.policy();
   const std::string_view queue = policy.tree().name(h.quota);
@@ -71,6 +74,9 @@ void explain_waiting(const scenario& s, sim::simulator<N>& sim, sim::job_index j
     to.reason = "waits_turn";
     to.text = "there is room for it, but its turn has not come";
   }
+  if (!h.promised) return;
+  const auto name_of_job = [&](sim::job_index other) { return ids[other]; };
+  to.text += "; " + sentence(policy, *h.promised, sim.now(), name_of_job, clock_time);
 }
 
 /// Calls `visit(placed pod)` for all pods of a running job.
@@ -145,7 +151,7 @@ template <std::size_t N>
         waits.quota = job.quota;
         waits.gpus = metrics.gpus(sim, j);
         waits.since = job.submit;
-        if (to.waiting.size() <= most_reasons) explain_waiting(s, sim, j, waits);
+        if (to.waiting.size() <= most_reasons) explain_waiting(s, sim, ids, j, waits);
         break;
       }
       case sim::job_outcome::running: {

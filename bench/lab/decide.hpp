@@ -6,7 +6,9 @@
 
 #include <allot/core/ratio.hpp>
 #include <allot/core/vector.hpp>
+#include <allot/lab/json_writer.hpp>
 #include <allot/preemption/guard.hpp>
+#include <allot/scheduler/promise.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +25,16 @@ struct flavor_name {
   std::string_view resource;
   std::string flavor;
 };
+
+/// When a job starts that holds a reservation with a time.
+struct promised_start {
+  promise what{};
+  /// The id of `what.after`; empty for none.
+  std::string after;
+  std::string text;
+};
+/// As an object.
+void write(json_writer& to, const promised_start& p);
 
 /// The result of `allot decide`, in the order and under the names of its JSON (see README.md). The texts of
 /// jobs and quotas belong to the scenario, which must outlive it.
@@ -62,6 +74,7 @@ struct decision {
     std::optional<std::string_view> resource{};
     quantity short_by{};
     std::string text{};
+    std::optional<promised_start> promised{};
   };
   struct refusal {
     std::string_view id;

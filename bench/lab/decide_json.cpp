@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/decide.hpp"
 
+#include "lab/outputs.hpp"
 #include "lab/terminal.hpp"
 
 #include <allot/core/vector.hpp>
@@ -50,6 +51,9 @@ class decision_writer {
       out_.key("short_by");
       h.resource ? out_.value(h.short_by) : out_.null();
       out_.member("text", h.text);
+      if (!h.promised) return;
+      out_.key("promise");
+      lab::write(out_, *h.promised);
     });
     list("refuse", d_.refuse, [&](const auto& r) { out_.member("reason", r.reason).member("text", r.text); });
     out_.key("quotas").begin_object();
@@ -110,6 +114,21 @@ class decision_writer {
 
 std::string_view word_of_rule(fairness_rule rule) noexcept {
   return rule == fairness_rule::none ? std::string_view{} : to_string(rule);
+}
+
+void write(json_writer& to, const promised_start& p) {
+  const auto time = [&](std::string_view name, instant at) {
+    to.key(name);
+    at == without_end ? to.null() : to.raw(decimal(at));
+  };
+  to.begin_object();
+  time("start_s", p.what.start);
+  time("first_start_s", p.what.first_start);
+  to.key("after");
+  p.after.empty() ? to.null() : to.value(std::string_view{p.after});
+  to.member("borrows", p.what.borrows).member("gathers", p.what.gathers_since.has_value()).key("cause");
+  p.what.cause == delay_cause::none ? to.null() : to.value(to_string(p.what.cause));
+  to.member("text", p.text).end_object();
 }
 
 std::string to_json(const decision& d, const scenario& s) {

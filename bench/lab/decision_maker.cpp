@@ -2,9 +2,11 @@
 #include "lab/decision_maker.hpp"
 
 #include "lab/scenario_reader.hpp"
+#include "lab/time_text.hpp"
 
 #include <allot/core/vector.hpp>
 #include <allot/scheduler/flavors.hpp>
+#include <allot/scheduler/sentences.hpp>
 #include <allot/systems/kai/runai.hpp>
 #include <allot/systems/kai/whole_unit_division.hpp>
 
@@ -289,6 +291,15 @@ decision::pending_job decision_maker::explain_waiting(job_index j) {
   } else {
     pending.reason = "waits_turn";
     pending.text = "there is room for it, but its turn has not come in this cycle";
+  }
+  if (h.promised) {
+    const auto name_of_job = [this](job_index other) { return jobs_.ids[other]; };
+    promised_start& to = pending.promised.emplace();
+    to.what = *h.promised;
+    to.text = sentence(scheduler_, to.what, now_ - 1, name_of_job, clock_time);
+    if (scheduler_.state(to.what.after) != job_state::unknown) {
+      to.after = name_of_job(scheduler_.what(to.what.after));
+    }
   }
   const auto searched = unproven_.find(j);
   if (searched != unproven_.end() && searched->second) pending.reason = "not_proven";

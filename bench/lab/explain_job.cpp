@@ -168,6 +168,7 @@ class story_teller {
   void tell_wait(job_story& t, job_index j) {
     const decision::pending_job h = now_.explain_waiting(j);
     t.why = h.text;
+    t.promised = h.promised;
     if (const std::string_view word = word_of(h.reason); !word.empty()) t.reason = word;
     const auto choices = now_.choices_of(j);
     for (const decision_maker::choice& c : choices) {

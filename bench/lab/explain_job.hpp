@@ -102,6 +102,7 @@ struct job_story {
   std::string why{};
 
   vector<lack> lacks{};
+  std::optional<promised_start> promised{};
   /// The job at the head of its queue that no other may pass.
   std::string behind{};
   vector<remedy> remedies{};

@@ -148,6 +148,11 @@ class text_writer {
       if (l.text == t_.why && (l.flavors.empty() || &l == &t_.lacks.front())) continue;
       line((l.flavors.empty() ? "Also: " : "With " + l.flavors + ": ") + l.text + ".");
     }
+    if (t_.promised) {
+      std::string text = t_.promised->text;
+      text.front() = 'I';
+      line(text + ".");
+    }
     if (!t_.behind.empty()) line(fmt::format("It waits behind {}.", t_.behind));
     if (t_.reason == "not_proven")
       line("It was not proven that no other jobs could be evicted for it: the search was given up.");
@@ -263,6 +268,10 @@ class data_writer {
       out_.member("text", l.text).end_object();
     }
     out_.end_array();
+    if (t_.promised) {
+      out_.key("promise");
+      lab::write(out_, *t_.promised);
+    }
     text_or_null("behind", t_.behind);
     out_.key("remedies").begin_array();
     for (const job_story::remedy& r : t_.remedies) {

@@ -201,10 +201,12 @@ void write_cluster(json_writer& json, const replay_result& r) {
     write_rate(json, "useful_utilisation", useful, f.capacity);
     write_hours(json, "idle_gpu_h", f.idle);
     write_hours(json, "stranded_gpu_h", f.idle_while_unplaceable);
+    write_hours(json, "gathered_idle_gpu_h", f.idle_while_gathered);
   } else {
     json.key("useful_utilisation").null();
     json.key("idle_gpu_h").null();
     json.key("stranded_gpu_h").null();
+    json.key("gathered_idle_gpu_h").null();
   }
   if (f.fragments && f.capacity_is_bounded) {
     json.key("fragments").begin_object();

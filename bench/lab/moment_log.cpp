@@ -2,6 +2,7 @@
 #include "lab/moment_log.hpp"
 
 #include "lab/outputs.hpp"
+#include "lab/time_text.hpp"
 
 namespace allot {
 inline namespace v0 {
@@ -16,9 +17,7 @@ std::string amount_of(std::int64_t milli, std::string_view resource) {
   return text += milli == 1000 || (milli > 0 && milli < 1000) ? " GPU" : " GPUs";
 }
 
-}  // namespace
-
-std::string sentence(const wait_reason& why, std::string_view at, std::string_view resource) {
+std::string sentence_of_obstacle(const wait_reason& why, std::string_view at, std::string_view resource) {
   using kind = wait_reason::kind;
   const std::string quota{at.empty() ? "the cluster" : at};
   const std::string amount = amount_of(why.amount, resource);
@@ -49,6 +48,14 @@ std::string sentence(const wait_reason& why, std::string_view at, std::string_vi
       return "there is room, but its turn has not come";
   }
   return {};
+}
+
+}  // namespace
+
+std::string sentence(const wait_reason& why, std::string_view at, std::string_view resource) {
+  std::string text = sentence_of_obstacle(why, at, resource);
+  if (why.by == without_end) return text;
+  return text + (why.gathers ? "; gathers what becomes free until " : "; starts by ") + clock_time(why.by);
 }
 
 void moment_log::thin_out() {

@@ -52,15 +52,19 @@ struct wait_reason {
   /// In thousandths: the amount by which the bound is exceeded; the free GPUs; or, for fragmented GPUs, the
   /// largest number that are together.
   std::int64_t amount = 0;
+  /// When it starts at the latest, or gives up gathering; `without_end` if it holds no reservation, or its
+  /// start is not known any more.
+  instant by = without_end;
+  bool gathers = false;
 
   friend bool operator==(const wait_reason&, const wait_reason&) = default;
 };
 
-/// The scheduler's reason for a pending job, in short. `settings` are those of its quota as the policy sees
+/// What blocks a pending job. `settings` are those of its quota as the policy sees
 /// it; with `single_queue` the policy knows only one quota.
 template <class Pending>
-[[nodiscard]] wait_reason reason_of(const Pending& pending, const queue_settings& settings,
-                                    bool single_queue) {
+[[nodiscard]] wait_reason obstacle_of(const Pending& pending, const queue_settings& settings,
+                                      bool single_queue) {
   using kind = wait_reason::kind;
   if (pending.binding) {
     constexpr kind kinds[] = {kind::capacity, kind::borrow_limit, kind::nominal, kind::guarantee};
@@ -84,7 +88,19 @@ template <class Pending>
   return {settings.head == queue_head::best_effort ? kind::waits_turn : kind::behind_head};
 }
 
-/// The reason as text: "borrow limit of team-b, 2 GPUs short".
+/// The scheduler's reason for a pending job, in short, and when that ends.
+template <class Pending>
+[[nodiscard]] wait_reason reason_of(const Pending& pending, const queue_settings& settings,
+                                    bool single_queue) {
+  wait_reason why = obstacle_of(pending, settings, single_queue);
+  if (pending.promised) {
+    why.by = pending.promised->start;
+    why.gathers = pending.promised->gathers_since.has_value();
+  }
+  return why;
+}
+
+/// The reason as text: "borrow limit of team-b, 2 GPUs short; starts by day 3, 14:20:00".
 [[nodiscard]] std::string sentence(const wait_reason& why, std::string_view at, std::string_view resource);
 
 /// A run that was interrupted, or a pod that an elastic job had to give up.

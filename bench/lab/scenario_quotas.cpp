@@ -23,8 +23,10 @@ queue_settings quota_entry::settings(queue_settings otherwise) const {
     otherwise.reservations = 1;
     otherwise.backfill = backfill_order::queue;
     otherwise.gather = {};
+    otherwise.wait_if_loss_percent = 0;
   }
   otherwise.gather.longest = gather_longest.value_or(otherwise.gather.longest);
+  otherwise.wait_if_loss_percent = wait_if_loss_percent.value_or(otherwise.wait_if_loss_percent);
   otherwise.gather.percent = gather_percent.value_or(otherwise.gather.percent);
   otherwise.flavors.when_can_borrow = when_can_borrow.value_or(otherwise.flavors.when_can_borrow);
   otherwise.flavors.when_can_preempt = when_can_preempt.value_or(otherwise.flavors.when_can_preempt);
@@ -193,6 +195,12 @@ quota_entry scenario_reader::read_quota(json_value value) {
   if (const auto times = quota.find("min_runtime_s")) read_min_runtime(*times, q);
   if (const auto times = quota.find("borrow_backoff_s")) read_borrow_backoff(*times, q);
   if (const auto gather = quota.find("gather")) read_gathering(*gather, q);
+  if (const auto percent = quota.find("wait_if_loss_percent")) {
+    constexpr std::int64_t most = 1'000'000;
+    if (const auto n = read_whole(*percent, 0, most, found_)) {
+      q.wait_if_loss_percent = static_cast<std::int32_t>(*n);
+    }
+  }
   if (const auto pools = quota.find("node_pools")) read_node_pools(*pools, q);
   if (const auto times = quota.find("time_limit_s")) read_time_limits(*times, q);
   if (const auto access = quota.find("access")) read_access(*access, q);

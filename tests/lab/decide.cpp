@@ -188,6 +188,45 @@ TEST_CASE("a strict head blocks the queue, and the others wait behind it") {
               "hold 3: behind_head at q: an earlier job of q does not fit, and no other may pass it"});
 }
 
+TEST_CASE("a job with a reservation: when it starts, and after which") {
+  const auto members = [](const std::string& quota, const std::string& estimate) {
+    return R"("quotas": [{"name": "q", "nominal": {"gpu": 4})" + quota + R"(}],
+    "jobs": [{"id": "1", "request": {"gpu": 3}, "state": "running", "start_s": 20)" +
+           estimate + R"(},
+             {"id": "2", "request": {"gpu": 2}, "submit_s": 50, "duration_s": 9}, {"id": "3", "request": {"gpu": 2}}])";
+  };
+  const auto promised = [&](const std::string& quota, const std::string& estimate) {
+    const scenario s = parse_valid(members(quota, estimate));
+    lab::errors found;
+    const auto d = lab::decide(s, 1, found);
+    REQUIRE_MESSAGE(d, found.to_string());
+    REQUIRE(d->pending.size() == 2);
+    CHECK_FALSE(d->pending[1].promised);
+    const std::string json = lab::to_json(*d, s);
+    const std::size_t at = json.find("\"promise\": ");
+    if (!d->pending[0].promised) {
+      CHECK(at == std::string::npos);
+      return std::string{};
+    }
+    REQUIRE(at != std::string::npos);
+    return json.substr(at, json.find('}', at) + 1 - at);
+  };
+  CHECK(
+      promised(R"(, "head": "reserve")", R"(, "duration_s": 500, "estimate_s": 100)") ==
+      R"("promise": {"start_s": 120, "first_start_s": 120, "after": "1", "borrows": false, "gathers": false, )"
+      R"("cause": null, "text": "it starts by day 1, 00:02:00 at the latest, when 1 ends, if all jobs end as )"
+      R"(estimated"})");
+  CHECK(promised(R"(, "head": "reserve")", "") == "");
+  CHECK(promised("", R"(, "duration_s": 500, "estimate_s": 100)") != "");
+  CHECK(promised(R"(, "head": "best_effort")", R"(, "duration_s": 500, "estimate_s": 100)") == "");
+  CHECK(
+      promised(R"(, "head": "reserve", "gather": {"longest_s": 3600, "percent": 60})", "") ==
+      R"("promise": {"start_s": 3650, "first_start_s": 3650, "after": null, "borrows": false, "gathers": true, )"
+      R"("cause": null, "text": "it gathers what becomes free, as nobody knows when the jobs in its way end, and )"
+      R"(gives up at day 1, 01:00:50"})");
+  CHECK(promised(R"(, "head": "reserve", "gather": {"longest_s": 3600, "percent": 49})", "") == "");
+}
+
 TEST_CASE("the preset fifo ignores quotas: one queue over the whole cluster, blocked by its head") {
   const std::string members = two_nodes + R"("quotas": [{"name": "a", "nominal": {"gpu": 1}}, {"name": "b"}],
     "jobs": [{"id": "1", "quota": "a", "request": {"gpu": 8}, "submit_s": 1},

@@ -66,6 +66,23 @@ The shares of gpu:
 )");
 }
 
+TEST_CASE("a job with a reservation: when it starts, and what that rests on") {
+  CHECK(told(R"("quotas": [{"name": "q", "nominal": {"gpu": 4}, "head": "reserve"}],
+    "jobs": [{"id": "1", "request": {"gpu": 3}, "state": "running", "duration_s": 500, "estimate_s": 100},
+             {"id": "2", "request": {"gpu": 2}, "submit_s": 50, "duration_s": 9}])",
+             "2") == R"(
+2 (q) waits: q has 4 gpu for all and 3 are in use.
+  It asks for 2 gpu.
+  It starts by day 1, 00:01:40 at the latest, when 1 ends, if all jobs end as estimated.
+It would be admitted if
+  - q had 1 gpu more
+  - 1 were not there (1 has no lower priority)
+The shares of gpu:
+       owns  uses  is owed  borrows  weight  borrowed share
+  q *     4     3        4        0       1           0.000
+)");
+}
+
 TEST_CASE("a reclaim, explained from both sides") {
   const std::string members =
       two_nodes + R"("quotas": [{"name": "r", "nominal": "cluster", "inclusive": true},

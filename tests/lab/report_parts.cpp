@@ -348,4 +348,8 @@ TEST_CASE("moment_log: reasons as sentences") {
   std::set<std::string> all;
   for (int i = 0; i <= static_cast<int>(kind::waits_turn); ++i) all.insert(told(static_cast<kind>(i), 1));
   CHECK(all.size() == static_cast<std::size_t>(kind::waits_turn) + 1);
+  lab::wait_reason promised{.what = kind::full, .by = 90'000};
+  CHECK(sentence(promised, "q", "gpu") == "no GPU is free; starts by day 1, 00:01:30");
+  promised.gathers = true;
+  CHECK(sentence(promised, "q", "gpu") == "no GPU is free; gathers what becomes free until day 1, 00:01:30");
 }

@@ -289,6 +289,14 @@ TEST_CASE("invalid rules of preemption, flavors and time") {
         lines{"/quotas/0/borrow_backoff_s: the key \"longest\" is missing"});
   CHECK(quota(R"("min_runtime_s": {"reclam": 60})") ==
         lines{"/quotas/0/min_runtime_s/reclam: unknown key \"reclam\" (did you mean \"reclaim\"?)"});
+  CHECK(quota(R"("gather": {"longest_s": -1})") ==
+        lines{"/quotas/0/gather/longest_s: expected a number that is not negative, found -1"});
+  CHECK(quota(R"("head": "reserve", "gather": {"percent": 101})") ==
+        lines{"/quotas/0/gather/percent: expected a whole number from 1 to 100, found 101"});
+  CHECK(quota(R"("gather": {"longest": 60})") ==
+        lines{"/quotas/0/gather/longest: unknown key \"longest\" (did you mean \"longest_s\"?)"});
+  CHECK(quota(R"("gather": {"longest_s": 60})") ==
+        lines{"/quotas/0/gather: q: only a queue with reservations gathers: set head to reserve"});
   CHECK(quota(R"("time_limit_s": {"interactive": 0})") ==
         lines{"/quotas/0/time_limit_s/interactive: expected a time above 0, found 0"});
   CHECK(quota(R"("node_pools": ["train"])") ==

@@ -375,6 +375,16 @@ TEST_CASE("availability: settings that reserve nothing, or no longer do") {
   settings.reservations = 0;
   CHECK(s.configure(b, settings).size() == 1);
   settings.reservations = 1;
+  settings.wait_if_loss_percent = -1;
+  settings.gather = {-1, 0};
+  CHECK(s.configure(b, settings).size() == 3);
+  settings.head = allot::queue_head::best_effort;
+  settings.wait_if_loss_percent = 1;
+  settings.gather = {1, 100};
+  CHECK(s.configure(b, settings).size() == 2);
+  settings.head = allot::queue_head::reserve;
+  settings.wait_if_loss_percent = 0;
+  settings.gather = {};
   CHECK(s.configure(b, settings).empty());
   static_cast<void>(s.submit(0));
   const auto gang = s.submit(1);
@@ -388,4 +398,54 @@ TEST_CASE("availability: settings that reserve nothing, or no longer do") {
   CHECK(s.state(gang) == allot::job_state::pending);
   CHECK(s.cancel(gang) == allot::refusal::none);
   CHECK(s.waiting(b) == 0);
+}
+
+TEST_CASE(
+    "availability: a job waits rather than preempt if its victims would lose more than the wait costs") {
+  // A job of b borrows, and would end at 110; its owner comes at 100 and could wait for ten.
+  for (const std::int32_t percent : {0, 3999, 4000, 4001}) {
+    CAPTURE(percent);
+    std::vector<timed_job> jobs{{.quota = b, .gpus = 8, .duration = 110, .estimate = 110},
+                                {.quota = a, .gpus = 2, .submit = 100, .duration = 5, .estimate = 5}};
+    auto h = reserving_host(jobs, allot_test::timed_view{&jobs}, 2, allot_test::gpu_pool{8}, 1);
+    auto settings = h.scheduler().settings(a);
+    settings.wait_if_loss_percent = percent;
+    REQUIRE(h.scheduler().configure(a, settings).empty());
+    h.run_all([&](instant now) {
+      if (now != 100 || percent == 0 || percent > 4000) return;
+      const auto why = h.scheduler().why(h[1].id);
+      REQUIRE(why.promised);
+      CHECK(why.promised->start == 110);
+      CHECK(why.promised->after == h[0].id);
+    });
+    // The victim has run for 100 on eight GPUs; the owner would wait for ten with two.
+    const bool waits = percent != 0 && percent <= 4000;
+    CHECK(*h[1].start == (waits ? 110 : 100));
+    CHECK(h.evictions() == (waits ? 0 : 1));
+  }
+}
+
+TEST_CASE(
+    "availability: who waits rather than preempt keeps its promise, and without a known start preempts") {
+  seen all;
+  std::size_t evictions[2] = {0, 0};
+  allot_test::for_each_seed(100, [&](random_source& random) {
+    const std::int64_t each = random.between(1, 8);
+    const bool says_all = random.one_in(2);
+    const auto jobs = random_jobs(random, 4 * each, {.some_say_nothing = !says_all});
+    const auto depth = static_cast<std::uint32_t>(random.between(1, 4));
+    for (const bool waits : {false, true}) {
+      auto h =
+          reserving_host(jobs, allot_test::timed_view{&jobs}, each, allot_test::gpu_pool{4 * each}, depth);
+      for (const quota_id x : {a, b, c}) {
+        auto settings = h.scheduler().settings(x);
+        if (waits) settings.wait_if_loss_percent = static_cast<std::int32_t>(random.between(1, 100));
+        REQUIRE(h.scheduler().configure(x, settings).empty());
+      }
+      check_promises(h, jobs, {delay_cause::owner, delay_cause::overrun}, all);
+      evictions[waits ? 1 : 0] += h.evictions();
+    }
+  });
+  CHECK(evictions[1] < evictions[0]);
+  CHECK(evictions[1] > 0);
 }

@@ -2,18 +2,24 @@
 #include <allot/core/dimension_names.hpp>
 #include <allot/gpu/reason.hpp>
 #include <allot/preemption/guard.hpp>
+#include <allot/presets/standard.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/scheduler/scheduler.hpp>
 #include <allot/scheduler/sentences.hpp>
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "tests/scheduler/host.hpp"
+#include "tests/support/timed_host.hpp"
 
 using allot::gpus;
+using allot::instant;
 using allot::relation;
 using allot_test::host;
 using allot_test::host_job;
@@ -94,6 +100,60 @@ TEST_CASE("sentences: a placement's reason is part of the sentence") {
                                       nowhere.quota("a"), allot::pending_reason::placement};
   CHECK(sentence(nowhere.scheduler(), p, gpu_names, name_of) ==
         "a1 waits: a allows it, but there is no place for it");
+}
+
+TEST_CASE("sentences: when a job with a reservation starts, and what that rests on") {
+  using allot_test::timed_job;
+  std::vector<timed_job> jobs{{.quota = allot::quota_id{1}, .gpus = 6, .estimate = 100},
+                              {.quota = allot::quota_id{1}, .gpus = 8, .submit = 1, .estimate = 10}};
+  allot::standard by;
+  by.reservations = 1;
+  auto made = allot::make_scheduler(by, allot_test::timed_view{&jobs}, two_teams(), allot_test::gpu_pool{8});
+  auto& s = made.value();
+  static_cast<void>(s.submit(0));
+  static_cast<void>(s.step(0));
+  const auto big = s.submit(1);
+  static_cast<void>(s.step(1));
+  auto p = s.promised(big).value();
+  allot::instant now = 1;
+  const auto told = [&] {
+    return sentence(
+        s, p, now, [](std::uint32_t j) { return "job-" + std::to_string(j); },
+        [](instant t) { return "t" + std::to_string(t); });
+  };
+  CHECK(told() ==
+        "it starts by t100 at the latest, when job-0 ends, if all jobs end as estimated and no owner takes "
+        "back "
+        "what it is to borrow");
+  p.borrows = false;
+  p.start = 120;
+  p.cause = allot::delay_cause::overrun;
+  CHECK(told() ==
+        "it starts by t120 at the latest, when job-0 ends, if all jobs end as estimated; first it was to "
+        "start by "
+        "t100, but a job runs longer than expected");
+  now = 130;
+  CHECK(told() == "it starts at any moment: it waits for job-0, which runs longer than expected");
+  p.after = {};
+  CHECK(told() == "it starts at any moment: it waits for a job that runs longer than expected");
+  p.start = allot::without_end;
+  p.cause = allot::delay_cause::cluster;
+  CHECK(told() ==
+        "when it starts is not known any more: the nodes, or what runs on them, were changed; it keeps its "
+        "turn");
+  p.gathers_since = 1;
+  p.start = 500;
+  CHECK(told() ==
+        "it gathers what becomes free, as nobody knows when the jobs in its way end, and gives up at t500");
+  // Every cause has its own text.
+  p.gathers_since.reset();
+  p.start = 501;
+  std::set<std::string> all;
+  for (int c = 0; c <= static_cast<int>(allot::delay_cause::quotas); ++c) {
+    p.cause = static_cast<allot::delay_cause>(c);
+    all.insert(told());
+  }
+  CHECK(all.size() == static_cast<std::size_t>(allot::delay_cause::quotas) + 1);
 }
 
 TEST_CASE("sentences: the beneficiary of an eviction, and the rule") {

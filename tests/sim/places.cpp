@@ -210,7 +210,7 @@ std::vector<std::pair<allot::search_outcome, std::vector<std::size_t>>> searches
   for (std::size_t i = running.size(); i < rows.size(); ++i) {
     record& r = add(i);
     auto& [outcome, victims] = said.emplace_back();
-    outcome = books.make_room(jobs, search, r, may);
+    outcome = books.make_room(jobs, search, r, may, 0, [](const auto&) { return true; });
     if (outcome != allot::search_outcome::found) continue;
     for (const auto& v : search.victims()) victims.push_back(v.job.id.index());
     for (const std::size_t v : victims) books.give_back(jobs[allot::job_id{v}]);

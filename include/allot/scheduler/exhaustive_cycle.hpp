@@ -6,6 +6,7 @@
 #include <allot/core/vector.hpp>
 #include <allot/fairshare/tournament.hpp>
 #include <allot/preemption/consolidation.hpp>
+#include <allot/preemption/lost_work.hpp>
 #include <allot/preemption/protection.hpp>
 #include <allot/preemption/resized.hpp>
 #include <allot/preemption/search.hpp>
@@ -20,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -486,7 +488,14 @@ class exhaustive_cycle {
   /// A place made by evicting others.
   [[nodiscard]] std::optional<typename Session::place> make_room(Session& session, const record& r) {
     if (!session.may_preempt_again(r)) return std::nullopt;
-    const search_outcome outcome = session.make_room(search_, r);
+    std::optional<wide> bearable;
+    if constexpr (promises_starts) bearable = bearable_loss(session, r);
+    const search_outcome outcome = session.make_room(search_, r, [&](std::span<const victim<n>> found) {
+      if (!bearable) return true;
+      wide loss = 0;
+      for (const victim<n>& v : found) loss += lost_work(v.job, session.now(), 0, n);
+      return loss < *bearable;
+    });
     gave_up_ = gave_up_ || outcome == search_outcome::not_proven;
     if (outcome != search_outcome::found) {
       // Who restarts elsewhere makes room on nodes alone.
@@ -506,6 +515,21 @@ class exhaustive_cycle {
     return at;
   }
 
+  /// What victims of the job may lose, at most: from then on it waits for its reservation instead. None if it
+  /// does not.
+  [[nodiscard]] std::optional<wide> bearable_loss(Session& session, const record& r) {
+    const std::int32_t percent = session.settings(r.facts.quota).wait_if_loss_percent;
+    if (percent == 0 || r.facts.elastic) return std::nullopt;
+    if (!r.promised && !may_promise(session, r.facts.quota)) return std::nullopt;
+    constexpr typename availability<Session>::no_claims no_claims;
+    const auto start = profile_.earliest(session, r, no_claims);
+    if (!start || start->at <= session.now()) return std::nullopt;
+    wide amount = 0;
+    for (std::size_t d = 0; d < n; ++d) {
+      amount += static_cast<wide>(std::max(quantity{}, r.facts.request[d]).in_milli());
+    }
+    return (amount * static_cast<wide>(start->at - session.now()) * static_cast<wide>(percent) + 99) / 100;
+  }
   /// A place for a job that its quota allows, made by restarting others elsewhere.
   [[nodiscard]] std::optional<typename Session::place> move_others(Session& session, const record& r) {
     if (!is_allowed(session, r)) return std::nullopt;

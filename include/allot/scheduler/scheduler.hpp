@@ -443,6 +443,7 @@ class scheduler {
   /// What the jobs that gather request together: the most that they may keep idle. O(reservations).
   [[nodiscard]] resources<n> gathered() const {
     resources<n> all;
+    if (!jobs().promises().anyone_gathers()) return all;
     for (const auto& p : jobs().promises().all()) {
       if (p.what.gathers_since) all += jobs().at(p.job).facts.request;
     }

@@ -5,7 +5,9 @@
 #include <allot/core/text.hpp>
 #include <allot/quota/shortfall.hpp>
 #include <allot/quota/tree.hpp>
+#include <allot/scheduler/job_state.hpp>
 #include <allot/scheduler/plan.hpp>
+#include <allot/scheduler/promise.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -46,6 +48,25 @@ struct no_text_of_time {
 };
 [[nodiscard]] inline std::string pods_of(std::uint32_t pods, std::string_view job) {
   return std::to_string(pods).append(pods == 1 ? " pod of " : " pods of ").append(job);
+}
+
+/// Why a promised start has become later; empty for no cause.
+[[nodiscard]] constexpr const char* text_of_cause(delay_cause cause) noexcept {
+  switch (cause) {
+    case delay_cause::none:
+      break;
+    case delay_cause::overrun:
+      return "a job runs longer than expected";
+    case delay_cause::owner:
+      return "an owner uses what it was to borrow";
+    case delay_cause::higher_priority:
+      return "a job of higher priority was submitted";
+    case delay_cause::cluster:
+      return "the nodes, or what runs on them, were changed";
+    case delay_cause::quotas:
+      return "the quotas were changed";
+  }
+  return "";
 }
 
 }  // namespace detail
@@ -120,6 +141,39 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
     text += quota + " allows it, but " + (why.empty() ? "there is no place for it" : why);
   }
   if (h.reason == pending_reason::not_proven) text += "; whether others could yield was not proven";
+  return text;
+}
+
+/// When a job with a reservation starts, and what that rests on: "it starts by 14:20 at the latest, when
+/// train ends, if all jobs end as estimated and no owner takes back what it is to borrow". `now` is the time
+/// of the last step; `name_of(job)` is the host's name of a job, `time_of(instant)` of a time, each
+/// convertible to std::string.
+template <class Scheduler, class NameOf, class TimeOf>
+[[nodiscard]] std::string sentence(const Scheduler& s, const promise& p, instant now, NameOf name_of,
+                                   TimeOf time_of) {
+  if (p.gathers_since) {
+    return "it gathers what becomes free, as nobody knows when the jobs in its way end, and gives up at " +
+           std::string{time_of(p.start)};
+  }
+  const std::string why = detail::text_of_cause(p.cause);
+  if (p.start == without_end) {
+    return "when it starts is not known any more" + (why.empty() ? "" : ": " + why) + "; it keeps its turn";
+  }
+  const bool names_job = s.state(p.after) != job_state::unknown;
+  if (p.start <= now) {
+    return "it starts at any moment: it waits for " +
+           (names_job ? std::string{name_of(s.what(p.after))} + ", which" : "a job that") +
+           " runs longer than expected";
+  }
+  std::string text = "it starts by ";
+  text += std::string{time_of(p.start)} + " at the latest";
+  if (names_job) text += ", when " + std::string{name_of(s.what(p.after))} + " ends,";
+  text += " if all jobs end as estimated";
+  if (p.borrows) text += " and no owner takes back what it is to borrow";
+  if (p.start > p.first_start) {
+    text += "; first it was to start by " + std::string{time_of(p.first_start)};
+    if (!why.empty()) text += ", but " + why;
+  }
   return text;
 }
 

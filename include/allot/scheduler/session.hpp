@@ -296,10 +296,11 @@ class session {
   [[nodiscard]] bool may_preempt_again(const record& r) const noexcept { return r.turns.left_in(epoch()); }
   /// The job has preempted, or moved others.
   void count_preemption(const record& r) { jobs_.at(r.facts.id).turns.take_in(epoch()); }
-  /// Searches for victims for a pending job; those found are evicting in the books. See `books::make_room`.
-  template <class Search>
-  [[nodiscard]] search_outcome make_room(Search& search, const record& r) {
-    return jobs_.make_room(search, r, now_);
+  /// Searches for victims for a pending job; those found are evicting in the books, if `accept(victims)`. See
+  /// `books::make_room`.
+  template <class Search, class Accept>
+  [[nodiscard]] search_outcome make_room(Search& search, const record& r, Accept accept) {
+    return jobs_.make_room(search, r, now_, accept);
   }
   /// Searches for jobs to restart elsewhere; see `books::move_others`. Enters them in the plan.
   template <class Search>

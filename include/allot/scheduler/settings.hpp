@@ -167,6 +167,12 @@ struct queue_settings {
   /// With `queue_head::reserve`: whether a job whose start can't be determined gathers capacity instead, as
   /// one of those `reservations`.
   gathering gather{};
+  /// With `queue_head::reserve`: when a job waits for a start that is known rather than preempt. It does if
+  /// its victims would lose at least so many percent of the work that it could do until then (`lost_work`;
+  /// what it requests times the wait). 100: a GPU-hour lost weighs as much as one waited for; 0: it preempts
+  /// at once. An owner then may have to wait for what is its own, although for a known time; without a
+  /// reservation, or a known start, a job preempts in any case.
+  std::int32_t wait_if_loss_percent = 0;
   /// With `queue_head::reserve`: the order of the other jobs once all reservations are held.
   backfill_order backfill = backfill_order::queue;
   /// With `queue_head::reserve` and `preempt_reclaim::any`: whether jobs that use what the quota owns
@@ -249,6 +255,13 @@ struct queue_settings {
   }
   if (s.gather.percent < 1 || s.gather.percent > 100) {
     report(problem_code::out_of_range, "gather.percent", "a part in percent is from 1 to 100");
+  }
+  if (s.wait_if_loss_percent < 0) {
+    report(problem_code::negative, "wait_if_loss_percent", "a part in percent can't be negative");
+  }
+  if (s.wait_if_loss_percent > 0 && s.head != queue_head::reserve) {
+    report(problem_code::contradiction, "wait_if_loss_percent",
+           "only a job with a reservation knows how long it waits: set head to reserve");
   }
   if (s.min_runtime.preempt < 0 || s.min_runtime.reclaim < 0) {
     report(problem_code::negative, "min_runtime", "a minimum runtime can't be negative");

@@ -150,21 +150,22 @@ class books {
     return result;
   }
 
-  /// Searches for victims for a job that does not fit. If found they are no longer assumed, and the job can
-  /// be placed and assumed; otherwise nothing has changed. The job does not borrow what its
-  /// quota does not for now.
-  template <class Jobs, class Search>
+  /// Searches for victims for a job that does not fit. If some are found, and `accept` takes them, they are
+  /// no longer assumed, and the job can be placed and assumed; otherwise nothing has changed. The
+  /// job does not borrow what its quota does not for now.
+  template <class Jobs, class Search, class Accept>
   search_outcome make_room(Jobs& jobs, Search& search, const record& r, const preempt_settings& may,
-                           instant now = 0, const borrow_backoffs<n>* backoffs = nullptr) {
+                           instant now, Accept accept, const borrow_backoffs<n>& backoffs = {}) {
     const beneficiary<n> b{
         r.facts.quota, r.facts.request, r.facts.in, r.facts.priority, r.facts.submitted, may,
         now,           r.facts.id};
     const savepoint in_ledger = assumed_.save();
     auto in_places = places.save();
     // With others gone it does not borrow more.
-    const bool is_bound = backoffs != nullptr && backoffs->against(assumed_, b.quota, b.request, now);
-    trial<Jobs> world{places, jobs, r.pod_request, *this, is_bound ? &r : nullptr, now, backoffs};
-    const search_outcome outcome = search.run(assumed_, running_, b, world);
+    const bool is_bound = static_cast<bool>(backoffs.against(assumed_, b.quota, b.request, now));
+    trial<Jobs> world{places, jobs, r.pod_request, *this, is_bound ? &r : nullptr, now, &backoffs};
+    search_outcome outcome = search.run(assumed_, running_, b, world);
+    if (outcome == search_outcome::found && !accept(search.victims())) outcome = search_outcome::impossible;
     if (outcome == search_outcome::found) {
       places.commit(std::move(in_places));
       assumed_.commit(in_ledger);

@@ -416,15 +416,15 @@ class lifecycle {
     reservations_.expect(r.facts.id, beneficiary);
   }
   /// Searches for victims for a pending job; those found are evicting. See `books::make_room`.
-  template <class Search>
-  [[nodiscard]] search_outcome make_room(Search& search, const record& r, instant now) {
+  template <class Search, class Accept>
+  [[nodiscard]] search_outcome make_room(Search& search, const record& r, instant now, Accept accept) {
     const preempt_settings& may = of(r.facts.quota).settings.preempt;
     // Only with jobs of its own quota gone it would borrow less.
     if (backoffs_.against(books_.assumed(), r.facts.quota, r.facts.request, now) &&
         (may.within == preempt_within::never || books_.running().jobs_of(r.facts.quota).empty())) {
       return search_outcome::impossible;
     }
-    const search_outcome outcome = books_.make_room(jobs_, search, r, may, now, &backoffs_);
+    const search_outcome outcome = books_.make_room(jobs_, search, r, may, now, accept, backoffs_);
     if (outcome == search_outcome::found) {
       for (const victim<n>& v : search.victims()) enter(jobs_[v.job.id], job_state::evicting);
     }

@@ -37,12 +37,17 @@ class promises {
   /// The positions in `all` of those with a known start, the earliest first.
   [[nodiscard]] std::span<const std::size_t> by_start() const noexcept { return by_start_; }
 
+  [[nodiscard]] bool anyone_gathers() const noexcept { return gathering_ != 0; }
+
   void add(const entry& e) {
     entries_.push_back(e);
+    gathering_ += e.what.gathers_since ? 1U : 0U;
     sort();
   }
   void remove(job_id id) {
-    entries_.erase(place_of(id));
+    const auto at = place_of(id);
+    gathering_ -= at->what.gathers_since ? 1U : 0U;
+    entries_.erase(at);
     sort();
   }
   /// Replaces a promise by one that counts on all that is free. `start` may be later than before only for a
@@ -50,6 +55,8 @@ class promises {
   void renew(job_id id, const promise& p) {
     const auto i = static_cast<std::size_t>(place_of(id) - entries_.begin());
     const bool moves = entries_[i].what.start != p.start;
+    gathering_ -= entries_[i].what.gathers_since ? 1U : 0U;
+    gathering_ += p.gathers_since ? 1U : 0U;
     entries_[i].what = p;
     entries_[i].freed_until = never;
     if (moves) sort();
@@ -87,6 +94,8 @@ class promises {
 
   vector<entry> entries_;
   vector<std::size_t> by_start_;
+  /// How many of them gather.
+  std::size_t gathering_ = 0;
 };
 
 /// What has happened since the promised starts were last checked. If all that ended did so when expected,

@@ -245,6 +245,8 @@ struct run_figures {
   vector<part_figures> pools{};
   /// What was idle while a job that its quota allowed could not be placed.
   wide idle_while_unplaceable = 0;
+  /// What was idle while jobs gathered it (`queue_settings::gather`): as much as they requested, at most.
+  wide idle_while_gathered = 0;
   /// Of the allocated GPU time in that window, what was lost: on restarts, and on work lost later.
   wide lost_in_window = 0;
   /// The largest gang that could be placed (`largest_gang`): GPUs times milliseconds, and the smallest.

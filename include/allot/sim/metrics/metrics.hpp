@@ -274,7 +274,7 @@ class metrics final : public observer<N> {
         m.active += span;
       }
     }
-    cluster_.pass(span, used_, reasons_.anyone_lacks_a_place());
+    cluster_.pass(span, used_, reasons_.anyone_lacks_a_place(), gathered_);
     if (any_active_) {
       totals_.jain += times_dt(jain_);
       totals_.active += span;
@@ -304,6 +304,7 @@ class metrics final : public observer<N> {
     look_at_claims(sim);
     over_preemption_.settle();
     cluster_.look(sim.where(), accounts, settings_.gpus);
+    gathered_ = sum(sim.policy().gathered());
     usage_changed_ = demand_may_differ_ = false;
   }
 
@@ -368,6 +369,7 @@ class metrics final : public observer<N> {
   run_figures totals_;
   cluster_time cluster_;
   std::int64_t used_ = 0;
+  std::int64_t gathered_ = 0;
   std::int64_t jain_ = 0;
   std::uint64_t pending_ = 0;
   std::uint64_t seen_changes_ = 0;

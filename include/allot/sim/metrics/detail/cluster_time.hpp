@@ -60,15 +60,17 @@ class cluster_time {
     }
     is_bounded_ = is_bounded_ && capacity_.is_bounded();
   }
-  /// For this long the state was that of the last call, with this much in use.
-  void pass(instant span, std::int64_t used, bool anyone_lacks_a_place) {
+  /// For this long the state was that of the last call, with this much in use, and with that much gathered.
+  void pass(instant span, std::int64_t used, bool anyone_lacks_a_place, std::int64_t gathered = 0) {
     const auto times_span = [span](std::int64_t value) {
       return static_cast<wide>(value) * static_cast<wide>(span);
     };
     if (capacity_.is_bounded()) {
-      const wide idle = times_span(std::max<std::int64_t>(0, capacity_.in_milli() - used));
+      const std::int64_t free = std::max<std::int64_t>(0, capacity_.in_milli() - used);
+      const wide idle = times_span(free);
       now_.capacity += times_span(capacity_.in_milli());
       now_.idle += idle;
+      now_.idle_while_gathered += times_span(std::min(free, gathered));
       if (anyone_lacks_a_place) now_.idle_while_unplaceable += idle;
     }
     now_.fragmented += times_span(fragmented_);
@@ -94,6 +96,7 @@ class cluster_time {
     all.idle = f.idle;
     all.stranded = f.fragmented;
     all.idle_while_unplaceable = f.idle_while_unplaceable;
+    all.idle_while_gathered = f.idle_while_gathered;
     all.largest_gang = f.largest_gang;
     all.models.assign(models_, {});
     all.pools.assign(pools_, {});
@@ -115,6 +118,7 @@ class cluster_time {
     wide idle = 0;
     wide fragmented = 0;
     wide idle_while_unplaceable = 0;
+    wide idle_while_gathered = 0;
     wide weighted_fragments = 0;
     wide largest_gang = 0;
     std::optional<std::int64_t> smallest{};
