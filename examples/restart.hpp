@@ -9,6 +9,7 @@
 
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
+#include <allot/scheduler/backoff.hpp>
 #include <allot/scheduler/flavors.hpp>
 #include <allot/scheduler/job_state.hpp>
 #include <allot/scheduler/promise.hpp>
@@ -53,6 +54,8 @@ struct saved_state {
   /// Those with a promised start, in the order of their turn.
   std::vector<std::pair<Job, allot::promise>> timed;
   std::vector<Job> pending;
+  /// Which quotas do not borrow for now, because they were reclaimed.
+  std::vector<allot::backoff> backoffs;
   /// What the policies remember of past usage; empty if it does not count.
   std::vector<std::uint64_t> past_usage;
 };
@@ -82,6 +85,8 @@ template <class Where, class Scheduler, class WhereOf>
       if (holds(pod)) add(pod, true);
     }
   }
+  const auto backoffs = s.backoffs();
+  all.backoffs.assign(backoffs.begin(), backoffs.end());
   all.past_usage = s.past_usage();
   for (const allot::job_id id : s.promised()) all.timed.emplace_back(s.what(id), *s.promised(id));
   for (const allot::job_id id : s.evicting()) {
@@ -139,6 +144,7 @@ bool restore(Scheduler& s,
   for (const auto& job : all.announced) note(job, s.adopt_announced(job));
   for (const auto& [job, promise] : all.timed) note(job, s.adopt_promised(job, promise));
   for (const auto& job : all.pending) note(job, s.submit(job));
+  accepted = s.restore_backoffs(all.backoffs) && accepted;
   return s.restore_past_usage(all.past_usage) && accepted;
 }
 

@@ -58,6 +58,9 @@ void explain_waiting(const scenario& s, sim::simulator<N>& sim, const vector<std
     to.text = explain(b, policy.tree().name(b.quota), s.resources[b.dimension],
                       standing_in<N>(s, policy, b.quota, b.dimension), to.id,
                       policy.request(sim.history(j).id)[b.dimension]);
+  } else if (h.backs_off) {
+    to.reason = to_string(pending_reason::backoff);
+    to.text = explain(h.backs_off, queue, s.resources[h.backs_off.dimension]);
   } else if (h.placement && h.placement->reason != gpu::obstacle::none) {
     to.reason = gpu::to_string(h.placement->reason);
     to.text = explain(*h.placement, sim.where());

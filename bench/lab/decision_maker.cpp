@@ -271,6 +271,11 @@ decision::pending_job decision_maker::explain_waiting(job_index j) {
     pending.short_by = s.missing;
     pending.text = explain(s, pending.at, *pending.resource, standing_of(s.quota, s.dimension), pending.id,
                            scheduler_.request(ids_[j])[s.dimension]);
+  } else if (h.backs_off) {
+    pending.reason = to_string(pending_reason::backoff);
+    pending.at = queue;
+    pending.resource = scenario_.resources[h.backs_off.dimension];
+    pending.text = explain(h.backs_off, queue, *pending.resource);
   } else if (h.placement && h.placement->reason != gpu::obstacle::none) {
     const gpu::unplaceable& why = *h.placement;
     pending.reason = gpu::to_string(why.reason);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/explain.hpp"
 
+#include "lab/time_text.hpp"
+
 #include <allot/core/text.hpp>
 #include <allot/sim/places.hpp>
 
@@ -65,6 +67,12 @@ std::string explain(const shortfall& s, std::string_view quota, std::string_view
   }
   return fmt::format("{} has {} {} for all and {} are in use", quota, to_string(now.supply), resource,
                      to_string(now.drawn));
+}
+
+std::string explain(const backoff& why, std::string_view quota, std::string_view resource) {
+  return fmt::format(
+      "owners have reclaimed {1} from {0}, which does not borrow it again for {2} from then on", quota,
+      resource, time_text(why.until - why.since));
 }
 
 }  // namespace lab

@@ -3,6 +3,7 @@
 
 #include <allot/gpu/reason.hpp>
 #include <allot/quota/shortfall.hpp>
+#include <allot/scheduler/backoff.hpp>
 
 #include <string>
 #include <string_view>
@@ -29,6 +30,9 @@ struct standing {
 /// the shortfall of the quota named `quota`, whose state is `now`.
 [[nodiscard]] std::string explain(const shortfall& s, std::string_view quota, std::string_view resource,
                                   const standing& now, std::string_view job, quantity request);
+
+/// Why a job has to wait although its quota allows it: the quota has just been reclaimed.
+[[nodiscard]] std::string explain(const backoff& why, std::string_view quota, std::string_view resource);
 
 }  // namespace lab
 }  // namespace v0

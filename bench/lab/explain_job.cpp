@@ -169,9 +169,7 @@ class story_teller {
     const decision::pending_job h = now_.explain_waiting(j);
     t.why = h.text;
     t.promised = h.promised;
-    t.reason = h.reason == "behind_head" || h.reason == "waits_turn" || h.reason == "not_proven"
-                   ? word_of(h.reason)
-                   : t.reason;
+    if (const std::string_view word = word_of(h.reason); !word.empty()) t.reason = word;
     const auto choices = now_.choices_of(j);
     for (const decision_maker::choice& c : choices) {
       std::string flavors;
@@ -199,7 +197,7 @@ class story_teller {
     if (h.reason == "behind_head") t.behind = head_of(j);
   }
   [[nodiscard]] static std::string_view word_of(std::string_view reason) {
-    for (const std::string_view known : {"behind_head", "waits_turn", "not_proven"}) {
+    for (const std::string_view known : {"behind_head", "waits_turn", "not_proven", "backoff"}) {
       if (known == reason) return known;
     }
     return {};

@@ -30,6 +30,8 @@ std::string sentence_of_obstacle(const wait_reason& why, std::string_view at, st
       return quota + " has used what it owns and may not borrow, " + amount + " short";
     case kind::guarantee:
       return "not preemptible, and what " + quota + " owns is in use, " + amount + " short";
+    case kind::backoff:
+      return quota + " was reclaimed, and does not borrow " + std::string{resource} + " again yet";
     case kind::full:
       return why.amount == 0 ? "no GPU is free" : "only " + amount + " free";
     case kind::fragmented:

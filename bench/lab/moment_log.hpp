@@ -33,6 +33,8 @@ struct wait_reason {
     borrow_limit,
     nominal,
     guarantee,
+    // Its quota does not borrow for now.
+    backoff,
     // No place.
     full,
     fragmented,
@@ -69,6 +71,9 @@ template <class Pending>
     const shortfall& s = *pending.binding;
     return {kinds[static_cast<std::size_t>(s.kind)], static_cast<std::uint8_t>(s.dimension),
             single_queue ? quota_id{} : s.quota, s.missing.in_milli()};
+  }
+  if (pending.backs_off) {
+    return {kind::backoff, static_cast<std::uint8_t>(pending.backs_off.dimension), pending.backs_off.quota};
   }
   if constexpr (requires { pending.placement->largest_block; }) {
     if (pending.placement && pending.placement->reason != gpu::obstacle::none) {

@@ -134,8 +134,14 @@ const vector<preset_option>& options_of_presets() {
       {"standard", "reservations",
        "how many jobs of a quota hold a reservation at once (2); \"all\"; 0: none", kind::count,
        &set_option<&standard::reservations>},
+      {"standard", "borrow_backoff_s",
+       "for how long a quota does not borrow what was reclaimed from it, at first; 0: not at all",
+       kind::milli, &set_option<&standard::first_backoff>},
+      {"standard", "longest_backoff_s", "the same at most, after it was reclaimed again and again",
+       kind::milli, &set_option<&standard::longest_backoff>},
       {"standard", "gather_s",
-       "how long a job gathers capacity whose start is not known, as jobs without an estimate are in its way; "
+       "how long a job gathers capacity whose start is not known, as jobs without an estimate are in its "
+       "way; "
        "0: not at all",
        kind::milli, &set_option<&standard::gather>},
       {"standard", "backfill", jobs_without, kind::word, &set_option<&standard::backfill>, order_words},

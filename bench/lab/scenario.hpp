@@ -77,6 +77,7 @@ struct quota_entry {
   std::optional<flavor_step> when_can_preempt{};
   std::optional<instant> min_runtime_preempt{};
   std::optional<instant> min_runtime_reclaim{};
+  std::optional<backoff_times> borrow_backoff{};
   std::optional<instant> gather_longest{};
   std::optional<std::int32_t> gather_percent{};
   std::optional<std::int32_t> wait_if_loss_percent{};

@@ -38,6 +38,7 @@ queue_settings quota_entry::settings(queue_settings otherwise) const {
   if (borrow_max_priority) may.borrow_max_priority = borrow_max_priority;
   otherwise.min_runtime.preempt = min_runtime_preempt.value_or(otherwise.min_runtime.preempt);
   otherwise.min_runtime.reclaim = min_runtime_reclaim.value_or(otherwise.min_runtime.reclaim);
+  otherwise.borrow_backoff = borrow_backoff.value_or(otherwise.borrow_backoff);
   return otherwise;
 }
 
@@ -192,6 +193,7 @@ quota_entry scenario_reader::read_quota(json_value value) {
   if (const auto preempt = quota.find("preempt")) read_preempt(*preempt, q);
   if (const auto choice = quota.find("flavor_choice")) read_flavor_choice(*choice, q);
   if (const auto times = quota.find("min_runtime_s")) read_min_runtime(*times, q);
+  if (const auto times = quota.find("borrow_backoff_s")) read_borrow_backoff(*times, q);
   if (const auto gather = quota.find("gather")) read_gathering(*gather, q);
   if (const auto percent = quota.find("wait_if_loss_percent")) {
     constexpr std::int64_t most = 1'000'000;
@@ -258,6 +260,16 @@ void scenario_reader::read_min_runtime(json_value value, quota_entry& to) {
   if (const auto v = times.find("preempt")) to.min_runtime_preempt = read_milli(*v, found_);
   if (const auto v = times.find("reclaim")) to.min_runtime_reclaim = read_milli(*v, found_);
   times.reject_unknown();
+}
+
+void scenario_reader::read_borrow_backoff(json_value value, quota_entry& to) {
+  if (!expect_object(value, found_)) return;
+  json_object times{value, found_};
+  backoff_times read;
+  if (const auto v = times.require("first")) read.first = read_milli(*v, found_).value_or(0);
+  if (const auto v = times.require("longest")) read.longest = read_milli(*v, found_).value_or(0);
+  times.reject_unknown();
+  to.borrow_backoff = read;
 }
 
 void scenario_reader::read_gathering(json_value value, quota_entry& to) {

@@ -124,6 +124,7 @@ class scenario_reader {
   void read_preempt(json_value value, quota_entry& to);
   void read_flavor_choice(json_value value, quota_entry& to);
   void read_min_runtime(json_value value, quota_entry& to);
+  void read_borrow_backoff(json_value value, quota_entry& to);
   void read_gathering(json_value value, quota_entry& to);
   void read_time_limits(json_value value, quota_entry& to);
   void read_node_pools(json_value value, quota_entry& to);

@@ -45,7 +45,8 @@ TEST_CASE("a scenario with every key") {
        "preempt": {"within": "never", "reclaim": "lower_priority", "children": true,
                    "borrow": {"policy": "lower_priority", "max_priority": 100}},
        "flavor_choice": {"when_can_borrow": "try_next", "when_can_preempt": "preempt"},
-       "min_runtime_s": {"preempt": 60, "reclaim": 0.5}, "node_pools": ["train"],
+       "min_runtime_s": {"preempt": 60, "reclaim": 0.5}, "borrow_backoff_s": {"first": 600, "longest": 7200},
+       "node_pools": ["train"],
        "time_limit_s": {"interactive": 28800, "x-note": "anything"},
        "access": {"roles": ["r"], "users": ["ana"], "anyone": false}},
       {"name": "s", "parent": "root", "static": true, "lend": "none", "borrow": "all", "weight": 0}],
@@ -85,6 +86,7 @@ TEST_CASE("a scenario with every key") {
   CHECK(settings.preempt.borrow == preempt_borrow::lower_priority);
   CHECK(settings.preempt.borrow_max_priority == 100);
   CHECK(settings.min_runtime == runtime_guarantee{60000, 500});
+  CHECK(settings.borrow_backoff == allot::backoff_times{600'000, 7'200'000});
   CHECK(settings.flavors == flavor_choice{flavor_step::try_next, flavor_step::stay});
   CHECK(t.spec.priority == -3);
   CHECK(t.time_limits.size() == 1);
@@ -283,6 +285,8 @@ TEST_CASE("invalid rules of preemption, flavors and time") {
               "\"preempt\""});
   CHECK(quota(R"("min_runtime_s": {"preempt": -60})") ==
         lines{"/quotas/0/min_runtime_s/preempt: expected a number that is not negative, found -60"});
+  CHECK(quota(R"("borrow_backoff_s": {"first": 60})") ==
+        lines{"/quotas/0/borrow_backoff_s: the key \"longest\" is missing"});
   CHECK(quota(R"("min_runtime_s": {"reclam": 60})") ==
         lines{"/quotas/0/min_runtime_s/reclam: unknown key \"reclam\" (did you mean \"reclaim\"?)"});
   CHECK(quota(R"("gather": {"longest_s": -1})") ==

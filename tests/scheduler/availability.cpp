@@ -274,6 +274,46 @@ TEST_CASE("availability: with aged jobs and owners that backfill no start is lat
   CHECK(all.promised > 100);
 }
 
+TEST_CASE("availability: promises of quotas that back off, and nothing happens between two wakes") {
+  seen all;
+  std::size_t backoffs = 0;
+  allot_test::for_each_seed(200, [&](random_source& random) {
+    const std::int64_t each = random.between(1, 8);
+    const auto jobs = random_jobs(random, 4 * each, {});
+    allot::standard by;
+    by.reservations = static_cast<std::uint32_t>(random.between(0, 3));
+    const instant first = random.between(1, 40);
+    const instant longest = first + random.between(0, 100);
+    const auto made_host = [&] {
+      auto made = allot::make_scheduler(by, allot_test::timed_view{&jobs}, teams(each),
+                                        allot_test::gpu_pool{4 * each});
+      auto& s = made.value();
+      for (const quota_id x : {a, b, c}) {
+        allot::queue_settings settings = s.settings(x);
+        settings.borrow_backoff = {first, longest};
+        REQUIRE(s.configure(x, settings).empty());
+      }
+      return allot_test::timed_host<std::remove_cvref_t<decltype(s)>>{jobs, std::move(s)};
+    };
+    auto h = made_host();
+    check_promises(h, jobs, {delay_cause::owner}, all);
+    // One that also looks at each instant in between decides the same.
+    auto always = made_host();
+    always.look_at_each_instant();
+    always.run_all([&](instant now) {
+      for (const allot::backoff& of : always.scheduler().backoffs()) backoffs += of.until > now ? 1U : 0U;
+    });
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+      CAPTURE(j);
+      REQUIRE(h[j].start == always[j].start);
+      REQUIRE(h[j].starts == always[j].starts);
+    }
+    CHECK(h.evictions() == always.evictions());
+  });
+  CHECK(all.promised > 100);
+  CHECK(backoffs > 100);
+}
+
 TEST_CASE("availability: the same on nodes") {
   seen all;
   allot_test::for_each_seed(300, [&](random_source& random) {

@@ -316,8 +316,12 @@ TEST_CASE("exhaustive_cycle: with views that show everything, plain jobs are dec
                                          {.name = "a", .parent = "root", .nominal = allot::gpus(20)},
                                          {.name = "b", .parent = "root", .nominal = allot::gpus(8)}};
   allot::scheduler<plain> s{plain{}, allot::build_quota_tree<1>(specs).value()};
+  allot::queue_settings backs_off = s.settings(allot::quota_id{2});
+  backs_off.borrow_backoff = {3, 12};
+  REQUIRE(s.configure(allot::quota_id{2}, backs_off).empty());
   allot::instant now = 0;
   std::size_t decisions = 0;
+  std::size_t backoffs = 0;
   std::uint32_t number = 0;
   std::array<job_id, 120> ids;
   std::size_t submitted = 0;
@@ -331,6 +335,7 @@ TEST_CASE("exhaustive_cycle: with views that show everything, plain jobs are dec
       const std::size_t count = plan.evictions.size();
       for (std::size_t i = 0; i < count; ++i) going[i] = plan.evictions[i].id;
       decisions += count;
+      backoffs += s.wakes_at() < now + 13 ? 1U : 0U;
       for (std::size_t i = 0; i < count; ++i) s.evicted(going[i]);
       static_cast<void>(s.step(++now));
     }
@@ -343,6 +348,7 @@ TEST_CASE("exhaustive_cycle: with views that show everything, plain jobs are dec
   const std::size_t before = decisions;
   CHECK(allot_test::allocations_in(work) == 0);
   CHECK(decisions > before);
+  CHECK(backoffs > 0);
 }
 
 TEST_CASE("exhaustive_cycle: a step in which nothing changed allocates nothing, whatever jobs there are") {

@@ -109,6 +109,11 @@ void live(Host h, random_source& random, counts& seen) {
   allot::queue_settings strict;
   strict.head = allot::queue_head::strict;
   h.configure("b", strict);
+  if (random.one_in(2)) {
+    allot::queue_settings backs_off;
+    backs_off.borrow_backoff = {3, 12};
+    h.configure("a", backs_off);
+  }
   for (int i = 0; i < 40; ++i) {
     const std::size_t k = ids.empty() ? 0 : random.below(ids.size());
     switch (random.below(6)) {
@@ -166,7 +171,8 @@ TEST_CASE("gauges: the evictions of a quota are counted by cause") {
 
 TEST_CASE("gauges: an unknown quota has no gauges, and a removed one is left out") {
   host h{allot_test::two_teams()};
-  CHECK(h.scheduler().waiting_by_reason(quota_id{99}) == std::array<std::size_t, 6>{});
+  CHECK(h.scheduler().waiting_by_reason(quota_id{99}) ==
+        std::array<std::size_t, allot::pending_reason_count>{});
   CHECK(h.scheduler().requested(quota_id{99})[0] == quantity{});
   CHECK_FALSE(h.scheduler().entitled(h.quota("a")).has_value());
   const quota_id b = h.quota("b");

@@ -13,6 +13,7 @@
 #include "tests/support/property.hpp"
 #include "tests/support/scenario.hpp"
 
+using allot::instant;
 using allot_test::all_laws;
 using allot_test::event_kind;
 using allot_test::law;
@@ -25,17 +26,27 @@ namespace {
 /// number of turns; when they are tried again, which counts as a new world, they continue.
 const auto with_circles = all_laws - law::final;
 
-template <std::size_t N>
+template <std::size_t N, class Preset = allot::standard>
 allot_test::law_tally check_standard(const std::string& name, const scenario_shape& shape,
                                      const allot_test::law_set& laws) {
   allot_test::law_tally tally;
   const auto worlds = allot_test::scenarios(shape);
   allot_test::check_property(name, [worlds, laws, &tally] {
     const scenario s = *worlds;
-    allot_test::check_laws<allot::standard, N>(s, laws, &tally);
+    allot_test::check_laws<Preset, N>(s, laws, &tally);
   });
   return tally;
 }
+
+/// Each step is one unit of time.
+template <instant First>
+struct backing_off : allot::standard {
+  [[nodiscard]] static constexpr allot::queue_settings defaults() noexcept {
+    allot::queue_settings s = allot::standard{}.defaults();
+    s.borrow_backoff = {First, 4 * First};
+    return s;
+  }
+};
 
 }  // namespace
 
@@ -70,6 +81,20 @@ TEST_CASE("laws: nobody within its nominal waits while others borrow, in two dim
   shape.random_settings = false;
   shape.overcommit = false;
   check_standard<2>("within the nominal in two dimensions", shape, with_circles);
+}
+
+TEST_CASE("laws: a quota that was reclaimed does not borrow again before its time") {
+  scenario_shape shape;
+  shape.two_dimensions = false;
+  shape.random_settings = false;
+  shape.overcommit = false;
+  auto tally = check_standard<1, backing_off<3>>("backoff", shape, all_laws);
+  if (allot_test::all_cases_run()) {
+    CHECK(tally.of(law::guarantee) > 1000);
+    CHECK(tally.of(law::backoff) > 100);
+  }
+  check_standard<1, backing_off<1000>>("long backoff", shape, all_laws);
+  check_standard<2, backing_off<3>>("backoff in two dimensions", {}, with_circles);
 }
 
 TEST_CASE("laws: a step retries jobs to which a later admission gave a claim") {

@@ -43,6 +43,8 @@ enum class law : std::uint8_t {
   /// Stronger than the fourth law: when every job is tried again in an unchanged world, nothing is decided.
   /// (So no pending job was overlooked.)
   final,
+  /// A quota that was reclaimed does not borrow again before its time, if its settings say so.
+  backoff,
 };
 
 class law_set {
@@ -78,7 +80,7 @@ class law_tally {
   [[nodiscard]] std::size_t of(law l) const { return counts_[static_cast<std::size_t>(l)]; }
 
  private:
-  std::array<std::size_t, 10> counts_{};
+  std::array<std::size_t, 11> counts_{};
 };
 
 struct law_broken : std::runtime_error {
@@ -202,8 +204,13 @@ class law_host {
     const bool was_guaranteed = is_guaranteed();
     const auto running = in_state(allot::job_state::running);
     const auto evicting = in_state(allot::job_state::evicting);
+    const auto reserved = in_state(allot::job_state::reserved);
+    backoffs_ = scheduler_.backoffs();
+    const auto wakes = scheduler_.wakes_at();
+    if (wakes && *wakes <= now_) quiet_ = false;
     const plan_type& plan = scheduler_.step(now_);
     tell(plan);
+    check_backoffs(plan, reserved);
     if (promised_.has(law::at_once) && quiet_ && !plan.empty()) broken(law::at_once, "nothing happened, yet");
     quiet_ = true;
     check_lists(plan, running, evicting);
@@ -265,8 +272,8 @@ class law_host {
     if (tally_ != nullptr) tally_->add(l);
   }
   [[noreturn]] void broken(law l, const std::string& how) const {
-    const char* const names[] = {"sound", "guarantee",     "need",       "quiet",     "at once",
-                                 "fair",  "deterministic", "reversible", "explained", "final"};
+    const char* const names[] = {"sound",         "guarantee",  "need",      "quiet", "at once", "fair",
+                                 "deterministic", "reversible", "explained", "final", "backoff"};
     std::string diary = diary_;
     constexpr std::size_t most = 2000;
     if (diary.size() > most)
@@ -492,7 +499,8 @@ class law_host {
     }
     for (const auto& h : plan.pending) {
       require(state(*h.what) == allot::job_state::pending, "who is held does not wait");
-      require(h.binding.has_value() || h.placement.has_value(), "who is held has no reason to wait");
+      require(h.binding.has_value() || h.placement.has_value() || static_cast<bool>(h.backs_off),
+              "who is held has no reason to wait");
     }
     if (in_state(allot::job_state::evicting).empty()) {
       require(in_state(allot::job_state::reserved).empty(), "somebody is reserved, and nobody goes");
@@ -556,7 +564,7 @@ class law_host {
       places.release(scheduler_.place_of(id(j)));
     }
     const auto fits = [&] {
-      if (!l.fits(j.quota, j.request, j.in())) return false;
+      if (!l.fits(j.quota, j.request, j.in()) || borrows_too_early(l, j)) return false;
       const allot::savepoint s = places.save();
       const bool placed = places.place(j.pod_request()).has_value();
       places.rollback(s);
@@ -602,6 +610,37 @@ class law_host {
     if (promised_.has(law::guarantee)) check_guarantee();
     if (promised_.has(law::explained)) check_explained();
     if (promised_.has(law::reversible) || promised_.has(law::final)) check_asked_again();
+  }
+
+  /// Whether the job would borrow what its quota did not borrow before the last step.
+  [[nodiscard]] bool borrows_too_early(const allot::ledger<N>& l, const job_type& j) const {
+    return std::any_of(backoffs_.begin(), backoffs_.end(), [&](const allot::backoff& b) {
+      const allot::quantity own = std::max(allot::quantity{}, l.supply_of(j.quota, b.dimension).own_pool);
+      return b.quota == j.quota && b.until > now_ && j.request[b.dimension] > allot::quantity{} &&
+             l.own_usage(j.quota, b.dimension) + j.request[b.dimension] > own;
+    });
+  }
+  /// No quota borrows before its backoff has ended, but for jobs decided on before that.
+  void check_backoffs(const plan_type& plan, const std::vector<const job_type*>& reserved) {
+    for (const auto& a : plan.admissions) {
+      if (std::find(reserved.begin(), reserved.end(), a.what) != reserved.end()) continue;
+      for (const allot::backoff& b : backoffs_) {
+        if (b.quota != a.quota || b.until <= now_) continue;
+        tested(law::backoff);
+        if (a.borrows[b.dimension] > allot::quantity{}) {
+          broken(law::backoff, "job " + std::to_string(a.what->number) + " borrows too early");
+        }
+      }
+    }
+    for (const auto& h : plan.pending) {
+      if (h.reason == allot::pending_reason::backoff) tested(law::backoff);
+    }
+    for (const allot::backoff& b : scheduler_.backoffs()) {
+      const auto& times = scheduler_.settings(b.quota).borrow_backoff;
+      if (times.first == 0 || b.until - b.since > times.longest || b.until <= b.since) {
+        broken(law::backoff, "a quota backs off for longer than its settings say, or not at all");
+      }
+    }
   }
 
   /// Searches that find no victims leave no trace.
@@ -688,7 +727,8 @@ class law_host {
     int left = 3;
     for (const job_type* j : in_state(allot::job_state::pending)) {
       const auto why = scheduler_.why(id(*j));
-      if (why.reason != allot::pending_reason::quota) continue;
+      // What is granted may still have to be borrowed.
+      if (why.reason != allot::pending_reason::quota || why.backs_off) continue;
       if (left-- == 0) return;
       // Other pending jobs would take what is granted; without them this job may have its turn at once.
       scheduler_type alone = scheduler_;
@@ -758,6 +798,8 @@ class law_host {
   std::string diary_;
   allot::instant now_ = 0;
   /// Nothing has happened since the last cycle.
+  /// As of before the last step.
+  allot::vector<allot::backoff> backoffs_;
   bool quiet_ = false;
 };
 

@@ -258,8 +258,12 @@ class soak_world {
     s.flavors.when_can_borrow = static_cast<allot::flavor_step>(random_.below(2));
     s.flavors.when_can_preempt = static_cast<allot::flavor_step>(random_.below(2));
     if (random_.one_in(3)) s.min_runtime = {random_.between(0, 20), random_.between(0, 20)};
+    if (preset_.backs_off && random_.one_in(3)) {
+      s.borrow_backoff.first = random_.between(0, 10);
+      s.borrow_backoff.longest = s.borrow_backoff.first + random_.between(0, 40);
+    }
     if (!is_wrong()) return s;
-    switch (random_.below(4)) {
+    switch (random_.below(5)) {
       case 0:
         s.preempt.reclaim = allot::preempt_reclaim::never;
         s.preempt.borrow = allot::preempt_borrow::lower_priority;
@@ -271,6 +275,9 @@ class soak_world {
       case 2:
         s.preempt.rivals =
             random_.one_in(2) ? allot::preempt_rivals::any : allot::preempt_rivals::lower_priority;
+        break;
+      case 3:
+        s.borrow_backoff.longest = s.borrow_backoff.first - 1;
         break;
       default:
         s.min_runtime.reclaim = -1;
@@ -441,7 +448,7 @@ class soak_world {
     const bool borrows = s.preempt.borrow != allot::preempt_borrow::never;
     return (s.preempt.borrow_max_priority && !borrows) || s.preempt.rivals == allot::preempt_rivals::any ||
            s.preempt.rivals == allot::preempt_rivals::lower_priority || s.min_runtime.preempt < 0 ||
-           s.min_runtime.reclaim < 0;
+           s.min_runtime.reclaim < 0 || s.borrow_backoff.longest < s.borrow_backoff.first;
   }
   /// What the preset makes of the quotas, by number; nothing if that is no tree.
   [[nodiscard]] std::optional<std::vector<allot::quota_spec<2>>> tree_of(soak_scheduler::quotas all) const {
@@ -1284,6 +1291,7 @@ class soak_world {
     if (preset_.leaves_only && has_children(u.quota)) return;
     const auto h = it_->why(id);
     require(h.reason == allot::pending_reason::quota || h.reason == allot::pending_reason::placement ||
+                h.reason == allot::pending_reason::backoff ||
                 quotas_[u.quota.index()].settings.head == allot::queue_head::strict,
             "a job is left over in an empty world", id);
   }

@@ -492,6 +492,8 @@ struct soak_preset {
   bool at_once = true;
   /// No step breaks the law.
   bool keeps_law = true;
+  /// Quotas may back off after a reclaim.
+  bool backs_off = true;
   /// A reserved job is assumed until it starts.
   bool books = true;
   /// An elastic job starts once, with as many pods as there is room for (Kueue).

@@ -116,7 +116,7 @@ class timed_host {
       if (next < order.size()) consider(jobs_[order[next]].submit);
       if (!ends_.empty()) consider(ends_.begin()->first);
       if (!t) return;
-      now_ = *t;
+      now_ = looks_always_ ? std::min(*t, now_ + 1) : *t;
       while (!ends_.empty() && ends_.begin()->first == now_) {
         const std::uint32_t j = ends_.begin()->second;
         ends_.erase(ends_.begin());
@@ -132,6 +132,9 @@ class timed_host {
       if (look) look(now_);
     }
   }
+
+  /// From now on there is a step at every instant, whether `wakes_at` says so or not.
+  void look_at_each_instant() { looks_always_ = true; }
 
   [[nodiscard]] Scheduler& scheduler() { return scheduler_; }
   [[nodiscard]] const run& operator[](std::size_t j) const { return runs_[j]; }
@@ -170,6 +173,7 @@ class timed_host {
   std::multimap<allot::instant, std::uint32_t> ends_;
   std::size_t evictions_ = 0;
   allot::instant now_ = 0;
+  bool looks_always_ = false;
 };
 
 }  // namespace allot_test

@@ -74,6 +74,7 @@ class host {
     for (const auto& a : plan.admissions) told += " +" + a.what->name;
     return told;
   }
+  std::size_t backoffs() const { return scheduler_.backoffs().size(); }
   /// The state of all jobs.
   std::string states() const {
     std::map<std::string, std::string> all;
@@ -105,6 +106,10 @@ class host {
       settings.preempt.reclaim = allot::preempt_reclaim::any;
       settings.min_runtime = {.preempt = 2, .reclaim = 4};
       if (*name == 'c') settings.head = allot::queue_head::strict;
+      // Only the library's own cycle does it.
+      allot::queue_settings backing_off = settings;
+      backing_off.borrow_backoff = {.first = 5, .longest = 15};
+      if (s.configure(s.tree().find(name), backing_off).empty()) continue;
       REQUIRE(s.configure(s.tree().find(name), settings).empty());
     }
     return s;
@@ -124,6 +129,7 @@ struct seen {
   std::size_t evicting = 0;
   std::size_t reserved = 0;
   std::size_t announced = 0;
+  std::size_t backoffs = 0;
 };
 
 /// A random run of both. Returns the first difference in their decisions, or nothing.
@@ -171,6 +177,7 @@ std::string compare(const any_preset& preset, random_source random, seen& of_all
       }
       rests = one.empty();
     }
+    of_all.backoffs += kept.backoffs();
     for (const preset_job& k : jobs) {
       of_all.evicting += kept.state(&k) == job_state::evicting ? 1U : 0U;
       of_all.reserved += kept.state(&k) == job_state::reserved ? 1U : 0U;
@@ -195,6 +202,24 @@ TEST_CASE("restart: the same decisions as without, under every preset") {
     INFO(p.name);
     CHECK(of_all.evicting > 500);
     CHECK((of_all.reserved > 500 || of_all.announced > 500));
+    if (std::string_view{p.name} == "standard") CHECK(of_all.backoffs > 500);
+  });
+}
+
+TEST_CASE("restart: a system whose cycle does not back off refuses such settings") {
+  allot::for_each_preset([](auto p) {
+    INFO(p.name);
+    const any_preset preset = any_preset::find(p.name).value();
+    scheduler s = allot::make_scheduler(preset, allot_test::preset_view{}, quotas()).value();
+    allot::queue_settings settings = preset.defaults();
+    settings.borrow_backoff = {.first = 5, .longest = 15};
+    const auto problems = s.configure(s.tree().top_down()[0], settings);
+    const std::string_view name = p.name;
+    const bool is_own = name.starts_with("kueue") || name == "runai";
+    REQUIRE(problems.size() == (is_own ? 1U : 0U));
+    if (!is_own) return;
+    CHECK(problems[0].code == allot::problem_code::contradiction);
+    CHECK(problems[0].field == "borrow_backoff");
   });
 }
 

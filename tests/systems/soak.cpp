@@ -52,6 +52,7 @@ TEST_CASE("soak: every preset") {
     const bool is_kai = p.name == "runai";
     // They decide in rounds, and by laws of their own; what they reserve lasts for one cycle.
     p.at_once = !is_kueue && !is_kai;
+    p.backs_off = !is_kueue && !is_kai;
     p.books = !is_kueue && !is_kai;
     p.keeps_law = !is_kai;
     p.partial = is_kueue;

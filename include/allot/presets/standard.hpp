@@ -60,6 +60,10 @@ struct standard {
   std::optional<std::uint32_t> reservations{};
   /// The order in which the jobs of a priority are tried, if any hold reservations.
   backfill_order backfill = backfill_order::aged;
+  /// For how long a quota does not borrow what was reclaimed from it (`queue_settings::borrow_backoff`): the
+  /// first time and, from then on twice as long each time, at most.
+  instant first_backoff = 0;
+  instant longest_backoff = 0;
   /// For how long a job gathers capacity whose start is not known, as jobs without an estimate are in its way
   /// (`queue_settings::gather`), in units of the host's clock; 0: jobs do not gather. If it is set, quotas
   /// have two reservations unless `reservations` says otherwise.
@@ -78,6 +82,8 @@ struct standard {
         .head = queue_head::best_effort,
         .preempt = {.within = preempt_within::lower_priority, .reclaim = preempt_reclaim::any}};
     settings.owners_backfill = depth() > 0;
+    settings.borrow_backoff = {first_backoff,
+                               longest_backoff > first_backoff ? longest_backoff : first_backoff};
     if (depth() > 0) settings.gather.longest = gather;
     return with_reservations(settings, depth(), backfill);
   }

@@ -35,6 +35,7 @@ class cycle_interface {
   virtual void explain(Session& session, typename Session::plan_type::pending_job& job) = 0;
   [[nodiscard]] virtual std::optional<resources<Session::n>> entitled(quota_id x) const = 0;
   [[nodiscard]] virtual bool reserves() const = 0;
+  [[nodiscard]] virtual bool backs_off() const = 0;
   [[nodiscard]] virtual bool has_announced(const Session& session, job_id id) const = 0;
   virtual void adopt_announced(Session& session, job_id id) = 0;
   [[nodiscard]] virtual vector<std::uint64_t> past_usage() const = 0;
@@ -56,6 +57,7 @@ class cycle_of final : public cycle_interface<Session> {
     return entitled_by<decltype(cycle_), Session::n>(cycle_, x);
   }
   [[nodiscard]] bool reserves() const override { return detail::reserves(cycle_); }
+  [[nodiscard]] bool backs_off() const override { return detail::backs_off(cycle_); }
   [[nodiscard]] bool has_announced(const Session& session, job_id id) const override {
     return detail::has_announced(cycle_, session, id);
   }
@@ -164,6 +166,8 @@ class any_policies {
     [[nodiscard]] auto entitled(quota_id x) const { return it_->entitled(x); }
     /// Whether the erased policies make reservations with a time.
     [[nodiscard]] bool reserves() const { return it_->reserves(); }
+    /// Whether the erased policies let no job borrow while its quota backs off.
+    [[nodiscard]] bool backs_off() const { return it_->backs_off(); }
     /// Whether the erased policies have decided on evictions for this pending job.
     [[nodiscard]] bool has_announced(const Session& session, job_id id) const {
       return it_->has_announced(session, id);

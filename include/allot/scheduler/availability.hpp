@@ -99,19 +99,29 @@ class availability {
         break;
       }
     }
-    std::optional<instant> t = next(session);
+    // Then its quota may borrow again, if it backs off.
+    instant may_borrow = session.next_backoff_end(r, session.now());
+    const auto next_time = [&] {
+      const std::optional<instant> t = next(session);
+      return may_borrow < t.value_or(without_end) ? std::optional{may_borrow} : t;
+    };
+    std::optional<instant> t = next_time();
     if (!t || *t >= before) return std::nullopt;
     const auto concerns = [&](std::size_t i) { return others(r, claims)(session.promised()[i]); };
     const auto starts = session.promised_by_start();
-    if (detail::none_of(starts.begin(), starts.end(), concerns) &&
+    if (may_borrow == without_end && detail::none_of(starts.begin(), starts.end(), concerns) &&
         session.what_if().begin(session.places(), r.pod_request)) {
       return earliest_alone(session, r, before);
     }
     auto as_it_was = open(session);
     std::optional<start> found;
-    for (; !found && t && *t < before; t = next(session)) {
+    for (; !found && t && *t < before; t = next_time()) {
       step(session, r, claims, *t);
-      if (fits_from(session, r, claims, *t)) found = start{*t, at_.last, session.would_borrow(r)};
+      const bool waits_for_that = t == may_borrow;
+      if (waits_for_that) may_borrow = session.next_backoff_end(r, *t);
+      if (fits_from(session, r, claims, *t)) {
+        found = start{*t, waits_for_that ? job_id{} : at_.last, session.would_borrow(r)};
+      }
     }
     close(session, std::move(as_it_was));
     return found;
@@ -194,9 +204,7 @@ class availability {
       let_go(session, session.at(e.job));
     }
     for_each_open_ended(session, never, p, [&](const record& gone) { let_go(session, gone); });
-    const bool fits =
-        session.assumed().fits(promised.facts.quota, promised.facts.request, promised.facts.in) &&
-        session.what_if().fits(session.places());
+    const bool fits = is_allowed(session, promised, p.what.start) && session.what_if().fits(session.places());
     session.assumed().rollback(before);
     return !fits;
   }
@@ -319,7 +327,7 @@ class availability {
   bool start_promised(Session& session, const promised_job& p) {
     const record& r = session.at(p.job);
     open_ended_go(session, p);
-    const std::optional<place> where = take(session, r);
+    const std::optional<place> where = take(session, r, p.what.start);
     if (!where) return false;
     add_run(later(std::max(p.what.start, session.now()), r.estimate), p.job, *where);
     return true;
@@ -329,8 +337,13 @@ class availability {
     runs_.push_back({end, job, where});
     detail::push_heap(runs_.begin(), runs_.end(), ends_later);
   }
-  [[nodiscard]] std::optional<place> take(Session& session, const record& r) {
-    if (!session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in)) return std::nullopt;
+  /// Whether the job's quota allows it at that time, at which the walk stands.
+  [[nodiscard]] static bool is_allowed(Session& session, const record& r, instant at) {
+    return session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in) &&
+           !session.backs_off(r, std::max(at, session.now()));
+  }
+  [[nodiscard]] std::optional<place> take(Session& session, const record& r, instant at) {
+    if (!is_allowed(session, r, at)) return std::nullopt;
     const std::optional<place> where = session.places().place(r.pod_request);
     if (where) session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
     return where;
@@ -396,14 +409,14 @@ class availability {
   /// Whether the job can start at the walk's current time and delays no promise from there on.
   template <class Claims>
   [[nodiscard]] bool fits_from(Session& session, const record& r, Claims claims, instant from) {
-    if (!session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in)) return false;
+    if (!is_allowed(session, r, from)) return false;
     if (at_.starts == session.promised_by_start().size()) {
       return could_place(session.places(), r.pod_request);
     }
     return !first_missed(
         session, others(r, claims),
         [&] {
-          const std::optional<place> where = take(session, r);
+          const std::optional<place> where = take(session, r, from);
           const instant end = later(std::max(from, session.now()), r.estimate);
           if (!where || leaves_no_place(session, others(r, claims), end)) return false;
           add_run(end, r.facts.id, *where);

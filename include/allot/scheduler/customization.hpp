@@ -69,6 +69,7 @@
 // | `explaining_cycle`  | `explain(session, pending_job)`            | the bound of the ledger that binds  |
 // | `dividing_cycle`    | `entitled(quota)`                          | nothing is divided                  |
 // | `reserving_cycle`   | `reserves()`                               | no reservations with a time         |
+// | `backing_off_cycle` | `backs_off()`                              | a reclaimed quota borrows at once   |
 // | `announcing_cycle`  | `has_announced`, `adopt_announced`         | it reserves                         |
 // | `remembering_cycle` | `past_usage`, `restore_past_usage`         | the past does not count             |
 //

@@ -83,6 +83,8 @@ class exhaustive_cycle {
 
   /// Whether quotas may have `queue_head::reserve`.
   [[nodiscard]] static constexpr bool reserves() noexcept { return true; }
+  /// Whether quotas may have a `borrow_backoff`.
+  [[nodiscard]] static constexpr bool backs_off() noexcept { return true; }
 
   /// Decides everything that can be decided now.
   void run(Session& session) {
@@ -252,10 +254,15 @@ class exhaustive_cycle {
     return true;
   }
 
+  /// Whether its quota allows the job as it is.
+  [[nodiscard]] static bool is_allowed(Session& session, const record& r) {
+    return session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in) &&
+           !session.backs_off(r, session.now());
+  }
   /// A place for the job as it is, if its quota allows it and it delays no promise.
   [[nodiscard]] std::optional<typename Session::place> room_for(Session& session, const record& r) {
     gave_up_ = false;
-    if (!session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in)) return std::nullopt;
+    if (!is_allowed(session, r)) return std::nullopt;
     const auto at = session.places().place(r.pod_request);
     if (!at) return std::nullopt;
     if constexpr (promises_starts) {
@@ -525,7 +532,7 @@ class exhaustive_cycle {
   }
   /// A place for a job that its quota allows, made by restarting others elsewhere.
   [[nodiscard]] std::optional<typename Session::place> move_others(Session& session, const record& r) {
-    if (!session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in)) return std::nullopt;
+    if (!is_allowed(session, r)) return std::nullopt;
     movable_.clear();
     for (const quota_id x : session.tree().top_down()) {
       const auto jobs = session.running().jobs_of(x);

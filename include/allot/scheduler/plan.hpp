@@ -6,6 +6,7 @@
 #include <allot/preemption/eligibility.hpp>
 #include <allot/preemption/guard.hpp>
 #include <allot/quota/shortfall.hpp>
+#include <allot/scheduler/backoff.hpp>
 #include <allot/scheduler/flavors.hpp>
 #include <allot/scheduler/placement.hpp>
 #include <allot/scheduler/promise.hpp>
@@ -90,13 +91,15 @@ enum class pending_reason : std::uint8_t {
   /// The search for victims found none and can't rule them out: its budget was exhausted, or another choice
   /// among the candidates might have worked.
   not_proven,
+  /// It would borrow what owners have just reclaimed from its quota: see `backs_off`.
+  backoff,
   /// It is reserved: it starts when the evictions for it are done.
   evictions,
   /// It does not wait: it runs, or is no job of this scheduler. Never in a plan.
   not_waiting,
 };
 /// The number of reasons.
-inline constexpr std::size_t pending_reason_count = 6;
+inline constexpr std::size_t pending_reason_count = 7;
 /// The name of the enumerator; empty if there is no such value.
 [[nodiscard]] constexpr std::string_view to_string(pending_reason value) noexcept {
   switch (value) {
@@ -108,6 +111,8 @@ inline constexpr std::size_t pending_reason_count = 6;
       return "behind_head";
     case pending_reason::not_proven:
       return "not_proven";
+    case pending_reason::backoff:
+      return "backoff";
     case pending_reason::evictions:
       return "evictions";
     case pending_reason::not_waiting:
@@ -202,6 +207,9 @@ struct plan {
     std::optional<unplaceable> placement{};
     /// When it starts at the latest, if it holds a reservation with a time.
     std::optional<promise> promised{};
+    /// What its quota does not borrow for now, and until when, if the job would have to: the reason or, with
+    /// a `binding`, one more. Of several resources the one that takes longest.
+    backoff backs_off{};
   };
 
   /// Jobs to start.

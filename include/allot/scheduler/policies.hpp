@@ -202,6 +202,12 @@ template <class Cycle>
 concept reserving_cycle = requires(const Cycle cycle) {
   { cycle.reserves() } -> std::same_as<bool>;
 };
+/// A cycle that lets no job borrow while its quota backs off (`session::backs_off`): quotas may have a
+/// `queue_settings::borrow_backoff`. Default: it does, and such settings are refused.
+template <class Cycle>
+concept backing_off_cycle = requires(const Cycle cycle) {
+  { cycle.backs_off() } -> std::same_as<bool>;
+};
 /// A cycle that decides again on a job whose victims have gone, and so has to know after a restart which jobs
 /// these are. Default: it reserves, and announces nothing.
 template <class Cycle, class Session>
@@ -317,6 +323,16 @@ template <class Cycle>
 [[nodiscard]] bool reserves(const Cycle& cycle) {
   if constexpr (reserving_cycle<Cycle>) {
     return cycle.reserves();
+  } else {
+    return false;
+  }
+}
+
+/// Whether the cycle lets no job borrow while its quota backs off.
+template <class Cycle>
+[[nodiscard]] bool backs_off(const Cycle& cycle) {
+  if constexpr (backing_off_cycle<Cycle>) {
+    return cycle.backs_off();
   } else {
     return false;
   }

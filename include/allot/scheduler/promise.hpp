@@ -17,7 +17,8 @@ enum class delay_cause : std::uint8_t {
   none,
   /// A job runs longer than expected.
   overrun,
-  /// An owner uses what is its own, which the job was to borrow.
+  /// An owner uses what is its own, which the job was to borrow, or its quota does not borrow for now because
+  /// owners have reclaimed what it borrowed.
   owner,
   /// A job of higher priority was submitted to the same quota.
   higher_priority,

@@ -6,6 +6,7 @@
 #include <allot/core/vector.hpp>
 #include <allot/quota/change.hpp>
 #include <allot/quota/ledger.hpp>
+#include <allot/scheduler/backoff.hpp>
 #include <allot/scheduler/detail/preset_quotas.hpp>
 #include <allot/scheduler/detail/time_limits.hpp>
 #include <allot/scheduler/detail/view_check.hpp>
@@ -84,6 +85,9 @@ class scheduler {
     if (under.rules().defaults.head == queue_head::reserve && !made.reserves()) {
       return detail::one_problem(problem_code::missing, by.name, "view", made.why_it_does_not_reserve());
     }
+    if (under.rules().defaults.borrow_backoff.first > 0 && !detail::backs_off(made.cycle_)) {
+      return detail::one_problem(problem_code::contradiction, by.name, "borrow_backoff", does_not_back_off);
+    }
     made.jobs().treat_all(made.resolved(under.rules().defaults));
     made.quotas_ = std::move(under);
     made.jobs().world_changed();
@@ -117,6 +121,10 @@ class scheduler {
     if (settings.head == queue_head::reserve && !reserves()) {
       return detail::one_problem(problem_code::contradiction, tree().name(x), "head",
                                  why_it_does_not_reserve());
+    }
+    if (settings.borrow_backoff.first > 0 && !detail::backs_off(cycle_)) {
+      return detail::one_problem(problem_code::contradiction, tree().name(x), "borrow_backoff",
+                                 does_not_back_off);
     }
     const bool guarantees = settings.min_runtime != runtime_guarantee{} &&
                             settings.min_runtime != jobs().of(x).settings.min_runtime;
@@ -170,9 +178,9 @@ class scheduler {
   // `adopt_elastic_pod`s in the order of their ids); of these what is being evicted, in the order of the
   // evictions (`evicting`); what is `reserved`, in the order of the decisions (`adopt_reserved`); what was
   // `announced` (`adopt_announced`); what was promised a start, in the order of their turn
-  // (`adopt_promised`); the rest (`submit`); and what counts of past usage (`restore_past_usage`). The new
-  // scheduler then decides as the old one would have after `retry`, under every preset; examples/restart.hpp
-  // does it, and its tests compare the two.
+  // (`adopt_promised`); the rest (`submit`); which quotas do not borrow for now (`restore_backoffs`); and
+  // what counts of past usage (`restore_past_usage`). The new scheduler then decides as the old one would
+  // have after `retry`, under every preset; examples/restart.hpp does it, and its tests compare the two.
   //
   // What it takes: the same quotas in the same order (without those that were removed, the others have other
   // ids), the settings given to `configure`, a view with `submitted` and `id` (or ties go by the order of
@@ -251,6 +259,20 @@ class scheduler {
     jobs().review_reservations();
     return {id};
   }
+  /// Which quotas do not borrow which resources for now, or were reclaimed lately, by quota and dimension:
+  /// see `queue_settings::borrow_backoff`. O(quotas) if any quota backs off.
+  [[nodiscard]] vector<backoff> backoffs() const { return jobs().backoffs().all(); }
+  /// Continues from what `backoffs` returned before a restart; quotas whose settings have no backoff any more
+  /// are left out. Returns false, and changes nothing, if one of the quotas or dimensions does not exist.
+  [[nodiscard]] bool restore_backoffs(std::span<const backoff> known) {
+    for (const backoff& b : known) {
+      if (!tree().contains(b.quota) || b.dimension >= n) return false;
+    }
+    bool any = false;
+    for (const backoff& b : known) any = jobs().restore(b) || any;
+    if (any) retry();
+    return true;
+  }
   /// What the policies remember of past usage and count in their decisions, as numbers to persist, which only
   /// `restore_past_usage` reads: under `runai` with the option `k`, and where quotas are ordered by
   /// `fair_tree`. Empty if the policies count none; what a part of the host's own remembers is the host's to
@@ -283,7 +305,10 @@ class scheduler {
   /// The running or evicting job has ended by itself, with all its elastic pods. Or one elastic pod has: then
   /// the job does with one less.
   refusal finished(job_id id) {
-    return if_in(id, {job_state::running, job_state::evicting}, [&](record&) { jobs().remove(id); });
+    return if_in(id, {job_state::running, job_state::evicting}, [&](record& r) {
+      if (r.state == job_state::running) jobs().note_peace(r);
+      jobs().remove(id);
+    });
   }
   /// The running or evicting job has left, because of a plan or for a reason of the host's own, and with it
   /// all its elastic pods, evicting or not. It is pending again, with its old rank. Or a pod beyond the core
@@ -373,12 +398,14 @@ class scheduler {
   }
 
   /// The next time at which a step may decide something without a prior event: a job reaches its time limit,
-  /// or may be preempted from then on; or a promised start has come. None: never.
+  /// or may be preempted from then on; a quota may borrow again; or a promised start has come. None: never.
   [[nodiscard]] std::optional<time_point> wakes_at() {
     std::optional<instant> next = time_limits_.next(lasts());
     for (const auto& at : {guarantees_.next(lasts()), session_.next_promised_start()}) {
       if (at) next = next ? std::min(*next, *at) : at;
     }
+    const instant may_borrow = jobs().backoffs().next();
+    if (may_borrow != without_end) next = std::min(next.value_or(may_borrow), may_borrow);
     return next ? std::optional{time_of(*next)} : std::nullopt;
   }
 
@@ -393,7 +420,7 @@ class scheduler {
     if (is == job_state::reserved) return h;
     h.promised = promised(id);
     explain(h);
-    if (!h.binding && could_place(places(), r.pod_request)) {
+    if (!h.binding && !h.backs_off && could_place(places(), r.pod_request)) {
       h.reason = pending_reason::behind_head;
       h.placement.reset();
     }
@@ -582,6 +609,8 @@ class scheduler {
                ? "reservations depend on when jobs are expected to end: the view needs estimate(job)"
                : "the cycle of these policies makes no reservations with a time";
   }
+  static constexpr const char* does_not_back_off =
+      "the cycle of these policies does not keep quotas from borrowing after a reclaim";
   [[nodiscard]] std::optional<bool> judges_rivals() const { return detail::judges_rivals_of(policies_); }
   [[nodiscard]] queue_settings resolved(queue_settings settings) const {
     settings.preempt = with_guard(settings.preempt, judges_rivals().value_or(false));

@@ -40,6 +40,12 @@ template <std::size_t N>
 [[nodiscard]] std::string name_of_quota(const quota_tree<N>& tree, quota_id x) {
   return tree.contains(x) ? std::string{tree.name(x)} : "its quota";
 }
+struct no_text_of_time {
+  template <class Time>
+  [[nodiscard]] std::string operator()(const Time&) const {
+    return {};
+  }
+};
 [[nodiscard]] inline std::string pods_of(std::uint32_t pods, std::string_view job) {
   return std::to_string(pods).append(pods == 1 ? " pod of " : " pods of ").append(job);
 }
@@ -99,10 +105,12 @@ template <std::size_t N>
 
 /// Why a job waits, as a plan of `s` lists it or `why` returns it. `name_of(job)` is the host's name of a
 /// job, convertible to std::string. A placement's reason is part of the sentence if it is text or has a
-/// `to_string`.
-template <class Scheduler, class NameOf>
+/// `to_string`. The library has no clock: `text_of(time_point)`, if given, says when a quota may borrow
+/// again.
+template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
 [[nodiscard]] std::string sentence(const Scheduler& s, const typename Scheduler::plan_type::pending_job& h,
-                                   const dimension_names<Scheduler::n>& names, NameOf name_of) {
+                                   const dimension_names<Scheduler::n>& names, NameOf name_of,
+                                   TextOf text_of = {}) {
   const std::string job = name_of(h.what);
   const std::string quota = detail::name_of_quota(s.tree(), h.quota);
   switch (h.reason) {
@@ -112,6 +120,12 @@ template <class Scheduler, class NameOf>
       return job + " waits: an earlier job " +
              (s.settings(h.quota).head == queue_head::reserve ? "holds a reservation that it would delay"
                                                               : "of " + quota + " goes first");
+    case pending_reason::backoff: {
+      const backoff of = h.backs_off;
+      const std::string when = text_of(Scheduler::time_of(of.until));
+      return job + " waits: " + quota + " was reclaimed, and does not borrow " +
+             std::string{names[of.dimension]} + " again " + (when.empty() ? "yet" : "before " + when);
+    }
     case pending_reason::not_waiting:
       return job + " does not wait";
     case pending_reason::quota:

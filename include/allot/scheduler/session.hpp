@@ -90,6 +90,16 @@ class session {
     return jobs_.books().borrowed_by(assumed(), r) != resources<n>{};
   }
 
+  /// What keeps the job from starting at that time, now or later: its quota would then borrow, as of what is
+  /// assumed, what owners have reclaimed from it. False: nothing.
+  [[nodiscard]] backoff backs_off(const record& r, instant when) {
+    return jobs_.backoffs().against(assumed(), r.facts.quota, r.facts.request, when);
+  }
+  /// The next time after that, now or later, at which the job's quota may borrow more of what it requests.
+  [[nodiscard]] instant next_backoff_end(const record& r, instant when) const {
+    return jobs_.backoffs().next_end(r.facts.quota, r.facts.request, when);
+  }
+
   /// Whether the settings of some quota guarantee a runtime.
   [[nodiscard]] bool guarantees_runtime() const noexcept { return jobs_.guarantees_runtime(); }
 
@@ -276,6 +286,7 @@ class session {
     if constexpr (has_elastic_pods) take_back_elastic_pods(r);
     plan_.evictions.push_back(
         {victim, r.what, r.facts.quota, beneficiary, how, running_pods(r), r.facts.core});
+    if (how == relation::borrower) jobs_.note_reclaim(r, now_);
     jobs_.withdraw(r, beneficiary);
     if (is_elastic) inherit_evictions(beneficiary);
   }
@@ -315,6 +326,7 @@ class session {
           plan_.evictions.push_back({v.job.id, gone.what, v.job.quota, beneficiary, v.how,
                                      gone.facts.pods + elastic_pods(found, v.job), gone.facts.core, v.why});
         }
+        if (v.how == relation::borrower) jobs_.note_reclaim(gone, now_);
         jobs_.leave_for(gone, beneficiary);
       }
     }
@@ -323,8 +335,16 @@ class session {
     jobs_.let_requeue();
   }
 
-  /// Explains what blocks the pending job: the ledger's law, else its place.
-  void explain(typename plan_type::pending_job& h) const { jobs_.books().explain(h, jobs_.at(h.id)); }
+  /// Explains what blocks the pending job: the ledger's law, else that its quota does not borrow for now,
+  /// else its place.
+  void explain(typename plan_type::pending_job& h) const {
+    const record& r = jobs_.at(h.id);
+    jobs_.books().explain(h, r);
+    h.backs_off = jobs_.backoffs().against(jobs_.books().assumed(), r.facts.quota, r.facts.request, now_);
+    if (h.binding || !h.backs_off) return;
+    h.reason = pending_reason::backoff;
+    h.placement.reset();
+  }
   /// Lets all inadmissible jobs be tried again. Returns whether there are any.
   bool requeue_inadmissible() {
     const bool anybody = jobs_.requeue_inadmissible();
@@ -345,6 +365,7 @@ class session {
     ++steps_;
     plan_.clear();
     took_back_ = false;
+    jobs_.end_backoffs(now);
     if constexpr (has_expected_ends) {
       if (const auto due = next_promised_start(); due && *due <= now) jobs_.let_requeue();
       last_look_ = now;

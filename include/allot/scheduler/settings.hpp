@@ -6,6 +6,7 @@
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/preemption/settings.hpp>
+#include <allot/scheduler/backoff.hpp>
 
 #include <cstdint>
 #include <limits>
@@ -192,6 +193,31 @@ struct queue_settings {
   /// it back. Otherwise they start at once, and a large job that borrows waits until the owners have nothing
   /// to do.
   bool owners_backfill = false;
+  /// For how long the quota does not borrow a resource after owners have reclaimed some of it from its jobs
+  /// (evictions with `relation::borrower`). A job that would borrow it by then waits, with
+  /// `pending_reason::backoff`; what the quota owns, and other resources, it may use, and jobs decided on
+  /// before that start. Otherwise a quota that was just reclaimed may borrow again at once, where another
+  /// flavor or another job has left something, only to be reclaimed again (Kueue's KEP-14468).
+  ///
+  /// Twice as long each time in a row, at most `longest`. A time counts if the run that it ended had started
+  /// at or after the last one; others only begin the span anew. A run that started at or after the last
+  /// reclaim, and finishes while the quota borrows the resource, ends the row. In a strict queue a job that
+  /// waits for this blocks those behind it. For cycles that can do it (`backing_off_cycle`).
+  ///
+  /// It trades waits for work that is not lost. The demo's three teams under `standard` (two weeks, means of
+  /// ten seeds; evictions, GPU-hours of work that they lose, and mean waits in hours of all jobs and of those
+  /// of 17 to 64 GPUs), on the left with exact estimates, on the right as people give them:
+  ///
+  /// | `first`, `longest` | evicted | lost | waits | large | evicted | lost | waits | large |
+  /// |--------------------|--------:|-----:|------:|------:|--------:|-----:|------:|------:|
+  /// | none               |     597 |  315 |   1.8 |  13.7 |     487 |  287 |   1.9 |  24.9 |
+  /// | 10 min, 2 h        |     524 |  305 |   1.7 |  12.3 |     437 |  251 |   1.9 |  21.2 |
+  /// | 10 min, 8 h        |     451 |  241 |   1.8 |  12.5 |     417 |  227 |   2.0 |  19.8 |
+  /// | 30 min, 8 h        |     408 |  216 |   1.9 |  11.7 |     358 |  195 |   2.0 |  21.2 |
+  ///
+  /// Useful utilisation stays the same within its deviation. Without estimates, with a third of the churn, it
+  /// saves little: 170 evictions become 163 to 151.
+  backoff_times borrow_backoff{};
 
   friend bool operator==(const queue_settings&, const queue_settings&) = default;
 };
@@ -252,6 +278,11 @@ struct queue_settings {
   }
   if (s.min_runtime.preempt < 0 || s.min_runtime.reclaim < 0) {
     report(problem_code::negative, "min_runtime", "a minimum runtime can't be negative");
+  }
+  if (s.borrow_backoff.first < 0 || s.borrow_backoff.longest < 0) {
+    report(problem_code::negative, "borrow_backoff", "a backoff can't be negative");
+  } else if (s.borrow_backoff.first > s.borrow_backoff.longest) {
+    report(problem_code::contradiction, "borrow_backoff", "the first backoff is longer than the longest");
   }
   return found;
 }

@@ -8,6 +8,7 @@
 #include <allot/preemption/running_index.hpp>
 #include <allot/preemption/search.hpp>
 #include <allot/quota/ledger.hpp>
+#include <allot/scheduler/detail/borrow_backoffs.hpp>
 #include <allot/scheduler/detail/expected_ends.hpp>
 #include <allot/scheduler/detail/job_table.hpp>
 #include <allot/scheduler/detail/victim_groups.hpp>
@@ -150,16 +151,19 @@ class books {
   }
 
   /// Searches for victims for a job that does not fit. If some are found, and `accept` takes them, they are
-  /// no longer assumed, and the job can be placed and assumed; otherwise nothing has changed.
+  /// no longer assumed, and the job can be placed and assumed; otherwise nothing has changed. The
+  /// job does not borrow what its quota does not for now.
   template <class Jobs, class Search, class Accept>
   search_outcome make_room(Jobs& jobs, Search& search, const record& r, const preempt_settings& may,
-                           instant now, Accept accept) {
+                           instant now, Accept accept, const borrow_backoffs<n>& backoffs = {}) {
     const beneficiary<n> b{
         r.facts.quota, r.facts.request, r.facts.in, r.facts.priority, r.facts.submitted, may,
         now,           r.facts.id};
     const savepoint in_ledger = assumed_.save();
     auto in_places = places.save();
-    trial<Jobs> world{places, jobs, r.pod_request, *this};
+    // With others gone it does not borrow more.
+    const bool is_bound = static_cast<bool>(backoffs.against(assumed_, b.quota, b.request, now));
+    trial<Jobs> world{places, jobs, r.pod_request, *this, is_bound ? &r : nullptr, now, &backoffs};
     search_outcome outcome = search.run(assumed_, running_, b, world);
     if (outcome == search_outcome::found && !accept(search.victims())) outcome = search_outcome::impossible;
     if (outcome == search_outcome::found) {
@@ -232,12 +236,22 @@ class books {
     Jobs& jobs;
     const typename Placement::pod_request& pod_request;
     books& of;
+    /// The job, if there may be something that it does not borrow for now.
+    const record* bound = nullptr;
+    instant now = 0;
+    const borrow_backoffs<n>* backoffs = nullptr;
 
     void take_off(const running_job<n>& v) { places.vacate(jobs[v.id].where); }
     void put_back(const running_job<n>& v) { places.reoccupy(jobs[v.id].where); }
-    [[nodiscard]] bool could_place() { return allot::could_place(places, pod_request); }
+    [[nodiscard]] bool could_place() { return !borrows() && allot::could_place(places, pod_request); }
 
-    [[nodiscard]] bool begin_what_if() { return of.what_if_.begin(places, pod_request); }
+    /// What the job would borrow is in the ledger, which a what-if is not always told of.
+    [[nodiscard]] bool begin_what_if() { return bound == nullptr && of.what_if_.begin(places, pod_request); }
+    /// Whether the job would borrow what it does not for now.
+    [[nodiscard]] bool borrows() const {
+      return bound != nullptr &&
+             backoffs->against(of.assumed_, bound->facts.quota, bound->facts.request, now);
+    }
     void gone(const running_job<n>& v) { of.what_if_.gone(places, jobs[v.id].where); }
     void back(const running_job<n>& v) { of.what_if_.back(places, jobs[v.id].where); }
     [[nodiscard]] bool helps(const running_job<n>& v) { return of.what_if_.helps(places, jobs[v.id].where); }

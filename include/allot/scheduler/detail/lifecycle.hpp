@@ -5,6 +5,7 @@
 #include <allot/core/change_feed.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/scheduler/detail/books.hpp>
+#include <allot/scheduler/detail/borrow_backoffs.hpp>
 #include <allot/scheduler/detail/job_table.hpp>
 #include <allot/scheduler/detail/pending_queue.hpp>
 #include <allot/scheduler/detail/promises.hpp>
@@ -82,6 +83,7 @@ class lifecycle {
   /// Applies these settings to one quota.
   void treat(quota_id x, const queue_settings& settings) {
     state_of(x).settings = settings;
+    if (settings.borrow_backoff.first == 0) backoffs_.forget(x);
     guarantees_runtime_ = guarantees_runtime_ || settings.min_runtime != runtime_guarantee{};
     anyone_preempts_ = anyone_preempts_ || may_preempt(settings.preempt);
     touch(x);
@@ -119,6 +121,31 @@ class lifecycle {
   }
   /// The pending jobs that hold a reservation with a time.
   [[nodiscard]] const detail::promises& promises() const noexcept { return promises_; }
+
+  // Backoffs.
+
+  [[nodiscard]] const borrow_backoffs<n>& backoffs() const noexcept { return backoffs_; }
+  /// The running job is being evicted by an owner.
+  void note_reclaim(const record& r, instant now) {
+    const backoff_times& times = of(r.facts.quota).settings.borrow_backoff;
+    if (times.first <= 0) return;
+    backoffs_.reclaimed(books_.allocated(), r.facts.quota, r.facts.request, r.facts.started, now, times);
+  }
+  /// The running job ends by itself.
+  void note_peace(const record& r) {
+    backoffs_.ended_in_peace(books_.allocated(), r.facts.quota, r.facts.request, r.facts.started);
+  }
+  /// Jobs of quotas that may borrow again since the last call have better chances.
+  void end_backoffs(instant now) {
+    if (backoffs_.take_ended(now)) must_requeue_ = true;
+  }
+  /// Returns false if the quota does not back off.
+  bool restore(const backoff& known) {
+    const backoff_times& times = of(known.quota).settings.borrow_backoff;
+    if (times.first <= 0) return false;
+    backoffs_.restore(known, times);
+    return true;
+  }
 
   // Queues.
 
@@ -391,8 +418,13 @@ class lifecycle {
   /// Searches for victims for a pending job; those found are evicting. See `books::make_room`.
   template <class Search, class Accept>
   [[nodiscard]] search_outcome make_room(Search& search, const record& r, instant now, Accept accept) {
-    const search_outcome outcome =
-        books_.make_room(jobs_, search, r, of(r.facts.quota).settings.preempt, now, accept);
+    const preempt_settings& may = of(r.facts.quota).settings.preempt;
+    // Only with jobs of its own quota gone it would borrow less.
+    if (backoffs_.against(books_.assumed(), r.facts.quota, r.facts.request, now) &&
+        (may.within == preempt_within::never || books_.running().jobs_of(r.facts.quota).empty())) {
+      return search_outcome::impossible;
+    }
+    const search_outcome outcome = books_.make_room(jobs_, search, r, may, now, accept, backoffs_);
     if (outcome == search_outcome::found) {
       for (const victim<n>& v : search.victims()) enter(jobs_[v.job.id], job_state::evicting);
     }
@@ -652,6 +684,10 @@ class lifecycle {
     quota_state nothing_said;
     nothing_said.settings = defaults_;
     quotas_.resize(tree().slots(), nothing_said);
+    for (std::size_t i = 0; i < backoffs_.all().size();) {
+      const quota_id x = backoffs_.all()[i].quota;
+      tree().contains(x) ? void(++i) : backoffs_.forget(x);
+    }
     erase_if(with_inadmissible_, [&](quota_id x) { return !tree().contains(x); });
     for (const quota_id x : tree().top_down()) touch(x);
     review_reservations();
@@ -664,6 +700,7 @@ class lifecycle {
   job_table<record> jobs_;
   detail::reservations<View, Placement> reservations_;
   detail::promises promises_;
+  borrow_backoffs<n> backoffs_;
   vector<job_id> evicting_;
   change_feed<queue_change> queue_changes_;
   promise_news news_;

@@ -24,7 +24,7 @@ namespace sim {
 
 /// Why a job waits (the split of the Philly study, with the rest distinguished).
 enum class wait_cause : std::uint8_t {
-  /// A limit of its quota, or of an ancestor, does not allow it: fair-share delay.
+  /// A limit of its quota, or of an ancestor, does not allow it, or its quota backs off: fair-share delay.
   fair_share,
   /// Its quota allows it and enough GPUs are free, but not together: fragmentation delay.
   fragmentation,

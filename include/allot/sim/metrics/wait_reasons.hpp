@@ -12,6 +12,7 @@
 #include <allot/sim/job.hpp>
 #include <allot/sim/metrics/figures.hpp>
 
+#include <algorithm>
 #include <array>
 #include <compare>
 #include <cstddef>
@@ -28,7 +29,7 @@ namespace sim {
 /// For a pending job, from the result of `scheduler::why`.
 template <class Hold>
 [[nodiscard]] wait_cause cause_of(const Hold& h) {
-  if (h.binding) return wait_cause::fair_share;
+  if (h.binding || h.reason == pending_reason::backoff) return wait_cause::fair_share;
   if (h.reason != pending_reason::placement || !h.placement || h.placement->reason == gpu::obstacle::none)
     return wait_cause::order;
   return h.placement->reason == gpu::obstacle::full ? wait_cause::capacity : wait_cause::fragmentation;
@@ -96,13 +97,21 @@ class wait_reasons {
   template <class Why>
   void look(instant now, change what, Why why) {
     lacks_place_ = false;
+    if (now >= backoff_ends_) {
+      what = change::any;
+      backoff_ends_ = without_end;
+    }
     for (const std::uint32_t number : active_) {
       group& g = groups_[number];
       const bool stays =
           what == change::nothing || (what == change::less_room && g.cause == wait_cause::fair_share);
       if (!g.known || !stays) {
         g.pass(now);
-        g.cause = cause_of(why(g.first));
+        const auto h = why(g.first);
+        g.cause = cause_of(h);
+        if constexpr (requires { h.backs_off.until; }) {
+          if (h.backs_off) backoff_ends_ = std::min(backoff_ends_, h.backs_off.until);
+        }
         g.known = true;
       }
       lacks_place_ = lacks_place_ || g.cause == wait_cause::fragmentation || g.cause == wait_cause::capacity;
@@ -186,6 +195,8 @@ class wait_reasons {
   vector<std::uint32_t> active_;
   vector<entry> of_job_;
   bool lacks_place_ = false;
+  /// The first time at which a quota may borrow again, for which a job of a group waits.
+  instant backoff_ends_ = without_end;
 };
 
 }  // namespace sim
