@@ -143,6 +143,12 @@ class cycle_state {
     return detail::any_of(pipelined_.begin(), pipelined_.end(),
                           [&](const pipelined_unit& p) { return may_evict(session, p, x); });
   }
+  /// How many pods of a pipelined unit run where they were and have not been evicted.
+  [[nodiscard]] std::uint32_t pods_that_stay(const record& r) const {
+    const job_id id = r.facts.id;
+    if (r.state != job_state::evicting || id.index() >= evicted_pods_.size()) return 0;
+    return r.facts.pods - count(r, evicted_pods_[id.index()]);
+  }
   [[nodiscard]] bool was_admitted(job_id id) const {
     return detail::find(admitted_.begin(), admitted_.end(), id) != admitted_.end();
   }
@@ -253,11 +259,6 @@ class cycle_state {
     for (const job_id s : session.at(core).elastic_pods) {
       if (session.at(s).state == job_state::pending) grown = lines.unit_of(session, session.at(s));
     }
-  }
-  /// Whether what the unit is charged depends on its place, and is thus not known before it has one.
-  [[nodiscard]] static bool is_charged_by_place(const Session& session, const record& r) {
-    if constexpr (charges_by_place) return session.view().is_charged_by_place(r.what);
-    return false;
   }
   /// What the unit is charged there for what it requests.
   [[nodiscard]] static resources<n> charge_at(Session& session, const record& r, const resources<n>& request,

@@ -179,13 +179,14 @@ class scenario_replay {
     involved_.clear();
     marked_.clear();
     any_marked_ = false;
-    involved_.push_back({r.facts.quota, job_queues<Session>::rank_of(session, r), r.facts.id,
-                         request_of_pods(r, pods), true});
+    // Pods that are to be served rank like a job of their own, below its minimum.
+    involved_.push_back({r.facts.quota, unit_rank::of(r, 0), r.facts.id, request_of_pods(r, pods), true});
     for (const std::size_t i : tried) {
       const auto& u = chosen[i].unit;
       const record& core = session.at(u.core);
       if (core.elastic_pods.empty()) {
-        involved_.push_back({u.quota, unit_rank::of(core, 0), u.core, u.request, false, i});
+        // Its turn depends on what it requests, not on what it was charged where it stood.
+        involved_.push_back({u.quota, unit_rank::of(core, 0), u.core, demand_of(session, core), false, i});
       } else if (!marked_.contains(u.core)) {
         marked_.insert(u.core);
         any_marked_ = true;
@@ -199,7 +200,7 @@ class scenario_replay {
   [[nodiscard]] static involved_job elastic(Session& session, const record& core,
                                             const vector<chosen_unit>& chosen,
                                             std::span<const std::size_t> tried) {
-    involved_job job{core.facts.quota, unit_rank::of(core, 0), core.facts.id, core.facts.request};
+    involved_job job{core.facts.quota, unit_rank::of(core, 0), core.facts.id, demand_of(session, core)};
     std::uint32_t lost = 0;
     for (const std::size_t i : tried) {
       const auto& u = chosen[i].unit;
@@ -207,11 +208,11 @@ class scenario_replay {
       // The core is taken last; of the elastic pods, the last to arrive is taken first.
       job.entry = i;
       if (!u.elastic) {
-        job.request = core.facts.request;
+        job.request = demand_of(session, core);
         return job;
       }
       lost += u.pods;
-      job.request = u.request;
+      job.request = demand_of(session, session.at(u.id));
     }
     job.rank.stage = session.running_pods(core) - lost > core.facts.pods ? 2 : 1;
     return job;
