@@ -96,6 +96,14 @@ class cycle_state {
       if (!p.is_undone) accounts.release(p.quota, p.request, p.in);
     }
     pipelined_.clear();
+    for (const charge& c : forgotten_) accounts.charge(c.quota, c.request, c.in);
+    forgotten_.clear();
+  }
+  /// The unit, which is about to be evicted, does not count once more: KAI forgets the charge of a pod twice if
+  /// it evicts it twice. Until the end of the cycle.
+  void forget_charge(const record& r) {
+    forgotten_.push_back({r.facts.quota, charge_of(r), r.facts.in});
+    accounts.release(r.facts.quota, forgotten_.back().request, r.facts.in);
   }
 
   static constexpr bool charges_by_place =
@@ -166,8 +174,29 @@ class cycle_state {
   [[nodiscard]] std::optional<place> find_place(Session& session, const pod_request& d,
                                                 const resources<n>& request, bool waits = false) {
     if (!has_room(request)) return std::nullopt;
-    return on_nodes::place(session.places(), d, waits);
+    return on_nodes::place(session.places(), d, waits, no_candidates_);
   }
+  /// Determines which nodes are no candidates for the victims and the beneficiary of a search that begins: see
+  /// `node_placement`. Only nodes for which units wait can be such. O(their pods x devices).
+  void begin_search(Session& session) {
+    never_.clear();
+    waits_on_.clear();
+    for (const pipelined_unit& p : pipelined_) {
+      if (p.where && !p.is_undone) add_nodes_at(session, *p.where, waits_on_);
+    }
+    for (const std::size_t node : waits_on_) {
+      if (!contains(never_, node) && !on_nodes::is_candidate(session.places(), node)) never_.push_back(node);
+    }
+  }
+  /// From now on, until `end_trial`, only candidates are considered. Those with victims have to be added.
+  void begin_trial() { no_candidates_ = never_; }
+  void add_candidates_of(Session& session, const record& victim) {
+    if (no_candidates_.empty()) return;
+    waits_on_.clear();
+    add_nodes_of(session, victim, waits_on_);
+    erase_if(no_candidates_, [&](std::size_t node) { return contains(waits_on_, node); });
+  }
+  void end_trial() { no_candidates_.clear(); }
   /// The same if the limits of its quotas allow what it is charged there.
   [[nodiscard]] std::optional<place> find_allowed_place(Session& session, const record& r,
                                                         const resources<n>& least) {
@@ -199,7 +228,9 @@ class cycle_state {
                                                                            const record& r) {
     const resources<n> least = least_charge(session, r, r.facts.request);
     if (!has_room(least)) return std::nullopt;
-    if (const auto stood = place_of(r)) return on_nodes::place_back(session.places(), r.pod_request, *stood);
+    if (const auto stood = place_of(r)) {
+      return on_nodes::place_back(session.places(), r.pod_request, *stood, no_candidates_);
+    }
     const auto at = find_place(session, r.pod_request, least, true);
     if (!at) return std::nullopt;
     return typename on_nodes::returned{*at, 0};
@@ -368,6 +399,9 @@ class cycle_state {
     return nullptr;
   }
 
+  [[nodiscard]] static bool contains(const vector<std::size_t>& nodes, std::size_t node) {
+    return detail::find(nodes.begin(), nodes.end(), node) != nodes.end();
+  }
   [[nodiscard]] bool fits_in(const resources<n>& used, const resources<n>& request) const {
     return detail::all_of(accounts.counted().begin(), accounts.counted().end(), [&](std::size_t d) {
       const quantity then = used[d] + request[d];
@@ -435,8 +469,17 @@ class cycle_state {
     // It may be announced again.
     announced_[id.index()] = 0;
   }
+  struct charge {
+    quota_id quota;
+    resources<n> request;
+    capacity_kind in = capacity_kind::any;
+  };
   vector<pipelined_unit> pipelined_;
+  vector<charge> forgotten_;
   vector<std::size_t> waits_on_;
+  /// The nodes that are no candidates, unless they have victims; and those that are none at the moment.
+  vector<std::size_t> never_;
+  vector<std::size_t> no_candidates_;
   /// By job, if it was running and is pipelined: the pods that have been evicted.
   vector<pod_set> evicted_pods_;
   vector<job_id> admitted_;

@@ -43,6 +43,8 @@ class scenario_replay {
   struct chosen_unit {
     typename world_type::running_unit unit;
     fate end = fate::stays;
+    /// It is evicted twice over: it was found for fewer pods, and comes again with its job.
+    bool twice = false;
     /// How many of its pods move, and to which nodes: see `nodes_of`.
     std::uint32_t moved = 0;
     std::size_t first_node = 0;
@@ -106,20 +108,25 @@ class scenario_replay {
     nodes_.clear();
     auto before = session.places().save();
     charged_.clear();
+    world.begin_trial();
     for (const std::size_t i : tried) {
       const record& v = session.at(chosen[i].unit.id);
       chosen[i].end = fate::gone;
+      world.add_candidates_of(session, v);
       if (const auto at = world.place_of(v)) session.places().vacate(*at);
       world.accounts.release(v.facts.quota, world.charge_of(v), v.facts.in);
+      if (chosen[i].twice) world.accounts.release(v.facts.quota, world.charge_of(v), v.facts.in);
     }
     list_involved(session, r, pods, chosen, tried);
     const bool placed = place_in_turn(session, world, r, pods, chosen);
+    world.end_trial();
     for (std::size_t i = charged_.size(); i-- > 0;) {
       world.accounts.release(charged_[i].quota, charged_[i].request, charged_[i].in);
     }
     for (const std::size_t i : tried) {
       const record& v = session.at(chosen[i].unit.id);
       world.accounts.charge(v.facts.quota, world.charge_of(v), v.facts.in);
+      if (chosen[i].twice) world.accounts.charge(v.facts.quota, world.charge_of(v), v.facts.in);
     }
     session.places().rollback(std::move(before));
     return placed;

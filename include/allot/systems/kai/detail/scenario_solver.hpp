@@ -57,6 +57,7 @@ class scenario_solver {
     chosen_.clear();
     recorded_ = 0;
     if (!could_be_solved(session, world, r)) return false;
+    world.begin_search(session);
     replay_.prepare(session, world, id);
     for (std::uint32_t pods = 1; pods <= pods_of_unit(r); ++pods) {
       if (!solve_for(session, world, r, pods)) return false;
@@ -135,6 +136,7 @@ class scenario_solver {
     if (recorded_ != 0 && is_enough() && replay_.could_fit(session, world, chosen_, {})) {
       tried_.clear();
       add_recorded();
+      for (chosen_unit& c : chosen_) c.twice = false;
       if (replay_.run(session, world, r, pods, chosen_, tried_) && is_allowed(session, world, r, pods)) {
         return keep();
       }
@@ -146,6 +148,9 @@ class scenario_solver {
       const auto* next = victims_.next(session, world);
       if (next == nullptr) return false;
       if (victims_.ends_search(session, *next)) return false;
+#ifdef KDBG
+      std::fprintf(stderr, "  pop t=%ld%s q=%zu\n", (long)next->rank.submitted, next->elastic ? "+" : "", next->quota.index());
+#endif
       add(session, world, *next);
       freed += next->request;
       if (!may_fit) {
@@ -183,6 +188,7 @@ class scenario_solver {
     tried_.clear();
     add_recorded();
     while (most > pods + 1) {
+      for (chosen_unit& c : chosen_) c.twice = false;
       const auto all = static_cast<std::uint32_t>(most);
       replay_.suppose(session, world, r, all, chosen_, recorded_);
       if (replay_.could_fit(session, world, chosen_, {}) &&
@@ -229,13 +235,18 @@ class scenario_solver {
     }
     // The units of an elastic job are on several nodes.
     for (std::size_t i = recorded_; i < chosen_.size() && elastic_taken_ > 0 && !jobs_.empty(); ++i) {
-      if (chosen_[i].unit.elastic &&
-          detail::find(jobs_.begin(), jobs_.end(), chosen_[i].unit.core) != jobs_.end()) {
-        tried_.push_back(i);
-      }
+      if (detail::find(jobs_.begin(), jobs_.end(), chosen_[i].unit.core) != jobs_.end()) tried_.push_back(i);
     }
     detail::sort(tried_.begin(), tried_.end());
     tried_.erase(std::unique(tried_.begin(), tried_.end()), tried_.end());
+    // Those of these jobs that are recorded come again with them (as in KAI v0.13).
+    for (std::size_t i = 0; i < recorded_; ++i) {
+      chosen_[i].twice =
+          chosen_[i].unit.elastic &&
+          detail::any_of(tried_.begin(), tried_.end(), [&](std::size_t t) {
+            return chosen_[t].unit.core == chosen_[i].unit.core;
+          });
+    }
   }
 
   [[nodiscard]] bool is_allowed(Session& session, const world_type& world, const record& r,
@@ -246,6 +257,11 @@ class scenario_solver {
                                [](const chosen_unit& c) { return c.end == fate::gone; });
       case action_kind::reclaim:
         make_bundles(session);
+#ifdef KDBG
+      std::fprintf(stderr, "  try for t=%ld pods=%u:", (long)r.rank.submitted, pods);
+      for (const auto& c : chosen_) if (c.end != fate::stays) std::fprintf(stderr, " %ld%s%s/%u", (long)c.unit.rank.submitted, c.unit.elastic ? "+" : "", c.end == fate::gone ? " gone" : " moves", c.moved);
+      std::fprintf(stderr, "\n");
+#endif
         return fair_.is_fair(world.accounts, r.facts.quota, request_of_pods(r, pods), r.facts.in, bundles_);
       case action_kind::preempt:
         break;
@@ -301,6 +317,7 @@ class scenario_solver {
       if (c.unit.elastic && goes_with_core(c.unit.core) && !world.stands_pipelined(c.unit.id)) continue;
       if (!session.contains(c.unit.id)) continue;
       const bool moves = c.end == fate::moves;
+      if (c.twice) world.forget_charge(session.at(c.unit.id));
       world.evict(session, c.unit.id, r.facts.id, wanted_.relation(), moves ? c.moved : 0,
                   moves ? replay_.nodes_of(c) : std::span<const std::size_t>{});
       losers_.push_back(c.unit.quota);
