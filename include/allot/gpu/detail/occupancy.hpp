@@ -213,12 +213,10 @@ class occupancy {
     table_.set_status(a, status::vacating);
   }
   void give_up(const placed_pod& p) {
-    index_.leave(p);
-    index_.hold(p);
+    index_.give_up(p);
   }
   void take_back(const placed_pod& p) {
-    index_.let_go(p);
-    index_.occupy(p);
+    index_.take_back(p);
   }
 
   void undo(const entry& e) {

@@ -81,6 +81,7 @@ class cycle_state {
   void begin(Session& session) {
     running.follow(session);
     pipelined_.clear();
+    gone_pods_.clear();
     cycle_ = ++phase_;
     admitted_.clear();
     leaving_ = {};
@@ -96,6 +97,8 @@ class cycle_state {
       if (!p.is_undone) accounts.release(p.quota, p.request, p.in);
     }
     pipelined_.clear();
+    for (const extra_pod& e : extra_) lines.remove_extra(e.r, e.kind, e.rank);
+    extra_.clear();
     for (const charge& c : forgotten_) accounts.charge(c.quota, c.request, c.in);
     forgotten_.clear();
   }
@@ -132,11 +135,75 @@ class cycle_state {
   /// The number of decisions.
   [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
   [[nodiscard]] bool is_pipelined(job_id id) const {
+    if (is_extra(id)) return extra(id).phase != 0;
     return id.index() < marks_.size() && marks_[id.index()] >= cycle_;
   }
   /// Whether it was pipelined when that phase began.
   [[nodiscard]] bool is_pipelined_before(job_id id, std::uint64_t phase) const {
-    return is_pipelined(id) && marks_[id.index()] < phase;
+    return is_pipelined(id) && (is_extra(id) ? extra(id).phase : marks_[id.index()]) < phase;
+  }
+
+  // Extra pods: the next pods of elastic jobs of which some are pipelined. The session knows none of them,
+  // because it lets one pod wait at a time, and none before the job runs. They may be pipelined, but are no
+  // victims, and are forgotten at the end of the cycle.
+
+  [[nodiscard]] bool is_extra(job_id id) const {
+    return !extra_.empty() && id.index() + extra_.size() >= no_job && id.index() < no_job;
+  }
+  [[nodiscard]] const record& at(const Session& session, job_id id) const {
+    return is_extra(id) ? extra(id).r : session.at(id);
+  }
+  /// Whether the unit is there and, of an extra pod, the job that it belongs to.
+  [[nodiscard]] bool contains(const Session& session, job_id id) const {
+    if (!is_extra(id)) return session.contains(id);
+    return is_active(session, extra(id).r.facts.core);
+  }
+  /// How many units of x wait, extra pods included; perhaps more.
+  [[nodiscard]] std::size_t waiting(const Session& session, quota_id x) const {
+    return session.waiting(x) + extra_.size();
+  }
+  /// Lets the next pod of the unit's job wait if there is one and no other waits.
+  std::optional<waiting_unit> add_extra([[maybe_unused]] Session& session,
+                                        [[maybe_unused]] const record& r) {
+    if constexpr (elastic_view<std::remove_cvref_t<decltype(session.view())>>) {
+      const job_id id = r.facts.elastic ? r.facts.core : r.facts.id;
+      if (!is_active(session, id)) return std::nullopt;
+      const record& core = session.at(id);
+      std::uint32_t left = core.pods_to_come;
+      std::uint32_t active = 0;
+      for (const job_id pod : core.elastic_pods) {
+        const job_state s = session.at(pod).state;
+        const bool is_served = s == job_state::running || stands_pipelined(pod);
+        active += is_served ? 1U : 0U;
+        if (s == job_state::pending && !is_pipelined(pod)) return std::nullopt;
+      }
+      for (const extra_pod& e : extra_) {
+        if (e.r.facts.core != id) continue;
+        if (e.phase == 0) return std::nullopt;
+        ++active;
+        left -= std::min(left, std::uint32_t{1});
+      }
+      for (const job_id pod_of : gone_pods_) left -= pod_of == id ? std::min(left, std::uint32_t{1}) : 0U;
+      if (left == 0) return std::nullopt;
+      return add_extra(session, core, left, active);
+    }
+    return std::nullopt;
+  }
+  /// The same for all jobs of which some pods are pipelined.
+  void add_extras(Session& session) {
+    for (std::size_t i = 0; i < pipelined_.size(); ++i) {
+      if (pipelined_[i].is_undone || !contains(session, pipelined_[i].id)) continue;
+      static_cast<void>(add_extra(session, at(session, pipelined_[i].id)));
+    }
+  }
+  /// In whose name evictions for the unit are announced.
+  [[nodiscard]] job_id announced_as(const Session& session, const record& r) const {
+    if (!is_extra(r.facts.id)) return r.facts.id;
+    const record& core = session.at(r.facts.core);
+    for (const job_id pod : core.elastic_pods) {
+      if (session.at(pod).state == job_state::pending) return pod;
+    }
+    return core.facts.id;
   }
   /// Whether it is pipelined and has not been evicted since.
   [[nodiscard]] bool stands_pipelined(job_id id) const { return find_pipelined(id) != nullptr; }
@@ -315,6 +382,10 @@ class cycle_state {
     const resources<n> request = charge_at(session, r, r.facts.request, where);
     accounts.charge(r.facts.quota, request, r.facts.in);
     pipelined_.push_back({r.facts.id, r.facts.quota, request, r.facts.in, where});
+    if (is_extra(r.facts.id)) {
+      extra_[no_job - 1 - r.facts.id.index()].phase = phase_;
+      return;
+    }
     if (marks_.size() <= r.facts.id.index()) marks_.resize(r.facts.id.index() + 1);
     marks_[r.facts.id.index()] = phase_;
   }
@@ -327,6 +398,10 @@ class cycle_state {
   /// Records in the plan that the unit waits for others to leave: the evictions from `first` on, if any;
   /// otherwise, that it waits at all is recorded once per stay in the queue.
   void announce(Session& session, const record& r, std::size_t first) {
+    if (is_extra(r.facts.id)) {
+      if (session.plan().evictions.size() > first) session.announce(announced_as(session, r), first);
+      return;
+    }
     const std::size_t i = r.facts.id.index();
     if (announced_.size() <= i) announced_.resize(i + 1);
     const bool is_known = std::exchange(announced_[i], r.ticket) == r.ticket;
@@ -345,6 +420,7 @@ class cycle_state {
     ++changes_;
     const record& r = session.at(id);
     const pod_set moved = moves == 0 ? ~pod_set{0} : moving_pods(session, r, moves, nodes);
+    if (r.facts.elastic) gone_pods_.push_back(r.facts.core);
     if (stands_pipelined(id)) return undo_pipelined(session, r, beneficiary, moves > 0, moved);
     if (was_admitted(id)) {
       const victim<n> v{r.facts, how};
@@ -359,6 +435,7 @@ class cycle_state {
         for (const job_id s : r.elastic_pods) {
           if (session.at(s).state != job_state::running || was_admitted(s)) continue;
           leaving_ += session.at(s).facts.request;
+          gone_pods_.push_back(id);
         }
       }
       session.evict(id, beneficiary, how);
@@ -399,6 +476,37 @@ class cycle_state {
     return nullptr;
   }
 
+  struct extra_pod {
+    record r;
+    unit_rank rank;
+    /// In its line.
+    std::size_t kind = 0;
+    /// The action in which it was pipelined.
+    std::uint64_t phase = 0;
+  };
+  /// Their numbers end before this one, which no job has.
+  static constexpr std::size_t no_job = job_id::none().index();
+
+  [[nodiscard]] const extra_pod& extra(job_id id) const { return extra_[no_job - 1 - id.index()]; }
+  [[nodiscard]] bool is_active(const Session& session, job_id id) const {
+    return session.contains(id) && (session.at(id).state == job_state::running || stands_pipelined(id));
+  }
+  waiting_unit add_extra(Session& session, const record& core, std::uint32_t left, std::uint32_t active) {
+    extra_pod e{session.part_of(core, 1), unit_rank::of(core, active > 0 ? 2 : 1)};
+    e.r.elastic_pods.clear();
+    e.r.pods_to_come = 0;
+    e.r.facts.id = job_id{no_job - 1 - extra_.size()};
+    e.r.facts.elastic = true;
+    e.r.facts.core = core.facts.id;
+    e.r.state = job_state::pending;
+    e.r.request_class = {};
+    auto kind = unit_kind<n>::of(session, e.r);
+    kind.pods = left;
+    e.kind = lines.add_extra(e.r, kind, e.rank);
+    const waiting_unit unit{e.rank, e.r.facts.id, e.r.facts.request};
+    extra_.push_back(std::move(e));
+    return unit;
+  }
   [[nodiscard]] static bool contains(const vector<std::size_t>& nodes, std::size_t node) {
     return detail::find(nodes.begin(), nodes.end(), node) != nodes.end();
   }
@@ -476,6 +584,9 @@ class cycle_state {
   };
   vector<pipelined_unit> pipelined_;
   vector<charge> forgotten_;
+  vector<extra_pod> extra_;
+  /// The jobs of the elastic pods that were evicted, once for each.
+  vector<job_id> gone_pods_;
   vector<std::size_t> waits_on_;
   /// The nodes that are no candidates, unless they have victims; and those that are none at the moment.
   vector<std::size_t> never_;

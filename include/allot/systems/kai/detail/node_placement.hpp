@@ -176,8 +176,7 @@ class node_placement {
       const decltype(location_on<decltype(on)>::node) n{node};
       if (use.free(n) != 0) return true;
       for (std::uint32_t d = 0; d < use.count(n); ++d) {
-        const bool all_wait = use.held(n, d) > 0 && use.taken(n, d) == use.used(n, d);
-        if (all_wait ? use.held(n, d) < 1000 : use.gap(n, d) > 0) return true;
+        if (all_wait(use, n, d) ? use.held(n, d) < 1000 : use.gap(n, d) > 0) return true;
       }
       return false;
     };
@@ -285,6 +284,21 @@ class node_placement {
     return otherwise();
   }
 
+  /// Whether all pods wait that have a part of some of these devices; none may have any.
+  template <class Index, class Location>
+  [[nodiscard]] static bool is_new(const Index& from, const Location& where) {
+    if ((from.free_devices(where.node) & where.devices) != 0) return true;
+    const auto& use = from.devices();
+    for (std::uint32_t d = 0; d < use.count(where.node); ++d) {
+      if ((where.devices >> d & 1U) != 0 && all_wait(use, where.node, d)) return true;
+    }
+    return false;
+  }
+  /// Whether those pods that use the shared device came when all others on it were leaving.
+  template <class Use, class Node>
+  [[nodiscard]] static bool all_wait(const Use& use, Node n, std::uint32_t d) {
+    return use.held(n, d) > 0 && use.taken(n, d) == use.used(n, d);
+  }
   template <class Nodes>
   [[nodiscard]] static std::optional<returned> return_to(Nodes& on, const typename Nodes::pod_request& d,
                                                          allocation stood,
@@ -303,10 +317,10 @@ class node_placement {
       const location home = (was++)->where;
       const std::optional<location> where = policy_on<Nodes>{true, no_candidates, home}(from, pod);
       if (!where) return where;
-      // A fraction alone on its device gets a new share of a device, whichever that is.
+      // A fraction on a device that no other has, or only such as wait for all on it to leave, gets a new share
+      // of a device, whichever that is.
       const bool is_part = pod.is_fraction() || pod.depends_on_type();
-      const bool is_alone = (from.free_devices(where->node) & where->devices) != 0;
-      if (is_part ? is_alone || !(*where == home) : where->node != home.node) ++moved;
+      if (is_part ? is_new(from, *where) || !(*where == home) : where->node != home.node) ++moved;
       return where;
     });
     if (!at) return std::nullopt;

@@ -66,7 +66,7 @@ class scenario_replay {
       leaves_[x.index()].may_wait = false;
       leaves_[x.index()].involved = {};
       leaves_[x.index()].next_involved = 0;
-      if (!world_type::is_leaf(session, x) || session.waiting(x) == 0) continue;
+      if (!world_type::is_leaf(session, x) || world.waiting(session, x) == 0) continue;
       leaves_[x.index()].may_wait = true;
       static_cast<void>(world.lines.kinds(session, x));
       leaves_[x.index()].others.start(world.lines, x, 0, every_kind, others_than(session, world, own));
@@ -176,7 +176,7 @@ class scenario_replay {
   [[nodiscard]] auto others_than(Session& session, const world_type& world, job_id own) const {
     return [this, &session, &world, own](job_id id) {
       if (id == own || world.is_pipelined(id)) return true;
-      const record& w = session.at(id);
+      const record& w = world.at(session, id);
       return w.facts.elastic && marked_.contains(w.facts.core);
     };
   }

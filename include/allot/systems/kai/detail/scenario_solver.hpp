@@ -52,7 +52,7 @@ class scenario_solver {
   /// On success the victims have been evicted, the unit is pipelined, or admitted if nothing has to leave,
   /// and both are in the plan.
   bool solve(Session& session, world_type& world, job_id id, const victims_wanted& wanted) {
-    const record& r = session.at(id);
+    const record& r = world.at(session, id);
     wanted_ = wanted;
     chosen_.clear();
     recorded_ = 0;
@@ -313,16 +313,17 @@ class scenario_solver {
     losers_.clear();
     grown_.reset();
     const std::size_t first = session.plan().evictions.size();
+    const job_id beneficiary = world.announced_as(session, r);
     for (const chosen_unit& c : chosen_) {
       if (c.unit.elastic && goes_with_core(c.unit.core) && !world.stands_pipelined(c.unit.id)) continue;
       if (!session.contains(c.unit.id)) continue;
       const bool moves = c.end == fate::moves;
       if (c.twice) world.forget_charge(session.at(c.unit.id));
-      world.evict(session, c.unit.id, r.facts.id, wanted_.relation(), moves ? c.moved : 0,
+      world.evict(session, c.unit.id, beneficiary, wanted_.relation(), moves ? c.moved : 0,
                   moves ? replay_.nodes_of(c) : std::span<const std::size_t>{});
       losers_.push_back(c.unit.quota);
     }
-    const bool is_known = world.is_announced(r.facts.id, r.ticket);
+    const bool is_known = !world.is_extra(r.facts.id) && world.is_announced(r.facts.id, r.ticket);
     // All victims were admitted in this very cycle and have not started, so no job has to leave. KAI
     // pipelines the job, in this cycle and in every later one. Here it starts in the cycle after it was
     // announced.
