@@ -230,11 +230,10 @@ class scenario_solver {
     jobs_.clear();
     for (const std::size_t i : on_node_[node]) {
       tried_.push_back(i);
-      const auto& u = chosen_[i].unit;
-      if (u.elastic || chosen_.size() != i + 1) jobs_.push_back(u.core);
+      if (elastic_taken_ > 0) jobs_.push_back(chosen_[i].unit.core);
     }
     // The units of an elastic job are on several nodes.
-    for (std::size_t i = recorded_; i < chosen_.size() && elastic_taken_ > 0 && !jobs_.empty(); ++i) {
+    for (std::size_t i = recorded_; i < chosen_.size() && !jobs_.empty(); ++i) {
       if (detail::find(jobs_.begin(), jobs_.end(), chosen_[i].unit.core) != jobs_.end()) tried_.push_back(i);
     }
     detail::sort(tried_.begin(), tried_.end());
