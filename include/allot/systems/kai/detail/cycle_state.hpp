@@ -99,7 +99,7 @@ class cycle_state {
     pipelined_.clear();
     for (const extra_pod& e : extra_) lines.remove_extra(e.r, e.kind, e.rank);
     extra_.clear();
-    for (const charge& c : forgotten_) accounts.charge(c.quota, c.request, c.in);
+    for (const forgotten_charge& c : forgotten_) accounts.charge(c.quota, c.request, c.in);
     forgotten_.clear();
   }
   /// The unit, which is about to be evicted, does not count once more: KAI forgets the charge of a pod twice if
@@ -577,13 +577,13 @@ class cycle_state {
     // It may be announced again.
     announced_[id.index()] = 0;
   }
-  struct charge {
+  struct forgotten_charge {
     quota_id quota;
     resources<n> request;
     capacity_kind in = capacity_kind::any;
   };
   vector<pipelined_unit> pipelined_;
-  vector<charge> forgotten_;
+  vector<forgotten_charge> forgotten_;
   vector<extra_pod> extra_;
   /// The jobs of the elastic pods that were evicted, once for each.
   vector<job_id> gone_pods_;
