@@ -212,12 +212,8 @@ class occupancy {
     for (const placed_pod& p : table_.pods(a)) give_up(p);
     table_.set_status(a, status::vacating);
   }
-  void give_up(const placed_pod& p) {
-    index_.give_up(p);
-  }
-  void take_back(const placed_pod& p) {
-    index_.take_back(p);
-  }
+  void give_up(const placed_pod& p) { index_.give_up(p); }
+  void take_back(const placed_pod& p) { index_.take_back(p); }
 
   void undo(const entry& e) {
     switch (e.what) {

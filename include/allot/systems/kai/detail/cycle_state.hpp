@@ -102,8 +102,8 @@ class cycle_state {
     for (const forgotten_charge& c : forgotten_) accounts.charge(c.quota, c.request, c.in);
     forgotten_.clear();
   }
-  /// The unit, which is about to be evicted, does not count once more: KAI forgets the charge of a pod twice if
-  /// it evicts it twice. Until the end of the cycle.
+  /// The unit, which is about to be evicted, does not count once more: KAI forgets the charge of a pod twice
+  /// if it evicts it twice. Until the end of the cycle.
   void forget_charge(const record& r) {
     forgotten_.push_back({r.facts.quota, charge_of(r), r.facts.in});
     accounts.release(r.facts.quota, forgotten_.back().request, r.facts.in);
@@ -163,8 +163,7 @@ class cycle_state {
     return session.waiting(x) + extra_.size();
   }
   /// Lets the next pod of the unit's job wait if there is one and no other waits.
-  std::optional<waiting_unit> add_extra([[maybe_unused]] Session& session,
-                                        [[maybe_unused]] const record& r) {
+  std::optional<waiting_unit> add_extra([[maybe_unused]] Session& session, [[maybe_unused]] const record& r) {
     if constexpr (elastic_view<std::remove_cvref_t<decltype(session.view())>>) {
       const job_id id = r.facts.elastic ? r.facts.core : r.facts.id;
       if (!is_active(session, id)) return std::nullopt;
@@ -243,8 +242,8 @@ class cycle_state {
     if (!has_room(request)) return std::nullopt;
     return on_nodes::place(session.places(), d, waits, no_candidates_);
   }
-  /// Determines which nodes are no candidates for the victims and the beneficiary of a search that begins: see
-  /// `node_placement`. Only nodes for which units wait can be such. O(their pods x devices).
+  /// Determines which nodes are no candidates for the victims and the beneficiary of a search that begins:
+  /// see `node_placement`. Only nodes for which units wait can be such. O(their pods x devices).
   void begin_search(Session& session) {
     never_.clear();
     waits_on_.clear();

@@ -164,7 +164,10 @@ class node_placement {
   [[nodiscard]] static std::optional<allocation> place(Places& places, const pod_request& d, bool waits,
                                                        std::span<const std::size_t> no_candidates = {}) {
     return either(
-        places, [&](auto& on) { return on.place_by(policy_on<decltype(on)>{waits, no_candidates}, d); },
+        places,
+        [&](auto& on) {
+          return on.place_by(policy_on<decltype(on)>{waits, no_candidates}, d);
+        },
         [&] { return places.place(d); });
   }
   /// Whether the node is one of KAI's candidates for a pod that waits: one with an unused device, or one that
@@ -317,8 +320,8 @@ class node_placement {
       const location home = (was++)->where;
       const std::optional<location> where = policy_on<Nodes>{true, no_candidates, home}(from, pod);
       if (!where) return where;
-      // A fraction on a device that no other has, or only such as wait for all on it to leave, gets a new share
-      // of a device, whichever that is.
+      // A fraction on a device that no other has, or only such as wait for all on it to leave, gets a new
+      // share of a device, whichever that is.
       const bool is_part = pod.is_fraction() || pod.depends_on_type();
       if (is_part ? is_new(from, *where) || !(*where == home) : where->node != home.node) ++moved;
       return where;

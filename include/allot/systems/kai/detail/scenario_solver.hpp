@@ -148,9 +148,6 @@ class scenario_solver {
       const auto* next = victims_.next(session, world);
       if (next == nullptr) return false;
       if (victims_.ends_search(session, *next)) return false;
-#ifdef KDBG
-      std::fprintf(stderr, "  pop t=%ld%s q=%zu\n", (long)next->rank.submitted, next->elastic ? "+" : "", next->quota.index());
-#endif
       add(session, world, *next);
       freed += next->request;
       if (!may_fit) {
@@ -241,8 +238,7 @@ class scenario_solver {
     // Those of these jobs that are recorded come again with them (as in KAI v0.13).
     for (std::size_t i = 0; i < recorded_; ++i) {
       chosen_[i].twice =
-          chosen_[i].unit.elastic &&
-          detail::any_of(tried_.begin(), tried_.end(), [&](std::size_t t) {
+          chosen_[i].unit.elastic && detail::any_of(tried_.begin(), tried_.end(), [&](std::size_t t) {
             return chosen_[t].unit.core == chosen_[i].unit.core;
           });
     }
@@ -256,11 +252,6 @@ class scenario_solver {
                                [](const chosen_unit& c) { return c.end == fate::gone; });
       case action_kind::reclaim:
         make_bundles(session);
-#ifdef KDBG
-      std::fprintf(stderr, "  try for t=%ld pods=%u:", (long)r.rank.submitted, pods);
-      for (const auto& c : chosen_) if (c.end != fate::stays) std::fprintf(stderr, " %ld%s%s/%u", (long)c.unit.rank.submitted, c.unit.elastic ? "+" : "", c.end == fate::gone ? " gone" : " moves", c.moved);
-      std::fprintf(stderr, "\n");
-#endif
         return fair_.is_fair(world.accounts, r.facts.quota, request_of_pods(r, pods), r.facts.in, bundles_);
       case action_kind::preempt:
         break;
