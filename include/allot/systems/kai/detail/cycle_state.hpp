@@ -97,8 +97,8 @@ class cycle_state {
       if (!p.is_undone) accounts.release(p.quota, p.request, p.in);
     }
     pipelined_.clear();
-    for (const extra_pod& e : extra_) lines.remove_extra(e.r, e.kind, e.rank);
-    extra_.clear();
+    for (const extra_pod& e : extras()) lines.remove_extra(e.r, e.kind, e.rank);
+    extras_ = 0;
     for (const forgotten_charge& c : forgotten_) accounts.charge(c.quota, c.request, c.in);
     forgotten_.clear();
   }
@@ -148,7 +148,7 @@ class cycle_state {
   // victims, and are forgotten at the end of the cycle.
 
   [[nodiscard]] bool is_extra(job_id id) const {
-    return !extra_.empty() && id.index() + extra_.size() >= no_job && id.index() < no_job;
+    return extras_ != 0 && id.index() + extras_ >= no_job && id.index() < no_job;
   }
   [[nodiscard]] const record& at(const Session& session, job_id id) const {
     return is_extra(id) ? extra(id).r : session.at(id);
@@ -160,7 +160,7 @@ class cycle_state {
   }
   /// How many units of x wait, extra pods included; perhaps more.
   [[nodiscard]] std::size_t waiting(const Session& session, quota_id x) const {
-    return session.waiting(x) + extra_.size();
+    return session.waiting(x) + extras_;
   }
   /// Lets the next pod of the unit's job wait if there is one and no other waits.
   std::optional<waiting_unit> add_extra([[maybe_unused]] Session& session, [[maybe_unused]] const record& r) {
@@ -176,7 +176,7 @@ class cycle_state {
         active += is_served ? 1U : 0U;
         if (s == job_state::pending && !is_pipelined(pod)) return std::nullopt;
       }
-      for (const extra_pod& e : extra_) {
+      for (const extra_pod& e : extras()) {
         if (e.r.facts.core != id) continue;
         if (e.phase == 0) return std::nullopt;
         ++active;
@@ -490,21 +490,29 @@ class cycle_state {
   [[nodiscard]] bool is_active(const Session& session, job_id id) const {
     return session.contains(id) && (session.at(id).state == job_state::running || stands_pipelined(id));
   }
+  [[nodiscard]] std::span<const extra_pod> extras() const {
+    return std::span<const extra_pod>{extra_}.subspan(0, extras_);
+  }
   waiting_unit add_extra(Session& session, const record& core, std::uint32_t left, std::uint32_t active) {
-    extra_pod e{session.part_of(core, 1), unit_rank::of(core, active > 0 ? 2 : 1)};
+    // Their records are used again, so that copying one allocates nothing.
+    if (extra_.size() == extras_) extra_.push_back({});
+    extra_pod& e = extra_[extras_++];
+    e.r = core;
+    e.r.pick = {};
+    detail::read_request(e.r, session.view(), 1);
     e.r.elastic_pods.clear();
     e.r.pods_to_come = 0;
-    e.r.facts.id = job_id{no_job - 1 - extra_.size()};
+    e.r.facts.id = job_id{no_job - extras_};
     e.r.facts.elastic = true;
     e.r.facts.core = core.facts.id;
     e.r.state = job_state::pending;
     e.r.request_class = {};
+    e.rank = unit_rank::of(e.r, active > 0 ? 2 : 1);
+    e.phase = 0;
     auto kind = unit_kind<n>::of(session, e.r);
     kind.pods = left;
     e.kind = lines.add_extra(e.r, kind, e.rank);
-    const waiting_unit unit{e.rank, e.r.facts.id, e.r.facts.request};
-    extra_.push_back(std::move(e));
-    return unit;
+    return {e.rank, e.r.facts.id, e.r.facts.request};
   }
   [[nodiscard]] static bool contains(const vector<std::size_t>& nodes, std::size_t node) {
     return detail::find(nodes.begin(), nodes.end(), node) != nodes.end();
@@ -584,6 +592,8 @@ class cycle_state {
   vector<pipelined_unit> pipelined_;
   vector<forgotten_charge> forgotten_;
   vector<extra_pod> extra_;
+  /// How many of them there are; the others are to be used again.
+  std::size_t extras_ = 0;
   /// The jobs of the elastic pods that were evicted, once for each.
   vector<job_id> gone_pods_;
   vector<std::size_t> waits_on_;
