@@ -142,7 +142,7 @@ TEST_CASE("cycle_state: an elastic job that waits goes on with its other pods") 
       wait p a 3x1 min=1)"};
     CHECK(w.step() == "~p");
     CHECK(w.step().empty());
-    w.let_go();
+    w.finished("l");
     CHECK(w.step() == "+p:1 +p:1 +p:1");
   }
 }

@@ -205,7 +205,8 @@ class action_cycle {
     if (world_.accounts.within_limits(r.facts.quota, least, r.facts.in)) {
       if (const auto where = world_.find_allowed_place(session, r, least)) {
         const resources<n> charge = world_type::charge_at(session, r, r.facts.request, where);
-        if (world_.is_free_now(session, *where, charge)) {
+        // The session can't start an extra pod: it waits until the next cycle.
+        if (!world_.is_extra(r.facts.id) && world_.is_free_now(session, *where, charge)) {
           world_.admit(session, r.facts.id, *where, grown);
         } else {
           world_.pipeline(session, r, world_.wait_there(session, r, *where));

@@ -97,7 +97,7 @@ class cycle_state {
       if (!p.is_undone) accounts.release(p.quota, p.request, p.in);
     }
     pipelined_.clear();
-    for (const extra_pod& e : extras()) lines.remove_extra(e.r, e.kind, e.rank);
+    for (const extra_pod& e : extras()) lines.remove_extra(e.r, e.rank);
     extras_ = 0;
     for (const forgotten_charge& c : forgotten_) accounts.charge(c.quota, c.request, c.in);
     forgotten_.clear();
@@ -478,8 +478,6 @@ class cycle_state {
   struct extra_pod {
     record r;
     unit_rank rank;
-    /// In its line.
-    std::size_t kind = 0;
     /// The action in which it was pipelined.
     std::uint64_t phase = 0;
   };
@@ -511,7 +509,7 @@ class cycle_state {
     e.phase = 0;
     auto kind = unit_kind<n>::of(session, e.r);
     kind.pods = left;
-    e.kind = lines.add_extra(e.r, kind, e.rank);
+    lines.add_extra(e.r, kind, e.rank);
     return {e.rank, e.r.facts.id, e.r.facts.request};
   }
   [[nodiscard]] static bool contains(const vector<std::size_t>& nodes, std::size_t node) {

@@ -91,17 +91,19 @@ class job_queues {
     to_sweep_.clear();
   }
   [[nodiscard]] moment now() const noexcept { return now_; }
-  /// Adds a unit that the session does not know, until `remove_extra`; returns its kind.
-  std::size_t add_extra(const record& r, const unit_kind<n>& kind, const unit_rank& rank) {
+  /// Adds a unit that the session does not know, until `remove_extra`.
+  void add_extra(const record& r, const unit_kind<n>& kind, const unit_rank& rank) {
     ++now_;
-    return insert(lines_[r.facts.quota.index()], r, kind, rank).first;
+    insert(lines_[r.facts.quota.index()], r, kind, rank);
   }
-  void remove_extra(const record& r, std::size_t kind, const unit_rank& rank) {
+  void remove_extra(const record& r, const unit_rank& rank) {
     ++now_;
-    kind_line& k = lines_[r.facts.quota.index()].kinds[kind];
-    auto at = first_from(k.stays, rank);
-    while (at->id != r.facts.id || !at->was_there(now_)) ++at;
-    end_stay(k, *at, r.facts.quota, kind);
+    vector<kind_line>& kinds = lines_[r.facts.quota.index()].kinds;
+    for (std::size_t k = 0; k < kinds.size(); ++k) {
+      for (auto at = first_from(kinds[k].stays, rank); at != kinds[k].stays.end() && at->rank == rank; ++at) {
+        if (at->id == r.facts.id && at->was_there(now_)) return end_stay(kinds[k], *at, r.facts.quota, k);
+      }
+    }
   }
 
   /// The kinds of the units pending in x. Kinds are appended; an elastic pod has its current rank and kind.
@@ -262,7 +264,8 @@ class job_queues {
     erase_if(l.kinds, [](const kind_line& k) { return k.gone == k.stays.size(); });
     for (std::size_t k = 0; k < l.kinds.size(); ++k) {
       for (const stay& s : l.kinds[k].stays) {
-        if (s.was_there(now_)) where_[s.id.index()].kind = k;
+        // Extra units have no place of their own.
+        if (s.was_there(now_) && s.id.index() < where_.size()) where_[s.id.index()].kind = k;
       }
     }
     l.most_kinds = std::max(least_kinds, 2 * l.kinds.size());
