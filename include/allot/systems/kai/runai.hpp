@@ -62,6 +62,7 @@ inline namespace v0 {
 ///   here, so devices may have room that is charged already (1); devices themselves are filled by
 ///   thousandths, rounded up, in KAI by MiB; and where a limit forbids what a pod is charged on the best
 ///   node, KAI tries the next node;
+/// - quotas that are unlimited, but have a limit: their nominal is the limit here, for the division too;
 /// - a world that KAI itself overbooked can't be read (1);
 /// - not yet explained: two cycles with parts of several GPUs or mixed ones, and two divisions of 380.
 ///
