@@ -313,6 +313,19 @@ class free_index {
   /// Precondition: it holds its devices.
   void let_go(const placed_pod& pod) { change_held(pod, -1); }
 
+  /// `leave`, then `hold`.
+  void give_up(const placed_pod& pod) {
+    use_.empties(pod);
+    leave(pod);
+    hold(pod);
+  }
+  /// The inverse of `give_up`.
+  void take_back(const placed_pod& pod) {
+    let_go(pod);
+    occupy(pod);
+    use_.fills_again(pod);
+  }
+
   friend bool operator==(const free_index&, const free_index&) = default;
 
  private:

@@ -108,3 +108,56 @@ TEST_CASE("cycle_state: only leaves run jobs") {
     wait q a 1x1)"};
   CHECK(w.step() == "+q");
 }
+
+TEST_CASE("cycle_state: an elastic job that waits goes on with its other pods") {
+  SUBCASE("all that fit when allocating, before a lower priority") {
+    world w{R"(
+      nodes 3
+      queue d - - 1
+      queue a d 3 1
+      gone l a 1x3 @0
+      wait p a 3x1 min=1
+      wait q a 1x1 prio=49)"};
+    CHECK(w.step() == "~p");
+  }
+  SUBCASE("one in each action") {
+    world w{R"(
+      nodes 2
+      queue d - - 1
+      queue a d 0 0
+      queue b d 2 0
+      run r0 a 1x1 @0
+      run r1 b 1x1 @0 prio=40
+      wait p b 2x1 min=1)"};
+    CHECK(w.step() == "-r0 -r1 ~p ~p");
+    w.let_go();
+    CHECK(w.step() == "+p:1 +p:1");
+  }
+  SUBCASE("none waits for longer than the cycle") {
+    world w{R"(
+      nodes 3
+      queue d - - 1
+      queue a d 3 1
+      gone l a 1x3 @0
+      wait p a 3x1 min=1)"};
+    CHECK(w.step() == "~p");
+    CHECK(w.step().empty());
+    w.finished("l");
+    CHECK(w.step() == "+p:1 +p:1 +p:1");
+  }
+}
+
+TEST_CASE("cycle_state: a fraction waits only where something is idle or leaving, or with the victims") {
+  // p1 waits for the GPU of k. What it leaves of that is not yet there for p2, which takes the part of v.
+  world w{R"(
+    nodes 1 1
+    queue d - - 1
+    queue a d 0 0
+    queue b d 2 0
+    run u b 1x0.5 @1
+    run v a 1x0.5 @1
+    run k a 1x1 @0
+    wait p1 b 1x0.7
+    wait p2 b 1x0.2)"};
+  CHECK(w.step() == "-k -v ~p1 ~p2");
+}

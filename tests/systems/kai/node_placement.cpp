@@ -435,3 +435,40 @@ TEST_CASE("node_placement: is the rule on nodes with models and hosts, by trying
     }
   });
 }
+
+TEST_CASE("node_placement: a fraction that comes back to pods that wait gets a new share of the device") {
+  const auto some = quantity::milli(250);
+  inventory i = nodes({1});
+  const auto leaving = i.place({.gpus = some}).value();
+  const auto stays = i.place({.gpus = some}).value();
+  i.vacate(leaving);
+  SUBCASE("not if one of them stays") {
+    REQUIRE(i.place({.gpus = some}));
+    CHECK(rules::place_back(i, {.gpus = some}, leaving)->moved == 0);
+  }
+  SUBCASE("but if all came when the others were leaving") {
+    i.vacate(stays);
+    REQUIRE(i.place({.gpus = some}));
+    CHECK(rules::place_back(i, {.gpus = some}, leaving)->moved == 1);
+  }
+  SUBCASE("not if that was undone") {
+    auto before = i.save();
+    i.vacate(stays);
+    REQUIRE(i.place({.gpus = some}));
+    i.rollback(std::move(before));
+    CHECK(rules::place_back(i, {.gpus = some}, leaving)->moved == 0);
+  }
+}
+
+TEST_CASE("node_placement: a node is a candidate while something of it is idle or leaving") {
+  inventory i = nodes({1});
+  CHECK(rules::is_candidate(i, 0));
+  const auto whole = i.place({.gpus = gpus(1)}).value();
+  CHECK_FALSE(rules::is_candidate(i, 0));
+  i.vacate(whole);
+  CHECK(rules::is_candidate(i, 0));
+  REQUIRE(rules::place(i, {.gpus = quantity::milli(500)}, true));
+  CHECK_FALSE(rules::is_candidate(i, 0));
+  i.release(whole);
+  CHECK(rules::is_candidate(i, 0));
+}

@@ -118,3 +118,17 @@ TEST_CASE(
   CHECK(world{told + "\n wait p a 1x1"}.step() == "-r11 ~p");
   CHECK(world{told + "\n wait u2 a 9x1\n wait p a 1x1"}.step().empty());
 }
+
+TEST_CASE("scenario_replay: a pod to be served ranks like a job below its minimum") {
+  // The next pod of e is first in its queue then, though p is below its minimum and e is not.
+  CHECK(world{R"(
+    nodes 3 3
+    queue d - - 1
+    queue a d 2 1
+    queue b d 0 1
+    run r b 3x1 min=2 @1,0,1
+    run e a 4x2 min=1 @0
+    wait p a 1x3
+    wait q a 3x3 min=2)"}
+            .step() == "-r:1 ~e");
+}

@@ -85,3 +85,20 @@ TEST_CASE("scenario_solver: a queue served by a reclaim is not reclaimed from in
     CHECK(w.settle(5).empty());
   });
 }
+
+TEST_CASE("scenario_solver: what was found for fewer pods and comes again with its job is evicted twice") {
+  // The second pod of r comes when the first is recorded: its job comes as a whole, and what the first holds
+  // is forgotten twice. So its queue is within its share, and there is no room for a gang of two.
+  CHECK(world{R"(
+    nodes 1 3
+    queue d - - 1
+    queue a d 1 1
+    queue b d 3 0
+    queue c d 2 0
+    run r a 4x1 min=2 @0,1,1,1
+    wait p0 a 1x2
+    wait p1 c 2x1
+    wait p2 b 1x1
+    wait p3 a 2x1)"}
+            .step() == "-r:1 ~p2");
+}

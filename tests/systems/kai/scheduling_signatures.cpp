@@ -27,3 +27,17 @@ TEST_CASE("failed_units, trap 10: priorities are distinguished, whatever their n
   const std::string told = "nodes 1\n queue d - - 1\n queue a d 1 0\n run r a 1x1 @0 prio=60\n";
   CHECK(world{told + "wait p a 1x1 prio=50\n wait q a 1x1 prio=306 yield"}.step() == "-r ~q");
 }
+
+TEST_CASE("failed_units: a job with more pending pods has a signature of its own") {
+  // Only one pod of a's can be reclaimed: not enough for p, but for the next pod of e.
+  CHECK(world{R"(
+    nodes 3
+    queue d - - 1
+    queue a d 1 0
+    queue b d 3 0
+    run e b 4x1 min=1 @0
+    run r0 a 1x1 @0
+    run r1 a 1x1 @0
+    wait p b 2x1)"}
+            .step() == "-r1 ~e");
+}

@@ -120,3 +120,21 @@ TEST_CASE("victims_queue: a protected elastic job yields only elastic pods, then
   guarantee(all, "a", {0, 100});
   CHECK(all.step(10).empty());
 }
+
+TEST_CASE("victims_queue: a pipelined job holds nothing that could be deducted from its queue") {
+  // p0 takes r0's place. When p1 looks for victims, p0 has not been given any resources, so its queue still
+  // holds what it has with it, and p0's own capacity is taken back.
+  CHECK(world{R"(
+    nodes 4 1
+    queue d - - 1
+    queue a d 2 0
+    queue b d 3 0
+    queue c d 3 0
+    run r0 a 1x3 @0
+    run r1 c 2x1 @0,1
+    wait p0 b 1x2
+    wait p1 c 2x1
+    wait p2 a 1x1
+    wait p3 b 2x1)"}
+            .step() == "-r0 ~p0 ~p2");
+}

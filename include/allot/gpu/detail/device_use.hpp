@@ -47,8 +47,7 @@ class device_use {
   }
   [[nodiscard]] std::uint32_t held(node_id n, std::uint32_t device) const { return state(n, device).held; }
   /// How much of it is used, or held by pods that shared it with some that use it now: what the processes
-  /// occupy that share it. Pods that came when all others were leaving do not share it with those. Unlike
-  /// what is used and held, this may be different after a rollback.
+  /// occupy that share it. Pods that came when all others were leaving do not share it with those.
   [[nodiscard]] std::uint32_t taken(node_id n, std::uint32_t device) const {
     const device_state& s = state(n, device);
     return s.is_renewed ? s.used : s.used + s.held;
@@ -138,6 +137,20 @@ class device_use {
     s.is_renewed = milli > 0 && (s.is_renewed || (s.used == 0 && s.held > 0));
     return std::exchange(s.used, milli);
   }
+  /// The pod is to be evicted: where it is the last, that may be undone.
+  void empties(const placed_pod& pod) {
+    for (std::uint64_t left = pod.where.devices; left != 0; left &= left - 1) {
+      device_state& s = state(pod.where.node, lowest(left));
+      if (s.used == pod.milli) s.was_renewed = s.is_renewed;
+    }
+  }
+  /// That has been undone: the first pod belongs with what is held if it did before.
+  void fills_again(const placed_pod& pod) {
+    for (std::uint64_t left = pod.where.devices; left != 0; left &= left - 1) {
+      device_state& s = state(pod.where.node, lowest(left));
+      if (s.used == pod.milli) s.is_renewed = s.was_renewed && s.held > 0;
+    }
+  }
   /// `sign` 1: the pod is being evicted but still holds its devices; -1: it lets go of them.
   void hold(const placed_pod& pod, std::int32_t sign) {
     node_state& s = nodes_[pod.where.node.index()];
@@ -175,6 +188,8 @@ class device_use {
     /// Whether all its pods had been leaving when the first of those came that use it now: what is held does
     /// not belong with them. No part of the state: it only ranks devices.
     bool is_renewed = false;
+    /// The same before its last pod was evicted.
+    bool was_renewed = false;
 
     friend bool operator==(const device_state& a, const device_state& b) {
       return a.used == b.used && a.held == b.held;

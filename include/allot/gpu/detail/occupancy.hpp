@@ -232,14 +232,8 @@ class occupancy {
     for (const placed_pod& p : table_.pods(a)) give_up(p);
     table_.set_status(a, status::vacating);
   }
-  void give_up(const placed_pod& p) {
-    index_.leave(p);
-    index_.hold(p);
-  }
-  void take_back(const placed_pod& p) {
-    index_.let_go(p);
-    index_.occupy(p);
-  }
+  void give_up(const placed_pod& p) { index_.give_up(p); }
+  void take_back(const placed_pod& p) { index_.take_back(p); }
 
   void change_end(allocation a, instant end) {
     const bool is_placed = table_.status_of(a) == status::placed;

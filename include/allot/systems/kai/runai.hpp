@@ -29,31 +29,42 @@ inline namespace v0 {
 /// - Reclaim: `fair_reclaim`. Preempt: lower priority, same quota. Consolidation: every moved job fits again.
 /// - Minimum runtimes protect jobs; of an elastic job, only what it needs.
 /// - A pipelined job is active until the end of the cycle: the capacity it waits for is not free, and it may
-///   yield or move like a running one. One that yields waits for the next cycle.
+///   yield or move like a running one, though it holds nothing that could be deducted from its queue. One
+///   that yields waits for the next cycle. An elastic one goes on with its other pods: as many as fit when
+///   allocating, then one in each action.
 /// - Victims are placed again pod by pod, on their former nodes if there is room; only pods placed
 ///   elsewhere are evicted. The plan says how many of a gang; the gang itself restarts as a whole.
 /// - A job that can never fit stays in the queue and counts in the shares.
 /// - GPU memory is charged by the node on which it runs, in percent of the device, rounded up; while it is
-///   pending, as its part of the smallest GPU (views: `charging_view`).
+///   pending, as its part of the smallest GPU (views: `charging_view`). Of a pod with parts of several GPUs a
+///   host charges one part (the scenarios of `allot` do).
 ///
 /// Where KAI follows the order of a hash table, ours is by age: nodes by number, the oldest of the movable
 /// jobs, reclaimed parts in the order in which they were taken. Where KAI would loop forever, taking from a
 /// job in the cycle that allocated it and waiting for it to terminate, the pending job starts in the next
 /// cycle.
 ///
-/// Known differences from KAI (33 of 2,310 cycles):
-/// - elastic jobs (5): KAI goes on with further pods of a job that it has just pipelined, and counts pods of
-///   one job that are pipelined one after the other; here one pod of a job waits at a time, and none before
-///   the job runs;
-/// - GPU memory (4, of which 1 is explained): quotas are charged in percent, rounded up, and what they are
-///   charged stays within the capacity here, so devices may have room that is charged already; devices
-///   themselves are filled by thousandths, rounded up, in KAI by MiB; and where a limit forbids what a pod is
-///   charged on the best node, KAI tries the next node;
-/// - pods with parts of several GPUs: KAI counts one of the parts in the shares, here all count; the
-///   decisions are the same in 10 cycles of 12;
+/// Known differences from KAI (15 of 2,310 cycles):
+/// - KAI sums requests in floating point: three pods of 0.8 do not fit a share of 2.4, here they do (2);
+/// - when KAI undoes that a fraction moved to another device of its node, the old part stays counted as
+///   leaving there until the end of the cycle: later searches take the node for a candidate or find less room
+///   (2);
+/// - a pod that was moved in this cycle and would be placed where it ran before stays, in KAI, where it was
+/// to
+///   move, although others may have been given that place: more is promised than there is. Here it is placed
+///   anew, and the search may fail or evict others (3);
+/// - KAI starts a fraction on a device that has room for it now, even if pipelined pods count on that room
+/// for
+///   later; here it waits, too (1);
+/// - the further pods of a pipelined elastic job are no victims themselves, and one that could start at once
+///   starts in the next cycle (1);
+/// - quotas are charged memory in percent, rounded up, and what they are charged stays within the capacity
+///   here, so devices may have room that is charged already (1); devices themselves are filled by
+///   thousandths, rounded up, in KAI by MiB; and where a limit forbids what a pod is charged on the best
+///   node, KAI tries the next node;
 /// - quotas that are unlimited, but have a limit: their nominal is the limit here, for the division too;
-/// - not yet explained: 6 cycles with fractions, 5 without fractions, memory or elastic jobs, and part of 13
-///   mixed ones.
+/// - a world that KAI itself overbooked can't be read (1);
+/// - not yet explained: two cycles with parts of several GPUs or mixed ones, and two divisions of 380.
 ///
 /// What it does not do, because KAI does not (`standard` does):
 /// - distribute all of the surplus: with weights of zero it stays unassigned; a share may exceed the request

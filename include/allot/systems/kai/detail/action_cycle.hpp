@@ -200,20 +200,23 @@ class action_cycle {
   std::optional<waiting_unit> start(Session& session, const record& r) {
     std::optional<waiting_unit> grown;
     queue& q = queues_[r.facts.quota.index()];
-    if (has_failed(q, r.request_class)) return grown;
+    if (!world_.is_extra(r.facts.id) && has_failed(q, r.request_class)) return grown;
     const resources<n> least = world_type::least_charge(session, r, r.facts.request);
     if (world_.accounts.within_limits(r.facts.quota, least, r.facts.in)) {
       if (const auto where = world_.find_allowed_place(session, r, least)) {
         const resources<n> charge = world_type::charge_at(session, r, r.facts.request, where);
-        if (world_.is_free_now(session, *where, charge)) {
+        // The session can't start an extra pod: it waits until the next cycle.
+        if (!world_.is_extra(r.facts.id) && world_.is_free_now(session, *where, charge)) {
           world_.admit(session, r.facts.id, *where, grown);
         } else {
           world_.pipeline(session, r, world_.wait_there(session, r, *where));
           world_.announce(session, r, session.plan().evictions.size());
+          grown = world_.add_extra(session, r);
         }
         return grown;
       }
     }
+    if (world_.is_extra(r.facts.id)) return grown;
     q.failed.push_back(r.request_class);
     held_.push_back(r.facts.id);
     return grown;
@@ -225,6 +228,7 @@ class action_cycle {
     using detail::action_kind;
     const bool moves = wanted.how == action_kind::consolidation;
     not_consolidated_.clear();
+    world_.add_extras(session);
     const auto failed = [&](quota_id x) -> auto& {
       return moves ? not_consolidated_ : queues_[x.index()].hardest;
     };
@@ -271,7 +275,7 @@ class action_cycle {
     quota_id last;
     // Each turn passes at least one pending unit, and only a decision makes another one pending.
     std::size_t turns_left = 0;
-    for (const quota_id x : walking_) turns_left += session.waiting(x);
+    for (const quota_id x : walking_) turns_left += world_.waiting(session, x);
     for (; with_hope_ > 0 && turns_left > 0; --turns_left) {
       const quota_id x = turn_.next(tree, key());
       queue& q = queues_[x.index()];
@@ -303,7 +307,7 @@ class action_cycle {
     with_hope_ = 0;
     walking_.clear();
     for (const quota_id x : session.tree().top_down()) {
-      if (session.waiting(x) == 0 || !world_type::is_leaf(session, x)) continue;
+      if (world_.waiting(session, x) == 0 || !world_type::is_leaf(session, x)) continue;
       queue& q = queues_[x.index()];
       q.failed.clear();
       q.hardest.clear();
@@ -321,7 +325,7 @@ class action_cycle {
   [[nodiscard]] bool decides(Session& session, job_id id, quota_id x, Visit& visit) {
     if (!waits(session, id, x)) return false;
     const auto before = world_.changes();
-    const std::optional<waiting_unit> grown = visit(std::as_const(session.at(id)));
+    const std::optional<waiting_unit> grown = visit(world_.at(session, id));
     if (grown) queues_[x.index()].walk.add(*grown);
     return world_.changes() != before;
   }
@@ -335,8 +339,8 @@ class action_cycle {
   }
   /// Evicting a victim also removes its pending pods.
   [[nodiscard]] bool waits(Session& session, job_id id, quota_id x) const {
-    if (!session.contains(id) || world_.is_pipelined(id)) return false;
-    const record& r = session.at(id);
+    if (!world_.contains(session, id) || world_.is_pipelined(id)) return false;
+    const record& r = world_.at(session, id);
     return r.state == job_state::pending && r.facts.quota == x;
   }
   [[nodiscard]] auto key() const {

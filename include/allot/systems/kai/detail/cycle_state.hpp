@@ -81,6 +81,7 @@ class cycle_state {
   void begin(Session& session) {
     running.follow(session);
     pipelined_.clear();
+    gone_pods_.clear();
     cycle_ = ++phase_;
     admitted_.clear();
     leaving_ = {};
@@ -96,6 +97,16 @@ class cycle_state {
       if (!p.is_undone) accounts.release(p.quota, p.request, p.in);
     }
     pipelined_.clear();
+    for (const extra_pod& e : extras()) lines.remove_extra(e.r, e.rank);
+    extras_ = 0;
+    for (const forgotten_charge& c : forgotten_) accounts.charge(c.quota, c.request, c.in);
+    forgotten_.clear();
+  }
+  /// The unit, which is about to be evicted, does not count once more: KAI forgets the charge of a pod twice
+  /// if it evicts it twice. Until the end of the cycle.
+  void forget_charge(const record& r) {
+    forgotten_.push_back({r.facts.quota, charge_of(r), r.facts.in});
+    accounts.release(r.facts.quota, forgotten_.back().request, r.facts.in);
   }
 
   static constexpr bool charges_by_place =
@@ -124,11 +135,74 @@ class cycle_state {
   /// The number of decisions.
   [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
   [[nodiscard]] bool is_pipelined(job_id id) const {
+    if (is_extra(id)) return extra(id).phase != 0;
     return id.index() < marks_.size() && marks_[id.index()] >= cycle_;
   }
   /// Whether it was pipelined when that phase began.
   [[nodiscard]] bool is_pipelined_before(job_id id, std::uint64_t phase) const {
-    return is_pipelined(id) && marks_[id.index()] < phase;
+    return is_pipelined(id) && (is_extra(id) ? extra(id).phase : marks_[id.index()]) < phase;
+  }
+
+  // Extra pods: the next pods of elastic jobs of which some are pipelined. The session knows none of them,
+  // because it lets one pod wait at a time, and none before the job runs. They may be pipelined, but are no
+  // victims, and are forgotten at the end of the cycle.
+
+  [[nodiscard]] bool is_extra(job_id id) const {
+    return extras_ != 0 && id.index() + extras_ >= no_job && id.index() < no_job;
+  }
+  [[nodiscard]] const record& at(const Session& session, job_id id) const {
+    return is_extra(id) ? extra(id).r : session.at(id);
+  }
+  /// Whether the unit is there and, of an extra pod, the job that it belongs to.
+  [[nodiscard]] bool contains(const Session& session, job_id id) const {
+    if (!is_extra(id)) return session.contains(id);
+    return is_active(session, extra(id).r.facts.core);
+  }
+  /// How many units of x wait, extra pods included; perhaps more.
+  [[nodiscard]] std::size_t waiting(const Session& session, quota_id x) const {
+    return session.waiting(x) + extras_;
+  }
+  /// Lets the next pod of the unit's job wait if there is one and no other waits.
+  std::optional<waiting_unit> add_extra([[maybe_unused]] Session& session, [[maybe_unused]] const record& r) {
+    if constexpr (elastic_view<std::remove_cvref_t<decltype(session.view())>>) {
+      const job_id id = r.facts.elastic ? r.facts.core : r.facts.id;
+      if (!is_active(session, id)) return std::nullopt;
+      const record& core = session.at(id);
+      std::uint32_t left = core.pods_to_come;
+      std::uint32_t active = 0;
+      for (const job_id pod : core.elastic_pods) {
+        const job_state s = session.at(pod).state;
+        const bool is_served = s == job_state::running || stands_pipelined(pod);
+        active += is_served ? 1U : 0U;
+        if (s == job_state::pending && !is_pipelined(pod)) return std::nullopt;
+      }
+      for (const extra_pod& e : extras()) {
+        if (e.r.facts.core != id) continue;
+        if (e.phase == 0) return std::nullopt;
+        ++active;
+        left -= std::min(left, std::uint32_t{1});
+      }
+      for (const job_id pod_of : gone_pods_) left -= pod_of == id ? std::min(left, std::uint32_t{1}) : 0U;
+      if (left == 0) return std::nullopt;
+      return add_extra(session, core, left, active);
+    }
+    return std::nullopt;
+  }
+  /// The same for all jobs of which some pods are pipelined.
+  void add_extras(Session& session) {
+    for (std::size_t i = 0; i < pipelined_.size(); ++i) {
+      if (pipelined_[i].is_undone || !contains(session, pipelined_[i].id)) continue;
+      static_cast<void>(add_extra(session, at(session, pipelined_[i].id)));
+    }
+  }
+  /// In whose name evictions for the unit are announced.
+  [[nodiscard]] job_id announced_as(const Session& session, const record& r) const {
+    if (!is_extra(r.facts.id)) return r.facts.id;
+    const record& core = session.at(r.facts.core);
+    for (const job_id pod : core.elastic_pods) {
+      if (session.at(pod).state == job_state::pending) return pod;
+    }
+    return core.facts.id;
   }
   /// Whether it is pipelined and has not been evicted since.
   [[nodiscard]] bool stands_pipelined(job_id id) const { return find_pipelined(id) != nullptr; }
@@ -142,6 +216,12 @@ class cycle_state {
   [[nodiscard]] bool has_pipelined(const Session& session, quota_id x) const {
     return detail::any_of(pipelined_.begin(), pipelined_.end(),
                           [&](const pipelined_unit& p) { return may_evict(session, p, x); });
+  }
+  /// How many pods of a pipelined unit run where they were and have not been evicted.
+  [[nodiscard]] std::uint32_t pods_that_stay(const record& r) const {
+    const job_id id = r.facts.id;
+    if (r.state != job_state::evicting || id.index() >= evicted_pods_.size()) return 0;
+    return r.facts.pods - count(r, evicted_pods_[id.index()]);
   }
   [[nodiscard]] bool was_admitted(job_id id) const {
     return detail::find(admitted_.begin(), admitted_.end(), id) != admitted_.end();
@@ -160,8 +240,29 @@ class cycle_state {
   [[nodiscard]] std::optional<place> find_place(Session& session, const pod_request& d,
                                                 const resources<n>& request, bool waits = false) {
     if (!has_room(request)) return std::nullopt;
-    return on_nodes::place(session.places(), d, waits);
+    return on_nodes::place(session.places(), d, waits, no_candidates_);
   }
+  /// Determines which nodes are no candidates for the victims and the beneficiary of a search that begins:
+  /// see `node_placement`. Only nodes for which units wait can be such. O(their pods x devices).
+  void begin_search(Session& session) {
+    never_.clear();
+    waits_on_.clear();
+    for (const pipelined_unit& p : pipelined_) {
+      if (p.where && !p.is_undone) add_nodes_at(session, *p.where, waits_on_);
+    }
+    for (const std::size_t node : waits_on_) {
+      if (!contains(never_, node) && !on_nodes::is_candidate(session.places(), node)) never_.push_back(node);
+    }
+  }
+  /// From now on, until `end_trial`, only candidates are considered. Those with victims have to be added.
+  void begin_trial() { no_candidates_ = never_; }
+  void add_candidates_of(Session& session, const record& victim) {
+    if (no_candidates_.empty()) return;
+    waits_on_.clear();
+    add_nodes_of(session, victim, waits_on_);
+    erase_if(no_candidates_, [&](std::size_t node) { return contains(waits_on_, node); });
+  }
+  void end_trial() { no_candidates_.clear(); }
   /// The same if the limits of its quotas allow what it is charged there.
   [[nodiscard]] std::optional<place> find_allowed_place(Session& session, const record& r,
                                                         const resources<n>& least) {
@@ -193,7 +294,9 @@ class cycle_state {
                                                                            const record& r) {
     const resources<n> least = least_charge(session, r, r.facts.request);
     if (!has_room(least)) return std::nullopt;
-    if (const auto stood = place_of(r)) return on_nodes::place_back(session.places(), r.pod_request, *stood);
+    if (const auto stood = place_of(r)) {
+      return on_nodes::place_back(session.places(), r.pod_request, *stood, no_candidates_);
+    }
     const auto at = find_place(session, r.pod_request, least, true);
     if (!at) return std::nullopt;
     return typename on_nodes::returned{*at, 0};
@@ -254,11 +357,6 @@ class cycle_state {
       if (session.at(s).state == job_state::pending) grown = lines.unit_of(session, session.at(s));
     }
   }
-  /// Whether what the unit is charged depends on its place, and is thus not known before it has one.
-  [[nodiscard]] static bool is_charged_by_place(const Session& session, const record& r) {
-    if constexpr (charges_by_place) return session.view().is_charged_by_place(r.what);
-    return false;
-  }
   /// What the unit is charged there for what it requests.
   [[nodiscard]] static resources<n> charge_at(Session& session, const record& r, const resources<n>& request,
                                               const std::optional<place>& where) {
@@ -283,6 +381,10 @@ class cycle_state {
     const resources<n> request = charge_at(session, r, r.facts.request, where);
     accounts.charge(r.facts.quota, request, r.facts.in);
     pipelined_.push_back({r.facts.id, r.facts.quota, request, r.facts.in, where});
+    if (is_extra(r.facts.id)) {
+      extra_[no_job - 1 - r.facts.id.index()].phase = phase_;
+      return;
+    }
     if (marks_.size() <= r.facts.id.index()) marks_.resize(r.facts.id.index() + 1);
     marks_[r.facts.id.index()] = phase_;
   }
@@ -295,6 +397,10 @@ class cycle_state {
   /// Records in the plan that the unit waits for others to leave: the evictions from `first` on, if any;
   /// otherwise, that it waits at all is recorded once per stay in the queue.
   void announce(Session& session, const record& r, std::size_t first) {
+    if (is_extra(r.facts.id)) {
+      if (session.plan().evictions.size() > first) session.announce(announced_as(session, r), first);
+      return;
+    }
     const std::size_t i = r.facts.id.index();
     if (announced_.size() <= i) announced_.resize(i + 1);
     const bool is_known = std::exchange(announced_[i], r.ticket) == r.ticket;
@@ -313,6 +419,7 @@ class cycle_state {
     ++changes_;
     const record& r = session.at(id);
     const pod_set moved = moves == 0 ? ~pod_set{0} : moving_pods(session, r, moves, nodes);
+    if (r.facts.elastic) gone_pods_.push_back(r.facts.core);
     if (stands_pipelined(id)) return undo_pipelined(session, r, beneficiary, moves > 0, moved);
     if (was_admitted(id)) {
       const victim<n> v{r.facts, how};
@@ -327,6 +434,7 @@ class cycle_state {
         for (const job_id s : r.elastic_pods) {
           if (session.at(s).state != job_state::running || was_admitted(s)) continue;
           leaving_ += session.at(s).facts.request;
+          gone_pods_.push_back(id);
         }
       }
       session.evict(id, beneficiary, how);
@@ -367,6 +475,46 @@ class cycle_state {
     return nullptr;
   }
 
+  struct extra_pod {
+    record r;
+    unit_rank rank;
+    /// The action in which it was pipelined.
+    std::uint64_t phase = 0;
+  };
+  /// Their numbers end before this one, which no job has.
+  static constexpr std::size_t no_job = job_id::none().index();
+
+  [[nodiscard]] const extra_pod& extra(job_id id) const { return extra_[no_job - 1 - id.index()]; }
+  [[nodiscard]] bool is_active(const Session& session, job_id id) const {
+    return session.contains(id) && (session.at(id).state == job_state::running || stands_pipelined(id));
+  }
+  [[nodiscard]] std::span<const extra_pod> extras() const {
+    return std::span<const extra_pod>{extra_}.subspan(0, extras_);
+  }
+  waiting_unit add_extra(Session& session, const record& core, std::uint32_t left, std::uint32_t active) {
+    // Their records are used again, so that copying one allocates nothing.
+    if (extra_.size() == extras_) extra_.push_back({});
+    extra_pod& e = extra_[extras_++];
+    e.r = core;
+    e.r.pick = {};
+    detail::read_request(e.r, session.view(), 1);
+    e.r.elastic_pods.clear();
+    e.r.pods_to_come = 0;
+    e.r.facts.id = job_id{no_job - extras_};
+    e.r.facts.elastic = true;
+    e.r.facts.core = core.facts.id;
+    e.r.state = job_state::pending;
+    e.r.request_class = {};
+    e.rank = unit_rank::of(e.r, active > 0 ? 2 : 1);
+    e.phase = 0;
+    auto kind = unit_kind<n>::of(session, e.r);
+    kind.pods = left;
+    lines.add_extra(e.r, kind, e.rank);
+    return {e.rank, e.r.facts.id, e.r.facts.request};
+  }
+  [[nodiscard]] static bool contains(const vector<std::size_t>& nodes, std::size_t node) {
+    return detail::find(nodes.begin(), nodes.end(), node) != nodes.end();
+  }
   [[nodiscard]] bool fits_in(const resources<n>& used, const resources<n>& request) const {
     return detail::all_of(accounts.counted().begin(), accounts.counted().end(), [&](std::size_t d) {
       const quantity then = used[d] + request[d];
@@ -434,8 +582,22 @@ class cycle_state {
     // It may be announced again.
     announced_[id.index()] = 0;
   }
+  struct forgotten_charge {
+    quota_id quota;
+    resources<n> request;
+    capacity_kind in = capacity_kind::any;
+  };
   vector<pipelined_unit> pipelined_;
+  vector<forgotten_charge> forgotten_;
+  vector<extra_pod> extra_;
+  /// How many of them there are; the others are to be used again.
+  std::size_t extras_ = 0;
+  /// The jobs of the elastic pods that were evicted, once for each.
+  vector<job_id> gone_pods_;
   vector<std::size_t> waits_on_;
+  /// The nodes that are no candidates, unless they have victims; and those that are none at the moment.
+  vector<std::size_t> never_;
+  vector<std::size_t> no_candidates_;
   /// By job, if it was running and is pipelined: the pods that have been evicted.
   vector<pod_set> evicted_pods_;
   vector<job_id> admitted_;

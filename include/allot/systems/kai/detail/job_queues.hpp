@@ -91,6 +91,20 @@ class job_queues {
     to_sweep_.clear();
   }
   [[nodiscard]] moment now() const noexcept { return now_; }
+  /// Adds a unit that the session does not know, until `remove_extra`.
+  void add_extra(const record& r, const unit_kind<n>& kind, const unit_rank& rank) {
+    ++now_;
+    insert(lines_[r.facts.quota.index()], r, kind, rank);
+  }
+  void remove_extra(const record& r, const unit_rank& rank) {
+    ++now_;
+    vector<kind_line>& kinds = lines_[r.facts.quota.index()].kinds;
+    for (std::size_t k = 0; k < kinds.size(); ++k) {
+      for (auto at = first_from(kinds[k].stays, rank); at != kinds[k].stays.end() && at->rank == rank; ++at) {
+        if (at->id == r.facts.id && at->was_there(now_)) return end_stay(kinds[k], *at, r.facts.quota, k);
+      }
+    }
+  }
 
   /// The kinds of the units pending in x. Kinds are appended; an elastic pod has its current rank and kind.
   [[nodiscard]] std::span<const kind_line> kinds(Session& session, quota_id x) {
@@ -176,6 +190,13 @@ class job_queues {
     if (!r.facts.elastic) l.to_come += where_[id.index()].to_come = to_come(session, r);
   }
   void enter(line& l, const record& r, const unit_kind<n>& kind, const unit_rank& rank) {
+    const auto [at, number] = insert(l, r, kind, rank);
+    if (where_.size() <= r.facts.id.index()) where_.resize(r.facts.id.index() + 1);
+    where_[r.facts.id.index()] = {number, r.ticket, false, r.facts.quota, at, rank};
+  }
+  /// Returns the number of its kind and that of its stay.
+  std::pair<std::size_t, std::uint64_t> insert(line& l, const record& r, const unit_kind<n>& kind,
+                                               const unit_rank& rank) {
     auto at = detail::find_if(l.kinds.begin(), l.kinds.end(), [&](const kind_line& k) {
       return k.request_class == r.request_class && k.preemptible == r.preemptible &&
              k.elastic == r.facts.elastic && k.kind == kind && k.request == r.facts.request;
@@ -191,9 +212,12 @@ class job_queues {
     at->first = std::min(at->first, static_cast<std::size_t>(place - at->stays.begin()));
     at->stays.insert(place, s);
     ++at->version;
-    if (where_.size() <= r.facts.id.index()) where_.resize(r.facts.id.index() + 1);
-    where_[r.facts.id.index()] = {
-        s.number, r.ticket, false, r.facts.quota, static_cast<std::size_t>(at - l.kinds.begin()), rank};
+    return {static_cast<std::size_t>(at - l.kinds.begin()), s.number};
+  }
+  void end_stay(kind_line& k, stay& s, quota_id x, std::size_t kind) {
+    s.left = now_;
+    ++k.gone;
+    if (!std::exchange(k.to_sweep, true)) to_sweep_.push_back({x, kind});
   }
   void leave(job_id id, std::uint32_t ticket) {
     if (where_.size() <= id.index()) return;
@@ -204,9 +228,7 @@ class job_queues {
     kind_line& k = lines_[last.quota.index()].kinds[last.kind];
     auto at = first_from(k.stays, last.rank);
     while (at->number != last.number) ++at;
-    at->left = now_;
-    ++k.gone;
-    if (!std::exchange(k.to_sweep, true)) to_sweep_.push_back({last.quota, last.kind});
+    end_stay(k, *at, last.quota, last.kind);
   }
   /// The rank of an elastic pod depends on how many pods of its job run, its kind on how many more there may
   /// be.
@@ -242,7 +264,8 @@ class job_queues {
     erase_if(l.kinds, [](const kind_line& k) { return k.gone == k.stays.size(); });
     for (std::size_t k = 0; k < l.kinds.size(); ++k) {
       for (const stay& s : l.kinds[k].stays) {
-        if (s.was_there(now_)) where_[s.id.index()].kind = k;
+        // Extra units have no place of their own.
+        if (s.was_there(now_) && s.id.index() < where_.size()) where_[s.id.index()].kind = k;
       }
     }
     l.most_kinds = std::max(least_kinds, 2 * l.kinds.size());

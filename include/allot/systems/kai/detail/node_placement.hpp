@@ -57,6 +57,8 @@ template <class Location>
 struct available_first {
   /// The pod waits for others to leave, wherever it is placed.
   bool waits = false;
+  /// The nodes that are no candidates for a fraction.
+  std::span<const std::size_t> no_candidates{};
   /// The pod's former place: on that node it keeps its devices if they are still free.
   std::optional<Location> stood{};
 
@@ -93,6 +95,7 @@ struct available_first {
       const decltype(Location::node) n{i};
       const auto here = from.layout().type_of(n).shape_on(pod);
       if (!here || from.is_closed(n) || !from.has_room(n, *here)) continue;
+      if (std::find(no_candidates.begin(), no_candidates.end(), i) != no_candidates.end()) continue;
       const std::uint64_t devices = choose_most_taken(from, n, *here, waits);
       const std::uint64_t free = from.free_devices(n);
       const std::tuple score{(devices & free) != 0, !might_start(from, n, *here), std::popcount(free)};
@@ -158,10 +161,29 @@ class node_placement {
 
   /// On nodes where its pods can start at once, if possible; or pods that must wait for others to leave,
   /// wherever they are placed.
-  [[nodiscard]] static std::optional<allocation> place(Places& places, const pod_request& d, bool waits) {
+  [[nodiscard]] static std::optional<allocation> place(Places& places, const pod_request& d, bool waits,
+                                                       std::span<const std::size_t> no_candidates = {}) {
     return either(
-        places, [&](auto& on) { return on.place_by(policy_on<decltype(on)>{waits}, d); },
+        places,
+        [&](auto& on) {
+          return on.place_by(policy_on<decltype(on)>{waits, no_candidates}, d);
+        },
         [&] { return places.place(d); });
+  }
+  /// Whether the node is one of KAI's candidates for a pod that waits: one with an unused device, or one that
+  /// has a part left of what is allocated now. Room that is left only on devices for which all pods wait is
+  /// none of it. O(devices of the node).
+  [[nodiscard]] static bool is_candidate(Places& places, std::size_t node) {
+    const auto on_nodes = [&](auto& on) {
+      const auto& use = on.index().devices();
+      const decltype(location_on<decltype(on)>::node) n{node};
+      if (use.free(n) != 0) return true;
+      for (std::uint32_t d = 0; d < use.count(n); ++d) {
+        if (all_wait(use, n, d) ? use.held(n, d) < 1000 : use.gap(n, d) > 0) return true;
+      }
+      return false;
+    };
+    return either(places, on_nodes, [] { return true; });
   }
   /// Pods that must wait, one on each of these nodes, in this order.
   [[nodiscard]] static std::optional<allocation> place_to_wait_on(Places& places, const pod_request& d,
@@ -191,9 +213,10 @@ class node_placement {
   /// Places a unit that is being evicted again, pod by pod: on its former node a pod keeps its devices if
   /// they are still free. With levels, or if it is split, as a whole.
   [[nodiscard]] static std::optional<returned> place_back(Places& places, const pod_request& d,
-                                                          allocation stood) {
+                                                          allocation stood,
+                                                          std::span<const std::size_t> no_candidates = {}) {
     return either(
-        places, [&](auto& on) { return return_to(on, d, stood); },
+        places, [&](auto& on) { return return_to(on, d, stood, no_candidates); },
         [&]() -> std::optional<returned> {
           const auto at = places.place(d);
           if (!at) return std::nullopt;
@@ -264,12 +287,28 @@ class node_placement {
     return otherwise();
   }
 
+  /// Whether all pods wait that have a part of some of these devices; none may have any.
+  template <class Index, class Location>
+  [[nodiscard]] static bool is_new(const Index& from, const Location& where) {
+    if ((from.free_devices(where.node) & where.devices) != 0) return true;
+    const auto& use = from.devices();
+    for (std::uint32_t d = 0; d < use.count(where.node); ++d) {
+      if ((where.devices >> d & 1U) != 0 && all_wait(use, where.node, d)) return true;
+    }
+    return false;
+  }
+  /// Whether those pods that use the shared device came when all others on it were leaving.
+  template <class Use, class Node>
+  [[nodiscard]] static bool all_wait(const Use& use, Node n, std::uint32_t d) {
+    return use.held(n, d) > 0 && use.taken(n, d) == use.used(n, d);
+  }
   template <class Nodes>
   [[nodiscard]] static std::optional<returned> return_to(Nodes& on, const typename Nodes::pod_request& d,
-                                                         allocation stood) {
+                                                         allocation stood,
+                                                         std::span<const std::size_t> no_candidates) {
     using location = location_on<Nodes>;
     if (d.total || d.has_level()) {
-      const auto whole = on.place_by(policy_on<Nodes>{true}, d);
+      const auto whole = on.place_by(policy_on<Nodes>{true, no_candidates}, d);
       if (!whole) return std::nullopt;
       return returned{*whole, stand_alike(on, *whole, stood) ? 0 : static_cast<std::uint32_t>(d.pods)};
     }
@@ -279,12 +318,12 @@ class node_placement {
     const auto at = on.place_each(d, [&](const auto& from, const auto& pod) -> std::optional<location> {
       if (was == all.end()) return std::nullopt;
       const location home = (was++)->where;
-      const std::optional<location> where = policy_on<Nodes>{true, home}(from, pod);
+      const std::optional<location> where = policy_on<Nodes>{true, no_candidates, home}(from, pod);
       if (!where) return where;
-      // A fraction alone on its device gets a new share of a device, whichever that is.
+      // A fraction on a device that no other has, or only such as wait for all on it to leave, gets a new
+      // share of a device, whichever that is.
       const bool is_part = pod.is_fraction() || pod.depends_on_type();
-      const bool is_alone = (from.free_devices(where->node) & where->devices) != 0;
-      if (is_part ? is_alone || !(*where == home) : where->node != home.node) ++moved;
+      if (is_part ? is_new(from, *where) || !(*where == home) : where->node != home.node) ++moved;
       return where;
     });
     if (!at) return std::nullopt;

@@ -38,6 +38,9 @@ class running_pods {
     bool elastic = false;
     std::uint32_t pods = 1;
     resources<n> request;
+    /// How much of it KAI counts as allocated to its job: nothing of a pipelined pod, nor of what is charged
+    /// by its place.
+    resources<n> holds;
     /// What its job holds when this unit is considered: the unit itself and all considered after it.
     resources<n> stands;
     /// How many shareable devices it runs on; see `node_placement`.
@@ -92,19 +95,24 @@ class running_pods {
     l.was_touched = false;
     return l;
   }
-  /// Adds a pipelined unit, which is active like a running one, to a copy of its line; in order.
-  static void add_pipelined(Session& session, const record& r, vector<running_unit>& units) {
+  /// Adds a pipelined unit, which is active like a running one, to a copy of its line; in order. Only
+  /// `running` of its pods still run where they were.
+  static void add_pipelined(Session& session, const record& r, std::uint32_t running,
+                            vector<running_unit>& units) {
     running_unit u = unit_of(session, r);
+    if (running == 0) u.holds = {};
+    if (running > 0 && running < u.pods) u.holds = request_of_pods(r, running);
     if (u.elastic) {
-      u.stands += u.request;
       u.rank.position = 1;
       for (const running_unit& other : units) {
-        if (!other.elastic || other.core != u.core) continue;
-        ++u.rank.position;
-        u.stands += other.request;
+        if (other.elastic && other.core == u.core) ++u.rank.position;
       }
     }
     units.insert(first_from(units, u.rank), u);
+    resources<n> stands;
+    for (running_unit& each : units) {
+      if (each.core == u.core) each.stands = stands += each.holds;
+    }
   }
 
  private:
@@ -157,14 +165,18 @@ class running_pods {
     l.shared += u.shared;
     for (std::size_t d = 0; d < n; ++d) l.most[d] = std::max(l.most[d], u.request[d]);
   }
+  [[nodiscard]] static resources<n> held_by(const Session& session, const record& r) {
+    return is_charged_by_place(session, r) ? resources<n>{} : r.facts.request;
+  }
   /// An elastic pod stands on what its job has without any.
   [[nodiscard]] static running_unit unit_of(Session& session, const record& r) {
-    running_unit u{unit_rank::of(r, 1), r.facts.id,   r.facts.id,      r.facts.quota,
-                   r.facts.elastic,     r.facts.pods, r.facts.request, r.facts.request};
+    running_unit u{unit_rank::of(r, 1), r.facts.id,          r.facts.id,
+                   r.facts.quota,       r.facts.elastic,     r.facts.pods,
+                   r.facts.request,     held_by(session, r), held_by(session, r)};
     if (u.elastic) {
       u.core = r.facts.core;
       u.rank.stage = 2;
-      u.stands = session.at(u.core).facts.request;
+      u.stands = held_by(session, session.at(u.core));
     }
     u.shared = on_nodes::shared_devices(session.places(), r.pod_request);
     return u;
@@ -184,7 +196,7 @@ class running_pods {
         for (const job_id s : session.at(u.core).elastic_pods) {
           if (session.at(s).state == job_state::running) {
             ++u.rank.position;
-            u.stands += r.facts.request;
+            u.stands += u.holds;
           }
           if (s == job.id) break;
         }

@@ -43,6 +43,8 @@ class scenario_replay {
   struct chosen_unit {
     typename world_type::running_unit unit;
     fate end = fate::stays;
+    /// It is evicted twice over: it was found for fewer pods, and comes again with its job.
+    bool twice = false;
     /// How many of its pods move, and to which nodes: see `nodes_of`.
     std::uint32_t moved = 0;
     std::size_t first_node = 0;
@@ -64,7 +66,7 @@ class scenario_replay {
       leaves_[x.index()].may_wait = false;
       leaves_[x.index()].involved = {};
       leaves_[x.index()].next_involved = 0;
-      if (!world_type::is_leaf(session, x) || session.waiting(x) == 0) continue;
+      if (!world_type::is_leaf(session, x) || world.waiting(session, x) == 0) continue;
       leaves_[x.index()].may_wait = true;
       static_cast<void>(world.lines.kinds(session, x));
       leaves_[x.index()].others.start(world.lines, x, 0, every_kind, others_than(session, world, own));
@@ -106,20 +108,25 @@ class scenario_replay {
     nodes_.clear();
     auto before = session.places().save();
     charged_.clear();
+    world.begin_trial();
     for (const std::size_t i : tried) {
       const record& v = session.at(chosen[i].unit.id);
       chosen[i].end = fate::gone;
+      world.add_candidates_of(session, v);
       if (const auto at = world.place_of(v)) session.places().vacate(*at);
       world.accounts.release(v.facts.quota, world.charge_of(v), v.facts.in);
+      if (chosen[i].twice) world.accounts.release(v.facts.quota, world.charge_of(v), v.facts.in);
     }
     list_involved(session, r, pods, chosen, tried);
     const bool placed = place_in_turn(session, world, r, pods, chosen);
+    world.end_trial();
     for (std::size_t i = charged_.size(); i-- > 0;) {
       world.accounts.release(charged_[i].quota, charged_[i].request, charged_[i].in);
     }
     for (const std::size_t i : tried) {
       const record& v = session.at(chosen[i].unit.id);
       world.accounts.charge(v.facts.quota, world.charge_of(v), v.facts.in);
+      if (chosen[i].twice) world.accounts.charge(v.facts.quota, world.charge_of(v), v.facts.in);
     }
     session.places().rollback(std::move(before));
     return placed;
@@ -169,7 +176,7 @@ class scenario_replay {
   [[nodiscard]] auto others_than(Session& session, const world_type& world, job_id own) const {
     return [this, &session, &world, own](job_id id) {
       if (id == own || world.is_pipelined(id)) return true;
-      const record& w = session.at(id);
+      const record& w = world.at(session, id);
       return w.facts.elastic && marked_.contains(w.facts.core);
     };
   }
@@ -179,13 +186,14 @@ class scenario_replay {
     involved_.clear();
     marked_.clear();
     any_marked_ = false;
-    involved_.push_back({r.facts.quota, job_queues<Session>::rank_of(session, r), r.facts.id,
-                         request_of_pods(r, pods), true});
+    // Pods that are to be served rank like a job of their own, below its minimum.
+    involved_.push_back({r.facts.quota, unit_rank::of(r, 0), r.facts.id, request_of_pods(r, pods), true});
     for (const std::size_t i : tried) {
       const auto& u = chosen[i].unit;
       const record& core = session.at(u.core);
       if (core.elastic_pods.empty()) {
-        involved_.push_back({u.quota, unit_rank::of(core, 0), u.core, u.request, false, i});
+        // Its turn depends on what it requests, not on what it was charged where it stood.
+        involved_.push_back({u.quota, unit_rank::of(core, 0), u.core, demand_of(session, core), false, i});
       } else if (!marked_.contains(u.core)) {
         marked_.insert(u.core);
         any_marked_ = true;
@@ -199,7 +207,7 @@ class scenario_replay {
   [[nodiscard]] static involved_job elastic(Session& session, const record& core,
                                             const vector<chosen_unit>& chosen,
                                             std::span<const std::size_t> tried) {
-    involved_job job{core.facts.quota, unit_rank::of(core, 0), core.facts.id, core.facts.request};
+    involved_job job{core.facts.quota, unit_rank::of(core, 0), core.facts.id, demand_of(session, core)};
     std::uint32_t lost = 0;
     for (const std::size_t i : tried) {
       const auto& u = chosen[i].unit;
@@ -207,11 +215,11 @@ class scenario_replay {
       // The core is taken last; of the elastic pods, the last to arrive is taken first.
       job.entry = i;
       if (!u.elastic) {
-        job.request = core.facts.request;
+        job.request = demand_of(session, core);
         return job;
       }
       lost += u.pods;
-      job.request = u.request;
+      job.request = demand_of(session, session.at(u.id));
     }
     job.rank.stage = session.running_pods(core) - lost > core.facts.pods ? 2 : 1;
     return job;

@@ -52,11 +52,12 @@ class scenario_solver {
   /// On success the victims have been evicted, the unit is pipelined, or admitted if nothing has to leave,
   /// and both are in the plan.
   bool solve(Session& session, world_type& world, job_id id, const victims_wanted& wanted) {
-    const record& r = session.at(id);
+    const record& r = world.at(session, id);
     wanted_ = wanted;
     chosen_.clear();
     recorded_ = 0;
     if (!could_be_solved(session, world, r)) return false;
+    world.begin_search(session);
     replay_.prepare(session, world, id);
     for (std::uint32_t pods = 1; pods <= pods_of_unit(r); ++pods) {
       if (!solve_for(session, world, r, pods)) return false;
@@ -135,6 +136,7 @@ class scenario_solver {
     if (recorded_ != 0 && is_enough() && replay_.could_fit(session, world, chosen_, {})) {
       tried_.clear();
       add_recorded();
+      for (chosen_unit& c : chosen_) c.twice = false;
       if (replay_.run(session, world, r, pods, chosen_, tried_) && is_allowed(session, world, r, pods)) {
         return keep();
       }
@@ -183,6 +185,7 @@ class scenario_solver {
     tried_.clear();
     add_recorded();
     while (most > pods + 1) {
+      for (chosen_unit& c : chosen_) c.twice = false;
       const auto all = static_cast<std::uint32_t>(most);
       replay_.suppose(session, world, r, all, chosen_, recorded_);
       if (replay_.could_fit(session, world, chosen_, {}) &&
@@ -224,18 +227,21 @@ class scenario_solver {
     jobs_.clear();
     for (const std::size_t i : on_node_[node]) {
       tried_.push_back(i);
-      const auto& u = chosen_[i].unit;
-      if (u.elastic || chosen_.size() != i + 1) jobs_.push_back(u.core);
+      if (elastic_taken_ > 0) jobs_.push_back(chosen_[i].unit.core);
     }
     // The units of an elastic job are on several nodes.
-    for (std::size_t i = recorded_; i < chosen_.size() && elastic_taken_ > 0 && !jobs_.empty(); ++i) {
-      if (chosen_[i].unit.elastic &&
-          detail::find(jobs_.begin(), jobs_.end(), chosen_[i].unit.core) != jobs_.end()) {
-        tried_.push_back(i);
-      }
+    for (std::size_t i = recorded_; i < chosen_.size() && !jobs_.empty(); ++i) {
+      if (detail::find(jobs_.begin(), jobs_.end(), chosen_[i].unit.core) != jobs_.end()) tried_.push_back(i);
     }
     detail::sort(tried_.begin(), tried_.end());
     tried_.erase(std::unique(tried_.begin(), tried_.end()), tried_.end());
+    // Those of these jobs that are recorded come again with them (as in KAI v0.13).
+    for (std::size_t i = 0; i < recorded_; ++i) {
+      chosen_[i].twice =
+          chosen_[i].unit.elastic && detail::any_of(tried_.begin(), tried_.end(), [&](std::size_t t) {
+            return chosen_[t].unit.core == chosen_[i].unit.core;
+          });
+    }
   }
 
   [[nodiscard]] bool is_allowed(Session& session, const world_type& world, const record& r,
@@ -297,15 +303,17 @@ class scenario_solver {
     losers_.clear();
     grown_.reset();
     const std::size_t first = session.plan().evictions.size();
+    const job_id beneficiary = world.announced_as(session, r);
     for (const chosen_unit& c : chosen_) {
       if (c.unit.elastic && goes_with_core(c.unit.core) && !world.stands_pipelined(c.unit.id)) continue;
       if (!session.contains(c.unit.id)) continue;
       const bool moves = c.end == fate::moves;
-      world.evict(session, c.unit.id, r.facts.id, wanted_.relation(), moves ? c.moved : 0,
+      if (c.twice) world.forget_charge(session.at(c.unit.id));
+      world.evict(session, c.unit.id, beneficiary, wanted_.relation(), moves ? c.moved : 0,
                   moves ? replay_.nodes_of(c) : std::span<const std::size_t>{});
       losers_.push_back(c.unit.quota);
     }
-    const bool is_known = world.is_announced(r.facts.id, r.ticket);
+    const bool is_known = !world.is_extra(r.facts.id) && world.is_announced(r.facts.id, r.ticket);
     // All victims were admitted in this very cycle and have not started, so no job has to leave. KAI
     // pipelines the job, in this cycle and in every later one. Here it starts in the cycle after it was
     // announced.

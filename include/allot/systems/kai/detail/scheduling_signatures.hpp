@@ -11,9 +11,9 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// The units that failed in an action, one for each kind: same priority, kind of capacity and possible
-/// places. Another unit of the kind is *easier* if fewer pods of its job are pending, or its pods request
-/// less; others are not tried (KAI's scheduling signatures and representatives, v0.13).
+/// The units that failed in an action, one for each kind: same priority, kind of capacity, possible places
+/// and number of pending pods. Another unit of the kind is *easier* if its pods request less; others are not
+/// tried (KAI's scheduling signatures and representatives, v0.13).
 template <std::size_t N>
 class failed_units {
  public:
@@ -24,7 +24,7 @@ class failed_units {
   [[nodiscard]] bool is_easier(const kind& k) const {
     for (const kind& failed : kinds_) {
       if (!failed.is_like(k)) continue;
-      return failed.pods > k.pods || (all_at_most(k.pod, failed.pod) && k.pod != failed.pod);
+      return all_at_most(k.pod, failed.pod) && k.pod != failed.pod;
     }
     return true;
   }
@@ -32,7 +32,7 @@ class failed_units {
   void add(const kind& k) {
     for (kind& failed : kinds_) {
       if (!failed.is_like(k)) continue;
-      if (k.pods <= failed.pods && all_at_most(k.pod, failed.pod)) failed = k;
+      if (all_at_most(k.pod, failed.pod)) failed = k;
       return;
     }
     kinds_.push_back(k);

@@ -64,8 +64,27 @@ template <class Record>
   return some;
 }
 
+/// Whether what the unit is charged depends on its place, and is thus not known before it has one.
+template <class Session>
+[[nodiscard]] bool is_charged_by_place(const Session& session, const typename Session::record& r) {
+  if constexpr (charging_view<std::remove_cvref_t<decltype(session.view())>,
+                              std::remove_cvref_t<decltype(std::declval<Session&>().places())>>) {
+    return session.view().is_charged_by_place(r.what);
+  }
+  return false;
+}
+/// What the unit requests while it is pending, also if it runs and is charged something else now.
+template <class Session>
+[[nodiscard]] auto demand_of(const Session& session, const typename Session::record& r) {
+  if (!is_charged_by_place(session, r)) return r.facts.request;
+  auto demand = r.base;
+  if (!r.menu.empty()) demand += r.menu.request(r.pick);
+  return demand;
+}
+
 /// What distinguishes the chances of a pending unit from another's of its quota, besides its request: its
-/// priority, the places that would do, and its size in pods.
+/// priority, the places that would do, and its size in pods. What a pod is charged only where it is placed
+/// counts as nothing: KAI compares parts of GPUs, and GPU memory is none.
 template <std::size_t N>
 struct unit_kind {
   std::int32_t priority = 0;
@@ -78,14 +97,16 @@ struct unit_kind {
 
   template <class Session>
   [[nodiscard]] static unit_kind of(Session& session, const typename Session::record& r) {
-    unit_kind k{r.facts.priority, r.facts.in, 0, pods_of_unit(r), request_of_pods(r, 1)};
+    unit_kind k{r.facts.priority, r.facts.in, 0, pods_of_unit(r), {}};
+    if (!is_charged_by_place(session, r)) k.pod = request_of_pods(r, 1);
     k.pods += r.facts.elastic ? session.at(r.facts.core).pods_to_come : r.pods_to_come;
     if constexpr (pooled_request<typename Session::pod_request>) k.pools = r.pod_request.pools;
     return k;
   }
-  /// Whether the failure of one may represent the other.
+  /// Whether the failure of one may represent the other. A job's signature is made of those of its pods, so
+  /// jobs with different numbers of pods do not represent each other.
   [[nodiscard]] bool is_like(const unit_kind& other) const {
-    return priority == other.priority && in == other.in && pools == other.pools;
+    return priority == other.priority && in == other.in && pools == other.pools && pods == other.pods;
   }
   friend bool operator==(const unit_kind&, const unit_kind&) = default;
 };

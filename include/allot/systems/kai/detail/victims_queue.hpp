@@ -229,8 +229,10 @@ class victims_queue {
     if (!world.has_pipelined(session, x)) return line.units;
     vector<running_unit>& all = leaves_[x.index()].with_pipelined;
     all = line.units;
-    world.for_each_pipelined(
-        session, x, [&](job_id id) { running_pods<Session>::add_pipelined(session, session.at(id), all); });
+    world.for_each_pipelined(session, x, [&](job_id id) {
+      const record& r = session.at(id);
+      running_pods<Session>::add_pipelined(session, r, world.pods_that_stay(r), all);
+    });
     return all;
   }
   void add_all(const typename running_pods<Session>::running_line& line, quota_id x, resources<n>& all) {
