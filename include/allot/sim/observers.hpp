@@ -7,6 +7,7 @@
 #include <allot/scheduler/plan.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/job_history.hpp>
+#include <allot/sim/places.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +18,7 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
-template <std::size_t N>
+template <std::size_t N, class Places = places>
 class simulator;
 
 /// The kind of an event of a job.
@@ -78,17 +79,17 @@ struct job_event {
 };
 
 /// Observes a simulation: derive from it to measure, record or print.
-template <std::size_t N>
+template <std::size_t N, class Places = places>
 class observer {
  public:
   virtual ~observer() = default;
 
   /// Called after each event.
-  virtual void on(const simulator<N>&, const job_event<N>&) {}
+  virtual void on(const simulator<N, Places>&, const job_event<N>&) {}
   /// Called once per instant, before `settled`: pending jobs can be queried (`why`).
-  virtual void waiting(simulator<N>&) {}
+  virtual void waiting(simulator<N, Places>&) {}
   /// Called once per instant, after everything that happened at it.
-  virtual void settled(const simulator<N>&) {}
+  virtual void settled(const simulator<N, Places>&) {}
 
  protected:
   observer() = default;
