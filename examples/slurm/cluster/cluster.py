@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSL-1.0
 """A real Slurm cluster on this machine's loopback addresses: slurmctld, a slurmd for each node, and a munged.
 
-    python3 cluster.py [--nodes 16] [--gpus 8] [--directory DIR] -- COMMAND...   runs COMMAND with SLURM_CONF set
-    python3 cluster.py [--nodes 16] [--gpus 8] [--directory DIR]                 until Ctrl-C
+    python3 cluster.py [--nodes 16] [--gpus 8] [--directory DIR] [--ungoverned] -- COMMAND...
+                                                         runs COMMAND with SLURM_CONF set; without one, until Ctrl-C
 
 Everything is in one directory, and nothing outside of it is touched: munged has a socket and a key of its own.
 Several clusters can run at once. Needs root, as slurmd runs jobs as those who submitted them.
@@ -567,11 +567,13 @@ def main():
     parser.add_argument("--gpus", type=int, default=8, help="of each node")
     parser.add_argument("--directory", help="kept at the end; without it, one that is removed")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a line of slurm.conf")
+    parser.add_argument("--ungoverned", action="store_true", help="without job_submit.lua: jobs are not held")
     parser.add_argument("command", nargs="*")
     options = parser.parse_args()
     interruptible()
     try:
         with Cluster(nodes=options.nodes, gpus=options.gpus, directory=options.directory,
+                     lua=None if options.ungoverned else "default",
                      options=dict(pair.split("=", 1) for pair in options.set)) as cluster:
             print(f"export SLURM_CONF={cluster.conf}", file=sys.stderr, flush=True)
             if options.command:

@@ -8,6 +8,7 @@
 """
 
 import argparse
+import concurrent.futures
 import os
 import random
 import re
@@ -82,6 +83,13 @@ def cpu_of(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def ticks_of(governor):
+    """Ticks, and CPU seconds of their own and of libslurm's load and unpack, from the governor's metrics."""
+    with open(governor.config["slurm"]["metrics"], encoding="utf-8") as file:
+        told = dict(line.rsplit(" ", 1) for line in file.read().splitlines() if not line.startswith("#"))
+    return [float(told[f"allot_slurm_{name}_total"]) for name in ("ticks", "tick_cpu_seconds", "load_cpu_seconds")]
+
+
 def calls(cluster):
     """{message type: count} that slurmctld has answered since `sdiag --reset`, without sdiag's own."""
     told = cluster.run("sdiag").stdout
@@ -106,8 +114,9 @@ def tick(options):
         # Half of them separate jobs, by one array a job with one task; half of them arrays of a thousand.
         separate = options.jobs // 2
         begin = time.monotonic()
-        for i in range(separate):
-            cluster.submit(("team-b", "team-c")[i % 2], gpus=8, nodes=1 + i % 2, user="ben")
+        with concurrent.futures.ThreadPoolExecutor(8) as several:
+            list(several.map(lambda i: cluster.submit(("team-b", "team-c")[i % 2], gpus=8, nodes=1 + i % 2, user="ben"),
+                             range(separate)))
         for i in range((options.jobs - separate) // 1000):
             cluster.submit(("team-b", "team-c")[i % 2], gpus=4, user="ben", options=["--array=0-999"])
         print(f"{separate} held jobs and arrays of {options.jobs - separate} tasks submitted in {time.monotonic() - begin:.0f} s")
@@ -119,6 +128,7 @@ def tick(options):
                 time.sleep(20)
                 cluster.run("sdiag", "--reset")
                 controller = cluster.controller_pid()
+                counted_before = ticks_of(governor)
                 before, theirs, begin = cpu_of(governor.process.pid), cpu_of(controller), time.monotonic()
                 for _ in range(options.ticks):
                     if other:
@@ -129,6 +139,9 @@ def tick(options):
                 load = cpu_of(controller) - theirs
                 counted = calls(cluster)
                 ticks = took / 1.0
+                times = [after - at for at, after in zip(counted_before, ticks_of(governor))]
+                print(f"{what}: of each of {times[0]:.0f} ticks {1000 * times[1] / times[0]:.1f} ms CPU is the governor's own, and "
+                      f"{1000 * times[2] / times[0]:.1f} ms libslurm's load and unpack")
                 print(f"{what}: governor {1000 * mine / ticks:.0f} ms CPU a second (a tick), slurmctld {1000 * load / ticks:.0f} ms; calls:")
                 for name, (count, total) in sorted(counted.items()):
                     print(f"    {name}: {count / ticks:.2f} a tick, {total / max(count, 1) / 1000:.2f} ms each")

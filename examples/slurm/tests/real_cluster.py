@@ -26,7 +26,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "cluster"))
 
 from cluster import Cluster, ClusterError, Interrupted, interruptible, missing  # noqa: E402
-from governor import Governor, Ledger, configuration, step_clock, stepped_clock, wait_for  # noqa: E402
+from governor import TOP, Governor, Ledger, configuration, program, step_clock, stepped_clock, wait_for  # noqa: E402
 from watch import Watch  # noqa: E402
 
 TEAMS = [
@@ -165,7 +165,7 @@ def of_clocks():
 
 
 # What is special about the clusters of some parts.
-SPECIAL = {"lawless": lambda: {"lua": None}, "placed": of_placed, "clocks": of_clocks}
+SPECIAL = {"lawless": lambda: {"lua": None}, "guide": lambda: {"lua": None}, "placed": of_placed, "clocks": of_clocks}
 
 # --- the parts ------------------------------------------------------------------------------------------------------
 
@@ -520,7 +520,6 @@ def part_operator(part):
 
 
 def observe(governor):
-    from governor import program
     return [program(), "run", "--config", governor.config_path, "--observe", "--ticks", "3"]
 
 
@@ -715,6 +714,72 @@ def part_clocks(part):
     shutil.rmtree(os.path.dirname(machine), ignore_errors=True)
 
 
+# Where there is no systemd: what the guide asks of it.
+SYSTEMCTL = """#!/bin/bash
+case $1 in
+  start) allot-slurm run --config "$(dirname "$SLURM_CONF")/allot.json" --ticks 300 >>"$GOVERNOR.log" 2>&1 & echo $! >"$GOVERNOR.pid" ;;
+  reload) kill -HUP "$(cat "$GOVERNOR.pid")" ;;
+  stop) kill "$(cat "$GOVERNOR.pid")" ;;
+esac
+"""
+
+
+def part_guide(part):
+    """Every command of the guide, as it stands there; only the grace is shorter, and what is waited for it."""
+    part.begin(start=False)
+    cluster, governor = part.cluster, part.governor
+    etc, tools = cluster.directory, cluster.path("tools")
+    os.mkdir(tools)
+    with open(os.open(os.path.join(tools, "systemctl"), os.O_WRONLY | os.O_CREAT, 0o755), "w", encoding="utf-8") as file:
+        file.write(SYSTEMCTL)
+    os.symlink(program(), os.path.join(tools, "allot-slurm"))
+    text = read(os.path.join(os.path.dirname(HERE), "README.md"))
+    text = text[text.index("## allot in front of your Slurm"):text.index("## What users should know")]
+    for there, here in (("/var/lib/allot-slurm", governor.directory), ("/etc/systemd/system/", tools), ('"grace_s": 30', '"grace_s": 3'),
+                        ("sleep 35", "sleep 9"), ("--observe\n", "--observe --ticks 3\n")):
+        part.check(there in text, f"the guide has {there!r}")
+        text = text.replace(there, here)
+    blocks = {kind: re.findall(rf"```{kind}\n(.*?)```", text, re.DOTALL) for kind in ("sh", "json")}
+    part.check(len(blocks["json"]) == 1 and len(blocks["sh"]) == 8, f"the guide has as many commands as are tried here: {blocks}")
+    with open(os.path.join(etc, "allot.json"), "w", encoding="utf-8") as file:
+        file.write(blocks["json"][0])
+    setting, _, check, observe_it, hold, reclaim, change, back = blocks["sh"]
+    environment = {"PATH": f"{tools}:{cluster.environment['PATH']}", "SBATCH_OUTPUT": "/dev/null",
+                   "GOVERNOR": os.path.join(governor.directory, "log")}
+
+    def do(commands, status=0):
+        told = cluster.run("bash", "-ec", setting + commands, check=False, environment=environment, cwd=TOP)
+        part.check(told.returncode == status, f"{commands}: {told.returncode} {told.stdout[-500:]} {told.stderr[-500:]}")
+        return told.stdout + told.stderr
+
+    # It finds what step 5 mends.
+    part.check("JobSubmitPlugins has no lua" in do(check, 1), "check says that jobs are not held")
+    early = part.submit("vision", gpus=8, user="ana", seconds=4)
+    do(observe_it)
+    part.check(part.runs([early]) or part.state(early) == "COMPLETED", "jobs start as ever")
+    part.drain([early], 10)
+    do(hold)
+    try:
+        told = do(reclaim)
+        pages = re.split(r" *JOBID .*\n", told)
+        part.check(len(re.findall(r"vision +R ", pages[-1])) == 12, f"vision has what is left: {told}")
+        part.check(re.search(r"speech +R ", pages[-1]), f"speech runs: {told}")
+        part.check(len(re.findall(r"vision +PD .* allot: ", pages[-1])) == 4, f"those who yielded can read why: {told}")
+        part.check(re.search(r"speech .*32", told), f"status has both quotas: {told}")
+        do(change)
+        logged = lambda: read(environment["GOVERNOR"] + ".log")
+        part.check(wait_for(lambda: " config " in logged().split("requeue")[-1], 10), f"the change is taken over: {logged()[-400:]}")
+    finally:
+        do(back)
+    held = cluster.run("squeue", "-h", "-t", "PD", "-o", "%i %r %Q").stdout
+    part.check("JobHeld" not in held, f"nothing is held any more: {held}")
+    pid = read(environment["GOVERNOR"] + ".pid").strip()
+    part.check(wait_for(lambda: not os.path.exists(f"/proc/{pid}"), 10), "the governor ends")
+    free = part.submit("speech", gpus=8, seconds=1, user="ben")
+    part.watch.poll()
+    part.check(part.watch.jobs[free].priority > 0, "new jobs are not held")
+
+
 def part_soak(part):
     """Many short jobs of five accounts, as many waiting as users like."""
     quotas = [TEAMS[0]] + [{"name": name, "parent": "all", "nominal": {"gpu": gpus}}
@@ -744,7 +809,7 @@ def part_soak(part):
     part.replays()
 
 
-PARTS = ["storm", "hostile", "operator", "clocks", "placed", "sharing", "lawless", "slurm_chooses"]
+PARTS = ["storm", "hostile", "operator", "clocks", "placed", "sharing", "lawless", "slurm_chooses", "guide"]
 
 
 def main():

@@ -7,7 +7,6 @@
 #include <allot/scheduler/plan.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/job_history.hpp>
-#include <allot/sim/places.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +17,7 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
+class places;
 template <std::size_t N, class Places = places>
 class simulator;
 
@@ -106,6 +106,8 @@ class observers final : public observer<N> {
  public:
   observers(std::initializer_list<observer<N>*> each) : each_(each) {}
 
+  /// @{
+  /// As declared in `observer`.
   void on(const simulator<N>& sim, const job_event<N>& e) override {
     for (observer<N>* o : each_) o->on(sim, e);
   }
@@ -115,6 +117,7 @@ class observers final : public observer<N> {
   void settled(const simulator<N>& sim) override {
     for (observer<N>* o : each_) o->settled(sim);
   }
+  /// @}
 
  private:
   vector<observer<N>*> each_;
