@@ -395,6 +395,9 @@ class Cluster:
         if self.accounting is not None:
             self._start_accounting()
         self.start_controller()
+        # Only now does slurmdbd know what slurmctld counts: GPUs, for one.
+        for command in self.accounting or []:
+            self.sacctmgr(*command.split())
         for name in self.names:
             self.start_node(name)
         self._wait("all nodes", lambda: len(self.nodes_in("idle")) == self.nodes, 60)
@@ -419,8 +422,6 @@ class Cluster:
                     command=["slurmdbd", "-D"])
         self._wait("slurmdbd", lambda: self.sacctmgr("list", "cluster", check=False).returncode == 0, 60)
         self.sacctmgr("add", "cluster", "allot")
-        for command in self.accounting:
-            self.sacctmgr(*command.split())
 
     def sacctmgr(self, *command, check=True):
         return self.run("sacctmgr", "-i", *command, check=check)

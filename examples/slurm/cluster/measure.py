@@ -192,8 +192,8 @@ def ways():
             SchedulerParameters="batch_sched_delay=0,sched_min_interval=100000,bf_interval=2,preempt_youngest_first"),
             partitions=[f"PartitionName=own {ALL} PriorityTier=10 PreemptMode=off GraceTime=2",
                         f"PartitionName=main {ALL} Default=YES PriorityTier=1 PreemptMode=requeue GraceTime=2"],
-            # Users choose: own while the team is below what it owns at submission, else the partition that yields.
-            options_of=lambda wanted, account: ["--partition=own" if wanted < OWN[account] else "--partition=main"]),
+            # Users choose: b, who borrows, its own partition while it is below what it owns, else the one that yields.
+            options_of=lambda wanted, account: ["--partition=own" if account != "team-b" or wanted < 48 else "--partition=main"]),
     ] + ([] if missing(accounting=True) else [by_qos()]) + [
         Way("allot-slurm, standard", governed=True, lua="default"),
     ]
@@ -285,7 +285,7 @@ def compare(options):
     print(f"{len(jobs)} jobs, {work / 128:.0f} s of all 128 GPUs, watched for {options.seconds} s (seed {options.seed})\n")
     print("| | utilisation | done | wait a | wait b | wait c | owed: median | owed: max | requeues |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
-    for way in ways():
+    for way in [way for i, way in enumerate(ways(), 1) if i in options.ways or not options.ways]:
         result = run_way(way, jobs, options.seconds)
         wait, owed = result["wait"], result["owed"] or [0]
         print(f"| {way.name} | {100 * result['utilisation']:.0f} % | {result['done']} of {result['jobs']} | {wait['team-a']:.0f} s | "
@@ -302,6 +302,7 @@ def main():
     parser.add_argument("--ticks", type=int, default=20)
     parser.add_argument("--seconds", type=int, default=150)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--ways", type=int, nargs="*", default=[], help="of compare: the first, second, ... line only")
     options = parser.parse_args()
     interruptible()
     try:

@@ -747,6 +747,8 @@ def part_guide(part):
     environment = {"PATH": f"{tools}:{cluster.environment['PATH']}", "SBATCH_OUTPUT": "/dev/null",
                    "GOVERNOR": os.path.join(governor.directory, "log")}
 
+    logged = lambda: read(environment["GOVERNOR"] + ".log")
+
     def do(commands, status=0):
         told = cluster.run("bash", "-ec", setting + commands, check=False, environment=environment, cwd=TOP)
         part.check(told.returncode == status, f"{commands}: {told.returncode} {told.stdout[-500:]} {told.stderr[-500:]}")
@@ -762,12 +764,13 @@ def part_guide(part):
     try:
         told = do(reclaim)
         pages = re.split(r" *JOBID .*\n", told)
+        part.check(len(re.findall(r"vision +R ", pages[1])) == 16, f"vision has all: {told}")
+        part.check(logged().count(" requeue ") >= 4, f"and gives back four nodes: {logged()[-600:]}")
         part.check(len(re.findall(r"vision +R ", pages[-1])) == 12, f"vision has what is left: {told}")
         part.check(re.search(r"speech +R ", pages[-1]), f"speech runs: {told}")
         part.check(len(re.findall(r"vision +PD .* allot: ", pages[-1])) == 4, f"those who yielded can read why: {told}")
         part.check(re.search(r"speech .*32", told), f"status has both quotas: {told}")
         do(change)
-        logged = lambda: read(environment["GOVERNOR"] + ".log")
         part.check(wait_for(lambda: " config " in logged().split("requeue")[-1], 10), f"the change is taken over: {logged()[-400:]}")
     finally:
         do(back)
