@@ -183,7 +183,7 @@ def part_sharing(part):
     part.check(waiting and all(watch.jobs[job].comment and watch.jobs[job].admin_comment for job in waiting),
                f"why a job waits stands in its comment: {[watch.jobs[job].comment for job in waiting]}")
     # 24 of c's 48 are lent; 40 are left, and the rest of what c asks for comes from b. In 8 GPUs each: six jobs.
-    owners = [part.submit("team-c", seconds=12) for _ in range(6)]
+    owners = [part.submit("team-c", seconds=20) for _ in range(6)]
     begin = time.monotonic()
     part.check(part.runs(owners), f"the owner gets its own back: {[part.state(job) for job in owners]}")
     part.say(f"the owner's jobs ran after {time.monotonic() - begin:.1f} s")
