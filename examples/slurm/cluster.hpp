@@ -166,6 +166,8 @@ struct changes {
   std::optional<std::vector<node>> nodes{};
   /// Slurm has started over: everything is in `jobs`, whether it has changed or not.
   bool is_whole = false;
+  /// slurmctld's clock has shown this time, if it has said so.
+  seconds seen_at = 0;
   /// Processor time that libslurm took to load and unpack, in microseconds.
   std::int64_t load_us = 0;
 };
@@ -188,10 +190,12 @@ struct outcome {
   [[nodiscard]] explicit operator bool() const noexcept { return is == kind::done; }
 };
 
-/// New comments; what is absent stays as it is.
+/// New comments, and the nodes on which a pending job may not start, as a list; what is absent stays as it
+/// is.
 struct comments {
   std::optional<std::string> admin{};
   std::optional<std::string> user{};
+  std::optional<std::string> excluded{};
 };
 
 /// A Slurm. Every call blocks until it is answered, or slurmctld is known to be away.

@@ -2,7 +2,7 @@
 #include "engine.hpp"
 
 #include "request.hpp"
-#include "topology.hpp"
+#include "where.hpp"
 
 #include <allot/scheduler/sentences.hpp>
 
@@ -11,50 +11,6 @@
 
 namespace allot_slurm {
 
-using allot::gpu::node_id;
-using allot::gpu::pod_location;
-using allot::gpu::pod_request;
-
-namespace {
-
-constexpr std::int64_t max_amount = allot::gpu::max_host_amount;
-
-/// What tells nodes apart besides their size.
-[[nodiscard]] std::string pool_of(const node& n) {
-  std::string pool;
-  for (const std::string& p : n.partitions) pool.append(p).append(1, ',');
-  for (const std::string& f : n.features) pool.append(1, '|').append(f);
-  return pool;
-}
-
-[[nodiscard]] allot::gpu::node_spec spec_of(const node& n) {
-  allot::gpu::node_spec s;
-  s.name = n.name;
-  s.gpus = n.gpus;
-  s.gpu_model = n.gpu_type;
-  s.cpu_milli = std::min<std::int64_t>(std::int64_t{n.cpus} * 1000, max_amount);
-  s.memory_mib = static_cast<std::int64_t>(std::min<std::uint64_t>(n.memory_mib, max_amount));
-  s.pool = pool_of(n);
-  return s;
-}
-
-/// What the nodes have of a resource, if they say.
-[[nodiscard]] allot::quantity total_of(std::string_view resource, const std::vector<node>& nodes) {
-  const std::size_t slash = resource.rfind('/');
-  const std::string_view plain = slash == std::string_view::npos ? resource : resource.substr(slash + 1);
-  const std::string_view type = slash == std::string_view::npos ? "" : resource.substr(0, slash);
-  std::int64_t sum = 0;
-  for (const node& n : nodes) {
-    if (plain == "gpu" && (type.empty() || type == n.gpu_type)) sum += n.gpus;
-    if (plain == "cpu") sum += n.cpus;
-    if (plain == "memory_mib") sum += static_cast<std::int64_t>(n.memory_mib);
-    if (plain == "node") sum += 1;
-  }
-  return allot::quantity::whole(sum);
-}
-
-}  // namespace
-
 allot::result<std::unique_ptr<engine>> engine::make(engine_setup setup) {
   std::unique_ptr<engine> e{new engine};
   e->setup_ = std::move(setup);
@@ -62,22 +18,13 @@ allot::result<std::unique_ptr<engine>> engine::make(engine_setup setup) {
   e->names_ = allot::dimension_names<dimensions>{file.resources};
   slurm_places where;
   if (e->setup_.places_jobs) {
-    std::vector<allot::gpu::node_spec> specs;
-    for (const node& n : e->setup_.nodes) specs.push_back(spec_of(n));
-    auto layout = allot::gpu::build_cluster(std::move(specs));
-    if (!layout) return layout.problems();
-    const allot::gpu::cluster& built = layout.value();
-    for (const std::string& pool : built.pools()) {
+    auto made = places_of(e->setup_.nodes, e->setup_.topology, file);
+    if (!made) return made.problems();
+    where = std::move(made).value();
+    for (const std::string& pool : where.inventory().layout().pools()) {
       const auto like = std::find_if(e->setup_.nodes.begin(), e->setup_.nodes.end(),
                                      [&](const node& n) { return pool_of(n) == pool; });
       e->pool_like_.push_back(*like);
-    }
-    const allot::gpu::any_placement policy{file.placement, built, {}, file.seed};
-    auto near = topology_of(built, e->setup_.topology);
-    if (near) {
-      where = slurm_places{built, std::move(*near), policy};
-    } else {
-      where = slurm_places{built, policy};
     }
   }
   slurm_view view{&e->facts_};
@@ -140,92 +87,6 @@ job_key engine::key_of(allot::job_id id) const {
   return keys_[scheduler_->what(id)];
 }
 
-// Places.
-
-std::optional<engine::allocation> engine::try_take(const std::vector<node_share>& where,
-                                                   std::int64_t cpu_milli, std::int64_t memory_mib,
-                                                   bool with_gpus) {
-  auto& inventory = scheduler_->places().inventory();
-  pod_request d;
-  std::vector<pod_location> at;
-  std::int64_t gpus = 0;
-  for (const node_share& s : where) {
-    const auto n = inventory.layout().find(s.node);
-    if (!n) continue;
-    const std::uint32_t here = with_gpus ? s.gpus : 0;
-    pod_location& location = at.emplace_back();
-    location.node = *n;
-    if (here == 0) continue;
-    allot::gpu::pod_shape pod;
-    pod.devices = here;
-    const auto devices = inventory.index().choose_devices(*n, pod);
-    if (!devices) return std::nullopt;
-    location.devices = *devices;
-    gpus += here;
-  }
-  if (at.empty()) return std::nullopt;
-  d.cpu_milli = cpu_milli;
-  d.memory_mib = memory_mib;
-  if (gpus > 0) {
-    // Each node has the GPUs that are named; one without any is not worth a pod.
-    std::erase_if(at, [](const pod_location& l) { return l.devices == 0; });
-    d.gpus = allot::quantity::whole(gpus);
-    d.total = true;
-  } else {
-    d.pods = static_cast<std::uint32_t>(at.size());
-    d.cpu_milli = cpu_milli / d.pods;
-    d.memory_mib = memory_mib / d.pods;
-  }
-  return inventory.place_at(d, at);
-}
-
-/// Where a job runs is a fact: it gets its place even if the books say that there is no room, then without
-/// what does not fit.
-engine::allocation engine::take(const std::vector<node_share>& where, const facts& f) {
-  auto& places = scheduler_->places();
-  if (!places.has_nodes()) return {};
-  auto& inventory = places.inventory();
-  std::vector<node_id> closed;
-  for (const node_share& s : where) {
-    const auto n = inventory.layout().find(s.node);
-    if (!n || !inventory.is_closed(*n)) continue;
-    closed.push_back(*n);
-    inventory.reopen(*n);
-  }
-  const std::int64_t pods = f.pods.total ? 1 : f.pods.pods;
-  const std::int64_t cpu = std::min(f.pods.cpu_milli * pods, max_amount);
-  const std::int64_t memory = std::min(f.pods.memory_mib * pods, max_amount);
-  auto at = try_take(where, cpu, memory, true);
-  if (!at) at = try_take(where, 0, 0, true);
-  if (!at) at = try_take(where, 0, 0, false);
-  for (const node_id n : closed) inventory.close(n);
-  // On no node that is known: it holds nothing.
-  for (std::size_t n = 0; !at && n < inventory.layout().size(); ++n) {
-    at = try_take({{inventory.layout().name(node_id{n})}}, 0, 0, false);
-  }
-  return at.value_or(allocation{});
-}
-
-std::vector<node_share> engine::shares_of(allocation a) const {
-  std::vector<node_share> all;
-  const auto& places = scheduler_->places();
-  if (!places.has_nodes()) return all;
-  for (const allot::gpu::placed_pod& p : places.inventory().pods(a)) {
-    const std::string& name = places.inventory().layout().name(p.where.node);
-    const auto gpus = static_cast<std::uint32_t>(std::popcount(p.where.devices));
-    const auto cpus = static_cast<std::uint32_t>((p.cpu_milli + 999) / 1000);
-    const auto same = std::find_if(all.begin(), all.end(), [&](const auto& s) { return s.node == name; });
-    if (same == all.end()) {
-      all.push_back({name, gpus, cpus});
-    } else {
-      same->gpus += gpus;
-      same->cpus += cpus;
-    }
-  }
-  std::sort(all.begin(), all.end(), [](const auto& x, const auto& y) { return x.node < y.node; });
-  return all;
-}
-
 // Events.
 
 std::string_view engine::apply(const event& e) {
@@ -245,7 +106,7 @@ std::string_view engine::apply(const event& e) {
       if (e.is == kind::submit) return note(e.key, slot, s.submit(slot));
       if (e.is == kind::adopt_announced) return note(e.key, slot, s.adopt_announced(slot));
       if (e.is == kind::adopt_promised) return note(e.key, slot, s.adopt_promised(slot, e.promised));
-      const allocation at = take(e.where, e.what);
+      const allocation at = take(s.places(), e.where, e.what.pods);
       allot::submission answer;
       if (e.is == kind::adopt) {
         answer = s.adopt(slot, e.at, at);
@@ -269,7 +130,7 @@ std::string_view engine::apply(const event& e) {
       if (was == allot::job_state::pending || was == allot::job_state::reserved) {
         return note(e.key, slot, s.submit(slot));
       }
-      const allocation at = take(e.where, e.what);
+      const allocation at = take(s.places(), e.where, e.what.pods);
       const auto answer = s.adopt(slot, e.at, at);
       if (!answer) static_cast<void>(s.places().release(at));
       if (answer && was == allot::job_state::evicting) static_cast<void>(s.evicting(answer.id));
@@ -300,7 +161,7 @@ std::string_view engine::apply(const event& e) {
     case kind::foreign: {
       if (!s.places().has_nodes()) return {};
       if (foreign_.count(e.key) != 0) return "the job is known already";
-      foreign_[e.key] = take(e.where, e.what);
+      foreign_[e.key] = take(s.places(), e.where, e.what.pods);
       s.retry();
       return {};
     }
@@ -325,7 +186,7 @@ const decision& engine::step(allot::instant now) {
   d = {};
   const auto& plan = scheduler_->step(now);
   for (const auto& a : plan.admissions)
-    d.admissions.push_back({keys_[a.what], shares_of(a.where), a.borrows});
+    d.admissions.push_back({keys_[a.what], shares_of(s.places(), a.where), a.borrows});
   for (const auto& v : plan.evictions) {
     auto& to = d.evictions.emplace_back();
     to.key = keys_[v.what];
@@ -354,7 +215,7 @@ allot::job_state engine::state(const job_key& k) const {
 std::vector<node_share> engine::where(const job_key& k) const {
   const auto at = slots_.find(k);
   if (at == slots_.end()) return {};
-  return shares_of(scheduler_->place_of(ids_[at->second]));
+  return shares_of(scheduler_->places(), scheduler_->place_of(ids_[at->second]));
 }
 
 std::optional<job_key> engine::beneficiary(const job_key& k) const {
@@ -384,7 +245,7 @@ standing engine::stands() const {
   for (const allot::job_id id : s.reserved()) {
     auto& r = all.reserved.emplace_back();
     r.key = key_of(id);
-    r.where = shares_of(s.place_of(id));
+    r.where = shares_of(s.places(), s.place_of(id));
     for (const allot::job_id v : s.evicting()) {
       if (s.beneficiary_of(v) == id) r.victims.push_back(key_of(v));
     }

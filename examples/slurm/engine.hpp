@@ -223,11 +223,6 @@ class engine {
   [[nodiscard]] std::uint32_t slot_for(const job_key& k, const facts& f);
   void forget(const job_key& k);
   [[nodiscard]] std::string_view note(const job_key& k, std::uint32_t slot, allot::submission answer);
-  [[nodiscard]] allocation take(const std::vector<node_share>& where, const facts& f);
-  [[nodiscard]] std::optional<allocation> try_take(const std::vector<node_share>& where,
-                                                   std::int64_t cpu_milli, std::int64_t memory_mib,
-                                                   bool with_gpus);
-  [[nodiscard]] std::vector<node_share> shares_of(allocation a) const;
 
   engine_setup setup_{.quotas = {.policy = allot::lab::named_policy{allot::any_preset{allot::standard{}}}}};
   /// By pool: the partitions and features of its nodes.

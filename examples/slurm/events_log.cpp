@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <array>
-#include <istream>
+#include <stdexcept>
 #include <utility>
 
 namespace allot_slurm {
@@ -137,8 +137,7 @@ constexpr std::array<std::string_view, 16> words{
   return e;
 }
 
-[[nodiscard]] std::unique_ptr<engine> engine_of(const json::object& o,
-                                                const std::optional<std::string>& config_text) {
+[[nodiscard]] engine_setup setup_of(const json::object& o, const std::optional<std::string>& config_text) {
   auto reading =
       parse_config(config_text.value_or(json::value_to<std::string>(o.at("config"))), "configuration");
   if (!reading.value) throw std::invalid_argument{reading.problems.front()};
@@ -159,9 +158,7 @@ constexpr std::array<std::string_view, 16> words{
                               v.at("level").to_number<std::uint32_t>(), texts_of(v.at("nodes")),
                               texts_of(v.at("switches"))});
   }
-  auto made = engine::make(std::move(setup));
-  if (!made) throw std::invalid_argument{made.problems().front().text};
-  return std::move(made).value();
+  return setup;
 }
 
 }  // namespace
@@ -236,48 +233,14 @@ std::string to_json(const decision& d, std::int64_t now) {
   return json::serialize(o);
 }
 
-replay_result replay(std::istream& in, const std::optional<std::string>& config_text) {
-  constexpr std::size_t most_differences = 10;
-  replay_result result;
-  std::unique_ptr<engine> it;
-  std::string line;
-  for (std::size_t number = 1; std::getline(in, line); ++number) {
-    // The governor was killed while it wrote this.
-    if (in.eof()) break;
-    const auto differs = [&](const std::string& logged, const std::string& now) {
-      if (result.differences.size() >= most_differences) return;
-      result.differences.push_back("line " + std::to_string(number) + ": logged " + logged + ", now " + now);
-    };
-    try {
-      const json::value v = json::parse(line);
-      const json::object& o = v.as_object();
-      if (o.contains("begin")) {
-        it = engine_of(o, config_text);
-        ++result.schedulers;
-        continue;
-      }
-      if (it == nullptr) throw std::invalid_argument{"the log does not begin with a scheduler"};
-      if (const auto* cycle = o.if_contains("cycle")) {
-        const auto now = cycle->to_number<std::int64_t>();
-        const decision& d = it->step(now);
-        ++result.cycles;
-        if (!d.empty()) ++result.plans;
-        if (const std::string text = to_json(d, now); text != line) differs(line, text);
-        continue;
-      }
-      const event e = event_of(o);
-      ++result.events;
-      const std::string_view why_not = it->apply(e);
-      const auto* refused = o.if_contains("refused");
-      const std::string logged = refused == nullptr ? "" : json::value_to<std::string>(*refused);
-      if (logged != why_not)
-        differs(logged.empty() ? "accepted" : logged, why_not.empty() ? "accepted" : std::string{why_not});
-    } catch (const std::exception& e) {
-      result.problem = "line " + std::to_string(number) + ": " + e.what();
-      return result;
-    }
-  }
-  return result;
+logged_line parse_line(const std::string& line, const std::optional<std::string>& config_text) {
+  const json::value v = json::parse(line);
+  const json::object& o = v.as_object();
+  if (o.contains("begin")) return setup_of(o, config_text);
+  if (const auto* cycle = o.if_contains("cycle")) return logged_cycle{cycle->to_number<std::int64_t>()};
+  logged_event e{.what = event_of(o)};
+  if (const auto* refused = o.if_contains("refused")) e.refused = json::value_to<std::string>(*refused);
+  return e;
 }
 
 }  // namespace allot_slurm

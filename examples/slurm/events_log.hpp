@@ -5,13 +5,13 @@
 
 #include "engine.hpp"
 
-#include <cstddef>
-#include <functional>
-#include <iosfwd>
+#include <allot/core/time.hpp>
+
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <variant>
 
 namespace allot_slurm {
 
@@ -22,21 +22,17 @@ namespace allot_slurm {
 /// A cycle at `now`, and its plan.
 [[nodiscard]] std::string to_json(const decision& d, std::int64_t now);
 
-/// What became of a replay.
-struct replay_result {
-  std::size_t schedulers = 0;
-  std::size_t events = 0;
-  std::size_t cycles = 0;
-  /// Cycles in which something was decided.
-  std::size_t plans = 0;
-  /// The first lines that differ from what the scheduler says now: "line 7: logged ..., now ...".
-  std::vector<std::string> differences{};
-  /// What can't be read; the replay stops there.
-  std::string problem{};
+struct logged_event {
+  event what{};
+  /// Why the scheduler refused it; empty: it did not.
+  std::string refused{};
 };
-/// Tells a fresh scheduler everything again and compares its plans. A log that ends in the middle of a line
-/// was written by a governor that was killed: its last line is left out. `config_text` replaces the
-/// configuration of the log, if there is one.
-[[nodiscard]] replay_result replay(std::istream& in, const std::optional<std::string>& config_text);
+struct logged_cycle {
+  allot::instant now = 0;
+};
+/// A line: the beginning of a scheduler, something that it was told, or a cycle.
+using logged_line = std::variant<engine_setup, logged_event, logged_cycle>;
+/// Throws if it can't be read. `config_text` replaces the configuration of the log, if there is one.
+[[nodiscard]] logged_line parse_line(const std::string& line, const std::optional<std::string>& config_text);
 
 }  // namespace allot_slurm

@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace allot_slurm {
 
@@ -17,8 +18,8 @@ namespace {
   return std::int64_t{t.tv_sec} * 1'000'000 + t.tv_nsec / 1000;
 }
 
-/// A clock that goes back by more than this is taken for a step.
-constexpr std::int64_t step_back_ms = 60'000;
+/// A wall clock that differs by more than this from one that never steps has been set.
+constexpr std::int64_t step_ms = 60'000;
 
 }  // namespace
 
@@ -41,19 +42,32 @@ void governor::tell(const event& e) {
   if (around_.events) around_.events(to_json(e, why_not));
 }
 
+void governor::set_time(moment now) {
+  const bool is_first = totals_.ticks == 1;
+  const std::int64_t step = is_first ? 0 : now.wall - own_.wall - (now.steady - own_.steady);
+  own_ = now;
+  now_.steady = now.steady;
+  if (step > step_ms || step < -step_ms) {
+    behind_by_ = 0;
+    for (auto& [k, r] : records_) {
+      if (r.backs_off_until != 0) r.backs_off_until += step;
+    }
+    log_.set_time(now.wall);
+    log_("slurm", {{"clock", step < 0 ? "back" : "on"}, {"by_s", std::to_string(std::abs(step) / 1000)}});
+    if (step < 0) {
+      now_.wall = now.wall;
+      starts_over_ = true;
+    }
+  }
+  now_.wall = std::max(now_.wall, now.wall + behind_by_);
+  log_.set_time(now_.wall);
+}
+
 void governor::tick(moment now) {
   const std::int64_t begin = cpu_us();
   ++totals_.ticks;
   last_ = {};
-  if (now_.wall - now.wall > step_back_ms) {
-    log_.set_time(now.wall);
-    log_("slurm", {{"clock", "back"}, {"by_s", std::to_string((now_.wall - now.wall) / 1000)}});
-    starts_over_ = true;
-  } else {
-    now.wall = std::max(now.wall, now_.wall);
-  }
-  now_ = now;
-  log_.set_time(now_.wall);
+  set_time(now);
   changes c;
   const outcome polled = slurm_.poll(c);
   const auto account = [&] {
@@ -70,6 +84,9 @@ void governor::tick(moment now) {
     static_cast<void>(take_in(std::move(c)));
     return account();
   }
+  // The clock here may be behind that of slurmctld, whose times the jobs have.
+  behind_by_ = std::max(behind_by_, c.seen_at * 1000 - own_.wall);
+  now_.wall = std::max(now_.wall, own_.wall + behind_by_);
   if (is_away_) log_("slurm", {{"state", "back"}});
   is_away_ = false;
   if (!take_in(std::move(c))) return account();

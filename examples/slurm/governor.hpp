@@ -44,6 +44,11 @@ struct moment {
   std::int64_t steady = 0;
 };
 
+/// The nodes in a job's comment that the governor has excluded for it, and the list of excluded nodes without
+/// them.
+[[nodiscard]] std::string avoided_nodes(const job& j);
+[[nodiscard]] std::string own_exclusions(const job& j);
+
 /// How long a job that did not start as often as this waits before it is tried again: doubled each time.
 [[nodiscard]] std::int64_t backoff_ms(std::uint32_t failures);
 
@@ -106,6 +111,8 @@ class governor {
     std::int64_t ran_since = 0;
     /// Where it was sent.
     std::vector<node_share> sent_to{};
+    /// The nodes of its last run; empty if that was not seen.
+    std::vector<std::string> ran_on{};
     /// The wall clock; it is not tried before.
     std::int64_t backs_off_until = 0;
     std::uint32_t failures = 0;
@@ -147,15 +154,18 @@ class governor {
   void push_out(record& r);
   void push_out_all();
   void hold_strays();
+  void avoid_nodes(record& r);
   void hold_unstarted();
   void retry_unready();
   void comment_some();
-  [[nodiscard]] comments comments_for(const job& j, const std::string& text,
-                                      const std::string& for_user) const;
+  [[nodiscard]] comments comments_for(const job& j, const std::string& text, const std::string& for_user,
+                                      const std::string& avoid = {}) const;
+  [[nodiscard]] std::string nodes_to_avoid(const record& r) const;
   [[nodiscard]] std::string explanation(const record& r) const;
   /// Counts a call, and notes when slurmctld is away.
   [[nodiscard]] bool done(const outcome& o);
 
+  void set_time(moment now);
   void tell(const event& e);
   void dirty(record& r);
 
@@ -185,7 +195,11 @@ class governor {
   job_key next_to_check_{};
   /// What was logged in the last tick; for `observes`.
   std::set<std::string> would_do_;
+  /// What counts, and what the clocks say: the wall clock may be behind slurmctld's by at least so many
+  /// milliseconds.
   moment now_{};
+  moment own_{};
+  std::int64_t behind_by_ = 0;
   snapshot::totals totals_{};
   snapshot::cost last_{};
 };

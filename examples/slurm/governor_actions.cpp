@@ -15,6 +15,7 @@ constexpr std::size_t most_holds = 50;
 constexpr std::size_t most_checks = 200;
 /// Comments that Slurm can show in one line.
 constexpr std::size_t most_comment = 400;
+constexpr std::string_view avoiding = " avoiding ";
 
 [[nodiscard]] std::string names_of(const std::vector<node_share>& where) {
   std::string list;
@@ -92,10 +93,11 @@ void governor::admit(const decision::admission& a) {
   for (const node_share& s : a.where) nodes.push_back(s.node);
   outcome o{outcome::kind::away, {}};
   if (!is_away_) {
-    const comments say = comments_for(r.is, text, for_user);
+    const comments say = comments_for(r.is, text, for_user, nodes_to_avoid(r));
     o = slurm_.release(r.is, nodes, say);
     if (done(o)) {
       r.is.is_held = false;
+      r.is.excluded_nodes = say.excluded.value_or(r.is.excluded_nodes);
       r.is.admin_comment = say.admin.value_or(r.is.admin_comment);
       r.is.comment = say.user.value_or(r.is.comment);
       r.sent_to = a.where;
@@ -234,6 +236,21 @@ void governor::hold_strays() {
   }
 }
 
+/// A job that Slurm is still to start: a node that it avoids has settled, or one where it ran has failed.
+void governor::avoid_nodes(record& r) {
+  const std::string avoid = nodes_to_avoid(r);
+  if (avoid == avoided_nodes(r.is)) return;
+  comments say = comments_for(r.is, "admitted", {}, avoid);
+  say.user.reset();
+  const outcome o = slurm_.comment(r.is, say);
+  if (done(o)) {
+    r.is.admin_comment = say.admin.value_or(r.is.admin_comment);
+    r.is.excluded_nodes = say.excluded.value_or(r.is.excluded_nodes);
+  } else {
+    r.next_try = now_.steady + retry_ms;
+  }
+}
+
 /// Jobs that were released and that Slurm does not start, or not where they were sent, give their share back.
 /// One that stays released starts in the instant in which its node returns, and dies with its former run
 /// there.
@@ -256,6 +273,7 @@ void governor::hold_unstarted() {
     } else if (is_late) {
       why = "Slurm did not start it: " + (r.is.why_pending.empty() ? "no reason" : r.is.why_pending);
     } else {
+      avoid_nodes(r);
       continue;
     }
     const outcome o = slurm_.hold(r.is, {});
@@ -289,7 +307,38 @@ void governor::retry_unready() {
 
 // Comments.
 
-comments governor::comments_for(const job& j, const std::string& text, const std::string& for_user) const {
+std::string avoided_nodes(const job& j) {
+  if (!j.admin_comment.starts_with(governor::mark)) return {};
+  const std::size_t at = j.admin_comment.rfind(avoiding);
+  return at == std::string::npos ? std::string{} : j.admin_comment.substr(at + avoiding.size());
+}
+
+std::string own_exclusions(const job& j) {
+  const std::string avoided = avoided_nodes(j);
+  std::string own = j.excluded_nodes;
+  if (avoided.empty() || !own.ends_with(avoided)) return own;
+  own.resize(own.size() - avoided.size());
+  if (own.ends_with(',')) own.pop_back();
+  return own;
+}
+
+/// Where Slurm chooses the nodes: those of the job's last run that are down or have just come back. slurmd
+/// there is still to be told to end that run, and would end the next one with it.
+std::string governor::nodes_to_avoid(const record& r) const {
+  std::string list;
+  if (config_.slurm.places_jobs || r.is.restarts == 0) return list;
+  for (const std::string& n : closed_) {
+    const bool ran_there =
+        r.ran_on.empty() || std::find(r.ran_on.begin(), r.ran_on.end(), n) != r.ran_on.end();
+    if (ran_there) list.append(list.empty() ? "" : ",").append(n);
+  }
+  return list;
+}
+
+/// The nodes that a pending job avoids are those of its comment: both change in one call, so that any
+/// governor can tell them from those that its user excludes.
+comments governor::comments_for(const job& j, const std::string& text, const std::string& for_user,
+                                const std::string& avoid) const {
   comments say;
   const auto cut = [](std::string s) {
     // Parts of it may be a user's.
@@ -302,6 +351,14 @@ comments governor::comments_for(const job& j, const std::string& text, const std
   // Where it runs must be there as a whole: a new governor reads it.
   std::string admin = std::string{mark} + text;
   if (!text.starts_with("admitted")) admin = cut(std::move(admin));
+  const std::string avoids = avoided_nodes(j);
+  const bool may_change = j.state == run_state::pending;
+  const std::string& remains = may_change ? avoid : avoids;
+  if (!remains.empty()) admin.append(avoiding).append(remains);
+  if (may_change && avoid != avoids) {
+    const std::string own = own_exclusions(j);
+    say.excluded = own + (own.empty() || avoid.empty() ? "" : ",") + avoid;
+  }
   std::string user = cut(std::string{mark} + for_user);
   if (j.admin_comment != admin) say.admin = std::move(admin);
   const bool is_own = j.comment.empty() || j.comment.starts_with(mark);
@@ -361,6 +418,7 @@ void governor::comment_some() {
     const outcome o = slurm_.comment(r.is, say);
     if (done(o)) {
       if (say.admin) r.is.admin_comment = *say.admin;
+      if (say.excluded) r.is.excluded_nodes = *say.excluded;
       if (say.user) r.is.comment = *say.user;
     } else if (o.is == outcome::kind::away) {
       dirty(r);

@@ -201,6 +201,8 @@ void governor::take_in(record& r) {
 void governor::take_in_running(record& r) {
   const job& j = r.is;
   r.ran_since = j.started * 1000;
+  r.ran_on.clear();
+  for (const node_share& s : j.nodes) r.ran_on.push_back(s.node);
   strays_.erase(j.key);
   const auto state = engine_->state(j.key);
   const bool holds =
@@ -307,7 +309,9 @@ std::string governor::unready(const record& r) const {
   const job& j = r.is;
   if (!j.dependency.empty()) return "it waits for other jobs: " + j.dependency;
   // After a requeue Slurm delays the next start; a release does away with that.
-  if (j.restarts == 0 && j.eligible * 1000 > now_.wall) return "it begins at " + time_text(j.eligible * 1000);
+  // What its user has not put off could start when it was submitted, whatever the clock said then.
+  if (j.restarts == 0 && j.eligible > j.submitted && j.eligible * 1000 > now_.wall)
+    return "it begins at " + time_text(j.eligible * 1000);
   if (r.backs_off_until > now_.wall) return r.reason;
   if (j.array_limit > 0) {
     const auto at = limited_.find(j.key.id);
@@ -451,7 +455,7 @@ std::optional<facts> governor::facts_of(const job& j, std::string& problem) cons
         problem = "no node of its partition satisfies \"" + j.features + '"';
       } else if (p.models == 0) {
         problem = "no node has GPUs of the type \"" + n.gpu_type + '"';
-      } else if (!j.excluded_nodes.empty()) {
+      } else if (!own_exclusions(j).empty()) {
         problem = "it excludes nodes by name: use --constraint";
       }
       if (!problem.empty()) return std::nullopt;

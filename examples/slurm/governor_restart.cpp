@@ -119,7 +119,10 @@ void governor::adopt(record& r, bool at_start) {
     r.released = now_.steady;
     r.released_after = j.restarts;
   }
-  if (!is_pending) r.ran_since = j.started * 1000;
+  if (is_pending) return;
+  r.ran_since = j.started * 1000;
+  r.ran_on.clear();
+  for (const node_share& s : j.nodes) r.ran_on.push_back(s.node);
 }
 
 void governor::start_over() {

@@ -4,7 +4,7 @@
 #include "check.hpp"
 #include "config.hpp"
 #include "daemon.hpp"
-#include "events_log.hpp"
+#include "replay.hpp"
 #include "slurm_client.hpp"
 
 #include <CLI/CLI.hpp>

@@ -273,6 +273,7 @@ struct update {
     message.job_id_str = writable(id);
     if (say.admin) message.admin_comment = writable(*say.admin);
     if (say.user) message.comment = writable(*say.user);
+    if (say.excluded) message.exc_nodes = writable(*say.excluded);
   }
 
   [[nodiscard]] outcome send() {
@@ -397,6 +398,7 @@ outcome slurm_client::poll_jobs(changes& to) {
     }
   }
   jobs_since_ = all->last_update;
+  to.seen_at = std::max<seconds>(to.seen_at, all->last_update);
   slurm_free_job_info_msg(all);
   std::erase_if(arrays_, [&](const auto& a) { return a.second.seen != polls_; });
   std::erase_if(jobs_, [&](const auto& j) {
@@ -447,6 +449,7 @@ outcome slurm_client::poll_nodes(changes& to) {
     n.started = from.slurmd_start_time;
   }
   nodes_since_ = all->last_update;
+  to.seen_at = std::max<seconds>(to.seen_at, all->last_update);
   slurm_free_node_info_msg(all);
   if (now != nodes_ || to.is_whole) {
     nodes_ = now;
@@ -470,7 +473,8 @@ std::vector<network_switch> slurm_client::topology() {
 outcome slurm_client::release(const job& j, const std::vector<std::string>& nodes, const comments& say) {
   update u{j, say};
   u.message.priority = INFINITE;
-  u.message.begin_time = std::time(nullptr);
+  // Slurm makes its own present of a time that is past, whatever the clock here says.
+  u.message.begin_time = 1;
   // The number of nodes is its user's: with others than it may have, Slurm chooses, and the governor follows.
   const auto planned = static_cast<std::uint32_t>(nodes.size());
   const bool is_pinned =

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSL-1.0
 """A real Slurm cluster on this machine's loopback addresses: slurmctld, a slurmd for each node, and a munged.
 
-    python3 cluster.py [--nodes 16] [--gpus 8] [--directory DIR] -- COMMAND...   runs COMMAND with SLURM_CONF set
-    python3 cluster.py [--nodes 16] [--gpus 8] [--directory DIR]                 until Ctrl-C
+    python3 cluster.py [--nodes 16] [--gpus 8] [--directory DIR] [--ungoverned] -- COMMAND...
+                                                         runs COMMAND with SLURM_CONF set; without one, until Ctrl-C
 
 Everything is in one directory, and nothing outside of it is touched: munged has a socket and a key of its own.
 Several clusters can run at once. Needs root, as slurmd runs jobs as those who submitted them.
@@ -35,15 +35,19 @@ MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
 USERS = {"ana": "a-member", "ben": "b-member", "carla": "c-member", "dora": "d-member", "mallory": None}
 FIRST_ID = 61001
 NEEDED = ["slurmctld", "slurmd", "munged", "sbatch", "squeue", "scontrol"]
+# What accounting needs besides: Debian's slurmdbd and mariadb-server-core.
+NEEDED_FOR_ACCOUNTING = ["slurmdbd", "sacctmgr", "mariadbd"]
+SYSTEM_TABLES = "/usr/share/mysql/mysql_system_tables.sql"
 
 
 class ClusterError(Exception):
     pass
 
 
-def missing():
+def missing(accounting=False):
     """What a cluster needs and this machine doesn't have: a line each."""
-    found = [f"the command {name} is missing" for name in NEEDED if shutil.which(name, path=search_path()) is None]
+    needed = NEEDED + (NEEDED_FOR_ACCOUNTING if accounting else [])
+    found = [f"the command {name} is missing" for name in needed if shutil.which(name, path=search_path()) is None]
     if os.geteuid() != 0:
         found.append("only root can start slurmd for several users")
     return found
@@ -137,7 +141,7 @@ def end_descendants():
 
 
 def supervise(remove):
-    """Reads a JSON object a line: {"start": NAME, "command": [...], "log": FILE}, {"signal": NAME, "number": N},
+    """Reads a JSON object a line: {"start": NAME, "command": [...], "log": FILE, "environment": {...}}, {"signal": NAME, "number": N},
     {"alive": NAME}. Answers each with a line."""
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     # The daemons listen where the name of the host leads. It is another one for them, if that can be.
@@ -164,6 +168,7 @@ def supervise(remove):
                     os.dup2(log.fileno(), 1)
                     os.dup2(log.fileno(), 2)
                     os.closerange(3, 256)
+                    os.environ.update(order.get("environment", {}))
                     os.execvp(order["command"][0], order["command"])
                 except BaseException:  # the child must not go on as a second supervisor
                     os._exit(127)
@@ -233,24 +238,26 @@ class Cluster:
     """with Cluster(nodes=16, gpus=8) as cluster: cluster.run("sinfo")
 
     `options` are lines of slurm.conf that replace or add to those here. `lua` is the job_submit.lua; None leaves the
-    plugin out. `partitions` are lines of slurm.conf. The directory is removed at the end unless it was given.
+    plugin out. `partitions` are lines of slurm.conf, `topology` those of topology.conf. `models` are types of GPUs: the
+    first nodes have GPUs of the first type, and so on, as many each. `accounting` are commands of sacctmgr; with any, even
+    none, there are a slurmdbd and its database. `daemons` is added to the environment of slurmctld and slurmd. The directory is removed at the end unless it was given.
     """
 
-    def __init__(self, nodes=16, gpus=8, directory=None, options=None, lua="default", partitions=None, model=None,
-                 topology=None, cpus=64):
-        problems = missing()
+    def __init__(self, nodes=16, gpus=8, directory=None, options=None, lua="default", partitions=None, models=None,
+                 topology=None, cpus=64, accounting=None, daemons=None):
+        problems = missing(accounting is not None)
         if problems:
             raise ClusterError("; ".join(problems))
         if not 1 <= nodes <= 190:
             raise ClusterError(f"1 to 190 nodes, not {nodes}")
-        self.nodes, self.gpus, self.model, self.cpus = nodes, gpus, model, cpus
+        self.nodes, self.gpus, self.models, self.cpus, self.accounting = nodes, gpus, models, cpus, accounting
         self.names = [f"n{i}" for i in range(1, nodes + 1)]
         self.own = directory is None
         self.directory = os.path.abspath(directory or tempfile.mkdtemp(prefix="allot-slurm-"))
         self.supervisor = self.lock = None
         self.options = dict(options or {})
         self.partitions = partitions or [f"PartitionName=main Nodes={self._range()} Default=YES MaxTime=INFINITE State=UP"]
-        self.topology = topology
+        self.topology, self.daemons = topology, daemons or {}
         if lua == "default":
             lua = os.path.join(os.path.dirname(HERE), "job_submit.lua")
         self.lua = lua
@@ -271,7 +278,7 @@ class Cluster:
 
     def _write(self, loopback):
         host = "localhost" if loopback else socket.gethostname().split(".")[0]
-        self.port, self.lock = free_ports(self.nodes + 1)
+        self.port, self.lock = free_ports(self.nodes + 2)
         options = {
             "ClusterName": "allot",
             "SlurmctldHost": f"{host}(127.0.0.1)",
@@ -316,21 +323,41 @@ class Cluster:
             options["JobSubmitPlugins"] = "lua"
             shutil.copyfile(self.lua, self.path("job_submit.lua"))
         options.update(self.options)
-        gres = f"gpu:{self.model}:{self.gpus}" if self.model else f"gpu:{self.gpus}"
+        if self.accounting is not None:
+            options.update({"AccountingStorageType": "accounting_storage/slurmdbd", "AccountingStorageHost": host,
+                            "AccountingStoragePort": self.port + self.nodes + 1, "AccountingStoragePass": self.path("munge.socket"),
+                            "AccountingStorageEnforce": "associations,qos"})
+            options.update(self.options)
+            self._write_accounting(host, loopback)
         lines = [f"{key}={value}" for key, value in options.items() if value not in ("", None)]
         lines += [f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={self.port + 1 + i} "
-                  f"CPUs={self.cpus} RealMemory=500000 Gres={gres} State=UNKNOWN" for i, name in enumerate(self.names)]
+                  f"CPUs={self.cpus} RealMemory=500000 Gres={self._gres(i)} State=UNKNOWN" for i, name in enumerate(self.names)]
         self._text("slurm.conf", lines + self.partitions)
         # Files that are just there: Slurm counts them, nobody opens them.
         for i in range(self.gpus):
             self._text(f"gpu{i}", [])
-        of_model = f"Type={self.model} " if self.model else ""
-        self._text("gres.conf", [f"NodeName={self._range()} Name=gpu {of_model}File={self.path('gpu')}[0-{self.gpus - 1}]"])
+        self._text("gres.conf", [f"NodeName={name} Name=gpu {f'Type={self._model(i)} ' if self.models else ''}"
+                                 f"File={self.path('gpu')}[0-{self.gpus - 1}]" for i, name in enumerate(self.names)])
         if self.topology:
             self._text("topology.conf", self.topology)
         os.makedirs(self.path("state"), exist_ok=True)
         for name in self.names:
             os.makedirs(self.path(f"spool-{name}"), exist_ok=True)
+
+    def _model(self, i):
+        return self.models[i * len(self.models) // self.nodes]
+
+    def _gres(self, i):
+        return f"gpu:{self._model(i)}:{self.gpus}" if self.models else f"gpu:{self.gpus}"
+
+    def _write_accounting(self, host, loopback):
+        conf = self.path("slurmdbd.conf")
+        self._text("slurmdbd.conf", [
+            "AuthType=auth/munge", f"AuthInfo=socket={self.path('munge.socket')}", f"DbdHost={host}", "DbdAddr=127.0.0.1",
+            f"DbdPort={self.port + self.nodes + 1}", "SlurmUser=root", "DebugLevel=info", f"PidFile={self.path('slurmdbd.pid')}",
+            *(["CommunicationParameters=NoInAddrAny"] if loopback else []),
+            "StorageType=accounting_storage/mysql", "StorageHost=localhost", "StorageUser=root", "StorageLoc=slurm"])
+        os.chmod(conf, 0o600)
 
     def _text(self, name, lines):
         with open(self.path(name), "w", encoding="utf-8") as file:
@@ -365,11 +392,39 @@ class Cluster:
             f"--pid-file={self.path('munged.pid')}", f"--log-file={self.path('munged.log')}",
             f"--seed-file={self.path('munged.seed')}", "--num-threads=4"])
         self._wait("munged", lambda: os.path.exists(self.path("munge.socket")), 10)
+        if self.accounting is not None:
+            self._start_accounting()
         self.start_controller()
+        # Only now does slurmdbd know what slurmctld counts: GPUs, for one.
+        for command in self.accounting or []:
+            self.sacctmgr(*command.split())
         for name in self.names:
             self.start_node(name)
         self._wait("all nodes", lambda: len(self.nodes_in("idle")) == self.nodes, 60)
         return self
+
+    def _start_accounting(self):
+        """slurmdbd, and a database that listens on a socket alone, where only root comes."""
+        data = self.path("database")
+        os.makedirs(data, mode=0o700, exist_ok=True)
+        sock = os.path.join(data, "socket")
+        common = ["mariadbd", "--no-defaults", f"--datadir={data}", "--user=root"]
+        # slurmdbd has a stored procedure, which needs the system's tables. In a bootstrap a statement is a line.
+        with open(SYSTEM_TABLES, encoding="utf-8") as file:
+            tables = "CREATE DATABASE IF NOT EXISTS mysql;\nUSE mysql;\n" + file.read()
+        self.run(*common, "--bootstrap", input=tables)
+        self._order(start="mariadbd", log=self.path("mariadbd.txt"), command=[
+            *common, f"--socket={sock}", "--skip-networking", "--skip-grant-tables", f"--pid-file={self.path('mariadbd.pid')}", "--innodb-buffer-pool-size=64M",
+            "--innodb-flush-log-at-trx-commit=0"])
+        self._wait("mariadbd", lambda: os.path.exists(sock), 60)
+        # libmariadb takes the socket of "localhost" from here.
+        self._order(start="slurmdbd", log=self.path("slurmdbd.txt"), environment={"MYSQL_UNIX_PORT": sock, "SLURM_CONF": self.conf},
+                    command=["slurmdbd", "-D"])
+        self._wait("slurmdbd", lambda: self.sacctmgr("list", "cluster", check=False).returncode == 0, 60)
+        self.sacctmgr("add", "cluster", "allot")
+
+    def sacctmgr(self, *command, check=True):
+        return self.run("sacctmgr", "-i", *command, check=check)
 
     def _wait(self, what, condition, seconds):
         until = time.monotonic() + seconds
@@ -380,7 +435,7 @@ class Cluster:
 
     def last_words(self):
         told = []
-        for name in ("munged.txt", "slurmctld.txt", "slurmd-n1.txt"):
+        for name in ("munged.txt", "mariadbd.txt", "slurmdbd.txt", "slurmctld.txt", "slurmd-n1.txt"):
             try:
                 with open(self.path(name), errors="replace", encoding="utf-8") as file:
                     told += [f"{name}: {line.rstrip()}" for line in file.readlines()[-5:]]
@@ -391,7 +446,7 @@ class Cluster:
     # The parts
 
     def start_controller(self):
-        self._order(start="slurmctld", command=["slurmctld", "-D"], log=self.path("slurmctld.txt"))
+        self._order(start="slurmctld", command=["slurmctld", "-D"], log=self.path("slurmctld.txt"), environment=self.daemons)
         self._wait("slurmctld", self.controller_answers, 30)
 
     def controller_answers(self):
@@ -410,7 +465,8 @@ class Cluster:
         self._order(signal="slurmctld", number=int(signal.SIGCONT))
 
     def start_node(self, name):
-        self._order(start=f"slurmd-{name}", command=["slurmd", "-D", "-N", name], log=self.path(f"slurmd-{name}.txt"))
+        self._order(start=f"slurmd-{name}", command=["slurmd", "-D", "-N", name], log=self.path(f"slurmd-{name}.txt"),
+                    environment=self.daemons)
 
     def stop_node(self, name, number=signal.SIGKILL):
         """The daemon alone; jobs that run there go on, as on a node whose slurmd has crashed."""
@@ -512,11 +568,13 @@ def main():
     parser.add_argument("--gpus", type=int, default=8, help="of each node")
     parser.add_argument("--directory", help="kept at the end; without it, one that is removed")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a line of slurm.conf")
+    parser.add_argument("--ungoverned", action="store_true", help="without job_submit.lua: jobs are not held")
     parser.add_argument("command", nargs="*")
     options = parser.parse_args()
     interruptible()
     try:
         with Cluster(nodes=options.nodes, gpus=options.gpus, directory=options.directory,
+                     lua=None if options.ungoverned else "default",
                      options=dict(pair.split("=", 1) for pair in options.set)) as cluster:
             print(f"export SLURM_CONF={cluster.conf}", file=sys.stderr, flush=True)
             if options.command:

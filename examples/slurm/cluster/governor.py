@@ -39,9 +39,26 @@ def configuration(cluster, quotas, accounts, policy="standard", name="allot", **
     }
 
 
+def stepped_clock(path):
+    """The environment of a program whose wall clock is off by as many seconds as the file `path` says."""
+    library = os.path.join(os.path.dirname(program()), "allot-stepped-clock.so")
+    if not os.path.exists(library):
+        raise ClusterError(f"no library {library}: ./dev slurm test builds it")
+    step_clock(path, 0)
+    return {"LD_PRELOAD": library, "STEPPED_CLOCK": path}
+
+
+def step_clock(path, seconds):
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        file.write(f"{seconds}\n")
+    os.replace(path + ".new", path)
+
+
 class Governor:
-    def __init__(self, cluster, config, name="allot"):
-        self.cluster, self.name = cluster, name
+    """`environment` is added to that of the cluster."""
+
+    def __init__(self, cluster, config, name="allot", environment=None):
+        self.cluster, self.name, self.environment = cluster, name, environment or {}
         self.directory = cluster.path(f"governor-{name}")
         os.makedirs(self.directory, exist_ok=True)
         self.config_path = os.path.join(self.directory, "allot.json")
@@ -61,8 +78,9 @@ class Governor:
     def start(self, *options):
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen([program(), "run", "--config", self.config_path, *options],
-                                            env=self.cluster.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                            cwd="/", preexec_fn=end_with_parent)
+                                            env=dict(self.cluster.environment, **self.environment),
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/",
+                                            preexec_fn=end_with_parent)
         return self
 
     def alive(self):

@@ -8,6 +8,7 @@
 """
 
 import argparse
+import concurrent.futures
 import os
 import random
 import re
@@ -15,7 +16,7 @@ import statistics
 import sys
 import time
 
-from cluster import Cluster, ClusterError, Interrupted, interruptible
+from cluster import Cluster, ClusterError, Interrupted, interruptible, missing
 from governor import Governor, Ledger, configuration
 from watch import HOLDING, Watch, gpus_of
 
@@ -82,6 +83,13 @@ def cpu_of(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def ticks_of(governor):
+    """Ticks, and CPU seconds of their own and of libslurm's load and unpack, from the governor's metrics."""
+    with open(governor.config["slurm"]["metrics"], encoding="utf-8") as file:
+        told = dict(line.rsplit(" ", 1) for line in file.read().splitlines() if not line.startswith("#"))
+    return [float(told[f"allot_slurm_{name}_total"]) for name in ("ticks", "tick_cpu_seconds", "load_cpu_seconds")]
+
+
 def calls(cluster):
     """{message type: count} that slurmctld has answered since `sdiag --reset`, without sdiag's own."""
     told = cluster.run("sdiag").stdout
@@ -106,8 +114,9 @@ def tick(options):
         # Half of them separate jobs, by one array a job with one task; half of them arrays of a thousand.
         separate = options.jobs // 2
         begin = time.monotonic()
-        for i in range(separate):
-            cluster.submit(("team-b", "team-c")[i % 2], gpus=8, nodes=1 + i % 2, user="ben")
+        with concurrent.futures.ThreadPoolExecutor(8) as several:
+            list(several.map(lambda i: cluster.submit(("team-b", "team-c")[i % 2], gpus=8, nodes=1 + i % 2, user="ben"),
+                             range(separate)))
         for i in range((options.jobs - separate) // 1000):
             cluster.submit(("team-b", "team-c")[i % 2], gpus=4, user="ben", options=["--array=0-999"])
         print(f"{separate} held jobs and arrays of {options.jobs - separate} tasks submitted in {time.monotonic() - begin:.0f} s")
@@ -119,6 +128,7 @@ def tick(options):
                 time.sleep(20)
                 cluster.run("sdiag", "--reset")
                 controller = cluster.controller_pid()
+                counted_before = ticks_of(governor)
                 before, theirs, begin = cpu_of(governor.process.pid), cpu_of(controller), time.monotonic()
                 for _ in range(options.ticks):
                     if other:
@@ -129,6 +139,9 @@ def tick(options):
                 load = cpu_of(controller) - theirs
                 counted = calls(cluster)
                 ticks = took / 1.0
+                times = [after - at for at, after in zip(counted_before, ticks_of(governor))]
+                print(f"{what}: of each of {times[0]:.0f} ticks {1000 * times[1] / times[0]:.1f} ms CPU is the governor's own, and "
+                      f"{1000 * times[2] / times[0]:.1f} ms libslurm's load and unpack")
                 print(f"{what}: governor {1000 * mine / ticks:.0f} ms CPU a second (a tick), slurmctld {1000 * load / ticks:.0f} ms; calls:")
                 for name, (count, total) in sorted(counted.items()):
                     print(f"    {name}: {count / ticks:.2f} a tick, {total / max(count, 1) / 1000:.2f} ms each")
@@ -154,11 +167,16 @@ def backlog(seed, seconds):
 
 
 class Way:
-    def __init__(self, name, options=None, partitions=None, governed=False, partition_of=None, lua=None, policy="standard"):
+    """`options_of(wanted, account)`: what a user adds to sbatch, who sees for how many GPUs jobs of his team run or wait."""
+
+    def __init__(self, name, options=None, partitions=None, governed=False, options_of=None, lua=None, policy="standard",
+                 accounting=None):
         self.name, self.options, self.partitions, self.governed = name, options or {}, partitions, governed
-        self.partition_of, self.lua, self.policy = partition_of or (lambda used, account: ["--partition=main"]), lua, policy
+        self.options_of, self.lua, self.policy = options_of or (lambda wanted, account: []), lua, policy
+        self.accounting = accounting
 
 
+OWN = {f"team-{quota['name']}": quota["nominal"]["gpu"] for quota in QUOTAS[1:]}
 MULTIFACTOR = {"PriorityType": "priority/multifactor", "PriorityWeightAge": 1000, "PriorityWeightFairshare": 10000,
                "PriorityMaxAge": "0-1"}
 ALL = "Nodes=n[1-16] MaxTime=INFINITE State=UP"
@@ -167,31 +185,47 @@ ALL = "Nodes=n[1-16] MaxTime=INFINITE State=UP"
 def ways():
     return [
         Way("Slurm, backfill, first come first served"),
-        # Without slurmdbd there are no associations, and so neither fair shares nor QOS: a partition for each team's own
-        # and one for what it borrows, whose jobs the former preempt, is the nearest that slurm.conf alone can say.
+        # Without slurmdbd there are no associations, and so neither fair shares nor QOS: a partition for what teams own and
+        # one for what they borrow, whose jobs the former preempt, is the nearest that slurm.conf alone can say.
         Way("Slurm, preempt/partition_prio", options=dict(
             MULTIFACTOR, PreemptType="preempt/partition_prio", PreemptMode="REQUEUE",
             SchedulerParameters="batch_sched_delay=0,sched_min_interval=100000,bf_interval=2,preempt_youngest_first"),
             partitions=[f"PartitionName=own {ALL} PriorityTier=10 PreemptMode=off GraceTime=2",
                         f"PartitionName=main {ALL} Default=YES PriorityTier=1 PreemptMode=requeue GraceTime=2"],
-            # Users choose: own while the team is below what it owns at submission, else the partition that yields.
-            partition_of=lambda used, account: ["--partition=own"] if account != "team-b" or used < 48 else ["--partition=main"]),
+            # Users choose: b, who borrows, its own partition while it is below what it owns, else the one that yields.
+            options_of=lambda wanted, account: ["--partition=own" if account != "team-b" or wanted < 48 else "--partition=main"]),
+    ] + ([] if missing(accounting=True) else [by_qos()]) + [
         Way("allot-slurm, standard", governed=True, lua="default"),
     ]
+
+
+def by_qos():
+    """With slurmdbd: fair shares of what the teams own, and a QOS for each team's own, as large as that, whose jobs preempt
+    those of the QOS that all may use."""
+    accounting = ["add qos loan priority=1 gracetime=2 preemptmode=requeue"]
+    for account, own in OWN.items():
+        accounting += [f"add account {account} fairshare={own}",
+                       f"add qos own-{account} priority=100 preempt=loan grptres=gres/gpu={own}",
+                       f"add user {USERS[account]} account={account} qos=loan,own-{account} defaultqos=loan"]
+    return Way("Slurm, multifactor with fair share, `preempt/qos`", accounting=accounting, options=dict(
+        MULTIFACTOR, PriorityWeightQOS=20000, PriorityCalcPeriod=1, PriorityDecayHalfLife="0-1", AccountingStorageTRES="gres/gpu",
+        AccountingStorageEnforce="associations,limits,qos", PreemptType="preempt/qos", PreemptMode="REQUEUE",
+        SchedulerParameters="batch_sched_delay=0,sched_min_interval=100000,bf_interval=2,preempt_youngest_first"),
+        options_of=lambda wanted, account: [f"--qos=own-{account}" if wanted < OWN[account] else "--qos=loan"])
 
 
 def run_way(way, jobs, seconds):
     options = dict({"MinJobAge": 600}, **way.options)
     own = {quota["name"]: quota["nominal"]["gpu"] for quota in QUOTAS}
     arguments = {"partitions": way.partitions} if way.partitions else {}
-    with Cluster(options=options, lua=way.lua, **arguments) as cluster:
+    with Cluster(options=options, lua=way.lua, accounting=way.accounting, **arguments) as cluster:
         governor = Governor(cluster, configuration(cluster, QUOTAS, ACCOUNTS, way.policy)) if way.governed else None
         ledger, watch = Ledger(cluster), Watch(cluster, QUOTAS, ACCOUNTS, 128)
         time.sleep(3)
         if governor:
             governor.start()
         begin = time.monotonic()
-        todo, sent, wanted = list(jobs), {}, {"team-a": 0, "team-b": 0, "team-c": 0}
+        todo, sent, known = list(jobs), {}, {}
         samples, shortages, last = [], {}, begin
         owed = {"a": [], "b": [], "c": []}
         since = {}
@@ -199,8 +233,9 @@ def run_way(way, jobs, seconds):
             now = time.monotonic() - begin
             while todo and todo[0][0] <= now:
                 at, account, gpus, nodes, duration = todo.pop(0)
-                extra = way.partition_of(wanted[account], account)
-                wanted[account] += gpus * nodes
+                over = lambda job: job in known and known[job].state not in ("PENDING", *HOLDING)
+                wanted = sum(size for job, (_, of, size, _) in sent.items() if of == account and not over(job))
+                extra = way.options_of(wanted, account)
                 job = cluster.submit(account, gpus=gpus, nodes=nodes, user=USERS[account], script=ledger.script(duration, "wait"),
                                      options=extra + [f"--time={1 + duration // 60}"])
                 sent[job] = (now, account, gpus * nodes, duration)
@@ -250,7 +285,7 @@ def compare(options):
     print(f"{len(jobs)} jobs, {work / 128:.0f} s of all 128 GPUs, watched for {options.seconds} s (seed {options.seed})\n")
     print("| | utilisation | done | wait a | wait b | wait c | owed: median | owed: max | requeues |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
-    for way in ways():
+    for way in [way for i, way in enumerate(ways(), 1) if i in options.ways or not options.ways]:
         result = run_way(way, jobs, options.seconds)
         wait, owed = result["wait"], result["owed"] or [0]
         print(f"| {way.name} | {100 * result['utilisation']:.0f} % | {result['done']} of {result['jobs']} | {wait['team-a']:.0f} s | "
@@ -267,6 +302,7 @@ def main():
     parser.add_argument("--ticks", type=int, default=20)
     parser.add_argument("--seconds", type=int, default=150)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--ways", type=int, nargs="*", default=[], help="of compare: the first, second, ... line only")
     options = parser.parse_args()
     interruptible()
     try:

@@ -6,6 +6,8 @@
 
 #include "../cluster.hpp"
 
+#include <doctest/doctest.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -170,6 +172,7 @@ class fake_slurm final : public cluster {
   [[nodiscard]] outcome poll(changes& to) override {
     calls_now = 0;
     if (is_away) return {outcome::kind::away, "nobody answers"};
+    const std::size_t before = to.jobs.size();
     for (const auto& [k, t] : jobs) {
       const auto [at, is_new] = told_.try_emplace(k);
       if (!is_new && at->second == t.is) continue;
@@ -182,6 +185,8 @@ class fake_slurm final : public cluster {
       return true;
     });
     if (nodes != told_nodes_) to.nodes = told_nodes_ = nodes;
+    // slurmctld says when something changed last.
+    if (to.nodes || to.jobs.size() > before) to.seen_at = now;
     return {};
   }
   /// A new governor knows nothing yet.
@@ -261,6 +266,9 @@ class fake_slurm final : public cluster {
   static void note(truth& t, const comments& say) {
     if (say.admin) t.is.admin_comment = *say.admin;
     if (say.user) t.is.comment = *say.user;
+    // As Slurm, which then refuses the whole call.
+    REQUIRE((!say.excluded || t.is.state == run_state::pending));
+    if (say.excluded) t.is.excluded_nodes = *say.excluded;
   }
 
   void start(truth& t) {
@@ -268,7 +276,9 @@ class fake_slurm final : public cluster {
     std::vector<std::string> on = t.pinned;
     for (const node& n : nodes) {
       if (!t.pinned.empty() || on.size() == t.is.request.nodes) break;
-      if (n.is_open && n.gpus - used_on(n.name) >= t.gpus_per_node) on.push_back(n.name);
+      const bool is_excluded =
+          ("," + t.is.excluded_nodes + ",").find("," + n.name + ",") != std::string::npos;
+      if (!is_excluded && n.is_open && n.gpus - used_on(n.name) >= t.gpus_per_node) on.push_back(n.name);
     }
     if (on.size() < t.is.request.nodes) return;
     for (const std::string& name : on) {

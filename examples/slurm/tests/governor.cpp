@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "../governor.hpp"
 
-#include "../events_log.hpp"
+#include "../replay.hpp"
 #include "fake_slurm.hpp"
 
 #include <doctest/doctest.h>
@@ -57,7 +57,7 @@ struct world {
   }
   void tick() {
     slurm.advance(1);
-    it->tick({slurm.now * 1000, slurm.now * 1000});
+    it->tick({(slurm.now + clock_off) * 1000, slurm.now * 1000});
     journal = it->remembers();
   }
   void ticks(int n) {
@@ -76,6 +76,8 @@ struct world {
   fake_slurm slurm{};
   std::vector<std::string> log{};
   std::stringstream events{};
+  /// By how many seconds the governor's wall clock is off.
+  std::int64_t clock_off = 0;
   memory journal{};
   std::unique_ptr<governor> it{};
 };
@@ -397,6 +399,83 @@ TEST_CASE("governor: a restart moves nobody, with the journal or without it") {
   }
 }
 
+TEST_CASE("governor: a clock that steps, or is not that of slurmctld, moves nobody and keeps nobody back") {
+  for (const std::int64_t off : {-7200, -50, 50, 7200}) {
+    for (const bool from_the_start : {true, false}) {
+      CAPTURE(off);
+      CAPTURE(from_the_start);
+      world w{config_of(three_teams)};
+      if (from_the_start) w.clock_off = off;
+      std::vector<job_key> borrowers;
+      for (int i = 0; i < 3; ++i) borrowers.push_back(w.slurm.submit("a", 1, 8, 1000));
+      w.ticks(5);
+      w.clock_off = off;
+      w.ticks(5);
+      for (const job_key& k : borrowers) CHECK(w.state(k) == run_state::running);
+      for (int i = 0; i < 3; ++i) CHECK(w.slurm.jobs.at(borrowers[static_cast<std::size_t>(i)]).starts == 1);
+      // Who yields to an owner comes back when that has ended, and is released once.
+      const job_key owner = w.slurm.submit("b", 1, 8, 5);
+      const job_key other = w.slurm.submit("c", 1, 8, 5);
+      w.ticks(12);
+      CHECK(w.slurm.jobs.at(owner).starts == 1);
+      CHECK(w.slurm.jobs.at(other).starts == 1);
+      w.ticks(25);
+      int starts = 0;
+      for (const job_key& k : borrowers) {
+        CHECK(w.state(k) == run_state::running);
+        starts += w.slurm.jobs.at(k).starts;
+      }
+      CHECK(starts > 3);
+      CHECK(w.lines("hold") == 0);
+      CHECK(w.lines("slurm") == (!from_the_start && std::abs(off) > 60 ? 1U : 0U));
+      // And back to the right time.
+      w.clock_off = 0;
+      w.ticks(5);
+      for (const job_key& k : borrowers) CHECK(w.state(k) == run_state::running);
+      std::stringstream in{w.events.str()};
+      CHECK(replay(in, std::nullopt).differences.empty());
+    }
+  }
+}
+
+TEST_CASE(
+    "governor: where Slurm chooses the nodes, a job that was lost with one does not go back there at once") {
+  for (const bool restarts : {false, true}) {
+    for (const char* const own : {"", "n4"}) {
+      CAPTURE(restarts);
+      CAPTURE(own);
+      world w{config_of(three_teams, false)};
+      const job_key k = w.slurm.submit("a", 1, 8, 1000);
+      w.slurm.jobs.at(k).is.excluded_nodes = own;
+      w.ticks(2);
+      REQUIRE(w.at(k).nodes.front().node == "n1");
+      // The rest is full, so that it could only go where it was.
+      const job_key second = w.slurm.submit("a", 1, 8, 1000);
+      const job_key others = w.slurm.submit("b", 1, 8, 20);
+      w.ticks(2);
+      const std::string free = *own == '\0' ? "n4" : "";
+      w.slurm.fail(0);
+      if (restarts) w.restart(true);
+      w.ticks(8);
+      // It avoids the node, and keeps what its user said.
+      const std::string both = *own == '\0' ? "n1" : "n4,n1";
+      CHECK(w.at(k).excluded_nodes == both);
+      CHECK(w.at(k).admin_comment == "allot: admitted avoiding n1");
+      w.slurm.mend(0);
+      w.ticks(6);
+      CHECK_FALSE(w.slurm.jobs.at(k).was_lost);
+      if (!free.empty()) CHECK(w.at(k).nodes.front().node == free);
+      // The next time that it waits, the node is like others.
+      w.slurm.requeue_unasked(k);
+      w.ticks(20);
+      CHECK(w.at(k).excluded_nodes == own);
+      CHECK(w.state(k) == run_state::running);
+      CHECK(w.slurm.jobs.at(second).starts == 1);
+      CHECK(w.slurm.jobs.at(others).starts == 1);
+    }
+  }
+}
+
 TEST_CASE("governor: another configuration is a transition") {
   world w{config_of(three_teams)};
   std::vector<job_key> jobs;
@@ -430,6 +509,9 @@ TEST_CASE("governor: the log of events replays to the same plans") {
     CHECK(r.schedulers == 2);
     CHECK(r.plans > 30);
     CHECK(r.differences.empty());
+    // The simulator keeps its own books of it.
+    CHECK(r.starts > 30);
+    CHECK(r.evictions > 3);
     // It can tell.
     std::string other = w.events.str();
     const std::size_t at = other.find("\"admit\":[{\"job\":\"1\"");
@@ -491,8 +573,7 @@ TEST_CASE("governor: every job ends once, whatever happens") {
       CAPTURE(to_string(k));
       CAPTURE(t.is.admin_comment);
       CHECK(t.is.state == run_state::ended);
-      // Where Slurm chooses the nodes, that is between it and its slurmd.
-      CHECK((!t.was_lost || !w.conf.slurm.places_jobs));
+      CHECK(!t.was_lost);
       CHECK((t.was_cancelled || t.is.has_failed || t.completions == 1));
     }
     std::stringstream in{w.events.str()};

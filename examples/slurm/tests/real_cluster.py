@@ -18,14 +18,15 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "cluster"))
 
-from cluster import Cluster, ClusterError, Interrupted, interruptible  # noqa: E402
-from governor import Governor, Ledger, configuration, wait_for  # noqa: E402
+from cluster import Cluster, ClusterError, Interrupted, interruptible, missing  # noqa: E402
+from governor import TOP, Governor, Ledger, configuration, program, step_clock, stepped_clock, wait_for  # noqa: E402
 from watch import Watch  # noqa: E402
 
 TEAMS = [
@@ -60,10 +61,11 @@ class Part:
     def say(self, text):
         print(f"{self.name}: {text}", flush=True)
 
-    def begin(self, quotas=None, accounts=None, policy="standard", options=None, start=True, **slurm):
+    def begin(self, quotas=None, accounts=None, policy="standard", start=True, resources=("gpu",), environment=None, **slurm):
         quotas = quotas or TEAMS
         accounts = accounts or ACCOUNTS
-        self.governor = Governor(self.cluster, configuration(self.cluster, quotas, accounts, policy, **slurm))
+        config = dict(configuration(self.cluster, quotas, accounts, policy, **slurm), resources=list(resources))
+        self.governor = Governor(self.cluster, config, environment=environment)
         self.ledger = Ledger(self.cluster)
         self.watch = Watch(self.cluster, quotas, accounts, self.cluster.nodes * self.cluster.gpus)
         # After its start slurmctld takes some seconds before it starts jobs.
@@ -115,8 +117,9 @@ class Part:
     def run(self):
         begin = time.monotonic()
         try:
-            SPECIAL = {"lawless": {"lua": None}}
-            with Cluster(nodes=16, gpus=8, options={"MinJobAge": 600}, **SPECIAL.get(self.name, {})) as self.cluster:
+            special = SPECIAL[self.name]() if self.name in SPECIAL else {}
+            options = dict({"MinJobAge": 600}, **special.pop("options", {}))
+            with Cluster(nodes=16, gpus=8, options=options, **special) as self.cluster:
                 try:
                     globals()[f"part_{self.name}"](self)
                     if self.governor.alive():
@@ -145,6 +148,25 @@ def read(path):
         return ""
 
 
+def of_placed():
+    """Four switches of four nodes; the first eight nodes have other GPUs than the rest; QOS, where slurmdbd is there."""
+    leaves = [f"SwitchName=s{i} Nodes=n[{4 * i - 3}-{4 * i}]" for i in range(1, 5)]
+    accounting = [f"add account {account}" for account in ACCOUNTS]
+    accounting += [f"add user {user} account={account}" for account, user in USERS.items()]
+    accounting += ["add qos high", "add qos low", f"modify user {','.join(USERS.values())} set qos+=high,low"]
+    return {"options": {"TopologyPlugin": "topology/tree"}, "topology": leaves + ["SwitchName=top Switches=s[1-4]"],
+            "models": ["a100", "h100"], "accounting": None if missing(accounting=True) else accounting}
+
+
+def of_clocks():
+    """All daemons have one clock. Their own timeouts are longer than the steps."""
+    path = os.path.join(tempfile.mkdtemp(prefix="allot-clock-"), "machine")
+    return {"options": {"SlurmdTimeout": 30000, "SlurmctldTimeout": 30000}, "daemons": stepped_clock(path)}
+
+
+# What is special about the clusters of some parts.
+SPECIAL = {"lawless": lambda: {"lua": None}, "guide": lambda: {"lua": None}, "placed": of_placed, "clocks": of_clocks}
+
 # --- the parts ------------------------------------------------------------------------------------------------------
 
 
@@ -161,7 +183,7 @@ def part_sharing(part):
     part.check(waiting and all(watch.jobs[job].comment and watch.jobs[job].admin_comment for job in waiting),
                f"why a job waits stands in its comment: {[watch.jobs[job].comment for job in waiting]}")
     # 24 of c's 48 are lent; 40 are left, and the rest of what c asks for comes from b. In 8 GPUs each: six jobs.
-    owners = [part.submit("team-c", seconds=12) for _ in range(6)]
+    owners = [part.submit("team-c", seconds=20) for _ in range(6)]
     begin = time.monotonic()
     part.check(part.runs(owners), f"the owner gets its own back: {[part.state(job) for job in owners]}")
     part.say(f"the owner's jobs ran after {time.monotonic() - begin:.1f} s")
@@ -498,7 +520,6 @@ def part_operator(part):
 
 
 def observe(governor):
-    from governor import program
     return [program(), "run", "--config", governor.config_path, "--observe", "--ticks", "3"]
 
 
@@ -512,8 +533,254 @@ def part_slurm_chooses(part):
     part.check(part.runs(owners[:1], 25) and part.drain(owners, 40), f"the owner's gangs run: {[part.state(job) for job in owners]}")
     for job in loans:
         part.cluster.run("scancel", str(job), check=False)
+    part.drain(loans, 20)
     part.ended_once(owners)
+
+    # Nodes fail and return while there is no room elsewhere: what ran there may only go back there, and must live.
+    full = [part.submit(account, seconds=600) for account, count in (("team-a", 4), ("team-b", 6), ("team-c", 6)) for _ in range(count)]
+    part.check(part.runs(full, 25), f"the cluster is full: {[part.state(job) for job in full]}")
+    for away in (1, 3, 6):
+        lost = part.random.choice(full)
+        name, before = watch.jobs[lost].nodes, dict(watch.last_restart)
+        part.cluster.fail_node(name)
+        watch.idle(away)
+        part.cluster.return_node(name)
+        back = watch.until(lambda now: now[lost].state == "RUNNING" and now[lost].restarts > before[lost], 40)
+        part.check(back, f"a job whose node was away for {away} s runs again: {watch.jobs[lost]}")
+        watch.idle(6)
+        part.check(part.state(lost) == "RUNNING" and watch.last_restart[lost] == before[lost] + 1,
+                   f"and its new run lives: {part.state(lost)}, {watch.last_restart[lost] - before[lost]} restarts")
+        moved = [job for job in full if job != lost and watch.last_restart[job] != before[job]]
+        part.check(not moved, f"nobody else is moved: {moved}")
+    excluded = part.cluster.run("squeue", "-h", "-o", "%x").stdout.split()
+    part.check(set(excluded) <= {"(null)"}, f"no node stays excluded: {excluded}")
+    starts = [job for job, events in part.ledger.read().items()
+              if job in full and [what for what, _ in events].count("start") != watch.last_restart[job] + 1]
+    part.check(not starts, f"each run began once: {starts}")
+    for job in full:
+        part.cluster.run("scancel", str(job), check=False)
+    part.drain(full, 20)
     part.law_held()
+
+
+def part_placed(part):
+    """Gangs stay below a switch, types of GPUs are what they are asked to be, and a QOS has the priority of its map."""
+    quotas = [{"name": "all", "nominal": {"gpu": 128, "h100/gpu": 64}, "inclusive": True},
+              {"name": "a", "parent": "all", "nominal": {"gpu": 48, "h100/gpu": 16}},
+              {"name": "b", "parent": "all", "nominal": {"gpu": 40, "h100/gpu": 24}, "borrow": {"h100/gpu": 0}},
+              {"name": "c", "parent": "all", "nominal": {"gpu": 40, "h100/gpu": 24}}]
+    part.begin(quotas, resources=("gpu", "h100/gpu"), qos={"high": 100, "low": -100})
+    cluster, watch = part.cluster, part.watch
+    nodes_of = lambda job: {int(name[1:]) for name in cluster.run(
+        "scontrol", "show", "hostnames", watch.jobs[job].nodes).stdout.split()}
+    switches_of = lambda job: {(n - 1) // 4 for n in nodes_of(job)}
+    typed = lambda account, options, **more: part.submit(account, gpus=0, options=options, **more)
+    cancel = lambda jobs: [cluster.run("scancel", str(job), check=False) for job in jobs]
+
+    # Types, however they are asked for.
+    h100 = [typed("team-a", ["--gres=gpu:h100:4"], nodes=2), typed("team-a", ["--gpus=h100:4"]),
+            typed("team-a", ["--gpus-per-node=h100:4"])]
+    a100 = [typed("team-a", ["--gres=gpu:a100:8"], nodes=2), typed("team-a", ["--gpus=a100:3"])]
+    part.check(part.runs(h100 + a100, 15), f"jobs of either type run: {[part.state(job) for job in h100 + a100]}")
+    part.check(all(min(nodes_of(job)) > 8 for job in h100), f"those that ask for h100 have them: {[watch.jobs[j].nodes for j in h100]}")
+    part.check(all(max(nodes_of(job)) < 9 for job in a100), f"those that ask for a100 have them: {[watch.jobs[j].nodes for j in a100]}")
+    # The quota of one type is full while the other has room. Later ones of the same team go on.
+    mine = [typed("team-b", ["--gres=gpu:h100:8"]) for _ in range(4)]
+    other = typed("team-b", ["--gres=gpu:a100:8"])
+    part.check(part.runs(mine[:3] + [other], 15), f"b's h100 and an a100 run: {[part.state(job) for job in mine + [other]]}")
+    watch.idle(2)
+    part.check(part.state(mine[3]) == "PENDING", f"b may not borrow h100: {part.state(mine[3])}")
+    part.check("h100/gpu" in watch.jobs[mine[3]].comment, f"and can read that: {watch.jobs[mine[3]].comment!r}")
+    cancel(h100 + a100 + mine + [other])
+    part.drain(h100 + a100 + mine + [other], 15)
+
+    # One job on each of three switches, wherever the policy puts them: one switch is left for a gang of four nodes.
+    singles = [part.submit("team-c", gpus=8) for _ in range(5)] + [part.submit("team-b", gpus=8) for _ in range(5)]
+    singles += [part.submit("team-a", gpus=8) for _ in range(6)]
+    part.check(part.runs(singles, 20), f"single nodes run: {[part.state(job) for job in singles]}")
+    kept = {}
+    for job in singles:
+        kept.setdefault(min(switches_of(job)), job)
+    kept = [kept[switch] for switch in sorted(kept)][:3]
+    cancel([job for job in singles if job not in kept])
+    part.drain([job for job in singles if job not in kept], 15)
+    first = part.submit("team-a", gpus=8, nodes=4, options=["--switches=1"])
+    part.check(part.runs([first], 15) and len(switches_of(first)) == 1, f"a gang is below one switch: {watch.jobs[first].nodes}")
+    second = part.submit("team-a", gpus=4, nodes=4, options=["--switches=1"])
+    watch.idle(3)
+    part.check(part.state(second) == "PENDING" and watch.jobs[second].priority == 0,
+               f"with no switch that has room the next one waits: {part.state(second)} {watch.jobs[second]}")
+    part.check(watch.jobs[second].comment.startswith("allot: "), f"and its user can read why: {watch.jobs[second].comment!r}")
+    # Who does not insist may be split; nodes there are enough of.
+    loose = part.submit("team-b", gpus=8, nodes=4)
+    part.check(part.runs([loose], 15) and len(switches_of(loose)) > 1, f"a gang that does not insist is split: {watch.jobs[loose].nodes}")
+    cancel([loose, kept[0]])
+    part.check(part.runs([second], 15) and len(switches_of(second)) == 1,
+               f"once a switch has room it is below that: {watch.jobs[second].nodes}")
+    # Several pods that would fit on fewer nodes have as many nodes as they ask for.
+    part.check(len(nodes_of(second)) == 4, f"and has its four nodes: {watch.jobs[second].nodes}")
+    part.say("nodes: " + "; ".join(f"{name} {watch.jobs[job].nodes}" for name, job in (
+        ("first", first), ("second", second), ("split", loose))))
+    cancel([first, second] + kept)
+    part.drain([first, second] + kept, 15)
+
+    if cluster.accounting is None:
+        part.say("no slurmdbd and MariaDB, and so no QOS: the map was not tried")
+    else:
+        # One node is left; who comes first is not who starts first.
+        full = [part.submit(account, gpus=8, nodes=5, options=["--qos=high"]) for account in ACCOUNTS]
+        part.check(part.runs(full, 20), f"the cluster is full but for one node: {[part.state(job) for job in full]}")
+        blocker = part.submit("team-a", gpus=8, options=["--qos=high"], seconds=4)
+        part.check(part.runs([blocker], 10), f"and then full: {part.state(blocker)}")
+        order = [part.submit("team-a", gpus=8, seconds=2, options=options) for options in (
+            ["--qos=low"], ["--nice=50"], [], ["--qos=high", "--nice=150"], ["--qos=high"])]
+        part.check(part.drain(order, 60), f"jobs of all QOS run: {[part.state(job) for job in order]}")
+        starts = {job: events[0][2] for job, events in part.ledger.times().items() if job in order}
+        wanted = [order[4], order[2], order[1], order[3], order[0]]
+        part.check(sorted(order, key=starts.get) == wanted, f"by QOS, less nice: {sorted(order, key=starts.get)}, not {wanted}")
+        seen = cluster.run("squeue", "-h", "-j", str(full[0]), "-o", "%q").stdout.strip()
+        part.check(seen == "high", f"Slurm knows the QOS: {seen!r}")
+        part.ended_once(order + [blocker])
+        cancel(full)
+    part.law_held()
+    part.files_are_harmless()
+    part.replays()
+
+
+def part_clocks(part):
+    """Clocks step: that of the whole machine, and that of the governor alone."""
+    machine = part.cluster.daemons["STEPPED_CLOCK"]
+    part.begin(environment=dict(part.cluster.daemons))
+    cluster, watch, governor = part.cluster, part.watch, part.governor
+    own = cluster.path("governor-clock")
+    long = [part.submit("team-b", gpus=8, on_term="wait") for _ in range(11)]
+    part.check(watch.until(lambda now: watch.used(now)["b"] == 88, 20), f"b borrows: {watch.used()}")
+    ours = []
+
+    def goes_on(when, waits=25):
+        """Owners still get theirs at once, and who yielded comes back."""
+        owners = [part.submit(account, gpus=8, seconds=3) for account in ["team-c"] * 6 + ["team-a"]]
+        ours.extend(owners)
+        restarts = sum(watch.last_restart.values())
+        begin = time.monotonic()
+        had = lambda now: all(job in now and now[job].state in ("RUNNING", "COMPLETING", "COMPLETED") for job in owners)
+        part.check(watch.until(had, waits), f"{when}: owners get theirs: {[part.state(job) for job in owners]}")
+        took = time.monotonic() - begin
+        part.check(sum(watch.last_restart.values()) == restarts + 2, f"{when}: two of b's jobs yield to them")
+        part.check(part.drain(owners, 20), f"{when}: their jobs end: {[part.state(job) for job in owners]}")
+        back = watch.until(lambda now: watch.used(now)["b"] == 88, 25)
+        part.check(back, f"{when}: who yielded comes back: {watch.used()}, {[(j.id, j.state, j.comment) for j in watch.jobs.values() if j.state == 'PENDING'][:2]}")
+        part.check(governor.alive(), f"{when}: it goes on: {governor.text()[-500:]}")
+        part.say(f"{when}: owners ran after {took:.1f} s")
+
+    for seconds, what in ((-7200, "two hours back"), (0, "two hours on")):
+        waiting = part.submit("team-b", gpus=8, on_term="wait")
+        part.check(watch.until(lambda now: waiting in now and now[waiting].comment, 10), "b has reached its limit, and one more waits")
+        before = dict(watch.last_restart)
+        step_clock(machine, seconds)
+        watch.idle(3)
+        changed = [job for job in long if watch.last_restart[job] != before[job]]
+        part.check(not changed and watch.used()["b"] == 88, f"the machine's clock goes {what}, and nobody is moved: {changed} {watch.used()}")
+        if seconds < 0:
+            # slurmctld looks for jobs to start at times that are hours away now, until it is started again.
+            cluster.stop_controller(signal.SIGTERM)
+            cluster.start_controller()
+            time.sleep(3)
+        # What has waited since before the step is not put off by it.
+        over = long.pop()
+        cluster.run("scancel", str(over))
+        long.append(waiting)
+        part.check(part.runs([waiting], 12), f"a job submitted before the step starts: {part.state(waiting)} {watch.jobs[waiting].comment!r}")
+        goes_on(f"the machine's clock {what}")
+    told = [line.values for line in governor.log("slurm") if "clock" in line.values]
+    part.check([values["clock"] for values in told] == ["back", "on"], f"it says that the clock was set: {told}")
+    # Only the governor's: it is on another machine, or was started before the clock was right.
+    part.check(governor.stop() == 0, "it ends")
+    for seconds, what in ((-7200, "two hours behind Slurm's"), (3600, "an hour ahead of Slurm's")):
+        governor.environment = stepped_clock(own)
+        step_clock(own, seconds)
+        before = dict(watch.last_restart)
+        governor.start()
+        watch.idle(3)
+        changed = [job for job in long if watch.last_restart[job] != before[job]]
+        part.check(not changed and watch.used()["b"] == 88, f"a governor {what} moves nobody: {changed} {watch.used()}")
+        goes_on(f"a governor {what}")
+        part.check(governor.stop() == 0, "it ends")
+    for job in long:
+        cluster.run("scancel", str(job), check=False)
+    part.drain(long, 20)
+    part.ended_once(ours)
+    part.law_held()
+    shutil.rmtree(os.path.dirname(machine), ignore_errors=True)
+
+
+# Where there is no systemd: what the guide asks of it.
+SYSTEMCTL = """#!/bin/bash
+case $1 in
+  start) allot-slurm run --config "$(dirname "$SLURM_CONF")/allot.json" --ticks 300 >>"$GOVERNOR.log" 2>&1 & echo $! >"$GOVERNOR.pid" ;;
+  reload) kill -HUP "$(cat "$GOVERNOR.pid")" ;;
+  stop) kill "$(cat "$GOVERNOR.pid")" ;;
+esac
+"""
+
+
+def part_guide(part):
+    """Every command of the guide, as it stands there; only the grace is shorter, and what is waited for it."""
+    part.begin(start=False)
+    cluster, governor = part.cluster, part.governor
+    etc, tools = cluster.directory, cluster.path("tools")
+    os.mkdir(tools)
+    with open(os.open(os.path.join(tools, "systemctl"), os.O_WRONLY | os.O_CREAT, 0o755), "w", encoding="utf-8") as file:
+        file.write(SYSTEMCTL)
+    os.symlink(program(), os.path.join(tools, "allot-slurm"))
+    text = read(os.path.join(os.path.dirname(HERE), "README.md"))
+    text = text[text.index("## allot in front of your Slurm"):text.index("## What users should know")]
+    for there, here in (("/var/lib/allot-slurm", governor.directory), ("/etc/systemd/system/", tools), ('"grace_s": 30', '"grace_s": 3'),
+                        ("sleep 35", "sleep 9"), ("--observe\n", "--observe --ticks 3\n")):
+        part.check(there in text, f"the guide has {there!r}")
+        text = text.replace(there, here)
+    blocks = {kind: re.findall(rf"```{kind}\n(.*?)```", text, re.DOTALL) for kind in ("sh", "json")}
+    part.check(len(blocks["json"]) == 1 and len(blocks["sh"]) == 8, f"the guide has as many commands as are tried here: {blocks}")
+    with open(os.path.join(etc, "allot.json"), "w", encoding="utf-8") as file:
+        file.write(blocks["json"][0])
+    setting, _, check, observe_it, hold, reclaim, change, back = blocks["sh"]
+    environment = {"PATH": f"{tools}:{cluster.environment['PATH']}", "SBATCH_OUTPUT": "/dev/null",
+                   "GOVERNOR": os.path.join(governor.directory, "log")}
+
+    logged = lambda: read(environment["GOVERNOR"] + ".log")
+
+    def do(commands, status=0):
+        told = cluster.run("bash", "-ec", setting + commands, check=False, environment=environment, cwd=TOP)
+        part.check(told.returncode == status, f"{commands}: {told.returncode} {told.stdout[-500:]} {told.stderr[-500:]}")
+        return told.stdout + told.stderr
+
+    # It finds what step 5 mends.
+    part.check("JobSubmitPlugins has no lua" in do(check, 1), "check says that jobs are not held")
+    early = part.submit("vision", gpus=8, user="ana", seconds=4)
+    do(observe_it)
+    part.check(part.runs([early]) or part.state(early) == "COMPLETED", "jobs start as ever")
+    part.drain([early], 10)
+    do(hold)
+    try:
+        told = do(reclaim)
+        pages = re.split(r" *JOBID .*\n", told)
+        part.check(len(re.findall(r"vision +R ", pages[1])) == 16, f"vision has all: {told}")
+        part.check(logged().count(" requeue ") >= 4, f"and gives back four nodes: {logged()[-600:]}")
+        part.check(len(re.findall(r"vision +R ", pages[-1])) == 12, f"vision has what is left: {told}")
+        part.check(re.search(r"speech +R ", pages[-1]), f"speech runs: {told}")
+        part.check(len(re.findall(r"vision +PD .* allot: ", pages[-1])) == 4, f"those who yielded can read why: {told}")
+        part.check(re.search(r"speech .*32", told), f"status has both quotas: {told}")
+        do(change)
+        part.check(wait_for(lambda: " config " in logged().split("requeue")[-1], 10), f"the change is taken over: {logged()[-400:]}")
+    finally:
+        do(back)
+    held = cluster.run("squeue", "-h", "-t", "PD", "-o", "%i %r %Q").stdout
+    part.check("JobHeld" not in held, f"nothing is held any more: {held}")
+    pid = read(environment["GOVERNOR"] + ".pid").strip()
+    part.check(wait_for(lambda: not os.path.exists(f"/proc/{pid}"), 10), "the governor ends")
+    free = part.submit("speech", gpus=8, seconds=1, user="ben")
+    part.watch.poll()
+    part.check(part.watch.jobs[free].priority > 0, "new jobs are not held")
 
 
 def part_soak(part):
@@ -545,7 +812,7 @@ def part_soak(part):
     part.replays()
 
 
-PARTS = ["storm", "hostile", "operator", "sharing", "lawless", "slurm_chooses"]
+PARTS = ["storm", "hostile", "operator", "clocks", "placed", "sharing", "lawless", "slurm_chooses", "guide"]
 
 
 def main():

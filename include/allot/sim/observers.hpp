@@ -17,7 +17,8 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
-template <std::size_t N>
+class places;
+template <std::size_t N, class Places = places>
 class simulator;
 
 /// The kind of an event of a job.
@@ -78,17 +79,17 @@ struct job_event {
 };
 
 /// Observes a simulation: derive from it to measure, record or print.
-template <std::size_t N>
+template <std::size_t N, class Places = places>
 class observer {
  public:
   virtual ~observer() = default;
 
   /// Called after each event.
-  virtual void on(const simulator<N>&, const job_event<N>&) {}
+  virtual void on(const simulator<N, Places>&, const job_event<N>&) {}
   /// Called once per instant, before `settled`: pending jobs can be queried (`why`).
-  virtual void waiting(simulator<N>&) {}
+  virtual void waiting(simulator<N, Places>&) {}
   /// Called once per instant, after everything that happened at it.
-  virtual void settled(const simulator<N>&) {}
+  virtual void settled(const simulator<N, Places>&) {}
 
  protected:
   observer() = default;
@@ -105,6 +106,8 @@ class observers final : public observer<N> {
  public:
   observers(std::initializer_list<observer<N>*> each) : each_(each) {}
 
+  /// @{
+  /// As declared in `observer`.
   void on(const simulator<N>& sim, const job_event<N>& e) override {
     for (observer<N>* o : each_) o->on(sim, e);
   }
@@ -114,6 +117,7 @@ class observers final : public observer<N> {
   void settled(const simulator<N>& sim) override {
     for (observer<N>* o : each_) o->settled(sim);
   }
+  /// @}
 
  private:
   vector<observer<N>*> each_;

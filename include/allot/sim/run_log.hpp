@@ -138,6 +138,7 @@ template <std::size_t N>
 class run_logger final : public observer<N> {
  public:
   explicit run_logger(run_log& log) noexcept : log_(&log) {}
+  /// As declared in `observer`.
   void on(const simulator<N>& sim, const job_event<N>& e) override { log_->note(sim, e); }
 
  private:

@@ -36,14 +36,14 @@ struct running_job_at_start {
 
 /// All inputs of a simulation. Jobs are sorted by submission, then id; events by time. A quota that an event
 /// adds gets the next free id.
-template <std::size_t N>
+template <std::size_t N, class Places = places>
 struct setup {
   /// The quotas at the beginning.
   quota_tree<N> quotas;
   /// By quota id; further quotas, which events add, have the settings of the preset.
   vector<queue_settings> settings;
   /// The nodes, with what runs already in place.
-  places where;
+  Places where;
   /// The workload.
   vector<job<N>> jobs;
   /// Changes of the quotas.

@@ -41,7 +41,9 @@ namespace sim {
 /// - A job that runs at the beginning has worked since its start with the pods that it has then. The
 ///   simulation begins at the latest start or submission of these; events due earlier happen then.
 /// - A job that reaches its time limit ends with the work it has done; one lost with a node is pending again.
-template <std::size_t N>
+///
+/// `Places` are the nodes: those of the library, or a host's own that derive from them.
+template <std::size_t N, class Places>
 class simulator {
  public:
   /// The number of dimensions.
@@ -49,28 +51,28 @@ class simulator {
   /// How the scheduler sees the jobs.
   using view_type = workload_view<N>;
   /// The policies, of any kind.
-  using policies_type = any_policies<view_type, places>;
+  using policies_type = any_policies<view_type, Places>;
   /// The scheduler that this is the host of.
-  using scheduler_type = scheduler<view_type, places, policies_type>;
+  using scheduler_type = scheduler<view_type, Places, policies_type>;
   /// Why a job is pending.
   using pending_job = typename scheduler_type::plan_type::pending_job;
 
   /// Fails if the preset makes an invalid tree of the quotas, or if their settings are invalid.
   template <preset Preset>
-  [[nodiscard]] static result<simulator> make(setup<N> s, const Preset& by);
+  [[nodiscard]] static result<simulator> make(setup<N, Places> s, const Preset& by);
 
   simulator(simulator&&) noexcept = default;
   simulator& operator=(simulator&&) noexcept = default;
 
   /// Runs until no more events are due, though jobs may still be pending. Returns the problems of a change of
   /// the quotas, at `now()`, if that stopped it.
-  vector<problem> run(observer<N>& watch) {
+  vector<problem> run(observer<N, Places>& watch) {
     return run(watch, [](instant) { return true; });
   }
   /// The same while `goes_on(t)`, which is called before anything happens at t, for every t with an event.
   /// Called again it continues from there.
   template <std::predicate<instant> GoesOn>
-  vector<problem> run(observer<N>& watch, GoesOn goes_on) {
+  vector<problem> run(observer<N, Places>& watch, GoesOn goes_on) {
     if (!std::exchange(has_begun_, true)) begin(watch);
     while (!runs_.events().empty() && goes_on(runs_.events().next_time())) {
       now_ = runs_.events().next_time();
@@ -85,7 +87,7 @@ class simulator {
   }
   /// Advances time to `at` without any event. Precondition: no event is due before `at`, and `at` is not
   /// before `now()`.
-  void pass_time(instant at, observer<N>& watch) {
+  void pass_time(instant at, observer<N, Places>& watch) {
     now_ = at;
     watch.settled(*this);
   }
@@ -111,7 +113,7 @@ class simulator {
   /// Why a job is pending, as of now. Precondition: it is.
   [[nodiscard]] pending_job why(job_index j);
   /// The nodes.
-  [[nodiscard]] const places& where() const noexcept { return scheduler_.places(); }
+  [[nodiscard]] const Places& where() const noexcept { return scheduler_.places(); }
   /// The number of events so far.
   [[nodiscard]] std::uint64_t events() const noexcept { return happened_; }
   /// The number of decisions so far.
@@ -127,7 +129,11 @@ class simulator {
  private:
   using plan_type = typename scheduler_type::plan_type;
 
-  simulator(setup<N> s, job_runs<N> runs, scheduler_type policy, bool ignores_quotas)
+  /// It tells the simulator what happens in place of its own events (driver.hpp).
+  template <std::size_t, class>
+  friend class driver;
+
+  simulator(setup<N, Places> s, job_runs<N> runs, scheduler_type policy, bool ignores_quotas)
       : given_(std::move(s)),
         runs_(std::move(runs)),
         scheduler_(std::move(policy)),
@@ -146,12 +152,12 @@ class simulator {
     return problems;
   }
 
-  void begin(observer<N>& watch);
+  void begin(observer<N, Places>& watch);
 
-  vector<problem> happen(observer<N>& watch);
+  vector<problem> happen(observer<N, Places>& watch);
 
   // Jobs come and go.
-  void arrive(job_index j, observer<N>& watch) {
+  void arrive(job_index j, observer<N, Places>& watch) {
     job_history& h = runs_[j];
     if (h.outcome == job_outcome::cancelled) return;
     // The preset may ignore quotas; the accounts do not.
@@ -168,7 +174,7 @@ class simulator {
     runs_.come(j);
     watch.on(*this, {.what = job_event_kind::submitted, .job = j});
   }
-  void adopt(const running_job_at_start& r, observer<N>& watch) {
+  void adopt(const running_job_at_start& r, observer<N, Places>& watch) {
     const job_index j = r.which;
     job_history& h = runs_[j];
     const bool has_quota = accounts().tree().contains(jobs()[j].quota);
@@ -188,13 +194,13 @@ class simulator {
     interrupt(j, {interruption::cause::told_before}, watch);
   }
 
-  void finish(job_index j, observer<N>& watch) {
+  void finish(job_index j, observer<N, Places>& watch) {
     scheduler_.finished(runs_[j].id);
     runs_.leave(j, now_, job_outcome::completed);
     watch.on(*this, {.what = job_event_kind::finished, .job = j});
   }
 
-  void cancel(job_index j, observer<N>& watch) {
+  void cancel(job_index j, observer<N, Places>& watch) {
     job_history& h = runs_[j];
     if (h.outcome == job_outcome::waiting || h.outcome == job_outcome::running) {
       scheduler_.cancel(h.id);
@@ -209,7 +215,7 @@ class simulator {
   }
 
   // Nodes and quotas change.
-  void change_node(const node_event& e, observer<N>& watch) {
+  void change_node(const node_event& e, observer<N, Places>& watch) {
     ALLOT_ASSERT(where().has_nodes(), "without nodes no node can change");
     sim::places::inventory_type& nodes = scheduler_.places().inventory();
     if (e.what == node_change::up) {
@@ -222,7 +228,7 @@ class simulator {
   }
   /// What runs on a node that has failed is lost: one pod of an elastic job that has more than it needs, or
   /// the whole job.
-  void lose(gpu::node_id node, observer<N>& watch) {
+  void lose(gpu::node_id node, observer<N, Places>& watch) {
     vector<gpu::allocation_id> there;
     where().inventory().for_each_on(node, [&](gpu::allocation_id a) { there.push_back(a); });
     const auto is_lost = [&](job_id unit) {
@@ -243,7 +249,7 @@ class simulator {
     }
   }
 
-  vector<problem> change_quotas(observer<N>& watch) {
+  vector<problem> change_quotas(observer<N, Places>& watch) {
     if (pending_changes_.empty()) return {};
     ++tree_changes_;
     for (quota_change<N>& c : pending_changes_) {
@@ -258,7 +264,7 @@ class simulator {
     return ignores_quotas_ ? vector<problem>{} : configure_from(known);
   }
   /// The jobs of a removed quota are cancelled.
-  void cancel_all_of(quota_id x, observer<N>& watch) {
+  void cancel_all_of(quota_id x, observer<N, Places>& watch) {
     for (job_index j = 0; j < runs_.size(); ++j) {
       const job_outcome o = runs_[j].outcome;
       if (jobs()[j].quota == x && (o == job_outcome::waiting || o == job_outcome::running)) cancel(j, watch);
@@ -266,9 +272,9 @@ class simulator {
   }
 
   // The scheduler decides.
-  void decide(observer<N>& watch);
+  void decide(observer<N, Places>& watch);
 
-  void obey(const plan_type& plan, const typename plan_type::eviction& e, observer<N>& watch) {
+  void obey(const plan_type& plan, const typename plan_type::eviction& e, observer<N, Places>& watch) {
     // The elastic pods of an evicted job are evicted with it; the plan may list them as well.
     if (scheduler_.state(e.id) != job_state::evicting) return;
     const job_index j = e.what;
@@ -288,7 +294,7 @@ class simulator {
     e.core ? shrink(j, e.id, how, watch) : interrupt(j, how, watch);
   }
 
-  void obey(const typename plan_type::admission& a, observer<N>& watch) {
+  void obey(const typename plan_type::admission& a, observer<N, Places>& watch) {
     // It may have ended with its job.
     if (scheduler_.state(a.id) != job_state::running) return;
     log_.note(now_, a.core ? decision_kind::grown : decision_kind::admitted, a.what);
@@ -301,13 +307,13 @@ class simulator {
     watch.on(*this, {.what = job_event_kind::started, .job = a.what, .borrows = a.borrows});
   }
 
-  void shrink(job_index j, job_id pod, const interruption& how, observer<N>& watch) {
+  void shrink(job_index j, job_id pod, const interruption& how, observer<N, Places>& watch) {
     runs_.shrink(j, now_);
     scheduler_.evicted(pod);
     watch.on(*this, {.what = job_event_kind::shrank, .job = j, .pod = pod, .how = how});
   }
   /// The run of a job is cut short.
-  void interrupt(job_index j, interruption how, observer<N>& watch) {
+  void interrupt(job_index j, interruption how, observer<N, Places>& watch) {
     job_history& h = runs_[j];
     if (how.why == interruption::cause::decided && how.how == relation::time_limit) {
       scheduler_.finished(h.id);
@@ -321,7 +327,7 @@ class simulator {
   }
 
   /// The setup, without the parts that were moved to other members.
-  setup<N> given_;
+  setup<N, Places> given_;
   job_runs<N> runs_;
   vector<quota_change<N>> pending_changes_;
   scheduler_type scheduler_;
@@ -339,17 +345,17 @@ class simulator {
 // is compiled elsewhere saves compiling it again.
 
 /// As declared.
-template <std::size_t N>
+template <std::size_t N, class Places>
 template <preset Preset>
-result<simulator<N>> simulator<N>::make(setup<N> s, const Preset& given) {
+result<simulator<N, Places>> simulator<N, Places>::make(setup<N, Places> s, const Preset& given) {
   const bool has_estimates =
       detail::any_of(s.jobs.begin(), s.jobs.end(), [](const job<N>& j) { return j.estimate > 0; });
-  const Preset by = has_estimates ? as_seen_by<view_type, places>(given) : given;
+  const Preset by = has_estimates ? as_seen_by<view_type, Places>(given) : given;
   if (by.ignores_quotas) s.settings.clear();
   const auto specs = s.quotas.specs();
   job_runs<N> runs{std::move(s.jobs), std::move(s.flavor_sets), s.quotas, s.capacity};
   auto policy = scheduler_type::make(by, runs.view(by.ignores_quotas), {specs.begin(), specs.end()},
-                                     std::move(s.where), policies_type{policies_for<view_type, places>(by)});
+                                     std::move(s.where), policies_type{policies_for<view_type, Places>(by)});
   if (!policy) return std::move(policy).problems();
   simulator made{std::move(s), std::move(runs), std::move(policy).value(), by.ignores_quotas};
   vector<problem> problems = made.configure_from(0);
@@ -357,13 +363,13 @@ result<simulator<N>> simulator<N>::make(setup<N> s, const Preset& given) {
   return made;
 }
 
-template <std::size_t N>
-typename simulator<N>::pending_job simulator<N>::why(job_index j) {
+template <std::size_t N, class Places>
+typename simulator<N, Places>::pending_job simulator<N, Places>::why(job_index j) {
   return scheduler_.why(runs_[j].id);
 }
 
-template <std::size_t N>
-void simulator<N>::begin(observer<N>& watch) {
+template <std::size_t N, class Places>
+void simulator<N, Places>::begin(observer<N, Places>& watch) {
   if (!given_.running.empty()) {
     for (const auto& r : given_.running) now_ = std::max({now_, r.since, jobs()[r.which].submit});
     runs_.begin(now_);
@@ -376,8 +382,8 @@ void simulator<N>::begin(observer<N>& watch) {
   runs_.push_next_arrival();
 }
 
-template <std::size_t N>
-vector<problem> simulator<N>::happen(observer<N>& watch) {
+template <std::size_t N, class Places>
+vector<problem> simulator<N, Places>::happen(observer<N, Places>& watch) {
   pending_changes_.clear();
   auto& events = runs_.events();
   while (!events.empty() && events.next_time() == now_) {
@@ -412,8 +418,8 @@ vector<problem> simulator<N>::happen(observer<N>& watch) {
   return change_quotas(watch);
 }
 
-template <std::size_t N>
-void simulator<N>::decide(observer<N>& watch) {
+template <std::size_t N, class Places>
+void simulator<N, Places>::decide(observer<N, Places>& watch) {
   const settled end = settle(
       scheduler_, now_,
       [&](const plan_type& plan) {

@@ -67,6 +67,7 @@ class metrics final : public observer<N> {
   explicit metrics(metrics_settings<N> settings = {})
       : settings_(settings), reclaims_(settings.window, settings.grace) {}
 
+  /// As declared in `observer`.
   void on(const simulator<N>& sim, const job_event<N>& e) override {
     switch (e.what) {
       case job_event_kind::submitted:
@@ -96,6 +97,7 @@ class metrics final : public observer<N> {
         return cancelled(sim, e.job);
     }
   }
+  /// As declared in `observer`.
   void waiting(simulator<N>& sim) override {
     using change = typename wait_reasons<N>::change;
     pass_time(sim.now());
@@ -106,6 +108,7 @@ class metrics final : public observer<N> {
     reasons_.look(sim.now(), given_back_ ? change::any : less, [&sim](job_index j) { return sim.why(j); });
     given_back_ = false;
   }
+  /// As declared in `observer`.
   void settled(const simulator<N>& sim) override {
     ALLOT_ASSERT(told_ == 0, "an observer that forwards events must forward `waiting`, too");
     pass_time(sim.now());

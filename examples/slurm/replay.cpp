@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "replay.hpp"
+
+#include "events_log.hpp"
+#include "simulated.hpp"
+#include "where.hpp"
+
+#include <allot/quota/tree.hpp>
+#include <allot/scheduler/settings.hpp>
+#include <allot/sim/driver.hpp>
+#include <allot/sim/setup.hpp>
+
+#include <algorithm>
+#include <istream>
+#include <memory>
+#include <stdexcept>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+
+namespace allot_slurm {
+
+namespace {
+
+using allot::sim::job_index;
+using kind = event::kind;
+
+/// The preset as the engine takes it: what can't be requeued never stands on a loan, and there are only the
+/// reservations that the file asks for.
+struct governed_preset : allot::any_preset {
+  explicit governed_preset(const allot::any_preset& p) : allot::any_preset(p) {}
+
+  void use_estimates() = delete;
+  template <class View, class Placement>
+  [[nodiscard]] allot::any_policies<View, Placement> policies_for() const {
+    auto parts = allot::any_preset::policies_for<View, Placement>();
+    parts.not_preemptible = allot::capacity_kind::guaranteed;
+    return parts;
+  }
+};
+static_assert(allot::preset<governed_preset> && !allot::estimating_preset<governed_preset>);
+
+/// What the log tells of one scheduler.
+struct line {
+  std::size_t number = 0;
+  std::string text{};
+  std::variant<logged_event, logged_cycle> says{};
+};
+struct chapter {
+  engine_setup setup;
+  std::vector<line> lines{};
+};
+
+/// Whether the event is about a job that the scheduler has not known like this.
+[[nodiscard]] bool brings_job(kind k) {
+  return k == kind::submit || k == kind::adopt || k == kind::adopt_reserved || k == kind::adopt_announced ||
+         k == kind::adopt_promised || k == kind::alter;
+}
+
+[[nodiscard]] allot::sim::job<dimensions> job_of(const facts& f) {
+  allot::sim::job<dimensions> j;
+  j.quota = f.quota;
+  j.request = f.request;
+  j.pod_request = f.pods;
+  j.priority = f.priority;
+  j.preemptible = f.preemptible;
+  j.submit = f.submitted;
+  j.duration = f.estimate;
+  j.estimate = f.estimate;
+  return j;
+}
+
+struct counter final : simulation_observer {
+  void on(const simulator&, const allot::sim::job_event<dimensions>& e) override {
+    starts += e.what == allot::sim::job_event_kind::started ? 1U : 0U;
+    evictions += e.what == allot::sim::job_event_kind::evicted ? 1U : 0U;
+  }
+
+  std::size_t starts = 0;
+  std::size_t evictions = 0;
+};
+
+/// One scheduler's part of the log as a simulation. A job that is altered is another job of the workload from
+/// then on.
+class simulation {
+ public:
+  explicit simulation(const chapter& log) : named_(number(log)), sim_(make(log)), driver_(sim_, count_) {}
+
+  /// What is said from now on was seen at that time.
+  void pass_time(allot::instant now) { driver_.pass_time(now); }
+  /// As `engine::apply`, for that line of the log.
+  [[nodiscard]] std::string_view apply(std::size_t at, const event& e);
+  [[nodiscard]] decision step(allot::instant now);
+  [[nodiscard]] const counter& counted() const noexcept { return count_; }
+
+ private:
+  /// The jobs in the order of the workload, and which one a line brings.
+  struct numbering {
+    std::vector<const facts*> jobs{};
+    std::vector<job_key> keys{};
+    std::unordered_map<std::size_t, job_index> by_line{};
+  };
+  [[nodiscard]] static numbering number(const chapter& log);
+  [[nodiscard]] simulator make(const chapter& log) const;
+
+  [[nodiscard]] std::string_view note(const event& e, job_index j, allot::submission answer);
+  [[nodiscard]] std::string_view adopt(const event& e, job_index j, bool reserved);
+  [[nodiscard]] std::string_view alter(const event& e, job_index before, job_index j);
+  [[nodiscard]] std::string_view change_places(const event& e);
+
+  [[nodiscard]] const job_key& key(job_index j) const { return named_.keys[j]; }
+  [[nodiscard]] allot::job_id id(job_index j) const { return sim_.history(j).id; }
+  [[nodiscard]] allot::job_id id(const job_key& k) const {
+    const auto at = known_.find(k);
+    return at == known_.end() ? allot::job_id{} : id(at->second);
+  }
+
+  numbering named_;
+  simulator sim_;
+  counter count_{};
+  allot::sim::driver<dimensions, slurm_places> driver_;
+  std::unordered_map<job_key, job_index, job_key_hash> known_{};
+  std::unordered_map<job_key, allot::gpu::allocation_id, job_key_hash> foreign_{};
+};
+
+simulation::numbering simulation::number(const chapter& log) {
+  std::vector<std::size_t> lines;
+  const auto event_at = [&](std::size_t i) -> const event& {
+    return std::get<logged_event>(log.lines[i].says).what;
+  };
+  for (std::size_t i = 0; i < log.lines.size(); ++i) {
+    if (std::holds_alternative<logged_event>(log.lines[i].says) && brings_job(event_at(i).is)) {
+      lines.push_back(i);
+    }
+  }
+  // A job of the workload is older than those behind it.
+  std::stable_sort(lines.begin(), lines.end(), [&](std::size_t a, std::size_t b) {
+    const facts& x = event_at(a).what;
+    const facts& y = event_at(b).what;
+    return std::pair{x.submitted, x.rank} < std::pair{y.submitted, y.rank};
+  });
+  numbering n;
+  for (const std::size_t i : lines) {
+    n.by_line[i] = static_cast<job_index>(n.jobs.size());
+    n.jobs.push_back(&event_at(i).what);
+    n.keys.push_back(event_at(i).key);
+  }
+  return n;
+}
+
+simulator simulation::make(const chapter& log) const {
+  const allot::lab::quotas_file& file = log.setup.quotas;
+  std::vector<allot::quota_spec<dimensions>> specs;
+  for (const auto& q : file.quotas) specs.push_back(q.spec);
+  allot::sim::setup<dimensions, slurm_places> setup{
+      .quotas = allot::quota_tree<dimensions>{std::move(specs)},
+      .settings = {},
+      .where = {},
+      .jobs = {},
+  };
+  for (const auto& q : file.quotas) setup.settings.push_back(q.settings);
+  if (log.setup.places_jobs) {
+    auto places = places_of(log.setup.nodes, log.setup.topology, file);
+    if (!places) throw std::invalid_argument{places.problems().front().text};
+    setup.where = std::move(places).value();
+  }
+  for (std::size_t d = 0; d < file.resources.size(); ++d) {
+    setup.capacity[d] = total_of(file.resources[d], log.setup.nodes);
+  }
+  for (const facts* f : named_.jobs) setup.jobs.push_back(job_of(*f));
+  allot::lab::named_policy chosen = file.policy;
+  auto made = simulator::make(std::move(setup), governed_preset{*chosen.preset()});
+  if (!made) throw std::invalid_argument{made.problems().front().text};
+  return std::move(made).value();
+}
+
+std::string_view simulation::note(const event& e, job_index j, allot::submission answer) {
+  if (!answer) return to_string(answer.why_not);
+  known_[e.key] = j;
+  return {};
+}
+
+std::string_view simulation::adopt(const event& e, job_index j, bool reserved) {
+  const auto at = take(driver_.where(), e.where, e.what.pods);
+  allot::submission answer;
+  if (reserved) {
+    std::vector<allot::job_id> victims;
+    for (const job_key& v : e.others) victims.push_back(id(v));
+    answer = driver_.adopt_reserved(j, victims, at);
+  } else {
+    answer = driver_.adopt(j, e.at, at);
+  }
+  if (!answer) static_cast<void>(driver_.where().release(at));
+  return note(e, j, answer);
+}
+
+std::string_view simulation::alter(const event& e, job_index before, job_index j) {
+  const allot::job_state was = sim_.policy().state(id(before));
+  static_cast<void>(driver_.cancel(before));
+  known_.erase(e.key);
+  if (was == allot::job_state::pending || was == allot::job_state::reserved) {
+    return note(e, j, driver_.submit(j));
+  }
+  const std::string_view why_not = adopt(e, j, false);
+  if (why_not.empty() && was == allot::job_state::evicting) static_cast<void>(driver_.evicting(j));
+  return why_not;
+}
+
+std::string_view simulation::change_places(const event& e) {
+  slurm_places& places = driver_.where();
+  if (!places.has_nodes()) return {};
+  if (e.is == kind::close || e.is == kind::open) {
+    const auto n = places.inventory().layout().find(e.node);
+    if (!n) return "unknown_node";
+    static_cast<void>(e.is == kind::close ? places.inventory().close(*n) : places.inventory().reopen(*n));
+  } else if (e.is == kind::foreign) {
+    if (foreign_.count(e.key) != 0) return "the job is known already";
+    foreign_[e.key] = take(places, e.where, e.what.pods);
+  } else {
+    const auto at = foreign_.find(e.key);
+    if (at == foreign_.end()) return "unknown_job";
+    static_cast<void>(places.release(at->second));
+    foreign_.erase(at);
+  }
+  driver_.retry();
+  return {};
+}
+
+std::string_view simulation::apply(std::size_t at, const event& e) {
+  const auto known = known_.find(e.key);
+  const bool is_known = known != known_.end();
+  const auto say = [](allot::refusal why) -> std::string_view {
+    return why == allot::refusal::none ? "" : to_string(why);
+  };
+  if (brings_job(e.is)) {
+    const job_index j = named_.by_line.at(at);
+    if (e.is == kind::alter) return is_known ? alter(e, known->second, j) : say(allot::refusal::unknown_job);
+    if (is_known) return "the job is known already";
+    if (e.is == kind::submit) return note(e, j, driver_.submit(j));
+    if (e.is == kind::adopt_announced) return note(e, j, driver_.adopt_announced(j));
+    if (e.is == kind::adopt_promised) return note(e, j, driver_.adopt_promised(j, e.promised));
+    return adopt(e, j, e.is == kind::adopt_reserved);
+  }
+  switch (e.is) {
+    case kind::close:
+    case kind::open:
+    case kind::foreign:
+    case kind::foreign_gone:
+      return change_places(e);
+    case kind::past_usage:
+      return driver_.restore_past_usage(e.numbers) ? "" : "not of these quotas and this policy";
+    default:
+      break;
+  }
+  if (!is_known) return say(allot::refusal::unknown_job);
+  const job_index j = known->second;
+  switch (e.is) {
+    case kind::evicting:
+      return say(driver_.evicting(j));
+    case kind::started:
+      return say(driver_.started(j, e.at));
+    case kind::evicted:
+      return say(driver_.evicted(j));
+    default: {
+      const auto why_not = e.is == kind::finished ? driver_.finished(j) : driver_.cancel(j);
+      if (why_not == allot::refusal::none) known_.erase(known);
+      return say(why_not);
+    }
+  }
+}
+
+decision simulation::step(allot::instant now) {
+  decision d;
+  driver_.step(now, [&](const auto& plan) {
+    for (const auto& a : plan.admissions) {
+      d.admissions.push_back({key(a.what), shares_of(sim_.where(), a.where), a.borrows});
+    }
+    for (const auto& v : plan.evictions) {
+      auto& to = d.evictions.emplace_back();
+      to.key = key(v.what);
+      if (v.beneficiary) to.beneficiary = key(sim_.policy().what(v.beneficiary));
+      to.how = v.how;
+    }
+    for (const auto& r : plan.reservations) {
+      auto& to = d.reservations.emplace_back();
+      to.key = key(r.what);
+      for (std::size_t i = r.first; i < r.first + r.count; ++i) {
+        to.victims.push_back(key(plan.evictions[i].what));
+      }
+    }
+    for (const auto& p : plan.pending) d.pending.push_back(key(p.what));
+  });
+  return d;
+}
+
+void compare(const chapter& log, replay_result& result) {
+  constexpr std::size_t most_differences = 10;
+  const auto differs = [&](const line& at, const std::string& logged, const std::string& now) {
+    if (result.differences.size() >= most_differences) return;
+    result.differences.push_back("line " + std::to_string(at.number) + ": logged " + logged + ", now " + now);
+  };
+  simulation it{log};
+  const auto or_accepted = [](std::string_view s) {
+    return s.empty() ? std::string{"accepted"} : std::string{s};
+  };
+  std::size_t cycle = 0;
+  for (std::size_t i = 0; i < log.lines.size(); ++i) {
+    const line& at = log.lines[i];
+    if (const auto* told = std::get_if<logged_event>(&at.says)) {
+      // What the governor saw in one tick stands before its cycle.
+      if (cycle < i) cycle = i;
+      while (cycle < log.lines.size() && !std::holds_alternative<logged_cycle>(log.lines[cycle].says))
+        ++cycle;
+      if (cycle < log.lines.size()) it.pass_time(std::get<logged_cycle>(log.lines[cycle].says).now);
+      ++result.events;
+      const std::string_view why_not = it.apply(i, told->what);
+      if (why_not != told->refused) differs(at, or_accepted(told->refused), or_accepted(why_not));
+      continue;
+    }
+    const allot::instant now = std::get<logged_cycle>(at.says).now;
+    const decision d = it.step(now);
+    ++result.cycles;
+    if (!d.empty()) ++result.plans;
+    if (const std::string text = to_json(d, now); text != at.text) differs(at, at.text, text);
+  }
+  result.starts += it.counted().starts;
+  result.evictions += it.counted().evictions;
+}
+
+}  // namespace
+
+replay_result replay(std::istream& in, const std::optional<std::string>& config_text) {
+  replay_result result;
+  std::optional<chapter> current;
+  std::size_t number = 0;
+  const auto complain = [&](const std::exception& e) {
+    if (result.problem.empty()) result.problem = "line " + std::to_string(number) + ": " + e.what();
+  };
+  std::size_t began_at = 0;
+  const auto close = [&] {
+    if (!current) return;
+    try {
+      compare(*current, result);
+    } catch (const std::exception& e) {
+      number = began_at;
+      complain(e);
+    }
+    current.reset();
+  };
+  std::string text;
+  while (result.problem.empty() && std::getline(in, text)) {
+    ++number;
+    // The governor was killed while it wrote this.
+    if (in.eof()) break;
+    try {
+      logged_line says = parse_line(text, config_text);
+      if (auto* setup = std::get_if<engine_setup>(&says)) {
+        close();
+        began_at = number;
+        ++result.schedulers;
+        current.emplace(chapter{std::move(*setup)});
+        continue;
+      }
+      if (!current) throw std::invalid_argument{"the log does not begin with a scheduler"};
+      line& at = current->lines.emplace_back(line{number, std::move(text)});
+      if (auto* e = std::get_if<logged_event>(&says)) {
+        at.says = std::move(*e);
+      } else {
+        at.says = std::get<logged_cycle>(says);
+      }
+    } catch (const std::exception& e) {
+      complain(e);
+    }
+  }
+  close();
+  return result;
+}
+
+}  // namespace allot_slurm

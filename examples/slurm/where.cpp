@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "where.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+namespace allot_slurm {
+
+using allot::gpu::allocation_id;
+using allot::gpu::node_id;
+using allot::gpu::pod_location;
+using allot::gpu::pod_request;
+
+namespace {
+
+constexpr std::int64_t max_amount = allot::gpu::max_host_amount;
+
+[[nodiscard]] allot::gpu::node_spec spec_of(const node& n) {
+  allot::gpu::node_spec s;
+  s.name = n.name;
+  s.gpus = n.gpus;
+  s.gpu_model = n.gpu_type;
+  s.cpu_milli = std::min<std::int64_t>(std::int64_t{n.cpus} * 1000, max_amount);
+  s.memory_mib = static_cast<std::int64_t>(std::min<std::uint64_t>(n.memory_mib, max_amount));
+  s.pool = pool_of(n);
+  return s;
+}
+
+[[nodiscard]] std::optional<allocation_id> try_take(slurm_places& places,
+                                                    const std::vector<node_share>& where,
+                                                    std::int64_t cpu_milli, std::int64_t memory_mib,
+                                                    bool with_gpus) {
+  auto& inventory = places.inventory();
+  pod_request d;
+  std::vector<pod_location> at;
+  std::int64_t gpus = 0;
+  for (const node_share& s : where) {
+    const auto n = inventory.layout().find(s.node);
+    if (!n) continue;
+    const std::uint32_t here = with_gpus ? s.gpus : 0;
+    pod_location& location = at.emplace_back();
+    location.node = *n;
+    if (here == 0) continue;
+    allot::gpu::pod_shape pod;
+    pod.devices = here;
+    const auto devices = inventory.index().choose_devices(*n, pod);
+    if (!devices) return std::nullopt;
+    location.devices = *devices;
+    gpus += here;
+  }
+  if (at.empty()) return std::nullopt;
+  d.cpu_milli = cpu_milli;
+  d.memory_mib = memory_mib;
+  if (gpus > 0) {
+    // Each node has the GPUs that are named; one without any is not worth a pod.
+    std::erase_if(at, [](const pod_location& l) { return l.devices == 0; });
+    d.gpus = allot::quantity::whole(gpus);
+    d.total = true;
+  } else {
+    d.pods = static_cast<std::uint32_t>(at.size());
+    d.cpu_milli = cpu_milli / d.pods;
+    d.memory_mib = memory_mib / d.pods;
+  }
+  return inventory.place_at(d, at);
+}
+
+}  // namespace
+
+std::string pool_of(const node& n) {
+  std::string pool;
+  for (const std::string& p : n.partitions) pool.append(p).append(1, ',');
+  for (const std::string& f : n.features) pool.append(1, '|').append(f);
+  return pool;
+}
+
+allot::result<slurm_places> places_of(const std::vector<node>& nodes,
+                                      const std::vector<network_switch>& switches,
+                                      const allot::lab::quotas_file& file) {
+  std::vector<allot::gpu::node_spec> specs;
+  for (const node& n : nodes) specs.push_back(spec_of(n));
+  auto layout = allot::gpu::build_cluster(std::move(specs));
+  if (!layout) return layout.problems();
+  const allot::gpu::cluster& built = layout.value();
+  const allot::gpu::any_placement policy{file.placement, built, {}, file.seed};
+  if (auto near = topology_of(built, switches)) return slurm_places{built, std::move(*near), policy};
+  return slurm_places{built, policy};
+}
+
+allot::quantity total_of(std::string_view resource, const std::vector<node>& nodes) {
+  const std::size_t slash = resource.rfind('/');
+  const std::string_view plain = slash == std::string_view::npos ? resource : resource.substr(slash + 1);
+  const std::string_view type = slash == std::string_view::npos ? "" : resource.substr(0, slash);
+  std::int64_t sum = 0;
+  for (const node& n : nodes) {
+    if (plain == "gpu" && (type.empty() || type == n.gpu_type)) sum += n.gpus;
+    if (plain == "cpu") sum += n.cpus;
+    if (plain == "memory_mib") sum += static_cast<std::int64_t>(n.memory_mib);
+    if (plain == "node") sum += 1;
+  }
+  return allot::quantity::whole(sum);
+}
+
+allocation_id take(slurm_places& places, const std::vector<node_share>& where, const pod_request& asked) {
+  if (!places.has_nodes()) return {};
+  auto& inventory = places.inventory();
+  std::vector<node_id> closed;
+  for (const node_share& s : where) {
+    const auto n = inventory.layout().find(s.node);
+    if (!n || !inventory.is_closed(*n)) continue;
+    closed.push_back(*n);
+    inventory.reopen(*n);
+  }
+  const std::int64_t pods = asked.total ? 1 : asked.pods;
+  const std::int64_t cpu = std::min(asked.cpu_milli * pods, max_amount);
+  const std::int64_t memory = std::min(asked.memory_mib * pods, max_amount);
+  auto at = try_take(places, where, cpu, memory, true);
+  if (!at) at = try_take(places, where, 0, 0, true);
+  if (!at) at = try_take(places, where, 0, 0, false);
+  for (const node_id n : closed) inventory.close(n);
+  // On no node that is known: it holds nothing.
+  for (std::size_t n = 0; !at && n < inventory.layout().size(); ++n) {
+    at = try_take(places, {{inventory.layout().name(node_id{n})}}, 0, 0, false);
+  }
+  return at.value_or(allocation_id{});
+}
+
+std::vector<node_share> shares_of(const slurm_places& places, allocation_id a) {
+  std::vector<node_share> all;
+  if (!places.has_nodes()) return all;
+  for (const allot::gpu::placed_pod& p : places.inventory().pods(a)) {
+    const std::string& name = places.inventory().layout().name(p.where.node);
+    const auto gpus = static_cast<std::uint32_t>(std::popcount(p.where.devices));
+    const auto cpus = static_cast<std::uint32_t>((p.cpu_milli + 999) / 1000);
+    const auto same = std::find_if(all.begin(), all.end(), [&](const auto& s) { return s.node == name; });
+    if (same == all.end()) {
+      all.push_back({name, gpus, cpus});
+    } else {
+      same->gpus += gpus;
+      same->cpus += cpus;
+    }
+  }
+  std::sort(all.begin(), all.end(), [](const auto& x, const auto& y) { return x.node < y.node; });
+  return all;
+}
+
+}  // namespace allot_slurm

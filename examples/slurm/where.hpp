@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Slurm's nodes as allot's, and where jobs run that the scheduler did not place.
+#pragma once
+
+#include "cluster.hpp"
+#include "places.hpp"
+#include "topology.hpp"
+
+#include <allot/core/quantity.hpp>
+#include <allot/core/result.hpp>
+#include <allot/gpu/pod_request.hpp>
+#include <allot/lab/quotas_file.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace allot_slurm {
+
+/// What tells nodes apart besides their size.
+[[nodiscard]] std::string pool_of(const node& n);
+/// The nodes with the placement that the file names. Or what is wrong with them.
+[[nodiscard]] allot::result<slurm_places> places_of(const std::vector<node>& nodes,
+                                                    const std::vector<network_switch>& switches,
+                                                    const allot::lab::quotas_file& file);
+/// What the nodes have of a resource; unlimited if they don't say.
+[[nodiscard]] allot::quantity total_of(std::string_view resource, const std::vector<node>& nodes);
+
+/// Where a job runs is a fact: it gets its place even if the books say that there is no room, then without
+/// what does not fit. None without nodes.
+[[nodiscard]] allot::gpu::allocation_id take(slurm_places& places, const std::vector<node_share>& where,
+                                             const allot::gpu::pod_request& pods);
+/// A place by names, in their order; none without nodes.
+[[nodiscard]] std::vector<node_share> shares_of(const slurm_places& places, allot::gpu::allocation_id a);
+
+}  // namespace allot_slurm

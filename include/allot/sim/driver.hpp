@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
+#include <allot/gpu/pod_request.hpp>
+#include <allot/scheduler/plan.hpp>
+#include <allot/sim/observers.hpp>
+#include <allot/sim/simulator.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+namespace allot {
+inline namespace v0 {
+namespace sim {
+
+/// Drives a simulation from outside, in place of `simulator::run`: with what a real host saw, when it saw it.
+/// So the log of a host can be simulated once more, and must lead to the same plans.
+///
+/// - Runs begin and end when they are said to; durations mean nothing.
+/// - Victims leave when they are said to have left: evictions take as long as they took there.
+/// - Each step is one plan. What it admits runs from then on, until the host says otherwise.
+/// - Elastic jobs are not supported.
+///
+/// Each event but a change of places answers as that of the scheduler. The simulator's figures and observers
+/// follow; what the host evicts by itself counts as `told_before`.
+template <std::size_t N, class Places = places>
+class driver {
+ public:
+  /// What is driven.
+  using simulator_type = simulator<N, Places>;
+  /// What a step decides.
+  using plan_type = typename simulator_type::scheduler_type::plan_type;
+
+  /// References both. Precondition: the simulator has not run, and its setup has only jobs.
+  driver(simulator_type& it, observer<N, Places>& watch) : it_(&it), watch_(&watch), hows_(it.jobs().size()) {
+    ALLOT_ASSERT(!it.has_begun_, "the simulation runs by itself");
+    it.has_begun_ = true;
+  }
+
+  /// What is said from now on was seen at that time; not before what was said earlier.
+  void pass_time(instant now) noexcept { it_->now_ = now; }
+
+  /// @{
+  /// The operations of the scheduler of the same names. Precondition: the job has not been submitted or
+  /// adopted before.
+  submission submit(job_index j) { return come(j, scheduler().submit(j)); }
+  submission adopt(job_index j, instant since, gpu::allocation_id at) {
+    const submission answer = come(j, scheduler().adopt(j, since, at));
+    if (answer) begin_run(j, since, {});
+    return answer;
+  }
+  submission adopt_reserved(job_index j, std::span<const job_id> victims, gpu::allocation_id at) {
+    return come(j, scheduler().adopt_reserved(j, victims, at));
+  }
+  submission adopt_announced(job_index j) { return come(j, scheduler().adopt_announced(j)); }
+  submission adopt_promised(job_index j, const promise& p) {
+    return come(j, scheduler().adopt_promised(j, p));
+  }
+  /// @}
+
+  /// @{
+  /// The operations of the scheduler of the same names. One on a job that it does not know is refused.
+  refusal started(job_index j, instant when) { return count(scheduler().started(id(j), when)); }
+  refusal evicting(job_index j) { return count(scheduler().evicting(id(j))); }
+  refusal evicted(job_index j) {
+    const refusal why_not = count(scheduler().evicted(id(j)));
+    if (why_not != refusal::none || it_->runs_[j].outcome != job_outcome::running) return why_not;
+    interruption how = std::exchange(hows_[j], interruption{interruption::cause::told_before});
+    if (how.why == interruption::cause::decided) ++it_->runs_[j].preemptions;
+    how.lost = it_->runs_.cut_short(j, it_->now_);
+    tell({.what = job_event_kind::evicted, .job = j, .how = how});
+    return why_not;
+  }
+  refusal finished(job_index j) { return leave(j, scheduler().finished(id(j)), job_outcome::completed); }
+  refusal cancel(job_index j) { return leave(j, scheduler().cancel(id(j)), job_outcome::cancelled); }
+  [[nodiscard]] bool restore_past_usage(std::span<const std::uint64_t> numbers) {
+    return scheduler().restore_past_usage(numbers);
+  }
+  /// @}
+
+  /// The nodes, for what runs there without the scheduler. Call `retry` after a change.
+  [[nodiscard]] Places& where() noexcept { return scheduler().places(); }
+  /// Places have changed: what waits is tried again.
+  void retry() noexcept {
+    ++it_->happened_;
+    scheduler().retry();
+  }
+
+  /// Decides once, and calls `act(plan)` with the plan.
+  template <class Act>
+  void step(instant now, Act act) {
+    pass_time(now);
+    const plan_type& plan = scheduler().step(now);
+    for (const auto& e : plan.evictions) {
+      ALLOT_ASSERT(!e.core, "a driver has no elastic jobs");
+      interruption& how = hows_[e.what] = {interruption::cause::decided, e.how};
+      if (e.beneficiary && scheduler().state(e.beneficiary) != job_state::unknown) {
+        how.beneficiary = scheduler().what(e.beneficiary);
+      }
+      it_->log_.note(now, decision_kind::evicted, e.what);
+    }
+    for (const auto& a : plan.admissions) {
+      ALLOT_ASSERT(!a.core, "a driver has no elastic jobs");
+      it_->log_.note(now, decision_kind::admitted, a.what);
+      begin_run(a.what, now, a.borrows, a.pick);
+    }
+    act(plan);
+    watch_->waiting(*it_);
+    watch_->settled(*it_);
+  }
+
+ private:
+  using scheduler_type = typename simulator_type::scheduler_type;
+
+  [[nodiscard]] scheduler_type& scheduler() noexcept { return it_->scheduler_; }
+  [[nodiscard]] job_id id(job_index j) const { return it_->runs_[j].id; }
+  void tell(const job_event<N>& e) { watch_->on(*it_, e); }
+
+  refusal count(refusal why_not) noexcept {
+    ++it_->happened_;
+    return why_not;
+  }
+  submission come(job_index j, submission answer) {
+    ++it_->happened_;
+    job_history& h = it_->runs_[j];
+    h.why_refused = answer.why_not;
+    if (answer) {
+      h.id = answer.id;
+      it_->runs_.come(j);
+      tell({.what = job_event_kind::submitted, .job = j});
+    } else {
+      h.outcome = job_outcome::refused;
+      tell({.what = job_event_kind::refused, .job = j, .why_refused = answer.why_not});
+    }
+    return answer;
+  }
+  void begin_run(job_index j, instant since, const resources<N>& borrows, const flavor_pick& pick = {}) {
+    hows_[j] = {interruption::cause::told_before};
+    it_->runs_.start(j, since, pick, it_->jobs()[j].fewest_pods());
+    tell({.what = job_event_kind::started, .job = j, .borrows = borrows});
+  }
+  refusal leave(job_index j, refusal why_not, job_outcome how) {
+    ++it_->happened_;
+    if (why_not != refusal::none) return why_not;
+    it_->runs_.leave(j, it_->now_, how);
+    const bool is_done = how == job_outcome::completed;
+    tell({.what = is_done ? job_event_kind::finished : job_event_kind::cancelled, .job = j});
+    return why_not;
+  }
+
+  simulator_type* it_;
+  observer<N, Places>* watch_;
+  /// By job: why it is being evicted, if the policy decided so.
+  vector<interruption> hows_;
+};
+
+}  // namespace sim
+}  // namespace v0
+}  // namespace allot
