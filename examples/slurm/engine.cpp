@@ -173,6 +173,8 @@ std::string_view engine::apply(const event& e) {
       s.retry();
       return {};
     }
+    case kind::backoffs:
+      return s.restore_backoffs(e.backoffs) ? "" : "not of these quotas";
     case kind::past_usage:
       return s.restore_past_usage(e.numbers) ? "" : "not of these quotas and this policy";
   }
@@ -184,6 +186,7 @@ const decision& engine::step(allot::instant now) {
   const auto name = [&](std::uint32_t slot) { return to_string(keys_[slot]); };
   decision& d = decision_;
   d = {};
+  scheduler_->places().set_now(now);
   const auto& plan = scheduler_->step(now);
   for (const auto& a : plan.admissions)
     d.admissions.push_back({keys_[a.what], shares_of(s.places(), a.where), a.borrows});
@@ -255,6 +258,7 @@ standing engine::stands() const {
   }
   std::sort(all.announced.begin(), all.announced.end());
   for (const allot::job_id id : s.promised()) all.promised.emplace_back(key_of(id), *s.promised(id));
+  for (const allot::backoff& b : s.backoffs()) all.backoffs.push_back(b);
   all.past_usage = s.past_usage();
   return all;
 }

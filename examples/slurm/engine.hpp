@@ -80,6 +80,8 @@ struct event {
     foreign_gone,
     /// What the policy remembers of past usage: `numbers`.
     past_usage,
+    /// Which quotas do not borrow for now: `backoffs`.
+    backoffs,
   };
   kind is{};
   job_key key{};
@@ -90,6 +92,7 @@ struct event {
   allot::promise promised{};
   std::string node{};
   std::vector<std::uint64_t> numbers{};
+  std::vector<allot::backoff> backoffs{};
 };
 
 /// A plan by names.
@@ -145,6 +148,7 @@ struct standing {
   std::vector<reserved_job> reserved{};
   std::vector<job_key> announced{};
   std::vector<std::pair<job_key, allot::promise>> promised{};
+  std::vector<allot::backoff> backoffs{};
   std::vector<std::uint64_t> past_usage{};
 };
 

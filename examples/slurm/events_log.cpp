@@ -16,10 +16,10 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr std::array<std::string_view, 16> words{
+constexpr std::array<std::string_view, 17> words{
     "submit",   "adopt",   "adopt_reserved", "adopt_announced", "adopt_promised", "alter",
     "evicting", "started", "finished",       "evicted",         "cancel",         "close",
-    "open",     "foreign", "foreign_gone",   "past_usage"};
+    "open",     "foreign", "foreign_gone",   "past_usage",      "backoffs"};
 
 [[nodiscard]] json::array keys(const std::vector<job_key>& all) {
   json::array a;
@@ -99,6 +99,7 @@ constexpr std::array<std::string_view, 16> words{
   f.rank = v.at("rank").to_number<std::uint64_t>();
   f.preemptible = v.at("preemptible").as_bool();
   f.estimate = v.at("estimate").to_number<std::int64_t>();
+  f.pods.estimate.span = f.estimate;
   return f;
 }
 
@@ -130,6 +131,14 @@ constexpr std::array<std::string_view, 16> words{
     e.promised.first_start = v->at(1).to_number<std::int64_t>();
     e.promised.borrows = v->at(2).as_bool();
     e.promised.cause = static_cast<allot::delay_cause>(v->at(3).to_number<std::uint8_t>());
+    if (v->as_array().size() > 4) e.promised.gathers_since = v->at(4).to_number<std::int64_t>();
+  }
+  if (const auto* v = o.if_contains("backoffs")) {
+    for (const auto& b : v->as_array()) {
+      e.backoffs.push_back({allot::quota_id{b.at(0).to_number<std::size_t>()},
+                            b.at(1).to_number<std::size_t>(), b.at(2).to_number<std::int64_t>(),
+                            b.at(3).to_number<std::int64_t>(), b.at(4).to_number<std::uint32_t>()});
+    }
   }
   if (const auto* v = o.if_contains("numbers")) {
     for (const auto& n : v->as_array()) e.numbers.push_back(n.to_number<std::uint64_t>());
@@ -188,7 +197,7 @@ std::string to_json(const event& e, std::string_view why_not) {
   json::object o{{"event", words[static_cast<std::size_t>(e.is)]}};
   if (e.is == kind::close || e.is == kind::open) {
     o["node"] = e.node;
-  } else if (e.is != kind::past_usage) {
+  } else if (e.is != kind::past_usage && e.is != kind::backoffs) {
     o["job"] = to_string(e.key);
   }
   const bool places =
@@ -200,8 +209,16 @@ std::string to_json(const event& e, std::string_view why_not) {
   if (e.is == kind::adopt || e.is == kind::alter || e.is == kind::started) o["at"] = e.at;
   if (e.is == kind::adopt_reserved) o["others"] = keys(e.others);
   if (e.is == kind::adopt_promised) {
-    o["promised"] = {e.promised.start, e.promised.first_start, e.promised.borrows,
-                     static_cast<int>(e.promised.cause)};
+    json::array promised{e.promised.start, e.promised.first_start, e.promised.borrows,
+                         static_cast<int>(e.promised.cause)};
+    if (e.promised.gathers_since) promised.emplace_back(*e.promised.gathers_since);
+    o["promised"] = std::move(promised);
+  }
+  if (e.is == kind::backoffs) {
+    json::array& all = o["backoffs"].emplace_array();
+    for (const allot::backoff& b : e.backoffs) {
+      all.push_back(json::array{b.quota.index(), b.dimension, b.since, b.until, b.times});
+    }
   }
   if (e.is == kind::past_usage) o["numbers"] = json::value_from(e.numbers);
   if (!why_not.empty()) o["refused"] = why_not;

@@ -68,7 +68,10 @@ void governor::act(const decision& d) {
     const auto p = engine_->promised(k);
     if (p && p->first_start != r.promised) {
       r.promised = p->first_start;
-      log_("reserve", {{"job", to_string(k)}, {"user", r.is.user}, {"start", time_text(p->first_start)}});
+      log_(p->gathers_since ? "gather" : "reserve",
+           {{"job", to_string(k)},
+            {"user", r.is.user},
+            {p->gathers_since ? "until" : "start", time_text(p->first_start)}});
     }
   }
 }
@@ -378,9 +381,13 @@ std::string governor::explanation(const record& r) const {
       std::string text = engine_->why(r.is.key);
       if (text.starts_with("it waits: ")) text.erase(0, 3);
       if (const auto p = engine_->promised(r.is.key); p && p->start != allot::without_end) {
-        text += p->start > now_.wall
-                    ? "; it starts at " + time_text(p->start) + " at the latest"
-                    : "; it starts as soon as a job has ended that runs longer than expected";
+        if (p->gathers_since) {
+          text += "; it gathers what becomes free until " + time_text(p->start);
+        } else if (p->start > now_.wall) {
+          text += "; it starts at " + time_text(p->start) + " at the latest";
+        } else {
+          text += "; it starts as soon as a job has ended that runs longer than expected";
+        }
       }
       return text;
     }

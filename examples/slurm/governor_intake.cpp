@@ -474,6 +474,7 @@ std::optional<facts> governor::facts_of(const job& j, std::string& problem) cons
   f.rank = std::uint64_t{j.key.id} << 32 | (j.key.task == job_key::no_task ? 0 : j.key.task);
   f.preemptible = j.may_requeue;
   f.estimate = j.time_limit * 1000;
+  f.pods.estimate.span = f.estimate;
   return f;
 }
 

@@ -60,6 +60,10 @@ memory governor::stands() const {
   for (const auto& [k, r] : records_) {
     if (r.failures > 0) m.backoffs.push_back({{k, r.is.submitted}, r.backs_off_until, r.failures});
   }
+  for (const allot::backoff& b : s.backoffs) {
+    m.reclaimed.push_back({std::string{engine_->scheduler().tree().name(b.quota)},
+                           std::string{engine_->resource(b.dimension)}, b.until, b.since, b.times});
+  }
   m.past_usage = s.past_usage;
   return m;
 }
@@ -261,6 +265,19 @@ void governor::start_over() {
   for (record* r : waiting) {
     if (!r->is.is_held && !observes_) strays_.insert(r->is.key);
     evaluate(*r);
+  }
+  if (!m.reclaimed.empty()) {
+    event e;
+    e.is = event::kind::backoffs;
+    for (const auto& r : m.reclaimed) {
+      const allot::quota_id x = engine_->scheduler().tree().find(r.account);
+      const auto& resources = engine_->setup().quotas.resources;
+      const auto d = static_cast<std::size_t>(std::find(resources.begin(), resources.end(), r.resource) -
+                                              resources.begin());
+      // The configuration may have changed since.
+      if (x && d < resources.size()) e.backoffs.push_back({x, d, r.since, r.until, r.times});
+    }
+    if (!e.backoffs.empty()) tell(e);
   }
   if (!m.past_usage.empty()) {
     event e;

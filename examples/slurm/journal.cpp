@@ -66,6 +66,18 @@ constexpr std::int64_t oldest_ms = 24 * 3600 * std::int64_t{1000};
     const auto cause = v.at("cause").to_number<std::uint8_t>();
     if (cause > static_cast<std::uint8_t>(allot::delay_cause::quotas)) throw std::out_of_range{"a cause"};
     p.promised.cause = static_cast<allot::delay_cause>(cause);
+    if (const auto* since = v.as_object().if_contains("gathers_since")) {
+      p.promised.gathers_since = since->to_number<std::int64_t>();
+    }
+  }
+  // Not there in journals of earlier versions.
+  if (const auto* all = o.if_contains("reclaimed")) {
+    for (const auto& v : all->as_array()) {
+      m.reclaimed.push_back({json::value_to<std::string>(v.at("account")),
+                             json::value_to<std::string>(v.at("resource")),
+                             v.at("until").to_number<std::int64_t>(), v.at("since").to_number<std::int64_t>(),
+                             v.at("times").to_number<std::uint32_t>()});
+    }
   }
   for (const auto& v : o.at("backoffs").as_array()) {
     m.backoffs.push_back({identity(v.as_object()), v.at("until").to_number<std::int64_t>(),
@@ -103,6 +115,7 @@ std::string journal_text(const memory& m, const std::string& cluster, std::int64
     v["first_start"] = p.promised.first_start;
     v["borrows"] = p.promised.borrows;
     v["cause"] = static_cast<int>(p.promised.cause);
+    if (p.promised.gathers_since) v["gathers_since"] = *p.promised.gathers_since;
     promised.push_back(std::move(v));
   }
   json::array& backoffs = o["backoffs"].emplace_array();
@@ -111,6 +124,14 @@ std::string journal_text(const memory& m, const std::string& cluster, std::int64
     v["until"] = b.until;
     v["failures"] = b.failures;
     backoffs.push_back(std::move(v));
+  }
+  json::array& reclaimed = o["reclaimed"].emplace_array();
+  for (const auto& r : m.reclaimed) {
+    reclaimed.push_back({{"account", r.account},
+                         {"resource", r.resource},
+                         {"until", r.until},
+                         {"since", r.since},
+                         {"times", r.times}});
   }
   json::array& usage = o["past_usage"].emplace_array();
   for (const std::uint64_t n : m.past_usage) usage.emplace_back(n);

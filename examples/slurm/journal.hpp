@@ -48,15 +48,21 @@ struct memory {
 
     friend bool operator==(const backoff&, const backoff&) = default;
   };
+  /// An account that does not borrow again for now (`queue_settings::borrow_backoff`).
+  struct reclaimed_account {
+    std::string account;
+    std::string resource;
+    std::int64_t until = 0;
+    std::int64_t since = 0;
+    std::uint32_t times = 0;
+
+    friend bool operator==(const reclaimed_account&, const reclaimed_account&) = default;
+  };
   struct promised_job {
     job_identity job{};
     allot::promise promised{};
 
-    friend bool operator==(const promised_job& a, const promised_job& b) {
-      return a.job == b.job && a.promised.start == b.promised.start &&
-             a.promised.first_start == b.promised.first_start && a.promised.borrows == b.promised.borrows &&
-             a.promised.cause == b.promised.cause;
-    }
+    friend bool operator==(const promised_job&, const promised_job&) = default;
   };
 
   /// In the order of the decisions.
@@ -65,6 +71,7 @@ struct memory {
   std::vector<job_identity> announced{};
   std::vector<promised_job> promised{};
   std::vector<backoff> backoffs{};
+  std::vector<reclaimed_account> reclaimed{};
   std::vector<std::uint64_t> past_usage{};
 
   friend bool operator==(const memory&, const memory&) = default;

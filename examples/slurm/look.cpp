@@ -92,8 +92,9 @@ snapshot governor::look() const {
       snapshot::reservation& to = s.reservations.emplace_back();
       to.job = to_string(engine_->key_of(id));
       to.quota = policy.quota(id).index();
-      if (p->start != allot::without_end) to.start = p->start;
-      if (p->first_start != allot::without_end) to.first_start = p->first_start;
+      // When a job that gathers starts nobody knows.
+      if (p->start != allot::without_end && !p->gathers_since) to.start = p->start;
+      if (p->first_start != allot::without_end && !p->gathers_since) to.first_start = p->first_start;
       if (p->cause != allot::delay_cause::none) to.cause = to_string(p->cause);
     }
   }
@@ -159,7 +160,9 @@ snapshot governor::look() const {
       to.reason = j.admin_comment.substr(mark.size());
     }
     if (engine_ != nullptr) {
-      if (const auto p = engine_->promised(k); p && p->start != allot::without_end) to.promised = p->start;
+      if (const auto p = engine_->promised(k); p && p->start != allot::without_end && !p->gathers_since) {
+        to.promised = p->start;
+      }
       if (const auto b = engine_->beneficiary(k)) to.beneficiary = to_string(*b);
     }
     runs ? s.jobs.push_back(std::move(to)) : void(waiting.emplace_back(std::move(to), &r));

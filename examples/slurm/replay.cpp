@@ -248,6 +248,8 @@ std::string_view simulation::apply(std::size_t at, const event& e) {
     case kind::foreign:
     case kind::foreign_gone:
       return change_places(e);
+    case kind::backoffs:
+      return driver_.restore_backoffs(e.backoffs) ? "" : "not of these quotas";
     case kind::past_usage:
       return driver_.restore_past_usage(e.numbers) ? "" : "not of these quotas and this policy";
     default:

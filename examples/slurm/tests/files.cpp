@@ -40,7 +40,11 @@ namespace {
   p.first_start = 1000;
   p.borrows = true;
   p.cause = allot::delay_cause::overrun;
-  m.promised = {{{{5}, 14}, p}};
+  allot::promise gathers;
+  gathers.start = gathers.first_start = 3000;
+  gathers.gathers_since = 500;
+  m.promised = {{{{5}, 14}, p}, {{{7}, 16}, gathers}};
+  m.reclaimed = {{"vision", "gpu", 4000, 3000, 2}};
   m.backoffs = {{{{6}, 15}, 99, 3}};
   m.past_usage = {0, 18'446'744'073'709'551'615U};
   return m;

@@ -64,6 +64,8 @@ struct promise {
   /// Set if the job gathers capacity (`queue_settings::gather`): nobody knows when it starts, because jobs
   /// without an expected end are in its way. Those that ran before this time count as gone by `start`.
   std::optional<instant> gathers_since{};
+
+  friend bool operator==(const promise&, const promise&) = default;
 };
 
 }  // namespace v0

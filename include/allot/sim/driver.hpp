@@ -5,6 +5,7 @@
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/gpu/pod_request.hpp>
+#include <allot/scheduler/backoff.hpp>
 #include <allot/scheduler/plan.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/sim/simulator.hpp>
@@ -78,6 +79,9 @@ class driver {
   }
   refusal finished(job_index j) { return leave(j, scheduler().finished(id(j)), job_outcome::completed); }
   refusal cancel(job_index j) { return leave(j, scheduler().cancel(id(j)), job_outcome::cancelled); }
+  [[nodiscard]] bool restore_backoffs(std::span<const backoff> known) {
+    return scheduler().restore_backoffs(known);
+  }
   [[nodiscard]] bool restore_past_usage(std::span<const std::uint64_t> numbers) {
     return scheduler().restore_past_usage(numbers);
   }
@@ -95,6 +99,7 @@ class driver {
   template <class Act>
   void step(instant now, Act act) {
     pass_time(now);
+    scheduler().places().set_now(now);
     const plan_type& plan = scheduler().step(now);
     for (const auto& e : plan.evictions) {
       ALLOT_ASSERT(!e.core, "a driver has no elastic jobs");
