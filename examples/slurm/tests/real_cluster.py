@@ -115,10 +115,11 @@ class Part:
         self.check(told.returncode == 0, f"replay-log gives the same plans: {told.returncode}: {(told.stdout + told.stderr)[-600:]}")
 
     def run(self):
-        begin = time.monotonic()
+        begin, clock = time.monotonic(), None
         try:
             special = SPECIAL[self.name]() if self.name in SPECIAL else {}
             options = dict({"MinJobAge": 600}, **special.pop("options", {}))
+            clock = special.get("daemons", {}).get("STEPPED_CLOCK")
             with Cluster(nodes=16, gpus=8, options=options, **special) as self.cluster:
                 try:
                     globals()[f"part_{self.name}"](self)
@@ -137,6 +138,9 @@ class Part:
             raise
         except Exception:  # what went wrong counts as a failure, and the other parts go on
             self.check(False, traceback.format_exc())
+        finally:
+            if clock:
+                shutil.rmtree(os.path.dirname(clock), ignore_errors=True)
         self.say(f"{self.passed} passed, {len(self.failures)} failed, {time.monotonic() - begin:.0f} s")
 
 
@@ -711,7 +715,6 @@ def part_clocks(part):
     part.drain(long, 20)
     part.ended_once(ours)
     part.law_held()
-    shutil.rmtree(os.path.dirname(machine), ignore_errors=True)
 
 
 # Where there is no systemd: what the guide asks of it.
