@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/scheduler/scheduler.hpp>
 
-#include <allot/gpu/inventory.hpp>
 #include <allot/presets/standard.hpp>
 
 #include <doctest/doctest.h>
@@ -17,6 +16,7 @@
 
 #include "tests/support/seeds.hpp"
 #include "tests/support/timed_host.hpp"
+#include "tests/support/timed_nodes.hpp"
 
 using allot::gpus;
 using allot::instant;
@@ -199,12 +199,6 @@ void check_gathering(Host& h, const std::vector<timed_job>& jobs, instant now, i
   for (const quota_id x : s.tree().top_down()) REQUIRE(s.ledger().is_sound(x));
 }
 
-struct nodes_view : timed_view {
-  [[nodiscard]] allot::gpu::pod_request pod_request(job j) const {
-    return {.gpus = gpus(at(j).gpus), .total = true};
-  }
-};
-
 template <class View, class Placement>
 void check_random_worlds(std::size_t worlds, const auto& make_places) {
   std::size_t seen = 0;
@@ -250,11 +244,9 @@ TEST_CASE("gathering: in random worlds a job that gathers keeps its chance, and 
 }
 
 TEST_CASE("gathering: on nodes, too") {
-  check_random_worlds<nodes_view, allot::gpu::inventory>(200, [](random_source& random, std::int64_t all) {
-    allot::gpu::node_spec spec;
-    spec.name = "n";
-    spec.gpus = random.between(1, 4);
-    spec.count = std::max<std::int64_t>(1, all / spec.gpus);
-    return allot::gpu::inventory{allot::gpu::build_cluster({spec}).value()};
-  });
+  check_random_worlds<allot_test::timed_nodes_view, allot::gpu::inventory>(
+      200, [](random_source& random, std::int64_t all) {
+        const std::int64_t each = random.between(1, 4);
+        return allot_test::nodes(std::max<std::int64_t>(1, all / each), each);
+      });
 }
