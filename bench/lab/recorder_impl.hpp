@@ -4,12 +4,14 @@
 #include "lab/moment_log.hpp"
 #include "lab/recorder.hpp"
 
+#include <allot/core/vector.hpp>
 #include <allot/sim/metrics/metrics.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/sim/places.hpp>
 #include <allot/sim/run_log.hpp>
 #include <allot/sim/simulator.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -47,6 +49,7 @@ class recorder final : public sim::observer<N> {
     for (std::size_t i = 0; i < metrics_->quotas(); ++i) {
       time_->note(sim.now(), i, metrics_->now(quota_id{i}));
     }
+    note_promised(sim);
     const quantity capacity = metrics_->capacity();
     time_->note_totals(sim.now(), metrics_->used(), capacity.is_bounded() ? capacity.in_milli() : 0,
                        stranded_in(sim.where()), metrics_->pending());
@@ -55,6 +58,18 @@ class recorder final : public sim::observer<N> {
 
  private:
   using kind = sim::job_event_kind;
+
+  void note_promised(const sim::simulator<N>& sim) {
+    const vector<job_id> holders = sim.policy().promised();
+    if (holders.empty() && promised_.empty()) return;
+    promised_.resize(metrics_->quotas());
+    std::fill(promised_.begin(), promised_.end(), 0);
+    for (const job_id id : holders) {
+      const sim::job_index j = sim.policy().what(id);
+      promised_[sim.jobs()[j].quota.index()] += metrics_->gpus(sim, j);
+    }
+    for (std::size_t i = 0; i < promised_.size(); ++i) time_->note_promised(sim.now(), i, promised_[i]);
+  }
 
   void note(const sim::simulator<N>& sim, const sim::job_event<N>& e) {
     const sim::job<N>& job = sim.jobs()[e.job];
@@ -95,6 +110,8 @@ class recorder final : public sim::observer<N> {
   moment_log* moments_;
   event_writer* events_;
   Ask why_;
+  /// By quota, in milli-GPUs; empty until a job holds a reservation.
+  vector<std::int64_t> promised_;
 };
 
 }  // namespace lab

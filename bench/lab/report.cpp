@@ -223,6 +223,7 @@ void write_report(output_file& file, const replay_result& r) {
   write_quota_charts(html, charts);
   write_chart(html, charts, "lending");
   write_chart(html, charts, "waiting");
+  write_chart(html, charts, "reserved");
   write_chart(html, charts, "waiting_times");
   write_wait_tables(html, r, layers);
   write_chart(html, charts, "utilisation");

@@ -22,9 +22,9 @@ namespace lab {
 void write_report(output_file& file, const replay_result& r);
 
 /// The charts of the report as separate files: their names, and their contents.
-inline constexpr std::string_view chart_files[] = {"gpus.svg",         "quotas.svg",      "lending.svg",
-                                                   "waiting.svg",      "utilisation.svg", "preemptions.svg",
-                                                   "waiting_times.svg"};
+inline constexpr std::string_view chart_files[] = {"gpus.svg",        "quotas.svg",       "lending.svg",
+                                                   "waiting.svg",     "reserved.svg",     "utilisation.svg",
+                                                   "preemptions.svg", "waiting_times.svg"};
 /// The contents of `chart_files`, in their order; empty if there is nothing to draw.
 [[nodiscard]] vector<std::string> standalone_charts(const replay_result& r);
 

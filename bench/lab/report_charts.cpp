@@ -100,6 +100,7 @@ class maker {
     }
     lending(charts.all);
     charts.all.push_back(waiting());
+    reserved(charts.all);
     if (r_.figures.capacity_is_bounded) charts.all.push_back(utilisation());
     preemptions(charts.all);
     waiting_times(charts.all);
@@ -214,6 +215,23 @@ class maker {
     stack_layers(c, pending);
     explain_layers(c, layers_);
     return c;
+  }
+
+  void reserved(vector<chart>& charts) const {
+    const auto promised = of_layers(t_.promised_of);
+    vector<std::int64_t> all(spans_, 0);
+    for (const auto& of_layer : promised) {
+      for (std::size_t i = 0; i < spans_; ++i) all[i] += of_layer[i];
+    }
+    if (most_of(all) == 0) return;
+    chart c = over_time("reserved", "Reservations",
+                        "GPUs that waiting jobs have a reservation for, by quota: when each starts is in the "
+                        "list of any instant",
+                        "reserved");
+    c.set_values(scale_for(most_of(all)), "GPUs");
+    stack_layers(c, promised);
+    explain_layers(c, layers_);
+    charts.push_back(std::move(c));
   }
 
   [[nodiscard]] chart utilisation() const {

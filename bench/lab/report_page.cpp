@@ -476,6 +476,7 @@ const rows_for = (kind, x) => {
       'lends ' + num(d.lent[k][i] - d.borrowed[k][i]))];
   }
   if (kind === 'waiting') return [at, layers(k => num(d.pending[k][i]))];
+  if (kind === 'reserved') return [at, layers(k => num(d.reserved[k][i]))];
   if (kind === 'utilisation') {
     const all = d.capacity[i] || 1, used = d.used.reduce((n, of) => n + of[i], 0);
     return [at, [['in use', num(100 * used / all) + ' %'], ['idle beside others', num(100 * d.stranded[i] / all) + ' %'],
