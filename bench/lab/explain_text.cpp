@@ -150,7 +150,7 @@ class text_writer {
     }
     if (t_.promised) {
       std::string text = t_.promised->text;
-      text.front() = 'I';
+      text.front() = text.front() == 'i' ? 'I' : 'W';
       line(text + ".");
     }
     if (!t_.behind.empty()) line(fmt::format("It waits behind {}.", t_.behind));

@@ -61,12 +61,14 @@ struct standard {
   /// The order in which the jobs of a priority are tried, if any hold reservations.
   backfill_order backfill = backfill_order::aged;
   /// For how long a quota does not borrow what was reclaimed from it (`queue_settings::borrow_backoff`): the
-  /// first time and, from then on twice as long each time, at most.
+  /// first time and, from then on twice as long each time, at most (if that is less, always as the first
+  /// time).
   instant first_backoff = 0;
   instant longest_backoff = 0;
   /// For how long a job gathers capacity whose start is not known, as jobs without an estimate are in its way
-  /// (`queue_settings::gather`), in units of the host's clock; 0: jobs do not gather. If it is set, quotas
-  /// have two reservations unless `reservations` says otherwise.
+  /// (`queue_settings::gather`, which is bounded in share, too), in units of the host's clock; 0: jobs do not
+  /// gather. If it is set, quotas have two reservations unless `reservations` says otherwise; without any it
+  /// has no effect. The view needs `estimate(job)`, which may return 0.
   instant gather = 0;
 
   /// The parts under these options.

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -70,7 +69,7 @@ class availability {
     begin();
     session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
     const no_claims claims;
-    const bool some_missed = walk(session, others(r, claims), excuses_none{}).has_value();
+    const bool some_missed = walk(session, others(session, r, claims), excuses_none{}).has_value();
     close(session, std::move(before));
     return !some_missed;
   }
@@ -91,13 +90,10 @@ class availability {
   [[nodiscard]] std::optional<start> earliest(Session& session, const record& r, Claims claims,
                                               instant before = without_end) {
     begin();
-    // What is assumed to be gone when a job gives up gathering can't be relied on.
-    for (const std::size_t i : session.promised_by_start()) {
-      const promised_job& p = session.promised()[i];
-      if (p.what.gathers_since && others(r, claims)(p)) {
-        before = std::min(before, p.what.start);
-        break;
-      }
+    // Who gathers, and comes earlier in turn, may start at any moment until it gives up, and run on.
+    for (const promised_job& p : session.promised()) {
+      if (p.job == r.facts.id) break;
+      if (p.what.gathers_since && others(session, r, claims)(p)) before = std::min(before, p.what.start);
     }
     // Then its quota may borrow again, if it backs off.
     instant may_borrow = session.next_backoff_end(r, session.now());
@@ -107,7 +103,7 @@ class availability {
     };
     std::optional<instant> t = next_time();
     if (!t || *t >= before) return std::nullopt;
-    const auto concerns = [&](std::size_t i) { return others(r, claims)(session.promised()[i]); };
+    const auto concerns = [&](std::size_t i) { return others(session, r, claims)(session.promised()[i]); };
     const auto starts = session.promised_by_start();
     if (may_borrow == without_end && detail::none_of(starts.begin(), starts.end(), concerns) &&
         session.what_if().begin(session.places(), r.pod_request)) {
@@ -127,17 +123,17 @@ class availability {
     return found;
   }
   /// The start of a pending job that gathers from now on and gives up at `until`: that time, if by then it
-  /// fits without the jobs that run now and have no expected end, and delays no promise but those that it
-  /// claims. None otherwise.
-  template <class Claims>
-  [[nodiscard]] std::optional<start> gathered(Session& session, const record& r, Claims claims,
-                                              instant until) {
+  /// fits without the jobs that ran before now and have no expected end, beside all promised jobs. None
+  /// otherwise. (When it does start it delays nobody, like any other.)
+  [[nodiscard]] std::optional<start> gathered(Session& session, const record& r, instant until) {
     auto before = open(session);
     begin();
+    const no_claims claims;
     for (auto t = next(session); t && *t <= until; t = next(session)) step(session, r, claims, *t);
-    open_ended_go(session, session.now());
     std::optional<start> found;
-    if (fits_from(session, r, claims, until)) found = start{until, {}, session.would_borrow(r)};
+    if (has_chance(session, r, until, session.now(), others(session, r, claims))) {
+      found = start{until, {}, session.would_borrow(r)};
+    }
     close(session, std::move(before));
     return found;
   }
@@ -151,7 +147,11 @@ class availability {
       if (p.job == job) found = start{p.what.start, at_.last, session.would_borrow(session.at(job))};
       return true;
     };
-    if (walk(session, note, excuses_none{})) found.reset();
+    // That another has gathered in vain says nothing of this one.
+    const auto gathers_in_vain = [&](const promised_job& p) {
+      return p.what.gathers_since.has_value() && p.job != job;
+    };
+    if (walk(session, note, gathers_in_vain)) found.reset();
     close(session, std::move(before));
     return found;
   }
@@ -171,7 +171,7 @@ class availability {
       const promised_job& p = session.promised()[i];
       // Who is gone before the first of them starts delays none.
       if (only == nullptr && end <= p.what.start) break;
-      if (!others(r, claims)(p)) continue;
+      if (!others(session, r, claims)(p)) continue;
       are_more = only != nullptr;
       if (are_more) break;
       only = &p;
@@ -182,7 +182,7 @@ class availability {
     }
     begin();
     return first_missed(
-        session, others(r, claims),
+        session, others(session, r, claims),
         [&] {
           session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
           add_run(end, r.facts.id, where);
@@ -203,7 +203,9 @@ class availability {
       if (e.at > p.what.start) break;
       let_go(session, session.at(e.job));
     }
-    for_each_open_ended(session, never, p, [&](const record& gone) { let_go(session, gone); });
+    if (p.what.gathers_since) {
+      for_each_open_ended(session, *p.what.gathers_since, [&](const record& gone) { let_go(session, gone); });
+    }
     const bool fits = is_allowed(session, promised, p.what.start) && session.what_if().fits(session.places());
     session.assumed().rollback(before);
     return !fits;
@@ -241,13 +243,10 @@ class availability {
       return a.end != b.end ? a.end < b.end : a.job < b.job;
     }
   };
-  static constexpr instant never = std::numeric_limits<instant>::min();
   /// The state of a walk.
   struct cursor {
     std::size_t ends = 0;
     std::size_t starts = 0;
-    /// Until when those without an expected end must have started to count as gone.
-    instant open_ended = never;
     /// The last that ended.
     job_id last{};
   };
@@ -299,38 +298,47 @@ class availability {
     session.assumed().release(gone.facts.quota, gone.facts.request, gone.facts.in);
     session.places().release(gone.where);
   }
-  /// Calls `visit(record)` for each running job without an expected end that counts as gone when that job
-  /// gives up gathering, and not yet by `from`.
+  /// Calls `visit(record)` for each running job without an expected end that ran before `since`.
   template <class Visit>
-  static void for_each_open_ended(Session& session, instant from, const promised_job& by, Visit visit) {
-    if (!by.what.gathers_since) return;
+  static void for_each_open_ended(Session& session, instant since, Visit visit) {
     for (const record* r : session.open_ended()) {
-      if (from <= r->facts.started && r->facts.started < *by.what.gathers_since) visit(*r);
+      if (r->facts.started < since) visit(*r);
     }
   }
-  /// Lets all go that have no expected end and started before `since`.
-  void open_ended_go(Session& session, instant since) {
-    promised_job gatherer{};
-    gatherer.what.gathers_since = since;
-    open_ended_go(session, gatherer);
-  }
-  void open_ended_go(Session& session, const promised_job& for_job) {
-    for_each_open_ended(session, at_.open_ended, for_job, [&](const record& r) { release(session, r); });
-    at_.open_ended = std::max(at_.open_ended, for_job.what.gathers_since.value_or(at_.open_ended));
-  }
-  /// Whether a promise is one that a job must not delay: of another, and not claimed.
+  /// Whether a promise is one that a job must not delay: of another, not claimed, and not of one that gathers
+  /// and comes later in turn than the job's own promise.
   template <class Claims>
-  [[nodiscard]] static auto others(const record& r, Claims& claims) {
-    return [&](const promised_job& p) { return p.job != r.facts.id && !claims(r, p); };
+  [[nodiscard]] static auto others(Session& session, const record& r, Claims& claims) {
+    return [&](const promised_job& p) {
+      if (p.job == r.facts.id || claims(r, p)) return false;
+      return !p.what.gathers_since || !r.promised || &p < &session.promise_of(r.facts.id);
+    };
   }
   /// Starts a promised job, if it fits.
-  bool start_promised(Session& session, const promised_job& p) {
+  template <class Counts>
+  bool start_promised(Session& session, const promised_job& p, Counts counts) {
     const record& r = session.at(p.job);
-    open_ended_go(session, p);
+    if (p.what.gathers_since) return has_chance(session, r, p.what.start, *p.what.gathers_since, counts);
     const std::optional<place> where = take(session, r, p.what.start);
     if (!where) return false;
     add_run(later(std::max(p.what.start, session.now()), r.estimate), p.job, *where);
     return true;
+  }
+  /// Whether a job that has gathered since then fits at `at`, where the walk stands, if all have gone that
+  /// ran before and have no expected end; beside those that gather and come earlier in turn. Nobody knows
+  /// when it starts, and they may stay: the walk goes on as if it did not.
+  template <class Counts>
+  [[nodiscard]] bool has_chance(Session& session, const record& r, instant at, instant since, Counts counts) {
+    auto as_it_was = open(session);
+    for_each_open_ended(session, since, [&](const record& gone) { release(session, gone); });
+    for (const promised_job& p : session.promised()) {
+      if (p.job == r.facts.id) break;
+      if (p.what.gathers_since && counts(p))
+        static_cast<void>(take(session, session.at(p.job), p.what.start));
+    }
+    const bool fits = take(session, r, at).has_value();
+    close(session, std::move(as_it_was));
+    return fits;
   }
   void add_run(instant end, job_id job, const place& where) {
     if (end == without_end) return;
@@ -359,7 +367,7 @@ class availability {
       end_until(session, t);
       for (; at_.starts < starts.size() && start_of(session).what.start <= t; ++at_.starts) {
         const promised_job& p = start_of(session);
-        if (counts(p) && !start_promised(session, p) && !is_excused(p)) return t;
+        if (counts(p) && !start_promised(session, p, counts) && !is_excused(p)) return t;
       }
     }
     return std::nullopt;
@@ -403,7 +411,7 @@ class availability {
     const auto starts = session.promised_by_start();
     for (; at_.starts < starts.size() && start_of(session).what.start <= t; ++at_.starts) {
       const auto& p = start_of(session);
-      if (others(r, claims)(p)) start_promised(session, p);
+      if (others(session, r, claims)(p)) start_promised(session, p, others(session, r, claims));
     }
   }
   /// Whether the job can start at the walk's current time and delays no promise from there on.
@@ -414,11 +422,11 @@ class availability {
       return could_place(session.places(), r.pod_request);
     }
     return !first_missed(
-        session, others(r, claims),
+        session, others(session, r, claims),
         [&] {
           const std::optional<place> where = take(session, r, from);
           const instant end = later(std::max(from, session.now()), r.estimate);
-          if (!where || leaves_no_place(session, others(r, claims), end)) return false;
+          if (!where || leaves_no_place(session, others(session, r, claims), end)) return false;
           add_run(end, r.facts.id, *where);
           return true;
         },
@@ -445,8 +453,10 @@ class availability {
     for (const run& x : runs_) {
       if (x.end <= next.what.start) what_if.gone(session.places(), x.where);
     }
-    for_each_open_ended(session, at_.open_ended, next,
-                        [&](const record& gone) { what_if.gone(session.places(), gone.where); });
+    if (next.what.gathers_since) {
+      for_each_open_ended(session, *next.what.gathers_since,
+                          [&](const record& gone) { what_if.gone(session.places(), gone.where); });
+    }
     return !what_if.fits(session.places());
   }
   [[nodiscard]] bool is_missed_anyway(const promised_job& p) const {

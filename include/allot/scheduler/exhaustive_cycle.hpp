@@ -312,8 +312,9 @@ class exhaustive_cycle {
     if (!start && may_gather(session, r)) {
       claims_ = false;
       gathers_since = session.now();
-      const instant until = later(session.now(), session.settings(r.facts.quota).gather.longest);
-      start = profile_.gathered(session, r, claims_of(session), until);
+      start = profile_.gathered(
+          session, r,
+          r.gathers_until.value_or(later(session.now(), session.settings(r.facts.quota).gather.longest)));
     }
     if (!start) return false;
     if (claims_) claimant_ = id;
@@ -333,6 +334,11 @@ class exhaustive_cycle {
     const quota_id x = r.facts.quota;
     const gathering& may = session.settings(x).gather;
     if (may.longest == 0 || session.now() < r.gathers_from) return false;
+    // It was displaced, and its time has come since.
+    if (r.gathers_until && *r.gathers_until <= session.now()) {
+      if (session.now() < later(*r.gathers_until, may.longest)) return false;
+      session.forget_gathering(r);
+    }
     resources<n> together = r.facts.request;
     for (const auto& p : session.promised()) {
       const record& other = session.at(p.job);
@@ -365,8 +371,16 @@ class exhaustive_cycle {
       const bool all = news.may_move_starts(session.now());
       const std::size_t before = session.promised().size();
       to_keep_.clear();
+      // What those leave whose time to gather is over is for the others.
+      const auto is_over = [&](const typename Session::promised_job& p) {
+        return p.what.gathers_since && p.what.start <= session.now();
+      };
+      for (const auto& p : session.promised()) {
+        if (is_over(p)) to_keep_.push_back(p);
+      }
       for (const auto& p : session.promised()) {
         const bool may_be_found = p.what.start == without_end && news.says_anything();
+        if (is_over(p)) continue;
         if (all || may_be_found || p.what.start <= session.now()) to_keep_.push_back(p);
       }
       for (const auto& p : to_keep_) {
@@ -465,10 +479,13 @@ class exhaustive_cycle {
       // Its start is known by now, or will not be.
       all_hold_ = false;
       if (start) return session.renew_promise(p.job, promise_of(session, *start));
-      // Displaced by a claim, it does not gather again in this step, or two could displace each other for
+      if (p.what.start <= session.now()) {
+        const instant longest = session.settings(r.facts.quota).gather.longest;
+        return session.give_up_gathering(p.job, later(session.now(), longest), std::nullopt);
+      }
+      // By a claim, or a change of the world. Not again in this step, or two could displace each other for
       // ever.
-      const instant pause = is_to_come ? 1 : session.settings(r.facts.quota).gather.longest;
-      return session.give_up_gathering(p.job, later(session.now(), pause));
+      return session.give_up_gathering(p.job, later(session.now(), 1), p.what.first_start);
     }
     promise renewed = p.what;
     renewed.start = start ? start->at : without_end;
@@ -489,13 +506,16 @@ class exhaustive_cycle {
   [[nodiscard]] std::optional<typename Session::place> make_room(Session& session, const record& r) {
     if (!session.may_preempt_again(r)) return std::nullopt;
     std::optional<wide> bearable;
+    bool declined = false;
     if constexpr (promises_starts) bearable = bearable_loss(session, r);
     const search_outcome outcome = session.make_room(search_, r, [&](std::span<const victim<n>> found) {
       if (!bearable) return true;
       wide loss = 0;
       for (const victim<n>& v : found) loss += lost_work(v.job, session.now(), 0, n);
-      return loss < *bearable;
+      declined = loss >= *bearable;
+      return !declined;
     });
+    if (declined) return std::nullopt;
     gave_up_ = gave_up_ || outcome == search_outcome::not_proven;
     if (outcome != search_outcome::found) {
       // Who restarts elsewhere makes room on nodes alone.

@@ -190,6 +190,7 @@ class scheduler {
   // - a reserved pod of a running elastic job: the job asks for it again.
   // - that an elastic job was admitted for good with fewer pods than it has (Kueue's partial admission): its
   //   view must say so.
+  // - that a job has given up gathering, and for how long it does not gather again.
   // - a livelock bound: how often jobs have preempted since the world last changed.
 
   /// Adopts a running job that this scheduler did not start, e.g. after a restart of the host. `at` is the
@@ -240,6 +241,7 @@ class scheduler {
     promise known = p;
     // Ids are this scheduler's own.
     known.after = {};
+    if (known.start == without_end) known.gathers_since.reset();
     jobs().promise_start(r, known);
     jobs().note(delay_cause::cluster);
     return answer;
@@ -372,6 +374,8 @@ class scheduler {
   /// empty, in O(1).
   const plan_type& step(time_point at) {
     const instant now = detail::point_of<View>(at);
+    // For placements that care when jobs end.
+    if constexpr (requires { places().set_now(now); }) places().set_now(now);
     session_.begin(now);
     if constexpr (time_limited_view<View>) {
       time_limits_.take_expired(now, [&](const detail::time_limits::run& r) {

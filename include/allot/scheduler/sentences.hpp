@@ -103,10 +103,10 @@ template <std::size_t N>
          to_string(s.missing);
 }
 
-/// Why a job waits, as a plan of `s` lists it or `why` returns it. `name_of(job)` is the host's name of a
-/// job, convertible to std::string. A placement's reason is part of the sentence if it is text or has a
-/// `to_string`. The library has no clock: `text_of(time_point)`, if given, says when a quota may borrow
-/// again.
+/// Why a job waits, as a plan of `s` lists it or `why` returns it; when it starts, the sentence of its
+/// `promised` says. `name_of(job)` is the host's name of a job, convertible to std::string. A placement's
+/// reason is part of the sentence if it is text or has a `to_string`. The library has no clock:
+/// `text_of(time_point)`, if given, says when a quota may borrow again.
 template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
 [[nodiscard]] std::string sentence(const Scheduler& s, const typename Scheduler::plan_type::pending_job& h,
                                    const dimension_names<Scheduler::n>& names, NameOf name_of,
@@ -152,7 +152,9 @@ template <class Scheduler, class NameOf, class TimeOf>
 [[nodiscard]] std::string sentence(const Scheduler& s, const promise& p, instant now, NameOf name_of,
                                    TimeOf time_of) {
   if (p.gathers_since) {
-    return "it gathers what becomes free, as nobody knows when the jobs in its way end, and gives up at " +
+    return "it gathers: nobody knows when the jobs in its way end, but later ones leave it their room, until "
+           "it "
+           "gives up at " +
            std::string{time_of(p.start)};
   }
   const std::string why = detail::text_of_cause(p.cause);

@@ -246,10 +246,12 @@ class session {
   }
   /// The job loses its reservation and is in its queue again.
   void withdraw_promise(job_id id) { jobs_.withdraw_promise(jobs_.at(id)); }
-  /// The same for one that gathers; it does not do so again before that time.
-  void give_up_gathering(job_id id, instant gathers_from) {
-    jobs_.give_up_gathering(jobs_.at(id), gathers_from);
+  /// The same for one that gathers; it does not do so again before that time, and at most `until`, if given.
+  void give_up_gathering(job_id id, instant gathers_from, const std::optional<instant>& until) {
+    jobs_.give_up_gathering(jobs_.at(id), gathers_from, until);
   }
+  /// The pending job may gather as if it had not before.
+  void forget_gathering(const record& r) { jobs_.at(r.facts.id).gathers_until.reset(); }
   /// Lists the job as pending in the plan; nothing else changes.
   void list_pending(job_id id, pending_reason why) {
     record& r = jobs_.at(id);

@@ -138,7 +138,9 @@ inline constexpr std::uint32_t reserve_all = std::numeric_limits<std::uint32_t>:
 /// How long, and how much, the jobs of a quota gather where running jobs have no expected end, so that no
 /// start can be promised. A job that gathers holds what becomes free until it fits: jobs that come later
 /// start only if they leave it room once all have gone that ran before it began, or if they are expected to
-/// end before it gives up. So capacity is kept idle only as far as it is part of the job's last chance.
+/// end before it gives up. So capacity is kept idle only as far as it is part of the job's last chance. Jobs
+/// that started in the same step do not count as gone. Who is displaced by a prior claim may gather again,
+/// until the same time. No start is promised after the time at which someone gives up gathering.
 ///
 /// On the demo's three teams without estimates (two weeks, ten seeds, `standard` with two reservations of
 /// each quota), mean waits in hours, and useful utilisation:
@@ -150,10 +152,11 @@ inline constexpr std::uint32_t reserve_all = std::numeric_limits<std::uint32_t>:
 /// |       2 h |        13.8 |    30.8 |     68.1 |      4.0 | 81.0 % |       557 |
 /// |       3 h |        16.0 |    31.2 |     65.6 |      4.6 | 80.6 % |       558 |
 struct gathering {
-  /// After that long it gives up, and does not gather again for as long. 0: jobs do not gather.
+  /// After that long it gives up, and gathers again at the earliest after as long, when it is next tried. 0:
+  /// jobs do not gather.
   instant longest = 0;
   /// How much the jobs of the quota that gather may request together: in percent of what the quota could use
-  /// with all others idle, in every dimension.
+  /// with all others idle, in every dimension. A job that is larger than that never gathers.
   std::int32_t percent = 50;
 
   friend bool operator==(const gathering&, const gathering&) = default;
@@ -179,9 +182,10 @@ struct queue_settings {
   gathering gather{};
   /// With `queue_head::reserve`: when a job waits for a start that is known rather than preempt. It does if
   /// its victims would lose at least so many percent of the work that it could do until then (`lost_work`;
-  /// what it requests times the wait). 100: a GPU-hour lost weighs as much as one waited for; 0: it preempts
-  /// at once. An owner then may have to wait for what is its own, although for a known time; without a
-  /// reservation, or a known start, a job preempts in any case.
+  /// what it requests times the wait), summed over all resources that the tree counts; at most a million.
+  /// 100: a GPU-hour lost weighs as much as one waited for; 0: it preempts at once. An owner then may have to
+  /// wait for what is its own, although for a known time; without a reservation, or a known start, a job
+  /// preempts in any case.
   ///
   /// On the demo's three teams (as `standard` has them) with exact estimates 100 saves 15 % of the evictions,
   /// and jobs of 17 to 64 GPUs wait 12.7 hours instead of 13.7.
@@ -271,6 +275,9 @@ struct queue_settings {
   }
   if (s.wait_if_loss_percent < 0) {
     report(problem_code::negative, "wait_if_loss_percent", "a part in percent can't be negative");
+  }
+  if (constexpr std::int32_t most = 1'000'000; s.wait_if_loss_percent > most) {
+    report(problem_code::out_of_range, "wait_if_loss_percent", "at most a million percent");
   }
   if (s.wait_if_loss_percent > 0 && s.head != queue_head::reserve) {
     report(problem_code::contradiction, "wait_if_loss_percent",

@@ -22,7 +22,7 @@ namespace sim {
 /// Drives a simulation from outside, in place of `simulator::run`: with what a real host saw, when it saw it.
 /// So the log of a host can be simulated once more, and must lead to the same plans.
 ///
-/// - Runs begin and end when they are said to; durations mean nothing.
+/// - Runs begin with the step that admits them, and end when they are said to; durations mean nothing.
 /// - Victims leave when they are said to have left: evictions take as long as they took there.
 /// - Each step is one plan. What it admits runs from then on, until the host says otherwise.
 /// - Elastic jobs are not supported.

@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <utility>
 
 namespace allot {
@@ -87,8 +88,10 @@ struct job_record {
   instant expected_end = without_end;
   /// While it runs without an expected end: its place among those that do.
   std::size_t open_ended_at = 0;
-  /// While it waits: when it may gather again, after it has given up.
+  /// While it waits: when it may gather again, after it has given up, and until when it would have gathered
+  /// if it had not been displaced.
   instant gathers_from = std::numeric_limits<instant>::min();
+  std::optional<instant> gathers_until{};
   job_state state = job_state::unknown;
   /// Whether it is pending with a reservation, and so in no queue.
   bool promised = false;

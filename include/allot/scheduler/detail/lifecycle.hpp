@@ -332,10 +332,12 @@ class lifecycle {
     enter(r, job_state::unknown);
     wait(r.facts.id);
   }
-  /// The job, which gathers, does so no longer, and not again before that time.
-  void give_up_gathering(record& r, instant gathers_from) {
+  /// The job, which gathers, does so no longer, and not again before that time; if it was displaced, then at
+  /// most `until`.
+  void give_up_gathering(record& r, instant gathers_from, const std::optional<instant>& until) {
     withdraw_promise(r);
     r.gathers_from = gathers_from;
+    r.gathers_until = until;
   }
   /// Starts a job that is booked.
   void start(record& r, instant now) {
