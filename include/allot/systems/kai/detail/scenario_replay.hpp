@@ -37,7 +37,7 @@ class scenario_replay {
     /// It was not considered, or gets its own place back.
     stays,
     gone,
-    /// It gets another place.
+    /// It gets another place; or it is pipelined and gets its own back, which KAI records as a move, too.
     moves,
   };
   struct chosen_unit {
@@ -45,7 +45,7 @@ class scenario_replay {
     fate end = fate::stays;
     /// It is evicted twice over: it was found for fewer pods, and comes again with its job.
     bool twice = false;
-    /// How many of its pods move, and to which nodes: see `nodes_of`.
+    /// How many of its pods move, perhaps none, and to which nodes: see `nodes_of`.
     std::uint32_t moved = 0;
     std::size_t first_node = 0;
     std::size_t nodes = 0;
@@ -344,7 +344,7 @@ class scenario_replay {
     const resources<n> charged = world_type::charge_at(session, v, v.facts.request, where->at);
     if (!world.accounts.within_limits(v.facts.quota, charged, v.facts.in)) return;
     charge_for(world, v.facts.quota, charged, v.facts.in);
-    back.end = where->moved == 0 ? fate::stays : fate::moves;
+    back.end = where->moved == 0 && !world.stands_pipelined(v.facts.id) ? fate::stays : fate::moves;
     back.moved = where->moved;
     back.first_node = nodes_.size();
     world.add_nodes_at(session, where->at, nodes_);

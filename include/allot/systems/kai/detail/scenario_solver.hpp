@@ -288,7 +288,7 @@ class scenario_solver {
     }
   }
 
-  /// Only units that are evicted or moved are victims, not those that stay where they are.
+  /// Only units that are evicted or moved are victims, not those that go on running where they are.
   bool keep() {
     moved_.clear();
     std::copy_if(chosen_.begin(), chosen_.end(), std::back_inserter(moved_),
@@ -306,7 +306,7 @@ class scenario_solver {
     const job_id beneficiary = world.announced_as(session, r);
     for (const chosen_unit& c : chosen_) {
       if (c.unit.elastic && goes_with_core(c.unit.core) && !world.stands_pipelined(c.unit.id)) continue;
-      if (!world.contains(session, c.unit.id)) continue;
+      if (!world.contains(session, c.unit.id) || keeps_its_place(c)) continue;
       const bool moves = c.end == fate::moves;
       if (c.twice) world.forget_charge(world.at(session, c.unit.id));
       world.evict(session, c.unit.id, beneficiary, wanted_.relation(), moves ? c.moved : 0,
@@ -327,7 +327,8 @@ class scenario_solver {
     }
     world.pipeline(session, r, world.take_place_to_wait(session, r, replay_.own_nodes()));
     for (const chosen_unit& c : chosen_) {
-      if (c.end != fate::moves || !world.contains(session, c.unit.id)) continue;
+      if (c.end != fate::moves || keeps_its_place(c)) continue;
+      if (!world.contains(session, c.unit.id)) continue;
       const record& moved = world.at(session, c.unit.id);
       const bool was_running = moved.state != job_state::pending;
       world.pipeline(session, moved, world.take_place_to_wait(session, moved, replay_.nodes_of(c)));
@@ -335,6 +336,10 @@ class scenario_solver {
       if (!was_running) world.announce(session, moved, session.plan().evictions.size());
     }
     world.announce(session, r, first);
+  }
+  /// A pipelined unit that was found for fewer pods, or for this number, and needs not move.
+  [[nodiscard]] static bool keeps_its_place(const chosen_unit& c) {
+    return c.end == fate::moves && c.moved == 0;
   }
   [[nodiscard]] bool goes_with_core(job_id core) const {
     return detail::any_of(chosen_.begin(), chosen_.end(),

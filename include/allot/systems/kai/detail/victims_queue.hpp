@@ -108,9 +108,10 @@ class victims_queue {
   template <class Chosen>
   void start(Session& session, world_type& world, const vector<Chosen>& recorded) {
     marked_.clear();
+    marked_extras_.clear();
     lists_ = true;
     for (const Chosen& c : recorded) {
-      marked_.insert(c.unit.id);
+      world.is_extra(c.unit.id) ? marked_extras_.push_back(c.unit.id) : marked_.insert(c.unit.id);
       lists_ = lists_ && !c.unit.elastic && !world.is_elastic(session.at(c.unit.id));
     }
     next_listed_ = 0;
@@ -131,7 +132,7 @@ class victims_queue {
     for (;;) {
       if (next_listed_ < listed_.size()) {
         const running_unit* const u = listed_[next_listed_++];
-        if (marked_.contains(u->id)) continue;
+        if (is_marked(world, u->id)) continue;
         return u;
       }
       const quota_id x = turn_.next(session.tree(), key(world));
@@ -139,9 +140,9 @@ class victims_queue {
       leaf& l = leaves_[x.index()];
       const running_unit& u = l.units[--l.left];
       l.given += u.stands;
-      const bool known = marked_.contains(u.id);
+      const bool known = is_marked(world, u.id);
       // The job comes back without any of its recorded units.
-      while (known && l.left > 0 && l.next().core == u.core && marked_.contains(l.next().id)) --l.left;
+      while (known && l.left > 0 && l.next().core == u.core && is_marked(world, l.next().id)) --l.left;
       skip(session, world, l);
       turn_.passed(session.tree(), x, l.left > 0);
       if (lists_) {
@@ -174,6 +175,10 @@ class victims_queue {
     std::int32_t priority = 0;
   };
 
+  [[nodiscard]] bool is_marked(const world_type& world, job_id id) const {
+    if (!world.is_extra(id)) return marked_.contains(id);
+    return detail::find(marked_extras_.begin(), marked_extras_.end(), id) != marked_extras_.end();
+  }
   /// The standing of a quota without the units already considered and the next one.
   [[nodiscard]] auto key(const world_type& world) const {
     return [this, &world](quota_id x, quota_id of) {
@@ -335,7 +340,9 @@ class victims_queue {
   vector<job_id> movable_;
   vector<running_unit> movable_units_;
   vector<std::size_t> first_movable_;
+  /// The units recorded; extra pods, whose numbers are the largest there are, apart.
   stamped_set<job_id> marked_;
+  vector<job_id> marked_extras_;
 };
 
 }  // namespace detail
