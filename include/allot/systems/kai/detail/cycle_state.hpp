@@ -348,7 +348,7 @@ class cycle_state {
       }
     }
     for (const extra_pod& e : extras()) {
-      if (e.r.facts.core == core) add_nodes_of(session, e.r, nodes);
+      if (e.r.facts.core == core && stands_pipelined(e.r.facts.id)) add_nodes_of(session, e.r, nodes);
     }
     detail::sort(nodes.begin(), nodes.end());
     nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
