@@ -32,7 +32,8 @@ namespace detail {
 /// there, and all found necessary for fewer pods. They and the pending unit are then placed again, in the
 /// order in which quotas and jobs take turns. It succeeds if the unit has its place and those left without
 /// one may be evicted. A victim given another place restarts there; one given its own place back is not
-/// evicted. Victims found necessary remain so for the next pod.
+/// evicted. Victims found necessary remain so for the next pod, and with them (as in KAI v0.13) pipelined
+/// ones that keep their place.
 ///
 /// If some number of pods can't be served, no larger one can: unlike KAI's, the search then ends.
 template <class Session, class Walk = job_walk<Session>>
