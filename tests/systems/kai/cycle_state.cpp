@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+
 using world = allot_test::kai_world;
 
 static_assert(allot::node_aware_placement<allot::gpu::inventory>);
@@ -145,6 +147,29 @@ TEST_CASE("cycle_state: an elastic job that waits goes on with its other pods") 
     w.finished("l");
     CHECK(w.step() == "+p:1 +p:1 +p:1");
   }
+}
+
+TEST_CASE("cycle_state: the further pods of an elastic job that waits may yield one by one") {
+  // e is the first to wait for l, with all its pods; three of them are more than the share of a.
+  world w{R"(
+    nodes 4
+    queue a - 1 0 prio=1
+    queue b - 0 1
+    gone l b 1x4 @0
+    wait e a 4x1 min=1
+    wait p b 1x2)"};
+  CHECK(w.step() == "~e ~p");
+}
+
+TEST_CASE("cycle_state: a fraction starts on what is left of a device until others need it") {
+  const std::string shared = "nodes 1\n queue a - 1 1\n run r a 1x0.2 @0:0\n gone l a 1x0.4 @0:0\n";
+  CHECK(world{shared + "wait p a 1x0.5\n wait q a 1x0.3"}.step() == "~p +q");
+  CHECK(world{shared + "wait p a 1x0.3\n wait q a 1x0.5"}.step() == "~q +p");
+  // Together there is no room for all.
+  CHECK(world{shared + "wait p a 1x0.5\n wait q a 1x0.4"}.step() == "~p");
+  // A device that all are leaving is not shared with them.
+  CHECK(world{"nodes 1\n queue a - 1 1\n gone l a 1x0.4 @0:0\n wait p a 1x0.3\n wait q a 1x0.2"}.step() ==
+        "~p ~q");
 }
 
 TEST_CASE("cycle_state: a fraction waits only where something is idle or leaving, or with the victims") {

@@ -102,3 +102,19 @@ TEST_CASE("scenario_solver: what was found for fewer pods and comes again with i
     wait p3 a 2x1)"}
             .step() == "-r:1 ~p2");
 }
+
+TEST_CASE("scenario_solver: a pipelined victim that keeps its place is found for further pods, too") {
+  // All four pods of e are to follow l. For two pods of p, the elastic one goes, and its core is a victim
+  // that keeps its place. For the third, x yields on the other node; e is then placed again with its minimum
+  // alone, before p. Without its core, the pod that has gone would come back and leave no room for p.
+  world w{R"(
+    nodes 5 2
+    queue a - 2 0 prio=2
+    queue b - 0 1 prio=1
+    queue c - 1 0 prio=3
+    gone l b 1x4 @0
+    run x c 2x1 min=1 @1,1
+    wait e a 4x1 min=3
+    wait p b 3x1)"};
+  CHECK(w.step() == "-x ~e ~p");
+}

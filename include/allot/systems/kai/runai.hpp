@@ -44,27 +44,24 @@ inline namespace v0 {
 /// job in the cycle that allocated it and waiting for it to terminate, the pending job starts in the next
 /// cycle.
 ///
-/// Known differences from KAI (15 of 2,310 cycles):
-/// - KAI sums requests in floating point: three pods of 0.8 do not fit a share of 2.4, here they do (2);
+/// Known differences from KAI (11 of 2,310 cycles, 2 of 380 divisions):
+/// - KAI sums requests in floating point: three pods of 0.8 do not fit a share of 2.4, here they do (2). It
+///   divides so, too: of quotas that are due the same fraction of a GPU, its rounding errors choose who gets
+///   the GPU that is left over, here it is the older (2 divisions);
 /// - when KAI undoes that a fraction moved to another device of its node, the old part stays counted as
 ///   leaving there until the end of the cycle: later searches take the node for a candidate or find less room
-///   (2);
+///   (2). Each search that fails adds to it, and here those that can't succeed are not even tried;
 /// - a pod that was moved in this cycle and would be placed where it ran before stays, in KAI, where it was
-/// to
-///   move, although others may have been given that place: more is promised than there is. Here it is placed
-///   anew, and the search may fail or evict others (3);
-/// - KAI starts a fraction on a device that has room for it now, even if pipelined pods count on that room
-/// for
-///   later; here it waits, too (1);
-/// - the further pods of a pipelined elastic job are no victims themselves, and one that could start at once
-///   starts in the next cycle (1);
+///   to move, although others may have been given that place: more is promised than there is. Here it is
+///   placed anew, and the search may fail or evict others (3);
+/// - a further pod of a pipelined elastic job that could start at once starts in the next cycle;
 /// - quotas are charged memory in percent, rounded up, and what they are charged stays within the capacity
 ///   here, so devices may have room that is charged already (1); devices themselves are filled by
 ///   thousandths, rounded up, in KAI by MiB; and where a limit forbids what a pod is charged on the best
 ///   node, KAI tries the next node;
 /// - quotas that are unlimited, but have a limit: their nominal is the limit here, for the division too;
 /// - a world that KAI itself overbooked can't be read (1);
-/// - not yet explained: two cycles with parts of several GPUs or mixed ones, and two divisions of 380.
+/// - not yet explained: two cycles with parts of several GPUs or mixed ones.
 ///
 /// What it does not do, because KAI does not (`standard` does):
 /// - distribute all of the surplus: with weights of zero it stays unassigned; a share may exceed the request

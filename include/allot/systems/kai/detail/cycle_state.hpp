@@ -144,8 +144,8 @@ class cycle_state {
   }
 
   // Extra pods: the next pods of elastic jobs of which some are pipelined. The session knows none of them,
-  // because it lets one pod wait at a time, and none before the job runs. They may be pipelined, but are no
-  // victims, and are forgotten at the end of the cycle.
+  // because it lets one pod wait at a time, and none before the job runs. They may be pipelined, then yield
+  // or move like any other, and are forgotten at the end of the cycle.
 
   [[nodiscard]] bool is_extra(job_id id) const {
     return extras_ != 0 && id.index() + extras_ >= no_job && id.index() < no_job;
@@ -153,9 +153,11 @@ class cycle_state {
   [[nodiscard]] const record& at(const Session& session, job_id id) const {
     return is_extra(id) ? extra(id).r : session.at(id);
   }
-  /// Whether the unit is there and, of an extra pod, the job that it belongs to.
+  /// Whether the unit is there; of an extra pod, whether it is pipelined or the job that it belongs to has
+  /// its minimum.
   [[nodiscard]] bool contains(const Session& session, job_id id) const {
     if (!is_extra(id)) return session.contains(id);
+    if (stands_pipelined(id)) return true;
     return is_active(session, extra(id).r.facts.core);
   }
   /// How many units of x wait, extra pods included; perhaps more.
@@ -179,7 +181,7 @@ class cycle_state {
       for (const extra_pod& e : extras()) {
         if (e.r.facts.core != id) continue;
         if (e.phase == 0) return std::nullopt;
-        ++active;
+        active += stands_pipelined(e.r.facts.id) ? 1U : 0U;
         left -= std::min(left, std::uint32_t{1});
       }
       for (const job_id pod_of : gone_pods_) left -= pod_of == id ? std::min(left, std::uint32_t{1}) : 0U;
@@ -194,6 +196,21 @@ class cycle_state {
       if (pipelined_[i].is_undone || !contains(session, pipelined_[i].id)) continue;
       static_cast<void>(add_extra(session, at(session, pipelined_[i].id)));
     }
+  }
+  /// Whether the job has pods beyond its minimum.
+  [[nodiscard]] bool is_elastic(const record& core) const {
+    return !core.elastic_pods.empty() ||
+           detail::any_of(extras().begin(), extras().end(),
+                          [&](const extra_pod& e) { return e.r.facts.core == core.facts.id; });
+  }
+  /// How many pods of the job run or are pipelined.
+  [[nodiscard]] std::uint32_t active_pods(const Session& session, const record& core) const {
+    std::uint32_t active = is_active(session, core.facts.id) ? core.facts.pods : 0;
+    for (const job_id pod : core.elastic_pods) active += is_active(session, pod) ? 1U : 0U;
+    for (const extra_pod& e : extras()) {
+      if (e.r.facts.core == core.facts.id) active += stands_pipelined(e.r.facts.id) ? 1U : 0U;
+    }
+    return active;
   }
   /// In whose name evictions for the unit are announced.
   [[nodiscard]] job_id announced_as(const Session& session, const record& r) const {
@@ -303,7 +320,12 @@ class cycle_state {
   }
   /// Whether no job being evicted still holds the place or its capacity.
   [[nodiscard]] bool is_free_now(Session& session, const place& where, const resources<n>& request) const {
-    if (!session.places().ready(where)) return false;
+    const auto for_each_waiting = [&](const auto& visit) {
+      for (const pipelined_unit& p : pipelined_) {
+        if (p.where && !p.is_undone) visit(*p.where);
+      }
+    };
+    if (!on_nodes::is_ready(session.places(), where, for_each_waiting)) return false;
     return fits_in(accounts.total() - pipelined_total() + leaving_, request);
   }
   /// Where the unit is placed or, if pipelined, will be; nothing if it is pipelined without a place.
@@ -324,6 +346,9 @@ class cycle_state {
       if (session.at(s).state == job_state::running || stands_pipelined(s)) {
         add_nodes_of(session, session.at(s), nodes);
       }
+    }
+    for (const extra_pod& e : extras()) {
+      if (e.r.facts.core == core && stands_pipelined(e.r.facts.id)) add_nodes_of(session, e.r, nodes);
     }
     detail::sort(nodes.begin(), nodes.end());
     nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
@@ -417,9 +442,9 @@ class cycle_state {
   void evict(Session& session, job_id id, job_id beneficiary, relation how, std::uint32_t moves = 0,
              std::span<const std::size_t> nodes = {}) {
     ++changes_;
-    const record& r = session.at(id);
+    const record& r = at(session, id);
     const pod_set moved = moves == 0 ? ~pod_set{0} : moving_pods(session, r, moves, nodes);
-    if (r.facts.elastic) gone_pods_.push_back(r.facts.core);
+    if (r.facts.elastic && !is_extra(id)) gone_pods_.push_back(r.facts.core);
     if (stands_pipelined(id)) return undo_pipelined(session, r, beneficiary, moves > 0, moved);
     if (was_admitted(id)) {
       const victim<n> v{r.facts, how};
@@ -464,8 +489,8 @@ class cycle_state {
     bool is_undone = false;
   };
   /// Whether the unit is of x and may be evicted.
-  [[nodiscard]] static bool may_evict(const Session& session, const pipelined_unit& p, quota_id x) {
-    return p.quota == x && !p.is_undone && session.contains(p.id) && session.at(p.id).preemptible;
+  [[nodiscard]] bool may_evict(const Session& session, const pipelined_unit& p, quota_id x) const {
+    return p.quota == x && !p.is_undone && contains(session, p.id) && at(session, p.id).preemptible;
   }
   [[nodiscard]] const pipelined_unit* find_pipelined(job_id id) const {
     if (!is_pipelined(id)) return nullptr;

@@ -185,6 +185,36 @@ class node_placement {
     };
     return either(places, on_nodes, [] { return true; });
   }
+  /// Whether it can start at once. A fraction may use what is left of a device at the moment, also if
+  /// waiting units, which `for_each_waiting(visit)` visits, count on that for later; but it waits for a
+  /// device that all have left or are leaving (as in KAI v0.13). O(its pods x waiting pods).
+  template <class ForEachWaiting>
+  [[nodiscard]] static bool is_ready(Places& places, const allocation& where,
+                                     ForEachWaiting for_each_waiting) {
+    const auto on_nodes = [&](auto& on) {
+      const auto& use = on.index().devices();
+      const auto later = [&](auto n, std::uint32_t d) {
+        std::uint32_t sum = 0;
+        for_each_waiting([&](const allocation& waits) {
+          for (const auto& pod : on.pods(waits)) {
+            if (pod.where.node == n && (pod.where.devices >> d & 1U) != 0) sum += pod.milli;
+          }
+        });
+        return sum;
+      };
+      const auto pods = on.pods(where);
+      return std::all_of(pods.begin(), pods.end(), [&](const auto& pod) {
+        if (pod.milli == 1000 || !pod.mig.is_none()) return on.index().is_ready(pod);
+        const auto n = pod.where.node;
+        for (std::uint32_t d = 0; d < use.count(n); ++d) {
+          if ((pod.where.devices >> d & 1U) == 0 || use.held(n, d) == 0) continue;
+          if (all_wait(use, n, d) || use.used(n, d) + use.held(n, d) - later(n, d) > 1000) return false;
+        }
+        return on.index().hosts().is_ready(pod);
+      });
+    };
+    return either(places, on_nodes, [&] { return places.ready(where); });
+  }
   /// Pods that must wait, one on each of these nodes, in this order.
   [[nodiscard]] static std::optional<allocation> place_to_wait_on(Places& places, const pod_request& d,
                                                                   std::span<const std::size_t> nodes) {

@@ -37,7 +37,7 @@ class scenario_replay {
     /// It was not considered, or gets its own place back.
     stays,
     gone,
-    /// It gets another place.
+    /// It gets another place; or it is pipelined and gets its own back, which KAI records as a move, too.
     moves,
   };
   struct chosen_unit {
@@ -45,7 +45,7 @@ class scenario_replay {
     fate end = fate::stays;
     /// It is evicted twice over: it was found for fewer pods, and comes again with its job.
     bool twice = false;
-    /// How many of its pods move, and to which nodes: see `nodes_of`.
+    /// How many of its pods move, perhaps none, and to which nodes: see `nodes_of`.
     std::uint32_t moved = 0;
     std::size_t first_node = 0;
     std::size_t nodes = 0;
@@ -93,7 +93,7 @@ class scenario_replay {
     for (const std::size_t i : these) goes(session, world, chosen[i]);
     const bool fits = session.what_if().fits(session.places());
     for (const std::size_t i : these) {
-      if (const auto at = world.place_of(session.at(chosen[i].unit.id))) {
+      if (const auto at = world.place_of(world.at(session, chosen[i].unit.id))) {
         session.what_if().back(session.places(), *at);
       }
     }
@@ -110,21 +110,21 @@ class scenario_replay {
     charged_.clear();
     world.begin_trial();
     for (const std::size_t i : tried) {
-      const record& v = session.at(chosen[i].unit.id);
+      const record& v = world.at(session, chosen[i].unit.id);
       chosen[i].end = fate::gone;
       world.add_candidates_of(session, v);
       if (const auto at = world.place_of(v)) session.places().vacate(*at);
       world.accounts.release(v.facts.quota, world.charge_of(v), v.facts.in);
       if (chosen[i].twice) world.accounts.release(v.facts.quota, world.charge_of(v), v.facts.in);
     }
-    list_involved(session, r, pods, chosen, tried);
+    list_involved(session, world, r, pods, chosen, tried);
     const bool placed = place_in_turn(session, world, r, pods, chosen);
     world.end_trial();
     for (std::size_t i = charged_.size(); i-- > 0;) {
       world.accounts.release(charged_[i].quota, charged_[i].request, charged_[i].in);
     }
     for (const std::size_t i : tried) {
-      const record& v = session.at(chosen[i].unit.id);
+      const record& v = world.at(session, chosen[i].unit.id);
       world.accounts.charge(v.facts.quota, world.charge_of(v), v.facts.in);
       if (chosen[i].twice) world.accounts.charge(v.facts.quota, world.charge_of(v), v.facts.in);
     }
@@ -167,7 +167,8 @@ class scenario_replay {
   };
 
   static void goes(Session& session, const world_type& world, const chosen_unit& c) {
-    if (const auto at = world.place_of(session.at(c.unit.id))) session.what_if().gone(session.places(), *at);
+    if (const auto at = world.place_of(world.at(session, c.unit.id)))
+      session.what_if().gone(session.places(), *at);
   }
 
   static constexpr auto every_kind = [](const auto&) { return true; };
@@ -181,8 +182,8 @@ class scenario_replay {
     };
   }
 
-  void list_involved(Session& session, const record& r, std::uint32_t pods, const vector<chosen_unit>& chosen,
-                     std::span<const std::size_t> tried) {
+  void list_involved(Session& session, const world_type& world, const record& r, std::uint32_t pods,
+                     const vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
     involved_.clear();
     marked_.clear();
     any_marked_ = false;
@@ -191,20 +192,20 @@ class scenario_replay {
     for (const std::size_t i : tried) {
       const auto& u = chosen[i].unit;
       const record& core = session.at(u.core);
-      if (core.elastic_pods.empty()) {
+      if (!world.is_elastic(core)) {
         // Its turn depends on what it requests, not on what it was charged where it stood.
         involved_.push_back({u.quota, unit_rank::of(core, 0), u.core, demand_of(session, core), false, i});
       } else if (!marked_.contains(u.core)) {
         marked_.insert(u.core);
         any_marked_ = true;
-        involved_.push_back(elastic(session, core, chosen, tried));
+        involved_.push_back(elastic(session, world, core, chosen, tried));
       }
     }
     detail::sort(involved_.begin(), involved_.end(), [](const involved_job& a, const involved_job& b) {
       return a.quota != b.quota ? a.quota < b.quota : a.rank < b.rank;
     });
   }
-  [[nodiscard]] static involved_job elastic(Session& session, const record& core,
+  [[nodiscard]] static involved_job elastic(Session& session, const world_type& world, const record& core,
                                             const vector<chosen_unit>& chosen,
                                             std::span<const std::size_t> tried) {
     involved_job job{core.facts.quota, unit_rank::of(core, 0), core.facts.id, demand_of(session, core)};
@@ -219,9 +220,9 @@ class scenario_replay {
         return job;
       }
       lost += u.pods;
-      job.request = demand_of(session, session.at(u.id));
+      job.request = demand_of(session, world.at(session, u.id));
     }
-    job.rank.stage = session.running_pods(core) - lost > core.facts.pods ? 2 : 1;
+    job.rank.stage = world.active_pods(session, core) > core.facts.pods + lost ? 2 : 1;
     return job;
   }
 
@@ -335,7 +336,7 @@ class scenario_replay {
     charged_.push_back({x, request, in});
   }
   void place_victim(Session& session, world_type& world, chosen_unit& back) {
-    const record& v = session.at(back.unit.id);
+    const record& v = world.at(session, back.unit.id);
     const resources<n> least = world_type::least_charge(session, v, v.facts.request);
     if (!world.accounts.within_limits(v.facts.quota, least, v.facts.in)) return;
     const auto where = world.find_place_back(session, v);
@@ -343,7 +344,7 @@ class scenario_replay {
     const resources<n> charged = world_type::charge_at(session, v, v.facts.request, where->at);
     if (!world.accounts.within_limits(v.facts.quota, charged, v.facts.in)) return;
     charge_for(world, v.facts.quota, charged, v.facts.in);
-    back.end = where->moved == 0 ? fate::stays : fate::moves;
+    back.end = where->moved == 0 && !world.stands_pipelined(v.facts.id) ? fate::stays : fate::moves;
     back.moved = where->moved;
     back.first_node = nodes_.size();
     world.add_nodes_at(session, where->at, nodes_);

@@ -32,7 +32,8 @@ namespace detail {
 /// there, and all found necessary for fewer pods. They and the pending unit are then placed again, in the
 /// order in which quotas and jobs take turns. It succeeds if the unit has its place and those left without
 /// one may be evicted. A victim given another place restarts there; one given its own place back is not
-/// evicted. Victims found necessary remain so for the next pod.
+/// evicted. Victims found necessary remain so for the next pod, and with them (as in KAI v0.13) pipelined
+/// ones that keep their place.
 ///
 /// If some number of pods can't be served, no larger one can: unlike KAI's, the search then ends.
 template <class Session, class Walk = job_walk<Session>>
@@ -147,7 +148,7 @@ class scenario_solver {
     for (;;) {
       const auto* next = victims_.next(session, world);
       if (next == nullptr) return false;
-      if (victims_.ends_search(session, *next)) return false;
+      if (victims_.ends_search(session, world, *next)) return false;
       add(session, world, *next);
       freed += next->request;
       if (!may_fit) {
@@ -201,7 +202,7 @@ class scenario_solver {
 
   void add(Session& session, const world_type& world, const typename world_type::running_unit& u) {
     stands_on_.clear();
-    world.add_nodes_of(session, session.at(u.id), stands_on_);
+    world.add_nodes_of(session, world.at(session, u.id), stands_on_);
     for (const std::size_t node : stands_on_) {
       if (on_node_.size() <= node) on_node_.resize(node + 1);
       if (on_node_[node].empty()) used_nodes_.push_back(node);
@@ -251,7 +252,7 @@ class scenario_solver {
         return detail::none_of(chosen_.begin(), chosen_.end(),
                                [](const chosen_unit& c) { return c.end == fate::gone; });
       case action_kind::reclaim:
-        make_bundles(session);
+        make_bundles(session, world);
         return fair_.is_fair(world.accounts, r.facts.quota, request_of_pods(r, pods), r.facts.in, bundles_);
       case action_kind::preempt:
         break;
@@ -260,14 +261,14 @@ class scenario_solver {
   }
   /// For each job, first the pods beyond its minimum, counted in the order in which they were taken, one by
   /// one, then the others together; those that have a place are left out.
-  void make_bundles(Session& session) {
+  void make_bundles(Session& session, const world_type& world) {
     bundles_.clear();
     done_.clear();
     for (std::size_t i = 0; i < chosen_.size(); ++i) {
       const job_id core = chosen_[i].unit.core;
       if (detail::find(done_.begin(), done_.end(), core) != done_.end()) continue;
       const record& job = session.at(core);
-      if (job.elastic_pods.empty()) {
+      if (!world.is_elastic(job)) {
         if (chosen_[i].end == fate::gone)
           bundles_.push_back({chosen_[i].unit.quota, chosen_[i].unit.request});
         continue;
@@ -288,7 +289,7 @@ class scenario_solver {
     }
   }
 
-  /// Only units that are evicted or moved are victims, not those that stay where they are.
+  /// Only units that are evicted or moved are victims, not those that go on running where they are.
   bool keep() {
     moved_.clear();
     std::copy_if(chosen_.begin(), chosen_.end(), std::back_inserter(moved_),
@@ -306,9 +307,9 @@ class scenario_solver {
     const job_id beneficiary = world.announced_as(session, r);
     for (const chosen_unit& c : chosen_) {
       if (c.unit.elastic && goes_with_core(c.unit.core) && !world.stands_pipelined(c.unit.id)) continue;
-      if (!session.contains(c.unit.id)) continue;
+      if (!world.contains(session, c.unit.id) || keeps_its_place(c)) continue;
       const bool moves = c.end == fate::moves;
-      if (c.twice) world.forget_charge(session.at(c.unit.id));
+      if (c.twice) world.forget_charge(world.at(session, c.unit.id));
       world.evict(session, c.unit.id, beneficiary, wanted_.relation(), moves ? c.moved : 0,
                   moves ? replay_.nodes_of(c) : std::span<const std::size_t>{});
       losers_.push_back(c.unit.quota);
@@ -327,14 +328,19 @@ class scenario_solver {
     }
     world.pipeline(session, r, world.take_place_to_wait(session, r, replay_.own_nodes()));
     for (const chosen_unit& c : chosen_) {
-      if (c.end != fate::moves || !session.contains(c.unit.id)) continue;
-      const record& moved = session.at(c.unit.id);
+      if (c.end != fate::moves || keeps_its_place(c)) continue;
+      if (!world.contains(session, c.unit.id)) continue;
+      const record& moved = world.at(session, c.unit.id);
       const bool was_running = moved.state != job_state::pending;
       world.pipeline(session, moved, world.take_place_to_wait(session, moved, replay_.nodes_of(c)));
       // It was admitted or pipelined by this very plan, and waits from now on.
       if (!was_running) world.announce(session, moved, session.plan().evictions.size());
     }
     world.announce(session, r, first);
+  }
+  /// A pipelined unit that was found for fewer pods, or for this number, and needs not move.
+  [[nodiscard]] static bool keeps_its_place(const chosen_unit& c) {
+    return c.end == fate::moves && c.moved == 0;
   }
   [[nodiscard]] bool goes_with_core(job_id core) const {
     return detail::any_of(chosen_.begin(), chosen_.end(),

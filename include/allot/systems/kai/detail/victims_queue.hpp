@@ -108,10 +108,11 @@ class victims_queue {
   template <class Chosen>
   void start(Session& session, world_type& world, const vector<Chosen>& recorded) {
     marked_.clear();
+    marked_extras_.clear();
     lists_ = true;
     for (const Chosen& c : recorded) {
-      marked_.insert(c.unit.id);
-      lists_ = lists_ && !c.unit.elastic && session.at(c.unit.id).elastic_pods.empty();
+      world.is_extra(c.unit.id) ? marked_extras_.push_back(c.unit.id) : marked_.insert(c.unit.id);
+      lists_ = lists_ && !c.unit.elastic && !world.is_elastic(session.at(c.unit.id));
     }
     next_listed_ = 0;
     if (lists_ && !listed_.empty()) return;
@@ -121,7 +122,7 @@ class victims_queue {
       leaf& l = leaves_[x.index()];
       l.left = l.units.size();
       l.given = {};
-      skip(session, l);
+      skip(session, world, l);
       if (l.left > 0) turn_.enter(x);
     }
     turn_.start(session.tree(), key(world));
@@ -131,7 +132,7 @@ class victims_queue {
     for (;;) {
       if (next_listed_ < listed_.size()) {
         const running_unit* const u = listed_[next_listed_++];
-        if (marked_.contains(u->id)) continue;
+        if (is_marked(world, u->id)) continue;
         return u;
       }
       const quota_id x = turn_.next(session.tree(), key(world));
@@ -139,10 +140,10 @@ class victims_queue {
       leaf& l = leaves_[x.index()];
       const running_unit& u = l.units[--l.left];
       l.given += u.stands;
-      const bool known = marked_.contains(u.id);
+      const bool known = is_marked(world, u.id);
       // The job comes back without any of its recorded units.
-      while (known && l.left > 0 && l.next().core == u.core && marked_.contains(l.next().id)) --l.left;
-      skip(session, l);
+      while (known && l.left > 0 && l.next().core == u.core && is_marked(world, l.next().id)) --l.left;
+      skip(session, world, l);
       turn_.passed(session.tree(), x, l.left > 0);
       if (lists_) {
         listed_.push_back(&u);
@@ -153,8 +154,8 @@ class victims_queue {
   }
   /// Whether it is the rest of an elastic job that is protected as a whole: KAI rejects every scenario with
   /// it.
-  [[nodiscard]] bool ends_search(Session& session, const running_unit& u) const {
-    return !u.elastic && !session.at(u.id).elastic_pods.empty() && is_protected(session, u);
+  [[nodiscard]] bool ends_search(Session& session, const world_type& world, const running_unit& u) const {
+    return !u.elastic && world.is_elastic(session.at(u.id)) && is_protected(session, world, u);
   }
 
  private:
@@ -174,6 +175,10 @@ class victims_queue {
     std::int32_t priority = 0;
   };
 
+  [[nodiscard]] bool is_marked(const world_type& world, job_id id) const {
+    if (!world.is_extra(id)) return marked_.contains(id);
+    return detail::find(marked_extras_.begin(), marked_extras_.end(), id) != marked_extras_.end();
+  }
   /// The standing of a quota without the units already considered and the next one.
   [[nodiscard]] auto key(const world_type& world) const {
     return [this, &world](quota_id x, quota_id of) {
@@ -183,27 +188,27 @@ class victims_queue {
       return saturation_standing<n>{world.accounts, x, {}, given};
     };
   }
-  void skip(Session& session, leaf& l) const {
-    while (l.left > 0 && !may_yield(session, l.next())) --l.left;
+  void skip(Session& session, const world_type& world, leaf& l) const {
+    while (l.left > 0 && !may_yield(session, world, l.next())) --l.left;
   }
 
-  [[nodiscard]] bool may_yield(Session& session, const running_unit& u) const {
+  [[nodiscard]] bool may_yield(Session& session, const world_type& world, const running_unit& u) const {
     if (u.core == r_.core) return false;
     switch (wanted_.how) {
       case action_kind::consolidation:
         return std::binary_search(movable_.begin(), movable_.end(), u.core);
       case action_kind::preempt:
-        if (session.at(u.id).facts.priority >= r_.priority) return false;
+        if (world.at(session, u.id).facts.priority >= r_.priority) return false;
         break;
       case action_kind::reclaim:
         break;
     }
     // The filter lets elastic jobs through.
-    const bool elastic = u.elastic || !session.at(u.id).elastic_pods.empty();
-    return elastic || !is_protected(session, u);
+    const bool elastic = u.elastic || world.is_elastic(session.at(u.id));
+    return elastic || !is_protected(session, world, u);
   }
-  [[nodiscard]] bool is_protected(Session& session, const running_unit& u) const {
-    if (!session.guarantees_runtime() || session.at(u.id).state == job_state::pending) return false;
+  [[nodiscard]] bool is_protected(Session& session, const world_type& world, const running_unit& u) const {
+    if (!session.guarantees_runtime() || world.at(session, u.id).state == job_state::pending) return false;
     const instant span = guaranteed_runtime(
         session.tree(), u.quota, r_.quota, wanted_.how == action_kind::preempt, wanted_.source,
         [&](quota_id x) -> const runtime_guarantee& { return session.settings(x).min_runtime; });
@@ -214,7 +219,7 @@ class victims_queue {
     const auto units = units_of(session, world, x);
     bool any = false;
     for (const running_unit& u : units) {
-      if (may_yield(session, u)) any = true, count(u, all);
+      if (may_yield(session, world, u)) any = true, count(u, all);
     }
     if (any) ask(x, units);
   }
@@ -230,7 +235,7 @@ class victims_queue {
     vector<running_unit>& all = leaves_[x.index()].with_pipelined;
     all = line.units;
     world.for_each_pipelined(session, x, [&](job_id id) {
-      const record& r = session.at(id);
+      const record& r = world.at(session, id);
       running_pods<Session>::add_pipelined(session, r, world.pods_that_stay(r), all);
     });
     return all;
@@ -263,7 +268,7 @@ class victims_queue {
       const auto units = units_of(session, world, x);
       if (detail::any_of(units.begin(), units.end(), [](const running_unit& u) { return u.elastic; })) {
         std::copy_if(units.begin(), units.end(), std::back_inserter(movable_units_),
-                     [&](const running_unit& u) { return may_yield(session, u); });
+                     [&](const running_unit& u) { return may_yield(session, world, u); });
       } else {
         for (const by_age& j : oldest_) {
           if (j.quota == x) movable_units_.push_back(units[j.position]);
@@ -335,7 +340,9 @@ class victims_queue {
   vector<job_id> movable_;
   vector<running_unit> movable_units_;
   vector<std::size_t> first_movable_;
+  /// The units recorded; extra pods, whose numbers are the largest there are, apart.
   stamped_set<job_id> marked_;
+  vector<job_id> marked_extras_;
 };
 
 }  // namespace detail
