@@ -187,7 +187,9 @@ void check_gathering(Host& h, const std::vector<timed_job>& jobs, instant now, i
   std::int64_t all = 0;
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     const auto p = h[j].id ? s.promised(h[j].id) : std::nullopt;
-    if (p && !p->gathers_since) {
+    // On nodes an end that nobody expected may change where others are placed, and so when they start.
+    constexpr bool has_nodes = !std::is_same_v<std::remove_cvref_t<decltype(s.places())>, gpu_pool>;
+    if (p && !p->gathers_since && !has_nodes) {
       const bool is_late = p->start > p->first_start || p->start <= now;
       CAPTURE(j);
       REQUIRE((!is_late || p->cause != allot::delay_cause::none));
