@@ -22,9 +22,9 @@ using allot::delay_cause;
 using allot::gpus;
 using allot::instant;
 using allot::quota_id;
-using allot_test::nodes;
 using allot_test::random_source;
 using allot_test::timed_job;
+using allot_test::timed_nodes;
 using allot_test::timed_nodes_view;
 
 namespace {
@@ -165,7 +165,7 @@ TEST_CASE("availability: on nodes, too") {
     const std::int64_t count = 4 * each / per_node;
     const auto jobs = random_jobs(random, std::max<std::int64_t>(1, count * per_node - 1), {});
     timed_nodes_view view{{&jobs}};
-    auto h = reserving_host(jobs, view, each, nodes(count, per_node),
+    auto h = reserving_host(jobs, view, each, timed_nodes(count, per_node),
                             static_cast<std::uint32_t>(random.between(1, 4)));
     check_promises(h, jobs, {delay_cause::owner}, all);
   });
@@ -219,7 +219,7 @@ TEST_CASE("availability: an early end moves a promise, and that one those behind
       CHECK(*h[3].start == 110);
     };
     if (on_nodes) {
-      check(reserving_host(jobs, timed_nodes_view{{&jobs}}, 2, nodes(2, 4), 1));
+      check(reserving_host(jobs, timed_nodes_view{{&jobs}}, 2, timed_nodes(2, 4), 1));
     } else {
       check(reserving_host(jobs, allot_test::timed_view{&jobs}, 2, allot_test::gpu_pool{8}, 1));
     }
@@ -309,7 +309,8 @@ TEST_CASE("availability: the same on nodes") {
     const auto jobs = random_jobs(random, std::max<std::int64_t>(1, count * per_node - 1), {});
     allot::standard by;
     by.reservations = static_cast<std::uint32_t>(random.between(1, 4));
-    auto made = allot::make_scheduler(by, timed_nodes_view{{&jobs}}, teams(each), nodes(count, per_node));
+    auto made =
+        allot::make_scheduler(by, timed_nodes_view{{&jobs}}, teams(each), timed_nodes(count, per_node));
     auto& s = made.value();
     REQUIRE(s.settings(a).owners_backfill);
     allot_test::timed_host<std::remove_cvref_t<decltype(s)>> h{jobs, std::move(s)};
@@ -321,7 +322,8 @@ TEST_CASE("availability: the same on nodes") {
 TEST_CASE("availability: a closed node moves a promise, which says so") {
   std::vector<timed_job> jobs{{.quota = b, .gpus = 4, .duration = 50, .estimate = 50},
                               {.quota = a, .gpus = 8, .submit = 1, .duration = 10, .estimate = 10}};
-  auto made = allot::make_scheduler(allot::standard{}, timed_nodes_view{{&jobs}}, teams(2), nodes(2, 4));
+  auto made =
+      allot::make_scheduler(allot::standard{}, timed_nodes_view{{&jobs}}, teams(2), timed_nodes(2, 4));
   auto& s = made.value();
   allot::queue_settings settings = allot::standard{}.defaults();
   settings.head = allot::queue_head::reserve;

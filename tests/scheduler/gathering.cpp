@@ -288,6 +288,6 @@ TEST_CASE("gathering: on nodes, too") {
   check_random_worlds<allot_test::timed_nodes_view, allot::gpu::inventory>(
       200, [](random_source& random, std::int64_t all) {
         const std::int64_t each = random.between(1, 4);
-        return allot_test::nodes(std::max<std::int64_t>(1, all / each), each);
+        return allot_test::timed_nodes(std::max<std::int64_t>(1, all / each), each);
       });
 }

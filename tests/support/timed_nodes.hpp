@@ -16,7 +16,7 @@ struct timed_nodes_view : timed_view {
   }
 };
 
-[[nodiscard]] inline allot::gpu::inventory nodes(std::int64_t count, std::int64_t each) {
+[[nodiscard]] inline allot::gpu::inventory timed_nodes(std::int64_t count, std::int64_t each) {
   allot::gpu::node_spec spec;
   spec.name = "n";
   spec.count = count;
