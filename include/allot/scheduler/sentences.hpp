@@ -8,6 +8,7 @@
 #include <allot/scheduler/job_state.hpp>
 #include <allot/scheduler/plan.hpp>
 #include <allot/scheduler/promise.hpp>
+#include <allot/scheduler/settings.hpp>
 
 #include <algorithm>
 #include <concepts>
