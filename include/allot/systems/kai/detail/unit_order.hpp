@@ -6,6 +6,7 @@
 #include <allot/core/resources.hpp>
 #include <allot/core/time.hpp>
 #include <allot/quota/ledger.hpp>
+#include <allot/scheduler/view.hpp>
 #include <allot/systems/kai/placements.hpp>
 
 #include <algorithm>
