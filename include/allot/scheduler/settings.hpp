@@ -148,9 +148,9 @@ inline constexpr std::uint32_t reserve_all = std::numeric_limits<std::uint32_t>:
 /// | `longest` | 5 to 8 GPUs | 9 to 16 | 17 to 64 | all jobs | useful | evictions |
 /// |----------:|------------:|--------:|---------:|---------:|-------:|----------:|
 /// |         0 |        16.9 |    43.3 |     90.6 |      3.8 | 80.7 % |       170 |
-/// |       1 h |        14.7 |    35.6 |     66.8 |      3.8 | 80.7 % |       519 |
-/// |       2 h |        13.8 |    30.8 |     68.1 |      4.0 | 81.0 % |       557 |
-/// |       3 h |        16.0 |    31.2 |     65.6 |      4.6 | 80.6 % |       558 |
+/// |       1 h |        14.9 |    31.0 |     73.5 |      3.9 | 81.0 % |       508 |
+/// |       2 h |        14.0 |    31.7 |     65.7 |      3.9 | 81.1 % |       539 |
+/// |       3 h |        14.6 |    30.4 |     69.8 |      4.3 | 80.5 % |       536 |
 struct gathering {
   /// After that long it gives up, and gathers again at the earliest after as long, when it is next tried. 0:
   /// jobs do not gather.
