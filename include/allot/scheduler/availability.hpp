@@ -147,7 +147,7 @@ class availability {
       if (p.job == job) found = start{p.what.start, at_.last, session.would_borrow(session.at(job))};
       return true;
     };
-    // That another has gathered in vain says nothing of this one.
+    // Another job that no longer has a chance does not concern this one.
     const auto gathers_in_vain = [&](const promised_job& p) {
       return p.what.gathers_since.has_value() && p.job != job;
     };

@@ -203,8 +203,8 @@ struct queue_settings {
   /// before that start. Otherwise a quota that was just reclaimed may borrow again at once, where another
   /// flavor or another job has left something, only to be reclaimed again (Kueue's KEP-14468).
   ///
-  /// Twice as long each time in a row, at most `longest`. A time counts if the run that it ended had started
-  /// at or after the last one; others only begin the span anew. A run that started at or after the last
+  /// Twice as long each time in a row, at most `longest`. A reclaim counts if the run that it ended had
+  /// started at or after the last one; others only restart the span. A run that started at or after the last
   /// reclaim, and finishes while the quota borrows the resource, ends the row. In a strict queue a job that
   /// waits for this blocks those behind it. For cycles that can do it (`backing_off_cycle`).
   ///

@@ -29,8 +29,7 @@ namespace gpu {
 /// delayed; and a node whose pods should have ended could be free at any moment: it counts as ending now.
 ///
 /// The idea is that of lifetime-aware allocation of virtual machines (Ling et al., "LAVA", MLSys 2025), where
-/// the ends are predicted again and again; here an end that is expected anew is told to the inventory
-/// (`expect_end`).
+/// predictions are updated all the time; here the host tells the inventory when one changes (`expect_end`).
 ///
 /// Estimates are those of the requests (`pod_request::estimate`), and count from the time that the inventory
 /// was told last (`set_now`). A pod without one is placed by best fit; so without estimates this is

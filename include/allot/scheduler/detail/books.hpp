@@ -151,8 +151,8 @@ class books {
   }
 
   /// Searches for victims for a job that does not fit. If some are found, and `accept` takes them, they are
-  /// no longer assumed, and the job can be placed and assumed; otherwise nothing has changed. The
-  /// job does not borrow what its quota does not for now.
+  /// no longer assumed, and the job can be placed and assumed; otherwise nothing has changed. While its quota
+  /// backs off, the job does not borrow.
   template <class Jobs, class Search, class Accept>
   search_outcome make_room(Jobs& jobs, Search& search, const record& r, const preempt_settings& may,
                            instant now, Accept accept, const borrow_backoffs<n>& backoffs = {}) {

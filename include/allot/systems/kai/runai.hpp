@@ -53,7 +53,7 @@ inline namespace v0 {
 ///   (2). Each search that fails adds to it, and here those that can't succeed are not even tried;
 /// - a pod that was moved in this cycle and would be placed where it ran before stays, in KAI, where it was
 ///   to move, although others may have been given that place: more is promised than there is. Here it is
-///   placed anew, and the search may fail or evict others (3);
+///   placed again, and the search may fail or evict others (3);
 /// - a further pod of a pipelined elastic job that could start at once starts in the next cycle;
 /// - quotas are charged memory in percent, rounded up, and what they are charged stays within the capacity
 ///   here, so devices may have room that is charged already (1); devices themselves are filled by
