@@ -52,7 +52,6 @@ void decision_maker::run(std::size_t rounds) {
   before_ = accounts();
   submit_pending();
   for (std::size_t round = 1; round <= rounds; ++round) {
-    scheduler_.places().set_now(now_);
     const plan_type& plan = scheduler_.step(now_++);
     if (!plan.empty()) made_.rounds = round;
     record(plan);

@@ -186,7 +186,6 @@ const decision& engine::step(allot::instant now) {
   const auto name = [&](std::uint32_t slot) { return to_string(keys_[slot]); };
   decision& d = decision_;
   d = {};
-  scheduler_->places().set_now(now);
   const auto& plan = scheduler_->step(now);
   for (const auto& a : plan.admissions)
     d.admissions.push_back({keys_[a.what], shares_of(s.places(), a.where), a.borrows});

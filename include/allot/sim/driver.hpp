@@ -99,7 +99,6 @@ class driver {
   template <class Act>
   void step(instant now, Act act) {
     pass_time(now);
-    scheduler().places().set_now(now);
     const plan_type& plan = scheduler().step(now);
     for (const auto& e : plan.evictions) {
       ALLOT_ASSERT(!e.core, "a driver has no elastic jobs");

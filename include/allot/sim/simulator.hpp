@@ -76,7 +76,6 @@ class simulator {
     if (!std::exchange(has_begun_, true)) begin(watch);
     while (!runs_.events().empty() && goes_on(runs_.events().next_time())) {
       now_ = runs_.events().next_time();
-      scheduler_.places().set_now(now_);
       vector<problem> problems = happen(watch);
       if (!problems.empty()) return problems;
       decide(watch);
