@@ -312,33 +312,37 @@ class exhaustive_cycle {
     if (!start && may_gather(session, r)) {
       claims_ = false;
       gathers_since = session.now();
-      start = profile_.gathered(
-          session, r,
-          r.gathers_until.value_or(later(session.now(), session.settings(r.facts.quota).gather.longest)));
+      start = profile_.gathered(session, r, gives_up_at(session, r));
     }
     if (!start) return false;
     if (claims_) claimant_ = id;
-    promise p = promise_of(session, *start);
+    promise p = promise_from(session, *start);
     p.gathers_since = gathers_since;
     session.promise_start(id, p);
     return true;
   }
-  [[nodiscard]] static promise promise_of(const Session& session,
-                                          const typename availability<Session>::start& start) {
+  [[nodiscard]] static promise promise_from(const Session& session,
+                                            const typename availability<Session>::start& start) {
     promise p{start.at, start.at, start.after, start.borrows};
     if (start.at <= session.now()) p.cause = delay_cause::overrun;
     return p;
+  }
+  /// Whether the time has come until which a job that was displaced would have gathered.
+  [[nodiscard]] static bool is_over(const Session& session, const record& r) {
+    return r.gathers_until && *r.gathers_until <= session.now();
+  }
+  /// When a job that begins to gather gives up: one that was displaced, when it would have.
+  [[nodiscard]] static instant gives_up_at(const Session& session, const record& r) {
+    if (r.gathers_until && !is_over(session, r)) return *r.gathers_until;
+    return later(session.now(), session.settings(r.facts.quota).gather.longest);
   }
   /// Whether a job whose start can't be determined may gather.
   [[nodiscard]] static bool may_gather(Session& session, const record& r) {
     const quota_id x = r.facts.quota;
     const gathering& may = session.settings(x).gather;
     if (may.longest == 0 || session.now() < r.gathers_from) return false;
-    // It was displaced, and its time has come since.
-    if (r.gathers_until && *r.gathers_until <= session.now()) {
-      if (session.now() < later(*r.gathers_until, may.longest)) return false;
-      session.forget_gathering(r);
-    }
+    // It was displaced, its time has come since, and so the pause after it.
+    if (is_over(session, r) && session.now() < later(*r.gathers_until, may.longest)) return false;
     resources<n> together = r.facts.request;
     for (const auto& p : session.promised()) {
       const record& other = session.at(p.job);
@@ -371,16 +375,16 @@ class exhaustive_cycle {
       const bool all = news.may_move_starts(session.now());
       const std::size_t before = session.promised().size();
       to_keep_.clear();
-      // What those leave whose time to gather is over is for the others.
-      const auto is_over = [&](const typename Session::promised_job& p) {
+      // Those whose time to gather is over come first: what they leave is for the others.
+      const auto gives_up = [&](const typename Session::promised_job& p) {
         return p.what.gathers_since && p.what.start <= session.now();
       };
       for (const auto& p : session.promised()) {
-        if (is_over(p)) to_keep_.push_back(p);
+        if (gives_up(p)) to_keep_.push_back(p);
       }
       for (const auto& p : session.promised()) {
         const bool may_be_found = p.what.start == without_end && news.says_anything();
-        if (is_over(p)) continue;
+        if (gives_up(p)) continue;
         if (all || may_be_found || p.what.start <= session.now()) to_keep_.push_back(p);
       }
       for (const auto& p : to_keep_) {
@@ -478,14 +482,8 @@ class exhaustive_cycle {
     if (gathers && !is_as_planned) {
       // Its start is known by now, or will not be.
       all_hold_ = false;
-      if (start) return session.renew_promise(p.job, promise_of(session, *start));
-      if (p.what.start <= session.now()) {
-        const instant longest = session.settings(r.facts.quota).gather.longest;
-        return session.give_up_gathering(p.job, later(session.now(), longest), std::nullopt);
-      }
-      // By a claim, or a change of the world. Not again in this step, or two could displace each other for
-      // ever.
-      return session.give_up_gathering(p.job, later(session.now(), 1), p.what.first_start);
+      if (start) return session.renew_promise(p.job, promise_from(session, *start));
+      return stop_gathering(session, p);
     }
     promise renewed = p.what;
     renewed.start = start ? start->at : without_end;
@@ -500,6 +498,17 @@ class exhaustive_cycle {
     if (!is_late) renewed.cause = delay_cause::none;
     all_hold_ = all_hold_ && renewed.start == p.what.start;
     session.renew_promise(p.job, renewed);
+  }
+
+  /// The job gives up gathering, as its time is over or it was displaced.
+  static void stop_gathering(Session& session, const typename Session::promised_job& p) {
+    if (p.what.start <= session.now()) {
+      const instant longest = session.settings(session.at(p.job).facts.quota).gather.longest;
+      return session.give_up_gathering(p.job, later(session.now(), longest), std::nullopt);
+    }
+    // By a claim, or a change of the world. Not again in this step, or two could displace each other for
+    // ever.
+    session.give_up_gathering(p.job, later(session.now(), 1), p.what.first_start);
   }
 
   /// A place made by evicting others.

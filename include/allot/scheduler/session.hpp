@@ -250,8 +250,6 @@ class session {
   void give_up_gathering(job_id id, instant gathers_from, const std::optional<instant>& until) {
     jobs_.give_up_gathering(jobs_.at(id), gathers_from, until);
   }
-  /// The pending job may gather as if it had not before.
-  void forget_gathering(const record& r) { jobs_.at(r.facts.id).gathers_until.reset(); }
   /// Lists the job as pending in the plan; nothing else changes.
   void list_pending(job_id id, pending_reason why) {
     record& r = jobs_.at(id);
