@@ -52,6 +52,15 @@ constexpr quota_id a{1}, b{2};
   return h;
 }
 
+/// At 100 the owner takes back what b borrows.
+void reclaim_half(host<>& h) {
+  h.submit("a1", "a", 4);
+  CHECK(h.step_at(100) == "-b4>a1 -b3>a1 ~a1");
+  h.evicted("b4");
+  h.evicted("b3");
+  CHECK(h.step_at(100) == "+a1");
+}
+
 }  // namespace
 
 TEST_CASE("backoff: the span doubles up to the longest") {
@@ -175,11 +184,7 @@ TEST_CASE("backoff: several victims at once count once") {
 
 TEST_CASE("backoff: what a quota owns it uses") {
   host h = borrowing_host();
-  h.submit("a1", "a", 4);
-  CHECK(h.step_at(100) == "-b4>a1 -b3>a1 ~a1");
-  h.evicted("b4");
-  h.evicted("b3");
-  CHECK(h.step_at(100) == "+a1");
+  reclaim_half(h);
   h.finished("a1");
   h.finished("b2");
   // Of its 4 it uses 2; the others may not borrow, so only one starts.
@@ -190,11 +195,7 @@ TEST_CASE("backoff: what a quota owns it uses") {
 
 TEST_CASE("backoff: a higher priority in the quota takes the place of a lower one") {
   host h = borrowing_host();
-  h.submit("a1", "a", 4);
-  CHECK(h.step_at(100) == "-b4>a1 -b3>a1 ~a1");
-  h.evicted("b4");
-  h.evicted("b3");
-  CHECK(h.step_at(100) == "+a1");
+  reclaim_half(h);
   h.finished("a1");
   h.submit("high", "b", 4, {.priority = 1});
   // There is room for it to borrow, but it does not.
@@ -207,11 +208,7 @@ TEST_CASE("backoff: a higher priority in the quota takes the place of a lower on
 
 TEST_CASE("backoff: a higher priority that would borrow in spite of all victims waits") {
   host h = borrowing_host();
-  h.submit("a1", "a", 4);
-  CHECK(h.step_at(100) == "-b4>a1 -b3>a1 ~a1");
-  h.evicted("b4");
-  h.evicted("b3");
-  CHECK(h.step_at(100) == "+a1");
+  reclaim_half(h);
   h.finished("a1");
   h.submit("high", "b", 5, {.priority = 1});
   CHECK(h.step_at(101).empty());
