@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 namespace allot {
@@ -26,6 +27,10 @@ inline namespace v0 {
 /// Promises are not tied to places, so no start is lost to nodes that a promise happened to be planned on. So
 /// a job that is gone by a promised start may delay it all the same, by where it lets earlier promised jobs
 /// be placed: the walk goes on to the last promised start.
+///
+/// Most questions are answered without a walk, from what is kept for each of the next promised starts: what
+/// will have gone by then. For the first of them that is exact. A later one depends on the places of the
+/// promised jobs before it, too: often it certainly holds, wherever these are.
 ///
 /// An expected end in the past, of a job that overruns, counts as any moment: before all that is to come, but
 /// not yet. Queries change nothing. O(ends and starts to come x what placing costs) each; they do not
@@ -63,12 +68,14 @@ class availability {
 
   /// Whether all promises of others hold as they are if the job gets the place taken for it, but starts only
   /// when others have gone: until then it is not known when it ends.
-  [[nodiscard]] bool all_hold_beside(Session& session, const record& r) {
+  [[nodiscard]] bool all_hold_beside(Session& session, const record& r, const place& where) {
     if (session.promised_by_start().empty()) return true;
-    auto before = open(session);
     begin();
-    session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
     const no_claims claims;
+    const outlook seen = foresee(session, others(session, r, claims), guest{r, where, without_end, true});
+    if (seen.says != verdict::unknown) return seen.says == verdict::holds;
+    auto before = open(session);
+    session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
     const bool some_missed = walk(session, others(session, r, claims), excuses_none{}).has_value();
     close(session, std::move(before));
     return !some_missed;
@@ -103,12 +110,14 @@ class availability {
     };
     std::optional<instant> t = next_time();
     if (!t || *t >= before) return std::nullopt;
-    const auto concerns = [&](std::size_t i) { return others(session, r, claims)(session.promised()[i]); };
+    const auto concerns_any = others(session, r, claims);
+    const auto concerns = [&](std::size_t i) { return concerns_any(session.promised()[i]); };
     const auto starts = session.promised_by_start();
     if (may_borrow == without_end && detail::none_of(starts.begin(), starts.end(), concerns) &&
         session.what_if().begin(session.places(), r.pod_request)) {
       return earliest_alone(session, r, before);
     }
+    note_horizons(session, r, concerns_any);
     auto as_it_was = open(session);
     std::optional<start> found;
     for (; !found && t && *t < before; t = next_time()) {
@@ -140,8 +149,9 @@ class availability {
   /// The start that a job has been promised, if all promises hold as they are. `earliest` may find none as
   /// early: it asks for one beside all others, and promises for the same time may fit in one order only.
   [[nodiscard]] std::optional<start> planned(Session& session, job_id job) {
-    auto before = open(session);
     begin();
+    if (const auto known = foresee_planned(session, job)) return known;
+    auto before = open(session);
     std::optional<start> found;
     const auto note = [&](const promised_job& p) {
       if (p.job == job) found = start{p.what.start, at_.last, session.would_borrow(session.at(job))};
@@ -177,10 +187,15 @@ class availability {
       only = &p;
     }
     if (only == nullptr) return std::nullopt;
+    begin();
+    if constexpr (std::is_same_v<Claims, no_claims>) {
+      const outlook seen = foresee(session, others(session, r, claims), guest{r, where, end, true});
+      if (seen.says == verdict::holds) return std::nullopt;
+      if (seen.says == verdict::missed && seen.is_to_blame) return seen.at;
+    }
     if (!are_more && session.what_if().begin(session.places(), session.at(only->job).pod_request)) {
       return delays(session, r, *only) ? std::optional{only->what.start} : std::nullopt;
     }
-    begin();
     return first_missed(
         session, others(session, r, claims),
         [&] {
@@ -246,7 +261,11 @@ class availability {
   /// The state of a walk.
   struct cursor {
     std::size_t ends = 0;
+    /// Of these, whose places are released: only when a place is asked for.
+    std::size_t vacated = 0;
     std::size_t starts = 0;
+    /// Whether a promised job has not started when it should.
+    bool is_missed = false;
     /// The last that ended.
     job_id last{};
   };
@@ -263,6 +282,7 @@ class availability {
     runs_.clear();
     missed_anyway_.clear();
     knows_missed_ = false;
+    noted_.clear();
   }
 
   /// The time of the next event: ends before starts.
@@ -270,7 +290,7 @@ class availability {
     std::optional<instant> t;
     const auto consider = [&](instant u) { t = t ? std::min(*t, u) : u; };
     if (at_.ends < session.expected_ends().size()) consider(session.expected_ends()[at_.ends].at);
-    if (!runs_.empty()) consider(runs_.front().end);
+    if (!runs_.empty() && runs_.front().end != without_end) consider(runs_.front().end);
     if (at_.starts < session.promised_by_start().size()) consider(start_of(session).what.start);
     return t;
   }
@@ -282,7 +302,8 @@ class availability {
     const auto ends = session.expected_ends();
     for (; at_.ends < ends.size() && ends[at_.ends].at <= t; ++at_.ends) {
       at_.last = ends[at_.ends].job;
-      release(session, session.at(at_.last));
+      const record& gone = session.at(at_.last);
+      session.assumed().release(gone.facts.quota, gone.facts.request, gone.facts.in);
     }
     while (!runs_.empty() && runs_.front().end <= t) {
       detail::pop_heap(runs_.begin(), runs_.end(), ends_later);
@@ -292,6 +313,12 @@ class availability {
       const record& r = session.at(gone.job);
       session.assumed().release(r.facts.quota, r.facts.request, r.facts.in);
       session.places().release(gone.where);
+    }
+  }
+  /// Releases the places of those that have ended.
+  void vacate(Session& session) {
+    for (; at_.vacated < at_.ends; ++at_.vacated) {
+      session.places().release(session.at(session.expected_ends()[at_.vacated].job).where);
     }
   }
   void release(Session& session, const record& gone) {
@@ -329,6 +356,7 @@ class availability {
   /// when it starts, and they may stay: the walk goes on as if it did not.
   template <class Counts>
   [[nodiscard]] bool has_chance(Session& session, const record& r, instant at, instant since, Counts counts) {
+    vacate(session);
     auto as_it_was = open(session);
     for_each_open_ended(session, since, [&](const record& gone) { release(session, gone); });
     for (const promised_job& p : session.promised()) {
@@ -341,7 +369,6 @@ class availability {
     return fits;
   }
   void add_run(instant end, job_id job, const place& where) {
-    if (end == without_end) return;
     runs_.push_back({end, job, where});
     detail::push_heap(runs_.begin(), runs_.end(), ends_later);
   }
@@ -352,6 +379,7 @@ class availability {
   }
   [[nodiscard]] std::optional<place> take(Session& session, const record& r, instant at) {
     if (!is_allowed(session, r, at)) return std::nullopt;
+    vacate(session);
     const std::optional<place> where = session.places().place(r.pod_request);
     if (where) session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
     return where;
@@ -411,22 +439,223 @@ class availability {
     const auto starts = session.promised_by_start();
     for (; at_.starts < starts.size() && start_of(session).what.start <= t; ++at_.starts) {
       const auto& p = start_of(session);
-      if (others(session, r, claims)(p)) start_promised(session, p, others(session, r, claims));
+      if (!others(session, r, claims)(p)) continue;
+      if (!start_promised(session, p, others(session, r, claims))) at_.is_missed = true;
     }
   }
+  // What is kept for the next promised starts is asked first.
+
+  /// A job beside all that is booked. It runs until then.
+  struct guest {
+    const record& job;
+    const place& where;
+    instant end;
+    /// Whether it is on its place since before the walk began.
+    bool is_placed;
+  };
+  enum class verdict : std::uint8_t { unknown, holds, missed };
+  struct outlook {
+    verdict says = verdict::unknown;
+    /// Missed: the first promised start that is, and whether it would not be without the guest.
+    instant at = 0;
+    bool is_to_blame = false;
+  };
+  /// What the quotas allow at a promised start if the promised jobs before it start as promised.
+  struct noted_start {
+    /// None if nothing is kept for it.
+    typename Session::horizon_type* of = nullptr;
+    bool counts = false;
+    bool is_allowed = false;
+    bool is_allowed_beside = false;
+  };
+
+  [[nodiscard]] static instant promised_end(const Session& session, const promised_job& p) {
+    return later(std::max(p.what.start, session.now()), session.at(p.job).estimate);
+  }
+  /// Calls `visit(promise)` for those from a position on that count, start before the one at `until`, and run
+  /// then.
+  template <class Counts, class Visit>
+  static void for_each_before(Session& session, std::size_t from, std::size_t until, Counts counts,
+                              Visit visit) {
+    const auto starts = session.promised_by_start();
+    const instant at = session.promised()[starts[until]].what.start;
+    for (std::size_t i = from; i < until; ++i) {
+      const promised_job& p = session.promised()[starts[i]];
+      if (counts(p) && !p.what.gathers_since && promised_end(session, p) > at) visit(p);
+    }
+  }
+  /// What is allowed at the promised start at that position, for its job and with a guest. Not in a walk.
+  template <class Counts, class Visit>
+  [[nodiscard]] noted_start look_at(Session& session, std::size_t i, Counts counts, const record* beside,
+                                    Visit visit) {
+    const promised_job& p = session.promised()[session.promised_by_start()[i]];
+    noted_start seen;
+    if (p.what.gathers_since) return seen;
+    seen.of = session.horizon(p);
+    if (seen.of == nullptr) return seen;
+    auto& assumed = session.assumed();
+    const savepoint as_it_was = assumed.save();
+    for (const auto& share : seen.of->gone) {
+      if (share.amount != resources<n>{}) assumed.release(share.quota, share.amount, share.in);
+    }
+    for_each_before(session, 0, i, counts, [&](const promised_job& before) {
+      const record& r = session.at(before.job);
+      assumed.charge(r.facts.quota, r.facts.request, r.facts.in);
+    });
+    const record& promised = session.at(p.job);
+    seen.is_allowed = is_allowed(session, promised, p.what.start);
+    visit(promised);
+    if (beside != nullptr) {
+      assumed.charge(beside->facts.quota, beside->facts.request, beside->facts.in);
+      seen.is_allowed_beside = is_allowed(session, promised, p.what.start);
+    }
+    assumed.rollback(as_it_was);
+    return seen;
+  }
+  /// Notes what is allowed at the next promised starts, for `foresee` in a walk that begins here.
+  template <class Counts>
+  void note_horizons(Session& session, const record& r, Counts counts) {
+    session.look_ahead();
+    for (std::size_t i = 0; i < session.promised_by_start().size(); ++i) {
+      const bool is_counted = counts(session.promised()[session.promised_by_start()[i]]);
+      noted_.push_back(is_counted ? look_at(session, i, counts, &r, [](const record&) {}) : noted_start{});
+      noted_.back().counts = is_counted;
+      if (is_counted && noted_.back().of == nullptr) break;
+    }
+    holds_at_ = session.promised().size();
+  }
+  /// Whether the notes are true where the walk stands: not if the job claims other promises by now.
+  template <class Counts>
+  [[nodiscard]] bool is_as_noted(Session& session, Counts counts) const {
+    if (noted_.empty() || at_.is_missed) return false;
+    for (std::size_t i = 0; i < noted_.size(); ++i) {
+      if (counts(session.promised()[session.promised_by_start()[i]]) != noted_[i].counts) return false;
+    }
+    return true;
+  }
+  /// Whether all promises hold that count and start where the walk stands or later, as far as that is known.
+  template <class Counts>
+  [[nodiscard]] outlook foresee(Session& session, Counts counts, const guest& g) {
+    const bool walks = !noted_.empty();
+    if (!walks) session.look_ahead();
+    const auto starts = session.promised_by_start();
+    for (std::size_t i = at_.starts; i < starts.size(); ++i) {
+      const promised_job& p = session.promised()[starts[i]];
+      if (!counts(p)) continue;
+      if (walks && i >= noted_.size()) return {};
+      const noted_start seen = walks ? noted_[i] : look_at(session, i, counts, &g.job, [](const record&) {});
+      if (seen.of == nullptr) return {};
+      const bool is_there = g.end > p.what.start;
+      std::uint64_t taken = 0;
+      for_each_before(session, at_.starts, i, counts, [&](const promised_job& before) {
+        taken += seen.of->room.most_taken(session.places(), session.at(before.job).pod_request);
+      });
+      const bool fits = has_room(session, *seen.of, taken, &g, is_there);
+      const bool allowed = is_there ? seen.is_allowed_beside : seen.is_allowed;
+      if (allowed && fits) continue;
+      if (allowed && taken != 0) return {};
+      const bool is_to_blame = is_there && seen.is_allowed && has_room(session, *seen.of, taken, &g, false);
+      return {verdict::missed, p.what.start, is_to_blame};
+    }
+    return {verdict::holds};
+  }
+  /// Whether a promised job has a place at its start, if others that start before it take so much of it, and
+  /// with or without the guest.
+  [[nodiscard]] bool has_room(Session& session, typename Session::horizon_type& h, std::uint64_t taken,
+                              const guest* g, bool is_there) {
+    auto& room = h.room;
+    auto& places = session.places();
+    // What runs in the walk has begun since the counts were brought up to date.
+    const auto shift = [&](bool on) {
+      for (const run& x : runs_) {
+        if (x.end > h.at) on ? room.back(places, x.where) : room.gone(places, x.where);
+      }
+      if (g == nullptr || g->is_placed == is_there) return;
+      g->is_placed == on ? room.gone(places, g->where) : room.back(places, g->where);
+    };
+    shift(true);
+    const bool fits = room.fits(taken);
+    shift(false);
+    return fits;
+  }
+  /// Whether a job that starts where the walk stands and runs until `end` certainly keeps the next promised
+  /// job from starting, wherever it is placed.
+  template <class Counts>
+  [[nodiscard]] bool is_ruled_out(Session& session, Counts counts, instant end) {
+    if (!is_as_noted(session, counts)) return false;
+    const auto starts = session.promised_by_start();
+    std::size_t i = at_.starts;
+    while (i < starts.size() && !counts(session.promised()[starts[i]])) ++i;
+    if (i >= noted_.size() || noted_[i].of == nullptr) return false;
+    if (end <= noted_[i].of->at || noted_[i].is_allowed_beside || !noted_[i].is_allowed) return false;
+    if (std::exchange(holds_at_, i) != i) holds_ = has_room(session, *noted_[i].of, 0, nullptr, false);
+    return holds_;
+  }
+  /// As `planned`, if all promises certainly hold.
+  [[nodiscard]] std::optional<start> foresee_planned(Session& session, job_id job) {
+    session.look_ahead();
+    const auto starts = session.promised_by_start();
+    const auto counts = [](const promised_job&) { return true; };
+    std::optional<start> found;
+    instant last_end = 0;
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+      const promised_job& p = session.promised()[starts[i]];
+      const auto note = [&](const record& r) {
+        if (p.job == job) found = start{p.what.start, {}, session.would_borrow(r)};
+      };
+      const noted_start seen = look_at(session, i, counts, nullptr, note);
+      if (seen.of == nullptr || !seen.is_allowed) return std::nullopt;
+      std::uint64_t taken = 0;
+      for_each_before(session, 0, i, counts, [&](const promised_job& before) {
+        taken += seen.of->room.most_taken(session.places(), session.at(before.job).pod_request);
+      });
+      if (!seen.of->room.fits(taken)) return std::nullopt;
+    }
+    if (!found) return found;
+    const auto ends = session.expected_ends();
+    const auto after = std::upper_bound(ends.begin(), ends.end(), found->at,
+                                        [](instant t, const expected_end& e) { return t < e.at; });
+    if (after != ends.begin()) {
+      last_end = std::prev(after)->at;
+      found->after = std::prev(after)->job;
+    }
+    // Of those that end together a promised one is the last in a walk.
+    run last{last_end, {}, {}};
+    for (const std::size_t i : starts) {
+      const promised_job& p = session.promised()[i];
+      const run x{promised_end(session, p), p.job, {}};
+      if (p.what.start > found->at || x.end > found->at || x.end < last_end || x < last) continue;
+      last = x;
+      found->after = x.job;
+    }
+    return found;
+  }
+
   /// Whether the job can start at the walk's current time and delays no promise from there on.
   template <class Claims>
   [[nodiscard]] bool fits_from(Session& session, const record& r, Claims claims, instant from) {
     if (!is_allowed(session, r, from)) return false;
+    const auto counts = others(session, r, claims);
+    const instant end = later(std::max(from, session.now()), r.estimate);
+    if (at_.starts < session.promised_by_start().size() && is_ruled_out(session, counts, end)) return false;
+    vacate(session);
     if (at_.starts == session.promised_by_start().size()) {
       return could_place(session.places(), r.pod_request);
     }
+    if (is_as_noted(session, counts)) {
+      auto before = open(session);
+      const std::optional<place> where = take(session, r, from);
+      const outlook seen = where ? foresee(session, counts, guest{r, *where, end, false}) : outlook{};
+      close(session, std::move(before));
+      if (!where) return false;
+      if (seen.says == verdict::holds) return true;
+      if (seen.says == verdict::missed && seen.is_to_blame) return false;
+    }
     return !first_missed(
-        session, others(session, r, claims),
+        session, counts,
         [&] {
           const std::optional<place> where = take(session, r, from);
-          const instant end = later(std::max(from, session.now()), r.estimate);
-          if (!where || leaves_no_place(session, others(session, r, claims), end)) return false;
+          if (!where || leaves_no_place(session, counts, end)) return false;
           add_run(end, r.facts.id, *where);
           return true;
         },
@@ -470,6 +699,11 @@ class availability {
   vector<run> kept_;
   /// The promised jobs that do not fit at their starts even without the one that is asked about.
   vector<job_id> missed_anyway_;
+  /// For a walk: what is allowed at the next promised starts, by position.
+  vector<noted_start> noted_;
+  /// The position of the last start for which it was found whether it holds.
+  std::size_t holds_at_ = 0;
+  bool holds_ = false;
   bool knows_missed_ = false;
 };
 

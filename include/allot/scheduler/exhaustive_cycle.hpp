@@ -539,7 +539,7 @@ class exhaustive_cycle {
       // A job that was to start in this very step holds its promise again, without a start.
       const bool lost_start = session.promised().size() > session.promised_by_start().size();
       claimed_at_ = session.now();
-      claims_ = claims_ || lost_start || !profile_.all_hold_beside(session, r);
+      claims_ = claims_ || lost_start || !profile_.all_hold_beside(session, r, *at);
     }
     return at;
   }

@@ -49,6 +49,8 @@ class session {
   static constexpr bool has_flavors = flavored_view<View>;
   /// A pending job with a reservation that has a time.
   using promised_job = detail::promises::entry;
+  /// What will have gone by a promised start.
+  using horizon_type = typename detail::horizons<View, Placement>::horizon;
 
   session(View view, quota_tree<n> tree, Placement where)
       : jobs_(std::move(view), std::move(tree), std::move(where)) {}
@@ -65,6 +67,21 @@ class session {
   [[nodiscard]] Placement& places() noexcept { return jobs_.books().places; }
   /// The placement's what-if for jobs that might be evicted: see `placement_what_if`.
   [[nodiscard]] what_if_of<Placement>& what_if() noexcept { return jobs_.books().what_if(); }
+  /// What will have gone by promised starts: that of a promise with a known start, or nothing if none is
+  /// kept. Valid until the next call of `look_ahead`.
+  [[nodiscard]] horizon_type* horizon(const promised_job& p) {
+    return jobs_.books().horizons().find(p);
+  }
+  /// Brings those of the earliest starts up to date. Not within a trial.
+  void look_ahead() {
+    auto& kept = jobs_.books().horizons();
+    const auto starts = promised_by_start();
+    for (std::size_t i = 0; i < starts.size() && i < kept.most; ++i) {
+      const promised_job& p = promised()[starts[i]];
+      kept.keep(places(), p, at(p.job).pod_request, expected_ends(),
+                [this](job_id id) -> const record& { return at(id); });
+    }
+  }
   /// The running jobs that may be preempted and are not evicting.
   [[nodiscard]] const running_index<n>& running() const noexcept { return jobs_.books().running(); }
   /// From now on changes of `running` are recorded, for a cycle that takes them each time.

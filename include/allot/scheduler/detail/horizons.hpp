@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/algorithm.hpp>
+#include <allot/core/ids.hpp>
+#include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
+#include <allot/scheduler/detail/expected_ends.hpp>
+#include <allot/scheduler/detail/job_table.hpp>
+#include <allot/scheduler/detail/promises.hpp>
+#include <allot/scheduler/placement.hpp>
+#include <allot/scheduler/view.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+namespace allot {
+inline namespace v0 {
+namespace detail {
+
+/// For each promised start, the earliest ones, what will have gone by then if all that runs ends as expected:
+/// of the quotas, and of the places for the promised job. It is kept as jobs start and end, so that whether a
+/// promise holds can often be told without a walk to its start. Other promised jobs do not count in it.
+template <job_view View, placement Placement>
+class horizons {
+ public:
+  static constexpr std::size_t n = dimensions<View>;
+  using record = job_record<View, Placement>;
+  using pod_request = typename Placement::pod_request;
+  /// Of no more are counts kept: each costs a little at every start and end.
+  static constexpr std::size_t most = 8;
+
+  /// What jobs of a quota release of one kind of capacity.
+  struct share {
+    quota_id quota;
+    capacity_kind in{};
+    resources<n> amount{};
+  };
+  struct horizon {
+    job_id job;
+    instant at = 0;
+    pod_request asked{};
+    /// Whether the placement can tell.
+    bool is_known = false;
+    forecast_of<Placement> room{};
+    vector<share> gone;
+  };
+
+  /// The running job is expected to end at its `expected_end`, from now on or no longer. It has its place.
+  void expect(const Placement& places, const record& r) {
+    for (horizon& h : kept_) {
+      if (r.expected_end <= h.at) add(h, places, r);
+    }
+  }
+  void forget(const Placement& places, const record& r) {
+    for (horizon& h : kept_) {
+      if (r.expected_end <= h.at) take_back(h, places, r);
+    }
+  }
+  /// The job holds no promise any more.
+  void forget(job_id promised) {
+    erase_if(kept_, [&](const horizon& h) { return h.job == promised; });
+  }
+
+  /// That of a promise, up to date; nothing if none is kept. Valid until the next call of `keep`.
+  [[nodiscard]] horizon* find(const promises::entry& p) {
+    const auto at = find_if(kept_.begin(), kept_.end(), [&](const horizon& h) {
+      return h.job == p.job && h.at == p.what.start && h.is_known;
+    });
+    return at == kept_.end() ? nullptr : &*at;
+  }
+  /// Brings that of a promise up to date, with a start that is known; `record_of` returns running jobs.
+  /// O(nodes + ends) for another job, O(ends between) for another start, O(changes in the placement) else.
+  template <class RecordOf>
+  void keep(const Placement& places, const promises::entry& p, const pod_request& asked,
+            std::span<const expected_end> ends, RecordOf record_of) {
+    horizon& h = place_for(p);
+    if (h.job != p.job || h.asked != asked) {
+      h.job = p.job;
+      h.at = p.what.start;
+      h.asked = asked;
+      h.gone.clear();
+      h.is_known = h.room.begin(places, asked);
+      for (const expected_end& e : ends) {
+        if (e.at > h.at || !h.is_known) break;
+        add(h, places, record_of(e.job));
+      }
+      return;
+    }
+    if (h.is_known && h.at != p.what.start) {
+      const auto first = std::upper_bound(ends.begin(), ends.end(), std::min(h.at, p.what.start), is_before);
+      const auto last = std::upper_bound(first, ends.end(), std::max(h.at, p.what.start), is_before);
+      for (auto e = first; e != last; ++e) {
+        h.at < p.what.start ? add(h, places, record_of(e->job)) : take_back(h, places, record_of(e->job));
+      }
+    }
+    h.at = p.what.start;
+    if (h.is_known) h.room.look(places);
+  }
+
+ private:
+  static bool is_before(instant t, const expected_end& e) { return t < e.at; }
+
+  /// Its own, or a new one, or the one with the latest start.
+  [[nodiscard]] horizon& place_for(const promises::entry& p) {
+    const auto own = find_if(kept_.begin(), kept_.end(), [&](const horizon& h) { return h.job == p.job; });
+    if (own != kept_.end()) return *own;
+    if (kept_.size() < most) {
+      kept_.resize(kept_.size() + 1);
+      return kept_.back();
+    }
+    return *std::max_element(kept_.begin(), kept_.end(),
+                             [](const horizon& a, const horizon& b) { return a.at < b.at; });
+  }
+  static void add(horizon& h, const Placement& places, const record& r) {
+    if (!h.is_known) return;
+    share_of(h, r).amount += r.facts.request;
+    h.room.gone(places, r.where);
+  }
+  static void take_back(horizon& h, const Placement& places, const record& r) {
+    if (!h.is_known) return;
+    share_of(h, r).amount -= r.facts.request;
+    h.room.back(places, r.where);
+  }
+  [[nodiscard]] static share& share_of(horizon& h, const record& r) {
+    const auto at = find_if(h.gone.begin(), h.gone.end(), [&](const share& s) {
+      return s.quota == r.facts.quota && s.in == r.facts.in;
+    });
+    if (at != h.gone.end()) return *at;
+    h.gone.push_back({r.facts.quota, r.facts.in, {}});
+    return h.gone.back();
+  }
+
+  vector<horizon> kept_;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot
