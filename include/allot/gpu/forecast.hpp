@@ -45,25 +45,26 @@ class forecast {
     }
     each_ = rest_ = 0;
     nodes_.assign(layout.size(), {});
-    credit_.assign(layout.size() * largest_, 0);
-    recount_all(in.index());
+    // As nodes of no devices, until they are looked at.
+    devices_.assign(layout.size() * largest_, {1, 1});
+    look_at_all(in.index());
     return true;
   }
   /// The job is expected to have gone by then. Precondition: it has its place.
   void gone(const occupancy& in, allocation a) {
-    for (const placed_pod& p : in.pods(a)) change(in.index(), p, static_cast<std::int32_t>(p.milli));
+    for (const placed_pod& p : in.pods(a)) change(in.layout(), p, -static_cast<std::int32_t>(p.milli));
   }
   /// Undoes `gone`; of a job that is not gone: counts it a second time.
   void back(const occupancy& in, allocation a) {
-    for (const placed_pod& p : in.pods(a)) change(in.index(), p, -static_cast<std::int32_t>(p.milli));
+    for (const placed_pod& p : in.pods(a)) change(in.layout(), p, static_cast<std::int32_t>(p.milli));
   }
   /// Takes in what has changed in the inventory. O(changes), at most O(nodes).
   void look(const occupancy& in) {
     const change_log& changes = in.index().changes();
     const change_log::moment now = changes.now();
     if (seen_.state != now.state) {
-      if (!changes.remembers(seen_)) return recount_all(in.index());
-      for (const std::uint32_t n : changes.since(seen_)) recount(in.index(), node_id{n});
+      if (!changes.remembers(seen_)) return look_at_all(in.index());
+      for (const std::uint32_t n : changes.since(seen_)) look_at(in.index(), node_id{n});
     }
     seen_ = now;
   }
@@ -86,48 +87,59 @@ class forecast {
     bool each = false;
     bool rest = false;
   };
+  struct device {
+    /// What was used of it at the last look, and what of that will be.
+    std::int32_t used = 0;
+    std::int32_t left = 0;
+  };
   struct node_count {
-    /// Its devices of which something is credited.
-    std::uint64_t credited = 0;
-    /// How many of its devices are free then; none if it is closed.
+    /// How many of its devices are free then.
     std::uint32_t free = 0;
+    bool is_open = false;
   };
 
-  void change(const free_index& index, const placed_pod& p, std::int32_t milli) {
+  void change(const cluster& layout, const placed_pod& p, std::int32_t milli) {
     const std::size_t n = p.where.node.index();
+    node_count next = nodes_[n];
     for (std::uint64_t left = p.where.devices; left != 0; left &= left - 1) {
-      const std::uint32_t d = device_use::lowest(left);
-      std::int32_t& credit = credit_[n * largest_ + d];
-      credit += milli;
-      const std::uint64_t bit = std::uint64_t{1} << d;
-      nodes_[n].credited = credit != 0 ? nodes_[n].credited | bit : nodes_[n].credited & ~bit;
+      add(devices_[n * largest_ + device_use::lowest(left)], milli, next);
     }
-    recount(index, p.where.node);
+    count(layout, p.where.node, next);
   }
-  void recount_all(const free_index& index) {
-    for (std::size_t n = 0; n < nodes_.size(); ++n) recount(index, node_id{n});
+  static void add(device& d, std::int32_t milli, node_count& on) {
+    if (d.left <= 0) --on.free;
+    d.left += milli;
+    if (d.left <= 0) ++on.free;
+  }
+  void look_at_all(const free_index& index) {
+    for (std::size_t n = 0; n < nodes_.size(); ++n) look_at(index, node_id{n});
     seen_ = index.changes().now();
   }
-  void recount(const free_index& index, node_id n) {
-    const type_facts& may = types_[index.layout().position_of(n).type];
-    if (!may.each && !may.rest) return;
-    node_count& c = nodes_[n.index()];
-    std::uint32_t free = 0;
-    if (!index.is_closed(n)) {
-      free = static_cast<std::uint32_t>(std::popcount(index.free_devices(n) & ~c.credited));
-      for (std::uint64_t left = c.credited; left != 0; left &= left - 1) {
-        const std::uint32_t d = device_use::lowest(left);
-        const auto used = static_cast<std::int32_t>(index.devices().used(n, d));
-        if (used <= credit_[n.index() * largest_ + d]) ++free;
-      }
+  void look_at(const free_index& index, node_id n) {
+    node_count next = nodes_[n.index()];
+    next.is_open = !index.is_closed(n);
+    const std::uint32_t gpus = index.layout().gpus(n);
+    for (std::uint32_t d = 0; d < gpus; ++d) {
+      device& seen = devices_[n.index() * largest_ + d];
+      const auto used = static_cast<std::int32_t>(index.devices().used(n, d));
+      if (used == seen.used) continue;
+      add(seen, used - seen.used, next);
+      seen.used = used;
     }
-    if (free == c.free) return;
-    if (may.each) each_ = each_ - c.free / pods_.each.devices + free / pods_.each.devices;
+    count(index.layout(), n, next);
+  }
+  /// The node is as in `next` from now on.
+  void count(const cluster& layout, node_id n, const node_count& next) {
+    const type_facts& may = types_[layout.position_of(n).type];
+    node_count& c = nodes_[n.index()];
+    const std::uint32_t before = c.is_open ? c.free : 0;
+    const std::uint32_t after = next.is_open ? next.free : 0;
+    c = next;
+    if (may.each) each_ = each_ - before / pods_.each.devices + after / pods_.each.devices;
     if (may.rest) {
       const std::uint32_t least = pods_.rest.devices;
-      rest_ = rest_ - (c.free >= least ? 1U : 0U) + (free >= least ? 1U : 0U);
+      rest_ = rest_ - (before >= least ? 1U : 0U) + (after >= least ? 1U : 0U);
     }
-    c.free = free;
   }
 
   pod_split pods_{};
@@ -137,8 +149,8 @@ class forecast {
   std::uint64_t each_ = 0;
   std::uint64_t rest_ = 0;
   vector<node_count> nodes_;
-  /// By node and device: how much less will be used of it than now.
-  vector<std::int32_t> credit_;
+  /// By node and device.
+  vector<device> devices_;
   change_log::moment seen_{};
 };
 

@@ -313,9 +313,10 @@ template <class P>
                     "allot: the placement's type `what_if` must model allot::placement_what_if: may_go, "
                     "may_not_go, might_fit, begin, gone, back, helps, fits");
       constexpr bool has_forecast = placement_forecast<forecast_of<P>, P>;
-      static_assert(has_forecast,
-                    "allot: the placement's type `forecast` must model allot::placement_forecast: begin, gone, "
-                    "back, look, fits, most_taken");
+      static_assert(
+          has_forecast,
+          "allot: the placement's type `forecast` must model allot::placement_forecast: begin, gone, "
+          "back, look, fits, most_taken");
     }
   }
   return true;

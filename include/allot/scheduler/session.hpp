@@ -69,9 +69,7 @@ class session {
   [[nodiscard]] what_if_of<Placement>& what_if() noexcept { return jobs_.books().what_if(); }
   /// What will have gone by promised starts: that of a promise with a known start, or nothing if none is
   /// kept. Valid until the next call of `look_ahead`.
-  [[nodiscard]] horizon_type* horizon(const promised_job& p) {
-    return jobs_.books().horizons().find(p);
-  }
+  [[nodiscard]] horizon_type* horizon(const promised_job& p) { return jobs_.books().horizons().find(p); }
   /// Brings those of the earliest starts up to date. Not within a trial.
   void look_ahead() {
     auto& kept = jobs_.books().horizons();

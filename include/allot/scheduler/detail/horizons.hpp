@@ -124,9 +124,8 @@ class horizons {
     h.room.back(places, r.where);
   }
   [[nodiscard]] static share& share_of(horizon& h, const record& r) {
-    const auto at = find_if(h.gone.begin(), h.gone.end(), [&](const share& s) {
-      return s.quota == r.facts.quota && s.in == r.facts.in;
-    });
+    const auto at = find_if(h.gone.begin(), h.gone.end(),
+                            [&](const share& s) { return s.quota == r.facts.quota && s.in == r.facts.in; });
     if (at != h.gone.end()) return *at;
     h.gone.push_back({r.facts.quota, r.facts.in, {}});
     return h.gone.back();
