@@ -81,6 +81,18 @@ class forecast {
     return other->pods * places(other->each.devices) + places(other->rest.devices);
   }
 
+  /// False if it certainly would not fit beside a job of this request, wherever that is placed.
+  [[nodiscard]] bool could_fit_beside(const occupancy& in, const pod_request& by) const {
+    const auto other = split(by, in.layout());
+    if (!other || other->each.is_fraction() || other->each.depends_on_type()) return true;
+    for (std::size_t t = 0; t < types_.size(); ++t) {
+      if (!types_[t].each && in.layout().types()[t].shape_on(other->each)) return true;
+    }
+    const std::uint64_t each = pods_.each.devices;
+    const std::uint64_t least = other->pods * (other->each.devices / each) + other->rest.devices / each;
+    return each_ >= pods_.pods + least;
+  }
+
  private:
   /// Which of the pods may run on nodes of a type.
   struct type_facts {

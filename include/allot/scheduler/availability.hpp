@@ -120,10 +120,19 @@ class availability {
     note_horizons(session, r, concerns_any);
     auto as_it_was = open(session);
     std::optional<start> found;
+    auto& what_if = session.what_if();
+    bool counts_room = what_if.begin(session.places(), r.pod_request);
     for (; !found && t && *t < before; t = next_time()) {
+      std::size_t next_end = at_.ends;
       step(session, r, claims, *t);
+      // As long as nothing is placed in the walk, the placement's what-if says when the job has room.
+      counts_room = counts_room && at_.vacated == 0 && runs_.empty();
+      for (; counts_room && next_end < at_.ends; ++next_end) {
+        what_if.gone(session.places(), session.at(session.expected_ends()[next_end].job).where);
+      }
       const bool waits_for_that = t == may_borrow;
       if (waits_for_that) may_borrow = session.next_backoff_end(r, *t);
+      if (counts_room && !what_if.fits(session.places())) continue;
       if (fits_from(session, r, claims, *t)) {
         found = start{*t, waits_for_that ? job_id{} : at_.last, session.would_borrow(r)};
       }
@@ -522,7 +531,7 @@ class availability {
       noted_.back().counts = is_counted;
       if (is_counted && noted_.back().of == nullptr) break;
     }
-    holds_at_ = session.promised().size();
+    ruled_by_ = session.promised().size();
   }
   /// Whether the notes are true where the walk stands: not if the job claims other promises by now.
   template <class Counts>
@@ -581,15 +590,20 @@ class availability {
   /// Whether a job that starts where the walk stands and runs until `end` certainly keeps the next promised
   /// job from starting, wherever it is placed.
   template <class Counts>
-  [[nodiscard]] bool is_ruled_out(Session& session, Counts counts, instant end) {
+  [[nodiscard]] bool is_ruled_out(Session& session, const record& r, Counts counts, instant end) {
     if (!is_as_noted(session, counts)) return false;
     const auto starts = session.promised_by_start();
     std::size_t i = at_.starts;
     while (i < starts.size() && !counts(session.promised()[starts[i]])) ++i;
     if (i >= noted_.size() || noted_[i].of == nullptr) return false;
-    if (end <= noted_[i].of->at || noted_[i].is_allowed_beside || !noted_[i].is_allowed) return false;
-    if (std::exchange(holds_at_, i) != i) holds_ = has_room(session, *noted_[i].of, 0, nullptr, false);
-    return holds_;
+    if (end <= noted_[i].of->at) return false;
+    if (std::exchange(ruled_by_, i) != i) {
+      auto& room = noted_[i].of->room;
+      const bool holds = noted_[i].is_allowed && has_room(session, *noted_[i].of, 0, nullptr, false);
+      rules_out_ =
+          holds && (!noted_[i].is_allowed_beside || !room.could_fit_beside(session.places(), r.pod_request));
+    }
+    return rules_out_;
   }
   /// As `planned`, if all promises certainly hold.
   [[nodiscard]] std::optional<start> foresee_planned(Session& session, job_id job) {
@@ -637,7 +651,8 @@ class availability {
     if (!is_allowed(session, r, from)) return false;
     const auto counts = others(session, r, claims);
     const instant end = later(std::max(from, session.now()), r.estimate);
-    if (at_.starts < session.promised_by_start().size() && is_ruled_out(session, counts, end)) return false;
+    if (at_.starts < session.promised_by_start().size() && is_ruled_out(session, r, counts, end))
+      return false;
     vacate(session);
     if (at_.starts == session.promised_by_start().size()) {
       return could_place(session.places(), r.pod_request);
@@ -701,9 +716,9 @@ class availability {
   vector<job_id> missed_anyway_;
   /// For a walk: what is allowed at the next promised starts, by position.
   vector<noted_start> noted_;
-  /// The position of the last start for which it was found whether it holds.
-  std::size_t holds_at_ = 0;
-  bool holds_ = false;
+  /// The position of the start for which it was found last whether it rules out all that run by then.
+  std::size_t ruled_by_ = 0;
+  bool rules_out_ = false;
   bool knows_missed_ = false;
 };
 

@@ -120,6 +120,7 @@ using what_if_of = typename detail::what_if_beside<P>::type;
 ///   job that is not gone, counts it a second time. `look` takes in all that has changed in the placement.
 /// - `fits` says whether `place` would then find a place; with `taken`, it is true only if it certainly would
 ///   although other jobs had taken that much. `most_taken` is the most that a job takes, wherever it is.
+///   `could_fit_beside` is false only if it certainly would not fit beside a job, wherever that is.
 ///
 /// A placement without one works as well: the profile is then walked.
 template <class F, class P>
@@ -132,6 +133,7 @@ concept placement_forecast = placement<P> && std::default_initializable<F> &&
   forecast.look(places);
   { seen.fits(taken) } -> std::same_as<bool>;
   { seen.most_taken(places, pod_request) } -> std::same_as<std::uint64_t>;
+  { seen.could_fit_beside(places, pod_request) } -> std::same_as<bool>;
 };
 
 /// For a placement without a forecast: it can't answer.
@@ -144,6 +146,7 @@ struct no_forecast {
   void look(const auto&) const noexcept {}
   [[nodiscard]] bool fits(std::uint64_t) const noexcept { return false; }
   [[nodiscard]] std::uint64_t most_taken(const auto&, const auto&) const noexcept { return 0; }
+  [[nodiscard]] bool could_fit_beside(const auto&, const auto&) const noexcept { return true; }
   /// @}
 };
 
@@ -196,6 +199,7 @@ struct no_placement {
     void look(const no_placement&) const noexcept {}
     [[nodiscard]] bool fits(std::uint64_t) const noexcept { return true; }
     [[nodiscard]] std::uint64_t most_taken(const no_placement&, pod_request) const noexcept { return 0; }
+    [[nodiscard]] bool could_fit_beside(const no_placement&, pod_request) const noexcept { return true; }
     /// @}
   };
 
@@ -316,7 +320,7 @@ template <class P>
       static_assert(
           has_forecast,
           "allot: the placement's type `forecast` must model allot::placement_forecast: begin, gone, "
-          "back, look, fits, most_taken");
+          "back, look, fits, most_taken, could_fit_beside");
     }
   }
   return true;
