@@ -81,16 +81,17 @@ class forecast {
     return other->pods * places(other->each.devices) + places(other->rest.devices);
   }
 
-  /// False if it certainly would not fit beside a job of this request, wherever that is placed.
-  [[nodiscard]] bool could_fit_beside(const occupancy& in, const pod_request& by) const {
+  /// Whether it could fit if others take places of at least so many of its pods.
+  [[nodiscard]] bool could_fit(std::uint64_t taken) const noexcept { return each_ >= pods_.pods + taken; }
+  /// How many places of its pods a job of this request takes at least, wherever it is placed.
+  [[nodiscard]] std::uint64_t least_taken(const occupancy& in, const pod_request& by) const {
     const auto other = split(by, in.layout());
-    if (!other || other->each.is_fraction() || other->each.depends_on_type()) return true;
+    if (!other || other->each.is_fraction() || other->each.depends_on_type()) return 0;
     for (std::size_t t = 0; t < types_.size(); ++t) {
-      if (!types_[t].each && in.layout().types()[t].shape_on(other->each)) return true;
+      if (!types_[t].each && in.layout().types()[t].shape_on(other->each)) return 0;
     }
     const std::uint64_t each = pods_.each.devices;
-    const std::uint64_t least = other->pods * (other->each.devices / each) + other->rest.devices / each;
-    return each_ >= pods_.pods + least;
+    return other->pods * (other->each.devices / each) + other->rest.devices / each;
   }
 
  private:

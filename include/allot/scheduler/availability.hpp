@@ -120,24 +120,23 @@ class availability {
     note_horizons(session, r, concerns_any);
     auto as_it_was = open(session);
     std::optional<start> found;
-    auto& what_if = session.what_if();
-    bool counts_room = what_if.begin(session.places(), r.pod_request);
+    begin_counting(session, r);
     for (; !found && t && *t < before; t = next_time()) {
-      std::size_t next_end = at_.ends;
-      step(session, r, claims, *t);
-      // As long as nothing is placed in the walk, the placement's what-if says when the job has room.
-      counts_room = counts_room && at_.vacated == 0 && runs_.empty();
-      for (; counts_room && next_end < at_.ends; ++next_end) {
-        what_if.gone(session.places(), session.at(session.expected_ends()[next_end].job).where);
-      }
       const bool waits_for_that = t == may_borrow;
       if (waits_for_that) may_borrow = session.next_backoff_end(r, *t);
-      if (counts_room && !what_if.fits(session.places())) continue;
+      if (!step(session, r, claims, *t) || (counts_ && could_start(session, r, claims, *t))) {
+        // Once more from the beginning, with all on their places.
+        close(session, std::move(as_it_was));
+        as_it_was = open(session);
+        place_all(session, r, claims, *t);
+      }
+      if (counts_ || !could_start(session, r, claims, *t)) continue;
       if (fits_from(session, r, claims, *t)) {
         found = start{*t, waits_for_that ? job_id{} : at_.last, session.would_borrow(r)};
       }
     }
     close(session, std::move(as_it_was));
+    end_counting(session);
     return found;
   }
   /// The start of a pending job that gathers from now on and gives up at `until`: that time, if by then it
@@ -263,6 +262,8 @@ class availability {
     instant end;
     job_id job;
     place where;
+    /// How much it takes at least of the room that is counted.
+    std::uint64_t takes = 0;
     friend bool operator<(const run& a, const run& b) {
       return a.end != b.end ? a.end < b.end : a.job < b.job;
     }
@@ -292,6 +293,8 @@ class availability {
     missed_anyway_.clear();
     knows_missed_ = false;
     noted_.clear();
+    counts_ = false;
+    room_ = nullptr;
   }
 
   /// The time of the next event: ends before starts.
@@ -321,7 +324,8 @@ class availability {
       at_.last = gone.job;
       const record& r = session.at(gone.job);
       session.assumed().release(r.facts.quota, r.facts.request, r.facts.in);
-      session.places().release(gone.where);
+      taken_ -= gone.takes;
+      if (!counts_) session.places().release(gone.where);
     }
   }
   /// Releases the places of those that have ended.
@@ -357,7 +361,7 @@ class availability {
     if (p.what.gathers_since) return has_chance(session, r, p.what.start, *p.what.gathers_since, counts);
     const std::optional<place> where = take(session, r, p.what.start);
     if (!where) return false;
-    add_run(later(std::max(p.what.start, session.now()), r.estimate), p.job, *where);
+    add_run(promised_end(session, p), p.job, *where, takes_of_room(session, r));
     return true;
   }
   /// Whether a job that has gathered since then fits at `at`, where the walk stands, if all have gone that
@@ -377,8 +381,9 @@ class availability {
     close(session, std::move(as_it_was));
     return fits;
   }
-  void add_run(instant end, job_id job, const place& where) {
-    runs_.push_back({end, job, where});
+  void add_run(instant end, job_id job, const place& where, std::uint64_t takes = 0) {
+    runs_.push_back({end, job, where, takes});
+    taken_ += takes;
     detail::push_heap(runs_.begin(), runs_.end(), ends_later);
   }
   /// Whether the job's quota allows it at that time, at which the walk stands.
@@ -415,12 +420,14 @@ class availability {
   [[nodiscard]] std::optional<instant> first_missed(Session& session, Counts counts, Occupy occupy,
                                                     Vacate vacate) {
     const cursor was = at_;
+    const std::uint64_t taken = taken_;
     kept_ = runs_;
     const auto from_here = [&](auto go) {
       auto before = open(session);
       const std::optional<instant> missed = go();
       close(session, std::move(before));
       at_ = was;
+      taken_ = taken;
       runs_ = kept_;
       return missed;
     };
@@ -441,16 +448,62 @@ class availability {
     });
     return missed_anyway_.empty() ? missed : from_here(with_job);
   }
-  /// Goes on to the next time, `t`.
+  /// Goes on to the next time, `t`. Returns false if that can't be done without places.
   template <class Claims>
-  void step(Session& session, const record& r, Claims claims, instant t) {
+  bool step(Session& session, const record& r, Claims claims, instant t) {
+    std::size_t next_end = at_.ends;
     end_until(session, t);
+    for (; room_ != nullptr && next_end < at_.ends; ++next_end) {
+      room_->gone(session.places(), session.at(session.expected_ends()[next_end].job).where);
+    }
     const auto starts = session.promised_by_start();
     for (; at_.starts < starts.size() && start_of(session).what.start <= t; ++at_.starts) {
       const auto& p = start_of(session);
       if (!others(session, r, claims)(p)) continue;
+      if (counts_) {
+        if (at_.starts >= noted_.size() || !noted_[at_.starts].holds) return false;
+        const record& promised = session.at(p.job);
+        session.assumed().charge(promised.facts.quota, promised.facts.request, promised.facts.in);
+        add_run(promised_end(session, p), p.job, {}, takes_of_room(session, promised));
+        continue;
+      }
       if (!start_promised(session, p, others(session, r, claims))) at_.is_missed = true;
     }
+    return true;
+  }
+  /// From here on the room for the job is counted. As long as promises certainly hold, nobody is placed.
+  void begin_counting(Session& session, const record& r) {
+    room_ = session.room_now(r);
+    counts_ = room_ != nullptr;
+    taken_ = 0;
+  }
+  /// The same walk once more, up to `t`, with all on their places. The room is still counted.
+  template <class Claims>
+  void place_all(Session& session, const record& r, Claims claims, instant t) {
+    end_counting(session);
+    counts_ = false;
+    at_ = {};
+    runs_.clear();
+    taken_ = 0;
+    ruled_by_ = session.promised().size();
+    for (auto u = next(session); u && *u <= t; u = next(session)) step(session, r, claims, *u);
+  }
+  /// Precondition: those that have ended in the walk are on their places.
+  void end_counting(Session& session) {
+    for (std::size_t i = 0; room_ != nullptr && i < at_.ends; ++i) {
+      room_->back(session.places(), session.at(session.expected_ends()[i].job).where);
+    }
+  }
+  [[nodiscard]] std::uint64_t takes_of_room(Session& session, const record& promised) const {
+    return room_ == nullptr ? 0 : room_->least_taken(session.places(), promised.pod_request);
+  }
+  /// Whether the job may start where the walk stands, as far as that is known without placing it.
+  template <class Claims>
+  [[nodiscard]] bool could_start(Session& session, const record& r, Claims claims, instant at) {
+    if (room_ != nullptr && !room_->could_fit(taken_)) return false;
+    if (!is_allowed(session, r, at)) return false;
+    const instant end = later(std::max(at, session.now()), r.estimate);
+    return !is_ruled_out(session, r, others(session, r, claims), end);
   }
   // What is kept for the next promised starts is asked first.
 
@@ -476,6 +529,8 @@ class availability {
     bool counts = false;
     bool is_allowed = false;
     bool is_allowed_beside = false;
+    /// Whether it certainly holds.
+    bool holds = false;
   };
 
   [[nodiscard]] static instant promised_end(const Session& session, const promised_job& p) {
@@ -492,6 +547,16 @@ class availability {
       const promised_job& p = session.promised()[starts[i]];
       if (counts(p) && !p.what.gathers_since && promised_end(session, p) > at) visit(p);
     }
+  }
+  /// How much of the room at the promised start at `until` those take at most.
+  template <class Counts>
+  [[nodiscard]] static std::uint64_t most_taken(Session& session, const typename Session::horizon_type& h,
+                                                std::size_t from, std::size_t until, Counts counts) {
+    std::uint64_t taken = 0;
+    for_each_before(session, from, until, counts, [&](const promised_job& p) {
+      taken += h.room.most_taken(session.places(), session.at(p.job).pod_request);
+    });
+    return taken;
   }
   /// What is allowed at the promised start at that position, for its job and with a guest. Not in a walk.
   template <class Counts, class Visit>
@@ -528,8 +593,11 @@ class availability {
     for (std::size_t i = 0; i < session.promised_by_start().size(); ++i) {
       const bool is_counted = counts(session.promised()[session.promised_by_start()[i]]);
       noted_.push_back(is_counted ? look_at(session, i, counts, &r, [](const record&) {}) : noted_start{});
-      noted_.back().counts = is_counted;
-      if (is_counted && noted_.back().of == nullptr) break;
+      noted_start& noted = noted_.back();
+      noted.counts = is_counted;
+      if (!is_counted) continue;
+      if (noted.of == nullptr) break;
+      noted.holds = noted.is_allowed && noted.of->room.fits(most_taken(session, *noted.of, 0, i, counts));
     }
     ruled_by_ = session.promised().size();
   }
@@ -555,10 +623,7 @@ class availability {
       const noted_start seen = walks ? noted_[i] : look_at(session, i, counts, &g.job, [](const record&) {});
       if (seen.of == nullptr) return {};
       const bool is_there = g.end > p.what.start;
-      std::uint64_t taken = 0;
-      for_each_before(session, at_.starts, i, counts, [&](const promised_job& before) {
-        taken += seen.of->room.most_taken(session.places(), session.at(before.job).pod_request);
-      });
+      const std::uint64_t taken = most_taken(session, *seen.of, at_.starts, i, counts);
       const bool fits = has_room(session, *seen.of, taken, &g, is_there);
       const bool allowed = is_there ? seen.is_allowed_beside : seen.is_allowed;
       if (allowed && fits) continue;
@@ -599,9 +664,10 @@ class availability {
     if (end <= noted_[i].of->at) return false;
     if (std::exchange(ruled_by_, i) != i) {
       auto& room = noted_[i].of->room;
-      const bool holds = noted_[i].is_allowed && has_room(session, *noted_[i].of, 0, nullptr, false);
-      rules_out_ =
-          holds && (!noted_[i].is_allowed_beside || !room.could_fit_beside(session.places(), r.pod_request));
+      const bool holds = noted_[i].holds || (!counts_ && noted_[i].is_allowed &&
+                                             has_room(session, *noted_[i].of, 0, nullptr, false));
+      rules_out_ = holds && (!noted_[i].is_allowed_beside ||
+                             !room.could_fit(room.least_taken(session.places(), r.pod_request)));
     }
     return rules_out_;
   }
@@ -619,11 +685,7 @@ class availability {
       };
       const noted_start seen = look_at(session, i, counts, nullptr, note);
       if (seen.of == nullptr || !seen.is_allowed) return std::nullopt;
-      std::uint64_t taken = 0;
-      for_each_before(session, 0, i, counts, [&](const promised_job& before) {
-        taken += seen.of->room.most_taken(session.places(), session.at(before.job).pod_request);
-      });
-      if (!seen.of->room.fits(taken)) return std::nullopt;
+      if (!seen.of->room.fits(most_taken(session, *seen.of, 0, i, counts))) return std::nullopt;
     }
     if (!found) return found;
     const auto ends = session.expected_ends();
@@ -648,11 +710,8 @@ class availability {
   /// Whether the job can start at the walk's current time and delays no promise from there on.
   template <class Claims>
   [[nodiscard]] bool fits_from(Session& session, const record& r, Claims claims, instant from) {
-    if (!is_allowed(session, r, from)) return false;
     const auto counts = others(session, r, claims);
     const instant end = later(std::max(from, session.now()), r.estimate);
-    if (at_.starts < session.promised_by_start().size() && is_ruled_out(session, r, counts, end))
-      return false;
     vacate(session);
     if (at_.starts == session.promised_by_start().size()) {
       return could_place(session.places(), r.pod_request);
@@ -716,6 +775,12 @@ class availability {
   vector<job_id> missed_anyway_;
   /// For a walk: what is allowed at the next promised starts, by position.
   vector<noted_start> noted_;
+  /// While the room for a job is counted: that room, and what the promised jobs that have started in the walk
+  /// take of it at least. The former is without those that have ended.
+  forecast_of<typename Session::placement_type>* room_ = nullptr;
+  std::uint64_t taken_ = 0;
+  /// Whether nobody is placed in the walk.
+  bool counts_ = false;
   /// The position of the start for which it was found last whether it rules out all that run by then.
   std::size_t ruled_by_ = 0;
   bool rules_out_ = false;

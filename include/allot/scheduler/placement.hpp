@@ -119,8 +119,8 @@ using what_if_of = typename detail::what_if_beside<P>::type;
 /// - `gone` tells it of a placed job that is expected to have gone by then; `back` takes that back or, for a
 ///   job that is not gone, counts it a second time. `look` takes in all that has changed in the placement.
 /// - `fits` says whether `place` would then find a place; with `taken`, it is true only if it certainly would
-///   although other jobs had taken that much. `most_taken` is the most that a job takes, wherever it is.
-///   `could_fit_beside` is false only if it certainly would not fit beside a job, wherever that is.
+///   although other jobs had taken that much. `could_fit` is false only if it certainly would not although they
+///   had taken no more. `most_taken` and `least_taken` say what a job takes, wherever it is placed.
 ///
 /// A placement without one works as well: the profile is then walked.
 template <class F, class P>
@@ -132,8 +132,9 @@ concept placement_forecast = placement<P> && std::default_initializable<F> &&
   forecast.back(places, where);
   forecast.look(places);
   { seen.fits(taken) } -> std::same_as<bool>;
+  { seen.could_fit(taken) } -> std::same_as<bool>;
   { seen.most_taken(places, pod_request) } -> std::same_as<std::uint64_t>;
-  { seen.could_fit_beside(places, pod_request) } -> std::same_as<bool>;
+  { seen.least_taken(places, pod_request) } -> std::same_as<std::uint64_t>;
 };
 
 /// For a placement without a forecast: it can't answer.
@@ -146,7 +147,8 @@ struct no_forecast {
   void look(const auto&) const noexcept {}
   [[nodiscard]] bool fits(std::uint64_t) const noexcept { return false; }
   [[nodiscard]] std::uint64_t most_taken(const auto&, const auto&) const noexcept { return 0; }
-  [[nodiscard]] bool could_fit_beside(const auto&, const auto&) const noexcept { return true; }
+  [[nodiscard]] bool could_fit(std::uint64_t) const noexcept { return true; }
+  [[nodiscard]] std::uint64_t least_taken(const auto&, const auto&) const noexcept { return 0; }
   /// @}
 };
 
@@ -199,7 +201,8 @@ struct no_placement {
     void look(const no_placement&) const noexcept {}
     [[nodiscard]] bool fits(std::uint64_t) const noexcept { return true; }
     [[nodiscard]] std::uint64_t most_taken(const no_placement&, pod_request) const noexcept { return 0; }
-    [[nodiscard]] bool could_fit_beside(const no_placement&, pod_request) const noexcept { return true; }
+    [[nodiscard]] bool could_fit(std::uint64_t) const noexcept { return true; }
+    [[nodiscard]] std::uint64_t least_taken(const no_placement&, pod_request) const noexcept { return 0; }
     /// @}
   };
 
@@ -320,7 +323,7 @@ template <class P>
       static_assert(
           has_forecast,
           "allot: the placement's type `forecast` must model allot::placement_forecast: begin, gone, "
-          "back, look, fits, most_taken, could_fit_beside");
+          "back, look, fits, could_fit, most_taken, least_taken");
     }
   }
   return true;

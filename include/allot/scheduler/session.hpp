@@ -70,6 +70,10 @@ class session {
   /// What will have gone by promised starts: that of a promise with a known start, or nothing if none is
   /// kept. Valid until the next call of `look_ahead`.
   [[nodiscard]] horizon_type* horizon(const promised_job& p) { return jobs_.books().horizons().find(p); }
+  /// The room that there is for a job now: see `detail::horizons`. Not within a trial.
+  [[nodiscard]] forecast_of<Placement>* room_now(const record& r) {
+    return jobs_.books().horizons().room_now(places(), r.facts.id, r.pod_request);
+  }
   /// Brings those of the earliest starts up to date. Not within a trial.
   void look_ahead() {
     auto& kept = jobs_.books().horizons();

@@ -82,8 +82,11 @@ class places {
     [[nodiscard]] std::uint64_t most_taken(const places& in, const pod_request& by) const {
       return has_nodes_ ? of_inventory_.most_taken(in.inventory(), by) : 0;
     }
-    [[nodiscard]] bool could_fit_beside(const places& in, const pod_request& by) const {
-      return !has_nodes_ || of_inventory_.could_fit_beside(in.inventory(), by);
+    [[nodiscard]] bool could_fit(std::uint64_t taken) const {
+      return !has_nodes_ || of_inventory_.could_fit(taken);
+    }
+    [[nodiscard]] std::uint64_t least_taken(const places& in, const pod_request& by) const {
+      return has_nodes_ ? of_inventory_.least_taken(in.inventory(), by) : 0;
     }
     /// @}
 

@@ -44,6 +44,8 @@ class horizons {
     /// Whether the placement can tell.
     bool is_known = false;
     forecast_of<Placement> room{};
+    /// The same as of now, with nobody gone, for walks on behalf of the job.
+    forecast_of<Placement> room_now{};
     vector<share> gone;
   };
 
@@ -81,7 +83,8 @@ class horizons {
       h.at = p.what.start;
       h.asked = asked;
       h.gone.clear();
-      h.is_known = h.room.begin(places, asked);
+      h.is_known = h.room_now.begin(places, asked);
+      h.room = h.room_now;
       for (const expected_end& e : ends) {
         if (e.at > h.at || !h.is_known) break;
         add(h, places, record_of(e.job));
@@ -96,7 +99,17 @@ class horizons {
       }
     }
     h.at = p.what.start;
-    if (h.is_known) h.room.look(places);
+    if (!h.is_known) return;
+    h.room.look(places);
+    h.room_now.look(places);
+  }
+  /// The room for a pod request as of now, with nobody gone: that of the promised job if one is kept, which
+  /// `keep` has brought up to date. Nothing if the placement can't tell. Whoever changes it takes that back.
+  [[nodiscard]] forecast_of<Placement>* room_now(const Placement& places, job_id job,
+                                                 const pod_request& asked) {
+    const auto own = find_if(kept_.begin(), kept_.end(), [&](const horizon& h) { return h.job == job; });
+    if (own != kept_.end() && own->asked == asked) return own->is_known ? &own->room_now : nullptr;
+    return other_.begin(places, asked) ? &other_ : nullptr;
   }
 
  private:
@@ -132,6 +145,8 @@ class horizons {
   }
 
   vector<horizon> kept_;
+  /// For a job without a promise.
+  forecast_of<Placement> other_{};
 };
 
 }  // namespace detail
