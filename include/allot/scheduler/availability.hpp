@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <type_traits>
@@ -50,6 +52,8 @@ class availability {
   /// The claims of a job that takes precedence over no promise.
   struct no_claims {
     [[nodiscard]] bool operator()(const record&, const promised_job&) const noexcept { return false; }
+    /// Whether it may claim the promise at one time and not at another.
+    [[nodiscard]] bool may_change(const record&, const promised_job&) const noexcept { return false; }
   };
 
   /// The earliest promised start that a job would delay if it starts now on the place taken for it;
@@ -117,7 +121,9 @@ class availability {
         session.what_if().begin(session.places(), r.pod_request)) {
       return earliest_alone(session, r, before);
     }
-    note_horizons(session, r, concerns_any);
+    const auto may_change = [&](const promised_job& p) { return claims.may_change(r, p); };
+    const auto all = session.promised();
+    if (detail::none_of(all.begin(), all.end(), may_change)) note_horizons(session, r, concerns_any);
     auto as_it_was = open(session);
     std::optional<start> found;
     begin_counting(session, r);
@@ -274,8 +280,8 @@ class availability {
     /// Of these, whose places are released: only when a place is asked for.
     std::size_t vacated = 0;
     std::size_t starts = 0;
-    /// Whether a promised job has not started when it should.
-    bool is_missed = false;
+    /// Whether promised jobs have started otherwise than noted.
+    bool differs = false;
     /// The last that ended.
     job_id last{};
   };
@@ -459,15 +465,17 @@ class availability {
     const auto starts = session.promised_by_start();
     for (; at_.starts < starts.size() && start_of(session).what.start <= t; ++at_.starts) {
       const auto& p = start_of(session);
-      if (!others(session, r, claims)(p)) continue;
+      const bool is_counted = others(session, r, claims)(p);
+      if (at_.starts < noted_.size() && noted_[at_.starts].counts != is_counted) at_.differs = true;
+      if (!is_counted) continue;
       if (counts_) {
-        if (at_.starts >= noted_.size() || !noted_[at_.starts].holds) return false;
+        if (at_.differs || at_.starts >= noted_.size() || !noted_[at_.starts].holds) return false;
         const record& promised = session.at(p.job);
         session.assumed().charge(promised.facts.quota, promised.facts.request, promised.facts.in);
         add_run(promised_end(session, p), p.job, {}, takes_of_room(session, promised));
         continue;
       }
-      if (!start_promised(session, p, others(session, r, claims))) at_.is_missed = true;
+      if (!start_promised(session, p, others(session, r, claims))) at_.differs = true;
     }
     return true;
   }
@@ -604,7 +612,7 @@ class availability {
   /// Whether the notes are true where the walk stands: not if the job claims other promises by now.
   template <class Counts>
   [[nodiscard]] bool is_as_noted(Session& session, Counts counts) const {
-    if (noted_.empty() || at_.is_missed) return false;
+    if (noted_.empty() || at_.differs) return false;
     for (std::size_t i = 0; i < noted_.size(); ++i) {
       if (counts(session.promised()[session.promised_by_start()[i]]) != noted_[i].counts) return false;
     }
@@ -677,7 +685,7 @@ class availability {
     const auto starts = session.promised_by_start();
     const auto counts = [](const promised_job&) { return true; };
     std::optional<start> found;
-    instant last_end = 0;
+    instant last_end = std::numeric_limits<instant>::min();
     for (std::size_t i = 0; i < starts.size(); ++i) {
       const promised_job& p = session.promised()[starts[i]];
       const auto note = [&](const record& r) {
@@ -696,11 +704,11 @@ class availability {
       found->after = std::prev(after)->job;
     }
     // Of those that end together a promised one is the last in a walk.
-    run last{last_end, {}, {}};
+    std::optional<run> last;
     for (const std::size_t i : starts) {
       const promised_job& p = session.promised()[i];
       const run x{promised_end(session, p), p.job, {}};
-      if (p.what.start > found->at || x.end > found->at || x.end < last_end || x < last) continue;
+      if (p.what.start > found->at || x.end > found->at || x.end < last_end || (last && x < *last)) continue;
       last = x;
       found->after = x.job;
     }

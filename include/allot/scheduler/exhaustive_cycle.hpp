@@ -281,18 +281,27 @@ class exhaustive_cycle {
 
   /// Whether a job takes precedence over a promise: its priority in the same quota is higher, or it uses
   /// what its quota owns, and the promised job is to borrow. Who reclaims does so in `make_room`.
-  [[nodiscard]] auto claims_of(Session& session) {
-    return [this, &session](const record& r, const typename Session::promised_job& p) {
+  struct claims {
+    exhaustive_cycle& cycle;
+    Session& session;
+
+    [[nodiscard]] bool operator()(const record& r, const typename Session::promised_job& p) const {
       const record& promised = session.at(p.job);
+      const queue_settings& settings = session.settings(r.facts.quota);
       const bool is_own = r.facts.quota == promised.facts.quota;
-      const bool claims = is_own ? session.settings(r.facts.quota).order == queue_order::priority &&
-                                       r.facts.priority > promised.facts.priority
-                                 : !waits_for_loans(session.settings(r.facts.quota)) && p.what.borrows &&
-                                       !session.would_borrow(r);
-      claims_ = claims_ || claims;
-      return claims;
-    };
-  }
+      const bool has_priority =
+          settings.order == queue_order::priority && r.facts.priority > promised.facts.priority;
+      const bool is_claimed = is_own ? has_priority : may_change(r, p) && !session.would_borrow(r);
+      cycle.claims_ = cycle.claims_ || is_claimed;
+      return is_claimed;
+    }
+    /// Whether it may claim the promise at one time and not at another.
+    [[nodiscard]] bool may_change(const record& r, const typename Session::promised_job& p) const {
+      return p.what.borrows && r.facts.quota != session.at(p.job).facts.quota &&
+             !waits_for_loans(session.settings(r.facts.quota));
+    }
+  };
+  [[nodiscard]] claims claims_of(Session& session) { return {*this, session}; }
   [[nodiscard]] static bool waits_for_loans(const queue_settings& settings) noexcept {
     return settings.owners_backfill && settings.preempt.reclaim == preempt_reclaim::any;
   }

@@ -119,8 +119,8 @@ using what_if_of = typename detail::what_if_beside<P>::type;
 /// - `gone` tells it of a placed job that is expected to have gone by then; `back` takes that back or, for a
 ///   job that is not gone, counts it a second time. `look` takes in all that has changed in the placement.
 /// - `fits` says whether `place` would then find a place; with `taken`, it is true only if it certainly would
-///   although other jobs had taken that much. `could_fit` is false only if it certainly would not although they
-///   had taken no more. `most_taken` and `least_taken` say what a job takes, wherever it is placed.
+///   although other jobs had taken that much. `could_fit` is false only if it certainly would not although
+///   they had taken no more. `most_taken` and `least_taken` say what a job takes, wherever it is placed.
 ///
 /// A placement without one works as well: the profile is then walked.
 template <class F, class P>

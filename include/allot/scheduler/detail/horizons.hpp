@@ -99,17 +99,17 @@ class horizons {
       }
     }
     h.at = p.what.start;
-    if (!h.is_known) return;
-    h.room.look(places);
-    h.room_now.look(places);
+    if (h.is_known) h.room.look(places);
   }
-  /// The room for a pod request as of now, with nobody gone: that of the promised job if one is kept, which
-  /// `keep` has brought up to date. Nothing if the placement can't tell. Whoever changes it takes that back.
+  /// The room for a job as of now, with nobody gone; nothing if the placement can't tell. Whoever changes it
+  /// takes that back. O(changes in the placement) for a job with a promise, O(nodes) for others.
   [[nodiscard]] forecast_of<Placement>* room_now(const Placement& places, job_id job,
                                                  const pod_request& asked) {
     const auto own = find_if(kept_.begin(), kept_.end(), [&](const horizon& h) { return h.job == job; });
-    if (own != kept_.end() && own->asked == asked) return own->is_known ? &own->room_now : nullptr;
-    return other_.begin(places, asked) ? &other_ : nullptr;
+    if (own == kept_.end() || own->asked != asked) return other_.begin(places, asked) ? &other_ : nullptr;
+    if (!own->is_known) return nullptr;
+    own->room_now.look(places);
+    return &own->room_now;
   }
 
  private:
