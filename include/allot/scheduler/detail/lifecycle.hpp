@@ -83,7 +83,11 @@ class lifecycle {
   /// Applies these settings to one quota.
   void treat(quota_id x, const queue_settings& settings) {
     state_of(x).settings = settings;
-    if (settings.borrow_backoff.first == 0) backoffs_.forget(x);
+    if (settings.borrow_backoff.first == 0) {
+      backoffs_.forget(x);
+    } else {
+      backoffs_.shorten(x, settings.borrow_backoff);
+    }
     guarantees_runtime_ = guarantees_runtime_ || settings.min_runtime != runtime_guarantee{};
     anyone_preempts_ = anyone_preempts_ || may_preempt(settings.preempt);
     touch(x);
@@ -460,6 +464,9 @@ class lifecycle {
   /// A job that has gone is pending again, with its old rank; so is one pod of an elastic job that shrinks.
   void requeue(record& r) {
     r.estimate = estimate_of(view_, r.what);
+    // With the new estimate, which is no part of what is requested.
+    const auto renewed = pod_request_of<Placement>(view_, r.what, r.facts.pods, r.pick);
+    if (renewed == r.pod_request) r.pod_request = renewed;
     if constexpr (has_elastic_pods) {
       if (r.facts.elastic) {
         record& core = jobs_[r.facts.core];
