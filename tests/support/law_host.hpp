@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "tests/support/law_oracle.hpp"
+#include "tests/support/same_reasons.hpp"
 #include "tests/support/scenario.hpp"
 
 namespace allot_test {
@@ -211,6 +212,7 @@ class law_host {
     const plan_type& plan = scheduler_.step(now_);
     tell(plan);
     check_backoffs(plan, reserved);
+    check_reasons(plan);
     if (promised_.has(law::at_once) && quiet_ && !plan.empty()) broken(law::at_once, "nothing happened, yet");
     quiet_ = true;
     check_lists(plan, running, evicting);
@@ -643,6 +645,16 @@ class law_host {
     }
   }
 
+  /// A plan and `why` give the same reasons.
+  void check_reasons(const plan_type& plan) {
+    for (const auto& h : plan.pending) {
+      const auto why = scheduler_.why(h.id);
+      if (same_reasons(h, why)) continue;
+      broken(law::explained, "job " + std::to_string(h.what->number) + " waits for " +
+                                 std::string{to_string(h.reason)} + ", but why says " +
+                                 std::string{to_string(why.reason)});
+    }
+  }
   /// Searches that find no victims leave no trace.
   void check_asked_again() {
     tested(law::reversible);
