@@ -501,7 +501,11 @@ class law_host {
     }
     for (const auto& h : plan.pending) {
       require(state(*h.what) == allot::job_state::pending, "who is held does not wait");
-      require(h.binding.has_value() || h.placement.has_value() || static_cast<bool>(h.backs_off),
+      // Where one cycle does not decide everything, it may be another's turn.
+      const bool behind = h.reason == allot::pending_reason::behind_head &&
+                          (!promised_.has(law::at_once) ||
+                           scheduler_.settings(h.quota).head != allot::queue_head::best_effort);
+      require(behind || h.binding.has_value() || h.placement.has_value() || static_cast<bool>(h.backs_off),
               "who is held has no reason to wait");
     }
     if (in_state(allot::job_state::evicting).empty()) {
