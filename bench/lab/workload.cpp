@@ -6,6 +6,7 @@
 
 #include <allot/core/vector.hpp>
 #include <allot/lab/named_policy.hpp>
+#include <allot/lab/simulators.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/sim/metrics/cluster_moment.hpp>
 #include <allot/systems/by_name.hpp>
@@ -258,15 +259,32 @@ vector<queue_settings> settings_of(const scenario& s) {
   return result;
 }
 
+namespace {
+
+/// What a scheduler of jobs from a scenario can do under that policy.
+[[nodiscard]] cycle_abilities abilities_of(const named_policy& by) {
+  using view = sim::workload_view<max_resources>;
+  using policies = any_policies<view, sim::places>;
+  const policies parts = by.policies_for<view, sim::places>();
+  const policies::cycle<session<view, sim::places>> cycle{parts};
+  return {cycle.reserves(), session<view, sim::places>::has_expected_ends, cycle.backs_off()};
+}
+
+}  // namespace
+
 vector<std::pair<std::size_t, problem>> contradictions_in(const scenario& s) {
-  const auto preset = s.policy.policy();
+  const auto preset = policy_of(s);
   const std::optional<bool> judges_rivals = preset ? preset->judges_rivals() : false;
+  // Where quotas are ignored, so are their settings.
+  std::optional<cycle_abilities> can;
+  if (preset && !preset->ignores_quotas) can = abilities_of(*preset);
   const vector<queue_settings> settings = settings_of(s);
   vector<std::pair<std::size_t, problem>> found;
   for (std::size_t i = 0; i < settings.size(); ++i) {
-    for (problem& p : contradictions(s.quotas[i].spec.name, settings[i], judges_rivals)) {
-      found.emplace_back(i, std::move(p));
-    }
+    const std::string& name = s.quotas[i].spec.name;
+    vector<problem> wrong = contradictions(name, settings[i], judges_rivals);
+    if (wrong.empty() && can) wrong = unsupported(name, settings[i], *can);
+    for (problem& p : wrong) found.emplace_back(i, std::move(p));
   }
   return found;
 }

@@ -179,6 +179,25 @@ class availability {
     close(session, std::move(before));
     return found;
   }
+  /// Calls `visit(job_id, place)` for each promised start that is known, the earliest first, where a job is
+  /// placed then.
+  template <class Visit>
+  void for_each_planned_place(Session& session, Visit visit) {
+    auto before = open(session);
+    begin();
+    const auto starts = session.promised_by_start();
+    while (at_.starts < starts.size()) {
+      const instant t = *next(session);
+      end_until(session, t);
+      for (; at_.starts < starts.size() && start_of(session).what.start <= t; ++at_.starts) {
+        const promised_job& p = start_of(session);
+        if (p.what.gathers_since) continue;
+        const std::optional<place> where = start_as_promised(session, p);
+        if (where) visit(p.job, *where);
+      }
+    }
+    close(session, std::move(before));
+  }
 
  private:
   struct excuses_none {
@@ -363,12 +382,15 @@ class availability {
   /// Starts a promised job, if it fits.
   template <class Counts>
   bool start_promised(Session& session, const promised_job& p, Counts counts) {
+    if (!p.what.gathers_since) return start_as_promised(session, p).has_value();
+    return has_chance(session, session.at(p.job), p.what.start, *p.what.gathers_since, counts);
+  }
+  /// Starts one whose start is known, if it fits. Returns its place.
+  std::optional<place> start_as_promised(Session& session, const promised_job& p) {
     const record& r = session.at(p.job);
-    if (p.what.gathers_since) return has_chance(session, r, p.what.start, *p.what.gathers_since, counts);
     const std::optional<place> where = take(session, r, p.what.start);
-    if (!where) return false;
-    add_run(promised_end(session, p), p.job, *where, takes_of_room(session, r));
-    return true;
+    if (where) add_run(promised_end(session, p), p.job, *where, takes_of_room(session, r));
+    return where;
   }
   /// Whether a job that has gathered since then fits at `at`, where the walk stands, if all have gone that
   /// ran before and have no expected end; beside those that gather and come earlier in turn. Nobody knows

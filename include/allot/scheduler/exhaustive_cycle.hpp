@@ -234,17 +234,23 @@ class exhaustive_cycle {
   void consider(Session& session, quota_id x) {
     const job_id id = *session.first_of(x);
     if (admit(session, id)) return;
+    const pending_reason why = why_not();
     if constexpr (promises_starts) {
-      if (promise_start(session, id)) return;
+      if (promise_start(session, id)) return session.note_found(id, why);
     }
-    session.mark_inadmissible(x, gave_up_ ? pending_reason::not_proven : pending_reason::quota, delays_);
+    session.mark_inadmissible(x, why, delays_);
+  }
+  /// Why the job that was tried last is not admitted, if the books do not say it.
+  [[nodiscard]] pending_reason why_not() const noexcept {
+    if (declined_) return pending_reason::lost_work;
+    return gave_up_ ? pending_reason::not_proven : pending_reason::quota;
   }
   /// Admits the pending job, if there is room or can be made.
   bool admit(Session& session, job_id id) {
     const record& r = session.at(id);
     const std::size_t first_eviction = session.plan().evictions.size();
     delays_.reset();
-    claims_ = false;
+    claims_ = declined_ = false;
     const auto at = walk_flavors(
         session, r, [&] { return room_for(session, r); }, [&] { return make_room(session, r); });
     if (!at) return false;
@@ -459,6 +465,7 @@ class exhaustive_cycle {
       all_hold_ = false;
       return;
     }
+    session.note_found(p.job, why_not());
     // `admit` has made its claims, and the others' promises have been renewed since.
     constexpr typename availability<Session>::no_claims no_claims;
     const bool is_to_come = p.what.start > session.now() && p.what.start != without_end;
@@ -533,6 +540,7 @@ class exhaustive_cycle {
       declined = loss >= *bearable;
       return !declined;
     });
+    declined_ = declined_ || declined;
     if (declined) return std::nullopt;
     gave_up_ = gave_up_ || outcome == search_outcome::not_proven;
     if (outcome != search_outcome::found) {
@@ -611,6 +619,8 @@ class exhaustive_cycle {
   /// Whether the considered job takes precedence over some promise.
   bool claims_ = false;
   bool gave_up_ = false;
+  /// Whether it could preempt, but its victims would lose too much.
+  bool declined_ = false;
   /// Whether a job has been admitted since the last requeue.
   bool admitted_ = false;
   /// Whether this pass has decided something.

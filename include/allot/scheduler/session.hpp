@@ -253,14 +253,18 @@ class session {
     list_pending(*first_of(x), why);
     jobs_.mark_inadmissible(x, ends_by);
   }
+  /// The pending job was tried, and can't be admitted: why, if the cycle knows more than the books say.
+  void note_found(job_id id, pending_reason why) { jobs_.note_found(jobs_.at(id), why); }
+  /// Why a pending job waits, as noted when it was tried last; `quota` if it was not since it could be.
+  [[nodiscard]] pending_reason found(const record& r) const noexcept { return jobs_.found(r); }
   /// The pending job leaves its queue and holds a reservation with a time, after those that do.
   void promise_start(job_id id, const promise& p) {
-    list_pending(id, pending_reason::quota);
+    list(jobs_.at(id));
     jobs_.promise_start(jobs_.at(id), p);
   }
   /// Replaces the promise of a job.
   void renew_promise(job_id id, const promise& p) {
-    list_pending(id, pending_reason::quota);
+    list(jobs_.at(id));
     jobs_.renew_promise(id, p);
   }
   /// The job loses its reservation and is in its queue again.
@@ -269,12 +273,10 @@ class session {
   void give_up_gathering(job_id id, instant gathers_from, const std::optional<instant>& until) {
     jobs_.give_up_gathering(jobs_.at(id), gathers_from, until);
   }
-  /// Lists the job as pending in the plan; nothing else changes.
+  /// Lists the job as pending in the plan, for what was found; see `note_found`.
   void list_pending(job_id id, pending_reason why) {
-    record& r = jobs_.at(id);
-    if (r.listed_in == steps_) return;
-    r.listed_in = steps_;
-    plan_.pending.push_back({id, r.what, r.facts.quota, why});
+    note_found(id, why);
+    list(jobs_.at(id));
   }
   /// The pending job runs from now on, at a place that was taken for it.
   void admit(job_id id, const place& where) {
@@ -355,13 +357,13 @@ class session {
   }
 
   /// Explains what blocks the pending job: the ledger's law, else that its quota does not borrow for now,
-  /// else its place.
+  /// else its place. What a cycle found is kept as the reason.
   void explain(typename plan_type::pending_job& h) const {
     const record& r = jobs_.at(h.id);
     jobs_.books().explain(h, r);
     h.backs_off = jobs_.backoffs().against(jobs_.books().assumed(), r.facts.quota, r.facts.request, now_);
     if (h.binding || !h.backs_off) return;
-    h.reason = pending_reason::backoff;
+    if (!detail::is_found_by_cycle(h.reason)) h.reason = pending_reason::backoff;
     h.placement.reset();
   }
   /// Lets all inadmissible jobs be tried again. Returns whether there are any.
@@ -379,6 +381,11 @@ class session {
   friend class scheduler;
   static constexpr bool has_elastic_pods = detail::lifecycle<View, Placement>::has_elastic_pods;
 
+  void list(record& r) {
+    if (r.listed_in == steps_) return;
+    r.listed_in = steps_;
+    plan_.pending.push_back({r.facts.id, r.what, r.facts.quota, {}});
+  }
   void begin(instant now) {
     now_ = now;
     ++steps_;

@@ -294,5 +294,33 @@ struct queue_settings {
   return found;
 }
 
+/// What a scheduler can do that not every cycle, or view, can.
+struct cycle_abilities {
+  /// Its cycle gives blocked jobs reservations with a time (`reserving_cycle`).
+  bool reserves = false;
+  /// Its view says when jobs are expected to end, on which these depend.
+  bool knows_ends = false;
+  /// Its cycle lets no job borrow while its quota backs off (`backing_off_cycle`).
+  bool backs_off = false;
+};
+/// What the settings of a quota ask of a scheduler that it can't do.
+[[nodiscard]] inline vector<problem> unsupported(std::string_view quota, const queue_settings& s,
+                                                 const cycle_abilities& can) {
+  vector<problem> found;
+  const auto report = [&](const char* field, const char* text) {
+    detail::add_problem(found, problem_code::contradiction, quota, field, {text});
+  };
+  if (s.head == queue_head::reserve && !can.reserves) {
+    report("head", "the cycle of these policies makes no reservations with a time");
+  } else if (s.head == queue_head::reserve && !can.knows_ends) {
+    report("head", "reservations depend on when jobs are expected to end: the view needs estimate(job)");
+  }
+  if (s.borrow_backoff.first > 0 && !can.backs_off) {
+    report("borrow_backoff",
+           "the cycle of these policies does not keep quotas from borrowing after a reclaim");
+  }
+  return found;
+}
+
 }  // namespace v0
 }  // namespace allot

@@ -202,11 +202,12 @@ class books {
     return at;
   }
 
-  /// Records in `h` what blocks a job: its quota, else the lack of a place. `not_proven` is kept.
+  /// Records in `h` what blocks a job: its quota, else the lack of a place. What a cycle found is kept as the
+  /// reason.
   void explain(typename plan<View, Placement>::pending_job& h, const record& r) const {
     h.binding = binding_shortfall(assumed_, r.facts.quota, r.facts.request, r.facts.in);
     if (!h.binding) h.placement = places.why_not(r.pod_request);
-    if (h.reason == pending_reason::not_proven) return;
+    if (is_found_by_cycle(h.reason)) return;
     h.reason = h.binding ? pending_reason::quota : pending_reason::placement;
   }
 
