@@ -103,6 +103,23 @@ TEST_CASE("scenario_solver: what was found for fewer pods and comes again with i
             .step() == "-r:1 ~p2");
 }
 
+TEST_CASE(
+    "scenario_solver: a pod that is evicted twice counts as two, so its job may seem to have none left") {
+  const std::string told = R"(
+    nodes 3
+    queue d - - 1
+    queue a d 1 0
+    queue b d 2 0
+    run e a 3x1 min=1 @0,0,0
+    wait q a 1x1 prio=60
+  )";
+  // For the second pod of p, the pod found for the first comes again. One pod of e is left, which q could
+  // preempt, but KAI counts none.
+  CHECK(world{told + "wait p b 2x1"}.step() == "-e:1 -e:1 ~p");
+  // Pods that are evicted once leave the count right.
+  CHECK(world{told + "wait p0 b 1x1\n wait p1 b 1x1"}.step() == "-e:1 -e:1 -e:1 ~p0 ~p1 ~q");
+}
+
 TEST_CASE("scenario_solver: a pipelined victim that keeps its place is found for further pods, too") {
   // All four pods of e are to follow l. For two pods of p, the elastic one goes, and its core is a victim
   // that keeps its place. For the third, x yields on the other node; e is then placed again with its minimum

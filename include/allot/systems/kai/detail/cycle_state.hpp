@@ -102,11 +102,18 @@ class cycle_state {
     for (const forgotten_charge& c : forgotten_) accounts.charge(c.quota, c.request, c.in);
     forgotten_.clear();
   }
-  /// The unit, which is about to be evicted, does not count once more: KAI forgets the charge of a pod twice
-  /// if it evicts it twice. Until the end of the cycle.
+  /// The elastic pod, which is about to be evicted, does not count once more: KAI forgets the charge of a pod
+  /// twice if it evicts it twice, and the pod itself. Until the end of the cycle.
   void forget_charge(const record& r) {
-    forgotten_.push_back({r.facts.quota, charge_of(r), r.facts.in});
+    forgotten_.push_back({r.facts.core, r.facts.quota, charge_of(r), r.facts.in});
     accounts.release(r.facts.quota, forgotten_.back().request, r.facts.in);
+  }
+  [[nodiscard]] bool has_forgotten() const noexcept { return !forgotten_.empty(); }
+  /// Whether as many pods of the job are active as were forgotten: KAI takes it for a job without any.
+  [[nodiscard]] bool seems_inactive(const Session& session, job_id core) const {
+    std::uint32_t forgotten = 0;
+    for (const forgotten_charge& c : forgotten_) forgotten += c.core == core ? 1U : 0U;
+    return forgotten != 0 && active_pods(session, session.at(core)) == forgotten;
   }
 
   static constexpr bool charges_by_place =
@@ -608,6 +615,7 @@ class cycle_state {
     announced_[id.index()] = 0;
   }
   struct forgotten_charge {
+    job_id core;
     quota_id quota;
     resources<n> request;
     capacity_kind in = capacity_kind::any;
