@@ -86,6 +86,33 @@ TEST_CASE("scenario_solver: a queue served by a reclaim is not reclaimed from in
   });
 }
 
+TEST_CASE("scenario_solver: an elastic job's core comes with its pods on other nodes") {
+  // To move only the pod on node 0 would do for p. A gang moves both, but of an elastic job below its minimum
+  // just that is placed again.
+  const std::string told = R"(
+    nodes 3 2 2
+    queue d - - 1
+    queue a d 7 1
+    wait p a 1x3
+  )";
+  CHECK(world{told + "run e a 2x2 @0,1"}.step() == "-e:1 ~p");
+  CHECK(world{told + "run e a 2x2 min=1 @0,1"}.step().empty());
+}
+
+TEST_CASE("scenario_solver: the pods of a job that are taken first, the newest, count as its minimum") {
+  // Two pods of e go. As its minimum they go together: before that, a is over its share. The second of two
+  // that go one by one would not be.
+  const std::string told = R"(
+    nodes 2 2
+    queue d - - 1
+    queue a d 3 1
+    queue b d 2 1
+    wait p b 1x2
+  )";
+  CHECK(world{told + "run e a 4x1 min=2 @1,1,0,0"}.step() == "-e:1 -e:1 ~p");
+  CHECK(world{told + "run e a 4x1 min=1 @1,1,0,0"}.step().empty());
+}
+
 TEST_CASE("scenario_solver: what was found for fewer pods and comes again with its job is evicted twice") {
   // The second pod of r comes when the first is recorded: its job comes as a whole, and what the first holds
   // is forgotten twice. So its queue is within its share, and there is no room for a gang of two.
