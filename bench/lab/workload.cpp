@@ -174,20 +174,13 @@ template <std::size_t N>
           .deadline = j.deadline};
 }
 
-/// Of a pod that has the same part of several GPUs, KAI counts one of the parts. It charges GPU memory by the
-/// node on which it runs; until then it counts as what it is, unrounded, of the smallest GPU of the cluster.
+/// KAI charges GPU memory by the node on which it runs. Until then it counts as what it is, unrounded, of the
+/// smallest GPU of the cluster.
 template <std::size_t N>
 void charge_as_kai_does(const scenario& s, sim::job<N>& job) {
-  if (s.policy.preset != runai::name || !s.cluster) return;
+  if (s.policy.preset != runai::name || job.pod_request.gpu_memory_mib <= 0 || !s.cluster) return;
   const auto d = find_resource(s, "gpu");
   if (!d || *d >= N) return;
-  if (job.pod_request.gpu_memory_mib <= 0) {
-    if (job.pod_request.devices > 1) {
-      const auto parts = static_cast<std::int64_t>(job.pod_request.devices);
-      job.request[*d] = quantity::milli(job.request[*d].in_milli() / parts);
-    }
-    return;
-  }
   std::int64_t least = 0;
   for (const gpu::node_type& t : s.cluster->types()) {
     const std::int64_t counted = t.gpu_memory_mib / 100 * 100;

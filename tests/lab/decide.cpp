@@ -92,6 +92,27 @@ TEST_CASE("decide: KAI charges GPU memory by the node on which it runs") {
   CHECK(d->quotas[0].entitled[0] == quantity::milli(307));  // of 16300 MiB; an evicted job is no demand
 }
 
+TEST_CASE("decide: KAI charges all parts that a pod has of several GPUs") {
+  const auto account = [](const std::string& gpus, const std::string& job) {
+    const std::string members = R"("cluster": {"nodes": [{"name": "n", "gpus": )" + gpus +
+                                R"(, "gpu_memory_mib": 16384}]},
+        "quotas": [{"name": "q", "nominal": {"gpu": 4}}],
+        "jobs": [{"id": "j", "quota": "q", "devices_per_pod": 2, "pods": 2, )" +
+                                job + "}]";
+    lab::errors found;
+    const auto d = lab::decide(parse_valid(members, "runai"), 1, found);
+    REQUIRE(d);
+    return d->quotas.front();
+  };
+  const std::string fractions = R"("request": {"gpu": 1.2})";
+  const std::string memory = R"("request": {}, "gpu_memory_mib": 5000)";
+  CHECK(account("4", fractions).used[0] == quantity::milli(2400));
+  CHECK(account("4", memory).used[0] == quantity::milli(4 * 310));  // 31 %, rounded up, of 16300 MiB
+  // On a node of one GPU they wait.
+  CHECK(account("1", fractions).entitled[0] == quantity::milli(2400));
+  CHECK(account("1", memory).entitled[0] == quantity::milli(4 * 307));
+}
+
 TEST_CASE("decide: under KAI a job that is larger than the cluster waits") {
   const std::string members = R"("cluster": {"nodes": [{"name": "n", "gpus": 2}]},
       "quotas": [{"name": "q", "nominal": {"gpu": 2}}],
