@@ -9,11 +9,14 @@
 
 namespace allot_test {
 
-/// Walks from unit to unit: every one takes a turn of its own, also where nothing can be done for it. The
-/// plans are those of `job_walk`, which passes many at a time; it only takes longer.
+/// Walks from unit to unit: every one takes a turn of its own, also where nothing can be done for it, and
+/// every search is made. The plans are those of `job_walk`, which passes many at a time; it only takes
+/// longer.
 template <class Session>
 class one_by_one_walk : public allot::detail::job_walk<Session> {
  public:
+  static constexpr bool leaves_out_searches = false;
+
   template <class IsGood>
   [[nodiscard]] bool has_left(IsGood) const {
     return !this->is_over();

@@ -5,6 +5,7 @@
 #include <allot/systems/kai/placements.hpp>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <concepts>
 #include <cstddef>
@@ -343,6 +344,138 @@ class node_placement {
         }
       }
       return pods->pods * pods->each.devices + pods->rest.devices <= unused;
+    };
+    return either(places, on_nodes, [] { return true; });
+  }
+
+  /// How a running unit has its nodes to itself or with others, as far as `might_gain` needs to know.
+  struct footing {
+    /// The node of its first pod.
+    std::uint32_t node = 0;
+    /// What it has on one node: the most, if it is on several.
+    std::uint32_t devices = 0;
+    /// The devices of its smallest pod.
+    std::uint32_t least = 0;
+    /// What it has in all.
+    std::uint32_t all = 0;
+    /// It is on several nodes and has all devices of each.
+    bool wide = false;
+    /// Nothing is known about it: it has parts of devices, none, or some of several nodes.
+    bool odd = true;
+  };
+  [[nodiscard]] static footing footing_of(Places& places, const pod_request& d, const allocation& where) {
+    const auto on_nodes = [&](auto& on) {
+      footing f;
+      const auto pods = on.pods(where);
+      const auto first = pods.begin();
+      if (first == pods.end()) return f;
+      f.node = static_cast<std::uint32_t>(first->where.node.index());
+      f.least = ~std::uint32_t{0};
+      bool fills = true;
+      std::uint32_t largest = 0;
+      for (const auto& pod : pods) {
+        const auto has = static_cast<std::uint32_t>(std::popcount(pod.where.devices));
+        if (pod.milli != 1000 || !pod.mig.is_none() || has == 0) return f;
+        f.wide = f.wide || pod.where.node != first->where.node;
+        fills = fills && has == on.index().layout().type_of(pod.where.node).gpus;
+        f.least = std::min(f.least, has);
+        largest = std::max(largest, has);
+        f.all += has;
+      }
+      f.devices = f.wide ? largest : f.all;
+      f.odd = f.wide && (!fills || d.has_level());
+      return f;
+    };
+    return either(places, on_nodes, [] { return footing{}; });
+  }
+  /// The bits of a set of devices.
+  static constexpr std::size_t most_devices = 64;
+  struct node_tally {
+    std::uint32_t either = 0;
+    std::uint32_t waiting = 0;
+    std::uint32_t movable = 0;
+  };
+  /// Whether a request that has no place might get one when units on one node are evicted and all but `late`
+  /// of their devices are taken again before its turn; `visit_all(visit)` calls visit(footing, whether it may
+  /// wait until then) for all units in question, none of them odd. These find their own nodes as they left
+  /// them, so they move only to devices that are unused now. True if that can't be determined. O(types x
+  /// sizes), and O(units) if unused devices could matter.
+  template <class VisitAll>
+  [[nodiscard]] static bool might_gain(Places& places, const pod_request& d, std::uint64_t late,
+                                       VisitAll visit_all, vector<node_tally>& tallies,
+                                       vector<std::uint32_t>& tallied) {
+    const auto on_nodes = [&](auto& on) {
+      const auto& index = on.index();
+      const auto& types = index.layout().types();
+      const auto pods = on.pods_of(d);
+      if (!pods || pods->each.devices == 0 || pods->each.is_fraction() || pods->each.depends_on_type())
+        return true;
+      // By number of devices: how many are unused on nodes with at least so many.
+      std::array<std::uint64_t, most_devices + 1> unused{};
+      std::uint32_t largest = 0;
+      std::uint64_t room_for_each = 0;
+      std::uint64_t room_for_rest = 0;
+      for (std::size_t t = 0; t < types.size(); ++t) {
+        const auto each = types[t].shape_on(pods->each);
+        const bool rest = pods->has_rest() && types[t].shape_on(pods->rest);
+        if (each && (types[t].counts_cpu() || types[t].counts_memory() || types[t].counts_slots()))
+          return true;
+        std::uint64_t open = 0;
+        for (std::uint32_t free = 0; free <= types[t].gpus; ++free) {
+          const std::uint64_t nodes = index.nodes_with_free(t, free);
+          open += nodes;
+          unused[free] += nodes * free;
+          if (nodes > 0) largest = std::max(largest, free);
+          if (each) room_for_each += nodes * (free / pods->each.devices);
+          if (rest && free >= pods->rest.devices) room_for_rest += nodes;
+        }
+        if (open != types[t].nodes.size()) return true;
+      }
+      const std::uint64_t lacks = pods->pods - std::min<std::uint64_t>(pods->pods, room_for_each);
+      if (lacks == 0 && (!pods->has_rest() || room_for_rest > pods->pods)) return true;
+      const std::uint64_t wanted = lacks > 0 ? pods->each.devices : pods->rest.devices;
+      for (std::size_t free = most_devices; free-- > 0;) unused[free] += unused[free + 1];
+      if (unused[1] + late < wanted) return false;
+      if (tallies.size() < index.layout().size()) tallies.resize(index.layout().size());
+      bool gains = false;
+      const auto suffices = [&](std::uint64_t before, std::uint64_t after) {
+        return after >= wanted && after / wanted - (lacks > 0 ? before / wanted : 0) >= lacks;
+      };
+      visit_all([&](const footing& f, bool may_wait) {
+        const bool moves = f.least <= largest;
+        if (f.wide) {
+          if (moves || (may_wait && f.all <= late)) gains = gains || suffices(0, f.all);
+          return;
+        }
+        if (!moves && !may_wait) return;
+        node_tally& node = tallies[f.node];
+        if (node.either == 0) tallied.push_back(f.node);
+        node.either += f.devices;
+        if (may_wait) node.waiting += f.devices;
+        if (moves) node.movable += f.devices;
+      });
+      for (const std::uint32_t i : tallied) {
+        const decltype(location_on<decltype(on)>::node) n{i};
+        const node_tally has = std::exchange(tallies[i], {});
+        const auto free = static_cast<std::uint64_t>(std::popcount(index.free_devices(n)));
+        const auto with = [&](std::uint64_t moved) {
+          return free +
+                 std::min<std::uint64_t>(has.either, std::min<std::uint64_t>(has.waiting, late) + moved);
+        };
+        if (gains || !suffices(free, with(has.movable))) continue;
+        // Units move only to nodes with that many unused devices.
+        std::array<std::uint32_t, most_devices + 1> of_size{};
+        visit_all([&](const footing& f, bool) {
+          if (!f.wide && f.node == i) of_size[f.least] += f.devices;
+        });
+        std::uint64_t moved = 0;
+        for (std::size_t size = largest; size > 0; --size) {
+          moved = std::min(moved + of_size[size], unused[size] - (free >= size ? free : 0));
+        }
+        gains = suffices(free, with(moved));
+      }
+      tallied.clear();
+      return gains;
     };
     return either(places, on_nodes, [] { return true; });
   }

@@ -8,6 +8,7 @@
 #include <allot/systems/kai/detail/cycle_state.hpp>
 #include <allot/systems/kai/detail/fair_reclaim.hpp>
 #include <allot/systems/kai/detail/lazy_tournament.hpp>
+#include <allot/systems/kai/detail/reclaim_bound.hpp>
 #include <allot/systems/kai/detail/saturation_order.hpp>
 #include <allot/systems/kai/detail/scenario_replay.hpp>
 #include <allot/systems/kai/detail/unit_order.hpp>
@@ -95,7 +96,10 @@ class scenario_solver {
       const std::size_t d = counted.empty() ? 0 : counted.front();
       if (counted.size() == 1 && request[d] > room[d] + most && !world.may_overbook(session)) return false;
     }
-    return most > quantity{} || world.may_overbook(session) || may_do_by_moves(session, r);
+    if (world.may_overbook(session)) return true;
+    if (most == quantity{} && !may_do_by_moves(session, r)) return false;
+    return !Walk::leaves_out_searches || wanted_.how != action_kind::reclaim ||
+           bound_.might_succeed(session, world, r, victims_.candidates());
   }
   [[nodiscard]] static bool suffices(const world_type& world, const resources<n>& amount,
                                      const resources<n>& request) {
@@ -350,6 +354,7 @@ class scenario_solver {
   victims_wanted wanted_;
   victims_queue<Session> victims_;
   replay_type replay_;
+  reclaim_bound<Session> bound_;
   fair_reclaim<n> fair_;
   /// First those found for fewer pods, then those taken for this number.
   vector<chosen_unit> chosen_;

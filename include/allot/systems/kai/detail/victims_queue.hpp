@@ -102,6 +102,8 @@ class victims_queue {
 
   /// How many shareable devices they run on; see `node_placement`.
   [[nodiscard]] std::uint64_t shared_devices() const noexcept { return shared_; }
+  /// The quotas that they are in.
+  [[nodiscard]] std::span<const quota_id> candidates() const noexcept { return candidates_; }
   [[nodiscard]] bool is_anybody_asked() const noexcept { return !candidates_.empty(); }
 
   /// Starts over from the first unit, leaving out those recorded. Precondition: `gather` was called.
