@@ -90,7 +90,7 @@ struct standard {
     return with_reservations(settings, depth(), backfill);
   }
   constexpr void use_estimates() noexcept {
-    if (!reservations) reservations = 2;
+    if (!reservations) reservations = 3;
   }
   template <std::size_t N>
   static void adapt(std::vector<quota_spec<N>>&) {}
