@@ -68,7 +68,7 @@ class pending_heap {
   /// The entry with the greatest estimate of those with the key of the front, of these the one with the least
   /// rank. One without an estimate counts as the shortest. Precondition: not empty.
   [[nodiscard]] std::size_t longest_in_front() const {
-    std::size_t best = 0;
+    std::size_t best = nowhere;
     search_longest(0, best);
     return best;
   }
@@ -87,6 +87,7 @@ class pending_heap {
   struct node {
     pending_entry entry;
     instant shortest;
+    /// Of those with the key of this one.
     instant longest;
   };
 
@@ -146,11 +147,15 @@ class pending_heap {
     search(2 * i + 1, most, best);
     search(2 * i + 2, most, best);
   }
+  /// Of those with the greatest estimate.
   void search_longest(std::size_t i, std::size_t& best) const {
-    if (i >= nodes_.size() || !has_same_key(i, 0)) return;
-    const instant most = known(nodes_[best].entry);
-    if (nodes_[i].longest < most || (nodes_[i].longest == most && !is_earlier(i, best) && i != best)) return;
-    if (known(nodes_[i].entry) > most || (known(nodes_[i].entry) == most && is_earlier(i, best))) best = i;
+    const instant most = nodes_.front().longest;
+    if (i >= nodes_.size() || !has_same_key(i, 0) || nodes_[i].longest < most) return;
+    if (best != nowhere && !is_earlier(i, best)) return;
+    if (known(nodes_[i].entry) == most) {
+      best = i;
+      return;
+    }
     search_longest(2 * i + 1, best);
     search_longest(2 * i + 2, best);
   }
