@@ -190,7 +190,8 @@ class lifecycle {
     quota_state& q = state_of(x);
     const bool by_estimate =
         q.settings.backfill == backfill_order::shortest_estimate && q.promised >= q.settings.reservations;
-    const auto first = q.queue.first([&](const pending_entry& e) { return waits(e); }, now, by_estimate);
+    const auto first =
+        q.queue.first([&](const pending_entry& e) { return waits(e); }, now, by_estimate, end_of_all(q));
     return first ? std::optional{first->id} : std::nullopt;
   }
   /// Calls `visit(request_class)` for each equivalence class of x with a job that may be tried, as in
@@ -687,6 +688,15 @@ class lifecycle {
     }
   }
   [[nodiscard]] quota_state& state_of(quota_id x) { return quotas_[x.index()]; }
+  /// When all that runs is expected to have ended, where jobs take their turn by it; `without_end` elsewhere.
+  [[nodiscard]] instant end_of_all(const quota_state& q) const {
+    if constexpr (has_expected_ends) {
+      const bool may_promise = q.settings.head == queue_head::reserve && q.promised < q.settings.reservations;
+      const auto ends = books_.ends().all();
+      if (may_promise && q.settings.backfill == backfill_order::aged && !ends.empty()) return ends.back().at;
+    }
+    return without_end;
+  }
   /// The time of submission by which the job takes its turn.
   [[nodiscard]] instant turn_of(const record& r, const queue_settings& settings) const {
     if (settings.head != queue_head::reserve || settings.backfill != backfill_order::aged) {
