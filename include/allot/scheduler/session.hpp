@@ -50,7 +50,7 @@ class session {
   /// A pending job with a reservation that has a time.
   using promised_job = detail::promises::entry;
   /// What will have gone by a promised start.
-  using horizon_type = typename detail::horizons<View, Placement>::horizon;
+  using horizon_type = detail::horizon<View, Placement>;
 
   session(View view, quota_tree<n> tree, Placement where)
       : jobs_(std::move(view), std::move(tree), std::move(where)) {}
@@ -77,6 +77,7 @@ class session {
   /// Brings those of the earliest starts up to date. Not within a trial.
   void look_ahead() {
     auto& kept = jobs_.books().horizons();
+    kept.outdate();
     const auto starts = promised_by_start();
     for (std::size_t i = 0; i < starts.size() && i < kept.most; ++i) {
       const promised_job& p = promised()[starts[i]];

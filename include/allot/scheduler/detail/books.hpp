@@ -24,6 +24,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 namespace allot {
@@ -224,8 +225,8 @@ class books {
     assumed_.exchange(others);
   }
 
-  /// What will have gone by promised starts.
-  [[nodiscard]] detail::horizons<View, Placement>& horizons() noexcept { return horizons_; }
+  /// What will have gone by promised starts, if the view says when jobs are expected to end.
+  [[nodiscard]] auto& horizons() noexcept requires has_expected_ends { return horizons_; }
   /// The placement's what-if for jobs that might be evicted.
   [[nodiscard]] what_if_of<Placement>& what_if() noexcept { return what_if_; }
 
@@ -349,7 +350,9 @@ class books {
   exact_sum<n> allocated_by_all_{};
   running_index<n> running_;
   expected_ends ends_;
-  detail::horizons<View, Placement> horizons_;
+  struct nothing {};
+  [[no_unique_address]] std::conditional_t<has_expected_ends, detail::horizons<View, Placement>, nothing>
+      horizons_{};
   /// Records stay where they are while their jobs are known.
   vector<record*> open_ended_;
   static constexpr instant never = std::numeric_limits<instant>::min();

@@ -19,6 +19,29 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
+/// What jobs of a quota release of one kind of capacity.
+template <std::size_t N>
+struct released_share {
+  quota_id quota;
+  capacity_kind in{};
+  resources<N> amount{};
+};
+/// What will have gone by a promised start.
+template <job_view View, placement Placement>
+struct horizon {
+  job_id job;
+  instant at = 0;
+  typename Placement::pod_request asked{};
+  /// Whether the placement can tell.
+  bool is_known = false;
+  /// Whether it has been brought up to date since all were outdated.
+  bool is_current = false;
+  forecast_of<Placement> room{};
+  /// The same as of now, with nobody gone, for walks on behalf of the job.
+  forecast_of<Placement> room_now{};
+  vector<released_share<dimensions<View>>> gone;
+};
+
 /// For each promised start, the earliest ones, what will have gone by then if all that runs ends as expected:
 /// of the quotas, and of the places for the promised job. It is kept as jobs start and end, so that whether a
 /// promise holds can often be told without a walk to its start. Other promised jobs do not count in it.
@@ -30,45 +53,32 @@ class horizons {
   using pod_request = typename Placement::pod_request;
   /// Of no more are counts kept: each costs a little at every start and end.
   static constexpr std::size_t most = 8;
-
-  /// What jobs of a quota release of one kind of capacity.
-  struct share {
-    quota_id quota;
-    capacity_kind in{};
-    resources<n> amount{};
-  };
-  struct horizon {
-    job_id job;
-    instant at = 0;
-    pod_request asked{};
-    /// Whether the placement can tell.
-    bool is_known = false;
-    forecast_of<Placement> room{};
-    /// The same as of now, with nobody gone, for walks on behalf of the job.
-    forecast_of<Placement> room_now{};
-    vector<share> gone;
-  };
+  using horizon_type = horizon<View, Placement>;
 
   /// The running job is expected to end at its `expected_end`, from now on or no longer. It has its place.
   void expect(const Placement& places, const record& r) {
-    for (horizon& h : kept_) {
+    for (horizon_type& h : kept_) {
       if (r.expected_end <= h.at) add(h, places, r);
     }
   }
   void forget(const Placement& places, const record& r) {
-    for (horizon& h : kept_) {
+    for (horizon_type& h : kept_) {
       if (r.expected_end <= h.at) take_back(h, places, r);
     }
   }
   /// The job holds no promise any more.
   void forget(job_id promised) {
-    erase_if(kept_, [&](const horizon& h) { return h.job == promised; });
+    erase_if(kept_, [&](const horizon_type& h) { return h.job == promised; });
   }
 
-  /// That of a promise, up to date; nothing if none is kept. Valid until the next call of `keep`.
-  [[nodiscard]] horizon* find(const promises::entry& p) {
-    const auto at = find_if(kept_.begin(), kept_.end(), [&](const horizon& h) {
-      return h.job == p.job && h.at == p.what.start && h.is_known;
+  /// Something may have changed since they were brought up to date.
+  void outdate() {
+    for (horizon_type& h : kept_) h.is_current = false;
+  }
+  /// That of a promise, if it is kept and up to date. Valid until the next call of `keep`.
+  [[nodiscard]] horizon_type* find(const promises::entry& p) {
+    const auto at = find_if(kept_.begin(), kept_.end(), [&](const horizon_type& h) {
+      return h.job == p.job && h.is_known && h.is_current;
     });
     return at == kept_.end() ? nullptr : &*at;
   }
@@ -77,7 +87,8 @@ class horizons {
   template <class RecordOf>
   void keep(const Placement& places, const promises::entry& p, const pod_request& asked,
             std::span<const expected_end> ends, RecordOf record_of) {
-    horizon& h = place_for(p);
+    horizon_type& h = place_for(p);
+    h.is_current = true;
     if (h.job != p.job || h.asked != asked) {
       h.job = p.job;
       h.at = p.what.start;
@@ -105,7 +116,7 @@ class horizons {
   /// takes that back. O(changes in the placement) for a job with a promise, O(nodes) for others.
   [[nodiscard]] forecast_of<Placement>* room_now(const Placement& places, job_id job,
                                                  const pod_request& asked) {
-    const auto own = find_if(kept_.begin(), kept_.end(), [&](const horizon& h) { return h.job == job; });
+    const auto own = find_if(kept_.begin(), kept_.end(), [&](const horizon_type& h) { return h.job == job; });
     if (own == kept_.end() || own->asked != asked) return other_.begin(places, asked) ? &other_ : nullptr;
     if (!own->is_known) return nullptr;
     own->room_now.look(places);
@@ -116,35 +127,37 @@ class horizons {
   static bool is_before(instant t, const expected_end& e) { return t < e.at; }
 
   /// Its own, or a new one, or the one with the latest start.
-  [[nodiscard]] horizon& place_for(const promises::entry& p) {
-    const auto own = find_if(kept_.begin(), kept_.end(), [&](const horizon& h) { return h.job == p.job; });
+  [[nodiscard]] horizon_type& place_for(const promises::entry& p) {
+    const auto own =
+        find_if(kept_.begin(), kept_.end(), [&](const horizon_type& h) { return h.job == p.job; });
     if (own != kept_.end()) return *own;
     if (kept_.size() < most) {
       kept_.resize(kept_.size() + 1);
       return kept_.back();
     }
     return *std::max_element(kept_.begin(), kept_.end(),
-                             [](const horizon& a, const horizon& b) { return a.at < b.at; });
+                             [](const horizon_type& a, const horizon_type& b) { return a.at < b.at; });
   }
-  static void add(horizon& h, const Placement& places, const record& r) {
+  static void add(horizon_type& h, const Placement& places, const record& r) {
     if (!h.is_known) return;
     share_of(h, r).amount += r.facts.request;
     h.room.gone(places, r.where);
   }
-  static void take_back(horizon& h, const Placement& places, const record& r) {
+  static void take_back(horizon_type& h, const Placement& places, const record& r) {
     if (!h.is_known) return;
     share_of(h, r).amount -= r.facts.request;
     h.room.back(places, r.where);
   }
-  [[nodiscard]] static share& share_of(horizon& h, const record& r) {
-    const auto at = find_if(h.gone.begin(), h.gone.end(),
-                            [&](const share& s) { return s.quota == r.facts.quota && s.in == r.facts.in; });
+  [[nodiscard]] static released_share<n>& share_of(horizon_type& h, const record& r) {
+    const auto at = find_if(h.gone.begin(), h.gone.end(), [&](const released_share<n>& s) {
+      return s.quota == r.facts.quota && s.in == r.facts.in;
+    });
     if (at != h.gone.end()) return *at;
     h.gone.push_back({r.facts.quota, r.facts.in, {}});
     return h.gone.back();
   }
 
-  vector<horizon> kept_;
+  vector<horizon_type> kept_;
   /// For a job without a promise.
   forecast_of<Placement> other_{};
 };

@@ -606,7 +606,7 @@ class lifecycle {
   void break_promise(record& r) {
     quota_state& q = state_of(r.facts.quota);
     promises_.remove(r.facts.id);
-    books_.horizons().forget(r.facts.id);
+    if constexpr (has_expected_ends) books_.horizons().forget(r.facts.id);
     r.promised = false;
     q.promised_amount -= r.facts.request;
     --q.promised;
