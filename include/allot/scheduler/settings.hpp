@@ -189,7 +189,7 @@ struct queue_settings {
   /// what it requests times the wait), summed over all resources that the tree counts; at most a million.
   /// 100: a GPU-hour lost weighs as much as one waited for; 0: it preempts at once. An owner then may have to
   /// wait for what is its own, although for a known time; without a reservation, or a known start, a job
-  /// preempts in any case.
+  /// preempts in any case. One that waits for this has `pending_reason::lost_work`.
   ///
   /// On the demo's three teams (as `standard` has them) with exact estimates 100 saves 18 % of the evictions;
   /// all jobs wait 2.0 hours instead of 2.1, but those of 17 to 64 GPUs 16.4 instead of 14.7.
