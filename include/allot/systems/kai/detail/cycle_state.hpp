@@ -336,7 +336,7 @@ class cycle_state {
     if (!has_room(least)) return std::nullopt;
     way_back way;
     if (const auto stood = place_of(r)) {
-      const pod_set told = pods_that_left(r);
+      const pod_set told = stands_pipelined(r.facts.id) ? pods_that_left(r) : 0;
       if (told != 0 && on_nodes::is_of_whole_pods(session.places(), r.pod_request)) {
         const auto back = on_nodes::place_told(session.places(), r.pod_request, *stood, r.where, told,
                                                no_candidates_, nodes);
@@ -598,10 +598,8 @@ class cycle_state {
   }
   /// Those of a pipelined unit that ran and have been evicted.
   [[nodiscard]] pod_set pods_that_left(const record& r) const {
-    const job_id id = r.facts.id;
-    if (r.state != job_state::evicting || id.index() >= evicted_pods_.size() || !stands_pipelined(id))
-      return 0;
-    return evicted_pods_[id.index()];
+    const std::size_t i = r.facts.id.index();
+    return r.state == job_state::evicting && i < evicted_pods_.size() ? evicted_pods_[i] : 0;
   }
   /// Those that would not stay on their nodes; if these are fewer, they change devices: the first ones.
   [[nodiscard]] pod_set moving_pods(Session& session, const record& r, std::uint32_t moves,
