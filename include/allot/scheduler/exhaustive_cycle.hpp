@@ -234,17 +234,23 @@ class exhaustive_cycle {
   void consider(Session& session, quota_id x) {
     const job_id id = *session.first_of(x);
     if (admit(session, id)) return;
+    const pending_reason why = why_not();
     if constexpr (promises_starts) {
-      if (promise_start(session, id)) return;
+      if (promise_start(session, id)) return session.note_found(id, why);
     }
-    session.mark_inadmissible(x, gave_up_ ? pending_reason::not_proven : pending_reason::quota, delays_);
+    session.mark_inadmissible(x, why, delays_);
+  }
+  /// Why the job that was tried last is not admitted, if the books do not say it.
+  [[nodiscard]] pending_reason why_not() const noexcept {
+    if (declined_) return pending_reason::lost_work;
+    return gave_up_ ? pending_reason::not_proven : pending_reason::quota;
   }
   /// Admits the pending job, if there is room or can be made.
   bool admit(Session& session, job_id id) {
     const record& r = session.at(id);
     const std::size_t first_eviction = session.plan().evictions.size();
     delays_.reset();
-    claims_ = false;
+    claims_ = declined_ = false;
     const auto at = walk_flavors(
         session, r, [&] { return room_for(session, r); }, [&] { return make_room(session, r); });
     if (!at) return false;
@@ -281,18 +287,27 @@ class exhaustive_cycle {
 
   /// Whether a job takes precedence over a promise: its priority in the same quota is higher, or it uses
   /// what its quota owns, and the promised job is to borrow. Who reclaims does so in `make_room`.
-  [[nodiscard]] auto claims_of(Session& session) {
-    return [this, &session](const record& r, const typename Session::promised_job& p) {
+  struct claims {
+    exhaustive_cycle& cycle;
+    Session& session;
+
+    [[nodiscard]] bool operator()(const record& r, const typename Session::promised_job& p) const {
       const record& promised = session.at(p.job);
+      const queue_settings& settings = session.settings(r.facts.quota);
       const bool is_own = r.facts.quota == promised.facts.quota;
-      const bool claims = is_own ? session.settings(r.facts.quota).order == queue_order::priority &&
-                                       r.facts.priority > promised.facts.priority
-                                 : !waits_for_loans(session.settings(r.facts.quota)) && p.what.borrows &&
-                                       !session.would_borrow(r);
-      claims_ = claims_ || claims;
-      return claims;
-    };
-  }
+      const bool has_priority =
+          settings.order == queue_order::priority && r.facts.priority > promised.facts.priority;
+      const bool is_claimed = is_own ? has_priority : may_change(r, p) && !session.would_borrow(r);
+      cycle.claims_ = cycle.claims_ || is_claimed;
+      return is_claimed;
+    }
+    /// Whether it may claim the promise at one time and not at another.
+    [[nodiscard]] bool may_change(const record& r, const typename Session::promised_job& p) const {
+      return p.what.borrows && r.facts.quota != session.at(p.job).facts.quota &&
+             !waits_for_loans(session.settings(r.facts.quota));
+    }
+  };
+  [[nodiscard]] claims claims_of(Session& session) { return {*this, session}; }
   [[nodiscard]] static bool waits_for_loans(const queue_settings& settings) noexcept {
     return settings.owners_backfill && settings.preempt.reclaim == preempt_reclaim::any;
   }
@@ -450,6 +465,7 @@ class exhaustive_cycle {
       all_hold_ = false;
       return;
     }
+    session.note_found(p.job, why_not());
     // `admit` has made its claims, and the others' promises have been renewed since.
     constexpr typename availability<Session>::no_claims no_claims;
     const bool is_to_come = p.what.start > session.now() && p.what.start != without_end;
@@ -524,6 +540,7 @@ class exhaustive_cycle {
       declined = loss >= *bearable;
       return !declined;
     });
+    declined_ = declined_ || declined;
     if (declined) return std::nullopt;
     gave_up_ = gave_up_ || outcome == search_outcome::not_proven;
     if (outcome != search_outcome::found) {
@@ -539,7 +556,7 @@ class exhaustive_cycle {
       // A job that was to start in this very step holds its promise again, without a start.
       const bool lost_start = session.promised().size() > session.promised_by_start().size();
       claimed_at_ = session.now();
-      claims_ = claims_ || lost_start || !profile_.all_hold_beside(session, r);
+      claims_ = claims_ || lost_start || !profile_.all_hold_beside(session, r, *at);
     }
     return at;
   }
@@ -602,6 +619,8 @@ class exhaustive_cycle {
   /// Whether the considered job takes precedence over some promise.
   bool claims_ = false;
   bool gave_up_ = false;
+  /// Whether it could preempt, but its victims would lose too much.
+  bool declined_ = false;
   /// Whether a job has been admitted since the last requeue.
   bool admitted_ = false;
   /// Whether this pass has decided something.

@@ -255,6 +255,60 @@ class node_placement {
           return returned{*at, 0};
         });
   }
+  /// Whether it consists of pods of whole GPUs that are placed one by one.
+  [[nodiscard]] static bool is_of_whole_pods(Places& places, const pod_request& d) {
+    const auto on_nodes = [&](auto&) { return !d.total && !d.has_level() && shared_devices(places, d) == 0; };
+    return either(places, on_nodes, [] { return false; });
+  }
+  /// Places such a unit again, in a trial, of which some pods were told to move in this cycle from where they
+  /// `ran`: those of the first 64 in `pods`. One of them that would be placed where it ran moves as it was
+  /// told: there KAI v0.13 finds its eviction, and takes back the one that it has just made. If others have
+  /// been given its place, more is promised than there is; here it is then without a place. `nodes` receives
+  /// the node of each pod. Nothing if a pod fits nowhere. O(its pods x a placement).
+  struct told {
+    /// How many pods are on other nodes than where they were to stand.
+    std::uint32_t moved = 0;
+    std::uint32_t without_place = 0;
+  };
+  [[nodiscard]] static std::optional<told> place_told(Places& places, const pod_request& d, allocation stands,
+                                                      allocation ran, std::uint64_t pods,
+                                                      std::span<const std::size_t> no_candidates,
+                                                      vector<std::size_t>& nodes) {
+    const auto on_nodes = [&](auto& on) -> std::optional<told> {
+      using location = location_on<decltype(on)>;
+      auto one = d;
+      one.pods = 1;
+      auto before = places.save();
+      const auto all = on.pods(stands);
+      auto old = on.pods(ran).begin();
+      told result;
+      for (auto was = all.begin(); was != all.end(); ++was) {
+        const location home = was->where;
+        const bool is_told = (std::exchange(pods, pods >> 1U) & 1U) != 0;
+        const auto ran_on = (old++)->where.node;
+        bool has_place = false;
+        const auto choose = [&](const auto& from, const auto& pod) -> std::optional<location> {
+          std::optional<location> where = policy_on<decltype(on)>{true, no_candidates, home}(from, pod);
+          has_place = where.has_value();
+          if (!where || !is_told || where->node != ran_on || ran_on == home.node) return where;
+          const auto there = from.layout().type_of(home.node).shape_on(pod);
+          if (!there || !from.has_room(home.node, *there)) return std::nullopt;
+          return location{home.node, choose_most_taken(from, home.node, *there, true)};
+        };
+        const auto at = on.place_each(one, choose);
+        if (!has_place) {
+          places.rollback(std::move(before));
+          return std::nullopt;
+        }
+        nodes.push_back((at ? on.pods(*at).begin()->where.node : home.node).index());
+        if (!at) ++result.without_place;
+        if (nodes.back() != home.node.index()) ++result.moved;
+      }
+      places.commit(std::move(before));
+      return result;
+    };
+    return either(places, on_nodes, [] { return std::optional<told>{}; });
+  }
   /// Calls `visit(node number)` for each of its pods, in the order of placement.
   template <class Visit>
   static void for_each_node(Places& places, allocation where, Visit visit) {
