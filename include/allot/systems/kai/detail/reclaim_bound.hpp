@@ -49,25 +49,31 @@ class reclaim_bound {
     const quota_id above = session.tree().parent(r.facts.quota);
     for (const quota_id x : candidates) {
       if (session.tree().parent(x) != above || world.has_pipelined(session, x)) return true;
-      const auto& line = world.running.line(session, x);
-      if (line.has_elastic_pods || line.odd > 0 || line.light[d] > 0) return true;
+      if (world.running.line(session, x).has_elastic_pods) return true;
       for (quota_id q = x; q; q = session.tree().parent(q)) {
         if (world.accounts.allocated(q)[d] > world.accounts.limit(q)[d]) return true;
       }
     }
     world.lines.follow(session, false);
     const unit_rank own = unit_rank::of(r, 0);
-    resources<n> ahead = request_of_pods(r, 1);
+    const resources<n> request = request_of_pods(r, 1);
+    resources<n> ahead = request;
     for_each_pending(
         session, world, r.facts.quota, own, r.facts.id,
-        [&](const resources<n>& request, const unit_rank&) { ahead[d] = std::max(ahead[d], request[d]); });
+        [&](const resources<n>& other, const unit_rank&) { ahead[d] = std::max(ahead[d], other[d]); });
     const standing key{world.accounts, r.facts.quota, ahead, {}};
     std::int64_t late = 0;
     first_late_.clear();
     for (const quota_id x : candidates) {
       const late_units those = most_late(session, world, x, r.facts.id, d, key);
+      // Nothing stands in its way.
+      if (those.first == 0 && quantity::milli(those.held) >= request[d]) return true;
       late += those.held / 1000;
       first_late_.push_back(those.first);
+    }
+    for (const quota_id x : candidates) {
+      const auto& line = world.running.with_footings(session, x);
+      if (line.odd > 0 || line.light[d] > 0) return true;
     }
     return on_nodes::might_gain(
         session.places(), world_type::pod_request_of(r, 1), static_cast<std::uint64_t>(late),

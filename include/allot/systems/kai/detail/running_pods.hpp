@@ -72,6 +72,7 @@ class running_pods {
     /// How each stands, as `node_placement::might_gain` wants it, in the same order; of how many that does
     /// not say enough; and by dimension, how many request less than their devices.
     vector<footing> footings{};
+    bool knows_footings = false;
     std::size_t odd = 0;
     std::array<std::size_t, n> light{};
     bool has_elastic_pods = false;
@@ -101,6 +102,18 @@ class running_pods {
       list_running(session, x, l);
     }
     l.was_touched = false;
+    return l;
+  }
+  /// The same, and how its units stand. O(units) the first time and after it was listed again.
+  [[nodiscard]] const running_line& with_footings(Session& session, quota_id x) {
+    static_cast<void>(line(session, x));
+    running_line& l = lines_[x.index()];
+    if (std::exchange(l.knows_footings, true)) return l;
+    l.footings.reserve(l.units.size());
+    for (const running_unit& u : l.units) {
+      l.footings.push_back(footing_of(session, session.at(u.id)));
+      count(l, u, l.footings.back(), 1);
+    }
     return l;
   }
   /// Adds a pipelined unit, which is active like a running one, to a copy of its line; in order. Only
@@ -147,9 +160,11 @@ class running_pods {
           }
           l.sum -= unit->request;
           l.shared -= unit->shared;
-          const auto stood = l.footings.begin() + (unit - l.units.begin());
-          count(l, *unit, *stood, -1);
-          l.footings.erase(stood);
+          if (l.knows_footings) {
+            const auto stood = l.footings.begin() + (unit - l.units.begin());
+            count(l, *unit, *stood, -1);
+            l.footings.erase(stood);
+          }
           l.units.erase(unit);
         }
       }
@@ -168,11 +183,13 @@ class running_pods {
     }
     const running_unit u = unit_of(session, r);
     const auto before = first_from(l.units, u.rank);
-    const footing stands = footing_of(session, r);
-    l.footings.insert(l.footings.begin() + (before - l.units.begin()), stands);
+    if (l.knows_footings) {
+      const footing stands = footing_of(session, r);
+      l.footings.insert(l.footings.begin() + (before - l.units.begin()), stands);
+      count(l, u, stands, 1);
+    }
     l.units.insert(before, u);
     count(l, u);
-    count(l, u, stands, 1);
     at = {u.rank, c.quota, true};
   }
   /// A unit whose part may yield alone, or that is charged by its place, is odd, too.
@@ -238,10 +255,6 @@ class running_pods {
     l.knows_largest = true;
     detail::sort(l.units.begin(), l.units.end(),
                  [](const running_unit& a, const running_unit& b) { return a.rank < b.rank; });
-    for (const running_unit& u : l.units) {
-      l.footings.push_back(footing_of(session, session.at(u.id)));
-      count(l, u, l.footings.back(), 1);
-    }
   }
 
   vector<running_line> lines_;

@@ -82,7 +82,13 @@ class victims_queue {
         const auto own = session.running().jobs_of(r_.quota);
         // They are sorted by priority, the lowest at the end.
         const bool any_lower = !own.empty() && own.back().priority < r_.priority;
-        if (any_lower || world.has_pipelined(session, r_.quota)) add(session, world, r_.quota, all);
+        const bool only_lower = any_lower && own.front().priority < r_.priority && !r.facts.elastic &&
+                                !world.is_elastic(r) && !session.guarantees_runtime();
+        if (world.has_pipelined(session, r_.quota) || (any_lower && !only_lower)) {
+          add(session, world, r_.quota, all);
+        } else if (only_lower) {
+          add_all(world.running.line(session, r_.quota), r_.quota, all);
+        }
         break;
       }
       case action_kind::reclaim:
@@ -268,7 +274,11 @@ class victims_queue {
       if (!has_active(session, world, x)) continue;
       const std::size_t first = movable_units_.size();
       const auto units = units_of(session, world, x);
-      if (detail::any_of(units.begin(), units.end(), [](const running_unit& u) { return u.elastic; })) {
+      const auto is_elastic = [](const running_unit& u) { return u.elastic; };
+      const bool any_elastic = world.has_pipelined(session, x)
+                                   ? detail::any_of(units.begin(), units.end(), is_elastic)
+                                   : world.running.line(session, x).has_elastic_pods;
+      if (any_elastic) {
         std::copy_if(units.begin(), units.end(), std::back_inserter(movable_units_),
                      [&](const running_unit& u) { return may_yield(session, world, u); });
       } else {
