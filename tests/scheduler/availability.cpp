@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/promise_law.hpp"
 #include "tests/support/seeds.hpp"
 #include "tests/support/timed_host.hpp"
 #include "tests/support/timed_nodes.hpp"
@@ -22,6 +23,8 @@ using allot::delay_cause;
 using allot::gpus;
 using allot::instant;
 using allot::quota_id;
+using allot_test::check_promises;
+using allot_test::promises_seen;
 using allot_test::random_source;
 using allot_test::timed_job;
 using allot_test::timed_nodes;
@@ -74,62 +77,10 @@ template <class View, class Placement>
   return allot_test::timed_host<std::remove_cvref_t<decltype(s)>>{jobs, std::move(s)};
 }
 
-struct seen {
-  std::size_t promised = 0;
-  std::size_t late = 0;
-  std::map<delay_cause, std::size_t> causes;
-};
-
-/// Runs the jobs and checks the tenth law.
-template <class Host>
-void check_promises(Host& h, const std::vector<timed_job>& jobs, const std::vector<delay_cause>& allowed,
-                    seen& all) {
-  std::map<std::size_t, instant> first;
-  std::map<std::size_t, delay_cause> cause;
-  std::map<std::size_t, std::size_t> starts;
-  const auto is_allowed = [&](delay_cause why) {
-    return std::find(allowed.begin(), allowed.end(), why) != allowed.end();
-  };
-  h.run_all([&](instant now) {
-    for (std::size_t j = 0; j < jobs.size(); ++j) {
-      const auto p = h[j].id ? h.scheduler().promised(h[j].id) : std::nullopt;
-      CAPTURE(j);
-      CAPTURE(now);
-      if (!p) {
-        // Started or withdrawn: the promise was kept if the start was not late.
-        if (const auto at = first.find(j); at != first.end()) {
-          // The job may have been evicted at once.
-          REQUIRE(h[j].starts > starts[j]);
-          REQUIRE((now <= at->second || cause[j] != delay_cause::none));
-          all.late += now > at->second ? 1U : 0U;
-          first.erase(at);
-        }
-        continue;
-      }
-      // The job started and was evicted at once.
-      if (h[j].starts > starts[j]) first.erase(j);
-      all.promised += first.try_emplace(j, p->first_start).second ? 1U : 0U;
-      REQUIRE(p->first_start == first[j]);
-      cause[j] = p->cause;
-      starts[j] = h[j].starts;
-      const bool is_late = p->start > p->first_start || p->start <= now;
-      REQUIRE((!is_late || p->cause != delay_cause::none));
-      if (p->cause == delay_cause::none) continue;
-      CAPTURE(to_string(p->cause));
-      REQUIRE(is_allowed(p->cause));
-      ++all.causes[p->cause];
-    }
-    for (const quota_id x : h.scheduler().tree().top_down()) REQUIRE(h.scheduler().ledger().is_sound(x));
-  });
-  for (std::size_t j = 0; j < jobs.size(); ++j) {
-    if (jobs[j].preemptible) REQUIRE((h[j].start.has_value() || !h[j].id));
-  }
-}
-
 }  // namespace
 
 TEST_CASE("availability: under quotas that lend no start is later than promised but for an owner's claim") {
-  seen all;
+  promises_seen all;
   allot_test::for_each_seed(300, [&](random_source& random) {
     const std::int64_t each = random.between(1, 8);
     const auto jobs = random_jobs(random, 4 * each, {});
@@ -142,7 +93,7 @@ TEST_CASE("availability: under quotas that lend no start is later than promised 
 }
 
 TEST_CASE("availability: priorities, overruns and unknown ends have their causes on record") {
-  seen all;
+  promises_seen all;
   allot_test::for_each_seed(300, [&](random_source& random) {
     const std::int64_t each = random.between(1, 8);
     const auto jobs = random_jobs(random, 4 * each,
@@ -158,7 +109,7 @@ TEST_CASE("availability: priorities, overruns and unknown ends have their causes
 }
 
 TEST_CASE("availability: on nodes, too") {
-  seen all;
+  promises_seen all;
   allot_test::for_each_seed(200, [&](random_source& random) {
     const std::int64_t each = random.between(2, 6);
     const std::int64_t per_node = random.between(1, 4);
@@ -244,7 +195,7 @@ TEST_CASE("availability: owners that reclaim may backfill like all others") {
 }
 
 TEST_CASE("availability: with aged jobs and owners that backfill no start is late but for an owner's claim") {
-  seen all;
+  promises_seen all;
   allot_test::for_each_seed(300, [&](random_source& random) {
     const std::int64_t each = random.between(1, 8);
     const auto jobs = random_jobs(random, 4 * each, {});
@@ -261,7 +212,7 @@ TEST_CASE("availability: with aged jobs and owners that backfill no start is lat
 }
 
 TEST_CASE("availability: promises of quotas that back off, and nothing happens between two wakes") {
-  seen all;
+  promises_seen all;
   std::size_t backoffs = 0;
   allot_test::for_each_seed(200, [&](random_source& random) {
     const std::int64_t each = random.between(1, 8);
@@ -301,7 +252,7 @@ TEST_CASE("availability: promises of quotas that back off, and nothing happens b
 }
 
 TEST_CASE("availability: the same on nodes") {
-  seen all;
+  promises_seen all;
   allot_test::for_each_seed(300, [&](random_source& random) {
     const std::int64_t each = random.between(1, 8);
     const std::int64_t per_node = random.between(1, 4);
@@ -415,7 +366,7 @@ TEST_CASE(
 
 TEST_CASE(
     "availability: who waits rather than preempt keeps its promise, and without a known start preempts") {
-  seen all;
+  promises_seen all;
   std::size_t evictions[2] = {0, 0};
   allot_test::for_each_seed(100, [&](random_source& random) {
     const std::int64_t each = random.between(1, 8);

@@ -178,7 +178,7 @@ class scheduler {
   // `adopt_elastic_pod`s in the order of their ids); of these what is being evicted, in the order of the
   // evictions (`evicting`); what is `reserved`, in the order of the decisions (`adopt_reserved`); what was
   // `announced` (`adopt_announced`); what was promised a start, in the order of their turn
-  // (`adopt_promised`); the rest (`submit`); which quotas do not borrow for now (`restore_backoffs`); and
+  // (`adopt_promised`), and who makes way for them (`adopt_making_way`); the rest (`submit`); which quotas do not borrow for now (`restore_backoffs`); and
   // what counts of past usage (`restore_past_usage`). The new scheduler then decides as the old one would
   // have after `retry`, under every preset; examples/restart.hpp does it, and its tests compare the two.
   //
@@ -244,6 +244,19 @@ class scheduler {
     if (known.start == without_end) known.gathers_since.reset();
     jobs().promise_start(r, known);
     jobs().note(delay_cause::cluster);
+    return answer;
+  }
+  /// A running job, adopted before, made way for one whose promise has been adopted (`makes_way_for`). It does
+  /// again. Refused if one of them is unknown (`unknown_job`), or if the former does not run or has an
+  /// expected end, or the latter holds no promise (`wrong_state`).
+  refusal adopt_making_way(job_id id, job_id whom) {
+    if (!jobs().contains(whom)) return refusal::unknown_job;
+    const auto* const p = jobs().promises().find(whom);
+    if (p == nullptr) return jobs().contains(id) ? refusal::wrong_state : refusal::unknown_job;
+    refusal answer = if_in(id, {job_state::running}, [&](record& r) {
+      if (r.preemptible && r.estimate == without_end) jobs().make_way(r, whom, p->what.start);
+    });
+    if (answer == refusal::none && makes_way_for(id) != whom) answer = refusal::wrong_state;
     return answer;
   }
   /// Adopts one more pod of a running elastic job, not started by this scheduler. Returns the id of that pod.
@@ -442,6 +455,12 @@ class scheduler {
   [[nodiscard]] std::optional<promise> promised(job_id id) const {
     const auto* const p = jobs().promises().find(id);
     return p == nullptr ? std::nullopt : std::optional{p->what};
+  }
+
+  /// The promised job for which a running job is preempted as soon as it fits, or at the latest when it is to
+  /// start: see `queue_settings::backfill_preemptible`. None if it makes way for no job.
+  [[nodiscard]] job_id makes_way_for(job_id id) const {
+    return state(id) == job_state::running ? jobs().at(id).makes_way_for : job_id{};
   }
 
   /// What the jobs that gather request together: the most that they may keep idle. O(reservations).

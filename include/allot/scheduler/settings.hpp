@@ -190,6 +190,14 @@ struct queue_settings {
   /// On the demo's three teams (as `standard` has them) with exact estimates 100 saves 15 % of the evictions,
   /// and jobs of 17 to 64 GPUs wait 12.7 hours instead of 13.7.
   std::int32_t wait_if_loss_percent = 0;
+  /// Whether jobs of the quota that give no estimate, and may be preempted, start on capacity that is
+  /// reserved for others, of any quota. Such a job is preempted (`relation::reservation`) as soon as the
+  /// promised job fits without it, at the latest at the promised start, but only if that job does not fit
+  /// otherwise. If the reservation is given up or moves, it runs on, or as long. It starts only if until the
+  /// promised start it would save more work than its restarts cost (`least_gainful_run`), so the view must
+  /// show checkpoints, and only if nothing protects it from preemption then: a minimum runtime, a disruption
+  /// budget. Elastic jobs do not. Otherwise it waits, like a job whose estimate is too long.
+  bool backfill_preemptible = false;
   /// With `queue_head::reserve`: the order of the other jobs once all reservations are held.
   backfill_order backfill = backfill_order::queue;
   /// With `queue_head::reserve` and `preempt_reclaim::any`: whether jobs that use what the quota owns
