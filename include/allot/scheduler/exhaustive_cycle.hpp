@@ -328,6 +328,8 @@ class exhaustive_cycle {
       }
     }
     if (leaving_.empty()) return std::nullopt;
+    // If it has room, it is another promise that it would delay.
+    if (is_allowed(session, r) && could_place(session.places(), r.pod_request)) return std::nullopt;
     // Before its time it must not delay others.
     constexpr typename availability<Session>::no_claims no_claims;
     if (start > session.now() && !profile_.earliest(session, r, no_claims, session.now() + 1)) {
