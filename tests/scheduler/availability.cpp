@@ -270,6 +270,44 @@ TEST_CASE("availability: the same on nodes") {
   CHECK(all.promised > 100);
 }
 
+TEST_CASE("availability: an end that nobody expected may change where others are placed, which is on record") {
+  // Two of three nodes are promised to a gang at 52. A small job is to start at 44, on the other one; but then
+  // one more job has gone, and it is placed on one of the two.
+  std::vector<timed_job> jobs{
+      {.quota = b, .gpus = 6, .submit = 11, .duration = 21},
+      {.quota = b, .gpus = 2, .submit = 11, .duration = 21, .estimate = 21},
+      {.quota = a, .submit = 11, .duration = 33},
+      {.quota = a, .gpus = 2, .submit = 31},
+      {.quota = a, .submit = 31, .duration = 13, .estimate = 13, .priority = 1},
+      {.quota = b, .submit = 36, .duration = 17, .estimate = 17},
+      {.quota = b, .submit = 43, .duration = 10, .estimate = 10},
+  };
+  jobs[3].duration = 0;
+  auto made = allot::make_scheduler(allot::standard{}, timed_nodes_view{{&jobs}},
+                                    {{.name = "all"},
+                                     {.name = "a", .parent = "all", .nominal = gpus(5)},
+                                     {.name = "b", .parent = "all", .nominal = gpus(5)}},
+                                    timed_nodes(3, 3));
+  auto& s = made.value();
+  allot::queue_settings settings = allot::standard{}.defaults();
+  settings.head = allot::queue_head::reserve;
+  settings.reservations = 2;
+  for (const quota_id x : {a, b}) REQUIRE(s.configure(x, settings).empty());
+  allot_test::timed_host<std::remove_cvref_t<decltype(s)>> h{jobs, std::move(s)};
+  std::size_t seen = 0;
+  h.run_all([&](instant now) {
+    const auto p = h[0].id ? h.scheduler().promised(h[0].id) : std::nullopt;
+    if (!p) return;
+    CAPTURE(now);
+    ++seen;
+    CHECK(p->first_start == 52);
+    CHECK(p->start == (now < 44 ? 52 : 53));
+    CHECK(p->cause == (now < 44 ? delay_cause::none : delay_cause::placement));
+  });
+  CHECK(seen >= 4);
+  CHECK(*h[0].start == 53);
+}
+
 TEST_CASE("availability: a closed node moves a promise, which says so") {
   std::vector<timed_job> jobs{{.quota = b, .gpus = 4, .duration = 50, .estimate = 50},
                               {.quota = a, .gpus = 8, .submit = 1, .duration = 10, .estimate = 10}};

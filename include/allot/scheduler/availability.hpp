@@ -134,14 +134,11 @@ class availability {
     auto as_it_was = open(session);
     std::optional<start> found;
     for (; !found && t && *t < before; t = next_time()) {
-      // Promised jobs start in the order of their turn.
-      step(session, r, claims, *t, true);
+      step(session, r, claims, *t);
       const bool waits_for_that = t == may_borrow;
       if (waits_for_that) may_borrow = session.next_backoff_end(r, *t);
       if (fits_from(session, r, claims, *t)) {
         found = start{*t, waits_for_that ? job_id{} : at_.last, session.would_borrow(r)};
-      } else {
-        step(session, r, claims, *t);
       }
     }
     close(session, std::move(as_it_was));
@@ -432,14 +429,13 @@ class availability {
     });
     return missed_anyway_.empty() ? missed : from_here(with_job);
   }
-  /// Goes on to the next time, `t`; there `only_earlier` leaves out those that come after the job.
+  /// Goes on to the next time, `t`.
   template <class Claims>
-  void step(Session& session, const record& r, Claims claims, instant t, bool only_earlier = false) {
+  void step(Session& session, const record& r, Claims claims, instant t) {
     end_until(session, t);
     const auto starts = session.promised_by_start();
     for (; at_.starts < starts.size() && start_of(session).what.start <= t; ++at_.starts) {
       const auto& p = start_of(session);
-      if (only_earlier && r.promised && p.what.start == t && &p > &session.promise_of(r.facts.id)) break;
       if (others(session, r, claims)(p)) start_promised(session, p, others(session, r, claims));
     }
   }

@@ -466,6 +466,7 @@ class exhaustive_cycle {
       promise_anew(session, [cause](const record&) { return cause; });
     } else {
       const bool all = news.may_move_starts(session.now());
+      ended_early_ = all;
       const std::size_t before = session.promised().size();
       to_keep_.clear();
       // Those whose time to gather is over come first: what they leave is for the others.
@@ -486,6 +487,7 @@ class exhaustive_cycle {
       }
       if (session.anyone_preempts() && session.promised().size() < before) let_owners_claim(session);
     }
+    ended_early_ = false;
     settle_if_gone(session, without_end);
     renew_promises(session);
   }
@@ -620,6 +622,10 @@ class exhaustive_cycle {
     if (cause == delay_cause::none && renewed.start > p.what.start && claimed_at_ == session.now()) {
       cause = delay_cause::owner;
     }
+    // Who comes later in turn, but starts earlier, may be placed elsewhere with more room.
+    if (cause == delay_cause::none && renewed.cause == delay_cause::none && ended_early_) {
+      cause = delay_cause::placement;
+    }
     if (is_late && cause != delay_cause::none) renewed.cause = cause;
     if (!is_late) renewed.cause = delay_cause::none;
     all_hold_ = all_hold_ && renewed.start == p.what.start;
@@ -737,6 +743,8 @@ class exhaustive_cycle {
   /// For whom the considered job will make way, if it starts, and when.
   job_id makes_way_for_{};
   instant makes_way_at_ = 0;
+  /// Whether promises are kept after an end that was not expected.
+  bool ended_early_ = false;
   /// Whether the considered job takes its place from those that make way for it.
   bool takes_reserved_ = false;
   /// Whether promises are renewed of which some have no start yet.

@@ -246,18 +246,20 @@ class scheduler {
     jobs().note(delay_cause::cluster);
     return answer;
   }
-  /// A running job, adopted before, made way for one whose promise has been adopted (`makes_way_for`). It does
-  /// again. Refused if one of them is unknown (`unknown_job`), or if the former does not run or has an
-  /// expected end, or the latter holds no promise (`wrong_state`).
-  refusal adopt_making_way(job_id id, job_id whom) {
-    if (!jobs().contains(whom)) return refusal::unknown_job;
-    const auto* const p = jobs().promises().find(whom);
-    if (p == nullptr) return jobs().contains(id) ? refusal::wrong_state : refusal::unknown_job;
-    refusal answer = if_in(id, {job_state::running}, [&](record& r) {
-      if (r.preemptible && r.estimate == without_end) jobs().make_way(r, whom, p->what.start);
-    });
-    if (answer == refusal::none && makes_way_for(id) != whom) answer = refusal::wrong_state;
-    return answer;
+  /// A running job, adopted before, made way for promised jobs up to this one (`makes_way_up_to`), all of
+  /// which have been adopted. It does again. Refused if one of the two is unknown (`unknown_job`); if the
+  /// former does not run, must not be preempted or has an expected end, or the latter holds no promise
+  /// (`wrong_state`).
+  refusal adopt_making_way(job_id id, job_id up_to) {
+    const auto* const p = jobs().promises().find(up_to);
+    if (!jobs().contains(id) || !jobs().contains(up_to)) return refusal::unknown_job;
+    record& r = jobs().at(id);
+    if (p == nullptr || r.state != job_state::running || !r.preemptible || r.estimate != without_end) {
+      return refusal::wrong_state;
+    }
+    jobs().make_way(r, up_to, p->what.start);
+    r.makes_way_before = p->number + 1;
+    return refusal::none;
   }
   /// Adopts one more pod of a running elastic job, not started by this scheduler. Returns the id of that pod.
   /// Refused if the job does not run (`wrong_state`) or has all its pods, and as in `adopt`.
@@ -457,10 +459,20 @@ class scheduler {
     return p == nullptr ? std::nullopt : std::optional{p->what};
   }
 
-  /// The promised job for which a running job is preempted as soon as it fits, or at the latest when it is to
-  /// start: see `queue_settings::backfill_preemptible`. None if it makes way for no job.
+  /// The promised job for whose start a running job is preempted, unless that one fits otherwise or another
+  /// needs it to leave before: see `queue_settings::backfill_preemptible`. None if it makes way for no job.
   [[nodiscard]] job_id makes_way_for(job_id id) const {
     return state(id) == job_state::running ? jobs().at(id).makes_way_for : job_id{};
+  }
+  /// The last in turn of the promised jobs that held their reservations before the running job started, and
+  /// for which it leaves as soon as they fit. None if there is none. O(reservations).
+  [[nodiscard]] job_id makes_way_up_to(job_id id) const {
+    job_id last{};
+    if (!makes_way_for(id)) return last;
+    for (const auto& p : jobs().promises().all()) {
+      if (p.number < jobs().at(id).makes_way_before) last = p.job;
+    }
+    return last;
   }
 
   /// What the jobs that gather request together: the most that they may keep idle. O(reservations).

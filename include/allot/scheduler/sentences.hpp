@@ -66,6 +66,8 @@ struct no_text_of_time {
       return "the nodes, or what runs on them, were changed";
     case delay_cause::quotas:
       return "the quotas were changed";
+    case delay_cause::placement:
+      return "a job ended early, and others are placed elsewhere since";
   }
   return "";
 }

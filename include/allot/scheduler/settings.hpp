@@ -48,7 +48,8 @@ enum class queue_head : std::uint8_t {
   ///
   /// The promised start becomes later only for a `delay_cause`, which is on record: a job overruns; an owner
   /// reclaims what the job was to borrow; a job of higher priority is submitted to its quota; the host
-  /// changes nodes or quotas. A job whose start can't be determined gets no reservation, but may gather
+  /// changes nodes or quotas; or, where places matter, a job ends early and others with a reservation are
+  /// placed elsewhere than planned. A job whose start can't be determined gets no reservation, but may gather
   /// (`queue_settings::gather`).
   reserve,
 };
