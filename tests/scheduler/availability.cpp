@@ -270,9 +270,10 @@ TEST_CASE("availability: the same on nodes") {
   CHECK(all.promised > 100);
 }
 
-TEST_CASE("availability: an end that nobody expected may change where others are placed, which is on record") {
-  // Two of three nodes are promised to a gang at 52. A small job is to start at 44, on the other one; but then
-  // one more job has gone, and it is placed on one of the two.
+TEST_CASE(
+    "availability: an end that nobody expected may change where others are placed, which is on record") {
+  // Two of three nodes are promised to a gang at 52. A small job is to start at 44, on the other one; but
+  // then one more job has gone, and it is placed on one of the two.
   std::vector<timed_job> jobs{
       {.quota = b, .gpus = 6, .submit = 11, .duration = 21},
       {.quota = b, .gpus = 2, .submit = 11, .duration = 21, .estimate = 21},

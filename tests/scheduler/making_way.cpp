@@ -268,7 +268,8 @@ TEST_CASE("making way: a restored scheduler is told again") {
 
 namespace {
 
-[[nodiscard]] std::vector<timed_job> making_way_jobs(random_source& random, std::int64_t each, bool is_exact) {
+[[nodiscard]] std::vector<timed_job> making_way_jobs(random_source& random, std::int64_t each,
+                                                     bool is_exact) {
   std::vector<timed_job> jobs(20 + random.below(50));
   instant at = 0;
   for (timed_job& j : jobs) {
@@ -356,7 +357,8 @@ void check_making_way(std::size_t worlds, bool gathers, const auto& make_places)
     auto settings = making_way_queue();
     settings.reservations = static_cast<std::uint32_t>(random.between(1, 3));
     settings.owners_backfill = random.one_in(2);
-    if (gathers) settings.gather = {random.between(5, 80), static_cast<std::int32_t>(random.between(30, 100))};
+    if (gathers)
+      settings.gather = {random.between(5, 80), static_cast<std::int32_t>(random.between(30, 100))};
     const View view{{&jobs}};
     const auto places = make_places(random, 2 * each);
     const auto made = [&] { return making_way_host(jobs, view, teams(each, each), places, settings); };
@@ -407,12 +409,14 @@ void check_making_way(std::size_t worlds, bool gathers, const auto& make_places)
           REQUIRE(jobs[j].preemptible);
           REQUIRE(jobs[j].estimate == 0);
           REQUIRE(s.promised(next));
-          if (s.promised(next)->start > now && s.promised(next)->start != allot::without_end) REQUIRE(s.wakes_at());
+          if (s.promised(next)->start > now && s.promised(next)->start != allot::without_end)
+            REQUIRE(s.wakes_at());
           if (whom[j].is_none() && *h[j].start == now) {
             ++all.starts;
             REQUIRE(jobs[j].checkpoint > 0);
             const instant until = now + least_run(jobs[j].checkpoint, jobs[j].restart);
-            REQUIRE(std::any_of(latest.begin(), latest.end(), [&](const auto& p) { return p.second >= until; }));
+            REQUIRE(
+                std::any_of(latest.begin(), latest.end(), [&](const auto& p) { return p.second >= until; }));
           }
         } else if (whom[j] && s.state(h[j].id) == job_state::running && *h[j].start < now) {
           ++all.stay;
@@ -434,12 +438,12 @@ void check_making_way(std::size_t worlds, bool gathers, const auto& make_places)
         }
       });
     } else {
-      allot_test::check_promises(
-          h, jobs, causes, promises, look);
+      allot_test::check_promises(h, jobs, causes, promises, look);
     }
     constexpr bool has_nodes = !std::is_same_v<Placement, gpu_pool>;
     CHECK((has_nodes || promises.causes[delay_cause::placement] == 0));
-    // One that also looks at each instant in between decides the same. (At its own time while a job overruns.)
+    // One that also looks at each instant in between decides the same. (At its own time while a job
+    // overruns.)
     if (!is_exact) return;
     auto always = made();
     always.look_at_each_instant();

@@ -22,11 +22,12 @@ struct promises_seen {
   std::map<allot::delay_cause, std::size_t> causes;
 };
 
-/// Runs the jobs and checks the tenth law: no start is later than first promised but for one of the allowed causes, on
-/// record. Calls `look(now)` after each instant.
+/// Runs the jobs and checks the tenth law: no start is later than first promised but for one of the allowed
+/// causes, on record. Calls `look(now)` after each instant.
 template <class Host>
-void check_promises(Host& h, const std::vector<timed_job>& jobs, const std::vector<allot::delay_cause>& allowed,
-                    promises_seen& all, const std::function<void(allot::instant)>& look = {}) {
+void check_promises(Host& h, const std::vector<timed_job>& jobs,
+                    const std::vector<allot::delay_cause>& allowed, promises_seen& all,
+                    const std::function<void(allot::instant)>& look = {}) {
   std::map<std::size_t, allot::instant> first;
   std::map<std::size_t, allot::delay_cause> cause;
   std::map<std::size_t, std::size_t> starts;
@@ -63,7 +64,8 @@ void check_promises(Host& h, const std::vector<timed_job>& jobs, const std::vect
       ++all.causes[p->cause];
     }
     if (look) look(now);
-    for (const allot::quota_id x : h.scheduler().tree().top_down()) REQUIRE(h.scheduler().ledger().is_sound(x));
+    for (const allot::quota_id x : h.scheduler().tree().top_down())
+      REQUIRE(h.scheduler().ledger().is_sound(x));
   });
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     if (jobs[j].preemptible) REQUIRE((h[j].start.has_value() || !h[j].id));

@@ -178,9 +178,10 @@ class scheduler {
   // `adopt_elastic_pod`s in the order of their ids); of these what is being evicted, in the order of the
   // evictions (`evicting`); what is `reserved`, in the order of the decisions (`adopt_reserved`); what was
   // `announced` (`adopt_announced`); what was promised a start, in the order of their turn
-  // (`adopt_promised`), and who makes way for them (`adopt_making_way`); the rest (`submit`); which quotas do not borrow for now (`restore_backoffs`); and
-  // what counts of past usage (`restore_past_usage`). The new scheduler then decides as the old one would
-  // have after `retry`, under every preset; examples/restart.hpp does it, and its tests compare the two.
+  // (`adopt_promised`), and who makes way for them (`adopt_making_way`); the rest (`submit`); which quotas do
+  // not borrow for now (`restore_backoffs`); and what counts of past usage (`restore_past_usage`). The new
+  // scheduler then decides as the old one would have after `retry`, under every preset; examples/restart.hpp
+  // does it, and its tests compare the two.
   //
   // What it takes: the same quotas in the same order (without those that were removed, the others have other
   // ids), the settings given to `configure`, a view with `submitted` and `id` (or ties go by the order of

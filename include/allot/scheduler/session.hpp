@@ -284,7 +284,8 @@ class session {
   }
   /// The pending job will run, at a place that was taken for it, once others have gone; until then no other
   /// job gets its share. Its victims are the evictions of the plan from `first` on. Without any it starts at
-  /// once if that delays no earlier reservation. `on_time`: it was promised that, and others count on its end.
+  /// once if that delays no earlier reservation. `on_time`: it was promised that, and others count on its
+  /// end.
   void reserve(job_id id, const place& where, std::size_t first, bool on_time = false) {
     record& r = jobs_.at(id);
     const resources<n> borrows = book(r, where);

@@ -628,9 +628,9 @@ class lifecycle {
         r.estimate == without_end && !r.facts.elastic && r.pods_to_come == 0) {
       r.least_run = least_gainful_run(r.facts);
     }
-    r.request_class = classes_.add({r.facts.request, r.menu, r.pod_request, r.facts.in,
-                                    r.follows_priority ? classes::any_priority : r.facts.priority,
-                                    r.least_run});
+    r.request_class =
+        classes_.add({r.facts.request, r.menu, r.pod_request, r.facts.in,
+                      r.follows_priority ? classes::any_priority : r.facts.priority, r.least_run});
   }
   void forget(job_id id) {
     record& r = jobs_[id];
