@@ -36,8 +36,9 @@ struct saved_state {
     Time since{};
     Where at{};
     allot::flavor_pick pick{};
-    /// If it makes way for jobs with a promised start: the last one's index in `timed`.
-    std::optional<std::size_t> makes_way_up_to{};
+    /// If it makes way for jobs with a promised start: the indexes in `timed` of the one for whose start it
+    /// leaves, and of the last in turn.
+    std::optional<std::pair<std::size_t, std::size_t>> makes_way_for{};
   };
   /// A job that starts when its victims, by their indexes in `leaving`, have left.
   struct reserved {
@@ -76,8 +77,11 @@ template <class Where, class Scheduler, class WhereOf>
   const auto add = [&](allot::job_id id, bool is_pod) {
     auto& held = all.holding.emplace_back();
     held = {s.what(id), is_pod, s.since(id), where(s.place_of(id)), s.pick(id)};
-    const auto up_to = std::find(timed.begin(), timed.end(), s.makes_way_up_to(id));
-    if (up_to != timed.end()) held.makes_way_up_to = static_cast<std::size_t>(up_to - timed.begin());
+    const auto index_of = [&](allot::job_id promised) {
+      return static_cast<std::size_t>(std::find(timed.begin(), timed.end(), promised) - timed.begin());
+    };
+    const std::size_t whom = index_of(s.makes_way_for(id)), up_to = index_of(s.makes_way_up_to(id));
+    if (whom < timed.size() && up_to < timed.size()) held.makes_way_for = {whom, up_to};
     units.push_back(id);
   };
   for (const allot::job_id id : ids) {
@@ -153,8 +157,10 @@ bool restore(Scheduler& s,
   std::vector<allot::job_id> timed;
   for (const auto& [job, promise] : all.timed) timed.push_back(note(job, s.adopt_promised(job, promise)));
   for (std::size_t i = 0; i < units.size(); ++i) {
-    const auto up_to = all.holding[i].makes_way_up_to;
-    if (up_to) accepted = s.adopt_making_way(units[i], timed[*up_to]) == allot::refusal::none && accepted;
+    const auto& for_whom = all.holding[i].makes_way_for;
+    if (!for_whom) continue;
+    const auto answer = s.adopt_making_way(units[i], timed[for_whom->first], timed[for_whom->second]);
+    accepted = accepted && answer == allot::refusal::none;
   }
   for (const auto& job : all.pending) note(job, s.submit(job));
   accepted = s.restore_backoffs(all.backoffs) && accepted;

@@ -5,6 +5,7 @@
 
 #include "lab/dashboard.hpp"
 #include "lab/explain.hpp"
+#include "lab/planned_nodes.hpp"
 #include "lab/scenario.hpp"
 #include "lab/time_text.hpp"
 
@@ -45,7 +46,7 @@ template <std::size_t N>
 /// Why a job is pending: a word and a sentence.
 template <std::size_t N>
 void explain_waiting(const scenario& s, sim::simulator<N>& sim, const vector<std::string_view>& ids,
-                     sim::job_index j, cluster_state::job& to) {
+                     const planned_nodes& planned, sim::job_index j, cluster_state::job& to) {
   const auto h = sim.why(j);
   const auto& policy = sim.policy();
   const std::string_view queue = policy.tree().name(h.quota);
@@ -74,9 +75,12 @@ void explain_waiting(const scenario& s, sim::simulator<N>& sim, const vector<std
     to.reason = "waits_turn";
     to.text = "there is room for it, but its turn has not come";
   }
+  tell_finding(h.reason, to.reason, to.text);
   if (!h.promised) return;
   const auto name_of_job = [&](sim::job_index other) { return ids[other]; };
-  to.text += "; " + sentence(policy, *h.promised, sim.now(), name_of_job, clock_time);
+  const auto nodes = planned.of(j);
+  to.text += "; " + sentence(policy, *h.promised, sim.now(), name_of_job, clock_time,
+                             nodes.empty() ? std::string{} : text_of_nodes(*s.cluster, nodes));
 }
 
 /// Calls `visit(placed pod)` for all pods of a running job.
@@ -138,6 +142,7 @@ template <std::size_t N>
   } else if (metrics.capacity().is_bounded()) {
     to.capacity = metrics.capacity().in_milli();
   }
+  const planned_nodes planned{sim.where(), [&](auto visit) { sim.for_each_planned_place(visit); }};
   for (sim::job_index j = 0; j < sim.jobs().size(); ++j) {
     const sim::job<N>& job = sim.jobs()[j];
     const sim::job_history& h = sim.history(j);
@@ -151,7 +156,7 @@ template <std::size_t N>
         waits.quota = job.quota;
         waits.gpus = metrics.gpus(sim, j);
         waits.since = job.submit;
-        if (to.waiting.size() <= most_reasons) explain_waiting(s, sim, ids, j, waits);
+        if (to.waiting.size() <= most_reasons) explain_waiting(s, sim, ids, planned, j, waits);
         break;
       }
       case sim::job_outcome::running: {

@@ -31,6 +31,8 @@ struct promised_start {
   promise what{};
   /// The id of `what.after`; empty for none.
   std::string after;
+  /// As planned now, one for each pod; empty if that is not known.
+  vector<std::string_view> nodes{};
   std::string text;
 };
 /// As an object.

@@ -128,7 +128,9 @@ void write(json_writer& to, const promised_start& p) {
   p.after.empty() ? to.null() : to.value(std::string_view{p.after});
   to.member("borrows", p.what.borrows).member("gathers", p.what.gathers_since.has_value()).key("cause");
   p.what.cause == delay_cause::none ? to.null() : to.value(to_string(p.what.cause));
-  to.member("text", p.text).end_object();
+  to.key("nodes").begin_array();
+  for (const std::string_view node : p.nodes) to.value(node);
+  to.end_array().member("text", p.text).end_object();
 }
 
 std::string to_json(const decision& d, const scenario& s) {

@@ -51,6 +51,7 @@ void decision_maker::run(std::size_t rounds) {
   adopt_running();
   before_ = accounts();
   submit_pending();
+  planned_.reset();
   for (std::size_t round = 1; round <= rounds; ++round) {
     const plan_type& plan = scheduler_.step(now_++);
     if (!plan.empty()) made_.rounds = round;
@@ -175,7 +176,6 @@ void decision_maker::record(const plan_type& plan) {
       made_.admit.push_back({jobs_.ids[j], job(j).quota, pods, nodes, flavors_of(j, a.pick), a.borrows});
     }
   }
-  for (const auto& h : plan.pending) unproven_[h.what] = h.reason == pending_reason::not_proven;
 }
 
 /// Ends all jobs being evicted. Elastic pods end before their job, which would take them along.
@@ -296,13 +296,21 @@ decision::pending_job decision_maker::explain_waiting(job_index j) {
     const auto name_of_job = [this](job_index other) { return jobs_.ids[other]; };
     promised_start& to = pending.promised.emplace();
     to.what = *h.promised;
-    to.text = sentence(scheduler_, to.what, now_ - 1, name_of_job, clock_time);
+    if (!planned_) {
+      planned_.emplace(scheduler_.places(), [this](auto visit) {
+        scheduler_.for_each_planned_place(
+            [&](job_id id, gpu::allocation_id at) { visit(scheduler_.what(id), at); });
+      });
+    }
+    const auto nodes = planned_->of(j);
+    for (const gpu::node_id node : nodes) to.nodes.push_back(scenario_.cluster->name(node));
+    to.text = sentence(scheduler_, to.what, now_ - 1, name_of_job, clock_time,
+                       nodes.empty() ? std::string{} : text_of_nodes(*scenario_.cluster, nodes));
     if (scheduler_.state(to.what.after) != job_state::unknown) {
       to.after = name_of_job(scheduler_.what(to.what.after));
     }
   }
-  const auto searched = unproven_.find(j);
-  if (searched != unproven_.end() && searched->second) pending.reason = "not_proven";
+  tell_finding(h.reason, pending.reason, pending.text);
   return pending;
 }
 

@@ -3,6 +3,7 @@
 
 #include "lab/decide.hpp"
 #include "lab/explain.hpp"
+#include "lab/planned_nodes.hpp"
 #include "lab/workload.hpp"
 
 #include <allot/core/vector.hpp>
@@ -13,7 +14,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -122,10 +122,11 @@ class decision_maker {
   vector<job_id> going_;
   /// Of the last plan: beneficiaries that wait for their victims to end.
   vector<job_index> awaiting_;
+  /// Since it was first asked for, after the last cycle.
+  std::optional<planned_nodes> planned_;
   /// Jobs pending in the last plan.
   vector<job_id> held_last_;
   bool had_plan_ = false;
-  std::map<job_index, bool> unproven_;
   std::optional<ledger<n>> before_;
   instant now_ = 0;
   decision made_;

@@ -69,6 +69,14 @@ std::string explain(const shortfall& s, std::string_view quota, std::string_view
                      to_string(now.drawn));
 }
 
+void tell_finding(pending_reason found, std::string& word, std::string& text) {
+  if (found != pending_reason::not_proven && found != pending_reason::lost_work) return;
+  word = to_string(found);
+  if (found == pending_reason::lost_work) {
+    text += "; others could yield, but they would lose too much work for the wait that it saves";
+  }
+}
+
 std::string explain(const backoff& why, std::string_view quota, std::string_view resource) {
   return fmt::format(
       "owners have reclaimed {1} from {0}, which does not borrow it again for {2} from then on", quota,

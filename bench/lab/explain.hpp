@@ -4,6 +4,7 @@
 #include <allot/gpu/reason.hpp>
 #include <allot/quota/shortfall.hpp>
 #include <allot/scheduler/backoff.hpp>
+#include <allot/scheduler/plan.hpp>
 
 #include <string>
 #include <string_view>
@@ -30,6 +31,10 @@ struct standing {
 /// the shortfall of the quota named `quota`, whose state is `now`.
 [[nodiscard]] std::string explain(const shortfall& s, std::string_view quota, std::string_view resource,
                                   const standing& now, std::string_view job, quantity request);
+
+/// What a cycle found when it tried the job, if that says more than what blocks the job: replaces the word,
+/// and adds to the sentence.
+void tell_finding(pending_reason found, std::string& word, std::string& text);
 
 /// Why a job has to wait although its quota allows it: the quota has just been reclaimed.
 [[nodiscard]] std::string explain(const backoff& why, std::string_view quota, std::string_view resource);

@@ -49,7 +49,7 @@ struct job_story {
   };
   /// What would admit it.
   struct remedy {
-    /// "grant", "borrow", "evict", "nodes", "preemptible" or "cancel".
+    /// "grant", "borrow", "preempt", "evict", "nodes", "preemptible" or "cancel".
     std::string_view kind;
     /// "team-b has 3 gpu more".
     std::string text;

@@ -49,6 +49,7 @@ remedy_finder::remedy_finder(decision_maker& now, sim::job_index job, std::size_
 }
 
 vector<job_story::remedy> remedy_finder::find() && {
+  let_it_preempt();
   if (!lacks_.empty()) {
     lift_bounds();
     let_it_be_preempted();
@@ -198,6 +199,14 @@ void remedy_finder::let_it_be_preempted() {
   scenario changed = s_;
   for (job_entry& j : changed.jobs) j.preemptible = j.preemptible || j.id == id_;
   propose({"preemptible", fmt::format("{} might be preempted", id_)}, changed);
+}
+
+void remedy_finder::let_it_preempt() {
+  if (now_.policy().why(now_.id_of(job_)).reason != pending_reason::lost_work) return;
+  scenario changed = s_;
+  quota_entry& its = changed.quotas[now_.job(job_).quota.index()];
+  its.wait_if_loss_percent = 0;
+  propose({"preempt", fmt::format("jobs of {} preempted whatever is lost", its.spec.name)}, changed);
 }
 
 vector<job_story::remedy> find_remedies(decision_maker& now, std::uint32_t job, std::size_t rounds) {

@@ -52,6 +52,8 @@ class remedy_finder {
   void lift_bounds();
   void lift(const vector<shortfall>& lacks, bool by_borrowing);
   void let_it_be_preempted();
+  /// Lets it preempt whatever its victims lose, if that alone keeps it from it.
+  void let_it_preempt();
 
   // explain_remedies_nodes.cpp
 

@@ -145,7 +145,8 @@ class text_writer {
   void wait() {
     // The headline already has the first one, unless something else blocks the job.
     for (const job_story::lack& l : t_.lacks) {
-      if (l.text == t_.why && (l.flavors.empty() || &l == &t_.lacks.front())) continue;
+      if (t_.why.compare(0, l.text.size(), l.text) == 0 && (l.flavors.empty() || &l == &t_.lacks.front()))
+        continue;
       line((l.flavors.empty() ? "Also: " : "With " + l.flavors + ": ") + l.text + ".");
     }
     if (t_.promised) {

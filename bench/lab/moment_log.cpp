@@ -52,10 +52,22 @@ std::string sentence_of_obstacle(const wait_reason& why, std::string_view at, st
 
 }  // namespace
 
-std::string sentence(const wait_reason& why, std::string_view at, std::string_view resource) {
+std::string sentence(const wait_reason& why, std::string_view at, std::string_view resource,
+                     std::string_view nodes) {
   std::string text = sentence_of_obstacle(why, at, resource);
+  if (why.spares_others) text += "; could preempt, but others would lose too much work";
   if (why.by == without_end) return text;
-  return text + (why.gathers ? "; gathers what becomes free until " : "; starts by ") + clock_time(why.by);
+  text += (why.gathers ? "; gathers what becomes free until " : "; starts by ") + clock_time(why.by);
+  if (!nodes.empty()) text.append(", as planned now on ").append(nodes);
+  return text;
+}
+
+std::uint32_t moment_log::number_of_nodes(const std::string& text) {
+  if (text.empty()) return 0;
+  const auto [at, is_new] =
+      numbers_of_nodes_.try_emplace(text, static_cast<std::uint32_t>(nodes_.size() + 1));
+  if (is_new) nodes_.push_back(text);
+  return at->second;
 }
 
 void moment_log::thin_out() {

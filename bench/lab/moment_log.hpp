@@ -7,6 +7,7 @@
 #include <allot/gpu/reason.hpp>
 #include <allot/preemption/eligibility.hpp>
 #include <allot/quota/shortfall.hpp>
+#include <allot/scheduler/plan.hpp>
 #include <allot/scheduler/settings.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/job_history.hpp>
@@ -14,6 +15,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -56,6 +58,10 @@ struct wait_reason {
   /// start is not known any more.
   instant by = without_end;
   bool gathers = false;
+  /// It could preempt, but its victims would lose too much work.
+  bool spares_others = false;
+  /// The number of the nodes on which it starts as planned now (`moment_log::nodes`); 0: not known.
+  std::uint32_t nodes = 0;
 
   friend bool operator==(const wait_reason&, const wait_reason&) = default;
 };
@@ -97,11 +103,14 @@ template <class Pending>
     why.by = pending.promised->start;
     why.gathers = pending.promised->gathers_since.has_value();
   }
+  why.spares_others = pending.reason == pending_reason::lost_work;
   return why;
 }
 
-/// The reason as text: "borrow limit of team-b, 2 GPUs short; starts by day 3, 14:20:00".
-[[nodiscard]] std::string sentence(const wait_reason& why, std::string_view at, std::string_view resource);
+/// The reason as text: "borrow limit of team-b, 2 GPUs short; starts by day 3, 14:20:00, as planned now on
+/// n-4". `nodes` are those of `why.nodes`.
+[[nodiscard]] std::string sentence(const wait_reason& why, std::string_view at, std::string_view resource,
+                                   std::string_view nodes = {});
 
 /// A run that was interrupted, or a pod that an elastic job had to give up.
 struct cut_short {
@@ -155,6 +164,12 @@ class moment_log {
     cuts_.push_back({now, j, how, is_pod});
   }
 
+  /// A number for the nodes that a text names, and back: 0 for none.
+  [[nodiscard]] std::uint32_t number_of_nodes(const std::string& text);
+  [[nodiscard]] std::string_view nodes(std::uint32_t number) const {
+    return number == 0 ? std::string_view{} : nodes_[number - 1];
+  }
+
   /// To be called when everything at this instant has happened. `why(job)` is called only if its result is
   /// kept.
   template <class Why>
@@ -186,6 +201,8 @@ class moment_log {
   std::size_t queues_in_use_ = 0;
   vector<moment> moments_;
   vector<cut_short> cuts_;
+  vector<std::string> nodes_;
+  std::map<std::string, std::uint32_t> numbers_of_nodes_;
   std::size_t most_;
   instant origin_ = 0;
   instant width_ = 1;

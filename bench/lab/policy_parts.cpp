@@ -132,7 +132,7 @@ const vector<preset_option>& options_of_presets() {
        &set_option<&runai::half_life>},
       {"runai", "window_s", "how long use counts at all", kind::milli, &set_option<&runai::window>},
       {"standard", "reservations",
-       "how many jobs of a quota hold a reservation at once (2); \"all\"; 0: none", kind::count,
+       "how many jobs of a quota hold a reservation at once (3); \"all\"; 0: none", kind::count,
        &set_option<&standard::reservations>},
       {"standard", "borrow_backoff_s",
        "for how long a quota does not borrow what was reclaimed from it, at first; 0: not at all",

@@ -232,8 +232,16 @@ template <std::size_t N>
   time_recorder time{streams.tenants, names, control.tenants_step};
   std::optional<event_writer> events;
   if (streams.events != nullptr) events.emplace(*streams.events, w.ids, names, result.cluster);
-  const auto why = [&sim, single_queue](sim::job_index j) {
-    return reason_of(sim.why(j), sim.policy().settings(sim.policy().view().quota(j)), single_queue);
+  auto why = [&sim, &result, single_queue, planned = planned_nodes{},
+              planned_at = std::optional<instant>{}](sim::job_index j) mutable {
+    wait_reason reason =
+        reason_of(sim.why(j), sim.policy().settings(sim.policy().view().quota(j)), single_queue);
+    if (reason.by == without_end || reason.gathers || result.cluster == nullptr) return reason;
+    if (std::exchange(planned_at, sim.now()) != sim.now()) {
+      planned = planned_nodes{sim.where(), [&](auto visit) { sim.for_each_planned_place(visit); }};
+    }
+    reason.nodes = result.moments.number_of_nodes(text_of_nodes(*result.cluster, planned.of(j)));
+    return reason;
   };
   recorder<N, decltype(why)> series{metrics, result.log, time, result.moments, events ? &*events : nullptr,
                                     why};

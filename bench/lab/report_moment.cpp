@@ -365,8 +365,8 @@ class data_writer {
         why.dimension < r_.resources.size() ? std::string_view{r_.resources[why.dimension]} : "gpu";
     const std::string_view at =
         why.at && why.at.index() < r_.quotas.size() ? std::string_view{r_.quotas[why.at.index()].name} : "";
-    const auto [place, is_new] =
-        known_reasons_.try_emplace(sentence(why, at, resource), static_cast<std::int64_t>(reasons_.size()));
+    const auto [place, is_new] = known_reasons_.try_emplace(
+        sentence(why, at, resource, r_.moments.nodes(why.nodes)), static_cast<std::int64_t>(reasons_.size()));
     if (is_new) reasons_.push_back(place->first);
     return place->second;
   }

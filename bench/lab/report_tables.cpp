@@ -441,7 +441,8 @@ void write_unfinished(std::string& html, const replay_result& r) {
     if (why != last.end()) {
       const wait_reason& w = why->second;
       text = sentence(w, w.at && w.at.index() < r.quotas.size() ? r.quotas[w.at.index()].name : "",
-                      w.dimension < r.resources.size() ? r.resources[w.dimension] : "gpu");
+                      w.dimension < r.resources.size() ? r.resources[w.dimension] : "gpu",
+                      r.moments.nodes(w.nodes));
     }
     text_cell(html, text);
     html += '\n';

@@ -446,6 +446,8 @@ void scenario_reader::check_settings() {
   for (const auto& [i, p] : contradictions_in(to_)) {
     std::string field = p.field;
     std::replace(field.begin(), field.end(), '.', '/');
+    if (field == "min_runtime" || field == "borrow_backoff") field += "_s";
+    if (field == "gather/longest") field += "_s";
     // Quotas added by events have no place of their own.
     std::string place = i < to_.initial_quotas ? "/quotas/" + std::to_string(i) : "/events";
     place += '/';

@@ -6,6 +6,7 @@
 
 #include <allot/core/vector.hpp>
 #include <allot/lab/named_policy.hpp>
+#include <allot/lab/simulators.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/sim/metrics/cluster_moment.hpp>
 #include <allot/systems/by_name.hpp>
@@ -173,20 +174,13 @@ template <std::size_t N>
           .deadline = j.deadline};
 }
 
-/// Of a pod that has the same part of several GPUs, KAI counts one of the parts. It charges GPU memory by the
-/// node on which it runs; until then it counts as what it is, unrounded, of the smallest GPU of the cluster.
+/// KAI charges GPU memory by the node on which it runs. Until then it counts as what it is, unrounded, of the
+/// smallest GPU of the cluster.
 template <std::size_t N>
 void charge_as_kai_does(const scenario& s, sim::job<N>& job) {
-  if (s.policy.preset != runai::name || !s.cluster) return;
+  if (s.policy.preset != runai::name || job.pod_request.gpu_memory_mib <= 0 || !s.cluster) return;
   const auto d = find_resource(s, "gpu");
   if (!d || *d >= N) return;
-  if (job.pod_request.gpu_memory_mib <= 0) {
-    if (job.pod_request.devices > 1) {
-      const auto parts = static_cast<std::int64_t>(job.pod_request.devices);
-      job.request[*d] = quantity::milli(job.request[*d].in_milli() / parts);
-    }
-    return;
-  }
   std::int64_t least = 0;
   for (const gpu::node_type& t : s.cluster->types()) {
     const std::int64_t counted = t.gpu_memory_mib / 100 * 100;
@@ -258,15 +252,32 @@ vector<queue_settings> settings_of(const scenario& s) {
   return result;
 }
 
+namespace {
+
+/// What a scheduler of jobs from a scenario can do under that policy.
+[[nodiscard]] cycle_abilities abilities_of(const named_policy& by) {
+  using view = sim::workload_view<max_resources>;
+  using policies = any_policies<view, sim::places>;
+  const policies parts = by.policies_for<view, sim::places>();
+  const policies::cycle<session<view, sim::places>> cycle{parts};
+  return {cycle.reserves(), session<view, sim::places>::has_expected_ends, cycle.backs_off()};
+}
+
+}  // namespace
+
 vector<std::pair<std::size_t, problem>> contradictions_in(const scenario& s) {
-  const auto preset = s.policy.policy();
+  const auto preset = policy_of(s);
   const std::optional<bool> judges_rivals = preset ? preset->judges_rivals() : false;
+  // Where quotas are ignored, so are their settings.
+  std::optional<cycle_abilities> can;
+  if (preset && !preset->ignores_quotas) can = abilities_of(*preset);
   const vector<queue_settings> settings = settings_of(s);
   vector<std::pair<std::size_t, problem>> found;
   for (std::size_t i = 0; i < settings.size(); ++i) {
-    for (problem& p : contradictions(s.quotas[i].spec.name, settings[i], judges_rivals)) {
-      found.emplace_back(i, std::move(p));
-    }
+    const std::string& name = s.quotas[i].spec.name;
+    vector<problem> wrong = contradictions(name, settings[i], judges_rivals);
+    if (wrong.empty() && can) wrong = unsupported(name, settings[i], *can);
+    for (problem& p : wrong) found.emplace_back(i, std::move(p));
   }
   return found;
 }

@@ -44,6 +44,9 @@ class slurm_places : public allot::sim::places {
     allot::sim::places::what_if it_;
   };
 
+  /// It can't tell whether pods that must spread will have room.
+  using forecast = allot::no_forecast;
+
   using allot::sim::places::places;
 
   /// Whether two pods of the request could share a node.

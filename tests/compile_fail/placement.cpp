@@ -96,6 +96,18 @@ struct inventory {
     bool helps(const inventory&, int);
   };
 #endif
+#ifdef forecast_lacks_look
+  // allot: the placement's type `forecast` must model allot::placement_forecast: begin, gone, back, look, fits,
+  struct forecast {
+    bool begin(const inventory&, int);
+    void gone(const inventory&, int);
+    void back(const inventory&, int);
+    bool fits(std::uint64_t) const;
+    bool could_fit(std::uint64_t) const;
+    std::uint64_t most_taken(const inventory&, int) const;
+    std::uint64_t least_taken(const inventory&, int) const;
+  };
+#endif
 };
 
 struct jobs {

@@ -92,6 +92,27 @@ TEST_CASE("decide: KAI charges GPU memory by the node on which it runs") {
   CHECK(d->quotas[0].entitled[0] == quantity::milli(307));  // of 16300 MiB; an evicted job is no demand
 }
 
+TEST_CASE("decide: KAI charges all parts that a pod has of several GPUs") {
+  const auto account = [](const std::string& gpus, const std::string& job) {
+    const std::string members = R"("cluster": {"nodes": [{"name": "n", "gpus": )" + gpus +
+                                R"(, "gpu_memory_mib": 16384}]},
+        "quotas": [{"name": "q", "nominal": {"gpu": 4}}],
+        "jobs": [{"id": "j", "quota": "q", "devices_per_pod": 2, "pods": 2, )" +
+                                job + "}]";
+    lab::errors found;
+    const auto d = lab::decide(parse_valid(members, "runai"), 1, found);
+    REQUIRE(d);
+    return d->quotas.front();
+  };
+  const std::string fractions = R"("request": {"gpu": 1.2})";
+  const std::string memory = R"("request": {}, "gpu_memory_mib": 5000)";
+  CHECK(account("4", fractions).used[0] == quantity::milli(2400));
+  CHECK(account("4", memory).used[0] == quantity::milli(4 * 310));  // 31 %, rounded up, of 16300 MiB
+  // On a node of one GPU they wait.
+  CHECK(account("1", fractions).entitled[0] == quantity::milli(2400));
+  CHECK(account("1", memory).entitled[0] == quantity::milli(4 * 307));
+}
+
 TEST_CASE("decide: under KAI a job that is larger than the cluster waits") {
   const std::string members = R"("cluster": {"nodes": [{"name": "n", "gpus": 2}]},
       "quotas": [{"name": "q", "nominal": {"gpu": 2}}],
@@ -213,17 +234,55 @@ TEST_CASE("a job with a reservation: when it starts, and after which") {
   CHECK(
       promised(R"(, "head": "reserve")", R"(, "duration_s": 500, "estimate_s": 100)") ==
       R"("promise": {"start_s": 120, "first_start_s": 120, "after": "1", "borrows": false, "gathers": false, )"
-      R"("cause": null, "text": "it starts by day 0, 00:02:00 at the latest, when 1 ends, if all jobs end as )"
-      R"(estimated"})");
+      R"("cause": null, "nodes": [], "text": "it starts by day 0, 00:02:00 at the latest, when 1 ends, if all )"
+      R"(jobs end as estimated"})");
   CHECK(promised(R"(, "head": "reserve")", "") == "");
   CHECK(promised("", R"(, "duration_s": 500, "estimate_s": 100)") != "");
   CHECK(promised(R"(, "head": "best_effort")", R"(, "duration_s": 500, "estimate_s": 100)") == "");
   CHECK(
       promised(R"(, "head": "reserve", "gather": {"longest_s": 3600, "percent": 60})", "") ==
       R"("promise": {"start_s": 3650, "first_start_s": 3650, "after": null, "borrows": true, "gathers": true, )"
-      R"("cause": null, "text": "it gathers: nobody knows when the jobs in its way end, but later ones )"
+      R"("cause": null, "nodes": [], "text": "it gathers: nobody knows when the jobs in its way end, but later ones )"
       R"(leave it their room, until it gives up at day 0, 01:00:50"})");
   CHECK(promised(R"(, "head": "reserve", "gather": {"longest_s": 3600, "percent": 49})", "") == "");
+}
+
+TEST_CASE("a job with a reservation: on which nodes, as things stand") {
+  const auto s = parse_valid(R"("cluster": {"nodes": [{"name": "n", "count": 4, "gpus": 8}]},
+    "quotas": [{"name": "q", "nominal": "cluster", "head": "reserve"}],
+    "jobs": [{"id": "0", "request": {"gpu": 4}, "state": "running", "nodes": ["n-0"]},
+             {"id": "1", "request": {"gpu": 8}, "pods": 3, "state": "running", "nodes": ["n-1", "n-2", "n-3"],
+              "duration_s": 500, "estimate_s": 100},
+             {"id": "2", "request": {"gpu": 7}, "pods": 3, "submit_s": 50, "duration_s": 9}])");
+  lab::errors found;
+  const auto d = lab::decide(s, 1, found);
+  REQUIRE_MESSAGE(d, found.to_string());
+  REQUIRE(d->pending.size() == 1);
+  REQUIRE(d->pending[0].promised);
+  CHECK(d->pending[0].promised->nodes == std::vector<std::string_view>{"n-1", "n-2", "n-3"});
+  CHECK(d->pending[0].promised->text ==
+        "it starts by day 0, 00:01:40 at the latest, when 1 ends, if all jobs end as estimated; as things "
+        "stand, on n-1 to n-3");
+  CHECK(lab::to_json(*d, s).find(R"("nodes": ["n-1", "n-2", "n-3"], "text": "it starts by)") !=
+        std::string::npos);
+}
+
+TEST_CASE("a job that could preempt, but whose victims would lose too much") {
+  const auto members = [](const std::string& percent) {
+    return R"("quotas": [{"name": "r"},
+      {"name": "a", "parent": "r", "nominal": {"gpu": 8}, "head": "reserve", "wait_if_loss_percent": )" +
+           percent + R"(}, {"name": "b", "parent": "r", "nominal": {"gpu": 8}}],
+    "jobs": [{"id": "b1", "quota": "b", "request": {"gpu": 16}, "state": "running", "start_s": 1,
+              "duration_s": 500, "estimate_s": 100},
+             {"id": "a1", "quota": "a", "request": {"gpu": 8}, "submit_s": 90, "duration_s": 9}])";
+  };
+  CHECK(
+      decided(members("100")) ==
+      lines{
+          "rounds 1",
+          "hold a1: lost_work at r, 8 gpu short: r has 16 gpu for all and 16 are in use; others could yield, "
+          "but they would lose too much work for the wait that it saves"});
+  CHECK(decided(members("0")) == lines{"rounds 1", "evict b1 for a1: reclaim", "reserve a1 after b1"});
 }
 
 TEST_CASE("the preset fifo ignores quotas: one queue over the whole cluster, blocked by its head") {

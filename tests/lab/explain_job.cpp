@@ -83,6 +83,28 @@ The shares of gpu:
 )");
 }
 
+TEST_CASE("a job that waits rather than preempt: what it spares, and what would happen otherwise") {
+  CHECK(told(R"("quotas": [{"name": "r"},
+      {"name": "a", "parent": "r", "nominal": {"gpu": 8}, "head": "reserve", "wait_if_loss_percent": 100},
+      {"name": "b", "parent": "r", "nominal": {"gpu": 8}}],
+    "jobs": [{"id": "b1", "quota": "b", "request": {"gpu": 16}, "state": "running", "start_s": 1,
+              "duration_s": 500, "estimate_s": 100},
+             {"id": "a1", "quota": "a", "request": {"gpu": 8}, "submit_s": 90, "duration_s": 9}])",
+             "a1") == R"(
+a1 (a) waits: r has 16 gpu for all and 16 are in use; others could yield, but they would lose too much work for the wait that it saves.
+  It asks for 8 gpu.
+  It starts by day 0, 00:01:41 at the latest, when b1 ends, if all jobs end as estimated.
+It would be admitted if
+  - jobs of a preempted whatever is lost
+  - r had 8 gpu more
+  - b1 were not there
+The shares of gpu:
+       owns  uses  is owed  borrows  weight  borrowed share
+  a *     8     0        8        0       1           0.000
+  b       8    16        8        8       1           0.500
+)");
+}
+
 TEST_CASE("a reclaim, explained from both sides") {
   const std::string members =
       two_nodes + R"("quotas": [{"name": "r", "nominal": "cluster", "inclusive": true},

@@ -331,6 +331,16 @@ TEST_CASE("moment_log: the first of every queue, by priority, then submission") 
   });
 }
 
+TEST_CASE("moment_log: nodes have numbers") {
+  lab::moment_log log;
+  CHECK(log.number_of_nodes("") == 0);
+  CHECK(log.nodes(0).empty());
+  CHECK(log.number_of_nodes("n-1") == 1);
+  CHECK(log.number_of_nodes("n-2") == 2);
+  CHECK(log.number_of_nodes("n-1") == 1);
+  CHECK(log.nodes(2) == "n-2");
+}
+
 TEST_CASE("moment_log: reasons as sentences") {
   using kind = lab::wait_reason::kind;
   const auto told = [](kind what, std::int64_t amount, std::string_view at = "q",
@@ -350,6 +360,12 @@ TEST_CASE("moment_log: reasons as sentences") {
   CHECK(all.size() == static_cast<std::size_t>(kind::waits_turn) + 1);
   lab::wait_reason promised{.what = kind::full, .by = 90'000};
   CHECK(sentence(promised, "q", "gpu") == "no GPU is free; starts by day 0, 00:01:30");
+  CHECK(sentence(promised, "q", "gpu", "n-1 to n-3") ==
+        "no GPU is free; starts by day 0, 00:01:30, as planned now on n-1 to n-3");
+  promised.spares_others = true;
+  CHECK(sentence(promised, "q", "gpu") ==
+        "no GPU is free; could preempt, but others would lose too much work; starts by day 0, 00:01:30");
+  promised.spares_others = false;
   promised.gathers = true;
   CHECK(sentence(promised, "q", "gpu") == "no GPU is free; gathers what becomes free until day 0, 00:01:30");
 }

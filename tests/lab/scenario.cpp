@@ -297,6 +297,15 @@ TEST_CASE("invalid rules of preemption, flavors and time") {
         lines{"/quotas/0/gather/longest: unknown key \"longest\" (did you mean \"longest_s\"?)"});
   CHECK(quota(R"("gather": {"longest_s": 60})") ==
         lines{"/quotas/0/gather: q: only a queue with reservations gathers: set head to reserve"});
+  CHECK(quota(R"("borrow_backoff_s": {"first": 60, "longest": 6})") ==
+        lines{"/quotas/0/borrow_backoff_s: q: the first backoff is longer than the longest"});
+  for (const std::string preset : {"kueue", "kueue_fair", "runai"}) {
+    CHECK(problems_of(R"("policy": ")" + preset + R"(", "quotas": [{"name": "q", "head": "reserve",
+        "borrow_backoff_s": {"first": 1, "longest": 1}}])") ==
+          lines{"/quotas/0/head: the cycle of these policies makes no reservations with a time",
+                "/quotas/0/borrow_backoff_s: the cycle of these policies does not keep quotas from borrowing "
+                "after a reclaim"});
+  }
   CHECK(quota(R"("time_limit_s": {"interactive": 0})") ==
         lines{"/quotas/0/time_limit_s/interactive: expected a time above 0, found 0"});
   CHECK(quota(R"("node_pools": ["train"])") ==

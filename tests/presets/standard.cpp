@@ -6,6 +6,8 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "tests/support/timed_host.hpp"
@@ -108,7 +110,7 @@ TEST_CASE("standard: a gang that waits lets smaller jobs pass") {
   CHECK(h.settle() == "+r1 +small");
 }
 
-TEST_CASE("standard: reserves two jobs of a quota where the view shows estimates, unless told otherwise") {
+TEST_CASE("standard: reserves three jobs of a quota where the view shows estimates, unless told otherwise") {
   const std::vector<allot_test::timed_job> jobs;
   // 0 if a job that does not fit lets all others pass.
   const auto reservations = [](const auto& preset, const auto& view) -> std::uint32_t {
@@ -118,9 +120,27 @@ TEST_CASE("standard: reserves two jobs of a quota where the view shows estimates
   };
   const allot_test::timed_view view{&jobs};
   CHECK(reservations(allot::standard{}, without_estimates{}) == 0);
-  CHECK(reservations(allot::standard{}, view) == 2);
+  CHECK(reservations(allot::standard{}, view) == 3);
   CHECK(reservations(allot::standard{.reservations = 0}, view) == 0);
-  CHECK(reservations(allot::standard{.reservations = 3}, view) == 3);
-  CHECK(reservations(derived{}, view) == 2);
+  CHECK(reservations(allot::standard{.reservations = 2}, view) == 2);
+  CHECK(reservations(derived{}, view) == 3);
   CHECK(reservations(simple{}, view) == 0);
+}
+
+TEST_CASE("standard: a long job starts while it can still end with those that run") {
+  // One GPU is taken for 100, the other one for 10. The long job counts as submitted at 100 less its
+  // estimate.
+  for (const auto& [estimate, start] : {std::pair{95, 10}, std::pair{40, 60}}) {
+    CAPTURE(estimate);
+    std::vector<allot_test::timed_job> jobs{{.duration = 100, .estimate = 100},
+                                            {.duration = 10, .estimate = 10},
+                                            {.submit = 1, .duration = estimate, .estimate = estimate}};
+    for (int i = 0; i < 5; ++i) jobs.push_back({.submit = 1, .duration = 10, .estimate = 10});
+    auto made = allot::make_scheduler(allot::standard{}, allot_test::timed_view{&jobs},
+                                      {{.name = "a", .nominal = gpus(2)}});
+    auto& s = made.value();
+    allot_test::timed_host<std::remove_cvref_t<decltype(s)>> h{jobs, std::move(s)};
+    h.run_all([](allot::instant) {});
+    CHECK(*h[2].start == start);
+  }
 }

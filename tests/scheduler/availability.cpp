@@ -2,14 +2,17 @@
 #include <allot/scheduler/availability.hpp>
 
 #include <allot/presets/standard.hpp>
+#include <allot/scheduler/sentences.hpp>
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -121,6 +124,90 @@ TEST_CASE("availability: on nodes, too") {
     check_promises(h, jobs, {delay_cause::owner}, all);
   });
   CHECK(all.promised > 100);
+}
+
+TEST_CASE("availability: planned places are free by then and large enough, and asking changes nothing") {
+  struct use {
+    instant from;
+    instant until;
+    std::vector<allot::gpu::placed_pod> pods;
+  };
+  std::size_t planned = 0;
+  std::size_t overdue = 0;
+  std::size_t gathering = 0;
+  allot_test::for_each_seed(150, [&](random_source& random) {
+    const std::int64_t each = random.between(2, 6);
+    const std::int64_t per_node = random.between(1, 4);
+    const std::int64_t count = 4 * each / per_node;
+    const auto jobs = random_jobs(
+        random, std::max<std::int64_t>(1, count * per_node - 1),
+        {.exact = random.one_in(2), .priorities = random.one_in(2), .some_say_nothing = random.one_in(2)});
+    timed_nodes_view view{{&jobs}};
+    const auto depth = static_cast<std::uint32_t>(random.between(1, 4));
+    const auto make = [&] {
+      auto h = reserving_host(jobs, view, each, timed_nodes(count, per_node), depth);
+      for (const quota_id x : {a, b, c}) {
+        auto settings = h.scheduler().settings(x);
+        settings.gather = {30, 100};
+        REQUIRE(h.scheduler().configure(x, settings).empty());
+      }
+      return h;
+    };
+    auto unasked = make();
+    unasked.run_all();
+    auto h = make();
+    h.run_all([&](instant now) {
+      auto& s = h.scheduler();
+      CAPTURE(now);
+      const auto pods_of = [&](allot::gpu::allocation_id at) {
+        const auto all = s.places().pods(at);
+        return std::vector<allot::gpu::placed_pod>{all.begin(), all.end()};
+      };
+      std::vector<use> uses;
+      for (std::size_t j = 0; j < jobs.size(); ++j) {
+        if (!h[j].id || s.state(h[j].id) != allot::job_state::running) continue;
+        const instant end = jobs[j].estimate == 0 ? allot::without_end : *h[j].start + jobs[j].estimate;
+        uses.push_back({*h[j].start, end, pods_of(s.place_of(h[j].id))});
+      }
+      std::size_t known = 0;
+      for (const allot::job_id id : s.promised()) {
+        const allot::promise p = *s.promised(id);
+        gathering += p.gathers_since ? 1U : 0U;
+        known += p.start != allot::without_end && !p.gathers_since ? 1U : 0U;
+      }
+      const auto before = s.places();
+      instant last = -1;
+      s.for_each_planned_place([&](allot::job_id id, allot::gpu::allocation_id at) {
+        const instant start = s.promised(id)->start;
+        REQUIRE(last <= start);
+        last = start;
+        --known;
+        ++planned;
+        overdue += start <= now ? 1U : 0U;
+        use its{start, allot::later(std::max(start, now), jobs[s.what(id)].estimate), pods_of(at)};
+        if (jobs[s.what(id)].estimate == 0) its.until = allot::without_end;
+        std::int64_t gpus_there = 0;
+        for (const auto& p : its.pods) gpus_there += std::popcount(p.where.devices);
+        REQUIRE(gpus_there == jobs[s.what(id)].gpus);
+        for (const use& other : uses) {
+          if (other.until <= start) continue;
+          for (const auto& p : its.pods) {
+            for (const auto& q : other.pods) {
+              REQUIRE((p.where.node != q.where.node || (p.where.devices & q.where.devices) == 0));
+            }
+          }
+        }
+        uses.push_back(std::move(its));
+      });
+      REQUIRE(known == 0);
+      REQUIRE(s.places() == before);
+    });
+    REQUIRE(h.evictions() == unasked.evictions());
+    for (std::size_t j = 0; j < jobs.size(); ++j) REQUIRE(h[j].start == unasked[j].start);
+  });
+  CHECK(planned > 200);
+  CHECK(overdue > 10);
+  CHECK(gathering > 10);
 }
 
 TEST_CASE("availability: a gang gets its nodes while small jobs backfill") {
@@ -392,6 +479,15 @@ TEST_CASE(
     h.run_all([&](instant now) {
       if (now != 100 || percent == 0 || percent > 4000) return;
       const auto why = h.scheduler().why(h[1].id);
+      CHECK(why.reason == allot::pending_reason::lost_work);
+      CHECK(why.binding);
+      const auto name_of = [](std::uint32_t j) { return "job-" + std::to_string(j); };
+      CHECK(
+          sentence(h.scheduler(), why, allot::dimension_names<1>{"gpu"}, name_of) ==
+          "job-1 waits: all has room for none of the 2 gpu; 2 must be released there, or its nominal raised "
+          "by 2; others could yield, but they would lose too much work for the wait that it saves");
+      CHECK(h.scheduler().waiting_by_reason(a)[static_cast<std::size_t>(allot::pending_reason::lost_work)] ==
+            1);
       REQUIRE(why.promised);
       CHECK(why.promised->start == 110);
       CHECK(why.promised->after == h[0].id);
@@ -400,6 +496,8 @@ TEST_CASE(
     const bool waits = percent != 0 && percent <= 4000;
     CHECK(*h[1].start == (waits ? 110 : 100));
     CHECK(h.evictions() == (waits ? 0 : 1));
+    CHECK(h.listed(allot::pending_reason::lost_work) == (waits ? 1 : 0));
+    CHECK(h.disagreements() == 0);
   }
 }
 
@@ -407,6 +505,7 @@ TEST_CASE(
     "availability: who waits rather than preempt keeps its promise, and without a known start preempts") {
   promises_seen all;
   std::size_t evictions[2] = {0, 0};
+  std::size_t declined = 0;
   allot_test::for_each_seed(100, [&](random_source& random) {
     const std::int64_t each = random.between(1, 8);
     const bool says_all = random.one_in(2);
@@ -422,8 +521,11 @@ TEST_CASE(
       }
       check_promises(h, jobs, {delay_cause::owner, delay_cause::overrun}, all);
       evictions[waits ? 1 : 0] += h.evictions();
+      if (!waits) REQUIRE(h.listed(allot::pending_reason::lost_work) == 0);
+      declined += h.listed(allot::pending_reason::lost_work);
     }
   });
   CHECK(evictions[1] < evictions[0]);
   CHECK(evictions[1] > 0);
+  CHECK(declined > 10);
 }

@@ -243,6 +243,31 @@ TEST_CASE("backoff: settings without it end it, and contradictions are refused")
   CHECK(codes({0, 5}).empty());
 }
 
+TEST_CASE("backoff: one that lasts ends no later than new settings allow") {
+  host h = borrowing_host();
+  h.configure("b", backing_off({30, 60}));
+  h.submit("a1", "a", 2);
+  CHECK(h.step_at(100) == "-b4>a1 ~a1");
+  h.evicted("b4");
+  h.cancel("a1");
+  CHECK(h.scheduler().wakes_at() == 130);
+  // Longer ones are for the next reclaim.
+  h.configure("b", backing_off({50, 60}));
+  CHECK(h.scheduler().wakes_at() == 130);
+  h.configure("b", backing_off({5, 20}));
+  CHECK(h.scheduler().wakes_at() == 120);
+  CHECK(h.step_at(119).empty());
+  SUBCASE("then it borrows") {
+    CHECK(h.step_at(120) == "+b4");
+  }
+  SUBCASE("one that has ended by the new settings has ended, and counts in the row") {
+    h.configure("b", backing_off({5, 10}));
+    CHECK(h.step_at(119) == "+b4");
+    CHECK_FALSE(h.scheduler().wakes_at());
+    CHECK(h.scheduler().backoffs() == allot::vector<backoff>{{h.quota("b"), 0, 100, 110, 1}});
+  }
+}
+
 TEST_CASE("backoff: a restarted scheduler knows it") {
   host h = borrowing_host();
   h.submit("a1", "a", 2);

@@ -251,11 +251,11 @@ TEST_CASE("making way: a restored scheduler is told again") {
     static_cast<void>(adopted(0));
     const job_id id = adopted(small);
     const job_id whom = s.adopt_promised(gang, *old.promised(h[gang].id));
-    CHECK(s.adopt_making_way(job_id{99}, whom) == refusal::unknown_job);
-    CHECK(s.adopt_making_way(id, job_id{99}) == refusal::unknown_job);
-    CHECK(s.adopt_making_way(whom, whom) == refusal::wrong_state);
-    CHECK(s.adopt_making_way(id, id) == refusal::wrong_state);
-    CHECK(s.adopt_making_way(id, whom) == refusal::none);
+    CHECK(s.adopt_making_way(job_id{99}, whom, whom) == refusal::unknown_job);
+    CHECK(s.adopt_making_way(id, job_id{99}, job_id{99}) == refusal::unknown_job);
+    CHECK(s.adopt_making_way(whom, whom, whom) == refusal::wrong_state);
+    CHECK(s.adopt_making_way(id, id, id) == refusal::wrong_state);
+    CHECK(s.adopt_making_way(id, whom, whom) == refusal::none);
     CHECK(s.makes_way_for(id) == whom);
     CHECK(s.step(3).empty());
     REQUIRE(s.promised(whom));

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // What a scheduler does beyond `policies<>`: guaranteed runtimes, rivals, moves, and room after a resize.
+#include <allot/gpu/inventory.hpp>
+#include <allot/gpu/placement/lifetime_alignment.hpp>
 #include <allot/preemption/guard.hpp>
 #include <allot/preemption/victim_order.hpp>
 #include <allot/scheduler/scheduler.hpp>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "tests/scheduler/host.hpp"
+#include "tests/support/timed_host.hpp"
 
 using allot::gpus;
 using allot::queue_settings;
@@ -250,4 +253,33 @@ TEST_CASE("scheduler: options are combined") {
   REQUIRE(h.scheduler().apply(std::vector<allot::quota_change<1>>{
       allot::resize_quota<1>{.quota = allot::quota_id{0}, .nominal = gpus(4)}}));
   CHECK(h.step() == "-q4>");
+}
+
+namespace {
+
+struct placed_with_estimate : allot_test::timed_view {
+  [[nodiscard]] allot::gpu::pod_request pod_request(job j) const {
+    return {.gpus = allot::gpus(at(j).gpus), .total = true, .estimate = {at(j).estimate}};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("scheduler: after an eviction the placement, too, is told how long the rest takes") {
+  using places = allot::gpu::basic_inventory<allot::gpu::lifetime_alignment>;
+  allot::gpu::node_spec node;
+  node.name = "n";
+  node.gpus = 4;
+  std::vector<allot_test::timed_job> jobs{{.gpus = 2, .estimate = 100}};
+  allot::scheduler<placed_with_estimate, places> s{
+      placed_with_estimate{&jobs}, allot::build_quota_tree<1>({{.name = "q", .nominal = gpus(4)}}).value(),
+      places{allot::gpu::build_cluster({node}).value()}};
+  const allot::job_id id = s.submit(0);
+  const auto expected_end = [&] { return s.places().pods(s.place_of(id)).begin()->end; };
+  REQUIRE(s.step(10).admissions.size() == 1);
+  CHECK(expected_end() == 110);
+  jobs[0].estimate = 30;
+  s.evicted(id);
+  REQUIRE(s.step(50).admissions.size() == 1);
+  CHECK(expected_end() == 80);
 }

@@ -3,20 +3,24 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "tests/support/count_allocations.hpp"
 #include "tests/support/seeds.hpp"
 
 using allot::class_number;
+using allot::instant;
 using allot::job_id;
 using allot::job_rank;
 using allot::pending_entry;
 using allot::pending_queue;
+using allot::without_end;
 using allot_test::random_source;
 
 namespace {
@@ -24,28 +28,29 @@ namespace {
 /// A queue with its model: a list that is scanned on each call.
 class checked_queue {
  public:
-  void push(std::uint32_t request_class, const job_rank& rank) {
+  void push(std::uint32_t request_class, const job_rank& rank, instant estimate) {
     const job_id id{jobs_.size()};
-    jobs_.push_back({request_class, rank, true});
+    jobs_.push_back({request_class, rank, estimate, true});
     if (blocked_ && rank < jobs_[blocked_->index()].rank) blocked_.reset();
     if (const auto p = inadmissible_.find(request_class); p != inadmissible_.end() && rank < p->second)
       inadmissible_.erase(p);
-    queue_.push(class_number{request_class}, {rank, id, 0});
+    queue_.push(class_number{request_class}, {rank, id, 0, estimate});
   }
   void cancel(std::size_t i) {
     if (!jobs_[i].waits) return;
     jobs_[i].waits = false;
     queue_.note_stale();
   }
-  /// The job that may be tried, as the queue says; checked.
-  std::optional<std::size_t> first() {
+  /// The job that may be tried, as the queue says; checked. By `all_end` long jobs take their turn earlier.
+  std::optional<std::size_t> first(instant all_end = without_end) {
     if (blocked_ && !jobs_[blocked_->index()].waits) blocked_.reset();
     std::optional<std::size_t> expected;
     for (std::size_t i = 0; i < jobs_.size() && !blocked_; ++i) {
       if (!jobs_[i].waits || inadmissible_.count(jobs_[i].request_class) != 0) continue;
-      if (!expected || jobs_[i].rank < jobs_[*expected].rank) expected = i;
+      if (!expected || turn(i, all_end) < turn(*expected, all_end)) expected = i;
     }
-    const auto found = queue_.first([&](const pending_entry& e) { return jobs_[e.id.index()].waits; });
+    const auto found =
+        queue_.first([&](const pending_entry& e) { return jobs_[e.id.index()].waits; }, 0, false, all_end);
     REQUIRE(found.has_value() == expected.has_value());
     if (found) {
       REQUIRE(found->id.index() == *expected);
@@ -77,8 +82,17 @@ class checked_queue {
   struct waiting_job {
     std::uint32_t request_class;
     job_rank rank;
+    instant estimate;
     bool waits;
   };
+  /// The key, the turn, the rank.
+  [[nodiscard]] std::tuple<std::int64_t, instant, job_rank> turn(std::size_t i, instant all_end) const {
+    const waiting_job& j = jobs_[i];
+    const bool is_known = all_end != without_end && j.estimate != without_end;
+    return {j.rank.key, is_known ? std::min(j.rank.submitted, all_end - j.estimate) : j.rank.submitted,
+            j.rank};
+  }
+
   pending_queue queue_;
   std::vector<waiting_job> jobs_;
   std::map<std::uint32_t, job_rank> inadmissible_;
@@ -95,13 +109,15 @@ TEST_CASE("pending_queue: gives the first job that may be tried, whatever happen
     const std::size_t classes = random.one_in(4) ? 150 : 1 + random.below(6);
     const bool strict = random.one_in(3);
     const std::size_t cancellations = random.below(4);
+    const auto all_end = [&] { return strict || random.one_in(2) ? without_end : random.between(0, 20); };
     for (std::size_t i = 0; i < 300; ++i) {
       if (random.one_in(2)) {
         q.push(static_cast<std::uint32_t>(random.below(classes)),
-               {random.between(-2, 2), random.between(0, 9), i});
+               {random.between(-2, 2), random.between(0, 9), i},
+               random.one_in(4) ? without_end : random.between(1, 12));
       }
       for (std::size_t k = 0; k < cancellations && q.size() > 0; ++k) q.cancel(random.below(q.size()));
-      if (const auto first = q.first()) {
+      if (const auto first = q.first(all_end())) {
         switch (random.below(4)) {
           case 0:
             q.pop(*first);
@@ -114,7 +130,7 @@ TEST_CASE("pending_queue: gives the first job that may be tried, whatever happen
         }
       }
       if (random.one_in(12)) q.requeue();
-      static_cast<void>(q.first());
+      static_cast<void>(q.first(all_end()));
     }
   });
 }

@@ -9,11 +9,14 @@
 
 namespace allot_test {
 
-/// Walks from unit to unit: every one takes a turn of its own, also where nothing can be done for it. The
-/// plans are those of `job_walk`, which passes many at a time; it only takes longer.
+/// Walks from unit to unit: every one takes a turn of its own, also where nothing can be done for it, and
+/// every search is made. The plans are those of `job_walk`, which passes many at a time; it only takes
+/// longer.
 template <class Session>
 class one_by_one_walk : public allot::detail::job_walk<Session> {
  public:
+  static constexpr bool leaves_out_searches = false;
+
   template <class IsGood>
   [[nodiscard]] bool has_left(IsGood) const {
     return !this->is_over();
@@ -29,9 +32,17 @@ struct one_by_one_policies : allot::kai_policies {
   using cycle = allot::action_cycle<Session, one_by_one_policies, one_by_one_walk<Session>>;
 };
 
+/// It can't tell whether a pod would fit without some jobs: every scenario is tried.
+class blind_inventory : public allot::gpu::inventory {
+ public:
+  using base = allot::gpu::inventory;
+  using base::base;
+  using what_if = allot::no_what_if;
+};
+
 /// Decides in that way. Where it is to decide although nothing has changed, it rebuilds its queues first: its
 /// own tree is applied to it again.
-class one_by_one_world : public basic_kai_world<allot::gpu::inventory, one_by_one_policies> {
+class one_by_one_world : public basic_kai_world<blind_inventory, one_by_one_policies> {
  public:
   using basic_kai_world::basic_kai_world;
 

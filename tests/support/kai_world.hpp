@@ -106,6 +106,10 @@ class basic_kai_world {
   [[nodiscard]] allot::job_id id(const std::string& name) const { return ids_.at(name); }
   [[nodiscard]] allot::quota_id quota(const std::string& name) { return scheduler().tree().find(name); }
   void finished(const std::string& name) { scheduler().finished(id(name)); }
+  /// Its host tells the running job to go: it stands where it is until it is let go.
+  void leaves(const std::string& name) { leave(id(name)); }
+  /// How many jobs have been told to go and are still there.
+  [[nodiscard]] std::size_t leaving() const noexcept { return going_.size(); }
 
   /// Lets the next step decide although nothing has changed.
   void retry() { scheduler().retry(); }
@@ -237,10 +241,11 @@ class basic_kai_world {
         throw std::logic_error{j.name + " has no such pod"};
     }
     ids_[j.name] = id;
-    if (gone) {
-      scheduler().evicting(id);
-      going_.push_back(id);
-    }
+    if (gone) leave(id);
+  }
+  void leave(allot::job_id id) {
+    scheduler().evicting(id);
+    going_.push_back(id);
   }
 
   std::deque<job> jobs_;

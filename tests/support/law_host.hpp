@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "tests/support/law_oracle.hpp"
+#include "tests/support/same_reasons.hpp"
 #include "tests/support/scenario.hpp"
 
 namespace allot_test {
@@ -211,6 +212,7 @@ class law_host {
     const plan_type& plan = scheduler_.step(now_);
     tell(plan);
     check_backoffs(plan, reserved);
+    check_reasons(plan);
     if (promised_.has(law::at_once) && quiet_ && !plan.empty()) broken(law::at_once, "nothing happened, yet");
     quiet_ = true;
     check_lists(plan, running, evicting);
@@ -499,7 +501,11 @@ class law_host {
     }
     for (const auto& h : plan.pending) {
       require(state(*h.what) == allot::job_state::pending, "who is held does not wait");
-      require(h.binding.has_value() || h.placement.has_value() || static_cast<bool>(h.backs_off),
+      // Where one cycle does not decide everything, it may be another's turn.
+      const bool behind = h.reason == allot::pending_reason::behind_head &&
+                          (!promised_.has(law::at_once) ||
+                           scheduler_.settings(h.quota).head != allot::queue_head::best_effort);
+      require(behind || h.binding.has_value() || h.placement.has_value() || static_cast<bool>(h.backs_off),
               "who is held has no reason to wait");
     }
     if (in_state(allot::job_state::evicting).empty()) {
@@ -643,6 +649,16 @@ class law_host {
     }
   }
 
+  /// A plan and `why` give the same reasons.
+  void check_reasons(const plan_type& plan) {
+    for (const auto& h : plan.pending) {
+      const auto why = scheduler_.why(h.id);
+      if (same_reasons(h, why)) continue;
+      broken(law::explained, "job " + std::to_string(h.what->number) + " waits for " +
+                                 std::string{to_string(h.reason)} + ", but why says " +
+                                 std::string{to_string(why.reason)});
+    }
+  }
   /// Searches that find no victims leave no trace.
   void check_asked_again() {
     tested(law::reversible);

@@ -70,6 +70,7 @@ void check_promises(Host& h, const std::vector<timed_job>& jobs,
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     if (jobs[j].preemptible) REQUIRE((h[j].start.has_value() || !h[j].id));
   }
+  REQUIRE(h.disagreements() == 0);
 }
 
 }  // namespace allot_test

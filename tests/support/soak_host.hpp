@@ -1185,8 +1185,10 @@ class soak_world {
     require(h.quota == u->quota, "why tells of another quota", id);
     require((h.reason == allot::pending_reason::evictions) == u->reserved,
             "why does not know who is reserved", id);
-    require(!h.is_bound || h.reason == allot::pending_reason::quota, "a bound is told of without a reason",
-            id);
+    const bool is_found =
+        h.reason == allot::pending_reason::not_proven || h.reason == allot::pending_reason::lost_work;
+    require(!h.is_bound || is_found || h.reason == allot::pending_reason::quota,
+            "a bound is told of without a reason", id);
     static_cast<void>(it_->wakes_at());
     static_cast<void>(it_->settings(draw_quota()));
   }

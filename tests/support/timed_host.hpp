@@ -5,6 +5,7 @@
 #include <allot/scheduler/scheduler.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -14,6 +15,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "tests/support/same_reasons.hpp"
 
 namespace allot_test {
 
@@ -154,11 +157,16 @@ class timed_host {
   [[nodiscard]] Scheduler& scheduler() { return scheduler_; }
   [[nodiscard]] const run& operator[](std::size_t j) const { return runs_[j]; }
   [[nodiscard]] std::size_t evictions() const { return evictions_; }
+  /// How often a plan listed a pending job for that reason, and how often `why` told another story then.
+  [[nodiscard]] std::size_t listed(allot::pending_reason why) const {
+    return listed_[static_cast<std::size_t>(why)];
+  }
+  [[nodiscard]] std::size_t disagreements() const { return disagreements_; }
   [[nodiscard]] std::size_t size() const { return runs_.size(); }
 
  private:
   void decide() {
-    for (const auto* plan = &scheduler_.step(now_); !plan->empty(); plan = &scheduler_.step(now_)) {
+    for (const auto* plan = &step(); !plan->empty(); plan = &step()) {
       if (look_at_plan_) look_at_plan_(*plan);
       std::vector<allot::job_id> gone;
       for (const auto& e : plan->evictions) {
@@ -181,6 +189,14 @@ class timed_host {
       for (const allot::job_id id : gone) scheduler_.evicted(id);
     }
   }
+  const auto& step() {
+    const auto& plan = scheduler_.step(now_);
+    for (const auto& h : plan.pending) {
+      ++listed_[static_cast<std::size_t>(h.reason)];
+      if (!same_reasons(h, scheduler_.why(h.id))) ++disagreements_;
+    }
+    return plan;
+  }
   [[nodiscard]] allot::instant end_of(std::uint32_t j) const { return *runs_[j].start + jobs_[j].duration; }
 
   const std::vector<timed_job>& jobs_;
@@ -188,6 +204,8 @@ class timed_host {
   std::vector<run> runs_;
   std::multimap<allot::instant, std::uint32_t> ends_;
   std::size_t evictions_ = 0;
+  std::array<std::size_t, allot::pending_reason_count> listed_{};
+  std::size_t disagreements_ = 0;
   allot::instant now_ = 0;
   bool looks_always_ = false;
   std::function<void(const typename Scheduler::plan_type&)> look_at_plan_;

@@ -84,7 +84,7 @@ TEST_CASE("any_preset: standard by name reserves as standard does, but not with 
   any_preset by = any_preset::find("standard").value();
   CHECK(by.defaults() == allot::standard{}.defaults());
   by.use_estimates();
-  CHECK(by.defaults() == allot::standard{.reservations = 2}.defaults());
+  CHECK(by.defaults() == allot::standard{.reservations = 3}.defaults());
   CHECK(by.rules<1>().defaults == by.defaults());
   allot::named_parts parts;
   parts.guard = allot::guard_name::none;

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""The tables of README.md and bench/lab/README.md, from the sweeps of headline.json and reservations.json: what
-./dev experiments writes.
+"""The tables of README.md and bench/lab/README.md, from the sweeps of headline.json, reservations.json and
+reservation_options.json: what ./dev experiments writes.
 
-    tables.py PRINTED TABLE RESERVATIONS
+    tables.py PRINTED TABLE RESERVATIONS OPTIONS
         what `allot sweep` printed of the first, and the table.json that it wrote of each
 
 A table stands between <!-- headline: NAME --> and <!-- end -->. Only scenarios that were run are written.
@@ -51,30 +51,48 @@ def replace(file, name, table):
     path.write_text(before + start + table + end + after)
 
 
+hours = ["wait_s/mean", "sizes/5-8/wait_s/mean", "sizes/9-16/wait_s/mean", "sizes/17-64/wait_s/mean"]
+waits = ["all", "5 to 8 GPUs", "9 to 16", "17 to 64", "useful", "preemptions", "lost GPU-h"]
+
+
+def waits_of(row):
+    of = {name: figure["mean"] for name, figure in row["figures"].items() if figure}
+    return ([f"{of[name] / 3600:.1f}" for name in hours] +
+            [f"{100 * of['useful_utilisation']:.1f} %", f"{of['preemptions']:,.0f}", f"{of['lost_gpu_h']:,.0f}"])
+
+
 def reservations(rows):
     """What each number of reservations gives, and costs, with each kind of estimates, at the higher load."""
-    hours = ["wait_s/mean", "sizes/5-8/wait_s/mean", "sizes/9-16/wait_s/mean", "sizes/17-64/wait_s/mean"]
-    titles = ["estimates", "policy", "all", "5 to 8 GPUs", "9 to 16", "17 to 64", "useful", "preemptions",
-              "lost GPU-h"]
     by_workload = {}
     highest = max(float(row["load"]) for row in rows)
     for row in rows:
         workload, estimates = row["scenario"].split("-")
-        of = {name: figure["mean"] for name, figure in row["figures"].items() if figure}
         if float(row["load"]) != highest:
             continue
         # Without estimates there are no reservations, whatever their number: one row is enough.
-        if estimates == "none" and row["policy"] in ("standard-1", "standard-4", "standard-8"):
+        if estimates == "none" and row["policy"] in ("standard-1", "standard-3", "standard-4", "standard-8"):
             continue
-        by_workload.setdefault(workload, []).append(
-            [estimates, f"`{row['policy']}`"] + [f"{of[name] / 3600:.1f}" for name in hours] +
-            [f"{100 * of['useful_utilisation']:.1f} %", f"{of['preemptions']:,.0f}", f"{of['lost_gpu_h']:,.0f}"])
+        by_workload.setdefault(workload, []).append([estimates, f"`{row['policy']}`"] + waits_of(row))
     for workload, rows in by_workload.items():
-        replace("bench/lab/README.md", f"reservations-{workload}", markdown(titles, rows))
+        replace("bench/lab/README.md", f"reservations-{workload}",
+                markdown(["estimates", "policy"] + waits, rows))
+
+
+def reservation_options(rows):
+    """What each option gives, and costs, with each kind of estimates for which it does something."""
+    table = []
+    for estimates in ("exact", "tsafrir", "none"):
+        options = ["standard", "gather"] if estimates == "none" else ["standard", "backoff", "lifetime_alignment"]
+        by_policy = {row["policy"]: row for row in rows if row["scenario"] == f"teams-{estimates}"}
+        table += [[estimates, f"`{option}`"] + waits_of(by_policy[option]) for option in options]
+        table += [[estimates, "`wait_if_loss_percent`"] + waits_of(row) for row in rows
+                  if row["scenario"] == f"waiting-{estimates}" and row["policy"] == "standard"]
+    replace("bench/lab/README.md", "reservation-options", markdown(["estimates", "option"] + waits, table))
 
 
 def main():
     reservations(json.loads(pathlib.Path(sys.argv[3]).read_text())["rows"])
+    reservation_options(json.loads(pathlib.Path(sys.argv[4]).read_text())["rows"])
     tables = printed(pathlib.Path(sys.argv[1]).read_text())
     columns = ["utilisation", "wait", "p99", "worst tenant", "sharing anomaly", "completion", "preemptions",
                "lost GPU-h", "Jain"]

@@ -5,6 +5,7 @@
 #include <allot/core/quantity.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/detail/occupancy.hpp>
+#include <allot/gpu/forecast.hpp>
 #include <allot/gpu/placement/best_fit.hpp>
 #include <allot/gpu/placement/indexed_best_fit.hpp>
 #include <allot/gpu/pod_request.hpp>
@@ -39,6 +40,8 @@ class basic_inventory : public occupancy {
   using pod_request = gpu::pod_request;
   /// How a search asks it what would fit without some jobs.
   using what_if = gpu::what_if;
+  /// How a reservation's profile asks it what will fit.
+  using forecast = gpu::forecast;
 
   explicit basic_inventory(cluster layout, Policy policy = {})
       : occupancy(std::move(layout)), policy_(std::move(policy)) {

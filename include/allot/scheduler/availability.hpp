@@ -11,8 +11,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 namespace allot {
@@ -26,6 +29,10 @@ inline namespace v0 {
 /// Promises are not tied to places, so no start is lost to nodes that a promise happened to be planned on. So
 /// a job that is gone by a promised start may delay it all the same, by where it lets earlier promised jobs
 /// be placed: the walk goes on to the last promised start.
+///
+/// Most questions are answered without a walk, from what is kept for each of the next promised starts: what
+/// will have gone by then. For the first of them that is exact. A later one depends on the places of the
+/// promised jobs before it, too: often it certainly holds, wherever these are.
 ///
 /// An expected end in the past, of a job that overruns, counts as any moment: before all that is to come, but
 /// not yet. Queries change nothing. O(ends and starts to come x what placing costs) each; they do not
@@ -45,6 +52,8 @@ class availability {
   /// The claims of a job that takes precedence over no promise.
   struct no_claims {
     [[nodiscard]] bool operator()(const record&, const promised_job&) const noexcept { return false; }
+    /// Whether it may claim the promise at one time and not at another.
+    [[nodiscard]] bool may_change(const record&, const promised_job&) const noexcept { return false; }
   };
 
   /// The earliest promised start that a job would delay if it starts now on the place taken for it;
@@ -85,12 +94,14 @@ class availability {
 
   /// Whether all promises of others hold as they are if the job gets the place taken for it, but starts only
   /// when others have gone: until then it is not known when it ends.
-  [[nodiscard]] bool all_hold_beside(Session& session, const record& r) {
+  [[nodiscard]] bool all_hold_beside(Session& session, const record& r, const place& where) {
     if (session.promised_by_start().empty()) return true;
-    auto before = open(session);
     begin();
-    session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
     const no_claims claims;
+    const outlook seen = foresee(session, others(session, r, claims), guest{r, where, without_end, true});
+    if (seen.says != verdict::unknown) return seen.says == verdict::holds;
+    auto before = open(session);
+    session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
     const bool some_missed = walk(session, others(session, r, claims), excuses_none{}).has_value();
     close(session, std::move(before));
     return !some_missed;
@@ -125,23 +136,35 @@ class availability {
     };
     std::optional<instant> t = next_time();
     if (!t || *t >= before) return std::nullopt;
-    const auto concerns = [&](std::size_t i) { return others(session, r, claims)(session.promised()[i]); };
+    const auto concerns_any = others(session, r, claims);
+    const auto concerns = [&](std::size_t i) { return concerns_any(session.promised()[i]); };
     const auto starts = session.promised_by_start();
     if (may_borrow == without_end && detail::none_of(starts.begin(), starts.end(), concerns) &&
         session.what_if().begin(session.places(), r.pod_request)) {
       return earliest_alone(session, r, before);
     }
+    const auto may_change = [&](const promised_job& p) { return claims.may_change(r, p); };
+    const auto all = session.promised();
+    if (detail::none_of(all.begin(), all.end(), may_change)) note_horizons(session, r, concerns_any);
     auto as_it_was = open(session);
     std::optional<start> found;
+    begin_counting(session, r);
     for (; !found && t && *t < before; t = next_time()) {
-      step(session, r, claims, *t);
       const bool waits_for_that = t == may_borrow;
       if (waits_for_that) may_borrow = session.next_backoff_end(r, *t);
+      if (!step(session, r, claims, *t) || (counts_ && could_start(session, r, claims, *t))) {
+        // Once more from the beginning, with all on their places.
+        close(session, std::move(as_it_was));
+        as_it_was = open(session);
+        place_all(session, r, claims, *t);
+      }
+      if (counts_ || !could_start(session, r, claims, *t)) continue;
       if (fits_from(session, r, claims, *t)) {
         found = start{*t, waits_for_that ? job_id{} : at_.last, session.would_borrow(r)};
       }
     }
     close(session, std::move(as_it_was));
+    end_counting(session);
     return found;
   }
   /// The start of a pending job that gathers from now on and gives up at `until`: that time, if by then it
@@ -162,8 +185,9 @@ class availability {
   /// The start that a job has been promised, if all promises hold as they are. `earliest` may find none as
   /// early: it asks for one beside all others, and promises for the same time may fit in one order only.
   [[nodiscard]] std::optional<start> planned(Session& session, job_id job) {
-    auto before = open(session);
     begin();
+    if (const auto known = foresee_planned(session, job)) return known;
+    auto before = open(session);
     std::optional<start> found;
     const auto note = [&](const promised_job& p) {
       if (p.job == job) found = start{p.what.start, at_.last, session.would_borrow(session.at(job))};
@@ -176,6 +200,25 @@ class availability {
     if (walk(session, note, gathers_in_vain)) found.reset();
     close(session, std::move(before));
     return found;
+  }
+  /// Calls `visit(job_id, place)` for each promised start that is known, the earliest first, where a job is
+  /// placed then.
+  template <class Visit>
+  void for_each_planned_place(Session& session, Visit visit) {
+    auto before = open(session);
+    begin();
+    const auto starts = session.promised_by_start();
+    while (at_.starts < starts.size()) {
+      const instant t = *next(session);
+      end_until(session, t);
+      for (; at_.starts < starts.size() && start_of(session).what.start <= t; ++at_.starts) {
+        const promised_job& p = start_of(session);
+        if (p.what.gathers_since) continue;
+        const std::optional<place> where = start_as_promised(session, p);
+        if (where) visit(p.job, *where);
+      }
+    }
+    close(session, std::move(before));
   }
 
  private:
@@ -199,11 +242,22 @@ class availability {
       only = &p;
     }
     if (only == nullptr) return std::nullopt;
+    begin();
+    if constexpr (std::is_same_v<Claims, no_claims>) {
+      const outlook seen = foresee(session, others(session, r, claims), guest{r, where, end, true});
+      if (seen.says == verdict::holds) return std::nullopt;
+      if (seen.says == verdict::missed && seen.is_to_blame) {
+        for (const std::size_t i : session.promised_by_start()) {
+          const promised_job& p = session.promised()[i];
+          if (p.what.start == seen.at && others(session, r, claims)(p)) delayed_ = p.job;
+        }
+        return seen.at;
+      }
+    }
     delayed_ = only->job;
     if (!are_more && session.what_if().begin(session.places(), session.at(only->job).pod_request)) {
       return delays(session, r, *only) ? std::optional{only->what.start} : std::nullopt;
     }
-    begin();
     return first_missed(
         session, others(session, r, claims),
         [&] {
@@ -262,6 +316,8 @@ class availability {
     instant end;
     job_id job;
     place where;
+    /// How much it takes at least of the room that is counted.
+    std::uint64_t takes = 0;
     friend bool operator<(const run& a, const run& b) {
       return a.end != b.end ? a.end < b.end : a.job < b.job;
     }
@@ -269,7 +325,11 @@ class availability {
   /// The state of a walk.
   struct cursor {
     std::size_t ends = 0;
+    /// Of these, whose places are released: only when a place is asked for.
+    std::size_t vacated = 0;
     std::size_t starts = 0;
+    /// Whether promised jobs have started otherwise than noted.
+    bool differs = false;
     /// The last that ended.
     job_id last{};
   };
@@ -286,6 +346,9 @@ class availability {
     runs_.clear();
     missed_anyway_.clear();
     knows_missed_ = false;
+    noted_.clear();
+    counts_ = false;
+    room_ = nullptr;
   }
 
   /// The time of the next event: ends before starts.
@@ -293,7 +356,7 @@ class availability {
     std::optional<instant> t;
     const auto consider = [&](instant u) { t = t ? std::min(*t, u) : u; };
     if (at_.ends < session.expected_ends().size()) consider(session.expected_ends()[at_.ends].at);
-    if (!runs_.empty()) consider(runs_.front().end);
+    if (!runs_.empty() && runs_.front().end != without_end) consider(runs_.front().end);
     if (at_.starts < session.promised_by_start().size()) consider(start_of(session).what.start);
     return t;
   }
@@ -305,7 +368,8 @@ class availability {
     const auto ends = session.expected_ends();
     for (; at_.ends < ends.size() && ends[at_.ends].at <= t; ++at_.ends) {
       at_.last = ends[at_.ends].job;
-      release(session, session.at(at_.last));
+      const record& gone = session.at(at_.last);
+      session.assumed().release(gone.facts.quota, gone.facts.request, gone.facts.in);
     }
     while (!runs_.empty() && runs_.front().end <= t) {
       detail::pop_heap(runs_.begin(), runs_.end(), ends_later);
@@ -314,7 +378,14 @@ class availability {
       at_.last = gone.job;
       const record& r = session.at(gone.job);
       session.assumed().release(r.facts.quota, r.facts.request, r.facts.in);
-      session.places().release(gone.where);
+      taken_ -= gone.takes;
+      if (!counts_) session.places().release(gone.where);
+    }
+  }
+  /// Releases the places of those that have ended.
+  void vacate(Session& session) {
+    for (; at_.vacated < at_.ends; ++at_.vacated) {
+      session.places().release(session.at(session.expected_ends()[at_.vacated].job).where);
     }
   }
   void release(Session& session, const record& gone) {
@@ -340,18 +411,22 @@ class availability {
   /// Starts a promised job, if it fits.
   template <class Counts>
   bool start_promised(Session& session, const promised_job& p, Counts counts) {
+    if (!p.what.gathers_since) return start_as_promised(session, p).has_value();
+    return has_chance(session, session.at(p.job), p.what.start, *p.what.gathers_since, counts);
+  }
+  /// Starts one whose start is known, if it fits. Returns its place.
+  std::optional<place> start_as_promised(Session& session, const promised_job& p) {
     const record& r = session.at(p.job);
-    if (p.what.gathers_since) return has_chance(session, r, p.what.start, *p.what.gathers_since, counts);
     const std::optional<place> where = take(session, r, p.what.start);
-    if (!where) return false;
-    add_run(later(std::max(p.what.start, session.now()), r.estimate), p.job, *where);
-    return true;
+    if (where) add_run(promised_end(session, p), p.job, *where, takes_of_room(session, r));
+    return where;
   }
   /// Whether a job that has gathered since then fits at `at`, where the walk stands, if all have gone that
   /// ran before and have no expected end; beside those that gather and come earlier in turn. Nobody knows
   /// when it starts, and they may stay: the walk goes on as if it did not.
   template <class Counts>
   [[nodiscard]] bool has_chance(Session& session, const record& r, instant at, instant since, Counts counts) {
+    vacate(session);
     auto as_it_was = open(session);
     for_each_open_ended(session, since, [&](const record& gone) { release(session, gone); });
     for (const promised_job& p : session.promised()) {
@@ -363,9 +438,9 @@ class availability {
     close(session, std::move(as_it_was));
     return fits;
   }
-  void add_run(instant end, job_id job, const place& where) {
-    if (end == without_end) return;
-    runs_.push_back({end, job, where});
+  void add_run(instant end, job_id job, const place& where, std::uint64_t takes = 0) {
+    runs_.push_back({end, job, where, takes});
+    taken_ += takes;
     detail::push_heap(runs_.begin(), runs_.end(), ends_later);
   }
   /// Whether the job's quota allows it at that time, at which the walk stands.
@@ -375,6 +450,7 @@ class availability {
   }
   [[nodiscard]] std::optional<place> take(Session& session, const record& r, instant at) {
     if (!is_allowed(session, r, at)) return std::nullopt;
+    vacate(session);
     const std::optional<place> where = session.places().place(r.pod_request);
     if (where) session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
     return where;
@@ -403,12 +479,14 @@ class availability {
   [[nodiscard]] std::optional<instant> first_missed(Session& session, Counts counts, Occupy occupy,
                                                     Vacate vacate) {
     const cursor was = at_;
+    const std::uint64_t taken = taken_;
     kept_ = runs_;
     const auto from_here = [&](auto go) {
       auto before = open(session);
       const std::optional<instant> missed = go();
       close(session, std::move(before));
       at_ = was;
+      taken_ = taken;
       runs_ = kept_;
       return missed;
     };
@@ -429,29 +507,290 @@ class availability {
     });
     return missed_anyway_.empty() ? missed : from_here(with_job);
   }
-  /// Goes on to the next time, `t`.
+  /// Goes on to the next time, `t`. Returns false if that can't be done without places.
   template <class Claims>
-  void step(Session& session, const record& r, Claims claims, instant t) {
+  bool step(Session& session, const record& r, Claims claims, instant t) {
+    std::size_t next_end = at_.ends;
     end_until(session, t);
+    for (; room_ != nullptr && next_end < at_.ends; ++next_end) {
+      room_->gone(session.places(), session.at(session.expected_ends()[next_end].job).where);
+    }
     const auto starts = session.promised_by_start();
     for (; at_.starts < starts.size() && start_of(session).what.start <= t; ++at_.starts) {
       const auto& p = start_of(session);
-      if (others(session, r, claims)(p)) start_promised(session, p, others(session, r, claims));
+      const bool is_counted = others(session, r, claims)(p);
+      if (at_.starts < noted_.size() && noted_[at_.starts].counts != is_counted) at_.differs = true;
+      if (!is_counted) continue;
+      if (counts_) {
+        if (at_.differs || at_.starts >= noted_.size() || !noted_[at_.starts].holds) return false;
+        const record& promised = session.at(p.job);
+        session.assumed().charge(promised.facts.quota, promised.facts.request, promised.facts.in);
+        add_run(promised_end(session, p), p.job, {}, takes_of_room(session, promised));
+        continue;
+      }
+      if (!start_promised(session, p, others(session, r, claims))) at_.differs = true;
+    }
+    return true;
+  }
+  /// From here on the room for the job is counted. As long as promises certainly hold, nobody is placed.
+  void begin_counting(Session& session, const record& r) {
+    room_ = session.room_now(r);
+    counts_ = room_ != nullptr;
+    taken_ = 0;
+  }
+  /// The same walk once more, up to `t`, with all on their places. The room is still counted.
+  template <class Claims>
+  void place_all(Session& session, const record& r, Claims claims, instant t) {
+    end_counting(session);
+    counts_ = false;
+    at_ = {};
+    runs_.clear();
+    taken_ = 0;
+    ruled_by_ = session.promised().size();
+    for (auto u = next(session); u && *u <= t; u = next(session)) step(session, r, claims, *u);
+  }
+  /// Precondition: those that have ended in the walk are on their places.
+  void end_counting(Session& session) {
+    for (std::size_t i = 0; room_ != nullptr && i < at_.ends; ++i) {
+      room_->back(session.places(), session.at(session.expected_ends()[i].job).where);
     }
   }
+  [[nodiscard]] std::uint64_t takes_of_room(Session& session, const record& promised) const {
+    return room_ == nullptr ? 0 : room_->least_taken(session.places(), promised.pod_request);
+  }
+  /// Whether the job may start where the walk stands, as far as that is known without placing it.
+  template <class Claims>
+  [[nodiscard]] bool could_start(Session& session, const record& r, Claims claims, instant at) {
+    if (room_ != nullptr && !room_->could_fit(taken_)) return false;
+    if (!is_allowed(session, r, at)) return false;
+    const instant end = later(std::max(at, session.now()), r.estimate);
+    return !is_ruled_out(session, r, others(session, r, claims), end);
+  }
+  // What is kept for the next promised starts is asked first.
+
+  /// A job beside all that is booked. It runs until then.
+  struct guest {
+    const record& job;
+    const place& where;
+    instant end;
+    /// Whether it is on its place since before the walk began.
+    bool is_placed;
+  };
+  enum class verdict : std::uint8_t { unknown, holds, missed };
+  struct outlook {
+    verdict says = verdict::unknown;
+    /// Missed: the first promised start that is, and whether it would not be without the guest.
+    instant at = 0;
+    bool is_to_blame = false;
+  };
+  /// What the quotas allow at a promised start if the promised jobs before it start as promised.
+  struct noted_start {
+    /// None if nothing is kept for it.
+    typename Session::horizon_type* of = nullptr;
+    bool counts = false;
+    bool is_allowed = false;
+    bool is_allowed_beside = false;
+    /// Whether it certainly holds.
+    bool holds = false;
+  };
+
+  [[nodiscard]] static instant promised_end(const Session& session, const promised_job& p) {
+    return later(std::max(p.what.start, session.now()), session.at(p.job).estimate);
+  }
+  /// Calls `visit(promise)` for those from a position on that count, start before the one at `until`, and run
+  /// then.
+  template <class Counts, class Visit>
+  static void for_each_before(Session& session, std::size_t from, std::size_t until, Counts counts,
+                              Visit visit) {
+    const auto starts = session.promised_by_start();
+    const instant at = session.promised()[starts[until]].what.start;
+    for (std::size_t i = from; i < until; ++i) {
+      const promised_job& p = session.promised()[starts[i]];
+      if (counts(p) && !p.what.gathers_since && promised_end(session, p) > at) visit(p);
+    }
+  }
+  /// How much of the room at the promised start at `until` those take at most.
+  template <class Counts>
+  [[nodiscard]] static std::uint64_t most_taken(Session& session, const typename Session::horizon_type& h,
+                                                std::size_t from, std::size_t until, Counts counts) {
+    std::uint64_t taken = 0;
+    for_each_before(session, from, until, counts, [&](const promised_job& p) {
+      taken += h.room.most_taken(session.places(), session.at(p.job).pod_request);
+    });
+    return taken;
+  }
+  /// What is allowed at the promised start at that position, for its job and with a guest. Not in a walk.
+  template <class Counts, class Visit>
+  [[nodiscard]] noted_start look_at(Session& session, std::size_t i, Counts counts, const record* beside,
+                                    Visit visit) {
+    const promised_job& p = session.promised()[session.promised_by_start()[i]];
+    noted_start seen;
+    if (p.what.gathers_since) return seen;
+    seen.of = session.horizon(p);
+    if (seen.of == nullptr) return seen;
+    auto& assumed = session.assumed();
+    const savepoint as_it_was = assumed.save();
+    for (const auto& share : seen.of->gone) {
+      if (share.amount != resources<n>{}) assumed.release(share.quota, share.amount, share.in);
+    }
+    for_each_before(session, 0, i, counts, [&](const promised_job& before) {
+      const record& r = session.at(before.job);
+      assumed.charge(r.facts.quota, r.facts.request, r.facts.in);
+    });
+    const record& promised = session.at(p.job);
+    seen.is_allowed = is_allowed(session, promised, p.what.start);
+    visit(promised);
+    if (beside != nullptr) {
+      assumed.charge(beside->facts.quota, beside->facts.request, beside->facts.in);
+      seen.is_allowed_beside = is_allowed(session, promised, p.what.start);
+    }
+    assumed.rollback(as_it_was);
+    return seen;
+  }
+  /// Notes what is allowed at the next promised starts, for `foresee` in a walk that begins here.
+  template <class Counts>
+  void note_horizons(Session& session, const record& r, Counts counts) {
+    session.look_ahead();
+    for (std::size_t i = 0; i < session.promised_by_start().size(); ++i) {
+      const bool is_counted = counts(session.promised()[session.promised_by_start()[i]]);
+      noted_.push_back(is_counted ? look_at(session, i, counts, &r, [](const record&) {}) : noted_start{});
+      noted_start& noted = noted_.back();
+      noted.counts = is_counted;
+      if (!is_counted) continue;
+      if (noted.of == nullptr) break;
+      noted.holds = noted.is_allowed && noted.of->room.fits(most_taken(session, *noted.of, 0, i, counts));
+    }
+    ruled_by_ = session.promised().size();
+  }
+  /// Whether the notes are true where the walk stands: not if the job claims other promises by now.
+  template <class Counts>
+  [[nodiscard]] bool is_as_noted(Session& session, Counts counts) const {
+    if (noted_.empty() || at_.differs) return false;
+    for (std::size_t i = 0; i < noted_.size(); ++i) {
+      if (counts(session.promised()[session.promised_by_start()[i]]) != noted_[i].counts) return false;
+    }
+    return true;
+  }
+  /// Whether all promises hold that count and start where the walk stands or later, as far as that is known.
+  template <class Counts>
+  [[nodiscard]] outlook foresee(Session& session, Counts counts, const guest& g) {
+    const bool walks = !noted_.empty();
+    if (!walks) session.look_ahead();
+    const auto starts = session.promised_by_start();
+    for (std::size_t i = at_.starts; i < starts.size(); ++i) {
+      const promised_job& p = session.promised()[starts[i]];
+      if (!counts(p)) continue;
+      if (walks && i >= noted_.size()) return {};
+      const noted_start seen = walks ? noted_[i] : look_at(session, i, counts, &g.job, [](const record&) {});
+      if (seen.of == nullptr) return {};
+      const bool is_there = g.end > p.what.start;
+      const std::uint64_t taken = most_taken(session, *seen.of, at_.starts, i, counts);
+      const bool fits = has_room(session, *seen.of, taken, &g, is_there);
+      const bool allowed = is_there ? seen.is_allowed_beside : seen.is_allowed;
+      if (allowed && fits) continue;
+      if (allowed && taken != 0) return {};
+      const bool is_to_blame = is_there && seen.is_allowed && has_room(session, *seen.of, taken, &g, false);
+      return {verdict::missed, p.what.start, is_to_blame};
+    }
+    return {verdict::holds};
+  }
+  /// Whether a promised job has a place at its start, if others that start before it take so much of it, and
+  /// with or without the guest.
+  [[nodiscard]] bool has_room(Session& session, typename Session::horizon_type& h, std::uint64_t taken,
+                              const guest* g, bool is_there) {
+    auto& room = h.room;
+    auto& places = session.places();
+    // What runs in the walk has begun since the counts were brought up to date.
+    const auto shift = [&](bool on) {
+      for (const run& x : runs_) {
+        if (x.end > h.at) on ? room.back(places, x.where) : room.gone(places, x.where);
+      }
+      if (g == nullptr || g->is_placed == is_there) return;
+      g->is_placed == on ? room.gone(places, g->where) : room.back(places, g->where);
+    };
+    shift(true);
+    const bool fits = room.fits(taken);
+    shift(false);
+    return fits;
+  }
+  /// Whether a job that starts where the walk stands and runs until `end` certainly keeps the next promised
+  /// job from starting, wherever it is placed.
+  template <class Counts>
+  [[nodiscard]] bool is_ruled_out(Session& session, const record& r, Counts counts, instant end) {
+    if (!is_as_noted(session, counts)) return false;
+    const auto starts = session.promised_by_start();
+    std::size_t i = at_.starts;
+    while (i < starts.size() && !counts(session.promised()[starts[i]])) ++i;
+    if (i >= noted_.size() || noted_[i].of == nullptr) return false;
+    if (end <= noted_[i].of->at) return false;
+    if (std::exchange(ruled_by_, i) != i) {
+      auto& room = noted_[i].of->room;
+      const bool holds = noted_[i].holds || (!counts_ && noted_[i].is_allowed &&
+                                             has_room(session, *noted_[i].of, 0, nullptr, false));
+      rules_out_ = holds && (!noted_[i].is_allowed_beside ||
+                             !room.could_fit(room.least_taken(session.places(), r.pod_request)));
+    }
+    return rules_out_;
+  }
+  /// As `planned`, if all promises certainly hold.
+  [[nodiscard]] std::optional<start> foresee_planned(Session& session, job_id job) {
+    session.look_ahead();
+    const auto starts = session.promised_by_start();
+    const auto counts = [](const promised_job&) { return true; };
+    std::optional<start> found;
+    instant last_end = std::numeric_limits<instant>::min();
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+      const promised_job& p = session.promised()[starts[i]];
+      const auto note = [&](const record& r) {
+        if (p.job == job) found = start{p.what.start, {}, session.would_borrow(r)};
+      };
+      const noted_start seen = look_at(session, i, counts, nullptr, note);
+      if (seen.of == nullptr || !seen.is_allowed) return std::nullopt;
+      if (!seen.of->room.fits(most_taken(session, *seen.of, 0, i, counts))) return std::nullopt;
+    }
+    if (!found) return found;
+    const auto ends = session.expected_ends();
+    const auto after = std::upper_bound(ends.begin(), ends.end(), found->at,
+                                        [](instant t, const expected_end& e) { return t < e.at; });
+    if (after != ends.begin()) {
+      last_end = std::prev(after)->at;
+      found->after = std::prev(after)->job;
+    }
+    // Of those that end together a promised one is the last in a walk.
+    std::optional<run> last;
+    for (const std::size_t i : starts) {
+      const promised_job& p = session.promised()[i];
+      const run x{promised_end(session, p), p.job, {}};
+      if (p.what.start > found->at || x.end > found->at || x.end < last_end || (last && x < *last)) continue;
+      last = x;
+      found->after = x.job;
+    }
+    return found;
+  }
+
   /// Whether the job can start at the walk's current time and delays no promise from there on.
   template <class Claims>
   [[nodiscard]] bool fits_from(Session& session, const record& r, Claims claims, instant from) {
-    if (!is_allowed(session, r, from)) return false;
+    const auto counts = others(session, r, claims);
+    const instant end = later(std::max(from, session.now()), r.estimate);
+    vacate(session);
     if (at_.starts == session.promised_by_start().size()) {
       return could_place(session.places(), r.pod_request);
     }
+    if (is_as_noted(session, counts)) {
+      auto before = open(session);
+      const std::optional<place> where = take(session, r, from);
+      const outlook seen = where ? foresee(session, counts, guest{r, *where, end, false}) : outlook{};
+      close(session, std::move(before));
+      if (!where) return false;
+      if (seen.says == verdict::holds) return true;
+      if (seen.says == verdict::missed && seen.is_to_blame) return false;
+    }
     return !first_missed(
-        session, others(session, r, claims),
+        session, counts,
         [&] {
           const std::optional<place> where = take(session, r, from);
-          const instant end = later(std::max(from, session.now()), r.estimate);
-          if (!where || leaves_no_place(session, others(session, r, claims), end)) return false;
+          if (!where || leaves_no_place(session, counts, end)) return false;
           add_run(end, r.facts.id, *where);
           return true;
         },
@@ -495,6 +834,17 @@ class availability {
   vector<run> kept_;
   /// The promised jobs that do not fit at their starts even without the one that is asked about.
   vector<job_id> missed_anyway_;
+  /// For a walk: what is allowed at the next promised starts, by position.
+  vector<noted_start> noted_;
+  /// While the room for a job is counted: that room, and what the promised jobs that have started in the walk
+  /// take of it at least. The former is without those that have ended.
+  forecast_of<typename Session::placement_type>* room_ = nullptr;
+  std::uint64_t taken_ = 0;
+  /// Whether nobody is placed in the walk.
+  bool counts_ = false;
+  /// The position of the start for which it was found last whether it rules out all that run by then.
+  std::size_t ruled_by_ = 0;
+  bool rules_out_ = false;
   bool knows_missed_ = false;
   job_id delayed_{};
 };

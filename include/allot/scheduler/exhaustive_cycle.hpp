@@ -235,17 +235,23 @@ class exhaustive_cycle {
   void consider(Session& session, quota_id x) {
     const job_id id = *session.first_of(x);
     if (admit(session, id)) return;
+    const pending_reason why = why_not();
     if constexpr (promises_starts) {
-      if (promise_start(session, id)) return;
+      if (promise_start(session, id)) return session.note_found(id, why);
     }
-    session.mark_inadmissible(x, gave_up_ ? pending_reason::not_proven : pending_reason::quota, delays_);
+    session.mark_inadmissible(x, why, delays_);
+  }
+  /// Why the job that was tried last is not admitted, if the books do not say it.
+  [[nodiscard]] pending_reason why_not() const noexcept {
+    if (declined_) return pending_reason::lost_work;
+    return gave_up_ ? pending_reason::not_proven : pending_reason::quota;
   }
   /// Admits the pending job, if there is room or can be made.
   bool admit(Session& session, job_id id) {
     const record& r = session.at(id);
     const std::size_t first_eviction = session.plan().evictions.size();
     delays_.reset();
-    claims_ = takes_reserved_ = false;
+    claims_ = takes_reserved_ = declined_ = false;
     const auto at = walk_flavors(
         session, r, [&] { return room_for(session, r); }, [&] { return make_room(session, r); });
     if (!at) return false;
@@ -348,7 +354,11 @@ class exhaustive_cycle {
     if (session.making_way().empty()) return;
     settled_.clear();
     settled_.append(session.making_way().begin(), session.making_way().end());
-    // With all of them gone the promises hold. One by one, who started first, stays as long as that is true.
+    detail::sort(settled_.begin(), settled_.end(), [&](job_id a, job_id b) {
+      return compare_as_victims(session.at(a).facts, session.at(b).facts) > 0;
+    });
+    // With all of them gone the promises hold. One by one, who yields last first, they stay as long as that
+    // is true.
     for (const job_id id : settled_) session.expect_end(id, session.now());
     for (const job_id id : settled_) {
       // Promises that have no start yet may count on what they did before.
@@ -375,18 +385,27 @@ class exhaustive_cycle {
 
   /// Whether a job takes precedence over a promise: its priority in the same quota is higher, or it uses
   /// what its quota owns, and the promised job is to borrow. Who reclaims does so in `make_room`.
-  [[nodiscard]] auto claims_of(Session& session) {
-    return [this, &session](const record& r, const typename Session::promised_job& p) {
+  struct claims {
+    exhaustive_cycle& cycle;
+    Session& session;
+
+    [[nodiscard]] bool operator()(const record& r, const typename Session::promised_job& p) const {
       const record& promised = session.at(p.job);
+      const queue_settings& settings = session.settings(r.facts.quota);
       const bool is_own = r.facts.quota == promised.facts.quota;
-      const bool claims = is_own ? session.settings(r.facts.quota).order == queue_order::priority &&
-                                       r.facts.priority > promised.facts.priority
-                                 : !waits_for_loans(session.settings(r.facts.quota)) && p.what.borrows &&
-                                       !session.would_borrow(r);
-      claims_ = claims_ || claims;
-      return claims;
-    };
-  }
+      const bool has_priority =
+          settings.order == queue_order::priority && r.facts.priority > promised.facts.priority;
+      const bool is_claimed = is_own ? has_priority : may_change(r, p) && !session.would_borrow(r);
+      cycle.claims_ = cycle.claims_ || is_claimed;
+      return is_claimed;
+    }
+    /// Whether it may claim the promise at one time and not at another.
+    [[nodiscard]] bool may_change(const record& r, const typename Session::promised_job& p) const {
+      return p.what.borrows && r.facts.quota != session.at(p.job).facts.quota &&
+             !waits_for_loans(session.settings(r.facts.quota));
+    }
+  };
+  [[nodiscard]] claims claims_of(Session& session) { return {*this, session}; }
   [[nodiscard]] static bool waits_for_loans(const queue_settings& settings) noexcept {
     return settings.owners_backfill && settings.preempt.reclaim == preempt_reclaim::any;
   }
@@ -458,7 +477,10 @@ class exhaustive_cycle {
     all_hold_ = false;
     settle_if_gone(session, session.now());
     const detail::promise_news news = session.take_promise_news();
-    if (session.promised().empty()) return settle_if_gone(session, without_end);
+    if (session.promised().empty()) {
+      ended_early_ = false;
+      return settle_if_gone(session, without_end);
+    }
     // Promises that were made while a job overran rest on its end at any moment.
     const bool overruns = news.ends_from < session.now() || someone_overruns(session);
     const delay_cause cause = news.cause == delay_cause::none && overruns ? delay_cause::overrun : news.cause;
@@ -466,7 +488,7 @@ class exhaustive_cycle {
       promise_anew(session, [cause](const record&) { return cause; });
     } else {
       const bool all = news.may_move_starts(session.now());
-      ended_early_ = all;
+      ended_early_ = ended_early_ || all;
       const std::size_t before = session.promised().size();
       to_keep_.clear();
       // Those whose time to gather is over come first: what they leave is for the others.
@@ -487,7 +509,6 @@ class exhaustive_cycle {
       }
       if (session.anyone_preempts() && session.promised().size() < before) let_owners_claim(session);
     }
-    ended_early_ = false;
     settle_if_gone(session, without_end);
     renew_promises(session);
   }
@@ -578,6 +599,7 @@ class exhaustive_cycle {
       all_hold_ = false;
       return;
     }
+    session.note_found(p.job, why_not());
     // `admit` has made its claims, and the others' promises have been renewed since.
     constexpr typename availability<Session>::no_claims no_claims;
     const bool is_to_come = p.what.start > session.now() && p.what.start != without_end;
@@ -664,6 +686,7 @@ class exhaustive_cycle {
       declined = loss >= *bearable;
       return !declined;
     });
+    declined_ = declined_ || declined;
     if (declined) return std::nullopt;
     gave_up_ = gave_up_ || outcome == search_outcome::not_proven;
     if (outcome != search_outcome::found) {
@@ -679,7 +702,7 @@ class exhaustive_cycle {
       // A job that was to start in this very step holds its promise again, without a start.
       const bool lost_start = session.promised().size() > session.promised_by_start().size();
       claimed_at_ = session.now();
-      claims_ = claims_ || lost_start || !profile_.all_hold_beside(session, r);
+      claims_ = claims_ || lost_start || !profile_.all_hold_beside(session, r, *at);
     }
     return at;
   }
@@ -743,7 +766,7 @@ class exhaustive_cycle {
   /// For whom the considered job will make way, if it starts, and when.
   job_id makes_way_for_{};
   instant makes_way_at_ = 0;
-  /// Whether promises are kept after an end that was not expected.
+  /// Whether a job has ended otherwise than expected since no job held a promise.
   bool ended_early_ = false;
   /// Whether the considered job takes its place from those that make way for it.
   bool takes_reserved_ = false;
@@ -754,6 +777,8 @@ class exhaustive_cycle {
   /// Whether the considered job takes precedence over some promise.
   bool claims_ = false;
   bool gave_up_ = false;
+  /// Whether it could preempt, but its victims would lose too much.
+  bool declined_ = false;
   /// Whether a job has been admitted since the last requeue.
   bool admitted_ = false;
   /// Whether this pass has decided something.

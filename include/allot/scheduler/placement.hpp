@@ -112,6 +112,64 @@ struct what_if_beside<P> {
 template <class P>
 using what_if_of = typename detail::what_if_beside<P>::type;
 
+/// What an availability profile asks of a placement, so that it need not walk through time for each job that
+/// may start: a class beside the placement, `P::forecast`, of which one is kept for each promised job.
+///
+/// - `begin` starts over for a pod request, with no job gone, and returns whether it can answer for it.
+/// - `gone` tells it of a placed job that is expected to have gone by then; `back` takes that back or, for a
+///   job that is not gone, counts it a second time. `look` takes in all that has changed in the placement.
+/// - `fits` says whether `place` would then find a place; with `taken`, it is true only if it certainly would
+///   although other jobs had taken that much. `could_fit` is false only if it certainly would not although
+///   they had taken no more. `most_taken` and `least_taken` say what a job takes, wherever it is placed.
+///
+/// A placement without one works as well: the profile is then walked.
+template <class F, class P>
+concept placement_forecast = placement<P> && std::default_initializable<F> &&
+    requires(F forecast, const F& seen, P& places, const typename P::pod_request& pod_request,
+             typename P::allocation where, std::uint64_t taken) {
+  { forecast.begin(places, pod_request) } -> std::same_as<bool>;
+  forecast.gone(places, where);
+  forecast.back(places, where);
+  forecast.look(places);
+  { seen.fits(taken) } -> std::same_as<bool>;
+  { seen.could_fit(taken) } -> std::same_as<bool>;
+  { seen.most_taken(places, pod_request) } -> std::same_as<std::uint64_t>;
+  { seen.least_taken(places, pod_request) } -> std::same_as<std::uint64_t>;
+};
+
+/// For a placement without a forecast: it can't answer.
+struct no_forecast {
+  /// @{
+  /// What the concept `placement_forecast` asks for.
+  [[nodiscard]] bool begin(const auto&, const auto&) const noexcept { return false; }
+  void gone(const auto&, const auto&) const noexcept {}
+  void back(const auto&, const auto&) const noexcept {}
+  void look(const auto&) const noexcept {}
+  [[nodiscard]] bool fits(std::uint64_t) const noexcept { return false; }
+  [[nodiscard]] std::uint64_t most_taken(const auto&, const auto&) const noexcept { return 0; }
+  [[nodiscard]] bool could_fit(std::uint64_t) const noexcept { return true; }
+  [[nodiscard]] std::uint64_t least_taken(const auto&, const auto&) const noexcept { return 0; }
+  /// @}
+};
+
+namespace detail {
+template <class P>
+struct forecast_beside {
+  using type = no_forecast;
+};
+template <class P>
+requires requires {
+  typename P::forecast;
+}
+struct forecast_beside<P> {
+  using type = typename P::forecast;
+};
+}  // namespace detail
+
+/// The forecast beside a placement, or `no_forecast` if it has none.
+template <class P>
+using forecast_of = typename detail::forecast_beside<P>::type;
+
 /// A placement whose places can be lost: a node fails, or is closed to new jobs. `contains` says whether it
 /// has given a place that was not released; `usable` whether its job could start there now. A scheduler asks
 /// before it adopts a running job, and before it starts one that waited on its place for evictions.
@@ -133,6 +191,20 @@ struct no_placement {
   };
   /// Never used: there is always a place.
   struct reason {};
+  /// There always will be.
+  struct forecast {
+    /// @{
+    /// What the concept `placement_forecast` asks for.
+    [[nodiscard]] bool begin(const no_placement&, pod_request) const noexcept { return true; }
+    void gone(const no_placement&, allocation) const noexcept {}
+    void back(const no_placement&, allocation) const noexcept {}
+    void look(const no_placement&) const noexcept {}
+    [[nodiscard]] bool fits(std::uint64_t) const noexcept { return true; }
+    [[nodiscard]] std::uint64_t most_taken(const no_placement&, pod_request) const noexcept { return 0; }
+    [[nodiscard]] bool could_fit(std::uint64_t) const noexcept { return true; }
+    [[nodiscard]] std::uint64_t least_taken(const no_placement&, pod_request) const noexcept { return 0; }
+    /// @}
+  };
 
   /// @{
   /// What the concept `placement` asks for: every call succeeds and changes nothing.
@@ -247,6 +319,11 @@ template <class P>
       static_assert(has_what_if,
                     "allot: the placement's type `what_if` must model allot::placement_what_if: may_go, "
                     "may_not_go, might_fit, begin, gone, back, helps, fits");
+      constexpr bool has_forecast = placement_forecast<forecast_of<P>, P>;
+      static_assert(
+          has_forecast,
+          "allot: the placement's type `forecast` must model allot::placement_forecast: begin, gone, "
+          "back, look, fits, could_fit, most_taken, least_taken");
     }
   }
   return true;

@@ -86,11 +86,16 @@ enum class pending_reason : std::uint8_t {
   quota,
   /// Its quota allows it but it has no place: see `placement`.
   placement,
-  /// It is behind the first job of a strict queue, or it would delay a job that holds a reservation.
+  /// There is room for it, but it is behind the first job of a strict queue, or would delay a job that holds
+  /// a
+  /// reservation, or the cycle has not come to it.
   behind_head,
   /// The search for victims found none and can't rule them out: its budget was exhausted, or another choice
   /// among the candidates might have worked.
   not_proven,
+  /// It could preempt, but its victims would lose too much work (`queue_settings::wait_if_loss_percent`): it
+  /// waits for its promised start.
+  lost_work,
   /// It would borrow what owners have just reclaimed from its quota: see `backs_off`.
   backoff,
   /// It is reserved: it starts when the evictions for it are done.
@@ -99,7 +104,7 @@ enum class pending_reason : std::uint8_t {
   not_waiting,
 };
 /// The number of reasons.
-inline constexpr std::size_t pending_reason_count = 7;
+inline constexpr std::size_t pending_reason_count = 8;
 /// The name of the enumerator; empty if there is no such value.
 [[nodiscard]] constexpr std::string_view to_string(pending_reason value) noexcept {
   switch (value) {
@@ -111,6 +116,8 @@ inline constexpr std::size_t pending_reason_count = 7;
       return "behind_head";
     case pending_reason::not_proven:
       return "not_proven";
+    case pending_reason::lost_work:
+      return "lost_work";
     case pending_reason::backoff:
       return "backoff";
     case pending_reason::evictions:
@@ -120,6 +127,15 @@ inline constexpr std::size_t pending_reason_count = 7;
   }
   return "";
 }
+
+namespace detail {
+
+/// Whether a cycle alone knows that reason, from having tried the job: the books don't show it.
+[[nodiscard]] constexpr bool is_found_by_cycle(pending_reason why) noexcept {
+  return why == pending_reason::not_proven || why == pending_reason::lost_work;
+}
+
+}  // namespace detail
 
 /// What one cycle decides. Lists are in the order of the decisions.
 template <job_view View, placement Placement>
@@ -201,9 +217,10 @@ struct plan {
     pending_reason reason{};
     /// @}
 
-    /// Which quota's bound blocks it and how much is missing there; `for_each_shortfall` lists all.
+    /// Which quota's bound blocks it and how much is missing there; `for_each_shortfall` lists all. Known
+    /// whatever the reason, like the rest.
     std::optional<shortfall> binding{};
-    /// Why it has no place, if that is the reason: data of the placement.
+    /// Why it has no place, if its quota allows it: data of the placement.
     std::optional<unplaceable> placement{};
     /// When it starts at the latest, if it holds a reservation with a time.
     std::optional<promise> promised{};

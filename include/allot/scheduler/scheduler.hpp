@@ -82,12 +82,8 @@ class scheduler {
     auto tree = under.begin(std::move(quotas), !std::same_as<Placement, no_placement>);
     if (!tree) return std::move(tree).problems();
     scheduler made{std::move(view), std::move(tree).value(), std::move(places), std::move(policies)};
-    if (under.rules().defaults.head == queue_head::reserve && !made.reserves()) {
-      return detail::one_problem(problem_code::missing, by.name, "view", made.why_it_does_not_reserve());
-    }
-    if (under.rules().defaults.borrow_backoff.first > 0 && !detail::backs_off(made.cycle_)) {
-      return detail::one_problem(problem_code::contradiction, by.name, "borrow_backoff", does_not_back_off);
-    }
+    vector<problem> wrong = unsupported(by.name, under.rules().defaults, made.abilities());
+    if (!wrong.empty()) return wrong;
     made.jobs().treat_all(made.resolved(under.rules().defaults));
     made.quotas_ = std::move(under);
     made.jobs().world_changed();
@@ -117,15 +113,8 @@ class scheduler {
       return detail::one_problem(problem_code::unknown_quota, {}, {}, "there is no such quota to configure");
     }
     vector<problem> wrong = contradictions(tree().name(x), settings, judges_rivals());
+    if (wrong.empty()) wrong = unsupported(tree().name(x), settings, abilities());
     if (!wrong.empty()) return wrong;
-    if (settings.head == queue_head::reserve && !reserves()) {
-      return detail::one_problem(problem_code::contradiction, tree().name(x), "head",
-                                 why_it_does_not_reserve());
-    }
-    if (settings.borrow_backoff.first > 0 && !detail::backs_off(cycle_)) {
-      return detail::one_problem(problem_code::contradiction, tree().name(x), "borrow_backoff",
-                                 does_not_back_off);
-    }
     const bool guarantees = settings.min_runtime != runtime_guarantee{} &&
                             settings.min_runtime != jobs().of(x).settings.min_runtime;
     jobs().treat(x, resolved(settings));
@@ -247,19 +236,23 @@ class scheduler {
     jobs().note(delay_cause::cluster);
     return answer;
   }
-  /// A running job, adopted before, made way for promised jobs up to this one (`makes_way_up_to`), all of
-  /// which have been adopted. It does again. Refused if one of the two is unknown (`unknown_job`); if the
-  /// former does not run, must not be preempted or has an expected end, or the latter holds no promise
-  /// (`wrong_state`).
-  refusal adopt_making_way(job_id id, job_id up_to) {
-    const auto* const p = jobs().promises().find(up_to);
-    if (!jobs().contains(id) || !jobs().contains(up_to)) return refusal::unknown_job;
+  /// A running job, adopted before, made way for a promised job (`makes_way_for`), and for those up to
+  /// another one in turn (`makes_way_up_to`), all of which have been adopted. It does again. Refused if one
+  /// of the three is unknown (`unknown_job`); if the first does not run, must not be preempted or has an
+  /// expected end, or one of the others holds no promise (`wrong_state`).
+  refusal adopt_making_way(job_id id, job_id whom, job_id up_to) {
+    for (const job_id known : {id, whom, up_to}) {
+      if (!jobs().contains(known)) return refusal::unknown_job;
+    }
+    const auto* const first = jobs().promises().find(whom);
+    const auto* const last = jobs().promises().find(up_to);
     record& r = jobs().at(id);
-    if (p == nullptr || r.state != job_state::running || !r.preemptible || r.estimate != without_end) {
+    if (first == nullptr || last == nullptr || r.state != job_state::running || !r.preemptible ||
+        r.estimate != without_end) {
       return refusal::wrong_state;
     }
-    jobs().make_way(r, up_to, p->what.start);
-    r.makes_way_before = p->number + 1;
+    jobs().make_way(r, whom, first->what.start);
+    r.makes_way_before = last->number + 1;
     return refusal::none;
   }
   /// Adopts one more pod of a running elastic job, not started by this scheduler. Returns the id of that pod.
@@ -409,10 +402,7 @@ class scheduler {
     // Explained last: jobs admitted after a job became inadmissible may block it, too.
     // A promise may have been renewed before its job was admitted in the same step.
     erase_if(session_.plan().pending, [&](const auto& h) { return state(h.id) != job_state::pending; });
-    for (auto& h : session_.plan().pending) {
-      explain(h);
-      if constexpr (session_type::has_expected_ends) h.promised = promised(h.id);
-    }
+    for (auto& h : session_.plan().pending) explain(h);
     for (const auto& a : session_.plan().admissions) watch_time(a.id);
     return session_.plan();
   }
@@ -429,21 +419,15 @@ class scheduler {
     return next ? std::optional{time_of(*next)} : std::nullopt;
   }
 
-  /// Why a job waits, as of now; `not_waiting` if it does not.
+  /// Why a job waits, as of now; `not_waiting` if it does not. Of a job in the plan of a step it says the
+  /// same until something changes.
   [[nodiscard]] typename plan_type::pending_job why(job_id id) {
     typename plan_type::pending_job h{id, what(id), {}, pending_reason::not_waiting};
     const job_state is = state(id);
     if (is != job_state::pending && is != job_state::reserved) return h;
-    const record& r = jobs().at(id);
-    h.quota = r.facts.quota;
+    h.quota = jobs().at(id).facts.quota;
     h.reason = pending_reason::evictions;
-    if (is == job_state::reserved) return h;
-    h.promised = promised(id);
-    explain(h);
-    if (!h.binding && !h.backs_off && could_place(places(), r.pod_request)) {
-      h.reason = pending_reason::behind_head;
-      h.placement.reset();
-    }
+    if (is == job_state::pending) explain(h);
     return h;
   }
 
@@ -474,6 +458,16 @@ class scheduler {
       if (p.number < jobs().at(id).makes_way_before) last = p.job;
     }
     return last;
+  }
+  /// Where the jobs with a reservation would start, as things stand: calls `visit(id, place)` for each whose
+  /// start is known, the earliest first, with the place that it would be given then if all goes as expected.
+  /// It may get another: promises are not tied to places. A place is as if taken, in `places()`, during the
+  /// call alone, in which nothing may be changed. O(ends and starts to come x what placing costs).
+  template <class Visit>
+  void for_each_planned_place([[maybe_unused]] Visit visit) {
+    if constexpr (session_type::has_expected_ends) {
+      if (!jobs().promises().empty()) availability<session_type>{}.for_each_planned_place(session_, visit);
+    }
   }
 
   /// What the jobs that gather request together: the most that they may keep idle. O(reservations).
@@ -554,7 +548,8 @@ class scheduler {
     session_.for_each_waiting(x, [&](job_id id) {
       const record& r = session_.at(id);
       const bool is_alike = last != nullptr && r.facts.request == last->facts.request &&
-                            r.facts.in == last->facts.in && r.pod_request == last->pod_request;
+                            r.facts.in == last->facts.in && r.pod_request == last->pod_request &&
+                            session_.found(r) == session_.found(*last);
       if (!is_alike) reason = why(id).reason;
       last = &r;
       ++count_of(reason);
@@ -638,21 +633,25 @@ class scheduler {
     }
   }
 
-  /// Whether its quotas may have `queue_head::reserve`.
-  [[nodiscard]] bool reserves() const { return session_type::has_expected_ends && detail::reserves(cycle_); }
-  [[nodiscard]] std::string why_it_does_not_reserve() const {
-    return detail::reserves(cycle_)
-               ? "reservations depend on when jobs are expected to end: the view needs estimate(job)"
-               : "the cycle of these policies makes no reservations with a time";
+  [[nodiscard]] cycle_abilities abilities() const {
+    return {detail::reserves(cycle_), session_type::has_expected_ends, detail::backs_off(cycle_)};
   }
-  static constexpr const char* does_not_back_off =
-      "the cycle of these policies does not keep quotas from borrowing after a reclaim";
   [[nodiscard]] std::optional<bool> judges_rivals() const { return detail::judges_rivals_of(policies_); }
   [[nodiscard]] queue_settings resolved(queue_settings settings) const {
     settings.preempt = with_guard(settings.preempt, judges_rivals().value_or(false));
     return settings;
   }
-  void explain(typename plan_type::pending_job& h) { detail::explain_by(cycle_, session_, h); }
+  /// Why the pending job waits: what the cycle found when it tried the job, beside what is so now.
+  void explain(typename plan_type::pending_job& h) {
+    const record& r = jobs().at(h.id);
+    h.reason = session_.found(r);
+    detail::explain_by(cycle_, session_, h);
+    if (h.placement && could_place(places(), r.pod_request)) {
+      h.placement.reset();
+      if (h.reason == pending_reason::placement) h.reason = pending_reason::behind_head;
+    }
+    if constexpr (session_type::has_expected_ends) h.promised = promised(h.id);
+  }
   /// Whether the run still lasts.
   [[nodiscard]] bool is_run(const detail::time_limits::run& seen) {
     if (!session_.contains(seen.job)) return false;

@@ -107,9 +107,10 @@ template <std::size_t N>
 }
 
 /// Why a job waits, as a plan of `s` lists it or `why` returns it; when it starts, the sentence of its
-/// `promised` says. `name_of(job)` is the host's name of a job, convertible to std::string. A placement's
-/// reason is part of the sentence if it is text or has a `to_string`. The library has no clock:
-/// `text_of(time_point)`, if given, says when a quota may borrow again.
+/// `promised` says, and where, `for_each_planned_place`. `name_of(job)` is the host's name of a job,
+/// convertible to std::string. A placement's reason is part of the sentence if it is text or has a
+/// `to_string`. The library has no clock: `text_of(time_point)`, if given, says when a quota may borrow
+/// again.
 template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
 [[nodiscard]] std::string sentence(const Scheduler& s, const typename Scheduler::plan_type::pending_job& h,
                                    const dimension_names<Scheduler::n>& names, NameOf name_of,
@@ -119,41 +120,42 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
   switch (h.reason) {
     case pending_reason::evictions:
       return job + " is next: it starts when the jobs that are evicted for it have gone";
-    case pending_reason::behind_head:
-      return job + " waits: an earlier job " +
-             (s.settings(h.quota).head == queue_head::reserve ? "holds a reservation that it would delay"
-                                                              : "of " + quota + " goes first");
-    case pending_reason::backoff: {
-      const backoff of = h.backs_off;
-      const std::string when = text_of(Scheduler::time_of(of.until));
-      return job + " waits: " + quota + " was reclaimed, and does not borrow " +
-             std::string{names[of.dimension]} + " again " + (when.empty() ? "yet" : "before " + when);
-    }
     case pending_reason::not_waiting:
       return job + " does not wait";
-    case pending_reason::quota:
-    case pending_reason::placement:
-    case pending_reason::not_proven:
+    default:
       break;
   }
   std::string text = job + " waits: ";
   if (h.binding) {
     text += sentence(*h.binding, s.tree(), s.request(h.id), names);
-  } else {
+  } else if (h.backs_off) {
+    const backoff of = h.backs_off;
+    const std::string when = text_of(Scheduler::time_of(of.until));
+    text += quota + " was reclaimed, and does not borrow " + std::string{names[of.dimension]} + " again " +
+            (when.empty() ? "yet" : "before " + when);
+  } else if (h.placement || h.reason == pending_reason::placement) {
     const std::string why = h.placement ? detail::text_of_reason(*h.placement) : std::string{};
     text += quota + " allows it, but " + (why.empty() ? "there is no place for it" : why);
+  } else {
+    text += s.settings(h.quota).head == queue_head::reserve ? "an earlier job holds a reservation that it "
+                                                              "would delay"
+                                                            : "an earlier job of " + quota + " goes first";
   }
   if (h.reason == pending_reason::not_proven) text += "; whether others could yield was not proven";
+  if (h.reason == pending_reason::lost_work) {
+    text += "; others could yield, but they would lose too much work for the wait that it saves";
+  }
   return text;
 }
 
 /// When a job with a reservation starts, and what that rests on: "it starts by 14:20 at the latest, when
-/// train ends, if all jobs end as estimated and no owner takes back what it is to borrow". `now` is the time
-/// of the last step; `name_of(job)` is the host's name of a job, `time_of(instant)` of a time, each
-/// convertible to std::string.
+/// train ends, if all jobs end as estimated and no owner takes back what it is to borrow; as things stand, on
+/// node-4". `now` is the time of the last step; `name_of(job)` is the host's name of a job,
+/// `time_of(instant)` of a time, each convertible to std::string; `place` is the host's text of the planned
+/// place, if known.
 template <class Scheduler, class NameOf, class TimeOf>
 [[nodiscard]] std::string sentence(const Scheduler& s, const promise& p, instant now, NameOf name_of,
-                                   TimeOf time_of) {
+                                   TimeOf time_of, std::string_view place = {}) {
   if (p.gathers_since) {
     return "it gathers: nobody knows when the jobs in its way end, but later ones leave it their room, until "
            "it "
@@ -164,17 +166,19 @@ template <class Scheduler, class NameOf, class TimeOf>
   if (p.start == without_end) {
     return "when it starts is not known any more" + (why.empty() ? "" : ": " + why) + "; it keeps its turn";
   }
+  const std::string where = place.empty() ? "" : "; as things stand, on " + std::string{place};
   const bool names_job = s.state(p.after) != job_state::unknown;
   if (p.start <= now) {
     return "it starts at any moment: it waits for " +
            (names_job ? std::string{name_of(s.what(p.after))} + ", which" : "a job that") +
-           " runs longer than expected";
+           " runs longer than expected" + where;
   }
   std::string text = "it starts by ";
   text += std::string{time_of(p.start)} + " at the latest";
   if (names_job) text += ", when " + std::string{name_of(s.what(p.after))} + " ends,";
   text += " if all jobs end as estimated";
   if (p.borrows) text += " and no owner takes back what it is to borrow";
+  text += where;
   if (p.start > p.first_start) {
     text += "; first it was to start by " + std::string{time_of(p.first_start)};
     if (!why.empty()) text += ", but " + why;

@@ -49,6 +49,8 @@ class session {
   static constexpr bool has_flavors = flavored_view<View>;
   /// A pending job with a reservation that has a time.
   using promised_job = detail::promises::entry;
+  /// What will have gone by a promised start.
+  using horizon_type = detail::horizon<View, Placement>;
 
   session(View view, quota_tree<n> tree, Placement where)
       : jobs_(std::move(view), std::move(tree), std::move(where)) {}
@@ -65,6 +67,24 @@ class session {
   [[nodiscard]] Placement& places() noexcept { return jobs_.books().places; }
   /// The placement's what-if for jobs that might be evicted: see `placement_what_if`.
   [[nodiscard]] what_if_of<Placement>& what_if() noexcept { return jobs_.books().what_if(); }
+  /// What will have gone by promised starts: that of a promise with a known start, or nothing if none is
+  /// kept. Valid until the next call of `look_ahead`.
+  [[nodiscard]] horizon_type* horizon(const promised_job& p) { return jobs_.books().horizons().find(p); }
+  /// The room that there is for a job now: see `detail::horizons`. Not within a trial.
+  [[nodiscard]] forecast_of<Placement>* room_now(const record& r) {
+    return jobs_.books().horizons().room_now(places(), r.facts.id, r.pod_request);
+  }
+  /// Brings those of the earliest starts up to date. Not within a trial.
+  void look_ahead() {
+    auto& kept = jobs_.books().horizons();
+    kept.outdate();
+    const auto starts = promised_by_start();
+    for (std::size_t i = 0; i < starts.size() && i < kept.most; ++i) {
+      const promised_job& p = promised()[starts[i]];
+      kept.keep(places(), p, at(p.job).pod_request, expected_ends(),
+                [this](job_id id) -> const record& { return at(id); });
+    }
+  }
   /// The running jobs that may be preempted and are not evicting.
   [[nodiscard]] const running_index<n>& running() const noexcept { return jobs_.books().running(); }
   /// From now on changes of `running` are recorded, for a cycle that takes them each time.
@@ -254,14 +274,18 @@ class session {
     list_pending(*first_of(x), why);
     jobs_.mark_inadmissible(x, ends_by);
   }
+  /// The pending job was tried, and can't be admitted: why, if the cycle knows more than the books say.
+  void note_found(job_id id, pending_reason why) { jobs_.note_found(jobs_.at(id), why); }
+  /// Why a pending job waits, as noted when it was tried last; `quota` if it was not since it could be.
+  [[nodiscard]] pending_reason found(const record& r) const noexcept { return jobs_.found(r); }
   /// The pending job leaves its queue and holds a reservation with a time, after those that do.
   void promise_start(job_id id, const promise& p) {
-    list_pending(id, pending_reason::quota);
+    list(jobs_.at(id));
     jobs_.promise_start(jobs_.at(id), p);
   }
   /// Replaces the promise of a job.
   void renew_promise(job_id id, const promise& p) {
-    list_pending(id, pending_reason::quota);
+    list(jobs_.at(id));
     jobs_.renew_promise(id, p);
   }
   /// The job loses its reservation and is in its queue again.
@@ -270,12 +294,10 @@ class session {
   void give_up_gathering(job_id id, instant gathers_from, const std::optional<instant>& until) {
     jobs_.give_up_gathering(jobs_.at(id), gathers_from, until);
   }
-  /// Lists the job as pending in the plan; nothing else changes.
+  /// Lists the job as pending in the plan, for what was found; see `note_found`.
   void list_pending(job_id id, pending_reason why) {
-    record& r = jobs_.at(id);
-    if (r.listed_in == steps_) return;
-    r.listed_in = steps_;
-    plan_.pending.push_back({id, r.what, r.facts.quota, why});
+    note_found(id, why);
+    list(jobs_.at(id));
   }
   /// The pending job runs from now on, at a place that was taken for it.
   void admit(job_id id, const place& where) {
@@ -357,13 +379,13 @@ class session {
   }
 
   /// Explains what blocks the pending job: the ledger's law, else that its quota does not borrow for now,
-  /// else its place.
+  /// else its place. What a cycle found is kept as the reason.
   void explain(typename plan_type::pending_job& h) const {
     const record& r = jobs_.at(h.id);
     jobs_.books().explain(h, r);
     h.backs_off = jobs_.backoffs().against(jobs_.books().assumed(), r.facts.quota, r.facts.request, now_);
     if (h.binding || !h.backs_off) return;
-    h.reason = pending_reason::backoff;
+    if (!detail::is_found_by_cycle(h.reason)) h.reason = pending_reason::backoff;
     h.placement.reset();
   }
   /// Lets all inadmissible jobs be tried again. Returns whether there are any.
@@ -381,6 +403,11 @@ class session {
   friend class scheduler;
   static constexpr bool has_elastic_pods = detail::lifecycle<View, Placement>::has_elastic_pods;
 
+  void list(record& r) {
+    if (r.listed_in == steps_) return;
+    r.listed_in = steps_;
+    plan_.pending.push_back({r.facts.id, r.what, r.facts.quota, {}});
+  }
   void begin(instant now) {
     now_ = now;
     ++steps_;

@@ -200,7 +200,7 @@ concept time_limited_view = job_view<V> && requires(const V& view, const typenam
 /// How long a run of the job is expected to last: an estimate, or the limit that its user gave. It may end
 /// earlier or overrun. 0 or less: unknown. Default: unknown, but a job ends at its time limit at the latest.
 /// Reservations depend on it (see `queue_head::reserve`). Read when the job is submitted or adopted and again
-/// after an eviction: then it is for the rest of its work.
+/// after an eviction: then it is for the rest of its work. So is the pod request, where it has an estimate.
 template <class V>
 concept estimated_view = job_view<V> && requires(const V& view, const typename V::job& job) {
   { view.estimate(job) } -> detail::span_for<V>;

@@ -60,6 +60,41 @@ class places {
     gpu::what_if of_inventory_;
   };
 
+  /// That of the inventory. Without nodes everything fits.
+  class forecast {
+   public:
+    /// @{
+    /// What the concept `placement_forecast` asks for.
+    [[nodiscard]] bool begin(const places& in, const pod_request& d) {
+      has_nodes_ = in.has_nodes();
+      return !has_nodes_ || of_inventory_.begin(in.inventory(), d);
+    }
+    void gone(const places& in, allocation a) {
+      if (has_nodes_) of_inventory_.gone(in.inventory(), a);
+    }
+    void back(const places& in, allocation a) {
+      if (has_nodes_) of_inventory_.back(in.inventory(), a);
+    }
+    void look(const places& in) {
+      if (has_nodes_) of_inventory_.look(in.inventory());
+    }
+    [[nodiscard]] bool fits(std::uint64_t taken) const { return !has_nodes_ || of_inventory_.fits(taken); }
+    [[nodiscard]] std::uint64_t most_taken(const places& in, const pod_request& by) const {
+      return has_nodes_ ? of_inventory_.most_taken(in.inventory(), by) : 0;
+    }
+    [[nodiscard]] bool could_fit(std::uint64_t taken) const {
+      return !has_nodes_ || of_inventory_.could_fit(taken);
+    }
+    [[nodiscard]] std::uint64_t least_taken(const places& in, const pod_request& by) const {
+      return has_nodes_ ? of_inventory_.least_taken(in.inventory(), by) : 0;
+    }
+    /// @}
+
+   private:
+    gpu::forecast of_inventory_;
+    bool has_nodes_ = false;
+  };
+
   places() = default;
   explicit places(gpu::cluster layout, gpu::any_placement policy = {})
       : inventory_(std::in_place, std::move(layout), std::move(policy)) {}
@@ -125,7 +160,8 @@ class places {
  private:
   std::optional<inventory_type> inventory_;
 };
-static_assert(placement_what_if<places::what_if, places> && revocable_placement<places>);
+static_assert(placement_what_if<places::what_if, places> && placement_forecast<places::forecast, places> &&
+              revocable_placement<places>);
 
 }  // namespace sim
 }  // namespace v0

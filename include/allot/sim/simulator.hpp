@@ -111,6 +111,12 @@ class simulator {
   [[nodiscard]] const scheduler_type& policy() const noexcept { return scheduler_; }
   /// Why a job is pending, as of now. Precondition: it is.
   [[nodiscard]] pending_job why(job_index j);
+  /// As in `scheduler`: calls `visit(job, place)`.
+  template <class Visit>
+  void for_each_planned_place(Visit visit) {
+    scheduler_.for_each_planned_place(
+        [&](job_id id, const typename Places::allocation& at) { visit(scheduler_.what(id), at); });
+  }
   /// The nodes.
   [[nodiscard]] const Places& where() const noexcept { return scheduler_.places(); }
   /// The number of events so far.

@@ -49,15 +49,17 @@ struct random_kai {
     const auto pods = random.one_in(3) ? random.between(2, 4) : 1;
     std::string told = how + " j" + std::to_string(jobs++) + " " + random.pick(leaves) + " " +
                        std::to_string(pods) + "x" + (random.one_in(6) ? "0.5" : number(1, 2));
-    if (random.one_in(3)) told += " prio=" + std::string(random.one_in(2) ? "75" : "100");
-    if (pods > 1 && random.one_in(2)) told += " min=1";
+    const std::string priorities[] = {"49", "75", "100"};
+    if (random.one_in(3)) told += " prio=" + random.pick(priorities);
+    if (pods > 1 && random.one_in(2)) told += " min=" + number(1, pods - 1);
     return told + "\n";
   }
 };
 
-/// The decisions while jobs are submitted and end.
+/// The decisions while jobs are submitted, leave and end. `on_their_way` receives the number of cycles in
+/// which jobs were still leaving.
 template <class World>
-std::string diary(std::uint64_t seed) {
+std::string diary(std::uint64_t seed, std::size_t& on_their_way) {
   typename World::policies_type policies;
   random_source random{seed};
   random_kai told{random};
@@ -88,6 +90,8 @@ std::string diary(std::uint64_t seed) {
       if (state == allot::job_state::running && !elastic.empty() && random.one_in(2) &&
           world.scheduler().state(elastic.front()) == allot::job_state::running) {
         world.scheduler().finished(elastic.front());
+      } else if (state == allot::job_state::running && random.one_in(4)) {
+        world.leaves(told.alive[i]);
       } else if (state == allot::job_state::running ||
                  (state == allot::job_state::pending && random.one_in(3))) {
         world.finished(told.alive[i]);
@@ -95,6 +99,7 @@ std::string diary(std::uint64_t seed) {
       }
     }
     if (retries) world.retry();
+    on_their_way += world.leaving() != 0 ? 1U : 0U;
     said += world.step() + "\n";
     if (!random.one_in(3)) world.let_go();
   }
@@ -103,14 +108,20 @@ std::string diary(std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("job_walk: skipping kinds and counting places and devices change no plan") {
+TEST_CASE("job_walk: skipping kinds and scenarios, and counting places and devices, change no plan") {
   std::size_t decided = 0;
+  std::size_t elastic = 0;
+  std::size_t on_their_way = 0;
   allot_test::for_each_seed(600, [&](random_source& random) {
     const auto seed = static_cast<std::uint64_t>(random.between(1, 1'000'000'000));
-    const std::string plain = diary<allot_test::one_by_one_world>(seed);
-    CHECK(diary<allot_test::kai_world>(seed) == plain);
-    CHECK(diary<allot_test::basic_kai_world<allot::sim::places>>(seed) == plain);
+    const std::string plain = diary<allot_test::one_by_one_world>(seed, on_their_way);
+    CHECK(diary<allot_test::kai_world>(seed, on_their_way) == plain);
+    CHECK(diary<allot_test::basic_kai_world<allot::sim::places>>(seed, on_their_way) == plain);
     decided += plain.find('~') != std::string::npos ? 1U : 0U;
+    elastic += plain.find(":") != std::string::npos ? 1U : 0U;
   });
-  if (allot_test::all_cases_run()) CHECK(decided > 300);
+  if (!allot_test::all_cases_run()) return;
+  CHECK(decided > 300);
+  CHECK(elastic > 300);
+  CHECK(on_their_way > 5000);
 }

@@ -132,3 +132,21 @@ TEST_CASE("scenario_replay: a pod to be served ranks like a job below its minimu
     wait q a 3x3 min=2)"}
             .step() == "-r:1 ~e");
 }
+
+TEST_CASE("scenario_replay: a pod that would come back to where it ran moves as it was told, room or not") {
+  // g leaves for p1. For p2 all pods of j are told to move, the first from node 0 to node 1, where p3 gets
+  // its place; it would come back to node 0. KAI takes back its second eviction instead, and promises p4 what
+  // is left on node 0. b has no more than it deserves, so j can't go for good.
+  const std::string told = R"(
+    nodes 3 3
+    queue d - - 1
+    queue a d 4 0 prio=1
+    queue b d 3 0
+    run j b 3x1 @0,1,1
+    run g b 3x1 @0,0,1
+    wait p1 a 1x1
+    wait p2 a 1x1
+    wait p3 a 1x1)";
+  CHECK(world{told}.step() == "-g -j ~p1 ~p2 ~p3");
+  CHECK(world{told + "\n wait p4 a 1x1"}.step() == "-g -j ~p1 ~p2 ~p3 ~p4");
+}

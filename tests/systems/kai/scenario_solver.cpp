@@ -86,6 +86,33 @@ TEST_CASE("scenario_solver: a queue served by a reclaim is not reclaimed from in
   });
 }
 
+TEST_CASE("scenario_solver: an elastic job's core comes with its pods on other nodes") {
+  // To move only the pod on node 0 would do for p. A gang moves both, but of an elastic job below its minimum
+  // just that is placed again.
+  const std::string told = R"(
+    nodes 3 2 2
+    queue d - - 1
+    queue a d 7 1
+    wait p a 1x3
+  )";
+  CHECK(world{told + "run e a 2x2 @0,1"}.step() == "-e:1 ~p");
+  CHECK(world{told + "run e a 2x2 min=1 @0,1"}.step().empty());
+}
+
+TEST_CASE("scenario_solver: the pods of a job that are taken first, the newest, count as its minimum") {
+  // Two pods of e go. As its minimum they go together: before that, a is over its share. The second of two
+  // that go one by one would not be.
+  const std::string told = R"(
+    nodes 2 2
+    queue d - - 1
+    queue a d 3 1
+    queue b d 2 1
+    wait p b 1x2
+  )";
+  CHECK(world{told + "run e a 4x1 min=2 @1,1,0,0"}.step() == "-e:1 -e:1 ~p");
+  CHECK(world{told + "run e a 4x1 min=1 @1,1,0,0"}.step().empty());
+}
+
 TEST_CASE("scenario_solver: what was found for fewer pods and comes again with its job is evicted twice") {
   // The second pod of r comes when the first is recorded: its job comes as a whole, and what the first holds
   // is forgotten twice. So its queue is within its share, and there is no room for a gang of two.
@@ -101,6 +128,23 @@ TEST_CASE("scenario_solver: what was found for fewer pods and comes again with i
     wait p2 b 1x1
     wait p3 a 2x1)"}
             .step() == "-r:1 ~p2");
+}
+
+TEST_CASE(
+    "scenario_solver: a pod that is evicted twice counts as two, so its job may seem to have none left") {
+  const std::string told = R"(
+    nodes 3
+    queue d - - 1
+    queue a d 1 0
+    queue b d 2 0
+    run e a 3x1 min=1 @0,0,0
+    wait q a 1x1 prio=60
+  )";
+  // For the second pod of p, the pod found for the first comes again. One pod of e is left, which q could
+  // preempt, but KAI counts none.
+  CHECK(world{told + "wait p b 2x1"}.step() == "-e:1 -e:1 ~p");
+  // Pods that are evicted once leave the count right.
+  CHECK(world{told + "wait p0 b 1x1\n wait p1 b 1x1"}.step() == "-e:1 -e:1 -e:1 ~p0 ~p1 ~q");
 }
 
 TEST_CASE("scenario_solver: a pipelined victim that keeps its place is found for further pods, too") {

@@ -10,6 +10,7 @@
 #include <allot/quota/ledger.hpp>
 #include <allot/scheduler/detail/borrow_backoffs.hpp>
 #include <allot/scheduler/detail/expected_ends.hpp>
+#include <allot/scheduler/detail/horizons.hpp>
 #include <allot/scheduler/detail/job_table.hpp>
 #include <allot/scheduler/detail/victim_groups.hpp>
 #include <allot/scheduler/placement.hpp>
@@ -23,6 +24,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 namespace allot {
@@ -113,7 +115,10 @@ class books {
   void expect_end(record& r, instant at) {
     if constexpr (has_expected_ends) {
       r.expected_end = at;
-      if (at != without_end) return ends_.insert({at, r.facts.id});
+      if (at != without_end) {
+        horizons_.expect(places, r);
+        return ends_.insert({at, r.facts.id});
+      }
       r.open_ended_at = open_ended_.size();
       open_ended_.push_back(&r);
     }
@@ -121,6 +126,7 @@ class books {
   /// The running job is neither in `ends` nor in `open_ended` until it is expected to end again.
   void forget_end(record& r) {
     if constexpr (has_expected_ends) {
+      if (r.expected_end != without_end) horizons_.forget(places, r);
       const instant at = std::exchange(r.expected_end, without_end);
       if (at != without_end) return ends_.erase({at, r.facts.id});
       record* const last = open_ended_.back();
@@ -226,11 +232,12 @@ class books {
     return at;
   }
 
-  /// Records in `h` what blocks a job: its quota, else the lack of a place. `not_proven` is kept.
+  /// Records in `h` what blocks a job: its quota, else the lack of a place. What a cycle found is kept as the
+  /// reason.
   void explain(typename plan<View, Placement>::pending_job& h, const record& r) const {
     h.binding = binding_shortfall(assumed_, r.facts.quota, r.facts.request, r.facts.in);
     if (!h.binding) h.placement = places.why_not(r.pod_request);
-    if (h.reason == pending_reason::not_proven) return;
+    if (is_found_by_cycle(h.reason)) return;
     h.reason = h.binding ? pending_reason::quota : pending_reason::placement;
   }
 
@@ -247,6 +254,8 @@ class books {
     assumed_.exchange(others);
   }
 
+  /// What will have gone by promised starts, if the view says when jobs are expected to end.
+  [[nodiscard]] auto& horizons() noexcept requires has_expected_ends { return horizons_; }
   /// The placement's what-if for jobs that might be evicted.
   [[nodiscard]] what_if_of<Placement>& what_if() noexcept { return what_if_; }
 
@@ -350,6 +359,9 @@ class books {
   exact_sum<n> allocated_by_all_{};
   running_index<n> running_;
   expected_ends ends_;
+  struct nothing {};
+  [[no_unique_address]] std::conditional_t<has_expected_ends, detail::horizons<View, Placement>, nothing>
+      horizons_{};
   /// Records stay where they are while their jobs are known.
   vector<record*> open_ended_;
   static constexpr instant never = std::numeric_limits<instant>::min();

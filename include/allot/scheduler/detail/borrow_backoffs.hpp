@@ -40,6 +40,15 @@ class borrow_backoffs {
     keep(kept);
   }
 
+  /// The quota backs off by these times from now on: none of its backoffs ends later than the longest of
+  /// them. O(these).
+  void shorten(quota_id x, const backoff_times& times) {
+    for (backoff& b : known_) {
+      if (b.quota == x) b.until = bounded(b, times);
+    }
+    find_next();
+  }
+
   /// A run of x, that has asked for this since `started`, is reclaimed at `now`. `l` still counts it.
   /// O(these).
   void reclaimed(const ledger<N>& l, quota_id x, const resources<N>& request, instant started, instant now,
@@ -110,11 +119,15 @@ class borrow_backoffs {
   void restore(const backoff& known, const backoff_times& times) {
     backoff& b = entry(known.quota, known.dimension);
     b = known;
-    b.until = std::min({known.until, later(known.since, times.longest), last});
+    b.until = bounded(b, times);
     find_next();
   }
 
  private:
+  /// When it ends by these times.
+  [[nodiscard]] static instant bounded(const backoff& b, const backoff_times& times) {
+    return std::min({b.until, later(b.since, times.longest), last});
+  }
   /// Whether x uses more than its own pool, with `more`.
   [[nodiscard]] static bool borrows(const ledger<N>& l, quota_id x, std::size_t d, quantity more) {
     return l.own_usage(x, d) + more > std::max(quantity{}, l.supply_of(x, d).own_pool);

@@ -11,6 +11,7 @@
 #include <allot/scheduler/flavors.hpp>
 #include <allot/scheduler/job_state.hpp>
 #include <allot/scheduler/placement.hpp>
+#include <allot/scheduler/plan.hpp>
 #include <allot/scheduler/view.hpp>
 
 #include <algorithm>
@@ -100,6 +101,10 @@ struct job_record {
   /// if it had not been displaced.
   instant gathers_from = std::numeric_limits<instant>::min();
   std::optional<instant> gathers_until{};
+  /// While it waits: why it does, as the cycle found when it tried the job last, and after how many requeues
+  /// that was.
+  std::uint32_t tried_at = 0;
+  pending_reason found = pending_reason::quota;
   job_state state = job_state::unknown;
   /// Whether it is pending with a reservation, and so in no queue.
   bool promised = false;

@@ -84,7 +84,11 @@ class lifecycle {
   /// Applies these settings to one quota.
   void treat(quota_id x, const queue_settings& settings) {
     state_of(x).settings = settings;
-    if (settings.borrow_backoff.first == 0) backoffs_.forget(x);
+    if (settings.borrow_backoff.first == 0) {
+      backoffs_.forget(x);
+    } else {
+      backoffs_.shorten(x, settings.borrow_backoff);
+    }
     guarantees_runtime_ = guarantees_runtime_ || settings.min_runtime != runtime_guarantee{};
     anyone_preempts_ = anyone_preempts_ || may_preempt(settings.preempt);
     touch(x);
@@ -189,7 +193,8 @@ class lifecycle {
     quota_state& q = state_of(x);
     const bool by_estimate =
         q.settings.backfill == backfill_order::shortest_estimate && q.promised >= q.settings.reservations;
-    const auto first = q.queue.first([&](const pending_entry& e) { return waits(e); }, now, by_estimate);
+    const auto first =
+        q.queue.first([&](const pending_entry& e) { return waits(e); }, now, by_estimate, end_of_all(q));
     return first ? std::optional{first->id} : std::nullopt;
   }
   /// Calls `visit(request_class)` for each equivalence class of x with a job that may be tried, as in
@@ -215,6 +220,7 @@ class lifecycle {
   /// Returns whether any job was inadmissible.
   bool requeue_inadmissible() {
     must_requeue_ = false;
+    ++requeues_;
     const bool anybody = !with_inadmissible_.empty();
     for (const quota_id x : with_inadmissible_) {
       state_of(x).has_inadmissible = false;
@@ -229,6 +235,16 @@ class lifecycle {
   template <class Visit>
   void take_queue_changes(Visit visit) {
     queue_changes_.take(visit);
+  }
+
+  /// What a cycle found when it tried the pending job.
+  void note_found(record& r, pending_reason why) const noexcept {
+    r.found = why;
+    r.tried_at = requeues_;
+  }
+  /// The same, if it was tried since it could be; else `quota`, which says no more than the books.
+  [[nodiscard]] pending_reason found(const record& r) const noexcept {
+    return r.promised || r.tried_at == requeues_ ? r.found : pending_reason::quota;
   }
 
   // What makes decisions worth another look.
@@ -275,6 +291,7 @@ class lifecycle {
     r.where = {};
     r.promised = false;
     r.makes_way_for = {};
+    r.found = pending_reason::quota;
     quota_state& q = state_of(r.facts.quota);
     r.rank.submitted = turn_of(r, q.settings);
     q.queue.push(r.request_class, {r.rank, id, ++r.ticket, r.estimate});
@@ -487,6 +504,9 @@ class lifecycle {
   /// A job that has gone is pending again, with its old rank; so is one pod of an elastic job that shrinks.
   void requeue(record& r) {
     r.estimate = estimate_of(view_, r.what);
+    // With the new estimate, which is no part of what is requested.
+    const auto renewed = pod_request_of<Placement>(view_, r.what, r.facts.pods, r.pick);
+    if (renewed == r.pod_request) r.pod_request = renewed;
     if constexpr (has_elastic_pods) {
       if (r.facts.elastic) {
         record& core = jobs_[r.facts.core];
@@ -618,6 +638,7 @@ class lifecycle {
   void break_promise(record& r) {
     quota_state& q = state_of(r.facts.quota);
     promises_.remove(r.facts.id);
+    if constexpr (has_expected_ends) books_.horizons().forget(r.facts.id);
     r.promised = false;
     q.promised_amount -= r.facts.request;
     --q.promised;
@@ -705,6 +726,15 @@ class lifecycle {
     }
   }
   [[nodiscard]] quota_state& state_of(quota_id x) { return quotas_[x.index()]; }
+  /// When all that runs is expected to have ended, where jobs take their turn by it; `without_end` elsewhere.
+  [[nodiscard]] instant end_of_all(const quota_state& q) const {
+    if constexpr (has_expected_ends) {
+      const bool may_promise = q.settings.head == queue_head::reserve && q.promised < q.settings.reservations;
+      const auto ends = books_.ends().all();
+      if (may_promise && q.settings.backfill == backfill_order::aged && !ends.empty()) return ends.back().at;
+    }
+    return without_end;
+  }
   /// The time of submission by which the job takes its turn.
   [[nodiscard]] instant turn_of(const record& r, const queue_settings& settings) const {
     if (settings.head != queue_head::reserve || settings.backfill != backfill_order::aged) {
@@ -752,6 +782,8 @@ class lifecycle {
   vector<quota_id> touched_;
   std::uint64_t submissions_ = 0;
   std::uint64_t epoch_ = 1;
+  /// How often inadmissible jobs were let to be tried again.
+  std::uint32_t requeues_ = 0;
   bool must_requeue_ = false;
   bool guarantees_runtime_ = false;
   bool anyone_preempts_ = false;

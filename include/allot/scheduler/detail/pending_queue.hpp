@@ -65,9 +65,13 @@ class pending_queue {
 
   /// The first job that may be tried, none if the queue is blocked or all that wait are inadmissible; or the
   /// one with the least estimate, if `shortest_first`. O(equivalence classes).
+  ///
+  /// Jobs with the same key as that one are as if submitted at `all_end` less their estimate, if that is
+  /// earlier; unless others of their class are inadmissible.
   template <class IsCurrent>
   [[nodiscard]] std::optional<pending_entry> first(IsCurrent is_current, instant now = 0,
-                                                   bool shortest_first = false) {
+                                                   bool shortest_first = false,
+                                                   instant all_end = without_end) {
     if (stale_ > entries_ / 2) sweep(is_current);
     if (blocked_ && drop_stale(groups_[first_], is_current)) blocked_ = false;
     if (blocked_) return std::nullopt;
@@ -86,7 +90,8 @@ class pending_queue {
       first_ = i;
       at_ = at;
     }
-    return best == nullptr ? std::nullopt : std::optional{*best};
+    if (best == nullptr) return std::nullopt;
+    return all_end == without_end ? *best : longest_or(*best, is_current, all_end);
   }
   /// Takes out a waiting job, wherever it is. O(log jobs) if it is the first of its equivalence class, or
   /// what `first` returned; otherwise its entry is dropped when it comes up.
@@ -174,6 +179,35 @@ class pending_queue {
       if (stale_ > 0) --stale_;
     }
     return detail::pending_heap::nowhere;
+  }
+  /// Where the longest job of the group is, of those with the key of its first. Precondition: that waits.
+  template <class IsCurrent>
+  [[nodiscard]] std::size_t longest_of(group& g, IsCurrent is_current) {
+    for (;;) {
+      const std::size_t at = g.jobs.longest_in_front();
+      if (is_current(g.jobs[at])) return at;
+      remove(g, at);
+      if (stale_ > 0) --stale_;
+    }
+  }
+  /// The longest job with the key of the first one if it comes before that by `all_end`, or else that one.
+  template <class IsCurrent>
+  [[nodiscard]] pending_entry longest_or(pending_entry first, IsCurrent is_current, instant all_end) {
+    instant turn = first.rank.submitted;
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      group& g = groups_[i];
+      if (g.inadmissible || g.jobs.empty() || g.jobs.front().rank.key != first.rank.key) continue;
+      const std::size_t at = longest_of(g, is_current);
+      const pending_entry& e = g.jobs[at];
+      if (e.estimate == without_end || e.rank.elastic) continue;
+      const instant latest = all_end - e.estimate;
+      if (latest > turn || (latest == turn && !(e.rank < first.rank))) continue;
+      turn = latest;
+      first = e;
+      first_ = i;
+      at_ = at;
+    }
+    return first;
   }
   /// Returns whether the first job of the group changed.
   template <class IsCurrent>

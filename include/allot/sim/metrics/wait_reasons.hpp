@@ -29,9 +29,12 @@ namespace sim {
 /// For a pending job, from the result of `scheduler::why`.
 template <class Hold>
 [[nodiscard]] wait_cause cause_of(const Hold& h) {
+  // What it lacks without preemption, whatever a search for victims has found.
   if (h.binding || h.reason == pending_reason::backoff) return wait_cause::fair_share;
-  if (h.reason != pending_reason::placement || !h.placement || h.placement->reason == gpu::obstacle::none)
-    return wait_cause::order;
+  if constexpr (requires { h.backs_off.until; }) {
+    if (h.backs_off) return wait_cause::fair_share;
+  }
+  if (!h.placement || h.placement->reason == gpu::obstacle::none) return wait_cause::order;
   return h.placement->reason == gpu::obstacle::full ? wait_cause::capacity : wait_cause::fragmentation;
 }
 

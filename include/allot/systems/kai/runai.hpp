@@ -36,8 +36,8 @@ inline namespace v0 {
 ///   elsewhere are evicted. The plan says how many of a gang; the gang itself restarts as a whole.
 /// - A job that can never fit stays in the queue and counts in the shares.
 /// - GPU memory is charged by the node on which it runs, in percent of the device, rounded up; while it is
-///   pending, as its part of the smallest GPU (views: `charging_view`). Of a pod with parts of several GPUs a
-///   host charges one part (the scenarios of `allot` do).
+///   pending, as its part of the smallest GPU (views: `charging_view`). A pod with parts of several GPUs is
+///   charged all of them.
 ///
 /// Where KAI follows the order of a hash table, ours is by age: nodes by number, the oldest of the movable
 /// jobs, reclaimed parts in the order in which they were taken. Where KAI would loop forever, taking from a

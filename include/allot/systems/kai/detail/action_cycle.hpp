@@ -159,7 +159,6 @@ class action_cycle {
       bind(root, d, bound::capacity, accounts.capacity()[d], accounts.total()[d]);
     }
     if (!h.binding) h.placement = session.places().why_not(r.pod_request);
-    if (h.reason == pending_reason::not_proven) return;
     h.reason = h.binding ? pending_reason::quota : pending_reason::placement;
   }
 

@@ -85,6 +85,7 @@ class cycle_state {
     cycle_ = ++phase_;
     admitted_.clear();
     leaving_ = {};
+    overbooked_ = {};
     for (const job_id id : session.evicting()) leaving_ += session.at(id).facts.request;
     has_nodes_ = on_nodes::has_nodes(session.places());
     is_bounded_ = !has_nodes_ || knows_capacity;
@@ -102,11 +103,18 @@ class cycle_state {
     for (const forgotten_charge& c : forgotten_) accounts.charge(c.quota, c.request, c.in);
     forgotten_.clear();
   }
-  /// The unit, which is about to be evicted, does not count once more: KAI forgets the charge of a pod twice
-  /// if it evicts it twice. Until the end of the cycle.
+  /// The elastic pod, which is about to be evicted, does not count once more: KAI forgets the charge of a pod
+  /// twice if it evicts it twice, and the pod itself. Until the end of the cycle.
   void forget_charge(const record& r) {
-    forgotten_.push_back({r.facts.quota, charge_of(r), r.facts.in});
+    forgotten_.push_back({r.facts.core, r.facts.quota, charge_of(r), r.facts.in});
     accounts.release(r.facts.quota, forgotten_.back().request, r.facts.in);
+  }
+  [[nodiscard]] bool has_forgotten() const noexcept { return !forgotten_.empty(); }
+  /// Whether as many pods of the job are active as were forgotten: KAI takes it for a job without any.
+  [[nodiscard]] bool seems_inactive(const Session& session, job_id core) const {
+    std::uint32_t forgotten = 0;
+    for (const forgotten_charge& c : forgotten_) forgotten += c.core == core ? 1U : 0U;
+    return forgotten != 0 && active_pods(session, session.at(core)) == forgotten;
   }
 
   static constexpr bool charges_by_place =
@@ -236,9 +244,8 @@ class cycle_state {
   }
   /// How many pods of a pipelined unit run where they were and have not been evicted.
   [[nodiscard]] std::uint32_t pods_that_stay(const record& r) const {
-    const job_id id = r.facts.id;
-    if (r.state != job_state::evicting || id.index() >= evicted_pods_.size()) return 0;
-    return r.facts.pods - count(r, evicted_pods_[id.index()]);
+    if (r.state != job_state::evicting || r.facts.id.index() >= evicted_pods_.size()) return 0;
+    return r.facts.pods - count(r, pods_that_left(r));
   }
   [[nodiscard]] bool was_admitted(job_id id) const {
     return detail::find(admitted_.begin(), admitted_.end(), id) != admitted_.end();
@@ -253,11 +260,20 @@ class cycle_state {
   [[nodiscard]] resources<n> room() const {
     return is_bounded_ ? accounts.capacity() - accounts.total() : resources<n>{quantity::unlimited()};
   }
+  /// The same with what may be promised without a place.
+  [[nodiscard]] resources<n> most_room() const { return room() + overbooked_; }
   /// A place where it can start at once if there is one; for pods that are pipelined, wherever they could.
   [[nodiscard]] std::optional<place> find_place(Session& session, const pod_request& d,
                                                 const resources<n>& request, bool waits = false) {
     if (!has_room(request)) return std::nullopt;
     return on_nodes::place(session.places(), d, waits, no_candidates_);
+  }
+  /// Whether a unit that ran was told to move in this cycle, so that more may be promised than there is.
+  /// O(units that are pipelined).
+  [[nodiscard]] bool may_overbook(const Session& session) const {
+    return detail::any_of(pipelined_.begin(), pipelined_.end(), [&](const pipelined_unit& p) {
+      return !p.is_undone && contains(session, p.id) && pods_that_left(at(session, p.id)) != 0;
+    });
   }
   /// Determines which nodes are no candidates for the victims and the beneficiary of a search that begins:
   /// see `node_placement`. Only nodes for which units wait can be such. O(their pods x devices).
@@ -306,17 +322,37 @@ class cycle_state {
     session.places().release(where);
     return take_place_to_wait(session, r, waits_on_);
   }
-  /// Where an evicted unit would be placed again, and how many of its pods would then have moved.
-  [[nodiscard]] std::optional<typename on_nodes::returned> find_place_back(Session& session,
-                                                                           const record& r) {
+  /// Where an evicted unit would be placed again.
+  struct way_back {
+    /// Its place, unless its pods are placed one by one.
+    std::optional<place> at;
+    /// How many of its pods would then have moved.
+    std::uint32_t moved = 0;
+  };
+  /// Places an evicted unit again, in a trial; `nodes` receives the nodes of its pods.
+  [[nodiscard]] std::optional<way_back> find_place_back(Session& session, const record& r,
+                                                        vector<std::size_t>& nodes) {
     const resources<n> least = least_charge(session, r, r.facts.request);
     if (!has_room(least)) return std::nullopt;
+    way_back way;
     if (const auto stood = place_of(r)) {
-      return on_nodes::place_back(session.places(), r.pod_request, *stood, no_candidates_);
+      const pod_set told = pods_that_left(r);
+      if (told != 0 && on_nodes::is_of_whole_pods(session.places(), r.pod_request)) {
+        const auto back = on_nodes::place_told(session.places(), r.pod_request, *stood, r.where, told,
+                                               no_candidates_, nodes);
+        if (!back) return std::nullopt;
+        if (back->without_place != 0) overbooked_ += request_of_pods(r, back->without_place);
+        return way_back{{}, back->moved};
+      }
+      const auto at = on_nodes::place_back(session.places(), r.pod_request, *stood, no_candidates_);
+      if (!at) return std::nullopt;
+      way = {at->at, at->moved};
+    } else {
+      way.at = find_place(session, r.pod_request, least, true);
+      if (!way.at) return std::nullopt;
     }
-    const auto at = find_place(session, r.pod_request, least, true);
-    if (!at) return std::nullopt;
-    return typename on_nodes::returned{*at, 0};
+    add_nodes_at(session, *way.at, nodes);
+    return way;
   }
   /// Whether no job being evicted still holds the place or its capacity.
   [[nodiscard]] bool is_free_now(Session& session, const place& where, const resources<n>& request) const {
@@ -544,7 +580,7 @@ class cycle_state {
     return detail::all_of(accounts.counted().begin(), accounts.counted().end(), [&](std::size_t d) {
       const quantity then = used[d] + request[d];
       return request[d] == quantity{} ||
-             (then.is_bounded() && (!is_bounded_ || then <= accounts.capacity()[d]));
+             (then.is_bounded() && (!is_bounded_ || then <= accounts.capacity()[d] + overbooked_[d]));
     });
   }
   [[nodiscard]] resources<n> pipelined_total() const {
@@ -559,6 +595,13 @@ class cycle_state {
   [[nodiscard]] static std::uint32_t count(const record& r, pod_set pods) {
     if (r.facts.pods >= 64) return r.facts.pods;
     return static_cast<std::uint32_t>(std::popcount(pods & ((pod_set{1} << r.facts.pods) - 1)));
+  }
+  /// Those of a pipelined unit that ran and have been evicted.
+  [[nodiscard]] pod_set pods_that_left(const record& r) const {
+    const job_id id = r.facts.id;
+    if (r.state != job_state::evicting || id.index() >= evicted_pods_.size() || !stands_pipelined(id))
+      return 0;
+    return evicted_pods_[id.index()];
   }
   /// Those that would not stay on their nodes; if these are fewer, they change devices: the first ones.
   [[nodiscard]] pod_set moving_pods(Session& session, const record& r, std::uint32_t moves,
@@ -608,6 +651,7 @@ class cycle_state {
     announced_[id.index()] = 0;
   }
   struct forgotten_charge {
+    job_id core;
     quota_id quota;
     resources<n> request;
     capacity_kind in = capacity_kind::any;
@@ -635,6 +679,8 @@ class cycle_state {
   std::uint64_t changes_ = 0;
   /// What the jobs being evicted hold.
   resources<n> leaving_;
+  /// What has been promised in this cycle, if only in trials, beyond the capacity: see `place_told`.
+  resources<n> overbooked_;
   bool past_counts_ = false;
   bool has_nodes_ = false;
   bool is_bounded_ = false;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/vector.hpp>
 #include <allot/systems/kai/placements.hpp>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <concepts>
 #include <cstddef>
@@ -253,6 +255,60 @@ class node_placement {
           return returned{*at, 0};
         });
   }
+  /// Whether it consists of pods of whole GPUs that are placed one by one.
+  [[nodiscard]] static bool is_of_whole_pods(Places& places, const pod_request& d) {
+    const auto on_nodes = [&](auto&) { return !d.total && !d.has_level() && shared_devices(places, d) == 0; };
+    return either(places, on_nodes, [] { return false; });
+  }
+  /// Places such a unit again, in a trial, of which some pods were told to move in this cycle from where they
+  /// `ran`: those of the first 64 in `pods`. One of them that would be placed where it ran moves as it was
+  /// told: there KAI v0.13 finds its eviction, and takes back the one that it has just made. If others have
+  /// been given its place, more is promised than there is; here it is then without a place. `nodes` receives
+  /// the node of each pod. Nothing if a pod fits nowhere. O(its pods x a placement).
+  struct told {
+    /// How many pods are on other nodes than where they were to stand.
+    std::uint32_t moved = 0;
+    std::uint32_t without_place = 0;
+  };
+  [[nodiscard]] static std::optional<told> place_told(Places& places, const pod_request& d, allocation stands,
+                                                      allocation ran, std::uint64_t pods,
+                                                      std::span<const std::size_t> no_candidates,
+                                                      vector<std::size_t>& nodes) {
+    const auto on_nodes = [&](auto& on) -> std::optional<told> {
+      using location = location_on<decltype(on)>;
+      auto one = d;
+      one.pods = 1;
+      auto before = places.save();
+      const auto all = on.pods(stands);
+      auto old = on.pods(ran).begin();
+      told result;
+      for (auto was = all.begin(); was != all.end(); ++was) {
+        const location home = was->where;
+        const bool is_told = (std::exchange(pods, pods >> 1U) & 1U) != 0;
+        const auto ran_on = (old++)->where.node;
+        bool has_place = false;
+        const auto choose = [&](const auto& from, const auto& pod) -> std::optional<location> {
+          std::optional<location> where = policy_on<decltype(on)>{true, no_candidates, home}(from, pod);
+          has_place = where.has_value();
+          if (!where || !is_told || where->node != ran_on || ran_on == home.node) return where;
+          const auto there = from.layout().type_of(home.node).shape_on(pod);
+          if (!there || !from.has_room(home.node, *there)) return std::nullopt;
+          return location{home.node, choose_most_taken(from, home.node, *there, true)};
+        };
+        const auto at = on.place_each(one, choose);
+        if (!has_place) {
+          places.rollback(std::move(before));
+          return std::nullopt;
+        }
+        nodes.push_back((at ? on.pods(*at).begin()->where.node : home.node).index());
+        if (!at) ++result.without_place;
+        if (nodes.back() != home.node.index()) ++result.moved;
+      }
+      places.commit(std::move(before));
+      return result;
+    };
+    return either(places, on_nodes, [] { return std::optional<told>{}; });
+  }
   /// Calls `visit(node number)` for each of its pods, in the order of placement.
   template <class Visit>
   static void for_each_node(Places& places, allocation where, Visit visit) {
@@ -288,6 +344,138 @@ class node_placement {
         }
       }
       return pods->pods * pods->each.devices + pods->rest.devices <= unused;
+    };
+    return either(places, on_nodes, [] { return true; });
+  }
+
+  /// How a running unit has its nodes to itself or with others, as far as `might_gain` needs to know.
+  struct footing {
+    /// The node of its first pod.
+    std::uint32_t node = 0;
+    /// What it has on one node: the most, if it is on several.
+    std::uint32_t devices = 0;
+    /// The devices of its smallest pod.
+    std::uint32_t least = 0;
+    /// What it has in all.
+    std::uint32_t all = 0;
+    /// It is on several nodes and has all devices of each.
+    bool wide = false;
+    /// Nothing is known about it: it has parts of devices, none, or some of several nodes.
+    bool odd = true;
+  };
+  [[nodiscard]] static footing footing_of(Places& places, const pod_request& d, const allocation& where) {
+    const auto on_nodes = [&](auto& on) {
+      footing f;
+      const auto pods = on.pods(where);
+      const auto first = pods.begin();
+      if (first == pods.end()) return f;
+      f.node = static_cast<std::uint32_t>(first->where.node.index());
+      f.least = ~std::uint32_t{0};
+      bool fills = true;
+      std::uint32_t largest = 0;
+      for (const auto& pod : pods) {
+        const auto has = static_cast<std::uint32_t>(std::popcount(pod.where.devices));
+        if (pod.milli != 1000 || !pod.mig.is_none() || has == 0) return f;
+        f.wide = f.wide || pod.where.node != first->where.node;
+        fills = fills && has == on.index().layout().type_of(pod.where.node).gpus;
+        f.least = std::min(f.least, has);
+        largest = std::max(largest, has);
+        f.all += has;
+      }
+      f.devices = f.wide ? largest : f.all;
+      f.odd = f.wide && (!fills || d.has_level());
+      return f;
+    };
+    return either(places, on_nodes, [] { return footing{}; });
+  }
+  /// The bits of a set of devices.
+  static constexpr std::size_t most_devices = 64;
+  struct node_tally {
+    std::uint32_t either = 0;
+    std::uint32_t waiting = 0;
+    std::uint32_t movable = 0;
+  };
+  /// Whether a request that has no place might get one when units on one node are evicted and all but `late`
+  /// of their devices are taken again before its turn; `visit_all(visit)` calls visit(footing, whether it may
+  /// wait until then) for all units in question, none of them odd. These find their own nodes as they left
+  /// them, so they move only to devices that are unused now. True if that can't be determined. O(types x
+  /// sizes), and O(units) if unused devices could matter.
+  template <class VisitAll>
+  [[nodiscard]] static bool might_gain(Places& places, const pod_request& d, std::uint64_t late,
+                                       VisitAll visit_all, vector<node_tally>& tallies,
+                                       vector<std::uint32_t>& tallied) {
+    const auto on_nodes = [&](auto& on) {
+      const auto& index = on.index();
+      const auto& types = index.layout().types();
+      const auto pods = on.pods_of(d);
+      if (!pods || pods->each.devices == 0 || pods->each.is_fraction() || pods->each.depends_on_type())
+        return true;
+      // By number of devices: how many are unused on nodes with at least so many.
+      std::array<std::uint64_t, most_devices + 1> unused{};
+      std::uint32_t largest = 0;
+      std::uint64_t room_for_each = 0;
+      std::uint64_t room_for_rest = 0;
+      for (std::size_t t = 0; t < types.size(); ++t) {
+        const auto each = types[t].shape_on(pods->each);
+        const bool rest = pods->has_rest() && types[t].shape_on(pods->rest);
+        if (each && (types[t].counts_cpu() || types[t].counts_memory() || types[t].counts_slots()))
+          return true;
+        std::uint64_t open = 0;
+        for (std::uint32_t free = 0; free <= types[t].gpus; ++free) {
+          const std::uint64_t nodes = index.nodes_with_free(t, free);
+          open += nodes;
+          unused[free] += nodes * free;
+          if (nodes > 0) largest = std::max(largest, free);
+          if (each) room_for_each += nodes * (free / pods->each.devices);
+          if (rest && free >= pods->rest.devices) room_for_rest += nodes;
+        }
+        if (open != types[t].nodes.size()) return true;
+      }
+      const std::uint64_t lacks = pods->pods - std::min<std::uint64_t>(pods->pods, room_for_each);
+      if (lacks == 0 && (!pods->has_rest() || room_for_rest > pods->pods)) return true;
+      const std::uint64_t wanted = lacks > 0 ? pods->each.devices : pods->rest.devices;
+      for (std::size_t free = most_devices; free-- > 0;) unused[free] += unused[free + 1];
+      if (unused[1] + late < wanted) return false;
+      if (tallies.size() < index.layout().size()) tallies.resize(index.layout().size());
+      bool gains = false;
+      const auto suffices = [&](std::uint64_t before, std::uint64_t after) {
+        return after >= wanted && after / wanted - (lacks > 0 ? before / wanted : 0) >= lacks;
+      };
+      visit_all([&](const footing& f, bool may_wait) {
+        const bool moves = f.least <= largest;
+        if (f.wide) {
+          if (moves || (may_wait && f.all <= late)) gains = gains || suffices(0, f.all);
+          return;
+        }
+        if (!moves && !may_wait) return;
+        node_tally& node = tallies[f.node];
+        if (node.either == 0) tallied.push_back(f.node);
+        node.either += f.devices;
+        if (may_wait) node.waiting += f.devices;
+        if (moves) node.movable += f.devices;
+      });
+      for (const std::uint32_t i : tallied) {
+        const decltype(location_on<decltype(on)>::node) n{i};
+        const node_tally has = std::exchange(tallies[i], {});
+        const auto free = static_cast<std::uint64_t>(std::popcount(index.free_devices(n)));
+        const auto with = [&](std::uint64_t moved) {
+          return free +
+                 std::min<std::uint64_t>(has.either, std::min<std::uint64_t>(has.waiting, late) + moved);
+        };
+        if (gains || !suffices(free, with(has.movable))) continue;
+        // Units move only to nodes with that many unused devices.
+        std::array<std::uint32_t, most_devices + 1> of_size{};
+        visit_all([&](const footing& f, bool) {
+          if (!f.wide && f.node == i) of_size[f.least] += f.devices;
+        });
+        std::uint64_t moved = 0;
+        for (std::size_t size = largest; size > 0; --size) {
+          moved = std::min(moved + of_size[size], unused[size] - (free >= size ? free : 0));
+        }
+        gains = suffices(free, with(moved));
+      }
+      tallied.clear();
+      return gains;
     };
     return either(places, on_nodes, [] { return true; });
   }

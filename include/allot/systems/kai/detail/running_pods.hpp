@@ -11,6 +11,7 @@
 #include <allot/systems/kai/detail/unit_order.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -28,6 +29,8 @@ class running_pods {
   static constexpr std::size_t n = Session::n;
   using record = typename Session::record;
   using on_nodes = node_placement<std::remove_cvref_t<decltype(std::declval<Session&>().places())>>;
+
+  using footing = typename on_nodes::footing;
 
   struct running_unit {
     unit_rank rank;
@@ -66,6 +69,11 @@ class running_pods {
     /// What they hold in total.
     resources<n> sum{};
     std::uint64_t shared = 0;
+    /// How each stands, as `node_placement::might_gain` wants it, in the same order; of how many that does
+    /// not say enough; and by dimension, how many request less than their devices.
+    vector<footing> footings{};
+    std::size_t odd = 0;
+    std::array<std::size_t, n> light{};
     bool has_elastic_pods = false;
     /// Whether they must be listed again.
     bool is_old = true;
@@ -139,6 +147,9 @@ class running_pods {
           }
           l.sum -= unit->request;
           l.shared -= unit->shared;
+          const auto stood = l.footings.begin() + (unit - l.units.begin());
+          count(l, *unit, *stood, -1);
+          l.footings.erase(stood);
           l.units.erase(unit);
         }
       }
@@ -156,9 +167,27 @@ class running_pods {
       return;
     }
     const running_unit u = unit_of(session, r);
-    l.units.insert(first_from(l.units, u.rank), u);
+    const auto before = first_from(l.units, u.rank);
+    const footing stands = footing_of(session, r);
+    l.footings.insert(l.footings.begin() + (before - l.units.begin()), stands);
+    l.units.insert(before, u);
     count(l, u);
+    count(l, u, stands, 1);
     at = {u.rank, c.quota, true};
+  }
+  /// A unit whose part may yield alone, or that is charged by its place, is odd, too.
+  [[nodiscard]] static footing footing_of(Session& session, const record& r) {
+    footing f = on_nodes::footing_of(session.places(), r.pod_request, r.where);
+    f.odd = f.odd || r.facts.elastic || r.pods_to_come > 0 || !r.elastic_pods.empty() ||
+            r.facts.in == capacity_kind::guaranteed || is_charged_by_place(session, r);
+    return f;
+  }
+  static void count(running_line& l, const running_unit& u, const footing& f, int sign) {
+    const auto step = static_cast<std::size_t>(sign);
+    if (f.odd) l.odd += step;
+    for (std::size_t d = 0; d < n; ++d) {
+      if (u.request[d].in_milli() < std::int64_t{f.all} * 1000) l.light[d] += step;
+    }
   }
   static void count(running_line& l, const running_unit& u) {
     l.sum += u.request;
@@ -209,6 +238,10 @@ class running_pods {
     l.knows_largest = true;
     detail::sort(l.units.begin(), l.units.end(),
                  [](const running_unit& a, const running_unit& b) { return a.rank < b.rank; });
+    for (const running_unit& u : l.units) {
+      l.footings.push_back(footing_of(session, session.at(u.id)));
+      count(l, u, l.footings.back(), 1);
+    }
   }
 
   vector<running_line> lines_;

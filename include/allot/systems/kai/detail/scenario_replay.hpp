@@ -339,15 +339,14 @@ class scenario_replay {
     const record& v = world.at(session, back.unit.id);
     const resources<n> least = world_type::least_charge(session, v, v.facts.request);
     if (!world.accounts.within_limits(v.facts.quota, least, v.facts.in)) return;
-    const auto where = world.find_place_back(session, v);
+    back.first_node = nodes_.size();
+    const auto where = world.find_place_back(session, v, nodes_);
     if (!where) return;
     const resources<n> charged = world_type::charge_at(session, v, v.facts.request, where->at);
     if (!world.accounts.within_limits(v.facts.quota, charged, v.facts.in)) return;
     charge_for(world, v.facts.quota, charged, v.facts.in);
     back.end = where->moved == 0 && !world.stands_pipelined(v.facts.id) ? fate::stays : fate::moves;
     back.moved = where->moved;
-    back.first_node = nodes_.size();
-    world.add_nodes_at(session, where->at, nodes_);
     back.nodes = nodes_.size() - back.first_node;
   }
 

@@ -8,6 +8,7 @@
 #include <allot/systems/kai/detail/cycle_state.hpp>
 #include <allot/systems/kai/detail/fair_reclaim.hpp>
 #include <allot/systems/kai/detail/lazy_tournament.hpp>
+#include <allot/systems/kai/detail/reclaim_bound.hpp>
 #include <allot/systems/kai/detail/saturation_order.hpp>
 #include <allot/systems/kai/detail/scenario_replay.hpp>
 #include <allot/systems/kai/detail/unit_order.hpp>
@@ -82,9 +83,9 @@ class scenario_solver {
   /// Anticipates what the search would find in the end: that all potential victims do not hold enough, or
   /// that they can't be made to give enough. A job that is only moved gives nothing.
   [[nodiscard]] bool could_be_solved(Session& session, world_type& world, const record& r) {
-    const resources<n> room = world.room();
     const resources<n> request = world_type::least_charge(session, r, r.facts.request);
-    if (wanted_.how == action_kind::consolidation && !suffices(world, room, request)) return false;
+    if (wanted_.how == action_kind::consolidation && !suffices(world, world.room(), request)) return false;
+    const resources<n> room = world.most_room();
     if (!suffices(world, room + victims_.gather(session, world, r, wanted_), request)) return false;
     if (!victims_.is_anybody_asked()) return false;
     if (wanted_.how == action_kind::preempt) return true;
@@ -93,9 +94,12 @@ class scenario_solver {
       const auto counted = world.accounts.counted();
       for (const std::size_t d : counted) most = std::max(most, most_reclaimable(session, world, r, d));
       const std::size_t d = counted.empty() ? 0 : counted.front();
-      if (counted.size() == 1 && request[d] > room[d] + most) return false;
+      if (counted.size() == 1 && request[d] > room[d] + most && !world.may_overbook(session)) return false;
     }
-    return most > quantity{} || may_do_by_moves(session, r);
+    if (world.may_overbook(session)) return true;
+    if (most == quantity{} && !may_do_by_moves(session, r)) return false;
+    return !Walk::leaves_out_searches || wanted_.how != action_kind::reclaim ||
+           bound_.might_succeed(session, world, r, victims_.candidates());
   }
   [[nodiscard]] static bool suffices(const world_type& world, const resources<n>& amount,
                                      const resources<n>& request) {
@@ -125,7 +129,7 @@ class scenario_solver {
   }
   [[nodiscard]] bool solve_for(Session& session, world_type& world, const record& r, std::uint32_t pods) {
     const resources<n> request = world_type::least_charge(session, r, request_of_pods(r, pods));
-    const resources<n> room = world.room();
+    const resources<n> room = world.most_room();
     chosen_.resize(recorded_);
     elastic_taken_ = 0;
     forget_nodes();
@@ -177,7 +181,7 @@ class scenario_solver {
     const auto goes = [](const chosen_unit& c) { return c.end == fate::gone; };
     if (recorded_ == 0 || !detail::all_of(chosen_.begin(), chosen_.end(), goes)) return pods;
     const resources<n> pod = request_of_pods(r, 1);
-    resources<n> there = world.room();
+    resources<n> there = world.most_room();
     for (const chosen_unit& c : chosen_) there += c.unit.request;
     std::int64_t most = pods_of_unit(r);
     for (const std::size_t d : world.accounts.counted()) {
@@ -350,6 +354,7 @@ class scenario_solver {
   victims_wanted wanted_;
   victims_queue<Session> victims_;
   replay_type replay_;
+  reclaim_bound<Session> bound_;
   fair_reclaim<n> fair_;
   /// First those found for fewer pods, then those taken for this number.
   vector<chosen_unit> chosen_;

@@ -88,7 +88,7 @@ class victims_queue {
       case action_kind::reclaim:
         for (const quota_id x : session.tree().top_down()) {
           if (x == r_.quota || !has_active(session, world, x)) continue;
-          if (session.guarantees_runtime() || world.has_pipelined(session, x)) {
+          if (session.guarantees_runtime() || world.has_pipelined(session, x) || world.has_forgotten()) {
             add(session, world, x, all);
           } else {
             add_all(world.running.line(session, x), x, all);
@@ -102,6 +102,8 @@ class victims_queue {
 
   /// How many shareable devices they run on; see `node_placement`.
   [[nodiscard]] std::uint64_t shared_devices() const noexcept { return shared_; }
+  /// The quotas that they are in.
+  [[nodiscard]] std::span<const quota_id> candidates() const noexcept { return candidates_; }
   [[nodiscard]] bool is_anybody_asked() const noexcept { return !candidates_.empty(); }
 
   /// Starts over from the first unit, leaving out those recorded. Precondition: `gather` was called.
@@ -193,7 +195,7 @@ class victims_queue {
   }
 
   [[nodiscard]] bool may_yield(Session& session, const world_type& world, const running_unit& u) const {
-    if (u.core == r_.core) return false;
+    if (u.core == r_.core || world.seems_inactive(session, u.core)) return false;
     switch (wanted_.how) {
       case action_kind::consolidation:
         return std::binary_search(movable_.begin(), movable_.end(), u.core);
@@ -298,7 +300,7 @@ class victims_queue {
         const std::int64_t key = u->rank.key;
         std::size_t found = 0;
         for (; u != units.end() && u->rank.key == key && !u->elastic && found < limit; ++u) {
-          if (u->core == r_.core) continue;
+          if (u->core == r_.core || world.seems_inactive(session, u->core)) continue;
           ++found;
           oldest_.push_back(
               {u->rank.submitted, u->rank.order, u->core, x, static_cast<std::size_t>(u - units.begin())});

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/algorithm.hpp>
+#include <allot/core/ids.hpp>
+#include <allot/core/vector.hpp>
+#include <allot/systems/kai/detail/cycle_state.hpp>
+#include <allot/systems/kai/detail/saturation_order.hpp>
+#include <allot/systems/kai/detail/unit_order.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace allot {
+inline namespace v0 {
+namespace detail {
+
+/// Whether a reclaim could succeed, before any victims are tried: most can't, because victims are placed
+/// again in their turn, and where theirs comes before that of the pending unit they take their nodes back.
+///
+/// Among sibling quotas a unit has its turn when the key of its quota is the least with the largest request
+/// ahead of it in its line, or its own. A sibling's victims wait for theirs no longer than its key is greater
+/// than that, and it is the less, the more of them wait. What is left for the unit is what may wait then, and
+/// what the others leave by moving to unused devices (`node_placement::might_gain`).
+///
+/// True wherever it can't say: with several dimensions, with victims that are not all siblings', that are
+/// elastic, pipelined, have parts of devices or share several nodes, with closed nodes, or if CPU and memory
+/// of nodes are counted.
+template <class Session>
+class reclaim_bound {
+ public:
+  static constexpr std::size_t n = Session::n;
+  using world_type = cycle_state<Session>;
+  using record = typename Session::record;
+  using on_nodes = typename world_type::on_nodes;
+  using footing = typename on_nodes::footing;
+
+  /// `candidates` are the quotas of the victims. O(quotas x kinds of pending units), and O(victims) if there
+  /// are unused devices.
+  [[nodiscard]] bool might_succeed(Session& session, world_type& world, const record& r,
+                                   std::span<const quota_id> candidates) {
+    const auto counted = world.accounts.counted();
+    if (counted.size() != 1 || !world.has_nodes() || is_charged_by_place(session, r)) return true;
+    const std::size_t d = counted.front();
+    if (world.room()[d] < quantity{}) return true;
+    const quota_id above = session.tree().parent(r.facts.quota);
+    for (const quota_id x : candidates) {
+      if (session.tree().parent(x) != above || world.has_pipelined(session, x)) return true;
+      const auto& line = world.running.line(session, x);
+      if (line.has_elastic_pods || line.odd > 0 || line.light[d] > 0) return true;
+      for (quota_id q = x; q; q = session.tree().parent(q)) {
+        if (world.accounts.allocated(q)[d] > world.accounts.limit(q)[d]) return true;
+      }
+    }
+    world.lines.follow(session, false);
+    const unit_rank own = unit_rank::of(r, 0);
+    resources<n> ahead = request_of_pods(r, 1);
+    for_each_pending(
+        session, world, r.facts.quota, own, r.facts.id,
+        [&](const resources<n>& request, const unit_rank&) { ahead[d] = std::max(ahead[d], request[d]); });
+    const standing key{world.accounts, r.facts.quota, ahead, {}};
+    std::int64_t late = 0;
+    first_late_.clear();
+    for (const quota_id x : candidates) {
+      const late_units those = most_late(session, world, x, r.facts.id, d, key);
+      late += those.held / 1000;
+      first_late_.push_back(those.first);
+    }
+    return on_nodes::might_gain(
+        session.places(), world_type::pod_request_of(r, 1), static_cast<std::uint64_t>(late),
+        [&](const auto& visit) {
+          for (std::size_t c = 0; c < candidates.size(); ++c) {
+            const auto& footings = world.running.line(session, candidates[c]).footings;
+            for (std::size_t i = 0; i < footings.size(); ++i) visit(footings[i], i >= first_late_[c]);
+          }
+        },
+        tallies_, tallied_);
+  }
+
+ private:
+  using standing = saturation_standing<n>;
+
+  /// The victims of one quota that may wait for their turn when that of the unit comes: the most that they
+  /// hold, in milli, and the position of the first of them in their line.
+  struct late_units {
+    std::int64_t held = 0;
+    std::size_t first = 0;
+  };
+
+  /// Calls `visit(request, rank)` for the kinds of units that pend in x, with the rank of the first of each,
+  /// if that is before `before`.
+  template <class Visit>
+  static void for_each_pending(Session& session, world_type& world, quota_id x, const unit_rank& before,
+                               job_id own, Visit visit) {
+    for (const auto& kind : world.lines.kinds(session, x)) {
+      for (std::size_t i = kind.first; i < kind.stays.size() && kind.stays[i].rank < before; ++i) {
+        const auto& stay = kind.stays[i];
+        if (!stay.was_there(world.lines.now()) || stay.id == own || world.is_pipelined(stay.id)) continue;
+        visit(kind.request, stay.rank);
+        break;
+      }
+    }
+  }
+  [[nodiscard]] static late_units most_late(Session& session, world_type& world, quota_id x, job_id own,
+                                            std::size_t d, const standing& key) {
+    const auto& line = world.running.line(session, x);
+    late_units late{0, line.units.size()};
+    // Whether the quota may come later with such a request at its front and victims that hold so much.
+    const auto is_behind = [&](quantity request, std::int64_t held) {
+      resources<n> head;
+      resources<n> gone;
+      head[d] = request;
+      gone[d] = quantity::milli(held);
+      world.accounts.release(x, gone, capacity_kind::any);
+      const bool is = key < standing{world.accounts, x, head, {}};
+      world.accounts.charge(x, gone, capacity_kind::any);
+      return is;
+    };
+    unit_rank last = line.units.back().rank;
+    last.stage = 0;
+    quantity largest{};
+    quantity least = quantity::unlimited();
+    std::optional<unit_rank> first;
+    for_each_pending(session, world, x, last, own, [&](const resources<n>& request, const unit_rank& rank) {
+      if (first && *first < rank && request[d] <= largest) return;
+      if (request[d] < least && !is_behind(request[d], 1)) return;
+      least = std::min(least, request[d]);
+      largest = std::max(largest, request[d]);
+      if (!first || rank < *first) first = rank;
+    });
+    // With a victim itself at the front, its quota uses no more than now.
+    if (is_behind({}, 0)) {
+      largest = std::max(largest, line.largest()[d]);
+      late.first = 0;
+    } else if (first) {
+      first->stage = line.units.front().rank.stage;
+      late.first = static_cast<std::size_t>(first_from(line.units, *first) - line.units.begin());
+    }
+    if (late.first == line.units.size() || !is_behind(largest, 1)) return {0, line.units.size()};
+    std::int64_t more = line.sum[d].in_milli() + 1;
+    late.held = 1;
+    while (late.held + 1 < more) {
+      const std::int64_t middle = late.held + (more - late.held) / 2;
+      (is_behind(largest, middle) ? late.held : more) = middle;
+    }
+    return late;
+  }
+
+  /// By candidate.
+  vector<std::size_t> first_late_;
+  vector<typename on_nodes::node_tally> tallies_;
+  vector<std::uint32_t> tallied_;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot
