@@ -12,11 +12,13 @@
 #include <allot/scheduler/backoff.hpp>
 #include <allot/scheduler/flavors.hpp>
 #include <allot/scheduler/job_state.hpp>
+#include <allot/scheduler/plan.hpp>
 #include <allot/scheduler/promise.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -34,6 +36,9 @@ struct saved_state {
     Time since{};
     Where at{};
     allot::flavor_pick pick{};
+    /// If it makes way for jobs with a promised start: the indexes in `timed` of the one for whose start it
+    /// leaves, and of the last in turn.
+    std::optional<std::pair<std::size_t, std::size_t>> makes_way_for{};
   };
   /// A job that starts when its victims, by their indexes in `leaving`, have left.
   struct reserved {
@@ -65,11 +70,18 @@ template <class Where, class Scheduler, class WhereOf>
 [[nodiscard]] auto save(const Scheduler& s, std::span<const allot::job_id> ids, WhereOf where) {
   saved_state<typename Scheduler::job, Where, typename Scheduler::time_point> all;
   std::vector<allot::job_id> units;
+  const auto timed = s.promised();
   const auto holds = [&](allot::job_id id) {
     return s.state(id) == allot::job_state::running || s.state(id) == allot::job_state::evicting;
   };
   const auto add = [&](allot::job_id id, bool is_pod) {
-    all.holding.push_back({s.what(id), is_pod, s.since(id), where(s.place_of(id)), s.pick(id)});
+    auto& held = all.holding.emplace_back();
+    held = {s.what(id), is_pod, s.since(id), where(s.place_of(id)), s.pick(id)};
+    const auto index_of = [&](allot::job_id promised) {
+      return static_cast<std::size_t>(std::find(timed.begin(), timed.end(), promised) - timed.begin());
+    };
+    const std::size_t whom = index_of(s.makes_way_for(id)), up_to = index_of(s.makes_way_up_to(id));
+    if (whom < timed.size() && up_to < timed.size()) held.makes_way_for = {whom, up_to};
     units.push_back(id);
   };
   for (const allot::job_id id : ids) {
@@ -88,7 +100,7 @@ template <class Where, class Scheduler, class WhereOf>
   const auto backoffs = s.backoffs();
   all.backoffs.assign(backoffs.begin(), backoffs.end());
   all.past_usage = s.past_usage();
-  for (const allot::job_id id : s.promised()) all.timed.emplace_back(s.what(id), *s.promised(id));
+  for (const allot::job_id id : timed) all.timed.emplace_back(s.what(id), *s.promised(id));
   for (const allot::job_id id : s.evicting()) {
     const auto at = std::find(units.begin(), units.end(), id);
     if (at != units.end()) all.leaving.push_back(static_cast<std::size_t>(at - units.begin()));
@@ -142,7 +154,14 @@ bool restore(Scheduler& s,
   }
   // Those that only wait come last: each has the rank that its submission gives it.
   for (const auto& job : all.announced) note(job, s.adopt_announced(job));
-  for (const auto& [job, promise] : all.timed) note(job, s.adopt_promised(job, promise));
+  std::vector<allot::job_id> timed;
+  for (const auto& [job, promise] : all.timed) timed.push_back(note(job, s.adopt_promised(job, promise)));
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    const auto& for_whom = all.holding[i].makes_way_for;
+    if (!for_whom) continue;
+    const auto answer = s.adopt_making_way(units[i], timed[for_whom->first], timed[for_whom->second]);
+    accepted = accepted && answer == allot::refusal::none;
+  }
   for (const auto& job : all.pending) note(job, s.submit(job));
   accepted = s.restore_backoffs(all.backoffs) && accepted;
   return s.restore_past_usage(all.past_usage) && accepted;

@@ -144,6 +144,9 @@ const vector<preset_option>& options_of_presets() {
        "way; "
        "0: not at all",
        kind::milli, &set_option<&standard::gather>},
+      {"standard", "backfill_preemptible",
+       "whether jobs without an estimate start on reserved capacity, and are preempted when it is needed",
+       kind::boolean, &set_option<&standard::backfill_preemptible>},
       {"standard", "backfill", jobs_without, kind::word, &set_option<&standard::backfill>, order_words},
       {"easy",
        "reservations",

@@ -27,6 +27,7 @@ queue_settings quota_entry::settings(queue_settings otherwise) const {
   }
   otherwise.gather.longest = gather_longest.value_or(otherwise.gather.longest);
   otherwise.wait_if_loss_percent = wait_if_loss_percent.value_or(otherwise.wait_if_loss_percent);
+  otherwise.backfill_preemptible = backfill_preemptible.value_or(otherwise.backfill_preemptible);
   otherwise.gather.percent = gather_percent.value_or(otherwise.gather.percent);
   otherwise.flavors.when_can_borrow = when_can_borrow.value_or(otherwise.flavors.when_can_borrow);
   otherwise.flavors.when_can_preempt = when_can_preempt.value_or(otherwise.flavors.when_can_preempt);
@@ -201,6 +202,7 @@ quota_entry scenario_reader::read_quota(json_value value) {
       q.wait_if_loss_percent = static_cast<std::int32_t>(*n);
     }
   }
+  if (const auto may = quota.find("backfill_preemptible")) q.backfill_preemptible = read_bool(*may, found_);
   if (const auto pools = quota.find("node_pools")) read_node_pools(*pools, q);
   if (const auto times = quota.find("time_limit_s")) read_time_limits(*times, q);
   if (const auto access = quota.find("access")) read_access(*access, q);

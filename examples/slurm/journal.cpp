@@ -64,7 +64,7 @@ constexpr std::int64_t oldest_ms = 24 * 3600 * std::int64_t{1000};
     p.promised.first_start = v.at("first_start").to_number<std::int64_t>();
     p.promised.borrows = v.at("borrows").as_bool();
     const auto cause = v.at("cause").to_number<std::uint8_t>();
-    if (cause > static_cast<std::uint8_t>(allot::delay_cause::quotas)) throw std::out_of_range{"a cause"};
+    if (cause > static_cast<std::uint8_t>(allot::delay_cause::placement)) throw std::out_of_range{"a cause"};
     p.promised.cause = static_cast<allot::delay_cause>(cause);
     if (const auto* since = v.as_object().if_contains("gathers_since")) {
       p.promised.gathers_since = since->to_number<std::int64_t>();

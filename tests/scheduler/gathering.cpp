@@ -187,12 +187,13 @@ void check_gathering(Host& h, const std::vector<timed_job>& jobs, instant now, i
   std::int64_t all = 0;
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     const auto p = h[j].id ? s.promised(h[j].id) : std::nullopt;
-    // On nodes an end that nobody expected may change where others are placed, and so when they start.
     constexpr bool has_nodes = !std::is_same_v<std::remove_cvref_t<decltype(s.places())>, gpu_pool>;
-    if (p && !p->gathers_since && !has_nodes) {
+    if (p && !p->gathers_since) {
       const bool is_late = p->start > p->first_start || p->start <= now;
       CAPTURE(j);
+      CAPTURE(now);
       REQUIRE((!is_late || p->cause != allot::delay_cause::none));
+      REQUIRE((has_nodes || p->cause != allot::delay_cause::placement));
     }
     if (!p || !p->gathers_since) {
       if (since.count(j) != 0 && since[j] + longest == now && !h[j].start && !p) given_up[j] = now;

@@ -30,6 +30,9 @@ struct timed_job {
   allot::instant estimate = 0;
   std::int32_t priority = 0;
   bool preemptible = true;
+  /// For `saving_view`: the interval at which it saves its work, 0: never, and what a restart costs.
+  allot::instant checkpoint = 0;
+  allot::instant restart = 0;
 };
 
 /// A view whose jobs are their numbers. With a placement each requests its GPUs without constraints.
@@ -46,6 +49,14 @@ struct timed_view {
   [[nodiscard]] bool preemptible(job j) const { return at(j).preemptible; }
   [[nodiscard]] allot::instant estimate(job j) const { return at(j).estimate; }
   [[nodiscard]] std::int64_t pod_request(job j) const { return at(j).gpus; }
+};
+
+/// The same, whose jobs save their work. (What was saved does not shorten the next run.)
+template <class Base = timed_view>
+struct saving_view : Base {
+  using job = typename Base::job;
+  [[nodiscard]] allot::instant checkpoint(job j) const { return Base::at(j).checkpoint; }
+  [[nodiscard]] allot::instant restart(job j) const { return Base::at(j).restart; }
 };
 
 /// A pool of GPUs without nodes, as a placement.
@@ -136,6 +147,10 @@ class timed_host {
     }
   }
 
+  /// `look(plan)` is called with each plan before it is carried out.
+  void look_at_plans(std::function<void(const typename Scheduler::plan_type&)> look) {
+    look_at_plan_ = std::move(look);
+  }
   /// From now on there is a step at every instant, whether `wakes_at` says so or not.
   void look_at_each_instant() { looks_always_ = true; }
 
@@ -152,6 +167,7 @@ class timed_host {
  private:
   void decide() {
     for (const auto* plan = &step(); !plan->empty(); plan = &step()) {
+      if (look_at_plan_) look_at_plan_(*plan);
       std::vector<allot::job_id> gone;
       for (const auto& e : plan->evictions) {
         run& r = runs_[e.what];
@@ -192,6 +208,7 @@ class timed_host {
   std::size_t disagreements_ = 0;
   allot::instant now_ = 0;
   bool looks_always_ = false;
+  std::function<void(const typename Scheduler::plan_type&)> look_at_plan_;
 };
 
 }  // namespace allot_test

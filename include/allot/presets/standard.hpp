@@ -72,6 +72,10 @@ struct standard {
   /// has no effect. The view needs `estimate(job)`, which may return 0.
   instant gather = 0;
 
+  /// Whether jobs without an estimate start on reserved capacity and are preempted when it is needed
+  /// (`queue_settings::backfill_preemptible`).
+  bool backfill_preemptible = false;
+
   /// The parts under these options.
   [[nodiscard]] constexpr policies_type policies() const {
     policies_type parts;
@@ -88,6 +92,7 @@ struct standard {
     settings.borrow_backoff = {first_backoff,
                                longest_backoff > first_backoff ? longest_backoff : first_backoff};
     if (depth() > 0) settings.gather.longest = gather;
+    settings.backfill_preemptible = backfill_preemptible && depth() > 0;
     return with_reservations(settings, depth(), backfill);
   }
   constexpr void use_estimates() noexcept {

@@ -70,6 +70,28 @@ class availability {
     return first_delayed_until(session, r, where, end, claims);
   }
 
+  /// The same for a job that gives no estimate and would be gone by `end`.
+  template <class Claims>
+  [[nodiscard]] std::optional<instant> first_delayed_by(Session& session, const record& r, const place& where,
+                                                        instant end, Claims claims) {
+    return first_delayed_until(session, r, where, end, claims);
+  }
+  /// The same for a running job that is in no list of ends.
+  template <class Claims>
+  [[nodiscard]] std::optional<instant> first_delayed_by_running(Session& session, const record& r,
+                                                                instant end, Claims claims) {
+    begin();
+    return first_missed(
+        session, others(session, r, claims),
+        [&] {
+          add_run(end, r.facts.id, r.where);
+          return true;
+        },
+        [&] { release(session, r); });
+  }
+  /// The job with the promise that was found to be delayed last.
+  [[nodiscard]] job_id delayed() const noexcept { return delayed_; }
+
   /// Whether all promises of others hold as they are if the job gets the place taken for it, but starts only
   /// when others have gone: until then it is not known when it ends.
   [[nodiscard]] bool all_hold_beside(Session& session, const record& r, const place& where) {
@@ -224,8 +246,15 @@ class availability {
     if constexpr (std::is_same_v<Claims, no_claims>) {
       const outlook seen = foresee(session, others(session, r, claims), guest{r, where, end, true});
       if (seen.says == verdict::holds) return std::nullopt;
-      if (seen.says == verdict::missed && seen.is_to_blame) return seen.at;
+      if (seen.says == verdict::missed && seen.is_to_blame) {
+        for (const std::size_t i : session.promised_by_start()) {
+          const promised_job& p = session.promised()[i];
+          if (p.what.start == seen.at && others(session, r, claims)(p)) delayed_ = p.job;
+        }
+        return seen.at;
+      }
     }
+    delayed_ = only->job;
     if (!are_more && session.what_if().begin(session.places(), session.at(only->job).pod_request)) {
       return delays(session, r, *only) ? std::optional{only->what.start} : std::nullopt;
     }
@@ -437,7 +466,9 @@ class availability {
       end_until(session, t);
       for (; at_.starts < starts.size() && start_of(session).what.start <= t; ++at_.starts) {
         const promised_job& p = start_of(session);
-        if (counts(p) && !start_promised(session, p, counts) && !is_excused(p)) return t;
+        if (!counts(p) || start_promised(session, p, counts) || is_excused(p)) continue;
+        delayed_ = p.job;
+        return t;
       }
     }
     return std::nullopt;
@@ -815,6 +846,7 @@ class availability {
   std::size_t ruled_by_ = 0;
   bool rules_out_ = false;
   bool knows_missed_ = false;
+  job_id delayed_{};
 };
 
 }  // namespace v0

@@ -12,6 +12,7 @@
 #include <allot/preemption/search.hpp>
 #include <allot/scheduler/availability.hpp>
 #include <allot/scheduler/detail/flavor_walk.hpp>
+#include <allot/scheduler/detail/making_way.hpp>
 #include <allot/scheduler/detail/parts_with_jobs.hpp>
 #include <allot/scheduler/promise.hpp>
 #include <allot/scheduler/session.hpp>
@@ -250,13 +251,14 @@ class exhaustive_cycle {
     const record& r = session.at(id);
     const std::size_t first_eviction = session.plan().evictions.size();
     delays_.reset();
-    claims_ = declined_ = false;
+    claims_ = takes_reserved_ = declined_ = false;
     const auto at = walk_flavors(
         session, r, [&] { return room_for(session, r); }, [&] { return make_room(session, r); });
     if (!at) return false;
     if (claims_) claimant_ = id;
     admitted_ = decided_ = true;
-    session.reserve(id, *at, first_eviction);
+    if (makes_way_for_) session.make_way(id, makes_way_for_, makes_way_at_);
+    session.reserve(id, *at, first_eviction, takes_reserved_);
     return true;
   }
 
@@ -268,11 +270,13 @@ class exhaustive_cycle {
   /// A place for the job as it is, if its quota allows it and it delays no promise.
   [[nodiscard]] std::optional<typename Session::place> room_for(Session& session, const record& r) {
     gave_up_ = false;
+    makes_way_for_ = {};
     if (!is_allowed(session, r)) return std::nullopt;
     const auto at = session.places().place(r.pod_request);
     if (!at) return std::nullopt;
     if constexpr (promises_starts) {
       if (const auto delayed = profile_.first_delayed(session, r, *at, claims_of(session))) {
+        if (may_make_way(session, r, *at, *delayed)) return at;
         session.places().release(*at);
         // A start may be delayed by who is gone by then, too; who is gone earlier still is asked again.
         const instant ends_by = std::min(*delayed, later(session.now(), r.estimate) - 1);
@@ -281,6 +285,100 @@ class exhaustive_cycle {
       }
     }
     return at;
+  }
+
+  // Jobs that make way.
+
+  /// Whether a job that would delay a promise, if it ran on, starts all the same and makes way for it. Its
+  /// start must be far enough away, and no other promise be delayed by then.
+  [[nodiscard]] bool may_make_way(Session& session, const record& r, const typename Session::place& at,
+                                  instant start) {
+    // Settings may have changed since the job was submitted.
+    if (r.least_run == 0 || !session.settings(r.facts.quota).backfill_preemptible) return false;
+    if (r.promised || r.estimate != without_end) return false;
+    if (start < later(session.now(), r.least_run)) return false;
+    // It might not start at once.
+    if (!session.evicting().empty()) return false;
+    const job_id whom = profile_.delayed();
+    if (is_protected(session, r, session.at(whom))) return false;
+    if (profile_.first_delayed_by(session, r, at, start, claims_of(session))) return false;
+    makes_way_for_ = whom;
+    makes_way_at_ = start;
+    return true;
+  }
+  /// Whether something protects a job that would start now from being preempted for the other.
+  [[nodiscard]] bool is_protected(Session& session, const record& r, const record& whom) {
+    const beneficiary<n> b{whom.facts.quota,     whom.facts.request,
+                           whom.facts.in,        whom.facts.priority,
+                           whom.facts.submitted, session.settings(whom.facts.quota).preempt,
+                           session.now(),        whom.facts.id};
+    victim_candidate<n> c{r.facts.quota, relation::reservation, r.facts, r.facts.request, session.now()};
+    c.next.started = session.now();
+    return search_.protection()(session.assumed(), b, c, search_progress<n>{});
+  }
+  /// Whether a job that makes way started on capacity that was reserved for the promised one by then.
+  [[nodiscard]] static bool came_later(const record& r, const typename Session::promised_job& p) {
+    return p.number < r.makes_way_before;
+  }
+  /// A place for a promised job for which those leave that make way and came later, or, at its start, that
+  /// counted as gone by then.
+  [[nodiscard]] std::optional<typename Session::place> take_reserved(Session& session, const record& r) {
+    const auto& p = session.promise_of(r.facts.id);
+    const instant start = p.what.start;
+    const bool is_due = start <= session.now() || start == without_end;
+    leaving_.clear();
+    for (const job_id id : session.making_way()) {
+      const record& other = session.at(id);
+      if (came_later(other, p) || (is_due && other.makes_way_at <= session.now())) {
+        leaving_.add(other.facts);
+      }
+    }
+    if (leaving_.empty()) return std::nullopt;
+    // If it has room, it is another promise that it would delay.
+    if (is_allowed(session, r) && could_place(session.places(), r.pod_request)) return std::nullopt;
+    // Before its time it must not delay others.
+    constexpr typename availability<Session>::no_claims no_claims;
+    if (start > session.now() && !profile_.earliest(session, r, no_claims, session.now() + 1)) {
+      return std::nullopt;
+    }
+    const auto any = [](std::span<const victim<n>>) { return true; };
+    if (session.make_room(leaving_, r, any) != search_outcome::found) return std::nullopt;
+    session.evict_found(leaving_.victims(), r.facts.id);
+    const auto at = session.places().place(r.pod_request);
+    ALLOT_ASSERT(at.has_value(), "the search found a place");
+    claims_ = claims_ || profile_.first_delayed(session, r, *at, no_claims).has_value();
+    return at;
+  }
+  /// After promises have changed: determines for whom jobs make way by now, and when.
+  void settle_making_way(Session& session) {
+    if (session.making_way().empty()) return;
+    settled_.clear();
+    settled_.append(session.making_way().begin(), session.making_way().end());
+    detail::sort(settled_.begin(), settled_.end(), [&](job_id a, job_id b) {
+      return compare_as_victims(session.at(a).facts, session.at(b).facts) > 0;
+    });
+    // With all of them gone the promises hold. One by one, who yields last first, they stay as long as that
+    // is true.
+    for (const job_id id : settled_) session.expect_end(id, session.now());
+    for (const job_id id : settled_) {
+      // Promises that have no start yet may count on what they did before.
+      job_id whom = renews_all_ ? session.at(id).makes_way_for : job_id{};
+      const instant otherwise = renews_all_ ? session.at(id).makes_way_at : without_end;
+      for (const auto& p : session.promised()) {
+        if (whom.is_none() && came_later(session.at(id), p)) whom = p.job;
+      }
+      const instant at = session.set_apart(id, [&](const record& r) {
+        // Who gathers since it has started counts on its leaving anyway.
+        const auto claims = [](const record& runs, const typename Session::promised_job& p) {
+          return p.what.gathers_since && *p.what.gathers_since > runs.facts.started;
+        };
+        const auto delayed = profile_.first_delayed_by_running(session, r, without_end, claims);
+        if (!delayed) return otherwise;
+        whom = profile_.delayed();
+        return profile_.first_delayed_by_running(session, r, *delayed, claims) ? session.now() : *delayed;
+      });
+      session.make_way(id, whom, at);
+    }
   }
 
   // Promises.
@@ -377,17 +475,20 @@ class exhaustive_cycle {
   /// something that may move them has happened.
   void keep_promises(Session& session) {
     all_hold_ = false;
+    settle_if_gone(session, session.now());
     const detail::promise_news news = session.take_promise_news();
-    if (session.promised().empty()) return;
+    if (session.promised().empty()) {
+      ended_early_ = false;
+      return settle_if_gone(session, without_end);
+    }
     // Promises that were made while a job overran rest on its end at any moment.
-    const auto ends = session.expected_ends();
-    const bool overruns =
-        news.ends_from < session.now() || (!ends.empty() && ends.front().at <= session.now());
+    const bool overruns = news.ends_from < session.now() || someone_overruns(session);
     const delay_cause cause = news.cause == delay_cause::none && overruns ? delay_cause::overrun : news.cause;
     if (cause != delay_cause::none) {
       promise_anew(session, [cause](const record&) { return cause; });
     } else {
       const bool all = news.may_move_starts(session.now());
+      ended_early_ = ended_early_ || all;
       const std::size_t before = session.promised().size();
       to_keep_.clear();
       // Those whose time to gather is over come first: what they leave is for the others.
@@ -408,6 +509,7 @@ class exhaustive_cycle {
       }
       if (session.anyone_preempts() && session.promised().size() < before) let_owners_claim(session);
     }
+    settle_if_gone(session, without_end);
     renew_promises(session);
   }
   /// A promised job that has started may borrow what the owner of another promise can reclaim.
@@ -455,10 +557,42 @@ class exhaustive_cycle {
       unknown.start = without_end;
       session.renew_promise(p.job, unknown);
     }
+    renews_all_ = true;
     for (const auto& p : to_keep_) keep(session, p, cause_for(session.at(p.job)));
+    renews_all_ = false;
+    settle_making_way(session);
+  }
+  [[nodiscard]] static bool someone_overruns(const Session& session) {
+    for (const expected_end& e : session.expected_ends()) {
+      if (e.at > session.now()) return false;
+      if (!session.at(e.job).makes_way_for) return true;
+    }
+    return false;
   }
   /// Starts a promised job if that is possible, or renews its promise.
   void keep(Session& session, const typename Session::promised_job& p, delay_cause cause) {
+    if (session.making_way().empty()) return keep_start(session, p, cause);
+    // For this job those count as gone that came later, and make way.
+    for (const job_id id : session.making_way()) {
+      if (came_later(session.at(id), p)) session.expect_end(id, session.now());
+    }
+    keep_start(session, p, cause);
+    for (const job_id id : session.making_way()) session.expect_end(id, session.at(id).makes_way_at);
+    const bool is_same = session.is_promised(p.job) && session.promise_of(p.job).what.start == p.what.start;
+    if (!is_same) settle_making_way(session);
+  }
+  /// Settles for whom jobs make way if one that was to leave by that time does so for a job that no longer
+  /// holds a promise.
+  void settle_if_gone(Session& session, instant by) {
+    const auto all = session.making_way();
+    if (detail::any_of(all.begin(), all.end(), [&](job_id id) {
+          const record& r = session.at(id);
+          return r.makes_way_at <= by && !session.is_promised(r.makes_way_for);
+        })) {
+      settle_making_way(session);
+    }
+  }
+  void keep_start(Session& session, const typename Session::promised_job& p, delay_cause cause) {
     const record& r = session.at(p.job);
     if (session.settings(r.facts.quota).head != queue_head::reserve) return session.withdraw_promise(p.job);
     if (admit(session, p.job)) {
@@ -510,6 +644,10 @@ class exhaustive_cycle {
     if (cause == delay_cause::none && renewed.start > p.what.start && claimed_at_ == session.now()) {
       cause = delay_cause::owner;
     }
+    // Who comes later in turn, but starts earlier, may be placed elsewhere with more room.
+    if (cause == delay_cause::none && renewed.cause == delay_cause::none && ended_early_) {
+      cause = delay_cause::placement;
+    }
     if (is_late && cause != delay_cause::none) renewed.cause = cause;
     if (!is_late) renewed.cause = delay_cause::none;
     all_hold_ = all_hold_ && renewed.start == p.what.start;
@@ -529,6 +667,14 @@ class exhaustive_cycle {
 
   /// A place made by evicting others.
   [[nodiscard]] std::optional<typename Session::place> make_room(Session& session, const record& r) {
+    makes_way_for_ = {};
+    if constexpr (promises_starts) {
+      if (r.promised) {
+        const auto at = take_reserved(session, r);
+        takes_reserved_ = at.has_value();
+        if (at) return at;
+      }
+    }
     if (!session.may_preempt_again(r)) return std::nullopt;
     std::optional<wide> bearable;
     bool declined = false;
@@ -602,9 +748,12 @@ class exhaustive_cycle {
   [[no_unique_address]] std::conditional_t<evicts_after_resize, resize_search<n, order_of_victims>, none<2>>
       shrink_;
   [[no_unique_address]] protection_of_host protection_;
+  [[no_unique_address]] std::conditional_t<promises_starts, detail::making_way_search<n>, none<3>> leaving_{};
   vector<running_job<n>> movable_;
   /// The quotas that have changed in this step. Their first jobs are in the plan, tried or not.
   vector<quota_id> shown_;
+  /// The jobs that make way.
+  vector<job_id> settled_;
   /// The promises to renew.
   vector<typename Session::promised_job> to_keep_;
   /// The job that has claimed the capacity of promises since they were last renewed.
@@ -614,6 +763,15 @@ class exhaustive_cycle {
   /// The latest promised start that the job considered would delay, or before its own end if that is
   /// earlier: if it ended by then, it might start.
   std::optional<instant> delays_;
+  /// For whom the considered job will make way, if it starts, and when.
+  job_id makes_way_for_{};
+  instant makes_way_at_ = 0;
+  /// Whether a job has ended otherwise than expected since no job held a promise.
+  bool ended_early_ = false;
+  /// Whether the considered job takes its place from those that make way for it.
+  bool takes_reserved_ = false;
+  /// Whether promises are renewed of which some have no start yet.
+  bool renews_all_ = false;
   /// Whether it is known, while promises are kept, that all hold as they are.
   bool all_hold_ = false;
   /// Whether the considered job takes precedence over some promise.

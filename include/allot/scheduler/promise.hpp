@@ -27,6 +27,10 @@ enum class delay_cause : std::uint8_t {
   cluster,
   /// The quotas or their settings changed.
   quotas,
+  /// A job ended before it was expected to, or without being expected to. Since its place is free, others
+  /// with
+  /// a reservation are placed elsewhere than planned; where places do not matter that delays nobody.
+  placement,
 };
 /// The name of the enumerator; empty if there is no such value.
 [[nodiscard]] constexpr std::string_view to_string(delay_cause value) noexcept {
@@ -43,6 +47,8 @@ enum class delay_cause : std::uint8_t {
       return "cluster";
     case delay_cause::quotas:
       return "quotas";
+    case delay_cause::placement:
+      return "placement";
   }
   return "";
 }

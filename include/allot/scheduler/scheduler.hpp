@@ -167,9 +167,10 @@ class scheduler {
   // `adopt_elastic_pod`s in the order of their ids); of these what is being evicted, in the order of the
   // evictions (`evicting`); what is `reserved`, in the order of the decisions (`adopt_reserved`); what was
   // `announced` (`adopt_announced`); what was promised a start, in the order of their turn
-  // (`adopt_promised`); the rest (`submit`); which quotas do not borrow for now (`restore_backoffs`); and
-  // what counts of past usage (`restore_past_usage`). The new scheduler then decides as the old one would
-  // have after `retry`, under every preset; examples/restart.hpp does it, and its tests compare the two.
+  // (`adopt_promised`), and who makes way for them (`adopt_making_way`); the rest (`submit`); which quotas do
+  // not borrow for now (`restore_backoffs`); and what counts of past usage (`restore_past_usage`). The new
+  // scheduler then decides as the old one would have after `retry`, under every preset; examples/restart.hpp
+  // does it, and its tests compare the two.
   //
   // What it takes: the same quotas in the same order (without those that were removed, the others have other
   // ids), the settings given to `configure`, a view with `submitted` and `id` (or ties go by the order of
@@ -234,6 +235,25 @@ class scheduler {
     jobs().promise_start(r, known);
     jobs().note(delay_cause::cluster);
     return answer;
+  }
+  /// A running job, adopted before, made way for a promised job (`makes_way_for`), and for those up to
+  /// another one in turn (`makes_way_up_to`), all of which have been adopted. It does again. Refused if one
+  /// of the three is unknown (`unknown_job`); if the first does not run, must not be preempted or has an
+  /// expected end, or one of the others holds no promise (`wrong_state`).
+  refusal adopt_making_way(job_id id, job_id whom, job_id up_to) {
+    for (const job_id known : {id, whom, up_to}) {
+      if (!jobs().contains(known)) return refusal::unknown_job;
+    }
+    const auto* const first = jobs().promises().find(whom);
+    const auto* const last = jobs().promises().find(up_to);
+    record& r = jobs().at(id);
+    if (first == nullptr || last == nullptr || r.state != job_state::running || !r.preemptible ||
+        r.estimate != without_end) {
+      return refusal::wrong_state;
+    }
+    jobs().make_way(r, whom, first->what.start);
+    r.makes_way_before = last->number + 1;
+    return refusal::none;
   }
   /// Adopts one more pod of a running elastic job, not started by this scheduler. Returns the id of that pod.
   /// Refused if the job does not run (`wrong_state`) or has all its pods, and as in `adopt`.
@@ -424,6 +444,21 @@ class scheduler {
     return p == nullptr ? std::nullopt : std::optional{p->what};
   }
 
+  /// The promised job for whose start a running job is preempted, unless that one fits otherwise or another
+  /// needs it to leave before: see `queue_settings::backfill_preemptible`. None if it makes way for no job.
+  [[nodiscard]] job_id makes_way_for(job_id id) const {
+    return state(id) == job_state::running ? jobs().at(id).makes_way_for : job_id{};
+  }
+  /// The last in turn of the promised jobs that held their reservations before the running job started, and
+  /// for which it leaves as soon as they fit. None if there is none. O(reservations).
+  [[nodiscard]] job_id makes_way_up_to(job_id id) const {
+    job_id last{};
+    if (!makes_way_for(id)) return last;
+    for (const auto& p : jobs().promises().all()) {
+      if (p.number < jobs().at(id).makes_way_before) last = p.job;
+    }
+    return last;
+  }
   /// Where the jobs with a reservation would start, as things stand: calls `visit(id, place)` for each whose
   /// start is known, the earliest first, with the place that it would be given then if all goes as expected.
   /// It may get another: promises are not tied to places. A place is as if taken, in `places()`, during the

@@ -66,6 +66,8 @@ struct no_text_of_time {
       return "the nodes, or what runs on them, were changed";
     case delay_cause::quotas:
       return "the quotas were changed";
+    case delay_cause::placement:
+      return "a job ended early, and others are placed elsewhere since";
   }
   return "";
 }
@@ -224,6 +226,9 @@ template <class Scheduler, class NameOf>
       break;
     case relation::time_limit:
       return text + "it has run for as long as it may";
+    case relation::reservation:
+      text += "it gave no estimate, and ran on capacity that is reserved";
+      break;
   }
   return e.core ? text : text + "; it then waits again";
 }

@@ -201,6 +201,26 @@ class session {
   }
   /// The running jobs without an expected end, in no particular order; without the evicting ones.
   [[nodiscard]] std::span<record* const> open_ended() const noexcept { return jobs_.books().open_ended(); }
+  /// The running jobs that make way for a promised one: see `queue_settings::backfill_preemptible`.
+  [[nodiscard]] std::span<const job_id> making_way() const noexcept { return jobs_.making_way(); }
+  /// Whether the pending job holds a reservation with a time.
+  [[nodiscard]] bool is_promised(job_id id) const { return jobs_.promises().find(id) != nullptr; }
+  /// The running job, or the one that is admitted next, makes way for a promised one, and counts as gone from
+  /// that time on; for none: it may stay.
+  void make_way(job_id id, job_id whom, instant at) { jobs_.make_way(jobs_.at(id), whom, at); }
+  /// Until further notice the running job, which makes way, counts as gone from then on.
+  void expect_end(job_id id, instant at) { jobs_.expect_end(jobs_.at(id), at); }
+  /// Calls `ask(record)` with the running job in no list of ends, and returns the result. It must not change
+  /// anything.
+  template <class Ask>
+  auto set_apart(job_id id, Ask ask) {
+    record& r = jobs_.at(id);
+    const instant at = r.expected_end;
+    jobs_.books().forget_end(r);
+    const auto result = ask(std::as_const(r));
+    jobs_.books().expect_end(r, at);
+    return result;
+  }
   /// The next promised start that has not come yet.
   [[nodiscard]] std::optional<instant> next_promised_start() const {
     return jobs_.promises().next_after(last_look_);
@@ -286,13 +306,14 @@ class session {
   }
   /// The pending job will run, at a place that was taken for it, once others have gone; until then no other
   /// job gets its share. Its victims are the evictions of the plan from `first` on. Without any it starts at
-  /// once if that delays no earlier reservation.
-  void reserve(job_id id, const place& where, std::size_t first) {
+  /// once if that delays no earlier reservation. `on_time`: it was promised that, and others count on its
+  /// end.
+  void reserve(job_id id, const place& where, std::size_t first, bool on_time = false) {
     record& r = jobs_.at(id);
     const resources<n> borrows = book(r, where);
     const std::size_t victims = plan_.evictions.size() - first;
     if (victims == 0 && jobs_.may_start(r)) return start(r, borrows);
-    jobs_.reserve(r);
+    jobs_.reserve(r, on_time ? later(now_, r.estimate) : without_end);
     plan_.reservations.push_back({id, r.what, r.facts.quota, first, victims});
   }
   /// The job stays pending until its victims, the evictions of the plan from `first` on, have gone. Nothing

@@ -54,7 +54,7 @@ class books {
   [[nodiscard]] const ledger<n>& assumed() const noexcept { return assumed_; }
   [[nodiscard]] const running_index<n>& running() const noexcept { return running_; }
   [[nodiscard]] running_index<n>& running() noexcept { return running_; }
-  /// When those that run, and are not evicting, are expected to end.
+  /// When those that run, and are not evicting, are expected to end; and reserved ones that start on time.
   [[nodiscard]] const expected_ends& ends() const noexcept { return ends_; }
   /// Those that run, and are not evicting, without an expected end.
   [[nodiscard]] std::span<record* const> open_ended() const noexcept { return open_ended_; }
@@ -65,8 +65,9 @@ class books {
   /// Charges a job, placed at `r.where`, to the assumed usage.
   void book(const record& r) { assumed_.charge(r.facts.quota, r.facts.request, r.facts.in); }
   /// Drops a reserved job that has not started.
-  void unbook(const record& r) {
+  void unbook(record& r) {
     note_freed(without_end);
+    if (r.expected_end != without_end) forget_end(r);
     assumed_.release(r.facts.quota, r.facts.request, r.facts.in);
     places.release(r.where);
   }
@@ -98,7 +99,8 @@ class books {
     r.facts.started = at;
     // Until now no end was expected.
     if (r.state == job_state::reserved) note_freed(without_end);
-    expect_end(r);
+    if (r.expected_end != without_end) forget_end(r);
+    expect_end(r, expected_end_of(r));
     if (r.preemptible) may_go(r);
   }
   /// A running job started at another time than assumed.
@@ -107,8 +109,35 @@ class books {
     forget_end(r);
     r.facts.started = at;
     if (r.preemptible) running_.insert(r.facts);
-    expect_end(r);
+    expect_end(r, expected_end_of(r));
   }
+  /// The running or reserved job is expected to end at that time; `without_end`: nobody knows when.
+  void expect_end(record& r, instant at) {
+    if constexpr (has_expected_ends) {
+      r.expected_end = at;
+      if (at != without_end) {
+        horizons_.expect(places, r);
+        return ends_.insert({at, r.facts.id});
+      }
+      r.open_ended_at = open_ended_.size();
+      open_ended_.push_back(&r);
+    }
+  }
+  /// The running job is neither in `ends` nor in `open_ended` until it is expected to end again.
+  void forget_end(record& r) {
+    if constexpr (has_expected_ends) {
+      if (r.expected_end != without_end) horizons_.forget(places, r);
+      const instant at = std::exchange(r.expected_end, without_end);
+      if (at != without_end) return ends_.erase({at, r.facts.id});
+      record* const last = open_ended_.back();
+      open_ended_.pop_back();
+      if (last == &r) return;
+      last->open_ended_at = r.open_ended_at;
+      open_ended_[last->open_ended_at] = last;
+    }
+  }
+  /// Capacity has become free until then that was not expected to.
+  void note_freed(instant until) noexcept { freed_until_ = std::max(freed_until_, until); }
   /// Starts the eviction of a running job.
   void withdraw(record& r) {
     assumed_.release(r.facts.quota, r.facts.request, r.facts.in);
@@ -299,29 +328,9 @@ class books {
     running_.resize(allocated_.tree().slots());
     groups_.resize(allocated_.tree().slots());
   }
-  void note_freed(instant until) noexcept { freed_until_ = std::max(freed_until_, until); }
-  void expect_end(record& r) {
-    if constexpr (has_expected_ends) {
-      if (r.estimate != without_end) r.expected_end = later(r.facts.started, r.estimate);
-      if (r.expected_end != without_end) {
-        horizons_.expect(places, r);
-        return ends_.insert({r.expected_end, r.facts.id});
-      }
-      r.open_ended_at = open_ended_.size();
-      open_ended_.push_back(&r);
-    }
-  }
-  void forget_end(record& r) {
-    if constexpr (has_expected_ends) {
-      if (r.expected_end != without_end) horizons_.forget(places, r);
-      const instant at = std::exchange(r.expected_end, without_end);
-      if (at != without_end) return ends_.erase({at, r.facts.id});
-      record* const last = open_ended_.back();
-      open_ended_.pop_back();
-      if (last == &r) return;
-      last->open_ended_at = r.open_ended_at;
-      open_ended_[last->open_ended_at] = last;
-    }
+  [[nodiscard]] static instant expected_end_of(const record& r) noexcept {
+    if (r.estimate != without_end) return later(r.facts.started, r.estimate);
+    return r.makes_way_for ? r.makes_way_at : without_end;
   }
   /// The job runs and may be preempted.
   void may_go(const record& r) {
@@ -339,7 +348,7 @@ class books {
   }
   /// The job is being evicted.
   void goes(record& r) {
-    note_freed(r.expected_end);
+    note_freed(r.makes_way_for ? r.makes_way_at : r.expected_end);
     forget_end(r);
     if (r.preemptible) stays(r);
   }

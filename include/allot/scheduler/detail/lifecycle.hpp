@@ -4,6 +4,7 @@
 #include <allot/core/assert.hpp>
 #include <allot/core/change_feed.hpp>
 #include <allot/core/vector.hpp>
+#include <allot/preemption/lost_work.hpp>
 #include <allot/scheduler/detail/books.hpp>
 #include <allot/scheduler/detail/borrow_backoffs.hpp>
 #include <allot/scheduler/detail/job_table.hpp>
@@ -125,6 +126,8 @@ class lifecycle {
   }
   /// The pending jobs that hold a reservation with a time.
   [[nodiscard]] const detail::promises& promises() const noexcept { return promises_; }
+  /// The running jobs that make way for a promised one.
+  [[nodiscard]] std::span<const job_id> making_way() const noexcept { return making_way_; }
 
   // Backoffs.
 
@@ -287,6 +290,7 @@ class lifecycle {
     enter(r, job_state::pending);
     r.where = {};
     r.promised = false;
+    r.makes_way_for = {};
     r.found = pending_reason::quota;
     quota_state& q = state_of(r.facts.quota);
     r.rank.submitted = turn_of(r, q.settings);
@@ -356,9 +360,30 @@ class lifecycle {
     r.gathers_from = gathers_from;
     r.gathers_until = until;
   }
+  /// The running job, or one that is booked next, makes way for a promised one, and counts as gone from that
+  /// time on; for none: it may stay.
+  void make_way(record& r, job_id whom, instant at) {
+    const bool did = static_cast<bool>(r.makes_way_for);
+    if (did && at < r.makes_way_at) books_.note_freed(r.makes_way_at);
+    if (!did) r.makes_way_before = promises_.next_number();
+    r.makes_way_for = whom;
+    r.makes_way_at = at;
+    if (r.state != job_state::running) return;
+    if (did) erase(making_way_, r.facts.id);
+    if (whom) making_way_.push_back(r.facts.id);
+    expect_end(r, at);
+  }
+  /// The running job, which gave no estimate, is expected to end then.
+  void expect_end(record& r, instant at) {
+    books_.forget_end(r);
+    books_.expect_end(r, at);
+  }
   /// Starts a job that is booked.
   void start(record& r, instant now) {
+    const instant expected = r.expected_end;
     books_.start(r, now);
+    // Those that were to make way have taken their time.
+    if (expected != without_end && expected < r.expected_end) note(delay_cause::overrun);
     enter(r, job_state::running);
     if constexpr (has_elastic_pods) grow(r.facts.elastic ? jobs_[r.facts.core] : r);
   }
@@ -367,10 +392,12 @@ class lifecycle {
     if (r.facts.started != at) note(delay_cause::overrun);
     books_.restart(r, at);
   }
-  /// A job that is booked waits for evictions, after those that do.
-  void reserve(record& r) {
+  /// A job that is booked waits for evictions, after those that do; if it is known, it is expected to end by
+  /// `end`.
+  void reserve(record& r, instant end = without_end) {
     enter(r, job_state::reserved);
     reservations_.add(r.facts.id);
+    if (end != without_end) books_.expect_end(r, end);
   }
   /// Whether a job that is booked may start at once, without waiting behind the reserved ones.
   [[nodiscard]] bool may_start(const record& r) { return reservations_.may_start(books_, jobs_, r); }
@@ -469,7 +496,7 @@ class lifecycle {
   void give_back(record& r) {
     if constexpr (has_elastic_pods) drop_elastic_pods(r);
     if (r.state == job_state::evicting) reservations_.left(r.facts.id);
-    news_.note_end(r.expected_end);
+    news_.note_end(r.makes_way_for ? without_end : r.expected_end);
     books_.give_back(r);
     enter(r, job_state::unknown);
     must_requeue_ = true;
@@ -565,6 +592,11 @@ class lifecycle {
     if (waits(next)) ++q.waiting;
     if (r.state == job_state::evicting) erase(evicting_, r.facts.id);
     if (next == job_state::evicting) evicting_.push_back(r.facts.id);
+    if (r.makes_way_for && r.state == job_state::running) {
+      erase(making_way_, r.facts.id);
+      r.makes_way_for = {};
+    }
+    if (r.makes_way_for && next == job_state::running) making_way_.push_back(r.facts.id);
     r.state = next;
     touch(r.facts.quota);
   }
@@ -612,8 +644,14 @@ class lifecycle {
     --q.promised;
   }
   void number_class(record& r) {
-    r.request_class = classes_.add({r.facts.request, r.menu, r.pod_request, r.facts.in,
-                                    r.follows_priority ? classes::any_priority : r.facts.priority});
+    r.least_run = 0;
+    if (has_expected_ends && of(r.facts.quota).settings.backfill_preemptible && r.preemptible &&
+        r.estimate == without_end && !r.facts.elastic && r.pods_to_come == 0) {
+      r.least_run = least_gainful_run(r.facts);
+    }
+    r.request_class =
+        classes_.add({r.facts.request, r.menu, r.pod_request, r.facts.in,
+                      r.follows_priority ? classes::any_priority : r.facts.priority, r.least_run});
   }
   void forget(job_id id) {
     record& r = jobs_[id];
@@ -734,6 +772,7 @@ class lifecycle {
   detail::promises promises_;
   borrow_backoffs<n> backoffs_;
   vector<job_id> evicting_;
+  vector<job_id> making_way_;
   change_feed<queue_change> queue_changes_;
   promise_news news_;
   classes classes_;

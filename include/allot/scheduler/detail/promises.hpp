@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <span>
@@ -26,6 +27,8 @@ class promises {
     promise what;
     /// Capacity that its start does not count on may have become free, but only before this time.
     instant freed_until = without_end;
+    /// Counts the promises: the less, the earlier its turn.
+    std::uint64_t number = 0;
   };
 
   [[nodiscard]] std::span<const entry> all() const noexcept { return entries_; }
@@ -39,8 +42,12 @@ class promises {
 
   [[nodiscard]] bool anyone_gathers() const noexcept { return gathering_ != 0; }
 
+  /// The number of the promise that is made next.
+  [[nodiscard]] std::uint64_t next_number() const noexcept { return next_number_; }
+
   void add(const entry& e) {
     entries_.push_back(e);
+    entries_.back().number = next_number_++;
     gathering_ += e.what.gathers_since ? 1U : 0U;
     sort();
   }
@@ -96,6 +103,7 @@ class promises {
   vector<std::size_t> by_start_;
   /// How many of them gather.
   std::size_t gathering_ = 0;
+  std::uint64_t next_number_ = 1;
 };
 
 /// What has happened since the promised starts were last checked. If all that ended did so when expected,
