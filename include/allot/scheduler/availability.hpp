@@ -247,10 +247,7 @@ class availability {
       const outlook seen = foresee(session, others(session, r, claims), guest{r, where, end, true});
       if (seen.says == verdict::holds) return std::nullopt;
       if (seen.says == verdict::missed && seen.is_to_blame) {
-        for (const std::size_t i : session.promised_by_start()) {
-          const promised_job& p = session.promised()[i];
-          if (p.what.start == seen.at && others(session, r, claims)(p)) delayed_ = p.job;
-        }
+        delayed_ = seen.job;
         return seen.at;
       }
     }
@@ -579,8 +576,9 @@ class availability {
   enum class verdict : std::uint8_t { unknown, holds, missed };
   struct outlook {
     verdict says = verdict::unknown;
-    /// Missed: the first promised start that is, and whether it would not be without the guest.
+    /// Missed: the first promised start that is, whose it is, and whether it would not be without the guest.
     instant at = 0;
+    job_id job{};
     bool is_to_blame = false;
   };
   /// What the quotas allow at a promised start if the promised jobs before it start as promised.
@@ -690,7 +688,7 @@ class availability {
       if (allowed && fits) continue;
       if (allowed && taken != 0) return {};
       const bool is_to_blame = is_there && seen.is_allowed && has_room(session, *seen.of, taken, &g, false);
-      return {verdict::missed, p.what.start, is_to_blame};
+      return {verdict::missed, p.what.start, p.job, is_to_blame};
     }
     return {verdict::holds};
   }

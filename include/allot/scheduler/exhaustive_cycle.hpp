@@ -369,13 +369,14 @@ class exhaustive_cycle {
       }
       const instant at = session.set_apart(id, [&](const record& r) {
         // Who gathers since it has started counts on its leaving anyway.
-        const auto claims = [](const record& runs, const typename Session::promised_job& p) {
+        const auto gathers_since = [](const record& runs, const typename Session::promised_job& p) {
           return p.what.gathers_since && *p.what.gathers_since > runs.facts.started;
         };
-        const auto delayed = profile_.first_delayed_by_running(session, r, without_end, claims);
+        const auto delayed = profile_.first_delayed_by_running(session, r, without_end, gathers_since);
         if (!delayed) return otherwise;
         whom = profile_.delayed();
-        return profile_.first_delayed_by_running(session, r, *delayed, claims) ? session.now() : *delayed;
+        return profile_.first_delayed_by_running(session, r, *delayed, gathers_since) ? session.now()
+                                                                                      : *delayed;
       });
       session.make_way(id, whom, at);
     }
