@@ -56,8 +56,7 @@ class reclaim_bound {
     }
     world.lines.follow(session, false);
     const unit_rank own = unit_rank::of(r, 0);
-    const resources<n> request = request_of_pods(r, 1);
-    resources<n> ahead = request;
+    resources<n> ahead = request_of_pods(r, 1);
     for_each_pending(
         session, world, r.facts.quota, own, r.facts.id,
         [&](const resources<n>& other, const unit_rank&) { ahead[d] = std::max(ahead[d], other[d]); });
@@ -66,8 +65,6 @@ class reclaim_bound {
     first_late_.clear();
     for (const quota_id x : candidates) {
       const late_units those = most_late(session, world, x, r.facts.id, d, key);
-      // Nothing stands in its way.
-      if (those.first == 0 && quantity::milli(those.held) >= request[d]) return true;
       late += those.held / 1000;
       first_late_.push_back(those.first);
     }
