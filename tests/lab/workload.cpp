@@ -307,7 +307,7 @@ TEST_CASE("settings: standard reserves where a job has an estimate, unless it is
   };
   const std::pair none{queue_head::best_effort, 1U};
   CHECK(head("", "") == none);
-  CHECK(head(R"(, "estimate_s": 20)", "") == std::pair{queue_head::reserve, 2U});
+  CHECK(head(R"(, "estimate_s": 20)", "") == std::pair{queue_head::reserve, 3U});
   CHECK(head(R"(, "estimate_s": 20)", R"("policy": {"preset": "standard", "reservations": 0}, )") == none);
   CHECK(head(R"(, "estimate_s": 20)", R"("policy": {"preset": "standard", "set": {"guard": "none"}}, )") ==
         none);

@@ -77,8 +77,9 @@ enum class backfill_order : std::uint8_t {
   /// reservations in this order, too. (With `shortest_estimate` a long job may be passed for ever, and the
   /// oldest jobs hold the reservations, behind which large ones line up for days.)
   ///
-  /// A job that would end after all that runs is not passed: while the quota has a reservation to give, it
-  /// counts as submitted, at the latest, when the last running job is expected to end, less its own estimate.
+  /// A job that would end well after all that runs is not passed: while the quota has a reservation to give,
+  /// it counts as submitted, at the latest, when the last running job is expected to end, and a quarter of the
+  /// time until then, less its own estimate.
   /// Otherwise the longest jobs are left to the end, and run on alone when all others are done.
   aged,
 };
