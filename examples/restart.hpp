@@ -37,7 +37,7 @@ struct saved_state {
     Where at{};
     allot::flavor_pick pick{};
     /// If it makes way for jobs with a promised start: the indexes in `timed` of the one for whose start it
-    /// leaves, and of the last in turn.
+    /// leaves (one too many: none), and of the last in turn.
     std::optional<std::pair<std::size_t, std::size_t>> makes_way_for{};
   };
   /// A job that starts when its victims, by their indexes in `leaving`, have left.
@@ -81,7 +81,7 @@ template <class Where, class Scheduler, class WhereOf>
       return static_cast<std::size_t>(std::find(timed.begin(), timed.end(), promised) - timed.begin());
     };
     const std::size_t whom = index_of(s.makes_way_for(id)), up_to = index_of(s.makes_way_up_to(id));
-    if (whom < timed.size() && up_to < timed.size()) held.makes_way_for = {whom, up_to};
+    if (up_to < timed.size()) held.makes_way_for = {whom, up_to};
     units.push_back(id);
   };
   for (const allot::job_id id : ids) {
@@ -159,7 +159,8 @@ bool restore(Scheduler& s,
   for (std::size_t i = 0; i < units.size(); ++i) {
     const auto& for_whom = all.holding[i].makes_way_for;
     if (!for_whom) continue;
-    const auto answer = s.adopt_making_way(units[i], timed[for_whom->first], timed[for_whom->second]);
+    const allot::job_id whom = for_whom->first < timed.size() ? timed[for_whom->first] : allot::job_id{};
+    const auto answer = s.adopt_making_way(units[i], whom, timed[for_whom->second]);
     accepted = accepted && answer == allot::refusal::none;
   }
   for (const auto& job : all.pending) note(job, s.submit(job));

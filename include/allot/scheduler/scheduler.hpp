@@ -236,11 +236,13 @@ class scheduler {
     jobs().note(delay_cause::cluster);
     return answer;
   }
-  /// A running job, adopted before, made way for a promised job (`makes_way_for`), and for those up to
-  /// another one in turn (`makes_way_up_to`), all of which have been adopted. It does again. Refused if one
-  /// of the three is unknown (`unknown_job`); if the first does not run, must not be preempted or has an
-  /// expected end, or one of the others holds no promise (`wrong_state`).
+  /// A running job, adopted before, made way for promised jobs up to this one in turn (`makes_way_up_to`),
+  /// all of which have been adopted, and was to leave for the start of `whom` (`makes_way_for`; may be none).
+  /// It does again. Refused if one of them is unknown (`unknown_job`); if the first does not run, must not be
+  /// preempted or has an expected end, or one of the others holds no promise (`wrong_state`).
   refusal adopt_making_way(job_id id, job_id whom, job_id up_to) {
+    const bool leaves = static_cast<bool>(whom);
+    if (!leaves) whom = up_to;
     for (const job_id known : {id, whom, up_to}) {
       if (!jobs().contains(known)) return refusal::unknown_job;
     }
@@ -251,7 +253,7 @@ class scheduler {
         r.estimate != without_end) {
       return refusal::wrong_state;
     }
-    jobs().make_way(r, whom, first->what.start);
+    jobs().make_way(r, whom, leaves ? first->what.start : without_end);
     r.makes_way_before = last->number + 1;
     return refusal::none;
   }
@@ -445,15 +447,17 @@ class scheduler {
   }
 
   /// The promised job for whose start a running job is preempted, unless that one fits otherwise or another
-  /// needs it to leave before: see `queue_settings::backfill_preemptible`. None if it makes way for no job.
+  /// needs it to leave before: see `queue_settings::backfill_preemptible`. None if, as things stand, it is in
+  /// no one's way.
   [[nodiscard]] job_id makes_way_for(job_id id) const {
-    return state(id) == job_state::running ? jobs().at(id).makes_way_for : job_id{};
+    const bool leaves = state(id) == job_state::running && jobs().at(id).makes_way_at != without_end;
+    return leaves ? jobs().at(id).makes_way_for : job_id{};
   }
   /// The last in turn of the promised jobs that held their reservations before the running job started, and
   /// for which it leaves as soon as they fit. None if there is none. O(reservations).
   [[nodiscard]] job_id makes_way_up_to(job_id id) const {
     job_id last{};
-    if (!makes_way_for(id)) return last;
+    if (state(id) != job_state::running || !jobs().at(id).makes_way_for) return last;
     for (const auto& p : jobs().promises().all()) {
       if (p.number < jobs().at(id).makes_way_before) last = p.job;
     }

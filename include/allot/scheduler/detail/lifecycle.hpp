@@ -291,6 +291,7 @@ class lifecycle {
     r.where = {};
     r.promised = false;
     r.makes_way_for = {};
+    r.makes_way_at = without_end;
     r.found = pending_reason::quota;
     quota_state& q = state_of(r.facts.quota);
     r.rank.submitted = turn_of(r, q.settings);
@@ -595,6 +596,7 @@ class lifecycle {
     if (r.makes_way_for && r.state == job_state::running) {
       erase(making_way_, r.facts.id);
       r.makes_way_for = {};
+      r.makes_way_at = without_end;
     }
     if (r.makes_way_for && next == job_state::running) making_way_.push_back(r.facts.id);
     r.state = next;
