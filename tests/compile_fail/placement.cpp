@@ -97,7 +97,7 @@ struct inventory {
   };
 #endif
 #ifdef forecast_lacks_look
-  // allot: the placement's type `forecast` must model allot::placement_forecast: begin, gone, back, look, fits,
+  // allot: the placement's type `forecast` must model allot::placement_forecast: begin, gone, back, look,
   struct forecast {
     bool begin(const inventory&, int);
     void gone(const inventory&, int);

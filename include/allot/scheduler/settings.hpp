@@ -78,9 +78,9 @@ enum class backfill_order : std::uint8_t {
   /// oldest jobs hold the reservations, behind which large ones line up for days.)
   ///
   /// A job that would end well after all that runs is not passed: while the quota has a reservation to give,
-  /// it counts as submitted, at the latest, when the last running job is expected to end, and a quarter of the
-  /// time until then, less its own estimate.
-  /// Otherwise the longest jobs are left to the end, and run on alone when all others are done.
+  /// it counts as submitted, at the latest, when the last running job is expected to end, plus a quarter of
+  /// the time until then, less its own estimate. Otherwise the longest jobs are left to the end, and run on
+  /// alone when all others are done.
   aged,
 };
 /// The whole of what `aged_delay` takes a part of.
