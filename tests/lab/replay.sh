@@ -90,7 +90,7 @@ says "$(grep -E '(evicted|shrank)' world/events.csv)" '*,shell,a,,,time_limit,0*
 says "$(grep grew world/events.csv)" '20,grew,wide,b,n-*'
 says "$(grep shell world/jobs.csv)" 'shell,a,25,25,55,0,,0,0,n-*,time_limit,,1,500,interactive,0,0,0'
 says "$(grep ^run world/jobs.csv)" 'run,a,0,10,*'
-says "$(tr -d ' \n' <world/summary.json)" '*"completed":3,*"time_limit":1}*"node_failures":1,*"livelocks":0,*'
+says "$(tr -d ' \n' <world/summary.json)" '*"completed":3,*"time_limit":1,*"node_failures":1,*"livelocks":0,*'
 sed 's/"nodes": \["n-1"\]/"nodes": ["n-0"], "devices": [[0, 1]]/; s/"nodes": \["n-0", "n-0"\]/&, "devices": [[0], [1]]/' world.json >clash.json
 exits 2 "$allot" replay clash.json --out clash
 says "$(<err)" 'clash.json: /jobs/0/devices: *'

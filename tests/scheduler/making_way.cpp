@@ -316,7 +316,7 @@ class restarted {
       gone.push_back(e.id);
     }
     for (const auto& r : plan.reservations) told += " ~" + std::to_string(r.what);
-    for (const auto& a : plan.admissions) told += " +" + std::to_string(a.what);
+    for (const auto& started : plan.admissions) told += " +" + std::to_string(started.what);
     for (const job_id id : gone) REQUIRE(s_.evicted(id) == refusal::none);
     return told;
   }

@@ -38,13 +38,13 @@ inline namespace v0 {
 /// | reservations | 5 to 8 GPUs | 9 to 16 | 17 to 64 | all jobs | useful | evictions | lost |
 /// |-------------:|------------:|--------:|---------:|---------:|-------:|----------:|-----:|
 /// |            0 |        16.9 |    43.3 |     90.6 |      3.8 | 80.7 % |       170 |  205 |
-/// |            1 |         9.8 |    10.2 |     16.0 |      1.8 | 80.5 % |       544 |  290 |
-/// |            2 |         9.0 |     8.8 |     14.5 |      1.9 | 81.2 % |       602 |  321 |
-/// |            3 |         8.4 |     7.9 |     14.7 |      2.1 | 81.0 % |       646 |  347 |
-/// |            4 |         8.2 |     8.1 |     16.0 |      2.3 | 81.0 % |       656 |  330 |
+/// |            1 |         9.9 |     9.9 |     15.0 |      1.8 | 80.7 % |       515 |  303 |
+/// |            2 |         8.5 |     7.6 |     13.5 |      1.9 | 80.6 % |       628 |  332 |
+/// |            3 |         8.2 |     7.9 |     15.6 |      2.0 | 80.9 % |       628 |  342 |
+/// |            4 |         7.5 |     7.7 |     14.9 |      2.2 | 80.7 % |       657 |  345 |
 ///
 /// Most evictions are of single-GPU jobs. With three reservations and estimates as people give them jobs of
-/// 17 to 64 GPUs wait 24 hours and all jobs 2.0, and useful utilisation is 80.1 %.
+/// 17 to 64 GPUs wait 22 hours and all jobs 1.9, and useful utilisation is 80.3 %.
 struct standard {
   /// @{
   /// What the concept `preset` asks for.

@@ -210,10 +210,10 @@ struct queue_settings {
   ///
   /// | `gather`, estimates | this | 5 to 8 | 9 to 16 | 17 to 64 | all | useful | preemptions |
   /// |---------------------|------|-------:|--------:|---------:|----:|-------:|------------:|
-  /// | none, half          | off  |   13.6 |    23.4 |     52.1 | 2.9 | 80.3 % |         518 |
-  /// | none, half          | on   |   14.9 |    21.1 |     49.6 | 2.9 | 80.2 % |         584 |
-  /// | two hours, half     | off  |   12.9 |    18.3 |     47.0 | 2.8 | 79.7 % |         547 |
-  /// | two hours, half     | on   |   12.5 |    17.0 |     39.0 | 2.7 | 80.1 % |         642 |
+  /// | none, half          | off  |   13.6 |    27.0 |     64.4 | 3.1 | 80.7 % |         495 |
+  /// | none, half          | on   |   13.5 |    23.9 |     53.4 | 3.0 | 80.7 % |         608 |
+  /// | two hours, half     | off  |   12.4 |    20.6 |     51.1 | 2.9 | 80.5 % |         583 |
+  /// | two hours, half     | on   |   12.5 |    19.9 |     46.0 | 2.8 | 80.5 % |         629 |
   /// | two hours, none     | off  |   14.0 |    31.7 |     65.7 | 3.9 | 81.1 % |         539 |
   /// | two hours, none     | on   |   14.0 |    30.3 |     69.1 | 3.7 | 81.2 % |         570 |
   bool backfill_preemptible = false;
