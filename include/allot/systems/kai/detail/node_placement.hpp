@@ -257,7 +257,10 @@ class node_placement {
   }
   /// Whether it consists of pods of whole GPUs that are placed one by one.
   [[nodiscard]] static bool is_of_whole_pods(Places& places, const pod_request& d) {
-    const auto on_nodes = [&](auto&) { return !d.total && !d.has_level() && shared_devices(places, d) == 0; };
+    const auto on_nodes = [&](auto& on) {
+      const auto& asked = asked_on<decltype(on)>(d);
+      return !asked.total && !asked.has_level() && shared_devices(places, d) == 0;
+    };
     return either(places, on_nodes, [] { return false; });
   }
   /// Places such a unit again, in a trial, of which some pods were told to move in this cycle from where they
@@ -276,7 +279,7 @@ class node_placement {
                                                       vector<std::size_t>& nodes) {
     const auto on_nodes = [&](auto& on) -> std::optional<told> {
       using location = location_on<decltype(on)>;
-      auto one = d;
+      auto one = asked_on<decltype(on)>(d);
       one.pods = 1;
       auto before = places.save();
       const auto all = on.pods(stands);
@@ -383,7 +386,7 @@ class node_placement {
         f.all += has;
       }
       f.devices = f.wide ? largest : f.all;
-      f.odd = f.wide && (!fills || d.has_level());
+      f.odd = f.wide && (!fills || asked_on<decltype(on)>(d).has_level());
       return f;
     };
     return either(places, on_nodes, [] { return footing{}; });
@@ -497,6 +500,11 @@ class node_placement {
   template <class Nodes>
   using policy_on = available_first<location_on<Nodes>>;
 
+  /// The request, of which only nodes know what it asks for: without any it has no members.
+  template <class Nodes>
+  [[nodiscard]] static const pod_request& asked_on(const pod_request& d) noexcept {
+    return d;
+  }
   template <class OnNodes, class Otherwise>
   static auto either(Places& places, OnNodes on_nodes, Otherwise otherwise) {
     if constexpr (node_aware_placement<nodes_type>) {
