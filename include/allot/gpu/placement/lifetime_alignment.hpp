@@ -42,13 +42,12 @@ namespace gpu {
 ///
 /// | estimates           | placement | 5 to 8 GPUs | 9 to 16 | 17 to 64 | all jobs | fragmentation |
 /// |---------------------|-----------|------------:|--------:|---------:|---------:|--------------:|
-/// | exact               | best fit  |        7.49 |    6.82 |    13.02 |     1.79 |        30.0 % |
-/// |                     | this      |        7.06 |    6.21 |    12.00 |     1.76 |        27.8 % |
-/// | as people give them | best fit  |        9.68 |   10.85 |    22.84 |     1.88 |        37.6 % |
-/// |                     | this      |        9.29 |   10.10 |    21.67 |     1.83 |        34.4 % |
+/// | exact               | best fit  |        7.58 |    7.17 |    13.94 |     2.06 |        29.9 % |
+/// |                     | this      |        7.49 |    6.79 |    13.02 |     2.07 |        26.9 % |
+/// | as people give them | best fit  |        9.08 |    9.88 |    22.51 |     1.92 |        35.0 % |
+/// |                     | this      |        8.90 |    9.47 |    21.96 |     1.95 |        33.0 % |
 ///
-/// The standard errors of the differences are 0.2, 0.2 to 0.3, 0.5 to 0.8, 0.02 and 0.7. Jobs of 2 to 4 GPUs
-/// wait 6 minutes longer, and useful utilisation is the same. On Microsoft's Philly fragmentation is about 2
+/// Useful utilisation is the same. On Microsoft's Philly fragmentation is about 2
 /// points lower, too, but no difference in waits is beyond doubt. So this is no default. Ties by the nearest
 /// or the latest end instead of by node, delays in coarse steps, and best fit with the ends as its tie are no
 /// better.
