@@ -254,9 +254,9 @@ vector<queue_settings> settings_of(const scenario& s) {
 
 namespace {
 
-/// What a scheduler of jobs from a scenario can do under that policy.
+/// What a scheduler of jobs from a scenario can do under that policy, however many resources there are.
 [[nodiscard]] cycle_abilities abilities_of(const named_policy& by) {
-  using view = sim::workload_view<max_resources>;
+  using view = sim::workload_view<1>;
   using policies = any_policies<view, sim::places>;
   const policies parts = by.policies_for<view, sim::places>();
   const policies::cycle<session<view, sim::places>> cycle{parts};
