@@ -130,7 +130,9 @@ TEST_CASE("standard: reserves three jobs of a quota where the view shows estimat
 TEST_CASE("standard: a long job starts while it can still end not long after those that run") {
   // One GPU is taken for 100, the other one for 10. Then the long job counts as submitted at 100 + 90 / 4
   // less its estimate, and the short ones at 21.
-  for (const auto& [estimate, start] : {std::pair{110, 10}, std::pair{95, 60}, std::pair{40, 60}}) {
+  for (const auto& known : {std::pair{110, 10}, std::pair{95, 60}, std::pair{40, 60}}) {
+    const int estimate = known.first;
+    const int start = known.second;
     CAPTURE(estimate);
     std::vector<allot_test::timed_job> jobs{{.duration = 100, .estimate = 100},
                                             {.duration = 10, .estimate = 10},

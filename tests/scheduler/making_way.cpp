@@ -510,7 +510,9 @@ TEST_CASE("making way: a scheduler that is restored at any time decides as the o
         REQUIRE(one == other);
         again = !one.empty();
       }
-      for (const auto& [j, id] : kept.ids) {
+      for (const auto& known : kept.ids) {
+        const std::uint32_t j = known.first;
+        const job_id id = known.second;
         if (kept.scheduler().state(id) == job_state::running) ends[j] = 0;
         CAPTURE(j);
         REQUIRE(kept.makes_way_for(j) == killed.makes_way_for(j));
