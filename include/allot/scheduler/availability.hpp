@@ -521,6 +521,7 @@ class availability {
       if (counts_) {
         if (at_.differs || at_.starts >= noted_.size() || !noted_[at_.starts].holds) return false;
         const record& promised = session.at(p.job);
+        if (!session.assumed().can_count(promised.facts.quota, promised.facts.request)) return false;
         session.assumed().charge(promised.facts.quota, promised.facts.request, promised.facts.in);
         add_run(promised_end(session, p), p.job, {}, takes_of_room(session, promised));
         continue;
@@ -631,15 +632,21 @@ class availability {
     for (const auto& share : seen.of->gone) {
       if (share.amount != resources<n>{}) assumed.release(share.quota, share.amount, share.in);
     }
-    for_each_before(session, 0, i, counts, [&](const promised_job& before) {
-      const record& r = session.at(before.job);
-      assumed.charge(r.facts.quota, r.facts.request, r.facts.in);
-    });
+    // Together they may request more than can be counted.
+    const auto charge = [&](const record& r) {
+      if (!assumed.can_count(r.facts.quota, r.facts.request)) {
+        seen.of = nullptr;
+      } else {
+        assumed.charge(r.facts.quota, r.facts.request, r.facts.in);
+      }
+    };
+    for_each_before(session, 0, i, counts,
+                    [&](const promised_job& before) { charge(session.at(before.job)); });
     const record& promised = session.at(p.job);
     seen.is_allowed = is_allowed(session, promised, p.what.start);
     visit(promised);
     if (beside != nullptr) {
-      assumed.charge(beside->facts.quota, beside->facts.request, beside->facts.in);
+      charge(*beside);
       seen.is_allowed_beside = is_allowed(session, promised, p.what.start);
     }
     assumed.rollback(as_it_was);
