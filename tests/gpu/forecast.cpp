@@ -128,8 +128,10 @@ TEST_CASE("forecast: agrees with the inventory when they have gone, whatever hap
       (has_place ? fitted : failed) += 1;
     }
   });
-  CHECK(fitted > 50);
-  CHECK(failed > 50);
+  if (allot_test::all_cases_run()) {
+    CHECK(fitted > 50);
+    CHECK(failed > 50);
+  }
 }
 
 TEST_CASE("forecast: what others take is between its bounds") {
@@ -163,6 +165,8 @@ TEST_CASE("forecast: what others take is between its bounds") {
       }
     }
   });
-  CHECK(certain > 50);
-  CHECK(impossible > 50);
+  if (allot_test::all_cases_run()) {
+    CHECK(certain > 50);
+    CHECK(impossible > 50);
+  }
 }
