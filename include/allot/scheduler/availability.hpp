@@ -56,30 +56,64 @@ class availability {
     [[nodiscard]] bool may_change(const record&, const promised_job&) const noexcept { return false; }
   };
 
+  /// A promised start that would be missed, and whose it is; no one's if the job itself has no place.
+  struct missed_start {
+    instant at = 0;
+    job_id job{};
+  };
   /// The earliest promised start that a job would delay if it starts now on the place taken for it;
   /// none if it delays none. Promises with `claims(job, promise)` do not count.
   template <class Claims>
-  [[nodiscard]] std::optional<instant> first_delayed(Session& session, const record& r, const place& where,
-                                                     Claims claims) {
+  [[nodiscard]] std::optional<missed_start> first_delayed(Session& session, const record& r,
+                                                          const place& where, Claims claims) {
     const instant end = later(session.now(), r.estimate);
-    const std::optional<instant> delayed = first_delayed_until(session, r, where, end, no_claims{});
+    const std::optional<missed_start> delayed = first_delayed_until(session, r, where, end, no_claims{});
     if (!delayed) return std::nullopt;
     const auto all = session.promised();
     const auto claimed = [&](const promised_job& p) { return p.job != r.facts.id && claims(r, p); };
     if (detail::none_of(all.begin(), all.end(), claimed)) return delayed;
     return first_delayed_until(session, r, where, end, claims);
   }
-
-  /// The same for a job that gives no estimate and would be gone by `end`.
+  /// The same for a job that would run until `end`.
   template <class Claims>
-  [[nodiscard]] std::optional<instant> first_delayed_by(Session& session, const record& r, const place& where,
-                                                        instant end, Claims claims) {
-    return first_delayed_until(session, r, where, end, claims);
+  [[nodiscard]] std::optional<missed_start> first_delayed_until(Session& session, const record& r,
+                                                                const place& where, instant end,
+                                                                Claims claims) {
+    const promised_job* only = nullptr;
+    bool are_more = false;
+    for (const std::size_t i : session.promised_by_start()) {
+      const promised_job& p = session.promised()[i];
+      // Who is gone before the first of them starts delays none.
+      if (only == nullptr && end <= p.what.start) break;
+      if (!others(session, r, claims)(p)) continue;
+      are_more = only != nullptr;
+      if (are_more) break;
+      only = &p;
+    }
+    if (only == nullptr) return std::nullopt;
+    begin();
+    if constexpr (std::is_same_v<Claims, no_claims>) {
+      const outlook seen = foresee(session, others(session, r, claims), guest{r, where, end, true});
+      if (seen.says == verdict::holds) return std::nullopt;
+      if (seen.says == verdict::missed && seen.is_to_blame) return seen.missed;
+    }
+    if (!are_more && session.what_if().begin(session.places(), session.at(only->job).pod_request)) {
+      return delays(session, r, *only) ? std::optional{missed_start{only->what.start, only->job}}
+                                       : std::nullopt;
+    }
+    return first_missed(
+        session, others(session, r, claims),
+        [&] {
+          session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
+          add_run(end, r.facts.id, where);
+          return true;
+        },
+        [&] { session.places().release(where); });
   }
   /// The same for a running job that is in no list of ends.
   template <class Claims>
-  [[nodiscard]] std::optional<instant> first_delayed_by_running(Session& session, const record& r,
-                                                                instant end, Claims claims) {
+  [[nodiscard]] std::optional<missed_start> first_delayed_by_running(Session& session, const record& r,
+                                                                     instant end, Claims claims) {
     begin();
     return first_missed(
         session, others(session, r, claims),
@@ -89,8 +123,6 @@ class availability {
         },
         [&] { release(session, r); });
   }
-  /// The job with the promise that was found to be delayed last.
-  [[nodiscard]] job_id delayed() const noexcept { return delayed_; }
 
   /// Whether all promises of others hold as they are if the job gets the place taken for it, but starts only
   /// when others have gone: until then it is not known when it ends.
@@ -207,17 +239,14 @@ class availability {
   void for_each_planned_place(Session& session, Visit visit) {
     auto before = open(session);
     begin();
-    const auto starts = session.promised_by_start();
-    while (at_.starts < starts.size()) {
-      const instant t = *next(session);
-      end_until(session, t);
-      for (; at_.starts < starts.size() && start_of(session).what.start <= t; ++at_.starts) {
-        const promised_job& p = start_of(session);
-        if (p.what.gathers_since) continue;
-        const std::optional<place> where = start_as_promised(session, p);
-        if (where) visit(p.job, *where);
-      }
-    }
+    // They are started here, so none is left to miss its start.
+    const auto start_each = [&](const promised_job& p) {
+      if (p.what.gathers_since) return false;
+      const std::optional<place> where = start_as_promised(session, p);
+      if (where) visit(p.job, *where);
+      return false;
+    };
+    static_cast<void>(walk(session, start_each, excuses_none{}));
     close(session, std::move(before));
   }
 
@@ -225,45 +254,6 @@ class availability {
   struct excuses_none {
     [[nodiscard]] bool operator()(const promised_job&) const noexcept { return false; }
   };
-
-  /// As `first_delayed`, for a job that would run until `end`.
-  template <class Claims>
-  [[nodiscard]] std::optional<instant> first_delayed_until(Session& session, const record& r,
-                                                           const place& where, instant end, Claims claims) {
-    const promised_job* only = nullptr;
-    bool are_more = false;
-    for (const std::size_t i : session.promised_by_start()) {
-      const promised_job& p = session.promised()[i];
-      // Who is gone before the first of them starts delays none.
-      if (only == nullptr && end <= p.what.start) break;
-      if (!others(session, r, claims)(p)) continue;
-      are_more = only != nullptr;
-      if (are_more) break;
-      only = &p;
-    }
-    if (only == nullptr) return std::nullopt;
-    begin();
-    if constexpr (std::is_same_v<Claims, no_claims>) {
-      const outlook seen = foresee(session, others(session, r, claims), guest{r, where, end, true});
-      if (seen.says == verdict::holds) return std::nullopt;
-      if (seen.says == verdict::missed && seen.is_to_blame) {
-        delayed_ = seen.job;
-        return seen.at;
-      }
-    }
-    delayed_ = only->job;
-    if (!are_more && session.what_if().begin(session.places(), session.at(only->job).pod_request)) {
-      return delays(session, r, *only) ? std::optional{only->what.start} : std::nullopt;
-    }
-    return first_missed(
-        session, others(session, r, claims),
-        [&] {
-          session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
-          add_run(end, r.facts.id, where);
-          return true;
-        },
-        [&] { session.places().release(where); });
-  }
 
   // With a single promise the placement's what-if is used instead of trial placements.
 
@@ -456,7 +446,7 @@ class availability {
   /// Goes on to the last promised start. Returns the first at which a job does not fit, of those that count
   /// and are not excused.
   template <class Counts, class Excused>
-  [[nodiscard]] std::optional<instant> walk(Session& session, Counts counts, Excused is_excused) {
+  [[nodiscard]] std::optional<missed_start> walk(Session& session, Counts counts, Excused is_excused) {
     const auto starts = session.promised_by_start();
     while (at_.starts < starts.size()) {
       const instant t = *next(session);
@@ -464,23 +454,22 @@ class availability {
       for (; at_.starts < starts.size() && start_of(session).what.start <= t; ++at_.starts) {
         const promised_job& p = start_of(session);
         if (!counts(p) || start_promised(session, p, counts) || is_excused(p)) continue;
-        delayed_ = p.job;
-        return t;
+        return missed_start{t, p.job};
       }
     }
     return std::nullopt;
   }
   /// The first promised start that is missed from where the walk stands, but would not be without the job.
-  /// `occupy` lets it run, and returns whether it can; `vacate` takes it away. The walk stays where it is.
-  template <class Counts, class Occupy, class Vacate>
-  [[nodiscard]] std::optional<instant> first_missed(Session& session, Counts counts, Occupy occupy,
-                                                    Vacate vacate) {
+  /// `occupy` lets it run, and returns whether it can; `leave` takes it away. The walk stays where it is.
+  template <class Counts, class Occupy, class Leave>
+  [[nodiscard]] std::optional<missed_start> first_missed(Session& session, Counts counts, Occupy occupy,
+                                                         Leave leave) {
     const cursor was = at_;
     const std::uint64_t taken = taken_;
     kept_ = runs_;
     const auto from_here = [&](auto go) {
       auto before = open(session);
-      const std::optional<instant> missed = go();
+      const std::optional<missed_start> missed = go();
       close(session, std::move(before));
       at_ = was;
       taken_ = taken;
@@ -488,15 +477,15 @@ class availability {
       return missed;
     };
     bool runs = true;
-    const auto with_job = [&]() -> std::optional<instant> {
+    const auto with_job = [&]() -> std::optional<missed_start> {
       runs = occupy();
-      if (!runs) return session.now();
+      if (!runs) return missed_start{session.now()};
       return walk(session, counts, [&](const promised_job& p) { return is_missed_anyway(p); });
     };
-    const std::optional<instant> missed = from_here(with_job);
+    const std::optional<missed_start> missed = from_here(with_job);
     if (!missed || !runs || std::exchange(knows_missed_, true)) return missed;
     from_here([&] {
-      vacate();
+      leave();
       return walk(session, counts, [&](const promised_job& p) {
         missed_anyway_.push_back(p.job);
         return true;
@@ -577,9 +566,8 @@ class availability {
   enum class verdict : std::uint8_t { unknown, holds, missed };
   struct outlook {
     verdict says = verdict::unknown;
-    /// Missed: the first promised start that is, whose it is, and whether it would not be without the guest.
-    instant at = 0;
-    job_id job{};
+    /// Missed: the first promised start that is, and whether it would not be without the guest.
+    missed_start missed{};
     bool is_to_blame = false;
   };
   /// What the quotas allow at a promised start if the promised jobs before it start as promised.
@@ -589,6 +577,8 @@ class availability {
     bool counts = false;
     bool is_allowed = false;
     bool is_allowed_beside = false;
+    /// Whether the promised job would borrow then; only where there is no guest.
+    bool borrows = false;
     /// Whether it certainly holds.
     bool holds = false;
   };
@@ -619,9 +609,8 @@ class availability {
     return taken;
   }
   /// What is allowed at the promised start at that position, for its job and with a guest. Not in a walk.
-  template <class Counts, class Visit>
-  [[nodiscard]] noted_start look_at(Session& session, std::size_t i, Counts counts, const record* beside,
-                                    Visit visit) {
+  template <class Counts>
+  [[nodiscard]] noted_start look_at(Session& session, std::size_t i, Counts counts, const record* beside) {
     const promised_job& p = session.promised()[session.promised_by_start()[i]];
     noted_start seen;
     if (p.what.gathers_since) return seen;
@@ -644,8 +633,9 @@ class availability {
                     [&](const promised_job& before) { charge(session.at(before.job)); });
     const record& promised = session.at(p.job);
     seen.is_allowed = is_allowed(session, promised, p.what.start);
-    visit(promised);
-    if (beside != nullptr) {
+    if (beside == nullptr) {
+      seen.borrows = session.would_borrow(promised);
+    } else {
       charge(*beside);
       seen.is_allowed_beside = is_allowed(session, promised, p.what.start);
     }
@@ -658,7 +648,7 @@ class availability {
     session.look_ahead();
     for (std::size_t i = 0; i < session.promised_by_start().size(); ++i) {
       const bool is_counted = counts(session.promised()[session.promised_by_start()[i]]);
-      noted_.push_back(is_counted ? look_at(session, i, counts, &r, [](const record&) {}) : noted_start{});
+      noted_.push_back(is_counted ? look_at(session, i, counts, &r) : noted_start{});
       noted_start& noted = noted_.back();
       noted.counts = is_counted;
       if (!is_counted) continue;
@@ -686,7 +676,7 @@ class availability {
       const promised_job& p = session.promised()[starts[i]];
       if (!counts(p)) continue;
       if (walks && i >= noted_.size()) return {};
-      const noted_start seen = walks ? noted_[i] : look_at(session, i, counts, &g.job, [](const record&) {});
+      const noted_start seen = walks ? noted_[i] : look_at(session, i, counts, &g.job);
       if (seen.of == nullptr) return {};
       const bool is_there = g.end > p.what.start;
       const std::uint64_t taken = most_taken(session, *seen.of, at_.starts, i, counts);
@@ -695,7 +685,7 @@ class availability {
       if (allowed && fits) continue;
       if (allowed && taken != 0) return {};
       const bool is_to_blame = is_there && seen.is_allowed && has_room(session, *seen.of, taken, &g, false);
-      return {verdict::missed, p.what.start, p.job, is_to_blame};
+      return {verdict::missed, {p.what.start, p.job}, is_to_blame};
     }
     return {verdict::holds};
   }
@@ -746,12 +736,10 @@ class availability {
     instant last_end = std::numeric_limits<instant>::min();
     for (std::size_t i = 0; i < starts.size(); ++i) {
       const promised_job& p = session.promised()[starts[i]];
-      const auto note = [&](const record& r) {
-        if (p.job == job) found = start{p.what.start, {}, session.would_borrow(r)};
-      };
-      const noted_start seen = look_at(session, i, counts, nullptr, note);
+      const noted_start seen = look_at(session, i, counts, nullptr);
       if (seen.of == nullptr || !seen.is_allowed) return std::nullopt;
       if (!seen.of->room.fits(most_taken(session, *seen.of, 0, i, counts))) return std::nullopt;
+      if (p.job == job) found = start{p.what.start, {}, seen.borrows};
     }
     if (!found) return found;
     const auto ends = session.expected_ends();
@@ -851,7 +839,6 @@ class availability {
   std::size_t ruled_by_ = 0;
   bool rules_out_ = false;
   bool knows_missed_ = false;
-  job_id delayed_{};
 };
 
 }  // namespace v0

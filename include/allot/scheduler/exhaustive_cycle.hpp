@@ -279,7 +279,7 @@ class exhaustive_cycle {
         if (may_make_way(session, r, *at, *delayed)) return at;
         session.places().release(*at);
         // A start may be delayed by who is gone by then, too; who is gone earlier still is asked again.
-        const instant ends_by = std::min(*delayed, later(session.now(), r.estimate) - 1);
+        const instant ends_by = std::min(delayed->at, later(session.now(), r.estimate) - 1);
         delays_ = std::max(delays_.value_or(ends_by), ends_by);
         return std::nullopt;
       }
@@ -292,18 +292,17 @@ class exhaustive_cycle {
   /// Whether a job that would delay a promise, if it ran on, starts all the same and makes way for it. Its
   /// start must be far enough away, and no other promise be delayed by then.
   [[nodiscard]] bool may_make_way(Session& session, const record& r, const typename Session::place& at,
-                                  instant start) {
+                                  const typename availability<Session>::missed_start& delayed) {
     // Settings may have changed since the job was submitted.
     if (r.least_run == 0 || !session.settings(r.facts.quota).backfill_preemptible) return false;
     if (r.promised || r.estimate != without_end) return false;
-    if (start < later(session.now(), r.least_run)) return false;
+    if (delayed.at < later(session.now(), r.least_run)) return false;
     // It might not start at once.
     if (!session.evicting().empty()) return false;
-    const job_id whom = profile_.delayed();
-    if (is_protected(session, r, session.at(whom))) return false;
-    if (profile_.first_delayed_by(session, r, at, start, claims_of(session))) return false;
-    makes_way_for_ = whom;
-    makes_way_at_ = start;
+    if (is_protected(session, r, session.at(delayed.job))) return false;
+    if (profile_.first_delayed_until(session, r, at, delayed.at, claims_of(session))) return false;
+    makes_way_for_ = delayed.job;
+    makes_way_at_ = delayed.at;
     return true;
   }
   /// Whether something protects a job that would start now from being preempted for the other.
@@ -374,9 +373,9 @@ class exhaustive_cycle {
         };
         const auto delayed = profile_.first_delayed_by_running(session, r, without_end, gathers_since);
         if (!delayed) return otherwise;
-        whom = profile_.delayed();
-        return profile_.first_delayed_by_running(session, r, *delayed, gathers_since) ? session.now()
-                                                                                      : *delayed;
+        whom = delayed->job;
+        const auto still = profile_.first_delayed_by_running(session, r, delayed->at, gathers_since);
+        return still ? session.now() : delayed->at;
       });
       session.make_way(id, whom, at);
     }
