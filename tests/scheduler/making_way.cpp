@@ -527,7 +527,7 @@ TEST_CASE("making way: a scheduler that is restored at any time decides as the o
   CHECK((seen > 50 || !allot_test::all_cases_run()));
 }
 
-TEST_CASE("making way: in random worlds no promise is broken, and nobody leaves in vain") {
+TEST_CASE("making way: in random worlds no promise is broken, and no job is preempted needlessly") {
   check_making_way<saving_view<>, gpu_pool>(300, false, a_pool);
 }
 TEST_CASE("making way: the same where jobs gather") {

@@ -112,8 +112,8 @@ class horizons {
     h.at = p.what.start;
     if (h.is_known) h.room.look(places);
   }
-  /// The room for a job as of now, with nobody gone; nothing if the placement can't tell. Whoever changes it
-  /// takes that back. O(changes in the placement) for a job with a promise, O(nodes) for others.
+  /// The forecast for a job as of now, with no job gone, or null if the placement can't tell. The caller
+  /// undoes its changes to it. O(changes in the placement) for a job with a promise, O(nodes) for others.
   [[nodiscard]] forecast_of<Placement>* room_now(const Placement& places, job_id job,
                                                  const pod_request& asked) {
     const auto own = find_if(kept_.begin(), kept_.end(), [&](const horizon_type& h) { return h.job == job; });
