@@ -47,10 +47,9 @@ namespace gpu {
 /// | as people give them | best fit  |        9.08 |    9.88 |    22.51 |     1.92 |        35.0 % |
 /// |                     | this      |        8.90 |    9.47 |    21.96 |     1.95 |        33.0 % |
 ///
-/// Useful utilisation is the same. On Microsoft's Philly fragmentation is about 2
-/// points lower, too, but no difference in waits is beyond doubt. So this is no default. Ties by the nearest
-/// or the latest end instead of by node, delays in coarse steps, and best fit with the ends as its tie are no
-/// better.
+/// Useful utilisation is the same. On Microsoft's Philly fragmentation is about 2 points lower, too, but no
+/// difference in waits is beyond doubt. So this is no default. Ties by the nearest or the latest end instead
+/// of by node, delays in coarse steps, and best fit with the ends as its tie are no better.
 ///
 /// The nodes with pods and free GPUs are kept by free GPUs, in trees that are updated with the nodes that
 /// have changed since the last use. A placement costs O(types x sizes x log nodes), and log nodes for each of

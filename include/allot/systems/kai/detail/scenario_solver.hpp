@@ -89,14 +89,15 @@ class scenario_solver {
     if (!suffices(world, room + victims_.gather(session, world, r, wanted_), request)) return false;
     if (!victims_.is_anybody_asked()) return false;
     if (wanted_.how == action_kind::preempt) return true;
+    const bool may_overbook = world.may_overbook(session);
     quantity most{};
     if (wanted_.how == action_kind::reclaim) {
       const auto counted = world.accounts.counted();
       for (const std::size_t d : counted) most = std::max(most, most_reclaimable(session, world, r, d));
       const std::size_t d = counted.empty() ? 0 : counted.front();
-      if (counted.size() == 1 && request[d] > room[d] + most && !world.may_overbook(session)) return false;
+      if (counted.size() == 1 && request[d] > room[d] + most && !may_overbook) return false;
     }
-    if (world.may_overbook(session)) return true;
+    if (may_overbook) return true;
     if (most == quantity{} && !may_do_by_moves(session, r)) return false;
     return !Walk::leaves_out_searches || wanted_.how != action_kind::reclaim ||
            bound_.might_succeed(session, world, r, victims_.candidates());
