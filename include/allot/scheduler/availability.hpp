@@ -56,9 +56,11 @@ class availability {
     [[nodiscard]] bool may_change(const record&, const promised_job&) const noexcept { return false; }
   };
 
-  /// A promised start that would be missed, and whose it is; no one's if the job itself has no place.
+  /// A promised start that would be missed.
   struct missed_start {
+    /// The time.
     instant at = 0;
+    /// The promised job; none if the one that is asked about has no place itself.
     job_id job{};
   };
   /// The earliest promised start that a job would delay if it starts now on the place taken for it;
