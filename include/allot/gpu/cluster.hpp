@@ -63,7 +63,12 @@ struct node_type {
   /// The shape of the pod on these nodes, with its portion of a device resolved; nothing if it may not run on
   /// them, or would not fit even when they are empty.
   [[nodiscard]] std::optional<pod_shape> shape_on(const pod_shape& pod) const noexcept {
-    if (!is_in(pod.pools) || !is_of(pod.models) || pod.devices > gpus) return std::nullopt;
+    if (!is_in(pod.pools) || !is_of(pod.models)) return std::nullopt;
+    return shape_in_any_pool(pod);
+  }
+  /// The same, whatever its pools and models.
+  [[nodiscard]] std::optional<pod_shape> shape_in_any_pool(const pod_shape& pod) const noexcept {
+    if (pod.devices > gpus) return std::nullopt;
     if (counts_cpu() && pod.cpu_milli > cpu_milli) return std::nullopt;
     if (counts_memory() && pod.memory_mib > memory_mib) return std::nullopt;
     if (pod.devices > 0 && mig.has_value() == pod.mig.is_none()) return std::nullopt;

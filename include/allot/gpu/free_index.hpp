@@ -19,7 +19,6 @@
 #include <allot/gpu/pod_request.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -143,9 +142,9 @@ class free_index {
   /// The pod as it would be placed there: with its portion of the devices of this node, and the position of
   /// its instance. Precondition: it fits there.
   [[nodiscard]] placed_pod placed(const pod_location& at, const pod_shape& pod) const {
-    const auto here = anywhere(pod, at.node);
-    ALLOT_ASSERT(here.has_value(), "the pod does not fit there");
-    placed_pod p{at, here->milli, pod.cpu_milli, pod.memory_mib, pod.mig};
+    ALLOT_ASSERT(anywhere(pod, at.node).has_value(), "the pod does not fit there");
+    const std::uint32_t milli = pod.depends_on_type() ? anywhere(pod, at.node)->milli : pod.milli;
+    placed_pod p{at, milli, pod.cpu_milli, pod.memory_mib, pod.mig};
     if (ends_.recording()) p.end = ends_.end_of(pod.estimate);
     if (!pod.mig.is_none()) {
       p.mig_start = instances_.start_on(at.node, device_use::lowest(at.devices), pod.mig).value_or(0);
@@ -333,15 +332,13 @@ class free_index {
   [[nodiscard]] type_index& state_of(node_id n) { return types_[layout_.position_of(n).type]; }
   [[nodiscard]] static pod_shape devices_of(const placed_pod& pod) noexcept {
     pod_shape shape;
-    shape.devices = static_cast<std::uint32_t>(std::popcount(pod.where.devices));
+    shape.devices = count_devices(pod.where.devices);
     shape.milli = pod.milli;
     return shape;
   }
   /// The shape of the pod on this node if its pool and model were acceptable.
-  [[nodiscard]] std::optional<pod_shape> anywhere(pod_shape pod, node_id n) const {
-    pod.pools = all_pools;
-    pod.models = all_models;
-    return type_of(n).shape_on(pod);
+  [[nodiscard]] std::optional<pod_shape> anywhere(const pod_shape& pod, node_id n) const {
+    return type_of(n).shape_in_any_pool(pod);
   }
 
   [[nodiscard]] std::optional<std::uint64_t> devices_for(node_id n, const pod_shape& here) const {

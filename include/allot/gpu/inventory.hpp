@@ -14,7 +14,6 @@
 #include <allot/gpu/what_if.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -58,6 +57,16 @@ class basic_inventory : public occupancy {
     if (!pods || d.has_level()) return std::nullopt;
     if (pods->all_pods() > 1 && !detail::has_room(index(), *pods)) return std::nullopt;
     return add_each(policy, *pods);
+  }
+  /// Whether `place` would find a place. Changes nothing. One pod takes one choice of the policy; for pods of
+  /// whole GPUs the room is counted; others are placed and taken back.
+  [[nodiscard]] bool could_place(const pod_request& d) {
+    const auto pods = pods_of(d);
+    if (!pods || d.has_level()) return false;
+    if (pods->all_pods() == 1) return policy_(index(), pods->each).has_value();
+    if (!detail::has_room(index(), *pods)) return false;
+    const bool counts = !pods->each.is_fraction() && !pods->each.depends_on_type();
+    return counts || would_succeed([&] { return add_each(policy_, *pods).has_value(); });
   }
   /// Places the pods of the request one after the other, the smaller one of a total last, where
   /// `choose(index(), pod)` says for each, whatever levels are requested; all of them, or none if it returns
@@ -122,6 +131,15 @@ class basic_inventory : public occupancy {
     return true;
   }
 
+  /// Whether it places something, which is taken back.
+  template <class Place>
+  [[nodiscard]] bool would_succeed(Place place) {
+    const allot::savepoint before = save();
+    const bool placed = place();
+    rollback(before);
+    return placed;
+  }
+
   /// The allocation that has been made since `before`, or nothing of it.
   [[nodiscard]] std::optional<allocation> conclude(allot::savepoint before, bool placed, allocation a) {
     if (!placed) {
@@ -157,7 +175,7 @@ class basic_inventory : public occupancy {
   }
   /// How many of the `left` GPUs of a split total are placed there.
   [[nodiscard]] std::uint32_t part_of_total(const pod_location& at, std::int64_t left) const {
-    if (at.devices != 0) return static_cast<std::uint32_t>(std::popcount(at.devices));
+    if (at.devices != 0) return count_devices(at.devices);
     if (!layout().contains(at.node)) return 0;
     return static_cast<std::uint32_t>(std::clamp<std::int64_t>(left, 0, layout().gpus(at.node)));
   }

@@ -6,7 +6,6 @@
 #include <allot/core/time.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <compare>
 #include <cstdint>
 #include <optional>
@@ -41,6 +40,15 @@ inline constexpr std::uint64_t all_models = ~std::uint64_t{0};
 
 /// No topology level.
 inline constexpr std::uint8_t any_level = 255;
+
+/// The number of devices in a set. `std::popcount` is a call where the compiler may not count on the machine's
+/// instruction for it.
+[[nodiscard]] constexpr std::uint32_t count_devices(std::uint64_t devices) noexcept {
+  devices -= devices >> 1U & 0x5555555555555555U;
+  devices = (devices & 0x3333333333333333U) + (devices >> 2U & 0x3333333333333333U);
+  devices = (devices + (devices >> 4U)) & 0x0F0F0F0F0F0F0F0FU;
+  return static_cast<std::uint32_t>(devices * 0x0101010101010101U >> 56U);
+}
 
 /// How long pods are expected to run once they start. Something that is known of a request, not a part of it:
 /// all are equal, so that jobs that request the same remain alike however long they run.
@@ -200,7 +208,7 @@ struct placed_pod {
 
   /// What it has of all its devices together.
   [[nodiscard]] constexpr quantity gpus() const noexcept {
-    return quantity::milli(milli) * std::popcount(where.devices);
+    return quantity::milli(std::int64_t{milli} * count_devices(where.devices));
   }
 
   friend constexpr bool operator==(const placed_pod&, const placed_pod&) noexcept = default;

@@ -216,7 +216,7 @@ enum class look : std::uint8_t { at_all, at_gpus };
     const auto parts = split(other, layout);
     return parts && detail::room(layout, parts->each) > 0;
   };
-  if (!fits_a_node(d.pools, d.models)) {
+  if (detail::room(layout, pods->each) == 0) {
     why.reason = fits_a_node(d.pools, all_models)     ? obstacle::model_has_no_such_node
                  : fits_a_node(all_pools, all_models) ? obstacle::pool_has_no_such_node
                                                       : obstacle::too_large_for_any_node;

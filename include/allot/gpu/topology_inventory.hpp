@@ -38,6 +38,11 @@ class basic_topology_inventory : public basic_inventory<Policy> {
   [[nodiscard]] std::optional<allocation> place(const pod_request& d) {
     return d.has_level() ? place_near(d) : base::place(d);
   }
+  /// Whether `place` would find a place. Changes nothing.
+  [[nodiscard]] bool could_place(const pod_request& d) {
+    if (!d.has_level()) return base::could_place(d);
+    return this->would_succeed([&] { return place_near(d).has_value(); });
+  }
   /// As `place`, with another policy; requests with levels are still placed by `gang_planner`.
   template <placement_policy P>
   [[nodiscard]] std::optional<allocation> place_by(const P& policy, const pod_request& d) {

@@ -42,13 +42,20 @@ concept placement = requires(P p, const P& seen, const typename P::pod_request& 
   p.commit(p.save());
 };
 
-/// Whether a place is available now. Changes nothing.
+/// Whether a place is available now. Changes nothing. A placement that can tell without placing the pods may
+/// have a member `could_place`, which is then asked.
 template <placement P>
 [[nodiscard]] bool could_place(P& places, const typename P::pod_request& pod_request) {
-  auto before = places.save();
-  const bool placed = places.place(pod_request).has_value();
-  places.rollback(std::move(before));
-  return placed;
+  if constexpr (requires {
+                  { places.could_place(pod_request) } -> std::same_as<bool>;
+                }) {
+    return places.could_place(pod_request);
+  } else {
+    auto before = places.save();
+    const bool placed = places.place(pod_request).has_value();
+    places.rollback(std::move(before));
+    return placed;
+  }
 }
 
 /// What a search for victims asks of a placement before it moves any job: a class beside the placement,

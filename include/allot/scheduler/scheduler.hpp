@@ -381,6 +381,10 @@ class scheduler {
     return over;
   }
 
+  /// Whether plans explain the pending jobs that they list, which costs one `why` for each; they do unless
+  /// told otherwise. Otherwise only the reason is given, and only if the cycle has found it.
+  void explain_plans(bool do_explain) noexcept { explains_plans_ = do_explain; }
+
   /// Runs the cycle once. The plan is valid until the next call. With nothing new since the last call it is
   /// empty, in O(1).
   const plan_type& step(time_point at) {
@@ -404,7 +408,9 @@ class scheduler {
     // Explained last: jobs admitted after a job became inadmissible may block it, too.
     // A promise may have been renewed before its job was admitted in the same step.
     erase_if(session_.plan().pending, [&](const auto& h) { return state(h.id) != job_state::pending; });
-    for (auto& h : session_.plan().pending) explain(h);
+    if (explains_plans_) {
+      for (auto& h : session_.plan().pending) explain(h);
+    }
     for (const auto& a : session_.plan().admissions) watch_time(a.id);
     return session_.plan();
   }
@@ -695,6 +701,7 @@ class scheduler {
   typename Policies::template cycle<session_type> cycle_;
   detail::time_limits time_limits_;
   detail::time_limits guarantees_;
+  bool explains_plans_ = true;
 };
 
 /// The scheduler that follows a preset.

@@ -117,6 +117,8 @@ class places {
   [[nodiscard]] std::optional<allocation> place(const pod_request& d) {
     return inventory_ ? inventory_->place(d) : allocation{};
   }
+  /// Whether there is room for it.
+  [[nodiscard]] bool could_place(const pod_request& d) { return !inventory_ || inventory_->could_place(d); }
   /// Calls `visit(node number)` for each of its pods; never without nodes.
   template <class Visit>
   void for_each_node(allocation a, Visit visit) const {

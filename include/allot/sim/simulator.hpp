@@ -142,7 +142,10 @@ class simulator {
       : given_(std::move(s)),
         runs_(std::move(runs)),
         scheduler_(std::move(policy)),
-        ignores_quotas_(ignores_quotas) {}
+        ignores_quotas_(ignores_quotas) {
+    // Observers ask `why` of the jobs that they want to know it of.
+    scheduler_.explain_plans(false);
+  }
 
   /// Applies the settings of existing quotas from `first` on.
   vector<problem> configure_from(std::size_t first) {

@@ -37,7 +37,7 @@ class device_use {
   /// The devices that pods being evicted still hold.
   [[nodiscard]] std::uint64_t held(node_id n) const { return node(n).held; }
   [[nodiscard]] std::uint32_t free_count(node_id n) const {
-    return static_cast<std::uint32_t>(std::popcount(node(n).free));
+    return count_devices(node(n).free);
   }
   [[nodiscard]] std::uint32_t count(node_id n) const { return node(n).gpus; }
   /// How much of a device is used, in milli. Precondition: the node has that device.
@@ -59,7 +59,7 @@ class device_use {
 
   /// Whether these devices have room for a pod of this shape.
   [[nodiscard]] bool fits(node_id n, std::uint64_t devices, const pod_shape& pod) const {
-    if (std::popcount(devices) != static_cast<int>(pod.devices) || (devices & ~all_of(node(n).gpus)) != 0) {
+    if (count_devices(devices) != pod.devices || (devices & ~all_of(node(n).gpus)) != 0) {
       return false;
     }
     if (!pod.is_fraction()) return (devices & ~node(n).free) == 0;
@@ -227,9 +227,9 @@ class device_use {
 
   [[nodiscard]] std::optional<std::uint64_t> choose_free(node_id n, std::uint32_t devices) const {
     const node_state& s = node(n);
-    if (static_cast<std::uint32_t>(std::popcount(s.free)) < devices) return std::nullopt;
+    if (count_devices(s.free) < devices) return std::nullopt;
     const std::uint64_t at_once = s.free & ~s.held;
-    const auto ready = static_cast<std::uint32_t>(std::popcount(at_once));
+    const auto ready = count_devices(at_once);
     if (ready >= devices) return lowest_bits(at_once, devices);
     return at_once | lowest_bits(s.free & s.held, devices - ready);
   }

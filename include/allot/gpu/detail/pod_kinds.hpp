@@ -45,7 +45,7 @@ class pod_kinds {
     if (pod.milli < milli_per_gpu) return;
     const std::size_t first = layout.position_of(pod.where.node).first_device;
     const auto kind =
-        static_cast<std::uint8_t>(is_there ? std::min(std::popcount(pod.where.devices), 63) : 0);
+        static_cast<std::uint8_t>(is_there ? std::min(count_devices(pod.where.devices), 63U) : 0U);
     for (std::uint64_t left = pod.where.devices; left != 0; left &= left - 1) {
       whole_[first + static_cast<std::size_t>(std::countr_zero(left))] = kind;
     }

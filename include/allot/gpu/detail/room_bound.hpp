@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -84,7 +83,7 @@ class room_bound {
   static_assert(max_gpus_per_node * milli_per_gpu <= 0xffff);
 
   [[nodiscard]] static std::uint32_t milli(const placed_pod& pod) noexcept {
-    return static_cast<std::uint32_t>(std::popcount(pod.where.devices)) * pod.milli;
+    return count_devices(pod.where.devices) * pod.milli;
   }
   /// The least that a pod takes of the GPUs of a node.
   [[nodiscard]] static std::uint32_t milli_on(const node_type& type, const pod_shape& pod) {

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -136,7 +135,7 @@ class trial_room {
   }
   void look_up(node_id n, node_count& c) const {
     c.start = start_;
-    c.free = static_cast<std::uint32_t>(std::popcount(index_->free_devices(n)));
+    c.free = count_devices(index_->free_devices(n));
     c.closed = index_->is_closed(n);
   }
   void look_up_rest(node_id n, const node_type& type, node_count& c) {
@@ -157,7 +156,7 @@ class trial_room {
     node_count& c = nodes_[n.index()];
     if (facts.free_gpus_say && pod.milli == milli_per_gpu) {
       // The pod has its devices to itself.
-      const auto gpus = static_cast<std::uint32_t>(std::popcount(pod.where.devices));
+      const auto gpus = count_devices(pod.where.devices);
       return set_free(facts, c, stays ? c.free - gpus : c.free + gpus);
     }
     const node_type& type = index_->layout().types()[t];

@@ -54,8 +54,10 @@ class pending_queue {
     if (is_new) {
       groups_.insert(at, group{request_class, {}, {}, {}});
       if (i <= first_) ++first_;
+      for (std::size_t& other : waiting_) other += other >= i ? 1 : 0;
     }
     group& g = groups_[i];
+    if (g.jobs.empty()) waiting_.push_back(i);
     if (g.inadmissible && entry.rank < *g.inadmissible) g.inadmissible.reset();
     g.jobs.push(entry);
     ++entries_;
@@ -64,7 +66,7 @@ class pending_queue {
   void note_stale() noexcept { ++stale_; }
 
   /// The first job that may be tried, none if the queue is blocked or all that wait are inadmissible; or the
-  /// one with the least estimate, if `shortest_first`. O(equivalence classes).
+  /// one with the least estimate, if `shortest_first`. O(equivalence classes with jobs).
   ///
   /// Jobs with the same key as that one are as if submitted at `all_end` less their estimate, if that is
   /// earlier; unless others of their class are inadmissible.
@@ -76,7 +78,9 @@ class pending_queue {
     if (blocked_ && drop_stale(groups_[first_], is_current)) blocked_ = false;
     if (blocked_) return std::nullopt;
     const pending_entry* best = nullptr;
-    for (std::size_t i = 0; i < groups_.size(); ++i) {
+    // From the last, because a class without jobs is replaced by the last.
+    for (std::size_t k = waiting_.size(); k-- > 0;) {
+      const std::size_t i = waiting_[k];
       group& g = groups_[i];
       drop_stale(g, is_current);
       const std::size_t at = first_of(g, is_current, now, shortest_first);
@@ -113,20 +117,19 @@ class pending_queue {
   /// The job that `first` returned blocks all that come after it until `requeue`, or until it is cancelled.
   void block_at_first() { blocked_ = true; }
   /// Calls `visit(class_number)` for each equivalence class with a job that may be tried, perhaps also for
-  /// one whose jobs have all stopped waiting. O(equivalence classes).
+  /// one whose jobs have all stopped waiting. O(equivalence classes with jobs).
   template <class Visit>
   void for_each_open_class(Visit visit) const {
     if (blocked_) return;
-    for (const group& g : groups_) {
-      if ((!g.inadmissible || g.ends_by) && !g.jobs.empty()) visit(g.request_class);
+    for (const std::size_t i : waiting_) {
+      const group& g = groups_[i];
+      if (!g.inadmissible || g.ends_by) visit(g.request_class);
     }
   }
   /// Calls `visit(entry)` for every entry, stale ones too, in no particular order.
   template <class Visit>
   void for_each(Visit visit) const {
-    for (const group& g : groups_) {
-      g.jobs.for_each(visit);
-    }
+    for (const std::size_t i : waiting_) groups_[i].jobs.for_each(visit);
   }
   /// Lets all jobs be tried again.
   void requeue() {
@@ -156,12 +159,23 @@ class pending_queue {
   void forget_empty() {
     const class_number blocking = blocked_ ? groups_[first_].request_class : class_number{};
     erase_if(groups_, [](const group& g) { return g.jobs.empty(); });
+    list_waiting();
     first_ = blocked_ ? static_cast<std::size_t>(place_of(blocking) - groups_.begin()) : 0;
     most_groups_ = std::max(least_groups, 2 * groups_.size());
   }
   void remove(group& g, std::size_t at) {
     g.jobs.remove(at);
     --entries_;
+    if (!g.jobs.empty()) return;
+    *detail::find(waiting_.begin(), waiting_.end(), static_cast<std::size_t>(&g - groups_.begin())) =
+        waiting_.back();
+    waiting_.pop_back();
+  }
+  void list_waiting() {
+    waiting_.clear();
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      if (!groups_[i].jobs.empty()) waiting_.push_back(i);
+    }
   }
   /// Where the first job of the group that may be tried is.
   template <class IsCurrent>
@@ -194,9 +208,9 @@ class pending_queue {
   template <class IsCurrent>
   [[nodiscard]] pending_entry longest_or(pending_entry first, IsCurrent is_current, instant all_end) {
     instant turn = first.rank.submitted;
-    for (std::size_t i = 0; i < groups_.size(); ++i) {
+    for (const std::size_t i : waiting_) {
       group& g = groups_[i];
-      if (g.inadmissible || g.jobs.empty() || g.jobs.front().rank.key != first.rank.key) continue;
+      if (g.inadmissible || g.jobs.front().rank.key != first.rank.key) continue;
       const std::size_t at = longest_of(g, is_current);
       const pending_entry& e = g.jobs[at];
       if (e.estimate == without_end || e.rank.elastic) continue;
@@ -228,10 +242,13 @@ class pending_queue {
       g.jobs.remove_if([&](const pending_entry& e) { return !is_current(e); });
       entries_ += g.jobs.size();
     }
+    list_waiting();
     stale_ = 0;
   }
 
   vector<group> groups_;  // by equivalence class
+  /// The positions of those with jobs, in no particular order.
+  vector<std::size_t> waiting_;
   /// From this size on, empty equivalence classes are forgotten.
   std::size_t most_groups_ = least_groups;
   /// The group and the place in it of the job that `first` returned.
