@@ -268,6 +268,10 @@ class cycle_state {
     if (!has_room(request)) return std::nullopt;
     return on_nodes::place(session.places(), d, waits, no_candidates_);
   }
+  /// Whether the unit ran and was told to move in this cycle.
+  [[nodiscard]] bool was_told(const record& r) const {
+    return is_pipelined(r.facts.id) && pods_that_left(r) != 0 && stands_pipelined(r.facts.id);
+  }
   /// Whether a unit that ran was told to move in this cycle, so that more may be promised than there is.
   /// O(units that are pipelined).
   [[nodiscard]] bool may_overbook(const Session& session) const {
@@ -276,15 +280,18 @@ class cycle_state {
     });
   }
   /// Determines which nodes are no candidates for the victims and the beneficiary of a search that begins:
-  /// see `node_placement`. Only nodes for which units wait can be such. O(their pods x devices).
-  void begin_search(Session& session) {
+  /// see `node_placement`. Only nodes for which units wait can be such, and only `with_fractions`
+  /// does it matter. O(their pods x devices).
+  void begin_search(Session& session, bool with_fractions) {
     never_.clear();
+    if (!with_fractions) return;
     waits_on_.clear();
     for (const pipelined_unit& p : pipelined_) {
       if (p.where && !p.is_undone) add_nodes_at(session, *p.where, waits_on_);
     }
+    sort_once(waits_on_);
     for (const std::size_t node : waits_on_) {
-      if (!contains(never_, node) && !on_nodes::is_candidate(session.places(), node)) never_.push_back(node);
+      if (!on_nodes::is_candidate(session.places(), node)) never_.push_back(node);
     }
   }
   /// From now on, until `end_trial`, only candidates are considered. Those with victims have to be added.
@@ -386,8 +393,7 @@ class cycle_state {
     for (const extra_pod& e : extras()) {
       if (e.r.facts.core == core && stands_pipelined(e.r.facts.id)) add_nodes_of(session, e.r, nodes);
     }
-    detail::sort(nodes.begin(), nodes.end());
-    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+    sort_once(nodes);
   }
   void add_nodes_of(Session& session, const record& r, vector<std::size_t>& nodes) const {
     if (const std::optional<place> where = place_of(r)) {
@@ -572,6 +578,10 @@ class cycle_state {
     kind.pods = left;
     lines.add_extra(e.r, kind, e.rank);
     return {e.rank, e.r.facts.id, e.r.facts.request};
+  }
+  static void sort_once(vector<std::size_t>& nodes) {
+    detail::sort(nodes.begin(), nodes.end());
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   }
   [[nodiscard]] static bool contains(const vector<std::size_t>& nodes, std::size_t node) {
     return detail::find(nodes.begin(), nodes.end(), node) != nodes.end();

@@ -59,7 +59,8 @@ class scenario_solver {
     chosen_.clear();
     recorded_ = 0;
     if (!could_be_solved(session, world, r)) return false;
-    world.begin_search(session);
+    world.begin_search(session, victims_.shared_devices() > 0 ||
+                                    world_type::on_nodes::shared_devices(session.places(), r.pod_request) > 0);
     replay_.prepare(session, world, id);
     for (std::uint32_t pods = 1; pods <= pods_of_unit(r); ++pods) {
       if (!solve_for(session, world, r, pods)) return false;
@@ -136,7 +137,7 @@ class scenario_solver {
     forget_nodes();
     resources<n> freed;
     victims_.start(session, world, chosen_);
-    for (const chosen_unit& c : chosen_) freed += c.unit.request;
+    for (const chosen_unit& c : chosen_) freed += c.unit->request;
     const auto is_enough = [&] { return suffices(world, room + freed, request); };
     replay_.suppose(session, world, r, pods, chosen_, recorded_);
     if (recorded_ != 0 && is_enough() && replay_.could_fit(session, world, chosen_, {})) {
@@ -183,7 +184,7 @@ class scenario_solver {
     if (recorded_ == 0 || !detail::all_of(chosen_.begin(), chosen_.end(), goes)) return pods;
     const resources<n> pod = request_of_pods(r, 1);
     resources<n> there = world.most_room();
-    for (const chosen_unit& c : chosen_) there += c.unit.request;
+    for (const chosen_unit& c : chosen_) there += c.unit->request;
     std::int64_t most = pods_of_unit(r);
     for (const std::size_t d : world.accounts.counted()) {
       if (pod[d] > quantity{}) most = std::min(most, there[d].in_milli() / pod[d].in_milli());
@@ -213,7 +214,7 @@ class scenario_solver {
       if (on_node_[node].empty()) used_nodes_.push_back(node);
       on_node_[node].push_back(chosen_.size());
     }
-    chosen_.push_back({u});
+    chosen_.push_back({&u});
     if (u.elastic) ++elastic_taken_;
   }
   void forget_nodes() {
@@ -233,19 +234,19 @@ class scenario_solver {
     jobs_.clear();
     for (const std::size_t i : on_node_[node]) {
       tried_.push_back(i);
-      if (elastic_taken_ > 0) jobs_.push_back(chosen_[i].unit.core);
+      if (elastic_taken_ > 0) jobs_.push_back(chosen_[i].unit->core);
     }
     // The units of an elastic job are on several nodes.
     for (std::size_t i = recorded_; i < chosen_.size() && !jobs_.empty(); ++i) {
-      if (detail::find(jobs_.begin(), jobs_.end(), chosen_[i].unit.core) != jobs_.end()) tried_.push_back(i);
+      if (detail::find(jobs_.begin(), jobs_.end(), chosen_[i].unit->core) != jobs_.end()) tried_.push_back(i);
     }
     detail::sort(tried_.begin(), tried_.end());
     tried_.erase(std::unique(tried_.begin(), tried_.end()), tried_.end());
     // Those of these jobs that are recorded come again with them (as in KAI v0.13).
     for (std::size_t i = 0; i < recorded_; ++i) {
       chosen_[i].twice =
-          chosen_[i].unit.elastic && detail::any_of(tried_.begin(), tried_.end(), [&](std::size_t t) {
-            return chosen_[t].unit.core == chosen_[i].unit.core;
+          chosen_[i].unit->elastic && detail::any_of(tried_.begin(), tried_.end(), [&](std::size_t t) {
+            return chosen_[t].unit->core == chosen_[i].unit->core;
           });
     }
   }
@@ -270,12 +271,12 @@ class scenario_solver {
     bundles_.clear();
     done_.clear();
     for (std::size_t i = 0; i < chosen_.size(); ++i) {
-      const job_id core = chosen_[i].unit.core;
+      const job_id core = chosen_[i].unit->core;
       if (detail::find(done_.begin(), done_.end(), core) != done_.end()) continue;
       const record& job = session.at(core);
       if (!world.is_elastic(job)) {
         if (chosen_[i].end == fate::gone)
-          bundles_.push_back({chosen_[i].unit.quota, chosen_[i].unit.request});
+          bundles_.push_back({chosen_[i].unit->quota, chosen_[i].unit->request});
         continue;
       }
       done_.push_back(core);
@@ -283,14 +284,14 @@ class scenario_solver {
       std::uint32_t together = 0;
       std::uint32_t seen = 0;
       for (std::size_t k = i; k < chosen_.size(); ++k) {
-        if (chosen_[k].unit.core != core) continue;
-        for (std::uint32_t p = 0; p < chosen_[k].unit.pods; ++p, ++seen) {
+        if (chosen_[k].unit->core != core) continue;
+        for (std::uint32_t p = 0; p < chosen_[k].unit->pods; ++p, ++seen) {
           if (chosen_[k].end != fate::gone) continue;
           seen < job.facts.pods ? static_cast<void>(++together)
-                                : bundles_.push_back({chosen_[k].unit.quota, pod});
+                                : bundles_.push_back({chosen_[k].unit->quota, pod});
         }
       }
-      if (together != 0) bundles_.push_back({chosen_[i].unit.quota, pod * together});
+      if (together != 0) bundles_.push_back({chosen_[i].unit->quota, pod * together});
     }
   }
 
@@ -311,13 +312,13 @@ class scenario_solver {
     const std::size_t first = session.plan().evictions.size();
     const job_id beneficiary = world.announced_as(session, r);
     for (const chosen_unit& c : chosen_) {
-      if (c.unit.elastic && goes_with_core(c.unit.core) && !world.stands_pipelined(c.unit.id)) continue;
-      if (!world.contains(session, c.unit.id) || keeps_its_place(c)) continue;
+      if (c.unit->elastic && goes_with_core(c.unit->core) && !world.stands_pipelined(c.unit->id)) continue;
+      if (!world.contains(session, c.unit->id) || keeps_its_place(c)) continue;
       const bool moves = c.end == fate::moves;
-      if (c.twice) world.forget_charge(world.at(session, c.unit.id));
-      world.evict(session, c.unit.id, beneficiary, wanted_.relation(), moves ? c.moved : 0,
+      if (c.twice) world.forget_charge(world.at(session, c.unit->id));
+      world.evict(session, c.unit->id, beneficiary, wanted_.relation(), moves ? c.moved : 0,
                   moves ? replay_.nodes_of(c) : std::span<const std::size_t>{});
-      losers_.push_back(c.unit.quota);
+      losers_.push_back(c.unit->quota);
     }
     const bool is_known = !world.is_extra(r.facts.id) && world.is_announced(r.facts.id, r.ticket);
     // All victims were admitted in this very cycle and have not started, so no job has to leave. KAI
@@ -334,8 +335,8 @@ class scenario_solver {
     world.pipeline(session, r, world.take_place_to_wait(session, r, replay_.own_nodes()));
     for (const chosen_unit& c : chosen_) {
       if (c.end != fate::moves || keeps_its_place(c)) continue;
-      if (!world.contains(session, c.unit.id)) continue;
-      const record& moved = world.at(session, c.unit.id);
+      if (!world.contains(session, c.unit->id)) continue;
+      const record& moved = world.at(session, c.unit->id);
       const bool was_running = moved.state != job_state::pending;
       world.pipeline(session, moved, world.take_place_to_wait(session, moved, replay_.nodes_of(c)));
       // It was admitted or pipelined by this very plan, and waits from now on.
@@ -349,7 +350,7 @@ class scenario_solver {
   }
   [[nodiscard]] bool goes_with_core(job_id core) const {
     return detail::any_of(chosen_.begin(), chosen_.end(),
-                          [&](const chosen_unit& c) { return c.unit.id == core; });
+                          [&](const chosen_unit& c) { return c.unit->id == core; });
   }
 
   victims_wanted wanted_;

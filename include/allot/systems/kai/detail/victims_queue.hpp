@@ -119,8 +119,8 @@ class victims_queue {
     marked_extras_.clear();
     lists_ = true;
     for (const Chosen& c : recorded) {
-      world.is_extra(c.unit.id) ? marked_extras_.push_back(c.unit.id) : marked_.insert(c.unit.id);
-      lists_ = lists_ && !c.unit.elastic && !world.is_elastic(session.at(c.unit.id));
+      world.is_extra(c.unit->id) ? marked_extras_.push_back(c.unit->id) : marked_.insert(c.unit->id);
+      lists_ = lists_ && !c.unit->elastic && !world.is_elastic(session.at(c.unit->id));
     }
     next_listed_ = 0;
     if (lists_ && !listed_.empty()) return;
