@@ -395,6 +395,10 @@ class cycle_state {
     }
     sort_once(nodes);
   }
+  static void sort_once(vector<std::size_t>& nodes) {
+    detail::sort(nodes.begin(), nodes.end());
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  }
   void add_nodes_of(Session& session, const record& r, vector<std::size_t>& nodes) const {
     if (const std::optional<place> where = place_of(r)) {
       add_nodes_at(session, *where, nodes);
@@ -578,10 +582,6 @@ class cycle_state {
     kind.pods = left;
     lines.add_extra(e.r, kind, e.rank);
     return {e.rank, e.r.facts.id, e.r.facts.request};
-  }
-  static void sort_once(vector<std::size_t>& nodes) {
-    detail::sort(nodes.begin(), nodes.end());
-    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   }
   [[nodiscard]] static bool contains(const vector<std::size_t>& nodes, std::size_t node) {
     return detail::find(nodes.begin(), nodes.end(), node) != nodes.end();

@@ -76,12 +76,13 @@ class scenario_replay {
     }
   }
 
-  /// Supposes from now on that the first `recorded` of the chosen units are evicted, for `could_fit`. It ends
-  /// with the next `run`.
+  /// Supposes from now on that the chosen units `recorded` are evicted, for `could_fit`. It ends with the next
+  /// `run`.
   void suppose(Session& session, const world_type& world, const record& r, std::uint32_t pods,
-               const vector<chosen_unit>& chosen, std::size_t recorded) {
+               const vector<chosen_unit>& chosen, std::span<const std::size_t> recorded) {
     supposes_ = session.what_if().begin(session.places(), world_type::pod_request_of(r, pods));
-    for (std::size_t i = 0; supposes_ && i < recorded; ++i) goes(session, world, chosen[i]);
+    if (!supposes_) return;
+    for (const std::size_t i : recorded) goes(session, world, chosen[i]);
   }
   /// Supposes that one more is evicted.
   void suppose_gone(Session& session, const world_type& world, const chosen_unit& c) {
@@ -106,7 +107,6 @@ class scenario_replay {
   bool run(Session& session, world_type& world, const record& r, std::uint32_t pods,
            vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
     supposes_ = false;
-    for (chosen_unit& c : chosen) c.end = fate::stays;
     nodes_.clear();
     auto before = session.places().save();
     charged_.clear();
