@@ -62,6 +62,7 @@ class cycle_state {
     running.reset(session);
     usage.reset(session);
     leaving_ = {};
+    changed_at_.assign(session.tree().slots(), ++last_change_);
   }
   /// Takes note of changes; returns whether there were any.
   bool follow(Session& session) {
@@ -70,6 +71,7 @@ class cycle_state {
       if (!std::exchange(any, true)) lines.follow(session, false);
       lines.forget(x);
       running.forget(x);
+      note_change(x);
       const ledger<n>& assumed = session.assumed();
       const resources<n> guaranteed = assumed.own_usage(x, capacity_kind::guaranteed);
       if (past_counts_) usage.note(session, x);
@@ -96,6 +98,7 @@ class cycle_state {
       const pipelined_unit& p = pipelined_[i];
       if (p.where) session.places().release(*p.where);
       if (!p.is_undone) accounts.release(p.quota, p.request, p.in);
+      note_change(p.quota);
     }
     pipelined_.clear();
     for (const extra_pod& e : extras()) lines.remove_extra(e.r, e.rank);
@@ -242,6 +245,8 @@ class cycle_state {
     return detail::any_of(pipelined_.begin(), pipelined_.end(),
                           [&](const pipelined_unit& p) { return may_evict(session, p, x); });
   }
+  /// Numbers the changes of what runs or is pipelined; that of the last in x.
+  [[nodiscard]] std::uint64_t changed_at(quota_id x) const { return changed_at_[x.index()]; }
   /// How many pods of a pipelined unit run where they were and have not been evicted.
   [[nodiscard]] std::uint32_t pods_that_stay(const record& r) const {
     if (r.state != job_state::evicting || r.facts.id.index() >= evicted_pods_.size()) return 0;
@@ -256,6 +261,10 @@ class cycle_state {
   /// Whether there is enough of everything, regardless of nodes.
   [[nodiscard]] bool has_room(const resources<n>& request) const {
     return fits_in(accounts.total(), request);
+  }
+  /// The same after more has been taken.
+  [[nodiscard]] bool has_room(const resources<n>& request, const resources<n>& more) const {
+    return fits_in(accounts.total() + more, request);
   }
   [[nodiscard]] resources<n> room() const {
     return is_bounded_ ? accounts.capacity() - accounts.total() : resources<n>{quantity::unlimited()};
@@ -451,6 +460,7 @@ class cycle_state {
     ++changes_;
     const resources<n> request = charge_at(session, r, r.facts.request, where);
     accounts.charge(r.facts.quota, request, r.facts.in);
+    note_change(r.facts.quota);
     pipelined_.push_back({r.facts.id, r.facts.quota, request, r.facts.in, where});
     if (is_extra(r.facts.id)) {
       extra_[no_job - 1 - r.facts.id.index()].phase = phase_;
@@ -546,6 +556,8 @@ class cycle_state {
     return nullptr;
   }
 
+  void note_change(quota_id x) { changed_at_[x.index()] = ++last_change_; }
+
   struct extra_pod {
     record r;
     unit_rank rank;
@@ -637,6 +649,7 @@ class cycle_state {
     for (pipelined_unit& p : pipelined_) {
       if (p.id != id || p.is_undone) continue;
       p.is_undone = true;
+      note_change(p.quota);
       if (p.where) session.places().vacate(*p.where);
       accounts.release(p.quota, p.request, p.in);
     }
@@ -685,6 +698,9 @@ class cycle_state {
   std::uint64_t phase_ = 0;
   std::uint64_t cycle_ = 0;
   std::uint64_t changes_ = 0;
+  /// By quota.
+  vector<std::uint64_t> changed_at_;
+  std::uint64_t last_change_ = 0;
   /// What the jobs being evicted hold.
   resources<n> leaving_;
   /// What has been promised in this cycle, if only in trials, beyond the capacity: see `place_told`.

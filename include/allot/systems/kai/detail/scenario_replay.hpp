@@ -110,17 +110,15 @@ class scenario_replay {
     nodes_.clear();
     auto before = session.places().save();
     charged_.clear();
-    world.begin_trial();
+    has_vacated_ = false;
     for (const std::size_t i : tried) {
       const record& v = world.at(session, chosen[i].unit->id);
       chosen[i].end = fate::gone;
-      world.add_candidates_of(session, v);
-      if (const auto at = world.place_of(v)) session.places().vacate(*at);
       world.accounts.release(v.facts.quota, world.charge_of(v), v.facts.in);
       if (chosen[i].twice) world.accounts.release(v.facts.quota, world.charge_of(v), v.facts.in);
     }
     list_involved(session, world, r, pods, chosen, tried);
-    const bool placed = place_in_turn(session, world, r, pods, chosen);
+    const bool placed = place_in_turn(session, world, r, pods, chosen, tried);
     world.end_trial();
     for (std::size_t i = charged_.size(); i-- > 0;) {
       world.accounts.release(charged_[i].quota, charged_[i].request, charged_[i].in);
@@ -236,7 +234,7 @@ class scenario_replay {
   }
 
   bool place_in_turn(Session& session, world_type& world, const record& r, std::uint32_t pods,
-                     vector<chosen_unit>& chosen) {
+                     vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
     const quota_tree<n>& tree = session.tree();
     const auto key = [&](quota_id x, quota_id of) {
       return saturation_standing<n>{world.accounts, x, head(leaves_[of.index()]), {}};
@@ -258,7 +256,15 @@ class scenario_replay {
       if (passes) {
         pass_waiting(world, x, l, left_out);
       } else {
-        waits = waits && !l.involved[l.next_involved].waits;
+        const involved_job& job = l.involved[l.next_involved];
+        waits = waits && !job.waits;
+        // Most scenarios fail because the first victim comes back: then nothing has to be placed.
+        if (waits && !has_vacated_ && !any_told_ &&
+            !world.has_room(least, world.at(session, chosen[job.entry].unit->id).facts.request) &&
+            comes_back(session, world, chosen[job.entry])) {
+          return false;
+        }
+        vacate(session, world, chosen, tried);
         if (!place_next_of(session, world, r, pods, chosen, l)) return false;
         // What is placed takes room from all that come later.
         if (!any_told_ && !world.has_room(waits ? least : least_of_victims_)) return !waits;
@@ -267,11 +273,31 @@ class scenario_replay {
       turn_.passed(tree, x, !is_empty(l));
     }
     // Only one is left: whatever comes before it, nothing changes until its turn.
+    vacate(session, world, chosen, tried);
     const auto last = detail::find_if(involved_.begin(), involved_.end(), [&](const involved_job& job) {
       const leaf& l = leaves_[job.quota.index()];
       return l.next_involved < l.involved.size();
     });
     return place_next_of(session, world, r, pods, chosen, leaves_[last->quota.index()]);
+  }
+  /// Takes the victims off their nodes, once.
+  void vacate(Session& session, world_type& world, const vector<chosen_unit>& chosen,
+              std::span<const std::size_t> tried) {
+    if (std::exchange(has_vacated_, true)) return;
+    world.begin_trial();
+    for (const std::size_t i : tried) {
+      const record& v = world.at(session, chosen[i].unit->id);
+      world.add_candidates_of(session, v);
+      if (const auto at = world.place_of(v)) session.places().vacate(*at);
+    }
+  }
+  /// Whether a victim gets a place for sure if it is the first to be placed.
+  [[nodiscard]] static bool comes_back(Session& session, const world_type& world, const chosen_unit& c) {
+    const record& v = world.at(session, c.unit->id);
+    const auto at = world.place_of(v);
+    return at && !is_charged_by_place(session, v) && world.has_room(v.facts.request) &&
+           world.accounts.within_limits(v.facts.quota, v.facts.request, v.facts.in) &&
+           world_type::on_nodes::comes_back(session.places(), v.pod_request, *at);
   }
   /// Enters the leaves with pending or involved jobs, each from its first.
   template <class LeftOut>
@@ -378,6 +404,8 @@ class scenario_replay {
   bool any_told_ = false;
   /// By dimension, the least that a victim may be charged.
   resources<n> least_of_victims_;
+  /// Whether the victims of the scenario have been taken off their nodes.
+  bool has_vacated_ = false;
   /// Whether `could_fit` can tell.
   bool supposes_ = false;
 };
