@@ -62,6 +62,7 @@ class cycle_state {
     running.reset(session);
     usage.reset(session);
     leaving_ = {};
+    changed_at_.assign(session.tree().slots(), ++last_change_);
   }
   /// Takes note of changes; returns whether there were any.
   bool follow(Session& session) {
@@ -70,6 +71,7 @@ class cycle_state {
       if (!std::exchange(any, true)) lines.follow(session, false);
       lines.forget(x);
       running.forget(x);
+      note_change(x);
       const ledger<n>& assumed = session.assumed();
       const resources<n> guaranteed = assumed.own_usage(x, capacity_kind::guaranteed);
       if (past_counts_) usage.note(session, x);
@@ -96,6 +98,7 @@ class cycle_state {
       const pipelined_unit& p = pipelined_[i];
       if (p.where) session.places().release(*p.where);
       if (!p.is_undone) accounts.release(p.quota, p.request, p.in);
+      note_change(p.quota);
     }
     pipelined_.clear();
     for (const extra_pod& e : extras()) lines.remove_extra(e.r, e.rank);
@@ -242,6 +245,8 @@ class cycle_state {
     return detail::any_of(pipelined_.begin(), pipelined_.end(),
                           [&](const pipelined_unit& p) { return may_evict(session, p, x); });
   }
+  /// Numbers the changes of what runs or is pipelined; that of the last in x.
+  [[nodiscard]] std::uint64_t changed_at(quota_id x) const { return changed_at_[x.index()]; }
   /// How many pods of a pipelined unit run where they were and have not been evicted.
   [[nodiscard]] std::uint32_t pods_that_stay(const record& r) const {
     if (r.state != job_state::evicting || r.facts.id.index() >= evicted_pods_.size()) return 0;
@@ -257,6 +262,10 @@ class cycle_state {
   [[nodiscard]] bool has_room(const resources<n>& request) const {
     return fits_in(accounts.total(), request);
   }
+  /// The same after more has been taken.
+  [[nodiscard]] bool has_room(const resources<n>& request, const resources<n>& more) const {
+    return fits_in(accounts.total() + more, request);
+  }
   [[nodiscard]] resources<n> room() const {
     return is_bounded_ ? accounts.capacity() - accounts.total() : resources<n>{quantity::unlimited()};
   }
@@ -268,6 +277,10 @@ class cycle_state {
     if (!has_room(request)) return std::nullopt;
     return on_nodes::place(session.places(), d, waits, no_candidates_);
   }
+  /// Whether the unit ran and was told to move in this cycle.
+  [[nodiscard]] bool was_told(const record& r) const {
+    return is_pipelined(r.facts.id) && pods_that_left(r) != 0 && stands_pipelined(r.facts.id);
+  }
   /// Whether a unit that ran was told to move in this cycle, so that more may be promised than there is.
   /// O(units that are pipelined).
   [[nodiscard]] bool may_overbook(const Session& session) const {
@@ -276,15 +289,18 @@ class cycle_state {
     });
   }
   /// Determines which nodes are no candidates for the victims and the beneficiary of a search that begins:
-  /// see `node_placement`. Only nodes for which units wait can be such. O(their pods x devices).
-  void begin_search(Session& session) {
+  /// see `node_placement`. Only nodes for which units wait can be such, and only `with_fractions`
+  /// does it matter. O(their pods x devices).
+  void begin_search(Session& session, bool with_fractions) {
     never_.clear();
+    if (!with_fractions) return;
     waits_on_.clear();
     for (const pipelined_unit& p : pipelined_) {
       if (p.where && !p.is_undone) add_nodes_at(session, *p.where, waits_on_);
     }
+    sort_once(waits_on_);
     for (const std::size_t node : waits_on_) {
-      if (!contains(never_, node) && !on_nodes::is_candidate(session.places(), node)) never_.push_back(node);
+      if (!on_nodes::is_candidate(session.places(), node)) never_.push_back(node);
     }
   }
   /// From now on, until `end_trial`, only candidates are considered. Those with victims have to be added.
@@ -386,6 +402,9 @@ class cycle_state {
     for (const extra_pod& e : extras()) {
       if (e.r.facts.core == core && stands_pipelined(e.r.facts.id)) add_nodes_of(session, e.r, nodes);
     }
+    sort_once(nodes);
+  }
+  static void sort_once(vector<std::size_t>& nodes) {
     detail::sort(nodes.begin(), nodes.end());
     nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   }
@@ -441,6 +460,7 @@ class cycle_state {
     ++changes_;
     const resources<n> request = charge_at(session, r, r.facts.request, where);
     accounts.charge(r.facts.quota, request, r.facts.in);
+    note_change(r.facts.quota);
     pipelined_.push_back({r.facts.id, r.facts.quota, request, r.facts.in, where});
     if (is_extra(r.facts.id)) {
       extra_[no_job - 1 - r.facts.id.index()].phase = phase_;
@@ -536,6 +556,8 @@ class cycle_state {
     return nullptr;
   }
 
+  void note_change(quota_id x) { changed_at_[x.index()] = ++last_change_; }
+
   struct extra_pod {
     record r;
     unit_rank rank;
@@ -627,6 +649,7 @@ class cycle_state {
     for (pipelined_unit& p : pipelined_) {
       if (p.id != id || p.is_undone) continue;
       p.is_undone = true;
+      note_change(p.quota);
       if (p.where) session.places().vacate(*p.where);
       accounts.release(p.quota, p.request, p.in);
     }
@@ -675,6 +698,9 @@ class cycle_state {
   std::uint64_t phase_ = 0;
   std::uint64_t cycle_ = 0;
   std::uint64_t changes_ = 0;
+  /// By quota.
+  vector<std::uint64_t> changed_at_;
+  std::uint64_t last_change_ = 0;
   /// What the jobs being evicted hold.
   resources<n> leaving_;
   /// What has been promised in this cycle, if only in trials, beyond the capacity: see `place_told`.

@@ -46,8 +46,8 @@ class fair_reclaim {
   /// The gate. O(N).
   [[nodiscard]] static bool may_reclaim(const share_accounts<N>& a, quota_id x, const resources<N>& request,
                                         capacity_kind in) {
-    if (!a.at_most(a.allocated(x) + request, a.fair_share(x))) return false;
-    return in != capacity_kind::guaranteed || a.at_most(a.guaranteed(x) + request, a.deserved(x));
+    if (!a.at_most(a.allocated(x), request, a.fair_share(x))) return false;
+    return in != capacity_kind::guaranteed || a.at_most(a.guaranteed(x), request, a.deserved(x));
   }
 
   /// Whether the set is fair, in the state before any of it is evicted. Precondition: no bundle belongs to
@@ -70,7 +70,7 @@ class fair_reclaim {
   [[nodiscard]] static quantity excess(const share_accounts<N>& a, quota_id ours, quota_id side,
                                        const resources<N>& request, std::size_t d) {
     quantity bound = a.allocatable(side)[d];
-    if (a.at_most(a.allocated(ours) + request, a.deserved(ours))) {
+    if (a.at_most(a.allocated(ours), request, a.deserved(ours))) {
       bound = std::min(bound, a.deserved(side)[d]);
     }
     return bound.is_unlimited() ? quantity{} : std::max(quantity{}, a.allocated(side)[d] - bound);
@@ -104,7 +104,7 @@ class fair_reclaim {
     const quota_id theirs = side(b.quota);
     const resources<N>& has = left(a, theirs).amount;
     if (!a.at_most(has, a.allocatable(theirs))) return true;
-    return a.at_most(a.allocated(ours) + request, a.deserved(ours)) && !a.at_most(has, a.deserved(theirs));
+    return a.at_most(a.allocated(ours), request, a.deserved(ours)) && !a.at_most(has, a.deserved(theirs));
   }
   void take(const share_accounts<N>& a, const reclaim_bundle<N>& b) {
     for (quota_id q = b.quota; q; q = a.tree().parent(q)) {
@@ -129,7 +129,7 @@ class fair_reclaim {
           if (is_unfair(has[d], a.fair_share(q)[d], theirs.amount[d], a.fair_share(sibling)[d])) return false;
         }
       }
-      if (in == capacity_kind::guaranteed && !a.at_most(a.guaranteed(q) + request, a.deserved(q)))
+      if (in == capacity_kind::guaranteed && !a.at_most(a.guaranteed(q), request, a.deserved(q)))
         return false;
     }
     return true;

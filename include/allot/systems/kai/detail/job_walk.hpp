@@ -127,9 +127,10 @@ class job_walk {
     if (!again || others_were_keyed) seen_.clear();
     if (again && !has_seen(front_->request)) seen_.push_back(front_->request);
   }
-  /// Whether the leaf would come first with this request.
+  /// Whether the leaf would come first with this request: it has with one that is no smaller.
   [[nodiscard]] bool has_seen(const resources<n>& request) const {
-    return detail::find(seen_.begin(), seen_.end(), request) != seen_.end();
+    return detail::any_of(seen_.begin(), seen_.end(),
+                          [&](const resources<n>& seen) { return all_at_most(request, seen); });
   }
 
  private:

@@ -263,6 +263,17 @@ class node_placement {
     };
     return either(places, on_nodes, [] { return false; });
   }
+  /// Whether such a unit gets a place for sure if it is evicted and placed again before any other is.
+  [[nodiscard]] static bool comes_back(Places& places, const pod_request& d, const allocation& where) {
+    if (!is_of_whole_pods(places, d)) return false;
+    const auto on_nodes = [&](auto& on) {
+      const auto pods = on.pods(where);
+      return std::all_of(pods.begin(), pods.end(), [&](const auto& pod) {
+        return pod.mig.is_none() && !on.index().is_closed(pod.where.node);
+      });
+    };
+    return either(places, on_nodes, [] { return false; });
+  }
   /// What `place_told` did.
   struct told {
     /// How many pods are on other nodes than where they were to stand.

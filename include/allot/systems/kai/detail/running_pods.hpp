@@ -116,10 +116,19 @@ class running_pods {
     }
     return l;
   }
-  /// Adds a pipelined unit, which is active like a running one, to a copy of its line; in order. Only
-  /// `running` of its pods still run where they were.
-  static void add_pipelined(Session& session, const record& r, std::uint32_t running,
-                            vector<running_unit>& units) {
+  /// A copy of a line, to add pipelined units to.
+  static void copy(const running_line& from, running_line& to) {
+    to.units = from.units;
+    to.sum = from.sum;
+    to.shared = from.shared;
+    to.most = from.largest();
+    to.knows_largest = true;
+    to.has_elastic_pods = from.has_elastic_pods;
+  }
+  /// Adds a pipelined unit, which is active like a running one, to such a copy, in order. Only `running` of
+  /// its pods still run where they were.
+  static void add_pipelined(Session& session, const record& r, std::uint32_t running, running_line& line) {
+    vector<running_unit>& units = line.units;
     running_unit u = unit_of(session, r);
     if (running == 0) u.holds = {};
     if (running > 0 && running < u.pods) u.holds = request_of_pods(r, running);
@@ -130,6 +139,8 @@ class running_pods {
       }
     }
     units.insert(first_from(units, u.rank), u);
+    count(line, u);
+    line.has_elastic_pods = line.has_elastic_pods || u.elastic;
     resources<n> stands;
     for (running_unit& each : units) {
       if (each.core == u.core) each.stands = stands += each.holds;

@@ -41,13 +41,14 @@ class saturation_standing {
                       const resources<N>& given)
       : priority_(a.tree().spec(x).priority), allocatable_(a.allocatable(x)), quota_(x) {
     over_utilised_ = a.counted().size() >= resources_of_kai;
-    beyond_deserved_ = !a.at_most(a.allocated(x) + with, a.deserved(x));
     for (const std::size_t d : a.counted()) {
       const quantity used = a.allocated(x)[d];
+      const quantity then = used + with[d];
+      if (then > a.deserved(x)[d]) beyond_deserved_ = true;
       if (used <= a.fair_share(x)[d]) over_utilised_ = false;
-      if (allocatable_[d] == quantity{} && used + with[d] > quantity{}) uses_what_it_has_not_ = true;
-      share_with_ = std::max(share_with_, share(a, x, d, used + with[d] - given[d]));
-      share_ = std::max(share_, share(a, x, d, used));
+      if (allocatable_[d] == quantity{} && then > quantity{}) uses_what_it_has_not_ = true;
+      raise(share_with_, share(a, x, d, then - given[d]));
+      raise(share_, share(a, x, d, used));
     }
   }
 
@@ -68,6 +69,9 @@ class saturation_standing {
   }
 
  private:
+  static void raise(ratio& most, const ratio& to) {
+    if (most.is_zero() || most < to) most = to;
+  }
   [[nodiscard]] static ratio share(const share_accounts<N>& a, quota_id x, std::size_t d, quantity used) {
     if (used <= quantity{}) return {};
     const auto amount = static_cast<wide>(used.in_milli());

@@ -11,6 +11,7 @@
 #include <allot/systems/kai/detail/saturation_order.hpp>
 #include <allot/systems/kai/detail/unit_order.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -41,7 +42,8 @@ class scenario_replay {
     moves,
   };
   struct chosen_unit {
-    typename world_type::running_unit unit;
+    /// Valid until the victims of another search are gathered.
+    const typename world_type::running_unit* unit;
     fate end = fate::stays;
     /// It is evicted twice over: it was found for fewer pods, and comes again with its job.
     bool twice = false;
@@ -74,12 +76,13 @@ class scenario_replay {
     }
   }
 
-  /// Supposes from now on that the first `recorded` of the chosen units are evicted, for `could_fit`. It ends
-  /// with the next `run`.
+  /// Supposes from now on that the chosen units `recorded` are evicted, for `could_fit`. It ends with the next
+  /// `run`.
   void suppose(Session& session, const world_type& world, const record& r, std::uint32_t pods,
-               const vector<chosen_unit>& chosen, std::size_t recorded) {
+               const vector<chosen_unit>& chosen, std::span<const std::size_t> recorded) {
     supposes_ = session.what_if().begin(session.places(), world_type::pod_request_of(r, pods));
-    for (std::size_t i = 0; supposes_ && i < recorded; ++i) goes(session, world, chosen[i]);
+    if (!supposes_) return;
+    for (const std::size_t i : recorded) goes(session, world, chosen[i]);
   }
   /// Supposes that one more is evicted.
   void suppose_gone(Session& session, const world_type& world, const chosen_unit& c) {
@@ -93,7 +96,7 @@ class scenario_replay {
     for (const std::size_t i : these) goes(session, world, chosen[i]);
     const bool fits = session.what_if().fits(session.places());
     for (const std::size_t i : these) {
-      if (const auto at = world.place_of(world.at(session, chosen[i].unit.id))) {
+      if (const auto at = world.place_of(world.at(session, chosen[i].unit->id))) {
         session.what_if().back(session.places(), *at);
       }
     }
@@ -104,27 +107,24 @@ class scenario_replay {
   bool run(Session& session, world_type& world, const record& r, std::uint32_t pods,
            vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
     supposes_ = false;
-    for (chosen_unit& c : chosen) c.end = fate::stays;
     nodes_.clear();
     auto before = session.places().save();
     charged_.clear();
-    world.begin_trial();
+    has_vacated_ = false;
     for (const std::size_t i : tried) {
-      const record& v = world.at(session, chosen[i].unit.id);
+      const record& v = world.at(session, chosen[i].unit->id);
       chosen[i].end = fate::gone;
-      world.add_candidates_of(session, v);
-      if (const auto at = world.place_of(v)) session.places().vacate(*at);
       world.accounts.release(v.facts.quota, world.charge_of(v), v.facts.in);
       if (chosen[i].twice) world.accounts.release(v.facts.quota, world.charge_of(v), v.facts.in);
     }
     list_involved(session, world, r, pods, chosen, tried);
-    const bool placed = place_in_turn(session, world, r, pods, chosen);
+    const bool placed = place_in_turn(session, world, r, pods, chosen, tried);
     world.end_trial();
     for (std::size_t i = charged_.size(); i-- > 0;) {
       world.accounts.release(charged_[i].quota, charged_[i].request, charged_[i].in);
     }
     for (const std::size_t i : tried) {
-      const record& v = world.at(session, chosen[i].unit.id);
+      const record& v = world.at(session, chosen[i].unit->id);
       world.accounts.charge(v.facts.quota, world.charge_of(v), v.facts.in);
       if (chosen[i].twice) world.accounts.charge(v.facts.quota, world.charge_of(v), v.facts.in);
     }
@@ -154,8 +154,9 @@ class scenario_replay {
   };
   struct leaf {
     Walk walk;
-    /// The walk before its first step, with no job marked.
+    /// The walk before its first step, with no job marked; it is the walk itself until that is `begun`.
     Walk others;
+    bool has_begun = false;
     bool may_wait = false;
     std::span<const involved_job> involved;
     std::size_t next_involved = 0;
@@ -167,7 +168,7 @@ class scenario_replay {
   };
 
   static void goes(Session& session, const world_type& world, const chosen_unit& c) {
-    if (const auto at = world.place_of(world.at(session, c.unit.id)))
+    if (const auto at = world.place_of(world.at(session, c.unit->id)))
       session.what_if().gone(session.places(), *at);
   }
 
@@ -187,10 +188,16 @@ class scenario_replay {
     involved_.clear();
     marked_.clear();
     any_marked_ = false;
+    any_told_ = false;
+    least_of_victims_ = resources<n>{quantity::unlimited()};
     // Pods that are to be served rank like a job of their own, below its minimum.
     involved_.push_back({r.facts.quota, unit_rank::of(r, 0), r.facts.id, request_of_pods(r, pods), true});
     for (const std::size_t i : tried) {
-      const auto& u = chosen[i].unit;
+      const auto& u = *chosen[i].unit;
+      const record& unit = world.at(session, u.id);
+      any_told_ = any_told_ || world.was_told(unit);
+      const resources<n> least = world_type::least_charge(session, unit, unit.facts.request);
+      for (std::size_t d = 0; d < n; ++d) least_of_victims_[d] = std::min(least_of_victims_[d], least[d]);
       const record& core = session.at(u.core);
       if (!world.is_elastic(core)) {
         // Its turn depends on what it requests, not on what it was charged where it stood.
@@ -211,7 +218,7 @@ class scenario_replay {
     involved_job job{core.facts.quota, unit_rank::of(core, 0), core.facts.id, demand_of(session, core)};
     std::uint32_t lost = 0;
     for (const std::size_t i : tried) {
-      const auto& u = chosen[i].unit;
+      const auto& u = *chosen[i].unit;
       if (u.core != core.facts.id) continue;
       // The core is taken last; of the elastic pods, the last to arrive is taken first.
       job.entry = i;
@@ -227,7 +234,7 @@ class scenario_replay {
   }
 
   bool place_in_turn(Session& session, world_type& world, const record& r, std::uint32_t pods,
-                     vector<chosen_unit>& chosen) {
+                     vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
     const quota_tree<n>& tree = session.tree();
     const auto key = [&](quota_id x, quota_id of) {
       return saturation_standing<n>{world.accounts, x, head(leaves_[of.index()]), {}};
@@ -237,26 +244,60 @@ class scenario_replay {
     enter_leaves(world, left_out);
     turn_.start(tree, key);
     quota_id before;
+    bool waits = true;
+    const resources<n> least = world_type::least_charge(session, r, request_of_pods(r, pods));
     for (std::size_t left = involved_.size(); left > 1;) {
       const quota_id x = turn_.next(tree, key);
       leaf& l = leaves_[x.index()];
       const bool passes = !involved_first(l);
       const bool again = std::exchange(before, passes ? x : quota_id::none()) == x;
-      l.walk.take_turn(again && passes, turn_.keyed_others_than(x));
+      if (passes && !std::exchange(l.has_begun, true)) l.walk = l.others;
+      if (l.has_begun) l.walk.take_turn(again && passes, turn_.keyed_others_than(x));
       if (passes) {
         pass_waiting(world, x, l, left_out);
       } else {
+        const involved_job& job = l.involved[l.next_involved];
+        waits = waits && !job.waits;
+        // Most scenarios fail because the first victim comes back: then nothing has to be placed.
+        if (waits && !has_vacated_ && !any_told_ &&
+            !world.has_room(least, world.at(session, chosen[job.entry].unit->id).facts.request) &&
+            comes_back(session, world, chosen[job.entry])) {
+          return false;
+        }
+        vacate(session, world, chosen, tried);
         if (!place_next_of(session, world, r, pods, chosen, l)) return false;
-        if (--left == 0) return true;
+        // What is placed takes room from all that come later.
+        if (!any_told_ && !world.has_room(waits ? least : least_of_victims_)) return !waits;
+        --left;
       }
       turn_.passed(tree, x, !is_empty(l));
     }
     // Only one is left: whatever comes before it, nothing changes until its turn.
+    vacate(session, world, chosen, tried);
     const auto last = detail::find_if(involved_.begin(), involved_.end(), [&](const involved_job& job) {
       const leaf& l = leaves_[job.quota.index()];
       return l.next_involved < l.involved.size();
     });
     return place_next_of(session, world, r, pods, chosen, leaves_[last->quota.index()]);
+  }
+  /// Takes the victims off their nodes, once.
+  void vacate(Session& session, world_type& world, const vector<chosen_unit>& chosen,
+              std::span<const std::size_t> tried) {
+    if (std::exchange(has_vacated_, true)) return;
+    world.begin_trial();
+    for (const std::size_t i : tried) {
+      const record& v = world.at(session, chosen[i].unit->id);
+      world.add_candidates_of(session, v);
+      if (const auto at = world.place_of(v)) session.places().vacate(*at);
+    }
+  }
+  /// Whether a victim gets a place for sure if it is the first to be placed.
+  [[nodiscard]] static bool comes_back(Session& session, const world_type& world, const chosen_unit& c) {
+    const record& v = world.at(session, c.unit->id);
+    const auto at = world.place_of(v);
+    return at && !is_charged_by_place(session, v) && world.has_room(v.facts.request) &&
+           world.accounts.within_limits(v.facts.quota, v.facts.request, v.facts.in) &&
+           world_type::on_nodes::comes_back(session.places(), v.pod_request, *at);
   }
   /// Enters the leaves with pending or involved jobs, each from its first.
   template <class LeftOut>
@@ -276,11 +317,8 @@ class scenario_replay {
     }
     for (const quota_id x : with_waiting_) {
       leaf& l = leaves_[x.index()];
-      if (any_marked_) {
-        l.walk.start(world.lines, x, 0, every_kind, left_out);
-      } else {
-        l.walk = l.others;
-      }
+      l.has_begun = any_marked_;
+      if (any_marked_) l.walk.start(world.lines, x, 0, every_kind, left_out);
       if (!is_empty(l)) turn_.enter(x);
     }
   }
@@ -320,15 +358,17 @@ class scenario_replay {
     return true;
   }
 
+  [[nodiscard]] static const Walk& walk_of(const leaf& l) { return l.has_begun ? l.walk : l.others; }
   [[nodiscard]] static bool is_empty(const leaf& l) {
-    return (!l.may_wait || l.walk.is_over()) && l.next_involved == l.involved.size();
+    return (!l.may_wait || walk_of(l).is_over()) && l.next_involved == l.involved.size();
   }
   [[nodiscard]] static bool involved_first(const leaf& l) {
     if (l.next_involved == l.involved.size()) return false;
-    return !l.may_wait || l.walk.is_over() || l.involved[l.next_involved].rank < l.walk.first().rank;
+    const Walk& walk = walk_of(l);
+    return !l.may_wait || walk.is_over() || l.involved[l.next_involved].rank < walk.first().rank;
   }
   [[nodiscard]] static const resources<n>& head(const leaf& l) {
-    return involved_first(l) ? l.involved[l.next_involved].request : l.walk.first().request;
+    return involved_first(l) ? l.involved[l.next_involved].request : walk_of(l).first().request;
   }
 
   void charge_for(world_type& world, quota_id x, const resources<n>& request, capacity_kind in) {
@@ -336,7 +376,7 @@ class scenario_replay {
     charged_.push_back({x, request, in});
   }
   void place_victim(Session& session, world_type& world, chosen_unit& back) {
-    const record& v = world.at(session, back.unit.id);
+    const record& v = world.at(session, back.unit->id);
     const resources<n> least = world_type::least_charge(session, v, v.facts.request);
     if (!world.accounts.within_limits(v.facts.quota, least, v.facts.in)) return;
     back.first_node = nodes_.size();
@@ -360,6 +400,12 @@ class scenario_replay {
   std::size_t own_nodes_ = 0;
   stamped_set<job_id> marked_;
   bool any_marked_ = false;
+  /// Whether a victim was told to move, so that it may be promised more than there is.
+  bool any_told_ = false;
+  /// By dimension, the least that a victim may be charged.
+  resources<n> least_of_victims_;
+  /// Whether the victims of the scenario have been taken off their nodes.
+  bool has_vacated_ = false;
   /// Whether `could_fit` can tell.
   bool supposes_ = false;
 };

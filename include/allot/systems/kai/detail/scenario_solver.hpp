@@ -57,9 +57,11 @@ class scenario_solver {
     const record& r = world.at(session, id);
     wanted_ = wanted;
     chosen_.clear();
-    recorded_ = 0;
+    recorded_.clear();
+    goes_on_ = false;
     if (!could_be_solved(session, world, r)) return false;
-    world.begin_search(session);
+    world.begin_search(session, victims_.shared_devices() > 0 ||
+                                    world_type::on_nodes::shared_devices(session.places(), r.pod_request) > 0);
     replay_.prepare(session, world, id);
     for (std::uint32_t pods = 1; pods <= pods_of_unit(r); ++pods) {
       if (!solve_for(session, world, r, pods)) return false;
@@ -131,90 +133,131 @@ class scenario_solver {
   [[nodiscard]] bool solve_for(Session& session, world_type& world, const record& r, std::uint32_t pods) {
     const resources<n> request = world_type::least_charge(session, r, request_of_pods(r, pods));
     const resources<n> room = world.most_room();
-    chosen_.resize(recorded_);
-    elastic_taken_ = 0;
-    forget_nodes();
     resources<n> freed;
-    victims_.start(session, world, chosen_);
-    for (const chosen_unit& c : chosen_) freed += c.unit.request;
+    for (const std::size_t i : recorded_) freed += chosen_[i].unit->request;
     const auto is_enough = [&] { return suffices(world, room + freed, request); };
     replay_.suppose(session, world, r, pods, chosen_, recorded_);
-    if (recorded_ != 0 && is_enough() && replay_.could_fit(session, world, chosen_, {})) {
-      tried_.clear();
-      add_recorded();
-      for (chosen_unit& c : chosen_) c.twice = false;
-      if (replay_.run(session, world, r, pods, chosen_, tried_) && is_allowed(session, world, r, pods)) {
-        return keep();
+    if (!recorded_.empty() && replay_.could_fit(session, world, chosen_, {})) {
+      goes_on_ = false;
+      if (is_enough()) {
+        tried_ = recorded_;
+        for (const std::size_t i : tried_) chosen_[i].twice = false;
+        if (replay_.run(session, world, r, pods, chosen_, tried_) && is_allowed(session, world, r, pods)) {
+          return keep();
+        }
+        replay_.suppose(session, world, r, pods, chosen_, recorded_);
       }
-      replay_.suppose(session, world, r, pods, chosen_, recorded_);
     }
     // As long as there is no place without all that were taken, there is none without those of one node.
-    bool may_fit = false;
+    bool may_fit = goes_on_;
+    if (!goes_on_) start_over(session, world);
+    goes_on_ = world_type::on_nodes::is_of_whole_pods(session.places(), r.pod_request);
     for (;;) {
       const auto* next = victims_.next(session, world);
       if (next == nullptr) return false;
       if (victims_.ends_search(session, world, *next)) return false;
-      add(session, world, *next);
+      const std::span<const std::size_t> nodes = add(session, world, *next);
       freed += next->request;
       if (!may_fit) {
         replay_.suppose_gone(session, world, chosen_.back());
-        if (!is_enough() || !replay_.could_fit(session, world, chosen_, {})) continue;
+        if (!replay_.could_fit(session, world, chosen_, {})) continue;
+        goes_on_ = goes_on_ && is_enough();
+        if (!is_enough()) continue;
         may_fit = true;
         replay_.suppose(session, world, r, pods, chosen_, recorded_);
       }
-      world.nodes_of(session, next->core, nodes_);
-      for (const std::size_t node : nodes_) {
+      for (const std::size_t node : nodes) {
         gather_on(node);
         if (!replay_.could_fit(session, world, chosen_, tried_)) continue;
         add_recorded();
         const bool placed = replay_.run(session, world, r, pods, chosen_, tried_);
-        if (placed && is_allowed(session, world, r, pods)) return keep();
+        if (placed && is_allowed(session, world, r, pods)) {
+          goes_on_ = goes_on_ && leave_for_good(session, world, node);
+          return keep();
+        }
+        goes_on_ = false;
         replay_.suppose(session, world, r, pods, chosen_, recorded_);
         if (placed) break;
       }
     }
+  }
+  /// Takes victims from the first again, all but those recorded.
+  void start_over(Session& session, world_type& world) {
+    moved_.clear();
+    for (const std::size_t i : recorded_) moved_.push_back(chosen_[i]);
+    std::swap(chosen_, moved_);
+    for (std::size_t i = 0; i < recorded_.size(); ++i) recorded_[i] = i;
+    elastic_taken_ = 0;
+    forget_nodes();
+    victims_.start(session, world, chosen_);
+  }
+  /// Whether the search for more pods may go on behind the victim taken last, because none before would give
+  /// them a place: no scenario with those was worth a try, so no node with some of them has room for one pod
+  /// more than without; that stays so as long as only victims leave that stand on this node alone.
+  [[nodiscard]] bool leave_for_good(Session& session, const world_type& world, std::size_t node) {
+    if (elastic_taken_ > 0) return false;
+    for (const std::size_t i : tried_) {
+      const auto& u = *chosen_[i].unit;
+      if (chosen_[i].end != fate::gone || u.elastic || world.is_elastic(session.at(u.id))) return false;
+    }
+    for (const std::size_t i : on_node_[node]) {
+      stands_on_.clear();
+      world.add_nodes_of(session, world.at(session, chosen_[i].unit->id), stands_on_);
+      if (detail::any_of(stands_on_.begin(), stands_on_.end(), [&](std::size_t at) { return at != node; }))
+        return false;
+    }
+    on_node_[node].clear();
+    return true;
   }
 
   /// For how many pods the victims found for `pods` suffice as well. If all of them are evicted, they are all
   /// the more with more pods, so the numbers between need not be tried.
   [[nodiscard]] std::uint32_t go_ahead(Session& session, world_type& world, const record& r,
                                        std::uint32_t pods) {
-    const auto goes = [](const chosen_unit& c) { return c.end == fate::gone; };
-    if (recorded_ == 0 || !detail::all_of(chosen_.begin(), chosen_.end(), goes)) return pods;
+    const auto all_go = [&] {
+      return detail::all_of(recorded_.begin(), recorded_.end(),
+                            [&](std::size_t i) { return chosen_[i].end == fate::gone; });
+    };
+    if (recorded_.empty() || !all_go()) return pods;
     const resources<n> pod = request_of_pods(r, 1);
     resources<n> there = world.most_room();
-    for (const chosen_unit& c : chosen_) there += c.unit.request;
+    for (const std::size_t i : recorded_) there += chosen_[i].unit->request;
     std::int64_t most = pods_of_unit(r);
     for (const std::size_t d : world.accounts.counted()) {
       if (pod[d] > quantity{}) most = std::min(most, there[d].in_milli() / pod[d].in_milli());
     }
-    tried_.clear();
-    add_recorded();
+    tried_ = recorded_;
     while (most > pods + 1) {
-      for (chosen_unit& c : chosen_) c.twice = false;
+      for (const std::size_t i : tried_) chosen_[i].twice = false;
       const auto all = static_cast<std::uint32_t>(most);
       replay_.suppose(session, world, r, all, chosen_, recorded_);
       if (replay_.could_fit(session, world, chosen_, {}) &&
-          replay_.run(session, world, r, all, chosen_, tried_) && is_allowed(session, world, r, all) &&
-          detail::all_of(chosen_.begin(), chosen_.end(), goes)) {
+          replay_.run(session, world, r, all, chosen_, tried_) && is_allowed(session, world, r, all) && all_go()) {
         return all;
       }
       most = pods + (most - pods) / 2;
     }
-    for (chosen_unit& c : chosen_) c.end = fate::gone;
+    for (const std::size_t i : recorded_) chosen_[i].end = fate::gone;
     return pods;
   }
 
-  void add(Session& session, const world_type& world, const typename world_type::running_unit& u) {
+  /// Takes the unit. Returns the nodes of its job.
+  std::span<const std::size_t> add(Session& session, const world_type& world,
+                                   const typename world_type::running_unit& u) {
+    const record& unit = world.at(session, u.id);
     stands_on_.clear();
-    world.add_nodes_of(session, world.at(session, u.id), stands_on_);
+    world.add_nodes_of(session, unit, stands_on_);
+    world_type::sort_once(stands_on_);
     for (const std::size_t node : stands_on_) {
       if (on_node_.size() <= node) on_node_.resize(node + 1);
       if (on_node_[node].empty()) used_nodes_.push_back(node);
       on_node_[node].push_back(chosen_.size());
     }
-    chosen_.push_back({u});
+    chosen_.push_back({&u});
     if (u.elastic) ++elastic_taken_;
+    if (!u.elastic && !world.is_elastic(unit)) return stands_on_;
+    world.nodes_of(session, u.core, nodes_);
+    return nodes_;
   }
   void forget_nodes() {
     for (const std::size_t node : used_nodes_) on_node_[node].clear();
@@ -223,7 +266,7 @@ class scenario_solver {
   /// Before those that are there, which come later.
   void add_recorded() {
     const std::size_t others = tried_.size();
-    for (std::size_t i = 0; i < recorded_; ++i) tried_.push_back(i);
+    tried_.append(recorded_.begin(), recorded_.end());
     std::rotate(tried_.begin(), tried_.begin() + static_cast<std::ptrdiff_t>(others), tried_.end());
   }
   /// All units taken for this number of the jobs that have one on the node.
@@ -233,19 +276,19 @@ class scenario_solver {
     jobs_.clear();
     for (const std::size_t i : on_node_[node]) {
       tried_.push_back(i);
-      if (elastic_taken_ > 0) jobs_.push_back(chosen_[i].unit.core);
+      if (elastic_taken_ > 0) jobs_.push_back(chosen_[i].unit->core);
     }
     // The units of an elastic job are on several nodes.
-    for (std::size_t i = recorded_; i < chosen_.size() && !jobs_.empty(); ++i) {
-      if (detail::find(jobs_.begin(), jobs_.end(), chosen_[i].unit.core) != jobs_.end()) tried_.push_back(i);
+    for (std::size_t i = recorded_.size(); i < chosen_.size() && !jobs_.empty(); ++i) {
+      if (detail::find(jobs_.begin(), jobs_.end(), chosen_[i].unit->core) != jobs_.end()) tried_.push_back(i);
     }
-    detail::sort(tried_.begin(), tried_.end());
-    tried_.erase(std::unique(tried_.begin(), tried_.end()), tried_.end());
+    world_type::sort_once(tried_);
+    if (!any_elastic_recorded_) return;
     // Those of these jobs that are recorded come again with them (as in KAI v0.13).
-    for (std::size_t i = 0; i < recorded_; ++i) {
+    for (const std::size_t i : recorded_) {
       chosen_[i].twice =
-          chosen_[i].unit.elastic && detail::any_of(tried_.begin(), tried_.end(), [&](std::size_t t) {
-            return chosen_[t].unit.core == chosen_[i].unit.core;
+          chosen_[i].unit->elastic && detail::any_of(tried_.begin(), tried_.end(), [&](std::size_t t) {
+            return chosen_[t].unit->core == chosen_[i].unit->core;
           });
     }
   }
@@ -254,8 +297,8 @@ class scenario_solver {
                                 std::uint32_t pods) {
     switch (wanted_.how) {
       case action_kind::consolidation:
-        return detail::none_of(chosen_.begin(), chosen_.end(),
-                               [](const chosen_unit& c) { return c.end == fate::gone; });
+        return detail::none_of(tried_.begin(), tried_.end(),
+                               [&](std::size_t i) { return chosen_[i].end == fate::gone; });
       case action_kind::reclaim:
         make_bundles(session, world);
         return fair_.is_fair(world.accounts, r.facts.quota, request_of_pods(r, pods), r.facts.in, bundles_);
@@ -269,39 +312,44 @@ class scenario_solver {
   void make_bundles(Session& session, const world_type& world) {
     bundles_.clear();
     done_.clear();
-    for (std::size_t i = 0; i < chosen_.size(); ++i) {
-      const job_id core = chosen_[i].unit.core;
+    for (auto at = tried_.begin(); at != tried_.end(); ++at) {
+      const std::size_t i = *at;
+      const job_id core = chosen_[i].unit->core;
       if (detail::find(done_.begin(), done_.end(), core) != done_.end()) continue;
       const record& job = session.at(core);
       if (!world.is_elastic(job)) {
         if (chosen_[i].end == fate::gone)
-          bundles_.push_back({chosen_[i].unit.quota, chosen_[i].unit.request});
+          bundles_.push_back({chosen_[i].unit->quota, chosen_[i].unit->request});
         continue;
       }
       done_.push_back(core);
       const resources<n> pod = request_of_pods(job, 1);
       std::uint32_t together = 0;
       std::uint32_t seen = 0;
-      for (std::size_t k = i; k < chosen_.size(); ++k) {
-        if (chosen_[k].unit.core != core) continue;
-        for (std::uint32_t p = 0; p < chosen_[k].unit.pods; ++p, ++seen) {
-          if (chosen_[k].end != fate::gone) continue;
+      for (auto next = at; next != tried_.end(); ++next) {
+        const chosen_unit& c = chosen_[*next];
+        if (c.unit->core != core) continue;
+        for (std::uint32_t p = 0; p < c.unit->pods; ++p, ++seen) {
+          if (c.end != fate::gone) continue;
           seen < job.facts.pods ? static_cast<void>(++together)
-                                : bundles_.push_back({chosen_[k].unit.quota, pod});
+                                : bundles_.push_back({c.unit->quota, pod});
         }
       }
-      if (together != 0) bundles_.push_back({chosen_[i].unit.quota, pod * together});
+      if (together != 0) bundles_.push_back({chosen_[i].unit->quota, pod * together});
     }
   }
 
   /// Only units that are evicted or moved are victims, not those that go on running where they are.
   bool keep() {
-    moved_.clear();
-    std::copy_if(chosen_.begin(), chosen_.end(), std::back_inserter(moved_),
-                 [](const chosen_unit& c) { return c.end == fate::moves; });
-    erase_if(chosen_, [](const chosen_unit& c) { return c.end != fate::gone; });
-    chosen_.append(moved_.begin(), moved_.end());
-    recorded_ = chosen_.size();
+    recorded_.clear();
+    any_elastic_recorded_ = false;
+    for (const fate end : {fate::gone, fate::moves}) {
+      for (const std::size_t i : tried_) {
+        if (chosen_[i].end != end) continue;
+        recorded_.push_back(i);
+        any_elastic_recorded_ = any_elastic_recorded_ || chosen_[i].unit->elastic;
+      }
+    }
     return true;
   }
 
@@ -310,14 +358,15 @@ class scenario_solver {
     grown_.reset();
     const std::size_t first = session.plan().evictions.size();
     const job_id beneficiary = world.announced_as(session, r);
-    for (const chosen_unit& c : chosen_) {
-      if (c.unit.elastic && goes_with_core(c.unit.core) && !world.stands_pipelined(c.unit.id)) continue;
-      if (!world.contains(session, c.unit.id) || keeps_its_place(c)) continue;
+    for (const std::size_t i : recorded_) {
+      const chosen_unit& c = chosen_[i];
+      if (c.unit->elastic && goes_with_core(c.unit->core) && !world.stands_pipelined(c.unit->id)) continue;
+      if (!world.contains(session, c.unit->id) || keeps_its_place(c)) continue;
       const bool moves = c.end == fate::moves;
-      if (c.twice) world.forget_charge(world.at(session, c.unit.id));
-      world.evict(session, c.unit.id, beneficiary, wanted_.relation(), moves ? c.moved : 0,
+      if (c.twice) world.forget_charge(world.at(session, c.unit->id));
+      world.evict(session, c.unit->id, beneficiary, wanted_.relation(), moves ? c.moved : 0,
                   moves ? replay_.nodes_of(c) : std::span<const std::size_t>{});
-      losers_.push_back(c.unit.quota);
+      losers_.push_back(c.unit->quota);
     }
     const bool is_known = !world.is_extra(r.facts.id) && world.is_announced(r.facts.id, r.ticket);
     // All victims were admitted in this very cycle and have not started, so no job has to leave. KAI
@@ -332,10 +381,11 @@ class scenario_solver {
       if (where) session.places().release(*where);
     }
     world.pipeline(session, r, world.take_place_to_wait(session, r, replay_.own_nodes()));
-    for (const chosen_unit& c : chosen_) {
+    for (const std::size_t i : recorded_) {
+      const chosen_unit& c = chosen_[i];
       if (c.end != fate::moves || keeps_its_place(c)) continue;
-      if (!world.contains(session, c.unit.id)) continue;
-      const record& moved = world.at(session, c.unit.id);
+      if (!world.contains(session, c.unit->id)) continue;
+      const record& moved = world.at(session, c.unit->id);
       const bool was_running = moved.state != job_state::pending;
       world.pipeline(session, moved, world.take_place_to_wait(session, moved, replay_.nodes_of(c)));
       // It was admitted or pipelined by this very plan, and waits from now on.
@@ -348,8 +398,8 @@ class scenario_solver {
     return c.end == fate::moves && c.moved == 0;
   }
   [[nodiscard]] bool goes_with_core(job_id core) const {
-    return detail::any_of(chosen_.begin(), chosen_.end(),
-                          [&](const chosen_unit& c) { return c.unit.id == core; });
+    return detail::any_of(recorded_.begin(), recorded_.end(),
+                          [&](std::size_t i) { return chosen_[i].unit->id == core; });
   }
 
   victims_wanted wanted_;
@@ -357,16 +407,19 @@ class scenario_solver {
   replay_type replay_;
   reclaim_bound<Session> bound_;
   fair_reclaim<n> fair_;
-  /// First those found for fewer pods, then those taken for this number.
+  /// All that were taken; those found for fewer pods; and those of the last scenario, these first.
   vector<chosen_unit> chosen_;
   vector<chosen_unit> moved_;
-  std::size_t recorded_ = 0;
+  vector<std::size_t> recorded_;
+  vector<std::size_t> tried_;
+  bool any_elastic_recorded_ = false;
+  /// Whether the search may go on behind the victim taken last: see `leave_for_good`.
+  bool goes_on_ = false;
   /// Among those taken for this number.
   std::size_t elastic_taken_ = 0;
   /// By node: the units taken for this number that run there.
   vector<vector<std::size_t>> on_node_;
   vector<std::size_t> used_nodes_;
-  vector<std::size_t> tried_;
   vector<std::size_t> nodes_;
   vector<std::size_t> stands_on_;
   vector<job_id> jobs_;

@@ -115,6 +115,12 @@ class share_accounts {
     return detail::all_of(counted_.begin(), counted_.end(), [&](std::size_t d) { return a[d] <= b[d]; });
   }
 
+  /// The same of `a + more`.
+  [[nodiscard]] bool at_most(const resources<N>& a, const resources<N>& more, const resources<N>& b) const {
+    return detail::all_of(counted_.begin(), counted_.end(),
+                          [&](std::size_t d) { return a[d] + more[d] <= b[d]; });
+  }
+
   /// Whether a request respects every limit on the path and, for guaranteed capacity, stays within what every
   /// quota on it deserves. Dimensions not requested are ignored. O(depth).
   [[nodiscard]] bool within_limits(quota_id x, const resources<N>& request, capacity_kind in) const {

@@ -94,10 +94,10 @@ class victims_queue {
       case action_kind::reclaim:
         for (const quota_id x : session.tree().top_down()) {
           if (x == r_.quota || !has_active(session, world, x)) continue;
-          if (session.guarantees_runtime() || world.has_pipelined(session, x) || world.has_forgotten()) {
+          if (session.guarantees_runtime() || world.has_forgotten()) {
             add(session, world, x, all);
           } else {
-            add_all(world.running.line(session, x), x, all);
+            add_all(line_of(session, world, x), x, all);
           }
         }
     }
@@ -119,8 +119,8 @@ class victims_queue {
     marked_extras_.clear();
     lists_ = true;
     for (const Chosen& c : recorded) {
-      world.is_extra(c.unit.id) ? marked_extras_.push_back(c.unit.id) : marked_.insert(c.unit.id);
-      lists_ = lists_ && !c.unit.elastic && !world.is_elastic(session.at(c.unit.id));
+      world.is_extra(c.unit->id) ? marked_extras_.push_back(c.unit->id) : marked_.insert(c.unit->id);
+      lists_ = lists_ && !c.unit->elastic && !world.is_elastic(session.at(c.unit->id));
     }
     next_listed_ = 0;
     if (lists_ && !listed_.empty()) return;
@@ -173,7 +173,10 @@ class victims_queue {
     std::size_t left = 0;
     /// What those already considered held, each when it was considered.
     resources<n> given;
-    vector<running_unit> with_pipelined{};
+    /// Those that run or are pipelined, as of that change, if any are pipelined.
+    typename running_pods<Session>::running_line active{};
+    bool has_pipelined = false;
+    std::uint64_t as_of = 0;
 
     [[nodiscard]] const running_unit& next() const { return units[left - 1]; }
   };
@@ -224,7 +227,7 @@ class victims_queue {
   }
 
   void add(Session& session, world_type& world, quota_id x, resources<n>& all) {
-    const auto units = units_of(session, world, x);
+    const auto& units = line_of(session, world, x).units;
     bool any = false;
     for (const running_unit& u : units) {
       if (may_yield(session, world, u)) any = true, count(u, all);
@@ -232,16 +235,26 @@ class victims_queue {
     if (any) ask(x, units);
   }
   /// Whether jobs of the leaf run or are pipelined.
-  [[nodiscard]] static bool has_active(const Session& session, const world_type& world, quota_id x) {
+  [[nodiscard]] bool has_active(const Session& session, const world_type& world, quota_id x) {
     if (!world_type::is_leaf(session, x)) return false;
-    return !session.running().jobs_of(x).empty() || world.has_pipelined(session, x);
+    return !session.running().jobs_of(x).empty() || has_pipelined(session, world, x);
+  }
+  [[nodiscard]] bool has_pipelined(const Session& session, const world_type& world, quota_id x) {
+    leaf& l = leaves_[x.index()];
+    if (std::exchange(l.as_of, world.changed_at(x)) != world.changed_at(x)) {
+      l.has_pipelined = world.has_pipelined(session, x);
+      l.active.is_old = true;
+    }
+    return l.has_pipelined;
   }
   /// Those that run or are pipelined. Valid until the world changes.
-  [[nodiscard]] std::span<const running_unit> units_of(Session& session, world_type& world, quota_id x) {
+  [[nodiscard]] const typename running_pods<Session>::running_line& line_of(Session& session,
+                                                                            world_type& world, quota_id x) {
     const auto& line = world.running.line(session, x);
-    if (!world.has_pipelined(session, x)) return line.units;
-    vector<running_unit>& all = leaves_[x.index()].with_pipelined;
-    all = line.units;
+    if (!has_pipelined(session, world, x)) return line;
+    auto& all = leaves_[x.index()].active;
+    if (!std::exchange(all.is_old, false)) return all;
+    running_pods<Session>::copy(line, all);
     world.for_each_pipelined(session, x, [&](job_id id) {
       const record& r = world.at(session, id);
       running_pods<Session>::add_pipelined(session, r, world.pods_that_stay(r), all);
@@ -273,12 +286,9 @@ class victims_queue {
     for (const quota_id x : session.tree().top_down()) {
       if (!has_active(session, world, x)) continue;
       const std::size_t first = movable_units_.size();
-      const auto units = units_of(session, world, x);
-      const auto is_elastic = [](const running_unit& u) { return u.elastic; };
-      const bool any_elastic = world.has_pipelined(session, x)
-                                   ? detail::any_of(units.begin(), units.end(), is_elastic)
-                                   : world.running.line(session, x).has_elastic_pods;
-      if (any_elastic) {
+      const auto& line = line_of(session, world, x);
+      const auto& units = line.units;
+      if (line.has_elastic_pods) {
         std::copy_if(units.begin(), units.end(), std::back_inserter(movable_units_),
                      [&](const running_unit& u) { return may_yield(session, world, u); });
       } else {
@@ -304,7 +314,7 @@ class victims_queue {
     const std::size_t limit = wanted_.most_moved + 1;
     for (const quota_id x : session.tree().top_down()) {
       if (!has_active(session, world, x)) continue;
-      const auto units = units_of(session, world, x);
+      const auto& units = line_of(session, world, x).units;
       // Within each priority, the oldest come first.
       for (auto u = units.begin(); u != units.end();) {
         const std::int64_t key = u->rank.key;
