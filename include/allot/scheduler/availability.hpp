@@ -321,6 +321,8 @@ class availability {
     std::size_t starts = 0;
     /// Whether promised jobs have started otherwise than noted.
     bool differs = false;
+    /// Whether all that have come certainly did so; only where nobody is placed.
+    bool is_certain = true;
     /// The last that ended.
     job_id last{};
   };
@@ -498,7 +500,8 @@ class availability {
     });
     return missed_anyway_.empty() ? missed : from_here(with_job);
   }
-  /// Goes on to the next time, `t`. Returns false if that can't be done without places.
+  /// Goes on to the next time, `t`. Returns false if that can't be done without places. Without places the
+  /// room is at least what it would be with them.
   template <class Claims>
   bool step(Session& session, const record& r, Claims claims, instant t) {
     std::size_t next_end = at_.ends;
@@ -513,7 +516,12 @@ class availability {
       if (at_.starts < noted_.size() && noted_[at_.starts].counts != is_counted) at_.differs = true;
       if (!is_counted) continue;
       if (counts_) {
-        if (at_.differs || at_.starts >= noted_.size() || !noted_[at_.starts].holds) return false;
+        if (at_.differs || at_.starts >= noted_.size()) return false;
+        if (!noted_[at_.starts].holds) {
+          // It may not start, and so leaves more room.
+          at_.is_certain = false;
+          continue;
+        }
         const record& promised = session.at(p.job);
         if (!session.assumed().can_count(promised.facts.quota, promised.facts.request)) return false;
         session.assumed().charge(promised.facts.quota, promised.facts.request, promised.facts.in);
@@ -763,7 +771,8 @@ class availability {
       if (!noted.counts) continue;
       // As long as they hold without the job, each that does not start is one that it delays.
       if (noted.of == nullptr || !holds_without(session, i, counts)) break;
-      if (!noted.is_allowed_beside || !could_hold_beside(session, r, i, counts)) return noted.of->at;
+      if ((at_.is_certain && !noted.is_allowed_beside) || !could_hold_beside(session, r, i, counts))
+        return noted.of->at;
     }
     return without_end;
   }
