@@ -164,13 +164,19 @@ class availability {
     }
     // Then its quota may borrow again, if it backs off.
     instant may_borrow = session.next_backoff_end(r, session.now());
-    const auto next_time = [&] {
-      const std::optional<instant> t = next(session);
+    const auto concerns_any = others(session, r, claims);
+    // The next time after `from`, where the walk stands, at which it may be able to start.
+    const auto next_time = [&](instant from) {
+      const instant end = later(std::max(from, session.now()), r.estimate);
+      const bool is_out = is_ruled_out(session, r, concerns_any, end);
+      const std::optional<instant> t = is_out ? next_of_promised(session) : next(session);
+      while (is_out && may_borrow < t.value_or(without_end)) {
+        may_borrow = session.next_backoff_end(r, may_borrow);
+      }
       return may_borrow < t.value_or(without_end) ? std::optional{may_borrow} : t;
     };
-    std::optional<instant> t = next_time();
+    std::optional<instant> t = next_time(session.now());
     if (!t || *t >= before) return std::nullopt;
-    const auto concerns_any = others(session, r, claims);
     const auto concerns = [&](std::size_t i) { return concerns_any(session.promised()[i]); };
     const auto starts = session.promised_by_start();
     if (may_borrow == without_end && detail::none_of(starts.begin(), starts.end(), concerns) &&
@@ -178,14 +184,16 @@ class availability {
       return earliest_alone(session, r, before);
     }
     const auto may_change = [&](const promised_job& p) { return claims.may_change(r, p); };
-    room_ = session.room_now(r);
-    if (before != without_end && !may_have_room(session, before)) return std::nullopt;
     const auto all = session.promised();
     if (detail::none_of(all.begin(), all.end(), may_change)) note_horizons(session, r, concerns_any);
+    t = next_time(session.now());
+    if (!t || *t >= before) return std::nullopt;
+    room_ = session.room_now(r);
+    if (before != without_end && !may_have_room(session, before)) return std::nullopt;
     auto as_it_was = open(session);
     std::optional<start> found;
     counts_ = room_ != nullptr;
-    for (; !found && t && *t < before; t = next_time()) {
+    for (; !found && t && *t < before; t = next_time(*t)) {
       const bool waits_for_that = t == may_borrow;
       if (waits_for_that) may_borrow = session.next_backoff_end(r, *t);
       if (!step(session, r, claims, *t) || (counts_ && could_start(session, r, claims, *t))) {
@@ -353,6 +361,12 @@ class availability {
     if (!runs_.empty() && runs_.front().end != without_end) consider(runs_.front().end);
     if (at_.starts < session.promised_by_start().size()) consider(start_of(session).what.start);
     return t;
+  }
+  /// The same of events of promised jobs alone.
+  [[nodiscard]] std::optional<instant> next_of_promised(const Session& session) const {
+    instant t = runs_.empty() ? without_end : runs_.front().end;
+    if (at_.starts < session.promised_by_start().size()) t = std::min(t, start_of(session).what.start);
+    return t == without_end ? std::nullopt : std::optional{t};
   }
   [[nodiscard]] const promised_job& start_of(const Session& session) const {
     return session.promised()[session.promised_by_start()[at_.starts]];
