@@ -69,6 +69,16 @@ concept orders_within_quota = requires(const Order order, const running_job<N>& 
   { order.within_quota(job, job, now) } -> std::same_as<bool>;
 };
 
+/// The same by ranks that hold for a whole search, so that each is computed once. Default: `within_quota` is
+/// asked for each pair.
+template <class Order, std::size_t N>
+concept ranks_within_quota = orders_within_quota<Order, N> &&
+    requires(const Order order, const running_job<N>& job, instant now) {
+  {
+    order.within_quota(job, order.rank_within_quota(job, now), job, order.rank_within_quota(job, now))
+    } -> std::same_as<bool>;
+};
+
 /// A victim order: a callable that maps a candidate to its key; the least key yields first. It is evaluated
 /// again after each victim of that candidate, in the state without the victims chosen so far (else one quota
 /// would yield everything, KAI v0.5.1), and may depend on the usage of the candidate itself only.
@@ -148,18 +158,34 @@ struct lowest_priority_then_highest_share {
   }
   /// Whether jobs of one quota yield by what they may lose.
   [[nodiscard]] constexpr bool orders_within() const noexcept { return least_at_stake_first; }
+  /// What jobs of one quota are compared by.
+  struct rank_of_job {
+    /// Its priority, and whether it is an elastic pod.
+    std::int32_t priority = 0;
+    bool elastic = false;
+    /// What it may lose, and what it loses now.
+    wide stake = 0;
+    wide lost = 0;
+  };
+  /// The rank of a job at that time.
+  template <std::size_t N>
+  [[nodiscard]] rank_of_job rank_within_quota(const running_job<N>& job, instant now) const {
+    return {job.priority, job.elastic, work_at_stake(job, now, 0, N), lost_work(job, now, 0, N)};
+  }
   /// Whether a yields before b, by the same order.
   template <std::size_t N>
   [[nodiscard]] bool within_quota(const running_job<N>& a, const running_job<N>& b, instant now) const {
-    if (!least_at_stake_first || a.priority != b.priority || a.elastic || b.elastic) {
-      return compare_as_victims(a, b) < 0;
+    return within_quota(a, rank_within_quota(a, now), b, rank_within_quota(b, now));
+  }
+  /// The same for jobs whose ranks are known.
+  template <std::size_t N>
+  [[nodiscard]] bool within_quota(const running_job<N>& a, const rank_of_job& x, const running_job<N>& b,
+                                  const rank_of_job& y) const {
+    if (least_at_stake_first && x.priority == y.priority && !x.elastic && !y.elastic) {
+      if (x.stake != y.stake) return x.stake < y.stake;
+      if (x.lost != y.lost) return x.lost < y.lost;
     }
-    const wide x = work_at_stake(a, now, 0, N);
-    const wide y = work_at_stake(b, now, 0, N);
-    if (x != y) return x < y;
-    const wide lost = lost_work(a, now, 0, N);
-    const wide other = lost_work(b, now, 0, N);
-    return lost != other ? lost < other : compare_as_victims(a, b) < 0;
+    return compare_as_victims(a, b) < 0;
   }
 };
 

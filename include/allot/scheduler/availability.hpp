@@ -164,13 +164,19 @@ class availability {
     }
     // Then its quota may borrow again, if it backs off.
     instant may_borrow = session.next_backoff_end(r, session.now());
-    const auto next_time = [&] {
-      const std::optional<instant> t = next(session);
+    const auto concerns_any = others(session, r, claims);
+    // The next time after `from`, where the walk stands, at which it may be able to start.
+    const auto next_time = [&](instant from) {
+      const instant end = later(std::max(from, session.now()), r.estimate);
+      const bool is_out = is_ruled_out(session, r, concerns_any, end);
+      const std::optional<instant> t = is_out ? next_of_promised(session) : next(session);
+      while (is_out && may_borrow < t.value_or(without_end)) {
+        may_borrow = session.next_backoff_end(r, may_borrow);
+      }
       return may_borrow < t.value_or(without_end) ? std::optional{may_borrow} : t;
     };
-    std::optional<instant> t = next_time();
+    std::optional<instant> t = next_time(session.now());
     if (!t || *t >= before) return std::nullopt;
-    const auto concerns_any = others(session, r, claims);
     const auto concerns = [&](std::size_t i) { return concerns_any(session.promised()[i]); };
     const auto starts = session.promised_by_start();
     if (may_borrow == without_end && detail::none_of(starts.begin(), starts.end(), concerns) &&
@@ -180,10 +186,14 @@ class availability {
     const auto may_change = [&](const promised_job& p) { return claims.may_change(r, p); };
     const auto all = session.promised();
     if (detail::none_of(all.begin(), all.end(), may_change)) note_horizons(session, r, concerns_any);
+    t = next_time(session.now());
+    if (!t || *t >= before) return std::nullopt;
+    room_ = session.room_now(r);
+    if (before != without_end && !may_have_room(session, before)) return std::nullopt;
     auto as_it_was = open(session);
     std::optional<start> found;
-    begin_counting(session, r);
-    for (; !found && t && *t < before; t = next_time()) {
+    counts_ = room_ != nullptr;
+    for (; !found && t && *t < before; t = next_time(*t)) {
       const bool waits_for_that = t == may_borrow;
       if (waits_for_that) may_borrow = session.next_backoff_end(r, *t);
       if (!step(session, r, claims, *t) || (counts_ && could_start(session, r, claims, *t))) {
@@ -319,6 +329,8 @@ class availability {
     std::size_t starts = 0;
     /// Whether promised jobs have started otherwise than noted.
     bool differs = false;
+    /// Whether all that have come certainly did so; only where nobody is placed.
+    bool is_certain = true;
     /// The last that ended.
     job_id last{};
   };
@@ -338,6 +350,7 @@ class availability {
     noted_.clear();
     counts_ = false;
     room_ = nullptr;
+    taken_ = 0;
   }
 
   /// The time of the next event: ends before starts.
@@ -348,6 +361,12 @@ class availability {
     if (!runs_.empty() && runs_.front().end != without_end) consider(runs_.front().end);
     if (at_.starts < session.promised_by_start().size()) consider(start_of(session).what.start);
     return t;
+  }
+  /// The same of events of promised jobs alone.
+  [[nodiscard]] std::optional<instant> next_of_promised(const Session& session) const {
+    instant t = runs_.empty() ? without_end : runs_.front().end;
+    if (at_.starts < session.promised_by_start().size()) t = std::min(t, start_of(session).what.start);
+    return t == without_end ? std::nullopt : std::optional{t};
   }
   [[nodiscard]] const promised_job& start_of(const Session& session) const {
     return session.promised()[session.promised_by_start()[at_.starts]];
@@ -495,7 +514,8 @@ class availability {
     });
     return missed_anyway_.empty() ? missed : from_here(with_job);
   }
-  /// Goes on to the next time, `t`. Returns false if that can't be done without places.
+  /// Goes on to the next time, `t`. Returns false if that can't be done without places. Without places the
+  /// room is at least what it would be with them.
   template <class Claims>
   bool step(Session& session, const record& r, Claims claims, instant t) {
     std::size_t next_end = at_.ends;
@@ -510,7 +530,12 @@ class availability {
       if (at_.starts < noted_.size() && noted_[at_.starts].counts != is_counted) at_.differs = true;
       if (!is_counted) continue;
       if (counts_) {
-        if (at_.differs || at_.starts >= noted_.size() || !noted_[at_.starts].holds) return false;
+        if (at_.differs || at_.starts >= noted_.size()) return false;
+        if (!noted_[at_.starts].holds) {
+          // It may not start, and so leaves more room.
+          at_.is_certain = false;
+          continue;
+        }
         const record& promised = session.at(p.job);
         if (!session.assumed().can_count(promised.facts.quota, promised.facts.request)) return false;
         session.assumed().charge(promised.facts.quota, promised.facts.request, promised.facts.in);
@@ -521,11 +546,17 @@ class availability {
     }
     return true;
   }
-  /// From here on the room for the job is counted. As long as promises certainly hold, nobody is placed.
-  void begin_counting(Session& session, const record& r) {
-    room_ = session.room_now(r);
-    counts_ = room_ != nullptr;
-    taken_ = 0;
+  /// Whether there could be room for the job before that time, with no promised job there.
+  [[nodiscard]] bool may_have_room(Session& session, instant before) {
+    if (room_ == nullptr) return true;
+    const auto ends = session.expected_ends();
+    std::size_t gone = 0;
+    while (!room_->could_fit(0) && gone < ends.size() && ends[gone].at < before) {
+      room_->gone(session.places(), session.at(ends[gone++].job).where);
+    }
+    const bool could_fit = room_->could_fit(0);
+    while (gone > 0) room_->back(session.places(), session.at(ends[--gone].job).where);
+    return could_fit;
   }
   /// The same walk once more, up to `t`, with all on their places. The room is still counted.
   template <class Claims>
@@ -535,7 +566,7 @@ class availability {
     at_ = {};
     runs_.clear();
     taken_ = 0;
-    ruled_by_ = session.promised().size();
+    ruled_by_ = nowhere;
     for (auto u = next(session); u && *u <= t; u = next(session)) step(session, r, claims, *u);
   }
   /// Precondition: those that have ended in the walk are on their places.
@@ -600,7 +631,8 @@ class availability {
       if (counts(p) && !p.what.gathers_since && promised_end(session, p) > at) visit(p);
     }
   }
-  /// How much of the room at the promised start at `until` those take at most.
+  /// @{
+  /// How much of the room at the promised start at `until` those take at most, and at least.
   template <class Counts>
   [[nodiscard]] static std::uint64_t most_taken(Session& session, const typename Session::horizon_type& h,
                                                 std::size_t from, std::size_t until, Counts counts) {
@@ -610,6 +642,16 @@ class availability {
     });
     return taken;
   }
+  template <class Counts>
+  [[nodiscard]] static std::uint64_t least_taken(Session& session, const typename Session::horizon_type& h,
+                                                 std::size_t from, std::size_t until, Counts counts) {
+    std::uint64_t taken = 0;
+    for_each_before(session, from, until, counts, [&](const promised_job& p) {
+      taken += h.room.least_taken(session.places(), session.at(p.job).pod_request);
+    });
+    return taken;
+  }
+  /// @}
   /// What is allowed at the promised start at that position, for its job and with a guest. Not in a walk.
   template <class Counts>
   [[nodiscard]] noted_start look_at(Session& session, std::size_t i, Counts counts, const record* beside) {
@@ -657,7 +699,7 @@ class availability {
       if (noted.of == nullptr) break;
       noted.holds = noted.is_allowed && noted.of->room.fits(most_taken(session, *noted.of, 0, i, counts));
     }
-    ruled_by_ = session.promised().size();
+    ruled_by_ = nowhere;
   }
   /// Whether the notes are true where the walk stands: not if the job claims other promises by now.
   template <class Counts>
@@ -682,19 +724,34 @@ class availability {
       if (seen.of == nullptr) return {};
       const bool is_there = g.end > p.what.start;
       const std::uint64_t taken = most_taken(session, *seen.of, at_.starts, i, counts);
-      const bool fits = has_room(session, *seen.of, taken, &g, is_there);
       const bool allowed = is_there ? seen.is_allowed_beside : seen.is_allowed;
-      if (allowed && fits) continue;
-      if (allowed && taken != 0) return {};
+      if (allowed) {
+        if (has_room(session, *seen.of, taken, &g, is_there)) continue;
+        // Those before it start: it is missed if they leave too little wherever they are.
+        const std::uint64_t least = least_taken(session, *seen.of, at_.starts, i, counts);
+        if (taken != 0 && could_have_room(session, *seen.of, least, &g, is_there)) return {};
+      }
       const bool is_to_blame = is_there && seen.is_allowed && has_room(session, *seen.of, taken, &g, false);
       return {verdict::missed, {p.what.start, p.job}, is_to_blame};
     }
     return {verdict::holds};
   }
-  /// Whether a promised job has a place at its start, if others that start before it take so much of it, and
-  /// with or without the guest.
-  [[nodiscard]] bool has_room(Session& session, typename Session::horizon_type& h, std::uint64_t taken,
+  /// @{
+  /// Whether a promised job has a place at its start, certainly or perhaps, if others that start before it
+  /// take so much of the room at most, or at least; with or without the guest.
+  [[nodiscard]] bool has_room(Session& session, typename Session::horizon_type& h, std::uint64_t most,
                               const guest* g, bool is_there) {
+    return ask_room(session, h, g, is_there, [most](const auto& room) { return room.fits(most); });
+  }
+  [[nodiscard]] bool could_have_room(Session& session, typename Session::horizon_type& h, std::uint64_t least,
+                                     const guest* g, bool is_there) {
+    return ask_room(session, h, g, is_there, [least](const auto& room) { return room.could_fit(least); });
+  }
+  /// @}
+  /// Returns `ask(room)` about the room at a promised start, without what runs in the walk by then.
+  template <class Ask>
+  [[nodiscard]] bool ask_room(Session& session, typename Session::horizon_type& h, const guest* g,
+                              bool is_there, Ask ask) {
     auto& room = h.room;
     auto& places = session.places();
     // What runs in the walk has begun since the counts were brought up to date.
@@ -706,28 +763,53 @@ class availability {
       g->is_placed == on ? room.gone(places, g->where) : room.back(places, g->where);
     };
     shift(true);
-    const bool fits = room.fits(taken);
+    const bool answer = ask(std::as_const(room));
     shift(false);
-    return fits;
+    return answer;
   }
-  /// Whether a job that starts where the walk stands and runs until `end` certainly keeps the next promised
-  /// job from starting, wherever it is placed.
+  /// Whether a job that starts where the walk stands and runs until `end` certainly keeps a promised job from
+  /// starting, wherever it is placed.
   template <class Counts>
   [[nodiscard]] bool is_ruled_out(Session& session, const record& r, Counts counts, instant end) {
     if (!is_as_noted(session, counts)) return false;
+    if (std::exchange(ruled_by_, at_.starts) != at_.starts)
+      ruled_out_from_ = ruled_out_from(session, r, counts);
+    return end > ruled_out_from_;
+  }
+  /// The promised start from which on that is so. None if it is not: then a time that no job runs beyond.
+  template <class Counts>
+  [[nodiscard]] instant ruled_out_from(Session& session, const record& r, Counts counts) {
     const auto starts = session.promised_by_start();
-    std::size_t i = at_.starts;
-    while (i < starts.size() && !counts(session.promised()[starts[i]])) ++i;
-    if (i >= noted_.size() || noted_[i].of == nullptr) return false;
-    if (end <= noted_[i].of->at) return false;
-    if (std::exchange(ruled_by_, i) != i) {
-      auto& room = noted_[i].of->room;
-      const bool holds = noted_[i].holds || (!counts_ && noted_[i].is_allowed &&
-                                             has_room(session, *noted_[i].of, 0, nullptr, false));
-      rules_out_ = holds && (!noted_[i].is_allowed_beside ||
-                             !room.could_fit(room.least_taken(session.places(), r.pod_request)));
+    for (std::size_t i = at_.starts; i < std::min(starts.size(), noted_.size()); ++i) {
+      const noted_start& noted = noted_[i];
+      if (!noted.counts) continue;
+      // As long as they hold without the job, each that does not start is one that it delays.
+      if (noted.of == nullptr || !holds_without(session, i, counts)) break;
+      if ((at_.is_certain && !noted.is_allowed_beside) || !could_hold_beside(session, r, i, counts))
+        return noted.of->at;
     }
-    return rules_out_;
+    return without_end;
+  }
+  /// Whether the promised start at a noted position certainly holds if all before it do.
+  template <class Counts>
+  [[nodiscard]] bool holds_without(Session& session, std::size_t i, Counts counts) {
+    const noted_start& noted = noted_[i];
+    if (noted.holds || counts_ || !noted.is_allowed) return noted.holds;
+    return has_room(session, *noted.of, most_taken(session, *noted.of, at_.starts, i, counts), nullptr,
+                    false);
+  }
+  /// Whether it may if the job runs by then, too.
+  template <class Counts>
+  [[nodiscard]] bool could_hold_beside(Session& session, const record& r, std::size_t i, Counts counts) {
+    auto& h = *noted_[i].of;
+    const auto least = [&](const record& by) { return h.room.least_taken(session.places(), by.pod_request); };
+    const std::uint64_t taken = least(r) + least_taken(session, h, at_.starts, i, counts);
+    if (!counts_) return could_have_room(session, h, taken, nullptr, false);
+    std::uint64_t by_runs = 0;
+    for (const run& x : runs_) {
+      if (x.end > h.at) by_runs += least(session.at(x.job));
+    }
+    return h.room.could_fit(taken + by_runs);
   }
   /// As `planned`, if all promises certainly hold.
   [[nodiscard]] std::optional<start> foresee_planned(Session& session, job_id job) {
@@ -837,9 +919,10 @@ class availability {
   std::uint64_t taken_ = 0;
   /// Whether nobody is placed in the walk.
   bool counts_ = false;
-  /// The position of the start for which it was found last whether it rules out all that run by then.
-  std::size_t ruled_by_ = 0;
-  bool rules_out_ = false;
+  /// The number of starts that had come when it was last found from which one on the job is ruled out.
+  static constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
+  std::size_t ruled_by_ = nowhere;
+  instant ruled_out_from_ = without_end;
   bool knows_missed_ = false;
 };
 

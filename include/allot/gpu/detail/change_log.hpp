@@ -67,11 +67,15 @@ class change_log {
     const auto changes = static_cast<std::size_t>(then.number - first_);
     return then.state == (changes == 0 ? before_ : states_[changes - 1]);
   }
-  /// The nodes changed since then, in order, with repetitions. Valid until the next change. Precondition: it
-  /// is remembered.
+  /// The nodes changed since the state was last as then, in order, with repetitions: what was tried and
+  /// undone right after it is left out. Valid until the next change. O(changes since). Precondition: it is
+  /// remembered.
   [[nodiscard]] std::span<const std::uint32_t> since(const moment& then) const {
     ALLOT_ASSERT(remembers(then), "the log does not know of all changes since then");
-    return std::span{nodes_}.subspan(static_cast<std::size_t>(then.number - first_));
+    const auto first = static_cast<std::size_t>(then.number - first_);
+    std::size_t last = nodes_.size();
+    while (last > first && states_[last - 1] != then.state) --last;
+    return std::span{nodes_}.subspan(last);
   }
 
   /// `state` identifies the state after the change.

@@ -165,6 +165,7 @@ class victim_queue {
   static constexpr std::size_t no_scope = std::numeric_limits<std::size_t>::max();
   /// Whether the order has one of its own within a quota. One that has it by options says so at run time.
   static constexpr bool may_have_own_order = orders_within_quota<Order, N>;
+  static constexpr bool keeps_ranks = ranks_within_quota<Order, N>;
   [[nodiscard]] bool in_own_order() const {
     if constexpr (may_have_own_order && requires { order_.orders_within(); }) {
       return order_.orders_within();
@@ -172,6 +173,17 @@ class victim_queue {
       return may_have_own_order;
     }
   }
+
+  struct no_rank {};
+  template <class O>
+  [[nodiscard]] static auto rank_by(const O& order, const running_job<N>& job) {
+    if constexpr (ranks_within_quota<O, N>) {
+      return order.rank_within_quota(job, instant{});
+    } else {
+      return no_rank{};
+    }
+  }
+  using own_rank = decltype(rank_by(std::declval<const Order&>(), std::declval<const running_job<N>&>()));
 
   /// The quotas on the far side of one ancestor that borrow from beyond it: `count` sources from `first` on.
   /// Their jobs may be preempted as borrowers once `side` owns the request. No `side`: they are the own jobs
@@ -311,10 +323,16 @@ class victim_queue {
     }
     --g.left;
   }
-  [[nodiscard]] auto later_in(const beneficiary<N>& b, const victim_source& g) const {
-    return [this, jobs = g.jobs, now = b.now](std::uint32_t x, std::uint32_t y) {
-      return order_.within_quota(jobs[y], jobs[x], now);
-    };
+  [[nodiscard]] auto later_in([[maybe_unused]] const beneficiary<N>& b, const victim_source& g) const {
+    if constexpr (keeps_ranks) {
+      return [this, jobs = g.jobs, ranks = ranks_.data() + g.first](std::uint32_t x, std::uint32_t y) {
+        return order_.within_quota(jobs[y], ranks[y], jobs[x], ranks[x]);
+      };
+    } else {
+      return [this, jobs = g.jobs, now = b.now](std::uint32_t x, std::uint32_t y) {
+        return order_.within_quota(jobs[y], jobs[x], now);
+      };
+    }
   }
   /// Offers all jobs of the source again.
   void offer(const ledger<N>& l, const beneficiary<N>& b, std::size_t i) {
@@ -331,6 +349,7 @@ class victim_queue {
     if (g.first == victim_source::no_heap) {
       g.first = heaps_.size();
       heaps_.resize(g.first + g.jobs.size());
+      if constexpr (keeps_ranks) ranks_.resize(heaps_.size());
     }
     const auto heap = heaps_.begin() + static_cast<std::ptrdiff_t>(g.first);
     // Jobs are sorted by priority, lowest last.
@@ -342,6 +361,9 @@ class victim_queue {
     g.left = g.jobs.size() - ruled_out;
     for (std::size_t k = 0; k < g.left; ++k) {
       heaps_[g.first + k] = static_cast<std::uint32_t>(ruled_out + k);
+      if constexpr (keeps_ranks) {
+        ranks_[g.first + ruled_out + k] = order_.rank_within_quota(g.jobs[ruled_out + k], b.now);
+      }
     }
     detail::make_heap(heap, heap + static_cast<std::ptrdiff_t>(g.left), later_in(b, g));
   }
@@ -390,6 +412,8 @@ class victim_queue {
   vector<reclaim_scope> scopes_;
   vector<entry> queue_;
   vector<std::uint32_t> heaps_;
+  /// By the position in `heaps_` of the source's first job, and job: its rank.
+  vector<own_rank> ranks_;
   stamped_set<job_id> taken_;
   search_progress<N> progress_{};
   bool skip_larger_ = false;

@@ -119,7 +119,11 @@ class horizons {
     const auto own = find_if(kept_.begin(), kept_.end(), [&](const horizon_type& h) { return h.job == job; });
     if (own == kept_.end() || own->asked != asked) return other_.begin(places, asked) ? &other_ : nullptr;
     if (!own->is_known) return nullptr;
-    own->room_now.look(places);
+    // All of them, before a walk makes changes that it undoes: a look that comes after them is cheap only
+    // then.
+    for (horizon_type& h : kept_) {
+      if (h.is_known) h.room_now.look(places);
+    }
     return &own->room_now;
   }
 
