@@ -139,7 +139,7 @@ class trace_writer {
         s.process = jobs_[run.job]->quota.index() + 1;
         slices.push_back(s);
       }
-      for (const gpu::placed_pod& pod : r_.log.pods(run)) {
+      for (const sim::run_pod& pod : r_.log.pods(run)) {
         s.process = pod.where.node.index() + 1;
         s.milli = pod.milli;
         for (std::uint64_t left = pod.where.devices; left != 0; left &= left - 1) {

@@ -36,19 +36,24 @@ parsed_milli parse_milli(std::string_view text) noexcept {
   return {negative ? -value : value, decimal_problem::none};
 }
 
+void append_whole(std::string& text, std::int64_t n) {
+  char digits[20];
+  const char* const end = std::to_chars(digits, digits + sizeof digits, n).ptr;
+  text.append(digits, static_cast<std::size_t>(end - digits));
+}
+
 void append_milli(std::string& text, std::int64_t thousandths) {
-  char buffer[24];
+  char buffer[24];  // for any 64-bit number, its sign and the point
+  char* at = buffer;
   if (thousandths < 0) {
-    text += '-';
+    *at++ = '-';
     thousandths = -thousandths;
   }
-  const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, thousandths / 1000);
-  static_cast<void>(error);  // 24 characters hold any 64-bit number
-  text.append(buffer, end);
+  at = std::to_chars(at, buffer + sizeof buffer, thousandths / 1000).ptr;
   std::int64_t rest = thousandths % 1000;
-  if (rest == 0) return;
-  text += '.';
-  for (; rest != 0; rest = rest % 100 * 10) text += static_cast<char>('0' + rest / 100);
+  if (rest != 0) *at++ = '.';
+  for (; rest != 0; rest = rest % 100 * 10) *at++ = static_cast<char>('0' + rest / 100);
+  text.append(buffer, static_cast<std::size_t>(at - buffer));
 }
 
 }  // namespace lab

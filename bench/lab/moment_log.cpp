@@ -70,12 +70,34 @@ std::uint32_t moment_log::number_of_nodes(const std::string& text) {
   return at->second;
 }
 
-void moment_log::thin_out() {
-  while (moments_.size() > most_ / 2) {
-    width_ *= 2;
-    const auto same = [this](const moment& a, const moment& b) { return span_of(a.at) == span_of(b.at); };
-    moments_.erase(std::unique(moments_.begin(), moments_.end(), same), moments_.end());
+void moment_log::begin(instant now) {
+  origin_ = now;
+  // At no time are there more moments than `most_`, so there are too many spans of a width if even the
+  // expected looks alone are in more.
+  vector<instant> firsts;
+  instant next = now;
+  for (const instant t : std::exchange(expected_, {})) {
+    if (t < next) continue;
+    firsts.push_back(t);
+    while (firsts.size() > most_) {
+      least_width_ *= 2;
+      const auto same = [this](instant a, instant b) {
+        return (a - origin_) / least_width_ == (b - origin_) / least_width_;
+      };
+      firsts.erase(std::unique(firsts.begin(), firsts.end(), same), firsts.end());
+    }
+    next = t - (t - origin_) % least_width_ + least_width_;
   }
+}
+
+void moment_log::widen() {
+  width_ *= 2;
+  const auto same = [this](const moment& a, const moment& b) { return span_of(a.at) == span_of(b.at); };
+  moments_.erase(std::unique(moments_.begin(), moments_.end(), same), moments_.end());
+}
+
+void moment_log::thin_out() {
+  while (moments_.size() > most_ / 2) widen();
 }
 
 }  // namespace lab

@@ -170,15 +170,20 @@ class moment_log {
     return number == 0 ? std::string_view{} : nodes_[number - 1];
   }
 
-  /// To be called when everything at this instant has happened. `why(job)` is called only if its result is
-  /// kept.
+  /// Times at which it will be looked at, among others, in order; to be called before the first look. What is
+  /// certainly thinned out in the end is then not asked for.
+  void expect(vector<instant> times) { expected_ = std::move(times); }
+  /// To be called when everything at this instant has happened. `why(job)` is called only if its result may
+  /// be kept.
   template <class Why>
   void look(instant now, Why&& why) {
-    if (moments_.empty()) origin_ = now;
+    if (moments_.empty()) begin(now);
     if (!moments_.empty() && span_of(now) == span_of(moments_.back().at)) return;
+    const bool may_stay =
+        moments_.empty() || (now - origin_) / least_width_ != (moments_.back().at - origin_) / least_width_;
     moment& m = moments_.emplace_back();
     m.at = now;
-    if (queues_in_use_ > 0) {
+    if (may_stay && queues_in_use_ > 0) {
       const std::size_t each = std::clamp<std::size_t>(most_at_once / queues_in_use_, 1, most_of_queue);
       for (const queue& q : queues_) {
         std::size_t left = each;
@@ -190,11 +195,17 @@ class moment_log {
     }
     if (moments_.size() > most_) thin_out();
   }
+  /// To be called at the end: drops what was not asked for, if fewer looks came than were expected.
+  void conclude() {
+    while (width_ < least_width_) widen();
+  }
 
  private:
   using queue = std::set<std::pair<std::int64_t, sim::job_index>>;
 
   [[nodiscard]] instant span_of(instant t) const noexcept { return (t - origin_) / width_; }
+  void begin(instant now);
+  void widen();
   void thin_out();
 
   vector<queue> queues_;
@@ -206,6 +217,9 @@ class moment_log {
   std::size_t most_;
   instant origin_ = 0;
   instant width_ = 1;
+  vector<instant> expected_;
+  /// In the end the spans are at least so wide.
+  instant least_width_ = 1;
 };
 
 }  // namespace lab

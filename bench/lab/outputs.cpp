@@ -13,7 +13,6 @@
 #include <allot/sim/hash.hpp>
 
 #include <algorithm>
-#include <charconv>
 
 namespace allot {
 inline namespace v0 {
@@ -78,13 +77,6 @@ void write_quota(json_writer& json, const replay_result& r, const sim::quota_fig
     jobs.add(j.duration);
   }
   return jobs.hex();
-}
-
-void append_number(std::string& text, std::int64_t n) {
-  char digits[24];
-  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, n);
-  static_cast<void>(error);
-  text.append(digits, end);
 }
 
 void append_time(std::string& text, const std::optional<instant>& time) {
@@ -212,7 +204,7 @@ void write_jobs(output_file& file, const replay_result& r) {
     if (came) append_milli(text, j.wait);
     text += ',';
     if (j.outcome == sim::job_outcome::completed) append_milli(text, *j.end - j.submit);
-    append_number(text += ',', j.preemptions);
+    append_whole(text += ',', j.preemptions);
     append_milli(text += ',', j.lost);
     text += ',';
     if (const sim::job_run* run = j.index ? r.log.last_run(*j.index) : nullptr; run != nullptr) {
@@ -239,7 +231,7 @@ void write_jobs(output_file& file, const replay_result& r) {
       if (came) append_milli(text, j.wait_for[static_cast<std::size_t>(c)]);
     }
     if (has_estimates) text += ',';
-    if (j.estimate != 0) append_number(text, j.estimate);
+    if (j.estimate != 0) append_whole(text, j.estimate);
     text += '\n';
     file.flush_if_full();
   }

@@ -8,7 +8,6 @@
 #include <allot/lab/trace.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 namespace allot {
@@ -25,13 +24,6 @@ namespace {
   constexpr std::size_t of_all_quotas = most * 2000;
   const std::size_t points = std::clamp(of_all_quotas / std::max<std::size_t>(1, quotas), least, most);
   return points - points % 2;
-}
-
-void append_count(std::string& text, std::uint64_t n) {
-  char digits[20];
-  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, n);
-  static_cast<void>(error);
-  text.append(digits, end);
 }
 
 std::string as_field(std::string_view name) {
@@ -128,7 +120,7 @@ void time_recorder::write(instant now, const quota_record& q, const sim::quota_m
     append_milli(text, amount);
   }
   text += ',';
-  append_count(text, state.pending);
+  append_whole(text, state.pending);
   text += '\n';
   tenants_->flush_if_full();
 }
@@ -208,7 +200,7 @@ void event_writer::write(instant now, std::string_view event, sim::job_index job
 }
 
 void event_writer::write_start(instant now, std::string_view event, sim::job_index job, quota_id quota,
-                               std::span<const gpu::placed_pod> pods) {
+                               std::span<const sim::run_pod> pods) {
   begin_row(now, event, job, quota);
   if (cluster_ != nullptr) {
     std::string nodes;
@@ -232,9 +224,9 @@ void event_writer::write_end(instant now, std::string_view event, sim::job_index
   end_row();
 }
 
-void append_nodes(std::string& text, const gpu::cluster& cluster, std::span<const gpu::placed_pod> pods) {
+void append_nodes(std::string& text, const gpu::cluster& cluster, std::span<const sim::run_pod> pods) {
   vector<gpu::node_id> named;
-  for (const gpu::placed_pod& pod : pods) {
+  for (const sim::run_pod& pod : pods) {
     const gpu::node_id node = pod.where.node;
     // Pods on the same node are mostly adjacent.
     if (!named.empty() && named.back() == node) continue;

@@ -102,7 +102,7 @@ class event_writer {
   void write(instant now, std::string_view event, sim::job_index job, quota_id quota);
   /// `event` is "started" or, for one more pod, "grew".
   void write_start(instant now, std::string_view event, sim::job_index job, quota_id quota,
-                   std::span<const gpu::placed_pod> pods);
+                   std::span<const sim::run_pod> pods);
   /// `event` is "evicted" or, for one pod less, "shrank".
   void write_end(instant now, std::string_view event, sim::job_index job, quota_id quota,
                  const sim::interruption& how);
@@ -118,7 +118,7 @@ class event_writer {
 };
 
 /// The names of the nodes, without repetition, in the order of the pods: "dgx-0;dgx-3".
-void append_nodes(std::string& text, const gpu::cluster& cluster, std::span<const gpu::placed_pod> pods);
+void append_nodes(std::string& text, const gpu::cluster& cluster, std::span<const sim::run_pod> pods);
 
 }  // namespace lab
 }  // namespace v0

@@ -206,6 +206,19 @@ void take_refused(const workload<N>& w, replay_result& result) {
   std::sort(result.jobs.begin(), result.jobs.end(), before);
 }
 
+/// When the jobs are submitted up to `until`, in order.
+template <std::size_t N>
+[[nodiscard]] vector<instant> submissions(const vector<sim::job<N>>& jobs,
+                                          const std::optional<instant>& until) {
+  vector<instant> times;
+  times.reserve(jobs.size());
+  for (const sim::job<N>& j : jobs) {
+    if (until && j.submit > *until) break;
+    times.push_back(j.submit);
+  }
+  return times;
+}
+
 template <std::size_t N>
 [[nodiscard]] replay_stop run_workload(const scenario& s, workload<N> w, const named_policy& preset,
                                        const replay_streams& streams, replay_result& result,
@@ -217,6 +230,8 @@ template <std::size_t N>
   nominals.look(0, w.setup.quotas);
 
   const bool single_queue = preset.ignores_quotas;
+  // With running jobs it begins later, and what is due before happens then.
+  if (w.setup.running.empty()) result.moments.expect(submissions(w.setup.jobs, control.until));
   // Including the quotas added by events.
   w.setup.settings = w.settings;
   const auto begin = std::chrono::steady_clock::now();
@@ -252,7 +267,9 @@ template <std::size_t N>
   timed_observer<N> timed_metrics{metrics, clock_of(result.timing.metrics)};
   timed_observer<N> timed_runs{runs, clock_of(result.timing.runs)};
   timed_observer<N> timed_series{series, clock_of(result.timing.series)};
-  sim::observers<N> watch{&timed_metrics, &timed_runs, &nominals, &timed_series, &ended, &refusals};
+  sim::observers<N> watch = control.only_look ? sim::observers<N>{&timed_metrics, &ended}
+                                              : sim::observers<N>{&timed_metrics, &timed_runs, &nominals,
+                                                                  &timed_series,  &ended,      &refusals};
 
   replay_guard guard{control};
   std::optional<instant> look_at = control.look_at;
@@ -281,6 +298,7 @@ template <std::size_t N>
     result.stopped = {*stop, sim.now()};
   }
   result.log.pause(sim.now());
+  result.moments.conclude();
   result.timing.simulation = std::chrono::steady_clock::now() - begin;
   result.figures = metrics.figures(sim);
   result.figures.quotas.resize(result.quotas.size());

@@ -123,7 +123,7 @@ struct interval {
 /// Whether it holds at any of the stops; without stops, at any time.
 [[nodiscard]] bool is_seen(const interval& i, std::span<const instant> stops);
 /// The GPUs of a pod: "3:0-7", or "4:2*500" for half of one.
-void append_place(std::string& text, const gpu::placed_pod& pod);
+void append_place(std::string& text, const sim::run_pod& pod);
 /// The data for the script, as JSON in a script element.
 void write_data(std::string& html, const replay_result& r, const vector<layer>& layers);
 /// The slider and what it moves.

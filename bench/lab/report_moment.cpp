@@ -5,11 +5,11 @@
 #include "lab/report.hpp"
 
 #include <allot/core/vector.hpp>
+#include <allot/lab/decimal.hpp>
 #include <allot/lab/trace.hpp>
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <map>
 
 namespace allot {
@@ -23,13 +23,6 @@ namespace {
 constexpr std::size_t most_intervals = 24'000;
 /// More nodes than a page can show well.
 constexpr std::size_t most_nodes = 2048;
-
-void append(std::string& text, std::int64_t n) {
-  char digits[24];
-  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, n);
-  static_cast<void>(error);
-  text.append(digits, end);
-}
 
 /// Adds the separator between two elements of a list.
 void next_in(std::string& json) {
@@ -108,10 +101,10 @@ class data_writer {
       next_in(json_);
       // To a tenth; more precision would be invisible.
       const std::int64_t tenths = (v * 10 + unit / 2) / unit;
-      append(json_, tenths / 10);
+      append_whole(json_, tenths / 10);
       if (tenths % 10 != 0) {
         json_ += '.';
-        append(json_, tenths % 10);
+        append_whole(json_, tenths % 10);
       }
     }
     json_ += ']';
@@ -124,7 +117,7 @@ class data_writer {
       json_ += "{\"name\":";
       append_json_string(json_, l.name);
       json_ += ",\"colour\":";
-      append(json_, static_cast<std::int64_t>(l.colour));
+      append_whole(json_, static_cast<std::int64_t>(l.colour));
       json_ += ",\"nominal\":[";
       // An inner quota's nominal is also its children's.
       const std::size_t x = l.quotas.front();
@@ -166,7 +159,7 @@ class data_writer {
       json_ += '[';
       for (const std::uint32_t n : counts) {
         next_in(json_);
-        append(json_, n);
+        append_whole(json_, n);
       }
       json_ += ']';
     }
@@ -196,10 +189,10 @@ class data_writer {
       next_in(json_);
       append_json_string(json_, r_.cluster->name(gpu::node_id{i}));
       json_ += ',';
-      append(json_, r_.cluster->gpus(gpu::node_id{i}));
+      append_whole(json_, r_.cluster->gpus(gpu::node_id{i}));
     }
     json_ += "],\"allNodes\":";
-    append(json_, static_cast<std::int64_t>(n));
+    append_whole(json_, static_cast<std::int64_t>(n));
   }
 
   void write_intervals() {
@@ -269,7 +262,7 @@ class data_writer {
       std::int64_t n = 0;
       for (std::size_t i = 0; i < stops.size(); ++i) {
         next_in(json_);
-        append(json_, n += of_layer[i]);
+        append_whole(json_, n += of_layer[i]);
       }
       json_ += ']';
     }
@@ -304,13 +297,13 @@ class data_writer {
       next_in(json_);
       append_json_string(json_, job.id);
       json_ += ',';
-      append(json_, static_cast<std::int64_t>(layer_of_[job.quota.index()]));
+      append_whole(json_, static_cast<std::int64_t>(layer_of_[job.quota.index()]));
       json_ += ',';
       json_ += decimal(job.gpus);
       json_ += ',';
       time_since_begin(job.submit);
       json_ += ',';
-      append(json_, job.priority);
+      append_whole(json_, job.priority);
     }
     json_ += ']';
   }
@@ -320,13 +313,13 @@ class data_writer {
       const interval when{run.begin, end_of(r_, jobs_, run)};
       if (!is_seen(when, stops)) continue;
       next_in(json_);
-      append(json_, number_of(run.job));
+      append_whole(json_, number_of(run.job));
       json_ += ',';
       time_since_begin(when.begin);
       json_ += ',';
       time_since_begin(when.end);
       json_ += run.elastic ? ",1,\"" : ",0,\"";
-      for (const gpu::placed_pod& pod : r_.log.pods(run)) {
+      for (const sim::run_pod& pod : r_.log.pods(run)) {
         if (json_.back() != '"') json_ += ';';
         append_place(json_, pod);
       }
@@ -340,7 +333,7 @@ class data_writer {
     for (const stay& s : stays) {
       if (!is_seen(s.when, stops) || (!stops.empty() && notes[s.job].empty())) continue;
       next_in(json_);
-      append(json_, number_of(s.job));
+      append_whole(json_, number_of(s.job));
       json_ += ',';
       time_since_begin(s.when.begin);
       json_ += ',';
@@ -353,7 +346,7 @@ class data_writer {
         next_in(json_);
         time_since_begin(at);
         json_ += ',';
-        append(json_, reason_number(why));
+        append_whole(json_, reason_number(why));
       }
       json_ += ']';
     }
@@ -408,18 +401,18 @@ vector<instant> stops_for(std::span<const interval> all, std::span<const instant
   return stops;
 }
 
-void append_place(std::string& text, const gpu::placed_pod& pod) {
-  append(text, static_cast<std::int64_t>(pod.where.node.index()));
+void append_place(std::string& text, const sim::run_pod& pod) {
+  append_whole(text, static_cast<std::int64_t>(pod.where.node.index()));
   char before = ':';
   for (std::uint64_t left = pod.where.devices; left != 0;) {
     const int first = std::countr_zero(left);
     const int count = std::countr_one(left >> static_cast<unsigned>(first));
     text += before;
     before = ',';
-    append(text, first);
+    append_whole(text, first);
     if (count > 1) {
       text += '-';
-      append(text, first + count - 1);
+      append_whole(text, first + count - 1);
     }
     left = first + count >= 64
                ? 0
@@ -427,7 +420,7 @@ void append_place(std::string& text, const gpu::placed_pod& pod) {
   }
   if (pod.milli < gpu::milli_per_gpu) {
     text += '*';
-    append(text, pod.milli);
+    append_whole(text, pod.milli);
   }
 }
 

@@ -213,7 +213,7 @@ TEST_CASE("report: stops show as many intervals as they may") {
 TEST_CASE("report: places of pods in short") {
   const auto text = [](std::size_t node, std::uint64_t devices, std::uint32_t milli) {
     std::string s;
-    allot::gpu::placed_pod pod{};
+    allot::sim::run_pod pod{};
     pod.where.node = allot::gpu::node_id{node};
     pod.where.devices = devices;
     pod.milli = milli;

@@ -41,8 +41,8 @@ inline constexpr std::uint64_t all_models = ~std::uint64_t{0};
 /// No topology level.
 inline constexpr std::uint8_t any_level = 255;
 
-/// The number of devices in a set. `std::popcount` is a call where the compiler may not count on the machine's
-/// instruction for it.
+/// The number of devices in a set. `std::popcount` is a call where the compiler may not count on the
+/// machine's instruction for it.
 [[nodiscard]] constexpr std::uint32_t count_devices(std::uint64_t devices) noexcept {
   devices -= devices >> 1U & 0x5555555555555555U;
   devices = (devices & 0x3333333333333333U) + (devices >> 2U & 0x3333333333333333U);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/ids.hpp>
+#include <allot/core/quantity.hpp>
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/gpu/pod_request.hpp>
@@ -39,6 +40,19 @@ struct job_run {
   std::uint32_t pods = 0;
 };
 
+/// Where a pod of a run was.
+struct run_pod {
+  /// Its node and devices.
+  gpu::pod_location where;
+  /// What it had of each of its devices.
+  std::uint32_t milli = gpu::milli_per_gpu;
+
+  /// What it had of all its devices together.
+  [[nodiscard]] constexpr quantity gpus() const noexcept {
+    return gpu::placed_pod{.where = where, .milli = milli}.gpus();
+  }
+};
+
 /// Where and when every job of a simulation ran; written by a `run_logger`. 32 bytes per run and 24 per pod.
 class run_log {
  public:
@@ -46,7 +60,7 @@ class run_log {
   /// `pause`.
   [[nodiscard]] std::span<const job_run> runs() const noexcept { return runs_; }
   /// Where it ran; empty without nodes.
-  [[nodiscard]] std::span<const gpu::placed_pod> pods(const job_run& run) const {
+  [[nodiscard]] std::span<const run_pod> pods(const job_run& run) const {
     return std::span{pods_}.subspan(run.first_pod, run.pods);
   }
   /// The last run of a job, not of pods beyond those that it needs, or null.
@@ -104,7 +118,7 @@ class run_log {
     job_run run{j, false, elastic, since, since, static_cast<std::uint32_t>(pods_.size()), 0};
     if (sim.where().has_nodes()) {
       for (const gpu::placed_pod& pod : sim.where().inventory().pods(sim.policy().place_of(unit))) {
-        pods_.push_back(pod);
+        pods_.push_back({pod.where, pod.milli});
         ++run.pods;
       }
     }
@@ -125,7 +139,7 @@ class run_log {
   }
 
   vector<job_run> runs_;
-  vector<gpu::placed_pod> pods_;
+  vector<run_pod> pods_;
   /// By job.
   vector<std::uint32_t> last_;
   vector<bool> running_;

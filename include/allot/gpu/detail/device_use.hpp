@@ -36,9 +36,7 @@ class device_use {
   [[nodiscard]] std::uint64_t free(node_id n) const { return node(n).free; }
   /// The devices that pods being evicted still hold.
   [[nodiscard]] std::uint64_t held(node_id n) const { return node(n).held; }
-  [[nodiscard]] std::uint32_t free_count(node_id n) const {
-    return count_devices(node(n).free);
-  }
+  [[nodiscard]] std::uint32_t free_count(node_id n) const { return count_devices(node(n).free); }
   [[nodiscard]] std::uint32_t count(node_id n) const { return node(n).gpus; }
   /// How much of a device is used, in milli. Precondition: the node has that device.
   [[nodiscard]] std::uint32_t used(node_id n, std::uint32_t device) const {

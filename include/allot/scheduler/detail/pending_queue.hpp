@@ -43,6 +43,7 @@ class pending_queue {
   /// became inadmissible, makes those admissible again: it may be allowed to preempt where they were not.
   /// O(log jobs + equivalence classes).
   void push(class_number request_class, const pending_entry& entry) {
+    answered_.reset();
     if (blocked_ && entry.rank < groups_[first_].jobs.front().rank) blocked_ = false;
     auto at = place_of(request_class);
     const bool is_new = at == groups_.end() || at->request_class != request_class;
@@ -63,10 +64,14 @@ class pending_queue {
     ++entries_;
   }
   /// To be called when a job no longer waits, unless it was taken out.
-  void note_stale() noexcept { ++stale_; }
+  void note_stale() noexcept {
+    answered_.reset();
+    ++stale_;
+  }
 
   /// The first job that may be tried, none if the queue is blocked or all that wait are inadmissible; or the
-  /// one with the least estimate, if `shortest_first`. O(equivalence classes with jobs).
+  /// one with the least estimate, if `shortest_first`. O(equivalence classes with jobs); O(1) if nothing has
+  /// changed since it was asked the same.
   ///
   /// Jobs with the same key as that one are as if submitted at `all_end` less their estimate, if that is
   /// earlier; unless others of their class are inadmissible.
@@ -74,32 +79,17 @@ class pending_queue {
   [[nodiscard]] std::optional<pending_entry> first(IsCurrent is_current, instant now = 0,
                                                    bool shortest_first = false,
                                                    instant all_end = without_end) {
+    const question asked{now, shortest_first, all_end};
+    if (answered_ == asked) return answer_;
     if (stale_ > entries_ / 2) sweep(is_current);
-    if (blocked_ && drop_stale(groups_[first_], is_current)) blocked_ = false;
-    if (blocked_) return std::nullopt;
-    const pending_entry* best = nullptr;
-    // From the last, because a class without jobs is replaced by the last.
-    for (std::size_t k = waiting_.size(); k-- > 0;) {
-      const std::size_t i = waiting_[k];
-      group& g = groups_[i];
-      drop_stale(g, is_current);
-      const std::size_t at = first_of(g, is_current, now, shortest_first);
-      if (at == detail::pending_heap::nowhere) continue;
-      const pending_entry& e = g.jobs[at];
-      const bool is_better =
-          best == nullptr || (shortest_first && e.estimate != best->estimate ? e.estimate < best->estimate
-                                                                             : e.rank < best->rank);
-      if (!is_better) continue;
-      best = &e;
-      first_ = i;
-      at_ = at;
-    }
-    if (best == nullptr) return std::nullopt;
-    return all_end == without_end ? *best : longest_or(*best, is_current, all_end);
+    answer_ = find_first(is_current, now, shortest_first, all_end);
+    answered_ = asked;
+    return answer_;
   }
   /// Takes out a waiting job, wherever it is. O(log jobs) if it is the first of its equivalence class, or
   /// what `first` returned; otherwise its entry is dropped when it comes up.
   void take_out(class_number request_class, job_id id) {
+    answered_.reset();
     const std::size_t i = static_cast<std::size_t>(place_of(request_class) - groups_.begin());
     group& g = groups_[i];
     const std::size_t at = i == first_ && at_ < g.jobs.size() && g.jobs[at_].id == id ? at_ : 0;
@@ -110,12 +100,16 @@ class pending_queue {
   /// Of the equivalence class of the job that `first` returned, none is tried again until `requeue`, except
   /// those that would end by `ends_by`.
   void mark_inadmissible(const std::optional<instant>& ends_by = std::nullopt) {
+    answered_.reset();
     group& g = groups_[first_];
     if (!g.inadmissible || g.jobs[at_].rank < *g.inadmissible) g.inadmissible = g.jobs[at_].rank;
     g.ends_by = ends_by;
   }
   /// The job that `first` returned blocks all that come after it until `requeue`, or until it is cancelled.
-  void block_at_first() { blocked_ = true; }
+  void block_at_first() {
+    answered_.reset();
+    blocked_ = true;
+  }
   /// Calls `visit(class_number)` for each equivalence class with a job that may be tried, perhaps also for
   /// one whose jobs have all stopped waiting. O(equivalence classes with jobs).
   template <class Visit>
@@ -133,6 +127,7 @@ class pending_queue {
   }
   /// Lets all jobs be tried again.
   void requeue() {
+    answered_.reset();
     blocked_ = false;
     for (group& g : groups_) g.inadmissible.reset();
   }
@@ -141,6 +136,14 @@ class pending_queue {
   /// This many equivalence classes are kept for jobs to come, even if no job waits.
   static constexpr std::size_t least_groups = 64;
 
+  /// What `first` was asked.
+  struct question {
+    instant now = 0;
+    bool shortest_first = false;
+    instant all_end = without_end;
+
+    friend bool operator==(const question&, const question&) = default;
+  };
   struct group {
     class_number request_class;
     /// The rank of the job that could not be admitted.
@@ -176,6 +179,31 @@ class pending_queue {
     for (std::size_t i = 0; i < groups_.size(); ++i) {
       if (!groups_[i].jobs.empty()) waiting_.push_back(i);
     }
+  }
+  template <class IsCurrent>
+  [[nodiscard]] std::optional<pending_entry> find_first(IsCurrent is_current, instant now,
+                                                        bool shortest_first, instant all_end) {
+    if (blocked_ && drop_stale(groups_[first_], is_current)) blocked_ = false;
+    if (blocked_) return std::nullopt;
+    const pending_entry* best = nullptr;
+    // From the last, because a class without jobs is replaced by the last.
+    for (std::size_t k = waiting_.size(); k-- > 0;) {
+      const std::size_t i = waiting_[k];
+      group& g = groups_[i];
+      drop_stale(g, is_current);
+      const std::size_t at = first_of(g, is_current, now, shortest_first);
+      if (at == detail::pending_heap::nowhere) continue;
+      const pending_entry& e = g.jobs[at];
+      const bool is_better =
+          best == nullptr || (shortest_first && e.estimate != best->estimate ? e.estimate < best->estimate
+                                                                             : e.rank < best->rank);
+      if (!is_better) continue;
+      best = &e;
+      first_ = i;
+      at_ = at;
+    }
+    if (best == nullptr) return std::nullopt;
+    return all_end == without_end ? *best : longest_or(*best, is_current, all_end);
   }
   /// Where the first job of the group that may be tried is.
   template <class IsCurrent>
@@ -257,6 +285,9 @@ class pending_queue {
   std::size_t entries_ = 0;
   std::size_t stale_ = 0;
   bool blocked_ = false;
+  /// What `first` was asked last and what it returned; none once that may differ.
+  std::optional<question> answered_;
+  std::optional<pending_entry> answer_;
 };
 
 }  // namespace v0

@@ -23,7 +23,7 @@ namespace sim {
   for (const job_run& run : log.runs()) {
     const instant span = std::min(run.end, window.end) - std::max(run.begin, window.begin);
     if (span <= 0) continue;
-    for (const gpu::placed_pod& pod : log.pods(run)) {
+    for (const run_pod& pod : log.pods(run)) {
       times[pod.where.node.index()] += static_cast<wide>(pod.gpus().in_milli()) * static_cast<wide>(span);
     }
   }

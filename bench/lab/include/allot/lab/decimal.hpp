@@ -32,6 +32,8 @@ struct parsed_milli {
 /// allowed, for programs that print them; exponents, spaces, "+", "nan" and "inf" are not.
 [[nodiscard]] parsed_milli parse_milli(std::string_view text) noexcept;
 
+/// Appends a whole number.
+void append_whole(std::string& text, std::int64_t n);
 /// Appends `thousandths` as a decimal number without trailing zeros: 12,500 as "12.5", 4,000 as "4".
 /// `parse_milli` reads it back. Precondition: not the smallest 64-bit integer.
 void append_milli(std::string& text, std::int64_t thousandths);
