@@ -77,12 +77,17 @@ class scenario_replay {
   }
 
   /// Supposes from now on that the chosen units `recorded` are evicted, for `could_fit`. It ends with the next
-  /// `run`.
+  /// `run`, unless that says otherwise: see `suppose_again`.
   void suppose(Session& session, const world_type& world, const record& r, std::uint32_t pods,
                const vector<chosen_unit>& chosen, std::span<const std::size_t> recorded) {
     supposes_ = session.what_if().begin(session.places(), world_type::pod_request_of(r, pods));
     if (!supposes_) return;
     for (const std::size_t i : recorded) goes(session, world, chosen[i]);
+  }
+  /// Goes on to suppose that after a run that did not succeed.
+  void suppose_again(Session& session, const world_type& world, const record& r, std::uint32_t pods,
+                     const vector<chosen_unit>& chosen, std::span<const std::size_t> recorded) {
+    if (has_vacated_) suppose(session, world, r, pods, chosen, recorded);
   }
   /// Supposes that one more is evicted.
   void suppose_gone(Session& session, const world_type& world, const chosen_unit& c) {
@@ -106,7 +111,6 @@ class scenario_replay {
   /// If so, their fates are written to `chosen`.
   bool run(Session& session, world_type& world, const record& r, std::uint32_t pods,
            vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
-    supposes_ = false;
     nodes_.clear();
     auto before = session.places().save();
     charged_.clear();
@@ -246,6 +250,7 @@ class scenario_replay {
     quota_id before;
     bool waits = true;
     const resources<n> least = world_type::least_charge(session, r, request_of_pods(r, pods));
+    const auto pod_request = world_type::pod_request_of(r, pods);
     for (std::size_t left = involved_.size(); left > 1;) {
       const quota_id x = turn_.next(tree, key);
       leaf& l = leaves_[x.index()];
@@ -264,8 +269,12 @@ class scenario_replay {
             comes_back(session, world, chosen[job.entry])) {
           return false;
         }
+        if (job.waits && !any_told_ && takes_all(session, world, r, pods)) return true;
         vacate(session, world, chosen, tried);
         if (!place_next_of(session, world, r, pods, chosen, l)) return false;
+        if (waits && !any_told_ && !world_type::on_nodes::might_have_room(session.places(), pod_request)) {
+          return false;
+        }
         // What is placed takes room from all that come later.
         if (!any_told_ && !world.has_room(waits ? least : least_of_victims_)) return !waits;
         --left;
@@ -284,6 +293,7 @@ class scenario_replay {
   void vacate(Session& session, world_type& world, const vector<chosen_unit>& chosen,
               std::span<const std::size_t> tried) {
     if (std::exchange(has_vacated_, true)) return;
+    supposes_ = false;
     world.begin_trial();
     for (const std::size_t i : tried) {
       const record& v = world.at(session, chosen[i].unit->id);
@@ -298,6 +308,18 @@ class scenario_replay {
     return at && !is_charged_by_place(session, v) && world.has_room(v.facts.request) &&
            world.accounts.within_limits(v.facts.quota, v.facts.request, v.facts.in) &&
            world_type::on_nodes::comes_back(session.places(), v.pod_request, *at);
+  }
+  /// Whether the pending unit, which comes first, has a place and leaves no room for any victim. Where it
+  /// stands matters only for all of its pods, and is not determined for fewer.
+  [[nodiscard]] bool takes_all(Session& session, world_type& world, const record& r, std::uint32_t pods) {
+    // That there is room for it is known from `could_fit`.
+    if (!supposes_ || pods == pods_of_unit(r) || is_charged_by_place(session, r)) return false;
+    if (!world_type::on_nodes::is_of_whole_pods(session.places(), r.pod_request)) return false;
+    const resources<n> request = request_of_pods(r, pods);
+    if (!world.has_room(request) || !world.accounts.within_limits(r.facts.quota, request, r.facts.in)) {
+      return false;
+    }
+    return !world.has_room(least_of_victims_, request);
   }
   /// Enters the leaves with pending or involved jobs, each from its first.
   template <class LeftOut>

@@ -145,7 +145,7 @@ class scenario_solver {
         if (replay_.run(session, world, r, pods, chosen_, tried_) && is_allowed(session, world, r, pods)) {
           return keep();
         }
-        replay_.suppose(session, world, r, pods, chosen_, recorded_);
+        replay_.suppose_again(session, world, r, pods, chosen_, recorded_);
       }
     }
     // As long as there is no place without all that were taken, there is none without those of one node.
@@ -176,7 +176,7 @@ class scenario_solver {
           return keep();
         }
         goes_on_ = false;
-        replay_.suppose(session, world, r, pods, chosen_, recorded_);
+        replay_.suppose_again(session, world, r, pods, chosen_, recorded_);
         if (placed) break;
       }
     }
