@@ -36,27 +36,32 @@ class lazy_tournament {
     taking_part_.clear();
   }
 
-  /// Removes all participants. O(participants, log siblings each).
+  /// Removes all participants: no match has to be decided. O(participants, log siblings each).
   template <std::size_t N>
   void clear(const quota_tree<N>& tree) {
     for (const quota_id x : taking_part_) {
-      for (quota_id q = x; q && seats_[q.index()].in; q = tree.parent(q)) leave(tree, q);
+      for (quota_id q = x; q && seats_[q.index()].in; q = tree.parent(q)) {
+        seat& s = seats_[q.index()];
+        s.in = s.stale = false;
+        matches_.play(s.match, s.player, false, [](std::size_t, std::size_t) { return false; });
+      }
     }
     taking_part_.clear();
   }
   /// The leaf takes part from `start` on.
   void enter(quota_id leaf) { taking_part_.push_back(leaf); }
-  /// Keys all participants, the leaves first. O(participants, depth log siblings each).
+  /// Keys all participants, the leaves first. O(participants x depth, and log siblings for each quota).
   template <std::size_t N, class KeyOf>
   void start(const quota_tree<N>& tree, KeyOf key) {
     for (const quota_id leaf : taking_part_) {
-      seat& s = seats_[leaf.index()];
-      s.best = leaf;
-      s.stale = false;
+      seats_[leaf.index()].best = leaf;
+      for (quota_id q = leaf; q; q = tree.parent(q)) ++seats_[q.index()].awaits;
     }
     for (const quota_id leaf : taking_part_) {
+      // A quota is keyed once all that take part below it are.
       for (quota_id q = leaf; q; q = tree.parent(q)) {
         seat& s = seats_[q.index()];
+        if (--s.awaits > 0) continue;
         if (q != leaf) s.best = best_below(tree, q);
         s.stale = false;
         s.in = true;
@@ -123,6 +128,8 @@ class lazy_tournament {
   struct seat {
     bool in = false;
     bool stale = false;
+    /// While participants are keyed: how many below it are still to come.
+    std::size_t awaits = 0;
     /// The leaf that represents the quota.
     quota_id best{};
     Key key{};

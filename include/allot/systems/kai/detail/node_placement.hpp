@@ -263,6 +263,26 @@ class node_placement {
     };
     return either(places, on_nodes, [] { return false; });
   }
+  /// Whether there may be room for such a unit: for one of whole pods, enough unused devices on enough nodes.
+  /// O(types x sizes).
+  [[nodiscard]] static bool might_have_room(Places& places, const pod_request& d) {
+    const auto on_nodes = [&](auto& on) {
+      const auto& asked = asked_on<decltype(on)>(d);
+      const auto pods = on.pods_of(d);
+      if (!pods || asked.total || pods->each.devices == 0) return true;
+      if (pods->each.is_fraction() || pods->each.depends_on_type()) return true;
+      const auto& types = on.index().layout().types();
+      std::uint64_t room = 0;
+      for (std::size_t t = 0; t < types.size(); ++t) {
+        if (!types[t].shape_on(pods->each)) continue;
+        for (std::uint32_t free = pods->each.devices; free <= types[t].gpus; ++free) {
+          room += on.index().nodes_with_free(t, free) * (free / pods->each.devices);
+        }
+      }
+      return room >= pods->pods;
+    };
+    return either(places, on_nodes, [] { return true; });
+  }
   /// Whether such a unit gets a place for sure if it is evicted and placed again before any other is.
   [[nodiscard]] static bool comes_back(Places& places, const pod_request& d, const allocation& where) {
     if (!is_of_whole_pods(places, d)) return false;

@@ -76,13 +76,18 @@ class scenario_replay {
     }
   }
 
-  /// Supposes from now on that the chosen units `recorded` are evicted, for `could_fit`. It ends with the next
-  /// `run`.
+  /// Supposes from now on that the chosen units `recorded` are evicted, for `could_fit`. It ends with the
+  /// next `run`, unless that says otherwise: see `suppose_again`.
   void suppose(Session& session, const world_type& world, const record& r, std::uint32_t pods,
                const vector<chosen_unit>& chosen, std::span<const std::size_t> recorded) {
     supposes_ = session.what_if().begin(session.places(), world_type::pod_request_of(r, pods));
     if (!supposes_) return;
     for (const std::size_t i : recorded) goes(session, world, chosen[i]);
+  }
+  /// Goes on to suppose that after a run that did not succeed.
+  void suppose_again(Session& session, const world_type& world, const record& r, std::uint32_t pods,
+                     const vector<chosen_unit>& chosen, std::span<const std::size_t> recorded) {
+    if (has_vacated_) suppose(session, world, r, pods, chosen, recorded);
   }
   /// Supposes that one more is evicted.
   void suppose_gone(Session& session, const world_type& world, const chosen_unit& c) {
@@ -103,10 +108,9 @@ class scenario_replay {
     return fits;
   }
   /// Whether `pods` of the pods of `r` would have a place if the units with the indices `tried` were evicted.
-  /// If so, their fates are written to `chosen`.
+  /// If so, their fates are written to `chosen`. Precondition: `could_fit` said that they might.
   bool run(Session& session, world_type& world, const record& r, std::uint32_t pods,
            vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
-    supposes_ = false;
     nodes_.clear();
     auto before = session.places().save();
     charged_.clear();
@@ -151,6 +155,10 @@ class scenario_replay {
     bool waits = false;
     /// For a victim: the unit to be placed again.
     std::size_t entry = 0;
+    /// That was told to move, so that it may be promised more than there is, also by a trial that fails.
+    bool is_told = false;
+    /// Whether there may be room for it once the pending unit is placed.
+    bool is_open = false;
   };
   struct leaf {
     Walk walk;
@@ -188,29 +196,35 @@ class scenario_replay {
     involved_.clear();
     marked_.clear();
     any_marked_ = false;
-    any_told_ = false;
+    told_ = 0;
     least_of_victims_ = resources<n>{quantity::unlimited()};
     // Pods that are to be served rank like a job of their own, below its minimum.
     involved_.push_back({r.facts.quota, unit_rank::of(r, 0), r.facts.id, request_of_pods(r, pods), true});
     for (const std::size_t i : tried) {
       const auto& u = *chosen[i].unit;
       const record& unit = world.at(session, u.id);
-      any_told_ = any_told_ || world.was_told(unit);
+      const record& core = session.at(u.core);
       const resources<n> least = world_type::least_charge(session, unit, unit.facts.request);
       for (std::size_t d = 0; d < n; ++d) least_of_victims_[d] = std::min(least_of_victims_[d], least[d]);
-      const record& core = session.at(u.core);
       if (!world.is_elastic(core)) {
         // Its turn depends on what it requests, not on what it was charged where it stood.
         involved_.push_back({u.quota, unit_rank::of(core, 0), u.core, demand_of(session, core), false, i});
+        note_told(session, world, chosen);
       } else if (!marked_.contains(u.core)) {
         marked_.insert(u.core);
         any_marked_ = true;
         involved_.push_back(elastic(session, world, core, chosen, tried));
+        note_told(session, world, chosen);
       }
     }
     detail::sort(involved_.begin(), involved_.end(), [](const involved_job& a, const involved_job& b) {
       return a.quota != b.quota ? a.quota < b.quota : a.rank < b.rank;
     });
+  }
+  void note_told(const Session& session, const world_type& world, const vector<chosen_unit>& chosen) {
+    involved_job& last = involved_.back();
+    last.is_told = world.was_told(world.at(session, chosen[last.entry].unit->id));
+    if (last.is_told) ++told_;
   }
   [[nodiscard]] static involved_job elastic(Session& session, const world_type& world, const record& core,
                                             const vector<chosen_unit>& chosen,
@@ -246,6 +260,7 @@ class scenario_replay {
     quota_id before;
     bool waits = true;
     const resources<n> least = world_type::least_charge(session, r, request_of_pods(r, pods));
+    const auto pod_request = world_type::pod_request_of(r, pods);
     for (std::size_t left = involved_.size(); left > 1;) {
       const quota_id x = turn_.next(tree, key);
       leaf& l = leaves_[x.index()];
@@ -257,17 +272,30 @@ class scenario_replay {
         pass_waiting(world, x, l, left_out);
       } else {
         const involved_job& job = l.involved[l.next_involved];
-        waits = waits && !job.waits;
-        // Most scenarios fail because the first victim comes back: then nothing has to be placed.
-        if (waits && !has_vacated_ && !any_told_ &&
+        if (job.waits) waits = false;
+        // Most that fail do so because the first victim comes back: then nothing has to be placed. Those that
+        // were told to move have to be, for what they are promised.
+        if (waits && !has_vacated_ && told_ == 0 &&
             !world.has_room(least, world.at(session, chosen[job.entry].unit->id).facts.request) &&
             comes_back(session, world, chosen[job.entry])) {
           return false;
         }
+        if (job.waits && takes_all(session, world, r, pods)) return true;
         vacate(session, world, chosen, tried);
         if (!place_next_of(session, world, r, pods, chosen, l)) return false;
-        // What is placed takes room from all that come later.
-        if (!any_told_ && !world.has_room(waits ? least : least_of_victims_)) return !waits;
+        // There is ever less room for those that come later.
+        if (job.is_told) --told_;
+        if (job.waits) {
+          count_open(session, world, chosen);
+        } else if (job.is_open) {
+          --open_;
+        }
+        if (!waits && open_ == 0) return true;
+        if (waits && told_ == 0 &&
+            !(world.has_room(least) &&
+              world_type::on_nodes::might_have_room(session.places(), pod_request))) {
+          return false;
+        }
         --left;
       }
       turn_.passed(tree, x, !is_empty(l));
@@ -284,6 +312,7 @@ class scenario_replay {
   void vacate(Session& session, world_type& world, const vector<chosen_unit>& chosen,
               std::span<const std::size_t> tried) {
     if (std::exchange(has_vacated_, true)) return;
+    supposes_ = false;
     world.begin_trial();
     for (const std::size_t i : tried) {
       const record& v = world.at(session, chosen[i].unit->id);
@@ -298,6 +327,30 @@ class scenario_replay {
     return at && !is_charged_by_place(session, v) && world.has_room(v.facts.request) &&
            world.accounts.within_limits(v.facts.quota, v.facts.request, v.facts.in) &&
            world_type::on_nodes::comes_back(session.places(), v.pod_request, *at);
+  }
+  /// Whether the pending unit, which comes first, has a place and leaves no room for any victim. Where it
+  /// stands matters only for all of its pods, and is not determined for fewer.
+  [[nodiscard]] bool takes_all(Session& session, world_type& world, const record& r, std::uint32_t pods) {
+    // That there is room for it is known from `could_fit`.
+    if (!supposes_ || pods == pods_of_unit(r) || is_charged_by_place(session, r)) return false;
+    if (!world_type::on_nodes::is_of_whole_pods(session.places(), r.pod_request)) return false;
+    const resources<n> request = request_of_pods(r, pods);
+    if (!world.has_room(request) || !world.accounts.within_limits(r.facts.quota, request, r.facts.in)) {
+      return false;
+    }
+    return !world.has_room(least_of_victims_, request);
+  }
+  /// The pending unit has been placed: counts the victims left for which there may be room.
+  void count_open(Session& session, const world_type& world, const vector<chosen_unit>& chosen) {
+    open_ = 0;
+    for (involved_job& job : involved_) {
+      const leaf& l = leaves_[job.quota.index()];
+      if (job.waits || &job < l.involved.data() + l.next_involved) continue;
+      const record& v = world.at(session, chosen[job.entry].unit->id);
+      job.is_open = world.has_room(world_type::least_charge(session, v, v.facts.request)) &&
+                    world_type::on_nodes::might_have_room(session.places(), world_type::pod_request_of(v, 1));
+      if (job.is_open) ++open_;
+    }
   }
   /// Enters the leaves with pending or involved jobs, each from its first.
   template <class LeftOut>
@@ -400,9 +453,11 @@ class scenario_replay {
   std::size_t own_nodes_ = 0;
   stamped_set<job_id> marked_;
   bool any_marked_ = false;
-  /// Whether a victim was told to move, so that it may be promised more than there is.
-  bool any_told_ = false;
-  /// By dimension, the least that a victim may be charged.
+  /// How many of the victims still to be placed were told to move.
+  std::size_t told_ = 0;
+  /// How many of them there may be room for, once the pending unit is placed.
+  std::size_t open_ = 0;
+  /// By dimension, the least that one of the victims may be charged.
   resources<n> least_of_victims_;
   /// Whether the victims of the scenario have been taken off their nodes.
   bool has_vacated_ = false;

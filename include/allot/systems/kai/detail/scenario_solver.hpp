@@ -60,8 +60,8 @@ class scenario_solver {
     recorded_.clear();
     goes_on_ = false;
     if (!could_be_solved(session, world, r)) return false;
-    world.begin_search(session, victims_.shared_devices() > 0 ||
-                                    world_type::on_nodes::shared_devices(session.places(), r.pod_request) > 0);
+    world.begin_search(session, victims_.shared_devices() > 0 || world_type::on_nodes::shared_devices(
+                                                                     session.places(), r.pod_request) > 0);
     replay_.prepare(session, world, id);
     for (std::uint32_t pods = 1; pods <= pods_of_unit(r); ++pods) {
       if (!solve_for(session, world, r, pods)) return false;
@@ -145,7 +145,7 @@ class scenario_solver {
         if (replay_.run(session, world, r, pods, chosen_, tried_) && is_allowed(session, world, r, pods)) {
           return keep();
         }
-        replay_.suppose(session, world, r, pods, chosen_, recorded_);
+        replay_.suppose_again(session, world, r, pods, chosen_, recorded_);
       }
     }
     // As long as there is no place without all that were taken, there is none without those of one node.
@@ -176,7 +176,7 @@ class scenario_solver {
           return keep();
         }
         goes_on_ = false;
-        replay_.suppose(session, world, r, pods, chosen_, recorded_);
+        replay_.suppose_again(session, world, r, pods, chosen_, recorded_);
         if (placed) break;
       }
     }
@@ -232,7 +232,8 @@ class scenario_solver {
       const auto all = static_cast<std::uint32_t>(most);
       replay_.suppose(session, world, r, all, chosen_, recorded_);
       if (replay_.could_fit(session, world, chosen_, {}) &&
-          replay_.run(session, world, r, all, chosen_, tried_) && is_allowed(session, world, r, all) && all_go()) {
+          replay_.run(session, world, r, all, chosen_, tried_) && is_allowed(session, world, r, all) &&
+          all_go()) {
         return all;
       }
       most = pods + (most - pods) / 2;
@@ -331,8 +332,7 @@ class scenario_solver {
         if (c.unit->core != core) continue;
         for (std::uint32_t p = 0; p < c.unit->pods; ++p, ++seen) {
           if (c.end != fate::gone) continue;
-          seen < job.facts.pods ? static_cast<void>(++together)
-                                : bundles_.push_back({c.unit->quota, pod});
+          seen < job.facts.pods ? static_cast<void>(++together) : bundles_.push_back({c.unit->quota, pod});
         }
       }
       if (together != 0) bundles_.push_back({chosen_[i].unit->quota, pod * together});
