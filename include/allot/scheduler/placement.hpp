@@ -42,6 +42,13 @@ concept placement = requires(P p, const P& seen, const typename P::pod_request& 
   p.commit(p.save());
 };
 
+/// A placement that may be without nodes, like `no_placement`: then quotas alone count. Default: it has some.
+/// (If it has some, and has them in a node-aware `inventory()`, `runai` uses that as well.)
+template <class P>
+concept optional_nodes_placement = placement<P> && requires(const P& seen) {
+  { seen.has_nodes() } -> std::same_as<bool>;
+};
+
 /// Whether a place is available now. Changes nothing.
 template <placement P>
 [[nodiscard]] bool could_place(P& places, const typename P::pod_request& pod_request) {
