@@ -107,7 +107,7 @@ class ledger {
   /// the supply is unlimited or the charge is only tentative. O(depth).
   [[nodiscard]] bool can_count(quota_id x, const resources<N>& request) const {
     for (std::size_t d = 0; d < N; ++d) {
-      if (request[d] > countable(x, d)) return false;
+      if (request[d] > quantity{} && request[d] > countable(x, d)) return false;
     }
     return is_known(x);
   }

@@ -42,6 +42,13 @@ concept placement = requires(P p, const P& seen, const typename P::pod_request& 
   p.commit(p.save());
 };
 
+/// A placement that may be without nodes, like `no_placement`: then quotas alone count. Default: it has some.
+/// (If it has some, and has them in a node-aware `inventory()`, `runai` uses that as well.)
+template <class P>
+concept optional_nodes_placement = placement<P> && requires(const P& seen) {
+  { seen.has_nodes() } -> std::same_as<bool>;
+};
+
 /// Whether a place is available now. Changes nothing. A placement that can tell without placing the pods may
 /// have a member `could_place`, which is then asked.
 template <placement P>

@@ -47,13 +47,6 @@ concept node_aware_placement = placement<P> &&
   { p.place_each(pod_request, choose) } -> std::same_as<std::optional<typename P::allocation>>;
 };
 
-/// A placement that may be without nodes, like `no_placement`: then quotas alone count. If it has some, and
-/// has them in a node-aware `inventory()`, that is used as well. Default: it has some.
-template <class P>
-concept optional_nodes_placement = placement<P> && requires(const P& seen) {
-  { seen.has_nodes() } -> std::same_as<bool>;
-};
-
 /// A pod request with a number of pods, of which some can be placed alone. Default: it is for as many pods as
 /// the view says, and a part of it is placed like the whole.
 template <class PodRequest>

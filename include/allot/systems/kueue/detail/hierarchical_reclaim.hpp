@@ -7,12 +7,14 @@
 #include <allot/preemption/search.hpp>
 #include <allot/preemption/settings.hpp>
 #include <allot/quota/ledger.hpp>
+#include <allot/systems/kueue/detail/ranked_borrowers.hpp>
 #include <allot/systems/kueue/detail/reclaim_candidates.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 namespace allot {
 inline namespace v0 {
@@ -32,9 +34,10 @@ inline namespace v0 {
 /// may borrow, in the other it may not. In each, victims are taken until the request fits; then unnecessary
 /// ones are put back, last first.
 ///
-/// The jobs of a tree are sorted once a cycle, in the order in which they would be considered, and each
-/// search reads them from the front until the request fits: what it costs depends on how many have to go, not
-/// on how many there are. Jobs that are promised to others are skipped together.
+/// The jobs of borrowing quotas are kept in the order in which they would be considered during a cycle
+/// (`ranked_borrowers`), and each search reads them from the front until the request fits: what it costs
+/// depends on how many have to go, not on how many jobs or quotas there are. Jobs that are promised to others
+/// are skipped together.
 ///
 /// Kueue has jobs at its leaves only. Here a quota with children may have jobs too: against other quotas they
 /// count like those of a leaf, except that no job takes from a quota above or below its own.
@@ -44,19 +47,17 @@ class hierarchical_reclaim {
   /// Starts over on the ledger's tree.
   void reset(const ledger<N>& l) {
     places_.assign(l.tree().slots(), place{});
-    lines_.assign(l.tree().slots(), line{});
-    search_ = scan_ = 0;
+    borrowers_.clear();
+    search_ = 0;
   }
-  /// Since the last call, the jobs that hold something have only become fewer. Without a call nothing is
-  /// assumed about them.
+  /// Must be called before the first search of a cycle. Until the next call the jobs that hold something only
+  /// become fewer, and all changes are noted.
   void begin_cycle() noexcept {
     ++cycle_;
-    for (place& p : places_) p.within = 0;
+    changes_.clear();
   }
-  /// The ledger has changed at x. All its changes are noted between calls of `begin_cycle`.
-  void note_change(const ledger<N>& l, quota_id x) noexcept {
-    for (; x; x = l.tree().parent(x)) places_[x.index()].within = 0;
-  }
+  /// The ledger has changed at x, or jobs of x are gone.
+  void note_change(const ledger<N>&, quota_id x) { changes_.push_back(x); }
   /// Whether a job that would borrow may preempt.
   [[nodiscard]] static constexpr bool may_preempt_on_loan(const preempt_settings& may) noexcept {
     return may.borrow != preempt_borrow::never;
@@ -64,20 +65,19 @@ class hierarchical_reclaim {
 
   /// On success the victims have been released in the ledger and taken off in the world, and the request
   /// fits; otherwise nothing has changed. To be called inside savepoints of the ledger and the world, which
-  /// the caller rolls back. O(candidates considered (log jobs of the quota + depth N)) and, for the first
-  /// search of a cycle in a tree, O(jobs log jobs).
+  /// the caller rolls back. O(own jobs log own jobs + candidates considered depth (log candidates + N)), and
+  /// once a cycle for each borrowing quota, O(its jobs log jobs).
   template <holding_jobs<N> Jobs, search_world<N> World>
   [[nodiscard]] bool run(ledger<N>& l, const Jobs& jobs, const beneficiary<N>& b,
                          const std::array<bool, N>& contested, World& world) {
     contested_ = contested;
     victims_.clear();
-    own_.clear();
-    if (b.may.within != preempt_within::never) find_own(jobs, b);
-    line_ = nullptr;
-    if (b.may.reclaim != preempt_reclaim::never && l.tree().parent(b.quota)) climb(l, jobs, b);
+    is_own_listed_ = false;
+    takes_from_others_ = b.may.reclaim != preempt_reclaim::never && l.tree().parent(b.quota);
+    if (takes_from_others_) climb(l, b);
     const bool hierarchical = any(l, jobs, b, group::hierarchical);
     const bool outside = hierarchical || any(l, jobs, b, group::by_priority);
-    if (!outside && own_.empty()) return false;
+    if (!outside && own(jobs, b).empty()) return false;
     const bool no_loans = b.may.borrow == preempt_borrow::never;
     if (!outside || (no_loans && !has_own_left(l, b.quota))) return attempt(l, jobs, b, world, true);
     const bool first = !(no_loans && !hierarchical);
@@ -88,43 +88,31 @@ class hierarchical_reclaim {
   [[nodiscard]] std::span<const victim<N>> victims() const noexcept { return victims_; }
 
  private:
-  enum class group : std::uint8_t { none, hierarchical, by_priority };
+  using borrowers = detail::ranked_borrowers<N>;
 
-  /// A job in the line of its tree.
-  struct spot {
-    candidate<N> who;
-    quota_id quota;
-    std::int32_t priority = 0;
-    /// Bit d: it uses dimension d.
-    std::uint64_t uses = 0;
-    job_id id{};
-    /// The spot that follows; those between are gone.
-    std::uint32_t next = 0;
-  };
-  /// The jobs of a tree in the order of `compare_candidates`, the first `leaving` of them being evicted.
-  struct line {
-    std::uint64_t sorted_in = 0;
-    std::uint32_t leaving = 0;
-    /// Of those being evicted, and of the others.
-    std::uint32_t first_leaving = 0;
-    std::uint32_t first = 0;
-    vector<spot> spots;
-  };
-  /// What a search knows of a quota. Values of earlier searches are ignored.
+  enum class group : std::uint8_t { hierarchical, by_priority };
+
+  /// What a search knows of a quota above the beneficiary's, or of that itself. Values of earlier searches
+  /// are void.
   struct place {
-    /// The search in which it is the beneficiary's quota or above it, and whether its side below owns the
-    /// request.
     std::uint64_t above_in = 0;
+    /// Whether its side below owns the request.
     bool owned = false;
-    /// The scan that found that its jobs are not candidates and will not become any.
-    std::uint64_t out_in = 0;
-    /// It is within its supply in these dimensions, by the ledger outside of searches.
-    std::uint64_t within = 0;
   };
-  static_assert(N <= 64, "a spot has a bit for each dimension");
+  /// The borrowers of the searches that contest the same dimensions.
+  struct borrower_list {
+    borrowers jobs;
+    /// The cycle in which it was used last, and the changes that it has taken in.
+    std::uint64_t cycle = 0;
+    std::size_t taken_in = 0;
+  };
 
+  /// The candidates of the same quota, in order.
   template <class Jobs>
-  void find_own(const Jobs& jobs, const beneficiary<N>& b) {
+  [[nodiscard]] const vector<candidate<N>>& own(const Jobs& jobs, const beneficiary<N>& b) {
+    if (std::exchange(is_own_listed_, true)) return own_;
+    own_.clear();
+    if (b.may.within == preempt_within::never) return own_;
     jobs.for_each(b.quota, [&](const candidate<N>& c) {
       if (uses_any(c.job->request, contested_) && may_preempt(b, *c.job, relation::same_quota))
         own_.push_back(c);
@@ -132,15 +120,14 @@ class hierarchical_reclaim {
     detail::sort(own_.begin(), own_.end(), [&](const candidate<N>& x, const candidate<N>& y) {
       return compare_candidates(x, y, b.quota) < 0;
     });
+    return own_;
   }
 
   /// Walks up from the beneficiary's quota: once a quota on the way owns what reaches it, all jobs beyond
   /// occupy capacity of its side.
-  template <class Jobs>
-  void climb(const ledger<N>& l, const Jobs& jobs, const beneficiary<N>& b) {
+  void climb(const ledger<N>& l, const beneficiary<N>& b) {
     const quota_tree<N>& tree = l.tree();
     ++search_;
-    has_owned_ = has_other_ = false;
     resources<N> arriving = b.request;
     bool owns = false;
     quota_id below = b.quota;
@@ -148,94 +135,68 @@ class hierarchical_reclaim {
     for (quota_id above = tree.parent(below); above; below = above, above = tree.parent(above)) {
       bool fits = true;
       for (std::size_t d = 0; d < N; ++d) {
-        fits = fits && (b.request[d] == quantity{} || arriving[d] <= l.balance(below, d));
+        if (b.request[d] == quantity{}) continue;
+        fits = fits && arriving[d] <= l.balance(below, d);
         arriving[d] = l.passed_up(below, d, arriving[d]);
       }
       owns = owns || fits;
-      (owns ? has_owned_ : has_other_) = true;
-      places_[above.index()].above_in = search_;
-      places_[above.index()].owned = owns;
+      places_[above.index()] = {search_, owns};
     }
     contested_bits_ = 0;
-    for (std::size_t d = 0; d < N; ++d) contested_bits_ |= std::uint64_t{contested_[d]} << d;
-    line_ = &line_of(tree, jobs, below);
-  }
-  /// The line of that root's tree.
-  template <class Jobs>
-  [[nodiscard]] line& line_of(const quota_tree<N>& tree, const Jobs& jobs, quota_id root) {
-    line& at = lines_[root.index()];
-    if (cycle_ != 0 && at.sorted_in == cycle_) return at;
-    at.sorted_in = cycle_;
-    at.spots.clear();
-    add_subtree(tree, jobs, root, at.spots);
-    detail::sort(at.spots.begin(), at.spots.end(), [](const spot& x, const spot& y) {
-      return compare_candidates(x.who, y.who, quota_id::none()) < 0;
-    });
-    at.leaving = 0;
-    for (std::uint32_t i = 0; i < at.spots.size(); ++i) {
-      at.spots[i].next = i + 1;
-      if (at.spots[i].who.leaving) ++at.leaving;
-    }
-    at.first_leaving = 0;
-    at.first = at.leaving;
-    return at;
+    for (std::size_t d = 0; d < N; ++d) contested_bits_ |= detail::dimension_bits{contested_[d]} << d;
   }
   template <class Jobs>
-  void add_subtree(const quota_tree<N>& tree, const Jobs& jobs, quota_id x, vector<spot>& to) {
-    jobs.for_each(x, [&](const candidate<N>& c) {
-      spot s{c, x, c.job->priority, 0, c.job->id};
-      for (std::size_t d = 0; d < N; ++d) s.uses |= std::uint64_t{c.job->request[d] > quantity{}} << d;
-      to.push_back(s);
+  [[nodiscard]] borrowers& borrowers_of(const ledger<N>& l, const Jobs& jobs, bool leaving) {
+    auto at = detail::find_if(borrowers_.begin(), borrowers_.end(), [&](const borrower_list& list) {
+      return list.jobs.is_for(contested_bits_, leaving);
     });
-    for (const quota_id c : tree.children(x)) add_subtree(tree, jobs, c, to);
-  }
-  /// The list that x's jobs are in now; none while x, or a quota between it and the common ancestor, is
-  /// within its supply. It stays so while others go. None, too, above and below the beneficiary's quota.
-  [[nodiscard]] group group_of(const ledger<N>& l, const beneficiary<N>& b, quota_id x) {
-    const quota_tree<N>& tree = l.tree();
-    quota_id a = x;
-    for (; places_[a.index()].above_in != search_; a = tree.parent(a)) {
-      if (!detail::is_within_supply(l, a, contested_)) continue;
-      if (cycle_ != 0 && victims_.empty()) places_[a.index()].within = contested_bits_;
-      return group::none;
+    if (at == borrowers_.end()) at = borrowers_.insert(at, {borrowers{contested_bits_, leaving}});
+    if (at->cycle != cycle_) {
+      at->jobs.begin(l.tree().slots());
+      at->taken_in = changes_.size();
+      at->cycle = cycle_;
     }
-    if (a == x || a == b.quota) return group::none;
-    return places_[a.index()].owned ? group::hierarchical : group::by_priority;
+    for (; at->taken_in < changes_.size(); ++at->taken_in) {
+      at->jobs.take_in(l, jobs, changes_[at->taken_in]);
+    }
+    return at->jobs;
   }
-  /// Calls `visit(spot)` for the candidates of a list, those being evicted or the others, until it returns
+  /// Whether x and all quotas between it and the common ancestor still borrow, in the middle of a search.
+  /// Once one of them does not, that stays so while others go.
+  [[nodiscard]] bool still_borrows(const ledger<N>& l, quota_id x) const {
+    for (; places_[x.index()].above_in != search_; x = l.tree().parent(x)) {
+      if (!detail::borrows_in(l, x, contested_bits_)) return false;
+    }
+    return true;
+  }
+  /// Calls `visit(job)` for the candidates of a list, those being evicted or the others, until it returns
   /// true. With `to_borrower`, those that may be evicted even if the beneficiary then borrows.
   template <class Jobs, class Visit>
   bool scan(const ledger<N>& l, const Jobs& jobs, const beneficiary<N>& b, group list, bool leaving,
             bool to_borrower, Visit visit) {
-    if (line_ == nullptr || !(list == group::hierarchical ? has_owned_ : has_other_)) return false;
+    if (!takes_from_others_ || (leaving && !jobs.any_leaving())) return false;
     const relation how =
         to_borrower && list == group::by_priority ? relation::borrower_while_borrowing : relation::borrower;
-    const std::size_t end = leaving ? line_->leaving : line_->spots.size();
-    ++scan_;
-    for (std::uint32_t* link = leaving ? &line_->first_leaving : &line_->first; *link < end;) {
-      spot& s = line_->spots[*link];
+    borrowers& candidates = borrowers_of(l, jobs, leaving);
+    candidates.start();
+    for (quota_id a = l.tree().parent(b.quota); a; a = l.tree().parent(a)) {
+      if (places_[a.index()].owned == (list == group::hierarchical)) candidates.read_below(l, jobs, a);
+    }
+    const auto is_on_path = [&](quota_id x) { return places_[x.index()].above_in == search_; };
+    while (const auto* const next = candidates.next(jobs, is_on_path)) {
       // The rules are about priority alone, and it only gets higher.
-      if (rules_out(b, s.priority, relation::borrower) || rules_out(b, s.priority, how)) return false;
-      place& at = places_[s.quota.index()];
-      const bool is_out =
-          at.within == contested_bits_ || at.out_in == scan_ || (s.uses & contested_bits_) == 0;
-      if (!is_out && jobs.is_gone(s.id)) {
-        *link = s.next;
-        continue;
+      if (rules_out(b, next->priority, relation::borrower) || rules_out(b, next->priority, how)) return false;
+      if (!victims_.empty() && !still_borrows(l, next->job->quota)) {
+        candidates.leave_quota();
+      } else if (visit(*next->job)) {
+        return true;
       }
-      link = &s.next;
-      if (is_out) continue;
-      if (group_of(l, b, s.quota) != list) {
-        at.out_in = scan_;
-        continue;
-      }
-      if (visit(s)) return true;
     }
     return false;
   }
   template <class Jobs>
   [[nodiscard]] bool any(const ledger<N>& l, const Jobs& jobs, const beneficiary<N>& b, group list) {
-    const auto found = [](const spot&) { return true; };
+    const auto found = [](const running_job<N>&) { return true; };
     return scan(l, jobs, b, list, true, false, found) || scan(l, jobs, b, list, false, false, found);
   }
 
@@ -259,14 +220,16 @@ class hierarchical_reclaim {
     };
     const auto take_all = [&](bool leaving) {
       for (const group list : {group::hierarchical, group::by_priority}) {
-        const bool fits = scan(l, jobs, b, list, leaving, may_borrow, [&](const spot& s) {
+        const bool fits = scan(l, jobs, b, list, leaving, may_borrow, [&](const running_job<N>& j) {
           const bool to_borrower =
-              list == group::by_priority && !rules_out(b, s.priority, relation::borrower_while_borrowing);
-          return take(*s.who.job, to_borrower ? relation::borrower_while_borrowing : relation::borrower);
+              list == group::by_priority && !rules_out(b, j.priority, relation::borrower_while_borrowing);
+          return take(j, to_borrower ? relation::borrower_while_borrowing : relation::borrower);
         });
         if (fits) return true;
       }
-      return detail::any_of(own_.begin(), own_.end(), [&](const candidate<N>& c) {
+      if (leaving && !jobs.any_leaving()) return false;
+      const auto& these = own(jobs, b);
+      return detail::any_of(these.begin(), these.end(), [&](const candidate<N>& c) {
         return c.leaving == leaving && take(*c.job, relation::same_quota);
       });
     };
@@ -280,20 +243,20 @@ class hierarchical_reclaim {
   }
 
   std::array<bool, N> contested_{};
-  std::uint64_t contested_bits_ = 0;
+  detail::dimension_bits contested_bits_ = 0;
+  /// The candidates of the same quota, once the search needs them.
   vector<candidate<N>> own_;
+  bool is_own_listed_ = false;
   vector<victim<N>> victims_;
-  /// By root.
-  vector<line> lines_;
-  /// That of the search's tree; null if it may take from no other quota.
-  line* line_ = nullptr;
+  /// Whether the search may take from other quotas.
+  bool takes_from_others_ = false;
+  /// By quota.
   vector<place> places_;
-  /// Whether jobs of some quotas would be hierarchical candidates, and of some others by priority.
-  bool has_owned_ = false;
-  bool has_other_ = false;
+  vector<borrower_list> borrowers_;
+  /// Where the ledger has changed in this cycle.
+  vector<quota_id> changes_;
   std::uint64_t cycle_ = 0;
   std::uint64_t search_ = 0;
-  std::uint64_t scan_ = 0;
 };
 
 }  // namespace v0

@@ -194,6 +194,7 @@ class nominations {
                                  [](const auto& l, quota_id q) { return l.first < q; });
       for (; at != leaving.end() && at->first == x; ++at) show(*at->second, true, visit);
     }
+    [[nodiscard]] bool any_leaving() const { return !leaving.empty(); }
     [[nodiscard]] bool is_gone(job_id id) const { return promised.is_promised(id); }
 
    private:
@@ -314,7 +315,7 @@ class nominations {
   }
 
   void find_victims(Session& session, entry& e, const record& r) {
-    if (const trial* t = same_trial(e)) {
+    if (const trial* t = by_quota_alone(session) ? same_trial(e) : nullptr) {
       const auto first = found_.begin() + static_cast<std::ptrdiff_t>(t->first);
       e.victims.assign(first, first + static_cast<std::ptrdiff_t>(t->count));
       return;
@@ -324,22 +325,29 @@ class nominations {
     auto p = session.places().save();
     const auto b = beneficiary_of(session, r, e.chosen.request);
     bool found = false;
-    if constexpr (placed) {
+    if (by_quota_alone(session)) {
+      detail::no_world<n> nowhere;
+      found = search_.run(l, holders_of(session), b, e.chosen.contested, nowhere);
+    } else {
       const typename Session::pod_request pod_request = session.pod_request_of(r, e.chosen.pick);
       trial_places world{session, pod_request};
       found = search_.run(l, holders_of(session), b, e.chosen.contested, world);
-    } else {
-      detail::no_world<n> nowhere;
-      found = search_.run(l, holders_of(session), b, e.chosen.contested, nowhere);
     }
     session.places().rollback(std::move(p));
     l.rollback(s);
     if (found) e.victims.assign(search_.victims().begin(), search_.victims().end());
   }
-  /// The trial that already answered this search: the request has one dimension, and only quotas count. Null
+  /// Whether every job has a place.
+  [[nodiscard]] static bool by_quota_alone(Session& session) {
+    if constexpr (optional_nodes_placement<typename Session::placement_type>) {
+      return !session.places().has_nodes();
+    } else {
+      return !placed;
+    }
+  }
+  /// The trial that already answered this search, if only quotas count: the request has one dimension. Null
   /// if no such trial found victims.
   [[nodiscard]] const trial* same_trial(const entry& e) const {
-    if constexpr (placed) return nullptr;
     const trial* same = nullptr;
     for (std::size_t d = 0; d < n; ++d) {
       if (e.chosen.request[d] == quantity{}) continue;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/vector.hpp>
+#include <allot/preemption/detail/fill_back_by_halves.hpp>
 #include <allot/preemption/eligibility.hpp>
 #include <allot/preemption/running_index.hpp>
 #include <allot/preemption/search.hpp>
@@ -11,6 +12,7 @@
 #include <compare>
 #include <concepts>
 #include <cstddef>
+#include <utility>
 
 namespace allot {
 inline namespace v0 {
@@ -24,11 +26,12 @@ struct candidate {
 };
 
 /// The jobs that hold something: `for_each(x, visit)` calls `visit(candidate)` for each job of quota x,
-/// including those being evicted, in any order. A job that `is_gone` is not among them. Within a cycle jobs
-/// only go.
+/// including those being evicted, in any order; `any_leaving()` says whether there may be any of these. A job
+/// that `is_gone` is not among them. Within a cycle jobs only go.
 template <class Jobs, std::size_t N>
 concept holding_jobs = requires(const Jobs jobs, quota_id x, job_id id, void (*visit)(const candidate<N>&)) {
   jobs.for_each(x, visit);
+  { jobs.any_leaving() } -> std::same_as<bool>;
   { jobs.is_gone(id) } -> std::same_as<bool>;
 };
 
@@ -46,6 +49,14 @@ template <std::size_t N>
 }
 
 namespace detail {
+
+/// For searches in which only quotas count.
+template <std::size_t N>
+struct no_world {
+  void take_off(const running_job<N>&) noexcept {}
+  void put_back(const running_job<N>&) noexcept {}
+  [[nodiscard]] bool could_place() const noexcept { return true; }
+};
 
 /// The tests of Kueue's searches, which take victims out and put them back.
 template <std::size_t N, search_world<N> World>
@@ -70,13 +81,30 @@ class kueue_trial {
   /// Puts back victims that turned out unnecessary, from the last but one to the first; the one that made it
   /// fit is always needed. The last takes the place of the one put back, as in Kueue.
   void fill_back(vector<victim<N>>& victims, bool may_borrow) {
-    for (std::size_t i = victims.size() - 1; i-- > 0;) {
-      put_back(victims[i].job);
-      if (fits(may_borrow)) {
-        victims[i] = victims.back();
-        victims.pop_back();
-      } else {
-        take(victims[i].job);
+    const auto drop = [&](std::size_t i) {
+      victims[i] = victims.back();
+      victims.pop_back();
+    };
+    if constexpr (std::same_as<World, no_world<N>>) {
+      // What fits by quota still does when more are taken.
+      std::size_t lowest = 0;
+      std::size_t count = 0;
+      const auto give_back = [&](std::size_t i) {
+        put_back(victims[i].job);
+        lowest = i;
+        ++count;
+      };
+      const auto take_again = [&](std::size_t i) { take(victims[i].job); };
+      const auto good = [&] {
+        const bool fit = fits(may_borrow);
+        for (std::size_t i = lowest + std::exchange(count, 0); fit && i-- > lowest;) drop(i);
+        return fit;
+      };
+      fill_back_by_halves(0, victims.size() - 1, give_back, take_again, good);
+    } else {
+      for (std::size_t i = victims.size() - 1; i-- > 0;) {
+        put_back(victims[i].job);
+        fits(may_borrow) ? drop(i) : take(victims[i].job);
       }
     }
   }
@@ -95,14 +123,6 @@ template <std::size_t N>
   }
   return true;
 }
-
-/// For searches in which only quotas count.
-template <std::size_t N>
-struct no_world {
-  void take_off(const running_job<N>&) noexcept {}
-  void put_back(const running_job<N>&) noexcept {}
-  [[nodiscard]] bool could_place() const noexcept { return true; }
-};
 
 }  // namespace detail
 }  // namespace v0
