@@ -35,6 +35,19 @@ TEST_CASE("change_log: what changed since a moment, in order, with repetitions")
   CHECK(log.now().state == 103);
 }
 
+TEST_CASE("change_log: what was tried and undone right after a moment is left out") {
+  change_log log{4, 100};
+  const auto start = log.now();
+  log.note(node_id{1}, 101);
+  const auto tried = log.now();
+  log.note(node_id{1}, 100);
+  CHECK(since(log, start).empty());
+  log.note(node_id{3}, 102);
+  CHECK(since(log, start) == std::vector<std::uint32_t>{3});
+  // Who has looked in between is told of both.
+  CHECK(since(log, tried) == std::vector<std::uint32_t>{1, 3});
+}
+
 TEST_CASE("change_log: forgets the oldest changes, and says so") {
   change_log log{1, 0};
   const auto start = log.now();

@@ -167,6 +167,10 @@ class availability {
     const auto concerns_any = others(session, r, claims);
     // The next time after `from`, where the walk stands, at which it may be able to start.
     const auto next_time = [&](instant from) {
+      if (counts_ && !room_->could_fit(taken_)) {
+        const instant next_other = next_of_promised(session).value_or(without_end);
+        if (const auto t = end_until_room(session, std::min({before, may_borrow, next_other}))) return t;
+      }
       const instant end = later(std::max(from, session.now()), r.estimate);
       const bool is_out = is_ruled_out(session, r, concerns_any, end);
       const std::optional<instant> t = is_out ? next_of_promised(session) : next(session);
@@ -189,7 +193,6 @@ class availability {
     t = next_time(session.now());
     if (!t || *t >= before) return std::nullopt;
     room_ = session.room_now(r);
-    if (before != without_end && !may_have_room(session, before)) return std::nullopt;
     auto as_it_was = open(session);
     std::optional<start> found;
     counts_ = room_ != nullptr;
@@ -324,6 +327,8 @@ class availability {
   /// The state of a walk.
   struct cursor {
     std::size_t ends = 0;
+    /// Of these, who has been released in the ledger.
+    std::size_t released = 0;
     /// Of these, whose places are released: only when a place is asked for.
     std::size_t vacated = 0;
     std::size_t starts = 0;
@@ -374,11 +379,9 @@ class availability {
   /// Lets all end that is expected to by `t`.
   void end_until(Session& session, instant t) {
     const auto ends = session.expected_ends();
-    for (; at_.ends < ends.size() && ends[at_.ends].at <= t; ++at_.ends) {
-      at_.last = ends[at_.ends].job;
-      const record& gone = session.at(at_.last);
-      session.assumed().release(gone.facts.quota, gone.facts.request, gone.facts.in);
-    }
+    for (; at_.ends < ends.size() && ends[at_.ends].at <= t; ++at_.ends) at_.last = ends[at_.ends].job;
+    // While room is counted there is mostly none, and nobody asks.
+    if (!counts_) release_ended(session);
     while (!runs_.empty() && runs_.front().end <= t) {
       detail::pop_heap(runs_.begin(), runs_.end(), ends_later);
       const run gone = runs_.back();
@@ -388,6 +391,13 @@ class availability {
       session.assumed().release(r.facts.quota, r.facts.request, r.facts.in);
       taken_ -= gone.takes;
       if (!counts_) session.places().release(gone.where);
+    }
+  }
+  /// Releases in the ledger what those use that have ended.
+  void release_ended(Session& session) {
+    for (; at_.released < at_.ends; ++at_.released) {
+      const record& gone = session.at(session.expected_ends()[at_.released].job);
+      session.assumed().release(gone.facts.quota, gone.facts.request, gone.facts.in);
     }
   }
   /// Releases the places of those that have ended.
@@ -523,6 +533,8 @@ class availability {
     for (; room_ != nullptr && next_end < at_.ends; ++next_end) {
       room_->gone(session.places(), session.at(session.expected_ends()[next_end].job).where);
     }
+    // Claims that may change depend on usage.
+    if (noted_.empty()) release_ended(session);
     const auto starts = session.promised_by_start();
     for (; at_.starts < starts.size() && start_of(session).what.start <= t; ++at_.starts) {
       const auto& p = start_of(session);
@@ -546,17 +558,17 @@ class availability {
     }
     return true;
   }
-  /// Whether there could be room for the job before that time, with no promised job there.
-  [[nodiscard]] bool may_have_room(Session& session, instant before) {
-    if (room_ == nullptr) return true;
+  /// Precondition: the room is counted, and there is none. Lets end one after the other that is expected to
+  /// before `before`, until there is. Returns when.
+  [[nodiscard]] std::optional<instant> end_until_room(Session& session, instant before) {
     const auto ends = session.expected_ends();
-    std::size_t gone = 0;
-    while (!room_->could_fit(0) && gone < ends.size() && ends[gone].at < before) {
-      room_->gone(session.places(), session.at(ends[gone++].job).where);
+    while (at_.ends < ends.size() && ends[at_.ends].at < before) {
+      const expected_end& e = ends[at_.ends++];
+      at_.last = e.job;
+      room_->gone(session.places(), session.at(e.job).where);
+      if (room_->could_fit(taken_)) return e.at;
     }
-    const bool could_fit = room_->could_fit(0);
-    while (gone > 0) room_->back(session.places(), session.at(ends[--gone].job).where);
-    return could_fit;
+    return std::nullopt;
   }
   /// The same walk once more, up to `t`, with all on their places. The room is still counted.
   template <class Claims>
@@ -582,6 +594,7 @@ class availability {
   template <class Claims>
   [[nodiscard]] bool could_start(Session& session, const record& r, Claims claims, instant at) {
     if (room_ != nullptr && !room_->could_fit(taken_)) return false;
+    release_ended(session);
     if (!is_allowed(session, r, at)) return false;
     const instant end = later(std::max(at, session.now()), r.estimate);
     return !is_ruled_out(session, r, others(session, r, claims), end);
