@@ -64,6 +64,25 @@ TEST_CASE("kueue: not quiet: a victim with nearer capacity is admitted before it
   CHECK(diary.ends_with("and so on"));
 }
 
+TEST_CASE("kueue: what one head's search takes is there for the next") {
+  // The search for a1 takes x1, which is being evicted and leaves x within its own, and then y1 instead. That
+  // of b1 may not take either, but x2.
+  world w{{{.name = "pool"},
+           {.name = "a",
+            .cohort = "pool",
+            .nominal = {5},
+            .preempt = allot_test::kueue_may(within::never, reclaim::any)},
+           {.name = "b",
+            .cohort = "pool",
+            .nominal = {3},
+            .preempt = allot_test::kueue_may(within::never, reclaim::lower_priority)},
+           {.name = "x", .cohort = "pool", .nominal = {1}},
+           {.name = "y", .cohort = "pool"}}};
+  w.told_to_go({"x1", "x", {3}, 5}).runs({"x2", "x", {1}}).runs({"y1", "y", {4}, 5});
+  w.waits({"a1", "a", {5}, 0}).waits({"b1", "b", {2}, 3});
+  CHECK(w.step() == "-x2:reclaim>b1");
+}
+
 TEST_CASE("kueue: two borrowers fit, but not together (Kueue #822)") {
   world w{
       {{.name = "pool", .nominal = {3}}, {.name = "a", .cohort = "pool"}, {.name = "b", .cohort = "pool"}}};

@@ -97,8 +97,9 @@ void check_reading(random_source& random) {
         is_left = is_left || of_it;
       }
       std::vector<job_id> seen;
+      r.rank(l, jobs, top);
       r.start();
-      r.read_below(l, jobs, top);
+      r.read_below(top);
       while (const auto* const s = r.next(jobs, [&](quota_id x) { return x == skipped; })) {
         seen.push_back(s->id);
         if (s->job->quota == left) r.leave_quota();

@@ -74,7 +74,10 @@ class hierarchical_reclaim {
     victims_.clear();
     is_own_listed_ = false;
     takes_from_others_ = b.may.reclaim != preempt_reclaim::never && l.tree().parent(b.quota);
-    if (takes_from_others_) climb(l, b);
+    if (takes_from_others_) {
+      climb(l, b);
+      rank_borrowers(l, jobs, b);
+    }
     const bool hierarchical = any(l, jobs, b, group::hierarchical);
     const bool outside = hierarchical || any(l, jobs, b, group::by_priority);
     if (!outside && own(jobs, b).empty()) return false;
@@ -145,21 +148,28 @@ class hierarchical_reclaim {
     contested_bits_ = 0;
     for (std::size_t d = 0; d < N; ++d) contested_bits_ |= detail::dimension_bits{contested_[d]} << d;
   }
+  /// Brings the borrowers up to date, before the search takes anything.
   template <class Jobs>
-  [[nodiscard]] borrowers& borrowers_of(const ledger<N>& l, const Jobs& jobs, bool leaving) {
-    auto at = detail::find_if(borrowers_.begin(), borrowers_.end(), [&](const borrower_list& list) {
-      return list.jobs.is_for(contested_bits_, leaving);
-    });
-    if (at == borrowers_.end()) at = borrowers_.insert(at, {borrowers{contested_bits_, leaving}});
-    if (at->cycle != cycle_) {
-      at->jobs.begin(l.tree().slots());
-      at->taken_in = changes_.size();
-      at->cycle = cycle_;
+  void rank_borrowers(const ledger<N>& l, const Jobs& jobs, const beneficiary<N>& b) {
+    for (const bool leaving : {false, true}) {
+      if (leaving && !jobs.any_leaving()) return;
+      const auto at = detail::find_if(borrowers_.begin(), borrowers_.end(), [&](const borrower_list& list) {
+        return list.jobs.is_for(contested_bits_, leaving);
+      });
+      const auto i = static_cast<std::size_t>(at - borrowers_.begin());
+      if (at == borrowers_.end()) borrowers_.push_back({borrowers{contested_bits_, leaving}});
+      borrower_list& list = borrowers_[i];
+      if (list.cycle != cycle_) {
+        list.jobs.begin(l.tree().slots());
+        list.taken_in = changes_.size();
+        list.cycle = cycle_;
+      }
+      for (; list.taken_in < changes_.size(); ++list.taken_in) {
+        list.jobs.take_in(l, jobs, changes_[list.taken_in]);
+      }
+      for (quota_id a = l.tree().parent(b.quota); a; a = l.tree().parent(a)) list.jobs.rank(l, jobs, a);
+      (leaving ? leaving_ : staying_) = i;
     }
-    for (; at->taken_in < changes_.size(); ++at->taken_in) {
-      at->jobs.take_in(l, jobs, changes_[at->taken_in]);
-    }
-    return at->jobs;
   }
   /// Whether x and all quotas between it and the common ancestor still borrow, in the middle of a search.
   /// Once one of them does not, that stays so while others go.
@@ -177,10 +187,10 @@ class hierarchical_reclaim {
     if (!takes_from_others_ || (leaving && !jobs.any_leaving())) return false;
     const relation how =
         to_borrower && list == group::by_priority ? relation::borrower_while_borrowing : relation::borrower;
-    borrowers& candidates = borrowers_of(l, jobs, leaving);
+    borrowers& candidates = borrowers_[leaving ? leaving_ : staying_].jobs;
     candidates.start();
     for (quota_id a = l.tree().parent(b.quota); a; a = l.tree().parent(a)) {
-      if (places_[a.index()].owned == (list == group::hierarchical)) candidates.read_below(l, jobs, a);
+      if (places_[a.index()].owned == (list == group::hierarchical)) candidates.read_below(a);
     }
     const auto is_on_path = [&](quota_id x) { return places_[x.index()].above_in == search_; };
     while (const auto* const next = candidates.next(jobs, is_on_path)) {
@@ -253,6 +263,9 @@ class hierarchical_reclaim {
   /// By quota.
   vector<place> places_;
   vector<borrower_list> borrowers_;
+  /// Of these, those of the search: of the jobs being evicted, and of the others.
+  std::size_t leaving_ = 0;
+  std::size_t staying_ = 0;
   /// Where the ledger has changed in this cycle.
   vector<quota_id> changes_;
   std::uint64_t cycle_ = 0;

@@ -79,17 +79,31 @@ class ranked_borrowers {
     }
   }
 
+  /// Ranks what is below x as the ledger stands, if that was not done yet. Until the next call of `begin`
+  /// changes are to be taken in.
+  template <class Jobs>
+  void rank(const ledger<N>& l, const Jobs& jobs, quota_id x) {
+    seat& s = seats_[x.index()];
+    if (s.ranked == time_) return;
+    s.ranked = time_;
+    s.borrowers.clear();
+    for (const quota_id c : l.tree().children(x)) {
+      const std::uint32_t first = first_of(l, jobs, c);
+      seats_[c.index()].ranked_by = first;
+      if (first != nobody) s.borrowers.push_back({first, c});
+    }
+    detail::sort(s.borrowers.begin(), s.borrowers.end(),
+                 [&](const child& a, const child& b) { return before(a.first, b.first); });
+  }
+
   /// Begins to read.
   void start() noexcept {
     ahead_.clear();
     last_ = nobody;
   }
-  /// Reads, too, the jobs of all quotas below x that borrow, as do all quotas between them and x.
-  template <class Jobs>
-  void read_below(const ledger<N>& l, const Jobs& jobs, quota_id x) {
-    rank(l, jobs, x);
-    add_child(x, 0);
-  }
+  /// Reads, too, the jobs of all quotas below x that borrowed, as did all quotas between them and x, when it
+  /// was ranked or a change was taken in last. Precondition: x is ranked.
+  void read_below(quota_id x) { add_child(x, 0); }
   /// The next job, null if there is none. A quota that `skips(quota)` and what is below it are left out.
   /// O(depth log jobs read).
   template <class Jobs, class Skips>
@@ -184,20 +198,6 @@ class ranked_borrowers {
     if (s.borrowers.empty()) return own;
     const std::uint32_t below = s.borrowers.front().first;
     return own == nobody || before(below, own) ? below : own;
-  }
-  template <class Jobs>
-  void rank(const ledger<N>& l, const Jobs& jobs, quota_id x) {
-    seat& s = seats_[x.index()];
-    if (s.ranked == time_) return;
-    s.ranked = time_;
-    s.borrowers.clear();
-    for (const quota_id c : l.tree().children(x)) {
-      const std::uint32_t first = first_of(l, jobs, c);
-      seats_[c.index()].ranked_by = first;
-      if (first != nobody) s.borrowers.push_back({first, c});
-    }
-    detail::sort(s.borrowers.begin(), s.borrowers.end(),
-                 [&](const child& a, const child& b) { return before(a.first, b.first); });
   }
   template <class Jobs>
   void list(const Jobs& jobs, quota_id x) {
