@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/systems/kai/detail/scenario_solver.hpp>
 
+#include "tests/support/kai_one_by_one.hpp"
 #include "tests/support/kai_world.hpp"
 #include "tests/support/seeds.hpp"
 
@@ -9,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 using allot_test::random_source;
 using world = allot_test::kai_world;
@@ -161,4 +163,61 @@ TEST_CASE("scenario_solver: a pipelined victim that keeps its place is found for
     wait e a 4x1 min=3
     wait p b 3x1)"};
   CHECK(w.step() == "-x ~e ~p");
+}
+
+TEST_CASE("scenario_solver: the search for more pods of a gang goes on where that for fewer ended") {
+  std::size_t reclaimed = 0;
+  allot_test::for_each_seed(400, [&](random_source& random) {
+    // A full cluster, whose jobs are on their nodes in no order, some of them on several; gangs of
+    // departments that deserve more, and jobs that wait before them or behind.
+    const std::int64_t nodes = random.between(4, 10);
+    const std::int64_t size = random.one_in(2) ? 8 : 4;
+    const std::int64_t sizes[] = {1, 2, 4, size};
+    std::string told = "nodes";
+    for (std::int64_t i = 0; i < nodes; ++i) told += " " + std::to_string(size);
+    const std::string leaves[] = {"at0", "at1", "bt0", "bt1"};
+    told += "\nqueue a - " + std::to_string(random.between(0, nodes * size)) + " 1\nqueue b - " +
+            std::to_string(random.between(0, 4)) + " 1";
+    for (const std::string& leaf : leaves) {
+      told += "\nqueue " + leaf + " " + leaf.substr(0, 1) + " " + std::to_string(random.between(0, 8)) + " " +
+              std::to_string(random.between(0, 2));
+    }
+    std::vector<std::int64_t> left(static_cast<std::size_t>(nodes), size);
+    const auto take = [&](std::int64_t gpus) {
+      const std::size_t n = random.below(left.size());
+      if (left[n] < gpus) return std::string{};
+      left[n] -= gpus;
+      return std::to_string(n);
+    };
+    for (std::int64_t j = 0; j < 3 * nodes * size; ++j) {
+      const std::int64_t gpus = random.one_in(4) ? 2 : 1;
+      std::string at = take(gpus);
+      if (at.empty()) continue;
+      std::int64_t pods = 1;
+      while (random.one_in(6)) {
+        const std::string next = take(gpus);
+        if (next.empty()) break;
+        at += "," + next;
+        ++pods;
+      }
+      told += "\nrun r" + std::to_string(j) + (random.one_in(4) ? " at1" : " bt" + std::to_string(j % 2)) +
+              " " + std::to_string(pods) + "x" + std::to_string(gpus) + " @" + at +
+              (random.one_in(5) ? " prio=75" : "");
+    }
+    for (std::int64_t j = random.between(1, 6); j > 0; --j) {
+      told += "\nwait w" + std::to_string(j) + " " + (random.one_in(2) ? "at0" : random.pick(leaves)) + " " +
+              std::to_string(random.between(1, 6)) + "x" + std::to_string(random.pick(sizes));
+    }
+    INFO(told);
+    allot_test::one_by_one_world plain{told};
+    world w{told};
+    for (int round = 0; round < 3; ++round) {
+      const std::string said = plain.step();
+      CHECK(w.step() == said);
+      reclaimed += said.find('~') != std::string::npos ? 1U : 0U;
+      plain.let_go();
+      w.let_go();
+    }
+  });
+  if (allot_test::all_cases_run()) CHECK(reclaimed > 300);
 }
