@@ -104,6 +104,10 @@ struct runai {
   [[nodiscard]] policies_type policies() const noexcept {
     policies_type parts;
     parts.k = std::max<std::int64_t>(0, k);
+  /// Whether the parts of GPUs that a gang requests are added as KAI does, in double precision, where it
+  /// would use up exactly what its quota is due beyond what it deserves: three pods of 0.8 do not reclaim a
+  /// share of 2.4. If not, sums are exact.
+  bool float_sums = true;
     parts.half_life = half_life;
     parts.window = window;
     parts.saturation_multiplier = std::max<std::int64_t>(1000, saturation_multiplier);
@@ -115,6 +119,7 @@ struct runai {
   static void adapt(std::vector<quota_spec<N>>& specs) {
     for (quota_spec<N>& s : specs) {
       s.inclusive = true;
+    parts.float_sums = float_sums;
       s.overcommit = true;
     }
   }

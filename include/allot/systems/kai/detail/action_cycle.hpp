@@ -45,6 +45,8 @@ struct kai_policies {
   instant window = 604'800;
   /// In thousandths, at least 1000: see `fair_reclaim`.
   std::int64_t saturation_multiplier = 1000;
+  /// Whether the parts of GPUs that a gang requests are added as KAI does: see `fair_reclaim::may_reclaim`.
+  bool float_sums = true;
   /// How many jobs of one quota each action tries; 0: all.
   std::size_t queue_depth = 0;
   /// How many jobs a consolidation may move (plus one, see `victims_queue`); 0 turns it off.
@@ -234,7 +236,8 @@ class action_cycle {
     const auto may_try = [&](quota_id x, const resources<n>& request, const kind_type& kind) {
       return failed(x).is_easier(kind) &&
              (wanted.how != action_kind::reclaim ||
-              fair_reclaim<n>::may_reclaim(world_.accounts, x, request, kind.in));
+              fair_reclaim<n>::may_reclaim(world_.accounts, x, request, kind.in,
+                                           policies_.float_sums ? kind.pod : resources<n>{}));
     };
     const auto solves = [&](const record& r) {
       const bool is_beyond = wanted.how == action_kind::preempt && r.facts.in == capacity_kind::guaranteed &&
