@@ -202,12 +202,12 @@ class action_cycle {
     std::optional<waiting_unit> grown;
     queue& q = queues_[r.facts.quota.index()];
     if (!world_.is_extra(r.facts.id) && has_failed(q, r.request_class)) return grown;
+    world_.expect(session, r);
     const resources<n> least = world_type::least_charge(session, r, r.facts.request);
     if (world_.accounts.within_limits(r.facts.quota, least, r.facts.in)) {
       if (const auto where = world_.find_allowed_place(session, r, least)) {
-        const resources<n> charge = world_type::charge_at(session, r, r.facts.request, where);
         // The session can't start an extra pod: it waits until the next cycle.
-        if (!world_.is_extra(r.facts.id) && world_.is_free_now(session, *where, charge)) {
+        if (!world_.is_extra(r.facts.id) && world_.is_free_now(session, *where, least)) {
           world_.admit(session, r.facts.id, *where, grown);
         } else {
           world_.pipeline(session, r, world_.wait_there(session, r, *where));

@@ -113,7 +113,7 @@ class scenario_replay {
       const record& v = world.at(session, chosen[i].unit.id);
       chosen[i].end = fate::gone;
       world.add_candidates_of(session, v);
-      if (const auto at = world.place_of(v)) session.places().vacate(*at);
+      world.leave(session, v);
       world.accounts.release(v.facts.quota, world.charge_of(v), v.facts.in);
       if (chosen[i].twice) world.accounts.release(v.facts.quota, world.charge_of(v), v.facts.in);
     }

@@ -58,7 +58,11 @@ class scenario_solver {
     wanted_ = wanted;
     chosen_.clear();
     recorded_ = 0;
-    if (!could_be_solved(session, world, r)) return false;
+    world.expect(session, r);
+    if (!is_worth_moving(session, world, r)) return false;
+    const bool is_hopeless = !could_be_solved(session, world, r);
+    may_strand_ = victims_.shared_devices() != 0 && world.may_strand(session);
+    if (is_hopeless && !may_strand_) return false;
     world.begin_search(session);
     replay_.prepare(session, world, id);
     for (std::uint32_t pods = 1; pods <= pods_of_unit(r); ++pods) {
@@ -80,11 +84,15 @@ class scenario_solver {
   using chosen_unit = typename replay_type::chosen_unit;
   using fate = typename replay_type::fate;
 
+  /// Jobs are moved for no job that requests more than is left. A job that is only moved gives nothing.
+  [[nodiscard]] bool is_worth_moving(Session& session, const world_type& world, const record& r) const {
+    return wanted_.how != action_kind::consolidation ||
+           suffices(world, world.room_as_charged(), world_type::least_charge(session, r, r.facts.request));
+  }
   /// Anticipates what the search would find in the end: that all potential victims do not hold enough, or
-  /// that they can't be made to give enough. A job that is only moved gives nothing.
+  /// that they can't be made to give enough.
   [[nodiscard]] bool could_be_solved(Session& session, world_type& world, const record& r) {
     const resources<n> request = world_type::least_charge(session, r, r.facts.request);
-    if (wanted_.how == action_kind::consolidation && !suffices(world, world.room(), request)) return false;
     const resources<n> room = world.most_room();
     if (!suffices(world, room + victims_.gather(session, world, r, wanted_), request)) return false;
     if (!victims_.is_anybody_asked()) return false;
@@ -144,11 +152,14 @@ class scenario_solver {
       add_recorded();
       for (chosen_unit& c : chosen_) c.twice = false;
       if (replay_.run(session, world, r, pods, chosen_, tried_) && is_allowed(session, world, r, pods)) {
+        if (pods != pods_of_unit(r)) undo(session, world);
         return keep();
       }
+      undo(session, world);
       replay_.suppose(session, world, r, pods, chosen_, recorded_);
     }
-    // As long as there is no place without all that were taken, there is none without those of one node.
+    // As long as there is no place without all that were taken, there is none without those of one node: then
+    // only those scenarios are run that leave something behind.
     bool may_fit = false;
     for (;;) {
       const auto* next = victims_.next(session, world);
@@ -158,18 +169,22 @@ class scenario_solver {
       freed += next->request;
       if (!may_fit) {
         replay_.suppose_gone(session, world, chosen_.back());
-        if (!is_enough() || !replay_.could_fit(session, world, chosen_, {})) continue;
-        may_fit = true;
-        replay_.suppose(session, world, r, pods, chosen_, recorded_);
+        may_fit = is_enough() && replay_.could_fit(session, world, chosen_, {});
+        if (!may_fit && !may_strand_) continue;
+        if (may_fit) replay_.suppose(session, world, r, pods, chosen_, recorded_);
       }
       world.nodes_of(session, next->core, nodes_);
       for (const std::size_t node : nodes_) {
         gather_on(node);
-        if (!replay_.could_fit(session, world, chosen_, tried_)) continue;
+        if ((!may_fit || !replay_.could_fit(session, world, chosen_, tried_)) && !strands(session, world)) {
+          continue;
+        }
         add_recorded();
         const bool placed = replay_.run(session, world, r, pods, chosen_, tried_);
-        if (placed && is_allowed(session, world, r, pods)) return keep();
-        replay_.suppose(session, world, r, pods, chosen_, recorded_);
+        const bool is_solved = placed && is_allowed(session, world, r, pods);
+        if (!is_solved || pods != pods_of_unit(r)) undo(session, world);
+        if (is_solved) return keep();
+        replay_.suppose(session, world, r, pods, chosen_, may_fit ? recorded_ : chosen_.size());
         if (placed) break;
       }
     }
@@ -294,6 +309,21 @@ class scenario_solver {
     }
   }
 
+  /// Whether the scenario might strand a fraction that waits, even if it fails.
+  [[nodiscard]] bool strands(Session& session, const world_type& world) const {
+    return may_strand_ && detail::any_of(tried_.begin(), tried_.end(), [&](std::size_t i) {
+             return world.may_be_stranded(session, chosen_[i].unit.id);
+           });
+  }
+  /// The scenario is undone.
+  void undo(Session& session, world_type& world) const {
+    if (!may_strand_) return;
+    for (const std::size_t i : tried_) {
+      const chosen_unit& c = chosen_[i];
+      const bool moved = c.end == fate::moves && c.moved > 0;
+      world.undo_search(session, c.unit.id, moved ? replay_.nodes_of(c) : std::span<const std::size_t>{});
+    }
+  }
   /// Only units that are evicted or moved are victims, not those that go on running where they are.
   bool keep() {
     moved_.clear();
@@ -363,6 +393,8 @@ class scenario_solver {
   std::size_t recorded_ = 0;
   /// Among those taken for this number.
   std::size_t elastic_taken_ = 0;
+  /// Whether scenarios that are undone may strand fractions that wait: see `cycle_state::undo_search`.
+  bool may_strand_ = false;
   /// By node: the units taken for this number that run there.
   vector<vector<std::size_t>> on_node_;
   vector<std::size_t> used_nodes_;
