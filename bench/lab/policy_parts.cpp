@@ -131,6 +131,8 @@ const vector<preset_option>& options_of_presets() {
       {"runai", "half_life_s", "after how long use counts half; 0: it never fades", kind::milli,
        &set_option<&runai::half_life>},
       {"runai", "window_s", "how long use counts at all", kind::milli, &set_option<&runai::window>},
+      {"runai", "float_sums", "whether a gang's parts of GPUs are added in floating point, as KAI does",
+       kind::boolean, &set_option<&runai::float_sums>},
       {"standard", "reservations",
        "how many jobs of a quota hold a reservation at once (3); \"all\"; 0: none", kind::count,
        &set_option<&standard::reservations>},

@@ -92,6 +92,16 @@ TEST_CASE("decide: KAI charges GPU memory by the node on which it runs") {
   CHECK(d->quotas[0].entitled[0] == quantity::milli(307));  // of 16300 MiB; an evicted job is no demand
 }
 
+TEST_CASE("decide: what KAI charges for GPU memory may be more than there is") {
+  const std::string members = R"("cluster": {"nodes": [{"name": "n", "gpus": 1, "gpu_memory_mib": 10000}]},
+      "quotas": [{"name": "q", "nominal": {"gpu": 2}}],
+      "jobs": [{"id": "m", "quota": "q", "gpu_memory_mib": 5005, "request": {}, "submit_s": 0,
+                "state": "running", "nodes": ["n"]},
+               {"id": "w", "quota": "q", "gpu_memory_mib": 4990, "request": {}, "submit_s": 1}])";
+  // 51 and 50 percent.
+  CHECK(decided(members, 1, "runai") == lines{"rounds 1", "admit w borrows 0 on n"});
+}
+
 TEST_CASE("decide: KAI charges all parts that a pod has of several GPUs") {
   const auto account = [](const std::string& gpus, const std::string& job) {
     const std::string members = R"("cluster": {"nodes": [{"name": "n", "gpus": )" + gpus +

@@ -350,7 +350,9 @@ TEST_CASE("a policy: a preset, what is set of its parts, and its options") {
   CHECK(f.strategies == allot::fair_strategies::initial_share);
   CHECK(f.resource_of == std::vector<std::uint8_t>{0});
   const auto r = preset_of<allot::runai>(
-      R"("preset": "runai", "k": 0.5, "half_life_s": 60, "window_s": 3600, "saturation_multiplier": 1.5)");
+      R"("preset": "runai", "k": 0.5, "half_life_s": 60, "window_s": 3600, "saturation_multiplier": 1.5,
+         "float_sums": false)");
+  CHECK_FALSE(r.float_sums);
   CHECK(r.k == 500);
   CHECK(r.half_life == 60'000);
   CHECK(r.window == 3'600'000);

@@ -80,6 +80,33 @@ TEST_CASE("runai, reclaim: fractions") {
     run b1 q1 1x0.5 @0:1)") == "-b1 ~a2");
 }
 
+TEST_CASE("runai, reclaim: a gang's parts of GPUs are added in floating point") {
+  // b is due 2.4, but three times 0.8 is more.
+  const auto gang = [](const std::string& deserved, const std::string& part) {
+    return "nodes 4\n queue a - 0 1\n queue b - " + deserved + " 1\n run r a 4x1 @0,0,0,0\n wait p b 3x" +
+           part;
+  };
+  CHECK(decide(gang("2", "0.8")).empty());
+  CHECK(decide(gang("2", "0.75")) == "-r ~p");
+  CHECK(decide(gang("3", "0.8")) == "-r ~p");
+}
+
+TEST_CASE("runai, reclaim: a search that fails strands fractions that wait") {
+  // After that for s, neither p nor q makes its device free for others, which they could leave for an unused
+  // one.
+  const std::string told = R"(
+    nodes 5
+    queue a - 4 1
+    queue b - 3 1
+    run r a 1x2 @0
+    run u a 1x3 @0
+    wait p b 1x0.8
+    wait q b 1x0.8
+  )";
+  CHECK(decide(told + "wait t a 1x1") == "-u ~p ~q ~t");
+  CHECK(decide(told + "wait s a 1x2\n wait t a 1x1") == "-u ~p ~q");
+}
+
 TEST_CASE("runai, reclaim: a gang of four from four jobs of a queue that deserves nothing") {
   CHECK(decide(R"(
     nodes 1 1 1 1

@@ -44,27 +44,35 @@ inline namespace v0 {
 /// job in the cycle that allocated it and waiting for it to terminate, the pending job starts in the next
 /// cycle.
 ///
-/// Known differences from KAI (8 of 2,310 cycles, 2 of 380 divisions):
-/// - KAI sums requests in floating point: three pods of 0.8 do not fit a share of 2.4, here they do (2). It
-///   divides so, too: of quotas that are due the same fraction of a GPU, its rounding errors choose who gets
-///   the GPU that is left over, here it is the older (2 divisions). Its sums depend on the order of a hash
-///   table and on every search that was undone, so no option reproduces them;
-/// - when KAI undoes that a fraction moved to another device of its node, the old part stays counted as
-///   leaving there until the end of the cycle: later searches take the node for a candidate or find less room
-///   (2). Each search that fails adds to it, and here those that can't succeed are not even tried;
+/// Known differences from KAI (4 of 2,310 cycles, 2 of 380 divisions):
+/// - KAI sums and divides in floating point, in the order of a hash table, and what a search added and took
+/// back
+///   leaves its rounding errors. Where a request uses up a share exactly, that decides whether it fits. Here
+///   sums are exact, but for the parts of GPUs that a gang requests (`float_sums`): of such ties in random
+///   worlds, one in a hundred is then decided as KAI never does (adding from the oldest job on, and dividing
+///   like KAI, would leave one in two hundred). Of quotas that are due the same fraction of a GPU, rounding
+///   errors choose who gets the GPU that is left over, here it is the older (2 divisions). Later versions of
+///   KAI compare with a tolerance, which is to say exactly;
+/// - what KAI counts wrong once it undoes that a fraction moved to another device of its node: here, only
+/// that a
+///   fraction that waits alone on its device no longer frees it, and that its node loses one each time.
+///   Nothing of a running fraction, of which the old part stays counted as leaving, so that the node is a
+///   candidate; nor that two that wait on one device free none, and lose one (1). Each search that fails adds
+///   to it, and of those that can't succeed only what strands fractions is tried here;
 /// - a pod that was told to move in this cycle and would be placed where it ran before moves as it was told,
 ///   even if others have been given that place: more is promised than there is. So it is here in a search;
 ///   when that is carried out, the pod keeps its place, and who was to have it waits elsewhere (1);
 /// - a further pod of a pipelined elastic job that could start at once starts in the next cycle;
-/// - quotas are charged memory in percent, rounded up, and what they are charged stays within the capacity
-///   here, so devices may have room that is charged already (1); devices themselves are filled by
-///   thousandths, rounded up, in KAI by MiB; and where a limit forbids what a pod is charged on the best
-///   node, KAI tries the next node;
+/// - devices are filled by thousandths of their memory, rounded up, in KAI by MiB; where a limit forbids what
+/// a
+///   pod is charged on the best node, KAI tries the next node; and of a pod with memory of several GPUs it
+///   holds one part against the limits;
 /// - quotas that are unlimited, but have a limit: their nominal is the limit here, for the division too.
 ///
-/// The last two are of pods with parts of several GPUs: KAI's test tables do not pass on how many, so it was
-/// asked for one part of each. That got a place where there is none for all of them (1), and the cycle after
-/// it, in which they are all there, can't be read (1).
+/// The last two are of pods with parts of several GPUs: KAI's test tables do not pass on how many
+/// (gpu-fraction-num-devices), so each was asked for one part and charged for one, in 16 divisions more. That
+/// got a place where there is none for all of them (1), and the cycle after it, in which they are all there,
+/// can't be read: its node would need a fifth device (1).
 ///
 /// What it does not do, because KAI does not (`standard` does):
 /// - distribute all of the surplus: with weights of zero it stays unassigned; a share may exceed the request
@@ -96,6 +104,10 @@ struct runai {
   instant window = 604'800;
   /// KAI's relcaimerSaturationMultiplier (its spelling), in thousandths. Below 1,000 it counts as 1,000.
   std::int64_t saturation_multiplier = 1000;
+  /// Whether the parts of GPUs that a gang requests are added as KAI does, in double precision, where it
+  /// would use up exactly what its quota is due beyond what it deserves: three pods of 0.8 do not reclaim a
+  /// share of 2.4. If not, sums are exact.
+  bool float_sums = true;
   /// By dimension, in thousandths, the unit that shares are rounded down to. What is not listed is rounded
   /// to 1,000, a whole GPU.
   vector<std::int64_t> share_units{};
@@ -107,6 +119,7 @@ struct runai {
     parts.half_life = half_life;
     parts.window = window;
     parts.saturation_multiplier = std::max<std::int64_t>(1000, saturation_multiplier);
+    parts.float_sums = float_sums;
     std::copy_n(share_units.begin(), std::min(parts.units.size(), share_units.size()), parts.units.begin());
     return parts;
   }

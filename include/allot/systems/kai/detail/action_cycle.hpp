@@ -45,6 +45,8 @@ struct kai_policies {
   instant window = 604'800;
   /// In thousandths, at least 1000: see `fair_reclaim`.
   std::int64_t saturation_multiplier = 1000;
+  /// Whether the parts of GPUs that a gang requests are added as KAI does: see `fair_reclaim::may_reclaim`.
+  bool float_sums = true;
   /// How many jobs of one quota each action tries; 0: all.
   std::size_t queue_depth = 0;
   /// How many jobs a consolidation may move (plus one, see `victims_queue`); 0 turns it off.
@@ -200,12 +202,12 @@ class action_cycle {
     std::optional<waiting_unit> grown;
     queue& q = queues_[r.facts.quota.index()];
     if (!world_.is_extra(r.facts.id) && has_failed(q, r.request_class)) return grown;
+    world_.expect(session, r);
     const resources<n> least = world_type::least_charge(session, r, r.facts.request);
     if (world_.accounts.within_limits(r.facts.quota, least, r.facts.in)) {
       if (const auto where = world_.find_allowed_place(session, r, least)) {
-        const resources<n> charge = world_type::charge_at(session, r, r.facts.request, where);
         // The session can't start an extra pod: it waits until the next cycle.
-        if (!world_.is_extra(r.facts.id) && world_.is_free_now(session, *where, charge)) {
+        if (!world_.is_extra(r.facts.id) && world_.is_free_now(session, *where, least)) {
           world_.admit(session, r.facts.id, *where, grown);
         } else {
           world_.pipeline(session, r, world_.wait_there(session, r, *where));
@@ -234,7 +236,8 @@ class action_cycle {
     const auto may_try = [&](quota_id x, const resources<n>& request, const kind_type& kind) {
       return failed(x).is_easier(kind) &&
              (wanted.how != action_kind::reclaim ||
-              fair_reclaim<n>::may_reclaim(world_.accounts, x, request, kind.in));
+              fair_reclaim<n>::may_reclaim(world_.accounts, x, request, kind.in,
+                                           policies_.float_sums ? kind.pod : resources<n>{}));
     };
     const auto solves = [&](const record& r) {
       const bool is_beyond = wanted.how == action_kind::preempt && r.facts.in == capacity_kind::guaranteed &&

@@ -90,7 +90,7 @@ class cycle_state {
     overbooked_ = {};
     for (const job_id id : session.evicting()) leaving_ += session.at(id).facts.request;
     has_nodes_ = on_nodes::has_nodes(session.places());
-    is_bounded_ = !has_nodes_ || knows_capacity;
+    is_bounded_ = knows_room() && !(has_nodes_ && running.charges_places());
   }
   /// Ends the cycle: a pipelined unit is pending like any other.
   void end(Session& session) {
@@ -101,6 +101,8 @@ class cycle_state {
       note_change(p.quota);
     }
     pipelined_.clear();
+    for (const place& p : lost_) session.places().release(p);
+    lost_.clear();
     for (const extra_pod& e : extras()) lines.remove_extra(e.r, e.rank);
     extras_ = 0;
     for (const forgotten_charge& c : forgotten_) accounts.charge(c.quota, c.request, c.in);
@@ -258,6 +260,11 @@ class cycle_state {
 
   // Places.
 
+  /// The unit may be decided on now. What it is charged by its place may be more than what it takes there: so
+  /// the nodes alone know what is left.
+  void expect(const Session& session, const record& r) {
+    if (has_nodes_ && is_charged_by_place(session, r)) is_bounded_ = false;
+  }
   /// Whether there is enough of everything, regardless of nodes.
   [[nodiscard]] bool has_room(const resources<n>& request) const {
     return fits_in(accounts.total(), request);
@@ -266,8 +273,13 @@ class cycle_state {
   [[nodiscard]] bool has_room(const resources<n>& request, const resources<n>& more) const {
     return fits_in(accounts.total() + more, request);
   }
+  /// What is left by what is charged: jobs are moved for no job that requests more (KAI v0.13).
+  [[nodiscard]] resources<n> room_as_charged() const {
+    return knows_room() ? accounts.capacity() - accounts.total() : resources<n>{quantity::unlimited()};
+  }
+  /// The most that may be left.
   [[nodiscard]] resources<n> room() const {
-    return is_bounded_ ? accounts.capacity() - accounts.total() : resources<n>{quantity::unlimited()};
+    return is_bounded_ ? room_as_charged() : resources<n>{quantity::unlimited()};
   }
   /// The same with what may be promised without a place.
   [[nodiscard]] resources<n> most_room() const { return room() + overbooked_; }
@@ -303,6 +315,41 @@ class cycle_state {
       if (!on_nodes::is_candidate(session.places(), node)) never_.push_back(node);
     }
   }
+  /// Whether it is a fraction that waits alone on its device, so that a search may strand it: see
+  /// `undo_search`. O(units that are pipelined).
+  [[nodiscard]] bool may_be_stranded(Session& session, job_id id) const {
+    if (!is_pipelined(id)) return false;
+    const pipelined_unit* const p = find_pipelined(id);
+    return p != nullptr && p->where && (p->is_stranded || on_nodes::is_alone(session.places(), *p->where));
+  }
+  /// The same of any unit.
+  [[nodiscard]] bool may_strand(Session& session) const {
+    return detail::any_of(pipelined_.begin(), pipelined_.end(), [&](const pipelined_unit& p) {
+      return !p.is_undone && p.where && on_nodes::is_alone(session.places(), *p.where);
+    });
+  }
+  /// A search is undone in which the unit was evicted, and if it moved, got a place on these nodes. A
+  /// fraction that waits alone on its device is stranded if it was to get another one of the same node (as in
+  /// KAI v0.13, until the end of the cycle): evicting it again frees no device, and each time that is undone,
+  /// its node loses one.
+  void undo_search(Session& session, job_id id, std::span<const std::size_t> moved_to) {
+    for (pipelined_unit& p : pipelined_) {
+      if (p.id != id || p.is_undone || !p.where) continue;
+      if (p.is_stranded) {
+        on_nodes::fill_unused(session.places(), at(session, id).pod_request, *p.where, lost_);
+      } else if (!moved_to.empty() && on_nodes::is_alone(session.places(), *p.where)) {
+        waits_on_.clear();
+        add_nodes_at(session, *p.where, waits_on_);
+        p.is_stranded = waits_on_.front() == moved_to.front();
+      }
+    }
+  }
+  /// The unit leaves its place, in a trial.
+  void leave(Session& session, const record& r) {
+    const pipelined_unit* const p = find_pipelined(r.facts.id);
+    if (p != nullptr && p->is_stranded) return;
+    if (const auto where = place_of(r)) session.places().vacate(*where);
+  }
   /// From now on, until `end_trial`, only candidates are considered. Those with victims have to be added.
   void begin_trial() { no_candidates_ = never_; }
   void add_candidates_of(Session& session, const record& victim) {
@@ -318,7 +365,7 @@ class cycle_state {
     const std::optional<place> where = find_place(session, r.pod_request, least);
     if (!where || !is_charged_by_place(session, r)) return where;
     const resources<n> charge = charge_at(session, r, r.facts.request, where);
-    if (has_room(charge) && accounts.within_limits(r.facts.quota, charge, r.facts.in)) return where;
+    if (accounts.within_limits(r.facts.quota, charge, r.facts.in)) return where;
     session.places().release(*where);
     return std::nullopt;
   }
@@ -543,6 +590,8 @@ class cycle_state {
     std::optional<place> where;
     /// It was evicted again: it holds its place like a leaving job, and counts nowhere else.
     bool is_undone = false;
+    /// See `undo_search`.
+    bool is_stranded = false;
   };
   /// Whether the unit is of x and may be evicted.
   [[nodiscard]] bool may_evict(const Session& session, const pipelined_unit& p, quota_id x) const {
@@ -598,6 +647,7 @@ class cycle_state {
   [[nodiscard]] static bool contains(const vector<std::size_t>& nodes, std::size_t node) {
     return detail::find(nodes.begin(), nodes.end(), node) != nodes.end();
   }
+  [[nodiscard]] bool knows_room() const noexcept { return !has_nodes_ || knows_capacity; }
   [[nodiscard]] bool fits_in(const resources<n>& used, const resources<n>& request) const {
     return detail::all_of(accounts.counted().begin(), accounts.counted().end(), [&](std::size_t d) {
       const quantity then = used[d] + request[d];
@@ -650,7 +700,7 @@ class cycle_state {
       if (p.id != id || p.is_undone) continue;
       p.is_undone = true;
       note_change(p.quota);
-      if (p.where) session.places().vacate(*p.where);
+      if (p.where && !p.is_stranded) session.places().vacate(*p.where);
       accounts.release(p.quota, p.request, p.in);
     }
     auto& plan = session.plan();
@@ -688,6 +738,8 @@ class cycle_state {
   /// The nodes that are no candidates, unless they have victims; and those that are none at the moment.
   vector<std::size_t> never_;
   vector<std::size_t> no_candidates_;
+  /// Devices that are lost until the end of the cycle: see `undo_search`.
+  vector<place> lost_;
   /// By job, if it was running and is pipelined: the pods that have been evicted.
   vector<pod_set> evicted_pods_;
   vector<job_id> admitted_;

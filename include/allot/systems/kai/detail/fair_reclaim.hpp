@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/quantity.hpp>
 #include <allot/core/ratio.hpp>
 #include <allot/core/vector.hpp>
+#include <allot/systems/kai/detail/rounded_sum.hpp>
 #include <allot/systems/kai/detail/share_accounts.hpp>
 
 #include <algorithm>
@@ -43,10 +45,20 @@ class fair_reclaim {
   /// The margin in thousandths, at least 1000: KAI's relcaimerSaturationMultiplier (its spelling).
   explicit fair_reclaim(std::int64_t margin = 1000) : margin_(std::max<std::int64_t>(1000, margin)) {}
 
-  /// The gate. O(N).
+  /// The gate. `pod` is what each pod of the request requests: where a gang would use up exactly a share that
+  /// is more than its quota deserves, KAI's sum of its parts of GPUs may exceed that (`rounded_sum`). Without
+  /// it, sums are exact. O(N).
   [[nodiscard]] static bool may_reclaim(const share_accounts<N>& a, quota_id x, const resources<N>& request,
-                                        capacity_kind in) {
+                                        capacity_kind in, const resources<N>& pod = {}) {
     if (!a.at_most(a.allocated(x), request, a.fair_share(x))) return false;
+    for (const std::size_t d : a.counted()) {
+      const quantity share = a.fair_share(x)[d];
+      if (a.allocated(x)[d] + request[d] != share || pod[d] >= request[d] || a.unit(d) != 1000 ||
+          share <= a.deserved(x)[d]) {
+        continue;
+      }
+      if (!detail::adds_up_within(a.allocated(x)[d], pod[d], request[d], share)) return false;
+    }
     return in != capacity_kind::guaranteed || a.at_most(a.guaranteed(x), request, a.deserved(x));
   }
 

@@ -217,6 +217,35 @@ class node_placement {
     };
     return either(places, on_nodes, [&] { return places.ready(where); });
   }
+  /// Whether it is one pod with a part of a device that nobody else uses.
+  [[nodiscard]] static bool is_alone(Places& places, const allocation& where) {
+    const auto on_nodes = [&](auto& on) {
+      const auto pods = on.pods(where);
+      auto next = pods.begin();
+      if (next == pods.end()) return false;
+      const auto pod = *next;
+      if (++next != pods.end() || pod.milli == 1000 || !pod.mig.is_none()) return false;
+      if (std::popcount(pod.where.devices) != 1) return false;
+      const auto d = static_cast<std::uint32_t>(std::countr_zero(pod.where.devices));
+      return on.index().devices().used(pod.where.node, d) == pod.milli;
+    };
+    return either(places, on_nodes, [] { return false; });
+  }
+  /// Fills an unused device, if there is one, of the node of such a pod with pods like it.
+  static void fill_unused(Places& places, const pod_request& d, const allocation& where,
+                          vector<allocation>& filled) {
+    const auto on_nodes = [&](auto& on) {
+      using location = location_on<decltype(on)>;
+      location there = (*on.pods(where).begin()).where;
+      const std::uint64_t unused = on.index().free_devices(there.node);
+      there.devices = unused & ~(unused - 1);
+      const auto choose = [&](const auto& from, const auto& pod) {
+        return there.devices != 0 && from.fits(there, pod) ? std::optional{there} : std::nullopt;
+      };
+      while (const auto one = on.place_each(d, choose)) filled.push_back(*one);
+    };
+    either(places, on_nodes, [] {});
+  }
   /// Pods that must wait, one on each of these nodes, in this order.
   [[nodiscard]] static std::optional<allocation> place_to_wait_on(Places& places, const pod_request& d,
                                                                   std::span<const std::size_t> nodes) {

@@ -62,6 +62,8 @@ class running_pods {
   }
   /// The quota has changed.
   void forget(quota_id x) { lines_[x.index()].was_touched = true; }
+  /// Whether a unit that is charged by its place has ever run.
+  [[nodiscard]] bool charges_places() const noexcept { return charges_places_; }
 
   struct running_line {
     /// The first to be considered is at the end.
@@ -156,6 +158,8 @@ class running_pods {
   };
 
   void note(Session& session, const typename running_index<n>::change& c) {
+    if (c.comes && session.contains(c.id) && is_charged_by_place(session, session.at(c.id)))
+      charges_places_ = true;
     if (runs_.size() <= c.id.index()) runs_.resize(c.id.index() + 1);
     place_in_line& at = runs_[c.id.index()];
     if (at.there) {
@@ -271,6 +275,7 @@ class running_pods {
   vector<running_line> lines_;
   /// By job.
   vector<place_in_line> runs_;
+  bool charges_places_ = false;
 };
 
 }  // namespace detail

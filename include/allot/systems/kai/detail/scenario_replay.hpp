@@ -155,7 +155,8 @@ class scenario_replay {
     bool waits = false;
     /// For a victim: the unit to be placed again.
     std::size_t entry = 0;
-    /// That was told to move, so that it may be promised more than there is, also by a trial that fails.
+    /// That was told to move, so that it may be promised more than there is, or may be stranded, also by a
+    /// trial that fails.
     bool is_told = false;
     /// Whether there may be room for it once the pending unit is placed.
     bool is_open = false;
@@ -221,9 +222,10 @@ class scenario_replay {
       return a.quota != b.quota ? a.quota < b.quota : a.rank < b.rank;
     });
   }
-  void note_told(const Session& session, const world_type& world, const vector<chosen_unit>& chosen) {
+  void note_told(Session& session, const world_type& world, const vector<chosen_unit>& chosen) {
     involved_job& last = involved_.back();
-    last.is_told = world.was_told(world.at(session, chosen[last.entry].unit->id));
+    const record& unit = world.at(session, chosen[last.entry].unit->id);
+    last.is_told = world.was_told(unit) || world.may_be_stranded(session, unit.facts.id);
     if (last.is_told) ++told_;
   }
   [[nodiscard]] static involved_job elastic(Session& session, const world_type& world, const record& core,
@@ -274,7 +276,7 @@ class scenario_replay {
         const involved_job& job = l.involved[l.next_involved];
         if (job.waits) waits = false;
         // Most that fail do so because the first victim comes back: then nothing has to be placed. Those that
-        // were told to move have to be, for what they are promised.
+        // were told to move have to be, for what they are promised, or if they may be stranded.
         if (waits && !has_vacated_ && told_ == 0 &&
             !world.has_room(least, world.at(session, chosen[job.entry].unit->id).facts.request) &&
             comes_back(session, world, chosen[job.entry])) {
@@ -317,7 +319,7 @@ class scenario_replay {
     for (const std::size_t i : tried) {
       const record& v = world.at(session, chosen[i].unit->id);
       world.add_candidates_of(session, v);
-      if (const auto at = world.place_of(v)) session.places().vacate(*at);
+      world.leave(session, v);
     }
   }
   /// Whether a victim gets a place for sure if it is the first to be placed.

@@ -59,7 +59,11 @@ class scenario_solver {
     chosen_.clear();
     recorded_.clear();
     goes_on_ = false;
-    if (!could_be_solved(session, world, r)) return false;
+    world.expect(session, r);
+    if (!is_worth_moving(session, world, r)) return false;
+    const bool is_hopeless = !could_be_solved(session, world, r);
+    may_strand_ = victims_.shared_devices() != 0 && world.may_strand(session);
+    if (is_hopeless && !may_strand_) return false;
     world.begin_search(session, victims_.shared_devices() > 0 || world_type::on_nodes::shared_devices(
                                                                      session.places(), r.pod_request) > 0);
     replay_.prepare(session, world, id);
@@ -82,11 +86,15 @@ class scenario_solver {
   using chosen_unit = typename replay_type::chosen_unit;
   using fate = typename replay_type::fate;
 
+  /// Jobs are moved for no job that requests more than is left. A job that is only moved gives nothing.
+  [[nodiscard]] bool is_worth_moving(Session& session, const world_type& world, const record& r) const {
+    return wanted_.how != action_kind::consolidation ||
+           suffices(world, world.room_as_charged(), world_type::least_charge(session, r, r.facts.request));
+  }
   /// Anticipates what the search would find in the end: that all potential victims do not hold enough, or
-  /// that they can't be made to give enough. A job that is only moved gives nothing.
+  /// that they can't be made to give enough.
   [[nodiscard]] bool could_be_solved(Session& session, world_type& world, const record& r) {
     const resources<n> request = world_type::least_charge(session, r, r.facts.request);
-    if (wanted_.how == action_kind::consolidation && !suffices(world, world.room(), request)) return false;
     const resources<n> room = world.most_room();
     if (!suffices(world, room + victims_.gather(session, world, r, wanted_), request)) return false;
     if (!victims_.is_anybody_asked()) return false;
@@ -143,15 +151,18 @@ class scenario_solver {
         tried_ = recorded_;
         for (const std::size_t i : tried_) chosen_[i].twice = false;
         if (replay_.run(session, world, r, pods, chosen_, tried_) && is_allowed(session, world, r, pods)) {
+          if (pods != pods_of_unit(r)) undo(session, world);
           return keep();
         }
+        undo(session, world);
         replay_.suppose_again(session, world, r, pods, chosen_, recorded_);
       }
     }
-    // As long as there is no place without all that were taken, there is none without those of one node.
+    // As long as there is no place without all that were taken, there is none without those of one node: then
+    // only those scenarios are run that leave something behind.
     bool may_fit = goes_on_;
     if (!goes_on_) start_over(session, world);
-    goes_on_ = world_type::on_nodes::is_of_whole_pods(session.places(), r.pod_request);
+    goes_on_ = !may_strand_ && world_type::on_nodes::is_of_whole_pods(session.places(), r.pod_request);
     for (;;) {
       const auto* next = victims_.next(session, world);
       if (next == nullptr) return false;
@@ -160,23 +171,28 @@ class scenario_solver {
       freed += next->request;
       if (!may_fit) {
         replay_.suppose_gone(session, world, chosen_.back());
-        if (!replay_.could_fit(session, world, chosen_, {})) continue;
-        goes_on_ = goes_on_ && is_enough();
-        if (!is_enough()) continue;
-        may_fit = true;
-        replay_.suppose(session, world, r, pods, chosen_, recorded_);
+        if (replay_.could_fit(session, world, chosen_, {})) {
+          goes_on_ = goes_on_ && is_enough();
+          may_fit = is_enough();
+        }
+        if (!may_fit && !may_strand_) continue;
+        if (may_fit) replay_.suppose(session, world, r, pods, chosen_, recorded_);
       }
       for (const std::size_t node : nodes) {
         gather_on(node);
-        if (!replay_.could_fit(session, world, chosen_, tried_)) continue;
+        if ((!may_fit || !replay_.could_fit(session, world, chosen_, tried_)) && !strands(session, world)) {
+          continue;
+        }
         add_recorded();
         const bool placed = replay_.run(session, world, r, pods, chosen_, tried_);
-        if (placed && is_allowed(session, world, r, pods)) {
+        const bool is_solved = placed && is_allowed(session, world, r, pods);
+        if (!is_solved || pods != pods_of_unit(r)) undo(session, world);
+        if (is_solved) {
           goes_on_ = goes_on_ && leave_for_good(session, world, node);
           return keep();
         }
         goes_on_ = false;
-        replay_.suppose_again(session, world, r, pods, chosen_, recorded_);
+        suppose_again(session, world, r, pods, may_fit);
         if (placed) break;
       }
     }
@@ -339,6 +355,31 @@ class scenario_solver {
     }
   }
 
+  /// Whether the scenario might strand a fraction that waits, even if it fails.
+  [[nodiscard]] bool strands(Session& session, const world_type& world) const {
+    return may_strand_ && detail::any_of(tried_.begin(), tried_.end(), [&](std::size_t i) {
+             return world.may_be_stranded(session, chosen_[i].unit->id);
+           });
+  }
+  /// The scenario is undone.
+  void undo(Session& session, world_type& world) const {
+    if (!may_strand_) return;
+    for (const std::size_t i : tried_) {
+      const chosen_unit& c = chosen_[i];
+      const bool moved = c.end == fate::moves && c.moved > 0;
+      world.undo_search(session, c.unit->id, moved ? replay_.nodes_of(c) : std::span<const std::size_t>{});
+    }
+  }
+  /// What was supposed before a run that did not succeed: that all taken are gone, or, once there may be a
+  /// place without them, only those recorded.
+  void suppose_again(Session& session, const world_type& world, const record& r, std::uint32_t pods,
+                     bool may_fit) {
+    if (!may_fit) {
+      tried_.clear();
+      for (std::size_t i = 0; i < chosen_.size(); ++i) tried_.push_back(i);
+    }
+    replay_.suppose_again(session, world, r, pods, chosen_, may_fit ? recorded_ : tried_);
+  }
   /// Only units that are evicted or moved are victims, not those that go on running where they are.
   bool keep() {
     recorded_.clear();
@@ -417,6 +458,8 @@ class scenario_solver {
   bool goes_on_ = false;
   /// Among those taken for this number.
   std::size_t elastic_taken_ = 0;
+  /// Whether scenarios that are undone may strand fractions that wait: see `cycle_state::undo_search`.
+  bool may_strand_ = false;
   /// By node: the units taken for this number that run there.
   vector<vector<std::size_t>> on_node_;
   vector<std::size_t> used_nodes_;
