@@ -680,8 +680,10 @@ struct two_on_the_last {
 TEST_CASE("inventory: the placement policy is a part, what it refuses is not placed") {
   gpu::basic_inventory<two_on_the_last> i{allot_test::equal_nodes(3, 8)};
   const auto before = i;
+  CHECK_FALSE(i.could_place({gpus(1), 3}));
   CHECK_FALSE(i.place({gpus(1), 3}));
   CHECK(i == before);
+  CHECK(i.could_place({gpus(1), 2}));
   const auto a = i.place({gpus(1), 2});
   REQUIRE(a);
   CHECK(i.pods(*a).begin()->where.node == node_id{2});

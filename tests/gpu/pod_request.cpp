@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "tests/support/seeds.hpp"
+
 namespace gpu = allot::gpu;
 using allot::gpus;
 using allot::quantity;
@@ -18,6 +20,17 @@ pod_request total(quantity q) {
 }
 
 }  // namespace
+
+TEST_CASE("count_devices: the bits of any word") {
+  allot_test::for_each_seed(500, [](allot_test::random_source& random) {
+    const std::uint64_t word = random() >> random.below(64);
+    std::uint32_t bits = 0;
+    for (std::uint32_t d = 0; d < 64; ++d) bits += word >> d & 1U;
+    CHECK(gpu::count_devices(word) == bits);
+  });
+  CHECK(gpu::count_devices(0) == 0);
+  CHECK(gpu::count_devices(~std::uint64_t{0}) == 64);
+}
 
 TEST_CASE("split: the pods of a gang are equal") {
   const auto s = gpu::split({gpus(2), 5, false, 0b10}, 8);

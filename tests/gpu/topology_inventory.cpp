@@ -236,6 +236,8 @@ TEST_CASE("topology_inventory: a gang is placed exactly when a domain has room f
       const auto why = in.why_not(d);
       CHECK((why.reason == obstacle::none) == expected);
       const inventory before = in;
+      CHECK(in.could_place(d) == expected);
+      REQUIRE(in == before);
       const allot::savepoint s = in.save();
       const auto a = in.place(d);
       REQUIRE(a.has_value() == expected);

@@ -69,6 +69,14 @@ TEST_CASE("append_milli: without trailing zeros") {
   CHECK(text_of(-250) == "-0.25");
 }
 
+TEST_CASE("append_whole, append_milli: the largest numbers") {
+  std::string text = "n=";
+  allot::lab::append_whole(text, std::numeric_limits<std::int64_t>::min());
+  CHECK(text == "n=-9223372036854775808");
+  CHECK(text_of(std::numeric_limits<std::int64_t>::max()) == "9223372036854775.807");
+  CHECK(text_of(-std::numeric_limits<std::int64_t>::max()) == "-9223372036854775.807");
+}
+
 TEST_CASE("append_milli: what it writes can be read back") {
   allot_test::for_each_seed(2'000, [](allot_test::random_source& random) {
     const std::uint64_t bits = random() >> (1 + random.below(62));

@@ -281,6 +281,51 @@ TEST_CASE("moment_log: some hundred instants, almost evenly spaced") {
   });
 }
 
+TEST_CASE("moment_log: with some times known before, fewer reasons are asked for and none is missing") {
+  for_each_seed(60, [](random_source& random) {
+    const std::size_t most = 2 + random.below(30);
+    lab::moment_log log{most};
+    lab::moment_log knows{most};
+    std::vector<instant> times(1 + random.below(900));
+    instant now = random.between(0, 999);
+    for (instant& t : times) t = now += random.between(1, random.one_in(20) ? 90'000 : 50);
+    allot::vector<instant> expected;
+    for (const instant t : times) {
+      if (random.below(3) != 0) expected.push_back(t);
+    }
+    knows.expect(expected);
+    // It may end before all have come.
+    if (random.one_in(3)) times.resize(1 + random.below(times.size()));
+    std::size_t asked = 0;
+    std::size_t asked_knowing = 0;
+    log.waits(quota_id{0}, 0, 7);
+    knows.waits(quota_id{0}, 0, 7);
+    for (const instant t : times) {
+      const auto why = [t](std::size_t& count) {
+        return [&count, t](auto) {
+          ++count;
+          return lab::wait_reason{.amount = t};
+        };
+      };
+      log.look(t, why(asked));
+      knows.look(t, why(asked_knowing));
+    }
+    knows.conclude();
+    CHECK(asked_knowing <= asked);
+    const auto all = log.moments();
+    std::size_t at = 0;
+    for (const auto& m : knows.moments()) {
+      REQUIRE(m.waiting.size() == 1);
+      CHECK(m.waiting.front().why.amount == m.at);
+      while (at < all.size() && all[at].at < m.at) ++at;
+      REQUIRE(at < all.size());
+      CHECK(all[at].at == m.at);
+    }
+    const bool all_came = expected.empty() || expected.back() <= times.back();
+    if (all_came) CHECK(knows.moments().size() == all.size());
+  });
+}
+
 TEST_CASE("moment_log: the first of every queue, by priority, then submission") {
   for_each_seed(40, [](random_source& random) {
     lab::moment_log log{10'000};

@@ -480,6 +480,19 @@ TEST_CASE("scheduler: a job with quota but no place waits with the placement's r
   CHECK(h.why("q3").reason == pending_reason::placement);
 }
 
+TEST_CASE("scheduler: a host that asks for itself may have plans without explanations") {
+  host<allot::gpu::inventory> h{{{.name = "q", .nominal = gpus(16)}}, nodes(2, 4)};
+  h.scheduler().explain_plans(false);
+  h.submit("q1", "q", 3);
+  h.submit("q2", "q", 3);
+  CHECK(h.step() == "+q1 +q2");
+  h.submit("q3", "q", 2);
+  CHECK(h.step().empty());
+  REQUIRE(h.pending().size() == 1);
+  CHECK_FALSE(h.pending().front().placement.has_value());
+  CHECK(h.why("q3").reason == pending_reason::placement);
+}
+
 TEST_CASE("scheduler: places are cleared for a gang, and it starts when they are empty") {
   host<allot::gpu::inventory> h{two_teams(), nodes(2, 4)};
   for (const char* name : {"b1", "b2", "b3", "b4"}) h.submit(name, "b", 2);

@@ -58,14 +58,15 @@ class basic_inventory : public occupancy {
     if (pods->all_pods() > 1 && !detail::has_room(index(), *pods)) return std::nullopt;
     return add_each(policy, *pods);
   }
-  /// Whether `place` would find a place. Changes nothing. One pod takes one choice of the policy; for pods of
-  /// whole GPUs the room is counted; others are placed and taken back.
+  /// Whether `place` would find a place. Changes nothing. One pod takes one choice of the policy. For pods of
+  /// whole GPUs the room is counted, if the policy finds all of it; others are placed and taken back.
   [[nodiscard]] bool could_place(const pod_request& d) {
     const auto pods = pods_of(d);
     if (!pods || d.has_level()) return false;
     if (pods->all_pods() == 1) return policy_(index(), pods->each).has_value();
     if (!detail::has_room(index(), *pods)) return false;
-    const bool counts = !pods->each.is_fraction() && !pods->each.depends_on_type();
+    const bool counts =
+        gpu::finds_all_room(policy_) && !pods->each.is_fraction() && !pods->each.depends_on_type();
     return counts || would_succeed([&] { return add_each(policy_, *pods).has_value(); });
   }
   /// Places the pods of the request one after the other, the smaller one of a total last, where

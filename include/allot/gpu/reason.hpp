@@ -95,6 +95,8 @@ struct unplaceable {
   /// The node with the most room, if the level is the node level.
   node_id best_node{};
 
+  /// Whether it says that the request can't be placed.
+  [[nodiscard]] constexpr bool says_no() const noexcept { return reason != obstacle::none; }
   /// Whether it would not fit on the empty cluster either.
   [[nodiscard]] constexpr bool is_never() const noexcept {
     return reason != obstacle::none && reason < obstacle::full;

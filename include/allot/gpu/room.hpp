@@ -138,9 +138,11 @@ enum class look : std::uint8_t { at_all, at_gpus };
 
 // Every full pod of a split total takes a node that the smaller pod could have had, so it needs another.
 
+[[nodiscard]] inline bool has_room_for_rest(const cluster& empty, const pod_split& pods) {
+  return !pods.has_rest() || nodes_with_room(empty, pods.rest) > pods.pods;
+}
 [[nodiscard]] inline bool has_room(const cluster& empty, const pod_split& pods) {
-  return room(empty, pods.each) >= pods.pods &&
-         (!pods.has_rest() || nodes_with_room(empty, pods.rest) > pods.pods);
+  return room(empty, pods.each) >= pods.pods && has_room_for_rest(empty, pods);
 }
 [[nodiscard]] inline bool has_room(const free_index& index, const pod_split& pods, look at = look::at_all) {
   return room(index, pods.each, pods.pods, at) >= pods.pods &&
@@ -216,11 +218,12 @@ enum class look : std::uint8_t { at_all, at_gpus };
     const auto parts = split(other, layout);
     return parts && detail::room(layout, parts->each) > 0;
   };
-  if (detail::room(layout, pods->each) == 0) {
+  const std::uint64_t ever = detail::room(layout, pods->each);
+  if (ever == 0) {
     why.reason = fits_a_node(d.pools, all_models)     ? obstacle::model_has_no_such_node
                  : fits_a_node(all_pools, all_models) ? obstacle::pool_has_no_such_node
                                                       : obstacle::too_large_for_any_node;
-  } else if (!detail::has_room(layout, *pods)) {
+  } else if (ever < pods->pods || !detail::has_room_for_rest(layout, *pods)) {
     why.reason = obstacle::larger_than_cluster;
   } else if (why.asked > why.free) {
     why.reason = obstacle::full;

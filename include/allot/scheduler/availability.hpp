@@ -71,10 +71,32 @@ class availability {
     const instant end = later(session.now(), r.estimate);
     const std::optional<missed_start> delayed = first_delayed_until(session, r, where, end, no_claims{});
     if (!delayed) return std::nullopt;
-    const auto all = session.promised();
-    const auto claimed = [&](const promised_job& p) { return p.job != r.facts.id && claims(r, p); };
-    if (detail::none_of(all.begin(), all.end(), claimed)) return delayed;
+    if (!claims_any(session, r, claims)) return delayed;
     return first_delayed_until(session, r, where, end, claims);
+  }
+  /// What `first_delayed` would return wherever the job is placed, as far as that is known; none otherwise.
+  template <class Claims>
+  [[nodiscard]] std::optional<missed_start> delayed_anywhere(Session& session, const record& r,
+                                                             Claims claims) {
+    const no_claims nothing;
+    const auto counts = others(session, r, nothing);
+    const auto all = session.promised();
+    const auto starts = session.promised_by_start();
+    std::size_t i = 0;
+    while (i < starts.size() && !counts(all[starts[i]])) ++i;
+    if (i == starts.size()) return std::nullopt;
+    const promised_job& p = all[starts[i]];
+    if (later(session.now(), r.estimate) <= p.what.start) return std::nullopt;
+    begin();
+    session.look_ahead();
+    const noted_start seen = look_at(session, i, counts, &r);
+    if (seen.of == nullptr || !seen.is_allowed) return std::nullopt;
+    auto& room = seen.of->room;
+    if (!room.fits(0)) return std::nullopt;
+    const std::uint64_t taken = room.least_taken(session.places(), r.pod_request);
+    if (seen.is_allowed_beside && room.could_fit(taken)) return std::nullopt;
+    if (claims_any(session, r, claims)) return std::nullopt;
+    return missed_start{p.what.start, p.job};
   }
   /// The same for a job that would run until `end`.
   template <class Claims>
@@ -425,6 +447,12 @@ class availability {
       if (p.job == r.facts.id || claims(r, p)) return false;
       return !p.what.gathers_since || !r.promised || &p < &session.promise_of(r.facts.id);
     };
+  }
+  template <class Claims>
+  [[nodiscard]] static bool claims_any(Session& session, const record& r, Claims& claims) {
+    const auto all = session.promised();
+    return detail::any_of(all.begin(), all.end(),
+                          [&](const promised_job& p) { return p.job != r.facts.id && claims(r, p); });
   }
   /// Starts a promised job, if it fits.
   template <class Counts>

@@ -131,6 +131,8 @@ class exhaustive_cycle {
   using record = typename Session::record;
   /// Otherwise nothing of promises is compiled.
   static constexpr bool promises_starts = Session::has_expected_ends;
+  static constexpr bool foresees =
+      promises_starts && !std::same_as<forecast_of<typename Session::placement_type>, no_forecast>;
   static constexpr std::size_t most_moves = std::same_as<typename Session::placement_type, no_placement>
                                                 ? 0
                                                 : (0 + ... + detail::moves_of<Options>);
@@ -272,19 +274,32 @@ class exhaustive_cycle {
     gave_up_ = false;
     makes_way_for_ = {};
     if (!is_allowed(session, r)) return std::nullopt;
+    if constexpr (foresees) {
+      // Most that delay a promise do so on any place: that is known before they are placed.
+      if (r.least_run == 0 && !session.promised_by_start().empty()) {
+        if (!could_place(session.places(), r.pod_request)) return std::nullopt;
+        if (const auto delayed = profile_.delayed_anywhere(session, r, claims_of(session))) {
+          note_delay(session, r, delayed->at);
+          return std::nullopt;
+        }
+      }
+    }
     const auto at = session.places().place(r.pod_request);
     if (!at) return std::nullopt;
     if constexpr (promises_starts) {
       if (const auto delayed = profile_.first_delayed(session, r, *at, claims_of(session))) {
         if (may_make_way(session, r, *at, *delayed)) return at;
         session.places().release(*at);
-        // A start may be delayed by who is gone by then, too; who is gone earlier still is asked again.
-        const instant ends_by = std::min(delayed->at, later(session.now(), r.estimate) - 1);
-        delays_ = std::max(delays_.value_or(ends_by), ends_by);
+        note_delay(session, r, delayed->at);
         return std::nullopt;
       }
     }
     return at;
+  }
+  void note_delay(const Session& session, const record& r, instant start) {
+    // A start may be delayed by who is gone by then, too; who is gone earlier still is asked again.
+    const instant ends_by = std::min(start, later(session.now(), r.estimate) - 1);
+    delays_ = std::max(delays_.value_or(ends_by), ends_by);
   }
 
   // Jobs that make way.

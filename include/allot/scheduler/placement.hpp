@@ -20,7 +20,8 @@ inline namespace v0 {
 /// `place` takes a place for all pods of a pod request, or returns nothing. An evicting job is *vacated*: its
 /// place counts as free for `place` while its pods are still there, until `release`; `reoccupy` undoes that
 /// while no other job was given the place. `ready` says whether a given place is clear of earlier jobs.
-/// `why_not` explains a refusal, as data of the placement's own.
+/// `why_not` explains a refusal, as data of the placement's own. It is asked of jobs for which there may be
+/// room, too; data with a member `bool says_no() const` that returns true rule that out.
 ///
 /// `save` opens a savepoint, of any movable type: a number, an undo log, a copy. It is closed by `rollback`,
 /// which restores bit for bit, or by `commit`, which keeps the changes. Savepoints nest: the one opened last

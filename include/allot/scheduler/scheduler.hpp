@@ -651,12 +651,23 @@ class scheduler {
     settings.preempt = with_guard(settings.preempt, judges_rivals().value_or(false));
     return settings;
   }
+  /// Whether the placement's reason rules out that there is a place; see `placement`.
+  template <class Reason>
+  [[nodiscard]] static bool says_no([[maybe_unused]] const Reason& why) {
+    if constexpr (requires {
+                    { why.says_no() } -> std::same_as<bool>;
+                  }) {
+      return why.says_no();
+    } else {
+      return false;
+    }
+  }
   /// Why the pending job waits: what the cycle found when it tried the job, beside what is so now.
   void explain(typename plan_type::pending_job& h) {
     const record& r = jobs().at(h.id);
     h.reason = session_.found(r);
     detail::explain_by(cycle_, session_, h);
-    if (h.placement && could_place(places(), r.pod_request)) {
+    if (h.placement && !says_no(*h.placement) && could_place(places(), r.pod_request)) {
       h.placement.reset();
       if (h.reason == pending_reason::placement) h.reason = pending_reason::behind_head;
     }

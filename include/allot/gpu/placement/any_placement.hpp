@@ -55,6 +55,9 @@ class any_placement {
     return std::visit([](const auto& policy) { return uses_expected_ends(policy); }, policy_);
   }
 
+  /// Whether it is one of the library's: see `gpu::finds_all_room`.
+  [[nodiscard]] bool finds_all_room() const noexcept { return !std::holds_alternative<erased>(policy_); }
+
   [[nodiscard]] std::optional<pod_location> operator()(const free_index& from, const pod_shape& pod) const {
     // The default policy, without std::visit.
     if (const auto* best = std::get_if<indexed_best_fit>(&policy_)) return (*best)(from, pod);

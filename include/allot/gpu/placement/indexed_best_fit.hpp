@@ -45,6 +45,9 @@ class indexed_best_fit {
     return where || looks > 0 ? where : kept_(from, pod);
   }
 
+  /// Always.
+  [[nodiscard]] constexpr bool finds_all_room() const noexcept { return true; }
+
  private:
   /// About as expensive as updating the kept scores.
   static constexpr std::size_t most_looks = 32;
