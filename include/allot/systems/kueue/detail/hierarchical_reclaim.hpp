@@ -37,7 +37,8 @@ inline namespace v0 {
 /// The jobs of borrowing quotas are kept in the order in which they would be considered during a cycle
 /// (`ranked_borrowers`), and each search reads them from the front until the request fits: what it costs
 /// depends on how many have to go, not on how many jobs or quotas there are. Jobs that are promised to others
-/// are skipped together.
+/// are skipped together. (A head that may not borrow, and needs jobs of its own quota as well, first takes
+/// all others, as in Kueue.)
 ///
 /// Kueue has jobs at its leaves only. Here a quota with children may have jobs too: against other quotas they
 /// count like those of a leaf, except that no job takes from a quota above or below its own.
