@@ -28,11 +28,9 @@ void check_against_naive(random_source& random) {
   naive.resource_of = flavored ? std::vector<int>{0, 0, 1, 1} : std::vector<int>{0, 1, 2, 3};
   const std::size_t dimensions = flavored ? n : 1 + random.below(2);
 
-  // Most worlds are small, so that failures are easy to read.
-  const std::size_t scale = random.one_in(16) ? 3 : 1;
   // Cohorts first, each below an earlier one or without parent; then queues, most of them below cohorts.
-  const std::size_t cohorts = 1 + random.below(4 * scale);
-  const std::size_t queues = 2 + random.below(4 * scale);
+  const std::size_t cohorts = 1 + random.below(4);
+  const std::size_t queues = 2 + random.below(4);
   std::vector<kueue_queue> told;
   for (std::size_t i = 0; i < cohorts + queues; ++i) {
     const bool is_queue = i >= cohorts;
@@ -132,8 +130,8 @@ void check_against_naive(random_source& random) {
     }
     naive.workloads.push_back(std::move(w));
   };
-  const std::size_t running = random.below(10 * scale * scale);
-  const std::size_t waiting = 1 + random.below(8 * scale);
+  const std::size_t running = random.below(10);
+  const std::size_t waiting = 1 + random.below(8);
   for (std::size_t i = 0; i < running; ++i) make(true);
   for (std::size_t i = 0; i < waiting; ++i) make(false);
 
