@@ -347,8 +347,11 @@ class cycle_state {
   /// The unit leaves its place, in a trial.
   void leave(Session& session, const record& r) {
     const pipelined_unit* const p = find_pipelined(r.facts.id);
-    if (p != nullptr && p->is_stranded) return;
-    if (const auto where = place_of(r)) session.places().vacate(*where);
+    if (p == nullptr) {
+      session.places().vacate(r.where);
+    } else if (p->where && !p->is_stranded) {
+      session.places().vacate(*p->where);
+    }
   }
   /// From now on, until `end_trial`, only candidates are considered. Those with victims have to be added.
   void begin_trial() { no_candidates_ = never_; }
