@@ -86,7 +86,10 @@ class job_queues {
       if (r.state == job_state::pending && r.ticket == news.ticket) enter(session, news.id);
     });
     if (!sweep) return;
-    for (const auto& [x, kind] : to_sweep_) this->sweep(lines_[x.index()].kinds[kind]);
+    for (const auto& [x, kind] : to_sweep_) {
+      ++lines_[x.index()].version;
+      this->sweep(lines_[x.index()].kinds[kind]);
+    }
     for (const auto& [x, kind] : to_sweep_) forget_kinds(lines_[x.index()]);
     to_sweep_.clear();
   }
@@ -112,6 +115,8 @@ class job_queues {
     if (std::exchange(l.elastic_pod_is_old, false)) renew_elastic(session, x);
     return l.kinds;
   }
+  /// Counts the changes of the line of x: while it stays, so does what a walk that starts there finds.
+  [[nodiscard]] std::uint64_t version(quota_id x) const { return lines_[x.index()].version; }
   /// The same without checking for changes.
   [[nodiscard]] std::span<const kind_line> kinds(quota_id x) const { return lines_[x.index()].kinds; }
   [[nodiscard]] static unit_rank rank_of(Session& session, const record& r) {
@@ -151,6 +156,7 @@ class job_queues {
     /// What the jobs pending as a whole request in addition: pods that are not units yet.
     exact_sum<n> to_come{};
     bool elastic_pod_is_old = true;
+    std::uint64_t version = 1;
   };
   /// By job: its last stay.
   struct last_stay {
@@ -212,11 +218,13 @@ class job_queues {
     at->first = std::min(at->first, static_cast<std::size_t>(place - at->stays.begin()));
     at->stays.insert(place, s);
     ++at->version;
+    ++l.version;
     return {static_cast<std::size_t>(at - l.kinds.begin()), s.number};
   }
   void end_stay(kind_line& k, stay& s, quota_id x, std::size_t kind) {
     s.left = now_;
     ++k.gone;
+    ++lines_[x.index()].version;
     if (!std::exchange(k.to_sweep, true)) to_sweep_.push_back({x, kind});
   }
   void leave(job_id id, std::uint32_t ticket) {

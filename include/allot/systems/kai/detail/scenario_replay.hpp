@@ -59,20 +59,25 @@ class scenario_replay {
     with_waiting_.clear();
   }
   /// Collects the units pending besides `own`. Must be called before the first run for `own` after the world
-  /// has changed. O(quotas x kinds of pending units).
+  /// has changed. O(quotas), and O(kinds of pending units) for each that has changed.
   void prepare(Session& session, world_type& world, job_id own) {
     marked_.clear();
     with_waiting_.clear();
     world.lines.follow(session, false);
     for (const quota_id x : session.tree().top_down()) {
-      leaves_[x.index()].may_wait = false;
-      leaves_[x.index()].involved = {};
-      leaves_[x.index()].next_involved = 0;
-      if (!world_type::is_leaf(session, x) || world.waiting(session, x) == 0) continue;
-      leaves_[x.index()].may_wait = true;
-      static_cast<void>(world.lines.kinds(session, x));
-      leaves_[x.index()].others.start(world.lines, x, 0, every_kind, others_than(session, world, own));
+      leaf& l = leaves_[x.index()];
+      l.may_wait = world_type::is_leaf(session, x) && world.waiting(session, x) != 0;
+      l.involved = {};
+      l.next_involved = 0;
+      if (!l.may_wait) continue;
       with_waiting_.push_back(x);
+      static_cast<void>(world.lines.kinds(session, x));
+      // Only the job's own leaf, and one that has changed, is walked from the start again.
+      const bool is_own = world.at(session, own).facts.quota == x;
+      if (!is_own && l.version == world.lines.version(x) && l.as_of == world.changed_at(x)) continue;
+      l.version = is_own ? 0 : world.lines.version(x);
+      l.as_of = world.changed_at(x);
+      l.others.start(world.lines, x, 0, every_kind, others_than(session, world, own));
     }
   }
 
@@ -165,6 +170,9 @@ class scenario_replay {
     Walk walk;
     /// The walk before its first step, with no job marked; it is the walk itself until that is `begun`.
     Walk others;
+    /// Of the line and of its quota, when that walk was started.
+    std::uint64_t version = 0;
+    std::uint64_t as_of = 0;
     bool has_begun = false;
     bool may_wait = false;
     std::span<const involved_job> involved;

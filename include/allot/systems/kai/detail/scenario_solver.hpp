@@ -17,7 +17,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <span>
 #include <utility>
 
@@ -199,9 +198,9 @@ class scenario_solver {
   }
   /// Takes victims from the first again, all but those recorded.
   void start_over(Session& session, world_type& world) {
-    moved_.clear();
-    for (const std::size_t i : recorded_) moved_.push_back(chosen_[i]);
-    std::swap(chosen_, moved_);
+    kept_.clear();
+    for (const std::size_t i : recorded_) kept_.push_back(chosen_[i]);
+    std::swap(chosen_, kept_);
     for (std::size_t i = 0; i < recorded_.size(); ++i) recorded_[i] = i;
     elastic_taken_ = 0;
     forget_nodes();
@@ -450,7 +449,7 @@ class scenario_solver {
   fair_reclaim<n> fair_;
   /// All that were taken; those found for fewer pods; and those of the last scenario, these first.
   vector<chosen_unit> chosen_;
-  vector<chosen_unit> moved_;
+  vector<chosen_unit> kept_;
   vector<std::size_t> recorded_;
   vector<std::size_t> tried_;
   bool any_elastic_recorded_ = false;
