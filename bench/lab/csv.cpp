@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/lab/csv.hpp>
 
+#include <algorithm>
 #include <cstring>
 #include <istream>
 #include <utility>
@@ -226,7 +227,10 @@ std::string shown(std::string_view text) {
 }
 
 void append_csv_field(std::string& record, std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
+  const auto needs_quotes = [](char c) {
+    return c <= ',' && (c == ',' || c == '"' || c == '\r' || c == '\n');
+  };
+  if (std::none_of(text.begin(), text.end(), needs_quotes)) {
     record += text;
     return;
   }

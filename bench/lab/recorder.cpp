@@ -226,14 +226,16 @@ void event_writer::write_end(instant now, std::string_view event, sim::job_index
 
 void append_nodes(std::string& text, const gpu::cluster& cluster, std::span<const sim::run_pod> pods) {
   vector<gpu::node_id> named;
+  gpu::node_id last;
   for (const sim::run_pod& pod : pods) {
     const gpu::node_id node = pod.where.node;
-    // Pods on the same node are mostly adjacent.
-    if (!named.empty() && named.back() == node) continue;
-    if (pods.size() > 2 && std::find(named.begin(), named.end(), node) != named.end()) continue;
+    // Mostly they are in the order of the nodes.
+    const bool is_new = named.empty() || last < node;
+    if (!is_new && std::find(named.begin(), named.end(), node) != named.end()) continue;
     if (!named.empty()) text += ';';
     text += cluster.name(node);
     named.push_back(node);
+    last = is_new ? node : last;
   }
 }
 

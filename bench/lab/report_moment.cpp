@@ -93,7 +93,7 @@ class data_writer {
   }
 
  private:
-  void time(instant t) { json_ += decimal(t); }
+  void time(instant t) { append_milli(json_, t); }
   void time_since_begin(instant t) { time(t - r_.time.begin); }
   void list_of(const vector<std::int64_t>& values, std::int64_t unit) {
     json_ += '[';

@@ -54,9 +54,7 @@ concept optional_nodes_placement = placement<P> && requires(const P& seen) {
 /// have a member `could_place`, which is then asked.
 template <placement P>
 [[nodiscard]] bool could_place(P& places, const typename P::pod_request& pod_request) {
-  if constexpr (requires {
-                  { places.could_place(pod_request) } -> std::same_as<bool>;
-                }) {
+  if constexpr (requires { places.could_place(pod_request); }) {
     return places.could_place(pod_request);
   } else {
     auto before = places.save();

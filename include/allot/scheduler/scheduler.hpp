@@ -654,13 +654,8 @@ class scheduler {
   /// Whether the placement's reason rules out that there is a place; see `placement`.
   template <class Reason>
   [[nodiscard]] static bool says_no([[maybe_unused]] const Reason& why) {
-    if constexpr (requires {
-                    { why.says_no() } -> std::same_as<bool>;
-                  }) {
-      return why.says_no();
-    } else {
-      return false;
-    }
+    if constexpr (requires { why.says_no(); }) return why.says_no();
+    return false;
   }
   /// Why the pending job waits: what the cycle found when it tried the job, beside what is so now.
   void explain(typename plan_type::pending_job& h) {

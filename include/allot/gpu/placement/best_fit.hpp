@@ -39,13 +39,8 @@ template <placement_policy P>
 /// those with which gangs are placed often.
 template <placement_policy P>
 [[nodiscard]] constexpr bool finds_all_room([[maybe_unused]] const P& policy) noexcept {
-  if constexpr (requires {
-                  { policy.finds_all_room() } -> std::same_as<bool>;
-                }) {
-    return policy.finds_all_room();
-  } else {
-    return false;
-  }
+  if constexpr (requires { policy.finds_all_room(); }) return policy.finds_all_room();
+  return false;
 }
 
 /// Keeps large blocks intact: a pod is placed where it leaves the least room.
