@@ -69,16 +69,6 @@ concept orders_within_quota = requires(const Order order, const running_job<N>& 
   { order.within_quota(job, job, now) } -> std::same_as<bool>;
 };
 
-/// The same by ranks that hold for a whole search, so that each is computed once. Default: `within_quota` is
-/// asked for each pair.
-template <class Order, std::size_t N>
-concept ranks_within_quota = orders_within_quota<Order, N> &&
-    requires(const Order order, const running_job<N>& job, instant now) {
-  {
-    order.within_quota(job, order.rank_within_quota(job, now), job, order.rank_within_quota(job, now))
-    } -> std::same_as<bool>;
-};
-
 /// A victim order: a callable that maps a candidate to its key; the least key yields first. It is evaluated
 /// again after each victim of that candidate, in the state without the victims chosen so far (else one quota
 /// would yield everything, KAI v0.5.1), and may depend on the usage of the candidate itself only.

@@ -23,6 +23,24 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
+/// An order within a quota by ranks that hold for a whole search, so that each is computed once, not in each
+/// comparison.
+template <class Order, std::size_t N>
+concept ranks_within_quota = orders_within_quota<Order, N> &&
+    requires(const Order order, const running_job<N>& job, instant now) {
+  order.within_quota(job, order.rank_within_quota(job, now), job, order.rank_within_quota(job, now));
+};
+template <class Order, std::size_t N>
+struct rank_in_order {
+  struct type {};
+};
+template <class Order, std::size_t N>
+requires ranks_within_quota<Order, N>
+struct rank_in_order<Order, N> {
+  using type = decltype(std::declval<const Order&>().rank_within_quota(std::declval<const running_job<N>&>(),
+                                                                       instant{}));
+};
+
 /// The victim candidates of one beneficiary, next first. They are judged again as victims are taken: a quota
 /// yields only while it still uses what others own, and victims on the beneficiary's own side may make its
 /// side own the request. Buffers are reused across searches.
@@ -173,17 +191,6 @@ class victim_queue {
       return may_have_own_order;
     }
   }
-
-  struct no_rank {};
-  template <class O>
-  [[nodiscard]] static auto rank_by(const O& order, const running_job<N>& job) {
-    if constexpr (ranks_within_quota<O, N>) {
-      return order.rank_within_quota(job, instant{});
-    } else {
-      return no_rank{};
-    }
-  }
-  using own_rank = decltype(rank_by(std::declval<const Order&>(), std::declval<const running_job<N>&>()));
 
   /// The quotas on the far side of one ancestor that borrow from beyond it: `count` sources from `first` on.
   /// Their jobs may be preempted as borrowers once `side` owns the request. No `side`: they are the own jobs
@@ -413,7 +420,7 @@ class victim_queue {
   vector<entry> queue_;
   vector<std::uint32_t> heaps_;
   /// By the position in `heaps_` of the source's first job, and job: its rank.
-  vector<own_rank> ranks_;
+  vector<typename rank_in_order<Order, N>::type> ranks_;
   stamped_set<job_id> taken_;
   search_progress<N> progress_{};
   bool skip_larger_ = false;
