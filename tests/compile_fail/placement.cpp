@@ -84,6 +84,10 @@ struct inventory {
   bool contain(allocation) const;
   bool usable(allocation) const;
 #endif
+#ifdef could_place_takes_a_number_too_many
+  // allot: the placement's optional member could_place must be `bool could_place(const pod_request&)`
+  bool could_place(const pod_request&, std::uint32_t);
+#endif
 #ifdef what_if_lacks_fits
   // allot: the placement's type `what_if` must model allot::placement_what_if: may_go, may_not_go, might_fit,
   struct what_if {

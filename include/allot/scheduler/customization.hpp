@@ -42,6 +42,7 @@
 // | `placement`           | places, and savepoints of its own type    | `no_placement`: quotas alone count  |
 // | `placement_what_if`   | `P::what_if`: answers before jobs move    | trials under savepoints             |
 // | `placement_forecast`  | `P::forecast`: room when others have gone | the profile is walked each time     |
+// | `could_place(d)`      | whether `place(d)` would find a place     | it is placed and taken back         |
 // | `revocable_placement` | `contains`, `usable`: places can be lost  | a place once given stays usable     |
 //
 // ## The parts of `policies` (scheduler/policies.hpp)

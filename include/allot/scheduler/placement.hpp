@@ -326,6 +326,15 @@ template <class P>
     static_assert(is_revocable || !says_usable,
                   "allot: usable and contains go together: the placement must have `bool usable(allocation) "
                   "const` and `bool contains(allocation) const`");
+    constexpr bool names_could_place = requires {
+      &P::could_place;
+    };
+    constexpr bool has_could_place = requires(P p, const pod_request& d) {
+      { p.could_place(d) } -> std::same_as<bool>;
+    };
+    static_assert(has_could_place || !names_could_place,
+                  "allot: the placement's optional member could_place must be `bool could_place(const "
+                  "pod_request&)`");
     if constexpr (has_place && has_release && has_vacate && has_reoccupy && has_ready && has_could_ever_fit &&
                   has_why_not && has_save && has_rollback && has_commit) {
       constexpr bool has_what_if = placement_what_if<what_if_of<P>, P>;
