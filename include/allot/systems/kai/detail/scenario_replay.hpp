@@ -113,13 +113,14 @@ class scenario_replay {
     return fits;
   }
   /// Whether `pods` of the pods of `r` would have a place if the units with the indices `tried` were evicted.
-  /// If so, their fates are written to `chosen`. Precondition: `could_fit` said that they might.
+  /// If so, their fates are written to `chosen`. `may_fit` is what `could_fit` says of them.
   bool run(Session& session, world_type& world, const record& r, std::uint32_t pods,
-           vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
+           vector<chosen_unit>& chosen, std::span<const std::size_t> tried, bool may_fit = true) {
     nodes_.clear();
     auto before = session.places().save();
     charged_.clear();
     has_vacated_ = false;
+    may_fit_ = may_fit;
     for (const std::size_t i : tried) {
       const record& v = world.at(session, chosen[i].unit->id);
       chosen[i].end = fate::gone;
@@ -290,7 +291,7 @@ class scenario_replay {
             comes_back(session, world, chosen[job.entry])) {
           return false;
         }
-        if (job.waits && takes_all(session, world, r, pods)) return true;
+        if (job.waits && told_ == 0 && takes_all(session, world, r, pods)) return true;
         vacate(session, world, chosen, tried);
         if (!place_next_of(session, world, r, pods, chosen, l)) return false;
         // There is ever less room for those that come later.
@@ -341,8 +342,7 @@ class scenario_replay {
   /// Whether the pending unit, which comes first, has a place and leaves no room for any victim. Where it
   /// stands matters only for all of its pods, and is not determined for fewer.
   [[nodiscard]] bool takes_all(Session& session, world_type& world, const record& r, std::uint32_t pods) {
-    // That there is room for it is known from `could_fit`.
-    if (!supposes_ || pods == pods_of_unit(r) || is_charged_by_place(session, r)) return false;
+    if (!may_fit_ || !supposes_ || pods == pods_of_unit(r) || is_charged_by_place(session, r)) return false;
     if (!world_type::on_nodes::is_of_whole_pods(session.places(), r.pod_request)) return false;
     const resources<n> request = request_of_pods(r, pods);
     if (!world.has_room(request) || !world.accounts.within_limits(r.facts.quota, request, r.facts.in)) {
@@ -471,6 +471,8 @@ class scenario_replay {
   resources<n> least_of_victims_;
   /// Whether the victims of the scenario have been taken off their nodes.
   bool has_vacated_ = false;
+  /// Whether the pending unit would have a place without the victims, as far as `could_fit` can tell.
+  bool may_fit_ = false;
   /// Whether `could_fit` can tell.
   bool supposes_ = false;
 };

@@ -179,11 +179,10 @@ class scenario_solver {
       }
       for (const std::size_t node : nodes) {
         gather_on(node);
-        if ((!may_fit || !replay_.could_fit(session, world, chosen_, tried_)) && !strands(session, world)) {
-          continue;
-        }
+        const bool fits = may_fit && replay_.could_fit(session, world, chosen_, tried_);
+        if (!fits && !strands(session, world)) continue;
         add_recorded();
-        const bool placed = replay_.run(session, world, r, pods, chosen_, tried_);
+        const bool placed = replay_.run(session, world, r, pods, chosen_, tried_, fits);
         const bool is_solved = placed && is_allowed(session, world, r, pods);
         if (!is_solved || pods != pods_of_unit(r)) undo(session, world);
         if (is_solved) {
