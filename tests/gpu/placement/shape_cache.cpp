@@ -90,6 +90,9 @@ TEST_CASE("shape_cache: looks at all nodes once, then at those that changed") {
   CHECK(read.looks == 0);
   index.occupy({{node_id{7}, 1}});
   index.leave({{node_id{7}, 1}});
+  read(index, 1);
+  CHECK(read.looks == 0);  // It was undone right away.
+  index.occupy({{node_id{7}, 1}});
   index.occupy({{node_id{9}, 1}});
   read(index, 1);
   CHECK(read.looks == 2);

@@ -551,6 +551,14 @@ TEST_CASE("runai: limits and non-preemptible jobs") {
         "+q");
 }
 
+TEST_CASE("runai: a gang that evicts elastic pods of its quota may exceed the limit") {
+  // The second of its pods finds the victims of the first again: they are deducted twice (KAI v0.13).
+  world w{"nodes 5\n queue d - - 1\n queue q d 0 1 limit=2\n wait e q 3x0.5 min=1\n wait p q 3x1 prio=75"};
+  CHECK(w.step() == "~p");
+  CHECK(w.step() == "+p");
+  CHECK(w.used("q") == 3);
+}
+
 TEST_CASE("runai: options") {
   const allot::kai_policies by_default = allot::runai{}.policies();
   CHECK(by_default.k == 0);

@@ -46,26 +46,22 @@ inline namespace v0 {
 ///
 /// Known differences from KAI (4 of 2,310 cycles, 2 of 380 divisions):
 /// - KAI sums and divides in floating point, in the order of a hash table, and what a search added and took
-/// back
-///   leaves its rounding errors. Where a request uses up a share exactly, that decides whether it fits. Here
-///   sums are exact, but for the parts of GPUs that a gang requests (`float_sums`): of such ties in random
-///   worlds, one in a hundred is then decided as KAI never does (adding from the oldest job on, and dividing
-///   like KAI, would leave one in two hundred). Of quotas that are due the same fraction of a GPU, rounding
-///   errors choose who gets the GPU that is left over, here it is the older (2 divisions). Later versions of
-///   KAI compare with a tolerance, which is to say exactly;
-/// - what KAI counts wrong once it undoes that a fraction moved to another device of its node: here, only
-/// that a
-///   fraction that waits alone on its device no longer frees it, and that its node loses one each time.
-///   Nothing of a running fraction, of which the old part stays counted as leaving, so that the node is a
-///   candidate; nor that two that wait on one device free none, and lose one (1). Each search that fails adds
-///   to it, and of those that can't succeed only what strands fractions is tried here;
+///   back leaves its rounding errors. Where a request uses up a share exactly, that decides whether it fits.
+///   Here sums are exact, but for the parts of GPUs that a gang requests (`float_sums`): of such ties in
+///   random worlds, one in a hundred is then decided as KAI never does. Of quotas that are due the same
+///   fraction of a GPU, rounding errors choose who gets the GPU that is left over, here it is the older (2
+///   divisions). Later versions of KAI compare with a tolerance, which is to say exactly;
+/// - what KAI counts wrong once it undoes that a fraction moved to another device of its node. Here a
+///   fraction that waits alone on its device no longer frees it, and its node loses one device each time. But
+///   nothing is counted wrong of a running fraction, of which KAI counts the old part as leaving, so that the
+///   node is a candidate; nor of two that wait on one device, which free none and lose one (1). Each search
+///   that fails adds to it, and of those that can't succeed only what strands fractions is tried here;
 /// - a pod that was told to move in this cycle and would be placed where it ran before moves as it was told,
 ///   even if others have been given that place: more is promised than there is. So it is here in a search;
 ///   when that is carried out, the pod keeps its place, and who was to have it waits elsewhere (1);
 /// - a further pod of a pipelined elastic job that could start at once starts in the next cycle;
 /// - devices are filled by thousandths of their memory, rounded up, in KAI by MiB; where a limit forbids what
-/// a
-///   pod is charged on the best node, KAI tries the next node; and of a pod with memory of several GPUs it
+///   a pod is charged on the best node, KAI tries the next node; and of a pod with memory of several GPUs it
 ///   holds one part against the limits;
 /// - quotas that are unlimited, but have a limit: their nominal is the limit here, for the division too.
 ///
@@ -81,7 +77,10 @@ inline namespace v0 {
 /// - protect usage within nominal: a quota over its share by one GPU may lose a gang of eight ("trap 29"),
 ///   and borrowers keep owed capacity from a queue that requests more than its floored share ("trap 25");
 /// - reserve what victims free for the job they were evicted for: another job may take it ("nothing is
-///   assumed").
+///   assumed");
+/// - keep to limits where it takes pods from elastic jobs: it may evict a pod for one pod of a gang and again
+///   for the next, and then deducts it twice until the end of the cycle, so that the gang may use more than
+///   the limit of their quota ("a gang that evicts elastic pods").
 struct runai {
   /// @{
   /// What the concept `preset` asks for.
