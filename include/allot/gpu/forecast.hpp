@@ -44,6 +44,12 @@ class forecast {
       largest_ = std::max<std::size_t>(largest_, t.gpus);
     }
     each_ = rest_ = 0;
+    if (nodes_.size() == layout.size() && devices_.size() == layout.size() * largest_) {
+      // What is used of the devices does not depend on the request.
+      bring_all_back(layout);
+      look(in);
+      return true;
+    }
     nodes_.assign(layout.size(), {});
     // As nodes of no devices, until they are looked at.
     devices_.assign(layout.size() * largest_, {1, 1});
@@ -123,6 +129,18 @@ class forecast {
     if (d.left <= 0) --on.free;
     d.left += milli;
     if (d.left <= 0) ++on.free;
+  }
+  /// Nobody is gone from the state of the last look, and nothing is counted yet.
+  void bring_all_back(const cluster& layout) {
+    for (std::size_t n = 0; n < nodes_.size(); ++n) {
+      node_count next{0, nodes_[n].is_open};
+      for (std::size_t d = n * largest_; d < (n + 1) * largest_; ++d) {
+        devices_[d].left = devices_[d].used;
+        next.free += devices_[d].used <= 0 ? 1U : 0U;
+      }
+      nodes_[n] = {};
+      count(layout, node_id{n}, next);
+    }
   }
   void look_at_all(const free_index& index) {
     for (std::size_t n = 0; n < nodes_.size(); ++n) look_at(index, node_id{n});

@@ -50,6 +50,10 @@ struct victim_source {
   std::span<const running_job<N>> jobs;
   std::size_t left;
   std::size_t first = no_heap;
+  /// Whether it is a heap by now; until a job is dropped, only its first is in its place.
+  bool is_heap = false;
+  /// How many of the jobs, the first ones, were ruled out by priority when the heap was made.
+  std::size_t ruled_out = 0;
   relation how{};
   /// Queue entries of an earlier offer are stale.
   std::size_t offer = 0;

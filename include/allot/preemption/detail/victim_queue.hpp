@@ -10,6 +10,7 @@
 #include <allot/preemption/running_index.hpp>
 #include <allot/preemption/victim_order.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -317,7 +318,7 @@ class victim_queue {
 
   [[nodiscard]] const running_job<N>& next_of(const victim_source& g) const {
     if constexpr (may_have_own_order) {
-      if (in_own_order()) return g.jobs[heaps_[g.first]];
+      if (in_own_order()) return g.jobs[g.ruled_out + heaps_[g.first]];
     }
     return g.jobs[g.left - 1];
   }
@@ -325,6 +326,9 @@ class victim_queue {
     if constexpr (may_have_own_order) {
       if (in_own_order()) {
         const auto heap = heaps_.begin() + static_cast<std::ptrdiff_t>(g.first);
+        if (!std::exchange(g.is_heap, true)) {
+          detail::make_heap(heap, heap + static_cast<std::ptrdiff_t>(g.left), later_in(b, g));
+        }
         detail::pop_heap(heap, heap + static_cast<std::ptrdiff_t>(g.left), later_in(b, g));
       }
     }
@@ -332,11 +336,12 @@ class victim_queue {
   }
   [[nodiscard]] auto later_in([[maybe_unused]] const beneficiary<N>& b, const victim_source& g) const {
     if constexpr (keeps_ranks) {
-      return [this, jobs = g.jobs, ranks = ranks_.data() + g.first](std::uint32_t x, std::uint32_t y) {
+      return [this, jobs = g.jobs.subspan(g.ruled_out), ranks = ranks_.data() + g.first](std::uint32_t x,
+                                                                                         std::uint32_t y) {
         return order_.within_quota(jobs[y], ranks[y], jobs[x], ranks[x]);
       };
     } else {
-      return [this, jobs = g.jobs, now = b.now](std::uint32_t x, std::uint32_t y) {
+      return [this, jobs = g.jobs.subspan(g.ruled_out), now = b.now](std::uint32_t x, std::uint32_t y) {
         return order_.within_quota(jobs[y], jobs[x], now);
       };
     }
@@ -348,31 +353,47 @@ class victim_queue {
     g.refused = false;
     g.left = g.jobs.size();
     if constexpr (may_have_own_order) {
-      if (in_own_order()) make_heap(b, g);
+      if (in_own_order()) find_next(b, g);
     }
     enqueue(l, b, i);
   }
-  void make_heap(const beneficiary<N>& b, victim_source& g) {
-    if (g.first == victim_source::no_heap) {
+  /// How many jobs of the source, the last ones, priority does not rule out. O(log of that).
+  [[nodiscard]] std::size_t not_ruled_out(const beneficiary<N>& b, const victim_source& g) const {
+    // Jobs are sorted by priority, lowest last. Mostly few are left.
+    const auto is_out = [&](const running_job<N>& job) { return ends_at(b, g, job); };
+    const std::size_t all = g.jobs.size();
+    std::size_t most = 1;
+    while (most < all && !is_out(g.jobs[all - most])) most *= 2;
+    const running_job<N>* const end = g.jobs.data() + all;
+    const running_job<N>* const first =
+        detail::partition_point(end - static_cast<std::ptrdiff_t>(std::min(most, all)),
+                                end - static_cast<std::ptrdiff_t>(most / 2), is_out);
+    return static_cast<std::size_t>(end - first);
+  }
+  /// Finds the next job of the source. Most searches need no other, so the heap is made once it is dropped.
+  void find_next(const beneficiary<N>& b, victim_source& g) {
+    const std::size_t left = not_ruled_out(b, g);
+    const std::size_t ruled_out = g.jobs.size() - left;
+    if (g.first == victim_source::no_heap || ruled_out < g.ruled_out) {
       g.first = heaps_.size();
-      heaps_.resize(g.first + g.jobs.size());
+      heaps_.resize(g.first + left);
       if constexpr (keeps_ranks) ranks_.resize(heaps_.size());
     }
+    g.left = left;
+    g.ruled_out = ruled_out;
     const auto heap = heaps_.begin() + static_cast<std::ptrdiff_t>(g.first);
-    // Jobs are sorted by priority, lowest last.
-    const running_job<N>* const first = g.jobs.data();
-    const auto ruled_out = static_cast<std::size_t>(
-        detail::partition_point(first, first + g.jobs.size(),
-                                [&](const running_job<N>& job) { return ends_at(b, g, job); }) -
-        first);
-    g.left = g.jobs.size() - ruled_out;
-    for (std::size_t k = 0; k < g.left; ++k) {
-      heaps_[g.first + k] = static_cast<std::uint32_t>(ruled_out + k);
+    for (std::size_t k = 0; k < left; ++k) {
+      heap[static_cast<std::ptrdiff_t>(k)] = static_cast<std::uint32_t>(k);
       if constexpr (keeps_ranks) {
-        ranks_[g.first + ruled_out + k] = order_.rank_within_quota(g.jobs[ruled_out + k], b.now);
+        ranks_[g.first + k] = order_.rank_within_quota(g.jobs[ruled_out + k], b.now);
       }
     }
-    detail::make_heap(heap, heap + static_cast<std::ptrdiff_t>(g.left), later_in(b, g));
+    g.is_heap = false;
+    const auto later = later_in(b, g);
+    for (std::size_t k = 1; k < left; ++k) {
+      if (later(heap[0], heap[static_cast<std::ptrdiff_t>(k)]))
+        std::swap(heap[0], heap[static_cast<std::ptrdiff_t>(k)]);
+    }
   }
 
   /// Queues the source with its next job that may be preempted. A job that may not be preempted now can't be
@@ -384,7 +405,7 @@ class victim_queue {
     if (help != contested_) spared_some_ = true;
     if (help == dimensions{}) return;
     if constexpr (may_have_own_order) {
-      if (in_own_order() && g.first == victim_source::no_heap) make_heap(b, g);
+      if (in_own_order() && g.first == victim_source::no_heap) find_next(b, g);
     }
     for (; g.left > 0 && !may_be_asked(l, b, g, help, next_of(g)); drop_next(b, g)) {
       // Jobs are sorted by priority, lowest next.
@@ -419,7 +440,7 @@ class victim_queue {
   vector<reclaim_scope> scopes_;
   vector<entry> queue_;
   vector<std::uint32_t> heaps_;
-  /// By the position in `heaps_` of the source's first job, and job: its rank.
+  /// By the position in `heaps_` of the source's first job, and job that is not ruled out: its rank.
   vector<typename rank_in_order<Order, N>::type> ranks_;
   stamped_set<job_id> taken_;
   search_progress<N> progress_{};
