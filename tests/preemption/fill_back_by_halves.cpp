@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/preemption/detail/fill_back_by_halves.hpp>
+#include <allot/preemption/fill_back_by_halves.hpp>
 
 #include <doctest/doctest.h>
 

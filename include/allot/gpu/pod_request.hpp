@@ -234,6 +234,7 @@ namespace detail {
 /// The part of an amount of the whole job that goes with `gpus` of its `all` GPUs, rounded up.
 [[nodiscard]] constexpr std::int64_t part_of(std::int64_t amount, std::uint64_t gpus,
                                              std::uint64_t all) noexcept {
+  if (amount == 0) return 0;
   const std::uint64_t each = static_cast<std::uint64_t>(amount) / all;
   const std::uint64_t left = static_cast<std::uint64_t>(amount) % all;
   return static_cast<std::int64_t>(each * gpus + (left * gpus + all - 1) / all);

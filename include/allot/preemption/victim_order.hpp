@@ -154,11 +154,13 @@ struct lowest_priority_then_highest_share {
   [[nodiscard]] constexpr bool orders_within() const noexcept { return least_at_stake_first; }
   /// What jobs of one quota are compared by.
   struct rank_of_job {
-    /// Its priority, and whether it is an elastic pod.
+    /// Its priority.
     std::int32_t priority = 0;
+    /// Whether it is an elastic pod.
     bool elastic = false;
-    /// What it may lose, and what it loses now.
+    /// What it may lose.
     wide stake = 0;
+    /// What it loses now.
     wide lost = 0;
   };
   /// The rank of a job at that time.

@@ -3,8 +3,8 @@
 
 #include <allot/core/algorithm.hpp>
 #include <allot/core/vector.hpp>
-#include <allot/preemption/detail/fill_back_by_halves.hpp>
 #include <allot/preemption/eligibility.hpp>
+#include <allot/preemption/fill_back_by_halves.hpp>
 #include <allot/preemption/running_index.hpp>
 #include <allot/preemption/victim_order.hpp>
 #include <allot/preemption/victims.hpp>

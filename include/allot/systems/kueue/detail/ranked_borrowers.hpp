@@ -63,8 +63,8 @@ class ranked_borrowers {
     spots_.clear();
     ++time_;
   }
-  /// The ledger has changed at x, or jobs of x are gone. O(depth (N + log children)) and what is moved; more if
-  /// quotas borrow for the first time since `begin`, whose jobs are listed.
+  /// The ledger has changed at x, or jobs of x are gone. O(depth (N + log children)) and what is moved; more
+  /// if quotas borrow for the first time since `begin`, whose jobs are listed.
   template <class Jobs>
   void take_in(const ledger<N>& l, const Jobs& jobs, quota_id x) {
     for (quota_id above = l.tree().parent(x); above; x = above, above = l.tree().parent(above)) {

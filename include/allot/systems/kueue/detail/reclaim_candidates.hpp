@@ -2,8 +2,8 @@
 #pragma once
 
 #include <allot/core/vector.hpp>
-#include <allot/preemption/detail/fill_back_by_halves.hpp>
 #include <allot/preemption/eligibility.hpp>
+#include <allot/preemption/fill_back_by_halves.hpp>
 #include <allot/preemption/running_index.hpp>
 #include <allot/preemption/search.hpp>
 #include <allot/quota/ledger.hpp>
