@@ -152,36 +152,18 @@ struct lowest_priority_then_highest_share {
   }
   /// Whether jobs of one quota yield by what they may lose.
   [[nodiscard]] constexpr bool orders_within() const noexcept { return least_at_stake_first; }
-  /// What jobs of one quota are compared by.
-  struct rank_of_job {
-    /// Its priority.
-    std::int32_t priority = 0;
-    /// Whether it is an elastic pod.
-    bool elastic = false;
-    /// What it may lose.
-    wide stake = 0;
-    /// What it loses now.
-    wide lost = 0;
-  };
-  /// The rank of a job at that time.
-  template <std::size_t N>
-  [[nodiscard]] rank_of_job rank_within_quota(const running_job<N>& job, instant now) const {
-    return {job.priority, job.elastic, work_at_stake(job, now, 0, N), lost_work(job, now, 0, N)};
-  }
   /// Whether a yields before b, by the same order.
   template <std::size_t N>
   [[nodiscard]] bool within_quota(const running_job<N>& a, const running_job<N>& b, instant now) const {
-    return within_quota(a, rank_within_quota(a, now), b, rank_within_quota(b, now));
-  }
-  /// The same for jobs whose ranks are known.
-  template <std::size_t N>
-  [[nodiscard]] bool within_quota(const running_job<N>& a, const rank_of_job& x, const running_job<N>& b,
-                                  const rank_of_job& y) const {
-    if (least_at_stake_first && x.priority == y.priority && !x.elastic && !y.elastic) {
-      if (x.stake != y.stake) return x.stake < y.stake;
-      if (x.lost != y.lost) return x.lost < y.lost;
+    if (!least_at_stake_first || a.priority != b.priority || a.elastic || b.elastic) {
+      return compare_as_victims(a, b) < 0;
     }
-    return compare_as_victims(a, b) < 0;
+    const wide x = work_at_stake(a, now, 0, N);
+    const wide y = work_at_stake(b, now, 0, N);
+    if (x != y) return x < y;
+    const wide lost = lost_work(a, now, 0, N);
+    const wide other = lost_work(b, now, 0, N);
+    return lost != other ? lost < other : compare_as_victims(a, b) < 0;
   }
 };
 

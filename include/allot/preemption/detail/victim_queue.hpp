@@ -24,24 +24,6 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// An order within a quota by ranks that hold for a whole search, so that each is computed once, not in each
-/// comparison.
-template <class Order, std::size_t N>
-concept ranks_within_quota = orders_within_quota<Order, N> &&
-    requires(const Order order, const running_job<N>& job, instant now) {
-  order.within_quota(job, order.rank_within_quota(job, now), job, order.rank_within_quota(job, now));
-};
-template <class Order, std::size_t N>
-struct rank_in_order {
-  struct type {};
-};
-template <class Order, std::size_t N>
-requires ranks_within_quota<Order, N>
-struct rank_in_order<Order, N> {
-  using type = decltype(std::declval<const Order&>().rank_within_quota(std::declval<const running_job<N>&>(),
-                                                                       instant{}));
-};
-
 /// The victim candidates of one beneficiary, next first. They are judged again as victims are taken: a quota
 /// yields only while it still uses what others own, and victims on the beneficiary's own side may make its
 /// side own the request. Buffers are reused across searches.
@@ -184,7 +166,6 @@ class victim_queue {
   static constexpr std::size_t no_scope = std::numeric_limits<std::size_t>::max();
   /// Whether the order has one of its own within a quota. One that has it by options says so at run time.
   static constexpr bool may_have_own_order = orders_within_quota<Order, N>;
-  static constexpr bool keeps_ranks = ranks_within_quota<Order, N>;
   [[nodiscard]] bool in_own_order() const {
     if constexpr (may_have_own_order && requires { order_.orders_within(); }) {
       return order_.orders_within();
@@ -334,17 +315,10 @@ class victim_queue {
     }
     --g.left;
   }
-  [[nodiscard]] auto later_in([[maybe_unused]] const beneficiary<N>& b, const victim_source& g) const {
-    if constexpr (keeps_ranks) {
-      return [this, jobs = g.jobs.subspan(g.ruled_out), ranks = ranks_.data() + g.first](std::uint32_t x,
-                                                                                         std::uint32_t y) {
-        return order_.within_quota(jobs[y], ranks[y], jobs[x], ranks[x]);
-      };
-    } else {
-      return [this, jobs = g.jobs.subspan(g.ruled_out), now = b.now](std::uint32_t x, std::uint32_t y) {
-        return order_.within_quota(jobs[y], jobs[x], now);
-      };
-    }
+  [[nodiscard]] auto later_in(const beneficiary<N>& b, const victim_source& g) const {
+    return [this, jobs = g.jobs.subspan(g.ruled_out), now = b.now](std::uint32_t x, std::uint32_t y) {
+      return order_.within_quota(jobs[y], jobs[x], now);
+    };
   }
   /// Offers all jobs of the source again.
   void offer(const ledger<N>& l, const beneficiary<N>& b, std::size_t i) {
@@ -377,17 +351,11 @@ class victim_queue {
     if (g.first == victim_source::no_heap || ruled_out < g.ruled_out) {
       g.first = heaps_.size();
       heaps_.resize(g.first + left);
-      if constexpr (keeps_ranks) ranks_.resize(heaps_.size());
     }
     g.left = left;
     g.ruled_out = ruled_out;
     const auto heap = heaps_.begin() + static_cast<std::ptrdiff_t>(g.first);
-    for (std::size_t k = 0; k < left; ++k) {
-      heap[static_cast<std::ptrdiff_t>(k)] = static_cast<std::uint32_t>(k);
-      if constexpr (keeps_ranks) {
-        ranks_[g.first + k] = order_.rank_within_quota(g.jobs[ruled_out + k], b.now);
-      }
-    }
+    for (std::uint32_t k = 0; k < left; ++k) heap[static_cast<std::ptrdiff_t>(k)] = k;
     g.is_heap = false;
     const auto later = later_in(b, g);
     for (std::size_t k = 1; k < left; ++k) {
@@ -440,8 +408,6 @@ class victim_queue {
   vector<reclaim_scope> scopes_;
   vector<entry> queue_;
   vector<std::uint32_t> heaps_;
-  /// By the position in `heaps_` of the source's first job, and job that is not ruled out: its rank.
-  vector<typename rank_in_order<Order, N>::type> ranks_;
   stamped_set<job_id> taken_;
   search_progress<N> progress_{};
   bool skip_larger_ = false;
