@@ -471,25 +471,20 @@ TEST_CASE("scheduler: a job with quota but no place waits with the placement's r
   h.submit("q2", "q", 3);
   CHECK(h.step() == "+q1 +q2");
   h.submit("q3", "q", 2);
-  CHECK(h.step().empty());
-  REQUIRE(h.pending().size() == 1);
-  CHECK(h.pending().front().reason == pending_reason::placement);
-  CHECK_FALSE(h.pending().front().binding.has_value());
-  REQUIRE(h.pending().front().placement.has_value());
-  CHECK(h.pending().front().placement->reason == allot::gpu::obstacle::fragmented);
-  CHECK(h.why("q3").reason == pending_reason::placement);
-}
-
-TEST_CASE("scheduler: a host that asks for itself may have plans without explanations") {
-  host<allot::gpu::inventory> h{{{.name = "q", .nominal = gpus(16)}}, nodes(2, 4)};
-  h.scheduler().explain_plans(false);
-  h.submit("q1", "q", 3);
-  h.submit("q2", "q", 3);
-  CHECK(h.step() == "+q1 +q2");
-  h.submit("q3", "q", 2);
-  CHECK(h.step().empty());
-  REQUIRE(h.pending().size() == 1);
-  CHECK_FALSE(h.pending().front().placement.has_value());
+  SUBCASE("in the plan and when asked") {
+    CHECK(h.step().empty());
+    REQUIRE(h.pending().size() == 1);
+    CHECK(h.pending().front().reason == pending_reason::placement);
+    CHECK_FALSE(h.pending().front().binding.has_value());
+    REQUIRE(h.pending().front().placement.has_value());
+    CHECK(h.pending().front().placement->reason == allot::gpu::obstacle::fragmented);
+  }
+  SUBCASE("only when asked, if plans explain nothing") {
+    h.scheduler().explain_plans(false);
+    CHECK(h.step().empty());
+    REQUIRE(h.pending().size() == 1);
+    CHECK_FALSE(h.pending().front().placement.has_value());
+  }
   CHECK(h.why("q3").reason == pending_reason::placement);
 }
 

@@ -677,22 +677,26 @@ class availability {
   template <class Counts>
   [[nodiscard]] static std::uint64_t most_taken(Session& session, const typename Session::horizon_type& h,
                                                 std::size_t from, std::size_t until, Counts counts) {
-    std::uint64_t taken = 0;
-    for_each_before(session, from, until, counts, [&](const promised_job& p) {
-      taken += h.room.most_taken(session.places(), session.at(p.job).pod_request);
+    return sum_before(session, from, until, counts, [&](const auto& pod_request) {
+      return h.room.most_taken(session.places(), pod_request);
     });
-    return taken;
   }
   template <class Counts>
   [[nodiscard]] static std::uint64_t least_taken(Session& session, const typename Session::horizon_type& h,
                                                  std::size_t from, std::size_t until, Counts counts) {
-    std::uint64_t taken = 0;
-    for_each_before(session, from, until, counts, [&](const promised_job& p) {
-      taken += h.room.least_taken(session.places(), session.at(p.job).pod_request);
+    return sum_before(session, from, until, counts, [&](const auto& pod_request) {
+      return h.room.least_taken(session.places(), pod_request);
     });
-    return taken;
   }
   /// @}
+  template <class Counts, class Taken>
+  [[nodiscard]] static std::uint64_t sum_before(Session& session, std::size_t from, std::size_t until,
+                                                Counts counts, Taken taken) {
+    std::uint64_t sum = 0;
+    for_each_before(session, from, until, counts,
+                    [&](const promised_job& p) { sum += taken(session.at(p.job).pod_request); });
+    return sum;
+  }
   /// What is allowed at the promised start at that position, for its job and with a guest. Not in a walk.
   template <class Counts>
   [[nodiscard]] noted_start look_at(Session& session, std::size_t i, Counts counts, const record* beside) {

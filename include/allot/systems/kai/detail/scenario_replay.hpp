@@ -161,9 +161,9 @@ class scenario_replay {
     bool waits = false;
     /// For a victim: the unit to be placed again.
     std::size_t entry = 0;
-    /// That was told to move, so that it may be promised more than there is, or may be stranded, also by a
-    /// trial that fails.
-    bool is_told = false;
+    /// That was told to move, so that it may be promised more than there is, or may be stranded: what happens
+    /// to it outlasts a trial that fails.
+    bool outlasts = false;
     /// Whether there may be room for it once the pending unit is placed.
     bool is_open = false;
   };
@@ -206,7 +206,7 @@ class scenario_replay {
     involved_.clear();
     marked_.clear();
     any_marked_ = false;
-    told_ = 0;
+    outlasting_ = 0;
     least_of_victims_ = resources<n>{quantity::unlimited()};
     // Pods that are to be served rank like a job of their own, below its minimum.
     involved_.push_back({r.facts.quota, unit_rank::of(r, 0), r.facts.id, request_of_pods(r, pods), true});
@@ -219,23 +219,23 @@ class scenario_replay {
       if (!world.is_elastic(core)) {
         // Its turn depends on what it requests, not on what it was charged where it stood.
         involved_.push_back({u.quota, unit_rank::of(core, 0), u.core, demand_of(session, core), false, i});
-        note_told(session, world, chosen);
+        note_outlasting(session, world, chosen);
       } else if (!marked_.contains(u.core)) {
         marked_.insert(u.core);
         any_marked_ = true;
         involved_.push_back(elastic(session, world, core, chosen, tried));
-        note_told(session, world, chosen);
+        note_outlasting(session, world, chosen);
       }
     }
     detail::sort(involved_.begin(), involved_.end(), [](const involved_job& a, const involved_job& b) {
       return a.quota != b.quota ? a.quota < b.quota : a.rank < b.rank;
     });
   }
-  void note_told(Session& session, const world_type& world, const vector<chosen_unit>& chosen) {
+  void note_outlasting(Session& session, const world_type& world, const vector<chosen_unit>& chosen) {
     involved_job& last = involved_.back();
     const record& unit = world.at(session, chosen[last.entry].unit->id);
-    last.is_told = world.was_told(unit) || world.may_be_stranded(session, unit.facts.id);
-    if (last.is_told) ++told_;
+    last.outlasts = world.was_told(unit) || world.may_be_stranded(session, unit.facts.id);
+    if (last.outlasts) ++outlasting_;
   }
   [[nodiscard]] static involved_job elastic(Session& session, const world_type& world, const record& core,
                                             const vector<chosen_unit>& chosen,
@@ -286,23 +286,23 @@ class scenario_replay {
         if (job.waits) waits = false;
         // Most that fail do so because the first victim comes back: then nothing has to be placed. Those that
         // were told to move have to be, for what they are promised, or if they may be stranded.
-        if (waits && !has_vacated_ && told_ == 0 &&
+        if (waits && !has_vacated_ && outlasting_ == 0 &&
             !world.has_room(least, world.at(session, chosen[job.entry].unit->id).facts.request) &&
             comes_back(session, world, chosen[job.entry])) {
           return false;
         }
-        if (job.waits && told_ == 0 && takes_all(session, world, r, pods)) return true;
+        if (job.waits && outlasting_ == 0 && takes_all(session, world, r, pods)) return true;
         vacate(session, world, chosen, tried);
         if (!place_next_of(session, world, r, pods, chosen, l)) return false;
         // There is ever less room for those that come later.
-        if (job.is_told) --told_;
+        if (job.outlasts) --outlasting_;
         if (job.waits) {
           count_open(session, world, chosen);
         } else if (job.is_open) {
           --open_;
         }
         if (!waits && open_ == 0) return true;
-        if (waits && told_ == 0 &&
+        if (waits && outlasting_ == 0 &&
             !(world.has_room(least) &&
               world_type::on_nodes::might_have_room(session.places(), pod_request))) {
           return false;
@@ -463,8 +463,8 @@ class scenario_replay {
   std::size_t own_nodes_ = 0;
   stamped_set<job_id> marked_;
   bool any_marked_ = false;
-  /// How many of the victims still to be placed were told to move.
-  std::size_t told_ = 0;
+  /// How many of the victims still to be placed are such.
+  std::size_t outlasting_ = 0;
   /// How many of them there may be room for, once the pending unit is placed.
   std::size_t open_ = 0;
   /// By dimension, the least that one of the victims may be charged.
