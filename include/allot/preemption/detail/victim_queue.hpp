@@ -306,11 +306,9 @@ class victim_queue {
   void drop_next(const beneficiary<N>& b, victim_source& g) {
     if constexpr (may_have_own_order) {
       if (in_own_order()) {
-        const auto heap = heaps_.begin() + static_cast<std::ptrdiff_t>(g.first);
-        if (!std::exchange(g.is_heap, true)) {
-          detail::make_heap(heap, heap + static_cast<std::ptrdiff_t>(g.left), later_in(b, g));
-        }
-        detail::pop_heap(heap, heap + static_cast<std::ptrdiff_t>(g.left), later_in(b, g));
+        std::uint32_t* const heap = heaps_.data() + g.first;
+        if (!std::exchange(g.is_heap, true)) detail::make_heap(heap, heap + g.left, later_in(b, g));
+        detail::pop_heap(heap, heap + g.left, later_in(b, g));
       }
     }
     --g.left;
@@ -340,8 +338,7 @@ class victim_queue {
     while (most < all && !is_out(g.jobs[all - most])) most *= 2;
     const running_job<N>* const end = g.jobs.data() + all;
     const running_job<N>* const first =
-        detail::partition_point(end - static_cast<std::ptrdiff_t>(std::min(most, all)),
-                                end - static_cast<std::ptrdiff_t>(most / 2), is_out);
+        detail::partition_point(end - std::min(most, all), end - most / 2, is_out);
     return static_cast<std::size_t>(end - first);
   }
   /// Finds the next job of the source. Most searches need no other, so the heap is made once it is dropped.
@@ -354,13 +351,12 @@ class victim_queue {
     }
     g.left = left;
     g.ruled_out = ruled_out;
-    const auto heap = heaps_.begin() + static_cast<std::ptrdiff_t>(g.first);
-    for (std::uint32_t k = 0; k < left; ++k) heap[static_cast<std::ptrdiff_t>(k)] = k;
     g.is_heap = false;
+    std::uint32_t* const heap = heaps_.data() + g.first;
     const auto later = later_in(b, g);
-    for (std::size_t k = 1; k < left; ++k) {
-      if (later(heap[0], heap[static_cast<std::ptrdiff_t>(k)]))
-        std::swap(heap[0], heap[static_cast<std::ptrdiff_t>(k)]);
+    for (std::uint32_t k = 0; k < left; ++k) {
+      heap[k] = k;
+      if (later(heap[0], heap[k])) std::swap(heap[0], heap[k]);
     }
   }
 
