@@ -60,9 +60,10 @@ class scenario_solver {
     goes_on_ = false;
     world.expect(session, r);
     if (!is_worth_moving(session, world, r)) return false;
-    const bool is_hopeless = !could_be_solved(session, world, r);
+    const bool may_succeed = could_be_solved(session, world, r);
+    // A search that can't succeed may leave something behind, too: see `cycle_state::undo_search`.
     may_strand_ = victims_.shared_devices() != 0 && world.may_strand(session);
-    if (is_hopeless && !may_strand_) return false;
+    if (!may_succeed && !may_strand_) return false;
     world.begin_search(session, victims_.shared_devices() > 0 || world_type::on_nodes::shared_devices(
                                                                      session.places(), r.pod_request) > 0);
     replay_.prepare(session, world, id);
