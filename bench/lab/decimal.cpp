@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/lab/decimal.hpp>
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <cstddef>
 #include <limits>
@@ -37,23 +39,23 @@ parsed_milli parse_milli(std::string_view text) noexcept {
 }
 
 void append_whole(std::string& text, std::int64_t n) {
-  char digits[20];
-  const char* const end = std::to_chars(digits, digits + sizeof digits, n).ptr;
-  text.append(digits, static_cast<std::size_t>(end - digits));
+  const fmt::format_int digits{n};
+  text.append(digits.data(), digits.size());
 }
 
 void append_milli(std::string& text, std::int64_t thousandths) {
-  char buffer[24];  // for any 64-bit number, its sign and the point
-  char* at = buffer;
-  if (thousandths < 0) {
-    *at++ = '-';
-    thousandths = -thousandths;
-  }
-  at = std::to_chars(at, buffer + sizeof buffer, thousandths / 1000).ptr;
   std::int64_t rest = thousandths % 1000;
-  if (rest != 0) *at++ = '.';
-  for (; rest != 0; rest = rest % 100 * 10) *at++ = static_cast<char>('0' + rest / 100);
-  text.append(buffer, static_cast<std::size_t>(at - buffer));
+  // Most numbers are whole.
+  if (rest == 0) return append_whole(text, thousandths / 1000);
+  if (thousandths < 0) {
+    text += '-';
+    rest = -rest;
+  }
+  append_whole(text, thousandths < 0 ? -(thousandths / 1000) : thousandths / 1000);
+  char digits[4] = {'.'};
+  std::size_t size = 1;
+  for (; rest != 0; rest = rest % 100 * 10) digits[size++] = static_cast<char>('0' + rest / 100);
+  text.append(digits, size);
 }
 
 }  // namespace lab

@@ -192,6 +192,7 @@ void write_jobs(output_file& file, const replay_result& r) {
       "job_id,quota,submit_s,start_s,end_s,wait_s,jct_s,preemptions,lost_s,nodes,state,reason,gpus,duration_"
       "s,class,fair_share_wait_s,fragmentation_wait_s,capacity_wait_s";
   text += has_estimates ? ",estimate_s\n" : "\n";
+  std::string nodes;
   for (const replayed_job& j : r.jobs) {
     append_csv_field(text, j.id);
     text += quota_fields[j.quota.index()];
@@ -212,7 +213,7 @@ void write_jobs(output_file& file, const replay_result& r) {
       if (pods.size() == 1) {
         text += node_fields[pods.front().where.node.index()];
       } else if (!pods.empty()) {
-        std::string nodes;
+        nodes.clear();
         append_nodes(nodes, *r.cluster, pods);
         append_csv_field(text, nodes);
       }

@@ -50,7 +50,11 @@ std::string text_of_nodes(const gpu::cluster& layout, std::span<const gpu::node_
     if (rows == most_rows) return text + " and " + std::to_string(all.size() - i) + " more";
     std::size_t last = i;
     const auto name = [&](std::size_t k) -> const std::string& { return layout.name(all[k]); };
-    while (last + 1 < all.size() && numbered_name{name(last + 1)}.follows(numbered_name{name(last)})) ++last;
+    for (numbered_name before{name(i)}; last + 1 < all.size(); ++last) {
+      const numbered_name next{name(last + 1)};
+      if (!next.follows(before)) break;
+      before = next;
+    }
     if (last == i + 1) last = i;
     if (i > 0) text += ", ";
     text += name(i);

@@ -226,6 +226,7 @@ void event_writer::write_end(instant now, std::string_view event, sim::job_index
 
 void append_nodes(std::string& text, const gpu::cluster& cluster, std::span<const sim::run_pod> pods) {
   vector<gpu::node_id> named;
+  named.reserve(pods.size());
   gpu::node_id last;
   for (const sim::run_pod& pod : pods) {
     const gpu::node_id node = pod.where.node;

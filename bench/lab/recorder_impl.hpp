@@ -60,14 +60,12 @@ class recorder final : public sim::observer<N> {
   using kind = sim::job_event_kind;
 
   void note_promised(const sim::simulator<N>& sim) {
-    const vector<job_id> holders = sim.policy().promised();
-    if (holders.empty() && promised_.empty()) return;
     promised_.resize(metrics_->quotas());
     std::fill(promised_.begin(), promised_.end(), 0);
-    for (const job_id id : holders) {
+    sim.policy().for_each_promised([&](job_id id) {
       const sim::job_index j = sim.policy().what(id);
       promised_[sim.jobs()[j].quota.index()] += metrics_->gpus(sim, j);
-    }
+    });
     for (std::size_t i = 0; i < promised_.size(); ++i) time_->note_promised(sim.now(), i, promised_[i]);
   }
 
@@ -110,7 +108,7 @@ class recorder final : public sim::observer<N> {
   moment_log* moments_;
   event_writer* events_;
   Ask why_;
-  /// By quota, in milli-GPUs; empty until a job holds a reservation.
+  /// By quota, in milli-GPUs.
   vector<std::int64_t> promised_;
 };
 

@@ -87,16 +87,19 @@ std::string escaped(std::string_view text) {
 void append_json_string(std::string& json, std::string_view text) {
   constexpr std::string_view digits = "0123456789abcdef";
   json += '"';
-  for (const char c : text) {
+  // What comes before `from` is written.
+  std::size_t from = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
     const auto byte = static_cast<unsigned char>(c);
     // The text must not end the string or the script element, nor begin a comment.
     if (c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' || byte < 0x20 || byte == 0x7F) {
+      json.append(text, from, i - from);
       json.append("\\u00").append(1, digits[byte >> 4U]).append(1, digits[byte & 0xFU]);
-    } else {
-      json += c;
+      from = i + 1;
     }
   }
-  json += '"';
+  json.append(text, from) += '"';
 }
 
 std::string grouped(std::uint64_t n) {

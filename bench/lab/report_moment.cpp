@@ -8,6 +8,8 @@
 #include <allot/lab/decimal.hpp>
 #include <allot/lab/trace.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -226,6 +228,8 @@ class data_writer {
     std::string runs_json;
     std::string stays_json;
     {
+      // A run on one node takes so much.
+      if (stops.empty()) runs_json.reserve(40 * runs);
       const writing_to here{json_, runs_json};
       write_runs(stops);
     }
@@ -233,6 +237,7 @@ class data_writer {
       const writing_to here{json_, stays_json};
       write_stays(stays, stops, notes);
     }
+    json_.reserve(json_.size() + runs_json.size() + stays_json.size() + 40 * mentioned_.size());
     write_jobs();
     json_ += runs_json;
     json_ += stays_json;
@@ -402,26 +407,39 @@ vector<instant> stops_for(std::span<const interval> all, std::span<const instant
 }
 
 void append_place(std::string& text, const sim::run_pod& pod) {
-  append_whole(text, static_cast<std::int64_t>(pod.where.node.index()));
+  // There are many places, so they are appended in few pieces.
+  char piece[64];
+  char* at = piece;
+  const auto put = [&at](std::uint64_t n) {
+    const fmt::format_int digits{n};
+    at = std::copy(digits.data(), digits.data() + digits.size(), at);
+  };
+  const auto append = [&] {
+    text.append(piece, static_cast<std::size_t>(at - piece));
+    at = piece;
+  };
+  put(pod.where.node.index());
   char before = ':';
   for (std::uint64_t left = pod.where.devices; left != 0;) {
     const int first = std::countr_zero(left);
     const int count = std::countr_one(left >> static_cast<unsigned>(first));
-    text += before;
+    *at++ = before;
     before = ',';
-    append_whole(text, first);
+    put(static_cast<std::uint64_t>(first));
     if (count > 1) {
-      text += '-';
-      append_whole(text, first + count - 1);
+      *at++ = '-';
+      put(static_cast<std::uint64_t>(first + count - 1));
     }
+    append();
     left = first + count >= 64
                ? 0
                : left >> static_cast<unsigned>(first + count) << static_cast<unsigned>(first + count);
   }
   if (pod.milli < gpu::milli_per_gpu) {
-    text += '*';
-    append_whole(text, pod.milli);
+    *at++ = '*';
+    put(pod.milli);
   }
+  append();
 }
 
 void write_data(std::string& html, const replay_result& r, const vector<layer>& layers) {

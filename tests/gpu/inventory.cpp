@@ -119,6 +119,7 @@ struct compared {
     const bool could_ever = naive_inventory::emptied(model).choose(d).has_value();
     const gpu::unplaceable why = real.why_not(d);
     REQUIRE(why.is_never() == !real.could_ever_fit(d));
+    REQUIRE(real.obstacle_to(d) == why.reason);
     REQUIRE((why.reason == gpu::obstacle::none) == gpu::has_room(real.index(), d));
     REQUIRE((why.reason == gpu::obstacle::invalid_request) == !model.pods_of(d));
     // Several pods with fractions of several devices each might fit in a way that best fit does not find.

@@ -235,6 +235,7 @@ TEST_CASE("topology_inventory: a gang is placed exactly when a domain has room f
       const bool expected = room_of_level(d.required_level, d) >= d.pods;
       const auto why = in.why_not(d);
       CHECK((why.reason == obstacle::none) == expected);
+      CHECK(in.obstacle_to(d) == why.reason);
       const inventory before = in;
       CHECK(in.could_place(d) == expected);
       REQUIRE(in == before);

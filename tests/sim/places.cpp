@@ -57,7 +57,14 @@ TEST_CASE("places: with nodes calls go to the inventory") {
   const auto second = p.place({.gpus = gpus(8)});
   REQUIRE(second.has_value());
   CHECK_FALSE(p.place({.gpus = gpus(1)}).has_value());
-  CHECK(p.why_not({.gpus = gpus(1)}) == p.inventory().why_not({.gpus = gpus(1)}));
+  const allot::gpu::unplaceable why = p.inventory().why_not({.gpus = gpus(1)});
+  CHECK(p.why_not({.gpus = gpus(1)}) == why);
+  p.explain_in_brief(true);
+  allot::gpu::unplaceable brief;
+  brief.reason = why.reason;
+  CHECK(p.why_not({.gpus = gpus(1)}) == brief);
+  p.explain_in_brief(false);
+  CHECK(p.why_not({.gpus = gpus(1)}) == why);
   p.rollback(before);
   CHECK(p.inventory().free() == gpus(8));
   p.vacate(*first);

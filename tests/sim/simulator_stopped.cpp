@@ -56,6 +56,7 @@ TEST_CASE("simulator: it stops before the first excluded instant") {
   CHECK(sim.history(0).outcome == job_outcome::waiting);
   CHECK(sim.history(2).outcome == job_outcome::future);
   CHECK(sim.why(0).binding);
+  CHECK(sim.why_in_brief(0).binding == sim.why(0).binding);
 
   // Ten seconds later: a's job has run that long, b's is pending, and the third has not been submitted.
   measure.pause();

@@ -60,6 +60,11 @@ struct node_type {
   [[nodiscard]] bool counts_slots() const noexcept { return pod_slots != not_counted; }
   /// @}
 
+  /// Whether pods of this shape may run on these nodes, and would fit if they are empty; but for the portion
+  /// of a device, where that depends on the type.
+  [[nodiscard]] bool suits(const pod_shape& pod) const noexcept {
+    return is_in(pod.pools) && is_of(pod.models) && suits_in_any_pool(pod);
+  }
   /// The shape of the pod on these nodes, with its portion of a device resolved; nothing if it may not run on
   /// them, or would not fit even when they are empty.
   [[nodiscard]] std::optional<pod_shape> shape_on(const pod_shape& pod) const noexcept {
@@ -68,10 +73,7 @@ struct node_type {
   }
   /// The same, whatever its pools and models.
   [[nodiscard]] std::optional<pod_shape> shape_in_any_pool(const pod_shape& pod) const noexcept {
-    if (pod.devices > gpus) return std::nullopt;
-    if (counts_cpu() && pod.cpu_milli > cpu_milli) return std::nullopt;
-    if (counts_memory() && pod.memory_mib > memory_mib) return std::nullopt;
-    if (pod.devices > 0 && mig.has_value() == pod.mig.is_none()) return std::nullopt;
+    if (!suits_in_any_pool(pod)) return std::nullopt;
     if (!pod.depends_on_type()) return pod;
     pod_shape here = pod;
     if (mig) {
@@ -92,6 +94,14 @@ struct node_type {
   }
 
   friend bool operator==(const node_type&, const node_type&) = default;
+
+ private:
+  [[nodiscard]] bool suits_in_any_pool(const pod_shape& pod) const noexcept {
+    if (pod.devices > gpus) return false;
+    if (counts_cpu() && pod.cpu_milli > cpu_milli) return false;
+    if (counts_memory() && pod.memory_mib > memory_mib) return false;
+    return pod.devices == 0 || mig.has_value() != pod.mig.is_none();
+  }
 };
 
 /// The machines of a cluster as specified: names, sizes, pools. Immutable; `free_index` tracks what is free.
@@ -228,6 +238,24 @@ class cluster {
 [[nodiscard]] inline std::optional<pod_split> split(const pod_request& d, const cluster& on) {
   return split(d, d.total ? on.largest_node(d.pools, d.models) : 0);
 }
+
+namespace detail {
+
+/// Visits the types on which a pod may run, with its shape there, which lasts as long as the visit.
+template <class Visit>
+void for_each_type(const cluster& layout, const pod_shape& pod, Visit visit) {
+  const bool depends = pod.depends_on_type();
+  for (std::size_t t = 0; t < layout.types().size(); ++t) {
+    const node_type& type = layout.types()[t];
+    if (!depends) {
+      if (type.suits(pod)) visit(t, pod);
+    } else if (const auto here = type.shape_on(pod)) {
+      visit(t, *here);
+    }
+  }
+}
+
+}  // namespace detail
 
 /// Lays out the nodes and collects the problems, in the order of the specifications.
 class cluster::builder {

@@ -139,6 +139,14 @@ class free_index {
     if (!here || !host_has_room(n, *here)) return std::nullopt;
     return devices_for(n, *here);
   }
+  /// The same for a node that has room for it; `here` is as `node_type::shape_on` gave it for the type of the
+  /// node.
+  [[nodiscard]] std::optional<std::uint64_t> devices_for(node_id n, const pod_shape& here) const {
+    if (here.mig.is_none()) return use_.choose(n, here);
+    const auto device = instances_.choose(n, use_, here.mig);
+    if (!device) return std::nullopt;
+    return std::uint64_t{1} << *device;
+  }
   /// The pod as it would be placed there: with its portion of the devices of this node, and the position of
   /// its instance. Precondition: it fits there.
   [[nodiscard]] placed_pod placed(const pod_location& at, const pod_shape& pod) const {
@@ -263,17 +271,19 @@ class free_index {
   /// Precondition: it fits there.
   void occupy(const placed_pod& pod) {
     const node_id n = pod.where.node;
+    const cluster::position& at = layout_.position_of(n);
     ALLOT_ASSERT(layout_.contains(n) && use_.fits(n, pod.where.devices, devices_of(pod)),
                  "the pod does not fit there");
     if (!pod.mig.is_none()) instances_.add(pod);
-    hosts_.use(pod, type_of(n), 1);
-    state_of(n).used += pod.gpus().in_milli();
-    set_free(n, use_.free(n) & ~pod.where.devices);
+    hosts_.use(pod, layout_.types()[at.type], 1);
+    const std::uint32_t devices = count_devices(pod.where.devices);
+    types_[at.type].used += std::int64_t{pod.milli} * devices;
+    set_free(n, at, use_.free(n) & ~pod.where.devices);
     for (std::uint64_t left = pod.where.devices; left != 0; left &= left - 1) {
       const std::uint32_t d = device_use::lowest(left);
       set_used(n, d, use_.used(n, d) + pod.milli);
     }
-    kinds_.change(layout_, pod, true);
+    kinds_.change(at, pod, devices);
     state_.occupy(pod);
     ends_.add(pod);
     note_change(n);
@@ -281,6 +291,7 @@ class free_index {
   /// Precondition: it occupies its devices.
   void leave(const placed_pod& pod) {
     const node_id n = pod.where.node;
+    const cluster::position& at = layout_.position_of(n);
     std::uint64_t freed = 0;
     for (std::uint64_t left = pod.where.devices; left != 0; left &= left - 1) {
       const std::uint32_t d = device_use::lowest(left);
@@ -290,10 +301,10 @@ class free_index {
       if (used == pod.milli) freed |= std::uint64_t{1} << d;
     }
     if (!pod.mig.is_none()) instances_.remove(pod);
-    hosts_.use(pod, type_of(n), -1);
-    state_of(n).used -= pod.gpus().in_milli();
-    set_free(n, use_.free(n) | freed);
-    kinds_.change(layout_, pod, false);
+    hosts_.use(pod, layout_.types()[at.type], -1);
+    types_[at.type].used -= pod.gpus().in_milli();
+    set_free(n, at, use_.free(n) | freed);
+    kinds_.change(at, pod, 0);
     state_.leave(pod);
     ends_.remove(pod);
     note_change(n);
@@ -341,13 +352,6 @@ class free_index {
     return type_of(n).shape_in_any_pool(pod);
   }
 
-  [[nodiscard]] std::optional<std::uint64_t> devices_for(node_id n, const pod_shape& here) const {
-    if (here.mig.is_none()) return use_.choose(n, here);
-    const auto device = instances_.choose(n, use_, here.mig);
-    if (!device) return std::nullopt;
-    return std::uint64_t{1} << *device;
-  }
-
   template <class Amount>
   [[nodiscard]] quantity sum(std::uint64_t pools, std::uint64_t models, Amount amount) const {
     std::int64_t milli = 0;
@@ -358,11 +362,11 @@ class free_index {
     return quantity::milli(milli);
   }
 
-  void set_free(node_id n, std::uint64_t free) {
+  void set_free(node_id n, const cluster::position& at, std::uint64_t free) {
     if (use_.free(n) == free) return;
-    if (!closed_[n.index()]) remove_free(n);
+    const std::uint32_t before = use_.free_count(n);
     use_.set_free(n, free);
-    if (!closed_[n.index()]) add_free(n);
+    if (!closed_[n.index()]) types_[at.type].move(at.rank, before, use_.free_count(n));
   }
   void add_free(node_id n) { state_of(n).insert(layout_.position_of(n).rank, use_.free_count(n)); }
   void remove_free(node_id n) { state_of(n).erase(layout_.position_of(n).rank, use_.free_count(n)); }

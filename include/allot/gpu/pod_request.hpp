@@ -223,6 +223,11 @@ struct pod_split {
   /// The shape of the smaller pod; without devices if there is none.
   pod_shape rest{};
 
+  constexpr pod_split() = default;
+  constexpr pod_split(const pod_shape& of_each, std::uint64_t how_many,
+                      const pod_shape& of_rest = {}) noexcept
+      : each(of_each), pods(how_many), rest(of_rest) {}
+
   /// Whether there is a smaller pod.
   [[nodiscard]] constexpr bool has_rest() const noexcept { return rest.devices > 0; }
   /// The number of pods, the smaller one included.
@@ -259,30 +264,40 @@ namespace detail {
   if ((milli > 0) + by_memory + is_instance > 1) return std::nullopt;
   const bool is_portion = by_memory || is_instance || (milli > 0 && milli < milli_per_gpu);
   if (d.devices != 1 && (!is_portion || is_instance || d.devices == 0)) return std::nullopt;
-  pod_shape pod{0,     milli_per_gpu, d.pools, d.models, d.cpu_milli, d.memory_mib, d.gpu_memory_mib,
-                d.mig, d.estimate};
-  const std::uint64_t pods = d.total ? 1 : d.pods;
+  if (!is_portion && milli % milli_per_gpu != 0) return std::nullopt;
+  pod_shape pod;
+  pod.pools = d.pools;
+  pod.models = d.models;
+  pod.cpu_milli = d.cpu_milli;
+  pod.memory_mib = d.memory_mib;
+  pod.gpu_memory_mib = d.gpu_memory_mib;
+  pod.mig = d.mig;
+  pod.estimate = d.estimate;
+  pod_shape last;
+  std::uint64_t pods = d.total ? 1 : d.pods;
   // Sizes that no node can hold need not be distinguished.
   constexpr std::uint64_t too_many = max_gpus_per_node + 1;
-  if (is_portion || milli == 0) {
-    if (is_portion) pod.devices = static_cast<std::uint32_t>(std::min<std::uint64_t>(d.devices, too_many));
+  if (is_portion) {
+    pod.devices = static_cast<std::uint32_t>(std::min<std::uint64_t>(d.devices, too_many));
     if (milli > 0) pod.milli = static_cast<std::uint32_t>(milli);
-    return pod_split{pod, pods};
+  } else {
+    const std::uint64_t gpus = static_cast<std::uint64_t>(milli) / milli_per_gpu;
+    pod.devices = static_cast<std::uint32_t>(std::min(gpus, too_many));
+    if (d.total && largest_node > 0 && gpus > largest_node) {
+      pods = gpus / largest_node;
+      const auto take_part = [&](pod_shape& of, std::uint64_t devices) {
+        of.devices = static_cast<std::uint32_t>(devices);
+        of.cpu_milli = detail::part_of(d.cpu_milli, devices, gpus);
+        of.memory_mib = detail::part_of(d.memory_mib, devices, gpus);
+      };
+      if (const std::uint64_t rest = gpus % largest_node; rest != 0) {
+        last = pod;
+        take_part(last, rest);
+      }
+      take_part(pod, largest_node);
+    }
   }
-  if (milli % milli_per_gpu != 0) return std::nullopt;
-  const std::uint64_t gpus = static_cast<std::uint64_t>(milli) / milli_per_gpu;
-  if (d.total && largest_node > 0 && gpus > largest_node) {
-    const auto part = [&](std::uint64_t devices) {
-      pod_shape p = pod;
-      p.devices = static_cast<std::uint32_t>(devices);
-      p.cpu_milli = detail::part_of(d.cpu_milli, devices, gpus);
-      p.memory_mib = detail::part_of(d.memory_mib, devices, gpus);
-      return p;
-    };
-    return pod_split{part(largest_node), gpus / largest_node, part(gpus % largest_node)};
-  }
-  pod.devices = static_cast<std::uint32_t>(std::min(gpus, too_many));
-  return pod_split{pod, pods};
+  return std::optional<pod_split>{std::in_place, pod, pods, last};
 }
 
 }  // namespace gpu

@@ -17,14 +17,6 @@ namespace gpu {
 
 namespace detail {
 
-/// Visits the types on which a pod may run, with its shape there.
-template <class Visit>
-void for_each_type(const cluster& layout, const pod_shape& pod, Visit visit) {
-  for (std::size_t t = 0; t < layout.types().size(); ++t) {
-    if (const auto here = layout.types()[t].shape_on(pod)) visit(t, *here);
-  }
-}
-
 [[nodiscard]] constexpr std::uint64_t saturating_sum(std::uint64_t a, std::uint64_t b) noexcept {
   return a + b < a ? free_index::any_number : a + b;
 }
@@ -144,9 +136,12 @@ enum class look : std::uint8_t { at_all, at_gpus };
 [[nodiscard]] inline bool has_room(const cluster& empty, const pod_split& pods) {
   return room(empty, pods.each) >= pods.pods && has_room_for_rest(empty, pods);
 }
+[[nodiscard]] inline bool has_room_for_rest(const free_index& index, const pod_split& pods,
+                                            look at = look::at_all) {
+  return !pods.has_rest() || nodes_with_room(index, pods.rest, pods.pods + 1, at) > pods.pods;
+}
 [[nodiscard]] inline bool has_room(const free_index& index, const pod_split& pods, look at = look::at_all) {
-  return room(index, pods.each, pods.pods, at) >= pods.pods &&
-         (!pods.has_rest() || nodes_with_room(index, pods.rest, pods.pods + 1, at) > pods.pods);
+  return room(index, pods.each, pods.pods, at) >= pods.pods && has_room_for_rest(index, pods, at);
 }
 
 /// The GPUs of the whole job; for pods that request GPU memory or a MIG instance, the minimum over the
@@ -193,13 +188,40 @@ enum class look : std::uint8_t { at_all, at_gpus };
   return pods && detail::has_room(index, *pods);
 }
 
+namespace detail {
+
+/// Why the request, of these pods, has no room now. Permanent reasons take precedence over temporary ones.
+[[nodiscard]] inline obstacle obstacle_of(const free_index& index, const pod_request& d,
+                                          const pod_split& pods, quantity asked, quantity free) {
+  const cluster& layout = index.layout();
+  // A total is split by the size of the nodes in question, which determines the size of its pods.
+  const auto fits_a_node = [&](std::uint64_t pools, std::uint64_t models) {
+    pod_request other = d;
+    other.pools = pools;
+    other.models = models;
+    const auto parts = split(other, layout);
+    return parts && room(layout, parts->each) > 0;
+  };
+  const std::uint64_t ever = room(layout, pods.each);
+  if (ever == 0) {
+    if (fits_a_node(d.pools, all_models)) return obstacle::model_has_no_such_node;
+    return fits_a_node(all_pools, all_models) ? obstacle::pool_has_no_such_node
+                                              : obstacle::too_large_for_any_node;
+  }
+  if (ever < pods.pods || !has_room_for_rest(layout, pods)) return obstacle::larger_than_cluster;
+  if (asked > free) return obstacle::full;
+  return has_room(index, pods, look::at_gpus) ? obstacle::host_full : obstacle::fragmented;
+}
+
+}  // namespace detail
+
 /// Why the request can't be placed now, regardless of the topology; `obstacle::none` if it can. Permanent
 /// reasons take precedence over temporary ones. Complexity as `has_room`.
 [[nodiscard]] inline unplaceable why_not(const free_index& index, const pod_request& d) {
   const cluster& layout = index.layout();
   unplaceable why;
   why.capacity = layout.gpus_in(d.pools, d.models);
-  why.free = index.free_in(d.pools, d.models);
+  why.free = why.capacity - index.used_in(d.pools, d.models) - index.closed_in(d.pools, d.models);
   const auto pods = split(d, layout);
   if (!pods) {
     why.asked = d.total ? d.gpus : d.gpus * d.pods;
@@ -210,29 +232,19 @@ enum class look : std::uint8_t { at_all, at_gpus };
   why.largest_block = detail::largest_block(index, pods->each);
   why.pods = pods->all_pods();
   why.pods_with_room = std::min(pods->pods, detail::room(index, pods->each, pods->pods));
-  // A total is split by the size of the nodes in question, which determines the size of its pods.
-  const auto fits_a_node = [&](std::uint64_t pools, std::uint64_t models) {
-    pod_request other = d;
-    other.pools = pools;
-    other.models = models;
-    const auto parts = split(other, layout);
-    return parts && detail::room(layout, parts->each) > 0;
-  };
-  const std::uint64_t ever = detail::room(layout, pods->each);
-  if (ever == 0) {
-    why.reason = fits_a_node(d.pools, all_models)     ? obstacle::model_has_no_such_node
-                 : fits_a_node(all_pools, all_models) ? obstacle::pool_has_no_such_node
-                                                      : obstacle::too_large_for_any_node;
-  } else if (ever < pods->pods || !detail::has_room_for_rest(layout, *pods)) {
-    why.reason = obstacle::larger_than_cluster;
-  } else if (why.asked > why.free) {
-    why.reason = obstacle::full;
-  } else if (!detail::has_room(index, *pods, detail::look::at_gpus)) {
-    why.reason = obstacle::fragmented;
-  } else if (!detail::has_room(index, *pods)) {
-    why.reason = obstacle::host_full;
-  }
+  // What fits now fits ever.
+  const bool fits = why.pods_with_room == pods->pods && detail::has_room_for_rest(index, *pods);
+  if (!fits) why.reason = detail::obstacle_of(index, d, *pods, why.asked, why.free);
   return why;
+}
+/// The reason that `why_not` gives, without the figures beside it, which cost more.
+[[nodiscard]] inline obstacle obstacle_to(const free_index& index, const pod_request& d) {
+  const auto pods = split(d, index.layout());
+  if (!pods) return obstacle::invalid_request;
+  const quantity asked = detail::asked(index.layout(), d, *pods);
+  const quantity free = index.free_in(d.pools, d.models);
+  if (asked <= free && detail::has_room(index, *pods)) return obstacle::none;
+  return detail::obstacle_of(index, d, *pods, asked, free);
 }
 
 }  // namespace gpu

@@ -83,6 +83,10 @@ class basic_topology_inventory : public basic_inventory<Policy> {
     if (near_ && d.has_level()) return near_->why_not(this->index(), d, gpu::why_not(this->index(), d));
     return base::why_not(d);
   }
+  /// Its reason alone, which costs less without levels.
+  [[nodiscard]] obstacle obstacle_to(const pod_request& d) const {
+    return d.has_level() ? why_not(d).reason : base::obstacle_to(d);
+  }
 
   /// The topology of the nodes; null if none was given.
   [[nodiscard]] const topology* nearness() const noexcept { return near_ ? &near_->layout() : nullptr; }

@@ -126,7 +126,7 @@ class victim_search {
     if constexpr (what_if_world<World, N>) {
       possible_.clear();
       for_each_possible_victim(l, b, [this](const possible_victims& these) { possible_.push_back(these); });
-      if (!world.might_fit_without(possible_)) return search_outcome::impossible;
+      if (possible_.empty() || !world.might_fit_without(possible_)) return search_outcome::impossible;
     }
     const auto fits = [&] { return l.fits(b.quota, b.request, b.in) && world.could_place(); };
     const std::array<bool, N> contested = contested_dimensions(l, b);

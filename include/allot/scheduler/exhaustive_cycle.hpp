@@ -690,6 +690,9 @@ class exhaustive_cycle {
         if (at) return at;
       }
     }
+    if constexpr (most_moves == 0) {
+      if (!may_preempt(session.settings(r.facts.quota).preempt)) return std::nullopt;
+    }
     if (!session.may_preempt_again(r)) return std::nullopt;
     std::optional<wide> bearable;
     bool declined = false;

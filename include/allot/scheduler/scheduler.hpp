@@ -442,8 +442,13 @@ class scheduler {
   /// The jobs that hold a reservation with a time, in the order of their turn.
   [[nodiscard]] vector<job_id> promised() const {
     vector<job_id> all;
-    for (const auto& p : jobs().promises().all()) all.push_back(p.job);
+    for_each_promised([&all](job_id id) { all.push_back(id); });
     return all;
+  }
+  /// Calls `visit(job_id)` for each of them.
+  template <class Visit>
+  void for_each_promised(Visit visit) const {
+    for (const auto& p : jobs().promises().all()) visit(p.job);
   }
   /// The reservation with a time that a pending job holds: when it starts at the latest, and what that rests
   /// on. None if it holds none; see `queue_head::reserve`. O(reservations).

@@ -146,8 +146,14 @@ class places {
   }
   /// Without nodes everything fits.
   [[nodiscard]] gpu::unplaceable why_not(const pod_request& d) const {
-    return inventory_ ? inventory_->why_not(d) : gpu::unplaceable{};
+    gpu::unplaceable why;
+    if (!inventory_) return why;
+    if (!explains_in_brief_) return inventory_->why_not(d);
+    why.reason = inventory_->obstacle_to(d);
+    return why;
   }
+  /// Whether `why_not` gives the reason alone, without the figures beside it, for a caller that asks often.
+  void explain_in_brief(bool do_so) noexcept { explains_in_brief_ = do_so; }
   /// @{
   /// Savepoints of the inventory; see `placement`.
   [[nodiscard]] savepoint save() noexcept { return inventory_ ? inventory_->save() : savepoint{}; }
@@ -161,6 +167,7 @@ class places {
 
  private:
   std::optional<inventory_type> inventory_;
+  bool explains_in_brief_ = false;
 };
 static_assert(placement_what_if<places::what_if, places> && placement_forecast<places::forecast, places> &&
               revocable_placement<places>);

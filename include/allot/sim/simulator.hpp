@@ -111,6 +111,8 @@ class simulator {
   [[nodiscard]] const scheduler_type& policy() const noexcept { return scheduler_; }
   /// Why a job is pending, as of now. Precondition: it is.
   [[nodiscard]] pending_job why(job_index j);
+  /// The same, but of what its placement says the reason alone, without the figures beside it.
+  [[nodiscard]] pending_job why_in_brief(job_index j);
   /// As in `scheduler`: calls `visit(job, place)`.
   template <class Visit>
   void for_each_planned_place(Visit visit) {
@@ -374,6 +376,18 @@ result<simulator<N, Places>> simulator<N, Places>::make(setup<N, Places> s, cons
 template <std::size_t N, class Places>
 typename simulator<N, Places>::pending_job simulator<N, Places>::why(job_index j) {
   return scheduler_.why(runs_[j].id);
+}
+
+template <std::size_t N, class Places>
+typename simulator<N, Places>::pending_job simulator<N, Places>::why_in_brief(job_index j) {
+  // A host's own nodes may not know the difference.
+  constexpr bool has_brief = requires {
+    scheduler_.places().explain_in_brief(true);
+  };
+  if constexpr (has_brief) scheduler_.places().explain_in_brief(true);
+  pending_job h = why(j);
+  if constexpr (has_brief) scheduler_.places().explain_in_brief(false);
+  return h;
 }
 
 template <std::size_t N, class Places>

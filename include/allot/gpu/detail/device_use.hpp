@@ -28,7 +28,8 @@ class device_use {
   explicit device_use(const cluster& layout) : nodes_(layout.size()), devices_(layout.devices()) {
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
       const cluster::position& at = layout.position_of(node_id{n});
-      nodes_[n] = {all_of(layout.gpus(node_id{n})), 0, at.first_device, layout.gpus(node_id{n})};
+      const std::uint32_t gpus = layout.gpus(node_id{n});
+      nodes_[n] = {all_of(gpus), 0, at.first_device, gpus, gpus};
     }
   }
 
@@ -36,7 +37,7 @@ class device_use {
   [[nodiscard]] std::uint64_t free(node_id n) const { return node(n).free; }
   /// The devices that pods being evicted still hold.
   [[nodiscard]] std::uint64_t held(node_id n) const { return node(n).held; }
-  [[nodiscard]] std::uint32_t free_count(node_id n) const { return count_devices(node(n).free); }
+  [[nodiscard]] std::uint32_t free_count(node_id n) const { return node(n).free_count; }
   [[nodiscard]] std::uint32_t count(node_id n) const { return node(n).gpus; }
   /// How much of a device is used, in milli. Precondition: the node has that device.
   [[nodiscard]] std::uint32_t used(node_id n, std::uint32_t device) const {
@@ -128,7 +129,11 @@ class device_use {
   // Changes.
 
   /// Sets the unused devices.
-  void set_free(node_id n, std::uint64_t devices) { nodes_[n.index()].free = devices; }
+  void set_free(node_id n, std::uint64_t devices) {
+    node_state& s = nodes_[n.index()];
+    s.free = devices;
+    s.free_count = count_devices(devices);
+  }
   /// Returns what was used of it before.
   std::uint32_t set_used(node_id n, std::uint32_t device, std::uint32_t milli) {
     device_state& s = state(n, device);
@@ -175,6 +180,8 @@ class device_use {
     std::uint64_t held = 0;
     std::uint32_t first_device = 0;
     std::uint32_t gpus = 0;
+    /// How many devices `free` has.
+    std::uint32_t free_count = 0;
 
     friend bool operator==(const node_state&, const node_state&) = default;
   };
@@ -225,7 +232,8 @@ class device_use {
 
   [[nodiscard]] std::optional<std::uint64_t> choose_free(node_id n, std::uint32_t devices) const {
     const node_state& s = node(n);
-    if (count_devices(s.free) < devices) return std::nullopt;
+    if (s.free_count < devices) return std::nullopt;
+    if (s.held == 0) return lowest_bits(s.free, devices);
     const std::uint64_t at_once = s.free & ~s.held;
     const auto ready = count_devices(at_once);
     if (ready >= devices) return lowest_bits(at_once, devices);

@@ -40,14 +40,12 @@ class pod_kinds {
     return kinds;
   }
 
-  /// `is_there`: the pod is placed; otherwise it leaves.
-  void change(const cluster& layout, const placed_pod& pod, bool is_there) {
+  /// The pod is placed on a node of this position, on so many devices; 0: it leaves.
+  void change(const cluster::position& at, const placed_pod& pod, std::uint32_t devices) {
     if (pod.milli < milli_per_gpu) return;
-    const std::size_t first = layout.position_of(pod.where.node).first_device;
-    const auto kind =
-        static_cast<std::uint8_t>(is_there ? std::min(count_devices(pod.where.devices), 63U) : 0U);
+    const auto kind = static_cast<std::uint8_t>(std::min(devices, 63U));
     for (std::uint64_t left = pod.where.devices; left != 0; left &= left - 1) {
-      whole_[first + static_cast<std::size_t>(std::countr_zero(left))] = kind;
+      whole_[at.first_device + static_cast<std::size_t>(std::countr_zero(left))] = kind;
     }
   }
 

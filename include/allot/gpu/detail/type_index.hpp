@@ -37,6 +37,11 @@ struct type_index {
     by_free.erase(free * nodes + rank);
     --nodes_with_free[free];
   }
+  /// It has another number now.
+  void move(std::size_t rank, std::uint32_t from, std::uint32_t to) {
+    erase(rank, from);
+    insert(rank, to);
+  }
   /// The fewest free GPUs >= `at_least`, and the lowest node with them for which `is_good(node)` holds.
   template <class IsGood>
   [[nodiscard]] std::optional<std::pair<std::uint32_t, node_id>> fewest_free(const node_type& type,

@@ -73,7 +73,8 @@ struct best_fit {
       });
     }
     if (!best || looks == 0) return std::nullopt;
-    const auto devices = from.choose_devices(best->node, pod);
+    const auto devices =
+        pod.depends_on_type() ? from.choose_devices(best->node, pod) : from.devices_for(best->node, pod);
     if (!devices) return std::nullopt;
     return pod_location{best->node, *devices};
   }
@@ -83,15 +84,12 @@ struct best_fit {
   [[nodiscard]] static std::optional<free_index::candidate> least(std::size_t& looks, const free_index& from,
                                                                   const pod_shape& pod, Candidate of_type) {
     std::optional<free_index::candidate> best;
-    const auto& types = from.layout().types();
-    for (std::size_t t = 0; t < types.size(); ++t) {
-      const auto here = types[t].shape_on(pod);
-      if (!here) continue;
+    detail::for_each_type(from.layout(), pod, [&](std::size_t t, const pod_shape& here) {
+      if (looks == 0) return;
       const std::optional<free_index::candidate> c =
-          of_type(t, *here, [&](node_id n) { return from.has_room(n, *here) || --looks == 0; });
-      if (looks == 0) return std::nullopt;
+          of_type(t, here, [&](node_id n) { return from.has_room(n, here) || --looks == 0; });
       if (c && (!best || *c < *best)) best = c;
-    }
+    });
     return best;
   }
 };

@@ -193,7 +193,7 @@ class lifecycle {
     quota_state& q = state_of(x);
     const bool by_estimate =
         q.settings.backfill == backfill_order::shortest_estimate && q.promised >= q.settings.reservations;
-    const auto first =
+    const auto& first =
         q.queue.first([&](const pending_entry& e) { return waits(e); }, now, by_estimate, end_of_all(q, now));
     return first ? std::optional{first->id} : std::nullopt;
   }

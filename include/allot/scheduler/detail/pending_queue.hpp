@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/algorithm.hpp>
+#include <allot/core/assert.hpp>
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
@@ -76,9 +77,9 @@ class pending_queue {
   /// Jobs with the same key as that one are as if submitted at `all_end` less their estimate, if that is
   /// earlier; unless others of their class are inadmissible.
   template <class IsCurrent>
-  [[nodiscard]] std::optional<pending_entry> first(IsCurrent is_current, instant now = 0,
-                                                   bool shortest_first = false,
-                                                   instant all_end = without_end) {
+  [[nodiscard]] const std::optional<pending_entry>& first(IsCurrent is_current, instant now = 0,
+                                                          bool shortest_first = false,
+                                                          instant all_end = without_end) {
     const question asked{now, shortest_first, all_end};
     if (answered_ == asked) return answer_;
     if (stale_ > entries_ / 2) sweep(is_current);
@@ -190,7 +191,7 @@ class pending_queue {
     for (std::size_t k = waiting_.size(); k-- > 0;) {
       const std::size_t i = waiting_[k];
       group& g = groups_[i];
-      drop_stale(g, is_current);
+      if (stale_ > 0) drop_stale(g, is_current);
       const std::size_t at = first_of(g, is_current, now, shortest_first);
       if (at == detail::pending_heap::nowhere) continue;
       const pending_entry& e = g.jobs[at];
@@ -216,9 +217,9 @@ class pending_queue {
         most = std::min(most, *g.ends_by - now);
       }
       const std::size_t at = g.jobs.first_within(most);
-      if (is_current(g.jobs[at])) return at;
+      if (waits(g.jobs[at], is_current)) return at;
       remove(g, at);
-      if (stale_ > 0) --stale_;
+      --stale_;
     }
     return detail::pending_heap::nowhere;
   }
@@ -227,9 +228,9 @@ class pending_queue {
   [[nodiscard]] std::size_t longest_of(group& g, IsCurrent is_current) {
     for (;;) {
       const std::size_t at = g.jobs.longest_in_front();
-      if (is_current(g.jobs[at])) return at;
+      if (waits(g.jobs[at], is_current)) return at;
       remove(g, at);
-      if (stale_ > 0) --stale_;
+      --stale_;
     }
   }
   /// The longest job with the key of the first one if it comes before that by `all_end`, or else that one.
@@ -251,13 +252,19 @@ class pending_queue {
     }
     return first;
   }
+  /// Whether the job of the entry still waits. Most of the time nobody needs to be asked.
+  template <class IsCurrent>
+  [[nodiscard]] bool waits(const pending_entry& e, IsCurrent is_current) const {
+    ALLOT_ASSERT(stale_ > 0 || is_current(e), "that a job no longer waits must be noted");
+    return stale_ == 0 || is_current(e);
+  }
   /// Returns whether the first job of the group changed.
   template <class IsCurrent>
   bool drop_stale(group& g, IsCurrent is_current) {
     bool dropped = false;
-    for (; !g.jobs.empty() && !is_current(g.jobs.front()); dropped = true) {
+    for (; !g.jobs.empty() && !waits(g.jobs.front(), is_current); dropped = true) {
       remove(g, 0);
-      if (stale_ > 0) --stale_;
+      --stale_;
     }
     return dropped;
   }

@@ -105,7 +105,8 @@ class metrics final : public observer<N> {
     if (events_ + std::exchange(told_, 0) != sim.events()) given_back_ = true;
     events_ = sim.events();
     const change less = usage_changed_ ? change::less_room : change::nothing;
-    reasons_.look(sim.now(), given_back_ ? change::any : less, [&sim](job_index j) { return sim.why(j); });
+    reasons_.look(sim.now(), given_back_ ? change::any : less,
+                  [&sim](job_index j) { return sim.why_in_brief(j); });
     given_back_ = false;
   }
   /// As declared in `observer`.

@@ -50,7 +50,8 @@ class gap_list {
   }
 
  private:
-  std::array<std::uint16_t, max_gpus_per_node> gaps_{};
+  /// What is beyond the size is not read.
+  std::array<std::uint16_t, max_gpus_per_node> gaps_;
   std::size_t size_ = 0;
 };
 
