@@ -136,16 +136,14 @@ class free_index {
   /// `device_use::choose`); nothing if it does not fit there. O(devices of the node).
   [[nodiscard]] std::optional<std::uint64_t> choose_devices(node_id n, const pod_shape& pod) const {
     const auto here = anywhere(pod, n);
-    if (!here || !host_has_room(n, *here)) return std::nullopt;
+    if (!here || !has_room(n, *here)) return std::nullopt;
     return devices_for(n, *here);
   }
-  /// The same for a node that has room for it; `here` is as `node_type::shape_on` gave it for the type of the
-  /// node.
-  [[nodiscard]] std::optional<std::uint64_t> devices_for(node_id n, const pod_shape& here) const {
-    if (here.mig.is_none()) return use_.choose(n, here);
-    const auto device = instances_.choose(n, use_, here.mig);
-    if (!device) return std::nullopt;
-    return std::uint64_t{1} << *device;
+  /// The same for a pod that fits there; `here` is as `node_type::shape_on` gave it for the type of the node.
+  [[nodiscard]] std::uint64_t devices_for(node_id n, const pod_shape& here) const {
+    ALLOT_ASSERT(has_room(n, here), "the pod does not fit there");
+    if (!here.mig.is_none()) return std::uint64_t{1} << instances_.choose(n, use_, here.mig).value_or(0);
+    return here.is_fraction() ? use_.choose(n, here).value_or(0) : use_.take_free(n, here.devices);
   }
   /// The pod as it would be placed there: with its portion of the devices of this node, and the position of
   /// its instance. Precondition: it fits there.
@@ -168,7 +166,7 @@ class free_index {
   /// start at once. `here` is as `node_type::shape_on` gave it. Precondition: it fits there.
   [[nodiscard]] bool must_wait(node_id n, const pod_shape& here) const {
     if (!hosts_.would_be_ready(n, type_of(n), here)) return true;
-    const std::uint64_t devices = devices_for(n, here).value_or(0);
+    const std::uint64_t devices = devices_for(n, here);
     if (!here.mig.is_none()) return instances_.must_wait(n, device_use::lowest(devices), here.mig);
     return use_.must_wait(n, devices, here.milli);
   }

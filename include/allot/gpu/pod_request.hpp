@@ -223,7 +223,9 @@ struct pod_split {
   /// The shape of the smaller pod; without devices if there is none.
   pod_shape rest{};
 
+  /// One pod without devices.
   constexpr pod_split() = default;
+  /// So many pods of one shape, and a smaller one if that has devices.
   constexpr pod_split(const pod_shape& of_each, std::uint64_t how_many,
                       const pod_shape& of_rest = {}) noexcept
       : each(of_each), pods(how_many), rest(of_rest) {}
@@ -243,6 +245,35 @@ namespace detail {
   const std::uint64_t each = static_cast<std::uint64_t>(amount) / all;
   const std::uint64_t left = static_cast<std::uint64_t>(amount) % all;
   return static_cast<std::int64_t>(each * gpus + (left * gpus + all - 1) / all);
+}
+
+/// The pods of a valid request. All of it returns one object, which is then made where the caller has it.
+[[nodiscard]] constexpr std::optional<pod_split> split_valid(const pod_request& d, bool is_portion,
+                                                             std::uint32_t largest_node) noexcept {
+  const std::uint64_t gpus = static_cast<std::uint64_t>(d.gpus.in_milli()) / milli_per_gpu;
+  const bool is_divided = d.total && !is_portion && largest_node > 0 && gpus > largest_node;
+  const std::uint64_t size = is_divided ? largest_node : is_portion ? d.devices : gpus;
+  // Sizes that no node can hold need not be distinguished.
+  constexpr std::uint64_t too_many = max_gpus_per_node + 1;
+  const bool is_fraction = is_portion && d.gpus > quantity{};
+  std::optional<pod_split> parts{
+      std::in_place,
+      pod_shape{static_cast<std::uint32_t>(std::min(size, too_many)),
+                is_fraction ? static_cast<std::uint32_t>(d.gpus.in_milli()) : milli_per_gpu, d.pools,
+                d.models, is_divided ? part_of(d.cpu_milli, size, gpus) : d.cpu_milli,
+                is_divided ? part_of(d.memory_mib, size, gpus) : d.memory_mib, d.gpu_memory_mib, d.mig,
+                d.estimate},
+      is_divided ? gpus / largest_node
+      : d.total  ? 1
+                 : d.pods};
+  const std::uint64_t rest = is_divided ? gpus % largest_node : 0;
+  if (rest != 0) {
+    parts->rest = parts->each;
+    parts->rest.devices = static_cast<std::uint32_t>(rest);
+    parts->rest.cpu_milli = part_of(d.cpu_milli, rest, gpus);
+    parts->rest.memory_mib = part_of(d.memory_mib, rest, gpus);
+  }
+  return parts;
 }
 
 }  // namespace detail
@@ -265,39 +296,7 @@ namespace detail {
   const bool is_portion = by_memory || is_instance || (milli > 0 && milli < milli_per_gpu);
   if (d.devices != 1 && (!is_portion || is_instance || d.devices == 0)) return std::nullopt;
   if (!is_portion && milli % milli_per_gpu != 0) return std::nullopt;
-  pod_shape pod;
-  pod.pools = d.pools;
-  pod.models = d.models;
-  pod.cpu_milli = d.cpu_milli;
-  pod.memory_mib = d.memory_mib;
-  pod.gpu_memory_mib = d.gpu_memory_mib;
-  pod.mig = d.mig;
-  pod.estimate = d.estimate;
-  pod_shape last;
-  std::uint64_t pods = d.total ? 1 : d.pods;
-  // Sizes that no node can hold need not be distinguished.
-  constexpr std::uint64_t too_many = max_gpus_per_node + 1;
-  if (is_portion) {
-    pod.devices = static_cast<std::uint32_t>(std::min<std::uint64_t>(d.devices, too_many));
-    if (milli > 0) pod.milli = static_cast<std::uint32_t>(milli);
-  } else {
-    const std::uint64_t gpus = static_cast<std::uint64_t>(milli) / milli_per_gpu;
-    pod.devices = static_cast<std::uint32_t>(std::min(gpus, too_many));
-    if (d.total && largest_node > 0 && gpus > largest_node) {
-      pods = gpus / largest_node;
-      const auto take_part = [&](pod_shape& of, std::uint64_t devices) {
-        of.devices = static_cast<std::uint32_t>(devices);
-        of.cpu_milli = detail::part_of(d.cpu_milli, devices, gpus);
-        of.memory_mib = detail::part_of(d.memory_mib, devices, gpus);
-      };
-      if (const std::uint64_t rest = gpus % largest_node; rest != 0) {
-        last = pod;
-        take_part(last, rest);
-      }
-      take_part(pod, largest_node);
-    }
-  }
-  return std::optional<pod_split>{std::in_place, pod, pods, last};
+  return detail::split_valid(d, is_portion, largest_node);
 }
 
 }  // namespace gpu

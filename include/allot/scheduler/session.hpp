@@ -142,7 +142,10 @@ class session {
   }
 
   /// The first pending job of x that is not inadmissible.
-  [[nodiscard]] std::optional<job_id> first_of(quota_id x) { return jobs_.first_of(x, now_); }
+  [[nodiscard]] std::optional<job_id> first_of(quota_id x) {
+    const job_id id = jobs_.first_of(x, now_);
+    return id ? std::optional{id} : std::nullopt;
+  }
   /// Calls `visit(request_class)` for each equivalence class of x with a job that may be tried, see
   /// `detail::request_classes`; perhaps also for one whose jobs have all stopped waiting.
   template <class Visit>

@@ -112,6 +112,17 @@ class device_use {
     return chosen;
   }
 
+  /// So many free devices: first those that are not held, then the lowest. Precondition: there are as many.
+  [[nodiscard]] std::uint64_t take_free(node_id n, std::uint32_t devices) const {
+    const node_state& s = node(n);
+    ALLOT_ASSERT(s.free_count >= devices, "the node has too few free devices");
+    if (s.held == 0) return lowest_bits(s.free, devices);
+    const std::uint64_t at_once = s.free & ~s.held;
+    const auto ready = count_devices(at_once);
+    if (ready >= devices) return lowest_bits(at_once, devices);
+    return at_once | lowest_bits(s.free & s.held, devices - ready);
+  }
+
   /// Whether the devices of this pod have room for all that is used and held of them.
   [[nodiscard]] bool is_ready(const placed_pod& pod) const {
     const node_id n = pod.where.node;
@@ -231,13 +242,8 @@ class device_use {
   [[nodiscard]] std::uint64_t shared(node_id n) const { return ~node(n).free & all_of(node(n).gpus); }
 
   [[nodiscard]] std::optional<std::uint64_t> choose_free(node_id n, std::uint32_t devices) const {
-    const node_state& s = node(n);
-    if (s.free_count < devices) return std::nullopt;
-    if (s.held == 0) return lowest_bits(s.free, devices);
-    const std::uint64_t at_once = s.free & ~s.held;
-    const auto ready = count_devices(at_once);
-    if (ready >= devices) return lowest_bits(at_once, devices);
-    return at_once | lowest_bits(s.free & s.held, devices - ready);
+    if (node(n).free_count < devices) return std::nullopt;
+    return take_free(n, devices);
   }
   [[nodiscard]] std::optional<std::uint32_t> choose_shared(node_id n, std::uint32_t milli,
                                                            std::uint64_t but) const {

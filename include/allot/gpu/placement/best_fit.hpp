@@ -4,6 +4,7 @@
 #include <allot/gpu/free_index.hpp>
 #include <allot/gpu/pod_request.hpp>
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -61,34 +62,36 @@ struct best_fit {
   /// returned. Precondition: `looks` is not 0.
   [[nodiscard]] static std::optional<pod_location> choose_within(std::size_t& looks, const free_index& from,
                                                                  const pod_shape& pod) {
-    std::optional<free_index::candidate> best;
+    std::uint64_t best = nowhere;
     if (pod.is_fraction() || pod.depends_on_type()) {
       best = least(looks, from, pod, [&](std::size_t type, const pod_shape& here, auto has_room) {
         return here.is_fraction() ? from.smallest_gap(type, here.milli, has_room) : std::nullopt;
       });
     }
-    if (!best && looks > 0) {
+    if (best == nowhere && looks > 0) {
       best = least(looks, from, pod, [&](std::size_t type, const pod_shape& here, auto has_room) {
         return from.fewest_free(type, here.devices, has_room);
       });
     }
-    if (!best || looks == 0) return std::nullopt;
-    const auto devices =
-        pod.depends_on_type() ? from.choose_devices(best->node, pod) : from.devices_for(best->node, pod);
-    if (!devices) return std::nullopt;
-    return pod_location{best->node, *devices};
+    if (best == nowhere || looks == 0) return std::nullopt;
+    const node_id n{static_cast<std::uint32_t>(best)};
+    return pod_location{
+        n, pod.depends_on_type() ? from.choose_devices(n, pod).value_or(0) : from.devices_for(n, pod)};
   }
 
  private:
+  static constexpr std::uint64_t nowhere = ~std::uint64_t{0};
+
+  /// The best candidate as one number, its level before its node, so that it stays in a register.
   template <class Candidate>
-  [[nodiscard]] static std::optional<free_index::candidate> least(std::size_t& looks, const free_index& from,
-                                                                  const pod_shape& pod, Candidate of_type) {
-    std::optional<free_index::candidate> best;
+  [[nodiscard]] static std::uint64_t least(std::size_t& looks, const free_index& from, const pod_shape& pod,
+                                           Candidate of_type) {
+    std::uint64_t best = nowhere;
     detail::for_each_type(from.layout(), pod, [&](std::size_t t, const pod_shape& here) {
       if (looks == 0) return;
       const std::optional<free_index::candidate> c =
           of_type(t, here, [&](node_id n) { return from.has_room(n, here) || --looks == 0; });
-      if (c && (!best || *c < *best)) best = c;
+      if (c) best = std::min(best, std::uint64_t{c->level} << 32U | c->node.index());
     });
     return best;
   }

@@ -41,8 +41,9 @@ class indexed_best_fit {
  public:
   [[nodiscard]] std::optional<pod_location> operator()(const free_index& from, const pod_shape& pod) const {
     std::size_t looks = most_looks;
-    const auto where = best_fit::choose_within(looks, from, pod);
-    return where || looks > 0 ? where : kept_(from, pod);
+    auto where = best_fit::choose_within(looks, from, pod);
+    if (!where && looks == 0) where = kept_(from, pod);
+    return where;
   }
 
   /// Always.

@@ -60,7 +60,7 @@ class random_fit {
 
   [[nodiscard]] static std::uint64_t devices(const free_index& from, node_id n, const pod_shape& here,
                                              lots& draw) {
-    if (!here.is_fraction() || !here.mig.is_none()) return from.devices_for(n, here).value_or(0);
+    if (!here.is_fraction() || !here.mig.is_none()) return from.devices_for(n, here);
     const device_use& use = from.devices();
     std::array<std::uint8_t, max_gpus_per_node> fit{};
     std::size_t fits = 0;

@@ -41,7 +41,7 @@ template <node_score S>
   if constexpr (requires { &S::devices; }) {
     return score.devices(from, n, here);
   } else {
-    return from.devices_for(n, here).value_or(0);
+    return from.devices_for(n, here);
   }
 }
 

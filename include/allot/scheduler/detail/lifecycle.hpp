@@ -189,13 +189,14 @@ class lifecycle {
   [[nodiscard]] bool waits(const pending_entry& e) const {
     return jobs_[e.id].ticket == e.ticket && jobs_[e.id].state == job_state::pending;
   }
-  [[nodiscard]] std::optional<job_id> first_of(quota_id x, instant now) {
+  /// The first job of x that may be tried; none if there is none.
+  [[nodiscard]] job_id first_of(quota_id x, instant now) {
     quota_state& q = state_of(x);
     const bool by_estimate =
         q.settings.backfill == backfill_order::shortest_estimate && q.promised >= q.settings.reservations;
     const auto& first =
         q.queue.first([&](const pending_entry& e) { return waits(e); }, now, by_estimate, end_of_all(q, now));
-    return first ? std::optional{first->id} : std::nullopt;
+    return first ? first->id : job_id{};
   }
   /// Calls `visit(request_class)` for each equivalence class of x with a job that may be tried, as in
   /// `pending_queue`.
