@@ -16,6 +16,7 @@ template <class Session>
 class one_by_one_walk : public allot::detail::job_walk<Session> {
  public:
   static constexpr bool leaves_out_searches = false;
+  static constexpr bool leaves_out_turns = false;
 
   template <class IsGood>
   [[nodiscard]] bool has_left(IsGood) const {

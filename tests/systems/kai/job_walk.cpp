@@ -35,12 +35,16 @@ struct random_kai {
     for (std::int64_t d = 0; d < departments; ++d) {
       const std::string name = "d" + std::to_string(d);
       told += "queue " + name + " - " + number(0, 8) + " " + number(0, 3) + "\n";
+      const bool is_deep = random.one_in(4);
+      if (is_deep) told += "queue " + name + "m " + name + " " + number(0, 4) + " " + number(0, 2) + "\n";
       const auto teams = random.between(1, 3);
       for (std::int64_t t = 0; t < teams; ++t) {
         leaves.push_back(name + "t" + std::to_string(t));
         const auto deserved = random.between(0, 4);
-        told += "queue " + leaves.back() + " " + name + " " + std::to_string(deserved) + " " + number(0, 2) +
-                (random.one_in(6) ? " limit=" + number(deserved, 8) : "") + "\n";
+        // An inner quota has a team of its own.
+        const bool is_below = is_deep && (t == 0 || random.one_in(2));
+        told += "queue " + leaves.back() + " " + name + (is_below ? "m " : " ") + std::to_string(deserved) +
+                " " + number(0, 2) + (random.one_in(6) ? " limit=" + number(deserved, 8) : "") + "\n";
       }
     }
     return told;

@@ -30,6 +30,8 @@ class job_walk {
   using waiting_unit = typename lines_type::waiting_unit;
   /// Searches that are known to fail need not be made either.
   static constexpr bool leaves_out_searches = true;
+  /// Nor turns whose order is known.
+  static constexpr bool leaves_out_turns = true;
   /// The kind of units that became pending during the walk.
   static constexpr std::size_t no_kind = std::numeric_limits<std::size_t>::max();
 
@@ -59,6 +61,15 @@ class job_walk {
     find_front(kinds);
     if (depth != 0) stop_after(kinds, depth, left_out);
   }
+  /// Starts as another did, of which no unit has been passed.
+  void start_like(const job_walk& other) {
+    begun_ = other.begun_;
+    at_ = other.at_;
+    front_ = other.front_;
+    last_ = other.last_;
+    seen_.clear();
+    came_.clear();
+  }
   [[nodiscard]] bool is_over() const noexcept { return !front_.has_value(); }
   /// Precondition: it is not over.
   [[nodiscard]] const front& first() const { return *front_; }
@@ -72,6 +83,14 @@ class job_walk {
       if (at_[k].left && is_good(k)) return true;
     }
     return false;
+  }
+
+  /// Calls `visit(kind number, rank of the first)` for each kind of which units are left.
+  template <class Visit>
+  void for_each_kind(Visit visit) const {
+    for (std::size_t k = 0; k < at_.size(); ++k) {
+      if (at_[k].left) visit(k, at_[k].rank);
+    }
   }
 
   /// One more unit has become pending.
@@ -168,11 +187,18 @@ class job_walk {
   }
   void find_front(std::span<const kind_line> kinds) {
     front_.reset();
-    if (!came_.empty()) front_ = front{came_.front().id, came_.front().rank, came_.front().request, no_kind};
+    const unit_rank* first = came_.empty() ? nullptr : &came_.front().rank;
+    std::size_t kind = no_kind;
     for (std::size_t k = 0; k < at_.size(); ++k) {
-      if (!at_[k].left || (front_ && front_->rank < at_[k].rank)) continue;
-      find_again(kinds[k], at_[k]);
-      front_ = front{kinds[k].stays[at_[k].index].id, at_[k].rank, kinds[k].request, k};
+      if (!at_[k].left || (first != nullptr && *first < at_[k].rank)) continue;
+      first = &at_[k].rank;
+      kind = k;
+    }
+    if (kind != no_kind) {
+      find_again(kinds[kind], at_[kind]);
+      front_ = front{kinds[kind].stays[at_[kind].index].id, *first, kinds[kind].request, kind};
+    } else if (first != nullptr) {
+      front_ = front{came_.front().id, *first, came_.front().request, no_kind};
     }
   }
   template <class LeftOut>

@@ -39,46 +39,53 @@ class saturation_standing {
   saturation_standing() = default;
   saturation_standing(const share_accounts<N>& a, quota_id x, const resources<N>& with,
                       const resources<N>& given)
-      : priority_(a.tree().spec(x).priority), allocatable_(a.allocatable(x)), quota_(x) {
+      : priority_(a.tree().spec(x).priority), allocatable_(&a.allocatable(x)), quota_(x) {
     over_utilised_ = a.counted().size() >= resources_of_kai;
     for (const std::size_t d : a.counted()) {
       const quantity used = a.allocated(x)[d];
       const quantity then = used + with[d];
       if (then > a.deserved(x)[d]) beyond_deserved_ = true;
       if (used <= a.fair_share(x)[d]) over_utilised_ = false;
-      if (allocatable_[d] == quantity{} && then > quantity{}) uses_what_it_has_not_ = true;
-      raise(share_with_, share(a, x, d, then - given[d]));
-      raise(share_, share(a, x, d, used));
+      quantity most = (*allocatable_)[d];
+      if (most == quantity{} && then > quantity{}) uses_what_it_has_not_ = true;
+      if (most.is_unlimited()) most = a.capacity()[d];
+      if (most.is_unlimited()) continue;
+      raise(share_with_, share(then - given[d], most, a.unit(d)));
+      raise(share_, share(used, most, a.unit(d)));
     }
   }
 
   friend std::strong_ordering operator<=>(const saturation_standing& x, const saturation_standing& y) {
-    if (const auto o = x.over_utilised_ <=> y.over_utilised_; o != 0) return o;
-    if (const auto o = x.beyond_deserved_ <=> y.beyond_deserved_; o != 0) return o;
-    if (const auto o = y.priority_ <=> x.priority_; o != 0) return o;
-    if (const auto o = x.uses_what_it_has_not_ <=> y.uses_what_it_has_not_; o != 0) return o;
-    if (const auto o = x.share_with_ <=> y.share_with_; o != 0) return o;
-    if (const auto o = x.share_ <=> y.share_; o != 0) return o;
-    const bool x_less = all_at_most(x.allocatable_, y.allocatable_);
-    const bool y_less = all_at_most(y.allocatable_, x.allocatable_);
+    if (const auto o = x.by_use(y); o != 0) return o;
+    const bool x_less = all_at_most(*x.allocatable_, *y.allocatable_);
+    const bool y_less = all_at_most(*y.allocatable_, *x.allocatable_);
     if (x_less != y_less) return x_less ? std::strong_ordering::less : std::strong_ordering::greater;
     return x.quota_ <=> y.quota_;
   }
   friend bool operator==(const saturation_standing& x, const saturation_standing& y) {
     return (x <=> y) == 0;
   }
+  /// Whether it comes first by steps 1 to 6. In them a job that requests no less never takes a quota further
+  /// to the front.
+  [[nodiscard]] bool is_ahead_of(const saturation_standing& other) const { return by_use(other) < 0; }
 
  private:
+  /// Steps 1 to 6.
+  [[nodiscard]] std::strong_ordering by_use(const saturation_standing& y) const {
+    if (const auto o = over_utilised_ <=> y.over_utilised_; o != 0) return o;
+    if (const auto o = beyond_deserved_ <=> y.beyond_deserved_; o != 0) return o;
+    if (const auto o = y.priority_ <=> priority_; o != 0) return o;
+    if (const auto o = uses_what_it_has_not_ <=> y.uses_what_it_has_not_; o != 0) return o;
+    if (const auto o = share_with_ <=> y.share_with_; o != 0) return o;
+    return share_ <=> y.share_;
+  }
   static void raise(ratio& most, const ratio& to) {
     if (most.is_zero() || most < to) most = to;
   }
-  [[nodiscard]] static ratio share(const share_accounts<N>& a, quota_id x, std::size_t d, quantity used) {
+  [[nodiscard]] static ratio share(quantity used, quantity of, std::int64_t unit) {
     if (used <= quantity{}) return {};
     const auto amount = static_cast<wide>(used.in_milli());
-    quantity of = a.allocatable(x)[d];
-    if (of.is_unlimited()) of = a.capacity()[d];
-    if (of.is_unlimited()) return {};
-    if (of <= quantity{}) return {amount * 1000, static_cast<wide>(a.unit(d))};
+    if (of <= quantity{}) return {amount * 1000, static_cast<wide>(unit)};
     return {amount, static_cast<wide>(of.in_milli())};
   }
 
@@ -90,7 +97,8 @@ class saturation_standing {
   std::int32_t priority_ = 0;
   ratio share_with_{};
   ratio share_{};
-  resources<N> allocatable_{};
+  /// In the accounts.
+  const resources<N>* allocatable_ = nullptr;
   quota_id quota_{};
 };
 

@@ -12,6 +12,7 @@
 #include <allot/systems/kai/detail/unit_order.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -57,19 +58,25 @@ class scenario_replay {
     turn_.reset(tree);
     leaves_.assign(tree.slots(), leaf{});
     with_waiting_.clear();
+    with_involved_.clear();
   }
   /// Collects the units pending besides `own`. Must be called before the first run for `own` after the world
   /// has changed. O(quotas), and O(kinds of pending units) for each that has changed.
   void prepare(Session& session, world_type& world, job_id own) {
     marked_.clear();
     with_waiting_.clear();
+    with_involved_.clear();
     world.lines.follow(session, false);
-    for (const quota_id x : session.tree().top_down()) {
+    const quota_tree<n>& tree = session.tree();
+    for (const quota_id x : tree.top_down()) {
       leaf& l = leaves_[x.index()];
       l.may_wait = world_type::is_leaf(session, x) && world.waiting(session, x) != 0;
       l.involved = {};
       l.next_involved = 0;
-      if (!l.may_wait) continue;
+      if (!l.may_wait) {
+        l.waiting = {};
+        continue;
+      }
       with_waiting_.push_back(x);
       static_cast<void>(world.lines.kinds(session, x));
       // Only the job's own leaf, and one that has changed, is walked from the start again.
@@ -78,6 +85,17 @@ class scenario_replay {
       l.version = is_own ? 0 : world.lines.version(x);
       l.as_of = world.changed_at(x);
       l.others.start(world.lines, x, 0, every_kind, others_than(session, world, own));
+      l.waiting = {};
+      l.others.for_each_kind([&](std::size_t k, const unit_rank&) {
+        const resources<n>& request = world.lines.kinds(x)[k].request;
+        // More dimensions may count in the next cycle.
+        l.waiting.add({request, request}, every_dimension);
+      });
+    }
+    for (const quota_id x : with_waiting_) {
+      for (quota_id q = tree.parent(x); q; q = tree.parent(q)) {
+        leaves_[q.index()].waiting.add(leaves_[x.index()].waiting, world.accounts.counted());
+      }
     }
   }
 
@@ -167,6 +185,22 @@ class scenario_replay {
     /// Whether there may be room for it once the pending unit is placed.
     bool is_open = false;
   };
+  /// By dimension that counts, the least and the most that some jobs request.
+  struct request_range {
+    resources<n> least{quantity::unlimited()};
+    resources<n> most{};
+
+    void add(const request_range& other, std::span<const std::size_t> counted) {
+      lower_least(other.least, counted);
+      raise_most(other.most, counted);
+    }
+    void lower_least(const resources<n>& to, std::span<const std::size_t> counted) {
+      for (const std::size_t d : counted) least[d] = std::min(least[d], to[d]);
+    }
+    void raise_most(const resources<n>& to, std::span<const std::size_t> counted) {
+      for (const std::size_t d : counted) most[d] = std::max(most[d], to[d]);
+    }
+  };
   struct leaf {
     Walk walk;
     /// The walk before its first step, with no job marked; it is the walk itself until that is `begun`.
@@ -176,10 +210,19 @@ class scenario_replay {
     std::uint64_t as_of = 0;
     bool has_begun = false;
     bool may_wait = false;
+    /// The involved jobs, and the next to be placed.
     std::span<const involved_job> involved;
     std::size_t next_involved = 0;
+    /// What the units pending here request. Of an inner quota, those of all leaves below.
+    request_range waiting;
+    /// The same of the involved jobs of a leaf that has some.
+    request_range of_involved;
+
+    [[nodiscard]] bool has_involved() const { return next_involved < involved.size(); }
+    [[nodiscard]] const involved_job& next() const { return involved[next_involved]; }
   };
   struct charge {
+    const involved_job* by;
     quota_id quota;
     resources<n> request;
     capacity_kind in = capacity_kind::any;
@@ -190,7 +233,14 @@ class scenario_replay {
       session.what_if().gone(session.places(), *at);
   }
 
+  /// With more leaves than these, turns cost less than comparisons.
+  static constexpr std::size_t most_compared = 8;
   static constexpr auto every_kind = [](const auto&) { return true; };
+  static constexpr std::array<std::size_t, n> every_dimension = [] {
+    std::array<std::size_t, n> all{};
+    for (std::size_t d = 0; d < n; ++d) all[d] = d;
+    return all;
+  }();
 
   /// Passes over the job itself, pipelined units, and pods of jobs that have lost some.
   [[nodiscard]] auto others_than(Session& session, const world_type& world, job_id own) const {
@@ -215,7 +265,9 @@ class scenario_replay {
       const record& unit = world.at(session, u.id);
       const record& core = session.at(u.core);
       const resources<n> least = world_type::least_charge(session, unit, unit.facts.request);
-      for (std::size_t d = 0; d < n; ++d) least_of_victims_[d] = std::min(least_of_victims_[d], least[d]);
+      for (const std::size_t d : world.accounts.counted()) {
+        least_of_victims_[d] = std::min(least_of_victims_[d], least[d]);
+      }
       if (!world.is_elastic(core)) {
         // Its turn depends on what it requests, not on what it was charged where it stood.
         involved_.push_back({u.quota, unit_rank::of(core, 0), u.core, demand_of(session, core), false, i});
@@ -230,6 +282,21 @@ class scenario_replay {
     detail::sort(involved_.begin(), involved_.end(), [](const involved_job& a, const involved_job& b) {
       return a.quota != b.quota ? a.quota < b.quota : a.rank < b.rank;
     });
+    for (const quota_id x : with_involved_) leaves_[x.index()].involved = {};
+    with_involved_.clear();
+    for (std::size_t first = 0; first < involved_.size();) {
+      std::size_t last = first;
+      while (last < involved_.size() && involved_[last].quota == involved_[first].quota) ++last;
+      const quota_id x = involved_[first].quota;
+      leaf& l = leaves_[x.index()];
+      l.involved = std::span<const involved_job>{involved_}.subspan(first, last - first);
+      l.of_involved = {};
+      for (const involved_job& job : l.involved) {
+        l.of_involved.add({job.request, job.request}, world.accounts.counted());
+      }
+      with_involved_.push_back(x);
+      first = last;
+    }
   }
   void note_outlasting(Session& session, const world_type& world, const vector<chosen_unit>& chosen) {
     involved_job& last = involved_.back();
@@ -260,64 +327,188 @@ class scenario_replay {
 
   bool place_in_turn(Session& session, world_type& world, const record& r, std::uint32_t pods,
                      vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
-    const quota_tree<n>& tree = session.tree();
-    const auto key = [&](quota_id x, quota_id of) {
-      return saturation_standing<n>{world.accounts, x, head(leaves_[of.index()]), {}};
-    };
     const auto left_out = others_than(session, world, r.facts.id);
-    turn_.clear(tree);
-    enter_leaves(world, left_out);
-    turn_.start(tree, key);
-    quota_id before;
+    for (const quota_id x : with_involved_) leaves_[x.index()].next_involved = 0;
+    takes_turns_ = false;
     bool waits = true;
     const resources<n> least = world_type::least_charge(session, r, request_of_pods(r, pods));
     const auto pod_request = world_type::pod_request_of(r, pods);
-    for (std::size_t left = involved_.size(); left > 1;) {
-      const quota_id x = turn_.next(tree, key);
+    for (std::size_t left = involved_.size(); left > 0; --left) {
+      const quota_id x = next_with_involved(world, involved_.size() - left, left_out);
+      leaf& l = leaves_[x.index()];
+      const involved_job& job = l.next();
+      if (job.waits) waits = false;
+      // Most that fail do so because the first victim comes back: then nothing has to be placed. Those that
+      // were told to move have to be, for what they are promised, or if they may be stranded.
+      if (waits && !has_vacated_ && outlasting_ == 0 &&
+          !world.has_room(least, world.at(session, chosen[job.entry].unit->id).facts.request) &&
+          comes_back(session, world, chosen[job.entry])) {
+        return false;
+      }
+      if (job.waits && outlasting_ == 0 && takes_all(session, world, r, pods)) return true;
+      vacate(session, world, chosen, tried);
+      if (!place_next_of(session, world, r, pods, chosen, l)) return false;
+      // There is ever less room for those that come later.
+      if (job.outlasts) --outlasting_;
+      if (job.waits) {
+        count_open(session, world, chosen);
+      } else if (job.is_open) {
+        --open_;
+      }
+      if (!waits && open_ == 0) return true;
+      if (waits && outlasting_ == 0 &&
+          !(world.has_room(least) && world_type::on_nodes::might_have_room(session.places(), pod_request))) {
+        return false;
+      }
+      if (takes_turns_) turn_.passed(session.tree(), x, !is_empty(l));
+    }
+    return true;
+  }
+  /// The leaf whose next involved job has the next turn of them all, `placed` of which have had theirs.
+  template <class LeftOut>
+  [[nodiscard]] quota_id next_with_involved(world_type& world, std::size_t placed, const LeftOut& left_out) {
+    if (!takes_turns_) {
+      if (const quota_id x = surely_next(world)) return x;
+      take_turns(world, placed, left_out);
+    }
+    return pass_others(world, left_out);
+  }
+  /// The leaf whose next involved job surely has its turn before those of the others; none if that can't be
+  /// told without taking turns.
+  [[nodiscard]] quota_id surely_next(const world_type& world) const {
+    if (!Walk::leaves_out_turns || with_involved_.size() > most_compared) return quota_id::none();
+    quota_id first;
+    for (const quota_id x : with_involved_) {
+      if (!leaves_[x.index()].has_involved()) continue;
+      first = first ? surely_first(world, first, x) : x;
+      if (!first) break;
+    }
+    return first;
+  }
+  /// The same of two leaves. One precedes the other if, on the two sides of the quota where they meet, all
+  /// jobs that may come first until its turn are ahead of some that the other must let pass.
+  [[nodiscard]] quota_id surely_first(const world_type& world, quota_id x, quota_id y) const {
+    const quota_tree<n>& tree = world.accounts.tree();
+    const quota_id meet = tree.common_ancestor(x, y);
+    const quota_id ours = tree.side_of(x, meet);
+    const quota_id theirs = tree.side_of(y, meet);
+    const auto is_ahead = [&](quota_id q, const resources<n>& most, quota_id other,
+                              const resources<n>& least) {
+      return saturation_standing<n>{world.accounts, q, most, {}}.is_ahead_of(
+          saturation_standing<n>{world.accounts, other, least, {}});
+    };
+    request_range a = requests_below(world, ours);
+    request_range b = requests_below(world, theirs);
+    if (is_ahead(ours, a.most, theirs, b.least)) return x;
+    if (is_ahead(theirs, b.most, ours, a.least)) return y;
+    narrow(world, x, ours, a);
+    narrow(world, y, theirs, b);
+    if (is_ahead(ours, a.most, theirs, b.least)) return x;
+    if (is_ahead(theirs, b.most, ours, a.least)) return y;
+    return quota_id::none();
+  }
+  /// What the jobs request, pending or involved, that may represent a quota.
+  [[nodiscard]] request_range requests_below(const world_type& world, quota_id above) const {
+    request_range all = leaves_[above.index()].waiting;
+    for (const quota_id x : with_involved_) {
+      if (is_below(world.accounts.tree(), x, above)) {
+        all.add(leaves_[x.index()].of_involved, world.accounts.counted());
+      }
+    }
+    return all;
+  }
+  /// The same up to the turn of the next involved job of its leaf x: none more than `most`, and one at least
+  /// `least`.
+  void narrow(const world_type& world, quota_id x, quota_id above, request_range& all) const {
+    const quota_tree<n>& tree = world.accounts.tree();
+    const leaf& l = leaves_[x.index()];
+    // What had its turn before an involved job did was judged by less usage.
+    const bool is_new =
+        !any_marked_ && detail::none_of(with_involved_.begin(), with_involved_.end(), [&](quota_id y) {
+          return leaves_[y.index()].next_involved > 0 && is_below(tree, y, above);
+        });
+    if (x != above && !is_new) return;
+    const resources<n>& own = l.next().request;
+    request_range until{own, own};
+    bool is_first = true;
+    if (l.may_wait && !l.others.is_over()) {
+      const auto kinds = world.lines.kinds(x);
+      const std::size_t first = l.others.first().kind;
+      l.others.for_each_kind([&](std::size_t k, const unit_rank& rank) {
+        if (!(rank < l.next().rank)) return;
+        is_first = false;
+        const resources<n>& request = kinds[k].request;
+        until.raise_most(request, world.accounts.counted());
+        // The very first represents its leaf, but perhaps nothing above.
+        const bool represents = is_new && (x == above || k != first);
+        if (represents && world.accounts.at_most(until.least, request)) until.least = request;
+      });
+    }
+    if (x == above) {
+      all = until;
+      return;
+    }
+    if (!is_first) all.least = until.least;
+    if (tree.parent(x) != above || tree.children(above).size() > most_compared) return;
+    // Siblings represent it, too, unless they have no turn before x.
+    const saturation_standing<n> last{world.accounts, x, until.most, {}};
+    for (const quota_id c : tree.children(above)) {
+      if (c == x) continue;
+      const leaf& other = leaves_[c.index()];
+      if (!other.involved.empty() || !tree.children(c).empty()) return;
+      if (!other.may_wait || other.others.is_over()) continue;
+      const resources<n>& request = other.others.first().request;
+      if (!last.is_ahead_of(saturation_standing<n>{world.accounts, c, request, {}})) return;
+    }
+    all.most = until.most;
+  }
+  [[nodiscard]] static bool is_below(const quota_tree<n>& tree, quota_id x, quota_id above) {
+    while (x && x != above) x = tree.parent(x);
+    return x == above;
+  }
+  [[nodiscard]] auto key(const world_type& world) const {
+    return [this, &world](quota_id x, quota_id of) {
+      return saturation_standing<n>{world.accounts, x, head(leaves_[of.index()]), {}};
+    };
+  }
+  /// From now on quotas and jobs take turns, one after the other. The first `placed` have had theirs.
+  template <class LeftOut>
+  void take_turns(world_type& world, std::size_t placed, const LeftOut& left_out) {
+    takes_turns_ = true;
+    for (std::size_t i = charged_.size(); i-- > 0;) {
+      world.accounts.release(charged_[i].quota, charged_[i].request, charged_[i].in);
+    }
+    for (const quota_id x : with_involved_) leaves_[x.index()].next_involved = 0;
+    turn_.clear(world.accounts.tree());
+    enter_leaves(world, left_out);
+    turn_.start(world.accounts.tree(), key(world));
+    before_ = quota_id::none();
+    std::size_t charged = 0;
+    for (; placed > 0; --placed) {
+      const quota_id x = pass_others(world, left_out);
+      leaf& l = leaves_[x.index()];
+      if (charged < charged_.size() && charged_[charged].by == &l.next()) {
+        const charge& c = charged_[charged++];
+        world.accounts.charge(c.quota, c.request, c.in);
+      }
+      ++l.next_involved;
+      turn_.passed(world.accounts.tree(), x, !is_empty(l));
+    }
+  }
+  /// Passes over all up to the next involved job; returns its leaf, whose turn it is.
+  template <class LeftOut>
+  [[nodiscard]] quota_id pass_others(const world_type& world, const LeftOut& left_out) {
+    for (;;) {
+      const quota_id x = turn_.next(world.accounts.tree(), key(world));
       leaf& l = leaves_[x.index()];
       const bool passes = !involved_first(l);
-      const bool again = std::exchange(before, passes ? x : quota_id::none()) == x;
-      if (passes && !std::exchange(l.has_begun, true)) l.walk = l.others;
+      const bool again = std::exchange(before_, passes ? x : quota_id::none()) == x;
+      if (passes && !std::exchange(l.has_begun, true)) l.walk.start_like(l.others);
       if (l.has_begun) l.walk.take_turn(again && passes, turn_.keyed_others_than(x));
-      if (passes) {
-        pass_waiting(world, x, l, left_out);
-      } else {
-        const involved_job& job = l.involved[l.next_involved];
-        if (job.waits) waits = false;
-        // Most that fail do so because the first victim comes back: then nothing has to be placed. Those that
-        // were told to move have to be, for what they are promised, or if they may be stranded.
-        if (waits && !has_vacated_ && outlasting_ == 0 &&
-            !world.has_room(least, world.at(session, chosen[job.entry].unit->id).facts.request) &&
-            comes_back(session, world, chosen[job.entry])) {
-          return false;
-        }
-        if (job.waits && outlasting_ == 0 && takes_all(session, world, r, pods)) return true;
-        vacate(session, world, chosen, tried);
-        if (!place_next_of(session, world, r, pods, chosen, l)) return false;
-        // There is ever less room for those that come later.
-        if (job.outlasts) --outlasting_;
-        if (job.waits) {
-          count_open(session, world, chosen);
-        } else if (job.is_open) {
-          --open_;
-        }
-        if (!waits && open_ == 0) return true;
-        if (waits && outlasting_ == 0 &&
-            !(world.has_room(least) &&
-              world_type::on_nodes::might_have_room(session.places(), pod_request))) {
-          return false;
-        }
-        --left;
-      }
-      turn_.passed(tree, x, !is_empty(l));
+      if (!passes) return x;
+      pass_waiting(world, x, l, left_out);
+      turn_.passed(world.accounts.tree(), x, !is_empty(l));
     }
-    // Only one is left: whatever comes before it, nothing changes until its turn.
-    vacate(session, world, chosen, tried);
-    const auto last = detail::find_if(involved_.begin(), involved_.end(), [&](const involved_job& job) {
-      const leaf& l = leaves_[job.quota.index()];
-      return l.next_involved < l.involved.size();
-    });
-    return place_next_of(session, world, r, pods, chosen, leaves_[last->quota.index()]);
   }
   /// Takes the victims off their nodes, once.
   void vacate(Session& session, world_type& world, const vector<chosen_unit>& chosen,
@@ -365,18 +556,8 @@ class scenario_replay {
   /// Enters the leaves with pending or involved jobs, each from its first.
   template <class LeftOut>
   void enter_leaves(const world_type& world, const LeftOut& left_out) {
-    for (const quota_id x : with_waiting_) {
-      leaves_[x.index()].involved = {};
-      leaves_[x.index()].next_involved = 0;
-    }
-    for (std::size_t first = 0; first < involved_.size();) {
-      std::size_t last = first;
-      while (last < involved_.size() && involved_[last].quota == involved_[first].quota) ++last;
-      leaf& l = leaves_[involved_[first].quota.index()];
-      l.involved = std::span<const involved_job>{involved_}.subspan(first, last - first);
-      l.next_involved = 0;
-      if (!l.may_wait) turn_.enter(involved_[first].quota);
-      first = last;
+    for (const quota_id x : with_involved_) {
+      if (!leaves_[x.index()].may_wait) turn_.enter(x);
     }
     for (const quota_id x : with_waiting_) {
       leaf& l = leaves_[x.index()];
@@ -392,7 +573,7 @@ class scenario_replay {
     const auto kinds = world.lines.kinds(x);
     const auto stops = [&](std::size_t k) { return !l.walk.has_seen(kinds[k].request); };
     std::optional<unit_rank> until;
-    if (l.next_involved < l.involved.size()) until = l.involved[l.next_involved].rank;
+    if (l.has_involved()) until = l.next().rank;
     if (!stops(l.walk.first().kind) && (!until || l.walk.first().rank < *until)) {
       l.walk.pass_until(world.lines, x, stops, left_out, until);
     } else {
@@ -411,34 +592,35 @@ class scenario_replay {
       if (!where) return false;
       const resources<n> charged = world_type::charge_at(session, r, job.request, where);
       if (!world.accounts.within_limits(r.facts.quota, charged, r.facts.in)) return false;
-      charge_for(world, r.facts.quota, charged, r.facts.in);
+      charge_for(world, job, r.facts.quota, charged, r.facts.in);
       own_first_ = nodes_.size();
       world.add_nodes_at(session, *where, nodes_);
       own_nodes_ = nodes_.size() - own_first_;
       return true;
     }
-    place_victim(session, world, chosen[job.entry]);
+    place_victim(session, world, job, chosen[job.entry]);
     return true;
   }
 
   [[nodiscard]] static const Walk& walk_of(const leaf& l) { return l.has_begun ? l.walk : l.others; }
   [[nodiscard]] static bool is_empty(const leaf& l) {
-    return (!l.may_wait || walk_of(l).is_over()) && l.next_involved == l.involved.size();
+    return (!l.may_wait || walk_of(l).is_over()) && !l.has_involved();
   }
   [[nodiscard]] static bool involved_first(const leaf& l) {
-    if (l.next_involved == l.involved.size()) return false;
+    if (!l.has_involved()) return false;
     const Walk& walk = walk_of(l);
-    return !l.may_wait || walk.is_over() || l.involved[l.next_involved].rank < walk.first().rank;
+    return !l.may_wait || walk.is_over() || l.next().rank < walk.first().rank;
   }
   [[nodiscard]] static const resources<n>& head(const leaf& l) {
-    return involved_first(l) ? l.involved[l.next_involved].request : walk_of(l).first().request;
+    return involved_first(l) ? l.next().request : walk_of(l).first().request;
   }
 
-  void charge_for(world_type& world, quota_id x, const resources<n>& request, capacity_kind in) {
+  void charge_for(world_type& world, const involved_job& job, quota_id x, const resources<n>& request,
+                  capacity_kind in) {
     world.accounts.charge(x, request, in);
-    charged_.push_back({x, request, in});
+    charged_.push_back({&job, x, request, in});
   }
-  void place_victim(Session& session, world_type& world, chosen_unit& back) {
+  void place_victim(Session& session, world_type& world, const involved_job& job, chosen_unit& back) {
     const record& v = world.at(session, back.unit->id);
     const resources<n> least = world_type::least_charge(session, v, v.facts.request);
     if (!world.accounts.within_limits(v.facts.quota, least, v.facts.in)) return;
@@ -447,7 +629,7 @@ class scenario_replay {
     if (!where) return;
     const resources<n> charged = world_type::charge_at(session, v, v.facts.request, where->at);
     if (!world.accounts.within_limits(v.facts.quota, charged, v.facts.in)) return;
-    charge_for(world, v.facts.quota, charged, v.facts.in);
+    charge_for(world, job, v.facts.quota, charged, v.facts.in);
     back.end = where->moved == 0 && !world.stands_pipelined(v.facts.id) ? fate::stays : fate::moves;
     back.moved = where->moved;
     back.nodes = nodes_.size() - back.first_node;
@@ -456,8 +638,13 @@ class scenario_replay {
   lazy_tournament<saturation_standing<n>> turn_;
   vector<leaf> leaves_;
   vector<quota_id> with_waiting_;
+  vector<quota_id> with_involved_;
   vector<involved_job> involved_;
   vector<charge> charged_;
+  /// Whether quotas and jobs take turns one by one: the order could not be told otherwise.
+  bool takes_turns_ = false;
+  /// The leaf whose turn was the last, if it passed over a pending unit.
+  quota_id before_;
   vector<std::size_t> nodes_;
   std::size_t own_first_ = 0;
   std::size_t own_nodes_ = 0;
