@@ -105,14 +105,18 @@ class exact_sum {
     for (std::size_t d = 0; d < N; ++d) sums_[d] -= r[d].in_milli();
     return *this;
   }
+  /// Adds to one dimension.
+  constexpr void add(std::size_t dimension, quantity q) noexcept { sums_[dimension] += q.in_milli(); }
   /// The sum, `unlimited` if it can't be represented.
   [[nodiscard]] constexpr resources<N> amount() const noexcept {
-    constexpr total most = quantity::unlimited().in_milli();
     resources<N> r;
-    for (std::size_t d = 0; d < N; ++d) {
-      r[d] = quantity::milli(static_cast<std::int64_t>(std::clamp(sums_[d], -most, most)));
-    }
+    for (std::size_t d = 0; d < N; ++d) r[d] = amount(d);
     return r;
+  }
+  /// That of one dimension.
+  [[nodiscard]] constexpr quantity amount(std::size_t dimension) const noexcept {
+    constexpr total most = quantity::unlimited().in_milli();
+    return quantity::milli(static_cast<std::int64_t>(std::clamp(sums_[dimension], -most, most)));
   }
 
  private:

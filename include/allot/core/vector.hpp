@@ -73,7 +73,9 @@ class vector_block {
   }
   /// Makes room for `count` more plain elements of that size.
   [[gnu::noinline]] void make_plain_room(std::size_t count, std::size_t size) {
-    if (count <= bytes_from(last_, end_) / size) return;
+    if (std::size_t bytes = 0;
+        !__builtin_mul_overflow(count, size, &bytes) && bytes <= bytes_from(last_, end_))
+      return;
     const std::size_t twice = 2 * all_bytes() / size;
     const std::size_t needed = used_bytes() / size + count;
     move_plain(needed < twice ? twice : needed, size);

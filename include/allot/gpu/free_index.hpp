@@ -166,6 +166,7 @@ class free_index {
   /// start at once. `here` is as `node_type::shape_on` gave it. Precondition: it fits there.
   [[nodiscard]] bool must_wait(node_id n, const pod_shape& here) const {
     if (!hosts_.would_be_ready(n, type_of(n), here)) return true;
+    if (!here.is_fraction() && here.mig.is_none()) return use_.must_wait(n, here.devices);
     const std::uint64_t devices = devices_for(n, here);
     if (!here.mig.is_none()) return instances_.must_wait(n, device_use::lowest(devices), here.mig);
     return use_.must_wait(n, devices, here.milli);

@@ -137,6 +137,11 @@ class device_use {
     });
   }
 
+  /// Whether some of that many unused devices would still be held.
+  [[nodiscard]] bool must_wait(node_id n, std::uint32_t whole) const {
+    return count_devices(node(n).free & ~node(n).held) < whole;
+  }
+
   // Changes.
 
   /// Sets the unused devices.

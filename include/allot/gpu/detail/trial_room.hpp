@@ -4,7 +4,6 @@
 #include <allot/core/assert.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/detail/change_log.hpp>
 #include <allot/gpu/free_index.hpp>
 #include <allot/gpu/pod_request.hpp>
 #include <allot/gpu/reason.hpp>
@@ -37,8 +36,8 @@ class trial_room {
     const auto pods = split(d, layout);
     if (!pods || d.has_level() || pods->each.depends_on_type() || pods->each.devices == 0) return false;
     if (pods->each.is_fraction() && pods->each.devices != 1) return false;
-    const auto now = index.changes().now();
-    const bool is_known = index_ == &index && asked_ == d && looked_at_ == now;
+    const std::uint64_t now = index.fingerprint();
+    const bool is_known = index_ == &index && looked_at_ == now && asked_ == d;
     if (is_known) {
       each_ = each_at_start_;
       rest_ = rest_at_start_;
@@ -217,7 +216,7 @@ class trial_room {
   const free_index* index_ = nullptr;
   /// The request it has counted for, and the state of the index then.
   pod_request asked_{};
-  change_log::moment looked_at_{};
+  std::uint64_t looked_at_ = 0;
   std::uint64_t each_at_start_ = 0;
   std::uint64_t rest_at_start_ = 0;
   pod_split pods_{};

@@ -158,7 +158,7 @@ class action_cycle {
       }
     }
     for (const std::size_t d : accounts.counted()) {
-      bind(root, d, bound::capacity, accounts.capacity()[d], accounts.total()[d]);
+      bind(root, d, bound::capacity, accounts.capacity()[d], accounts.total(d));
     }
     if (!h.binding) h.placement = session.places().why_not(r.pod_request);
     h.reason = h.binding ? pending_reason::quota : pending_reason::placement;
@@ -233,11 +233,12 @@ class action_cycle {
     const auto failed = [&](quota_id x) -> auto& {
       return moves ? not_consolidated_ : queues_[x.index()].hardest;
     };
+    const resources<n> exactly;
     const auto may_try = [&](quota_id x, const resources<n>& request, const kind_type& kind) {
       return failed(x).is_easier(kind) &&
              (wanted.how != action_kind::reclaim ||
               fair_reclaim<n>::may_reclaim(world_.accounts, x, request, kind.in,
-                                           policies_.float_sums ? kind.pod : resources<n>{}));
+                                           policies_.float_sums ? kind.pod : exactly));
     };
     const auto solves = [&](const record& r) {
       const bool is_beyond = wanted.how == action_kind::preempt && r.facts.in == capacity_kind::guaranteed &&

@@ -149,11 +149,11 @@ class cycle_state {
   [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
   [[nodiscard]] bool is_pipelined(job_id id) const {
     if (is_extra(id)) return extra(id).phase != 0;
-    return id.index() < marks_.size() && marks_[id.index()] >= cycle_;
+    return id.index() < marks_.size() && marks_[id.index()].phase >= cycle_;
   }
   /// Whether it was pipelined when that phase began.
   [[nodiscard]] bool is_pipelined_before(job_id id, std::uint64_t phase) const {
-    return is_pipelined(id) && (is_extra(id) ? extra(id).phase : marks_[id.index()]) < phase;
+    return is_pipelined(id) && (is_extra(id) ? extra(id).phase : marks_[id.index()].phase) < phase;
   }
 
   // Extra pods: the next pods of elastic jobs of which some are pipelined. The session knows none of them,
@@ -267,11 +267,11 @@ class cycle_state {
   }
   /// Whether there is enough of everything, regardless of nodes.
   [[nodiscard]] bool has_room(const resources<n>& request) const {
-    return fits_in(accounts.total(), request);
+    return fits_in([&](std::size_t d) { return accounts.total(d); }, request);
   }
   /// The same after more has been taken.
   [[nodiscard]] bool has_room(const resources<n>& request, const resources<n>& more) const {
-    return fits_in(accounts.total() + more, request);
+    return fits_in([&](std::size_t d) { return accounts.total(d) + more[d]; }, request);
   }
   /// What is left by what is charged: jobs are moved for no job that requests more (KAI v0.13).
   [[nodiscard]] resources<n> room_as_charged() const {
@@ -428,7 +428,8 @@ class cycle_state {
       }
     };
     if (!on_nodes::is_ready(session.places(), where, for_each_waiting)) return false;
-    return fits_in(accounts.total() - pipelined_total() + leaving_, request);
+    const resources<n> waiting = pipelined_total();
+    return fits_in([&](std::size_t d) { return accounts.total(d) - waiting[d] + leaving_[d]; }, request);
   }
   /// Where the unit is placed or, if pipelined, will be; nothing if it is pipelined without a place.
   [[nodiscard]] std::optional<place> place_of(const record& r) const {
@@ -517,7 +518,7 @@ class cycle_state {
       return;
     }
     if (marks_.size() <= r.facts.id.index()) marks_.resize(r.facts.id.index() + 1);
-    marks_[r.facts.id.index()] = phase_;
+    marks_[r.facts.id.index()] = {phase_, pipelined_.size() - 1};
   }
   /// The pending unit was announced before it was adopted.
   void adopt_announced(const record& r) {
@@ -602,7 +603,8 @@ class cycle_state {
   }
   [[nodiscard]] const pipelined_unit* find_pipelined(job_id id) const {
     if (!is_pipelined(id)) return nullptr;
-    for (const pipelined_unit& p : pipelined_) {
+    for (std::size_t i = is_extra(id) ? 0 : marks_[id.index()].at; i < pipelined_.size(); ++i) {
+      const pipelined_unit& p = pipelined_[i];
       if (p.id == id && !p.is_undone) return &p;
     }
     return nullptr;
@@ -651,11 +653,13 @@ class cycle_state {
     return detail::find(nodes.begin(), nodes.end(), node) != nodes.end();
   }
   [[nodiscard]] bool knows_room() const noexcept { return !has_nodes_ || knows_capacity; }
-  [[nodiscard]] bool fits_in(const resources<n>& used, const resources<n>& request) const {
+  /// Whether the request fits where `used(d)` of each dimension is used.
+  template <class Used>
+  [[nodiscard]] bool fits_in(Used used, const resources<n>& request) const {
     return detail::all_of(accounts.counted().begin(), accounts.counted().end(), [&](std::size_t d) {
-      const quantity then = used[d] + request[d];
-      return request[d] == quantity{} ||
-             (then.is_bounded() && (!is_bounded_ || then <= accounts.capacity()[d] + overbooked_[d]));
+      if (request[d] == quantity{}) return true;
+      const quantity then = used(d) + request[d];
+      return then.is_bounded() && (!is_bounded_ || then <= accounts.capacity()[d] + overbooked_[d]);
     });
   }
   [[nodiscard]] resources<n> pipelined_total() const {
@@ -746,8 +750,14 @@ class cycle_state {
   /// By job, if it was running and is pipelined: the pods that have been evicted.
   vector<pod_set> evicted_pods_;
   vector<job_id> admitted_;
-  /// By job: the phase in which it was last pipelined. Phase numbers never repeat; a cycle begins with one.
-  vector<std::uint64_t> marks_;
+  /// When a job was last pipelined, and where that is noted. Phase numbers never repeat; a cycle begins with
+  /// one.
+  struct mark {
+    std::uint64_t phase = 0;
+    std::size_t at = 0;
+  };
+  /// By job.
+  vector<mark> marks_;
   /// By job: the ticket of the stay for which it was announced.
   vector<std::uint32_t> announced_;
   std::uint64_t phase_ = 0;

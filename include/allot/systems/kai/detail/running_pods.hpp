@@ -140,9 +140,11 @@ class running_pods {
         if (other.elastic && other.core == u.core) ++u.rank.position;
       }
     }
+    u.stands = u.holds;
     units.insert(first_from(units, u.rank), u);
     count(line, u);
     line.has_elastic_pods = line.has_elastic_pods || u.elastic;
+    if (!line.has_elastic_pods) return;
     resources<n> stands;
     for (running_unit& each : units) {
       if (each.core == u.core) each.stands = stands += each.holds;

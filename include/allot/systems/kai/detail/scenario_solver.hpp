@@ -143,7 +143,12 @@ class scenario_solver {
     const resources<n> room = world.most_room();
     resources<n> freed;
     for (const std::size_t i : recorded_) freed += chosen_[i].unit->request;
-    const auto is_enough = [&] { return suffices(world, room + freed, request); };
+    const auto is_enough = [&] {
+      const auto counted = world.accounts.counted();
+      return detail::all_of(counted.begin(), counted.end(), [&](std::size_t d) {
+        return request[d] <= quantity{} || request[d] <= room[d] + freed[d];
+      });
+    };
     replay_.suppose(session, world, r, pods, chosen_, recorded_);
     if (!recorded_.empty() && replay_.could_fit(session, world, chosen_, {})) {
       goes_on_ = false;

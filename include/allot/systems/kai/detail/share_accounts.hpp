@@ -48,20 +48,18 @@ class share_accounts {
   void set_own(quota_id x, const resources<N>& used, const resources<N>& guaranteed,
                const resources<N>& asked) {
     own_part& own = own_[x.index()];
-    for (quota_id a = x; a; a = tree_->parent(a)) {
-      queue& q = queues_[a.index()];
-      for (std::size_t d = 0; d < N; ++d) {
+    for (std::size_t d = 0; d < N; ++d) {
+      if (used[d] == own.used[d] && guaranteed[d] == own.guaranteed[d] && asked[d] == own.asked[d]) continue;
+      for (quota_id a = x; a; a = tree_->parent(a)) {
+        queue& q = queues_[a.index()];
         q.allocated[d] += used[d] - own.used[d];
         q.guaranteed[d] += guaranteed[d] - own.guaranteed[d];
+        for (const quantity more : {used[d], asked[d], -own.used[d], -own.asked[d]}) q.requested.add(d, more);
+        requested_[a.index()][d] = q.requested.amount(d);
       }
-      q.requested += used;
-      q.requested += asked;
-      q.requested -= own.used;
-      q.requested -= own.asked;
-      requested_[a.index()] = q.requested.amount();
+      total_.add(d, used[d]);
+      total_.add(d, -own.used[d]);
     }
-    total_ += used;
-    total_ -= own.used;
     own = {used, guaranteed, asked};
   }
   /// Divides the capacity by the current requests. O(n rounds).
@@ -96,6 +94,7 @@ class share_accounts {
   [[nodiscard]] const resources<N>& capacity() const noexcept { return capacity_; }
   /// What all jobs use together.
   [[nodiscard]] resources<N> total() const noexcept { return total_.amount(); }
+  [[nodiscard]] quantity total(std::size_t d) const noexcept { return total_.amount(d); }
   [[nodiscard]] std::int64_t unit(std::size_t d) const noexcept { return unit_[d]; }
   /// The dimensions that count.
   [[nodiscard]] std::span<const std::size_t> counted() const noexcept { return counted_; }
@@ -171,13 +170,16 @@ class share_accounts {
   }
 
   void change(quota_id x, const resources<N>& request, capacity_kind in, std::int64_t sign) {
-    const resources<N> delta = request * sign;
-    for (quota_id a = x; a; a = tree_->parent(a)) {
-      queue& q = queues_[a.index()];
-      q.allocated += delta;
-      if (in == capacity_kind::guaranteed) q.guaranteed += delta;
+    for (std::size_t d = 0; d < N; ++d) {
+      if (request[d] == quantity{}) continue;
+      const quantity delta = request[d] * sign;
+      for (quota_id a = x; a; a = tree_->parent(a)) {
+        queue& q = queues_[a.index()];
+        q.allocated[d] += delta;
+        if (in == capacity_kind::guaranteed) q.guaranteed[d] += delta;
+      }
+      total_.add(d, delta);
     }
-    total_ += delta;
   }
 
   const quota_tree<N>* tree_ = nullptr;

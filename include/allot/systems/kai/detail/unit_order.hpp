@@ -38,6 +38,10 @@ struct unit_rank {
 
   friend constexpr auto operator<=>(const unit_rank&, const unit_rank&) noexcept = default;
   friend constexpr bool operator==(const unit_rank&, const unit_rank&) noexcept = default;
+  /// The same, mostly decided here.
+  friend constexpr bool operator<(const unit_rank& a, const unit_rank& b) noexcept {
+    return a.key != b.key ? a.key < b.key : (a <=> b) < 0;
+  }
 };
 /// In a line sorted by rank, the first element that does not rank before `rank`.
 template <class Line>
@@ -61,7 +65,9 @@ template <class Record>
   auto some = r.facts.request;
   const std::uint32_t all = pods_of_unit(r);
   if (pods == all) return some;
-  for (std::size_t d = 0; d < some.size(); ++d) some[d] = quantity::milli(some[d].in_milli() / all) * pods;
+  for (std::size_t d = 0; d < some.size(); ++d) {
+    if (some[d] != quantity{}) some[d] = quantity::milli(some[d].in_milli() / all) * pods;
+  }
   return some;
 }
 

@@ -195,7 +195,9 @@ class victims_queue {
     return [this, &world](quota_id x, quota_id of) {
       const leaf& l = leaves_[of.index()];
       resources<n> given = l.given;
-      if (l.left > 0) given += l.next().stands;
+      for (const std::size_t d : world.accounts.counted()) {
+        if (l.left > 0) given[d] += l.next().stands[d];
+      }
       return saturation_standing<n>{world.accounts, x, {}, given};
     };
   }
