@@ -122,4 +122,8 @@ TEST_CASE("exact_sum: a sum that was too large is exact again after subtraction"
   sum -= huge;
   sum -= huge;
   CHECK(sum.amount() == resources<2>{quantity::lowest(), gpus(-2)});
+  for (int i = 0; i < 3; ++i) sum.add(0, huge[0]);
+  CHECK(sum.amount(0) == huge[0]);
+  sum.add(1, gpus(5));
+  CHECK(sum.amount(1) == gpus(3));
 }
