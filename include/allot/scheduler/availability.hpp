@@ -189,7 +189,7 @@ class availability {
     const auto concerns_any = others(session, r, claims);
     // The next time after `from`, where the walk stands, at which it may be able to start.
     const auto next_time = [&](instant from) {
-      if (counts_ && !room_->could_fit(taken_)) {
+      if (at_.without_places && !room_->could_fit(at_.taken)) {
         const instant next_other = next_of_promised(session).value_or(without_end);
         if (const auto t = end_until_room(session, std::min({before, may_borrow, next_other}))) return t;
       }
@@ -217,17 +217,17 @@ class availability {
     room_ = session.room_now(r);
     auto as_it_was = open(session);
     std::optional<start> found;
-    counts_ = room_ != nullptr;
+    at_.without_places = room_ != nullptr;
     for (; !found && t && *t < before; t = next_time(*t)) {
       const bool waits_for_that = t == may_borrow;
       if (waits_for_that) may_borrow = session.next_backoff_end(r, *t);
-      if (!step(session, r, claims, *t) || (counts_ && could_start(session, r, claims, *t))) {
+      if (!step(session, r, claims, *t) || (at_.without_places && could_start(session, r, claims, *t))) {
         // Once more from the beginning, with all on their places.
         close(session, std::move(as_it_was));
         as_it_was = open(session);
         place_all(session, r, claims, *t);
       }
-      if (counts_ || !could_start(session, r, claims, *t)) continue;
+      if (at_.without_places || !could_start(session, r, claims, *t)) continue;
       if (fits_from(session, r, claims, *t)) {
         found = start{*t, waits_for_that ? job_id{} : at_.last, session.would_borrow(r)};
       }
@@ -354,13 +354,21 @@ class availability {
     /// Of these, whose places are released: only when a place is asked for.
     std::size_t vacated = 0;
     std::size_t starts = 0;
+    /// The last that ended.
+    job_id last{};
+    /// Whether nobody is placed: only the room for a job is counted.
+    bool without_places = false;
+    /// What the promised jobs that have started take at least of the room that is counted.
+    std::uint64_t taken = 0;
     /// Whether promised jobs have started otherwise than noted.
     bool differs = false;
     /// Whether all that have come certainly did so; only where nobody is placed.
     bool is_certain = true;
-    /// The last that ended.
-    job_id last{};
+    /// From which promised start on a job is ruled out, as found when so many had come.
+    std::size_t ruled_by = nowhere;
+    instant ruled_out_from = without_end;
   };
+  static constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
 
   [[nodiscard]] both_savepoints open(Session& session) {
     return {session.assumed().save(), session.places().save()};
@@ -375,9 +383,7 @@ class availability {
     missed_anyway_.clear();
     knows_missed_ = false;
     noted_.clear();
-    counts_ = false;
     room_ = nullptr;
-    taken_ = 0;
   }
 
   /// The time of the next event: ends before starts.
@@ -403,7 +409,7 @@ class availability {
     const auto ends = session.expected_ends();
     for (; at_.ends < ends.size() && ends[at_.ends].at <= t; ++at_.ends) at_.last = ends[at_.ends].job;
     // While room is counted there is mostly none, and nobody asks.
-    if (!counts_) release_ended(session);
+    if (!at_.without_places) release_ended(session);
     while (!runs_.empty() && runs_.front().end <= t) {
       detail::pop_heap(runs_.begin(), runs_.end(), ends_later);
       const run gone = runs_.back();
@@ -411,8 +417,8 @@ class availability {
       at_.last = gone.job;
       const record& r = session.at(gone.job);
       session.assumed().release(r.facts.quota, r.facts.request, r.facts.in);
-      taken_ -= gone.takes;
-      if (!counts_) session.places().release(gone.where);
+      at_.taken -= gone.takes;
+      if (!at_.without_places) session.places().release(gone.where);
     }
   }
   /// Releases in the ledger what those use that have ended.
@@ -486,7 +492,7 @@ class availability {
   }
   void add_run(instant end, job_id job, const place& where, std::uint64_t takes = 0) {
     runs_.push_back({end, job, where, takes});
-    taken_ += takes;
+    at_.taken += takes;
     detail::push_heap(runs_.begin(), runs_.end(), ends_later);
   }
   /// Whether the job's quota allows it at that time, at which the walk stands.
@@ -524,14 +530,12 @@ class availability {
   [[nodiscard]] std::optional<missed_start> first_missed(Session& session, Counts counts, Occupy occupy,
                                                          Leave leave) {
     const cursor was = at_;
-    const std::uint64_t taken = taken_;
     kept_ = runs_;
     const auto from_here = [&](auto go) {
       auto before = open(session);
       const std::optional<missed_start> missed = go();
       close(session, std::move(before));
       at_ = was;
-      taken_ = taken;
       runs_ = kept_;
       return missed;
     };
@@ -569,7 +573,7 @@ class availability {
       const bool is_counted = others(session, r, claims)(p);
       if (at_.starts < noted_.size() && noted_[at_.starts].counts != is_counted) at_.differs = true;
       if (!is_counted) continue;
-      if (counts_) {
+      if (at_.without_places) {
         if (at_.differs || at_.starts >= noted_.size()) return false;
         if (!noted_[at_.starts].holds) {
           // It may not start, and so leaves more room.
@@ -594,7 +598,7 @@ class availability {
       const expected_end& e = ends[at_.ends++];
       at_.last = e.job;
       room_->gone(session.places(), session.at(e.job).where);
-      if (room_->could_fit(taken_)) return e.at;
+      if (room_->could_fit(at_.taken)) return e.at;
     }
     return std::nullopt;
   }
@@ -602,11 +606,8 @@ class availability {
   template <class Claims>
   void place_all(Session& session, const record& r, Claims claims, instant t) {
     end_counting(session);
-    counts_ = false;
     at_ = {};
     runs_.clear();
-    taken_ = 0;
-    ruled_by_ = nowhere;
     for (auto u = next(session); u && *u <= t; u = next(session)) step(session, r, claims, *u);
   }
   /// Precondition: those that have ended in the walk are on their places.
@@ -621,7 +622,7 @@ class availability {
   /// Whether the job may start where the walk stands, as far as that is known without placing it.
   template <class Claims>
   [[nodiscard]] bool could_start(Session& session, const record& r, Claims claims, instant at) {
-    if (room_ != nullptr && !room_->could_fit(taken_)) return false;
+    if (room_ != nullptr && !room_->could_fit(at_.taken)) return false;
     release_ended(session);
     if (!is_allowed(session, r, at)) return false;
     const instant end = later(std::max(at, session.now()), r.estimate);
@@ -744,7 +745,6 @@ class availability {
       if (noted.of == nullptr) break;
       noted.holds = noted.is_allowed && noted.of->room.fits(most_taken(session, *noted.of, 0, i, counts));
     }
-    ruled_by_ = nowhere;
   }
   /// Whether the notes are true where the walk stands: not if the job claims other promises by now.
   template <class Counts>
@@ -817,9 +817,9 @@ class availability {
   template <class Counts>
   [[nodiscard]] bool is_ruled_out(Session& session, const record& r, Counts counts, instant end) {
     if (!is_as_noted(session, counts)) return false;
-    if (std::exchange(ruled_by_, at_.starts) != at_.starts)
-      ruled_out_from_ = ruled_out_from(session, r, counts);
-    return end > ruled_out_from_;
+    if (std::exchange(at_.ruled_by, at_.starts) != at_.starts)
+      at_.ruled_out_from = ruled_out_from(session, r, counts);
+    return end > at_.ruled_out_from;
   }
   /// The promised start from which on that is so. None if it is not: then a time that no job runs beyond.
   template <class Counts>
@@ -839,7 +839,7 @@ class availability {
   template <class Counts>
   [[nodiscard]] bool holds_without(Session& session, std::size_t i, Counts counts) {
     const noted_start& noted = noted_[i];
-    if (noted.holds || counts_ || !noted.is_allowed) return noted.holds;
+    if (noted.holds || at_.without_places || !noted.is_allowed) return noted.holds;
     return has_room(session, *noted.of, most_taken(session, *noted.of, at_.starts, i, counts), nullptr,
                     false);
   }
@@ -849,7 +849,7 @@ class availability {
     auto& h = *noted_[i].of;
     const auto least = [&](const record& by) { return h.room.least_taken(session.places(), by.pod_request); };
     const std::uint64_t taken = least(r) + least_taken(session, h, at_.starts, i, counts);
-    if (!counts_) return could_have_room(session, h, taken, nullptr, false);
+    if (!at_.without_places) return could_have_room(session, h, taken, nullptr, false);
     std::uint64_t by_runs = 0;
     for (const run& x : runs_) {
       if (x.end > h.at) by_runs += least(session.at(x.job));
@@ -958,16 +958,8 @@ class availability {
   vector<job_id> missed_anyway_;
   /// For a walk: what is allowed at the next promised starts, by position.
   vector<noted_start> noted_;
-  /// While the room for a job is counted: that room, and what the promised jobs that have started in the walk
-  /// take of it at least. The former is without those that have ended.
+  /// While the room for a job is counted: that room, without those that have ended in the walk.
   forecast_of<typename Session::placement_type>* room_ = nullptr;
-  std::uint64_t taken_ = 0;
-  /// Whether nobody is placed in the walk.
-  bool counts_ = false;
-  /// The number of starts that had come when it was last found from which one on the job is ruled out.
-  static constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
-  std::size_t ruled_by_ = nowhere;
-  instant ruled_out_from_ = without_end;
   bool knows_missed_ = false;
 };
 
