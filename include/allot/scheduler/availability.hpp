@@ -111,10 +111,9 @@ class availability {
     if (only == nullptr) return std::nullopt;
     begin();
     if constexpr (std::is_same_v<Claims, no_claims>) {
-      const auto seen =
-          foresight_.foresee(session, state(), guest{r, where, end, true}, others(session, r, claims));
+      const auto seen = foresight_.foresee(session, state(), {r, where, end}, others(session, r, claims));
       if (seen.says == verdict::hold) return std::nullopt;
-      if (seen.says == verdict::missed && seen.is_to_blame) return missed(*seen.missed);
+      if (seen.says == verdict::delayed) return missed(*seen.first);
     }
     if (!are_more && session.what_if().begin(session.places(), session.at(only->job).pod_request)) {
       return delays(session, r, *only) ? std::optional{missed(*only)} : std::nullopt;
@@ -149,7 +148,7 @@ class availability {
     begin();
     const no_claims claims;
     const auto seen =
-        foresight_.foresee(session, state(), guest{r, where, without_end, true}, others(session, r, claims));
+        foresight_.foresee(session, state(), {r, where, without_end}, others(session, r, claims));
     if (seen.says != verdict::unknown) return seen.says == verdict::hold;
     auto before = open(session);
     session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
@@ -287,7 +286,6 @@ class availability {
 
  private:
   using foresight = detail::foresight<Session>;
-  using guest = typename foresight::guest;
   using run = typename foresight::run;
   using verdict = typename foresight::verdict;
 
@@ -663,12 +661,12 @@ class availability {
     if (foresight_.is_as_noted(session, state(), counts)) {
       auto before = open(session);
       const std::optional<place> where = take(session, r, from);
-      const auto seen = where ? foresight_.foresee(session, state(), guest{r, *where, end, false}, counts)
+      const auto seen = where ? foresight_.foresee(session, state(), {r, *where, end}, counts)
                               : typename foresight::outlook{};
       close(session, std::move(before));
       if (!where) return false;
       if (seen.says == verdict::hold) return true;
-      if (seen.says == verdict::missed && seen.is_to_blame) return false;
+      if (seen.says == verdict::delayed) return false;
     }
     return !first_missed(
         session, counts,

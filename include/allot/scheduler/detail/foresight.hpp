@@ -75,16 +75,14 @@ class foresight {
     const record& job;
     const place& where;
     instant end;
-    /// Whether it is on its place since before the walk began.
-    bool is_placed;
   };
-  enum class verdict : std::uint8_t { unknown, hold, missed };
-  /// What becomes of promised starts.
+  /// Of promised starts: all hold; the first one that does not is missed, perhaps without the guest, too; it
+  /// is delayed by the guest.
+  enum class verdict : std::uint8_t { unknown, hold, missed, delayed };
   struct outlook {
     verdict says = verdict::unknown;
-    /// Missed: the first that is, and whether it would not be without the guest.
-    const promised_job* missed = nullptr;
-    bool is_to_blame = false;
+    /// That first one.
+    const promised_job* first = nullptr;
   };
   /// What the quotas allow at a promised start if the promised jobs before it start as promised.
   struct noted_start {
@@ -158,10 +156,10 @@ class foresight {
     return true;
   }
 
-  // Where a walk stands. Precondition of both: it goes as noted. The first may be asked without notes before
-  // anything has come, outside of any trial.
+  // Where a walk stands that goes as noted.
 
-  /// Whether all promises hold that start there or later.
+  /// Whether all promises hold that start there or later, with a guest that has taken its place in the walk.
+  /// Without notes: as of now, with one that has taken it before, outside of any trial.
   template <class Counts>
   [[nodiscard]] outlook foresee(Session& session, const walk_state& walk, const guest& g, Counts counts) {
     const bool walks = !noted_.empty();
@@ -175,16 +173,15 @@ class foresight {
       if (seen.of == nullptr) return {};
       const bool is_there = g.end > p.what.start;
       const std::uint64_t taken = most_taken(session, *seen.of, walk.starts, i, counts);
-      const bool allowed = is_there ? seen.is_allowed_beside : seen.is_allowed;
-      if (allowed) {
-        if (has_room(session, walk, *seen.of, taken, &g, is_there)) continue;
+      if (is_there ? seen.is_allowed_beside : seen.is_allowed) {
+        if (has_room(session, walk, *seen.of, taken, uncounted(g, is_there))) continue;
         // Those before it start: it is missed if they leave too little wherever they are.
         const std::uint64_t least = least_taken(session, *seen.of, walk.starts, i, counts);
-        if (taken != 0 && could_have_room(session, walk, *seen.of, least, &g, is_there)) return {};
+        if (taken != 0 && could_have_room(session, walk, *seen.of, least, uncounted(g, is_there))) return {};
       }
-      const bool is_to_blame =
-          is_there && seen.is_allowed && has_room(session, walk, *seen.of, taken, &g, false);
-      return {verdict::missed, &p, is_to_blame};
+      const bool is_delayed =
+          is_there && seen.is_allowed && has_room(session, walk, *seen.of, taken, uncounted(g, false));
+      return {is_delayed ? verdict::delayed : verdict::missed, &p};
     }
     return {verdict::hold};
   }
@@ -280,35 +277,46 @@ class foresight {
     return seen;
   }
 
+  /// A place that the counts of a horizon show free although somebody is there by then, or the reverse; or
+  /// none.
+  struct difference {
+    const place* where = nullptr;
+    bool is_taken = false;
+  };
+  /// That of the guest, if it is there by then, or not. The counts are as old as the notes. Without any they
+  /// know its place, and no end.
+  [[nodiscard]] difference uncounted(const guest& g, bool is_there) const {
+    const bool is_counted = noted_.empty();
+    return is_counted == is_there ? difference{} : difference{&g.where, is_there};
+  }
   /// @{
   /// Whether a promised job has a place at its start, certainly or perhaps, if others that start before it
-  /// take so much of the room at most, or at least; with or without the guest.
+  /// take so much of the room at most, or at least.
   [[nodiscard]] static bool has_room(Session& session, const walk_state& walk, horizon& h, std::uint64_t most,
-                                     const guest* g, bool is_there) {
-    return ask_room(session, walk, h, g, is_there, [most](const auto& room) { return room.fits(most); });
+                                     const difference& by_guest = {}) {
+    return ask_room(session, walk, h, by_guest, [most](const auto& room) { return room.fits(most); });
   }
   [[nodiscard]] static bool could_have_room(Session& session, const walk_state& walk, horizon& h,
-                                            std::uint64_t least, const guest* g, bool is_there) {
-    return ask_room(session, walk, h, g, is_there,
-                    [least](const auto& room) { return room.could_fit(least); });
+                                            std::uint64_t least, const difference& by_guest = {}) {
+    return ask_room(session, walk, h, by_guest, [least](const auto& room) { return room.could_fit(least); });
   }
   /// @}
   /// Returns `ask(room)` about the room at a promised start, without what runs in the walk by then.
   template <class Ask>
-  [[nodiscard]] static bool ask_room(Session& session, const walk_state& walk, horizon& h, const guest* g,
-                                     bool is_there, Ask ask) {
-    auto& room = h.room;
-    auto& places = session.places();
+  [[nodiscard]] static bool ask_room(Session& session, const walk_state& walk, horizon& h,
+                                     const difference& by_guest, Ask ask) {
+    const auto set = [&](const place& where, bool is_taken) {
+      is_taken ? h.room.back(session.places(), where) : h.room.gone(session.places(), where);
+    };
     // What runs in the walk has begun since the counts were brought up to date.
     const auto shift = [&](bool on) {
       for (const run& x : walk.runs) {
-        if (x.end > h.at) on ? room.back(places, x.where) : room.gone(places, x.where);
+        if (x.end > h.at) set(x.where, on);
       }
-      if (g == nullptr || g->is_placed == is_there) return;
-      g->is_placed == on ? room.gone(places, g->where) : room.back(places, g->where);
+      if (by_guest.where != nullptr) set(*by_guest.where, by_guest.is_taken == on);
     };
     shift(true);
-    const bool answer = ask(std::as_const(room));
+    const bool answer = ask(std::as_const(h.room));
     shift(false);
     return answer;
   }
@@ -317,8 +325,7 @@ class foresight {
   [[nodiscard]] bool holds_without(Session& session, const walk_state& walk, std::size_t i, Counts counts) {
     const noted_start& noted = noted_[i];
     if (noted.holds || walk.without_places || !noted.is_allowed) return noted.holds;
-    return has_room(session, walk, *noted.of, most_taken(session, *noted.of, walk.starts, i, counts), nullptr,
-                    false);
+    return has_room(session, walk, *noted.of, most_taken(session, *noted.of, walk.starts, i, counts));
   }
   /// Whether it may if the job runs by then, too.
   template <class Counts>
@@ -327,7 +334,7 @@ class foresight {
     auto& h = *noted_[i].of;
     const auto least = [&](const record& by) { return h.room.least_taken(session.places(), by.pod_request); };
     const std::uint64_t taken = least(r) + least_taken(session, h, walk.starts, i, counts);
-    if (!walk.without_places) return could_have_room(session, walk, h, taken, nullptr, false);
+    if (!walk.without_places) return could_have_room(session, walk, h, taken);
     std::uint64_t by_runs = 0;
     for (const run& x : walk.runs) {
       if (x.end > h.at) by_runs += least(session.at(x.job));
