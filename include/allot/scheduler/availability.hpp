@@ -31,9 +31,8 @@ inline namespace v0 {
 /// a job that is gone by a promised start may delay it all the same, by where it lets earlier promised jobs
 /// be placed: the walk goes on to the last promised start.
 ///
-/// Most questions are answered without a walk, from what is kept for each of the next promised starts: what
-/// will have gone by then. For the first of them that is exact. A later one depends on the places of the
-/// promised jobs before it, too: often it certainly holds, wherever these are.
+/// Most questions are answered without a walk, from what is kept for each of the next promised starts: see
+/// `detail::foresight`.
 ///
 /// An expected end in the past, of a job that overruns, counts as any moment: before all that is to come, but
 /// not yet. Queries change nothing. O(ends and starts to come x what placing costs) each; they do not

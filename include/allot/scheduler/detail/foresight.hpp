@@ -143,6 +143,7 @@ class foresight {
       noted.holds = noted.is_allowed && noted.of->room.fits(most_taken(session, *noted.of, 0, i, counts));
     }
   }
+  /// Another walk begins.
   void forget() { noted_.clear(); }
   /// By position in `promised_by_start`: the first ones, as far as they are known.
   [[nodiscard]] std::span<const noted_start> noted() const noexcept { return noted_; }
