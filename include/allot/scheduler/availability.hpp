@@ -6,6 +6,7 @@
 #include <allot/core/journal.hpp>
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
+#include <allot/scheduler/detail/foresight.hpp>
 #include <allot/scheduler/promise.hpp>
 #include <allot/scheduler/session.hpp>
 
@@ -30,9 +31,8 @@ inline namespace v0 {
 /// a job that is gone by a promised start may delay it all the same, by where it lets earlier promised jobs
 /// be placed: the walk goes on to the last promised start.
 ///
-/// Most questions are answered without a walk, from what is kept for each of the next promised starts: what
-/// will have gone by then. For the first of them that is exact. A later one depends on the places of the
-/// promised jobs before it, too: often it certainly holds, wherever these are.
+/// Most questions are answered without a walk, from what is kept for each of the next promised starts: see
+/// `detail::foresight`.
 ///
 /// An expected end in the past, of a job that overruns, counts as any moment: before all that is to come, but
 /// not yet. Queries change nothing. O(ends and starts to come x what placing costs) each; they do not
@@ -87,16 +87,9 @@ class availability {
     if (i == starts.size()) return std::nullopt;
     const promised_job& p = all[starts[i]];
     if (later(session.now(), r.estimate) <= p.what.start) return std::nullopt;
-    begin();
-    session.look_ahead();
-    const noted_start seen = look_at(session, i, counts, &r);
-    if (seen.of == nullptr || !seen.is_allowed) return std::nullopt;
-    auto& room = seen.of->room;
-    if (!room.fits(0)) return std::nullopt;
-    const std::uint64_t taken = room.least_taken(session.places(), r.pod_request);
-    if (seen.is_allowed_beside && room.could_fit(taken)) return std::nullopt;
+    if (!foresight_.certainly_delays(session, r, i, counts)) return std::nullopt;
     if (claims_any(session, r, claims)) return std::nullopt;
-    return missed_start{p.what.start, p.job};
+    return missed(p);
   }
   /// The same for a job that would run until `end`.
   template <class Claims>
@@ -117,13 +110,12 @@ class availability {
     if (only == nullptr) return std::nullopt;
     begin();
     if constexpr (std::is_same_v<Claims, no_claims>) {
-      const outlook seen = foresee(session, others(session, r, claims), guest{r, where, end, true});
-      if (seen.says == verdict::holds) return std::nullopt;
-      if (seen.says == verdict::missed && seen.is_to_blame) return seen.missed;
+      const auto seen = foresight_.foresee(session, state(), {r, where, end}, others(session, r, claims));
+      if (seen.says == verdict::hold) return std::nullopt;
+      if (seen.says == verdict::delayed) return missed(*seen.first);
     }
     if (!are_more && session.what_if().begin(session.places(), session.at(only->job).pod_request)) {
-      return delays(session, r, *only) ? std::optional{missed_start{only->what.start, only->job}}
-                                       : std::nullopt;
+      return delays(session, r, *only) ? std::optional{missed(*only)} : std::nullopt;
     }
     return first_missed(
         session, others(session, r, claims),
@@ -154,8 +146,9 @@ class availability {
     if (session.promised_by_start().empty()) return true;
     begin();
     const no_claims claims;
-    const outlook seen = foresee(session, others(session, r, claims), guest{r, where, without_end, true});
-    if (seen.says != verdict::unknown) return seen.says == verdict::holds;
+    const auto seen =
+        foresight_.foresee(session, state(), {r, where, without_end}, others(session, r, claims));
+    if (seen.says != verdict::unknown) return seen.says == verdict::hold;
     auto before = open(session);
     session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
     const bool some_missed = walk(session, others(session, r, claims), excuses_none{}).has_value();
@@ -189,7 +182,7 @@ class availability {
     const auto concerns_any = others(session, r, claims);
     // The next time after `from`, where the walk stands, at which it may be able to start.
     const auto next_time = [&](instant from) {
-      if (counts_ && !room_->could_fit(taken_)) {
+      if (at_.without_places && !room_->could_fit(at_.taken)) {
         const instant next_other = next_of_promised(session).value_or(without_end);
         if (const auto t = end_until_room(session, std::min({before, may_borrow, next_other}))) return t;
       }
@@ -211,23 +204,23 @@ class availability {
     }
     const auto may_change = [&](const promised_job& p) { return claims.may_change(r, p); };
     const auto all = session.promised();
-    if (detail::none_of(all.begin(), all.end(), may_change)) note_horizons(session, r, concerns_any);
+    if (detail::none_of(all.begin(), all.end(), may_change)) foresight_.note(session, r, concerns_any);
     t = next_time(session.now());
     if (!t || *t >= before) return std::nullopt;
     room_ = session.room_now(r);
     auto as_it_was = open(session);
     std::optional<start> found;
-    counts_ = room_ != nullptr;
+    at_.without_places = room_ != nullptr;
     for (; !found && t && *t < before; t = next_time(*t)) {
       const bool waits_for_that = t == may_borrow;
       if (waits_for_that) may_borrow = session.next_backoff_end(r, *t);
-      if (!step(session, r, claims, *t) || (counts_ && could_start(session, r, claims, *t))) {
+      if (!step(session, r, claims, *t) || (at_.without_places && could_start(session, r, claims, *t))) {
         // Once more from the beginning, with all on their places.
         close(session, std::move(as_it_was));
         as_it_was = open(session);
         place_all(session, r, claims, *t);
       }
-      if (counts_ || !could_start(session, r, claims, *t)) continue;
+      if (at_.without_places || !could_start(session, r, claims, *t)) continue;
       if (fits_from(session, r, claims, *t)) {
         found = start{*t, waits_for_that ? job_id{} : at_.last, session.would_borrow(r)};
       }
@@ -255,7 +248,10 @@ class availability {
   /// early: it asks for one beside all others, and promises for the same time may fit in one order only.
   [[nodiscard]] std::optional<start> planned(Session& session, job_id job) {
     begin();
-    if (const auto known = foresee_planned(session, job)) return known;
+    if (const auto borrows = foresight_.borrows_as_promised(session, job)) {
+      const instant at = session.promise_of(job).what.start;
+      return start{at, last_to_end(session, at), *borrows};
+    }
     auto before = open(session);
     std::optional<start> found;
     const auto note = [&](const promised_job& p) {
@@ -288,9 +284,14 @@ class availability {
   }
 
  private:
+  using foresight = detail::foresight<Session>;
+  using run = typename foresight::run;
+  using verdict = typename foresight::verdict;
+
   struct excuses_none {
     [[nodiscard]] bool operator()(const promised_job&) const noexcept { return false; }
   };
+  [[nodiscard]] static missed_start missed(const promised_job& p) { return {p.what.start, p.job}; }
 
   // With a single promise the placement's what-if is used instead of trial placements.
 
@@ -307,7 +308,8 @@ class availability {
     if (p.what.gathers_since) {
       for_each_open_ended(session, *p.what.gathers_since, [&](const record& gone) { let_go(session, gone); });
     }
-    const bool fits = is_allowed(session, promised, p.what.start) && session.what_if().fits(session.places());
+    const bool fits =
+        detail::quota_allows(session, promised, p.what.start) && session.what_if().fits(session.places());
     session.assumed().rollback(before);
     return !fits;
   }
@@ -335,18 +337,7 @@ class availability {
     savepoint in_ledger;
     decltype(std::declval<typename Session::placement_type&>().save()) in_places;
   };
-  /// A promised job that has started in the walk, or the one that is asked about.
-  struct run {
-    instant end;
-    job_id job;
-    place where;
-    /// How much it takes at least of the room that is counted.
-    std::uint64_t takes = 0;
-    friend bool operator<(const run& a, const run& b) {
-      return a.end != b.end ? a.end < b.end : a.job < b.job;
-    }
-  };
-  /// The state of a walk.
+  /// How far a walk has come.
   struct cursor {
     std::size_t ends = 0;
     /// Of these, who has been released in the ledger.
@@ -354,13 +345,21 @@ class availability {
     /// Of these, whose places are released: only when a place is asked for.
     std::size_t vacated = 0;
     std::size_t starts = 0;
+    /// The last that ended.
+    job_id last{};
+    /// Whether nobody is placed: only the room for a job is counted.
+    bool without_places = false;
+    /// What the promised jobs that have started take at least of the room that is counted.
+    std::uint64_t taken = 0;
     /// Whether promised jobs have started otherwise than noted.
     bool differs = false;
     /// Whether all that have come certainly did so; only where nobody is placed.
     bool is_certain = true;
-    /// The last that ended.
-    job_id last{};
+    /// From which promised start on a job is ruled out, as found when so many had come.
+    std::size_t ruled_by = nowhere;
+    instant ruled_out_from = without_end;
   };
+  static constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
 
   [[nodiscard]] both_savepoints open(Session& session) {
     return {session.assumed().save(), session.places().save()};
@@ -374,10 +373,12 @@ class availability {
     runs_.clear();
     missed_anyway_.clear();
     knows_missed_ = false;
-    noted_.clear();
-    counts_ = false;
+    foresight_.forget();
     room_ = nullptr;
-    taken_ = 0;
+  }
+  /// What is foreseen depends on that of a walk.
+  [[nodiscard]] typename foresight::walk_state state() const {
+    return {at_.starts, runs_, at_.without_places, at_.differs, at_.is_certain};
   }
 
   /// The time of the next event: ends before starts.
@@ -403,7 +404,7 @@ class availability {
     const auto ends = session.expected_ends();
     for (; at_.ends < ends.size() && ends[at_.ends].at <= t; ++at_.ends) at_.last = ends[at_.ends].job;
     // While room is counted there is mostly none, and nobody asks.
-    if (!counts_) release_ended(session);
+    if (!at_.without_places) release_ended(session);
     while (!runs_.empty() && runs_.front().end <= t) {
       detail::pop_heap(runs_.begin(), runs_.end(), ends_later);
       const run gone = runs_.back();
@@ -411,8 +412,8 @@ class availability {
       at_.last = gone.job;
       const record& r = session.at(gone.job);
       session.assumed().release(r.facts.quota, r.facts.request, r.facts.in);
-      taken_ -= gone.takes;
-      if (!counts_) session.places().release(gone.where);
+      at_.taken -= gone.takes;
+      if (!at_.without_places) session.places().release(gone.where);
     }
   }
   /// Releases in the ledger what those use that have ended.
@@ -431,6 +432,25 @@ class availability {
   void release(Session& session, const record& gone) {
     session.assumed().release(gone.facts.quota, gone.facts.request, gone.facts.in);
     session.places().release(gone.where);
+  }
+  /// Who ends last by `t`, of those who run and of the promised jobs, if these start as promised; none if
+  /// nobody ends by then.
+  [[nodiscard]] static job_id last_to_end(const Session& session, instant t) {
+    const auto ends = session.expected_ends();
+    const auto after = std::upper_bound(ends.begin(), ends.end(), t,
+                                        [](instant u, const expected_end& e) { return u < e.at; });
+    run last{std::numeric_limits<instant>::min(), {}, {}};
+    if (after != ends.begin()) last = {std::prev(after)->at, std::prev(after)->job, {}};
+    // Of those that end together a promised one is the last in a walk.
+    bool is_promised = false;
+    for (const std::size_t i : session.promised_by_start()) {
+      const promised_job& p = session.promised()[i];
+      const run x{detail::promised_end(session, p), p.job, {}};
+      if (p.what.start > t || x.end > t || x.end < last.end || (is_promised && x < last)) continue;
+      last = x;
+      is_promised = true;
+    }
+    return last.job;
   }
   /// Calls `visit(record)` for each running job without an expected end that ran before `since`.
   template <class Visit>
@@ -464,7 +484,7 @@ class availability {
   std::optional<place> start_as_promised(Session& session, const promised_job& p) {
     const record& r = session.at(p.job);
     const std::optional<place> where = take(session, r, p.what.start);
-    if (where) add_run(promised_end(session, p), p.job, *where, takes_of_room(session, r));
+    if (where) add_run(detail::promised_end(session, p), p.job, *where, takes_of_room(session, r));
     return where;
   }
   /// Whether a job that has gathered since then fits at `at`, where the walk stands, if all have gone that
@@ -486,16 +506,11 @@ class availability {
   }
   void add_run(instant end, job_id job, const place& where, std::uint64_t takes = 0) {
     runs_.push_back({end, job, where, takes});
-    taken_ += takes;
+    at_.taken += takes;
     detail::push_heap(runs_.begin(), runs_.end(), ends_later);
   }
-  /// Whether the job's quota allows it at that time, at which the walk stands.
-  [[nodiscard]] static bool is_allowed(Session& session, const record& r, instant at) {
-    return session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in) &&
-           !session.backs_off(r, std::max(at, session.now()));
-  }
   [[nodiscard]] std::optional<place> take(Session& session, const record& r, instant at) {
-    if (!is_allowed(session, r, at)) return std::nullopt;
+    if (!detail::quota_allows(session, r, at)) return std::nullopt;
     vacate(session);
     const std::optional<place> where = session.places().place(r.pod_request);
     if (where) session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
@@ -524,14 +539,12 @@ class availability {
   [[nodiscard]] std::optional<missed_start> first_missed(Session& session, Counts counts, Occupy occupy,
                                                          Leave leave) {
     const cursor was = at_;
-    const std::uint64_t taken = taken_;
     kept_ = runs_;
     const auto from_here = [&](auto go) {
       auto before = open(session);
       const std::optional<missed_start> missed = go();
       close(session, std::move(before));
       at_ = was;
-      taken_ = taken;
       runs_ = kept_;
       return missed;
     };
@@ -562,16 +575,17 @@ class availability {
       room_->gone(session.places(), session.at(session.expected_ends()[next_end].job).where);
     }
     // Claims that may change depend on usage.
-    if (noted_.empty()) release_ended(session);
+    const auto noted = foresight_.noted();
+    if (noted.empty()) release_ended(session);
     const auto starts = session.promised_by_start();
     for (; at_.starts < starts.size() && start_of(session).what.start <= t; ++at_.starts) {
       const auto& p = start_of(session);
       const bool is_counted = others(session, r, claims)(p);
-      if (at_.starts < noted_.size() && noted_[at_.starts].counts != is_counted) at_.differs = true;
+      if (at_.starts < noted.size() && noted[at_.starts].counts != is_counted) at_.differs = true;
       if (!is_counted) continue;
-      if (counts_) {
-        if (at_.differs || at_.starts >= noted_.size()) return false;
-        if (!noted_[at_.starts].holds) {
+      if (at_.without_places) {
+        if (at_.differs || at_.starts >= noted.size()) return false;
+        if (!noted[at_.starts].holds) {
           // It may not start, and so leaves more room.
           at_.is_certain = false;
           continue;
@@ -579,7 +593,7 @@ class availability {
         const record& promised = session.at(p.job);
         if (!session.assumed().can_count(promised.facts.quota, promised.facts.request)) return false;
         session.assumed().charge(promised.facts.quota, promised.facts.request, promised.facts.in);
-        add_run(promised_end(session, p), p.job, {}, takes_of_room(session, promised));
+        add_run(detail::promised_end(session, p), p.job, {}, takes_of_room(session, promised));
         continue;
       }
       if (!start_promised(session, p, others(session, r, claims))) at_.differs = true;
@@ -594,7 +608,7 @@ class availability {
       const expected_end& e = ends[at_.ends++];
       at_.last = e.job;
       room_->gone(session.places(), session.at(e.job).where);
-      if (room_->could_fit(taken_)) return e.at;
+      if (room_->could_fit(at_.taken)) return e.at;
     }
     return std::nullopt;
   }
@@ -602,11 +616,8 @@ class availability {
   template <class Claims>
   void place_all(Session& session, const record& r, Claims claims, instant t) {
     end_counting(session);
-    counts_ = false;
     at_ = {};
     runs_.clear();
-    taken_ = 0;
-    ruled_by_ = nowhere;
     for (auto u = next(session); u && *u <= t; u = next(session)) step(session, r, claims, *u);
   }
   /// Precondition: those that have ended in the walk are on their places.
@@ -621,275 +632,22 @@ class availability {
   /// Whether the job may start where the walk stands, as far as that is known without placing it.
   template <class Claims>
   [[nodiscard]] bool could_start(Session& session, const record& r, Claims claims, instant at) {
-    if (room_ != nullptr && !room_->could_fit(taken_)) return false;
+    if (room_ != nullptr && !room_->could_fit(at_.taken)) return false;
     release_ended(session);
-    if (!is_allowed(session, r, at)) return false;
+    if (!detail::quota_allows(session, r, at)) return false;
     const instant end = later(std::max(at, session.now()), r.estimate);
     return !is_ruled_out(session, r, others(session, r, claims), end);
-  }
-  // What is kept for the next promised starts is asked first.
-
-  /// A job beside all that is booked. It runs until then.
-  struct guest {
-    const record& job;
-    const place& where;
-    instant end;
-    /// Whether it is on its place since before the walk began.
-    bool is_placed;
-  };
-  enum class verdict : std::uint8_t { unknown, holds, missed };
-  struct outlook {
-    verdict says = verdict::unknown;
-    /// Missed: the first promised start that is, and whether it would not be without the guest.
-    missed_start missed{};
-    bool is_to_blame = false;
-  };
-  /// What the quotas allow at a promised start if the promised jobs before it start as promised.
-  struct noted_start {
-    /// None if nothing is kept for it.
-    typename Session::horizon_type* of = nullptr;
-    bool counts = false;
-    bool is_allowed = false;
-    bool is_allowed_beside = false;
-    /// Whether the promised job would borrow then; only where there is no guest.
-    bool borrows = false;
-    /// Whether it certainly holds.
-    bool holds = false;
-  };
-
-  [[nodiscard]] static instant promised_end(const Session& session, const promised_job& p) {
-    return later(std::max(p.what.start, session.now()), session.at(p.job).estimate);
-  }
-  /// Calls `visit(promise)` for those from a position on that count, start before the one at `until`, and run
-  /// then.
-  template <class Counts, class Visit>
-  static void for_each_before(Session& session, std::size_t from, std::size_t until, Counts counts,
-                              Visit visit) {
-    const auto starts = session.promised_by_start();
-    const instant at = session.promised()[starts[until]].what.start;
-    for (std::size_t i = from; i < until; ++i) {
-      const promised_job& p = session.promised()[starts[i]];
-      if (counts(p) && !p.what.gathers_since && promised_end(session, p) > at) visit(p);
-    }
-  }
-  /// @{
-  /// How much of the room at the promised start at `until` those take at most, and at least.
-  template <class Counts>
-  [[nodiscard]] static std::uint64_t most_taken(Session& session, const typename Session::horizon_type& h,
-                                                std::size_t from, std::size_t until, Counts counts) {
-    return sum_before(session, from, until, counts, [&](const auto& pod_request) {
-      return h.room.most_taken(session.places(), pod_request);
-    });
-  }
-  template <class Counts>
-  [[nodiscard]] static std::uint64_t least_taken(Session& session, const typename Session::horizon_type& h,
-                                                 std::size_t from, std::size_t until, Counts counts) {
-    return sum_before(session, from, until, counts, [&](const auto& pod_request) {
-      return h.room.least_taken(session.places(), pod_request);
-    });
-  }
-  /// @}
-  template <class Counts, class Taken>
-  [[nodiscard]] static std::uint64_t sum_before(Session& session, std::size_t from, std::size_t until,
-                                                Counts counts, Taken taken) {
-    std::uint64_t sum = 0;
-    for_each_before(session, from, until, counts,
-                    [&](const promised_job& p) { sum += taken(session.at(p.job).pod_request); });
-    return sum;
-  }
-  /// What is allowed at the promised start at that position, for its job and with a guest. Not in a walk.
-  template <class Counts>
-  [[nodiscard]] noted_start look_at(Session& session, std::size_t i, Counts counts, const record* beside) {
-    const promised_job& p = session.promised()[session.promised_by_start()[i]];
-    noted_start seen;
-    if (p.what.gathers_since) return seen;
-    seen.of = session.horizon(p);
-    if (seen.of == nullptr) return seen;
-    auto& assumed = session.assumed();
-    const savepoint as_it_was = assumed.save();
-    for (const auto& share : seen.of->gone) {
-      if (share.amount != resources<n>{}) assumed.release(share.quota, share.amount, share.in);
-    }
-    // Together they may request more than can be counted.
-    const auto charge = [&](const record& r) {
-      if (!assumed.can_count(r.facts.quota, r.facts.request)) {
-        seen.of = nullptr;
-      } else {
-        assumed.charge(r.facts.quota, r.facts.request, r.facts.in);
-      }
-    };
-    for_each_before(session, 0, i, counts,
-                    [&](const promised_job& before) { charge(session.at(before.job)); });
-    const record& promised = session.at(p.job);
-    seen.is_allowed = is_allowed(session, promised, p.what.start);
-    if (beside == nullptr) {
-      seen.borrows = session.would_borrow(promised);
-    } else {
-      charge(*beside);
-      seen.is_allowed_beside = is_allowed(session, promised, p.what.start);
-    }
-    assumed.rollback(as_it_was);
-    return seen;
-  }
-  /// Notes what is allowed at the next promised starts, for `foresee` in a walk that begins here.
-  template <class Counts>
-  void note_horizons(Session& session, const record& r, Counts counts) {
-    session.look_ahead();
-    for (std::size_t i = 0; i < session.promised_by_start().size(); ++i) {
-      const bool is_counted = counts(session.promised()[session.promised_by_start()[i]]);
-      noted_.push_back(is_counted ? look_at(session, i, counts, &r) : noted_start{});
-      noted_start& noted = noted_.back();
-      noted.counts = is_counted;
-      if (!is_counted) continue;
-      if (noted.of == nullptr) break;
-      noted.holds = noted.is_allowed && noted.of->room.fits(most_taken(session, *noted.of, 0, i, counts));
-    }
-    ruled_by_ = nowhere;
-  }
-  /// Whether the notes are true where the walk stands: not if the job claims other promises by now.
-  template <class Counts>
-  [[nodiscard]] bool is_as_noted(Session& session, Counts counts) const {
-    if (noted_.empty() || at_.differs) return false;
-    for (std::size_t i = 0; i < noted_.size(); ++i) {
-      if (counts(session.promised()[session.promised_by_start()[i]]) != noted_[i].counts) return false;
-    }
-    return true;
-  }
-  /// Whether all promises hold that count and start where the walk stands or later, as far as that is known.
-  template <class Counts>
-  [[nodiscard]] outlook foresee(Session& session, Counts counts, const guest& g) {
-    const bool walks = !noted_.empty();
-    if (!walks) session.look_ahead();
-    const auto starts = session.promised_by_start();
-    for (std::size_t i = at_.starts; i < starts.size(); ++i) {
-      const promised_job& p = session.promised()[starts[i]];
-      if (!counts(p)) continue;
-      if (walks && i >= noted_.size()) return {};
-      const noted_start seen = walks ? noted_[i] : look_at(session, i, counts, &g.job);
-      if (seen.of == nullptr) return {};
-      const bool is_there = g.end > p.what.start;
-      const std::uint64_t taken = most_taken(session, *seen.of, at_.starts, i, counts);
-      const bool allowed = is_there ? seen.is_allowed_beside : seen.is_allowed;
-      if (allowed) {
-        if (has_room(session, *seen.of, taken, &g, is_there)) continue;
-        // Those before it start: it is missed if they leave too little wherever they are.
-        const std::uint64_t least = least_taken(session, *seen.of, at_.starts, i, counts);
-        if (taken != 0 && could_have_room(session, *seen.of, least, &g, is_there)) return {};
-      }
-      const bool is_to_blame = is_there && seen.is_allowed && has_room(session, *seen.of, taken, &g, false);
-      return {verdict::missed, {p.what.start, p.job}, is_to_blame};
-    }
-    return {verdict::holds};
-  }
-  /// @{
-  /// Whether a promised job has a place at its start, certainly or perhaps, if others that start before it
-  /// take so much of the room at most, or at least; with or without the guest.
-  [[nodiscard]] bool has_room(Session& session, typename Session::horizon_type& h, std::uint64_t most,
-                              const guest* g, bool is_there) {
-    return ask_room(session, h, g, is_there, [most](const auto& room) { return room.fits(most); });
-  }
-  [[nodiscard]] bool could_have_room(Session& session, typename Session::horizon_type& h, std::uint64_t least,
-                                     const guest* g, bool is_there) {
-    return ask_room(session, h, g, is_there, [least](const auto& room) { return room.could_fit(least); });
-  }
-  /// @}
-  /// Returns `ask(room)` about the room at a promised start, without what runs in the walk by then.
-  template <class Ask>
-  [[nodiscard]] bool ask_room(Session& session, typename Session::horizon_type& h, const guest* g,
-                              bool is_there, Ask ask) {
-    auto& room = h.room;
-    auto& places = session.places();
-    // What runs in the walk has begun since the counts were brought up to date.
-    const auto shift = [&](bool on) {
-      for (const run& x : runs_) {
-        if (x.end > h.at) on ? room.back(places, x.where) : room.gone(places, x.where);
-      }
-      if (g == nullptr || g->is_placed == is_there) return;
-      g->is_placed == on ? room.gone(places, g->where) : room.back(places, g->where);
-    };
-    shift(true);
-    const bool answer = ask(std::as_const(room));
-    shift(false);
-    return answer;
   }
   /// Whether a job that starts where the walk stands and runs until `end` certainly keeps a promised job from
   /// starting, wherever it is placed.
   template <class Counts>
   [[nodiscard]] bool is_ruled_out(Session& session, const record& r, Counts counts, instant end) {
-    if (!is_as_noted(session, counts)) return false;
-    if (std::exchange(ruled_by_, at_.starts) != at_.starts)
-      ruled_out_from_ = ruled_out_from(session, r, counts);
-    return end > ruled_out_from_;
-  }
-  /// The promised start from which on that is so. None if it is not: then a time that no job runs beyond.
-  template <class Counts>
-  [[nodiscard]] instant ruled_out_from(Session& session, const record& r, Counts counts) {
-    const auto starts = session.promised_by_start();
-    for (std::size_t i = at_.starts; i < std::min(starts.size(), noted_.size()); ++i) {
-      const noted_start& noted = noted_[i];
-      if (!noted.counts) continue;
-      // As long as they hold without the job, each that does not start is one that it delays.
-      if (noted.of == nullptr || !holds_without(session, i, counts)) break;
-      if ((at_.is_certain && !noted.is_allowed_beside) || !could_hold_beside(session, r, i, counts))
-        return noted.of->at;
+    if (!foresight_.is_as_noted(session, state(), counts)) return false;
+    if (std::exchange(at_.ruled_by, at_.starts) != at_.starts) {
+      at_.ruled_out_from = foresight_.ruled_out_from(session, state(), r, counts);
     }
-    return without_end;
+    return end > at_.ruled_out_from;
   }
-  /// Whether the promised start at a noted position certainly holds if all before it do.
-  template <class Counts>
-  [[nodiscard]] bool holds_without(Session& session, std::size_t i, Counts counts) {
-    const noted_start& noted = noted_[i];
-    if (noted.holds || counts_ || !noted.is_allowed) return noted.holds;
-    return has_room(session, *noted.of, most_taken(session, *noted.of, at_.starts, i, counts), nullptr,
-                    false);
-  }
-  /// Whether it may if the job runs by then, too.
-  template <class Counts>
-  [[nodiscard]] bool could_hold_beside(Session& session, const record& r, std::size_t i, Counts counts) {
-    auto& h = *noted_[i].of;
-    const auto least = [&](const record& by) { return h.room.least_taken(session.places(), by.pod_request); };
-    const std::uint64_t taken = least(r) + least_taken(session, h, at_.starts, i, counts);
-    if (!counts_) return could_have_room(session, h, taken, nullptr, false);
-    std::uint64_t by_runs = 0;
-    for (const run& x : runs_) {
-      if (x.end > h.at) by_runs += least(session.at(x.job));
-    }
-    return h.room.could_fit(taken + by_runs);
-  }
-  /// As `planned`, if all promises certainly hold.
-  [[nodiscard]] std::optional<start> foresee_planned(Session& session, job_id job) {
-    session.look_ahead();
-    const auto starts = session.promised_by_start();
-    const auto counts = [](const promised_job&) { return true; };
-    std::optional<start> found;
-    instant last_end = std::numeric_limits<instant>::min();
-    for (std::size_t i = 0; i < starts.size(); ++i) {
-      const promised_job& p = session.promised()[starts[i]];
-      const noted_start seen = look_at(session, i, counts, nullptr);
-      if (seen.of == nullptr || !seen.is_allowed) return std::nullopt;
-      if (!seen.of->room.fits(most_taken(session, *seen.of, 0, i, counts))) return std::nullopt;
-      if (p.job == job) found = start{p.what.start, {}, seen.borrows};
-    }
-    if (!found) return found;
-    const auto ends = session.expected_ends();
-    const auto after = std::upper_bound(ends.begin(), ends.end(), found->at,
-                                        [](instant t, const expected_end& e) { return t < e.at; });
-    if (after != ends.begin()) {
-      last_end = std::prev(after)->at;
-      found->after = std::prev(after)->job;
-    }
-    // Of those that end together a promised one is the last in a walk.
-    std::optional<run> last;
-    for (const std::size_t i : starts) {
-      const promised_job& p = session.promised()[i];
-      const run x{promised_end(session, p), p.job, {}};
-      if (p.what.start > found->at || x.end > found->at || x.end < last_end || (last && x < *last)) continue;
-      last = x;
-      found->after = x.job;
-    }
-    return found;
-  }
-
   /// Whether the job can start at the walk's current time and delays no promise from there on.
   template <class Claims>
   [[nodiscard]] bool fits_from(Session& session, const record& r, Claims claims, instant from) {
@@ -899,14 +657,15 @@ class availability {
     if (at_.starts == session.promised_by_start().size()) {
       return could_place(session.places(), r.pod_request);
     }
-    if (is_as_noted(session, counts)) {
+    if (foresight_.is_as_noted(session, state(), counts)) {
       auto before = open(session);
       const std::optional<place> where = take(session, r, from);
-      const outlook seen = where ? foresee(session, counts, guest{r, *where, end, false}) : outlook{};
+      const auto seen = where ? foresight_.foresee(session, state(), {r, *where, end}, counts)
+                              : typename foresight::outlook{};
       close(session, std::move(before));
       if (!where) return false;
-      if (seen.says == verdict::holds) return true;
-      if (seen.says == verdict::missed && seen.is_to_blame) return false;
+      if (seen.says == verdict::hold) return true;
+      if (seen.says == verdict::delayed) return false;
     }
     return !first_missed(
         session, counts,
@@ -956,18 +715,9 @@ class availability {
   vector<run> kept_;
   /// The promised jobs that do not fit at their starts even without the one that is asked about.
   vector<job_id> missed_anyway_;
-  /// For a walk: what is allowed at the next promised starts, by position.
-  vector<noted_start> noted_;
-  /// While the room for a job is counted: that room, and what the promised jobs that have started in the walk
-  /// take of it at least. The former is without those that have ended.
+  foresight foresight_;
+  /// While the room for a job is counted: that room, without those that have ended in the walk.
   forecast_of<typename Session::placement_type>* room_ = nullptr;
-  std::uint64_t taken_ = 0;
-  /// Whether nobody is placed in the walk.
-  bool counts_ = false;
-  /// The number of starts that had come when it was last found from which one on the job is ruled out.
-  static constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
-  std::size_t ruled_by_ = nowhere;
-  instant ruled_out_from_ = without_end;
   bool knows_missed_ = false;
 };
 
