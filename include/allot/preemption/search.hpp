@@ -10,6 +10,7 @@
 #include <allot/preemption/possible_victims.hpp>
 #include <allot/preemption/protection.hpp>
 #include <allot/preemption/running_index.hpp>
+#include <allot/preemption/settings.hpp>
 #include <allot/preemption/victim_order.hpp>
 #include <allot/preemption/victims.hpp>
 
@@ -122,11 +123,11 @@ class victim_search {
     left_ = budget_;
     refused_after_others_ = sizes_differ_ = widened_ = false;
     any_size_.reset();
-    if (!detail::could_ever_fit(l, b)) return search_outcome::impossible;
+    if (!may_preempt(b.may) || !detail::could_ever_fit(l, b)) return search_outcome::impossible;
     if constexpr (what_if_world<World, N>) {
       possible_.clear();
       for_each_possible_victim(l, b, [this](const possible_victims& these) { possible_.push_back(these); });
-      if (possible_.empty() || !world.might_fit_without(possible_)) return search_outcome::impossible;
+      if (!world.might_fit_without(possible_)) return search_outcome::impossible;
     }
     const auto fits = [&] { return l.fits(b.quota, b.request, b.in) && world.could_place(); };
     const std::array<bool, N> contested = contested_dimensions(l, b);

@@ -12,6 +12,7 @@
 #include <allot/preemption/search.hpp>
 #include <allot/scheduler/availability.hpp>
 #include <allot/scheduler/detail/flavor_walk.hpp>
+#include <allot/scheduler/detail/foresight.hpp>
 #include <allot/scheduler/detail/making_way.hpp>
 #include <allot/scheduler/detail/parts_with_jobs.hpp>
 #include <allot/scheduler/promise.hpp>
@@ -266,8 +267,7 @@ class exhaustive_cycle {
 
   /// Whether its quota allows the job as it is.
   [[nodiscard]] static bool is_allowed(Session& session, const record& r) {
-    return session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in) &&
-           !session.backs_off(r, session.now());
+    return detail::quota_allows(session, r, session.now());
   }
   /// A place for the job as it is, if its quota allows it and it delays no promise.
   [[nodiscard]] std::optional<typename Session::place> room_for(Session& session, const record& r) {
@@ -689,9 +689,6 @@ class exhaustive_cycle {
         takes_reserved_ = at.has_value();
         if (at) return at;
       }
-    }
-    if constexpr (most_moves == 0) {
-      if (!may_preempt(session.settings(r.facts.quota).preempt)) return std::nullopt;
     }
     if (!session.may_preempt_again(r)) return std::nullopt;
     std::optional<wide> bearable;
