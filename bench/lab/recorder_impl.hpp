@@ -60,9 +60,9 @@ class recorder final : public sim::observer<N> {
   using kind = sim::job_event_kind;
 
   void note_promised(const sim::simulator<N>& sim) {
-    promised_.resize(metrics_->quotas());
     std::fill(promised_.begin(), promised_.end(), 0);
     sim.policy().for_each_promised([&](job_id id) {
+      promised_.resize(metrics_->quotas());
       const sim::job_index j = sim.policy().what(id);
       promised_[sim.jobs()[j].quota.index()] += metrics_->gpus(sim, j);
     });
@@ -108,7 +108,7 @@ class recorder final : public sim::observer<N> {
   moment_log* moments_;
   event_writer* events_;
   Ask why_;
-  /// By quota, in milli-GPUs.
+  /// By quota, in milli-GPUs; empty until a job holds a reservation.
   vector<std::int64_t> promised_;
 };
 

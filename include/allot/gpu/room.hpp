@@ -221,7 +221,7 @@ namespace detail {
   const cluster& layout = index.layout();
   unplaceable why;
   why.capacity = layout.gpus_in(d.pools, d.models);
-  why.free = why.capacity - index.used_in(d.pools, d.models) - index.closed_in(d.pools, d.models);
+  why.free = index.free_in(d.pools, d.models);
   const auto pods = split(d, layout);
   if (!pods) {
     why.asked = d.total ? d.gpus : d.gpus * d.pods;

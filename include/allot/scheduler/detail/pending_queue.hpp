@@ -191,7 +191,7 @@ class pending_queue {
     for (std::size_t k = waiting_.size(); k-- > 0;) {
       const std::size_t i = waiting_[k];
       group& g = groups_[i];
-      if (stale_ > 0) drop_stale(g, is_current);
+      drop_stale(g, is_current);
       const std::size_t at = first_of(g, is_current, now, shortest_first);
       if (at == detail::pending_heap::nowhere) continue;
       const pending_entry& e = g.jobs[at];
