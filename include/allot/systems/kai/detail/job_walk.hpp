@@ -28,10 +28,8 @@ class job_walk {
   using lines_type = job_queues<Session>;
   using kind_line = typename lines_type::kind_line;
   using waiting_unit = typename lines_type::waiting_unit;
-  /// Searches that are known to fail need not be made either.
-  static constexpr bool leaves_out_searches = true;
-  /// Nor turns whose order is known.
-  static constexpr bool leaves_out_turns = true;
+  /// Nor need searches be made that are known to fail, or turns be taken whose order is known.
+  static constexpr bool leaves_out_more = true;
   /// The kind of units that became pending during the walk.
   static constexpr std::size_t no_kind = std::numeric_limits<std::size_t>::max();
 

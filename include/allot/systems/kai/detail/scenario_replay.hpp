@@ -148,9 +148,7 @@ class scenario_replay {
     list_involved(session, world, r, pods, chosen, tried);
     const bool placed = place_in_turn(session, world, r, pods, chosen, tried);
     world.end_trial();
-    for (std::size_t i = charged_.size(); i-- > 0;) {
-      world.accounts.release(charged_[i].quota, charged_[i].request, charged_[i].in);
-    }
+    release_charged(world);
     for (const std::size_t i : tried) {
       const record& v = world.at(session, chosen[i].unit->id);
       world.accounts.charge(v.facts.quota, world.charge_of(v), v.facts.in);
@@ -376,7 +374,7 @@ class scenario_replay {
   /// The leaf whose next involved job surely has its turn before those of the others; none if that can't be
   /// told without taking turns.
   [[nodiscard]] quota_id surely_next(const world_type& world) const {
-    if (!Walk::leaves_out_turns || with_involved_.size() > most_compared) return quota_id::none();
+    if (!Walk::leaves_out_more || with_involved_.size() > most_compared) return quota_id::none();
     quota_id first;
     for (const quota_id x : with_involved_) {
       if (!leaves_[x.index()].has_involved()) continue;
@@ -475,9 +473,7 @@ class scenario_replay {
   template <class LeftOut>
   void take_turns(world_type& world, std::size_t placed, const LeftOut& left_out) {
     takes_turns_ = true;
-    for (std::size_t i = charged_.size(); i-- > 0;) {
-      world.accounts.release(charged_[i].quota, charged_[i].request, charged_[i].in);
-    }
+    release_charged(world);
     for (const quota_id x : with_involved_) leaves_[x.index()].next_involved = 0;
     turn_.clear(world.accounts.tree());
     enter_leaves(world, left_out);
@@ -619,6 +615,11 @@ class scenario_replay {
                   capacity_kind in) {
     world.accounts.charge(x, request, in);
     charged_.push_back({&job, x, request, in});
+  }
+  void release_charged(world_type& world) const {
+    for (std::size_t i = charged_.size(); i-- > 0;) {
+      world.accounts.release(charged_[i].quota, charged_[i].request, charged_[i].in);
+    }
   }
   void place_victim(Session& session, world_type& world, const involved_job& job, chosen_unit& back) {
     const record& v = world.at(session, back.unit->id);

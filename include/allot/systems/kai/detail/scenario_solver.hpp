@@ -89,14 +89,14 @@ class scenario_solver {
   /// Jobs are moved for no job that requests more than is left. A job that is only moved gives nothing.
   [[nodiscard]] bool is_worth_moving(Session& session, const world_type& world, const record& r) const {
     return wanted_.how != action_kind::consolidation ||
-           suffices(world, world.room_as_charged(), world_type::least_charge(session, r, r.facts.request));
+           suffices(world, world_type::least_charge(session, r, r.facts.request), world.room_as_charged());
   }
   /// Anticipates what the search would find in the end: that all potential victims do not hold enough, or
   /// that they can't be made to give enough.
   [[nodiscard]] bool could_be_solved(Session& session, world_type& world, const record& r) {
     const resources<n> request = world_type::least_charge(session, r, r.facts.request);
     const resources<n> room = world.most_room();
-    if (!suffices(world, room + victims_.gather(session, world, r, wanted_), request)) return false;
+    if (!suffices(world, request, room, victims_.gather(session, world, r, wanted_))) return false;
     if (!victims_.is_anybody_asked()) return false;
     if (wanted_.how == action_kind::preempt) return true;
     const bool may_overbook = world.may_overbook(session);
@@ -109,14 +109,16 @@ class scenario_solver {
     }
     if (may_overbook) return true;
     if (most == quantity{} && !may_do_by_moves(session, r)) return false;
-    return !Walk::leaves_out_searches || wanted_.how != action_kind::reclaim ||
+    return !Walk::leaves_out_more || wanted_.how != action_kind::reclaim ||
            bound_.might_succeed(session, world, r, victims_.candidates());
   }
-  [[nodiscard]] static bool suffices(const world_type& world, const resources<n>& amount,
-                                     const resources<n>& request) {
+  /// Whether both amounts together are enough.
+  [[nodiscard]] static bool suffices(const world_type& world, const resources<n>& request,
+                                     const resources<n>& room, const resources<n>& freed = {}) {
     const auto counted = world.accounts.counted();
-    return detail::all_of(counted.begin(), counted.end(),
-                          [&](std::size_t d) { return request[d] <= quantity{} || request[d] <= amount[d]; });
+    return detail::all_of(counted.begin(), counted.end(), [&](std::size_t d) {
+      return request[d] <= quantity{} || request[d] <= room[d] + freed[d];
+    });
   }
   /// No job may be evicted for good, so whole devices become free only where a job sharing them moves off.
   [[nodiscard]] bool may_do_by_moves(Session& session, const record& r) const {
@@ -143,12 +145,7 @@ class scenario_solver {
     const resources<n> room = world.most_room();
     resources<n> freed;
     for (const std::size_t i : recorded_) freed += chosen_[i].unit->request;
-    const auto is_enough = [&] {
-      const auto counted = world.accounts.counted();
-      return detail::all_of(counted.begin(), counted.end(), [&](std::size_t d) {
-        return request[d] <= quantity{} || request[d] <= room[d] + freed[d];
-      });
-    };
+    const auto is_enough = [&] { return suffices(world, request, room, freed); };
     replay_.suppose(session, world, r, pods, chosen_, recorded_);
     if (!recorded_.empty() && replay_.could_fit(session, world, chosen_, {})) {
       goes_on_ = false;
