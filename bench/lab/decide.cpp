@@ -18,8 +18,6 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-namespace {}  // namespace
-
 decision decision_maker::conclude() {
   for (job_index j = 0; j < jobs_.setup.jobs.size(); ++j) {
     if (!ids_[j] || scheduler_.state(ids_[j]) != job_state::pending) continue;
@@ -43,7 +41,7 @@ amounts decision_maker::used_by(job_index j) const {
 }
 
 ledger<max_resources> decision_maker::accounts() const {
-  if (!single_queue_) return scheduler_.ledger();
+  if (!host_->single_queue) return scheduler_.ledger();
   ledger<max_resources> all{accounts_};
   for (job_index j = 0; j < ids_.size(); ++j) {
     const job_state is = scheduler_.state(ids_[j]);
@@ -68,7 +66,7 @@ vector<amounts> decision_maker::entitlements() const {
   vector<amounts> all(tree.slots());
   vector<amounts> wanted = demand();
   const auto policy = named_policy::find(scenario_.policy.preset);
-  if (policy && policy->own() != nullptr && !single_queue_) {
+  if (policy && policy->own() != nullptr && !host_->single_queue) {
     // A policy that divides the capacity itself says how.
     bool divides = false;
     for (const quota_id x : tree.top_down()) {
@@ -137,16 +135,9 @@ void decision_maker::close_accounts() {
 }
 
 std::unique_ptr<decision_maker> make_decisions(const scenario& s, std::size_t rounds, errors& found) {
-  const auto preset = policy_of(s);
-  workload<max_resources> w = make_workload<max_resources>(s);
-  const std::size_t before = found.size();
-  place_running(s, w, found);
-  if (found.size() != before || !preset) return nullptr;
-  const auto given = w.setup.quotas.specs();
-  std::vector<quota_spec<max_resources>> specs(given.begin(), given.end());
-  if (!preset->ignores_quotas) preset->adapt(specs);
-  auto maker =
-      std::make_unique<decision_maker>(s, std::move(w), quota_tree<max_resources>{std::move(specs)}, *preset);
+  auto host = host_jobs<decision_maker::n>(s, found);
+  if (!host) return nullptr;
+  auto maker = std::make_unique<decision_maker>(std::move(host));
   maker->run(rounds);
   return maker;
 }

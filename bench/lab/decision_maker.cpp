@@ -16,41 +16,15 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-namespace {
-
-[[nodiscard]] quota_tree<max_resources> tree_of_everything() {
-  std::vector<quota_spec<max_resources>> one(1);
-  one.front().name = "cluster";
-  one.front().nominal = resources<max_resources>{quantity::unlimited()};
-  return quota_tree<max_resources>{std::move(one)};
-}
-
-}  // namespace
-
-decision_maker::decision_maker(const scenario& s, workload<max_resources> w,
-                               quota_tree<max_resources> accounts, const named_policy& preset)
-    : scenario_(s),
-      jobs_(std::move(w)),
-      accounts_(std::move(accounts)),
-      single_queue_(preset.ignores_quotas),
-      not_preemptible_(policies_for<sim::workload_view<max_resources>, sim::places>(preset).not_preemptible),
-      scheduler_(sim::workload_view<max_resources>{jobs_.setup.jobs, single_queue_, jobs_.setup.flavor_sets,
-                                                   jobs_.setup.capacity},
-                 single_queue_ ? tree_of_everything() : accounts_, std::move(jobs_.setup.where),
-                 policies_for<sim::workload_view<max_resources>, sim::places>(preset)),
-      ids_(jobs_.setup.jobs.size()) {
-  const auto& settings = jobs_.setup.settings;
-  for (std::size_t i = 0; i < scheduler_.tree().slots(); ++i) {
-    // Errors in the settings were reported when the scenario was read.
-    static_cast<void>(scheduler_.configure(quota_id{i}, single_queue_ ? preset.defaults() : settings[i]));
-  }
+decision_maker::decision_maker(std::unique_ptr<scenario_host<n>> host)
+    : scenario_(host->file), host_(std::move(host)), before_(accounts()) {
   for (const refused_job& r : jobs_.refused) made_.refuse.push_back({r.id, r.quota, "access", r.text});
+  for (auto& r : host_->rejected) {
+    made_.refuse.push_back({ids()[r.job], job(r.job).quota, std::move(r.reason), std::move(r.text)});
+  }
 }
 
 void decision_maker::run(std::size_t rounds) {
-  adopt_running();
-  before_ = accounts();
-  submit_pending();
   planned_.reset();
   for (std::size_t round = 1; round <= rounds; ++round) {
     const plan_type& plan = scheduler_.step(now_++);
@@ -70,49 +44,6 @@ bool decision_maker::is_quiet(const plan_type& plan) {
   held_last_ = std::move(held);
   had_plan_ = true;
   return !is_news;
-}
-
-// Running jobs.
-
-void decision_maker::adopt_running() {
-  for (const sim::running_job_at_start& r : jobs_.setup.running) {
-    const job_id id = scheduler_.adopt(r.which, r.since, r.where, r.pick);
-    ids_[r.which] = id;
-    vector<job_id> elastic_pods;
-    for (const gpu::allocation_id at : r.elastic_pods)
-      elastic_pods.push_back(scheduler_.adopt_elastic_pod(id, r.since, at));
-    if (!r.is_going) continue;
-    scheduler_.evicting(id);
-    going_.append(elastic_pods.begin(), elastic_pods.end());
-    going_.push_back(id);
-  }
-  for (job_index j = 0; j < jobs_.setup.jobs.size(); ++j) {
-    now_ = std::max(now_, job(j).submit);
-    if (entry(j) != nullptr) now_ = std::max(now_, entry(j)->start);
-  }
-}
-
-// Pending jobs.
-
-void decision_maker::submit_pending() {
-  for (job_index j = 0; j < jobs_.setup.jobs.size(); ++j) {
-    if (ids_[j]) continue;
-    if (!accounts_.contains(job(j).quota)) {
-      refuse(j, "unknown_quota", name_of(job(j).quota) + " is a quota that an event adds later");
-      continue;
-    }
-    if (scheduler_.refuses(j) == refusal::larger_than_cluster) {
-      const gpu::pod_request pod_request = scheduler_.view().pod_request(j, job(j).fewest_pods(), {});
-      const gpu::unplaceable why = scheduler_.places().why_not(pod_request);
-      refuse(j, std::string{gpu::to_string(why.reason)}, explain(why, scheduler_.places()));
-      continue;
-    }
-    ids_[j] = scheduler_.submit(j);
-    if (!ids_[j]) refuse(j, "invalid_request", "the request can't be counted");
-  }
-}
-void decision_maker::refuse(job_index j, std::string reason, std::string text) {
-  made_.refuse.push_back({jobs_.ids[j], job(j).quota, std::move(reason), std::move(text)});
 }
 
 // The cycles.

@@ -4,7 +4,7 @@
 #include "lab/decide.hpp"
 #include "lab/explain.hpp"
 #include "lab/planned_nodes.hpp"
-#include "lab/workload.hpp"
+#include "lab/scenario_host.hpp"
 
 #include <allot/core/vector.hpp>
 #include <allot/lab/simulators.hpp>
@@ -29,13 +29,12 @@ namespace lab {
 class decision_maker {
  public:
   static constexpr std::size_t n = max_resources;
-  using scheduler_type = scheduler_for<named_policy, sim::workload_view<n>, sim::places>;
+  using scheduler_type = scenario_host<n>::scheduler_type;
   using plan_type = scheduler_type::plan_type;
   using job_index = sim::job_index;
 
-  /// `w` is the workload of the scenario with its running jobs placed; `accounts` are the user's quotas as
-  /// the preset sees them. With a single queue the scheduler sees one quota instead, which has everything.
-  decision_maker(const scenario& s, workload<n> w, quota_tree<n> accounts, const named_policy& preset);
+  /// Before the first cycle.
+  explicit decision_maker(std::unique_ptr<scenario_host<n>> host);
   decision_maker(const decision_maker&) = delete;
   decision_maker& operator=(const decision_maker&) = delete;
 
@@ -58,18 +57,18 @@ class decision_maker {
   [[nodiscard]] job_id id_of(job_index j) const { return ids_[j]; }
   [[nodiscard]] scheduler_type& policy() noexcept { return scheduler_; }
   [[nodiscard]] const scheduler_type& policy() const noexcept { return scheduler_; }
-  [[nodiscard]] bool is_single_queue() const noexcept { return single_queue_; }
+  [[nodiscard]] bool is_single_queue() const noexcept { return host_->single_queue; }
   [[nodiscard]] instant now() const noexcept { return now_; }
   [[nodiscard]] const std::string& name_of(quota_id x) const { return scenario_.quotas[x.index()].spec.name; }
   /// What the units of the job use if it is running, else what they request.
   [[nodiscard]] amounts used_by(job_index j) const;
   [[nodiscard]] capacity_kind capacity_of(job_index j) const {
-    return job(j).preemptible ? capacity_kind::any : not_preemptible_;
+    return job(j).preemptible ? capacity_kind::any : host_->not_preemptible;
   }
   /// What jobs hold in the user's quotas, which the preset may ignore.
   [[nodiscard]] ledger<n> accounts() const;
   /// The same before anything was decided.
-  [[nodiscard]] const ledger<n>& accounts_before() const { return *before_; }
+  [[nodiscard]] const ledger<n>& accounts_before() const { return before_; }
   /// The usage and the pending requests of each quota's own jobs.
   [[nodiscard]] vector<resources<n>> demand() const;
   /// By quota: its part of the capacity according to the policy's own division.
@@ -101,9 +100,6 @@ class decision_maker {
   [[nodiscard]] vector<choice> choices_of(job_index j, std::size_t most = 32) const;
 
  private:
-  void adopt_running();
-  void submit_pending();
-  void refuse(job_index j, std::string reason, std::string text);
   void record(const plan_type& plan);
   void let_go();
   [[nodiscard]] bool is_quiet(const plan_type& plan);
@@ -111,15 +107,14 @@ class decision_maker {
   void close_accounts();
 
   const scenario& scenario_;
-  workload<n> jobs_;
-  quota_tree<n> accounts_;
-  bool single_queue_;
-  capacity_kind not_preemptible_;
-  scheduler_type scheduler_;
-  /// By job number; for an elastic job, the pods that it needs.
-  vector<job_id> ids_;
-  /// Units being evicted.
-  vector<job_id> going_;
+  std::unique_ptr<scenario_host<n>> host_;
+  // Parts of it.
+  const workload<n>& jobs_ = host_->jobs;
+  const quota_tree<n>& accounts_ = host_->accounts;
+  scheduler_type& scheduler_ = host_->scheduler;
+  const vector<job_id>& ids_ = host_->ids;
+  vector<job_id>& going_ = host_->going;
+  instant& now_ = host_->now;
   /// Of the last plan: beneficiaries that wait for their victims to end.
   vector<job_index> awaiting_;
   /// Since it was first asked for, after the last cycle.
@@ -127,8 +122,7 @@ class decision_maker {
   /// Jobs pending in the last plan.
   vector<job_id> held_last_;
   bool had_plan_ = false;
-  std::optional<ledger<n>> before_;
-  instant now_ = 0;
+  ledger<n> before_;
   decision made_;
 };
 

@@ -10,8 +10,8 @@
 //
 // The time is that of `step()` alone. Beside it: `build_ms` for the scheduler with its running and pending
 // jobs, and what was decided: `admitted`, `evicted`, and `pending` after it; `quotas` and `jobs` are sizes.
-#include "lab/decision_maker.hpp"
 #include "lab/scenario.hpp"
+#include "lab/scenario_host.hpp"
 
 #include <allot/lab/random.hpp>
 
@@ -38,12 +38,10 @@ using wall = std::chrono::steady_clock;
   return std::chrono::duration<double>(wall::now() - begin).count();
 }
 
-/// `read` fills in its errors, so that a file that can't be read fails its own benchmark only.
-void first_decision(benchmark::State& state,
-                    const std::function<std::optional<lab::scenario>(lab_errors&)>& read) {
+/// N is the number of dimensions that a host with these resources would compile, as `allot replay` does.
+template <std::size_t N>
+void first_decision_of(benchmark::State& state, const lab::scenario& scenario) {
   lab_errors found;
-  const auto scenario = read(found);
-  if (!scenario) return state.SkipWithError(found.to_string().c_str());
   double building = 0;
   std::size_t admitted = 0;
   std::size_t evicted = 0;
@@ -52,24 +50,32 @@ void first_decision(benchmark::State& state,
   for (auto iteration : state) {
     static_cast<void>(iteration);
     const auto begin = wall::now();
-    // No cycle yet.
-    const auto maker = lab::make_decisions(*scenario, 0, found);
+    const auto host = lab::host_jobs<N>(scenario, found);
     building += seconds_since(begin);
-    if (!maker) return state.SkipWithError(found.to_string().c_str());
+    if (!host) return state.SkipWithError(found.to_string().c_str());
     const auto start = wall::now();
-    const auto& plan = maker->policy().step(maker->now());
+    const auto& plan = host->scheduler.step(host->now);
     state.SetIterationTime(seconds_since(start));
     admitted = plan.admissions.size();
     evicted = plan.evictions.size();
     pending = plan.pending.size();
-    jobs = maker->ids().size();
+    jobs = host->ids.size();
   }
   state.counters["build_ms"] = benchmark::Counter(building * 1e3, benchmark::Counter::kAvgIterations);
-  state.counters["quotas"] = static_cast<double>(scenario->quotas.size());
+  state.counters["quotas"] = static_cast<double>(scenario.quotas.size());
   state.counters["jobs"] = static_cast<double>(jobs);
   state.counters["admitted"] = static_cast<double>(admitted);
   state.counters["evicted"] = static_cast<double>(evicted);
   state.counters["pending"] = static_cast<double>(pending);
+}
+
+/// `read` fills in its errors, so that a file that can't be read fails its own benchmark only.
+void first_decision(benchmark::State& state,
+                    const std::function<std::optional<lab::scenario>(lab_errors&)>& read) {
+  lab_errors found;
+  const auto scenario = read(found);
+  if (!scenario) return state.SkipWithError(found.to_string().c_str());
+  lab::with_dimensions(scenario->resources.size(), [&](auto n) { first_decision_of<n()>(state, *scenario); });
 }
 
 std::string member(const char* key, const std::string& value) {
