@@ -50,8 +50,8 @@ class saturation_standing {
       if (most == quantity{} && then > quantity{}) uses_what_it_has_not_ = true;
       if (most.is_unlimited()) most = a.capacity()[d];
       if (most.is_unlimited()) continue;
-      raise(share_with_, share(then - given[d], most, a.unit(d)));
-      raise(share_, share(used, most, a.unit(d)));
+      raise(share_with_, then - given[d], most, a.unit(d));
+      raise(share_, used, most, a.unit(d));
     }
   }
 
@@ -70,6 +70,43 @@ class saturation_standing {
   [[nodiscard]] bool is_ahead_of(const saturation_standing& other) const { return by_use(other) < 0; }
 
  private:
+  /// What is used of what there is, or a thousandfold what is used where there is nothing. A quarter of the
+  /// size of a `ratio`, so that it is held in registers; those of the same kind are compared by two products.
+  class share {
+   public:
+    constexpr share() = default;
+    /// Precondition: something is used.
+    constexpr share(quantity used, quantity whole, std::int64_t unit)
+        : used_(used.in_milli()), whole_(whole > quantity{} ? whole.in_milli() : -unit) {}
+
+    [[nodiscard]] constexpr bool is_zero() const { return used_ == 0; }
+    friend constexpr std::strong_ordering operator<=>(share x, share y) {
+      if (x.is_of_nothing() != y.is_of_nothing()) return x.exactly() <=> y.exactly();
+      const wide ours = static_cast<wide>(x.used_) * magnitude(y.whole_);
+      const wide theirs = static_cast<wide>(y.used_) * magnitude(x.whole_);
+      if (ours == theirs) return std::strong_ordering::equal;
+      return ours < theirs ? std::strong_ordering::less : std::strong_ordering::greater;
+    }
+
+   private:
+    [[nodiscard]] constexpr bool is_of_nothing() const { return whole_ < 0; }
+    [[nodiscard]] static constexpr std::uint64_t magnitude(std::int64_t x) {
+      return static_cast<std::uint64_t>(x < 0 ? -x : x);
+    }
+    [[nodiscard]] constexpr ratio exactly() const {
+      return {static_cast<wide>(used_) * (is_of_nothing() ? 1000 : 1), magnitude(whole_)};
+    }
+
+    std::int64_t used_ = 0;
+    /// The unit that counts as a thousand, negative, where there is nothing.
+    std::int64_t whole_ = 1;
+  };
+  static void raise(share& most, quantity used, quantity whole, std::int64_t unit) {
+    if (used <= quantity{}) return;
+    const share to{used, whole, unit};
+    if (most.is_zero() || most < to) most = to;
+  }
+
   /// Steps 1 to 6.
   [[nodiscard]] std::strong_ordering by_use(const saturation_standing& y) const {
     if (const auto o = over_utilised_ <=> y.over_utilised_; o != 0) return o;
@@ -79,24 +116,14 @@ class saturation_standing {
     if (const auto o = share_with_ <=> y.share_with_; o != 0) return o;
     return share_ <=> y.share_;
   }
-  static void raise(ratio& most, const ratio& to) {
-    if (most.is_zero() || most < to) most = to;
-  }
-  [[nodiscard]] static ratio share(quantity used, quantity of, std::int64_t unit) {
-    if (used <= quantity{}) return {};
-    const auto amount = static_cast<wide>(used.in_milli());
-    if (of <= quantity{}) return {amount * 1000, static_cast<wide>(unit)};
-    return {amount, static_cast<wide>(of.in_milli())};
-  }
-
   static constexpr std::size_t resources_of_kai = 3;
 
   bool over_utilised_ = false;
   bool beyond_deserved_ = false;
   bool uses_what_it_has_not_ = false;
   std::int32_t priority_ = 0;
-  ratio share_with_{};
-  ratio share_{};
+  share share_with_{};
+  share share_{};
   /// In the accounts.
   const resources<N>* allocatable_ = nullptr;
   quota_id quota_{};
