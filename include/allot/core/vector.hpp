@@ -76,9 +76,10 @@ class vector_block {
     if (std::size_t bytes = 0;
         !__builtin_mul_overflow(count, size, &bytes) && bytes <= bytes_from(last_, end_))
       return;
-    const std::size_t twice = 2 * all_bytes() / size;
+    // Where elements come one by one, the first of them bring a cache line.
+    const std::size_t least = all_bytes() == 0 && count == 1 ? least_bytes : 2 * all_bytes();
     const std::size_t needed = used_bytes() / size + count;
-    move_plain(needed < twice ? twice : needed, size);
+    move_plain(needed < least / size ? least / size : needed, size);
   }
   /// Appends the bytes of `count` plain elements of that size, which are not in this block.
   [[gnu::noinline]] void append_plain(const void* from, std::size_t count, std::size_t size) {
@@ -86,6 +87,8 @@ class vector_block {
     copy_bytes(last_, from, count * size);
     last_ = static_cast<char*>(last_) + count * size;
   }
+
+  static constexpr std::size_t least_bytes = 64;
 
   void* first_ = nullptr;
   void* last_ = nullptr;
