@@ -52,7 +52,6 @@ class free_index {
         instances_(layout_),
         hosts_(layout_),
         closed_(layout_.size()),
-        kinds_(layout_),
         state_(layout_),
         changes_(layout_.size(), state_.value()) {
     types_.reserve(layout_.types().size());
@@ -76,7 +75,7 @@ class free_index {
   // One node.
 
   /// The kinds of the pods on the node. O(devices of the node).
-  [[nodiscard]] pod_kinds::set kinds(node_id n) const { return kinds_.on(layout_, n, use_.free(n)); }
+  [[nodiscard]] pod_kinds::set kinds(node_id n) const { return use_.kinds(n); }
   /// The devices that are entirely unused.
   [[nodiscard]] std::uint64_t free_devices(node_id n) const { return use_.free(n); }
   /// Whether nothing more is placed on the node. Precondition: it exists (`ALLOT_ASSERT`).
@@ -269,44 +268,39 @@ class free_index {
 
   /// Precondition: it fits there.
   void occupy(const placed_pod& pod) {
-    const node_id n = pod.where.node;
-    const cluster::position& at = layout_.position_of(n);
-    ALLOT_ASSERT(layout_.contains(n) && use_.fits(n, pod.where.devices, devices_of(pod)),
+    const spot at = spot_of(pod);
+    ALLOT_ASSERT(layout_.contains(at.node) && use_.fits(at.node, pod.where.devices, devices_of(pod)),
                  "the pod does not fit there");
-    if (!pod.mig.is_none()) instances_.add(pod);
-    hosts_.use(pod, layout_.types()[at.type], 1);
-    const std::uint32_t devices = count_devices(pod.where.devices);
-    types_[at.type].used += std::int64_t{pod.milli} * devices;
-    set_free(n, at, use_.free(n) & ~pod.where.devices);
-    for (std::uint64_t left = pod.where.devices; left != 0; left &= left - 1) {
-      const std::uint32_t d = device_use::lowest(left);
-      set_used(n, d, use_.used(n, d) + pod.milli);
+    if (pod.milli == milli_per_gpu) {
+      const std::uint32_t before = use_.take(at.node, pod.where.devices, at.devices);
+      has_free(at, before, before - at.devices);
+    } else {
+      set_free(at, use_.free(at.node) & ~pod.where.devices);
+      for (std::uint64_t left = pod.where.devices; left != 0; left &= left - 1) {
+        const std::uint32_t d = device_use::lowest(left);
+        set_used(at.node, d, use_.used(at.node, d) + pod.milli);
+      }
     }
-    kinds_.change(at, pod, devices);
-    state_.occupy(pod);
-    ends_.add(pod);
-    note_change(n);
+    note_arrival(pod, at);
   }
   /// Precondition: it occupies its devices.
   void leave(const placed_pod& pod) {
-    const node_id n = pod.where.node;
-    const cluster::position& at = layout_.position_of(n);
-    std::uint64_t freed = 0;
-    for (std::uint64_t left = pod.where.devices; left != 0; left &= left - 1) {
-      const std::uint32_t d = device_use::lowest(left);
-      const std::uint32_t used = use_.used(n, d);
-      ALLOT_ASSERT(used >= pod.milli, "the pod is not placed there");
-      set_used(n, d, used - pod.milli);
-      if (used == pod.milli) freed |= std::uint64_t{1} << d;
+    const spot at = spot_of(pod);
+    if (pod.milli == milli_per_gpu) {
+      const std::uint32_t before = use_.give_back(at.node, pod.where.devices, at.devices);
+      has_free(at, before, before + at.devices);
+    } else {
+      std::uint64_t freed = 0;
+      for (std::uint64_t left = pod.where.devices; left != 0; left &= left - 1) {
+        const std::uint32_t d = device_use::lowest(left);
+        const std::uint32_t used = use_.used(at.node, d);
+        ALLOT_ASSERT(used >= pod.milli, "the pod is not placed there");
+        set_used(at.node, d, used - pod.milli);
+        if (used == pod.milli) freed |= std::uint64_t{1} << d;
+      }
+      set_free(at, use_.free(at.node) | freed);
     }
-    if (!pod.mig.is_none()) instances_.remove(pod);
-    hosts_.use(pod, layout_.types()[at.type], -1);
-    types_[at.type].used -= pod.gpus().in_milli();
-    set_free(n, at, use_.free(n) | freed);
-    kinds_.change(at, pod, 0);
-    state_.leave(pod);
-    ends_.remove(pod);
-    note_change(n);
+    note_departure(pod, at);
   }
   /// The pod is now expected to end then. Its own inverse. Precondition: it occupies its devices.
   void move_end(placed_pod pod, instant end) {
@@ -318,18 +312,38 @@ class free_index {
     note_change(pod.where.node);
   }
   /// The pod no longer counts as used, but its devices and its host are not empty yet.
-  void hold(const placed_pod& pod) { change_held(pod, 1); }
+  void hold(const placed_pod& pod) {
+    use_.hold(pod, 1);
+    change_held(pod, spot_of(pod), 1);
+  }
   /// Precondition: it holds its devices.
-  void let_go(const placed_pod& pod) { change_held(pod, -1); }
+  void let_go(const placed_pod& pod) {
+    use_.hold(pod, -1);
+    change_held(pod, spot_of(pod), -1);
+  }
 
   /// `leave`, then `hold`.
   void give_up(const placed_pod& pod) {
+    if (pod.milli == milli_per_gpu) {
+      const spot at = spot_of(pod);
+      const std::uint32_t before = use_.give_up(at.node, pod.where.devices, at.devices);
+      has_free(at, before, before + at.devices);
+      note_departure(pod, at);
+      return change_held(pod, at, 1);
+    }
     use_.empties(pod);
     leave(pod);
     hold(pod);
   }
   /// The inverse of `give_up`.
   void take_back(const placed_pod& pod) {
+    if (pod.milli == milli_per_gpu) {
+      const spot at = spot_of(pod);
+      change_held(pod, at, -1);
+      const std::uint32_t before = use_.take_back(at.node, pod.where.devices, at.devices);
+      has_free(at, before, before - at.devices);
+      return note_arrival(pod, at);
+    }
     let_go(pod);
     occupy(pod);
     use_.fills_again(pod);
@@ -361,11 +375,56 @@ class free_index {
     return quantity::milli(milli);
   }
 
-  void set_free(node_id n, const cluster::position& at, std::uint64_t free) {
-    if (use_.free(n) == free) return;
-    const std::uint32_t before = use_.free_count(n);
-    use_.set_free(n, free);
-    if (!closed_[n.index()]) types_[at.type].move(at.rank, before, use_.free_count(n));
+  /// Where a pod is, looked up once, and how many devices it has.
+  struct spot {
+    node_id node;
+    const cluster::position& position;
+    const node_type& type;
+    type_index& index;
+    std::uint32_t devices;
+  };
+  [[nodiscard]] spot spot_of(const placed_pod& pod) {
+    const cluster::position& at = layout_.position_of(pod.where.node);
+    return {pod.where.node, at, layout_.types()[at.type], types_[at.type], count_devices(pod.where.devices)};
+  }
+  /// What changes when a pod comes, but for its devices.
+  void note_arrival(const placed_pod& pod, const spot& at) {
+    if (!pod.mig.is_none()) instances_.add(pod);
+    hosts_.use(pod, at.type, 1);
+    at.index.used += std::int64_t{pod.milli} * at.devices;
+    state_.occupy(pod);
+    ends_.add(pod);
+    note_change(at.node);
+  }
+  /// Its inverse.
+  void note_departure(const placed_pod& pod, const spot& at) {
+    if (!pod.mig.is_none()) instances_.remove(pod);
+    hosts_.use(pod, at.type, -1);
+    at.index.used -= std::int64_t{pod.milli} * at.devices;
+    state_.leave(pod);
+    ends_.remove(pod);
+    note_change(at.node);
+  }
+  /// What changes when a pod begins or ceases to hold something, but for its devices.
+  void change_held(const placed_pod& pod, const spot& at, std::int32_t sign) {
+    if (!pod.mig.is_none()) instances_.hold(pod, sign);
+    hosts_.hold(pod, at.type, sign);
+    at.index.held += sign * std::int64_t{pod.milli} * at.devices;
+  }
+  /// Whole devices were taken or became free.
+  void has_free(const spot& at, std::uint32_t before, std::uint32_t after) {
+    if (before == after) return;
+    if (closed_[at.node.index()]) {
+      at.index.closed += (std::int64_t{after} - before) * milli_per_gpu;
+    } else {
+      at.index.move(at.position.rank, before, after);
+    }
+  }
+  void set_free(const spot& at, std::uint64_t free) {
+    if (use_.free(at.node) == free) return;
+    const std::uint32_t before = use_.free_count(at.node);
+    use_.set_free(at.node, free);
+    if (!closed_[at.node.index()]) at.index.move(at.position.rank, before, use_.free_count(at.node));
   }
   void add_free(node_id n) { state_of(n).insert(layout_.position_of(n).rank, use_.free_count(n)); }
   void remove_free(node_id n) { state_of(n).erase(layout_.position_of(n).rank, use_.free_count(n)); }
@@ -400,20 +459,12 @@ class free_index {
   }
 
   void note_change(node_id n) { changes_.note(n, state_.value()); }
-  void change_held(const placed_pod& pod, std::int32_t sign) {
-    const node_id n = pod.where.node;
-    use_.hold(pod, sign);
-    if (!pod.mig.is_none()) instances_.hold(pod, sign);
-    hosts_.hold(pod, type_of(n), sign);
-    state_of(n).held += sign * pod.gpus().in_milli();
-  }
 
   cluster layout_;
   device_use use_;
   mig_use instances_;
   host_room hosts_;
   vector<bool> closed_;
-  pod_kinds kinds_;
   gpu::fingerprint state_;
   vector<type_index> types_;
   change_log changes_;

@@ -105,6 +105,11 @@ struct pod_request {
   [[nodiscard]] constexpr bool has_level() const noexcept {
     return required_level != any_level || preferred_level != any_level;
   }
+  /// Whether it requests parts of devices: fractions, memory, or a MIG instance.
+  [[nodiscard]] constexpr bool takes_parts() const noexcept {
+    return gpu_memory_mib > 0 || !mig.is_none() ||
+           (gpus > quantity{} && gpus < quantity::milli(milli_per_gpu));
+  }
 
   friend constexpr auto operator<=>(const pod_request&, const pod_request&) noexcept = default;
   friend constexpr bool operator==(const pod_request&, const pod_request&) noexcept = default;
@@ -293,7 +298,7 @@ namespace detail {
   const bool is_instance = !d.mig.is_none();
   const bool by_memory = d.gpu_memory_mib > 0;
   if ((milli > 0) + by_memory + is_instance > 1) return std::nullopt;
-  const bool is_portion = by_memory || is_instance || (milli > 0 && milli < milli_per_gpu);
+  const bool is_portion = d.takes_parts();
   if (d.devices != 1 && (!is_portion || is_instance || d.devices == 0)) return std::nullopt;
   if (!is_portion && milli % milli_per_gpu != 0) return std::nullopt;
   return detail::split_valid(d, is_portion, largest_node);

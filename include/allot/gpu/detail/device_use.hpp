@@ -5,6 +5,7 @@
 #include <allot/core/quantity.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/gpu/cluster.hpp>
+#include <allot/gpu/detail/pod_kinds.hpp>
 #include <allot/gpu/pod_request.hpp>
 
 #include <algorithm>
@@ -45,6 +46,14 @@ class device_use {
     return state(n, device).used;
   }
   [[nodiscard]] std::uint32_t held(node_id n, std::uint32_t device) const { return state(n, device).held; }
+  /// The kinds of the pods on the node. O(devices of the node).
+  [[nodiscard]] pod_kinds::set kinds(node_id n) const {
+    pod_kinds::set all = 0;
+    for (std::uint64_t left = shared(n); left != 0; left &= left - 1) {
+      all |= pod_kinds::set{1} << state(n, lowest(left)).owner_gpus;
+    }
+    return all;
+  }
   /// How much of it is used, or held by pods that shared it with some that use it now: what the processes
   /// occupy that share it. Pods that came when all others were leaving do not share it with those.
   [[nodiscard]] std::uint32_t taken(node_id n, std::uint32_t device) const {
@@ -144,6 +153,34 @@ class device_use {
 
   // Changes.
 
+  // Of a pod with whole devices, `count` of them. Each returns how many of the node were free.
+
+  /// It gets these. Precondition: they are free.
+  std::uint32_t take(node_id n, std::uint64_t devices, std::uint32_t count) {
+    return fill(n, devices, count, [](device_state& d, std::uint64_t) { d.is_renewed = d.held > 0; });
+  }
+  /// It leaves them.
+  std::uint32_t give_back(node_id n, std::uint64_t devices, std::uint32_t count) {
+    return clear(n, devices, count, [](device_state&) {});
+  }
+  /// It leaves them, but holds them.
+  std::uint32_t give_up(node_id n, std::uint64_t devices, std::uint32_t count) {
+    nodes_[n.index()].held |= devices;
+    return clear(n, devices, count, [](device_state& d) {
+      d.was_renewed = d.is_renewed;
+      d.held += milli_per_gpu;
+    });
+  }
+  /// That is undone.
+  std::uint32_t take_back(node_id n, std::uint64_t devices, std::uint32_t count) {
+    return fill(n, devices, count, [&s = nodes_[n.index()]](device_state& d, std::uint64_t bit) {
+      ALLOT_ASSERT(d.held >= milli_per_gpu, "the pod does not hold its devices");
+      d.held -= milli_per_gpu;
+      if (d.held == 0) s.held &= ~bit;
+      d.is_renewed = d.was_renewed && d.held > 0;
+    });
+  }
+
   /// Sets the unused devices.
   void set_free(node_id n, std::uint64_t devices) {
     node_state& s = nodes_[n.index()];
@@ -211,11 +248,42 @@ class device_use {
     bool is_renewed = false;
     /// The same before its last pod was evicted.
     bool was_renewed = false;
+    /// The whole GPUs of the pod that has it to itself, as `pod_kinds::number`; 0 if there is none.
+    std::uint8_t owner_gpus = 0;
 
     friend bool operator==(const device_state& a, const device_state& b) {
-      return a.used == b.used && a.held == b.held;
+      return a.used == b.used && a.held == b.held && a.owner_gpus == b.owner_gpus;
     }
   };
+
+  /// `each(device, its bit)` says what changes besides.
+  template <class Each>
+  std::uint32_t fill(node_id n, std::uint64_t devices, std::uint32_t count, Each each) {
+    node_state& s = nodes_[n.index()];
+    s.free &= ~devices;
+    for (std::uint64_t left = devices; left != 0; left &= left - 1) {
+      device_state& d = devices_[s.first_device + lowest(left)];
+      d.used = milli_per_gpu;
+      d.owner_gpus = pod_kinds::number(count);
+      each(d, left & (~left + 1));
+    }
+    return std::exchange(s.free_count, s.free_count - count);
+  }
+  /// The inverse; `each(device)` comes first.
+  template <class Each>
+  std::uint32_t clear(node_id n, std::uint64_t devices, std::uint32_t count, Each each) {
+    node_state& s = nodes_[n.index()];
+    s.free |= devices;
+    for (std::uint64_t left = devices; left != 0; left &= left - 1) {
+      device_state& d = devices_[s.first_device + lowest(left)];
+      ALLOT_ASSERT(d.used == milli_per_gpu, "the pod is not placed there");
+      each(d);
+      d.used = 0;
+      d.is_renewed = false;
+      d.owner_gpus = 0;
+    }
+    return std::exchange(s.free_count, s.free_count + count);
+  }
 
   [[nodiscard]] static std::uint64_t all_of(std::uint32_t gpus) noexcept {
     return gpus == 0 ? 0 : ~std::uint64_t{0} >> (max_gpus_per_node - gpus);

@@ -52,16 +52,17 @@ class fingerprint {
 
  private:
   [[nodiscard]] static constexpr std::uint64_t of(const placed_pod& pod) noexcept {
-    const std::uint64_t instance =
-        pod.mig.is_none() ? 0 : (std::uint64_t{pod.mig.index()} << 8U) + pod.mig_start + 1;
     // Words times odd random constants (those of SplitMix64, xxHash and PCG): of two pods that differ in
     // anything the sums are equal as rarely as random numbers are.
     std::uint64_t key = pod.where.devices * 0xBF58476D1CE4E5B9U +
-                        std::uint64_t{pod.where.node.index()} * 0x9E3779B185EBCA87U +
-                        std::uint64_t{pod.milli} * 0xC2B2AE3D27D4EB4FU +
-                        static_cast<std::uint64_t>(pod.cpu_milli) * 0x165667B19E3779F9U +
-                        static_cast<std::uint64_t>(pod.memory_mib) * 0x85EBCA77C2B2AE63U +
-                        instance * 0x27D4EB2F165667C5U;
+                        (std::uint64_t{pod.where.node.index()} << 32U | pod.milli) * 0x9E3779B185EBCA87U;
+    if ((pod.cpu_milli | pod.memory_mib) != 0) {
+      key += static_cast<std::uint64_t>(pod.cpu_milli) * 0x165667B19E3779F9U +
+             static_cast<std::uint64_t>(pod.memory_mib) * 0x85EBCA77C2B2AE63U;
+    }
+    if (!pod.mig.is_none()) {
+      key += ((std::uint64_t{pod.mig.index()} << 8U) + pod.mig_start + 1) * 0x27D4EB2F165667C5U;
+    }
     // Where ends do not matter the number does not depend on them.
     if (pod.end != without_end) key += static_cast<std::uint64_t>(pod.end) * 0x5851F42D4C957F2DU + 1;
     return scatter(key);

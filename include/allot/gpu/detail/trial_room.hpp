@@ -33,17 +33,17 @@ class trial_room {
   /// pods without GPUs. O(types x sizes); O(nodes) where hosts count.
   [[nodiscard]] bool start(const free_index& index, const pod_request& d) {
     const cluster& layout = index.layout();
-    const auto pods = split(d, layout);
-    if (!pods || d.has_level() || pods->each.depends_on_type() || pods->each.devices == 0) return false;
-    if (pods->each.is_fraction() && pods->each.devices != 1) return false;
     const std::uint64_t now = index.fingerprint();
-    const bool is_known = index_ == &index && looked_at_ == now && asked_ == d;
-    if (is_known) {
+    if (index_ == &index && looked_at_ == now && is_like_asked(d)) {
+      if (!d.total) pods_.pods = d.pods;
       each_ = each_at_start_;
       rest_ = rest_at_start_;
       next_start();
       return true;
     }
+    const auto pods = split(d, layout);
+    if (!pods || d.has_level() || pods->each.depends_on_type() || pods->each.devices == 0) return false;
+    if (pods->each.is_fraction() && pods->each.devices != 1) return false;
     index_ = &index;
     asked_ = d;
     looked_at_ = now;
@@ -105,6 +105,13 @@ class trial_room {
     std::int64_t slots = 0;
   };
 
+  /// Whether it is for the same pods as the last request that could be counted, perhaps for fewer or more.
+  [[nodiscard]] bool is_like_asked(const pod_request& d) const {
+    if (!d.total && d.pods == 0) return false;
+    pod_request as_many = d;
+    as_many.pods = asked_.pods;
+    return as_many == asked_;
+  }
   void next_start() {
     if (++start_ != 0) return;
     std::fill(nodes_.begin(), nodes_.end(), node_count{});
@@ -122,8 +129,9 @@ class trial_room {
     }
     nodes_.resize(layout.size());
     devices_.resize(layout.size() * largest_);
+    const std::uint32_t each = pods_.each.devices;
     for (std::uint32_t free = 0; free <= max_gpus_per_node; ++free)
-      by_free_[free] = free / pods_.each.devices;
+      by_free_[free] = free < each ? 0 : by_free_[free - each] + 1;
   }
   /// Whether a pod of the request may run on the node. If so, its free resources have been looked up.
   [[nodiscard]] bool counts(node_id n, const type_facts& facts) {
@@ -134,7 +142,7 @@ class trial_room {
   }
   void look_up(node_id n, node_count& c) const {
     c.start = start_;
-    c.free = count_devices(index_->free_devices(n));
+    c.free = index_->devices().free_count(n);
     c.closed = index_->is_closed(n);
   }
   void look_up_rest(node_id n, const node_type& type, node_count& c) {
@@ -158,6 +166,12 @@ class trial_room {
       const auto gpus = count_devices(pod.where.devices);
       return set_free(facts, c, stays ? c.free - gpus : c.free + gpus);
     }
+    change_rest(pod, t, c, stays);
+  }
+  /// Where not all of the node is known by its free devices. Called rarely.
+  [[gnu::noinline]] void change_rest(const placed_pod& pod, std::size_t t, node_count& c, bool stays) {
+    const node_id n = pod.where.node;
+    const type_facts& facts = types_[t];
     const node_type& type = index_->layout().types()[t];
     if (c.start_of_rest != start_) look_up_rest(n, type, c);
     const node_count before = c;

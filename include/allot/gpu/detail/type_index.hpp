@@ -47,10 +47,13 @@ struct type_index {
   [[nodiscard]] std::optional<std::pair<std::uint32_t, node_id>> fewest_free(const node_type& type,
                                                                              std::uint32_t at_least,
                                                                              IsGood& is_good) const {
-    for (std::size_t key = by_free.next(at_least * nodes); key != bitset_index::none;
-         key = by_free.next(key + 1)) {
-      const node_id n = type.nodes[key % nodes];
-      if (is_good(n)) return std::pair{static_cast<std::uint32_t>(key / nodes), n};
+    std::uint32_t free = at_least;
+    std::size_t lowest = free * nodes;
+    for (std::size_t key = by_free.next(lowest); key != bitset_index::none; key = by_free.next(key + 1)) {
+      // A step for each GPU of a node, where a division costs twenty.
+      for (; key - lowest >= nodes; lowest += nodes) ++free;
+      const node_id n = type.nodes[key - lowest];
+      if (is_good(n)) return std::pair{free, n};
     }
     return std::nullopt;
   }

@@ -387,9 +387,9 @@ class node_placement {
   /// How many devices a unit has a part of, or perhaps less than all: others may share them. O(node types).
   [[nodiscard]] static std::uint64_t shared_devices(Places& places, const pod_request& d) {
     const auto on_nodes = [&](auto& on) -> std::uint64_t {
+      if (!asked_on<decltype(on)>(d).takes_parts()) return 0;
       const auto pods = on.pods_of(d);
-      if (!pods || !(pods->each.is_fraction() || pods->each.depends_on_type())) return 0;
-      return pods->pods * pods->each.devices;
+      return pods ? pods->pods * pods->each.devices : 0;
     };
     return either(places, on_nodes, [] { return std::uint64_t{0}; });
   }
