@@ -173,8 +173,6 @@ class action_cycle {
 
   struct queue {
     Walk walk;
-    /// Whether a unit may be left for which the action could do something.
-    bool has_hope = false;
     /// The equivalence classes that failed in this action.
     vector<class_number> failed;
     detail::failed_units<n> hardest;
@@ -272,14 +270,14 @@ class action_cycle {
     const quota_tree<n>& tree = session.tree();
     const std::uint64_t phase = world_.next_phase();
     const auto left_out = [&](job_id id) { return world_.is_pipelined_before(id, phase); };
-    start_walks(session, wanted, left_out, is_hopeless);
-    if (with_hope_ == 0) return;
+    start_walks(session, wanted, left_out);
+    if (!is_any_hope(is_hopeless)) return;
     turn_.start(tree, key());
     quota_id last;
     // Each turn passes at least one pending unit, and only a decision makes another one pending.
     std::size_t turns_left = 0;
     for (const quota_id x : walking_) turns_left += world_.waiting(session, x);
-    for (; with_hope_ > 0 && turns_left > 0; --turns_left) {
+    for (; turns_left > 0 && is_any_hope(is_hopeless); --turns_left) {
       const quota_id x = turn_.next(tree, key());
       queue& q = queues_[x.index()];
       const auto kinds = world_.lines.kinds(x);
@@ -295,19 +293,17 @@ class action_cycle {
         if (decides(session, first.id, x, visit)) {
           last = quota_id::none();
           ++turns_left;
-          for (const quota_id w : walking_) look_for_hope(w, is_hopeless);
         }
       }
-      look_for_hope(x, is_hopeless);
       turn_.passed(tree, x, !q.walk.is_over());
     }
-    ALLOT_ASSERT(with_hope_ == 0, "turns follow one another and nobody is passed");
+    ALLOT_ASSERT(!is_any_hope(is_hopeless), "turns follow one another and nobody is passed");
   }
-  template <class Wanted, class LeftOut, class IsHopeless>
-  void start_walks(Session& session, Wanted wanted, const LeftOut& left_out, const IsHopeless& is_hopeless) {
+  template <class Wanted, class LeftOut>
+  void start_walks(Session& session, Wanted wanted, const LeftOut& left_out) {
     world_.lines.follow(session, true);
     turn_.clear(session.tree());
-    with_hope_ = 0;
+    hopeful_ = quota_id::none();
     walking_.clear();
     for (const quota_id x : session.tree().top_down()) {
       if (world_.waiting(session, x) == 0 || !world_type::is_leaf(session, x)) continue;
@@ -316,11 +312,9 @@ class action_cycle {
       q.hardest.clear();
       static_cast<void>(world_.lines.kinds(session, x));
       q.walk.start(world_.lines, x, policies_.queue_depth, wanted, left_out);
-      q.has_hope = false;
       if (q.walk.is_over()) continue;
       walking_.push_back(x);
       turn_.enter(x);
-      look_for_hope(x, is_hopeless);
     }
   }
   /// Visits the unit, which x has passed, if it is still pending; returns whether anything was decided.
@@ -332,13 +326,19 @@ class action_cycle {
     if (grown) queues_[x.index()].walk.add(*grown);
     return world_.changes() != before;
   }
+  /// Whether a unit may be left for which the action could do something. O(kinds of one quota) as long as
+  /// there are some where there were the last time.
   template <class IsHopeless>
-  void look_for_hope(quota_id x, const IsHopeless& is_hopeless) {
-    queue& q = queues_[x.index()];
-    const auto kinds = world_.lines.kinds(x);
-    const bool hope =
-        q.walk.has_left([&](std::size_t k) { return kinds[k].elastic || !is_hopeless(x, q, kinds[k]); });
-    if (hope != std::exchange(q.has_hope, hope)) hope ? ++with_hope_ : --with_hope_;
+  [[nodiscard]] bool is_any_hope(const IsHopeless& is_hopeless) {
+    const auto has_hope = [&](quota_id x) {
+      const queue& q = queues_[x.index()];
+      const auto kinds = world_.lines.kinds(x);
+      return q.walk.has_left([&](std::size_t k) { return kinds[k].elastic || !is_hopeless(x, q, kinds[k]); });
+    };
+    if (hopeful_ && has_hope(hopeful_)) return true;
+    const auto other = detail::find_if(walking_.begin(), walking_.end(), has_hope);
+    hopeful_ = other != walking_.end() ? *other : quota_id::none();
+    return static_cast<bool>(hopeful_);
   }
   /// Evicting a victim also removes its pending pods.
   [[nodiscard]] bool waits(Session& session, job_id id, quota_id x) const {
@@ -373,9 +373,9 @@ class action_cycle {
   detail::scenario_solver<Session, Walk> solver_;
   lazy_tournament<saturation_standing<n>> turn_;
   vector<queue> queues_;
-  /// The quotas whose queue the action walks through, and how many of them may still be served.
+  /// The quotas whose queue the action walks through, and the last of which one may still have been served.
   vector<quota_id> walking_;
-  std::size_t with_hope_ = 0;
+  quota_id hopeful_{};
   /// The first unit of each equivalence class and quota that did not start.
   vector<job_id> held_;
   /// The units for which no job could be moved in this cycle, whatever the quota.

@@ -602,7 +602,10 @@ class cycle_state {
     return p.quota == x && !p.is_undone && contains(session, p.id) && at(session, p.id).preemptible;
   }
   [[nodiscard]] const pipelined_unit* find_pipelined(job_id id) const {
-    if (!is_pipelined(id)) return nullptr;
+    // Most are not: that much is told where it is asked.
+    return is_pipelined(id) ? look_for_pipelined(id) : nullptr;
+  }
+  [[nodiscard]] const pipelined_unit* look_for_pipelined(job_id id) const {
     for (std::size_t i = is_extra(id) ? 0 : marks_[id.index()].at; i < pipelined_.size(); ++i) {
       const pipelined_unit& p = pipelined_[i];
       if (p.id == id && !p.is_undone) return &p;

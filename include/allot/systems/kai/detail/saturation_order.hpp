@@ -70,8 +70,8 @@ class saturation_standing {
   [[nodiscard]] bool is_ahead_of(const saturation_standing& other) const { return by_use(other) < 0; }
 
  private:
-  /// What is used of what there is, or a thousandfold what is used where there is nothing. A quarter of the
-  /// size of a `ratio`, so that it is held in registers; those of the same kind are compared by two products.
+  /// What is used of what there is, or a thousandfold what is used where there is nothing. Half the size of a
+  /// `ratio`, so that it is held in registers; those of the same kind are compared by two products.
   class share {
    public:
     constexpr share() = default;
@@ -104,7 +104,7 @@ class saturation_standing {
   static void raise(share& most, quantity used, quantity whole, std::int64_t unit) {
     if (used <= quantity{}) return;
     const share to{used, whole, unit};
-    if (most.is_zero() || most < to) most = to;
+    if (N == 1 || most.is_zero() || most < to) most = to;
   }
 
   /// Steps 1 to 6.

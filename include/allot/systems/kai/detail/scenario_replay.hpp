@@ -213,8 +213,9 @@ class scenario_replay {
     std::size_t next_involved = 0;
     /// What the units pending here request. Of an inner quota, those of all leaves below.
     request_range waiting;
-    /// The same of the involved jobs of a leaf that has some.
-    request_range of_involved;
+    /// The same of the pending and the involved jobs, of all that may represent a quota, in this run.
+    request_range all;
+    std::uint64_t run = 0;
 
     [[nodiscard]] bool has_involved() const { return next_involved < involved.size(); }
     [[nodiscard]] const involved_job& next() const { return involved[next_involved]; }
@@ -282,15 +283,21 @@ class scenario_replay {
     });
     for (const quota_id x : with_involved_) leaves_[x.index()].involved = {};
     with_involved_.clear();
+    ++run_;
     for (std::size_t first = 0; first < involved_.size();) {
       std::size_t last = first;
       while (last < involved_.size() && involved_[last].quota == involved_[first].quota) ++last;
       const quota_id x = involved_[first].quota;
       leaf& l = leaves_[x.index()];
       l.involved = std::span<const involved_job>{involved_}.subspan(first, last - first);
-      l.of_involved = {};
+      request_range requests;
       for (const involved_job& job : l.involved) {
-        l.of_involved.add({job.request, job.request}, world.accounts.counted());
+        requests.add({job.request, job.request}, world.accounts.counted());
+      }
+      for (quota_id q = x; q; q = world.accounts.tree().parent(q)) {
+        leaf& above = leaves_[q.index()];
+        if (std::exchange(above.run, run_) != run_) above.all = above.waiting;
+        above.all.add(requests, world.accounts.counted());
       }
       with_involved_.push_back(x);
       first = last;
@@ -395,8 +402,8 @@ class scenario_replay {
       return saturation_standing<n>{world.accounts, q, most, {}}.is_ahead_of(
           saturation_standing<n>{world.accounts, other, least, {}});
     };
-    request_range a = requests_below(world, ours);
-    request_range b = requests_below(world, theirs);
+    request_range a = leaves_[ours.index()].all;
+    request_range b = leaves_[theirs.index()].all;
     if (is_ahead(ours, a.most, theirs, b.least)) return x;
     if (is_ahead(theirs, b.most, ours, a.least)) return y;
     narrow(world, x, ours, a);
@@ -405,18 +412,8 @@ class scenario_replay {
     if (is_ahead(theirs, b.most, ours, a.least)) return y;
     return quota_id::none();
   }
-  /// What the jobs request, pending or involved, that may represent a quota.
-  [[nodiscard]] request_range requests_below(const world_type& world, quota_id above) const {
-    request_range all = leaves_[above.index()].waiting;
-    for (const quota_id x : with_involved_) {
-      if (is_below(world.accounts.tree(), x, above)) {
-        all.add(leaves_[x.index()].of_involved, world.accounts.counted());
-      }
-    }
-    return all;
-  }
-  /// The same up to the turn of the next involved job of its leaf x: none more than `most`, and one at least
-  /// `least`.
+  /// `leaf::all` up to the turn of the next involved job of its leaf x: none more than `most`, and one at
+  /// least `least`.
   void narrow(const world_type& world, quota_id x, quota_id above, request_range& all) const {
     const quota_tree<n>& tree = world.accounts.tree();
     const leaf& l = leaves_[x.index()];
@@ -640,6 +637,8 @@ class scenario_replay {
   vector<leaf> leaves_;
   vector<quota_id> with_waiting_;
   vector<quota_id> with_involved_;
+  /// Numbers the runs.
+  std::uint64_t run_ = 0;
   vector<involved_job> involved_;
   vector<charge> charged_;
   /// Whether quotas and jobs take turns one by one: the order could not be told otherwise.
