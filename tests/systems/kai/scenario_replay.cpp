@@ -150,3 +150,21 @@ TEST_CASE("scenario_replay: a pod that would come back to where it ran moves as 
   CHECK(world{told}.step() == "-g -j ~p1 ~p2 ~p3");
   CHECK(world{told + "\n wait p4 a 1x1"}.step() == "-g -j ~p1 ~p2 ~p3 ~p4");
 }
+
+TEST_CASE("scenario_replay: several pods that move as they were told may be promised one place") {
+  // For q, two pods of j are told to move. For p, j would come back with three where there is room for two,
+  // but those that move as they were told need none. So j does not go for good.
+  CHECK(world{R"(
+    nodes 2 2 2
+    queue d - - 1
+    queue a d 2 0
+    queue b d 1 2
+    queue c d 1 5
+    queue e d 0 2
+    run j e 3x1 @1,2,2
+    run g e 3x1 @0,0,1
+    wait o a 1x1
+    wait p c 1x2 prio=60
+    wait q b 1x1 prio=60)"}
+            .step() == "-g -j:2 ~o ~q ~p");
+}

@@ -102,7 +102,7 @@ class action_cycle {
     if (!changed && !session.must_requeue() && !was_reset_ && !counts_past()) return;
     was_reset_ = false;
     session.requeue_inadmissible();
-    world_.begin(session);
+    world_.begin(session, Walk::leaves_out_more);
     const resources<n> capacity = world_type::capacity(session);
     if (counts_past()) {
       world_.accounts.divide(capacity, world_.usage.parts(session, capacity), division_options());

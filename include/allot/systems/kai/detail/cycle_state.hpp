@@ -79,18 +79,18 @@ class cycle_state {
     });
     return any;
   }
-  /// Begins a cycle.
-  void begin(Session& session) {
+  /// Begins a cycle. `counts`: whether what is left is counted where nodes know it, too, as a bound.
+  void begin(Session& session, bool counts = true) {
     running.follow(session);
     pipelined_.clear();
     gone_pods_.clear();
     cycle_ = ++phase_;
     admitted_.clear();
     leaving_ = {};
-    overbooked_ = {};
+    without_place_ = {};
     for (const job_id id : session.evicting()) leaving_ += session.at(id).facts.request;
     has_nodes_ = on_nodes::has_nodes(session.places());
-    is_bounded_ = knows_room() && !(has_nodes_ && running.charges_places());
+    is_bounded_ = knows_room() && (!has_nodes_ || (counts && !running.charges_places()));
   }
   /// Ends the cycle: a pipelined unit is pending like any other.
   void end(Session& session) {
@@ -281,8 +281,8 @@ class cycle_state {
   [[nodiscard]] resources<n> room() const {
     return is_bounded_ ? room_as_charged() : resources<n>{quantity::unlimited()};
   }
-  /// The same with what may be promised without a place.
-  [[nodiscard]] resources<n> most_room() const { return room() + overbooked_; }
+  /// The same, as units may be pipelined without a place.
+  [[nodiscard]] resources<n> most_room() const { return room() + without_place_; }
   /// A place where it can start at once if there is one; for pods that are pipelined, wherever they could.
   [[nodiscard]] std::optional<place> find_place(Session& session, const pod_request& d,
                                                 const resources<n>& request, bool waits = false) {
@@ -361,7 +361,10 @@ class cycle_state {
     add_nodes_of(session, victim, waits_on_);
     erase_if(no_candidates_, [&](std::size_t node) { return contains(waits_on_, node); });
   }
-  void end_trial() { no_candidates_.clear(); }
+  void end_trial() {
+    no_candidates_.clear();
+    overbooked_ = {};
+  }
   /// The same if the limits of its quotas allow what it is charged there.
   [[nodiscard]] std::optional<place> find_allowed_place(Session& session, const record& r,
                                                         const resources<n>& least) {
@@ -399,11 +402,14 @@ class cycle_state {
   [[nodiscard]] std::optional<way_back> find_place_back(Session& session, const record& r,
                                                         vector<std::size_t>& nodes) {
     const resources<n> least = least_charge(session, r, r.facts.request);
-    if (!has_room(least)) return std::nullopt;
+    const std::optional<place> stood = place_of(r);
+    const pod_set told = stood && stands_pipelined(r.facts.id) ? pods_that_left(r) : 0;
+    const bool is_told = told != 0 && on_nodes::is_of_whole_pods(session.places(), r.pod_request);
+    // Several pods that were told to move may be promised the same place.
+    if (!is_told && !has_room(least)) return std::nullopt;
     way_back way;
-    if (const auto stood = place_of(r)) {
-      const pod_set told = stands_pipelined(r.facts.id) ? pods_that_left(r) : 0;
-      if (told != 0 && on_nodes::is_of_whole_pods(session.places(), r.pod_request)) {
+    if (stood) {
+      if (is_told) {
         const auto back = on_nodes::place_told(session.places(), r.pod_request, *stood, r.where, told,
                                                no_candidates_, nodes);
         if (!back) return std::nullopt;
@@ -513,6 +519,7 @@ class cycle_state {
     accounts.charge(r.facts.quota, request, r.facts.in);
     note_change(r.facts.quota);
     pipelined_.push_back({r.facts.id, r.facts.quota, request, r.facts.in, where});
+    if (has_nodes_ && !where) without_place_ += request;
     if (is_extra(r.facts.id)) {
       extra_[no_job - 1 - r.facts.id.index()].phase = phase_;
       return;
@@ -662,7 +669,8 @@ class cycle_state {
     return detail::all_of(accounts.counted().begin(), accounts.counted().end(), [&](std::size_t d) {
       if (request[d] == quantity{}) return true;
       const quantity then = used(d) + request[d];
-      return then.is_bounded() && (!is_bounded_ || then <= accounts.capacity()[d] + overbooked_[d]);
+      return then.is_bounded() &&
+             (!is_bounded_ || then <= accounts.capacity()[d] + without_place_[d] + overbooked_[d]);
     });
   }
   [[nodiscard]] resources<n> pipelined_total() const {
@@ -771,7 +779,8 @@ class cycle_state {
   std::uint64_t last_change_ = 0;
   /// What the jobs being evicted hold.
   resources<n> leaving_;
-  /// What has been promised in this cycle, if only in trials, beyond the capacity: see `place_told`.
+  /// What was pipelined in this cycle without a place; and what a trial has promised so: see `place_told`.
+  resources<n> without_place_;
   resources<n> overbooked_;
   bool past_counts_ = false;
   bool has_nodes_ = false;

@@ -177,8 +177,9 @@ class scenario_replay {
     bool waits = false;
     /// For a victim: the unit to be placed again.
     std::size_t entry = 0;
-    /// That was told to move, so that it may be promised more than there is, or may be stranded: what happens
-    /// to it outlasts a trial that fails.
+    /// That was told to move, so that several of its pods may be promised the same place.
+    bool is_told = false;
+    /// That may be stranded: what happens to it outlasts a trial that fails.
     bool outlasts = false;
     /// Whether there may be room for it once the pending unit is placed.
     bool is_open = false;
@@ -263,7 +264,8 @@ class scenario_replay {
       const auto& u = *chosen[i].unit;
       const record& unit = world.at(session, u.id);
       const record& core = session.at(u.core);
-      const resources<n> least = world_type::least_charge(session, unit, unit.facts.request);
+      const bool is_told = world.was_told(unit);
+      const resources<n> least = least_needed(session, unit, is_told);
       for (const std::size_t d : world.accounts.counted()) {
         least_of_victims_[d] = std::min(least_of_victims_[d], least[d]);
       }
@@ -306,8 +308,14 @@ class scenario_replay {
   void note_outlasting(Session& session, const world_type& world, const vector<chosen_unit>& chosen) {
     involved_job& last = involved_.back();
     const record& unit = world.at(session, chosen[last.entry].unit->id);
-    last.outlasts = world.was_told(unit) || world.may_be_stranded(session, unit.facts.id);
+    last.is_told = world.was_told(unit);
+    last.outlasts = world.may_be_stranded(session, unit.facts.id);
     if (last.outlasts) ++outlasting_;
+  }
+  /// What must be left for it to come back or to move.
+  [[nodiscard]] static resources<n> least_needed(const Session& session, const record& victim, bool is_told) {
+    return world_type::least_charge(session, victim,
+                                    is_told ? request_of_pods(victim, 1) : victim.facts.request);
   }
   [[nodiscard]] static involved_job elastic(Session& session, const world_type& world, const record& core,
                                             const vector<chosen_unit>& chosen,
@@ -343,9 +351,9 @@ class scenario_replay {
       leaf& l = leaves_[x.index()];
       const involved_job& job = l.next();
       if (job.waits) waits = false;
-      // Most that fail do so because the first victim comes back: then nothing has to be placed. Those that
-      // were told to move have to be, for what they are promised, or if they may be stranded.
-      if (waits && !has_vacated_ && outlasting_ == 0 &&
+      // Most that fail do so because the first victim comes back: then nothing has to be placed, unless some
+      // may be stranded.
+      if (waits && !has_vacated_ && outlasting_ == 0 && !job.is_told &&
           !world.has_room(least, world.at(session, chosen[job.entry].unit->id).facts.request) &&
           comes_back(session, world, chosen[job.entry])) {
         return false;
@@ -541,7 +549,7 @@ class scenario_replay {
       const leaf& l = leaves_[job.quota.index()];
       if (job.waits || &job < l.involved.data() + l.next_involved) continue;
       const record& v = world.at(session, chosen[job.entry].unit->id);
-      job.is_open = world.has_room(world_type::least_charge(session, v, v.facts.request)) &&
+      job.is_open = world.has_room(least_needed(session, v, job.is_told)) &&
                     world_type::on_nodes::might_have_room(session.places(), world_type::pod_request_of(v, 1));
       if (job.is_open) ++open_;
     }
@@ -650,11 +658,11 @@ class scenario_replay {
   std::size_t own_nodes_ = 0;
   stamped_set<job_id> marked_;
   bool any_marked_ = false;
-  /// How many of the victims still to be placed are such.
+  /// How many of the victims still to be placed may be stranded.
   std::size_t outlasting_ = 0;
   /// How many of them there may be room for, once the pending unit is placed.
   std::size_t open_ = 0;
-  /// By dimension, the least that one of the victims may be charged.
+  /// By dimension, the least that must be left for one of the victims.
   resources<n> least_of_victims_;
   /// Whether the victims of the scenario have been taken off their nodes.
   bool has_vacated_ = false;
