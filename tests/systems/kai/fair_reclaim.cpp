@@ -65,6 +65,20 @@ class books_of {
     return verdict;
   }
 
+  /// The same as far as one of the bundles tells.
+  [[nodiscard]] bool might_be_fair(const char* who, std::int64_t request, const std::vector<taken>& from,
+                                   const taken& one) const {
+    const auto nearer = [&](quota_id ours) {
+      std::int64_t sum = 0;
+      for (const taken& t : from) {
+        if (tree_.side_of(id(t.from), tree_.parent(ours)) == ours) sum += t.amount;
+      }
+      return resources<1>{gpus(sum)};
+    };
+    return fair_reclaim<>{}.may_be_in_fair_set(books, id(who), gpus(request),
+                                               {id(one.from), gpus(one.amount)}, nearer);
+  }
+
   share_accounts<> books;
 
  private:
@@ -83,6 +97,24 @@ class books_of {
   }
   allot::quota_tree<> tree_;
 };
+
+/// Two departments with two teams each, which use all there is.
+std::vector<queue> random_queues(random_source& random) {
+  std::vector<queue> queues{{"d1"}, {"d2"}, {"a", "d1"}, {"b", "d1"}, {"c", "d2"}, {"e", "d2"}};
+  for (queue& q : queues) {
+    q.deserved = random.between(0, 4);
+    q.weight = random.between(0, 3);
+    if (*q.parent == '\0') continue;
+    q.used = random.between(0, 6);
+    q.waiting = random.between(0, 6);
+  }
+  return queues;
+}
+std::int64_t capacity_of(const std::vector<queue>& queues) {
+  std::int64_t used = 0;
+  for (const queue& q : queues) used += q.used;
+  return used;
+}
 
 }  // namespace
 
@@ -146,18 +178,38 @@ TEST_CASE("fair_reclaim: the margin, where the beneficiary's department is over 
   CHECK_FALSE(b.is_fair("a", 2, {{"b", 1}, {"b", 1}}));
 }
 
+TEST_CASE("fair_reclaim: what one bundle tells of a set") {
+  // Of a set with that bundle alone, everything; of others, that they are not fair.
+  std::size_t fair = 0;
+  std::size_t told = 0;
+  allot_test::for_each_seed(4000, [&](random_source& random) {
+    const std::vector<queue> queues = random_queues(random);
+    const books_of b{capacity_of(queues), queues};
+    const std::string who = queues[2 + random.below(4)].name;
+    const std::int64_t request = random.between(1, 4);
+    std::vector<books_of::taken> set;
+    for (std::int64_t i = random.between(1, 3); i > 0; --i) {
+      const queue& q = queues[2 + random.below(4)];
+      if (q.name != who) set.push_back({q.name, random.between(1, 3)});
+    }
+    const bool is_fair = b.is_fair(who.c_str(), request, set);
+    fair += is_fair ? 1U : 0U;
+    for (const books_of::taken& t : set) {
+      CHECK(b.might_be_fair(who.c_str(), request, {t}, t) == b.is_fair(who.c_str(), request, {t}));
+      const bool might_be = b.might_be_fair(who.c_str(), request, set, t);
+      told += might_be ? 0U : 1U;
+      if (!might_be) CHECK_FALSE(is_fair);
+    }
+  });
+  if (!allot_test::all_cases_run()) return;
+  CHECK(fair > 500);
+  CHECK(told > 500);
+}
+
 TEST_CASE("fair_reclaim: a fair reclaim is not reversed") {
   allot_test::for_each_seed(4000, [](random_source& random) {
-    std::vector<queue> queues{{"d1"}, {"d2"}, {"a", "d1"}, {"b", "d1"}, {"c", "d2"}, {"e", "d2"}};
-    std::int64_t capacity = 0;
-    for (queue& q : queues) {
-      q.deserved = random.between(0, 4);
-      q.weight = random.between(0, 3);
-      if (*q.parent == '\0') continue;
-      q.used = random.between(0, 6);
-      q.waiting = random.between(0, 6);
-      capacity += q.used;
-    }
+    std::vector<queue> queues = random_queues(random);
+    const std::int64_t capacity = capacity_of(queues);
     const books_of before{capacity, queues};
     const std::size_t x = 2 + random.below(4);
     const std::size_t y = 2 + random.below(4);

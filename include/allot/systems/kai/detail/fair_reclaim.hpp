@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/quantity.hpp>
 #include <allot/core/ratio.hpp>
 #include <allot/core/vector.hpp>
@@ -8,10 +9,10 @@
 #include <allot/systems/kai/detail/share_accounts.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 namespace allot {
 inline namespace v0 {
@@ -66,14 +67,31 @@ class fair_reclaim {
   /// the beneficiary's own quota. O(bundles x depth + depth x quotas that lose).
   [[nodiscard]] bool is_fair(const share_accounts<N>& a, quota_id x, const resources<N>& request,
                              capacity_kind in, std::span<const reclaim_bundle<N>> bundles) {
-    for (const std::size_t i : touched_) remaining_[i].lost = false;
+    for (const std::size_t i : touched_) remaining_[i].is_known = false;
     touched_.clear();
     remaining_.resize(std::max(remaining_.size(), a.tree().slots()));
     for (const reclaim_bundle<N>& b : bundles) {
-      if (!may_take(a, x, request, b)) return false;
+      const auto [ours, theirs] = sides(a.tree(), x, b.quota);
+      if (!may_take(a, ours, request, theirs, left(a, theirs).amount)) return false;
       take(a, b);
     }
     return stays_less_saturated(a, x, request, in);
+  }
+
+  /// Whether a fair set may contain the bundle. It is judged by itself: what is taken before it only forbids
+  /// more, but for what is taken on the beneficiary's own side, from the quotas below `ours`. That is at most
+  /// `nearer(ours)`, which is called if it matters. O(depth + N).
+  template <class Nearer>
+  [[nodiscard]] bool may_be_in_fair_set(const share_accounts<N>& a, quota_id x, const resources<N>& request,
+                                        const reclaim_bundle<N>& b, const Nearer& nearer) const {
+    const auto [ours, theirs] = sides(a.tree(), x, b.quota);
+    if (!may_take(a, ours, request, theirs, a.allocated(theirs))) return false;
+    const resources<N> left = a.allocated(theirs) - b.amount;
+    resources<N> has = a.allocated(ours) + request;
+    if (is_less_saturated(a, ours, has, theirs, left, request, b.amount)) return true;
+    if (ours == x) return false;
+    has -= nearer(ours);
+    return is_less_saturated(a, ours, has, theirs, left, request, b.amount);
   }
 
   /// The most that may be taken from the quotas below `side`, except for the overshoot of the last bundle:
@@ -90,31 +108,31 @@ class fair_reclaim {
 
  private:
   struct left_of {
-    bool lost = false;
+    bool is_known = false;
     resources<N> amount{};
-    std::array<bool, N> involved{};
+    /// What it lost.
+    resources<N> lost{};
   };
 
   [[nodiscard]] left_of& left(const share_accounts<N>& a, quota_id x) {
     left_of& l = remaining_[x.index()];
-    if (!l.lost) {
+    if (!l.is_known) {
       l = {true, a.allocated(x), {}};
       touched_.push_back(x.index());
     }
     return l;
   }
 
-  [[nodiscard]] bool may_take(const share_accounts<N>& a, quota_id x, const resources<N>& request,
-                              const reclaim_bundle<N>& b) {
-    const quota_tree<N>& tree = a.tree();
-    const quota_id top = tree.common_ancestor(x, b.quota);
-    const auto side = [&](quota_id q) {
-      while (q != top && tree.parent(q) != top) q = tree.parent(q);
-      return q;
-    };
-    const quota_id ours = side(x);
-    const quota_id theirs = side(b.quota);
-    const resources<N>& has = left(a, theirs).amount;
+  /// The two quotas right below the lowest common ancestor, ours first.
+  [[nodiscard]] static std::pair<quota_id, quota_id> sides(const quota_tree<N>& tree, quota_id x,
+                                                           quota_id victims) {
+    const quota_id top = tree.common_ancestor(x, victims);
+    const auto side = [&](quota_id q) { return q == top ? top : tree.side_of(q, top); };
+    return {side(x), side(victims)};
+  }
+  /// Whether more may be taken from a side that has so much left.
+  [[nodiscard]] static bool may_take(const share_accounts<N>& a, quota_id ours, const resources<N>& request,
+                                     quota_id theirs, const resources<N>& has) {
     if (!a.at_most(has, a.allocatable(theirs))) return true;
     return a.at_most(a.allocated(ours), request, a.deserved(ours)) && !a.at_most(has, a.deserved(theirs));
   }
@@ -122,7 +140,7 @@ class fair_reclaim {
     for (quota_id q = b.quota; q; q = a.tree().parent(q)) {
       left_of& l = left(a, q);
       l.amount -= b.amount;
-      for (std::size_t d = 0; d < N; ++d) l.involved[d] = l.involved[d] || b.amount[d] > quantity{};
+      l.lost += b.amount;
     }
   }
 
@@ -131,20 +149,27 @@ class fair_reclaim {
     const quota_tree<N>& tree = a.tree();
     for (quota_id q = x; q; q = tree.parent(q)) {
       const left_of& own = remaining_[q.index()];
-      const resources<N> has = (own.lost ? own.amount : a.allocated(q)) + request;
+      const resources<N> has = (own.is_known ? own.amount : a.allocated(q)) + request;
       for (const std::size_t i : touched_) {
         const quota_id sibling{i};
         if (sibling == q || tree.parent(sibling) != tree.parent(q)) continue;
         const left_of& theirs = remaining_[i];
-        for (const std::size_t d : a.counted()) {
-          if (!theirs.involved[d] && request[d] <= quantity{}) continue;
-          if (is_unfair(has[d], a.fair_share(q)[d], theirs.amount[d], a.fair_share(sibling)[d])) return false;
-        }
+        if (!is_less_saturated(a, q, has, sibling, theirs.amount, request, theirs.lost)) return false;
       }
       if (in == capacity_kind::guaranteed && !a.at_most(a.guaranteed(q), request, a.deserved(q)))
         return false;
     }
     return true;
+  }
+  /// Whether a quota that has so much remains so, with the margin, compared with a sibling that has so much
+  /// left, in each dimension of the request or of what that lost.
+  [[nodiscard]] bool is_less_saturated(const share_accounts<N>& a, quota_id ours, const resources<N>& has,
+                                       quota_id sibling, const resources<N>& left,
+                                       const resources<N>& request, const resources<N>& lost) const {
+    return detail::all_of(a.counted().begin(), a.counted().end(), [&](std::size_t d) {
+      if (lost[d] <= quantity{} && request[d] <= quantity{}) return true;
+      return !is_unfair(has[d], a.fair_share(ours)[d], left[d], a.fair_share(sibling)[d]);
+    });
   }
   /// Whether it is over its share and not less saturated than a sibling that has a share.
   [[nodiscard]] bool is_unfair(quantity used, quantity share, quantity theirs, quantity their_share) const {

@@ -180,7 +180,15 @@ class scenario_solver {
         if (!may_fit && !may_strand_) continue;
         if (may_fit) replay_.suppose(session, world, r, pods, chosen_, recorded_);
       }
-      for (const std::size_t node : nodes) {
+      // Whether the unit gets a place on a node matters only if a later one is still to be tried.
+      std::size_t last = nodes.size();
+      while (may_fit && !may_strand_ && last > 0) {
+        gather_on(nodes[last - 1]);
+        if (could_be_fair(session, world, r, pods, room)) break;
+        goes_on_ = false;
+        --last;
+      }
+      for (const std::size_t node : nodes.first(last)) {
         gather_on(node);
         const bool fits = may_fit && replay_.could_fit(session, world, chosen_, tried_);
         if (!fits && !strands(session, world)) continue;
@@ -197,6 +205,40 @@ class scenario_solver {
         if (placed) break;
       }
     }
+  }
+  /// Whether those units of a reclaim's scenario that a fair set may contain hold enough: all others have to
+  /// come back, or to move. The recorded ones are not in it yet. O(units x depth), and O(units) for each on
+  /// the unit's own side.
+  [[nodiscard]] bool could_be_fair(Session& session, const world_type& world, const record& r,
+                                   std::uint32_t pods, const resources<n>& room) const {
+    if (!Walk::leaves_out_more || wanted_.how != action_kind::reclaim || any_elastic_recorded_) return true;
+    const resources<n> request = request_of_pods(r, pods);
+    const quota_tree<n>& tree = session.tree();
+    const auto sum_of = [&](const auto& counts) {
+      resources<n> sum;
+      for (const std::size_t i : tried_) sum += counts(chosen_[i]);
+      for (const std::size_t i : recorded_) sum += counts(chosen_[i]);
+      return sum;
+    };
+    const auto nearer = [&](quota_id ours) {
+      return sum_of([&](const chosen_unit& c) {
+        const bool is_near = tree.side_of(c.unit->quota, tree.parent(ours)) == ours;
+        return is_near ? c.unit->request : resources<n>{};
+      });
+    };
+    // Many units in a row are of the same quota and size.
+    reclaim_bundle<n> last;
+    bool is_fair = false;
+    const resources<n> freed = sum_of([&](const chosen_unit& c) {
+      const auto& u = *c.unit;
+      if (u.quota != last.quota || u.request != last.amount) {
+        last = {u.quota, u.request};
+        is_fair = fair_.may_be_in_fair_set(world.accounts, r.facts.quota, request, last, nearer);
+      }
+      // What moves once more may be promised what others have.
+      return is_fair || world.was_told(world.at(session, u.id)) ? u.request : resources<n>{};
+    });
+    return suffices(world, world_type::least_charge(session, r, request), room, freed);
   }
   /// Takes victims from the first again, all but those recorded.
   void start_over(Session& session, world_type& world) {
