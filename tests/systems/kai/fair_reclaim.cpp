@@ -209,6 +209,9 @@ TEST_CASE("fair_reclaim: what one bundle tells of a set") {
 TEST_CASE("fair_reclaim: a fair reclaim is not reversed") {
   allot_test::for_each_seed(4000, [](random_source& random) {
     std::vector<queue> queues = random_queues(random);
+    // Taking from a department without any share is always fair (as in KAI v0.13), so two of them may take
+    // from each other for ever.
+    if (queues[0].deserved + queues[0].weight + queues[1].deserved + queues[1].weight == 0) return;
     const std::int64_t capacity = capacity_of(queues);
     const books_of before{capacity, queues};
     const std::size_t x = 2 + random.below(4);
