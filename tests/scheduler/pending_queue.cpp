@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -44,13 +45,17 @@ class checked_queue {
   /// The job that may be tried, as the queue says; checked. By `all_end` long jobs take their turn earlier.
   std::optional<std::size_t> first(instant all_end = without_end) {
     if (blocked_ && !jobs_[blocked_->index()].waits) blocked_.reset();
+    note_empty();
+    const auto found =
+        queue_.first([&](const pending_entry& e) { return jobs_[e.id.index()].waits; }, 0, false, all_end);
+    if (found && was_empty_.count(jobs_[found->id.index()].request_class) != 0) {
+      inadmissible_.erase(jobs_[found->id.index()].request_class);
+    }
     std::optional<std::size_t> expected;
     for (std::size_t i = 0; i < jobs_.size() && !blocked_; ++i) {
       if (!jobs_[i].waits || inadmissible_.count(jobs_[i].request_class) != 0) continue;
       if (!expected || turn(i, all_end) < turn(*expected, all_end)) expected = i;
     }
-    const auto found =
-        queue_.first([&](const pending_entry& e) { return jobs_[e.id.index()].waits; }, 0, false, all_end);
     REQUIRE(found.has_value() == expected.has_value());
     if (found) {
       REQUIRE(found->id.index() == *expected);
@@ -66,6 +71,7 @@ class checked_queue {
   void park(std::size_t i) {
     queue_.mark_inadmissible();
     inadmissible_[jobs_[i].request_class] = jobs_[i].rank;
+    was_empty_.erase(jobs_[i].request_class);
   }
   void block(std::size_t i) {
     queue_.block_at_first();
@@ -74,6 +80,7 @@ class checked_queue {
   void requeue() {
     queue_.requeue();
     inadmissible_.clear();
+    was_empty_.clear();
     blocked_.reset();
   }
   [[nodiscard]] std::size_t size() const { return jobs_.size(); }
@@ -85,6 +92,16 @@ class checked_queue {
     instant estimate;
     bool waits;
   };
+  /// Where there are many classes, that a class is inadmissible may be forgotten while no job of it waits.
+  void note_empty() {
+    std::set<std::uint32_t> waiting;
+    for (const waiting_job& j : jobs_) {
+      if (j.waits) waiting.insert(j.request_class);
+    }
+    for (const auto& [request_class, rank] : inadmissible_) {
+      if (waiting.count(request_class) == 0) was_empty_.insert(request_class);
+    }
+  }
   /// The key, the turn, the rank.
   [[nodiscard]] std::tuple<std::int64_t, instant, job_rank> turn(std::size_t i, instant all_end) const {
     const waiting_job& j = jobs_[i];
@@ -96,6 +113,7 @@ class checked_queue {
   pending_queue queue_;
   std::vector<waiting_job> jobs_;
   std::map<std::uint32_t, job_rank> inadmissible_;
+  std::set<std::uint32_t> was_empty_;
   std::optional<job_id> blocked_;
 };
 
