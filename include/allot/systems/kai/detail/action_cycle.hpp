@@ -303,7 +303,7 @@ class action_cycle {
   void start_walks(Session& session, Wanted wanted, const LeftOut& left_out) {
     world_.lines.follow(session, true);
     turn_.clear(session.tree());
-    hopeful_ = quota_id::none();
+    hopeful_ = 0;
     walking_.clear();
     for (const quota_id x : session.tree().top_down()) {
       if (world_.waiting(session, x) == 0 || !world_type::is_leaf(session, x)) continue;
@@ -326,8 +326,8 @@ class action_cycle {
     if (grown) queues_[x.index()].walk.add(*grown);
     return world_.changes() != before;
   }
-  /// Whether a unit may be left for which the action could do something. O(kinds of one quota) as long as
-  /// there are some where there were the last time.
+  /// Whether a unit may be left for which the action could do something. O(kinds of one quota), amortised
+  /// over an action in which nobody has hope again.
   template <class IsHopeless>
   [[nodiscard]] bool is_any_hope(const IsHopeless& is_hopeless) {
     const auto has_hope = [&](quota_id x) {
@@ -335,10 +335,11 @@ class action_cycle {
       const auto kinds = world_.lines.kinds(x);
       return q.walk.has_left([&](std::size_t k) { return kinds[k].elastic || !is_hopeless(x, q, kinds[k]); });
     };
-    if (hopeful_ && has_hope(hopeful_)) return true;
-    const auto other = detail::find_if(walking_.begin(), walking_.end(), has_hope);
-    hopeful_ = other != walking_.end() ? *other : quota_id::none();
-    return static_cast<bool>(hopeful_);
+    for (std::size_t hopeless = 0; hopeless < walking_.size(); ++hopeless) {
+      if (has_hope(walking_[hopeful_])) return true;
+      if (++hopeful_ == walking_.size()) hopeful_ = 0;
+    }
+    return false;
   }
   /// Evicting a victim also removes its pending pods.
   [[nodiscard]] bool waits(Session& session, job_id id, quota_id x) const {
@@ -373,9 +374,9 @@ class action_cycle {
   detail::scenario_solver<Session, Walk> solver_;
   lazy_tournament<saturation_standing<n>> turn_;
   vector<queue> queues_;
-  /// The quotas whose queue the action walks through, and the last of which one may still have been served.
+  /// The quotas whose queue the action walks through, and the position of the last that had hope.
   vector<quota_id> walking_;
-  quota_id hopeful_{};
+  std::size_t hopeful_ = 0;
   /// The first unit of each equivalence class and quota that did not start.
   vector<job_id> held_;
   /// The units for which no job could be moved in this cycle, whatever the quota.
