@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {

@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <memory>
 #include <string>
-#include <string_view>
 
 namespace allot {
 inline namespace v0 {
@@ -61,7 +60,8 @@ struct scenario_host {
 extern template struct scenario_host<1>;
 extern template struct scenario_host<max_resources>;
 
-/// Null if a running job does not fit where the scenario places it; the reason is added to `found`.
+/// Null if a running job does not fit where the scenario places it: the reason is added to `found`. Also if
+/// its policy names no preset, of which reading it tells.
 template <std::size_t N>
 [[nodiscard]] std::unique_ptr<scenario_host<N>> host_jobs(const scenario& s, errors& found);
 extern template std::unique_ptr<scenario_host<1>> host_jobs<1>(const scenario&, errors&);

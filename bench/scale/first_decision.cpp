@@ -13,6 +13,7 @@
 #include "lab/scenario.hpp"
 #include "lab/scenario_host.hpp"
 
+#include <allot/lab/dimensions.hpp>
 #include <allot/lab/random.hpp>
 
 #include <benchmark/benchmark.h>

@@ -76,7 +76,7 @@ class vector_block {
     if (std::size_t bytes = 0;
         !__builtin_mul_overflow(count, size, &bytes) && bytes <= bytes_from(last_, end_))
       return;
-    // Where elements come one by one, the first of them bring a cache line.
+    // After one element mostly come others: the first block is at least a cache line.
     const std::size_t least = all_bytes() == 0 && count == 1 ? least_bytes : 2 * all_bytes();
     const std::size_t needed = used_bytes() / size + count;
     move_plain(needed < least / size ? least / size : needed, size);

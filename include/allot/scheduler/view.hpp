@@ -227,7 +227,7 @@ concept charging_view = placed_view<V, Placement> &&
 };
 
 /// The total capacity of the cluster, unlimited in a dimension where it is not known, for cycles that divide
-/// it. Default: what the quotas own.
+/// it. What the nodes have, closed ones too, is no more than that. Default: what the quotas own.
 template <class V>
 concept capacity_view = job_view<V> && requires(const V& view) {
   { view.capacity() } -> detail::amounts_of<dimensions<V>>;

@@ -263,6 +263,7 @@ class device_use {
     s.free &= ~devices;
     for (std::uint64_t left = devices; left != 0; left &= left - 1) {
       device_state& d = devices_[s.first_device + lowest(left)];
+      ALLOT_ASSERT(d.used == 0, "the device is not free");
       d.used = milli_per_gpu;
       d.owner_gpus = pod_kinds::number(count);
       each(d, left & (~left + 1));

@@ -55,7 +55,7 @@ class fingerprint {
     // Words times odd random constants (those of SplitMix64, xxHash and PCG): of two pods that differ in
     // anything the sums are equal as rarely as random numbers are.
     std::uint64_t key = pod.where.devices * 0xBF58476D1CE4E5B9U +
-                        (std::uint64_t{pod.where.node.index()} << 32U | pod.milli) * 0x9E3779B185EBCA87U;
+                        ((std::uint64_t{pod.where.node.index()} << 10U) + pod.milli) * 0x9E3779B185EBCA87U;
     if ((pod.cpu_milli | pod.memory_mib) != 0) {
       key += static_cast<std::uint64_t>(pod.cpu_milli) * 0x165667B19E3779F9U +
              static_cast<std::uint64_t>(pod.memory_mib) * 0x85EBCA77C2B2AE63U;
