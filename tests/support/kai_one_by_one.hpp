@@ -10,8 +10,8 @@
 namespace allot_test {
 
 /// Walks from unit to unit: every one takes a turn of its own, also where nothing can be done for it, and
-/// every search is made. The plans are those of `job_walk`, which passes many at a time; it only takes
-/// longer.
+/// every search is made, and what is left is not counted where nodes know it. The plans are those of
+/// `job_walk`, which passes many at a time; it only takes longer.
 template <class Session>
 class one_by_one_walk : public allot::detail::job_walk<Session> {
  public:

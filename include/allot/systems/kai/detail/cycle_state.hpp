@@ -79,8 +79,8 @@ class cycle_state {
     });
     return any;
   }
-  /// Begins a cycle. `counts`: whether what is left is counted where nodes know it, too, as a bound.
-  void begin(Session& session, bool counts = true) {
+  /// Begins a cycle. If it `counts`, nodes that know what is left are asked only where the sums allow it.
+  void begin(Session& session, bool counts) {
     running.follow(session);
     pipelined_.clear();
     gone_pods_.clear();
@@ -281,7 +281,7 @@ class cycle_state {
   [[nodiscard]] resources<n> room() const {
     return is_bounded_ ? room_as_charged() : resources<n>{quantity::unlimited()};
   }
-  /// The same, as units may be pipelined without a place.
+  /// The same, and what units that were pipelined without a place do not take.
   [[nodiscard]] resources<n> most_room() const { return room() + without_place_; }
   /// A place where it can start at once if there is one; for pods that are pipelined, wherever they could.
   [[nodiscard]] std::optional<place> find_place(Session& session, const pod_request& d,
@@ -406,7 +406,7 @@ class cycle_state {
     const pod_set told = stood && stands_pipelined(r.facts.id) ? pods_that_left(r) : 0;
     const bool is_told = told != 0 && on_nodes::is_of_whole_pods(session.places(), r.pod_request);
     // Several pods that were told to move may be promised the same place.
-    if (!is_told && !has_room(least)) return std::nullopt;
+    if (!has_room(is_told ? request_of_pods(r, 1) : least)) return std::nullopt;
     way_back way;
     if (stood) {
       if (is_told) {

@@ -88,10 +88,10 @@ class fair_reclaim {
     if (!may_take(a, ours, request, theirs, a.allocated(theirs))) return false;
     const resources<N> left = a.allocated(theirs) - b.amount;
     resources<N> has = a.allocated(ours) + request;
-    if (is_less_saturated(a, ours, has, theirs, left, request, b.amount)) return true;
+    if (is_fair_to(a, ours, has, theirs, left, request, b.amount)) return true;
     if (ours == x) return false;
     has -= nearer(ours);
-    return is_less_saturated(a, ours, has, theirs, left, request, b.amount);
+    return is_fair_to(a, ours, has, theirs, left, request, b.amount);
   }
 
   /// The most that may be taken from the quotas below `side`, except for the overshoot of the last bundle:
@@ -154,18 +154,18 @@ class fair_reclaim {
         const quota_id sibling{i};
         if (sibling == q || tree.parent(sibling) != tree.parent(q)) continue;
         const left_of& theirs = remaining_[i];
-        if (!is_less_saturated(a, q, has, sibling, theirs.amount, request, theirs.lost)) return false;
+        if (!is_fair_to(a, q, has, sibling, theirs.amount, request, theirs.lost)) return false;
       }
       if (in == capacity_kind::guaranteed && !a.at_most(a.guaranteed(q), request, a.deserved(q)))
         return false;
     }
     return true;
   }
-  /// Whether a quota that has so much remains so, with the margin, compared with a sibling that has so much
-  /// left, in each dimension of the request or of what that lost.
-  [[nodiscard]] bool is_less_saturated(const share_accounts<N>& a, quota_id ours, const resources<N>& has,
-                                       quota_id sibling, const resources<N>& left,
-                                       const resources<N>& request, const resources<N>& lost) const {
+  /// Whether a quota may have so much while a sibling is left with so much: it is not over its fair share or,
+  /// with the margin, less saturated than that, in each dimension of the request or of what the sibling lost.
+  [[nodiscard]] bool is_fair_to(const share_accounts<N>& a, quota_id ours, const resources<N>& has,
+                                quota_id sibling, const resources<N>& left, const resources<N>& request,
+                                const resources<N>& lost) const {
     return detail::all_of(a.counted().begin(), a.counted().end(), [&](std::size_t d) {
       if (lost[d] <= quantity{} && request[d] <= quantity{}) return true;
       return !is_unfair(has[d], a.fair_share(ours)[d], left[d], a.fair_share(sibling)[d]);

@@ -28,7 +28,8 @@ class job_walk {
   using lines_type = job_queues<Session>;
   using kind_line = typename lines_type::kind_line;
   using waiting_unit = typename lines_type::waiting_unit;
-  /// Nor need searches be made that are known to fail, or turns be taken whose order is known.
+  /// Nor need searches be made or scenarios be run that are known to fail, turns be taken whose order is
+  /// known, or nodes be asked where the sums forbid it.
   static constexpr bool leaves_out_more = true;
   /// The kind of units that became pending during the walk.
   static constexpr std::size_t no_kind = std::numeric_limits<std::size_t>::max();

@@ -177,7 +177,7 @@ class scenario_replay {
     bool waits = false;
     /// For a victim: the unit to be placed again.
     std::size_t entry = 0;
-    /// That was told to move, so that several of its pods may be promised the same place.
+    /// That was told to move, so that several of its pods, if they are whole, may be promised the same place.
     bool is_told = false;
     /// That may be stranded: what happens to it outlasts a trial that fails.
     bool outlasts = false;
@@ -271,14 +271,16 @@ class scenario_replay {
       }
       if (!world.is_elastic(core)) {
         // Its turn depends on what it requests, not on what it was charged where it stood.
-        involved_.push_back({u.quota, unit_rank::of(core, 0), u.core, demand_of(session, core), false, i});
-        note_outlasting(session, world, chosen);
+        involved_.push_back(
+            {u.quota, unit_rank::of(core, 0), u.core, demand_of(session, core), false, i, is_told});
       } else if (!marked_.contains(u.core)) {
         marked_.insert(u.core);
         any_marked_ = true;
         involved_.push_back(elastic(session, world, core, chosen, tried));
-        note_outlasting(session, world, chosen);
+        involved_job& last = involved_.back();
+        last.is_told = world.was_told(world.at(session, chosen[last.entry].unit->id));
       }
+      if (world.may_be_stranded(session, u.id)) outlasts(u.core);
     }
     detail::sort(involved_.begin(), involved_.end(), [](const involved_job& a, const involved_job& b) {
       return a.quota != b.quota ? a.quota < b.quota : a.rank < b.rank;
@@ -305,12 +307,11 @@ class scenario_replay {
       first = last;
     }
   }
-  void note_outlasting(Session& session, const world_type& world, const vector<chosen_unit>& chosen) {
-    involved_job& last = involved_.back();
-    const record& unit = world.at(session, chosen[last.entry].unit->id);
-    last.is_told = world.was_told(unit);
-    last.outlasts = world.may_be_stranded(session, unit.facts.id);
-    if (last.outlasts) ++outlasting_;
+  /// A unit of the victim may be stranded.
+  void outlasts(job_id core) {
+    for (involved_job& job : involved_) {
+      if (!job.waits && job.core == core && !std::exchange(job.outlasts, true)) ++outlasting_;
+    }
   }
   /// What must be left for it to come back or to move.
   [[nodiscard]] static resources<n> least_needed(const Session& session, const record& victim, bool is_told) {

@@ -147,12 +147,15 @@ class scenario_solver {
     for (const std::size_t i : recorded_) freed += chosen_[i].unit->request;
     const auto is_enough = [&] { return suffices(world, request, room, freed); };
     replay_.suppose(session, world, r, pods, chosen_, recorded_);
-    if (!recorded_.empty() && replay_.could_fit(session, world, chosen_, {})) {
-      goes_on_ = false;
-      if (is_enough()) {
-        tried_ = recorded_;
+    if (!recorded_.empty()) {
+      tried_ = recorded_;
+      const bool could_fit = replay_.could_fit(session, world, chosen_, {});
+      const bool fits = could_fit && is_enough();
+      if (could_fit) goes_on_ = false;
+      if (fits || strands(session, world)) {
         for (const std::size_t i : tried_) chosen_[i].twice = false;
-        if (replay_.run(session, world, r, pods, chosen_, tried_) && is_allowed(session, world, r, pods)) {
+        if (replay_.run(session, world, r, pods, chosen_, tried_, fits) &&
+            is_allowed(session, world, r, pods)) {
           if (pods != pods_of_unit(r)) undo(session, world);
           return keep();
         }
@@ -207,8 +210,8 @@ class scenario_solver {
     }
   }
   /// Whether those units of a reclaim's scenario that a fair set may contain hold enough: all others have to
-  /// come back, or to move. The recorded ones are not in it yet. O(units x depth), and O(units) for each on
-  /// the unit's own side.
+  /// come back, or to move. `tried_` does not have those recorded yet. O(units x depth), and once more for
+  /// each unit that a fair set contains only with others.
   [[nodiscard]] bool could_be_fair(Session& session, const world_type& world, const record& r,
                                    std::uint32_t pods, const resources<n>& room) const {
     if (!Walk::leaves_out_more || wanted_.how != action_kind::reclaim || any_elastic_recorded_) return true;
@@ -228,15 +231,15 @@ class scenario_solver {
     };
     // Many units in a row are of the same quota and size.
     reclaim_bundle<n> last;
-    bool is_fair = false;
+    bool may_be_taken = false;
     const resources<n> freed = sum_of([&](const chosen_unit& c) {
       const auto& u = *c.unit;
       if (u.quota != last.quota || u.request != last.amount) {
         last = {u.quota, u.request};
-        is_fair = fair_.may_be_in_fair_set(world.accounts, r.facts.quota, request, last, nearer);
+        may_be_taken = fair_.may_be_in_fair_set(world.accounts, r.facts.quota, request, last, nearer);
       }
       // What moves once more may be promised what others have.
-      return is_fair || world.was_told(world.at(session, u.id)) ? u.request : resources<n>{};
+      return may_be_taken || world.was_told(world.at(session, u.id)) ? u.request : resources<n>{};
     });
     return suffices(world, world_type::least_charge(session, r, request), room, freed);
   }
@@ -398,11 +401,14 @@ class scenario_solver {
     }
   }
 
-  /// Whether the scenario might strand a fraction that waits, even if it fails.
+  /// Whether the scenario, with those recorded, might strand a fraction that waits, even if it fails.
   [[nodiscard]] bool strands(Session& session, const world_type& world) const {
-    return may_strand_ && detail::any_of(tried_.begin(), tried_.end(), [&](std::size_t i) {
-             return world.may_be_stranded(session, chosen_[i].unit->id);
-           });
+    const auto any_may_be = [&](std::span<const std::size_t> units) {
+      return detail::any_of(units.begin(), units.end(), [&](std::size_t i) {
+        return world.may_be_stranded(session, chosen_[i].unit->id);
+      });
+    };
+    return may_strand_ && (any_may_be(tried_) || any_may_be(recorded_));
   }
   /// The scenario is undone.
   void undo(Session& session, world_type& world) const {
