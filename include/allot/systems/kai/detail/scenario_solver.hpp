@@ -216,6 +216,8 @@ class scenario_solver {
                                    std::uint32_t pods, const resources<n>& room) const {
     if (!Walk::leaves_out_more || wanted_.how != action_kind::reclaim || any_elastic_recorded_) return true;
     const resources<n> request = request_of_pods(r, pods);
+    const resources<n> least = world_type::least_charge(session, r, request);
+    if (suffices(world, least, room)) return true;
     const quota_tree<n>& tree = session.tree();
     const auto sum_of = [&](const auto& counts) {
       resources<n> sum;
@@ -241,7 +243,7 @@ class scenario_solver {
       // What moves once more may be promised what others have.
       return may_be_taken || world.was_told(world.at(session, u.id)) ? u.request : resources<n>{};
     });
-    return suffices(world, world_type::least_charge(session, r, request), room, freed);
+    return suffices(world, least, room, freed);
   }
   /// Takes victims from the first again, all but those recorded.
   void start_over(Session& session, world_type& world) {
