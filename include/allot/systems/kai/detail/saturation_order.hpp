@@ -70,8 +70,8 @@ class saturation_standing {
   [[nodiscard]] bool is_ahead_of(const saturation_standing& other) const { return by_use(other) < 0; }
 
  private:
-  /// What is used of what there is, or a thousandfold what is used where there is nothing. Half the size of a
-  /// `ratio`, so that it is held in registers; those of the same kind are compared by two products.
+  /// Usage divided by the share; where the share is zero, a thousand times the usage in units. It takes half
+  /// the space of a `ratio`, so that it stays in registers, and a comparison mostly takes two products.
   class share {
    public:
     constexpr share() = default;
@@ -98,7 +98,7 @@ class saturation_standing {
     }
 
     std::int64_t used_ = 0;
-    /// The unit that counts as a thousand, negative, where there is nothing.
+    /// Negative where the share is zero: then it is the unit, of which each counts a thousand.
     std::int64_t whole_ = 1;
   };
   static void raise(share& most, quantity used, quantity whole, std::int64_t unit) {
