@@ -130,6 +130,9 @@ struct job {
 struct node {
   std::string name;
   std::uint32_t gpus = 0;
+  /// Of these, how many Slurm counts as used. Those of a job that has ended are free before its node is
+  /// clean.
+  std::uint32_t gpus_used = 0;
   std::string gpu_type{};
   std::uint32_t cpus = 0;
   std::uint64_t memory_mib = 0;

@@ -166,6 +166,7 @@ std::string_view engine::apply(const event& e) {
       return {};
     }
     case kind::foreign_gone: {
+      if (!s.places().has_nodes()) return {};
       const auto at = foreign_.find(e.key);
       if (at == foreign_.end()) return "unknown_job";
       static_cast<void>(s.places().release(at->second));

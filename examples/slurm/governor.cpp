@@ -89,11 +89,14 @@ void governor::tick(moment now) {
   now_.wall = std::max(now_.wall, own_.wall + behind_by_);
   if (is_away_) log_("slurm", {{"state", "back"}});
   is_away_ = false;
+  const bool has_new_nodes = c.nodes.has_value();
   if (!take_in(std::move(c))) return account();
   retry_unready();
   push_out_all();
   hold_strays();
+  if (!lost_.empty() || has_new_nodes) find_lost_gpus();
   hold_unstarted();
+  take_lost_gpus();
   const decision& d = engine_->step(now_.wall);
   if (around_.events) around_.events(to_json(d, now_.wall));
   act(d);

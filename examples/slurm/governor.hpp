@@ -125,6 +125,16 @@ class governor {
     allot::instant promised = allot::without_end;
   };
   using records = std::map<job_key, record>;
+  /// GPUs of a node that Slurm counts as used although no job has them.
+  struct lost_gpus {
+    std::uint32_t count = 0;
+    /// On the steady clock: since when it is that many.
+    std::int64_t since = 0;
+    /// It is no mere moment between two answers of slurmctld.
+    bool is_certain = false;
+    /// The scheduler counts them as used, too.
+    bool is_told = false;
+  };
 
   // What Slurm says (governor_intake.cpp).
   [[nodiscard]] bool take_in(changes&& c);
@@ -133,6 +143,9 @@ class governor {
   void take_in_pending(record& r);
   void take_in_nodes(std::vector<node> now);
   void open_and_close_nodes();
+  void find_lost_gpus();
+  void take_lost_gpus();
+  [[nodiscard]] event lost_on(const std::string& node) const;
   void forget(const job_key& k);
   void evaluate(record& r);
   [[nodiscard]] std::string unready(const record& r) const;
@@ -183,6 +196,8 @@ class governor {
   std::vector<node> nodes_;
   /// Where nothing may start.
   std::set<std::string> closed_;
+  /// By node.
+  std::map<std::string, lost_gpus> lost_;
   records records_;
   std::set<job_key> leaving_;
   std::set<job_key> released_;

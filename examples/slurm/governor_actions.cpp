@@ -267,12 +267,18 @@ void governor::hold_unstarted() {
     if (r.is.state != run_state::pending || now_.steady < r.next_try) continue;
     const auto gone = std::find_if(r.sent_to.begin(), r.sent_to.end(),
                                    [&](const node_share& s) { return closed_.count(s.node) != 0; });
+    const auto lost = std::find_if(r.sent_to.begin(), r.sent_to.end(), [&](const node_share& s) {
+      const auto on = lost_.find(s.node);
+      return on != lost_.end() && on->second.is_certain && !on->second.is_told;
+    });
     const bool is_late = now_.steady - r.released >= config_.slurm.start_ms;
     std::string why;
     if (was_requeued(r)) {
       why = "it was requeued before it was seen to run";
     } else if (gone != r.sent_to.end()) {
       why = "no job may start on " + gone->node;
+    } else if (lost != r.sent_to.end()) {
+      why = "Slurm counts GPUs of " + lost->node + " as used that no job has";
     } else if (is_late) {
       why = "Slurm did not start it: " + (r.is.why_pending.empty() ? "no reason" : r.is.why_pending);
     } else {

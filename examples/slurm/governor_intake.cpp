@@ -19,6 +19,9 @@ constexpr std::int64_t settle_ms = 3000;
 constexpr const char* just_requeued =
     "it has just been requeued, and its nodes are still cleaning up after it";
 
+/// Slurm's answers on nodes and on jobs are of two moments; what differs for so long does so for good.
+constexpr std::int64_t lost_ms = 10'000;
+
 [[nodiscard]] bool is_same_machine(const node& a, const node& b) {
   return a.name == b.name && a.gpus == b.gpus && a.gpu_type == b.gpu_type && a.cpus == b.cpus &&
          a.memory_mib == b.memory_mib && a.features == b.features && a.partitions == b.partitions;
@@ -98,9 +101,11 @@ void governor::take_in_nodes(std::vector<node> now) {
   nodes_ = std::move(now);
   if (same_machines) return;
   starts_over_ = true;
-  std::erase_if(closed_, [&](const std::string& name) {
+  const auto is_gone = [&](const std::string& name) {
     return std::none_of(nodes_.begin(), nodes_.end(), [&](const node& n) { return n.name == name; });
-  });
+  };
+  std::erase_if(closed_, is_gone);
+  std::erase_if(lost_, [&](const auto& l) { return is_gone(l.first); });
 }
 
 /// Also what has changed with time alone: a node has settled.
@@ -122,6 +127,70 @@ void governor::open_and_close_nodes() {
     e.node = n.name;
     tell(e);
   }
+}
+
+/// Slurm 22.05 counts GPUs as used for ever when a job has ended whose run before that was requeued, if the
+/// node that was cleaned last failed at it. Only slurmctld's restart sets them free.
+void governor::find_lost_gpus() {
+  std::map<std::string, std::uint32_t> excess;
+  for (const node& n : nodes_) {
+    if (n.gpus_used > 0) excess[n.name] = n.gpus_used;
+  }
+  for (const auto& [k, r] : records_) {
+    if (r.is.state != run_state::running) continue;
+    for (const node_share& s : r.is.nodes) {
+      if (const auto at = excess.find(s.node); at != excess.end()) at->second -= std::min(at->second, s.gpus);
+    }
+  }
+  std::erase_if(excess, [](const auto& e) { return e.second == 0; });
+  for (auto at = lost_.begin(); at != lost_.end();) {
+    const auto now = excess.find(at->first);
+    if (now != excess.end() && now->second == at->second.count) {
+      excess.erase(now);
+      ++at;
+      continue;
+    }
+    if (at->second.is_told) {
+      event e = lost_on(at->first);
+      e.is = event::kind::foreign_gone;
+      e.where.clear();
+      tell(e);
+    }
+    if (at->second.is_certain) log_("node", {{"node", at->first}, {"lost_gpus", "0"}});
+    at = lost_.erase(at);
+  }
+  for (const auto& [name, count] : excess) lost_[name] = {count, now_.steady};
+  for (auto& [name, lost] : lost_) {
+    if (lost.is_certain || now_.steady - lost.since < lost_ms) continue;
+    lost.is_certain = true;
+    log_("node", {{"node", name},
+                  {"lost_gpus", std::to_string(lost.count)},
+                  {"why", "Slurm counts them as used, and no job has them: restart slurmctld"}});
+  }
+}
+
+/// After what was released to them has been held again: until then it has them in the scheduler's books.
+void governor::take_lost_gpus() {
+  for (auto& [name, lost] : lost_) {
+    if (!lost.is_certain || lost.is_told) continue;
+    const bool is_awaited = std::any_of(released_.begin(), released_.end(), [&](const job_key& k) {
+      const record& r = records_.at(k);
+      return std::any_of(r.sent_to.begin(), r.sent_to.end(), [&](const auto& s) { return s.node == name; });
+    });
+    if (is_awaited) continue;
+    lost.is_told = true;
+    tell(lost_on(name));
+  }
+}
+
+/// They are told like a job of nobody's, with an id that no job has.
+event governor::lost_on(const std::string& name) const {
+  const auto at = std::find_if(nodes_.begin(), nodes_.end(), [&](const node& n) { return n.name == name; });
+  event e;
+  e.is = event::kind::foreign;
+  e.key = {0, static_cast<std::uint32_t>(at - nodes_.begin())};
+  e.where = {{name, lost_.at(name).count, 0}};
+  return e;
 }
 
 void governor::forget(const job_key& k) {

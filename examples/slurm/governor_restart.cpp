@@ -193,6 +193,9 @@ void governor::start_over() {
   };
   std::sort(holding.begin(), holding.end(), older);
   std::sort(waiting.begin(), waiting.end(), older);
+  for (auto& [name, lost] : lost_) {
+    if (lost.is_told) tell(lost_on(name));
+  }
   for (record* r : holding) {
     const auto warned = r->warned;
     const bool had_run = r->has_run;

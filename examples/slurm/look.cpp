@@ -101,7 +101,12 @@ snapshot governor::look() const {
   std::map<std::string, std::size_t> node_at;
   for (const node& each : nodes_) {
     node_at[each.name] = s.nodes.size();
-    s.nodes.push_back({each.name, each.is_open ? "up" : each.is_down ? "down" : "drained", each.gpus, {}});
+    s.nodes.push_back({each.name, each.is_open ? "up" : each.is_down ? "down" : "drained", each.gpus, {}, 0});
+  }
+  for (const auto& [name, lost] : lost_) {
+    const auto at = node_at.find(name);
+    if (at == node_at.end() || !lost.is_certain) continue;
+    s.nodes[at->second].lost_gpus = lost.count;
   }
   std::vector<std::pair<snapshot::job, const record*>> waiting;
   for (const auto& [k, r] : records_) {

@@ -148,6 +148,7 @@ class metrics_writer {
     std::array<std::uint64_t, 3> gpus{};
     std::uint64_t governed = 0;
     std::uint64_t foreign = 0;
+    std::uint64_t lost = 0;
     for (const auto& n : s_.nodes) {
       for (std::size_t i = 0; i < states.size(); ++i) {
         if (n.state != states[i]) continue;
@@ -155,6 +156,7 @@ class metrics_writer {
         gpus[i] += n.gpus;
       }
       for (const auto& u : n.used) (u.quota ? governed : foreign) += u.gpus;
+      lost += n.lost_gpus;
     }
     metric("nodes", "gauge", "Nodes of the governed partitions by state.");
     for (std::size_t i = 0; i < states.size(); ++i) sample({{"state", states[i]}}, number(nodes[i]));
@@ -163,6 +165,7 @@ class metrics_writer {
     metric("gpus_used", "gauge", "GPUs in use, by whether the job that uses them is governed.");
     sample({{"governed", "yes"}}, number(governed));
     sample({{"governed", "no"}}, number(foreign));
+    single("gpus_lost", "gauge", "GPUs that Slurm counts as used although no job has them.", number(lost));
   }
 
   void write_totals() {

@@ -76,7 +76,8 @@ header p,.note{color:var(--soft);margin:2px 0 0}
 .node,.quota span{overflow-wrap:anywhere}
 .gpus b{flex:1 1 0;min-width:2px;border-radius:3px;overflow:hidden;white-space:nowrap;text-align:center;
 font-size:11px;line-height:18px;font-weight:400;overflow-wrap:normal}
-.gpus b.free{background:var(--idle)}.dense .gpus{height:10px}.dense .gpus b{font-size:0}
+.gpus b.free{background:var(--idle)}.gpus b.lost{border:2px solid var(--alarm)}
+.dense .gpus{height:10px}.dense .gpus b{font-size:0}
 .down .gpus{opacity:.35}.state{color:var(--alarm)}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;font-size:14px;width:100%}
@@ -429,6 +430,13 @@ class page_writer {
                  (u.job.empty() ? "" : html(u.job, 20)) + "</b>";
         if (!list.empty()) list += "; ";
         list += who + ": " + std::to_string(u.gpus);
+      }
+      if (n.lost_gpus > 0) {
+        used += n.lost_gpus;
+        html_ += "<b class=lost style=\"flex-grow:" + std::to_string(n.lost_gpus) +
+                 "\" title=\"lost: " + plural(n.lost_gpus, "GPU") + "\"></b>";
+        if (!list.empty()) list += "; ";
+        list += "lost until slurmctld restarts: " + std::to_string(n.lost_gpus);
       }
       for (; used < n.gpus; ++used) html_ += "<b class=free title=free></b>";
       html_ += "</div>";

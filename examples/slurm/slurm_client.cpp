@@ -439,6 +439,9 @@ outcome slurm_client::poll_nodes(changes& to) {
       n.gpus += static_cast<std::uint32_t>(g.count);
       if (n.gpu_type.empty()) n.gpu_type = g.type;
     }
+    for (const gpu_count& g : parse_gpus(view(from.gres_used)).value_or(std::vector<gpu_count>{})) {
+      n.gpus_used += static_cast<std::uint32_t>(g.count);
+    }
     n.cpus = from.cpus_efctv != 0 ? from.cpus_efctv : from.cpus;
     n.memory_mib =
         counts_memory_ && from.real_memory > from.mem_spec_limit ? from.real_memory - from.mem_spec_limit : 0;

@@ -97,6 +97,8 @@ struct snapshot {
       std::size_t gpus = 0;
     };
     std::vector<use> used{};
+    /// What Slurm counts as used although no job has it.
+    std::size_t lost_gpus = 0;
   };
   /// What one quota's jobs use of another's pool.
   struct loan {

@@ -110,15 +110,21 @@ class text_writer {
     std::size_t gpus = 0;
     std::size_t used = 0;
     std::string others;
+    const auto note = [&](const snapshot::node& n, const std::string& what) {
+      others.append(others.empty() ? " " : ", ").append(shown_text(n.name)).append(" ").append(what);
+    };
     for (const auto& n : s_.nodes) {
       for (const auto& u : n.used) used += u.gpus;
+      if (n.lost_gpus > 0) {
+        const char* const gpus_lost = n.lost_gpus == 1 ? " GPU" : " GPUs";
+        note(n, "lost " + std::to_string(n.lost_gpus) + gpus_lost + ": restart slurmctld");
+      }
       if (n.state == "up") {
         ++up;
         gpus += n.gpus;
         continue;
       }
-      others.append(others.empty() ? " " : ", ").append(shown_text(n.name)).append(" ");
-      others.append(shown_text(n.state));
+      note(n, shown_text(n.state));
     }
     text_ += "\nNodes: " + std::to_string(up) + " of " + std::to_string(s_.nodes.size()) + " up with " +
              std::to_string(gpus) + " GPUs, " + std::to_string(used) + " GPUs in use\n";
@@ -326,7 +332,7 @@ class status_json_writer {
         quota("quota", u.quota);
         w_.member("gpus", count(u.gpus)).end_object();
       }
-      w_.end_array().end_object();
+      w_.end_array().member("lost_gpus", count(n.lost_gpus)).end_object();
     }
     w_.end_array();
   }

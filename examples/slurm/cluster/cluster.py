@@ -18,6 +18,7 @@ import json
 import os
 import pwd
 import random
+import re
 import select
 import shutil
 import signal
@@ -503,6 +504,11 @@ class Cluster:
     def nodes_in(self, state):
         told = self.run("sinfo", "-h", "-N", "-o", "%N %T", check=False).stdout
         return sorted({line.split()[0] for line in told.splitlines() if line.split()[1:] == [state]})
+
+    def gpus_used(self):
+        """By node, as slurmctld counts."""
+        told = self.run("scontrol", "show", "node", "--detail", "--oneliner").stdout
+        return {name: int(gpus) for name, gpus in re.findall(r"NodeName=(\S+) .*?GresUsed=gpu:(?:[^:( ]+:)?(\d+)", told)}
 
     # Commands
 

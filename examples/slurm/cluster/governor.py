@@ -156,7 +156,8 @@ class Ledger:
 
     def script(self, seconds, on_term="die"):
         """`on_term`: die (as most do), ignore, or wait (it saves its work and waits for the end)."""
-        say = f'say() {{ echo "$1 $SLURM_JOB_ID ${{SLURM_RESTART_COUNT:-0}} $(date +%s.%N)" >>{self.path}; }}'
+        # Where `date` is killed the shell is killed next: it has said nothing.
+        say = f'say() {{ at=$(date +%s.%N) && echo "$1 $SLURM_JOB_ID ${{SLURM_RESTART_COUNT:-0}} $at" >>{self.path}; }}'
         trap = {"die": "trap 'say warned; exit 143' TERM", "ignore": "trap 'say warned' TERM",
                 "wait": "trap 'say warned; exec sleep 600' TERM"}[on_term]
         # A shell runs a trap when a `wait` is interrupted. setsid: who ignores the signal does so for its steps, too.

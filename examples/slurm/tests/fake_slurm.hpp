@@ -45,6 +45,8 @@ class fake_slurm final : public cluster {
   seconds now = 1'000'000;
   std::map<job_key, truth> jobs;
   std::vector<node> nodes;
+  /// GPUs of which it has lost count, by node: it has them used by nobody.
+  std::map<std::string, std::uint32_t> lost;
   bool is_away = false;
   /// In thousandths: calls that fail before, or after, they have had their effect.
   std::uint32_t lost_calls = 0;
@@ -84,7 +86,8 @@ class fake_slurm final : public cluster {
   }
 
   [[nodiscard]] std::uint32_t used_on(const std::string& name) const {
-    std::uint32_t sum = 0;
+    const auto gone = lost.find(name);
+    std::uint32_t sum = gone == lost.end() ? 0 : gone->second;
     for (const auto& [k, t] : jobs) {
       for (const node_share& s : t.is.nodes) sum += s.node == name ? s.gpus : 0;
     }
@@ -184,6 +187,13 @@ class fake_slurm final : public cluster {
       to.gone.push_back(j.first);
       return true;
     });
+    for (node& n : nodes) {
+      n.gpus_used = used_on(n.name);
+      for (const auto& [k, t] : jobs) {
+        if (t.is.state != run_state::completing) continue;
+        for (const node_share& s : t.is.nodes) n.gpus_used -= s.node == n.name ? s.gpus : 0;
+      }
+    }
     if (nodes != told_nodes_) to.nodes = told_nodes_ = nodes;
     // slurmctld says when something changed last.
     if (to.nodes || to.jobs.size() > before) to.seen_at = now;

@@ -316,6 +316,55 @@ TEST_CASE("governor: a node that is back cleans up before it gets jobs") {
   CHECK(!w.slurm.jobs.at(k).was_lost);
 }
 
+TEST_CASE("governor: GPUs of which Slurm has lost count get no jobs until it has them again") {
+  world w{config_of(three_teams)};
+  const job_key k = w.slurm.submit("a", 1, 8, 1000);
+  w.tick();
+  // It was released there, and Slurm does not start it.
+  const std::string name = w.slurm.jobs.at(k).pinned.front();
+  w.slurm.lost[name] = 6;
+  w.ticks(15);
+  CHECK(w.state(k) == run_state::running);
+  CHECK(w.at(k).nodes.front().node != name);
+  const auto seen = [&](const std::string& text) {
+    return std::any_of(w.log.begin(), w.log.end(),
+                       [&](const std::string& line) { return line.find(text) != std::string::npos; });
+  };
+  CHECK(seen("node=" + name + " lost_gpus=6 why=\"Slurm counts them as used, and no job has them"));
+  CHECK(seen("hold job=" + to_string(k) + " user=ana why=\"Slurm counts GPUs of " + name + " as used"));
+  CHECK(w.it->look().nodes[static_cast<std::size_t>(name.back() - '1')].lost_gpus == 6);
+  // The other two are used, also by a governor that has just started.
+  std::vector<job_key> small;
+  for (int i = 0; i < 2; ++i) small.push_back(w.slurm.submit("b", 1, 1, 1000));
+  w.restart(true);
+  w.ticks(15);
+  const job_key wide = w.slurm.submit("b", 3, 6, 1000);
+  w.ticks(15);
+  for (const job_key& s : small) {
+    CHECK(w.state(s) == run_state::running);
+    CHECK(w.at(s).nodes.front().node == name);
+  }
+  CHECK(w.at(wide).is_held);
+  // slurmctld has restarted.
+  w.slurm.lost.clear();
+  w.ticks(5);
+  CHECK(seen("node=" + name + " lost_gpus=0"));
+  CHECK(w.state(wide) == run_state::running);
+  std::stringstream in{w.events.str()};
+  CHECK(replay(in, std::nullopt).differences.empty());
+}
+
+TEST_CASE("governor: what Slurm counts of jobs that it has just told of is not lost") {
+  world w{config_of(three_teams)};
+  w.slurm.lost["n2"] = 3;
+  w.ticks(4);
+  w.slurm.lost["n2"] = 5;
+  w.ticks(9);
+  w.slurm.lost.clear();
+  w.ticks(3);
+  CHECK(w.lines("node") == 0);
+}
+
 TEST_CASE("governor: slurmctld away is waited for") {
   world w{config_of(three_teams)};
   w.ticks(1);
@@ -554,6 +603,9 @@ TEST_CASE("governor: every job ends once, whatever happens") {
       }
       const std::size_t n = below(4);
       if (is_busy && chance(10)) w.slurm.fail(n);
+      const std::string& loses = w.slurm.nodes[n].name;
+      if (is_busy && chance(10)) w.slurm.lost[loses] += below(9 - w.slurm.used_on(loses));
+      if (!is_busy || chance(10)) w.slurm.lost.clear();
       if (!is_busy || chance(100)) w.slurm.mend(n);
       if (is_busy && chance(20)) w.slurm.is_away = !w.slurm.is_away;
       if (!is_busy) w.slurm.is_away = false;

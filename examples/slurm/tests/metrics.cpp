@@ -155,6 +155,7 @@ TEST_CASE("metrics: the values are those of the snapshot") {
   CHECK(of("gpus", {{"state", "up"}}) == 8);
   CHECK(of("gpus_used", {{"governed", "no"}}) == 2);
   CHECK(of("gpus_used", {{"governed", "yes"}}) == 12);
+  CHECK(of("gpus_lost", {}) == 1);
   CHECK(of("ticks_total") == 7);
   CHECK(of("interventions_undone_total") == 3);
   CHECK(of("tick_cpu_seconds_total") == doctest::Approx(1.000042));

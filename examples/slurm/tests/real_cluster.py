@@ -290,6 +290,11 @@ def part_storm(part):
     part.check(len(lost) < len(jobs) / 4, f"few jobs were lost with a node: {lost}")
     part.ended_once([job for job in jobs if job not in cancelled | lost], upset)
     part.law_held()
+    # Slurm may have lost count: of a requeued job whose last node failed before it was clean.
+    lost = {node: gpus for node, gpus in part.cluster.gpus_used().items() if gpus > 0}
+    if lost and not watch.running():
+        told = lambda: {line.values["node"]: int(line.values["lost_gpus"]) for line in governor.log("node") if "lost_gpus" in line.values}
+        part.check(wait_for(lambda: told().items() >= lost.items(), 15), f"the governor says which GPUs are lost: {lost}, not {told()}")
     part.check(part.governor.log("adopt"), "a restarted governor adopts what runs")
     part.files_are_harmless()
     part.replays()

@@ -46,7 +46,9 @@ TEST_CASE("status: quotas in the order of the tree, loans, reservations, and who
                  "    lab/a       48    60     0        12     16  0.125        3        2        48\n"
                  "    lab/b       80    20    12         0     16  0.125        3        2        80\n"));
   CHECK(contains(text, "Quotas: cpu\n  quota      nominal"));
-  CHECK(contains(text, "Nodes: 1 of 3 up with 8 GPUs, 14 GPUs in use\n  n2 down, lab drained\n"));
+  CHECK(contains(text,
+                 "Nodes: 1 of 3 up with 8 GPUs, 14 GPUs in use\n  n1 lost 1 GPU: restart slurmctld, n2 down, "
+                 "lab drained\n"));
   CHECK(contains(text, "Loans\n  lab/b lends 12 gpu to lab/a\n"));
   CHECK(contains(text,
                  "  100 of lab/a starts by 2026-11-23T21:24:05, when these have left: 105; first promised:\n"
@@ -134,6 +136,7 @@ TEST_CASE("status: JSON says all that the snapshot does") {
   CHECK(jobs[4].at("beneficiary").is_null());
   CHECK(v.at("nodes").at(0).at("used").at(1).at("job").is_null());
   CHECK(v.at("nodes").at(0).at("used").at(0).at("quota").as_string() == "lab/a");
+  CHECK(v.at("nodes").at(0).at("lost_gpus").as_int64() == 1);
   CHECK(v.at("loans").at(0).at("lender").as_string() == "lab/b");
   CHECK(v.at("reservations").at(1).at("start").is_null());
   CHECK(v.at("since_start").at("tick_us").as_int64() == 1'000'042);
