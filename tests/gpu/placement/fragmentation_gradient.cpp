@@ -112,6 +112,8 @@ TEST_CASE("fragmentation_gradient: no node and no device would have scored highe
         if (!here || world.index.is_closed(n)) continue;
         for (std::uint32_t d = 0; d < std::max<std::uint32_t>(world.index.layout().gpus(n), 1); ++d) {
           const pod_location at{n, pod.devices == 0 ? 0 : std::uint64_t{1} << d};
+          // The device of a MIG instance is not the score's choice but the inventory's.
+          if (!pod.mig.is_none() && at.devices != world.index.choose_devices(n, pod)) continue;
           if (world.index.fits(at, pod))
             best = std::max(best.value_or(-1'000'000'000'000), fall(world.index, score, at, pod));
         }
