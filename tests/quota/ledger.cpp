@@ -287,6 +287,20 @@ TEST_CASE("ledger: agrees with the law by its definition, one dimension") {
 TEST_CASE("ledger: agrees with the law by its definition, three dimensions") {
   allot_test::for_each_seed(2000, agrees_with_the_law<3>);
 }
+TEST_CASE("ledger: agrees with the law where unlimited quotas contain each other, thirty deep") {
+  // Deeper than random trees start; changes can make them so.
+  std::vector<quota_spec<1>> specs;
+  for (int i = 0; i < 30; ++i) {
+    specs.push_back({.name = "q" + std::to_string(i),
+                     .parent = i == 0 ? "" : "q" + std::to_string(i - 1),
+                     .nominal = quantity::unlimited(),
+                     .inclusive = true});
+  }
+  world<1> w{specs};
+  w.charge({quota_id{29}, gpus(3), capacity_kind::any});
+  w.check_balances();
+  w.check_headroom(quota_id{29}, capacity_kind::any);
+}
 TEST_CASE("ledger: stays exact when over, and does not depend on its history") {
   allot_test::for_each_seed(2000, stays_exact_when_over<1>);
   allot_test::for_each_seed(300, stays_exact_when_over<3>);

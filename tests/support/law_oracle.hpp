@@ -18,9 +18,9 @@ __extension__ using big = __int128;
 /// The ledger law by its definition: every number is computed from the specification and the usage, from the
 /// leaves up, on each call. It shares no code with the ledger except the specification.
 ///
-/// Unlimited amounts have a size here, too large for any usage to matter and a thousand times larger for each
-/// level above, so that an inclusive quota without limit can contain unlimited children. It is compared with
-/// the ledger's numbers by `as_quantity`.
+/// Unlimited amounts have a size here, too large for any usage to matter. An inclusive quota without limit
+/// has that much besides what its children are given, so that it can contain unlimited children, and the
+/// sizes stay countable at any depth. It is compared with the ledger's numbers by `as_quantity`.
 template <std::size_t N>
 class law_oracle {
  public:
@@ -131,6 +131,7 @@ class law_oracle {
  private:
   /// More than the sum of all bounded amounts of a test.
   static constexpr std::int64_t too_much = 1'000'000'000'000;
+  static constexpr big plenty = big{too_much} * 1000;
   static constexpr big endless = big{too_much} * too_much * 1'000'000'000'000;
 
   using amounts = std::vector<std::array<std::int64_t, N>>;
@@ -146,16 +147,13 @@ class law_oracle {
       }
     }
   }
-  [[nodiscard]] std::size_t height(std::size_t x) const {
-    std::size_t most = 0;
-    for (const std::size_t c : children_[x]) most = std::max(most, 1 + height(c));
-    return most;
-  }
   [[nodiscard]] big nominal(std::size_t x, std::size_t d) const {
     const allot::quantity n = specs_[x].nominal[d];
     if (!n.is_unlimited()) return n.in_milli();
-    big size = big{too_much} * 1000;
-    for (std::size_t h = height(x); h > 0; --h) size *= 1000;
+    big size = plenty;
+    if (specs_[x].inclusive) {
+      for (const std::size_t c : children_[x]) size += given(c, d);
+    }
     return size;
   }
   /// The total nominal quota of the subtree, whether it exists or not.
