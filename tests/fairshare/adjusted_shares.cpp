@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/fairshare/adjusted_shares.hpp>
+#include <allot/fairshare/rounding.hpp>
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "tests/support/seeds.hpp"
@@ -58,15 +60,45 @@ TEST_CASE("adjusted_shares: conserved, and each uncapped share is a division of 
       wanted += claims[i].wants;
       auto greedy = claims;
       greedy[i].wants = quantity::milli(1'000'000'000);
+      // The same division, rounded down.
+      std::vector<allot::portion> portions;
+      for (std::size_t j = 0; j < greedy.size(); ++j) {
+        portions.push_back({greedy[j].wants.in_milli(), static_cast<allot::wide>(greedy[j].weight), j});
+      }
+      allot::rounded_down{}(capacity.in_milli(), portions);
+      for (const allot::portion& p : portions) {
+        if (p.place == i) CHECK(all[i].uncapped == std::max(all[i].capped, quantity::milli(p.given)));
+      }
+      // And rounded to the nearest, where all n shares are rounded at one level. If that gives this one more
+      // than a half above its exact part, the level is above the exact one, so each of the others is less
+      // than a half below its own; they make up for it, so it is less than (n - 1) / 2 above. In the same way
+      // it is less than that below. Rounding down takes less than 1.
       adjusted_shares other;
       other.update(capacity, greedy);
-      // Except for rounding: one is rounded to the nearest, the other down.
       const std::int64_t difference = other.shares()[i].capped.in_milli() - all[i].uncapped.in_milli();
-      CHECK(difference >= -1);
-      CHECK(difference <= 1 + static_cast<std::int64_t>(claims.size()));
+      const auto n = static_cast<std::int64_t>(claims.size());
+      CHECK(difference >= -(n - 2) / 2);
+      CHECK(difference <= n / 2);
     }
     CHECK(given == std::min(capacity, wanted));
   });
+}
+
+TEST_CASE("adjusted_shares: a large share makes up for the rounding of all others") {
+  std::vector<share_claim> claims(8, share_claim{quantity::milli(5000), 1});
+  const auto uncapped_and_granted = [&](std::int64_t capacity) {
+    adjusted_shares shares;
+    claims[0] = {quantity{}, 3000};
+    shares.update(quantity::milli(capacity), claims);
+    const std::int64_t uncapped = shares.shares()[0].uncapped.in_milli();
+    claims[0].wants = gpus(100);
+    shares.update(quantity::milli(capacity), claims);
+    return std::pair{uncapped, shares.shares()[0].capped.in_milli()};
+  };
+  // The seven others' exact parts are 0.51, and rounded up; this one's is 1530.4.
+  CHECK(uncapped_and_granted(1534) == std::pair<std::int64_t, std::int64_t>{1530, 1527});
+  // 0.49, and rounded down; 1469.6.
+  CHECK(uncapped_and_granted(1473) == std::pair<std::int64_t, std::int64_t>{1469, 1473});
 }
 
 TEST_CASE("adjusted_shares: refuses a weight of zero") {

@@ -30,7 +30,8 @@ struct adjusted_share {
   /// At most what it wants; what some do not want goes to the others. In sum min(capacity, wanted).
   quantity capped;
   /// What it would get if it wanted everything and the others what they want: what it could still claim. At
-  /// least `capped`; rounded down.
+  /// least `capped`; rounded down, so of n queues its `capped` would then be at most n / 2 thousandths more,
+  /// or (n - 2) / 2 less: it also makes up for the rounding of the others.
   quantity uncapped;
 };
 
