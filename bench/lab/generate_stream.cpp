@@ -42,9 +42,10 @@ struct part_state {
   std::uint64_t streams;
   std::uint64_t all_work = 1;
 
-  // The result of planning: the number of draws, and the duration of the last one.
+  // The result of planning: the number of draws; the duration and the copies of the last one if they are cut.
   std::uint64_t draws = 0;
   std::optional<instant> last_duration{};
+  std::optional<std::int64_t> last_copies{};
 
   random_stream shapes{0};
   random_stream gaps{0};
@@ -137,13 +138,12 @@ class workload_stream::state {
   }
 
   [[nodiscard]] std::optional<generated_job> next() {
-    if (next_.empty() || made_ == jobs_) return std::nullopt;
+    if (next_.empty()) return std::nullopt;
     std::pop_heap(next_.begin(), next_.end(), later);
     const std::size_t i = next_.back().part;
     part_state& s = states_[i];
     const generated_job job{i, ++s.number, next_.back().submit, s.shape.duration,
                             quantity::milli(s.shape.gpus_milli)};
-    ++made_;
     if (--s.copies_left > 0) {
       std::push_heap(next_.begin(), next_.end(), later);
     } else {
@@ -164,7 +164,10 @@ class workload_stream::state {
     if (s.drawn == s.draws) return;
     ++s.drawn;
     s.shape = s.draw(s.shapes, size_.longest);
-    if (s.drawn == s.draws && s.last_duration) s.shape.duration = *s.last_duration;
+    if (s.drawn == s.draws) {
+      s.shape.duration = s.last_duration.value_or(s.shape.duration);
+      s.shape.copies = s.last_copies.value_or(s.shape.copies);
+    }
     s.copies_left = s.shape.copies;
     next_.push_back({s.next_submit(), i});
     std::push_heap(next_.begin(), next_.end(), later);
@@ -201,7 +204,9 @@ class workload_stream::state {
     }
   }
 
-  /// The parts draw in turn, so that none is ever more than one job ahead of its share of the work.
+  /// The parts draw in turn, so that none is ever more than one job ahead of its share of the work. The last
+  /// service has only the replicas that fit into the number of jobs. If instead the stream just ended there,
+  /// it would lack what is submitted last, and its work, whatever that is.
   void plan_jobs() {
     struct turn {
       wide done = 0;  // on a cluster that runs only this part
@@ -224,8 +229,12 @@ class workload_stream::state {
       std::pop_heap(turns.begin(), turns.end(), behind);
       turn& t = turns.back();
       part_state& s = states_[t.part];
-      const job_shape shape = s.draw(random[t.part], size_.longest);
+      job_shape shape = s.draw(random[t.part], size_.longest);
       ++s.draws;
+      if (static_cast<std::uint64_t>(shape.copies) > jobs_ - drawn) {
+        shape.copies = static_cast<std::int64_t>(jobs_ - drawn);
+        s.last_copies = shape.copies;
+      }
       drawn += static_cast<std::uint64_t>(shape.copies);
       work += work_of(shape);
       t.done += work_of(shape) * s.all_work / s.what.work;
@@ -242,7 +251,6 @@ class workload_stream::state {
   vector<upcoming> next_;
   std::uint64_t hours_ = 0;
   std::uint64_t jobs_ = 0;
-  std::uint64_t made_ = 0;
 };
 
 workload_stream::workload_stream(vector<workload_part> parts, const workload_size& size)

@@ -7,12 +7,14 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/count_allocations.hpp"
@@ -128,9 +130,32 @@ TEST_CASE("workload_stream: the given number of jobs, over the time that gives t
     }
     const double per_hour = static_cast<double>(size.cluster_gpus * size.load_permille) / 1'000 * 60;
     CHECK(work <= per_hour * static_cast<double>(stream.hours()) + 0.01);
-    // The replicas of the last service may be cut off.
-    if (stream.hours() > 1) CHECK(work >= per_hour * static_cast<double>(stream.hours() - 1) - 8 * 1'440.0);
+    CHECK(work >= per_hour * static_cast<double>(stream.hours() - 1) - 0.01);
   });
+}
+
+TEST_CASE("workload_stream: one more job leaves the others as they are, but for when they are submitted") {
+  // Of the last service only as many replicas as fit into the number are left, and no other job is left out.
+  using key = std::pair<std::size_t, std::uint64_t>;
+  using shape = std::pair<std::int64_t, instant>;
+  const auto shapes_of = [](std::uint64_t jobs) {
+    workload_size size;
+    size.jobs = jobs;
+    workload_stream stream{{part_of(job_model::philly, "a"), part_of(job_model::inference, "b")}, size};
+    std::map<key, shape> shapes;
+    for (const generated_job& job : all_of(stream)) {
+      shapes[{job.part, job.number}] = {job.gpus.in_milli(), job.duration};
+    }
+    return shapes;
+  };
+  std::map<key, shape> fewer;
+  for (std::uint64_t jobs = 1; jobs <= 100; ++jobs) {
+    CAPTURE(jobs);
+    const std::map<key, shape> shapes = shapes_of(jobs);
+    CHECK(shapes.size() == jobs);
+    CHECK(std::includes(shapes.begin(), shapes.end(), fewer.begin(), fewer.end()));
+    fewer = shapes;
+  }
 }
 
 TEST_CASE("workload_stream: a part does not depend on the others") {

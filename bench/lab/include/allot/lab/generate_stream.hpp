@@ -66,7 +66,8 @@ struct generated_job {
 ///
 /// Each part submits at random (Poisson) at a rate that follows the hours of the day, weekends and its
 /// phases. With `days`, the work matches `load_permille`, whatever the seed: the last job of a part is cut to
-/// fit, to a GPU-minute. With `jobs`, there are this many, over as many days as give that load, to an hour.
+/// fit, to a GPU-minute. With `jobs`, there are this many (the last service has fewer replicas if they would
+/// be too many), over as many days as give that load, to an hour.
 ///
 /// Jobs are drawn twice: first to count them, because only then is it known how they are spread over time.
 /// O(jobs x log parts).
