@@ -295,7 +295,7 @@ class Cluster:
             "SlurmctldPidFile": self.path("slurmctld.pid"),
             "SlurmdPidFile": self.path("slurmd-%n.pid"),
             "SlurmctldDebug": "info",
-            "SlurmdDebug": "error",
+            "SlurmdDebug": "verbose",
             "ProctrackType": "proctrack/linuxproc",
             "TaskPlugin": "task/none",
             "MpiDefault": "none",
@@ -509,6 +509,15 @@ class Cluster:
         """By node, as slurmctld counts."""
         told = self.run("scontrol", "show", "node", "--detail", "--oneliner").stdout
         return {name: int(gpus) for name, gpus in re.findall(r"NodeName=(\S+) .*?GresUsed=gpu:(?:[^:( ]+:)?(\d+)", told)}
+
+    def purged_scripts(self):
+        """Jobs whose script slurmd took for what is left of an old job. It does so when slurmctld asks what runs there
+        while a job is launched, and then the job fails at once."""
+        purged = set()
+        for name in self.names:
+            with open(self.path(f"slurmd-{name}.txt"), errors="replace", encoding="utf-8") as log:
+                purged |= {int(job) for job in re.findall(r"Purging vestigial job script \S*/job(\d+)/", log.read())}
+        return purged
 
     # Commands
 
