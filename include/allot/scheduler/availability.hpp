@@ -266,6 +266,22 @@ class availability {
     close(session, std::move(before));
     return found;
   }
+  /// Whether, since the last call, a walk has come upon a promised start that is missed anyway: what it
+  /// answered holds for the others only.
+  [[nodiscard]] bool take_saw_missed() noexcept { return std::exchange(saw_missed_, false); }
+  /// The first promised job that would miss its start, if all promises hold as they are; none if there is
+  /// none. Those that gather, or whose start is overdue, are not expected to keep it.
+  [[nodiscard]] job_id first_to_miss(Session& session) {
+    begin();
+    auto before = open(session);
+    const auto counts = [](const promised_job&) { return true; };
+    const auto may_miss = [&](const promised_job& p) {
+      return p.what.gathers_since.has_value() || p.what.start <= session.now();
+    };
+    const std::optional<missed_start> missed = walk(session, counts, may_miss);
+    close(session, std::move(before));
+    return missed ? missed->job : job_id{};
+  }
   /// Calls `visit(job_id, place)` for each promised start that is known, the earliest first, where a job is
   /// placed then.
   template <class Visit>
@@ -563,7 +579,9 @@ class availability {
         return true;
       });
     });
-    return missed_anyway_.empty() ? missed : from_here(with_job);
+    if (missed_anyway_.empty()) return missed;
+    saw_missed_ = true;
+    return from_here(with_job);
   }
   /// Goes on to the next time, `t`. Returns false if that can't be done without places. Without places the
   /// room is at least what it would be with them.
@@ -588,6 +606,7 @@ class availability {
         if (!noted[at_.starts].holds) {
           // It may not start, and so leaves more room.
           at_.is_certain = false;
+          saw_missed_ = true;
           continue;
         }
         const record& promised = session.at(p.job);
@@ -596,7 +615,7 @@ class availability {
         add_run(detail::promised_end(session, p), p.job, {}, takes_of_room(session, promised));
         continue;
       }
-      if (!start_promised(session, p, others(session, r, claims))) at_.differs = true;
+      if (!start_promised(session, p, others(session, r, claims))) at_.differs = saw_missed_ = true;
     }
     return true;
   }
@@ -719,6 +738,7 @@ class availability {
   /// While the room for a job is counted: that room, without those that have ended in the walk.
   forecast_of<typename Session::placement_type>* room_ = nullptr;
   bool knows_missed_ = false;
+  bool saw_missed_ = false;
 };
 
 }  // namespace v0

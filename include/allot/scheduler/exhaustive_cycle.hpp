@@ -363,6 +363,13 @@ class exhaustive_cycle {
     claims_ = claims_ || profile_.first_delayed(session, r, *at, no_claims).has_value();
     return at;
   }
+  /// When who may leave at any moment does so in a walk: by now, and before promised jobs start whose time
+  /// has come.
+  [[nodiscard]] static instant before_overdue_starts(const Session& session) {
+    const auto starts = session.promised_by_start();
+    if (starts.empty()) return session.now();
+    return std::min(session.now(), session.promised()[starts.front()].what.start);
+  }
   /// After promises have changed: determines for whom jobs make way by now, and when.
   void settle_making_way(Session& session) {
     if (session.making_way().empty()) return;
@@ -373,7 +380,8 @@ class exhaustive_cycle {
     });
     // With all of them gone the promises hold. One by one, who yields last first, they stay as long as that
     // is true.
-    for (const job_id id : settled_) session.expect_end(id, session.now());
+    const instant any_moment = before_overdue_starts(session);
+    for (const job_id id : settled_) session.expect_end(id, any_moment);
     for (const job_id id : settled_) {
       // Promises that have no start yet may count on what they did before.
       job_id whom = renews_all_ ? session.at(id).makes_way_for : job_id{};
@@ -390,7 +398,7 @@ class exhaustive_cycle {
         if (!delayed) return otherwise;
         whom = delayed->job;
         const auto still = profile_.first_delayed_by_running(session, r, delayed->at, gathers_since);
-        return still ? session.now() : delayed->at;
+        return still ? any_moment : delayed->at;
       });
       session.make_way(id, whom, at);
     }
@@ -523,6 +531,11 @@ class exhaustive_cycle {
         if (claimant_) break;
       }
       if (session.anyone_preempts() && session.promised().size() < before) let_owners_claim(session);
+      // Who starts only when others have gone has no expected end until then, and seems to be in the way.
+      if (session.evicting().empty() && some_may_miss()) {
+        const auto why = claimed_at_ == session.now() ? delay_cause::owner : delay_cause::placement;
+        renew_missed(session, [why](const record&) { return why; });
+      }
     }
     settle_if_gone(session, without_end);
     renew_promises(session);
@@ -537,6 +550,12 @@ class exhaustive_cycle {
       if (claimant_) return;
       keep(session, p, delay_cause::none);
     }
+  }
+  /// Whether a promised job may miss its start by now because another one moved. Not until that happens
+  /// again.
+  [[nodiscard]] bool some_may_miss() {
+    const bool has_lost_start = std::exchange(has_lost_start_, false);
+    return profile_.take_saw_missed() || has_lost_start;
   }
   /// Renews the promises whose capacity a job has claimed.
   void renew_promises(Session& session) {
@@ -576,6 +595,21 @@ class exhaustive_cycle {
     for (const auto& p : to_keep_) keep(session, p, cause_for(session.at(p.job)));
     renews_all_ = false;
     settle_making_way(session);
+    renew_missed(session, cause_for);
+  }
+  /// Promises are renewed one after the other, and one that moves may leave another another place, or none:
+  /// renews those that would miss their starts.
+  template <class CauseFor>
+  void renew_missed(Session& session, CauseFor cause_for) {
+    for (std::size_t left = session.promised().size(); left > 0 && !claimant_; --left) {
+      const job_id job = profile_.first_to_miss(session);
+      if (job.is_none()) return;
+      const typename Session::promised_job p = session.promise_of(job);
+      promise unknown = p.what;
+      unknown.start = without_end;
+      session.renew_promise(job, unknown);
+      keep(session, p, cause_for(session.at(job)));
+    }
   }
   [[nodiscard]] static bool someone_overruns(const Session& session) {
     for (const expected_end& e : session.expected_ends()) {
@@ -589,7 +623,7 @@ class exhaustive_cycle {
     if (session.making_way().empty()) return keep_start(session, p, cause);
     // For this job those count as gone that came later, and make way.
     for (const job_id id : session.making_way()) {
-      if (came_later(session.at(id), p)) session.expect_end(id, session.now());
+      if (came_later(session.at(id), p)) session.expect_end(id, before_overdue_starts(session));
     }
     keep_start(session, p, cause);
     for (const job_id id : session.making_way()) session.expect_end(id, session.at(id).makes_way_at);
@@ -666,6 +700,7 @@ class exhaustive_cycle {
     if (is_late && cause != delay_cause::none) renewed.cause = cause;
     if (!is_late) renewed.cause = delay_cause::none;
     all_hold_ = all_hold_ && renewed.start == p.what.start;
+    has_lost_start_ = has_lost_start_ || (!start && p.what.start != without_end);
     session.renew_promise(p.job, renewed);
   }
 
@@ -789,6 +824,8 @@ class exhaustive_cycle {
   bool renews_all_ = false;
   /// Whether it is known, while promises are kept, that all hold as they are.
   bool all_hold_ = false;
+  /// Whether a promised start has become unknown since promises were last looked through.
+  bool has_lost_start_ = false;
   /// Whether the considered job takes precedence over some promise.
   bool claims_ = false;
   bool gave_up_ = false;
