@@ -396,6 +396,45 @@ TEST_CASE(
   CHECK(*h[0].start == 53);
 }
 
+TEST_CASE("availability: a promise that another one's move has made impossible is renewed") {
+  std::vector<timed_job> jobs{
+      {.quota = b, .gpus = 10, .duration = 2},
+      {.quota = a, .gpus = 10, .submit = 1, .duration = 7},
+      {.quota = a, .gpus = 3, .submit = 1, .duration = 5},
+      {.quota = a, .gpus = 3, .submit = 6, .duration = 1},
+      {.quota = a, .gpus = 2, .submit = 6, .duration = 8},
+      {.quota = a, .gpus = 8, .submit = 6, .duration = 1},
+      {.quota = a, .gpus = 3, .submit = 7, .duration = 8},
+      {.quota = b, .gpus = 3, .submit = 7, .duration = 8},
+  };
+  for (timed_job& j : jobs) j.estimate = j.duration;
+  auto made = allot::make_scheduler(allot::standard{}, timed_nodes_view{{&jobs}},
+                                    {{.name = "all"},
+                                     {.name = "a", .parent = "all", .nominal = gpus(9)},
+                                     {.name = "b", .parent = "all", .nominal = gpus(3)}},
+                                    timed_nodes(4, 3));
+  auto& s = made.value();
+  allot::queue_settings settings = allot::standard{}.defaults();
+  settings.head = allot::queue_head::reserve;
+  settings.reservations = 3;
+  for (const quota_id x : {a, b}) REQUIRE(s.configure(x, settings).empty());
+  allot_test::timed_host<std::remove_cvref_t<decltype(s)>> h{jobs, std::move(s)};
+  std::size_t seen = 0;
+  h.run_all([&](instant now) {
+    CAPTURE(now);
+    auto& t = h.scheduler();
+    std::size_t known = 0;
+    for (const allot::job_id id : t.promised()) {
+      known += t.promised(id)->start != allot::without_end ? 1U : 0U;
+    }
+    seen += known;
+    std::size_t planned = 0;
+    t.for_each_planned_place([&](allot::job_id, allot::gpu::allocation_id) { ++planned; });
+    CHECK(planned == known);
+  });
+  CHECK(seen > 3);
+}
+
 TEST_CASE("availability: a closed node moves a promise, which says so") {
   std::vector<timed_job> jobs{{.quota = b, .gpus = 4, .duration = 50, .estimate = 50},
                               {.quota = a, .gpus = 8, .submit = 1, .duration = 10, .estimate = 10}};
