@@ -569,13 +569,30 @@ class law_host {
       l.release(j.quota, j.request, j.in());
       places.release(scheduler_.place_of(id(j)));
     }
-    const auto fits = [&] {
-      if (!l.fits(j.quota, j.request, j.in()) || borrows_too_early(l, j)) return false;
+    const auto has_room = [&](const job_type& o) {
+      if (!l.fits(o.quota, o.request, o.in())) return false;
       const allot::savepoint s = places.save();
-      const bool placed = places.place(j.pod_request()).has_value();
+      const bool placed = places.place(o.pod_request()).has_value();
       places.rollback(s);
       return placed;
     };
+    const auto fits = [&] { return has_room(j) && !borrows_too_early(l, j); };
+    // Those that this very step admitted, or an earlier one has reserved capacity for, until j took it: the
+    // plan does not show them.
+    std::vector<const job_type*> taken_back;
+    {
+      const allot::savepoint in_ledger = l.save();
+      const allot::savepoint in_places = places.save();
+      for (const auto& e : plan.evictions) {
+        l.charge(e.quota, e.what->request, e.what->in());
+        places.reoccupy(scheduler_.place_of(e.id));
+      }
+      for (const job_type& o : jobs_) {
+        if (state(o) == allot::job_state::pending && has_room(o)) taken_back.push_back(&o);
+      }
+      places.rollback(in_places);
+      l.rollback(in_ledger);
+    }
     if (!fits()) broken(law::need, "job " + std::to_string(j.number) + " does not fit without its victims");
     for (const auto& e : plan.evictions) {
       if (e.beneficiary != id(j)) continue;
@@ -584,7 +601,7 @@ class law_host {
       const allot::savepoint in_places = places.save();
       l.charge(e.quota, e.what->request, e.what->in());
       places.reoccupy(scheduler_.place_of(e.id));
-      if (fits() && borrowers_owe(plan, j, l)) {
+      if (fits() && borrowers_owe(plan, taken_back, j, l)) {
         broken(law::need, "job " + std::to_string(j.number) + " would fit without the eviction of job " +
                               std::to_string(e.what->number));
       }
@@ -593,21 +610,27 @@ class law_host {
     }
   }
 
-  /// Whether the capacity that the borrowers among the victims of j release is owned on j's side. Victims of
-  /// j's own side may be needed for that alone.
-  [[nodiscard]] bool borrowers_owe(const plan_type& plan, const job_type& j,
-                                   const allot::ledger<N>& l) const {
+  /// Whether the capacity that the borrowers among the victims of j release is owned on j's side, or that of
+  /// those whose admission may have been taken back for j. Victims of j's own side may be needed for that
+  /// alone.
+  [[nodiscard]] bool borrowers_owe(const plan_type& plan, const std::vector<const job_type*>& taken_back,
+                                   const job_type& j, const allot::ledger<N>& l) const {
     allot::beneficiary<N> b;
     b.quota = j.quota;
     b.request = j.request;
     std::array<bool, N> asked{};
     for (std::size_t d = 0; d < N; ++d) asked[d] = j.request[d] > allot::quantity{};
-    return std::none_of(plan.evictions.begin(), plan.evictions.end(), [&](const auto& e) {
-      if (e.beneficiary != id(j) || e.how != allot::relation::borrower) return false;
-      const allot::quota_id top = tree().common_ancestor(e.quota, j.quota);
+    const auto owes = [&](allot::quota_id borrower) {
+      const allot::quota_id top = tree().common_ancestor(borrower, j.quota);
       const bool own = top == j.quota;
-      return !owns_request(l, b, own ? allot::quota_id::none() : tree().side_of(j.quota, top), asked);
-    });
+      return owns_request(l, b, own ? allot::quota_id::none() : tree().side_of(j.quota, top), asked);
+    };
+    return std::all_of(plan.evictions.begin(), plan.evictions.end(),
+                       [&](const auto& e) {
+                         return e.beneficiary != id(j) || e.how != allot::relation::borrower || owes(e.quota);
+                       }) &&
+           std::all_of(taken_back.begin(), taken_back.end(),
+                       [&](const job_type* o) { return o->quota == j.quota || owes(o->quota); });
   }
 
   /// Nothing more happens without an event.

@@ -27,9 +27,8 @@ enum class delay_cause : std::uint8_t {
   cluster,
   /// The quotas or their settings changed.
   quotas,
-  /// A job ended before it was expected to, or without being expected to. Since its place is free, others
-  /// with
-  /// a reservation are placed elsewhere than planned; where places do not matter that delays nobody.
+  /// A job ended before it was expected to, or without being expected to, or another promise moved. So others
+  /// with a reservation are placed elsewhere than planned; where places do not matter that delays nobody.
   placement,
 };
 /// The name of the enumerator; empty if there is no such value.
