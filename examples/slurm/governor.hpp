@@ -127,13 +127,13 @@ class governor {
   using records = std::map<job_key, record>;
   /// GPUs of a node that Slurm counts as used although no job has them.
   struct lost_gpus {
+    /// So many for long enough: it is no mere moment between two answers of slurmctld.
     std::uint32_t count = 0;
-    /// On the steady clock: since when it is that many.
-    std::int64_t since = 0;
-    /// It is no mere moment between two answers of slurmctld.
-    bool is_certain = false;
-    /// The scheduler counts them as used, too.
+    /// Of these the scheduler knows.
     bool is_told = false;
+    /// What was seen last and, on the steady clock, since when.
+    std::uint32_t seen = 0;
+    std::int64_t since = 0;
   };
 
   // What Slurm says (governor_intake.cpp).

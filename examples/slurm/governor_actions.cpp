@@ -269,7 +269,7 @@ void governor::hold_unstarted() {
                                    [&](const node_share& s) { return closed_.count(s.node) != 0; });
     const auto lost = std::find_if(r.sent_to.begin(), r.sent_to.end(), [&](const node_share& s) {
       const auto on = lost_.find(s.node);
-      return on != lost_.end() && on->second.is_certain && !on->second.is_told;
+      return on != lost_.end() && on->second.count > 0 && !on->second.is_told;
     });
     const bool is_late = now_.steady - r.released >= config_.slurm.start_ms;
     std::string why;

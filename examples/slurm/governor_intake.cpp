@@ -129,8 +129,8 @@ void governor::open_and_close_nodes() {
   }
 }
 
-/// Slurm 22.05 counts GPUs as used for ever when a job has ended whose run before that was requeued, if the
-/// node that was cleaned last failed at it. Only slurmctld's restart sets them free.
+/// Slurm 22.05 loses count if a requeued job is still to be cleaned up on one node and that node fails: what
+/// the job's next run has stays used after its end. Only slurmctld's restart sets it free.
 void governor::find_lost_gpus() {
   std::map<std::string, std::uint32_t> excess;
   for (const node& n : nodes_) {
@@ -142,37 +142,41 @@ void governor::find_lost_gpus() {
       if (const auto at = excess.find(s.node); at != excess.end()) at->second -= std::min(at->second, s.gpus);
     }
   }
-  std::erase_if(excess, [](const auto& e) { return e.second == 0; });
-  for (auto at = lost_.begin(); at != lost_.end();) {
-    const auto now = excess.find(at->first);
-    if (now != excess.end() && now->second == at->second.count) {
-      excess.erase(now);
-      ++at;
-      continue;
-    }
-    if (at->second.is_told) {
-      event e = lost_on(at->first);
-      e.is = event::kind::foreign_gone;
-      e.where.clear();
-      tell(e);
-    }
-    if (at->second.is_certain) log_("node", {{"node", at->first}, {"lost_gpus", "0"}});
-    at = lost_.erase(at);
+  for (const auto& [name, count] : excess) {
+    if (count > 0) lost_.try_emplace(name);
   }
-  for (const auto& [name, count] : excess) lost_[name] = {count, now_.steady};
-  for (auto& [name, lost] : lost_) {
-    if (lost.is_certain || now_.steady - lost.since < lost_ms) continue;
-    lost.is_certain = true;
-    log_("node", {{"node", name},
-                  {"lost_gpus", std::to_string(lost.count)},
-                  {"why", "Slurm counts them as used, and no job has them: restart slurmctld"}});
+  for (auto at = lost_.begin(); at != lost_.end();) {
+    const std::string& name = at->first;
+    lost_gpus& lost = at->second;
+    const auto now = excess.find(name);
+    const std::uint32_t seen = now == excess.end() ? 0 : now->second;
+    if (lost.seen != seen) {
+      lost.seen = seen;
+      lost.since = now_.steady;
+    }
+    if (lost.count != seen && now_.steady - lost.since >= lost_ms) {
+      if (lost.is_told) {
+        event e = lost_on(name);
+        e.is = event::kind::foreign_gone;
+        e.where.clear();
+        tell(e);
+      }
+      lost.count = seen;
+      lost.is_told = false;
+      log_("node",
+           {{"node", name},
+            {"lost_gpus", std::to_string(seen)},
+            {"why", seen == 0 ? "Slurm counts them as free again"
+                              : "Slurm counts them as used, and no job has them: restart slurmctld"}});
+    }
+    at = lost.count == 0 && seen == 0 ? lost_.erase(at) : std::next(at);
   }
 }
 
 /// After what was released to them has been held again: until then it has them in the scheduler's books.
 void governor::take_lost_gpus() {
   for (auto& [name, lost] : lost_) {
-    if (!lost.is_certain || lost.is_told) continue;
+    if (lost.count == 0 || lost.is_told) continue;
     const bool is_awaited = std::any_of(released_.begin(), released_.end(), [&](const job_key& k) {
       const record& r = records_.at(k);
       return std::any_of(r.sent_to.begin(), r.sent_to.end(), [&](const auto& s) { return s.node == name; });

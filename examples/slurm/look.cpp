@@ -105,7 +105,7 @@ snapshot governor::look() const {
   }
   for (const auto& [name, lost] : lost_) {
     const auto at = node_at.find(name);
-    if (at == node_at.end() || !lost.is_certain) continue;
+    if (at == node_at.end() || lost.count == 0) continue;
     s.nodes[at->second].lost_gpus = lost.count;
   }
   std::vector<std::pair<snapshot::job, const record*>> waiting;

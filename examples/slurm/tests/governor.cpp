@@ -333,6 +333,12 @@ TEST_CASE("governor: GPUs of which Slurm has lost count get no jobs until it has
   CHECK(seen("node=" + name + " lost_gpus=6 why=\"Slurm counts them as used, and no job has them"));
   CHECK(seen("hold job=" + to_string(k) + " user=ana why=\"Slurm counts GPUs of " + name + " as used"));
   CHECK(w.it->look().nodes[static_cast<std::size_t>(name.back() - '1')].lost_gpus == 6);
+  // What is seen for a moment changes nothing.
+  w.slurm.lost[name] = 7;
+  w.ticks(3);
+  w.slurm.lost[name] = 6;
+  w.ticks(3);
+  CHECK(w.lines("node") == 1);
   // The other two are used, also by a governor that has just started.
   std::vector<job_key> small;
   for (int i = 0; i < 2; ++i) small.push_back(w.slurm.submit("b", 1, 1, 1000));
@@ -347,7 +353,7 @@ TEST_CASE("governor: GPUs of which Slurm has lost count get no jobs until it has
   CHECK(w.at(wide).is_held);
   // slurmctld has restarted.
   w.slurm.lost.clear();
-  w.ticks(5);
+  w.ticks(15);
   CHECK(seen("node=" + name + " lost_gpus=0"));
   CHECK(w.state(wide) == run_state::running);
   std::stringstream in{w.events.str()};
