@@ -173,7 +173,8 @@ void governor::find_lost_gpus() {
   }
 }
 
-/// After what was released to them has been held again: until then it has them in the scheduler's books.
+/// Tells the scheduler of them, once what was released to them has been held: until then it has them in the
+/// books.
 void governor::take_lost_gpus() {
   for (auto& [name, lost] : lost_) {
     if (lost.count == 0 || lost.is_told) continue;
@@ -187,7 +188,7 @@ void governor::take_lost_gpus() {
   }
 }
 
-/// They are told like a job of nobody's, with an id that no job has.
+/// They are told as a job that is not governed, with an id that no job has.
 event governor::lost_on(const std::string& name) const {
   const auto at = std::find_if(nodes_.begin(), nodes_.end(), [&](const node& n) { return n.name == name; });
   event e;

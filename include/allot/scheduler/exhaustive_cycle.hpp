@@ -363,8 +363,8 @@ class exhaustive_cycle {
     claims_ = claims_ || profile_.first_delayed(session, r, *at, no_claims).has_value();
     return at;
   }
-  /// When who may leave at any moment does so in a walk: by now, and before promised jobs start whose time
-  /// has come.
+  /// When a job that may leave at any moment does so in a walk: by now, and before the start of any promised
+  /// job whose time has come.
   [[nodiscard]] static instant before_overdue_starts(const Session& session) {
     const auto starts = session.promised_by_start();
     if (starts.empty()) return session.now();
@@ -551,8 +551,8 @@ class exhaustive_cycle {
       keep(session, p, delay_cause::none);
     }
   }
-  /// Whether a promised job may miss its start by now because another one moved. Not until that happens
-  /// again.
+  /// Whether, since the last call, a promise may have been made impossible by another one's move or lost
+  /// start.
   [[nodiscard]] bool some_may_miss() {
     const bool has_lost_start = std::exchange(has_lost_start_, false);
     return profile_.take_saw_missed() || has_lost_start;
@@ -597,8 +597,8 @@ class exhaustive_cycle {
     settle_making_way(session);
     renew_missed(session, cause_for);
   }
-  /// Promises are renewed one after the other, and one that moves may leave another another place, or none:
-  /// renews those that would miss their starts.
+  /// Renews the promises that would miss their starts. They are renewed one after the other, and where one is
+  /// placed then may leave no place for one that was renewed before.
   template <class CauseFor>
   void renew_missed(Session& session, CauseFor cause_for) {
     for (std::size_t left = session.promised().size(); left > 0 && !claimant_; --left) {
