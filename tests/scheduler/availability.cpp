@@ -69,15 +69,29 @@ struct traits {
 }
 
 template <class View, class Placement>
-[[nodiscard]] auto reserving_host(const std::vector<timed_job>& jobs, const View& view, std::int64_t each,
-                                  Placement places, std::uint32_t depth) {
-  auto made = allot::make_scheduler(allot::standard{}, view, teams(each), std::move(places));
+[[nodiscard]] auto reserving_host(const std::vector<timed_job>& jobs, const View& view,
+                                  std::vector<allot::quota_spec<1>> quotas, Placement places,
+                                  std::uint32_t depth) {
+  auto made = allot::make_scheduler(allot::standard{}, view, std::move(quotas), std::move(places));
   auto& s = made.value();
   allot::queue_settings settings = allot::standard{}.defaults();
   settings.head = allot::queue_head::reserve;
   settings.reservations = depth;
-  for (const quota_id x : {a, b, c}) REQUIRE(s.configure(x, settings).empty());
+  for (const quota_id x : s.tree().top_down()) {
+    if (s.tree().parent(x)) REQUIRE(s.configure(x, settings).empty());
+  }
   return allot_test::timed_host<std::remove_cvref_t<decltype(s)>>{jobs, std::move(s)};
+}
+template <class View, class Placement>
+[[nodiscard]] auto reserving_host(const std::vector<timed_job>& jobs, const View& view, std::int64_t each,
+                                  Placement places, std::uint32_t depth) {
+  return reserving_host(jobs, view, teams(each), std::move(places), depth);
+}
+/// Two teams that lend each other everything they own.
+[[nodiscard]] std::vector<allot::quota_spec<1>> two_teams(std::int64_t first, std::int64_t second) {
+  return {{.name = "all"},
+          {.name = "a", .parent = "all", .nominal = gpus(first)},
+          {.name = "b", .parent = "all", .nominal = gpus(second)}};
 }
 
 }  // namespace
@@ -371,17 +385,7 @@ TEST_CASE(
       {.quota = b, .submit = 43, .duration = 10, .estimate = 10},
   };
   jobs[3].duration = 0;
-  auto made = allot::make_scheduler(allot::standard{}, timed_nodes_view{{&jobs}},
-                                    {{.name = "all"},
-                                     {.name = "a", .parent = "all", .nominal = gpus(5)},
-                                     {.name = "b", .parent = "all", .nominal = gpus(5)}},
-                                    timed_nodes(3, 3));
-  auto& s = made.value();
-  allot::queue_settings settings = allot::standard{}.defaults();
-  settings.head = allot::queue_head::reserve;
-  settings.reservations = 2;
-  for (const quota_id x : {a, b}) REQUIRE(s.configure(x, settings).empty());
-  allot_test::timed_host<std::remove_cvref_t<decltype(s)>> h{jobs, std::move(s)};
+  auto h = reserving_host(jobs, timed_nodes_view{{&jobs}}, two_teams(5, 5), timed_nodes(3, 3), 2);
   std::size_t seen = 0;
   h.run_all([&](instant now) {
     const auto p = h[0].id ? h.scheduler().promised(h[0].id) : std::nullopt;
@@ -408,17 +412,7 @@ TEST_CASE("availability: a promise that another one's move has made impossible i
       {.quota = b, .gpus = 3, .submit = 7, .duration = 8},
   };
   for (timed_job& j : jobs) j.estimate = j.duration;
-  auto made = allot::make_scheduler(allot::standard{}, timed_nodes_view{{&jobs}},
-                                    {{.name = "all"},
-                                     {.name = "a", .parent = "all", .nominal = gpus(9)},
-                                     {.name = "b", .parent = "all", .nominal = gpus(3)}},
-                                    timed_nodes(4, 3));
-  auto& s = made.value();
-  allot::queue_settings settings = allot::standard{}.defaults();
-  settings.head = allot::queue_head::reserve;
-  settings.reservations = 3;
-  for (const quota_id x : {a, b}) REQUIRE(s.configure(x, settings).empty());
-  allot_test::timed_host<std::remove_cvref_t<decltype(s)>> h{jobs, std::move(s)};
+  auto h = reserving_host(jobs, timed_nodes_view{{&jobs}}, two_teams(9, 3), timed_nodes(4, 3), 3);
   std::size_t seen = 0;
   h.run_all([&](instant now) {
     CAPTURE(now);
