@@ -6,31 +6,21 @@
 
 #include <doctest/doctest.h>
 
-#include <unistd.h>
-
-#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <utility>
 
+#include "tests/support/scratch_directory.hpp"
+
 namespace allot_test {
 
-/// A temporary directory, removed at the end.
+/// A temporary directory with files to read and to write.
 class scratch {
  public:
-  scratch() {
-    static std::uint64_t next = 0;
-    const std::string name = "allot-test-" + std::to_string(::getpid()) + '-' + std::to_string(next++);
-    path_ = std::filesystem::temp_directory_path() / name;
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directories(path_);
+  [[nodiscard]] std::string path_of(const std::string& name) const {
+    return (std::filesystem::path{directory_.path} / name).string();
   }
-  scratch(const scratch&) = delete;
-  scratch& operator=(const scratch&) = delete;
-  ~scratch() { std::filesystem::remove_all(path_); }
-
-  [[nodiscard]] std::string path_of(const std::string& name) const { return (path_ / name).string(); }
 
   /// Creates the missing directories. Returns the path of the file.
   std::string put(const std::string& name, const std::string& text) const {
@@ -56,7 +46,7 @@ class scratch {
   }
 
  private:
-  std::filesystem::path path_;
+  scratch_directory directory_;
 };
 
 }  // namespace allot_test

@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
-#include <system_error>
+
+#include "tests/support/scratch_directory.hpp"
 
 using namespace allot_slurm;
 
@@ -49,19 +49,6 @@ namespace {
   m.past_usage = {0, 18'446'744'073'709'551'615U};
   return m;
 }
-
-/// A new directory, gone at the end of the test, however that ends.
-struct scratch_directory {
-  scratch_directory() { REQUIRE(mkdtemp(path.data()) != nullptr); }
-  ~scratch_directory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  scratch_directory(const scratch_directory&) = delete;
-  scratch_directory& operator=(const scratch_directory&) = delete;
-
-  std::string path = (std::filesystem::temp_directory_path() / "allot-slurm-test-XXXXXX").string();
-};
 
 }  // namespace
 
@@ -129,7 +116,7 @@ TEST_CASE("journal: damaged, stale or of another cluster") {
 }
 
 TEST_CASE("journal: a file is replaced as a whole, and no link is followed") {
-  const scratch_directory in_scratch;
+  const allot_test::scratch_directory in_scratch;
   const std::string& directory = in_scratch.path;
   const std::string path = directory + "/file";
   const auto text_of = [](const std::string& name) {
