@@ -118,7 +118,7 @@ class host {
     const auto name_of = [](const std::string& j) { return j; };
     const auto& plan = lab_.step(now);
     for (const auto& e : plan.evictions) fmt::print("  {}\n", sentence(lab_, e, names, name_of));
-    for (const auto& r : plan.reservations) fmt::print("  {} is next\n", r.what);
+    for (const auto& r : plan.nominations) fmt::print("  {} is next\n", r.what);
     for (const auto& a : plan.admissions) {
       charge(jobs.at(a.what).needs, a.what, now);
       fmt::print("  {}, on {}\n", sentence(lab_, a, names, name_of),
@@ -156,7 +156,7 @@ void story(bool is_killed) {
     for (const auto& held : disk.of_jobs.holding) fmt::print("  {} runs since {}\n", held.what, held.since);
     for (const std::size_t i : disk.of_jobs.leaving)
       fmt::print("  {} is on its way out\n", disk.of_jobs.holding[i].what);
-    for (const auto& r : disk.of_jobs.promised)
+    for (const auto& r : disk.of_jobs.nominated_jobs)
       fmt::print("  {} waits for {} eviction\n", r.what, r.victims.size());
     h = std::make_unique<host>(disk);
   }

@@ -13,7 +13,7 @@
 #include <allot/scheduler/flavors.hpp>
 #include <allot/scheduler/job_state.hpp>
 #include <allot/scheduler/plan.hpp>
-#include <allot/scheduler/promise.hpp>
+#include <allot/scheduler/reservation.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -36,12 +36,12 @@ struct saved_state {
     Time since{};
     Where at{};
     allot::flavor_pick pick{};
-    /// If it makes way for jobs with a promised start: the indexes in `timed` of the one for whose start it
+    /// If it makes way for jobs with a reserved start: the indexes in `timed` of the one for whose start it
     /// leaves (one too many: none), and of the last in turn.
     std::optional<std::pair<std::size_t, std::size_t>> makes_way_for{};
   };
   /// A job that starts when its victims, by their indexes in `leaving`, have left.
-  struct reserved {
+  struct nominated {
     Job what{};
     Where at{};
     allot::flavor_pick pick{};
@@ -53,11 +53,11 @@ struct saved_state {
   /// Those of `holding` that are on their way out, in the order of their evictions.
   std::vector<std::size_t> leaving;
   /// In the order of the decisions.
-  std::vector<reserved> promised;
+  std::vector<nominated> nominated_jobs;
   /// Of those that only wait, those announced: under Kueue and KAI they wait for victims, too.
   std::vector<Job> announced;
-  /// Those with a promised start, in the order of their turn.
-  std::vector<std::pair<Job, allot::promise>> timed;
+  /// Those with a reserved start, in the order of their turn.
+  std::vector<std::pair<Job, allot::reservation>> timed;
   std::vector<Job> pending;
   /// Which quotas do not borrow for now, because they were reclaimed.
   std::vector<allot::backoff> backoffs;
@@ -70,15 +70,15 @@ template <class Where, class Scheduler, class WhereOf>
 [[nodiscard]] auto save(const Scheduler& s, std::span<const allot::job_id> ids, WhereOf where) {
   saved_state<typename Scheduler::job, Where, typename Scheduler::time_point> all;
   std::vector<allot::job_id> units;
-  const auto timed = s.promised();
+  const auto timed = s.reservations();
   const auto holds = [&](allot::job_id id) {
     return s.state(id) == allot::job_state::running || s.state(id) == allot::job_state::evicting;
   };
   const auto add = [&](allot::job_id id, bool is_pod) {
     auto& held = all.holding.emplace_back();
     held = {s.what(id), is_pod, s.since(id), where(s.place_of(id)), s.pick(id)};
-    const auto index_of = [&](allot::job_id promised) {
-      return static_cast<std::size_t>(std::find(timed.begin(), timed.end(), promised) - timed.begin());
+    const auto index_of = [&](allot::job_id holder) {
+      return static_cast<std::size_t>(std::find(timed.begin(), timed.end(), holder) - timed.begin());
     };
     const std::size_t whom = index_of(s.makes_way_for(id)), up_to = index_of(s.makes_way_up_to(id));
     if (up_to < timed.size()) held.makes_way_for = {whom, up_to};
@@ -86,7 +86,7 @@ template <class Where, class Scheduler, class WhereOf>
   };
   for (const allot::job_id id : ids) {
     if (s.state(id) == allot::job_state::pending) {
-      if (s.promised(id)) continue;
+      if (s.reservation_of(id)) continue;
       (s.announced(id) ? all.announced : all.pending).push_back(s.what(id));
     }
     if (!holds(id)) continue;
@@ -100,15 +100,15 @@ template <class Where, class Scheduler, class WhereOf>
   const auto backoffs = s.backoffs();
   all.backoffs.assign(backoffs.begin(), backoffs.end());
   all.past_usage = s.past_usage();
-  for (const allot::job_id id : timed) all.timed.emplace_back(s.what(id), *s.promised(id));
+  for (const allot::job_id id : timed) all.timed.emplace_back(s.what(id), *s.reservation_of(id));
   for (const allot::job_id id : s.evicting()) {
     const auto at = std::find(units.begin(), units.end(), id);
     if (at != units.end()) all.leaving.push_back(static_cast<std::size_t>(at - units.begin()));
   }
-  for (const allot::job_id id : s.reserved()) {
-    // A reserved pod of a running job: the job requests it again.
+  for (const allot::job_id id : s.nominated()) {
+    // A nominated pod of a running job: the job requests it again.
     if (std::find(ids.begin(), ids.end(), id) == ids.end()) continue;
-    auto& r = all.promised.emplace_back();
+    auto& r = all.nominated_jobs.emplace_back();
     r.what = s.what(id);
     r.at = where(s.place_of(id));
     r.pick = s.pick(id);
@@ -147,15 +147,15 @@ bool restore(Scheduler& s,
   // Then what leaves: its place counts as free from now on,
   for (const std::size_t i : all.leaving) accepted = s.evicting(units[i]) == allot::refusal::none && accepted;
   // so that it can be taken for those that wait for it.
-  for (const auto& r : all.promised) {
+  for (const auto& r : all.nominated_jobs) {
     std::vector<allot::job_id> victims;
     for (const std::size_t i : r.victims) victims.push_back(units[all.leaving[i]]);
-    note(r.what, s.adopt_reserved(r.what, victims, take(r.what, r.at), r.pick));
+    note(r.what, s.adopt_nominated(r.what, victims, take(r.what, r.at), r.pick));
   }
   // Those that only wait come last: each has the rank that its submission gives it.
   for (const auto& job : all.announced) note(job, s.adopt_announced(job));
   std::vector<allot::job_id> timed;
-  for (const auto& [job, promise] : all.timed) timed.push_back(note(job, s.adopt_promised(job, promise)));
+  for (const auto& [job, held] : all.timed) timed.push_back(note(job, s.adopt_reservation(job, held)));
   for (std::size_t i = 0; i < units.size(); ++i) {
     const auto& for_whom = all.holding[i].makes_way_for;
     if (!for_whom) continue;

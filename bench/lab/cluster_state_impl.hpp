@@ -76,10 +76,10 @@ void explain_waiting(const scenario& s, sim::simulator<N>& sim, const vector<std
     to.text = "there is room for it, but its turn has not come";
   }
   tell_finding(h.reason, to.reason, to.text);
-  if (!h.promised) return;
+  if (!h.reservation) return;
   const auto name_of_job = [&](sim::job_index other) { return ids[other]; };
   const auto nodes = planned.of(j);
-  to.text += "; " + sentence(policy, *h.promised, sim.now(), name_of_job, clock_time,
+  to.text += "; " + sentence(policy, *h.reservation, sim.now(), name_of_job, clock_time,
                              nodes.empty() ? std::string{} : text_of_nodes(*s.cluster, nodes));
 }
 

@@ -8,7 +8,7 @@
 #include <allot/core/vector.hpp>
 #include <allot/lab/json_writer.hpp>
 #include <allot/preemption/guard.hpp>
-#include <allot/scheduler/promise.hpp>
+#include <allot/scheduler/reservation.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -27,8 +27,8 @@ struct flavor_name {
 };
 
 /// When a job starts that holds a reservation with a time.
-struct promised_start {
-  promise what{};
+struct reserved_start {
+  reservation what{};
   /// The id of `what.after`; empty for none.
   std::string after;
   /// As planned now, one for each pod; empty if that is not known.
@@ -36,7 +36,7 @@ struct promised_start {
   std::string text;
 };
 /// As an object.
-void write(json_writer& to, const promised_start& p);
+void write(json_writer& to, const reserved_start& p);
 
 /// The result of `allot decide`, in the order and under the names of its JSON (see README.md). The texts of
 /// jobs and quotas belong to the scenario, which must outlive it.
@@ -76,7 +76,7 @@ struct decision {
     std::optional<std::string_view> resource{};
     quantity short_by{};
     std::string text{};
-    std::optional<promised_start> promised{};
+    std::optional<reserved_start> reservation{};
   };
   struct refusal {
     std::string_view id;

@@ -51,9 +51,9 @@ class decision_writer {
       out_.key("short_by");
       h.resource ? out_.value(h.short_by) : out_.null();
       out_.member("text", h.text);
-      if (!h.promised) return;
+      if (!h.reservation) return;
       out_.key("promise");
-      lab::write(out_, *h.promised);
+      lab::write(out_, *h.reservation);
     });
     list("refuse", d_.refuse, [&](const auto& r) { out_.member("reason", r.reason).member("text", r.text); });
     out_.key("quotas").begin_object();
@@ -116,7 +116,7 @@ std::string_view word_of_rule(fairness_rule rule) noexcept {
   return rule == fairness_rule::none ? std::string_view{} : to_string(rule);
 }
 
-void write(json_writer& to, const promised_start& p) {
+void write(json_writer& to, const reserved_start& p) {
   const auto time = [&](std::string_view name, instant at) {
     to.key(name);
     at == without_end ? to.null() : to.raw(decimal(at));

@@ -78,7 +78,7 @@ void decision_maker::record(const plan_type& plan) {
     if (std::find(going_.begin(), going_.end(), e.id) == going_.end()) going_.push_back(e.id);
   }
   awaiting_.clear();
-  for (const auto& r : plan.reservations) {
+  for (const auto& r : plan.nominations) {
     decision::reservation reserved{jobs_.ids[r.what], job(r.what).quota};
     const auto wait_for = [&](std::string_view id) {
       auto& all = reserved.waits_for;
@@ -223,10 +223,10 @@ decision::pending_job decision_maker::explain_waiting(job_index j) {
     pending.reason = "waits_turn";
     pending.text = "there is room for it, but its turn has not come in this cycle";
   }
-  if (h.promised) {
+  if (h.reservation) {
     const auto name_of_job = [this](job_index other) { return jobs_.ids[other]; };
-    promised_start& to = pending.promised.emplace();
-    to.what = *h.promised;
+    reserved_start& to = pending.reservation.emplace();
+    to.what = *h.reservation;
     if (!planned_) {
       planned_.emplace(scheduler_.places(), [this](auto visit) {
         scheduler_.for_each_planned_place(

@@ -75,7 +75,7 @@ class story_teller {
     if (t.is == fate::waits) {
       tell_wait(t, j);
       t.remedies = find_remedies(now_, j, rounds);
-    } else if (t.is == fate::reserved) {
+    } else if (t.is == fate::nominated) {
       for (const auto& r : made_.reserve) {
         if (r.id != t.id) continue;
         t.victims.assign(r.waits_for.begin(), r.waits_for.end());
@@ -131,8 +131,8 @@ class story_teller {
       return std::any_of(list.begin(), list.end(), [&](const auto& row) { return row.id == t.id; });
     };
     switch (now_.policy().state(now_.id_of(j))) {
-      case job_state::reserved:
-        return fate::reserved;
+      case job_state::nominated:
+        return fate::nominated;
       case job_state::running:
         return is_in(made_.admit) ? fate::starts : fate::runs;
       case job_state::evicting:
@@ -140,7 +140,7 @@ class story_teller {
       default:
         break;
     }
-    return is_in(made_.reserve) && !is_in(made_.pending) ? fate::reserved : fate::waits;
+    return is_in(made_.reserve) && !is_in(made_.pending) ? fate::nominated : fate::waits;
   }
 
   void tell_eviction(job_story& t) {
@@ -168,7 +168,7 @@ class story_teller {
   void tell_wait(job_story& t, job_index j) {
     const decision::pending_job h = now_.explain_waiting(j);
     t.why = h.text;
-    t.promised = h.promised;
+    t.reservation = h.reservation;
     if (const std::string_view word = word_of(h.reason); !word.empty()) t.reason = word;
     const auto choices = now_.choices_of(j);
     for (const decision_maker::choice& c : choices) {

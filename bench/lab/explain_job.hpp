@@ -25,7 +25,7 @@ struct job_story {
     refused,
     waits,
     /// It waits for its victims to end.
-    reserved,
+    nominated,
     /// Admitted just now.
     starts,
     runs,
@@ -102,7 +102,7 @@ struct job_story {
   std::string why{};
 
   vector<lack> lacks{};
-  std::optional<promised_start> promised{};
+  std::optional<reserved_start> reservation{};
   /// The job at the head of its queue that no other may pass.
   std::string behind{};
   vector<remedy> remedies{};
@@ -115,7 +115,7 @@ struct job_story {
   std::uint64_t yielding_pods = 0;
   std::optional<share> of_victim{};
   std::optional<share> of_beneficiary{};
-  /// The victims of a reserved job, or of a job that others were evicted for.
+  /// The victims of a nominated job, or of a job that others were evicted for.
   vector<std::string> victims{};
 
   vector<loan> loans{};

@@ -101,7 +101,7 @@ class text_writer {
       case fate::waits:
         out_ = fmt::format("{} waits: {}.\n", who, t_.why);
         break;
-      case fate::reserved:
+      case fate::nominated:
         out_ = fmt::format("{} is next: it starts when {} {} gone.\n", who, joined(t_.victims),
                            t_.victims.size() == 1 ? "has" : "have");
         break;
@@ -126,7 +126,7 @@ class text_writer {
   [[nodiscard]] std::string where() const { return t_.nodes.empty() ? "" : " on " + joined_nodes(t_.nodes); }
 
   void ask() {
-    const bool has_it = t_.is != fate::waits && t_.is != fate::reserved;
+    const bool has_it = t_.is != fate::waits && t_.is != fate::nominated;
     std::string text = fmt::format("It {} {}", has_it ? "has" : "asks for", shown(t_.request, s_));
     if (t_.most_pods > 1) {
       text += fmt::format(" with {} of at most {} pods", t_.pods, t_.most_pods);
@@ -149,8 +149,8 @@ class text_writer {
         continue;
       line((l.flavors.empty() ? "Also: " : "With " + l.flavors + ": ") + l.text + ".");
     }
-    if (t_.promised) {
-      std::string text = t_.promised->text;
+    if (t_.reservation) {
+      std::string text = t_.reservation->text;
       text.front() = text.front() == 'i' ? 'I' : 'W';
       line(text + ".");
     }
@@ -269,9 +269,9 @@ class data_writer {
       out_.member("text", l.text).end_object();
     }
     out_.end_array();
-    if (t_.promised) {
+    if (t_.reservation) {
       out_.key("promise");
-      lab::write(out_, *t_.promised);
+      lab::write(out_, *t_.reservation);
     }
     text_or_null("behind", t_.behind);
     out_.key("remedies").begin_array();

@@ -99,9 +99,9 @@ template <class Pending>
 [[nodiscard]] wait_reason reason_of(const Pending& pending, const queue_settings& settings,
                                     bool single_queue) {
   wait_reason why = obstacle_of(pending, settings, single_queue);
-  if (pending.promised) {
-    why.by = pending.promised->start;
-    why.gathers = pending.promised->gathers_since.has_value();
+  if (pending.reservation) {
+    why.by = pending.reservation->start;
+    why.gathers = pending.reservation->gathers_since.has_value();
   }
   why.spares_others = pending.reason == pending_reason::lost_work;
   return why;

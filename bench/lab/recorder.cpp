@@ -60,7 +60,7 @@ void time_recorder::begin(instant now) {
   const thinned_series fresh{now, chart_points(quotas_.size())};
   used_ = pending_ = capacity_ = stranded_ = fresh;
   for (quota_record& q : quotas_) {
-    for (series* s : {&q.used, &q.entitled, &q.borrowed, &q.lent, &q.pending, &q.promised}) s->values = fresh;
+    for (series* s : {&q.used, &q.entitled, &q.borrowed, &q.lent, &q.pending, &q.reserved}) s->values = fresh;
   }
 }
 
@@ -77,10 +77,10 @@ void time_recorder::note(instant now, std::size_t quota, const sim::quota_moment
   q.last = state;
 }
 
-void time_recorder::note_promised(instant now, std::size_t quota, std::int64_t gpus) {
+void time_recorder::note_reservation(instant now, std::size_t quota, std::int64_t gpus) {
   begin(now);
   quota_record& q = quotas_[quota];
-  if (std::exchange(q.last_promised, gpus) != gpus) q.promised.set(now, gpus);
+  if (std::exchange(q.last_reserved, gpus) != gpus) q.reserved.set(now, gpus);
 }
 
 void time_recorder::write_or_wait(instant now, std::size_t quota, const sim::quota_moment& state) {
@@ -153,7 +153,7 @@ replayed_time time_recorder::conclude(instant now) {
     result_.borrowed_of.push_back(q.borrowed.conclude(now));
     result_.lent_of.push_back(q.lent.conclude(now));
     result_.pending_of.push_back(q.pending.conclude(now));
-    result_.promised_of.push_back(q.promised.conclude(now));
+    result_.reserved_of.push_back(q.reserved.conclude(now));
   }
   return std::move(result_);
 }

@@ -36,7 +36,7 @@ class time_recorder {
 
   void note(instant now, std::size_t quota, const sim::quota_moment& state);
   /// What the jobs of the quota that hold a reservation with a time request, in milli-GPUs.
-  void note_promised(instant now, std::size_t quota, std::int64_t gpus);
+  void note_reservation(instant now, std::size_t quota, std::int64_t gpus);
   void note_totals(instant now, std::int64_t used, std::int64_t capacity, std::int64_t stranded,
                    std::uint64_t pending);
   /// To be called once, at the end.
@@ -66,8 +66,8 @@ class time_recorder {
     series borrowed{};
     series lent{};
     series pending{};
-    series promised{};
-    std::int64_t last_promised = 0;
+    series reserved{};
+    std::int64_t last_reserved = 0;
   };
 
   void begin(instant now);

@@ -49,7 +49,7 @@ class recorder final : public sim::observer<N> {
     for (std::size_t i = 0; i < metrics_->quotas(); ++i) {
       time_->note(sim.now(), i, metrics_->now(quota_id{i}));
     }
-    note_promised(sim);
+    note_reservation(sim);
     const quantity capacity = metrics_->capacity();
     time_->note_totals(sim.now(), metrics_->used(), capacity.is_bounded() ? capacity.in_milli() : 0,
                        stranded_in(sim.where()), metrics_->pending());
@@ -59,14 +59,14 @@ class recorder final : public sim::observer<N> {
  private:
   using kind = sim::job_event_kind;
 
-  void note_promised(const sim::simulator<N>& sim) {
-    std::fill(promised_.begin(), promised_.end(), 0);
-    sim.policy().for_each_promised([&](job_id id) {
-      promised_.resize(metrics_->quotas());
+  void note_reservation(const sim::simulator<N>& sim) {
+    std::fill(reserved_.begin(), reserved_.end(), 0);
+    sim.policy().for_each_reservation([&](job_id id) {
+      reserved_.resize(metrics_->quotas());
       const sim::job_index j = sim.policy().what(id);
-      promised_[sim.jobs()[j].quota.index()] += metrics_->gpus(sim, j);
+      reserved_[sim.jobs()[j].quota.index()] += metrics_->gpus(sim, j);
     });
-    for (std::size_t i = 0; i < promised_.size(); ++i) time_->note_promised(sim.now(), i, promised_[i]);
+    for (std::size_t i = 0; i < reserved_.size(); ++i) time_->note_reservation(sim.now(), i, reserved_[i]);
   }
 
   void note(const sim::simulator<N>& sim, const sim::job_event<N>& e) {
@@ -109,7 +109,7 @@ class recorder final : public sim::observer<N> {
   event_writer* events_;
   Ask why_;
   /// By quota, in milli-GPUs; empty until a job holds a reservation.
-  vector<std::int64_t> promised_;
+  vector<std::int64_t> reserved_;
 };
 
 }  // namespace lab

@@ -95,7 +95,7 @@ struct replayed_time {
   vector<drawn_series> lent_of{};
   vector<drawn_series> pending_of{};
   /// What the jobs request that hold a reservation with a time.
-  vector<drawn_series> promised_of{};
+  vector<drawn_series> reserved_of{};
   /// When the most GPUs were in use, and how many.
   instant busiest = 0;
   std::int64_t most_used = 0;

@@ -218,9 +218,9 @@ class maker {
   }
 
   void reserved(vector<chart>& charts) const {
-    const auto promised = of_layers(t_.promised_of);
+    const auto reserved = of_layers(t_.reserved_of);
     vector<std::int64_t> all(spans_, 0);
-    for (const auto& of_layer : promised) {
+    for (const auto& of_layer : reserved) {
       for (std::size_t i = 0; i < spans_; ++i) all[i] += of_layer[i];
     }
     if (most_of(all) == 0) return;
@@ -229,7 +229,7 @@ class maker {
                         "list of any instant",
                         "reserved");
     c.set_values(scale_for(most_of(all)), "GPUs");
-    stack_layers(c, promised);
+    stack_layers(c, reserved);
     explain_layers(c, layers_);
     charts.push_back(std::move(c));
   }

@@ -150,7 +150,7 @@ class data_writer {
     of_layers("borrowed", t.borrowed_of, 1000);
     of_layers("lent", t.lent_of, 1000);
     of_layers("pending", t.pending_of, 1);
-    of_layers("reserved", t.promised_of, 1000);
+    of_layers("reserved", t.reserved_of, 1000);
     json_ += ",\"capacity\":";
     list_of(t.capacity.means, 1000);
     json_ += ",\"stranded\":";

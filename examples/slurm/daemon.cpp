@@ -200,7 +200,7 @@ class daemon_files {
     }
     log("journal", {{"state", "read"},
                     {"leaving", std::to_string(reading.value->leaving.size())},
-                    {"promised", std::to_string(reading.value->promised.size())}});
+                    {"promised", std::to_string(reading.value->reservations.size())}});
     return std::move(reading.value);
   }
   /// The journal, if it differs.

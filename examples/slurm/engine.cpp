@@ -98,14 +98,14 @@ std::string_view engine::apply(const event& e) {
   switch (e.is) {
     case kind::submit:
     case kind::adopt:
-    case kind::adopt_reserved:
+    case kind::adopt_nominated:
     case kind::adopt_announced:
-    case kind::adopt_promised: {
+    case kind::adopt_reservation: {
       if (id) return "the job is known already";
       const std::uint32_t slot = slot_for(e.key, e.what);
       if (e.is == kind::submit) return note(e.key, slot, s.submit(slot));
       if (e.is == kind::adopt_announced) return note(e.key, slot, s.adopt_announced(slot));
-      if (e.is == kind::adopt_promised) return note(e.key, slot, s.adopt_promised(slot, e.promised));
+      if (e.is == kind::adopt_reservation) return note(e.key, slot, s.adopt_reservation(slot, e.reservation));
       const allocation at = take(s.places(), e.where, e.what.pods);
       allot::submission answer;
       if (e.is == kind::adopt) {
@@ -116,7 +116,7 @@ std::string_view engine::apply(const event& e) {
           const auto found = slots_.find(v);
           victims.push_back(found == slots_.end() ? allot::job_id{} : ids_[found->second]);
         }
-        answer = s.adopt_reserved(slot, victims, at);
+        answer = s.adopt_nominated(slot, victims, at);
       }
       if (!answer) static_cast<void>(s.places().release(at));
       return note(e.key, slot, answer);
@@ -127,7 +127,7 @@ std::string_view engine::apply(const event& e) {
       static_cast<void>(s.cancel(id));
       const std::uint32_t slot = known->second;
       facts_[slot] = e.what;
-      if (was == allot::job_state::pending || was == allot::job_state::reserved) {
+      if (was == allot::job_state::pending || was == allot::job_state::nominated) {
         return note(e.key, slot, s.submit(slot));
       }
       const allocation at = take(s.places(), e.where, e.what.pods);
@@ -197,8 +197,8 @@ const decision& engine::step(allot::instant now) {
     to.how = v.how;
     to.text = sentence(s, v, names_, name);
   }
-  for (const auto& r : plan.reservations) {
-    auto& to = d.reservations.emplace_back();
+  for (const auto& r : plan.nominations) {
+    auto& to = d.nominations.emplace_back();
     to.key = keys_[r.what];
     for (std::size_t i = r.first; i < r.first + r.count; ++i) {
       to.victims.push_back(keys_[plan.evictions[i].what]);
@@ -228,9 +228,9 @@ std::optional<job_key> engine::beneficiary(const job_key& k) const {
   return b ? std::optional{key_of(b)} : std::nullopt;
 }
 
-std::optional<allot::promise> engine::promised(const job_key& k) const {
+std::optional<allot::reservation> engine::reservation_of(const job_key& k) const {
   const auto at = slots_.find(k);
-  return at == slots_.end() ? std::nullopt : scheduler_->promised(ids_[at->second]);
+  return at == slots_.end() ? std::nullopt : scheduler_->reservation_of(ids_[at->second]);
 }
 
 std::string engine::why(const job_key& k) {
@@ -245,8 +245,8 @@ standing engine::stands() const {
   const slurm_scheduler& s = *scheduler_;
   standing all;
   for (const allot::job_id id : s.evicting()) all.leaving.push_back(key_of(id));
-  for (const allot::job_id id : s.reserved()) {
-    auto& r = all.reserved.emplace_back();
+  for (const allot::job_id id : s.nominated()) {
+    auto& r = all.nominated.emplace_back();
     r.key = key_of(id);
     r.where = shares_of(s.places(), s.place_of(id));
     for (const allot::job_id v : s.evicting()) {
@@ -257,7 +257,7 @@ standing engine::stands() const {
     if (s.announced(ids_[slot])) all.announced.push_back(key);
   }
   std::sort(all.announced.begin(), all.announced.end());
-  for (const allot::job_id id : s.promised()) all.promised.emplace_back(key_of(id), *s.promised(id));
+  for (const allot::job_id id : s.reservations()) all.reservations.emplace_back(key_of(id), *s.reservation_of(id));
   for (const allot::backoff& b : s.backoffs()) all.backoffs.push_back(b);
   all.past_usage = s.past_usage();
   return all;

@@ -57,11 +57,11 @@ struct event {
     /// It runs already: `key`, `what`, `at` since when, `where`.
     adopt,
     /// It starts on `where` when `others`, which are being evicted, have left.
-    adopt_reserved,
+    adopt_nominated,
     /// It waits, and others are being evicted for it.
     adopt_announced,
-    /// It waits, with `promised`.
-    adopt_promised,
+    /// It waits, with `reservation`.
+    adopt_reservation,
     /// What it is or where it runs has changed: `key`, `what`, `at`, `where`.
     alter,
     /// The host itself evicts it.
@@ -89,7 +89,7 @@ struct event {
   allot::instant at = 0;
   std::vector<node_share> where{};
   std::vector<job_key> others{};
-  allot::promise promised{};
+  allot::reservation reservation{};
   std::string node{};
   std::vector<std::uint64_t> numbers{};
   std::vector<allot::backoff> backoffs{};
@@ -111,18 +111,18 @@ struct decision {
     /// A sentence.
     std::string text{};
   };
-  struct reservation {
+  struct nomination {
     job_key key{};
     std::vector<job_key> victims{};
   };
   std::vector<admission> admissions{};
   std::vector<eviction> evictions{};
-  std::vector<reservation> reservations{};
+  std::vector<nomination> nominations{};
   /// Those that were tried and wait.
   std::vector<job_key> pending{};
 
   [[nodiscard]] bool empty() const noexcept {
-    return admissions.empty() && evictions.empty() && reservations.empty();
+    return admissions.empty() && evictions.empty() && nominations.empty();
   }
 };
 
@@ -138,16 +138,16 @@ struct engine_setup {
 
 /// What is persisted of an engine, besides what Slurm knows.
 struct standing {
-  struct reserved_job {
+  struct nominated_job {
     job_key key{};
     std::vector<job_key> victims{};
     std::vector<node_share> where{};
   };
   /// In the order of the evictions and of the decisions.
   std::vector<job_key> leaving{};
-  std::vector<reserved_job> reserved{};
+  std::vector<nominated_job> nominated{};
   std::vector<job_key> announced{};
-  std::vector<std::pair<job_key, allot::promise>> promised{};
+  std::vector<std::pair<job_key, allot::reservation>> reservations{};
   std::vector<allot::backoff> backoffs{};
   std::vector<std::uint64_t> past_usage{};
 };
@@ -207,7 +207,7 @@ class engine {
   [[nodiscard]] std::vector<node_share> where(const job_key& k) const;
   /// For whom a job leaves.
   [[nodiscard]] std::optional<job_key> beneficiary(const job_key& k) const;
-  [[nodiscard]] std::optional<allot::promise> promised(const job_key& k) const;
+  [[nodiscard]] std::optional<allot::reservation> reservation_of(const job_key& k) const;
   /// Why it waits, in a sentence without amounts that change all the time.
   [[nodiscard]] std::string why(const job_key& k);
   [[nodiscard]] standing stands() const;

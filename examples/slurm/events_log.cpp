@@ -127,11 +127,11 @@ constexpr std::array<std::string_view, 17> words{
   if (const auto* v = o.if_contains("others")) e.others = keys_of(*v);
   if (const auto* v = o.if_contains("node")) e.node = json::value_to<std::string>(*v);
   if (const auto* v = o.if_contains("promised")) {
-    e.promised.start = v->at(0).to_number<std::int64_t>();
-    e.promised.first_start = v->at(1).to_number<std::int64_t>();
-    e.promised.borrows = v->at(2).as_bool();
-    e.promised.cause = static_cast<allot::delay_cause>(v->at(3).to_number<std::uint8_t>());
-    if (v->as_array().size() > 4) e.promised.gathers_since = v->at(4).to_number<std::int64_t>();
+    e.reservation.start = v->at(0).to_number<std::int64_t>();
+    e.reservation.first_start = v->at(1).to_number<std::int64_t>();
+    e.reservation.borrows = v->at(2).as_bool();
+    e.reservation.cause = static_cast<allot::delay_cause>(v->at(3).to_number<std::uint8_t>());
+    if (v->as_array().size() > 4) e.reservation.gathers_since = v->at(4).to_number<std::int64_t>();
   }
   if (const auto* v = o.if_contains("backoffs")) {
     for (const auto& b : v->as_array()) {
@@ -201,18 +201,18 @@ std::string to_json(const event& e, std::string_view why_not) {
     o["job"] = to_string(e.key);
   }
   const bool places =
-      e.is == kind::adopt || e.is == kind::alter || e.is == kind::adopt_reserved || e.is == kind::foreign;
-  if (places || e.is == kind::submit || e.is == kind::adopt_announced || e.is == kind::adopt_promised) {
+      e.is == kind::adopt || e.is == kind::alter || e.is == kind::adopt_nominated || e.is == kind::foreign;
+  if (places || e.is == kind::submit || e.is == kind::adopt_announced || e.is == kind::adopt_reservation) {
     o["what"] = of(e.what);
   }
   if (places) o["where"] = of(e.where);
   if (e.is == kind::adopt || e.is == kind::alter || e.is == kind::started) o["at"] = e.at;
-  if (e.is == kind::adopt_reserved) o["others"] = keys(e.others);
-  if (e.is == kind::adopt_promised) {
-    json::array promised{e.promised.start, e.promised.first_start, e.promised.borrows,
-                         static_cast<int>(e.promised.cause)};
-    if (e.promised.gathers_since) promised.emplace_back(*e.promised.gathers_since);
-    o["promised"] = std::move(promised);
+  if (e.is == kind::adopt_nominated) o["others"] = keys(e.others);
+  if (e.is == kind::adopt_reservation) {
+    json::array reservation{e.reservation.start, e.reservation.first_start, e.reservation.borrows,
+                         static_cast<int>(e.reservation.cause)};
+    if (e.reservation.gathers_since) reservation.emplace_back(*e.reservation.gathers_since);
+    o["promised"] = std::move(reservation);
   }
   if (e.is == kind::backoffs) {
     json::array& all = o["backoffs"].emplace_array();
@@ -241,9 +241,9 @@ std::string to_json(const decision& d, std::int64_t now) {
       all.push_back(std::move(v));
     }
   }
-  if (!d.reservations.empty()) {
+  if (!d.nominations.empty()) {
     json::array& all = o["reserve"].emplace_array();
-    for (const auto& r : d.reservations)
+    for (const auto& r : d.nominations)
       all.push_back({{"job", to_string(r.key)}, {"victims", keys(r.victims)}});
   }
   if (!d.pending.empty()) o["pending"] = keys(d.pending);

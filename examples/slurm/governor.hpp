@@ -121,8 +121,8 @@ class governor {
     /// Why it is refused or not ready.
     std::string reason{};
     bool is_dirty = false;
-    /// The first promised start that was logged.
-    allot::instant promised = allot::without_end;
+    /// The first reserved start that was logged.
+    allot::instant told_start = allot::without_end;
   };
   using records = std::map<job_key, record>;
   /// GPUs of a node that Slurm counts as used although no job has them.

@@ -39,7 +39,7 @@ void governor::act(const decision& d) {
       if (would_do_.count(to_string(a.key)) != 0) continue;
       log_("release", {{"job", to_string(a.key)}, {"would", "yes"}, {"nodes", names_of(a.where)}});
     }
-    for (const auto& r : d.reservations) {
+    for (const auto& r : d.nominations) {
       would_do.insert(to_string(r.key));
       if (would_do_.count(to_string(r.key)) == 0)
         log_("reserve", {{"job", to_string(r.key)}, {"would", "yes"}});
@@ -50,7 +50,7 @@ void governor::act(const decision& d) {
   // A victim may die of the warning, and the governor before it sees that.
   if (!d.evictions.empty() && around_.remember) around_.remember(stands());
   for (const auto& e : d.evictions) evict(e);
-  for (const auto& r : d.reservations) {
+  for (const auto& r : d.nominations) {
     std::string victims;
     for (const job_key& v : r.victims) victims.append(victims.empty() ? "" : ",").append(to_string(v));
     const auto at = records_.find(r.key);
@@ -65,9 +65,9 @@ void governor::act(const decision& d) {
     if (at == records_.end()) continue;
     record& r = at->second;
     dirty(r);
-    const auto p = engine_->promised(k);
-    if (p && p->first_start != r.promised) {
-      r.promised = p->first_start;
+    const auto p = engine_->reservation_of(k);
+    if (p && p->first_start != r.has_reservation) {
+      r.has_reservation = p->first_start;
       log_(p->gathers_since ? "gather" : "reserve",
            {{"job", to_string(k)},
             {"user", r.is.user},
@@ -386,7 +386,7 @@ std::string governor::explanation(const record& r) const {
     case phase::waiting: {
       std::string text = engine_->why(r.is.key);
       if (text.starts_with("it waits: ")) text.erase(0, 3);
-      if (const auto p = engine_->promised(r.is.key); p && p->start != allot::without_end) {
+      if (const auto p = engine_->reservation_of(r.is.key); p && p->start != allot::without_end) {
         if (p->gathers_since) {
           text += "; it gathers what becomes free until " + time_text(p->start);
         } else if (p->start > now_.wall) {

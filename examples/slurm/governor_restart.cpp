@@ -54,9 +54,9 @@ memory governor::stands() const {
     const bool is_warned = at != records_.end() && at->second.warned;
     m.leaving.push_back({identity(k), is_warned ? now_.wall - (now_.steady - *at->second.warned) : 0});
   }
-  for (const auto& r : s.reserved) m.reserved.push_back({identity(r.key), r.victims, r.where});
+  for (const auto& r : s.nominated) m.nominated.push_back({identity(r.key), r.victims, r.where});
   for (const job_key& k : s.announced) m.announced.push_back(identity(k));
-  for (const auto& [k, p] : s.promised) m.promised.push_back({identity(k), p});
+  for (const auto& [k, p] : s.reservations) m.reservations.push_back({identity(k), p});
   for (const auto& [k, r] : records_) {
     if (r.failures > 0) m.backoffs.push_back({{k, r.is.submitted}, r.backs_off_until, r.failures});
   }
@@ -244,9 +244,9 @@ void governor::start_over() {
     tell(e);
     if (engine_->contains(id.key)) enter(*r, phase::waiting);
   };
-  for (const auto& r : m.reserved) {
+  for (const auto& r : m.nominated) {
     event e;
-    e.is = event::kind::adopt_reserved;
+    e.is = event::kind::adopt_nominated;
     e.where = r.where;
     for (const job_key& v : r.victims) {
       if (engine_->contains(v) && engine_->state(v) == allot::job_state::evicting) e.others.push_back(v);
@@ -259,10 +259,10 @@ void governor::start_over() {
     e.is = event::kind::adopt_announced;
     enlist(a, e);
   }
-  for (const auto& p : m.promised) {
+  for (const auto& p : m.reservations) {
     event e;
-    e.is = event::kind::adopt_promised;
-    e.promised = p.promised;
+    e.is = event::kind::adopt_reservation;
+    e.reservation = p.what;
     enlist(p.job, e);
   }
   for (record* r : waiting) {

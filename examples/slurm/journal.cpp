@@ -46,7 +46,7 @@ constexpr std::int64_t oldest_ms = 24 * 3600 * std::int64_t{1000};
     m.leaving.push_back({identity(v.as_object()), v.at("warned").to_number<std::int64_t>()});
   }
   for (const auto& v : o.at("reserved").as_array()) {
-    auto& r = m.reserved.emplace_back();
+    auto& r = m.nominated.emplace_back();
     r.job = identity(v.as_object());
     for (const auto& k : v.at("victims").as_array()) {
       if (const auto key = parse_job_key(json::value_to<std::string>(k))) r.victims.push_back(*key);
@@ -58,16 +58,16 @@ constexpr std::int64_t oldest_ms = 24 * 3600 * std::int64_t{1000};
   }
   for (const auto& v : o.at("announced").as_array()) m.announced.push_back(identity(v.as_object()));
   for (const auto& v : o.at("promised").as_array()) {
-    auto& p = m.promised.emplace_back();
+    auto& p = m.reservations.emplace_back();
     p.job = identity(v.as_object());
-    p.promised.start = v.at("start").to_number<std::int64_t>();
-    p.promised.first_start = v.at("first_start").to_number<std::int64_t>();
-    p.promised.borrows = v.at("borrows").as_bool();
+    p.what.start = v.at("start").to_number<std::int64_t>();
+    p.what.first_start = v.at("first_start").to_number<std::int64_t>();
+    p.what.borrows = v.at("borrows").as_bool();
     const auto cause = v.at("cause").to_number<std::uint8_t>();
     if (cause > static_cast<std::uint8_t>(allot::delay_cause::placement)) throw std::out_of_range{"a cause"};
-    p.promised.cause = static_cast<allot::delay_cause>(cause);
+    p.what.cause = static_cast<allot::delay_cause>(cause);
     if (const auto* since = v.as_object().if_contains("gathers_since")) {
-      p.promised.gathers_since = since->to_number<std::int64_t>();
+      p.what.gathers_since = since->to_number<std::int64_t>();
     }
   }
   // Not there in journals of earlier versions.
@@ -97,26 +97,26 @@ std::string journal_text(const memory& m, const std::string& cluster, std::int64
     v["warned"] = l.warned;
     leaving.push_back(std::move(v));
   }
-  json::array& reserved = o["reserved"].emplace_array();
-  for (const auto& r : m.reserved) {
+  json::array& nominated = o["reserved"].emplace_array();
+  for (const auto& r : m.nominated) {
     json::object v = of(r.job);
     v["victims"] = keys(r.victims);
     json::array where;
     for (const node_share& s : r.where) where.push_back({s.node, s.gpus, s.cpus});
     v["where"] = std::move(where);
-    reserved.push_back(std::move(v));
+    nominated.push_back(std::move(v));
   }
   json::array& announced = o["announced"].emplace_array();
   for (const auto& a : m.announced) announced.push_back(of(a));
-  json::array& promised = o["promised"].emplace_array();
-  for (const auto& p : m.promised) {
+  json::array& reservations = o["promised"].emplace_array();
+  for (const auto& p : m.reservations) {
     json::object v = of(p.job);
-    v["start"] = p.promised.start;
-    v["first_start"] = p.promised.first_start;
-    v["borrows"] = p.promised.borrows;
-    v["cause"] = static_cast<int>(p.promised.cause);
-    if (p.promised.gathers_since) v["gathers_since"] = *p.promised.gathers_since;
-    promised.push_back(std::move(v));
+    v["start"] = p.what.start;
+    v["first_start"] = p.what.first_start;
+    v["borrows"] = p.what.borrows;
+    v["cause"] = static_cast<int>(p.what.cause);
+    if (p.what.gathers_since) v["gathers_since"] = *p.what.gathers_since;
+    reservations.push_back(std::move(v));
   }
   json::array& backoffs = o["backoffs"].emplace_array();
   for (const auto& b : m.backoffs) {

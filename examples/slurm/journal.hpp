@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What is remembered of decisions that Slurm can't show, in one small file: who leaves for whom and since
-// when, first promises, backoffs, past usage. It is replaced as a whole, so it is there or it is the old one.
+// when, first reservations, backoffs, past usage. It is replaced as a whole, so it is there or it is the old one.
 #pragma once
 
 #include "cluster.hpp"
 
 #include <allot/core/time.hpp>
-#include <allot/scheduler/promise.hpp>
+#include <allot/scheduler/reservation.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -34,12 +34,12 @@ struct memory {
 
     friend bool operator==(const leaving_job&, const leaving_job&) = default;
   };
-  struct reserved_job {
+  struct nominated_job {
     job_identity job{};
     std::vector<job_key> victims{};
     std::vector<node_share> where{};
 
-    friend bool operator==(const reserved_job&, const reserved_job&) = default;
+    friend bool operator==(const nominated_job&, const nominated_job&) = default;
   };
   struct backoff {
     job_identity job{};
@@ -58,18 +58,18 @@ struct memory {
 
     friend bool operator==(const reclaimed_account&, const reclaimed_account&) = default;
   };
-  struct promised_job {
+  struct reservation_entry {
     job_identity job{};
-    allot::promise promised{};
+    allot::reservation what{};
 
-    friend bool operator==(const promised_job&, const promised_job&) = default;
+    friend bool operator==(const reservation_entry&, const reservation_entry&) = default;
   };
 
   /// In the order of the decisions.
   std::vector<leaving_job> leaving{};
-  std::vector<reserved_job> reserved{};
+  std::vector<nominated_job> nominated{};
   std::vector<job_identity> announced{};
-  std::vector<promised_job> promised{};
+  std::vector<reservation_entry> reservations{};
   std::vector<backoff> backoffs{};
   std::vector<reclaimed_account> reclaimed{};
   std::vector<std::uint64_t> past_usage{};

@@ -78,7 +78,7 @@ snapshot governor::look() const {
         s.loans.push_back({d, l.lender.index(), l.borrower.index(), l.amount});
       }
     }
-    for (const allot::job_id id : policy.reserved()) {
+    for (const allot::job_id id : policy.nominated()) {
       const auto key = engine_->key_of(id);
       snapshot::reservation& to = s.reservations.emplace_back();
       to.job = to_string(key);
@@ -87,8 +87,8 @@ snapshot governor::look() const {
         if (policy.beneficiary_of(v) == id) to.waits_for.push_back(to_string(engine_->key_of(v)));
       }
     }
-    for (const allot::job_id id : policy.promised()) {
-      const auto p = policy.promised(id);
+    for (const allot::job_id id : policy.reservations()) {
+      const auto p = policy.reservation_of(id);
       snapshot::reservation& to = s.reservations.emplace_back();
       to.job = to_string(engine_->key_of(id));
       to.quota = policy.quota(id).index();
@@ -165,8 +165,8 @@ snapshot governor::look() const {
       to.reason = j.admin_comment.substr(mark.size());
     }
     if (engine_ != nullptr) {
-      if (const auto p = engine_->promised(k); p && p->start != allot::without_end && !p->gathers_since) {
-        to.promised = p->start;
+      if (const auto p = engine_->reservation_of(k); p && p->start != allot::without_end && !p->gathers_since) {
+        to.latest_start = p->start;
       }
       if (const auto b = engine_->beneficiary(k)) to.beneficiary = to_string(*b);
     }

@@ -363,17 +363,17 @@ class page_writer {
     if (jobs.empty()) return;
     const std::size_t all = std::max(jobs.size(), count_in(s_, phase));
     html_.append("<h2>").append(title).append(" (").append(std::to_string(all)).append(")</h2>\n");
-    const bool any_promised =
-        std::any_of(jobs.begin(), jobs.end(), [](const auto* j) { return j->promised.has_value(); });
+    const bool any_reservation =
+        std::any_of(jobs.begin(), jobs.end(), [](const auto* j) { return j->latest_start.has_value(); });
     html_ += "<div class=scroll><table><thead><tr><th>job<th>user<th>quota<th>asks for<th>submitted";
-    html_ += any_promised ? "<th>starts at the latest<th>why</thead><tbody>\n" : "<th>why</thead><tbody>\n";
+    html_ += any_reservation ? "<th>starts at the latest<th>why</thead><tbody>\n" : "<th>why</thead><tbody>\n";
     for (std::size_t i = 0; i < std::min(most_rows, jobs.size()); ++i) {
       const snapshot::job& j = *jobs[i];
       write_job_cells(j);
       html_ += "<td class=n data-head=submitted>" + span_text(s_.now - j.submitted) + " ago";
-      if (j.promised) {
-        html_ += "<td class=n data-head=\"starts by\">" + start_text(*j.promised);
-      } else if (any_promised) {
+      if (j.latest_start) {
+        html_ += "<td class=n data-head=\"starts by\">" + start_text(*j.latest_start);
+      } else if (any_reservation) {
         html_ += "<td>";
       }
       html_ += "<td class=why>";

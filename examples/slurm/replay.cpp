@@ -54,8 +54,8 @@ struct chapter {
 
 /// Whether the event is about a job that the scheduler has not known like this.
 [[nodiscard]] bool brings_job(kind k) {
-  return k == kind::submit || k == kind::adopt || k == kind::adopt_reserved || k == kind::adopt_announced ||
-         k == kind::adopt_promised || k == kind::alter;
+  return k == kind::submit || k == kind::adopt || k == kind::adopt_nominated || k == kind::adopt_announced ||
+         k == kind::adopt_reservation || k == kind::alter;
 }
 
 [[nodiscard]] allot::sim::job<dimensions> job_of(const facts& f) {
@@ -105,7 +105,7 @@ class simulation {
   [[nodiscard]] simulator make(const chapter& log) const;
 
   [[nodiscard]] std::string_view note(const event& e, job_index j, allot::submission answer);
-  [[nodiscard]] std::string_view adopt(const event& e, job_index j, bool reserved);
+  [[nodiscard]] std::string_view adopt(const event& e, job_index j, bool nominated);
   [[nodiscard]] std::string_view alter(const event& e, job_index before, job_index j);
   [[nodiscard]] std::string_view change_places(const event& e);
 
@@ -181,13 +181,13 @@ std::string_view simulation::note(const event& e, job_index j, allot::submission
   return {};
 }
 
-std::string_view simulation::adopt(const event& e, job_index j, bool reserved) {
+std::string_view simulation::adopt(const event& e, job_index j, bool nominated) {
   const auto at = take(driver_.where(), e.where, e.what.pods);
   allot::submission answer;
-  if (reserved) {
+  if (nominated) {
     std::vector<allot::job_id> victims;
     for (const job_key& v : e.others) victims.push_back(id(v));
-    answer = driver_.adopt_reserved(j, victims, at);
+    answer = driver_.adopt_nominated(j, victims, at);
   } else {
     answer = driver_.adopt(j, e.at, at);
   }
@@ -199,7 +199,7 @@ std::string_view simulation::alter(const event& e, job_index before, job_index j
   const allot::job_state was = sim_.policy().state(id(before));
   static_cast<void>(driver_.cancel(before));
   known_.erase(e.key);
-  if (was == allot::job_state::pending || was == allot::job_state::reserved) {
+  if (was == allot::job_state::pending || was == allot::job_state::nominated) {
     return note(e, j, driver_.submit(j));
   }
   const std::string_view why_not = adopt(e, j, false);
@@ -239,8 +239,8 @@ std::string_view simulation::apply(std::size_t at, const event& e) {
     if (is_known) return "the job is known already";
     if (e.is == kind::submit) return note(e, j, driver_.submit(j));
     if (e.is == kind::adopt_announced) return note(e, j, driver_.adopt_announced(j));
-    if (e.is == kind::adopt_promised) return note(e, j, driver_.adopt_promised(j, e.promised));
-    return adopt(e, j, e.is == kind::adopt_reserved);
+    if (e.is == kind::adopt_reservation) return note(e, j, driver_.adopt_reservation(j, e.reservation));
+    return adopt(e, j, e.is == kind::adopt_nominated);
   }
   switch (e.is) {
     case kind::close:
@@ -284,8 +284,8 @@ decision simulation::step(allot::instant now) {
       if (v.beneficiary) to.beneficiary = key(sim_.policy().what(v.beneficiary));
       to.how = v.how;
     }
-    for (const auto& r : plan.reservations) {
-      auto& to = d.reservations.emplace_back();
+    for (const auto& r : plan.nominations) {
+      auto& to = d.nominations.emplace_back();
       to.key = key(r.what);
       for (std::size_t i = r.first; i < r.first + r.count; ++i) {
         to.victims.push_back(key(plan.evictions[i].what));

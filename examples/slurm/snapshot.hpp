@@ -78,8 +78,8 @@ struct snapshot {
     std::vector<std::string> nodes{};
     /// Why it waits or may not run, in a sentence; empty if that is not known yet.
     std::string reason{};
-    /// The latest start that it is promised.
-    std::optional<milliseconds> promised{};
+    /// The latest start, if it holds a reservation.
+    std::optional<milliseconds> latest_start{};
     /// Of a job that leaves: the job that it makes room for, or empty.
     std::string beneficiary{};
     /// How often Slurm has started it again.
@@ -113,10 +113,10 @@ struct snapshot {
     std::size_t quota = 0;
     /// The jobs that leave for it.
     std::vector<std::string> waits_for{};
-    /// The latest start, and the first one that was promised; none if it only waits for those that leave.
+    /// The latest start, and the first one; none if it only waits for those that leave.
     std::optional<milliseconds> start{};
     std::optional<milliseconds> first_start{};
-    /// Why the start is later than promised first; empty if it is not.
+    /// Why the start is later than the first one; empty if it is not.
     std::string cause{};
   };
   /// Since the governor started.

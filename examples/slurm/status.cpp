@@ -181,7 +181,7 @@ class text_writer {
       rows.push_back({shown_text(j.id), shown_text(j.user, 24),
                       shown_text(j.quota ? quota_name(s_, j.quota) : j.account, 32),
                       shown_text(amounts_text(s_, j.request)), "for " + span_text(s_.now - j.submitted)});
-      if (j.promised) rows.back().push_back("starts by " + time_text(*j.promised));
+      if (j.latest_start) rows.back().push_back("starts by " + time_text(*j.latest_start));
       widths.resize(std::max(widths.size(), rows.back().size()));
       for (std::size_t c = 0; c < rows.back().size(); ++c) {
         widths[c] = std::max(widths[c], width_of(rows.back()[c]));
@@ -313,7 +313,7 @@ class status_json_writer {
       time("ends", j.ends != 0 ? std::optional{j.ends} : std::nullopt);
       texts("nodes", j.nodes);
       text("reason", j.reason);
-      time("promised", j.promised);
+      time("promised", j.latest_start);
       text_or_null("beneficiary", j.beneficiary);
       w_.member("restarts", std::uint64_t{j.restarts}).end_object();
     }

@@ -159,7 +159,7 @@ TEST_CASE("a quota at its borrow limit") {
               "hold b9: borrow_limit at team-b, 1 gpu short: team-b may borrow 2 gpu and borrows 2"});
 }
 
-TEST_CASE("a reclaim: reserved in the first round, admitted in the second") {
+TEST_CASE("a reclaim: nominated in the first round, admitted in the second") {
   const std::string members =
       two_nodes + R"("quotas": [{"name": "r", "nominal": "cluster", "inclusive": true},
       {"name": "a", "parent": "r", "nominal": {"gpu": 8}}, {"name": "b", "parent": "r", "nominal": {"gpu": 8}}],
@@ -234,7 +234,7 @@ TEST_CASE("a job with a reservation: when it starts, and after which") {
     REQUIRE(d->pending.size() == 2);
     const std::string json = lab::to_json(*d, s);
     const std::size_t at = json.find("\"promise\": ");
-    if (!d->pending[0].promised) {
+    if (!d->pending[0].reservation) {
       CHECK(at == std::string::npos);
       return std::string{};
     }
@@ -268,9 +268,9 @@ TEST_CASE("a job with a reservation: on which nodes, as things stand") {
   const auto d = lab::decide(s, 1, found);
   REQUIRE_MESSAGE(d, found.to_string());
   REQUIRE(d->pending.size() == 1);
-  REQUIRE(d->pending[0].promised);
-  CHECK(d->pending[0].promised->nodes == std::vector<std::string_view>{"n-1", "n-2", "n-3"});
-  CHECK(d->pending[0].promised->text ==
+  REQUIRE(d->pending[0].reservation);
+  CHECK(d->pending[0].reservation->nodes == std::vector<std::string_view>{"n-1", "n-2", "n-3"});
+  CHECK(d->pending[0].reservation->text ==
         "it starts by day 0, 00:01:40 at the latest, when 1 ends, if all jobs end as estimated; as things "
         "stand, on n-1 to n-3");
   CHECK(lab::to_json(*d, s).find(R"("nodes": ["n-1", "n-2", "n-3"], "text": "it starts by)") !=

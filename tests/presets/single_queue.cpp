@@ -175,7 +175,7 @@ TEST_CASE("easy: starts every job when the textbook algorithm does, in both orde
   }
 }
 
-TEST_CASE("easy, conservative: no start is later than promised, and with exact estimates none is earlier") {
+TEST_CASE("easy, conservative: no start is later than reserved, and with exact estimates none is earlier") {
   std::size_t kept = 0;
   std::size_t overruns = 0;
   allot_test::for_each_seed(300, [&](random_source& random) {
@@ -191,7 +191,7 @@ TEST_CASE("easy, conservative: no start is later than promised, and with exact e
     h.run_all([&](allot::instant now) {
       for (std::size_t j = 0; j < jobs.size(); ++j) {
         if (!h[j].id || h[j].start) continue;
-        const auto p = h.scheduler().promised(h[j].id);
+        const auto p = h.scheduler().reservation_of(h[j].id);
         if (!p) continue;
         first.try_emplace(j, p->first_start);
         REQUIRE(p->first_start == first[j]);
@@ -202,7 +202,7 @@ TEST_CASE("easy, conservative: no start is later than promised, and with exact e
     });
     for (const auto& [j, start] : first) {
       REQUIRE(h[j].start.has_value());
-      const bool had_cause = h[j].promised && h[j].promised->cause != allot::delay_cause::none;
+      const bool had_cause = h[j].reservation && h[j].reservation->cause != allot::delay_cause::none;
       overruns += had_cause ? 1U : 0U;
       REQUIRE((had_cause || *h[j].start <= start));
       if (exact && settings.reservations == allot::reserve_all) REQUIRE(*h[j].start == start);
@@ -228,7 +228,7 @@ TEST_CASE("easy, conservative: the first reservations are the same, however many
       static_cast<void>(h.scheduler().step(0));
       std::vector<std::optional<allot::instant>> now;
       for (const allot::job_id id : ids) {
-        const auto p = h.scheduler().promised(id);
+        const auto p = h.scheduler().reservation_of(id);
         if (p) now.push_back(p->start);
       }
       REQUIRE(now.size() >= before.size());
@@ -245,7 +245,7 @@ TEST_CASE("easy: a job without an expected end lets others pass and reserves not
   jobs[2] = {.gpus = 1, .submit = 2, .duration = 500};
   auto h = host_of(jobs, 4, allot::easy{});
   h.run_all([&](allot::instant now) {
-    if (now == 2) CHECK_FALSE(h.scheduler().promised(h[1].id));
+    if (now == 2) CHECK_FALSE(h.scheduler().reservation_of(h[1].id));
   });
   CHECK(h[2].start == 2);
   CHECK(h[1].start == 502);

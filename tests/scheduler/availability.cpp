@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/support/promise_law.hpp"
+#include "tests/support/reservation_law.hpp"
 #include "tests/support/seeds.hpp"
 #include "tests/support/timed_host.hpp"
 #include "tests/support/timed_nodes.hpp"
@@ -26,8 +26,8 @@ using allot::delay_cause;
 using allot::gpus;
 using allot::instant;
 using allot::quota_id;
-using allot_test::check_promises;
-using allot_test::promises_seen;
+using allot_test::check_reservations;
+using allot_test::reservations_seen;
 using allot_test::random_source;
 using allot_test::timed_job;
 using allot_test::timed_nodes;
@@ -96,37 +96,37 @@ template <class View, class Placement>
 
 }  // namespace
 
-TEST_CASE("availability: under quotas that lend no start is later than promised but for an owner's claim") {
-  promises_seen all;
+TEST_CASE("availability: under quotas that lend no start is later than reserved but for an owner's claim") {
+  reservations_seen all;
   allot_test::for_each_seed(300, [&](random_source& random) {
     const std::int64_t each = random.between(1, 8);
     const auto jobs = random_jobs(random, 4 * each, {});
     auto h = reserving_host(jobs, allot_test::timed_view{&jobs}, each, allot_test::gpu_pool{4 * each},
                             static_cast<std::uint32_t>(random.between(1, 4)));
-    check_promises(h, jobs, {delay_cause::owner}, all);
+    check_reservations(h, jobs, {delay_cause::owner}, all);
   });
-  CHECK(all.promised > 100);
+  CHECK(all.reservations > 100);
   CHECK(all.late > 0);
 }
 
 TEST_CASE("availability: priorities, overruns and unknown ends have their causes on record") {
-  promises_seen all;
+  reservations_seen all;
   allot_test::for_each_seed(300, [&](random_source& random) {
     const std::int64_t each = random.between(1, 8);
     const auto jobs = random_jobs(random, 4 * each,
                                   {.exact = false, .priorities = true, .some_say_nothing = random.one_in(2)});
     auto h = reserving_host(jobs, allot_test::timed_view{&jobs}, each, allot_test::gpu_pool{4 * each},
                             static_cast<std::uint32_t>(random.between(1, 4)));
-    check_promises(h, jobs, {delay_cause::owner, delay_cause::higher_priority, delay_cause::overrun}, all);
+    check_reservations(h, jobs, {delay_cause::owner, delay_cause::higher_priority, delay_cause::overrun}, all);
   });
-  CHECK(all.promised > 100);
+  CHECK(all.reservations > 100);
   CHECK(all.causes[delay_cause::owner] > 0);
   CHECK(all.causes[delay_cause::higher_priority] > 0);
   CHECK(all.causes[delay_cause::overrun] > 0);
 }
 
 TEST_CASE("availability: on nodes, too") {
-  promises_seen all;
+  reservations_seen all;
   allot_test::for_each_seed(200, [&](random_source& random) {
     const std::int64_t each = random.between(2, 6);
     const std::int64_t per_node = random.between(1, 4);
@@ -135,9 +135,9 @@ TEST_CASE("availability: on nodes, too") {
     timed_nodes_view view{{&jobs}};
     auto h = reserving_host(jobs, view, each, timed_nodes(count, per_node),
                             static_cast<std::uint32_t>(random.between(1, 4)));
-    check_promises(h, jobs, {delay_cause::owner}, all);
+    check_reservations(h, jobs, {delay_cause::owner}, all);
   });
-  CHECK(all.promised > 100);
+  CHECK(all.reservations > 100);
 }
 
 TEST_CASE("availability: planned places are free by then and large enough, and asking changes nothing") {
@@ -184,15 +184,15 @@ TEST_CASE("availability: planned places are free by then and large enough, and a
         uses.push_back({*h[j].start, end, pods_of(s.place_of(h[j].id))});
       }
       std::size_t known = 0;
-      for (const allot::job_id id : s.promised()) {
-        const allot::promise p = *s.promised(id);
+      for (const allot::job_id id : s.reservations()) {
+        const allot::reservation p = *s.reservation_of(id);
         gathering += p.gathers_since ? 1U : 0U;
         known += p.start != allot::without_end && !p.gathers_since ? 1U : 0U;
       }
       const auto before = s.places();
       instant last = -1;
       s.for_each_planned_place([&](allot::job_id id, allot::gpu::allocation_id at) {
-        const instant start = s.promised(id)->start;
+        const instant start = s.reservation_of(id)->start;
         REQUIRE(last <= start);
         last = start;
         --known;
@@ -233,10 +233,10 @@ TEST_CASE("availability: a gang gets its nodes while small jobs backfill") {
   h.run_all([&](instant now) {
     if (now < 2 || now > 3) return;
     const auto why = h.scheduler().why(h[1].id);
-    REQUIRE(why.promised.has_value());
+    REQUIRE(why.reservation.has_value());
     // The third job finishes in time; the fourth does not, but what it uses is its quota's own.
-    CHECK(why.promised->start == 98 + now);
-    CHECK(why.promised->cause == (now == 2 ? delay_cause::none : delay_cause::owner));
+    CHECK(why.reservation->start == 98 + now);
+    CHECK(why.reservation->cause == (now == 2 ? delay_cause::none : delay_cause::owner));
     CHECK(h.scheduler().wakes_at() == 98 + now);
   });
   CHECK(h[3].start == 3);
@@ -244,7 +244,7 @@ TEST_CASE("availability: a gang gets its nodes while small jobs backfill") {
   CHECK(h[1].start == 101);
 }
 
-TEST_CASE("availability: an early end moves a promise, and that one those behind it") {
+TEST_CASE("availability: an early end moves a reservation, and that one those behind it") {
   for (const bool on_nodes : {false, true}) {
     CAPTURE(on_nodes);
     std::vector<timed_job> jobs{{.quota = b, .gpus = 4, .duration = 40, .estimate = 100},
@@ -256,11 +256,11 @@ TEST_CASE("availability: an early end moves a promise, and that one those behind
       h.run_all([&](instant now) {
         if (now < 2 || now >= 60) return;
         const instant first = now < 40 ? 100 : 60;
-        const auto promised = h.scheduler().promised(h[2].id);
-        REQUIRE(promised);
-        CHECK(promised->start == first);
-        CHECK(promised->after == h[now < 40 ? 0 : 1].id);
-        const auto behind = h.scheduler().promised(h[3].id);
+        const auto held = h.scheduler().reservation_of(h[2].id);
+        REQUIRE(held);
+        CHECK(held->start == first);
+        CHECK(held->after == h[now < 40 ? 0 : 1].id);
+        const auto behind = h.scheduler().reservation_of(h[3].id);
         REQUIRE(behind);
         CHECK(behind->start == first + 50);
         CHECK(behind->after == h[2].id);
@@ -296,7 +296,7 @@ TEST_CASE("availability: owners that reclaim may backfill like all others") {
 }
 
 TEST_CASE("availability: with aged jobs and owners that backfill no start is late but for an owner's claim") {
-  promises_seen all;
+  reservations_seen all;
   allot_test::for_each_seed(300, [&](random_source& random) {
     const std::int64_t each = random.between(1, 8);
     const auto jobs = random_jobs(random, 4 * each, {});
@@ -307,13 +307,13 @@ TEST_CASE("availability: with aged jobs and owners that backfill no start is lat
     auto& s = made.value();
     REQUIRE(s.settings(a).owners_backfill);
     allot_test::timed_host<std::remove_cvref_t<decltype(s)>> h{jobs, std::move(s)};
-    check_promises(h, jobs, {delay_cause::owner}, all);
+    check_reservations(h, jobs, {delay_cause::owner}, all);
   });
-  CHECK(all.promised > 100);
+  CHECK(all.reservations > 100);
 }
 
-TEST_CASE("availability: promises of quotas that back off, and nothing happens between two wakes") {
-  promises_seen all;
+TEST_CASE("availability: reservations of quotas that back off, and nothing happens between two wakes") {
+  reservations_seen all;
   std::size_t backoffs = 0;
   allot_test::for_each_seed(200, [&](random_source& random) {
     const std::int64_t each = random.between(1, 8);
@@ -334,7 +334,7 @@ TEST_CASE("availability: promises of quotas that back off, and nothing happens b
       return allot_test::timed_host<std::remove_cvref_t<decltype(s)>>{jobs, std::move(s)};
     };
     auto h = made_host();
-    check_promises(h, jobs, {delay_cause::owner}, all);
+    check_reservations(h, jobs, {delay_cause::owner}, all);
     // One that also looks at each instant in between decides the same.
     auto always = made_host();
     always.look_at_each_instant();
@@ -348,12 +348,12 @@ TEST_CASE("availability: promises of quotas that back off, and nothing happens b
     }
     CHECK(h.evictions() == always.evictions());
   });
-  CHECK(all.promised > 50);
+  CHECK(all.reservations > 50);
   CHECK(backoffs > 100);
 }
 
 TEST_CASE("availability: the same on nodes") {
-  promises_seen all;
+  reservations_seen all;
   allot_test::for_each_seed(300, [&](random_source& random) {
     const std::int64_t each = random.between(1, 8);
     const std::int64_t per_node = random.between(1, 4);
@@ -366,14 +366,14 @@ TEST_CASE("availability: the same on nodes") {
     auto& s = made.value();
     REQUIRE(s.settings(a).owners_backfill);
     allot_test::timed_host<std::remove_cvref_t<decltype(s)>> h{jobs, std::move(s)};
-    check_promises(h, jobs, {delay_cause::owner}, all);
+    check_reservations(h, jobs, {delay_cause::owner}, all);
   });
-  CHECK(all.promised > 100);
+  CHECK(all.reservations > 100);
 }
 
 TEST_CASE(
     "availability: an end that nobody expected may change where others are placed, which is on record") {
-  // Two of three nodes are promised to a gang at 52. A small job is to start at 44, on the other one; but
+  // Two of three nodes are reserved for a gang at 52. A small job is to start at 44, on the other one; but
   // then one more job has gone, and it is placed on one of the two.
   std::vector<timed_job> jobs{
       {.quota = b, .gpus = 6, .submit = 11, .duration = 21},
@@ -388,7 +388,7 @@ TEST_CASE(
   auto h = reserving_host(jobs, timed_nodes_view{{&jobs}}, two_teams(5, 5), timed_nodes(3, 3), 2);
   std::size_t seen = 0;
   h.run_all([&](instant now) {
-    const auto p = h[0].id ? h.scheduler().promised(h[0].id) : std::nullopt;
+    const auto p = h[0].id ? h.scheduler().reservation_of(h[0].id) : std::nullopt;
     if (!p) return;
     CAPTURE(now);
     ++seen;
@@ -400,7 +400,7 @@ TEST_CASE(
   CHECK(*h[0].start == 53);
 }
 
-TEST_CASE("availability: a promise that another one's move has made impossible is renewed") {
+TEST_CASE("availability: a reservation that another one's move has made impossible is renewed") {
   std::vector<timed_job> jobs{
       {.quota = b, .gpus = 10, .duration = 2},
       {.quota = a, .gpus = 10, .submit = 1, .duration = 7},
@@ -418,8 +418,8 @@ TEST_CASE("availability: a promise that another one's move has made impossible i
     CAPTURE(now);
     auto& t = h.scheduler();
     std::size_t known = 0;
-    for (const allot::job_id id : t.promised()) {
-      known += t.promised(id)->start != allot::without_end ? 1U : 0U;
+    for (const allot::job_id id : t.reservations()) {
+      known += t.reservation_of(id)->start != allot::without_end ? 1U : 0U;
     }
     seen += known;
     std::size_t planned = 0;
@@ -429,7 +429,7 @@ TEST_CASE("availability: a promise that another one's move has made impossible i
   CHECK(seen > 3);
 }
 
-TEST_CASE("availability: a closed node moves a promise, which says so") {
+TEST_CASE("availability: a closed node moves a reservation, which says so") {
   std::vector<timed_job> jobs{{.quota = b, .gpus = 4, .duration = 50, .estimate = 50},
                               {.quota = a, .gpus = 8, .submit = 1, .duration = 10, .estimate = 10}};
   auto made =
@@ -442,24 +442,24 @@ TEST_CASE("availability: a closed node moves a promise, which says so") {
   static_cast<void>(s.step(0));
   const auto gang = s.submit(1);
   static_cast<void>(s.step(1));
-  REQUIRE(s.promised(gang).has_value());
-  CHECK(s.promised(gang)->start == 50);
+  REQUIRE(s.reservation_of(gang).has_value());
+  CHECK(s.reservation_of(gang)->start == 50);
   s.places().close(allot::gpu::node_id{0});
   s.retry();
   static_cast<void>(s.step(2));
-  REQUIRE(s.promised(gang).has_value());
-  CHECK(s.promised(gang)->start == allot::without_end);
-  CHECK(s.promised(gang)->first_start == 50);
-  CHECK(s.promised(gang)->cause == delay_cause::cluster);
+  REQUIRE(s.reservation_of(gang).has_value());
+  CHECK(s.reservation_of(gang)->start == allot::without_end);
+  CHECK(s.reservation_of(gang)->first_start == 50);
+  CHECK(s.reservation_of(gang)->cause == delay_cause::cluster);
   s.places().reopen(allot::gpu::node_id{0});
   s.retry();
   static_cast<void>(s.step(3));
-  CHECK(s.promised(gang)->start == 50);
-  CHECK(s.promised(gang)->cause == delay_cause::none);
+  CHECK(s.reservation_of(gang)->start == 50);
+  CHECK(s.reservation_of(gang)->cause == delay_cause::none);
   CHECK(s.step(4).empty());
   CHECK(s.finished(runs) == allot::refusal::none);
   CHECK(s.step(50).admissions.size() == 1);
-  CHECK_FALSE(s.promised(gang).has_value());
+  CHECK_FALSE(s.reservation_of(gang).has_value());
 }
 
 TEST_CASE("availability: settings that reserve nothing, or no longer do") {
@@ -487,12 +487,12 @@ TEST_CASE("availability: settings that reserve nothing, or no longer do") {
   static_cast<void>(s.submit(0));
   const auto gang = s.submit(1);
   static_cast<void>(s.step(0));
-  CHECK(s.promised(gang).has_value());
+  CHECK(s.reservation_of(gang).has_value());
   CHECK(s.waiting(b) == 1);
   CHECK(s.requested(b)[0] == gpus(8));
   CHECK(s.configure(b, allot::standard{}.defaults()).empty());
   static_cast<void>(s.step(1));
-  CHECK_FALSE(s.promised(gang).has_value());
+  CHECK_FALSE(s.reservation_of(gang).has_value());
   CHECK(s.state(gang) == allot::job_state::pending);
   CHECK(s.cancel(gang) == allot::refusal::none);
   CHECK(s.waiting(b) == 0);
@@ -521,9 +521,9 @@ TEST_CASE(
           "by 2; others could yield, but they would lose too much work for the wait that it saves");
       CHECK(h.scheduler().waiting_by_reason(a)[static_cast<std::size_t>(allot::pending_reason::lost_work)] ==
             1);
-      REQUIRE(why.promised);
-      CHECK(why.promised->start == 110);
-      CHECK(why.promised->after == h[0].id);
+      REQUIRE(why.reservation);
+      CHECK(why.reservation->start == 110);
+      CHECK(why.reservation->after == h[0].id);
     });
     // The victim has run for 100 on eight GPUs; the owner would wait for ten with two.
     const bool waits = percent != 0 && percent <= 4000;
@@ -535,8 +535,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "availability: who waits rather than preempt keeps its promise, and without a known start preempts") {
-  promises_seen all;
+    "availability: who waits rather than preempt keeps its reservation, and without a known start preempts") {
+  reservations_seen all;
   std::size_t evictions[2] = {0, 0};
   std::size_t declined = 0;
   allot_test::for_each_seed(100, [&](random_source& random) {
@@ -552,7 +552,7 @@ TEST_CASE(
         if (waits) settings.wait_if_loss_percent = static_cast<std::int32_t>(random.between(1, 100));
         REQUIRE(h.scheduler().configure(x, settings).empty());
       }
-      check_promises(h, jobs, {delay_cause::owner, delay_cause::overrun}, all);
+      check_reservations(h, jobs, {delay_cause::owner, delay_cause::overrun}, all);
       evictions[waits ? 1 : 0] += h.evictions();
       if (!waits) REQUIRE(h.listed(allot::pending_reason::lost_work) == 0);
       declined += h.listed(allot::pending_reason::lost_work);

@@ -358,7 +358,7 @@ TEST_CASE("backoff: an elastic job does not grow by borrowing, and its pods coun
   CHECK(h.pods("e") == 8);
 }
 
-TEST_CASE("backoff: a promised start that borrows is not before its end") {
+TEST_CASE("backoff: a reserved start that borrows is not before its end") {
   std::vector<timed_job> jobs{{.quota = b, .gpus = 8, .duration = 1000, .estimate = 1000},
                               {.quota = a, .gpus = 4, .submit = 100, .duration = 20, .estimate = 20},
                               {.quota = b, .gpus = 2, .submit = 101, .duration = 50, .estimate = 50}};
@@ -378,10 +378,10 @@ TEST_CASE("backoff: a promised start that borrows is not before its end") {
   h.run_all([&](instant now) {
     if (now != 101) return;
     ++looks;
-    const auto promised = h.scheduler().promised(h[0].id);
-    REQUIRE(promised);
-    CHECK(promised->start == 300);
-    CHECK_FALSE(promised->after);
+    const auto held = h.scheduler().reservation_of(h[0].id);
+    REQUIRE(held);
+    CHECK(held->start == 300);
+    CHECK_FALSE(held->after);
     const auto why = h.scheduler().why(h[0].id);
     REQUIRE(why.backs_off);
     CHECK(why.backs_off.until == 300);
@@ -395,8 +395,8 @@ TEST_CASE("backoff: a promised start that borrows is not before its end") {
   CHECK(*at_once[0].start == 120);
 }
 
-TEST_CASE("backoff: a promise that a reclaim makes void moves, and says why") {
-  // The third holds a promise for the end of the second, which also lends from a; a reclaims from b then.
+TEST_CASE("backoff: a reservation that a reclaim makes void moves, and says why") {
+  // The third holds a reservation for the end of the second, which also lends from a; a reclaims from b then.
   std::vector<timed_job> jobs{{.quota = b, .gpus = 6, .duration = 1000, .estimate = 1000},
                               {.quota = a, .gpus = 2, .duration = 150, .estimate = 150},
                               {.quota = b, .gpus = 2, .submit = 1, .duration = 10, .estimate = 10},
@@ -408,13 +408,13 @@ TEST_CASE("backoff: a promise that a reclaim makes void moves, and says why") {
   settings.borrow_backoff = {200, 800};
   REQUIRE(s.configure(b, settings).empty());
   allot_test::timed_host<std::remove_cvref_t<decltype(s)>> h{jobs, std::move(s)};
-  std::optional<allot::promise> before;
-  std::optional<allot::promise> after;
+  std::optional<allot::reservation> before;
+  std::optional<allot::reservation> after;
   h.run_all([&](instant now) {
-    if (now == 1) before = h.scheduler().promised(h[2].id);
-    if (now == 100) after = h.scheduler().promised(h[0].id);
+    if (now == 1) before = h.scheduler().reservation_of(h[2].id);
+    if (now == 100) after = h.scheduler().reservation_of(h[0].id);
     for (std::size_t j = 0; j < jobs.size(); ++j) {
-      const auto p = h[j].id ? h.scheduler().promised(h[j].id) : std::nullopt;
+      const auto p = h[j].id ? h.scheduler().reservation_of(h[j].id) : std::nullopt;
       if (p) CHECK((p->start > now || p->cause != allot::delay_cause::none));
     }
   });

@@ -123,8 +123,8 @@ TEST_CASE("elastic jobs: an evicted core takes its elastic pods along, in one ev
   CHECK(plan.evictions.front().id == h.id("e"));
   CHECK(plan.evictions.front().pods == 5);
   CHECK_FALSE(plan.evictions.front().core);
-  REQUIRE(plan.reservations.size() == 1);
-  CHECK(plan.reservations.front().count == 1);
+  REQUIRE(plan.nominations.size() == 1);
+  CHECK(plan.nominations.front().count == 1);
   CHECK(h.scheduler().elastic_pods_of(h.id("e")).size() == 3);
   h.check();
   h.evicted("e");
@@ -228,7 +228,7 @@ TEST_CASE("elastic jobs: an elastic job that is cancelled, finishes or is evicte
           h.evicting("e");
           break;
         case stage::reserved:
-          CHECK(h.state("e") == job_state::reserved);
+          CHECK(h.state("e") == job_state::nominated);
           break;
       }
       const bool runs = h.state("e") == job_state::running || h.state("e") == job_state::evicting;
@@ -334,7 +334,7 @@ TEST_CASE("elastic jobs: pods that were started by others are adopted") {
   h.check();
 }
 
-TEST_CASE("elastic jobs: an elastic pod can be adopted while the next pod is reserved") {
+TEST_CASE("elastic jobs: an elastic pod can be adopted while the next pod is nominated") {
   unit_host<> h{two_teams(2, 2)};
   h.submit("b1", "b", 1);
   h.submit("b2", "b", 1);
@@ -394,7 +394,7 @@ TEST_CASE("elastic jobs: an elastic job that was evicted grows again only after 
   CHECK(h.settle() == "+e +e^ +e^");
 }
 
-TEST_CASE("elastic jobs: a reservation without room is pending again, and so are elastic pods") {
+TEST_CASE("elastic jobs: a nominated job without room is pending again, and so are elastic pods") {
   unit_host<> h{two_teams(4, 4)};
   h.submit("b1", "b", 4);
   h.submit("e", "a", 1, {.pods = 9, .min_pods = 2});

@@ -158,7 +158,7 @@ void live_through(random_source& random) {
   }
   for (const auto& [name, id] : h.ids()) {
     if (id && h.scheduler().state(id) != job_state::unknown) {
-      CHECK(h.scheduler().state(id) != job_state::reserved);
+      CHECK(h.scheduler().state(id) != job_state::nominated);
     }
   }
   for (int again = 0; again < 3; ++again) CHECK(h.step().empty());
@@ -246,7 +246,7 @@ TEST_CASE("exhaustive_cycle: no unit is evicted needlessly (KAI trap 2, on rando
     h.submit("a1", "a", wanted);
     allot::ledger<2> before = h.scheduler().assumed();
     const auto& plan = h.scheduler().step(1'000);
-    if (plan.reservations.empty()) return;
+    if (plan.nominations.empty()) return;
     const allot::quota_id a = h.quota("a");
     // With all its victims released it fits, but with any one of them back it does not.
     std::vector<allot::resources<2>> gone;

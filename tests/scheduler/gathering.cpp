@@ -69,7 +69,7 @@ TEST_CASE("gathering: a gang holds what becomes free where no end is known, and 
   auto h = gathering_host(jobs, timed_view{&jobs}, 4, gpu_pool{8}, gathering_queue(100));
   h.run_all([&](instant now) {
     if (now < 1 || now >= 80) return;
-    const auto p = h.scheduler().promised(h[gang].id);
+    const auto p = h.scheduler().reservation_of(h[gang].id);
     REQUIRE(p);
     CHECK(p->gathers_since == 1);
     CHECK(p->start == 101);
@@ -88,7 +88,7 @@ TEST_CASE("gathering: it ends in time, wakes the host, and does not begin again 
   std::vector<instant> begins;
   h.run_all([&](instant now) {
     if (!h[gang].id || h[gang].start) return;
-    const auto p = h.scheduler().promised(h[gang].id);
+    const auto p = h.scheduler().reservation_of(h[gang].id);
     if (!p) return;
     REQUIRE(p->gathers_since);
     if (begins.empty() || begins.back() != *p->gathers_since) begins.push_back(*p->gathers_since);
@@ -119,14 +119,14 @@ TEST_CASE("gathering: bounded in what the jobs of a quota gather together") {
     std::int64_t most = 0;
     h.run_all([&](instant) {
       most = std::max(most, h.scheduler().gathered()[0].in_milli() / 1000);
-      if (percent == 49 && h[8].id) CHECK_FALSE(h.scheduler().promised(h[8].id).has_value());
+      if (percent == 49 && h[8].id) CHECK_FALSE(h.scheduler().reservation_of(h[8].id).has_value());
     });
     CHECK(most == (percent < 50 ? 2 : percent < 75 ? 4 : 6));
   }
 }
 
-TEST_CASE("gathering: what is promised does not rest on what one that gathers hopes for") {
-  // 6 and 4 of ten run. The gang of 6 is promised 50; one of 4 gathers until 22. If it gets its room by then,
+TEST_CASE("gathering: what is reserved does not rest on what one that gathers hopes for") {
+  // 6 and 4 of ten run. The gang of 6 has a reservation at 50; one of 4 gathers until 22. If it gets its room by then,
   // somebody has gone whom the gang does not count on.
   std::vector<timed_job> jobs{{.quota = a, .gpus = 4, .duration = 100},
                               {.quota = a, .gpus = 4, .duration = 50, .estimate = 50},
@@ -141,7 +141,7 @@ TEST_CASE("gathering: what is promised does not rest on what one that gathers ho
   for (const quota_id x : {a, b}) REQUIRE(s.configure(x, settings).empty());
   allot_test::timed_host<std::remove_cvref_t<decltype(s)>> h{jobs, std::move(s)};
   h.run_all([&](instant now) {
-    const auto p = h[2].id ? h.scheduler().promised(h[2].id) : std::nullopt;
+    const auto p = h[2].id ? h.scheduler().reservation_of(h[2].id) : std::nullopt;
     if (!p) return;
     CAPTURE(now);
     CHECK(p->first_start == 50);
@@ -150,13 +150,13 @@ TEST_CASE("gathering: what is promised does not rest on what one that gathers ho
   CHECK(h[2].starts > 0);
 }
 
-TEST_CASE("gathering: a start that becomes known is promised, and one that is hopeless is not waited for") {
+TEST_CASE("gathering: a start that becomes known is reserved, and one that is hopeless is not waited for") {
   std::vector<timed_job> jobs{{.quota = a, .gpus = 6, .duration = 30},
                               {.quota = b, .gpus = 2, .duration = 50, .estimate = 50},
                               {.quota = b, .gpus = 8, .submit = 1, .duration = 10}};
   auto h = gathering_host(jobs, timed_view{&jobs}, 4, gpu_pool{8}, gathering_queue(60));
   h.run_all([&](instant now) {
-    const auto p = h[2].id ? h.scheduler().promised(h[2].id) : std::nullopt;
+    const auto p = h[2].id ? h.scheduler().reservation_of(h[2].id) : std::nullopt;
     if (now < 1 || now >= 50) return;
     REQUIRE(p);
     CHECK(p->gathers_since.has_value() == (now < 30));
@@ -169,7 +169,7 @@ TEST_CASE("gathering: a start that becomes known is promised, and one that is ho
   jobs[1].estimate = jobs[1].duration = 100;
   auto again = gathering_host(jobs, timed_view{&jobs}, 4, gpu_pool{8}, gathering_queue(60));
   again.run_all([&](instant now) {
-    const auto p = again[2].id ? again.scheduler().promised(again[2].id) : std::nullopt;
+    const auto p = again[2].id ? again.scheduler().reservation_of(again[2].id) : std::nullopt;
     if (now >= 1 && now < 30) CHECK_FALSE(p.has_value());
   });
   CHECK(*again[2].start == 100);
@@ -177,7 +177,7 @@ TEST_CASE("gathering: a start that becomes known is promised, and one that is ho
 
 namespace {
 
-/// What must hold of promises, known and not, after a step.
+/// What must hold of reservations, known and not, after a step.
 template <class Host>
 void check_gathering(Host& h, const std::vector<timed_job>& jobs, instant now, instant longest,
                      std::int32_t percent, std::map<std::size_t, instant>& given_up,
@@ -186,7 +186,7 @@ void check_gathering(Host& h, const std::vector<timed_job>& jobs, instant now, i
   std::map<quota_id, std::int64_t> together;
   std::int64_t all = 0;
   for (std::size_t j = 0; j < jobs.size(); ++j) {
-    const auto p = h[j].id ? s.promised(h[j].id) : std::nullopt;
+    const auto p = h[j].id ? s.reservation_of(h[j].id) : std::nullopt;
     constexpr bool has_nodes = !std::is_same_v<std::remove_cvref_t<decltype(s.places())>, gpu_pool>;
     if (p && !p->gathers_since) {
       const bool is_late = p->start > p->first_start || p->start <= now;
@@ -211,21 +211,21 @@ void check_gathering(Host& h, const std::vector<timed_job>& jobs, instant now, i
     together[jobs[j].quota] += jobs[j].gpus;
     all += jobs[j].gpus;
     // It still has its chance: with all gone that ran before, or are expected to end, it fits. Only a job
-    // with a promise of its own may have taken it.
-    bool some_promised_started = false;
+    // with a reservation of its own may have taken it.
+    bool some_reserved_started = false;
     auto ledger = s.assumed();
     auto places = s.places();
     for (std::size_t k = 0; k < jobs.size(); ++k) {
       if (!h[k].start || s.state(h[k].id) != allot::job_state::running) continue;
       const instant started = *h[k].start;
-      if (h[k].promised && started >= *p->gathers_since) some_promised_started = true;
+      if (h[k].reservation && started >= *p->gathers_since) some_reserved_started = true;
       const bool says = jobs[k].estimate > 0;
       if (says ? started + jobs[k].estimate > p->start : started >= *p->gathers_since) continue;
       ledger.release(jobs[k].quota, gpus(jobs[k].gpus),
                      jobs[k].preemptible ? allot::capacity_kind::any : allot::capacity_kind::guaranteed);
       places.release(s.place_of(h[k].id));
     }
-    if (some_promised_started) continue;
+    if (some_reserved_started) continue;
     ++with_chance;
     REQUIRE(ledger.fits(jobs[j].quota, gpus(jobs[j].gpus),
                         jobs[j].preemptible ? allot::capacity_kind::any : allot::capacity_kind::guaranteed));

@@ -78,7 +78,7 @@ class naive {
         if (own) used += s.request(id)[0];
         if (below) in_subtree += s.request(id)[0];
       }
-      if (!own || (is != job_state::pending && is != job_state::reserved)) continue;
+      if (!own || (is != job_state::pending && is != job_state::nominated)) continue;
       requested += s.request(id)[0];
       ++waiting[std::string{to_string(s.why(id).reason)}];
     }

@@ -73,7 +73,7 @@ struct world {
   return w;
 }
 
-/// All promises at each instant, and all starts.
+/// All reservations at each instant, and all starts.
 template <class View, class Placement>
 [[nodiscard]] std::string story_of(const world& w, const View& view, Placement places) {
   auto made = allot::make_scheduler(allot::standard{}, view, w.quotas, std::move(places));
@@ -85,7 +85,7 @@ template <class View, class Placement>
   const auto add = [&](instant value) { story += std::to_string(value) + ' '; };
   h.run_all([&](instant now) {
     for (std::size_t j = 0; j < w.jobs.size(); ++j) {
-      const auto p = h[j].id ? h.scheduler().promised(h[j].id) : std::nullopt;
+      const auto p = h[j].id ? h.scheduler().reservation_of(h[j].id) : std::nullopt;
       if (!p && !h[j].start) continue;
       for (const instant value : {now, static_cast<instant>(j), static_cast<instant>(h[j].starts)})
         add(value);

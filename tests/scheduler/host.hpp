@@ -113,7 +113,7 @@ class host {
     for (const auto& e : plan.evictions) {
       say("-" + e.what->name + ">" + (e.beneficiary ? scheduler_.what(e.beneficiary)->name : ""));
     }
-    for (const auto& r : plan.reservations) say("~" + r.what->name);
+    for (const auto& r : plan.nominations) say("~" + r.what->name);
     for (const auto& a : plan.admissions) say("+" + a.what->name);
     pending_ = plan.pending;
     return line;

@@ -127,13 +127,13 @@ class elastic_host {
       // The beneficiary may also have inherited capacity released for a pod of its own victim, and start
       // without a reservation.
       const auto is_it = [&](const auto& r) { return r.id == e.beneficiary; };
-      if (std::none_of(plan.reservations.begin(), plan.reservations.end(), is_it) &&
+      if (std::none_of(plan.nominations.begin(), plan.nominations.end(), is_it) &&
           std::none_of(plan.admissions.begin(), plan.admissions.end(), is_it))
         broken("an eviction without its beneficiary in the same plan");
       line += " -" + name(e) + ">" + std::to_string(scheduler_.what(e.beneficiary)->number);
       for (auto& [id, u] : units_) u.is_going = u.is_going || id == e.id || u.core == e.id;
     }
-    for (const auto& r : plan.reservations) line += " ~" + name(r);
+    for (const auto& r : plan.nominations) line += " ~" + name(r);
     diary_ += line + "\n";
     check();
     return plan;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The laws of tests/README.md for presets that promise some of them. What a preset does not keep, and why,
+// The laws of tests/README.md for presets that reservation some of them. What a preset does not keep, and why,
 // is told in its header. (`standard`: laws.cpp.)
 #include <allot/presets/hyperpod.hpp>
 #include <allot/presets/pai.hpp>
@@ -27,11 +27,11 @@ namespace {
 
 /// Checks that the preset keeps these laws in scenarios of a shape.
 template <class Preset>
-void keeps(law_set promised, const scenario_shape& shape) {
+void keeps(law_set kept, const scenario_shape& shape) {
   const auto worlds = allot_test::scenarios(shape);
-  allot_test::check_property(std::string{Preset::name}, [worlds, promised] {
+  allot_test::check_property(std::string{Preset::name}, [worlds, kept] {
     const scenario s = *worlds;
-    allot_test::check_laws<Preset>(s, promised);
+    allot_test::check_laws<Preset>(s, kept);
   });
 }
 

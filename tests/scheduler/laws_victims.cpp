@@ -190,11 +190,11 @@ void check_decision(Host& h, const typename Host::job_type& j, const checks& wan
   const std::string name = "job " + std::to_string(j.number);
   const auto& plan = h.cycle();
   // What other jobs receive in the same cycle, or this job had temporarily, creates further claims.
-  if (plan.reservations.size() + plan.admissions.size() > 1) return;
-  if (!plan.reservations.empty() && plan.reservations.front().what != &j) return;
-  const auto mine = std::find_if(plan.reservations.begin(), plan.reservations.end(),
+  if (plan.nominations.size() + plan.admissions.size() > 1) return;
+  if (!plan.nominations.empty() && plan.nominations.front().what != &j) return;
+  const auto mine = std::find_if(plan.nominations.begin(), plan.nominations.end(),
                                  [&](const auto& r) { return r.what == &j; });
-  if (mine != plan.reservations.end()) {
+  if (mine != plan.nominations.end()) {
     job_set victims = 0;
     for (const auto& e : plan.evictions) {
       if (e.beneficiary == mine->id) victims |= ways.one(e.what);

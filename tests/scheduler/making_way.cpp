@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "examples/restart.hpp"
-#include "tests/support/promise_law.hpp"
+#include "tests/support/reservation_law.hpp"
 #include "tests/support/seeds.hpp"
 #include "tests/support/timed_host.hpp"
 #include "tests/support/timed_nodes.hpp"
@@ -31,7 +31,7 @@ using allot::quota_id;
 using allot::refusal;
 using allot::relation;
 using allot_test::gpu_pool;
-using allot_test::promises_seen;
+using allot_test::reservations_seen;
 using allot_test::random_source;
 using allot_test::saving_view;
 using allot_test::timed_job;
@@ -69,7 +69,7 @@ template <class View, class Placement>
 
 /// Six of eight GPUs are used until 100; a gang of all eight waits for them; so two are reserved. A job that
 /// says nothing, and saves its work each ten, could use one of them. Nobody borrows.
-[[nodiscard]] std::vector<timed_job> two_reserved() {
+[[nodiscard]] std::vector<timed_job> two_nominated() {
   return {{.quota = a, .gpus = 6, .duration = 100, .estimate = 100},
           {.quota = a, .gpus = 8, .submit = 1, .duration = 50, .estimate = 50},
           {.quota = a, .submit = 2, .duration = 500, .checkpoint = 10, .restart = 5}};
@@ -86,7 +86,7 @@ constexpr std::size_t gang = 1, small = 2;
 }  // namespace
 
 TEST_CASE("making way: a job without an estimate runs on reserved capacity until it is needed") {
-  const auto jobs = two_reserved();
+  const auto jobs = two_nominated();
   auto h = pool_host(jobs);
   std::size_t seen = 0;
   h.look_at_plans([&](const auto& plan) {
@@ -98,7 +98,7 @@ TEST_CASE("making way: a job without an estimate runs on reserved capacity until
     }
   });
   h.run_all([&](instant now) {
-    const auto p = h[gang].id ? h.scheduler().promised(h[gang].id) : std::nullopt;
+    const auto p = h[gang].id ? h.scheduler().reservation_of(h[gang].id) : std::nullopt;
     if (now == 2) {
       REQUIRE(p);
       CHECK(p->start == 100);
@@ -131,7 +131,7 @@ TEST_CASE("making way: only who may be preempted, and would save more by then th
   CHECK(least_run(0, 5) == allot::without_end);
   CHECK(least_run(allot::without_end, 5) == allot::without_end);
   const auto starts_at_once = [](auto change, allot::queue_settings settings = making_way_queue()) {
-    auto jobs = two_reserved();
+    auto jobs = two_nominated();
     change(jobs[small]);
     auto h = pool_host(jobs, settings);
     h.run_all();
@@ -148,9 +148,9 @@ TEST_CASE("making way: only who may be preempted, and would save more by then th
   CHECK_FALSE(starts_at_once([](timed_job&) {}, guaranteed));
 }
 
-TEST_CASE("making way: as far as needed, and as soon as the promised job fits") {
+TEST_CASE("making way: as far as needed, and as soon as the job with a reservation fits") {
   // The job that runs says 100, and ends at 40. One of the other two is enough.
-  auto jobs = two_reserved();
+  auto jobs = two_nominated();
   jobs[0].duration = 40;
   jobs[gang].gpus = 7;
   jobs.push_back(jobs[small]);
@@ -171,7 +171,7 @@ TEST_CASE("making way: as far as needed, and as soon as the promised job fits") 
 TEST_CASE("making way: without the reservation it runs on, and makes way for the next") {
   for (const bool is_next : {false, true}) {
     CAPTURE(is_next);
-    auto jobs = two_reserved();
+    auto jobs = two_nominated();
     jobs.push_back({.quota = a, .gpus = 8, .submit = 60, .duration = 10, .estimate = 10});
     auto settings = making_way_queue();
     settings.reservations = is_next ? 2 : 1;
@@ -181,12 +181,12 @@ TEST_CASE("making way: without the reservation it runs on, and makes way for the
       if (now < 60 || gone) return;
       gone = true;
       auto& s = h.scheduler();
-      CHECK(s.promised(h[3].id).has_value() == is_next);
+      CHECK(s.reservation_of(h[3].id).has_value() == is_next);
       REQUIRE(s.cancel(h[gang].id) == refusal::none);
       static_cast<void>(s.step(61));
       CHECK(s.makes_way_for(h[small].id) == (is_next ? h[3].id : job_id{}));
       // Otherwise nobody knows any more when the last one starts.
-      CHECK(s.promised(h[3].id).has_value() == is_next);
+      CHECK(s.reservation_of(h[3].id).has_value() == is_next);
     });
     CHECK(h.evictions() == (is_next ? 1 : 0));
     CHECK(*h[3].start == (is_next ? 100 : 502));
@@ -195,7 +195,7 @@ TEST_CASE("making way: without the reservation it runs on, and makes way for the
 
 TEST_CASE("making way: a reservation that moves takes it along") {
   // The first job runs longer than it said.
-  auto jobs = two_reserved();
+  auto jobs = two_nominated();
   jobs[0].duration = 130;
   auto h = pool_host(jobs);
   h.run_all([&](instant now) {
@@ -223,8 +223,8 @@ TEST_CASE("making way: for one that gathers, too") {
       if (now < 20 || now >= std::min<instant>(80, 1 + longest)) return;
       CHECK(*h[5].start == 20);
       CHECK(h.scheduler().makes_way_for(h[5].id) == h[4].id);
-      REQUIRE(h.scheduler().promised(h[4].id));
-      CHECK(h.scheduler().promised(h[4].id)->gathers_since == 1);
+      REQUIRE(h.scheduler().reservation_of(h[4].id));
+      CHECK(h.scheduler().reservation_of(h[4].id)->gathers_since == 1);
     });
     // When it gives up the other stays.
     CHECK(*h[4].start == (longest == 100 ? 80 : 520));
@@ -233,7 +233,7 @@ TEST_CASE("making way: for one that gathers, too") {
 }
 
 TEST_CASE("making way: a restored scheduler is told again") {
-  const auto jobs = two_reserved();
+  const auto jobs = two_nominated();
   auto h = pool_host(jobs);
   bool done = false;
   h.run_all([&](instant now) {
@@ -250,7 +250,7 @@ TEST_CASE("making way: a restored scheduler is told again") {
     };
     static_cast<void>(adopted(0));
     const job_id id = adopted(small);
-    const job_id whom = s.adopt_promised(gang, *old.promised(h[gang].id));
+    const job_id whom = s.adopt_reservation(gang, *old.reservation_of(h[gang].id));
     CHECK(s.adopt_making_way(job_id{99}, whom, whom) == refusal::unknown_job);
     CHECK(s.adopt_making_way(id, job_id{99}, job_id{99}) == refusal::unknown_job);
     CHECK(s.adopt_making_way(whom, whom, whom) == refusal::wrong_state);
@@ -258,9 +258,9 @@ TEST_CASE("making way: a restored scheduler is told again") {
     CHECK(s.adopt_making_way(id, whom, whom) == refusal::none);
     CHECK(s.makes_way_for(id) == whom);
     CHECK(s.step(3).empty());
-    REQUIRE(s.promised(whom));
-    CHECK(s.promised(whom)->start == 100);
-    CHECK(s.promised(whom)->cause == delay_cause::none);
+    REQUIRE(s.reservation_of(whom));
+    CHECK(s.reservation_of(whom)->start == 100);
+    CHECK(s.reservation_of(whom)->cause == delay_cause::none);
     CHECK(s.makes_way_for(id) == whom);
   });
   CHECK(done);
@@ -315,7 +315,7 @@ class restarted {
       told += " -" + std::to_string(e.what) + std::string{to_string(e.how)};
       gone.push_back(e.id);
     }
-    for (const auto& r : plan.reservations) told += " ~" + std::to_string(r.what);
+    for (const auto& r : plan.nominations) told += " ~" + std::to_string(r.what);
     for (const auto& started : plan.admissions) told += " +" + std::to_string(started.what);
     for (const job_id id : gone) REQUIRE(s_.evicted(id) == refusal::none);
     return told;
@@ -349,7 +349,7 @@ struct making_way_seen {
 template <class View, class Placement>
 void check_making_way(std::size_t worlds, bool gathers, const auto& make_places) {
   making_way_seen all;
-  promises_seen promises;
+  reservations_seen reservations;
   allot_test::for_each_seed(worlds, [&](random_source& random) {
     const std::int64_t each = random.between(2, 8);
     const bool is_exact = random.one_in(2);
@@ -366,11 +366,11 @@ void check_making_way(std::size_t worlds, bool gathers, const auto& make_places)
     auto& s = h.scheduler();
     instant now = 0;
     std::vector<job_id> whom(jobs.size());
-    // The latest start that each was promised.
+    // The latest start that each had reserved.
     std::map<job_id, instant> latest;
     const auto note_starts = [&] {
-      for (const job_id p : s.promised()) {
-        latest[p] = std::max(latest[p], s.promised(p)->start);
+      for (const job_id p : s.reservations()) {
+        latest[p] = std::max(latest[p], s.reservation_of(p)->start);
       }
     };
     h.look_at_plans([&](const auto& plan) {
@@ -382,9 +382,9 @@ void check_making_way(std::size_t worlds, bool gathers, const auto& make_places)
         REQUIRE(jobs[e.what].preemptible);
         REQUIRE(jobs[e.what].estimate == 0);
         REQUIRE(e.beneficiary);
-        REQUIRE(s.state(e.beneficiary) == job_state::reserved);
+        REQUIRE(s.state(e.beneficiary) == job_state::nominated);
         // (Where the plan decides more than that, others may have left room since.)
-        if (!plan.admissions.empty() || plan.reservations.size() > 1) continue;
+        if (!plan.admissions.empty() || plan.nominations.size() > 1) continue;
         // Without it the other would not fit, with all others gone that leave for it.
         auto ledger = s.assumed();
         auto pods = s.places();
@@ -408,8 +408,8 @@ void check_making_way(std::size_t worlds, bool gathers, const auto& make_places)
         if (next) {
           REQUIRE(jobs[j].preemptible);
           REQUIRE(jobs[j].estimate == 0);
-          REQUIRE(s.promised(next));
-          if (s.promised(next)->start > now && s.promised(next)->start != allot::without_end)
+          REQUIRE(s.reservation_of(next));
+          if (s.reservation_of(next)->start > now && s.reservation_of(next)->start != allot::without_end)
             REQUIRE(s.wakes_at());
           if (whom[j].is_none() && *h[j].start == now) {
             ++all.starts;
@@ -430,7 +430,7 @@ void check_making_way(std::size_t worlds, bool gathers, const auto& make_places)
       h.run_all([&](instant t) {
         look(t);
         for (std::size_t j = 0; j < jobs.size(); ++j) {
-          const auto p = h[j].id ? s.promised(h[j].id) : std::nullopt;
+          const auto p = h[j].id ? s.reservation_of(h[j].id) : std::nullopt;
           if (!p || p->gathers_since) continue;
           CAPTURE(j);
           CAPTURE(now);
@@ -438,10 +438,10 @@ void check_making_way(std::size_t worlds, bool gathers, const auto& make_places)
         }
       });
     } else {
-      allot_test::check_promises(h, jobs, causes, promises, look);
+      allot_test::check_reservations(h, jobs, causes, reservations, look);
     }
     constexpr bool has_nodes = !std::is_same_v<Placement, gpu_pool>;
-    CHECK((has_nodes || promises.causes[delay_cause::placement] == 0));
+    CHECK((has_nodes || reservations.causes[delay_cause::placement] == 0));
     // One that also looks at each instant in between decides the same. (At its own time while a job
     // overruns.)
     if (!is_exact) return;
@@ -517,8 +517,8 @@ TEST_CASE("making way: a scheduler that is restored at any time decides as the o
         CAPTURE(j);
         REQUIRE(kept.makes_way_for(j) == killed.makes_way_for(j));
         seen += kept.makes_way_for(j) != j ? 1U : 0U;
-        const auto p = kept.scheduler().promised(id);
-        const auto q = killed.scheduler().promised(killed.ids.at(j));
+        const auto p = kept.scheduler().reservation_of(id);
+        const auto q = killed.scheduler().reservation_of(killed.ids.at(j));
         REQUIRE(p.has_value() == q.has_value());
         if (p) REQUIRE(p->start == q->start);
       }
@@ -527,7 +527,7 @@ TEST_CASE("making way: a scheduler that is restored at any time decides as the o
   CHECK((seen > 50 || !allot_test::all_cases_run()));
 }
 
-TEST_CASE("making way: in random worlds no promise is broken, and no job is preempted needlessly") {
+TEST_CASE("making way: in random worlds no reservation is broken, and no job is preempted needlessly") {
   check_making_way<saving_view<>, gpu_pool>(300, false, a_pool);
 }
 TEST_CASE("making way: the same where jobs gather") {

@@ -40,7 +40,7 @@ TEST_CASE("plan: pending jobs are no decisions") {
     p.evictions.emplace_back();
   }
   SUBCASE("a reservation") {
-    p.reservations.emplace_back();
+    p.nominations.emplace_back();
   }
   CHECK_FALSE(p.empty());
   p.clear();

@@ -63,7 +63,7 @@ struct process {
     const auto& plan = scheduler.step(now);
     std::string told;
     for (const auto& e : plan.evictions) told += " -" + e.what->name;
-    for (const auto& r : plan.reservations) told += " ~" + r.what->name;
+    for (const auto& r : plan.nominations) told += " ~" + r.what->name;
     for (const auto& a : plan.admissions) {
       told += " +" + a.what->name;
       for (const auto& at : where(scheduler, a.where))
@@ -107,7 +107,7 @@ TEST_CASE("restart: with nodes the same jobs start on the same devices") {
       REQUIRE(one == other);
       for (const host_job& k : jobs) {
         REQUIRE(kept.state(&k) == killed.state(&k));
-        reserved += kept.state(&k) == job_state::reserved ? 1U : 0U;
+        reserved += kept.state(&k) == job_state::nominated ? 1U : 0U;
       }
       REQUIRE(kept.scheduler.ledger() == killed.scheduler.ledger());
       REQUIRE(kept.scheduler.assumed() == killed.scheduler.assumed());
@@ -117,18 +117,18 @@ TEST_CASE("restart: with nodes the same jobs start on the same devices") {
   CHECK((reserved > 500 || !allot_test::all_cases_run()));
 }
 
-TEST_CASE("scheduler: an adopted reservation starts when its victims have gone, and not before") {
+TEST_CASE("scheduler: an adopted nominated job starts when its victims have gone, and not before") {
   host h{two_teams()};
   auto& s = h.scheduler();
   const job_id leaves = h.adopt("b1", "b", 6);
   const host_job* const waits = h.job("a1", "a", 4, {.priority = 1});
-  CHECK(s.adopt_reserved(waits, std::vector{leaves}).why_not == refusal::wrong_state);
+  CHECK(s.adopt_nominated(waits, std::vector{leaves}).why_not == refusal::wrong_state);
   h.evicting("b1");
   CHECK(s.beneficiary_of(leaves).is_none());
-  const job_id next = s.adopt_reserved(waits, std::vector{leaves});
-  CHECK(s.state(next) == job_state::reserved);
+  const job_id next = s.adopt_nominated(waits, std::vector{leaves});
+  CHECK(s.state(next) == job_state::nominated);
   CHECK(s.beneficiary_of(leaves) == next);
-  CHECK(std::vector<job_id>(s.reserved().begin(), s.reserved().end()) == std::vector{next});
+  CHECK(std::vector<job_id>(s.nominated().begin(), s.nominated().end()) == std::vector{next});
   CHECK(std::vector<job_id>(s.evicting().begin(), s.evicting().end()) == std::vector{leaves});
   CHECK(s.waiting(h.quota("a")) == 1);
   // Its share is held for it.
@@ -138,35 +138,35 @@ TEST_CASE("scheduler: an adopted reservation starts when its victims have gone, 
   CHECK(h.step() == "+a1");
 }
 
-TEST_CASE("scheduler: a reservation that can't be adopted changes nothing") {
+TEST_CASE("scheduler: a nominated job that can't be adopted changes nothing") {
   host h{two_teams()};
   auto& s = h.scheduler();
   const job_id leaves = h.adopt("b1", "b", 6);
   h.evicting("b1");
   const host_job nowhere{"x", allot::quota_id{7}, gpus(1)};
-  CHECK(s.adopt_reserved(&nowhere, {}).why_not == refusal::unknown_quota);
+  CHECK(s.adopt_nominated(&nowhere, {}).why_not == refusal::unknown_quota);
   const host_job negative{"x", h.quota("a"), gpus(-1)};
-  CHECK(s.adopt_reserved(&negative, {}).why_not == refusal::invalid_request);
+  CHECK(s.adopt_nominated(&negative, {}).why_not == refusal::invalid_request);
   const host_job* const good = h.job("a1", "a", 4, {});
-  CHECK(s.adopt_reserved(good, std::vector{job_id{99}}).why_not == refusal::unknown_job);
-  const job_id first = s.adopt_reserved(good, std::vector{leaves});
+  CHECK(s.adopt_nominated(good, std::vector{job_id{99}}).why_not == refusal::unknown_job);
+  const job_id first = s.adopt_nominated(good, std::vector{leaves});
   // It is already being evicted for another job.
-  CHECK(s.adopt_reserved(h.job("a2", "a", 2, {}), std::vector{leaves}).why_not == refusal::wrong_state);
-  CHECK(s.reserved().size() == 1);
+  CHECK(s.adopt_nominated(h.job("a2", "a", 2, {}), std::vector{leaves}).why_not == refusal::wrong_state);
+  CHECK(s.nominated().size() == 1);
   CHECK(s.beneficiary_of(leaves) == first);
   CHECK(h.step().empty());
 
   host on{two_teams(), nodes(2, 4)};
   const auto stranger = nodes(2, 4).place({.gpus = gpus(1)}).value();
-  CHECK(on.scheduler().adopt_reserved(on.job("a1", "a", 1, {}), {}, stranger).why_not ==
+  CHECK(on.scheduler().adopt_nominated(on.job("a1", "a", 1, {}), {}, stranger).why_not ==
         refusal::unknown_place);
 }
 
-TEST_CASE("scheduler: an adopted reservation for which there is no room is pending") {
+TEST_CASE("scheduler: an adopted nominated job for which there is no room is pending") {
   host h{two_teams()};
   h.adopt("b1", "b", 6);
-  const job_id id = h.scheduler().adopt_reserved(h.job("a1", "a", 4, {}), {});
-  CHECK(h.scheduler().state(id) == job_state::reserved);
+  const job_id id = h.scheduler().adopt_nominated(h.job("a1", "a", 4, {}), {});
+  CHECK(h.scheduler().state(id) == job_state::nominated);
   CHECK(h.step() == "-b1>a1 ~a1");
 }
 
@@ -179,7 +179,7 @@ TEST_CASE("scheduler: where nothing is announced, an announced job is submitted"
   CHECK(h.scheduler().adopt_announced(h.job("x", "nobody", 1, {})).why_not == refusal::unknown_quota);
 }
 
-TEST_CASE("scheduler: at rest no job that was reserved earlier could start") {
+TEST_CASE("scheduler: at rest no job nominated earlier could start") {
   // An admission may be taken back in the same step, in favour of another job that needs less. (A job
   // reserved in this step is considered again once the next eviction is complete.)
   std::size_t reserved = 0;
@@ -205,10 +205,10 @@ TEST_CASE("scheduler: at rest no job that was reserved earlier could start") {
       again.retry();
       again.step(i);
       for (const std::string& name : names) {
-        if (h.state(name) != job_state::reserved || fresh.find('~' + name + ' ') != std::string::npos)
+        if (h.state(name) != job_state::nominated || fresh.find('~' + name + ' ') != std::string::npos)
           continue;
         ++reserved;
-        REQUIRE(again.state(h.id(name)) == job_state::reserved);
+        REQUIRE(again.state(h.id(name)) == job_state::nominated);
       }
     }
   });

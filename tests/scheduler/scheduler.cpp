@@ -131,14 +131,14 @@ TEST_CASE("scheduler: jobs can be taken back wherever they are") {
   CHECK(h.step().empty());
 }
 
-TEST_CASE("scheduler: the room of a cancelled reservation is free for any job") {
+TEST_CASE("scheduler: the room of a cancelled nominated job is free for any job") {
   host<> h{two_teams()};
   h.submit("b1", "b", 4);
   h.submit("b2", "b", 4);
   h.step();
   h.submit("a1", "a", 4);
   CHECK(h.step() == "-b2>a1 ~a1");
-  CHECK(h.state("a1") == job_state::reserved);
+  CHECK(h.state("a1") == job_state::nominated);
   CHECK(h.scheduler().waiting(h.quota("a")) == 1);
   h.cancel("a1");
   CHECK(h.scheduler().waiting(h.quota("a")) == 0);
@@ -158,7 +158,7 @@ TEST_CASE("scheduler: calls that make no sense in a state are refused") {
   h.adopt("running", "b", 0);
   CHECK(h.state("pending") == job_state::pending);
   CHECK(h.state("victim") == job_state::evicting);
-  CHECK(h.state("reserved") == job_state::reserved);
+  CHECK(h.state("reserved") == job_state::nominated);
   CHECK(h.state("running") == job_state::running);
   auto& lab = h.scheduler();
   const auto held = lab.ledger();
@@ -660,7 +660,7 @@ TEST_CASE("scheduler: problems with a change leave everything as it was") {
   CHECK(h.scheduler().ledger() == before);
 }
 
-TEST_CASE("scheduler: a reservation without room is pending again") {
+TEST_CASE("scheduler: a nominated job without room is pending again") {
   host<> h{two_teams()};
   h.submit("b1", "b", 8);
   h.step();
@@ -669,7 +669,7 @@ TEST_CASE("scheduler: a reservation without room is pending again") {
   CHECK(h.step() == "-b1>a1 ~a1 ~a2");
   const std::array<allot::quota_change<1>, 1> smaller{allot::resize_quota<1>{h.quota("b"), gpus(0)}};
   REQUIRE(h.scheduler().apply(smaller));
-  CHECK(h.state("a1") == job_state::reserved);
+  CHECK(h.state("a1") == job_state::nominated);
   CHECK(h.state("a2") == job_state::pending);
   CHECK(h.scheduler().waiting(h.quota("a")) == 2);
   CHECK(h.step().empty());
@@ -734,7 +734,7 @@ TEST_CASE("scheduler: a steady cycle does not allocate") {
   CHECK(decisions > before);
 }
 
-TEST_CASE("scheduler: a job reserved on a failed or closed node is decided on again") {
+TEST_CASE("scheduler: a job nominated on a failed or closed node is decided on again") {
   host<allot::gpu::inventory> h{{{.name = "root"},
                                  {.name = "a", .parent = "root", .nominal = gpus(8)},
                                  {.name = "b", .parent = "root", .nominal = gpus(4)}},
@@ -755,7 +755,7 @@ TEST_CASE("scheduler: a job reserved on a failed or closed node is decided on ag
   CHECK(inventory.usable(h.scheduler().place_of(h.id("a1"))));
 }
 
-TEST_CASE("scheduler: adopting a job beyond its quota revokes reservations without room") {
+TEST_CASE("scheduler: adopting a job beyond its quota revokes nominations without room") {
   host<> h{two_teams()};
   h.submit("b1", "b", 8);
   CHECK(h.step() == "+b1");

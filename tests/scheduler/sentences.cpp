@@ -114,7 +114,7 @@ TEST_CASE("sentences: when a job with a reservation starts, and what that rests 
   static_cast<void>(s.step(0));
   const auto big = s.submit(1);
   static_cast<void>(s.step(1));
-  auto p = s.promised(big).value();
+  auto p = s.reservation_of(big).value();
   allot::instant now = 1;
   const auto told = [&] {
     return sentence(

@@ -165,7 +165,7 @@ TEST_CASE("session: an announced job has nothing assumed, and is decided on agai
   });
 }
 
-TEST_CASE("session: a job reserved without victims starts if it delays no other") {
+TEST_CASE("session: a job nominated without victims starts if it delays no other") {
   told_host t{two_teams(4, 4)};
   t.h.submit("a1", "a", 3);
   t.h.submit("b1", "b", 2);

@@ -42,7 +42,7 @@ struct scripted {
       --left;
       for (const int j : evicts) plan_.evictions.push_back({job_id{static_cast<std::size_t>(j)}, j});
       for (const int j : admits) plan_.admissions.push_back({job_id{static_cast<std::size_t>(j)}, j});
-      if (evicts.empty() && admits.empty()) plan_.reservations.push_back({job_id{9}, 9});
+      if (evicts.empty() && admits.empty()) plan_.nominations.push_back({job_id{9}, 9});
     }
     return plan_;
   }

@@ -90,9 +90,9 @@ TEST_CASE("time_limits: a job is evicted when it has run that long, without a be
   CHECK(plan.evictions.front().how == allot::relation::time_limit);
   CHECK(plan.evictions.front().beneficiary.is_none());
   // The released capacity is given away in the same cycle.
-  REQUIRE(plan.reservations.size() == 1);
-  CHECK(plan.reservations.front().id == h.id("next"));
-  CHECK(plan.reservations.front().count == 0);
+  REQUIRE(plan.nominations.size() == 1);
+  CHECK(plan.nominations.front().id == h.id("next"));
+  CHECK(plan.nominations.front().count == 0);
   h.check();
   CHECK(h.step_at(16).empty());
   h.finished("session");

@@ -91,8 +91,8 @@ TEST_CASE("traps: Kueue 24: a large job keeps its victims' capacity from smaller
   h.submit("a1", "a", 2);
   h.submit("h1", "hero", 8);
   h.step();
-  CHECK(h.state("a1") == job_state::reserved);
-  CHECK(h.state("h1") == job_state::reserved);
+  CHECK(h.state("a1") == job_state::nominated);
+  CHECK(h.state("h1") == job_state::nominated);
   h.settle();
   for (const char* name : {"c1", "c2", "c3", "c4", "c5"}) {
     if (is_told_to_go(h, name)) h.evicted(name);

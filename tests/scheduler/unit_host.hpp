@@ -199,12 +199,12 @@ class unit_host {
       if (s == allot::job_state::running || s == allot::job_state::evicting) {
         held.charge(j.quota, request, in);
       }
-      if (s == allot::job_state::running || s == allot::job_state::reserved) {
+      if (s == allot::job_state::running || s == allot::job_state::nominated) {
         assumed.charge(j.quota, request, in);
         used += request[0] + request[1];
       }
       if (s == allot::job_state::evicting) leaving += request[0] + request[1];
-      if (s == allot::job_state::pending || s == allot::job_state::reserved) ++waiting[j.quota];
+      if (s == allot::job_state::pending || s == allot::job_state::nominated) ++waiting[j.quota];
     };
     for (const auto& [name, id] : ids_) {
       if (!id || scheduler_.state(id) == allot::job_state::unknown) continue;
@@ -218,7 +218,7 @@ class unit_host {
         CHECK(scheduler_.pick(s) == scheduler_.pick(id));
         const allot::job_state of_pod = scheduler_.state(s);
         CHECK(of_pod != allot::job_state::unknown);
-        const bool waits = of_pod == allot::job_state::pending || of_pod == allot::job_state::reserved;
+        const bool waits = of_pod == allot::job_state::pending || of_pod == allot::job_state::nominated;
         CHECK_FALSE((waits && next_waits));  // one at a time
         next_waits = next_waits || waits;
         known += 1;
@@ -226,7 +226,7 @@ class unit_host {
       CHECK(known + j.min_pods <= j.pods);
       // Only a running job has elastic pods, and they are evicted with it.
       const allot::job_state of_job = scheduler_.state(id);
-      if (of_job == allot::job_state::pending || of_job == allot::job_state::reserved) CHECK(known == 0);
+      if (of_job == allot::job_state::pending || of_job == allot::job_state::nominated) CHECK(known == 0);
       if (of_job != allot::job_state::running) {
         CHECK_FALSE(next_waits);
         for (const allot::job_id s : scheduler_.elastic_pods_of(id)) {
@@ -305,7 +305,7 @@ class unit_host {
       }
       say(text);
     }
-    for (const auto& r : plan.reservations) {
+    for (const auto& r : plan.nominations) {
       say("~" + r.what->name + (ids_.at(r.what->name) == r.id ? "" : "^"));
     }
     for (const auto& a : plan.admissions) say("+" + a.what->name + (a.core ? "^" : ""));

@@ -166,7 +166,7 @@ TEST_CASE("victims and places: victims are in one rack, none are evicted if no r
       if (!some_rack) {
         CHECK(plan.evictions.empty());
         CHECK(plan.admissions.empty());
-        CHECK(plan.reservations.empty());
+        CHECK(plan.nominations.empty());
         return;
       }
       for (const auto& e : plan.evictions) {
@@ -174,7 +174,7 @@ TEST_CASE("victims and places: victims are in one rack, none are evicted if no r
         for (const std::size_t n : w.nodes_of(e.id)) left.insert(n / 2);
       }
       CHECK(static_cast<std::int64_t>(going.size()) <= wanted);
-      CHECK(plan.admissions.size() + plan.reservations.size() == 1);
+      CHECK(plan.admissions.size() + plan.nominations.size() == 1);
     }
     CHECK(left.size() <= 1);
     for (const job_id gone : going) w.scheduler.evicted(gone);

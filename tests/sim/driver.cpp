@@ -91,7 +91,7 @@ TEST_CASE("driver: what a host has decided before is taken over") {
   CHECK(told.adopt(0, 1 * second, {}));
   CHECK(told.evicting(0) == refusal::none);
   const job_id victims[] = {sim.history(0).id};
-  CHECK(told.adopt_reserved(1, victims, {}));
+  CHECK(told.adopt_nominated(1, victims, {}));
   // Less than nothing.
   CHECK_FALSE(told.submit(2));
   CHECK(sim.history(2).outcome == job_outcome::refused);

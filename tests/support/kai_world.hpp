@@ -128,7 +128,7 @@ class basic_kai_world {
       say('-', e.what, e.pods);
       going_.push_back(e.id);
     }
-    for (const auto& r : plan.reservations) say('~', r.what, r.what->pods);
+    for (const auto& r : plan.nominations) say('~', r.what, r.what->pods);
     for (const auto& a : plan.admissions) say('+', a.what, a.pods);
     return line;
   }

@@ -673,7 +673,7 @@ class kueue_naive {
     std::sort(left.begin(), left.end(), [](entry* a, entry* b) {
       return a->borrows != b->borrows ? a->borrows < b->borrows : first(a->w, b->w);
     });
-    std::vector<const naive_workload*> promised;
+    std::vector<const naive_workload*> claimed;
     std::vector<std::string> evictions;
     std::string admissions;
     while (!left.empty()) {
@@ -684,7 +684,7 @@ class kueue_naive {
         e = tournament(s, root, left);
       }
       left.erase(std::find(left.begin(), left.end(), e));
-      process(s, *e, promised, evictions, admissions);
+      process(s, *e, claimed, evictions, admissions);
     }
     for (naive_workload* w : admitted_now_) {
       w->running = true;
@@ -697,23 +697,23 @@ class kueue_naive {
     if (!said.empty() && !admissions.empty()) said += " ";
     return said + admissions;
   }
-  void process(state& s, entry& e, std::vector<const naive_workload*>& promised,
+  void process(state& s, entry& e, std::vector<const naive_workload*>& claimed,
                std::vector<std::string>& evictions, std::string& admissions) {
     naive_workload& w = *e.w;
     const auto overlaps = [&] {
       return std::any_of(e.victims.begin(), e.victims.end(), [&](const chosen_victim& v) {
-        return std::find(promised.begin(), promised.end(), v.who) != promised.end();
+        return std::find(claimed.begin(), claimed.end(), v.who) != claimed.end();
       });
     };
-    const auto without_promised = [&] {
+    const auto without_claimed = [&] {
       state t = s;
-      for (const auto* v : promised) add(t, v->queue, v->uses, -1);
+      for (const auto* v : claimed) add(t, v->queue, v->uses, -1);
       return t;
     };
     if (overlaps()) {
       std::set<std::string> out;
-      for (const auto* v : promised) out.insert(v->name);
-      nominate(without_promised(), e, out, static_cast<int>(e.pick));
+      for (const auto* v : claimed) out.insert(v->name);
+      nominate(without_claimed(), e, out, static_cast<int>(e.pick));
       if (e.m == fit) {
         add(s, w.queue, e.asks);
         sticky_[w.queue] = w.name;
@@ -748,7 +748,7 @@ class kueue_naive {
       if (!q(w.queue).strict) park_like(w);
       return;
     }
-    state t = without_promised();
+    state t = without_claimed();
     for (const auto& v : e.victims) add(t, v.who->queue, v.who->uses, -1);
     if (overlaps() || !fits(t, w.queue, e.asks)) {
       if (sticky_.erase(w.queue) > 0) parked_someone_ = true;
@@ -757,7 +757,7 @@ class kueue_naive {
       return;
     }
     add(s, w.queue, e.asks);
-    for (const auto& v : e.victims) promised.push_back(v.who);
+    for (const auto& v : e.victims) claimed.push_back(v.who);
     w.pick = e.pick;
     if (e.victims.empty()) {
       admitted_now_.push_back(&w);

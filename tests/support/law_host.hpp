@@ -116,7 +116,7 @@ struct law_view {
 };
 
 /// A host that runs a scenario under a preset. It tracks running and evicted jobs itself, carries out plans
-/// when the scenario says so, and throws `law_broken` when a promised law is broken.
+/// when the scenario says so, and throws `law_broken` when a kept law is broken.
 template <class Preset, std::size_t N>
 class law_host {
  public:
@@ -126,9 +126,9 @@ class law_host {
   using job_type = law_job<N>;
   static constexpr std::size_t dimensions = N;
 
-  law_host(const scenario& s, law_set promised, law_tally* tally = nullptr)
+  law_host(const scenario& s, law_set kept, law_tally* tally = nullptr)
       : scenario_(s),
-        promised_(promised),
+        kept_laws_(kept),
         tally_(tally),
         scheduler_(law_view<N>{}, tree_of(s).value(), machines_of(s), allot::policies_of(Preset{})),
         ids_(s.jobs.size()) {
@@ -205,7 +205,7 @@ class law_host {
     const bool was_guaranteed = is_guaranteed();
     const auto running = in_state(allot::job_state::running);
     const auto evicting = in_state(allot::job_state::evicting);
-    const auto reserved = in_state(allot::job_state::reserved);
+    const auto reserved = in_state(allot::job_state::nominated);
     backoffs_ = scheduler_.backoffs();
     const auto wakes = scheduler_.wakes_at();
     if (wakes && *wakes <= now_) quiet_ = false;
@@ -213,12 +213,12 @@ class law_host {
     tell(plan);
     check_backoffs(plan, reserved);
     check_reasons(plan);
-    if (promised_.has(law::at_once) && quiet_ && !plan.empty()) broken(law::at_once, "nothing happened, yet");
+    if (kept_laws_.has(law::at_once) && quiet_ && !plan.empty()) broken(law::at_once, "nothing happened, yet");
     quiet_ = true;
     check_lists(plan, running, evicting);
-    if (promised_.has(law::sound)) check_sound(plan, was_sound, was_guaranteed);
+    if (kept_laws_.has(law::sound)) check_sound(plan, was_sound, was_guaranteed);
     // With repeated cycles, later decisions may or may not wait for jobs that are already being evicted.
-    if (promised_.has(law::need) && (promised_.has(law::at_once) || evicting.empty())) check_need(plan);
+    if (kept_laws_.has(law::need) && (kept_laws_.has(law::at_once) || evicting.empty())) check_need(plan);
     return plan;
   }
 
@@ -230,20 +230,20 @@ class law_host {
     // Where one cycle does not decide everything, an empty cycle is not the end: another job may have its
     // turn.
     std::size_t empty = 0;
-    for (int round = 0, most = promised_.has(law::at_once) ? 50 : 500; round < most; ++round) {
+    for (int round = 0, most = kept_laws_.has(law::at_once) ? 50 : 500; round < most; ++round) {
       const plan_type& plan = cycle();
       if (plan.empty()) {
-        if (!promised_.has(law::at_once) && ++empty <= in_state(allot::job_state::pending).size()) continue;
+        if (!kept_laws_.has(law::at_once) && ++empty <= in_state(allot::job_state::pending).size()) continue;
         check_at_rest();
         return;
       }
       empty = 0;
       for (const auto& e : plan.evictions) {
         // An announced job may be decided again with more victims (KAI).
-        if (!e.beneficiary || !promised_.has(law::need)) continue;
+        if (!e.beneficiary || !kept_laws_.has(law::need)) continue;
         const std::size_t victim = e.what->number;
         const std::size_t evictor = scheduler_.what(e.beneficiary)->number;
-        if (promised_.has(law::quiet) && evicted_by.count({evictor, victim}) != 0) {
+        if (kept_laws_.has(law::quiet) && evicted_by.count({evictor, victim}) != 0) {
           broken(law::quiet, "job " + std::to_string(victim) + " was evicted by job " +
                                  std::to_string(evictor) + ", which it had evicted, in an unchanged world");
         }
@@ -252,7 +252,7 @@ class law_host {
       }
       act({.what = event_kind::all_gone});
     }
-    if (promised_.has(law::quiet)) broken(law::quiet, "no rest in an unchanged world");
+    if (kept_laws_.has(law::quiet)) broken(law::quiet, "no rest in an unchanged world");
   }
 
   /// A ledger of the jobs that run or are being evicted as the host knows them; with `coming`, of those that
@@ -262,7 +262,7 @@ class law_host {
     for (const job_type& j : jobs_) {
       const auto s = state(j);
       if (s == allot::job_state::running ||
-          s == (coming ? allot::job_state::reserved : allot::job_state::evicting)) {
+          s == (coming ? allot::job_state::nominated : allot::job_state::evicting)) {
         l.charge(j.quota, j.request, j.in());
       }
     }
@@ -281,7 +281,7 @@ class law_host {
     if (diary.size() > most)
       diary = diary.substr(0, most / 2) + "...\n" + diary.substr(diary.size() - most / 2);
     throw law_broken(std::string{"law broken: "} + names[static_cast<std::size_t>(l)] + ": " + how +
-                     "\nwhat was decided (+ starts, -a>b is evicted for b, ~ is reserved, ? waits):\n" +
+                     "\nwhat was decided (+ starts, -a>b is evicted for b, ~ is nominated, ? waits):\n" +
                      diary);
   }
 
@@ -440,7 +440,7 @@ class law_host {
       line += std::to_string(static_cast<int>(e.how));
       line += ')';
     }
-    for (const auto& r : plan.reservations) {
+    for (const auto& r : plan.nominations) {
       line += " ~";
       line += number(r);
     }
@@ -477,20 +477,20 @@ class law_host {
     const auto is_among = [](const std::vector<const job_type*>& v, const job_type* j) {
       return std::find(v.begin(), v.end(), j) != v.end();
     };
-    for (const auto& r : plan.reservations) {
-      require(r.first + r.count <= plan.evictions.size(), "a reservation names evictions that are not there");
+    for (const auto& r : plan.nominations) {
+      require(r.first + r.count <= plan.evictions.size(), "a nomination names evictions that are not there");
       for (std::size_t i = r.first; i < r.first + r.count; ++i) {
-        require(plan.evictions[i].beneficiary == r.id, "an eviction is not for whom it is reserved");
+        require(plan.evictions[i].beneficiary == r.id, "an eviction is not for the job that it is nominated for");
       }
-      require(r.id == id(*r.what), "a reservation has another job's id");
+      require(r.id == id(*r.what), "a nomination has another job's id");
     }
     for (const auto& e : plan.evictions) {
       require(is_among(running, e.what), "a job that does not run is evicted");
       require(e.what->preemptible, "a job that may not be evicted is evicted");
       require(state(*e.what) == allot::job_state::evicting, "an evicted job is not on its way out");
       // An announced job may be decided again with more victims (KAI).
-      if (!e.beneficiary || !promised_.has(law::need)) continue;
-      require(std::any_of(plan.reservations.begin(), plan.reservations.end(),
+      if (!e.beneficiary || !kept_laws_.has(law::need)) continue;
+      require(std::any_of(plan.nominations.begin(), plan.nominations.end(),
                           [&](const auto& r) { return r.id == e.beneficiary; }),
               "an eviction without its beneficiary in the same plan");
     }
@@ -503,18 +503,18 @@ class law_host {
       require(state(*h.what) == allot::job_state::pending, "who is held does not wait");
       // Where one cycle does not decide everything, it may be another's turn.
       const bool behind = h.reason == allot::pending_reason::behind_head &&
-                          (!promised_.has(law::at_once) ||
+                          (!kept_laws_.has(law::at_once) ||
                            scheduler_.settings(h.quota).head != allot::queue_head::best_effort);
       require(behind || h.binding.has_value() || h.placement.has_value() || static_cast<bool>(h.backs_off),
               "who is held has no reason to wait");
     }
     if (in_state(allot::job_state::evicting).empty()) {
-      require(in_state(allot::job_state::reserved).empty(), "somebody is reserved, and nobody goes");
+      require(in_state(allot::job_state::nominated).empty(), "a job is nominated, and none leaves");
     }
     std::vector<std::size_t> waiting(tree().slots());
     for (const job_type& j : jobs_) {
       const auto s = state(j);
-      if (s == allot::job_state::pending || s == allot::job_state::reserved) ++waiting[j.quota.index()];
+      if (s == allot::job_state::pending || s == allot::job_state::nominated) ++waiting[j.quota.index()];
     }
     for (const allot::quota_id x : tree().top_down()) {
       require(scheduler_.waiting(x) == waiting[x.index()], "waiting jobs are not counted by quota");
@@ -561,11 +561,11 @@ class law_host {
   /// Law 3, where nothing else is decided: with any victim back, and the beneficiary not yet placed, the
   /// beneficiary does not fit. (Victims of other jobs may leave more room than those jobs need.)
   void check_need(const plan_type& plan) {
-    if (plan.reservations.size() != 1 || !plan.admissions.empty()) return;
-    const job_type& j = *plan.reservations.front().what;
+    if (plan.nominations.size() != 1 || !plan.admissions.empty()) return;
+    const job_type& j = *plan.nominations.front().what;
     allot::ledger<N> l = ledger_of_host(true);
     places_type places = scheduler_.places();
-    if (state(j) == allot::job_state::reserved) {
+    if (state(j) == allot::job_state::nominated) {
       l.release(j.quota, j.request, j.in());
       places.release(scheduler_.place_of(id(j)));
     }
@@ -635,10 +635,10 @@ class law_host {
 
   /// Nothing more happens without an event.
   void check_at_rest() {
-    if (promised_.has(law::sound)) check_by_definition();
-    if (promised_.has(law::guarantee)) check_guarantee();
-    if (promised_.has(law::explained)) check_explained();
-    if (promised_.has(law::reversible) || promised_.has(law::final)) check_asked_again();
+    if (kept_laws_.has(law::sound)) check_by_definition();
+    if (kept_laws_.has(law::guarantee)) check_guarantee();
+    if (kept_laws_.has(law::explained)) check_explained();
+    if (kept_laws_.has(law::reversible) || kept_laws_.has(law::final)) check_asked_again();
   }
 
   /// Whether the job would borrow what its quota did not borrow before the last step.
@@ -688,12 +688,12 @@ class law_host {
     scheduler_type again = scheduler_;
     again.retry();
     if (!again.step(now_).empty()) {
-      if (promised_.has(law::final)) broken(law::final, "asked again it decides something else");
+      if (kept_laws_.has(law::final)) broken(law::final, "asked again it decides something else");
       return;
     }
     const bool same_places =
         !scheduler_.places().has_nodes() || scheduler_.places().inventory() == again.places().inventory();
-    if (promised_.has(law::reversible) && (!(again.ledger() == ledger()) || !same_places)) {
+    if (kept_laws_.has(law::reversible) && (!(again.ledger() == ledger()) || !same_places)) {
       broken(law::reversible, "a step that decides nothing left a trace");
     }
   }
@@ -718,7 +718,7 @@ class law_host {
   }
 
   /// Law 2. A job is within its nominal quota if its quota's jobs stay within their own pool. There is no
-  /// such promise where a parent may take from its children, where the promised capacity does not exist, or
+  /// such reservation where a parent may take from its children, where the owned capacity does not exist, or
   /// where a job that may not be evicted uses what a child of its quota owns.
   void check_guarantee() {
     if (!ledger().is_sound() || !is_guaranteed()) return;
@@ -829,7 +829,7 @@ class law_host {
   }
 
   const scenario& scenario_;
-  law_set promised_;
+  law_set kept_laws_;
   law_tally* tally_;
   std::deque<job_type> jobs_;
   scheduler_type scheduler_;
@@ -842,11 +842,11 @@ class law_host {
   bool quiet_ = false;
 };
 
-/// Runs a scenario under a preset, with every promised law checked at every step and after it has come to
+/// Runs a scenario under a preset, with every kept law checked at every step and after it has come to
 /// rest.
 template <class Preset, std::size_t N>
-[[nodiscard]] std::string live(const scenario& s, law_set promised, law_tally* tally = nullptr) {
-  law_host<Preset, N> h{s, promised, tally};
+[[nodiscard]] std::string live(const scenario& s, law_set kept, law_tally* tally = nullptr) {
+  law_host<Preset, N> h{s, kept, tally};
   for (const event& e : s.events) e.what == event_kind::cycle ? static_cast<void>(h.cycle()) : h.act(e);
   h.settle();
   return h.diary();
@@ -855,8 +855,8 @@ template <class Preset, std::size_t N>
 /// The same scenario with the job events between two cycles reordered: submissions first, then ends, then the
 /// rest.
 template <class Preset, std::size_t N>
-[[nodiscard]] std::string live_in_order(const scenario& s, law_set promised, bool reversed) {
-  law_host<Preset, N> h{s, promised};
+[[nodiscard]] std::string live_in_order(const scenario& s, law_set kept, bool reversed) {
+  law_host<Preset, N> h{s, kept};
   std::vector<event> arrivals, ends, rest;
   const auto flush = [&] {
     if (reversed) {
@@ -890,14 +890,14 @@ template <class Preset, std::size_t N>
   return h.diary();
 }
 
-/// Throws `law_broken` when the scenario breaks one of the promised laws. Quotas from which the preset can
-/// make no tree promise nothing.
+/// Throws `law_broken` when the scenario breaks one of the kept laws. Quotas from which the preset can
+/// make no tree reservation nothing.
 template <class Preset, std::size_t N = most_dimensions>
-void check_laws(const scenario& s, law_set promised, law_tally* tally = nullptr) {
+void check_laws(const scenario& s, law_set kept, law_tally* tally = nullptr) {
   if (!law_host<Preset, N>::takes(s)) return;
-  static_cast<void>(live<Preset, N>(s, promised, tally));
-  if (!promised.has(law::deterministic)) return;
-  const law_set only = promised.has(law::at_once) ? law_set{law::at_once} : law_set{};
+  static_cast<void>(live<Preset, N>(s, kept, tally));
+  if (!kept.has(law::deterministic)) return;
+  const law_set only = kept.has(law::at_once) ? law_set{law::at_once} : law_set{};
   const std::string one = live_in_order<Preset, N>(s, only, false);
   const std::string other = live_in_order<Preset, N>(s, only, true);
   if (one == other) {

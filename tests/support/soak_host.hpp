@@ -71,7 +71,7 @@ class soak_world {
     allot::quota_id quota;
     where is = where::waits;
     /// The state that the scheduler reports; only what a plan announced can take effect.
-    bool reserved = false;
+    bool nominated = false;
     /// For an elastic pod: its job.
     allot::job_id core{};
     std::uint32_t pods = 1;
@@ -428,7 +428,7 @@ class soak_world {
   [[nodiscard]] bool is_surely_countable(const soak_amounts& more) const {
     soak_amounts sum = more;
     for (const auto& [id, u] : units_) {
-      if (u.is != where::waits || u.reserved) sum += request_of(u);
+      if (u.is != where::waits || u.nominated) sum += request_of(u);
     }
     return sum[0].is_bounded() && sum[1].is_bounded();
   }
@@ -487,7 +487,7 @@ class soak_world {
   void start(unit& u, soak_place at, const allot::flavor_pick& pick, std::uint32_t pods,
              allot::instant since) {
     u.is = where::runs;
-    u.reserved = false;
+    u.nominated = false;
     u.place = at;
     u.pick = pick;
     u.pods = pods;
@@ -511,7 +511,7 @@ class soak_world {
     leave_elastic_pods(id);
     unit& u = units_.at(id);
     u.is = where::waits;
-    u.reserved = false;
+    u.nominated = false;
     u.place = {};
   }
   /// Updates which pods of elastic jobs are pending. `dropped`: those that were pending may be gone.
@@ -963,7 +963,7 @@ class soak_world {
     allot::quantity held;
     std::size_t places = 0;
     for (const auto& [id, u] : units_) {
-      if (u.is == where::waits && !u.reserved) continue;
+      if (u.is == where::waits && !u.nominated) continue;
       ++places;
       const soak_place at = it_->place_of(id);
       require(it_->contains(at), "a job has no place", id);
@@ -980,7 +980,7 @@ class soak_world {
     require(it_->places() == places, "places are taken that no job has");
     require(it_->used() == used && it_->held_back() == held, "the devices are not counted right");
   }
-  void check_admitted_place(const soak_plan::admission& a, bool was_reserved) const {
+  void check_admitted_place(const soak_plan::admission& a, bool was_nominated) const {
     if (nodes_.empty()) return;
     require(it_->contains(a.where), "a job is admitted without a place", a.id);
     const soak_job& j = jobs_[a.what];
@@ -992,7 +992,7 @@ class soak_world {
       const auto pool = static_cast<std::size_t>(&nodes_.pool_of(p.where.node) - nodes_.pools.data());
       require((d.pools >> pool & 1U) != 0, "a job is admitted in a pool that it does not accept", a.id);
       // A place that was reserved before its node was closed is recognized only if the placement can tell.
-      require(!closed_.contains(p.where.node) || (was_reserved && !it_->knows_places()),
+      require(!closed_.contains(p.where.node) || (was_nominated && !it_->knows_places()),
               "a job is admitted on a closed node", a.id);
     }
     require(gpus == (d.total ? d.gpus : d.gpus * d.pods), "a job is not given the devices that it asks for",
@@ -1046,7 +1046,7 @@ class soak_world {
       note("  -", told(e.id), " for ", told(e.beneficiary), ", relation ", static_cast<int>(e.how), ", ",
            e.pods, " pods", e.core ? " of " + told(e.core) : "");
     }
-    for (const auto& r : plan.reservations) note("  ~", told(r.id), " ", r.first, "+", r.count);
+    for (const auto& r : plan.nominations) note("  ~", told(r.id), " ", r.first, "+", r.count);
     for (const auto& a : plan.admissions) {
       note("  +", told(a.id), " with ", a.pods, " pods", a.core ? " of " + told(a.core) : "", ", flavors ",
            int{a.pick[0]}, int{a.pick[1]}, int{a.pick[2]}, int{a.pick[3]}, ", place ", a.where.index());
@@ -1074,18 +1074,18 @@ class soak_world {
     }
     learn(true);
     for (auto& [id, u] : units_)
-      u.reserved = u.is == where::waits && it_->state(id) == allot::job_state::reserved;
-    std::set<allot::job_id> reserved;
-    for (const auto& r : plan.reservations) {
-      require(reserved.insert(r.id).second, "a job is reserved twice", r.id);
+      u.nominated = u.is == where::waits && it_->state(id) == allot::job_state::nominated;
+    std::set<allot::job_id> nominated;
+    for (const auto& r : plan.nominations) {
+      require(nominated.insert(r.id).second, "a job is nominated twice", r.id);
       const unit* u = find(r.id);
-      require(u != nullptr && u->is == where::waits, "a job is reserved that does not wait", r.id);
-      require(u->job == r.what && u->quota == r.quota, "a reservation tells of another job", r.id);
-      require(!preset_.books || u->reserved, "a job is said to be reserved and is not", r.id);
-      require(r.first + r.count <= plan.evictions.size(), "a reservation has victims that there are not",
+      require(u != nullptr && u->is == where::waits, "a job is nominated that does not wait", r.id);
+      require(u->job == r.what && u->quota == r.quota, "a nomination tells of another job", r.id);
+      require(!preset_.books || u->reserved, "a job is said to be nominated and is not", r.id);
+      require(r.first + r.count <= plan.evictions.size(), "a nomination has victims that there are not",
               r.id);
       for (std::size_t i = r.first; i < r.first + r.count; ++i) {
-        require(plan.evictions[i].beneficiary == r.id, "a reservation has the victims of others", r.id);
+        require(plan.evictions[i].beneficiary == r.id, "a nomination has the victims of others", r.id);
       }
     }
     for (const auto& e : plan.evictions) {
@@ -1097,11 +1097,11 @@ class soak_world {
     bool anybody_leaves = false;
     for (const auto& [id, u] : units_) anybody_leaves = anybody_leaves || u.is == where::leaves;
     for (const auto& [id, u] : units_) {
-      if (!u.reserved) continue;
+      if (!u.nominated) continue;
       const auto was = before.find(id);
-      require(reserved.contains(id) || (was != before.end() && was->second.reserved),
-              "a job is reserved and the plan does not say so", id);
-      require(anybody_leaves, "a job is reserved and nobody leaves", id);
+      require(nominated.contains(id) || (was != before.end() && was->second.nominated),
+              "a job is nominated and the plan does not say so", id);
+      require(anybody_leaves, "a job is nominated and nobody leaves", id);
     }
     std::set<allot::job_id> held;
     for (const auto& h : plan.pending) {
@@ -1113,7 +1113,7 @@ class soak_world {
     }
     for (const auto& a : plan.admissions) {
       const auto was = before.find(a.id);
-      check_admitted_place(a, was != before.end() && was->second.reserved);
+      check_admitted_place(a, was != before.end() && was->second.nominated);
     }
   }
   void admitted(const soak_plan::admission& a) {
@@ -1184,7 +1184,7 @@ class soak_world {
     if (!waits) return;
     require(h.quota == u->quota, "why tells of another quota", id);
     require((h.reason == allot::pending_reason::evictions) == u->reserved,
-            "why does not know who is reserved", id);
+            "why does not know who is nominated", id);
     const bool is_found =
         h.reason == allot::pending_reason::not_proven || h.reason == allot::pending_reason::lost_work;
     require(!h.is_bound || is_found || h.reason == allot::pending_reason::quota,
@@ -1201,7 +1201,7 @@ class soak_world {
       auto& [held, assumed, waiting] = of_quota[u.quota];
       const soak_amounts request = u.is == where::waits ? it_->request(id) : request_of(u);
       if (u.is != where::waits) held += request;
-      if (u.is == where::runs || u.reserved) assumed += request;
+      if (u.is == where::runs || u.nominated) assumed += request;
       if (u.is == where::waits) ++waiting;
     }
     for (std::size_t i = 0; i < quotas_.size(); ++i) {
@@ -1225,17 +1225,17 @@ class soak_world {
     const allot::job_state is = it_->state(id);
     const allot::job_state should = u.is == where::runs     ? allot::job_state::running
                                     : u.is == where::leaves ? allot::job_state::evicting
-                                    : u.reserved            ? allot::job_state::reserved
+                                    : u.nominated            ? allot::job_state::nominated
                                                             : allot::job_state::pending;
     if (is != should) {
-      require(may_review_ && u.reserved && is == allot::job_state::pending, "a job has another state", id);
-      u.reserved = false;
+      require(may_review_ && u.nominated && is == allot::job_state::pending, "a job has another state", id);
+      u.nominated = false;
     }
     require(it_->what(id) == u.job, "an id stands for another job", id);
     if (u.is == where::waits) {
       const allot::flavor_pick pick = it_->pick(id);
       require(is_choice(jobs_[u.job], pick), "a job gets flavors that it does not accept", id);
-      require(u.reserved || it_->place_of(id) == soak_place{}, "a job that waits has a place", id);
+      require(u.nominated || it_->place_of(id) == soak_place{}, "a job that waits has a place", id);
       const soak_amounts request = it_->request(id);
       // An elastic job that starts with as many pods as possible may request any number of them.
       require(preset_.partial || request == jobs_[u.job].request(u.pods, pick),

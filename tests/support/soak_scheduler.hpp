@@ -267,8 +267,8 @@ class soak_scheduler_of final : public soak_scheduler {
     for (const auto& e : p.evictions) {
       copy.evictions.push_back({e.id, e.what, e.quota, e.beneficiary, e.how, e.pods, e.core});
     }
-    for (const auto& r : p.reservations) {
-      copy.reservations.push_back({r.id, r.what, r.quota, r.first, r.count});
+    for (const auto& r : p.nominations) {
+      copy.nominations.push_back({r.id, r.what, r.quota, r.first, r.count});
     }
     for (const auto& h : p.pending) copy.pending.push_back(told(h));
     return copy;

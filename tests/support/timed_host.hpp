@@ -113,7 +113,7 @@ class timed_host {
     std::optional<allot::instant> start{};
     std::optional<allot::instant> end{};
     /// As of the last look before it started.
-    std::optional<allot::promise> promised{};
+    std::optional<allot::reservation> reservation{};
     std::size_t starts = 0;
   };
 
@@ -141,7 +141,7 @@ class timed_host {
       }
       decide();
       for (run& r : runs_) {
-        if (r.id && !r.start) r.promised = scheduler_.promised(r.id);
+        if (r.id && !r.start) r.reservation = scheduler_.reservation_of(r.id);
       }
       if (look) look(now_);
     }

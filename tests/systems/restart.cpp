@@ -70,7 +70,7 @@ class host {
     for (const auto& e : plan.evictions) {
       told += " -" + e.what->name + ">" + (e.beneficiary ? scheduler_.what(e.beneficiary)->name : "");
     }
-    for (const auto& r : plan.reservations) told += " ~" + r.what->name;
+    for (const auto& r : plan.nominations) told += " ~" + r.what->name;
     for (const auto& a : plan.admissions) told += " +" + a.what->name;
     return told;
   }
@@ -127,7 +127,7 @@ class host {
 /// How many times jobs were in states that only a few policies have.
 struct seen {
   std::size_t evicting = 0;
-  std::size_t reserved = 0;
+  std::size_t nominated = 0;
   std::size_t announced = 0;
   std::size_t backoffs = 0;
 };
@@ -180,7 +180,7 @@ std::string compare(const any_preset& preset, random_source random, seen& of_all
     of_all.backoffs += kept.backoffs();
     for (const preset_job& k : jobs) {
       of_all.evicting += kept.state(&k) == job_state::evicting ? 1U : 0U;
-      of_all.reserved += kept.state(&k) == job_state::reserved ? 1U : 0U;
+      of_all.nominated += kept.state(&k) == job_state::nominated ? 1U : 0U;
       of_all.announced += kept.announced(&k) ? 1U : 0U;
     }
   }
@@ -201,7 +201,7 @@ TEST_CASE("restart: the same decisions as without, under every preset") {
     if (!allot_test::all_cases_run() || p.ignores_quotas) return;
     INFO(p.name);
     CHECK(of_all.evicting > 500);
-    CHECK((of_all.reserved > 500 || of_all.announced > 500));
+    CHECK((of_all.nominated > 500 || of_all.announced > 500));
     if (std::string_view{p.name} == "standard") CHECK(of_all.backoffs > 500);
   });
 }

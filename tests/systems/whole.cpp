@@ -70,7 +70,7 @@ template <class Plan>
 [[nodiscard]] std::string told(const Plan& plan) {
   std::string text;
   for (const auto& e : plan.evictions) text += " -" + std::to_string(e.what->submitted);
-  for (const auto& r : plan.reservations) text += " ~" + std::to_string(r.what->submitted);
+  for (const auto& r : plan.nominations) text += " ~" + std::to_string(r.what->submitted);
   for (const auto& a : plan.admissions) text += " +" + std::to_string(a.what->submitted);
   for (const auto& p : plan.pending) {
     text += " ?" + std::to_string(p.what->submitted) + '/' + std::to_string(static_cast<int>(p.reason));

@@ -33,17 +33,17 @@ namespace {
 [[nodiscard]] memory some_memory() {
   memory m;
   m.leaving = {{{{1}, 10}, 12345}, {{{2, 7}, 11}, 0}};
-  m.reserved = {{{{3}, 12}, {{1}, {2, 7}}, {{"n1", 8, 4}, {"n2", 2, 0}}}};
+  m.nominated = {{{{3}, 12}, {{1}, {2, 7}}, {{"n1", 8, 4}, {"n2", 2, 0}}}};
   m.announced = {{{4}, 13}};
-  allot::promise p;
+  allot::reservation p;
   p.start = 2000;
   p.first_start = 1000;
   p.borrows = true;
   p.cause = allot::delay_cause::overrun;
-  allot::promise gathers;
+  allot::reservation gathers;
   gathers.start = gathers.first_start = 3000;
   gathers.gathers_since = 500;
-  m.promised = {{{{5}, 14}, p}, {{{7}, 16}, gathers}};
+  m.reservations = {{{{5}, 14}, p}, {{{7}, 16}, gathers}};
   m.reclaimed = {{"vision", "gpu", 4000, 3000, 2}};
   m.backoffs = {{{{6}, 15}, 99, 3}};
   m.past_usage = {0, 18'446'744'073'709'551'615U};

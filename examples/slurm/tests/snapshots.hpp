@@ -82,7 +82,7 @@ inline snapshot sample(const std::string& name) {
     j.nodes = {"n1", "n2"};
     j.reason = name;
     j.restarts = 1;
-    if (j.phase == job_phase::waiting) j.promised = s.now + 600'000;
+    if (j.phase == job_phase::waiting) j.latest_start = s.now + 600'000;
     if (j.phase == job_phase::leaving) j.beneficiary = "100";
     s.jobs.push_back(j);
     s.phases[p] = 1;

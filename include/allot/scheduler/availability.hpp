@@ -7,7 +7,7 @@
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/scheduler/detail/foresight.hpp>
-#include <allot/scheduler/promise.hpp>
+#include <allot/scheduler/reservation.hpp>
 #include <allot/scheduler/session.hpp>
 
 #include <algorithm>
@@ -23,15 +23,15 @@ namespace allot {
 inline namespace v0 {
 
 /// The availability profile: what quotas and nodes have free over the time to come, if all that runs ends as
-/// expected and every job with a promise starts and ends as promised. It is not kept but walked: from now on,
+/// expected and every job with a reservation starts and ends as reserved. It is not kept but walked: from now on,
 /// from one end or start to the next, on the session's books under a savepoint.
 ///
-/// A job *delays* a promise if the promised job would not fit at its start any more, but would without it.
-/// Promises are not tied to places, so no start is lost to nodes that a promise happened to be planned on. So
-/// a job that is gone by a promised start may delay it all the same, by where it lets earlier promised jobs
-/// be placed: the walk goes on to the last promised start.
+/// A job *delays* a reservation if the job with a reservation would not fit at its start any more, but would without it.
+/// Reservations are not tied to places, so no start is lost to nodes that a reservation happened to be planned on. So
+/// a job that is gone by a reserved start may delay it all the same, by where it lets earlier jobs with a reservation
+/// be placed: the walk goes on to the last reserved start.
 ///
-/// Most questions are answered without a walk, from what is kept for each of the next promised starts: see
+/// Most questions are answered without a walk, from what is kept for each of the next reserved starts: see
 /// `detail::foresight`.
 ///
 /// An expected end in the past, of a job that overruns, counts as any moment: before all that is to come, but
@@ -46,25 +46,25 @@ class availability {
   using record = typename Session::record;
   /// The placement's handle of a place.
   using place = typename Session::place;
-  /// A pending job and its promise.
-  using promised_job = typename Session::promised_job;
+  /// A pending job and its reservation.
+  using reservation_entry = typename Session::reservation_entry;
 
-  /// The claims of a job that takes precedence over no promise.
+  /// The claims of a job that takes precedence over no reservation.
   struct no_claims {
-    [[nodiscard]] bool operator()(const record&, const promised_job&) const noexcept { return false; }
-    /// Whether it may claim the promise at one time and not at another.
-    [[nodiscard]] bool may_change(const record&, const promised_job&) const noexcept { return false; }
+    [[nodiscard]] bool operator()(const record&, const reservation_entry&) const noexcept { return false; }
+    /// Whether it may claim the reservation at one time and not at another.
+    [[nodiscard]] bool may_change(const record&, const reservation_entry&) const noexcept { return false; }
   };
 
-  /// A promised start that would be missed.
+  /// A reserved start that would be missed.
   struct missed_start {
     /// The time.
     instant at = 0;
-    /// The promised job; none if the one that is asked about has no place itself.
+    /// The job with a reservation; none if the one that is asked about has no place itself.
     job_id job{};
   };
-  /// The earliest promised start that a job would delay if it starts now on the place taken for it;
-  /// none if it delays none. Promises with `claims(job, promise)` do not count.
+  /// The earliest reserved start that a job would delay if it starts now on the place taken for it;
+  /// none if it delays none. Reservations with `claims(job, reservation)` do not count.
   template <class Claims>
   [[nodiscard]] std::optional<missed_start> first_delayed(Session& session, const record& r,
                                                           const place& where, Claims claims) {
@@ -80,12 +80,12 @@ class availability {
                                                              Claims claims) {
     const no_claims nothing;
     const auto counts = others(session, r, nothing);
-    const auto all = session.promised();
-    const auto starts = session.promised_by_start();
+    const auto all = session.reservations();
+    const auto starts = session.reservations_by_start();
     std::size_t i = 0;
     while (i < starts.size() && !counts(all[starts[i]])) ++i;
     if (i == starts.size()) return std::nullopt;
-    const promised_job& p = all[starts[i]];
+    const reservation_entry& p = all[starts[i]];
     if (later(session.now(), r.estimate) <= p.what.start) return std::nullopt;
     if (!foresight_.certainly_delays(session, r, i, counts)) return std::nullopt;
     if (claims_any(session, r, claims)) return std::nullopt;
@@ -96,10 +96,10 @@ class availability {
   [[nodiscard]] std::optional<missed_start> first_delayed_until(Session& session, const record& r,
                                                                 const place& where, instant end,
                                                                 Claims claims) {
-    const promised_job* only = nullptr;
+    const reservation_entry* only = nullptr;
     bool are_more = false;
-    for (const std::size_t i : session.promised_by_start()) {
-      const promised_job& p = session.promised()[i];
+    for (const std::size_t i : session.reservations_by_start()) {
+      const reservation_entry& p = session.reservations()[i];
       // Who is gone before the first of them starts delays none.
       if (only == nullptr && end <= p.what.start) break;
       if (!others(session, r, claims)(p)) continue;
@@ -140,10 +140,10 @@ class availability {
         [&] { release(session, r); });
   }
 
-  /// Whether all promises of others hold as they are if the job gets the place taken for it, but starts only
+  /// Whether all reservations of others hold as they are if the job gets the place taken for it, but starts only
   /// when others have gone: until then it is not known when it ends.
   [[nodiscard]] bool all_hold_beside(Session& session, const record& r, const place& where) {
-    if (session.promised_by_start().empty()) return true;
+    if (session.reservations_by_start().empty()) return true;
     begin();
     const no_claims claims;
     const auto seen =
@@ -165,15 +165,15 @@ class availability {
     /// Whether it then uses more than its quota owns.
     bool borrows = false;
   };
-  /// The earliest start of a pending job that can't start now, so that it delays no promise but those that it
-  /// claims. None if that can't be determined, or is not before `before`. A promise of its own does not
+  /// The earliest start of a pending job that can't start now, so that it delays no reservation but those that it
+  /// claims. None if that can't be determined, or is not before `before`. A reservation of its own does not
   /// count.
   template <class Claims>
   [[nodiscard]] std::optional<start> earliest(Session& session, const record& r, Claims claims,
                                               instant before = without_end) {
     begin();
     // Who gathers, and comes earlier in turn, may start at any moment until it gives up, and run on.
-    for (const promised_job& p : session.promised()) {
+    for (const reservation_entry& p : session.reservations()) {
       if (p.job == r.facts.id) break;
       if (p.what.gathers_since && others(session, r, claims)(p)) before = std::min(before, p.what.start);
     }
@@ -183,12 +183,12 @@ class availability {
     // The next time after `from`, where the walk stands, at which it may be able to start.
     const auto next_time = [&](instant from) {
       if (at_.without_places && !room_->could_fit(at_.taken)) {
-        const instant next_other = next_of_promised(session).value_or(without_end);
+        const instant next_other = next_of_reserved(session).value_or(without_end);
         if (const auto t = end_until_room(session, std::min({before, may_borrow, next_other}))) return t;
       }
       const instant end = later(std::max(from, session.now()), r.estimate);
       const bool is_out = is_ruled_out(session, r, concerns_any, end);
-      const std::optional<instant> t = is_out ? next_of_promised(session) : next(session);
+      const std::optional<instant> t = is_out ? next_of_reserved(session) : next(session);
       while (is_out && may_borrow < t.value_or(without_end)) {
         may_borrow = session.next_backoff_end(r, may_borrow);
       }
@@ -196,14 +196,14 @@ class availability {
     };
     std::optional<instant> t = next_time(session.now());
     if (!t || *t >= before) return std::nullopt;
-    const auto concerns = [&](std::size_t i) { return concerns_any(session.promised()[i]); };
-    const auto starts = session.promised_by_start();
+    const auto concerns = [&](std::size_t i) { return concerns_any(session.reservations()[i]); };
+    const auto starts = session.reservations_by_start();
     if (may_borrow == without_end && detail::none_of(starts.begin(), starts.end(), concerns) &&
         session.what_if().begin(session.places(), r.pod_request)) {
       return earliest_alone(session, r, before);
     }
-    const auto may_change = [&](const promised_job& p) { return claims.may_change(r, p); };
-    const auto all = session.promised();
+    const auto may_change = [&](const reservation_entry& p) { return claims.may_change(r, p); };
+    const auto all = session.reservations();
     if (detail::none_of(all.begin(), all.end(), may_change)) foresight_.note(session, r, concerns_any);
     t = next_time(session.now());
     if (!t || *t >= before) return std::nullopt;
@@ -230,7 +230,7 @@ class availability {
     return found;
   }
   /// The start of a pending job that gathers from now on and gives up at `until`: that time, if by then it
-  /// fits without the jobs that ran before now and have no expected end, beside all promised jobs. None
+  /// fits without the jobs that ran before now and have no expected end, beside all jobs with a reservation. None
   /// otherwise. (When it does start it delays nobody, like any other.)
   [[nodiscard]] std::optional<start> gathered(Session& session, const record& r, instant until) {
     auto before = open(session);
@@ -244,54 +244,54 @@ class availability {
     close(session, std::move(before));
     return found;
   }
-  /// The start that a job has been promised, if all promises hold as they are. `earliest` may find none as
-  /// early: it asks for one beside all others, and promises for the same time may fit in one order only.
+  /// The reserved start of a job, if all reservations hold as they are. `earliest` may find none as
+  /// early: it asks for one beside all others, and reservations for the same time may fit in one order only.
   [[nodiscard]] std::optional<start> planned(Session& session, job_id job) {
     begin();
-    if (const auto borrows = foresight_.borrows_as_promised(session, job)) {
-      const instant at = session.promise_of(job).what.start;
+    if (const auto borrows = foresight_.borrows_as_reserved(session, job)) {
+      const instant at = session.reservation_of(job).what.start;
       return start{at, last_to_end(session, at), *borrows};
     }
     auto before = open(session);
     std::optional<start> found;
-    const auto note = [&](const promised_job& p) {
+    const auto note = [&](const reservation_entry& p) {
       if (p.job == job) found = start{p.what.start, at_.last, session.would_borrow(session.at(job))};
       return true;
     };
     // Another job that no longer has a chance does not concern this one.
-    const auto gathers_in_vain = [&](const promised_job& p) {
+    const auto gathers_in_vain = [&](const reservation_entry& p) {
       return p.what.gathers_since.has_value() && p.job != job;
     };
     if (walk(session, note, gathers_in_vain)) found.reset();
     close(session, std::move(before));
     return found;
   }
-  /// Whether, since the last call, a walk has come upon a promised start that is missed anyway: what it
+  /// Whether, since the last call, a walk has come upon a reserved start that is missed anyway: what it
   /// answered holds for the others only.
   [[nodiscard]] bool take_saw_missed() noexcept { return std::exchange(saw_missed_, false); }
-  /// The first promised job that would miss its start, if all promises hold as they are; none if there is
+  /// The first job with a reservation that would miss its start, if all reservations hold as they are; none if there is
   /// none. Those that gather, or whose start is overdue, are not expected to keep it.
   [[nodiscard]] job_id first_to_miss(Session& session) {
     begin();
     auto before = open(session);
-    const auto counts = [](const promised_job&) { return true; };
-    const auto may_miss = [&](const promised_job& p) {
+    const auto counts = [](const reservation_entry&) { return true; };
+    const auto may_miss = [&](const reservation_entry& p) {
       return p.what.gathers_since.has_value() || p.what.start <= session.now();
     };
     const std::optional<missed_start> missed = walk(session, counts, may_miss);
     close(session, std::move(before));
     return missed ? missed->job : job_id{};
   }
-  /// Calls `visit(job_id, place)` for each promised start that is known, the earliest first, where a job is
+  /// Calls `visit(job_id, place)` for each reserved start that is known, the earliest first, where a job is
   /// placed then.
   template <class Visit>
   void for_each_planned_place(Session& session, Visit visit) {
     auto before = open(session);
     begin();
     // They are started here, so none is left to miss its start.
-    const auto start_each = [&](const promised_job& p) {
+    const auto start_each = [&](const reservation_entry& p) {
       if (p.what.gathers_since) return false;
-      const std::optional<place> where = start_as_promised(session, p);
+      const std::optional<place> where = start_as_reserved(session, p);
       if (where) visit(p.job, *where);
       return false;
     };
@@ -305,16 +305,16 @@ class availability {
   using verdict = typename foresight::verdict;
 
   struct excuses_none {
-    [[nodiscard]] bool operator()(const promised_job&) const noexcept { return false; }
+    [[nodiscard]] bool operator()(const reservation_entry&) const noexcept { return false; }
   };
-  [[nodiscard]] static missed_start missed(const promised_job& p) { return {p.what.start, p.job}; }
+  [[nodiscard]] static missed_start missed(const reservation_entry& p) { return {p.what.start, p.job}; }
 
-  // With a single promise the placement's what-if is used instead of trial placements.
+  // With a single reservation the placement's what-if is used instead of trial placements.
 
-  /// Whether the only promise would be delayed by a job that starts now and lasts longer. Precondition: the
-  /// what-if has begun for the promised job.
-  [[nodiscard]] bool delays(Session& session, const record& r, const promised_job& p) {
-    const record& promised = session.at(p.job);
+  /// Whether the only reservation would be delayed by a job that starts now and lasts longer. Precondition: the
+  /// what-if has begun for the job with a reservation.
+  [[nodiscard]] bool delays(Session& session, const record& r, const reservation_entry& p) {
+    const record& reserved = session.at(p.job);
     const savepoint before = session.assumed().save();
     session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
     for (const expected_end& e : session.expected_ends()) {
@@ -325,7 +325,7 @@ class availability {
       for_each_open_ended(session, *p.what.gathers_since, [&](const record& gone) { let_go(session, gone); });
     }
     const bool fits =
-        detail::quota_allows(session, promised, p.what.start) && session.what_if().fits(session.places());
+        detail::quota_allows(session, reserved, p.what.start) && session.what_if().fits(session.places());
     session.assumed().rollback(before);
     return !fits;
   }
@@ -365,13 +365,13 @@ class availability {
     job_id last{};
     /// Whether nobody is placed: only the room for a job is counted.
     bool without_places = false;
-    /// What the promised jobs that have started take at least of the room that is counted.
+    /// What the jobs with a reservation that have started take at least of the room that is counted.
     std::uint64_t taken = 0;
-    /// Whether promised jobs have started otherwise than noted.
+    /// Whether jobs with a reservation have started otherwise than noted.
     bool differs = false;
     /// Whether all that have come certainly did so; only where nobody is placed.
     bool is_certain = true;
-    /// From which promised start on a job is ruled out, as found when so many had come.
+    /// From which reserved start on a job is ruled out, as found when so many had come.
     std::size_t ruled_by = nowhere;
     instant ruled_out_from = without_end;
   };
@@ -403,17 +403,17 @@ class availability {
     const auto consider = [&](instant u) { t = t ? std::min(*t, u) : u; };
     if (at_.ends < session.expected_ends().size()) consider(session.expected_ends()[at_.ends].at);
     if (!runs_.empty() && runs_.front().end != without_end) consider(runs_.front().end);
-    if (at_.starts < session.promised_by_start().size()) consider(start_of(session).what.start);
+    if (at_.starts < session.reservations_by_start().size()) consider(start_of(session).what.start);
     return t;
   }
-  /// The same of events of promised jobs alone.
-  [[nodiscard]] std::optional<instant> next_of_promised(const Session& session) const {
+  /// The same of events of jobs with a reservation alone.
+  [[nodiscard]] std::optional<instant> next_of_reserved(const Session& session) const {
     instant t = runs_.empty() ? without_end : runs_.front().end;
-    if (at_.starts < session.promised_by_start().size()) t = std::min(t, start_of(session).what.start);
+    if (at_.starts < session.reservations_by_start().size()) t = std::min(t, start_of(session).what.start);
     return t == without_end ? std::nullopt : std::optional{t};
   }
-  [[nodiscard]] const promised_job& start_of(const Session& session) const {
-    return session.promised()[session.promised_by_start()[at_.starts]];
+  [[nodiscard]] const reservation_entry& start_of(const Session& session) const {
+    return session.reservations()[session.reservations_by_start()[at_.starts]];
   }
   /// Lets all end that is expected to by `t`.
   void end_until(Session& session, instant t) {
@@ -449,7 +449,7 @@ class availability {
     session.assumed().release(gone.facts.quota, gone.facts.request, gone.facts.in);
     session.places().release(gone.where);
   }
-  /// Who ends last by `t`, of those who run and of the promised jobs, if these start as promised; none if
+  /// Who ends last by `t`, of those who run and of the jobs with a reservation, if these start as reserved; none if
   /// nobody ends by then.
   [[nodiscard]] static job_id last_to_end(const Session& session, instant t) {
     const auto ends = session.expected_ends();
@@ -457,14 +457,14 @@ class availability {
                                         [](instant u, const expected_end& e) { return u < e.at; });
     run last{std::numeric_limits<instant>::min(), {}, {}};
     if (after != ends.begin()) last = {std::prev(after)->at, std::prev(after)->job, {}};
-    // Of those that end together a promised one is the last in a walk.
-    bool is_promised = false;
-    for (const std::size_t i : session.promised_by_start()) {
-      const promised_job& p = session.promised()[i];
-      const run x{detail::promised_end(session, p), p.job, {}};
-      if (p.what.start > t || x.end > t || x.end < last.end || (is_promised && x < last)) continue;
+    // Of those that end together one with a reservation is the last in a walk.
+    bool has_reservation = false;
+    for (const std::size_t i : session.reservations_by_start()) {
+      const reservation_entry& p = session.reservations()[i];
+      const run x{detail::reserved_end(session, p), p.job, {}};
+      if (p.what.start > t || x.end > t || x.end < last.end || (has_reservation && x < last)) continue;
       last = x;
-      is_promised = true;
+      has_reservation = true;
     }
     return last.job;
   }
@@ -475,32 +475,32 @@ class availability {
       if (r->facts.started < since) visit(*r);
     }
   }
-  /// Whether a promise is one that a job must not delay: of another, not claimed, and not of one that gathers
-  /// and comes later in turn than the job's own promise.
+  /// Whether a reservation is one that a job must not delay: of another, not claimed, and not of one that gathers
+  /// and comes later in turn than the job's own reservation.
   template <class Claims>
   [[nodiscard]] static auto others(Session& session, const record& r, Claims& claims) {
-    return [&](const promised_job& p) {
+    return [&](const reservation_entry& p) {
       if (p.job == r.facts.id || claims(r, p)) return false;
-      return !p.what.gathers_since || !r.promised || &p < &session.promise_of(r.facts.id);
+      return !p.what.gathers_since || !r.has_reservation || &p < &session.reservation_of(r.facts.id);
     };
   }
   template <class Claims>
   [[nodiscard]] static bool claims_any(Session& session, const record& r, Claims& claims) {
-    const auto all = session.promised();
+    const auto all = session.reservations();
     return detail::any_of(all.begin(), all.end(),
-                          [&](const promised_job& p) { return p.job != r.facts.id && claims(r, p); });
+                          [&](const reservation_entry& p) { return p.job != r.facts.id && claims(r, p); });
   }
-  /// Starts a promised job, if it fits.
+  /// Starts a job with a reservation, if it fits.
   template <class Counts>
-  bool start_promised(Session& session, const promised_job& p, Counts counts) {
-    if (!p.what.gathers_since) return start_as_promised(session, p).has_value();
+  bool start_reserved(Session& session, const reservation_entry& p, Counts counts) {
+    if (!p.what.gathers_since) return start_as_reserved(session, p).has_value();
     return has_chance(session, session.at(p.job), p.what.start, *p.what.gathers_since, counts);
   }
   /// Starts one whose start is known, if it fits. Returns its place.
-  std::optional<place> start_as_promised(Session& session, const promised_job& p) {
+  std::optional<place> start_as_reserved(Session& session, const reservation_entry& p) {
     const record& r = session.at(p.job);
     const std::optional<place> where = take(session, r, p.what.start);
-    if (where) add_run(detail::promised_end(session, p), p.job, *where, takes_of_room(session, r));
+    if (where) add_run(detail::reserved_end(session, p), p.job, *where, takes_of_room(session, r));
     return where;
   }
   /// Whether a job that has gathered since then fits at `at`, where the walk stands, if all have gone that
@@ -511,7 +511,7 @@ class availability {
     vacate(session);
     auto as_it_was = open(session);
     for_each_open_ended(session, since, [&](const record& gone) { release(session, gone); });
-    for (const promised_job& p : session.promised()) {
+    for (const reservation_entry& p : session.reservations()) {
       if (p.job == r.facts.id) break;
       if (p.what.gathers_since && counts(p))
         static_cast<void>(take(session, session.at(p.job), p.what.start));
@@ -533,23 +533,23 @@ class availability {
     return where;
   }
 
-  /// Goes on to the last promised start. Returns the first at which a job does not fit, of those that count
+  /// Goes on to the last reserved start. Returns the first at which a job does not fit, of those that count
   /// and are not excused.
   template <class Counts, class Excused>
   [[nodiscard]] std::optional<missed_start> walk(Session& session, Counts counts, Excused is_excused) {
-    const auto starts = session.promised_by_start();
+    const auto starts = session.reservations_by_start();
     while (at_.starts < starts.size()) {
       const instant t = *next(session);
       end_until(session, t);
       for (; at_.starts < starts.size() && start_of(session).what.start <= t; ++at_.starts) {
-        const promised_job& p = start_of(session);
-        if (!counts(p) || start_promised(session, p, counts) || is_excused(p)) continue;
+        const reservation_entry& p = start_of(session);
+        if (!counts(p) || start_reserved(session, p, counts) || is_excused(p)) continue;
         return missed_start{t, p.job};
       }
     }
     return std::nullopt;
   }
-  /// The first promised start that is missed from where the walk stands, but would not be without the job.
+  /// The first reserved start that is missed from where the walk stands, but would not be without the job.
   /// `occupy` lets it run, and returns whether it can; `leave` takes it away. The walk stays where it is.
   template <class Counts, class Occupy, class Leave>
   [[nodiscard]] std::optional<missed_start> first_missed(Session& session, Counts counts, Occupy occupy,
@@ -568,13 +568,13 @@ class availability {
     const auto with_job = [&]() -> std::optional<missed_start> {
       runs = occupy();
       if (!runs) return missed_start{session.now()};
-      return walk(session, counts, [&](const promised_job& p) { return is_missed_anyway(p); });
+      return walk(session, counts, [&](const reservation_entry& p) { return is_missed_anyway(p); });
     };
     const std::optional<missed_start> missed = from_here(with_job);
     if (!missed || !runs || std::exchange(knows_missed_, true)) return missed;
     from_here([&] {
       leave();
-      return walk(session, counts, [&](const promised_job& p) {
+      return walk(session, counts, [&](const reservation_entry& p) {
         missed_anyway_.push_back(p.job);
         return true;
       });
@@ -595,7 +595,7 @@ class availability {
     // Claims that may change depend on usage.
     const auto noted = foresight_.noted();
     if (noted.empty()) release_ended(session);
-    const auto starts = session.promised_by_start();
+    const auto starts = session.reservations_by_start();
     for (; at_.starts < starts.size() && start_of(session).what.start <= t; ++at_.starts) {
       const auto& p = start_of(session);
       const bool is_counted = others(session, r, claims)(p);
@@ -609,13 +609,13 @@ class availability {
           saw_missed_ = true;
           continue;
         }
-        const record& promised = session.at(p.job);
-        if (!session.assumed().can_count(promised.facts.quota, promised.facts.request)) return false;
-        session.assumed().charge(promised.facts.quota, promised.facts.request, promised.facts.in);
-        add_run(detail::promised_end(session, p), p.job, {}, takes_of_room(session, promised));
+        const record& reserved = session.at(p.job);
+        if (!session.assumed().can_count(reserved.facts.quota, reserved.facts.request)) return false;
+        session.assumed().charge(reserved.facts.quota, reserved.facts.request, reserved.facts.in);
+        add_run(detail::reserved_end(session, p), p.job, {}, takes_of_room(session, reserved));
         continue;
       }
-      if (!start_promised(session, p, others(session, r, claims))) at_.differs = saw_missed_ = true;
+      if (!start_reserved(session, p, others(session, r, claims))) at_.differs = saw_missed_ = true;
     }
     return true;
   }
@@ -645,8 +645,8 @@ class availability {
       room_->back(session.places(), session.at(session.expected_ends()[i].job).where);
     }
   }
-  [[nodiscard]] std::uint64_t takes_of_room(Session& session, const record& promised) const {
-    return room_ == nullptr ? 0 : room_->least_taken(session.places(), promised.pod_request);
+  [[nodiscard]] std::uint64_t takes_of_room(Session& session, const record& reserved) const {
+    return room_ == nullptr ? 0 : room_->least_taken(session.places(), reserved.pod_request);
   }
   /// Whether the job may start where the walk stands, as far as that is known without placing it.
   template <class Claims>
@@ -657,7 +657,7 @@ class availability {
     const instant end = later(std::max(at, session.now()), r.estimate);
     return !is_ruled_out(session, r, others(session, r, claims), end);
   }
-  /// Whether a job that starts where the walk stands and runs until `end` certainly keeps a promised job from
+  /// Whether a job that starts where the walk stands and runs until `end` certainly keeps a job with a reservation from
   /// starting, wherever it is placed.
   template <class Counts>
   [[nodiscard]] bool is_ruled_out(Session& session, const record& r, Counts counts, instant end) {
@@ -667,13 +667,13 @@ class availability {
     }
     return end > at_.ruled_out_from;
   }
-  /// Whether the job can start at the walk's current time and delays no promise from there on.
+  /// Whether the job can start at the walk's current time and delays no reservation from there on.
   template <class Claims>
   [[nodiscard]] bool fits_from(Session& session, const record& r, Claims claims, instant from) {
     const auto counts = others(session, r, claims);
     const instant end = later(std::max(from, session.now()), r.estimate);
     vacate(session);
-    if (at_.starts == session.promised_by_start().size()) {
+    if (at_.starts == session.reservations_by_start().size()) {
       return could_place(session.places(), r.pod_request);
     }
     if (foresight_.is_as_noted(session, state(), counts)) {
@@ -696,17 +696,17 @@ class availability {
         },
         [] {});
   }
-  /// Whether a job that has just taken its place, until `end`, certainly leaves none for the next promised
+  /// Whether a job that has just taken its place, until `end`, certainly leaves none for the next reserved
   /// job: most that could start would delay that one, and here it takes a tenth of the time to say so.
   template <class Counts>
   [[nodiscard]] bool leaves_no_place(Session& session, Counts counts, instant end) {
     // Until then it is not known which have no place anyway.
     if (!knows_missed_) return false;
-    const auto starts = session.promised_by_start();
+    const auto starts = session.reservations_by_start();
     std::size_t i = at_.starts;
-    while (i < starts.size() && !counts(session.promised()[starts[i]])) ++i;
+    while (i < starts.size() && !counts(session.reservations()[starts[i]])) ++i;
     if (i == starts.size()) return false;
-    const promised_job& next = session.promised()[starts[i]];
+    const reservation_entry& next = session.reservations()[starts[i]];
     if (end <= next.what.start || is_missed_anyway(next)) return false;
     auto& what_if = session.what_if();
     if (!what_if.begin(session.places(), session.at(next.job).pod_request)) return false;
@@ -723,16 +723,16 @@ class availability {
     }
     return !what_if.fits(session.places());
   }
-  [[nodiscard]] bool is_missed_anyway(const promised_job& p) const {
+  [[nodiscard]] bool is_missed_anyway(const reservation_entry& p) const {
     return detail::find(missed_anyway_.begin(), missed_anyway_.end(), p.job) != missed_anyway_.end();
   }
   static bool ends_later(const run& a, const run& b) { return b < a; }
 
   cursor at_;
-  /// The promised jobs that have started, as a heap by end.
+  /// The jobs with a reservation that have started, as a heap by end.
   vector<run> runs_;
   vector<run> kept_;
-  /// The promised jobs that do not fit at their starts even without the one that is asked about.
+  /// The jobs with a reservation that do not fit at their starts even without the one that is asked about.
   vector<job_id> missed_anyway_;
   foresight foresight_;
   /// While the room for a job is counted: that room, without those that have ended in the walk.

@@ -15,7 +15,7 @@
 #include <allot/scheduler/detail/foresight.hpp>
 #include <allot/scheduler/detail/making_way.hpp>
 #include <allot/scheduler/detail/parts_with_jobs.hpp>
-#include <allot/scheduler/promise.hpp>
+#include <allot/scheduler/reservation.hpp>
 #include <allot/scheduler/session.hpp>
 
 #include <algorithm>
@@ -56,9 +56,9 @@ struct protection_by_settings {
 /// nothing overlaps and nothing is decided twice. Only quotas that lost something or whose queue changed are
 /// reordered, so an unchanged world costs nothing.
 ///
-/// Where a quota's head reserves, a blocked job is promised the earliest start that the availability profile
+/// Where a quota's head reserves, a blocked job gets a reservation at the earliest start that the availability profile
 /// allows, and no later decision may delay it without a prior claim; see `queue_head::reserve`. Promised
-/// jobs are tried first, in the order of their promises, whatever the order of quotas by now.
+/// jobs are tried first, in the order of their reservations, whatever the order of quotas by now.
 ///
 /// Its type leaves out the order of jobs, which it does not use: policies that differ in that alone share it.
 /// `Options` are those of `policies`.
@@ -113,11 +113,11 @@ class exhaustive_cycle {
         session.requeue_inadmissible();
         admitted_ = false;
       }
-      if constexpr (promises_starts) keep_promises(session);
+      if constexpr (makes_reservations) keep_reservations(session);
       for (show_changes(session, look); const quota_id x = turn_.best(session.tree());
            show_changes(session, look)) {
         consider(session, x);
-        if constexpr (promises_starts) renew_promises(session);
+        if constexpr (makes_reservations) renew_reservations(session);
       }
     } while (decided_ && (session.must_requeue() || others_may_claim(session)));
     detail::sort(shown_.begin(), shown_.end());
@@ -130,10 +130,10 @@ class exhaustive_cycle {
 
  private:
   using record = typename Session::record;
-  /// Otherwise nothing of promises is compiled.
-  static constexpr bool promises_starts = Session::has_expected_ends;
+  /// Otherwise nothing of reservations is compiled.
+  static constexpr bool makes_reservations = Session::has_expected_ends;
   static constexpr bool foresees =
-      promises_starts && !std::same_as<forecast_of<typename Session::placement_type>, no_forecast>;
+      makes_reservations && !std::same_as<forecast_of<typename Session::placement_type>, no_forecast>;
   static constexpr std::size_t most_moves = std::same_as<typename Session::placement_type, no_placement>
                                                 ? 0
                                                 : (0 + ... + detail::moves_of<Options>);
@@ -186,7 +186,7 @@ class exhaustive_cycle {
       if (const auto first = session.first_of(x)) {
         const record& r = session.at(*first);
         // Reserved capacity counts as used.
-        const resources<n> request = session.promised_amount(x) + r.facts.request;
+        const resources<n> request = session.reserved_amount(x) + r.facts.request;
         if (is_first) {
           turn_.enrol(x, request, r.rank, minimum_of(session, x, r));
         } else {
@@ -205,7 +205,7 @@ class exhaustive_cycle {
     auto p = pending_minimum<n>::of_nobody();
     const queue_settings& settings = session.settings(x);
     // A job that does not fit may still get a reservation.
-    if (may_promise(session, x)) return {resources<n>{}, ~std::uint64_t{0}};
+    if (may_reserve(session, x)) return {resources<n>{}, ~std::uint64_t{0}};
     const bool first_only = settings.head == queue_head::strict;
     std::int32_t priority = first.facts.priority;
     if (first_only) {
@@ -239,8 +239,8 @@ class exhaustive_cycle {
     const job_id id = *session.first_of(x);
     if (admit(session, id)) return;
     const pending_reason why = why_not();
-    if constexpr (promises_starts) {
-      if (promise_start(session, id)) return session.note_found(id, why);
+    if constexpr (makes_reservations) {
+      if (reserve(session, id)) return session.note_found(id, why);
     }
     session.mark_inadmissible(x, why, delays_);
   }
@@ -261,7 +261,7 @@ class exhaustive_cycle {
     if (claims_) claimant_ = id;
     admitted_ = decided_ = true;
     if (makes_way_for_) session.make_way(id, makes_way_for_, makes_way_at_);
-    session.reserve(id, *at, first_eviction, takes_reserved_);
+    session.nominate(id, *at, first_eviction, takes_reserved_);
     return true;
   }
 
@@ -269,14 +269,14 @@ class exhaustive_cycle {
   [[nodiscard]] static bool is_allowed(Session& session, const record& r) {
     return detail::quota_allows(session, r, session.now());
   }
-  /// A place for the job as it is, if its quota allows it and it delays no promise.
+  /// A place for the job as it is, if its quota allows it and it delays no reservation.
   [[nodiscard]] std::optional<typename Session::place> room_for(Session& session, const record& r) {
     gave_up_ = false;
     makes_way_for_ = {};
     if (!is_allowed(session, r)) return std::nullopt;
     if constexpr (foresees) {
-      // Most that delay a promise do so on any place: that is known before they are placed.
-      if (r.least_run == 0 && !session.promised_by_start().empty()) {
+      // Most that delay a reservation do so on any place: that is known before they are placed.
+      if (r.least_run == 0 && !session.reservations_by_start().empty()) {
         if (!could_place(session.places(), r.pod_request)) return std::nullopt;
         if (const auto delayed = profile_.delayed_anywhere(session, r, claims_of(session))) {
           note_delay(session, r, delayed->at);
@@ -286,7 +286,7 @@ class exhaustive_cycle {
     }
     const auto at = session.places().place(r.pod_request);
     if (!at) return std::nullopt;
-    if constexpr (promises_starts) {
+    if constexpr (makes_reservations) {
       if (const auto delayed = profile_.first_delayed(session, r, *at, claims_of(session))) {
         if (may_make_way(session, r, *at, *delayed)) return at;
         session.places().release(*at);
@@ -304,13 +304,13 @@ class exhaustive_cycle {
 
   // Jobs that make way.
 
-  /// Whether a job that would delay a promise, if it ran on, starts all the same and makes way for it. Its
-  /// start must be far enough away, and no other promise be delayed by then.
+  /// Whether a job that would delay a reservation, if it ran on, starts all the same and makes way for it. Its
+  /// start must be far enough away, and no other reservation be delayed by then.
   [[nodiscard]] bool may_make_way(Session& session, const record& r, const typename Session::place& at,
                                   const typename availability<Session>::missed_start& delayed) {
     // Settings may have changed since the job was submitted.
     if (r.least_run == 0 || !session.settings(r.facts.quota).backfill_preemptible) return false;
-    if (r.promised || r.estimate != without_end) return false;
+    if (r.has_reservation || r.estimate != without_end) return false;
     if (delayed.at < later(session.now(), r.least_run)) return false;
     // It might not start at once.
     if (!session.evicting().empty()) return false;
@@ -330,14 +330,14 @@ class exhaustive_cycle {
     c.next.started = session.now();
     return search_.protection()(session.assumed(), b, c, search_progress<n>{});
   }
-  /// Whether a job that makes way started on capacity that was reserved for the promised one by then.
-  [[nodiscard]] static bool came_later(const record& r, const typename Session::promised_job& p) {
+  /// Whether a job that makes way started on capacity that was reserved for that one by then.
+  [[nodiscard]] static bool came_later(const record& r, const typename Session::reservation_entry& p) {
     return p.number < r.makes_way_before;
   }
-  /// A place for a promised job for which those leave that make way and came later, or, at its start, that
+  /// A place for a job with a reservation for which those leave that make way and came later, or, at its start, that
   /// counted as gone by then.
   [[nodiscard]] std::optional<typename Session::place> take_reserved(Session& session, const record& r) {
-    const auto& p = session.promise_of(r.facts.id);
+    const auto& p = session.reservation_of(r.facts.id);
     const instant start = p.what.start;
     const bool is_due = start <= session.now() || start == without_end;
     leaving_.clear();
@@ -348,7 +348,7 @@ class exhaustive_cycle {
       }
     }
     if (leaving_.empty()) return std::nullopt;
-    // If it has room, it is another promise that it would delay.
+    // If it has room, it is another reservation that it would delay.
     if (is_allowed(session, r) && could_place(session.places(), r.pod_request)) return std::nullopt;
     // Before its time it must not delay others.
     constexpr typename availability<Session>::no_claims no_claims;
@@ -363,14 +363,14 @@ class exhaustive_cycle {
     claims_ = claims_ || profile_.first_delayed(session, r, *at, no_claims).has_value();
     return at;
   }
-  /// When a job that may leave at any moment does so in a walk: by now, and before the start of any promised
+  /// When a job that may leave at any moment does so in a walk: by now, and before the start of any reserved
   /// job whose time has come.
   [[nodiscard]] static instant before_overdue_starts(const Session& session) {
-    const auto starts = session.promised_by_start();
+    const auto starts = session.reservations_by_start();
     if (starts.empty()) return session.now();
-    return std::min(session.now(), session.promised()[starts.front()].what.start);
+    return std::min(session.now(), session.reservations()[starts.front()].what.start);
   }
-  /// After promises have changed: determines for whom jobs make way by now, and when.
+  /// After reservations have changed: determines for whom jobs make way by now, and when.
   void settle_making_way(Session& session) {
     if (session.making_way().empty()) return;
     settled_.clear();
@@ -378,20 +378,20 @@ class exhaustive_cycle {
     detail::sort(settled_.begin(), settled_.end(), [&](job_id a, job_id b) {
       return compare_as_victims(session.at(a).facts, session.at(b).facts) > 0;
     });
-    // With all of them gone the promises hold. One by one, who yields last first, they stay as long as that
+    // With all of them gone the reservations hold. One by one, who yields last first, they stay as long as that
     // is true.
     const instant any_moment = before_overdue_starts(session);
     for (const job_id id : settled_) session.expect_end(id, any_moment);
     for (const job_id id : settled_) {
-      // Promises that have no start yet may count on what they did before.
+      // Reservations that have no start yet may count on what they did before.
       job_id whom = renews_all_ ? session.at(id).makes_way_for : job_id{};
       const instant otherwise = renews_all_ ? session.at(id).makes_way_at : without_end;
-      for (const auto& p : session.promised()) {
+      for (const auto& p : session.reservations()) {
         if (whom.is_none() && came_later(session.at(id), p)) whom = p.job;
       }
       const instant at = session.set_apart(id, [&](const record& r) {
         // Who gathers since it has started counts on its leaving anyway.
-        const auto gathers_since = [](const record& runs, const typename Session::promised_job& p) {
+        const auto gathers_since = [](const record& runs, const typename Session::reservation_entry& p) {
           return p.what.gathers_since && *p.what.gathers_since > runs.facts.started;
         };
         const auto delayed = profile_.first_delayed_by_running(session, r, without_end, gathers_since);
@@ -404,26 +404,26 @@ class exhaustive_cycle {
     }
   }
 
-  // Promises.
+  // Reservations.
 
-  /// Whether a job takes precedence over a promise: its priority in the same quota is higher, or it uses
-  /// what its quota owns, and the promised job is to borrow. Who reclaims does so in `make_room`.
+  /// Whether a job takes precedence over a reservation: its priority in the same quota is higher, or it uses
+  /// what its quota owns, and the job with a reservation is to borrow. Who reclaims does so in `make_room`.
   struct claims {
     exhaustive_cycle& cycle;
     Session& session;
 
-    [[nodiscard]] bool operator()(const record& r, const typename Session::promised_job& p) const {
-      const record& promised = session.at(p.job);
+    [[nodiscard]] bool operator()(const record& r, const typename Session::reservation_entry& p) const {
+      const record& reserved = session.at(p.job);
       const queue_settings& settings = session.settings(r.facts.quota);
-      const bool is_own = r.facts.quota == promised.facts.quota;
+      const bool is_own = r.facts.quota == reserved.facts.quota;
       const bool has_priority =
-          settings.order == queue_order::priority && r.facts.priority > promised.facts.priority;
+          settings.order == queue_order::priority && r.facts.priority > reserved.facts.priority;
       const bool is_claimed = is_own ? has_priority : may_change(r, p) && !session.would_borrow(r);
       cycle.claims_ = cycle.claims_ || is_claimed;
       return is_claimed;
     }
-    /// Whether it may claim the promise at one time and not at another.
-    [[nodiscard]] bool may_change(const record& r, const typename Session::promised_job& p) const {
+    /// Whether it may claim the reservation at one time and not at another.
+    [[nodiscard]] bool may_change(const record& r, const typename Session::reservation_entry& p) const {
       return p.what.borrows && r.facts.quota != session.at(p.job).facts.quota &&
              !waits_for_loans(session.settings(r.facts.quota));
     }
@@ -433,15 +433,15 @@ class exhaustive_cycle {
     return settings.owners_backfill && settings.preempt.reclaim == preempt_reclaim::any;
   }
   /// Whether one more job of x may hold a reservation.
-  [[nodiscard]] static bool may_promise(const Session& session, quota_id x) {
-    if constexpr (!promises_starts) return false;
+  [[nodiscard]] static bool may_reserve(const Session& session, quota_id x) {
+    if constexpr (!makes_reservations) return false;
     const queue_settings& settings = session.settings(x);
-    return settings.head == queue_head::reserve && session.promised(x) < settings.reservations;
+    return settings.head == queue_head::reserve && session.reservations_held(x) < settings.reservations;
   }
   /// Gives the pending job a reservation, if its quota has one left and its start can be determined.
-  bool promise_start(Session& session, job_id id) {
+  bool reserve(Session& session, job_id id) {
     const record& r = session.at(id);
-    if (r.facts.elastic || !may_promise(session, r.facts.quota)) return false;
+    if (r.facts.elastic || !may_reserve(session, r.facts.quota)) return false;
     claims_ = false;
     std::optional<instant> gathers_since;
     auto start = profile_.earliest(session, r, claims_of(session));
@@ -452,14 +452,14 @@ class exhaustive_cycle {
     }
     if (!start) return false;
     if (claims_) claimant_ = id;
-    promise p = promise_from(session, *start);
+    reservation p = reservation_from(session, *start);
     p.gathers_since = gathers_since;
-    session.promise_start(id, p);
+    session.reserve(id, p);
     return true;
   }
-  [[nodiscard]] static promise promise_from(const Session& session,
+  [[nodiscard]] static reservation reservation_from(const Session& session,
                                             const typename availability<Session>::start& start) {
-    promise p{start.at, start.at, start.after, start.borrows};
+    reservation p{start.at, start.at, start.after, start.borrows};
     if (start.at <= session.now()) p.cause = delay_cause::overrun;
     return p;
   }
@@ -480,7 +480,7 @@ class exhaustive_cycle {
     // It was displaced, its time has come since, and so the pause after it.
     if (is_over(session, r) && session.now() < later(*r.gathers_until, may.longest)) return false;
     resources<n> together = r.facts.request;
-    for (const auto& p : session.promised()) {
+    for (const auto& p : session.reservations()) {
       const record& other = session.at(p.job);
       if (p.what.gathers_since && other.facts.quota == x) together += other.facts.request;
     }
@@ -494,34 +494,34 @@ class exhaustive_cycle {
     }
     return true;
   }
-  /// Starts the promised jobs that can start now, and recomputes the starts of the others as far as
+  /// Starts the jobs with a reservation that can start now, and recomputes the starts of the others as far as
   /// something that may move them has happened.
-  void keep_promises(Session& session) {
+  void keep_reservations(Session& session) {
     all_hold_ = false;
     settle_if_gone(session, session.now());
-    const detail::promise_news news = session.take_promise_news();
-    if (session.promised().empty()) {
+    const detail::reservation_news news = session.take_reservation_news();
+    if (session.reservations().empty()) {
       ended_early_ = false;
       return settle_if_gone(session, without_end);
     }
-    // Promises that were made while a job overran rest on its end at any moment.
+    // Reservations that were made while a job overran rest on its end at any moment.
     const bool overruns = news.ends_from < session.now() || someone_overruns(session);
     const delay_cause cause = news.cause == delay_cause::none && overruns ? delay_cause::overrun : news.cause;
     if (cause != delay_cause::none) {
-      promise_anew(session, [cause](const record&) { return cause; });
+      reserve_again(session, [cause](const record&) { return cause; });
     } else {
       const bool all = news.may_move_starts(session.now());
       ended_early_ = ended_early_ || all;
-      const std::size_t before = session.promised().size();
+      const std::size_t before = session.reservations().size();
       to_keep_.clear();
       // Those whose time to gather is over come first: what they leave is for the others.
-      const auto gives_up = [&](const typename Session::promised_job& p) {
+      const auto gives_up = [&](const typename Session::reservation_entry& p) {
         return p.what.gathers_since && p.what.start <= session.now();
       };
-      for (const auto& p : session.promised()) {
+      for (const auto& p : session.reservations()) {
         if (gives_up(p)) to_keep_.push_back(p);
       }
-      for (const auto& p : session.promised()) {
+      for (const auto& p : session.reservations()) {
         const bool may_be_found = p.what.start == without_end && news.says_anything();
         if (gives_up(p)) continue;
         if (all || may_be_found || p.what.start <= session.now()) to_keep_.push_back(p);
@@ -530,7 +530,7 @@ class exhaustive_cycle {
         keep(session, p, cause);
         if (claimant_) break;
       }
-      if (session.anyone_preempts() && session.promised().size() < before) let_owners_claim(session);
+      if (session.anyone_preempts() && session.reservations().size() < before) let_owners_claim(session);
       // Who starts only when others have gone has no expected end until then, and seems to be in the way.
       if (session.evicting().empty() && some_may_miss()) {
         const auto why = claimed_at_ == session.now() ? delay_cause::owner : delay_cause::placement;
@@ -538,12 +538,12 @@ class exhaustive_cycle {
       }
     }
     settle_if_gone(session, without_end);
-    renew_promises(session);
+    renew_reservations(session);
   }
-  /// A promised job that has started may borrow what the owner of another promise can reclaim.
+  /// A job with a reservation that has started may borrow what the owner of another reservation can reclaim.
   void let_owners_claim(Session& session) {
     to_keep_.clear();
-    for (const auto& p : session.promised()) {
+    for (const auto& p : session.reservations()) {
       if (!p.what.borrows && p.what.start > session.now()) to_keep_.push_back(p);
     }
     for (const auto& p : to_keep_) {
@@ -551,21 +551,21 @@ class exhaustive_cycle {
       keep(session, p, delay_cause::none);
     }
   }
-  /// Whether, since the last call, a promise may have been made impossible by another one's move or lost
+  /// Whether, since the last call, a reservation may have been made impossible by another one's move or lost
   /// start.
   [[nodiscard]] bool some_may_miss() {
     const bool has_lost_start = std::exchange(has_lost_start_, false);
     return profile_.take_saw_missed() || has_lost_start;
   }
-  /// Renews the promises whose capacity a job has claimed.
-  void renew_promises(Session& session) {
+  /// Renews the reservations whose capacity a job has claimed.
+  void renew_reservations(Session& session) {
     while (claimant_) {
       const job_id by = std::exchange(claimant_, job_id{});
       claimed_at_ = session.now();
-      if (!session.contains(by) || session.promised().empty()) return;
+      if (!session.contains(by) || session.reservations().empty()) return;
       const quota_id quota = session.at(by).facts.quota;
       const std::int32_t priority = session.at(by).facts.priority;
-      promise_anew(
+      reserve_again(
           session,
           [=](const record& r) {
             return r.facts.quota == quota && r.facts.priority < priority ? delay_cause::higher_priority
@@ -574,22 +574,22 @@ class exhaustive_cycle {
           by);
     }
   }
-  /// Renews all promises: that of `claimant`, if it holds one, then those with the earliest starts first,
+  /// Renews all reservations: that of `claimant`, if it holds one, then those with the earliest starts first,
   /// so that each keeps its start if it can.
   template <class CauseFor>
-  void promise_anew(Session& session, CauseFor cause_for, job_id claimant = {}) {
+  void reserve_again(Session& session, CauseFor cause_for, job_id claimant = {}) {
     to_keep_.clear();
-    for (const std::size_t i : session.promised_by_start()) to_keep_.push_back(session.promised()[i]);
-    for (const auto& p : session.promised()) {
+    for (const std::size_t i : session.reservations_by_start()) to_keep_.push_back(session.reservations()[i]);
+    for (const auto& p : session.reservations()) {
       if (p.what.start == without_end) to_keep_.push_back(p);
     }
     const auto first =
         detail::find_if(to_keep_.begin(), to_keep_.end(), [&](const auto& p) { return p.job == claimant; });
     if (first != to_keep_.end()) std::rotate(to_keep_.begin(), first, first + 1);
     for (const auto& p : to_keep_) {
-      promise unknown = p.what;
+      reservation unknown = p.what;
       unknown.start = without_end;
-      session.renew_promise(p.job, unknown);
+      session.renew_reservation(p.job, unknown);
     }
     renews_all_ = true;
     for (const auto& p : to_keep_) keep(session, p, cause_for(session.at(p.job)));
@@ -597,17 +597,17 @@ class exhaustive_cycle {
     settle_making_way(session);
     renew_missed(session, cause_for);
   }
-  /// Renews the promises that would miss their starts. They are renewed one after the other, and where one is
+  /// Renews the reservations that would miss their starts. They are renewed one after the other, and where one is
   /// placed then may leave no place for one that was renewed before.
   template <class CauseFor>
   void renew_missed(Session& session, CauseFor cause_for) {
-    for (std::size_t left = session.promised().size(); left > 0 && !claimant_; --left) {
+    for (std::size_t left = session.reservations().size(); left > 0 && !claimant_; --left) {
       const job_id job = profile_.first_to_miss(session);
       if (job.is_none()) return;
-      const typename Session::promised_job p = session.promise_of(job);
-      promise unknown = p.what;
+      const typename Session::reservation_entry p = session.reservation_of(job);
+      reservation unknown = p.what;
       unknown.start = without_end;
-      session.renew_promise(job, unknown);
+      session.renew_reservation(job, unknown);
       keep(session, p, cause_for(session.at(job)));
     }
   }
@@ -618,8 +618,8 @@ class exhaustive_cycle {
     }
     return false;
   }
-  /// Starts a promised job if that is possible, or renews its promise.
-  void keep(Session& session, const typename Session::promised_job& p, delay_cause cause) {
+  /// Starts a job with a reservation if that is possible, or renews its reservation.
+  void keep(Session& session, const typename Session::reservation_entry& p, delay_cause cause) {
     if (session.making_way().empty()) return keep_start(session, p, cause);
     // For this job those count as gone that came later, and make way.
     for (const job_id id : session.making_way()) {
@@ -627,29 +627,29 @@ class exhaustive_cycle {
     }
     keep_start(session, p, cause);
     for (const job_id id : session.making_way()) session.expect_end(id, session.at(id).makes_way_at);
-    const bool is_same = session.is_promised(p.job) && session.promise_of(p.job).what.start == p.what.start;
+    const bool is_same = session.has_reservation(p.job) && session.reservation_of(p.job).what.start == p.what.start;
     if (!is_same) settle_making_way(session);
   }
   /// Settles for whom jobs make way if one that was to leave by that time does so for a job that no longer
-  /// holds a promise.
+  /// holds a reservation.
   void settle_if_gone(Session& session, instant by) {
     const auto all = session.making_way();
     if (detail::any_of(all.begin(), all.end(), [&](job_id id) {
           const record& r = session.at(id);
-          return r.makes_way_at <= by && !session.is_promised(r.makes_way_for);
+          return r.makes_way_at <= by && !session.has_reservation(r.makes_way_for);
         })) {
       settle_making_way(session);
     }
   }
-  void keep_start(Session& session, const typename Session::promised_job& p, delay_cause cause) {
+  void keep_start(Session& session, const typename Session::reservation_entry& p, delay_cause cause) {
     const record& r = session.at(p.job);
-    if (session.settings(r.facts.quota).head != queue_head::reserve) return session.withdraw_promise(p.job);
+    if (session.settings(r.facts.quota).head != queue_head::reserve) return session.withdraw_reservation(p.job);
     if (admit(session, p.job)) {
       all_hold_ = false;
       return;
     }
     session.note_found(p.job, why_not());
-    // `admit` has made its claims, and the others' promises have been renewed since.
+    // `admit` has made its claims, and the others' reservations have been renewed since.
     constexpr typename availability<Session>::no_claims no_claims;
     const bool is_to_come = p.what.start > session.now() && p.what.start != without_end;
     const bool gathers = p.what.gathers_since.has_value();
@@ -657,14 +657,14 @@ class exhaustive_cycle {
     std::optional<typename availability<Session>::start> start;
     if (is_to_come && cause == delay_cause::none) {
       // It can start earlier only with what has become free since its start was found.
-      const instant freed_until = session.promise_of(p.job).freed_until;
+      const instant freed_until = session.reservation_of(p.job).freed_until;
       start = profile_.earliest(session, r, no_claims, std::min(p.what.start, freed_until));
       if (!start) {
-        // After that all is as it was, unless a promised job is placed before.
-        const auto& next = session.promised()[session.promised_by_start().front()];
+        // After that all is as it was, unless a job with a reservation is placed before.
+        const auto& next = session.reservations()[session.reservations_by_start().front()];
         const bool stays = all_hold_ || next.what.start >= freed_until;
         if (stays && (gathers || session.contains(p.what.after))) {
-          return session.renew_promise(p.job, p.what);
+          return session.renew_reservation(p.job, p.what);
         }
         start = profile_.planned(session, p.job);
         is_as_planned = all_hold_ = start.has_value();
@@ -672,7 +672,7 @@ class exhaustive_cycle {
     }
     if (!start) start = profile_.earliest(session, r, no_claims);
     if (is_to_come && cause != delay_cause::none && p.what.start < (start ? start->at : without_end)) {
-      session.renew_promise(p.job, p.what);
+      session.renew_reservation(p.job, p.what);
       if (const auto as_planned = profile_.planned(session, p.job)) {
         start = as_planned;
         is_as_planned = true;
@@ -681,10 +681,10 @@ class exhaustive_cycle {
     if (gathers && !is_as_planned) {
       // Its start is known by now, or will not be.
       all_hold_ = false;
-      if (start) return session.renew_promise(p.job, promise_from(session, *start));
+      if (start) return session.renew_reservation(p.job, reservation_from(session, *start));
       return stop_gathering(session, p);
     }
-    promise renewed = p.what;
+    reservation renewed = p.what;
     renewed.start = start ? start->at : without_end;
     renewed.after = start ? start->after : job_id{};
     if (start) renewed.borrows = start->borrows;
@@ -701,11 +701,11 @@ class exhaustive_cycle {
     if (!is_late) renewed.cause = delay_cause::none;
     all_hold_ = all_hold_ && renewed.start == p.what.start;
     has_lost_start_ = has_lost_start_ || (!start && p.what.start != without_end);
-    session.renew_promise(p.job, renewed);
+    session.renew_reservation(p.job, renewed);
   }
 
   /// The job gives up gathering, as its time is over or it was displaced.
-  static void stop_gathering(Session& session, const typename Session::promised_job& p) {
+  static void stop_gathering(Session& session, const typename Session::reservation_entry& p) {
     if (p.what.start <= session.now()) {
       const instant longest = session.settings(session.at(p.job).facts.quota).gather.longest;
       return session.give_up_gathering(p.job, later(session.now(), longest), std::nullopt);
@@ -718,8 +718,8 @@ class exhaustive_cycle {
   /// A place made by evicting others.
   [[nodiscard]] std::optional<typename Session::place> make_room(Session& session, const record& r) {
     makes_way_for_ = {};
-    if constexpr (promises_starts) {
-      if (r.promised) {
+    if constexpr (makes_reservations) {
+      if (r.has_reservation) {
         const auto at = take_reserved(session, r);
         takes_reserved_ = at.has_value();
         if (at) return at;
@@ -728,7 +728,7 @@ class exhaustive_cycle {
     if (!session.may_preempt_again(r)) return std::nullopt;
     std::optional<wide> bearable;
     bool declined = false;
-    if constexpr (promises_starts) bearable = bearable_loss(session, r);
+    if constexpr (makes_reservations) bearable = bearable_loss(session, r);
     const search_outcome outcome = session.make_room(search_, r, [&](std::span<const victim<n>> found) {
       if (!bearable) return true;
       wide loss = 0;
@@ -748,9 +748,9 @@ class exhaustive_cycle {
     session.evict_found(search_.victims(), r.facts.id);
     const auto at = session.places().place(r.pod_request);
     ALLOT_ASSERT(at.has_value(), "the search found a place");
-    if constexpr (promises_starts) {
-      // A job that was to start in this very step holds its promise again, without a start.
-      const bool lost_start = session.promised().size() > session.promised_by_start().size();
+    if constexpr (makes_reservations) {
+      // A job that was to start in this very step holds its reservation again, without a start.
+      const bool lost_start = session.reservations().size() > session.reservations_by_start().size();
       claimed_at_ = session.now();
       claims_ = claims_ || lost_start || !profile_.all_hold_beside(session, r, *at);
     }
@@ -762,7 +762,7 @@ class exhaustive_cycle {
   [[nodiscard]] std::optional<wide> bearable_loss(Session& session, const record& r) {
     const std::int32_t percent = session.settings(r.facts.quota).wait_if_loss_percent;
     if (percent == 0 || r.facts.elastic) return std::nullopt;
-    if (!r.promised && !may_promise(session, r.facts.quota)) return std::nullopt;
+    if (!r.has_reservation && !may_reserve(session, r.facts.quota)) return std::nullopt;
     constexpr typename availability<Session>::no_claims no_claims;
     const auto start = profile_.earliest(session, r, no_claims);
     if (!start || start->at <= session.now()) return std::nullopt;
@@ -792,41 +792,41 @@ class exhaustive_cycle {
   }
 
   tournament<n, QuotaOrder> turn_;
-  [[no_unique_address]] std::conditional_t<promises_starts, availability<Session>, none<0>> profile_{};
+  [[no_unique_address]] std::conditional_t<makes_reservations, availability<Session>, none<0>> profile_{};
   victim_search<n, order_of_victims, detail::guard_in<Guard, Session>, protection_of_all, fallback> search_;
   [[no_unique_address]] std::conditional_t<(most_moves > 0), consolidation_search<n>, none<1>> move_;
   [[no_unique_address]] std::conditional_t<evicts_after_resize, resize_search<n, order_of_victims>, none<2>>
       shrink_;
   [[no_unique_address]] protection_of_host protection_;
-  [[no_unique_address]] std::conditional_t<promises_starts, detail::making_way_search<n>, none<3>> leaving_{};
+  [[no_unique_address]] std::conditional_t<makes_reservations, detail::making_way_search<n>, none<3>> leaving_{};
   vector<running_job<n>> movable_;
   /// The quotas that have changed in this step. Their first jobs are in the plan, tried or not.
   vector<quota_id> shown_;
   /// The jobs that make way.
   vector<job_id> settled_;
-  /// The promises to renew.
-  vector<typename Session::promised_job> to_keep_;
-  /// The job that has claimed the capacity of promises since they were last renewed.
+  /// The reservations to renew.
+  vector<typename Session::reservation_entry> to_keep_;
+  /// The job that has claimed the capacity of reservations since they were last renewed.
   job_id claimant_{};
   /// When that happened last.
   std::optional<instant> claimed_at_;
-  /// The latest promised start that the job considered would delay, or before its own end if that is
+  /// The latest reserved start that the job considered would delay, or before its own end if that is
   /// earlier: if it ended by then, it might start.
   std::optional<instant> delays_;
   /// For whom the considered job will make way, if it starts, and when.
   job_id makes_way_for_{};
   instant makes_way_at_ = 0;
-  /// Whether a job has ended otherwise than expected since no job held a promise.
+  /// Whether a job has ended otherwise than expected since no job held a reservation.
   bool ended_early_ = false;
   /// Whether the considered job takes its place from those that make way for it.
   bool takes_reserved_ = false;
-  /// Whether promises are renewed of which some have no start yet.
+  /// Whether reservations are renewed of which some have no start yet.
   bool renews_all_ = false;
-  /// Whether it is known, while promises are kept, that all hold as they are.
+  /// Whether it is known, while reservations are kept, that all hold as they are.
   bool all_hold_ = false;
-  /// Whether a promised start has become unknown since promises were last looked through.
+  /// Whether a reserved start has become unknown since reservations were last looked through.
   bool has_lost_start_ = false;
-  /// Whether the considered job takes precedence over some promise.
+  /// Whether the considered job takes precedence over some reservation.
   bool claims_ = false;
   bool gave_up_ = false;
   /// Whether it could preempt, but its victims would lose too much.

@@ -83,8 +83,8 @@ template <class Scheduler>
     in_subtree[x->index()] += s.ledger().own_usage(*x);
     if (const quota_id p = tree.parent(*x)) in_subtree[p.index()] += in_subtree[x->index()];
   }
-  vector<resources<n>> reserved(tree.slots());
-  for (const job_id id : s.reserved()) reserved[s.quota(id).index()] += s.request(id);
+  vector<resources<n>> nominated(tree.slots());
+  for (const job_id id : s.nominated()) nominated[s.quota(id).index()] += s.request(id);
   vector<quota_gauges<n>> all;
   all.reserve(order.size());
   for (const quota_id x : order) {
@@ -98,7 +98,7 @@ template <class Scheduler>
       g.lent[d] = loans.lent(x, d);
     }
     g.entitled = s.entitled(x).value_or(g.nominal);
-    g.requested = s.requested(x) + reserved[x.index()];
+    g.requested = s.requested(x) + nominated[x.index()];
     g.waiting = s.waiting_by_reason(x);
     g.evictions = evictions.of(x);
   }

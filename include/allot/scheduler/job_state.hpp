@@ -13,7 +13,7 @@ enum class job_state : std::uint8_t {
   unknown,
   pending,
   /// Decided on, and waiting for evictions.
-  reserved,
+  nominated,
   running,
   /// Being evicted; it still holds its share.
   evicting,
@@ -25,8 +25,8 @@ enum class job_state : std::uint8_t {
       return "unknown";
     case job_state::pending:
       return "pending";
-    case job_state::reserved:
-      return "reserved";
+    case job_state::nominated:
+      return "nominated";
     case job_state::running:
       return "running";
     case job_state::evicting:

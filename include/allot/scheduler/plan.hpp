@@ -9,7 +9,7 @@
 #include <allot/scheduler/backoff.hpp>
 #include <allot/scheduler/flavors.hpp>
 #include <allot/scheduler/placement.hpp>
-#include <allot/scheduler/promise.hpp>
+#include <allot/scheduler/reservation.hpp>
 #include <allot/scheduler/view.hpp>
 
 #include <cstddef>
@@ -94,11 +94,11 @@ enum class pending_reason : std::uint8_t {
   /// among the candidates might have worked.
   not_proven,
   /// It could preempt, but its victims would lose too much work (`queue_settings::wait_if_loss_percent`): it
-  /// waits for its promised start.
+  /// waits for its reserved start.
   lost_work,
   /// It would borrow what owners have just reclaimed from its quota: see `backs_off`.
   backoff,
-  /// It is reserved: it starts when the evictions for it are done.
+  /// It is nominated: it starts when the evictions for it are done.
   evictions,
   /// It does not wait: it runs, or is no job of this scheduler. Never in a plan.
   not_waiting,
@@ -178,7 +178,7 @@ struct plan {
     quota_id quota{};
     /// @}
 
-    /// The job that it is evicted for, in the same plan under `reservations` (or `admissions`, if that job
+    /// The job that it is evicted for, in the same plan under `nominations` (or `admissions`, if that job
     /// could start before this one left). None: for a reason of its own, given by `how`.
     job_id beneficiary{};
     /// Why it may be evicted.
@@ -192,7 +192,7 @@ struct plan {
   };
   /// It will be admitted when the evictions for it are done. Until then no other job gets its share, unless
   /// the cycle only announces it, as those of Kueue and KAI do.
-  struct reservation {
+  struct nomination {
     /// @{
     /// The job, by id and by the host's handle; its quota.
     job_id id{};
@@ -223,7 +223,7 @@ struct plan {
     /// Why it has no place, if its quota allows it: data of the placement.
     std::optional<unplaceable> placement{};
     /// When it starts at the latest, if it holds a reservation with a time.
-    std::optional<promise> promised{};
+    std::optional<allot::reservation> reservation{};
     /// What its quota does not borrow for now, and until when, if the job would have to: the reason or, with
     /// a `binding`, one more. Of several resources the one that takes longest.
     backoff backs_off{};
@@ -234,19 +234,19 @@ struct plan {
   /// Jobs to end.
   vector<eviction> evictions;
   /// Jobs that will be started when others have gone.
-  vector<reservation> reservations;
+  vector<nomination> nominations;
   /// Jobs that were tried and can't be started.
   vector<pending_job> pending;
 
   /// Whether nothing was decided; pending jobs are news, not decisions.
   [[nodiscard]] bool empty() const noexcept {
-    return admissions.empty() && evictions.empty() && reservations.empty();
+    return admissions.empty() && evictions.empty() && nominations.empty();
   }
   /// Empties all lists and keeps their memory.
   void clear() noexcept {
     admissions.clear();
     evictions.clear();
-    reservations.clear();
+    nominations.clear();
     pending.clear();
   }
 };

@@ -92,7 +92,7 @@ class scheduler {
 
   /// What jobs use now, evicting ones included.
   [[nodiscard]] const allot::ledger<n>& ledger() const noexcept { return jobs().books().allocated(); }
-  /// What decisions count on: evicting jobs are gone, reserved ones are there.
+  /// What decisions count on: evicting jobs are gone, nominated ones are there.
   [[nodiscard]] const allot::ledger<n>& assumed() const noexcept { return jobs().books().assumed(); }
   /// The quotas as the preset sees them, if there is one.
   [[nodiscard]] const quota_tree<n>& tree() const noexcept { return session_.tree(); }
@@ -165,9 +165,9 @@ class scheduler {
 
   // After a restart the host adopts, in this order: what holds a share, running or not (`adopt`, then its
   // `adopt_elastic_pod`s in the order of their ids); of these what is being evicted, in the order of the
-  // evictions (`evicting`); what is `reserved`, in the order of the decisions (`adopt_reserved`); what was
-  // `announced` (`adopt_announced`); what was promised a start, in the order of their turn
-  // (`adopt_promised`), and who makes way for them (`adopt_making_way`); the rest (`submit`); which quotas do
+  // evictions (`evicting`); what is `nominated`, in the order of the decisions (`adopt_nominated`); what was
+  // `announced` (`adopt_announced`); what holds a reservation, in the order of their turn
+  // (`adopt_reservation`), and who makes way for them (`adopt_making_way`); the rest (`submit`); which quotas do
   // not borrow for now (`restore_backoffs`); and what counts of past usage (`restore_past_usage`). The new
   // scheduler then decides as the old one would have after `retry`, under every preset; examples/restart.hpp
   // does it, and its tests compare the two.
@@ -177,7 +177,7 @@ class scheduler {
   // these calls), and a placement in the same state. What is not restored:
   // - that jobs were found inadmissible: all are tried again. Of what an eviction frees beyond its need,
   //   another job may get its part.
-  // - a reserved pod of a running elastic job: the job asks for it again.
+  // - a nominated pod of a running elastic job: the job asks for it again.
   // - that an elastic job was admitted for good with fewer pods than it has (Kueue's partial admission): its
   //   view must say so.
   // - that a job has given up gathering, and for how long it does not gather again.
@@ -193,24 +193,24 @@ class scheduler {
     const job_id id = enrol(j);
     jobs().start_adopted(id, detail::point_of<View>(since), at, pick);
     jobs().note(delay_cause::cluster);
-    jobs().review_reservations();
+    jobs().review_nominations();
     watch_time(id);
     return {id};
   }
-  /// Adopts a job that was reserved: decided on before a restart, and to start at `at` when its `victims`,
+  /// Adopts a job that was nominated: decided on before a restart, and to start at `at` when its `victims`,
   /// adopted and declared `evicting` before, have gone. The host takes its place in `places()` after that, as
   /// theirs counts as free from then on. If there is no longer room for it, or its place is no longer usable,
   /// the next step makes it pending. Refused as in `adopt`, and if one of the victims is unknown
   /// (`unknown_job`), or not evicting or evicted for another job (`wrong_state`). O(victims * evicting).
-  submission adopt_reserved(const job& j, std::span<const job_id> victims, place at = {},
+  submission adopt_nominated(const job& j, std::span<const job_id> victims, place at = {},
                             const flavor_pick& pick = {}) {
     if (const refusal why_not = refuses_to_adopt(j, at, pick); why_not != refusal::none) return {{}, why_not};
     for (const job_id v : victims) {
       if (!jobs().contains(v)) return {{}, refusal::unknown_job};
-      if (!jobs().reservations().leaves_for_nobody(v)) return {{}, refusal::wrong_state};
+      if (!jobs().nominated().leaves_for_nobody(v)) return {{}, refusal::wrong_state};
     }
     const job_id id = enrol(j);
-    jobs().reserve_adopted(id, victims, at, pick);
+    jobs().nominate_adopted(id, victims, at, pick);
     return {id};
   }
   /// Submits a job that was `announced` before a restart; its victims have been adopted and declared
@@ -220,34 +220,34 @@ class scheduler {
     if (answer) detail::adopt_announced(cycle_, session_, answer.id);
     return answer;
   }
-  /// Submits a job that held a reservation with a time before a restart (`promised`), in the order of their
-  /// turn: it keeps that turn, its first promised start and what is on record of it. The next step looks at
+  /// Submits a job that held a reservation with a time before a restart (`reservation_of`), in the order of their
+  /// turn: it keeps that turn, its first reserved start and what is on record of it. The next step looks at
   /// its start again. If its quota reserves nothing, this is `submit`.
-  submission adopt_promised(const job& j, const promise& p) {
+  submission adopt_reservation(const job& j, const reservation& p) {
     const submission answer = submit(j);
     if (!answer) return answer;
     record& r = jobs().at(answer.id);
     if (jobs().of(r.facts.quota).settings.head != queue_head::reserve) return answer;
-    promise known = p;
+    reservation known = p;
     // Ids are this scheduler's own.
     known.after = {};
     if (known.start == without_end) known.gathers_since.reset();
-    jobs().promise_start(r, known);
+    jobs().reserve(r, known);
     jobs().note(delay_cause::cluster);
     return answer;
   }
-  /// A running job, adopted before, made way for promised jobs up to this one in turn (`makes_way_up_to`),
+  /// A running job, adopted before, made way for jobs with a reservation up to this one in turn (`makes_way_up_to`),
   /// all of which have been adopted, and was to leave for the start of `whom` (`makes_way_for`; may be none).
   /// It does again. Refused if one of them is unknown (`unknown_job`); if the first does not run, must not be
-  /// preempted or has an expected end, or one of the others holds no promise (`wrong_state`).
+  /// preempted or has an expected end, or one of the others holds no reservation (`wrong_state`).
   refusal adopt_making_way(job_id id, job_id whom, job_id up_to) {
     const bool leaves = static_cast<bool>(whom);
     if (!leaves) whom = up_to;
     for (const job_id known : {id, whom, up_to}) {
       if (!jobs().contains(known)) return refusal::unknown_job;
     }
-    const auto* const first = jobs().promises().find(whom);
-    const auto* const last = jobs().promises().find(up_to);
+    const auto* const first = jobs().reservations().find(whom);
+    const auto* const last = jobs().reservations().find(up_to);
     record& r = jobs().at(id);
     if (first == nullptr || last == nullptr || r.state != job_state::running || !r.preemptible ||
         r.estimate != without_end) {
@@ -269,7 +269,7 @@ class scheduler {
       return {{}, refusal::invalid_request};
     const job_id id = jobs().adopt_elastic_pod(r, detail::point_of<View>(since), at);
     jobs().note(delay_cause::cluster);
-    jobs().review_reservations();
+    jobs().review_nominations();
     return {id};
   }
   /// Which quotas do not borrow which resources for now, or were reclaimed lately, by quota and dimension:
@@ -302,7 +302,7 @@ class scheduler {
     for (const quota_id x : tree().top_down()) jobs().touch(x);
     return true;
   }
-  /// The next step tries every pending job again, and decides again on jobs reserved on a lost place.
+  /// The next step tries every pending job again, and decides again on jobs nominated on a lost place.
   void retry() noexcept {
     jobs().note(delay_cause::cluster);
     jobs().world_changed();
@@ -350,7 +350,7 @@ class scheduler {
 
   /// Changes the quota tree; see `apply` in quota/change.hpp. A quota with jobs, pending ones included, can't
   /// be removed. Under a preset the changes apply to the quotas as given, and added quotas are treated like
-  /// the others; a preset that ignores quotas ignores the changes, too. Reserved jobs for which there is no
+  /// the others; a preset that ignores quotas ignores the changes, too. Nominated jobs for which there is no
   /// longer room are pending again.
   result<vector<quota_id>> apply(std::span<const quota_change<n>> changes) {
     if (quotas_.rules().ignores_quotas) return vector<quota_id>{};
@@ -406,7 +406,7 @@ class scheduler {
       cycle_.run(session_);
     } while (session_.start_with_what_was_taken_back());
     // Explained last: jobs admitted after a job became inadmissible may block it, too.
-    // A promise may have been renewed before its job was admitted in the same step.
+    // A reservation may have been renewed before its job was admitted in the same step.
     erase_if(session_.plan().pending, [&](const auto& h) { return state(h.id) != job_state::pending; });
     if (explains_plans_) {
       for (auto& h : session_.plan().pending) explain(h);
@@ -416,10 +416,10 @@ class scheduler {
   }
 
   /// The next time at which a step may decide something without a prior event: a job reaches its time limit,
-  /// or may be preempted from then on; a quota may borrow again; or a promised start has come. None: never.
+  /// or may be preempted from then on; a quota may borrow again; or a reserved start has come. None: never.
   [[nodiscard]] std::optional<time_point> wakes_at() {
     std::optional<instant> next = time_limits_.next(lasts());
-    for (const auto& at : {guarantees_.next(lasts()), session_.next_promised_start()}) {
+    for (const auto& at : {guarantees_.next(lasts()), session_.next_reserved_start()}) {
       if (at) next = next ? std::min(*next, *at) : at;
     }
     const instant may_borrow = jobs().backoffs().next();
@@ -432,7 +432,7 @@ class scheduler {
   [[nodiscard]] typename plan_type::pending_job why(job_id id) {
     typename plan_type::pending_job h{id, what(id), {}, pending_reason::not_waiting};
     const job_state is = state(id);
-    if (is != job_state::pending && is != job_state::reserved) return h;
+    if (is != job_state::pending && is != job_state::nominated) return h;
     h.quota = jobs().at(id).facts.quota;
     h.reason = pending_reason::evictions;
     if (is == job_state::pending) explain(h);
@@ -440,62 +440,62 @@ class scheduler {
   }
 
   /// The jobs that hold a reservation with a time, in the order of their turn.
-  [[nodiscard]] vector<job_id> promised() const {
+  [[nodiscard]] vector<job_id> reservations() const {
     vector<job_id> all;
-    for_each_promised([&all](job_id id) { all.push_back(id); });
+    for_each_reservation([&all](job_id id) { all.push_back(id); });
     return all;
   }
   /// Calls `visit(job_id)` for each of them.
   template <class Visit>
-  void for_each_promised(Visit visit) const {
-    for (const auto& p : jobs().promises().all()) visit(p.job);
+  void for_each_reservation(Visit visit) const {
+    for (const auto& p : jobs().reservations().all()) visit(p.job);
   }
   /// The reservation with a time that a pending job holds: when it starts at the latest, and what that rests
   /// on. None if it holds none; see `queue_head::reserve`. O(reservations).
-  [[nodiscard]] std::optional<promise> promised(job_id id) const {
-    const auto* const p = jobs().promises().find(id);
+  [[nodiscard]] std::optional<reservation> reservation_of(job_id id) const {
+    const auto* const p = jobs().reservations().find(id);
     return p == nullptr ? std::nullopt : std::optional{p->what};
   }
 
-  /// The promised job for whose start a running job is preempted, unless that one fits otherwise or another
+  /// The job with a reservation for whose start a running job is preempted, unless that one fits otherwise or another
   /// needs it to leave before: see `queue_settings::backfill_preemptible`. None if, as things stand, it is in
   /// no one's way.
   [[nodiscard]] job_id makes_way_for(job_id id) const {
     const bool leaves = state(id) == job_state::running && jobs().at(id).makes_way_at != without_end;
     return leaves ? jobs().at(id).makes_way_for : job_id{};
   }
-  /// The last in turn of the promised jobs that held their reservations before the running job started, and
+  /// The last in turn of the jobs with a reservation that held their reservations before the running job started, and
   /// for which it leaves as soon as they fit. None if there is none. O(reservations).
   [[nodiscard]] job_id makes_way_up_to(job_id id) const {
     job_id last{};
     if (state(id) != job_state::running || !jobs().at(id).makes_way_for) return last;
-    for (const auto& p : jobs().promises().all()) {
+    for (const auto& p : jobs().reservations().all()) {
       if (p.number < jobs().at(id).makes_way_before) last = p.job;
     }
     return last;
   }
   /// Where the jobs with a reservation would start, as things stand: calls `visit(id, place)` for each whose
   /// start is known, the earliest first, with the place that it would be given then if all goes as expected.
-  /// It may get another: promises are not tied to places. A place is as if taken, in `places()`, during the
+  /// It may get another: reservations are not tied to places. A place is as if taken, in `places()`, during the
   /// call alone, in which nothing may be changed. O(ends and starts to come x what placing costs).
   template <class Visit>
   void for_each_planned_place([[maybe_unused]] Visit visit) {
     if constexpr (session_type::has_expected_ends) {
-      if (!jobs().promises().empty()) availability<session_type>{}.for_each_planned_place(session_, visit);
+      if (!jobs().reservations().empty()) availability<session_type>{}.for_each_planned_place(session_, visit);
     }
   }
 
   /// What the jobs that gather request together: the most that they may keep idle. O(reservations).
   [[nodiscard]] resources<n> gathered() const {
     resources<n> all;
-    if (!jobs().promises().anyone_gathers()) return all;
-    for (const auto& p : jobs().promises().all()) {
+    if (!jobs().reservations().anyone_gathers()) return all;
+    for (const auto& p : jobs().reservations().all()) {
       if (p.what.gathers_since) all += jobs().at(p.job).facts.request;
     }
     return all;
   }
 
-  /// The host's point in time for an `instant` of a plan or of a promise.
+  /// The host's point in time for an `instant` of a plan or of a reservation.
   [[nodiscard]] static constexpr time_point time_of(instant at) {
     if constexpr (clocked_view<View>) {
       return time_point{typename time_point::duration{at}};
@@ -510,7 +510,7 @@ class scheduler {
   [[nodiscard]] job_state state(job_id id) const { return jobs().state(id); }
   /// The host's handle of the job.
   [[nodiscard]] job what(job_id id) const { return of_job(id, &record::what); }
-  /// The place of a running, evicting or reserved job.
+  /// The place of a running, evicting or nominated job.
   [[nodiscard]] place place_of(job_id id) const { return of_job(id, &record::where); }
   /// The quota that it counts against: the root under a preset that ignores quotas.
   [[nodiscard]] quota_id quota(job_id id) const {
@@ -531,13 +531,13 @@ class scheduler {
   [[nodiscard]] time_point since(job_id id) const {
     return time_of(jobs().contains(id) ? jobs().at(id).facts.started : 0);
   }
-  /// The reserved job for which the job is being evicted; none if its share is for any job.
+  /// The nominated job for which the job is being evicted; none if its share is for any job.
   [[nodiscard]] job_id beneficiary_of(job_id id) const {
-    const job_id b = jobs().reservations().beneficiary_of(id);
-    return state(b) == job_state::reserved ? b : job_id{};
+    const job_id b = jobs().nominated().beneficiary_of(id);
+    return state(b) == job_state::nominated ? b : job_id{};
   }
-  /// The reserved jobs, in the order of the decisions. Valid until the next call.
-  [[nodiscard]] std::span<const job_id> reserved() const noexcept { return jobs().reservations().waiting(); }
+  /// The nominated jobs, in the order of the decisions. Valid until the next call.
+  [[nodiscard]] std::span<const job_id> nominated() const noexcept { return jobs().nominated().waiting(); }
   /// Whether the pending job waits for evictions that were decided for it, although its share is not held for
   /// it: Kueue and KAI decide on it again when they are done.
   [[nodiscard]] bool announced(job_id id) const {
@@ -545,7 +545,7 @@ class scheduler {
   }
   /// The evicting jobs, in the order of their evictions. Valid until the next call.
   [[nodiscard]] std::span<const job_id> evicting() const noexcept { return jobs().evicting(); }
-  /// How many jobs of the quota wait, including reserved ones and the next pods of elastic ones.
+  /// How many jobs of the quota wait, including nominated ones and the next pods of elastic ones.
   [[nodiscard]] std::size_t waiting(quota_id x) const {
     return tree().contains(x) ? jobs().of(x).waiting : 0;
   }
@@ -557,7 +557,7 @@ class scheduler {
     const auto count_of = [&](pending_reason r) -> std::size_t& {
       return counts[static_cast<std::size_t>(r)];
     };
-    std::size_t reserved = waiting(x);
+    std::size_t nominated = waiting(x);
     const record* last = nullptr;
     pending_reason reason{};
     session_.for_each_waiting(x, [&](job_id id) {
@@ -568,12 +568,12 @@ class scheduler {
       if (!is_alike) reason = why(id).reason;
       last = &r;
       ++count_of(reason);
-      --reserved;
+      --nominated;
     });
-    count_of(pending_reason::evictions) += reserved;
+    count_of(pending_reason::evictions) += nominated;
     return counts;
   }
-  /// What the pending jobs of the quota request together, those reserved left out.
+  /// What the pending jobs of the quota request together, those nominated left out.
   [[nodiscard]] resources<n> requested(quota_id x) const {
     return tree().contains(x) ? session_.asked(x) : resources<n>{};
   }
@@ -671,7 +671,7 @@ class scheduler {
       h.placement.reset();
       if (h.reason == pending_reason::placement) h.reason = pending_reason::behind_head;
     }
-    if constexpr (session_type::has_expected_ends) h.promised = promised(h.id);
+    if constexpr (session_type::has_expected_ends) h.reservation = reservation_of(h.id);
   }
   /// Whether the run still lasts.
   [[nodiscard]] bool is_run(const detail::time_limits::run& seen) {

@@ -7,7 +7,7 @@
 #include <allot/quota/tree.hpp>
 #include <allot/scheduler/job_state.hpp>
 #include <allot/scheduler/plan.hpp>
-#include <allot/scheduler/promise.hpp>
+#include <allot/scheduler/reservation.hpp>
 #include <allot/scheduler/settings.hpp>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ struct no_text_of_time {
   return std::to_string(pods).append(pods == 1 ? " pod of " : " pods of ").append(job);
 }
 
-/// Why a promised start has become later; empty for no cause.
+/// Why a reserved start has become later; empty for no cause.
 [[nodiscard]] constexpr const char* text_of_cause(delay_cause cause) noexcept {
   switch (cause) {
     case delay_cause::none:
@@ -107,7 +107,7 @@ template <std::size_t N>
 }
 
 /// Why a job waits, as a plan of `s` lists it or `why` returns it; when it starts, the sentence of its
-/// `promised` says, and where, `for_each_planned_place`. `name_of(job)` is the host's name of a job,
+/// `reservation_of` says, and where, `for_each_planned_place`. `name_of(job)` is the host's name of a job,
 /// convertible to std::string. A placement's reason is part of the sentence if it is text or has a
 /// `to_string`. The library has no clock: `text_of(time_point)`, if given, says when a quota may borrow
 /// again.
@@ -154,7 +154,7 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
 /// `time_of(instant)` of a time, each convertible to std::string; `place` is the host's text of the planned
 /// place, if known.
 template <class Scheduler, class NameOf, class TimeOf>
-[[nodiscard]] std::string sentence(const Scheduler& s, const promise& p, instant now, NameOf name_of,
+[[nodiscard]] std::string sentence(const Scheduler& s, const reservation& p, instant now, NameOf name_of,
                                    TimeOf time_of, std::string_view place = {}) {
   if (p.gathers_since) {
     return "it gathers: nobody knows when the jobs in its way end, but later ones leave it their room, until "

@@ -21,7 +21,7 @@ template <class View, class Placement, class Policies>
 class scheduler;
 
 /// What a cycle works on: the books, the jobs, the queues, and the plan that it writes. The host's calls keep
-/// it up to date. A cycle decides by `admit`, `reserve` or `announce`, `evict` and `mark_inadmissible`, each
+/// it up to date. A cycle decides by `admit`, `nominate` or `announce`, `evict` and `mark_inadmissible`, each
 /// of which updates the books and the queues and enters the decision in the plan.
 ///
 /// Between decisions a cycle may try things in `allocated()`, `assumed()` and `places()`, each under a
@@ -48,8 +48,8 @@ class session {
   /// Whether the view shows flavors.
   static constexpr bool has_flavors = flavored_view<View>;
   /// A pending job with a reservation that has a time.
-  using promised_job = detail::promises::entry;
-  /// What will have gone by a promised start.
+  using reservation_entry = detail::reservations::entry;
+  /// What will have gone by a reserved start.
   using horizon_type = detail::horizon<View, Placement>;
 
   session(View view, quota_tree<n> tree, Placement where)
@@ -61,15 +61,15 @@ class session {
   [[nodiscard]] const View& view() const noexcept { return jobs_.view(); }
   /// What jobs use now, evicting ones included.
   [[nodiscard]] ledger<n>& allocated() noexcept { return jobs_.books().allocated(); }
-  /// What decisions count on: evicting jobs are gone, reserved ones are there.
+  /// What decisions count on: evicting jobs are gone, nominated ones are there.
   [[nodiscard]] ledger<n>& assumed() noexcept { return jobs_.books().assumed(); }
   /// The placement.
   [[nodiscard]] Placement& places() noexcept { return jobs_.books().places; }
   /// The placement's what-if for jobs that might be evicted: see `placement_what_if`.
   [[nodiscard]] what_if_of<Placement>& what_if() noexcept { return jobs_.books().what_if(); }
-  /// What will have gone by promised starts: that of a promise with a known start, or nothing if none is
+  /// What will have gone by reserved starts: that of a reservation with a known start, or nothing if none is
   /// kept. Valid until the next call of `look_ahead`.
-  [[nodiscard]] horizon_type* horizon(const promised_job& p) { return jobs_.books().horizons().find(p); }
+  [[nodiscard]] horizon_type* horizon(const reservation_entry& p) { return jobs_.books().horizons().find(p); }
   /// The room that there is for a job now: see `detail::horizons`. Not within a trial.
   [[nodiscard]] forecast_of<Placement>* room_now(const record& r) {
     return jobs_.books().horizons().room_now(places(), r.facts.id, r.pod_request);
@@ -78,9 +78,9 @@ class session {
   void look_ahead() {
     auto& kept = jobs_.books().horizons();
     kept.outdate();
-    const auto starts = promised_by_start();
+    const auto starts = reservations_by_start();
     for (std::size_t i = 0; i < starts.size() && i < kept.most; ++i) {
-      const promised_job& p = promised()[starts[i]];
+      const reservation_entry& p = reservations()[starts[i]];
       kept.keep(places(), p, at(p.job).pod_request, expected_ends(),
                 [this](job_id id) -> const record& { return at(id); });
     }
@@ -156,7 +156,7 @@ class session {
   /// too, in no particular order.
   template <class Visit>
   void for_each_waiting(quota_id x, Visit visit) const {
-    for (const promised_job& p : promised()) {
+    for (const reservation_entry& p : reservations()) {
       if (at(p.job).facts.quota == x) visit(p.job);
     }
     jobs_.of(x).queue.for_each([&](const pending_entry& e) {
@@ -171,7 +171,7 @@ class session {
   void take_queue_changes(Visit visit) {
     jobs_.take_queue_changes(visit);
   }
-  /// How many jobs of x wait, including reserved ones.
+  /// How many jobs of x wait, including nominated ones.
   [[nodiscard]] std::size_t waiting(quota_id x) const { return jobs_.of(x).waiting; }
   /// What the jobs in the queue of x request together.
   [[nodiscard]] resources<n> asked(quota_id x) const { return jobs_.of(x).asked.amount(); }
@@ -186,16 +186,16 @@ class session {
                           : detail::pod_request_of<Placement>(view(), r.what, r.facts.pods, pick);
   }
   /// The pending jobs that hold a reservation with a time, in the order of their turn. They are in no queue.
-  [[nodiscard]] std::span<const promised_job> promised() const noexcept { return jobs_.promises().all(); }
-  /// The positions in `promised` of those with a known start, the earliest first.
-  [[nodiscard]] std::span<const std::size_t> promised_by_start() const noexcept {
-    return jobs_.promises().by_start();
+  [[nodiscard]] std::span<const reservation_entry> reservations() const noexcept { return jobs_.reservations().all(); }
+  /// The positions in `reservations` of those with a known start, the earliest first.
+  [[nodiscard]] std::span<const std::size_t> reservations_by_start() const noexcept {
+    return jobs_.reservations().by_start();
   }
   /// How many jobs of x hold such a reservation.
-  [[nodiscard]] std::size_t promised(quota_id x) const { return jobs_.of(x).promised; }
+  [[nodiscard]] std::size_t reservations_held(quota_id x) const { return jobs_.of(x).reservations; }
   /// What these request together.
-  [[nodiscard]] resources<n> promised_amount(quota_id x) const {
-    return jobs_.of(x).promised_amount.amount();
+  [[nodiscard]] resources<n> reserved_amount(quota_id x) const {
+    return jobs_.of(x).reserved_amount.amount();
   }
   /// When the running jobs are expected to end, the earliest first; those that overrun included, without the
   /// evicting ones and those without an estimate.
@@ -204,11 +204,11 @@ class session {
   }
   /// The running jobs without an expected end, in no particular order; without the evicting ones.
   [[nodiscard]] std::span<record* const> open_ended() const noexcept { return jobs_.books().open_ended(); }
-  /// The running jobs that make way for a promised one: see `queue_settings::backfill_preemptible`.
+  /// The running jobs that make way for one with a reservation: see `queue_settings::backfill_preemptible`.
   [[nodiscard]] std::span<const job_id> making_way() const noexcept { return jobs_.making_way(); }
   /// Whether the pending job holds a reservation with a time.
-  [[nodiscard]] bool is_promised(job_id id) const { return jobs_.promises().find(id) != nullptr; }
-  /// The running job, or the one that is admitted next, makes way for a promised one, and counts as gone from
+  [[nodiscard]] bool has_reservation(job_id id) const { return jobs_.reservations().find(id) != nullptr; }
+  /// The running job, or the one that is admitted next, makes way for one with a reservation, and counts as gone from
   /// that time on; for none: it may stay.
   void make_way(job_id id, job_id whom, instant at) { jobs_.make_way(jobs_.at(id), whom, at); }
   /// Until further notice the running job, which makes way, counts as gone from then on.
@@ -224,17 +224,17 @@ class session {
     jobs_.books().expect_end(r, at);
     return result;
   }
-  /// The next promised start that has not come yet.
-  [[nodiscard]] std::optional<instant> next_promised_start() const {
-    return jobs_.promises().next_after(last_look_);
+  /// The next reserved start that has not come yet.
+  [[nodiscard]] std::optional<instant> next_reserved_start() const {
+    return jobs_.reservations().next_after(last_look_);
   }
-  /// What has happened that concerns promised starts since the last call.
-  [[nodiscard]] detail::promise_news take_promise_news() {
+  /// What has happened that concerns reserved starts since the last call.
+  [[nodiscard]] detail::reservation_news take_reservation_news() {
     jobs_.note_freed();
     return jobs_.take_news();
   }
-  /// The promise of a job, which must hold one.
-  [[nodiscard]] const promised_job& promise_of(job_id id) const { return *jobs_.promises().find(id); }
+  /// The reservation of a job, which must hold one.
+  [[nodiscard]] const reservation_entry& reservation_of(job_id id) const { return *jobs_.reservations().find(id); }
 
   /// Sets the pending job's choice of flavors.
   void choose([[maybe_unused]] const record& r, [[maybe_unused]] const flavor_pick& pick) {
@@ -282,17 +282,17 @@ class session {
   /// Why a pending job waits, as noted when it was tried last; `quota` if it was not since it could be.
   [[nodiscard]] pending_reason found(const record& r) const noexcept { return jobs_.found(r); }
   /// The pending job leaves its queue and holds a reservation with a time, after those that do.
-  void promise_start(job_id id, const promise& p) {
+  void reserve(job_id id, const reservation& p) {
     list(jobs_.at(id));
-    jobs_.promise_start(jobs_.at(id), p);
+    jobs_.reserve(jobs_.at(id), p);
   }
-  /// Replaces the promise of a job.
-  void renew_promise(job_id id, const promise& p) {
+  /// Replaces the reservation of a job.
+  void renew_reservation(job_id id, const reservation& p) {
     list(jobs_.at(id));
-    jobs_.renew_promise(id, p);
+    jobs_.renew_reservation(id, p);
   }
   /// The job loses its reservation and is in its queue again.
-  void withdraw_promise(job_id id) { jobs_.withdraw_promise(jobs_.at(id)); }
+  void withdraw_reservation(job_id id) { jobs_.withdraw_reservation(jobs_.at(id)); }
   /// The same for one that gathers; it does not do so again before that time, and at most `until`, if given.
   void give_up_gathering(job_id id, instant gathers_from, const std::optional<instant>& until) {
     jobs_.give_up_gathering(jobs_.at(id), gathers_from, until);
@@ -309,21 +309,21 @@ class session {
   }
   /// The pending job will run, at a place that was taken for it, once others have gone; until then no other
   /// job gets its share. Its victims are the evictions of the plan from `first` on. Without any it starts at
-  /// once if that delays no earlier reservation. `on_time`: it was promised that, and others count on its
+  /// once if that delays none nominated earlier. `on_time`: it holds a reservation for now, and others count on its
   /// end.
-  void reserve(job_id id, const place& where, std::size_t first, bool on_time = false) {
+  void nominate(job_id id, const place& where, std::size_t first, bool on_time = false) {
     record& r = jobs_.at(id);
     const resources<n> borrows = book(r, where);
     const std::size_t victims = plan_.evictions.size() - first;
     if (victims == 0 && jobs_.may_start(r)) return start(r, borrows);
-    jobs_.reserve(r, on_time ? later(now_, r.estimate) : without_end);
-    plan_.reservations.push_back({id, r.what, r.facts.quota, first, victims});
+    jobs_.nominate(r, on_time ? later(now_, r.estimate) : without_end);
+    plan_.nominations.push_back({id, r.what, r.facts.quota, first, victims});
   }
   /// The job stays pending until its victims, the evictions of the plan from `first` on, have gone. Nothing
   /// is assumed for it: the cycle decides on it again then (Kueue, KAI).
   void announce(job_id id, std::size_t first) {
     const record& r = at(id);
-    plan_.reservations.push_back({id, r.what, r.facts.quota, first, plan_.evictions.size() - first});
+    plan_.nominations.push_back({id, r.what, r.facts.quota, first, plan_.evictions.size() - first});
   }
   /// Evicts a running job, with all its elastic pods if it is elastic.
   void evict(job_id victim, job_id beneficiary, relation how) {
@@ -418,21 +418,21 @@ class session {
     took_back_ = false;
     jobs_.end_backoffs(now);
     if constexpr (has_expected_ends) {
-      if (const auto due = next_promised_start(); due && *due <= now) jobs_.let_requeue();
+      if (const auto due = next_reserved_start(); due && *due <= now) jobs_.let_requeue();
       last_look_ = now;
     }
-    if (must_requeue()) jobs_.review_reservations();
+    if (must_requeue()) jobs_.review_nominations();
     if constexpr (has_expected_ends) {
-      erase_if(kept_, [&](const promised_job& p) { return jobs_.state(p.job) != job_state::reserved; });
+      erase_if(kept_, [&](const reservation_entry& p) { return jobs_.state(p.job) != job_state::nominated; });
     }
     if (must_requeue()) start_ready();
   }
-  /// Starts the jobs reserved before this step that may start. Returns whether there are any.
+  /// Starts the jobs nominated before this step that may start. Returns whether there are any.
   bool start_ready() {
     bool any = false;
     const auto is_older = [&](job_id id) {
-      return detail::none_of(plan_.reservations.begin(), plan_.reservations.end(),
-                             [&](const auto& reserved) { return reserved.id == id; });
+      return detail::none_of(plan_.nominations.begin(), plan_.nominations.end(),
+                             [&](const auto& nominated) { return nominated.id == id; });
     };
     jobs_.start_ready(is_older, [&](record& r) {
       any = true;
@@ -440,7 +440,7 @@ class session {
     });
     return any;
   }
-  /// The capacity of an admission that this step took back may be enough for an older reservation. Returns
+  /// The capacity of an admission that this step took back may be enough for an older nominated job. Returns
   /// whether one has started: the cycle then goes on, as others may take from it.
   bool start_with_what_was_taken_back() {
     if (!std::exchange(took_back_, false) || !start_ready()) return false;
@@ -453,7 +453,7 @@ class session {
     for (auto& e : plan_.evictions) {
       if (e.beneficiary && (e.beneficiary == from || !contains(e.beneficiary))) e.beneficiary = heir;
     }
-    erase_if(plan_.reservations, [&](const auto& r) { return !contains(r.id); });
+    erase_if(plan_.nominations, [&](const auto& r) { return !contains(r.id); });
   }
   /// A job admitted by this very plan has not started: it is pending again, and its elastic pods with it.
   void take_back_admission(record& r) {
@@ -464,14 +464,14 @@ class session {
     took_back_ = true;
     if constexpr (has_expected_ends) {
       const auto had =
-          detail::find_if(kept_.begin(), kept_.end(), [&](const promised_job& p) { return p.job == id; });
+          detail::find_if(kept_.begin(), kept_.end(), [&](const reservation_entry& p) { return p.job == id; });
       if (had == kept_.end() || !contains(id)) return;
       // It holds its reservation again, without a start until the cycle looks at it.
-      promise again = had->what;
+      reservation again = had->what;
       kept_.erase(had);
       again.start = without_end;
       again.borrows = true;
-      jobs_.promise_start(r, again);
+      jobs_.reserve(r, again);
     }
   }
   /// The same for the elastic pods of a job that is evicted.
@@ -496,10 +496,10 @@ class session {
   }
   /// Books the pending job. Returns what it borrows.
   resources<n> book(record& r, const place& where) {
-    if (has_expected_ends && r.promised) {
-      const promised_job& p = promise_of(r.facts.id);
+    if (has_expected_ends && r.has_reservation) {
+      const reservation_entry& p = reservation_of(r.facts.id);
       kept_.push_back(p);
-      if (p.what.start > now_) jobs_.will_not_run_as_promised(r);
+      if (p.what.start > now_) jobs_.will_not_run_as_reserved(r);
     }
     return jobs_.book(r, where);
   }
@@ -513,13 +513,13 @@ class session {
   detail::lifecycle<View, Placement> jobs_;
   plan_type plan_;
   instant now_ = 0;
-  /// When promised starts were compared with the clock last.
+  /// When reserved starts were compared with the clock last.
   instant last_look_ = std::numeric_limits<instant>::min();
   std::uint64_t steps_ = 0;
-  /// The promises of jobs that this step admitted, or that are reserved: they hold them again if their
+  /// The reservations of jobs that this step admitted, or that are nominated: they hold them again if their
   /// admission is taken back.
-  vector<promised_job> kept_;
-  /// Whether this step has taken back an admission, since it last looked for reserved jobs that may start.
+  vector<reservation_entry> kept_;
+  /// Whether this step has taken back an admission, since it last looked for nominated jobs that may start.
   bool took_back_ = false;
 };
 

@@ -46,7 +46,7 @@ enum class queue_head : std::uint8_t {
   /// expected (`estimated_view`). Later jobs are tried, of its quota and of others, but none that would delay
   /// it (backfilling). See `queue_settings::reservations`.
   ///
-  /// The promised start becomes later only for a `delay_cause`, which is on record: a job overruns; an owner
+  /// The reserved start becomes later only for a `delay_cause`, which is on record: a job overruns; an owner
   /// reclaims what the job was to borrow; a job of higher priority is submitted to its quota; the host
   /// changes nodes or quotas; or, where places matter, a job ends early and others with a reservation are
   /// placed elsewhere than planned. A job whose start can't be determined gets no reservation, but may gather
@@ -142,11 +142,11 @@ struct flavor_choice {
 inline constexpr std::uint32_t reserve_all = std::numeric_limits<std::uint32_t>::max();
 
 /// How long, and how much, the jobs of a quota gather where running jobs have no expected end, so that no
-/// start can be promised. A job that gathers holds what becomes free until it fits: jobs that come later
+/// start can be reserved. A job that gathers holds what becomes free until it fits: jobs that come later
 /// start only if they leave it room once all have gone that ran before it began, or if they are expected to
 /// end before it gives up. So capacity is kept idle only as far as it is part of the job's last chance. Jobs
 /// that started in the same step do not count as gone. Who is displaced by a prior claim may gather again,
-/// until the same time. No start is promised after the time at which someone gives up gathering.
+/// until the same time. No start is reserved after the time at which someone gives up gathering.
 ///
 /// On the demo's three teams without estimates (two weeks, ten seeds, `standard` with two reservations of
 /// each quota), mean waits in hours, and useful utilisation:
@@ -198,9 +198,9 @@ struct queue_settings {
   std::int32_t wait_if_loss_percent = 0;
   /// Whether jobs of the quota that give no estimate, and may be preempted, start on capacity that is
   /// reserved for others, of any quota. Such a job is preempted (`relation::reservation`) as soon as the
-  /// promised job fits without it, at the latest at the promised start, but only if that job does not fit
+  /// job with a reservation fits without it, at the latest at the reserved start, but only if that job does not fit
   /// otherwise. If the reservation is given up or moves, it runs on, or as long. It starts only if until the
-  /// promised start it would save more work than its restarts cost (`least_gainful_run`), so the view must
+  /// reserved start it would save more work than its restarts cost (`least_gainful_run`), so the view must
   /// show checkpoints, and only if nothing protects it from preemption when it starts: a minimum runtime, a
   /// disruption budget. Elastic jobs do not. Otherwise it waits, like a job whose estimate is too long.
   ///

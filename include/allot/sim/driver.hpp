@@ -55,12 +55,12 @@ class driver {
     if (answer) begin_run(j, since, {});
     return answer;
   }
-  submission adopt_reserved(job_index j, std::span<const job_id> victims, gpu::allocation_id at) {
-    return come(j, scheduler().adopt_reserved(j, victims, at));
+  submission adopt_nominated(job_index j, std::span<const job_id> victims, gpu::allocation_id at) {
+    return come(j, scheduler().adopt_nominated(j, victims, at));
   }
   submission adopt_announced(job_index j) { return come(j, scheduler().adopt_announced(j)); }
-  submission adopt_promised(job_index j, const promise& p) {
-    return come(j, scheduler().adopt_promised(j, p));
+  submission adopt_reservation(job_index j, const reservation& p) {
+    return come(j, scheduler().adopt_reservation(j, p));
   }
   /// @}
 

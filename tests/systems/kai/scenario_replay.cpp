@@ -135,7 +135,7 @@ TEST_CASE("scenario_replay: a pod to be served ranks like a job below its minimu
 
 TEST_CASE("scenario_replay: a pod that would come back to where it ran moves as it was told, room or not") {
   // g leaves for p1. For p2 all pods of j are told to move, the first from node 0 to node 1, where p3 gets
-  // its place; it would come back to node 0. KAI takes back its second eviction instead, and promises p4 what
+  // its place; it would come back to node 0. KAI takes back its second eviction instead, and reservations p4 what
   // is left on node 0. b has no more than it deserves, so j can't go for good.
   const std::string told = R"(
     nodes 3 3
@@ -151,7 +151,7 @@ TEST_CASE("scenario_replay: a pod that would come back to where it ran moves as 
   CHECK(world{told + "\n wait p4 a 1x1"}.step() == "-g -j ~p1 ~p2 ~p3 ~p4");
 }
 
-TEST_CASE("scenario_replay: several pods that move as they were told may be promised one place") {
+TEST_CASE("scenario_replay: several pods that move as they were told may be given one place") {
   // For q, two pods of j are told to move. For p, j would come back with three where there is room for two,
   // but those that move as they were told need none. So j does not go for good.
   CHECK(world{R"(

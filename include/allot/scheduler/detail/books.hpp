@@ -32,7 +32,7 @@ inline namespace v0 {
 namespace detail {
 
 /// The state of the world, twice: what jobs use *now*, evicting ones included, and what decisions assume:
-/// evicting jobs gone, reserved ones running. A job starts when both allow it, so capacity on its
+/// evicting jobs gone, nominated ones running. A job starts when both allow it, so capacity on its
 /// way to a beneficiary goes to no other job, and no decision takes either over its limits.
 template <job_view View, placement Placement>
 class books {
@@ -54,7 +54,7 @@ class books {
   [[nodiscard]] const ledger<n>& assumed() const noexcept { return assumed_; }
   [[nodiscard]] const running_index<n>& running() const noexcept { return running_; }
   [[nodiscard]] running_index<n>& running() noexcept { return running_; }
-  /// When those that run, and are not evicting, are expected to end; and reserved ones that start on time.
+  /// When those that run, and are not evicting, are expected to end; and nominated ones that start on time.
   [[nodiscard]] const expected_ends& ends() const noexcept { return ends_; }
   /// Those that run, and are not evicting, without an expected end.
   [[nodiscard]] std::span<record* const> open_ended() const noexcept { return open_ended_; }
@@ -64,18 +64,18 @@ class books {
 
   /// Charges a job, placed at `r.where`, to the assumed usage.
   void book(const record& r) { assumed_.charge(r.facts.quota, r.facts.request, r.facts.in); }
-  /// Drops a reserved job that has not started.
+  /// Drops a nominated job that has not started.
   void unbook(record& r) {
     note_freed(without_end);
     if (r.expected_end != without_end) forget_end(r);
     assumed_.release(r.facts.quota, r.facts.request, r.facts.in);
     places.release(r.where);
   }
-  /// Whether no evicting job is still in the way of a reserved job.
+  /// Whether no evicting job is still in the way of a nominated job.
   [[nodiscard]] bool ready(const record& r) const {
     return allocated_.fits(r.facts.quota, r.facts.request, r.facts.in) && places.ready(r.where);
   }
-  /// Whether there is room for a reserved job once the evicting jobs have gone: not always after the tree has
+  /// Whether there is room for a nominated job once the evicting jobs have gone: not always after the tree has
   /// changed.
   [[nodiscard]] bool has_room(const record& r) const {
     const resources<n> left = assumed_.headroom(r.facts.quota, r.facts.in);
@@ -84,7 +84,7 @@ class books {
     }
     return true;
   }
-  /// Whether a reserved job can still start at its place: not when its node has been closed since.
+  /// Whether a nominated job can still start at its place: not when its node has been closed since.
   [[nodiscard]] bool is_usable(const record& r) const {
     if constexpr (revocable_placement<Placement>) {
       return places.usable(r.where);
@@ -92,13 +92,13 @@ class books {
       return true;
     }
   }
-  /// Starts a reserved job.
+  /// Starts a nominated job.
   void start(record& r, instant at) {
     allocated_.charge(r.facts.quota, r.facts.request, r.facts.in);
     allocated_by_all_ += r.facts.request;
     r.facts.started = at;
     // Until now no end was expected.
-    if (r.state == job_state::reserved) note_freed(without_end);
+    if (r.state == job_state::nominated) note_freed(without_end);
     if (r.expected_end != without_end) forget_end(r);
     expect_end(r, expected_end_of(r));
     if (r.preemptible) may_go(r);
@@ -111,7 +111,7 @@ class books {
     if (r.preemptible) running_.insert(r.facts);
     expect_end(r, expected_end_of(r));
   }
-  /// The running or reserved job is expected to end at that time; `without_end`: nobody knows when.
+  /// The running or nominated job is expected to end at that time; `without_end`: nobody knows when.
   void expect_end(record& r, instant at) {
     if constexpr (has_expected_ends) {
       r.expected_end = at;
@@ -254,7 +254,7 @@ class books {
     assumed_.exchange(others);
   }
 
-  /// What will have gone by promised starts, if the view says when jobs are expected to end.
+  /// What will have gone by reserved starts, if the view says when jobs are expected to end.
   [[nodiscard]] auto& horizons() noexcept requires has_expected_ends { return horizons_; }
   /// The placement's what-if for jobs that might be evicted.
   [[nodiscard]] what_if_of<Placement>& what_if() noexcept { return what_if_; }

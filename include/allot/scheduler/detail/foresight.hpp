@@ -23,29 +23,29 @@ template <class Session>
   return session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in) &&
          !session.backs_off(r, std::max(at, session.now()));
 }
-/// When a promised job ends if it starts as promised.
+/// When a job with a reservation ends if it starts as reserved.
 template <class Session>
-[[nodiscard]] instant promised_end(const Session& session, const typename Session::promised_job& p) {
+[[nodiscard]] instant reserved_end(const Session& session, const typename Session::reservation_entry& p) {
   return later(std::max(p.what.start, session.now()), session.at(p.job).estimate);
 }
 
-/// What can be told about promised starts without a walk to them, from the horizons that the session keeps:
+/// What can be told about reserved starts without a walk to them, from the horizons that the session keeps:
 /// what will have gone by then. For the first of them that is exact. A later one depends on the places of the
-/// promised jobs before it, too: often it certainly holds, or certainly does not, wherever these are.
+/// jobs with a reservation before it, too: often it certainly holds, or certainly does not, wherever these are.
 ///
 /// It answers as of now, or for where a walk stands. For the latter it keeps notes, made before the walk
 /// begins: within a trial no horizon may be brought up to date.
 ///
-/// Everywhere `counts(promise)` says which promises matter; the others are as if they were not there.
+/// Everywhere `counts(reservation)` says which reservations matter; the others are as if they were not there.
 template <class Session>
 class foresight {
  public:
   using record = typename Session::record;
   using place = typename Session::place;
-  using promised_job = typename Session::promised_job;
+  using reservation_entry = typename Session::reservation_entry;
   using horizon = typename Session::horizon_type;
 
-  /// A promised job that has started in a walk, or the one that is asked about.
+  /// A job with a reservation that has started in a walk, or the one that is asked about.
   struct run {
     instant end;
     job_id job;
@@ -59,13 +59,13 @@ class foresight {
   };
   /// Where a walk stands.
   struct walk_state {
-    /// How many promised starts have come, of those in `promised_by_start`.
+    /// How many reserved starts have come, of those in `reservations_by_start`.
     std::size_t starts = 0;
     /// Who has started and not ended since.
     std::span<const run> runs;
     /// Whether nobody is placed.
     bool without_places = false;
-    /// Whether promised jobs have started otherwise than noted.
+    /// Whether jobs with a reservation have started otherwise than noted.
     bool differs = false;
     /// Whether all that have come certainly did so; only where nobody is placed.
     bool is_certain = true;
@@ -76,22 +76,22 @@ class foresight {
     const place& where;
     instant end;
   };
-  /// Of promised starts: all hold; the first one that does not is missed, perhaps without the guest, too; it
+  /// Of reserved starts: all hold; the first one that does not is missed, perhaps without the guest, too; it
   /// is delayed by the guest.
   enum class verdict : std::uint8_t { unknown, hold, missed, delayed };
   struct outlook {
     verdict says = verdict::unknown;
     /// That first one.
-    const promised_job* first = nullptr;
+    const reservation_entry* first = nullptr;
   };
-  /// What the quotas allow at a promised start if the promised jobs before it start as promised.
+  /// What the quotas allow at a reserved start if the jobs with a reservation before it start as reserved.
   struct noted_start {
     /// None if nothing is kept for it.
     horizon* of = nullptr;
     bool counts = false;
     bool is_allowed = false;
     bool is_allowed_beside = false;
-    /// Whether the promised job would borrow then; only where there is no guest.
+    /// Whether the job with a reservation would borrow then; only where there is no guest.
     bool borrows = false;
     /// Whether it certainly holds.
     bool holds = false;
@@ -99,7 +99,7 @@ class foresight {
 
   // As of now, outside of any trial.
 
-  /// Whether the promised start at that position, the first that counts, holds without the job, and certainly
+  /// Whether the reserved start at that position, the first that counts, holds without the job, and certainly
   /// not if it starts now and runs by then, wherever it is placed.
   template <class Counts>
   [[nodiscard]] bool certainly_delays(Session& session, const record& r, std::size_t i, Counts counts) {
@@ -110,31 +110,31 @@ class foresight {
     if (!room.fits(0)) return false;
     return !seen.is_allowed_beside || !room.could_fit(room.least_taken(session.places(), r.pod_request));
   }
-  /// Whether the promised job borrows at its start. None if that is not known, or it is not certain that all
-  /// promises hold.
-  [[nodiscard]] std::optional<bool> borrows_as_promised(Session& session, job_id job) {
+  /// Whether the job with a reservation borrows at its start. None if that is not known, or it is not certain that all
+  /// reservations hold.
+  [[nodiscard]] std::optional<bool> borrows_as_reserved(Session& session, job_id job) {
     session.look_ahead();
-    const auto starts = session.promised_by_start();
-    const auto counts = [](const promised_job&) { return true; };
+    const auto starts = session.reservations_by_start();
+    const auto counts = [](const reservation_entry&) { return true; };
     std::optional<bool> borrows;
     for (std::size_t i = 0; i < starts.size(); ++i) {
       const noted_start seen = look_at(session, i, counts, nullptr);
       if (seen.of == nullptr || !seen.is_allowed) return std::nullopt;
       if (!seen.of->room.fits(most_taken(session, *seen.of, 0, i, counts))) return std::nullopt;
-      if (session.promised()[starts[i]].job == job) borrows = seen.borrows;
+      if (session.reservations()[starts[i]].job == job) borrows = seen.borrows;
     }
     return borrows;
   }
 
   // The notes.
 
-  /// Notes what is allowed at the next promised starts, without the job and with it, for a walk that begins
+  /// Notes what is allowed at the next reserved starts, without the job and with it, for a walk that begins
   /// now.
   template <class Counts>
   void note(Session& session, const record& r, Counts counts) {
     session.look_ahead();
-    for (std::size_t i = 0; i < session.promised_by_start().size(); ++i) {
-      const bool is_counted = counts(session.promised()[session.promised_by_start()[i]]);
+    for (std::size_t i = 0; i < session.reservations_by_start().size(); ++i) {
+      const bool is_counted = counts(session.reservations()[session.reservations_by_start()[i]]);
       noted_.push_back(is_counted ? look_at(session, i, counts, &r) : noted_start{});
       noted_start& noted = noted_.back();
       noted.counts = is_counted;
@@ -145,29 +145,29 @@ class foresight {
   }
   /// Another walk begins.
   void forget() { noted_.clear(); }
-  /// By position in `promised_by_start`: the first ones, as far as they are known.
+  /// By position in `reservations_by_start`: the first ones, as far as they are known.
   [[nodiscard]] std::span<const noted_start> noted() const noexcept { return noted_; }
-  /// Whether the notes are true where the walk stands: not if the job claims other promises by now.
+  /// Whether the notes are true where the walk stands: not if the job claims other reservations by now.
   template <class Counts>
   [[nodiscard]] bool is_as_noted(Session& session, const walk_state& walk, Counts counts) const {
     if (noted_.empty() || walk.differs) return false;
     for (std::size_t i = 0; i < noted_.size(); ++i) {
-      if (counts(session.promised()[session.promised_by_start()[i]]) != noted_[i].counts) return false;
+      if (counts(session.reservations()[session.reservations_by_start()[i]]) != noted_[i].counts) return false;
     }
     return true;
   }
 
   // Where a walk stands that goes as noted.
 
-  /// Whether all promises hold that start there or later, with a guest that has taken its place in the walk.
+  /// Whether all reservations hold that start there or later, with a guest that has taken its place in the walk.
   /// Without notes: as of now, with one that has taken it before, outside of any trial.
   template <class Counts>
   [[nodiscard]] outlook foresee(Session& session, const walk_state& walk, const guest& g, Counts counts) {
     const bool walks = !noted_.empty();
     if (!walks) session.look_ahead();
-    const auto starts = session.promised_by_start();
+    const auto starts = session.reservations_by_start();
     for (std::size_t i = walk.starts; i < starts.size(); ++i) {
-      const promised_job& p = session.promised()[starts[i]];
+      const reservation_entry& p = session.reservations()[starts[i]];
       if (!counts(p)) continue;
       if (walks && i >= noted_.size()) return {};
       const noted_start seen = walks ? noted_[i] : look_at(session, i, counts, &g.job);
@@ -186,12 +186,12 @@ class foresight {
     }
     return {verdict::hold};
   }
-  /// The first promised start that certainly holds without the job and certainly not if that starts there and
+  /// The first reserved start that certainly holds without the job and certainly not if that starts there and
   /// still runs, wherever it is placed. None: a time that no job runs beyond.
   template <class Counts>
   [[nodiscard]] instant ruled_out_from(Session& session, const walk_state& walk, const record& r,
                                        Counts counts) {
-    const auto starts = session.promised_by_start();
+    const auto starts = session.reservations_by_start();
     for (std::size_t i = walk.starts; i < std::min(starts.size(), noted_.size()); ++i) {
       const noted_start& noted = noted_[i];
       if (!noted.counts) continue;
@@ -205,16 +205,16 @@ class foresight {
   }
 
  private:
-  /// Calls `visit(promise)` for those from a position on that count, start before the one at `until`, and run
+  /// Calls `visit(reservation)` for those from a position on that count, start before the one at `until`, and run
   /// then.
   template <class Counts, class Visit>
   static void for_each_before(Session& session, std::size_t from, std::size_t until, Counts counts,
                               Visit visit) {
-    const auto starts = session.promised_by_start();
-    const instant at = session.promised()[starts[until]].what.start;
+    const auto starts = session.reservations_by_start();
+    const instant at = session.reservations()[starts[until]].what.start;
     for (std::size_t i = from; i < until; ++i) {
-      const promised_job& p = session.promised()[starts[i]];
-      if (counts(p) && !p.what.gathers_since && promised_end(session, p) > at) visit(p);
+      const reservation_entry& p = session.reservations()[starts[i]];
+      if (counts(p) && !p.what.gathers_since && reserved_end(session, p) > at) visit(p);
     }
   }
   template <class Counts, class Taken>
@@ -222,11 +222,11 @@ class foresight {
                                                 Counts counts, Taken taken) {
     std::uint64_t sum = 0;
     for_each_before(session, from, until, counts,
-                    [&](const promised_job& p) { sum += taken(session.at(p.job).pod_request); });
+                    [&](const reservation_entry& p) { sum += taken(session.at(p.job).pod_request); });
     return sum;
   }
   /// @{
-  /// How much of the room at the promised start at `until` those take at most, and at least.
+  /// How much of the room at the reserved start at `until` those take at most, and at least.
   template <class Counts>
   [[nodiscard]] static std::uint64_t most_taken(Session& session, const horizon& h, std::size_t from,
                                                 std::size_t until, Counts counts) {
@@ -242,11 +242,11 @@ class foresight {
     });
   }
   /// @}
-  /// What is allowed at the promised start at that position, for its job and with a guest. Not in a walk.
+  /// What is allowed at the reserved start at that position, for its job and with a guest. Not in a walk.
   template <class Counts>
   [[nodiscard]] static noted_start look_at(Session& session, std::size_t i, Counts counts,
                                            const record* beside) {
-    const promised_job& p = session.promised()[session.promised_by_start()[i]];
+    const reservation_entry& p = session.reservations()[session.reservations_by_start()[i]];
     noted_start seen;
     if (p.what.gathers_since) return seen;
     seen.of = session.horizon(p);
@@ -265,14 +265,14 @@ class foresight {
       }
     };
     for_each_before(session, 0, i, counts,
-                    [&](const promised_job& before) { charge(session.at(before.job)); });
-    const record& promised = session.at(p.job);
-    seen.is_allowed = quota_allows(session, promised, p.what.start);
+                    [&](const reservation_entry& before) { charge(session.at(before.job)); });
+    const record& reserved = session.at(p.job);
+    seen.is_allowed = quota_allows(session, reserved, p.what.start);
     if (beside == nullptr) {
-      seen.borrows = session.would_borrow(promised);
+      seen.borrows = session.would_borrow(reserved);
     } else {
       charge(*beside);
-      seen.is_allowed_beside = quota_allows(session, promised, p.what.start);
+      seen.is_allowed_beside = quota_allows(session, reserved, p.what.start);
     }
     assumed.rollback(as_it_was);
     return seen;
@@ -291,7 +291,7 @@ class foresight {
     return is_counted == is_there ? difference{} : difference{&g.where, is_there};
   }
   /// @{
-  /// Whether a promised job has a place at its start, certainly or perhaps, if others that start before it
+  /// Whether a job with a reservation has a place at its start, certainly or perhaps, if others that start before it
   /// take so much of the room at most, or at least.
   [[nodiscard]] static bool has_room(Session& session, const walk_state& walk, horizon& h, std::uint64_t most,
                                      const difference& by_guest = {}) {
@@ -302,7 +302,7 @@ class foresight {
     return ask_room(session, walk, h, by_guest, [least](const auto& room) { return room.could_fit(least); });
   }
   /// @}
-  /// Returns `ask(room)` about the room at a promised start, without what runs in the walk by then.
+  /// Returns `ask(room)` about the room at a reserved start, without what runs in the walk by then.
   template <class Ask>
   [[nodiscard]] static bool ask_room(Session& session, const walk_state& walk, horizon& h,
                                      const difference& by_guest, Ask ask) {
@@ -321,7 +321,7 @@ class foresight {
     shift(false);
     return answer;
   }
-  /// Whether the promised start at a noted position certainly holds if all before it do.
+  /// Whether the reserved start at a noted position certainly holds if all before it do.
   template <class Counts>
   [[nodiscard]] bool holds_without(Session& session, const walk_state& walk, std::size_t i, Counts counts) {
     const noted_start& noted = noted_[i];

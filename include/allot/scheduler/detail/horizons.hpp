@@ -7,7 +7,7 @@
 #include <allot/core/vector.hpp>
 #include <allot/scheduler/detail/expected_ends.hpp>
 #include <allot/scheduler/detail/job_table.hpp>
-#include <allot/scheduler/detail/promises.hpp>
+#include <allot/scheduler/detail/reservations.hpp>
 #include <allot/scheduler/placement.hpp>
 #include <allot/scheduler/view.hpp>
 
@@ -26,7 +26,7 @@ struct released_share {
   capacity_kind in{};
   resources<N> amount{};
 };
-/// What will have gone by a promised start.
+/// What will have gone by a reserved start.
 template <job_view View, placement Placement>
 struct horizon {
   job_id job;
@@ -42,9 +42,9 @@ struct horizon {
   vector<released_share<dimensions<View>>> gone;
 };
 
-/// For each promised start, the earliest ones, what will have gone by then if all that runs ends as expected:
-/// of the quotas, and of the places for the promised job. It is kept as jobs start and end, so that whether a
-/// promise holds can often be told without a walk to its start. Other promised jobs do not count in it.
+/// For each reserved start, the earliest ones, what will have gone by then if all that runs ends as expected:
+/// of the quotas, and of the places for the job with a reservation. It is kept as jobs start and end, so that whether a
+/// reservation holds can often be told without a walk to its start. Other jobs with a reservation do not count in it.
 template <job_view View, placement Placement>
 class horizons {
  public:
@@ -66,26 +66,26 @@ class horizons {
       if (r.expected_end <= h.at) take_back(h, places, r);
     }
   }
-  /// The job holds no promise any more.
-  void forget(job_id promised) {
-    erase_if(kept_, [&](const horizon_type& h) { return h.job == promised; });
+  /// The job holds no reservation any more.
+  void forget(job_id holder) {
+    erase_if(kept_, [&](const horizon_type& h) { return h.job == holder; });
   }
 
   /// Something may have changed since they were brought up to date.
   void outdate() {
     for (horizon_type& h : kept_) h.is_current = false;
   }
-  /// That of a promise, if it is kept and up to date. Valid until the next call of `keep`.
-  [[nodiscard]] horizon_type* find(const promises::entry& p) {
+  /// That of a reservation, if it is kept and up to date. Valid until the next call of `keep`.
+  [[nodiscard]] horizon_type* find(const reservations::entry& p) {
     const auto at = find_if(kept_.begin(), kept_.end(), [&](const horizon_type& h) {
       return h.job == p.job && h.is_known && h.is_current;
     });
     return at == kept_.end() ? nullptr : &*at;
   }
-  /// Brings that of a promise up to date, with a start that is known; `record_of` returns running jobs.
+  /// Brings that of a reservation up to date, with a start that is known; `record_of` returns running jobs.
   /// O(nodes + ends) for another job, O(ends between) for another start, O(changes in the placement) else.
   template <class RecordOf>
-  void keep(const Placement& places, const promises::entry& p, const pod_request& asked,
+  void keep(const Placement& places, const reservations::entry& p, const pod_request& asked,
             std::span<const expected_end> ends, RecordOf record_of) {
     horizon_type& h = place_for(p);
     h.is_current = true;
@@ -113,7 +113,7 @@ class horizons {
     if (h.is_known) h.room.look(places);
   }
   /// The forecast for a job as of now, with no job gone, or null if the placement can't tell. The caller
-  /// undoes its changes to it. O(changes in the placement) for a job with a promise, O(nodes) for others.
+  /// undoes its changes to it. O(changes in the placement) for a job with a reservation, O(nodes) for others.
   [[nodiscard]] forecast_of<Placement>* room_now(const Placement& places, job_id job,
                                                  const pod_request& asked) {
     const auto own = find_if(kept_.begin(), kept_.end(), [&](const horizon_type& h) { return h.job == job; });
@@ -131,7 +131,7 @@ class horizons {
   static bool is_before(instant t, const expected_end& e) { return t < e.at; }
 
   /// Its own, or a new one, or the one with the latest start.
-  [[nodiscard]] horizon_type& place_for(const promises::entry& p) {
+  [[nodiscard]] horizon_type& place_for(const reservations::entry& p) {
     const auto own =
         find_if(kept_.begin(), kept_.end(), [&](const horizon_type& h) { return h.job == p.job; });
     if (own != kept_.end()) return *own;
@@ -162,7 +162,7 @@ class horizons {
   }
 
   vector<horizon_type> kept_;
-  /// For a job without a promise.
+  /// For a job without a reservation.
   forecast_of<Placement> other_{};
 };
 

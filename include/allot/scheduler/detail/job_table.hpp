@@ -89,8 +89,8 @@ struct job_record {
   instant expected_end = without_end;
   /// While it runs without an expected end: its place among those that do.
   std::size_t open_ended_at = 0;
-  /// While it runs on capacity that was reserved for others: the first promised job that it would delay, and
-  /// when it leaves at the latest, if that one needs it to; and the number of the first promise that was made
+  /// While it runs on capacity that was reserved for others: the first job with a reservation that it would delay, and
+  /// when it leaves at the latest, if that one needs it to; and the number of the first reservation that was made
   /// after its start. Earlier ones may need it to leave at any time.
   job_id makes_way_for{};
   instant makes_way_at = without_end;
@@ -107,7 +107,7 @@ struct job_record {
   pending_reason found = pending_reason::quota;
   job_state state = job_state::unknown;
   /// Whether it is pending with a reservation, and so in no queue.
-  bool promised = false;
+  bool has_reservation = false;
   bool preemptible = true;
   /// Whether a later job of the same equivalence class has no better chances.
   bool follows_priority = false;

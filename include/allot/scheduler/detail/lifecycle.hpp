@@ -9,8 +9,8 @@
 #include <allot/scheduler/detail/borrow_backoffs.hpp>
 #include <allot/scheduler/detail/job_table.hpp>
 #include <allot/scheduler/detail/pending_queue.hpp>
-#include <allot/scheduler/detail/promises.hpp>
 #include <allot/scheduler/detail/reservations.hpp>
+#include <allot/scheduler/detail/nominated_jobs.hpp>
 #include <allot/scheduler/policies.hpp>
 #include <allot/scheduler/settings.hpp>
 #include <allot/scheduler/view.hpp>
@@ -26,7 +26,7 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// Whether a job may go from one state to the other. One that is evicted or loses its reservation is of no
+/// Whether a job may go from one state to the other. One that is evicted or is no longer nominated is of no
 /// state for a moment before it is pending again.
 [[nodiscard]] constexpr bool may_follow(job_state from, job_state to) noexcept {
   switch (to) {
@@ -34,23 +34,23 @@ namespace detail {
       return from != job_state::unknown;
     case job_state::pending:
       return from == job_state::unknown;
-    case job_state::reserved:
+    case job_state::nominated:
       return from == job_state::unknown || from == job_state::pending;
     case job_state::running:
-      return from == job_state::unknown || from == job_state::pending || from == job_state::reserved;
+      return from == job_state::unknown || from == job_state::pending || from == job_state::nominated;
     case job_state::evicting:
       return from == job_state::running;
   }
   return false;
 }
 
-/// The life cycle of a scheduler's jobs: submitted, pending, reserved, running, evicting, gone. Keeps the
-/// table, the queues, the books and the reservations consistent with one another, and knows nothing of how
+/// The life cycle of a scheduler's jobs: submitted, pending, nominated, running, evicting, gone. Keeps the
+/// table, the queues, the books and who is nominated consistent with one another, and knows nothing of how
 /// the next job is decided on.
 ///
 /// The state of a job in the table is changed by `enter` only, which also keeps what is counted by state.
 /// What a pending job requests counts as asked for by its quota, and it is in the quota's queue or holds a
-/// promise; what a running or evicting job requests is in the allocated books, what a reserved or running one
+/// reservation; what a running or evicting job requests is in the allocated books, what a nominated or running one
 /// does in the assumed books.
 ///
 /// An elastic job is several units: its core, the pods without which it can't run, and one unit for each
@@ -121,12 +121,12 @@ class lifecycle {
   }
   /// The evicting jobs, in the order of their evictions.
   [[nodiscard]] std::span<const job_id> evicting() const noexcept { return evicting_; }
-  [[nodiscard]] const detail::reservations<View, Placement>& reservations() const noexcept {
-    return reservations_;
+  [[nodiscard]] const detail::nominated_jobs<View, Placement>& nominated() const noexcept {
+    return nominated_;
   }
   /// The pending jobs that hold a reservation with a time.
-  [[nodiscard]] const detail::promises& promises() const noexcept { return promises_; }
-  /// The running jobs that make way for a promised one.
+  [[nodiscard]] const detail::reservations& reservations() const noexcept { return reservations_; }
+  /// The running jobs that make way for one with a reservation.
   [[nodiscard]] std::span<const job_id> making_way() const noexcept { return making_way_; }
 
   // Backoffs.
@@ -162,9 +162,9 @@ class lifecycle {
     /// What the jobs in the queue request together.
     exact_sum<n> asked;
     /// What those of its jobs request that hold a reservation with a time, and how many there are.
-    exact_sum<n> promised_amount;
-    std::size_t promised = 0;
-    /// Pending or reserved.
+    exact_sum<n> reserved_amount;
+    std::size_t reservations = 0;
+    /// Pending or nominated.
     std::size_t waiting = 0;
     std::size_t jobs = 0;
     bool has_inadmissible = false;
@@ -193,7 +193,7 @@ class lifecycle {
   [[nodiscard]] job_id first_of(quota_id x, instant now) {
     quota_state& q = state_of(x);
     const bool by_estimate =
-        q.settings.backfill == backfill_order::shortest_estimate && q.promised >= q.settings.reservations;
+        q.settings.backfill == backfill_order::shortest_estimate && q.reservations >= q.settings.reservations;
     const auto& first =
         q.queue.first([&](const pending_entry& e) { return waits(e); }, now, by_estimate, end_of_all(q, now));
     return first ? first->id : job_id{};
@@ -245,7 +245,7 @@ class lifecycle {
   }
   /// The same, if it was tried since it could be; else `quota`, which says no more than the books.
   [[nodiscard]] pending_reason found(const record& r) const noexcept {
-    return r.promised || r.tried_at == requeues_ ? r.found : pending_reason::quota;
+    return r.has_reservation || r.tried_at == requeues_ ? r.found : pending_reason::quota;
   }
 
   // What makes decisions worth another look.
@@ -260,10 +260,10 @@ class lifecycle {
   }
   /// Counts the changes of the world that no plan brought about.
   [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
-  /// Something has changed by which promised starts may become later.
+  /// Something has changed by which reserved starts may become later.
   void note(delay_cause cause) noexcept { news_.note(cause); }
-  /// What has happened since the last call that concerns promised starts.
-  [[nodiscard]] promise_news take_news() noexcept { return std::exchange(news_, {}); }
+  /// What has happened since the last call that concerns reserved starts.
+  [[nodiscard]] reservation_news take_news() noexcept { return std::exchange(news_, {}); }
 
   // Units come and go.
 
@@ -290,7 +290,7 @@ class lifecycle {
     charge_by_request(r, view_);
     enter(r, job_state::pending);
     r.where = {};
-    r.promised = false;
+    r.has_reservation = false;
     r.makes_way_for = {};
     r.makes_way_at = without_end;
     r.found = pending_reason::quota;
@@ -306,17 +306,17 @@ class lifecycle {
     record& r = at(id);
     quota_state& q = state_of(r.facts.quota);
     q.asked -= r.facts.request;
-    if (r.promised) {
-      q.promised_amount -= r.facts.request;
-      promises_.note_freed(without_end);
+    if (r.has_reservation) {
+      q.reserved_amount -= r.facts.request;
+      reservations_.note_freed(without_end);
     }
     change(r);
     q.asked += r.facts.request;
-    if (r.promised) q.promised_amount += r.facts.request;
+    if (r.has_reservation) q.reserved_amount += r.facts.request;
     touch(r.facts.quota);
   }
   /// The pending job leaves its queue, whatever is ahead of it, for a place that was taken for it; it is
-  /// assumed, and `start`ed or `reserve`d next. Returns what it borrows.
+  /// assumed, and `start`ed or `nominate`d next. Returns what it borrows.
   resources<n> book(record& r, const place& where) {
     leave_queue(r);
     r.where = where;
@@ -326,31 +326,31 @@ class lifecycle {
     return borrows;
   }
   /// A pending job leaves its queue for a reservation with a time. It is still asked for.
-  void promise_start(record& r, const promise& p) {
+  void reserve(record& r, const reservation& p) {
     quota_state& q = state_of(r.facts.quota);
     q.queue.take_out(r.request_class, r.facts.id);
     queue_changes_.note({r.facts.id, r.ticket, false});
     ++r.ticket;
-    r.promised = true;
-    q.promised_amount += r.facts.request;
-    ++q.promised;
-    promises_.add({r.facts.id, p, without_end});
+    r.has_reservation = true;
+    q.reserved_amount += r.facts.request;
+    ++q.reservations;
+    reservations_.add({r.facts.id, p, without_end});
     touch(r.facts.quota);
   }
-  void renew_promise(job_id id, const promise& p) {
-    if (promises_.find(id)->what.start != p.start) will_not_run_as_promised(jobs_[id]);
-    promises_.renew(id, p);
+  void renew_reservation(job_id id, const reservation& p) {
+    if (reservations_.find(id)->what.start != p.start) will_not_run_as_reserved(jobs_[id]);
+    reservations_.renew(id, p);
   }
-  /// The promised job will run earlier, later or not at all.
-  void will_not_run_as_promised(const record& r) {
-    const instant start = promises_.find(r.facts.id)->what.start;
-    if (start != without_end) promises_.note_freed(later(start, r.estimate));
+  /// The job with a reservation will run earlier, later or not at all.
+  void will_not_run_as_reserved(const record& r) {
+    const instant start = reservations_.find(r.facts.id)->what.start;
+    if (start != without_end) reservations_.note_freed(later(start, r.estimate));
   }
-  /// Tells the promises what has become free since the last call.
-  void note_freed() { promises_.note_freed(books_.take_freed_until()); }
+  /// Tells the reservations what has become free since the last call.
+  void note_freed() { reservations_.note_freed(books_.take_freed_until()); }
   /// The job loses its reservation and is in its queue again.
-  void withdraw_promise(record& r) {
-    will_not_run_as_promised(r);
+  void withdraw_reservation(record& r) {
+    will_not_run_as_reserved(r);
     leave_queue(r);
     enter(r, job_state::unknown);
     wait(r.facts.id);
@@ -358,16 +358,16 @@ class lifecycle {
   /// The job, which gathers, does so no longer, and not again before that time; if it was displaced, then at
   /// most `until`.
   void give_up_gathering(record& r, instant gathers_from, const std::optional<instant>& until) {
-    withdraw_promise(r);
+    withdraw_reservation(r);
     r.gathers_from = gathers_from;
     r.gathers_until = until;
   }
-  /// The running job, or one that is booked next, makes way for a promised one, and counts as gone from that
+  /// The running job, or one that is booked next, makes way for one with a reservation, and counts as gone from that
   /// time on; for none: it may stay.
   void make_way(record& r, job_id whom, instant at) {
     const bool did = static_cast<bool>(r.makes_way_for);
     if (did && at < r.makes_way_at) books_.note_freed(r.makes_way_at);
-    if (!did) r.makes_way_before = promises_.next_number();
+    if (!did) r.makes_way_before = reservations_.next_number();
     r.makes_way_for = whom;
     r.makes_way_at = at;
     if (r.state != job_state::running) return;
@@ -396,17 +396,17 @@ class lifecycle {
   }
   /// A job that is booked waits for evictions, after those that do; if it is known, it is expected to end by
   /// `end`.
-  void reserve(record& r, instant end = without_end) {
-    enter(r, job_state::reserved);
-    reservations_.add(r.facts.id);
+  void nominate(record& r, instant end = without_end) {
+    enter(r, job_state::nominated);
+    nominated_.add(r.facts.id);
     if (end != without_end) books_.expect_end(r, end);
   }
-  /// Whether a job that is booked may start at once, without waiting behind the reserved ones.
-  [[nodiscard]] bool may_start(const record& r) { return reservations_.may_start(books_, jobs_, r); }
-  /// Calls `start(record)` for each reserved job with `is_asked(id)` that may start now.
+  /// Whether a job that is booked may start at once, without waiting behind the nominated ones.
+  [[nodiscard]] bool may_start(const record& r) { return nominated_.may_start(books_, jobs_, r); }
+  /// Calls `start(record)` for each nominated job with `is_asked(id)` that may start now.
   template <class IsAsked, class Start>
   void start_ready(IsAsked is_asked, Start start) {
-    reservations_.start_ready(books_, jobs_, is_asked, [&](job_id id) { start(jobs_[id]); });
+    nominated_.start_ready(books_, jobs_, is_asked, [&](job_id id) { start(jobs_[id]); });
   }
   /// Starts a job that already runs and is in no queue.
   void start_adopted(job_id id, instant since, const place& at, const flavor_pick& pick) {
@@ -419,17 +419,17 @@ class lifecycle {
   }
   /// A job that is in no queue waits for evictions already decided, after those that do. Precondition: each
   /// of the victims is evicting, for no other job.
-  void reserve_adopted(job_id id, std::span<const job_id> victims, const place& at, const flavor_pick& pick) {
+  void nominate_adopted(job_id id, std::span<const job_id> victims, const place& at, const flavor_pick& pick) {
     record& r = jobs_[id];
     r.where = at;
     set_pick(r, pick);
     charge_by_place(r, view_, books_.places);
     books_.book(r);
-    reserve(r);
+    nominate(r);
     for (const job_id v : victims) {
-      reservations_.leaves_for_last(v);
+      nominated_.leaves_for_last(v);
       for (const job_id s : jobs_[v].elastic_pods) {
-        if (reservations_.leaves_for_nobody(s)) reservations_.leaves_for_last(s);
+        if (nominated_.leaves_for_nobody(s)) nominated_.leaves_for_last(s);
       }
     }
     world_changed();
@@ -461,7 +461,7 @@ class lifecycle {
     }
     books_.withdraw(r);
     enter(r, job_state::evicting);
-    reservations_.expect(r.facts.id, beneficiary);
+    nominated_.expect(r.facts.id, beneficiary);
   }
   /// Searches for victims for a pending job; those found are evicting. See `books::make_room`.
   template <class Search, class Accept>
@@ -492,12 +492,12 @@ class lifecycle {
   /// Notes for which job one found by a search is evicting.
   void leave_for(record& r, job_id beneficiary) {
     if constexpr (has_elastic_pods) drop_waiting_elastic_pods(r);
-    reservations_.expect(r.facts.id, beneficiary);
+    nominated_.expect(r.facts.id, beneficiary);
   }
   /// Removes a running or evicting job that has gone. It is in no queue.
   void give_back(record& r) {
     if constexpr (has_elastic_pods) drop_elastic_pods(r);
-    if (r.state == job_state::evicting) reservations_.left(r.facts.id);
+    if (r.state == job_state::evicting) nominated_.left(r.facts.id);
     news_.note_end(r.makes_way_for ? without_end : r.expected_end);
     books_.give_back(r);
     enter(r, job_state::unknown);
@@ -523,8 +523,8 @@ class lifecycle {
     }
     wait(r.facts.id);
   }
-  void give_up_reservation(record& r) {
-    reservations_.remove(r.facts.id);
+  void withdraw_nomination(record& r) {
+    nominated_.remove(r.facts.id);
     books_.unbook(r);
     enter(r, job_state::unknown);
     must_requeue_ = true;
@@ -549,15 +549,15 @@ class lifecycle {
     return pods;
   }
 
-  /// Makes reserved jobs pending again, last first, if there is no longer room for them or their place is no
+  /// Makes nominated jobs pending again, last first, if there is no longer room for them or their place is no
   /// longer usable.
-  void review_reservations() {
+  void review_nominations() {
     bool lost = false;
-    for (std::size_t i = reservations_.waiting().size(); i-- > 0;) {
-      record& r = jobs_[reservations_.waiting()[i]];
+    for (std::size_t i = nominated_.waiting().size(); i-- > 0;) {
+      record& r = jobs_[nominated_.waiting()[i]];
       if (books_.has_room(r) && books_.is_usable(r)) continue;
       lost = true;
-      give_up_reservation(r);
+      withdraw_nomination(r);
       wait(r.facts.id);
     }
     if (lost) world_changed();
@@ -589,7 +589,7 @@ class lifecycle {
   void enter(record& r, job_state next) {
     ALLOT_ASSERT(may_follow(r.state, next), "a job can't go from its state to that one");
     quota_state& q = state_of(r.facts.quota);
-    const auto waits = [](job_state s) { return s == job_state::pending || s == job_state::reserved; };
+    const auto waits = [](job_state s) { return s == job_state::pending || s == job_state::nominated; };
     if (waits(r.state)) --q.waiting;
     if (waits(next)) ++q.waiting;
     if (r.state == job_state::evicting) erase(evicting_, r.facts.id);
@@ -603,13 +603,13 @@ class lifecycle {
     r.state = next;
     touch(r.facts.quota);
   }
-  /// The pending job is in its queue no more, and holds no promise.
+  /// The pending job is in its queue no more, and holds no reservation.
   void leave_queue(record& r) {
     ALLOT_ASSERT(r.state == job_state::pending, "only a pending job can leave its queue");
     quota_state& q = state_of(r.facts.quota);
     q.asked -= r.facts.request;
-    if (holds_promise(r)) {
-      break_promise(r);
+    if (holds_reservation(r)) {
+      end_reservation(r);
     } else {
       q.queue.take_out(r.request_class, r.facts.id);
       queue_changes_.note({r.facts.id, r.ticket, false});
@@ -620,31 +620,31 @@ class lifecycle {
   void take_out(record& r) {
     switch (r.state) {
       case job_state::pending:
-        if (holds_promise(r)) {
+        if (holds_reservation(r)) {
           must_requeue_ = true;
           news_.starts_may_move = true;
-          will_not_run_as_promised(r);
+          will_not_run_as_reserved(r);
         }
         leave_queue(r);
         enter(r, job_state::unknown);
         break;
-      case job_state::reserved:
-        give_up_reservation(r);
+      case job_state::nominated:
+        withdraw_nomination(r);
         break;
       default:
         give_back(r);
     }
   }
-  [[nodiscard]] static bool holds_promise(const record& r) noexcept {
-    return has_expected_ends && r.promised;
+  [[nodiscard]] static bool holds_reservation(const record& r) noexcept {
+    return has_expected_ends && r.has_reservation;
   }
-  void break_promise(record& r) {
+  void end_reservation(record& r) {
     quota_state& q = state_of(r.facts.quota);
-    promises_.remove(r.facts.id);
+    reservations_.remove(r.facts.id);
     if constexpr (has_expected_ends) books_.horizons().forget(r.facts.id);
-    r.promised = false;
-    q.promised_amount -= r.facts.request;
-    --q.promised;
+    r.has_reservation = false;
+    q.reserved_amount -= r.facts.request;
+    --q.reservations;
   }
   void number_class(record& r) {
     r.least_run = 0;
@@ -672,7 +672,7 @@ class lifecycle {
   /// The waiting pod of a running elastic job, if there is one.
   [[nodiscard]] std::optional<job_id> waiting_elastic_pod(const record& core) const {
     for (const job_id s : core.elastic_pods) {
-      if (jobs_[s].state == job_state::pending || jobs_[s].state == job_state::reserved) return s;
+      if (jobs_[s].state == job_state::pending || jobs_[s].state == job_state::nominated) return s;
     }
     return std::nullopt;
   }
@@ -725,7 +725,7 @@ class lifecycle {
   void drop_waiting_elastic_pods(record& core) {
     for (std::size_t i = core.elastic_pods.size(); i-- > 0;) {
       const job_state s = jobs_[core.elastic_pods[i]].state;
-      if (s == job_state::pending || s == job_state::reserved) drop(core.elastic_pods[i]);
+      if (s == job_state::pending || s == job_state::nominated) drop(core.elastic_pods[i]);
     }
   }
   [[nodiscard]] quota_state& state_of(quota_id x) { return quotas_[x.index()]; }
@@ -734,9 +734,9 @@ class lifecycle {
   /// little do not keep these waiting: over 40 seeds of the demo's teams waits are 4 to 7 % shorter for it.
   [[nodiscard]] instant end_of_all(const quota_state& q, instant now) const {
     if constexpr (has_expected_ends) {
-      const bool may_promise = q.settings.head == queue_head::reserve && q.promised < q.settings.reservations;
+      const bool may_reserve = q.settings.head == queue_head::reserve && q.reservations < q.settings.reservations;
       const auto ends = books_.ends().all();
-      if (may_promise && q.settings.backfill == backfill_order::aged && !ends.empty()) {
+      if (may_reserve && q.settings.backfill == backfill_order::aged && !ends.empty()) {
         const instant last = ends.back().at;
         return later(last, std::max<instant>(0, last - now) / 4);
       }
@@ -768,7 +768,7 @@ class lifecycle {
     }
     erase_if(with_inadmissible_, [&](quota_id x) { return !tree().contains(x); });
     for (const quota_id x : tree().top_down()) touch(x);
-    review_reservations();
+    review_nominations();
     news_.note(delay_cause::quotas);
     world_changed();
   }
@@ -776,13 +776,13 @@ class lifecycle {
   View view_;
   books_type books_;
   job_table<record> jobs_;
-  detail::reservations<View, Placement> reservations_;
-  detail::promises promises_;
+  detail::nominated_jobs<View, Placement> nominated_;
+  detail::reservations reservations_;
   borrow_backoffs<n> backoffs_;
   vector<job_id> evicting_;
   vector<job_id> making_way_;
   change_feed<queue_change> queue_changes_;
-  promise_news news_;
+  reservation_news news_;
   classes classes_;
   queue_settings defaults_{};
   vector<quota_state> quotas_;

@@ -3,140 +3,133 @@
 
 #include <allot/core/algorithm.hpp>
 #include <allot/core/ids.hpp>
+#include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
-#include <allot/scheduler/detail/books.hpp>
-#include <allot/scheduler/detail/job_table.hpp>
+#include <allot/scheduler/reservation.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
 #include <span>
 
 namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// The jobs that were decided on and wait for evictions, in the order of the decisions, and the evictions for
-/// each.
-///
-/// That a job fits the current allocation is not enough to start it: what the first victim of a gang has left
-/// is not available to a smaller job that was decided on later. A job may start when it still fits with all
-/// earlier jobs there and their victims gone: then it delays none of them.
-template <job_view View, placement Placement>
+/// The pending jobs that hold a reservation with a time, in the order in which they got it, which is their
+/// turn from then on.
 class reservations {
  public:
-  using books_type = books<View, Placement>;
-  using table = job_table<job_record<View, Placement>>;
+  struct entry {
+    job_id job;
+    reservation what;
+    /// Capacity that its start does not count on may have become free, but only before this time.
+    instant freed_until = without_end;
+    /// Counts the reservations: the less, the earlier its turn.
+    std::uint64_t number = 0;
+  };
 
-  /// Adds a job that waits for evictions, after those already waiting.
-  void add(job_id beneficiary) { waiting_.push_back(beneficiary); }
-  /// A job is being evicted for the one that is added next, or for none in particular.
-  void expect(job_id leaving, job_id beneficiary = {}) { leaving_.push_back({leaving, beneficiary}); }
-  /// Whether the job is being evicted, and for no job that waits.
-  [[nodiscard]] bool leaves_for_nobody(job_id leaving) const {
-    return detail::any_of(leaving_.begin(), leaving_.end(),
-                          [&](const departure& d) { return d.job == leaving && d.beneficiary.is_none(); });
+  [[nodiscard]] std::span<const entry> all() const noexcept { return entries_; }
+  [[nodiscard]] bool empty() const noexcept { return entries_.empty(); }
+  [[nodiscard]] const entry* find(job_id id) const {
+    const auto at = place_of(id);
+    return at == entries_.end() ? nullptr : &*at;
   }
-  /// The job is being evicted for the one that was added last.
-  void leaves_for_last(job_id leaving) {
-    left(leaving);
-    expect(leaving, waiting_.back());
+  /// The positions in `all` of those with a known start, the earliest first.
+  [[nodiscard]] std::span<const std::size_t> by_start() const noexcept { return by_start_; }
+
+  [[nodiscard]] bool anyone_gathers() const noexcept { return gathering_ != 0; }
+
+  /// The number of the reservation that is made next.
+  [[nodiscard]] std::uint64_t next_number() const noexcept { return next_number_; }
+
+  void add(const entry& e) {
+    entries_.push_back(e);
+    entries_.back().number = next_number_++;
+    gathering_ += e.what.gathers_since ? 1U : 0U;
+    sort();
   }
-  /// The beneficiary of the evicting job, if it waits.
-  [[nodiscard]] job_id beneficiary_of(job_id leaving) const {
-    const auto at = detail::find_if(leaving_.begin(), leaving_.end(),
-                                    [&](const departure& d) { return d.job == leaving; });
-    return at == leaving_.end() ? job_id{} : at->beneficiary;
+  void remove(job_id id) {
+    const auto at = place_of(id);
+    gathering_ -= at->what.gathers_since ? 1U : 0U;
+    entries_.erase(at);
+    sort();
   }
-  /// The job has gone.
-  void left(job_id leaving) {
-    erase_if(leaving_, [&](const departure& d) { return d.job == leaving; });
+  /// Replaces a reservation by one that counts on all that is free. `start` may be later than before only for a
+  /// cause.
+  void renew(job_id id, const reservation& p) {
+    const auto i = static_cast<std::size_t>(place_of(id) - entries_.begin());
+    const bool moves = entries_[i].what.start != p.start;
+    gathering_ -= entries_[i].what.gathers_since ? 1U : 0U;
+    gathering_ += p.gathers_since ? 1U : 0U;
+    entries_[i].what = p;
+    entries_[i].freed_until = never;
+    if (moves) sort();
   }
-  /// The job no longer waits; evictions still due for it are now for none in particular.
-  void remove(job_id beneficiary) {
-    erase(waiting_, beneficiary);
-    for (departure& d : leaving_) {
-      if (d.beneficiary == beneficiary) d.beneficiary = {};
+  /// Capacity has become free on which no start counts, but only before `until`.
+  void note_freed(instant until) {
+    for (entry& e : entries_) e.freed_until = std::max(e.freed_until, until);
+  }
+
+  /// The earliest start after `since`.
+  [[nodiscard]] std::optional<instant> next_after(instant since) const {
+    for (const std::size_t i : by_start_) {
+      if (entries_[i].what.start > since) return entries_[i].what.start;
     }
-  }
-  /// The waiting jobs, in the order of the decisions.
-  [[nodiscard]] std::span<const job_id> waiting() const noexcept { return waiting_; }
-
-  /// Calls `start(id)` for each job with `is_asked(id)` that may start now, and removes it. O(waiting +
-  /// leaving), once more for each that starts before all its victims have gone.
-  template <class IsAsked, class Start>
-  void start_ready(books_type& b, const table& jobs, IsAsked is_asked, Start start) {
-    for (bool again = true; again;) {
-      again = false;
-      judge(b, jobs);
-      for (std::size_t i = 0; i < waiting_.size() && !again;) {
-        const job_id id = waiting_[i];
-        if (!may_start_[i] || !is_asked(id) || !b.ready(jobs[id])) {
-          ++i;
-          continue;
-        }
-        again = detail::any_of(leaving_.begin(), leaving_.end(),
-                               [&](const departure& d) { return d.beneficiary == id; });
-        remove(id);
-        may_start_.erase(may_start_.begin() + static_cast<std::ptrdiff_t>(i));
-        start(id);
-      }
-    }
-  }
-
-  /// Whether the job that was assumed last may start at once, without waiting behind the reserved ones.
-  [[nodiscard]] bool may_start(books_type& b, const table& jobs, const job_record<View, Placement>& r) const {
-    if (!b.ready(r)) return false;
-    const auto goes_for_nobody = [](const departure& d) { return d.beneficiary.is_none(); };
-    if (detail::none_of(leaving_.begin(), leaving_.end(), goes_for_nobody)) return true;
-    return b.suppose([&](auto& l) {
-      l.release(r.facts.quota, r.facts.request, r.facts.in);
-      for (const departure& d : leaving_) {
-        if (goes_for_nobody(d) && !charge(l, jobs[d.job])) return false;
-      }
-      return l.fits(r.facts.quota, r.facts.request, r.facts.in);
-    });
+    return std::nullopt;
   }
 
  private:
-  struct departure {
-    job_id job;
-    job_id beneficiary;
-  };
+  static constexpr instant never = std::numeric_limits<instant>::min();
 
-  /// Returns false, and has changed nothing, if the sum would overflow.
-  template <class Ledger>
-  [[nodiscard]] static bool charge(Ledger& l, const job_record<View, Placement>& r) {
-    if (!l.can_count(r.facts.quota, r.facts.request)) return false;
-    l.charge(r.facts.quota, r.facts.request, r.facts.in);
-    return true;
+  [[nodiscard]] vector<entry>::const_iterator place_of(job_id id) const {
+    return detail::find_if(entries_.begin(), entries_.end(), [&](const entry& e) { return e.job == id; });
   }
-
-  /// Goes from the last job to the first, taking each out of the books and putting its victims back in.
-  void judge(books_type& b, const table& jobs) {
-    may_start_.assign(waiting_.size(), leaving_.empty());
-    if (leaving_.empty()) return;
-    b.suppose([&](auto& l) {
-      for (const departure& d : leaving_) {
-        if (d.beneficiary.is_none() && !charge(l, jobs[d.job])) return false;
-      }
-      auto victim = leaving_.rbegin();
-      for (std::size_t i = waiting_.size(); i-- > 0;) {
-        const auto& f = jobs[waiting_[i]].facts;
-        l.release(f.quota, f.request, f.in);
-        for (; victim != leaving_.rend(); ++victim) {
-          if (victim->beneficiary.is_none()) continue;
-          if (victim->beneficiary != waiting_[i]) break;
-          if (!charge(l, jobs[victim->job])) return false;
-        }
-        may_start_[i] = l.fits(f.quota, f.request, f.in);
-      }
-      return true;
+  void sort() {
+    by_start_.clear();
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      if (entries_[i].what.start != without_end) by_start_.push_back(i);
+    }
+    detail::sort(by_start_.begin(), by_start_.end(), [this](std::size_t a, std::size_t b) {
+      const instant x = entries_[a].what.start;
+      const instant y = entries_[b].what.start;
+      return x != y ? x < y : a < b;
     });
   }
 
-  vector<job_id> waiting_;
-  /// Grouped by beneficiary, in the order in which the beneficiaries wait.
-  vector<departure> leaving_;
-  vector<bool> may_start_;
+  vector<entry> entries_;
+  vector<std::size_t> by_start_;
+  /// How many of them gather.
+  std::size_t gathering_ = 0;
+  std::uint64_t next_number_ = 1;
+};
+
+/// What has happened since the reserved starts were last checked. If all that ended did so when expected,
+/// none of them moves that is known.
+struct reservation_news {
+  /// The host has changed something other than running jobs that may delay a start.
+  delay_cause cause = delay_cause::none;
+  /// Whether any start may have become earlier, or later.
+  bool starts_may_move = false;
+  /// When those that have ended were expected to, earliest and latest.
+  instant ends_from = without_end;
+  instant ends_to = std::numeric_limits<instant>::min();
+
+  void note(delay_cause c) {
+    cause = c;
+    starts_may_move = true;
+  }
+  void note_end(instant expected) {
+    ends_from = std::min(ends_from, expected);
+    ends_to = std::max(ends_to, expected);
+  }
+  [[nodiscard]] bool says_anything() const { return starts_may_move || ends_from <= ends_to; }
+  /// Whether known starts may have moved by what has happened up to `now`.
+  [[nodiscard]] bool may_move_starts(instant now) const {
+    return starts_may_move || (says_anything() && (ends_from != now || ends_to != now));
+  }
 };
 
 }  // namespace detail

@@ -57,7 +57,7 @@ inline namespace v0 {
 ///   node is a candidate; nor of two that wait on one device, which free none and lose one (1). Each search
 ///   that fails adds to it, and of those that can't succeed only what strands fractions is tried here;
 /// - a pod that was told to move in this cycle and would be placed where it ran before moves as it was told,
-///   even if others have been given that place: more is promised than there is. So it is here in a search;
+///   even if others have been given that place: more is given than there is. So it is here in a search;
 ///   when that is carried out, the pod keeps its place, and who was to have it waits elsewhere (1);
 /// - a further pod of a pipelined elastic job that could start at once starts in the next cycle;
 /// - devices are filled by thousandths of their memory, rounded up, in KAI by MiB; where a limit forbids what

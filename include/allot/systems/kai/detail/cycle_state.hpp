@@ -293,7 +293,7 @@ class cycle_state {
   [[nodiscard]] bool was_told(const record& r) const {
     return is_pipelined(r.facts.id) && pods_that_left(r) != 0 && stands_pipelined(r.facts.id);
   }
-  /// Whether a unit that ran was told to move in this cycle, so that more may be promised than there is.
+  /// Whether a unit that ran was told to move in this cycle, so that more may be given than there is.
   /// O(units that are pipelined).
   [[nodiscard]] bool may_overbook(const Session& session) const {
     return detail::any_of(pipelined_.begin(), pipelined_.end(), [&](const pipelined_unit& p) {
@@ -405,7 +405,7 @@ class cycle_state {
     const std::optional<place> stood = place_of(r);
     const pod_set told = stood && stands_pipelined(r.facts.id) ? pods_that_left(r) : 0;
     const bool is_told = told != 0 && on_nodes::is_of_whole_pods(session.places(), r.pod_request);
-    // Several pods that were told to move may be promised the same place.
+    // Several pods that were told to move may be given the same place.
     if (!has_room(is_told ? request_of_pods(r, 1) : least)) return std::nullopt;
     way_back way;
     if (stood) {
@@ -732,7 +732,7 @@ class cycle_state {
     }
     if (is_moved) return;
     const auto has_id = [id](const auto& reserved) { return reserved.id == id; };
-    if (erase_if(plan.reservations, has_id) == 0) return;
+    if (erase_if(plan.nominations, has_id) == 0) return;
     for (auto& e : plan.evictions) {
       if (e.beneficiary == id) e.beneficiary = beneficiary;
     }
@@ -779,7 +779,7 @@ class cycle_state {
   std::uint64_t last_change_ = 0;
   /// What the jobs being evicted hold.
   resources<n> leaving_;
-  /// What was pipelined in this cycle without a place; and what a trial has promised so: see `place_told`.
+  /// What was pipelined in this cycle without a place; and what a trial has given so: see `place_told`.
   resources<n> without_place_;
   resources<n> overbooked_;
   bool past_counts_ = false;

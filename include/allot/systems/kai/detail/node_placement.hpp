@@ -332,7 +332,7 @@ class node_placement {
   /// Places such a unit again, in a trial, of which some pods were told to move in this cycle from where they
   /// `ran`: those of the first 64 in `pods`. One of them that would be placed where it ran moves as it was
   /// told: there KAI v0.13 finds its eviction, and takes back the one that it has just made. If others have
-  /// been given its place, more is promised than there is; here it is then without a place. `nodes` receives
+  /// been given its place, more is given than there is; here it is then without a place. `nodes` receives
   /// the node of each pod. Nothing if a pod fits nowhere. O(its pods x a placement).
   [[nodiscard]] static std::optional<told> place_told(Places& places, const pod_request& d, allocation stands,
                                                       allocation ran, std::uint64_t pods,

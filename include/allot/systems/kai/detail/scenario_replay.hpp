@@ -177,7 +177,7 @@ class scenario_replay {
     bool waits = false;
     /// For a victim: the unit to be placed again.
     std::size_t entry = 0;
-    /// That was told to move, so that several of its pods, if they are whole, may be promised the same place.
+    /// That was told to move, so that several of its pods, if they are whole, may be given the same place.
     bool is_told = false;
     /// That may be stranded: what happens to it outlasts a trial that fails.
     bool outlasts = false;

@@ -240,7 +240,7 @@ class scenario_solver {
         last = {u.quota, u.request};
         may_be_taken = fair_.may_be_in_fair_set(world.accounts, r.facts.quota, request, last, nearer);
       }
-      // What moves once more may be promised what others have.
+      // What moves once more may be given what others have.
       return may_be_taken || world.was_told(world.at(session, u.id)) ? u.request : resources<n>{};
     });
     return suffices(world, least, room, freed);

@@ -36,7 +36,7 @@ inline namespace v0 {
 ///
 /// The jobs of borrowing quotas are kept in the order in which they would be considered during a cycle
 /// (`ranked_borrowers`), and each search reads them from the front until the request fits: what it costs
-/// depends on how many have to go, not on how many jobs or quotas there are. Jobs that are promised to others
+/// depends on how many have to go, not on how many jobs or quotas there are. Jobs that are claimed to others
 /// are skipped together. (A head that may not borrow, and needs jobs of its own quota as well, first takes
 /// all others, as in Kueue.)
 ///

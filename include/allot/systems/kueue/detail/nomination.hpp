@@ -82,7 +82,7 @@ class nominations {
   void begin(Session& session, ledger<n>& books) {
     books_ = &books;
     ++cycle_;
-    promised_ = without_promised_ = false;
+    claimed_ = without_claimed_ = false;
     search_.begin_cycle();
     leaving_.clear();
     for (const job_id id : session.evicting()) {
@@ -104,28 +104,28 @@ class nominations {
       for (const job_id id : session.evicting()) session.places().vacate(session.at(id).where);
     }
   }
-  /// The victim is promised to a head: it counts as gone for all later nominations. The ledger is the
+  /// The victim is claimed to a head: it counts as gone for all later nominations. The ledger is the
   /// caller's to change.
-  void promise(const victim<n>& v) {
+  void claim(const victim<n>& v) {
     const std::size_t i = v.job.id.index();
     if (i >= gone_in_.size()) gone_in_.resize(std::max(i + 1, 2 * gone_in_.size()));
     gone_in_[i] = cycle_;
-    promised_ = true;
+    claimed_ = true;
   }
-  [[nodiscard]] bool is_promised(job_id id) const {
+  [[nodiscard]] bool is_claimed(job_id id) const {
     return id.index() < gone_in_.size() && gone_in_[id.index()] == cycle_;
   }
   /// The ledger has changed at x.
   void note_change(quota_id x) { search_.note_change(*books_, x); }
 
-  /// Determines what the head would be given once all promised victims are gone, with the same flavors.
+  /// Determines what the head would be given once all claimed victims are gone, with the same flavors.
   void nominate_again(Session& session, entry& e) {
     flavor_bounds bounds;
     bounds.from = e.chosen.pick;
     bounds.pinned = true;
-    without_promised_ = true;
+    without_claimed_ = true;
     nominate(session, e, bounds);
-    without_promised_ = false;
+    without_claimed_ = false;
   }
   /// Determines what the head would be given. An elastic job that can't have all its pods gets as many as it
   /// can have, found by bisection as in Kueue, though fitting need not be monotonic in the number of pods.
@@ -184,7 +184,7 @@ class nominations {
   struct holders {
     const running_index<n>& running;
     std::span<const std::pair<quota_id, const running_job<n>*>> leaving;
-    const nominations& promised;
+    const nominations& of;
 
     template <class Visit>
     void for_each(quota_id x, Visit visit) const {
@@ -195,7 +195,7 @@ class nominations {
       for (; at != leaving.end() && at->first == x; ++at) show(*at->second, true, visit);
     }
     [[nodiscard]] bool any_leaving() const { return !leaving.empty(); }
-    [[nodiscard]] bool is_gone(job_id id) const { return promised.is_promised(id); }
+    [[nodiscard]] bool is_gone(job_id id) const { return of.is_claimed(id); }
 
    private:
     template <class Visit>
@@ -360,13 +360,13 @@ class nominations {
     return same;
   }
 
-  /// Whether a place is available now or, when promised victims are left out, once they are gone.
+  /// Whether a place is available now or, when claimed victims are left out, once they are gone.
   [[nodiscard]] bool has_place(Session& session, const record& r, const flavor_pick& pick) {
     if constexpr (placed) {
       auto& places = session.places();
       auto s = places.save();
       const auto at = places.place(session.pod_request_of(r, pick));
-      const bool has = at && ((promised_ && without_promised_) || places.ready(*at));
+      const bool has = at && ((claimed_ && without_claimed_) || places.ready(*at));
       places.rollback(std::move(s));
       return has;
     } else {
@@ -418,10 +418,10 @@ class nominations {
   /// What the nominations of this cycle are about.
   ledger<n>* books_ = nullptr;
   std::uint64_t cycle_ = 0;
-  /// By the index of a job: the cycle in which it was promised.
+  /// By the index of a job: the cycle in which it was claimed.
   vector<std::uint64_t> gone_in_;
-  bool promised_ = false;
-  bool without_promised_ = false;
+  bool claimed_ = false;
+  bool without_claimed_ = false;
   vector<trial> trials_;
   vector<victim<n>> found_;
   vector<victim<n>> best_victims_;

@@ -23,9 +23,9 @@ inline namespace v0 {
 
 /// Kueue's cycle: one head per quota. Nomination judges each head by itself against current usage: its
 /// flavors and its preemption targets. The heads are then processed in the order of `Policies::entry_order`,
-/// and each is judged again in view of what earlier heads were promised:
-/// - Others were promised the same victims: it looks for other victims, with the same flavors; if it fits
-///   once the promised victims are gone, it waits for them.
+/// and each is judged again in view of what earlier heads were claimed:
+/// - Others were claimed the same victims: it looks for other victims, with the same flavors; if it fits
+///   once the claimed victims are gone, it waits for them.
 /// - It no longer fits: it is passed over until the next cycle, in which it goes on with its next flavors.
 /// - It needs victims and finds none: unless its quota can always reclaim what it owns, free capacity is kept
 ///   for it during this cycle, so that no later head borrows it (Kueue #4813).
@@ -100,7 +100,7 @@ class one_head_cycle {
 
   [[nodiscard]] static std::size_t decisions(Session& session) {
     const auto& plan = session.plan();
-    return plan.admissions.size() + plan.evictions.size() + plan.reservations.size();
+    return plan.admissions.size() + plan.evictions.size() + plan.nominations.size();
   }
   void mark(quota_id root) {
     if (is_dirty_[root.index()]) return;
@@ -130,7 +130,7 @@ class one_head_cycle {
     for (const quota_id root : cycle_roots_) copy_usage(l, root);
     const savepoint after_before = after_->save();
     nominations_.begin(session, *after_);
-    promised_.clear();
+    claimed_.clear();
     const std::span<entry> entries{entries_.data(), count_};
     for (entry& e : entries) {
       flavor_bounds bounds;
@@ -204,8 +204,8 @@ class one_head_cycle {
     }
     charge(l, e.quota, e.chosen.request);
     for (const victim<n>& v : e.victims) {
-      promised_.push_back(v);
-      nominations_.promise(v);
+      claimed_.push_back(v);
+      nominations_.claim(v);
       after_->release(v.job.quota, v.job.request, v.job.in);
       nominations_.note_change(v.job.quota);
     }
@@ -214,9 +214,9 @@ class one_head_cycle {
 
   [[nodiscard]] bool overlaps(const entry& e) const {
     return detail::any_of(e.victims.begin(), e.victims.end(),
-                          [&](const victim<n>& v) { return nominations_.is_promised(v.job.id); });
+                          [&](const victim<n>& v) { return nominations_.is_claimed(v.job.id); });
   }
-  /// Whether the entry fits once its victims, and those promised to others, are gone.
+  /// Whether the entry fits once its victims, and those claimed to others, are gone.
   [[nodiscard]] bool fits_without(const entry& e) {
     const savepoint s = after_->save();
     for (const victim<n>& v : e.victims) after_->release(v.job.quota, v.job.request, v.job.in);
@@ -252,11 +252,11 @@ class one_head_cycle {
     const auto below = [&](const victim<n>& v) {
       return l.tree().common_ancestor(v.job.quota, e.quota) == e.quota;
     };
-    for (const victim<n>& v : promised_) {
+    for (const victim<n>& v : claimed_) {
       if (below(v)) after_->charge(v.job.quota, v.job.request, v.job.in);
     }
     after_->discount(e.quota, beyond);
-    for (const victim<n>& v : promised_) {
+    for (const victim<n>& v : claimed_) {
       if (below(v)) after_->release(v.job.quota, v.job.request, v.job.in);
     }
     nominations_.note_change(e.quota);
@@ -311,7 +311,7 @@ class one_head_cycle {
   typename Policies::template entry_order_type<n> order_;
   nominations<Session, Policies> nominations_;
   head_memory<Session> memory_;
-  /// The ledger of this cycle as if all promised victims were gone.
+  /// The ledger of this cycle as if all claimed victims were gone.
   std::optional<ledger<n>> after_;
   /// The roots of the trees that this cycle is about.
   vector<quota_id> cycle_roots_;
@@ -330,7 +330,7 @@ class one_head_cycle {
   std::size_t cycles_left_ = 0;
   vector<std::size_t> processed_;
   /// The victims of the entries decided so far.
-  vector<victim<n>> promised_;
+  vector<victim<n>> claimed_;
 };
 
 }  // namespace v0

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/quota/builder.hpp>
-#include <allot/scheduler/detail/reservations.hpp>
+#include <allot/scheduler/detail/nominated_jobs.hpp>
 
 #include <doctest/doctest.h>
 
@@ -25,7 +25,7 @@ using allot_test::random_source;
 namespace {
 
 using record = allot::detail::job_record<allot_test::host_view, allot::no_placement>;
-using list = allot::detail::reservations<allot_test::host_view, allot::no_placement>;
+using list = allot::detail::nominated_jobs<allot_test::host_view, allot::no_placement>;
 
 /// Books and reservations with their model: for each job its state and its beneficiary.
 struct world {
@@ -60,7 +60,7 @@ struct world {
   }
   void reserve(record& r) {
     books.book(r);
-    r.state = job_state::reserved;
+    r.state = job_state::nominated;
     waiting.add(r.facts.id);
     order.push_back(r.facts.id);
   }
@@ -95,7 +95,7 @@ struct world {
 
 }  // namespace
 
-TEST_CASE("reservations: a job starts when it delays no earlier reservation") {
+TEST_CASE("nominated jobs: a job starts when it delays none nominated earlier") {
   std::size_t started = 0;
   std::size_t held_back = 0;
   allot_test::for_each_seed(600, [&](random_source& random) {
@@ -191,7 +191,7 @@ TEST_CASE("reservations: a job starts when it delays no earlier reservation") {
   }
 }
 
-TEST_CASE("reservations: queries do not allocate once the buffers have grown") {
+TEST_CASE("nominated jobs: queries do not allocate once the buffers have grown") {
   world w{allot::build_quota_tree<1>({{.name = "q", .nominal = gpus(40)}}).value()};
   const quota_id q{0};
   for (int i = 0; i < 10; ++i) w.run(w.add(q, 4));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <allot/scheduler/promise.hpp>
+#include <allot/scheduler/reservation.hpp>
 
 #include <doctest/doctest.h>
 
@@ -15,18 +15,18 @@
 
 namespace allot_test {
 
-/// What `check_promises` has seen.
-struct promises_seen {
-  std::size_t promised = 0;
+/// What `check_reservations` has seen.
+struct reservations_seen {
+  std::size_t reservations = 0;
   std::size_t late = 0;
   std::map<allot::delay_cause, std::size_t> causes;
 };
 
-/// Runs the jobs and checks the tenth law: no start is later than first promised but for one of the allowed
+/// Runs the jobs and checks the tenth law: no start is later than first reserved but for one of the allowed
 /// causes, on record. Calls `look(now)` after each instant.
 template <class Host>
-void check_promises(Host& h, const std::vector<timed_job>& jobs,
-                    const std::vector<allot::delay_cause>& allowed, promises_seen& all,
+void check_reservations(Host& h, const std::vector<timed_job>& jobs,
+                    const std::vector<allot::delay_cause>& allowed, reservations_seen& all,
                     const std::function<void(allot::instant)>& look = {}) {
   std::map<std::size_t, allot::instant> first;
   std::map<std::size_t, allot::delay_cause> cause;
@@ -36,11 +36,11 @@ void check_promises(Host& h, const std::vector<timed_job>& jobs,
   };
   h.run_all([&](allot::instant now) {
     for (std::size_t j = 0; j < jobs.size(); ++j) {
-      const auto p = h[j].id ? h.scheduler().promised(h[j].id) : std::nullopt;
+      const auto p = h[j].id ? h.scheduler().reservation_of(h[j].id) : std::nullopt;
       CAPTURE(j);
       CAPTURE(now);
       if (!p) {
-        // Started or withdrawn: the promise was kept if the start was not late.
+        // Started or withdrawn: the reservation was kept if the start was not late.
         if (const auto at = first.find(j); at != first.end()) {
           // The job may have been evicted at once.
           REQUIRE(h[j].starts > starts[j]);
@@ -52,7 +52,7 @@ void check_promises(Host& h, const std::vector<timed_job>& jobs,
       }
       // The job started and was evicted at once.
       if (h[j].starts > starts[j]) first.erase(j);
-      all.promised += first.try_emplace(j, p->first_start).second ? 1U : 0U;
+      all.reservations += first.try_emplace(j, p->first_start).second ? 1U : 0U;
       REQUIRE(p->first_start == first[j]);
       cause[j] = p->cause;
       starts[j] = h[j].starts;

@@ -11,7 +11,7 @@
 namespace allot {
 inline namespace v0 {
 
-/// Why a job starts later than it was first promised.
+/// Why a job starts later than it was first to.
 enum class delay_cause : std::uint8_t {
   /// It does not.
   none,
@@ -27,7 +27,7 @@ enum class delay_cause : std::uint8_t {
   cluster,
   /// The quotas or their settings changed.
   quotas,
-  /// A job ended before it was expected to, or without being expected to, or another promise moved. So others
+  /// A job ended before it was expected to, or without being expected to, or another reservation moved. So others
   /// with a reservation are placed elsewhere than planned; where places do not matter that delays nobody.
   placement,
 };
@@ -52,15 +52,15 @@ enum class delay_cause : std::uint8_t {
   return "";
 }
 
-/// What a job with a reservation is promised: its latest start, if all running jobs end as expected.
+/// A start held in the future for a pending job, the latest that it has, if all running jobs end as expected.
 /// It is kept by the rules that `queue_head::reserve` states.
-struct promise {
+struct reservation {
   /// When it starts at the latest. A time that has passed: at any moment, since it waits for a job that
   /// overruns. `without_end`: no longer known, but it keeps its turn. While it gathers: when it gives up.
   instant start = without_end;
-  /// The start that it was promised first.
+  /// Its first start.
   instant first_start = without_end;
-  /// The running job, or the one with an earlier promise, whose end it waits for last.
+  /// The running job, or the one with an earlier reservation, whose end it waits for last.
   job_id after{};
   /// Whether the job is to borrow: then owners take precedence.
   bool borrows = false;
@@ -70,7 +70,7 @@ struct promise {
   /// without an expected end are in its way. Those that ran before this time count as gone by `start`.
   std::optional<instant> gathers_since{};
 
-  friend bool operator==(const promise&, const promise&) = default;
+  friend bool operator==(const reservation&, const reservation&) = default;
 };
 
 }  // namespace v0
