@@ -39,18 +39,14 @@ class checked_queue {
   }
   void cancel(std::size_t i) {
     if (!jobs_[i].waits) return;
-    jobs_[i].waits = false;
-    queue_.note_stale();
+    queue_.take_out(class_number{jobs_[i].request_class}, job_id{i});
+    leave(i);
   }
   /// The job that may be tried, as the queue says; checked. By `all_end` long jobs take their turn earlier.
   std::optional<std::size_t> first(instant all_end = without_end) {
     if (blocked_ && !jobs_[blocked_->index()].waits) blocked_.reset();
-    note_empty();
     const auto found =
         queue_.first([&](const pending_entry& e) { return jobs_[e.id.index()].waits; }, 0, false, all_end);
-    if (found && was_empty_.count(jobs_[found->id.index()].request_class) != 0) {
-      inadmissible_.erase(jobs_[found->id.index()].request_class);
-    }
     std::optional<std::size_t> expected;
     for (std::size_t i = 0; i < jobs_.size() && !blocked_; ++i) {
       if (!jobs_[i].waits || inadmissible_.count(jobs_[i].request_class) != 0) continue;
@@ -66,12 +62,11 @@ class checked_queue {
   // To be called right after `first` returned job i.
   void pop(std::size_t i) {
     queue_.take_out(class_number{jobs_[i].request_class}, job_id{i});
-    jobs_[i].waits = false;
+    leave(i);
   }
   void park(std::size_t i) {
     queue_.mark_inadmissible();
     inadmissible_[jobs_[i].request_class] = jobs_[i].rank;
-    was_empty_.erase(jobs_[i].request_class);
   }
   void block(std::size_t i) {
     queue_.block_at_first();
@@ -80,7 +75,6 @@ class checked_queue {
   void requeue() {
     queue_.requeue();
     inadmissible_.clear();
-    was_empty_.clear();
     blocked_.reset();
   }
   [[nodiscard]] std::size_t size() const { return jobs_.size(); }
@@ -92,15 +86,12 @@ class checked_queue {
     instant estimate;
     bool waits;
   };
-  /// Where there are many classes, that a class is inadmissible may be forgotten while no job of it waits.
-  void note_empty() {
-    std::set<std::uint32_t> waiting;
-    for (const waiting_job& j : jobs_) {
-      if (j.waits) waiting.insert(j.request_class);
-    }
-    for (const auto& [request_class, rank] : inadmissible_) {
-      if (waiting.count(request_class) == 0) was_empty_.insert(request_class);
-    }
+  /// A class of which no job waits is not inadmissible.
+  void leave(std::size_t i) {
+    jobs_[i].waits = false;
+    const std::uint32_t left = jobs_[i].request_class;
+    const auto is_alike = [left](const waiting_job& j) { return j.waits && j.request_class == left; };
+    if (std::none_of(jobs_.begin(), jobs_.end(), is_alike)) inadmissible_.erase(left);
   }
   /// The key, the turn, the rank.
   [[nodiscard]] std::tuple<std::int64_t, instant, job_rank> turn(std::size_t i, instant all_end) const {
@@ -113,7 +104,6 @@ class checked_queue {
   pending_queue queue_;
   std::vector<waiting_job> jobs_;
   std::map<std::uint32_t, job_rank> inadmissible_;
-  std::set<std::uint32_t> was_empty_;
   std::optional<job_id> blocked_;
 };
 
@@ -180,7 +170,7 @@ TEST_CASE("pending_queue: a class stays inadmissible when its first job is cance
   CHECK(q.first(is_current)->id == job_id{1});
   q.mark_inadmissible();
   cancelled = true;
-  q.note_stale();
+  q.take_out(class_number{7}, job_id{1});
   CHECK_FALSE(q.first(is_current).has_value());
   q.push(class_number{7}, {{0, 3, 3}, job_id{3}, 0});
   CHECK_FALSE(q.first(is_current).has_value());
@@ -202,7 +192,7 @@ TEST_CASE("pending_queue: the head of a strict queue blocks it until it leaves o
   CHECK_FALSE(q.first(is_current).has_value());
   SUBCASE("it is cancelled") {
     cancelled = true;
-    q.note_stale();
+    q.take_out(class_number{7}, job_id{1});
     CHECK(q.first(is_current)->id == job_id{2});
   }
   SUBCASE("the world changes") {
@@ -218,14 +208,21 @@ TEST_CASE("pending_queue: the head of a strict queue blocks it until it leaves o
 TEST_CASE("pending_queue: entries of an earlier stay are not taken for the present one") {
   pending_queue q;
   std::uint32_t ticket = 0;
-  const auto is_current = [&](const pending_entry& e) { return e.ticket == ticket; };
-  for (; ticket < 5; ++ticket)
+  bool is_first_there = true;
+  const auto is_current = [&](const pending_entry& e) {
+    return e.id == job_id{0} ? is_first_there : e.ticket == ticket;
+  };
+  q.push(class_number{1}, {{0, 0, 0}, job_id{0}, 0});
+  for (; ticket < 5; ++ticket) {
+    if (ticket > 0) q.take_out(class_number{1}, job_id{1});
     q.push(class_number{1}, {{0, 10 - std::int64_t{ticket}, 1}, job_id{1}, ticket});
-  ticket = 2;
-  for (int i = 0; i < 4; ++i) q.note_stale();
+  }
+  ticket = 4;
+  is_first_there = false;
+  q.take_out(class_number{1}, job_id{0});
   const auto first = q.first(is_current);
   REQUIRE(first.has_value());
-  CHECK(first->ticket == 2);
+  CHECK(first->ticket == 4);
   q.take_out(class_number{1}, first->id);
   CHECK_FALSE(q.first(is_current).has_value());
 }
@@ -239,8 +236,8 @@ TEST_CASE("pending_queue: jobs cancelled behind a stuck job do not pile up") {
   q.block_at_first();
   const auto come_and_go = [&](int times) {
     for (int i = 0; i < times; ++i) {
+      if (latest > 0) q.take_out(class_number{1}, job_id{1});
       q.push(class_number{1}, {{0, 1, ++latest}, job_id{1}, 0});
-      q.note_stale();  // the previous one
       static_cast<void>(q.first(is_current));
     }
   };

@@ -28,6 +28,7 @@
 #include "tests/support/random_quotas.hpp"
 #include "tests/support/seeds.hpp"
 #include "tests/support/soak_scheduler.hpp"
+#include "tests/support/soak_twin.hpp"
 
 namespace allot_test {
 
@@ -133,7 +134,10 @@ class soak_world {
       capacity[0] += allot::gpus(p.nodes * p.gpus);
     }
     if (random_.one_in(4)) capacity = soak_amounts{allot::quantity::unlimited()};
-    it_ = preset_.make(jobs_, capacity, given, nodes_);
+    if (preset_.make(jobs_, capacity, given, nodes_) != nullptr) {
+      it_ = std::make_unique<soak_twin>(
+          [this, capacity, given] { return preset_.make(jobs_, capacity, given, nodes_); });
+    }
     if (preset_.ignores_quotas) {
       require((it_ != nullptr) == static_cast<bool>(allot::build_quota_tree(given)),
               "a preset takes quotas that make no tree, or not those that do");
@@ -1081,7 +1085,7 @@ class soak_world {
       const unit* u = find(r.id);
       require(u != nullptr && u->is == where::waits, "a job is nominated that does not wait", r.id);
       require(u->job == r.what && u->quota == r.quota, "a nomination tells of another job", r.id);
-      require(!preset_.books || u->reserved, "a job is said to be nominated and is not", r.id);
+      require(!preset_.books || u->nominated, "a job is said to be nominated and is not", r.id);
       require(r.first + r.count <= plan.evictions.size(), "a nomination has victims that there are not",
               r.id);
       for (std::size_t i = r.first; i < r.first + r.count; ++i) {
@@ -1183,7 +1187,7 @@ class soak_world {
             id);
     if (!waits) return;
     require(h.quota == u->quota, "why tells of another quota", id);
-    require((h.reason == allot::pending_reason::evictions) == u->reserved,
+    require((h.reason == allot::pending_reason::evictions) == u->nominated,
             "why does not know who is nominated", id);
     const bool is_found =
         h.reason == allot::pending_reason::not_proven || h.reason == allot::pending_reason::lost_work;
@@ -1225,7 +1229,7 @@ class soak_world {
     const allot::job_state is = it_->state(id);
     const allot::job_state should = u.is == where::runs     ? allot::job_state::running
                                     : u.is == where::leaves ? allot::job_state::evicting
-                                    : u.nominated            ? allot::job_state::nominated
+                                    : u.nominated           ? allot::job_state::nominated
                                                             : allot::job_state::pending;
     if (is != should) {
       require(may_review_ && u.nominated && is == allot::job_state::pending, "a job has another state", id);

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -138,7 +139,7 @@ struct soak_plan {
     std::uint32_t pods;
     allot::job_id core;
   };
-  struct reservation {
+  struct nomination {
     allot::job_id id;
     std::uint32_t what;
     allot::quota_id quota;
@@ -155,10 +156,10 @@ struct soak_plan {
   };
   std::vector<admission> admissions{};
   std::vector<eviction> evictions{};
-  std::vector<reservation> reservations{};
+  std::vector<nomination> nominations{};
   std::vector<pending_job> pending{};
 
-  [[nodiscard]] bool empty() const { return admissions.empty() && evictions.empty() && reservations.empty(); }
+  [[nodiscard]] bool empty() const { return admissions.empty() && evictions.empty() && nominations.empty(); }
 };
 
 /// A scheduler of any type, so that the host is compiled once.
@@ -215,6 +216,10 @@ class soak_scheduler {
   virtual std::size_t places() = 0;
   virtual allot::quantity used() = 0;
   virtual allot::quantity held_back() = 0;
+
+  /// Makes another one of the same type, which has known no job, continue from the state of this one; with
+  /// nodes it takes the places there. Returns these by those of this one, or what it has refused.
+  virtual allot::result<std::map<std::size_t, soak_place>> resume_in(soak_scheduler& fresh) = 0;
 };
 
 template <class Scheduler>
@@ -333,7 +338,45 @@ class soak_scheduler_of final : public soak_scheduler {
     return inventory([](auto& i) { return i.held(); });
   }
 
+  allot::result<std::map<std::size_t, soak_place>> resume_in(soak_scheduler& fresh) override {
+    auto& to = static_cast<soak_scheduler_of&>(fresh).it_;
+    std::map<std::size_t, soak_place> taken;
+    const auto state = it_.state();
+    const auto answer = to.resume(state, [&](const auto& u) -> std::optional<place_type> {
+      if (!has_nodes()) return u.where;
+      const std::uint32_t pods = u.core ? 1 : u.pods;
+      const auto at = static_cast<soak_scheduler_of&>(fresh).place_at(
+          it_.view().at(u.what).pod_request_of(pods, u.pick), this->pods(place_to(u.where)));
+      if (!at) return std::nullopt;
+      taken[place_to(u.where).index()] = *at;
+      return place_from(*at);
+    });
+    for (const auto& u : answer.refused) {
+      return allot::detail::one_problem(allot::problem_code::contradiction, std::to_string(u.what), "state",
+                                        std::string{to_string(u.why)});
+    }
+    if (!answer.keeps_past_usage) {
+      return allot::detail::one_problem(allot::problem_code::contradiction, {}, "past_usage", "not kept");
+    }
+    if (!(to.state() == state.transformed([](const auto& u) { return u.what; },
+                                          [&](const auto& u) { return moved(taken, u.where); }))) {
+      return allot::detail::one_problem(allot::problem_code::contradiction, {}, "state", "not the same");
+    }
+    return taken;
+  }
+  std::optional<soak_place> place_at(const allot::gpu::pod_request& d,
+                                     const std::vector<allot::gpu::placed_pod>& pods) {
+    std::vector<allot::gpu::pod_location> where;
+    for (const auto& p : pods) where.push_back(p.where);
+    return inventory([&](auto& i) { return i.place_at(d, where); });
+  }
+
  private:
+  [[nodiscard]] static place_type moved(const std::map<std::size_t, soak_place>& taken,
+                                        const place_type& at) {
+    const auto now = taken.find(place_to(at).index());
+    return now == taken.end() ? at : place_from(now->second);
+  }
   /// The result of `f` for the inventory; nothing if there is none.
   template <class F>
   auto inventory(F f) {

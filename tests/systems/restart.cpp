@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-// A host that is killed after every call decides as one that is not: examples/restart.hpp, under every
-// preset.
+// A host that is killed after every call, and goes on from the scheduler's state, decides as one that is not,
+// under every preset.
 #include <allot/quota/builder.hpp>
+#include <allot/scheduler/state_text.hpp>
 #include <allot/systems/by_name.hpp>
 
 #include <doctest/doctest.h>
@@ -11,13 +12,13 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "examples/restart.hpp"
 #include "tests/presets/host.hpp"
 #include "tests/support/seeds.hpp"
 
@@ -31,7 +32,6 @@ using allot_test::random_source;
 namespace {
 
 using scheduler = allot::scheduler_for<any_preset, allot_test::preset_view>;
-struct nowhere {};
 
 std::vector<allot::quota_spec<>> quotas() {
   return {{.name = "all", .nominal = gpus(12), .inclusive = true},
@@ -63,7 +63,6 @@ class host {
     const auto at = ids_.find(j);
     return at != ids_.end() && scheduler_.announced(at->second);
   }
-  void retry() { scheduler_.retry(); }
   std::string step(allot::instant now) {
     const auto& plan = scheduler_.step(now);
     std::string told;
@@ -86,17 +85,26 @@ class host {
   /// The process ends and starts again.
   void kill() {
     if (!is_killed_) return;
-    std::vector<allot::job_id> ids;
-    for (const auto& [j, id] : ids_) ids.push_back(id);
-    const auto saved = restart::save<nowhere>(scheduler_, ids, [](auto) { return nowhere{}; });
-    ids_.clear();
+    const auto state = scheduler_.state();
+    const std::string file = to_text(
+        state, [](const preset_job* j) { return j->name; }, [](auto) { return std::string{}; });
+    const auto read = allot::state_from_text<const preset_job*, allot::no_placement::allocation>(
+        file, [this](const std::string& name) { return job_of(name); },
+        [](const std::string&) { return std::optional{allot::no_placement::allocation{}}; });
+    REQUIRE(read);
+    REQUIRE(read.value() == state);
     scheduler_ = start();
-    REQUIRE(restart::restore(
-        scheduler_, saved, [](auto, nowhere) { return allot::no_placement::allocation{}; },
-        [&](const preset_job* j, allot::job_id id) { ids_[j] = id; }));
+    REQUIRE(scheduler_.resume(read.value()));
+    REQUIRE(scheduler_.state() == state);
   }
 
  private:
+  std::optional<const preset_job*> job_of(const std::string& name) const {
+    for (const auto& [j, id] : ids_) {
+      if (j->name == name) return j;
+    }
+    return std::nullopt;
+  }
   scheduler start() const {
     scheduler s = allot::make_scheduler(preset_, allot_test::preset_view{}, quotas()).value();
     if (preset_.ignores_quotas) return s;
@@ -168,7 +176,6 @@ std::string compare(const any_preset& preset, random_source random, seen& of_all
     // Kueue's jobs may evict one another forever.
     int most = 20;
     for (bool rests = false; !rests && most-- > 0;) {
-      kept.retry();
       killed.kill();
       const std::string one = kept.step(i), other = killed.step(i);
       diary += '\n' + std::to_string(i) + ':' + one;
@@ -191,7 +198,6 @@ std::string compare(const any_preset& preset, random_source random, seen& of_all
 
 TEST_CASE("restart: the same decisions as without, under every preset") {
   allot::for_each_preset([](auto p) {
-    // The other host retries everything, as a new scheduler does.
     const any_preset preset = any_preset::find(p.name).value();
     seen of_all;
     allot_test::for_each_seed(100, [&](random_source& random) {
@@ -234,17 +240,17 @@ TEST_CASE("restart: past usage that counts goes on counting") {
       const std::string difference = compare(preset, random, of_all);
       if (!difference.empty()) FAIL(preset.name << ": " << difference);
     });
+    // Under other settings past usage is not used, which is said.
     scheduler s = allot::make_scheduler(preset, allot_test::preset_view{}, quotas()).value();
-    std::vector<std::uint64_t> past = s.past_usage();
-    CHECK_FALSE(past.empty());
-    past.pop_back();
-    CHECK_FALSE(s.restore_past_usage(past));
-    CHECK_FALSE(s.restore_past_usage({}));
+    scheduler other =
+        allot::make_scheduler(any_preset::find("standard").value(), allot_test::preset_view{}, quotas())
+            .value();
+    CHECK_FALSE(s.state().memory.of_cycle.past_usage.empty());
+    CHECK(other.state().memory.of_cycle.past_usage.empty());
+    const auto to_other = other.resume(s.state());
+    CHECK_FALSE(to_other.keeps_past_usage);
+    CHECK(to_other.refused.empty());
+    const auto to_itself = s.resume(other.state());
+    CHECK_FALSE(to_itself.keeps_past_usage);
   }
-  scheduler remembers_nothing =
-      allot::make_scheduler(any_preset::find("standard").value(), allot_test::preset_view{}, quotas())
-          .value();
-  CHECK(remembers_nothing.past_usage().empty());
-  CHECK(remembers_nothing.restore_past_usage({}));
-  CHECK_FALSE(remembers_nothing.restore_past_usage(std::vector<std::uint64_t>{1}));
 }

@@ -12,6 +12,7 @@
 #include <allot/quota/ledger.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -123,10 +124,13 @@ class usage_history {
   /// The time of the last change or advance.
   [[nodiscard]] instant now() const noexcept { return now_; }
 
-  /// All that it knows, as numbers for a host to persist; only `restore` reads them. O(quotas + changes in a
+  /// All that it knows, and its settings, as numbers for a host to persist; only `restore` reads them. Beside
+  /// it amounts that the caller keeps, one for each quota by id and perhaps more. O(quotas + changes in a
   /// sliding window).
-  [[nodiscard]] vector<std::uint64_t> save() const {
-    vector<std::uint64_t> out{format, N, slots_, changes_.size(), left_, bits(now_), bits(began_)};
+  [[nodiscard]] vector<std::uint64_t> save(std::span<const resources<N>> beside = {}) const {
+    vector<std::uint64_t> out{format,          N,     slots_,     beside.size(),
+                              changes_.size(), left_, bits(now_), bits(began_)};
+    for (const std::uint64_t setting : settings_as_bits()) out.push_back(setting);
     for (const vector<meter>* all : {&meters_, &delayed_}) {
       for (const meter& m : *all) {
         out.push_back(bits(m.since));
@@ -142,71 +146,89 @@ class usage_history {
       out.push_back(c.seat);
       for (std::size_t d = 0; d < N; ++d) out.push_back(bits(c.more[d].in_milli()));
     }
-    return out;
-  }
-  /// The same with amounts that the caller keeps beside it, such as those that it has told it last.
-  [[nodiscard]] vector<std::uint64_t> save(std::span<const resources<N>> beside) const {
-    vector<std::uint64_t> out = save();
     for (const resources<N>& r : beside) {
       for (const quantity q : r) out.push_back(bits(q.in_milli()));
     }
     return out;
   }
-  /// Continues from what `save` returned, with the same settings, for a tree with as many slots. Returns
-  /// false, and changes nothing, if they are not such numbers.
+  /// Continues from what `save` returned, for a tree with the same ids. Returns false, and changes nothing,
+  /// if they are not such numbers, or of other settings.
   [[nodiscard]] bool restore(const quota_tree<N>& tree, std::span<const std::uint64_t> saved) {
-    constexpr std::size_t header = 7;
-    const std::size_t seats = 2 * tree.slots() + 1;
-    if (saved.size() < header || saved[0] != format || saved[1] != N || saved[2] != tree.slots())
-      return false;
-    const std::size_t changes = saved[3];
-    if (changes > saved.size() || saved[4] > changes ||
-        saved.size() != header + 2 * seats * (1 + 3 * N) + changes * (2 + N)) {
-      return false;
-    }
+    vector<quota_id> same;
+    for (std::size_t i = 0; i < tree.slots(); ++i) same.push_back(quota_id{i});
+    const bool is_as_large = saved.size() > 2 && saved[2] == tree.slots();
+    return is_as_large && restore(tree, saved, {}, same);
+  }
+  /// The same for a tree in which quotas have other ids: `ids` by those that they had, none for one that is
+  /// no longer there. `beside` has one amount for each quota and as many more as were saved; those of new
+  /// quotas stay as they are.
+  [[nodiscard]] bool restore(const quota_tree<N>& tree, std::span<const std::uint64_t> saved,
+                             std::span<resources<N>> beside, std::span<const quota_id> ids) {
+    constexpr std::size_t header = 11;
+    if (saved.size() < header || saved[0] != format || saved[1] != N || saved[2] != ids.size()) return false;
+    const std::size_t slots = ids.size();
+    const std::size_t seats = 2 * slots + 1;
+    const std::size_t amounts = saved[3];
+    const std::size_t changes = saved[4];
+    const bool has_as_many =
+        beside.empty() ? amounts == 0 : amounts >= slots && amounts - slots == beside.size() - tree.slots();
+    const bool fits = amounts <= saved.size() && changes <= saved.size() && saved[5] <= changes &&
+                      has_as_many &&
+                      saved.size() == header + 2 * seats * (1 + 3 * N) + changes * (2 + N) + amounts * N;
+    const auto settings = settings_as_bits();
+    if (!fits || !std::equal(settings.begin(), settings.end(), saved.begin() + 8)) return false;
     usage_history next{settings_};
-    next.slots_ = tree.slots();
-    next.left_ = saved[4];
-    next.now_ = number(saved[5]);
-    next.began_ = number(saved[6]);
+    next.reset(tree, number(saved[6]));
+    next.began_ = number(saved[7]);
+    const std::size_t none = next.meters_.size();
+    const auto seat_now = [&](std::size_t seat) {
+      if (seat == seats - 1) return none - 1;
+      const quota_id x = ids[seat / 2];
+      return tree.contains(x) ? seat_of(x, seat % 2 != 0) : none;
+    };
     auto at = saved.begin() + header;
     for (vector<meter>* all : {&next.meters_, &next.delayed_}) {
-      all->resize(seats);
-      for (meter& m : *all) {
+      for (std::size_t seat = 0; seat < seats; ++seat) {
+        meter m;
         m.since = number(*at++);
         for (std::size_t d = 0; d < N; ++d) {
           m.use[d] = quantity::milli(number(*at++));
           m.mass[d] = wide{*at++} << 64U;
           m.mass[d] |= *at++;
         }
+        if (const std::size_t now = seat_now(seat); now != none) (*all)[now] = m;
       }
     }
     for (std::size_t i = 0; i < changes; ++i) {
       change c{number(*at++), *at++, {}, false};
       if (c.seat >= seats) return false;
       c.is_capacity = c.seat == seats - 1;
+      c.seat = seat_now(c.seat);
       for (std::size_t d = 0; d < N; ++d) c.more[d] = quantity::milli(number(*at++));
+      if (c.seat == none) continue;
+      if (i < saved[5]) ++next.left_;
       next.changes_.push_back(c);
+    }
+    for (std::size_t i = 0; i < amounts; ++i) {
+      resources<N> amount;
+      for (std::size_t d = 0; d < N; ++d) amount[d] = quantity::milli(number(*at++));
+      const std::size_t now = i >= slots              ? i - slots + tree.slots()
+                              : tree.contains(ids[i]) ? ids[i].index()
+                                                      : beside.size();
+      if (now < beside.size()) beside[now] = amount;
     }
     *this = std::move(next);
     return true;
   }
-  /// The same with as many amounts beside it as were saved.
-  [[nodiscard]] bool restore(const quota_tree<N>& tree, std::span<const std::uint64_t> saved,
-                             std::span<resources<N>> beside) {
-    const std::size_t count = beside.size() * N;
-    if (saved.size() < count || !restore(tree, saved.first(saved.size() - count))) return false;
-    auto at = saved.last(count).begin();
-    for (resources<N>& r : beside) {
-      for (std::size_t d = 0; d < N; ++d) r[d] = quantity::milli(number(*at++));
-    }
-    return true;
-  }
 
  private:
-  static constexpr std::uint64_t format = 1;
+  static constexpr std::uint64_t format = 2;
   [[nodiscard]] static std::uint64_t bits(std::int64_t value) { return static_cast<std::uint64_t>(value); }
   [[nodiscard]] static std::int64_t number(std::uint64_t bits) { return static_cast<std::int64_t>(bits); }
+
+  [[nodiscard]] std::array<std::uint64_t, 3> settings_as_bits() const {
+    return {bits(settings_.half_life), bits(settings_.window), settings_.tumbling ? 1U : 0U};
+  }
 
   /// With a half-life the sum over t is divided by the sum of the factors over all time, so it stays in the
   /// range of usage: `mass` approaches `use`. Without one it is use times time.

@@ -37,10 +37,9 @@ class cycle_interface {
   [[nodiscard]] virtual bool reserves() const = 0;
   [[nodiscard]] virtual bool backs_off() const = 0;
   [[nodiscard]] virtual bool has_announced(const Session& session, job_id id) const = 0;
-  virtual void adopt_announced(Session& session, job_id id) = 0;
-  [[nodiscard]] virtual vector<std::uint64_t> past_usage() const = 0;
-  [[nodiscard]] virtual bool restore_past_usage(const Session& session,
-                                                std::span<const std::uint64_t> numbers) = 0;
+  [[nodiscard]] virtual cycle_memory memory(const Session& session) const = 0;
+  [[nodiscard]] virtual bool resume(Session& session, const cycle_memory& m,
+                                    std::span<const quota_id> ids) = 0;
 };
 
 template <class Session, class Policies>
@@ -61,11 +60,11 @@ class cycle_of final : public cycle_interface<Session> {
   [[nodiscard]] bool has_announced(const Session& session, job_id id) const override {
     return detail::has_announced(cycle_, session, id);
   }
-  void adopt_announced(Session& session, job_id id) override { detail::adopt_announced(cycle_, session, id); }
-  [[nodiscard]] vector<std::uint64_t> past_usage() const override { return past_usage_of<Session>(cycle_); }
-  [[nodiscard]] bool restore_past_usage(const Session& session,
-                                        std::span<const std::uint64_t> numbers) override {
-    return detail::restore_past_usage(cycle_, session, numbers);
+  [[nodiscard]] cycle_memory memory(const Session& session) const override {
+    return memory_of(cycle_, session);
+  }
+  [[nodiscard]] bool resume(Session& session, const cycle_memory& m, std::span<const quota_id> ids) override {
+    return resume_cycle(cycle_, session, m, ids);
   }
 
  private:
@@ -172,13 +171,11 @@ class any_policies {
     [[nodiscard]] bool has_announced(const Session& session, job_id id) const {
       return it_->has_announced(session, id);
     }
-    /// After a restart: evictions had been decided for this pending job.
-    void adopt_announced(Session& session, job_id id) { it_->adopt_announced(session, id); }
-    /// What the erased policies remember of past usage.
-    [[nodiscard]] vector<std::uint64_t> past_usage() const { return it_->past_usage(); }
-    /// After a restart: continues from that.
-    [[nodiscard]] bool restore_past_usage(const Session& session, std::span<const std::uint64_t> numbers) {
-      return it_->restore_past_usage(session, numbers);
+    /// What the cycle of the erased policies remembers.
+    [[nodiscard]] cycle_memory memory(const Session& session) const { return it_->memory(session); }
+    /// Continues from that, as the cycle of the erased policies does.
+    [[nodiscard]] bool resume(Session& session, const cycle_memory& m, std::span<const quota_id> ids) {
+      return it_->resume(session, m, ids);
     }
 
    private:

@@ -23,13 +23,13 @@ namespace allot {
 inline namespace v0 {
 
 /// The availability profile: what quotas and nodes have free over the time to come, if all that runs ends as
-/// expected and every job with a reservation starts and ends as reserved. It is not kept but walked: from now on,
-/// from one end or start to the next, on the session's books under a savepoint.
+/// expected and every job with a reservation starts and ends as reserved. It is not kept but walked: from now
+/// on, from one end or start to the next, on the session's books under a savepoint.
 ///
-/// A job *delays* a reservation if the job with a reservation would not fit at its start any more, but would without it.
-/// Reservations are not tied to places, so no start is lost to nodes that a reservation happened to be planned on. So
-/// a job that is gone by a reserved start may delay it all the same, by where it lets earlier jobs with a reservation
-/// be placed: the walk goes on to the last reserved start.
+/// A job *delays* a reservation if the job with a reservation would not fit at its start any more, but would
+/// without it. Reservations are not tied to places, so no start is lost to nodes that a reservation happened
+/// to be planned on. So a job that is gone by a reserved start may delay it all the same, by where it lets
+/// earlier jobs with a reservation be placed: the walk goes on to the last reserved start.
 ///
 /// Most questions are answered without a walk, from what is kept for each of the next reserved starts: see
 /// `detail::foresight`.
@@ -140,8 +140,8 @@ class availability {
         [&] { release(session, r); });
   }
 
-  /// Whether all reservations of others hold as they are if the job gets the place taken for it, but starts only
-  /// when others have gone: until then it is not known when it ends.
+  /// Whether all reservations of others hold as they are if the job gets the place taken for it, but starts
+  /// only when others have gone: until then it is not known when it ends.
   [[nodiscard]] bool all_hold_beside(Session& session, const record& r, const place& where) {
     if (session.reservations_by_start().empty()) return true;
     begin();
@@ -165,9 +165,9 @@ class availability {
     /// Whether it then uses more than its quota owns.
     bool borrows = false;
   };
-  /// The earliest start of a pending job that can't start now, so that it delays no reservation but those that it
-  /// claims. None if that can't be determined, or is not before `before`. A reservation of its own does not
-  /// count.
+  /// The earliest start of a pending job that can't start now, so that it delays no reservation but those
+  /// that it claims. None if that can't be determined, or is not before `before`. A reservation of its own
+  /// does not count.
   template <class Claims>
   [[nodiscard]] std::optional<start> earliest(Session& session, const record& r, Claims claims,
                                               instant before = without_end) {
@@ -230,8 +230,8 @@ class availability {
     return found;
   }
   /// The start of a pending job that gathers from now on and gives up at `until`: that time, if by then it
-  /// fits without the jobs that ran before now and have no expected end, beside all jobs with a reservation. None
-  /// otherwise. (When it does start it delays nobody, like any other.)
+  /// fits without the jobs that ran before now and have no expected end, beside all jobs with a reservation.
+  /// None otherwise. (When it does start it delays nobody, like any other.)
   [[nodiscard]] std::optional<start> gathered(Session& session, const record& r, instant until) {
     auto before = open(session);
     begin();
@@ -269,8 +269,10 @@ class availability {
   /// Whether, since the last call, a walk has come upon a reserved start that is missed anyway: what it
   /// answered holds for the others only.
   [[nodiscard]] bool take_saw_missed() noexcept { return std::exchange(saw_missed_, false); }
-  /// The first job with a reservation that would miss its start, if all reservations hold as they are; none if there is
-  /// none. Those that gather, or whose start is overdue, are not expected to keep it.
+  /// The same, to look only.
+  [[nodiscard]] bool saw_missed() const noexcept { return saw_missed_; }
+  /// The first job with a reservation that would miss its start, if all reservations hold as they are; none
+  /// if there is none. Those that gather, or whose start is overdue, are not expected to keep it.
   [[nodiscard]] job_id first_to_miss(Session& session) {
     begin();
     auto before = open(session);
@@ -311,8 +313,8 @@ class availability {
 
   // With a single reservation the placement's what-if is used instead of trial placements.
 
-  /// Whether the only reservation would be delayed by a job that starts now and lasts longer. Precondition: the
-  /// what-if has begun for the job with a reservation.
+  /// Whether the only reservation would be delayed by a job that starts now and lasts longer. Precondition:
+  /// the what-if has begun for the job with a reservation.
   [[nodiscard]] bool delays(Session& session, const record& r, const reservation_entry& p) {
     const record& reserved = session.at(p.job);
     const savepoint before = session.assumed().save();
@@ -449,8 +451,8 @@ class availability {
     session.assumed().release(gone.facts.quota, gone.facts.request, gone.facts.in);
     session.places().release(gone.where);
   }
-  /// Who ends last by `t`, of those who run and of the jobs with a reservation, if these start as reserved; none if
-  /// nobody ends by then.
+  /// Who ends last by `t`, of those who run and of the jobs with a reservation, if these start as reserved;
+  /// none if nobody ends by then.
   [[nodiscard]] static job_id last_to_end(const Session& session, instant t) {
     const auto ends = session.expected_ends();
     const auto after = std::upper_bound(ends.begin(), ends.end(), t,
@@ -475,8 +477,8 @@ class availability {
       if (r->facts.started < since) visit(*r);
     }
   }
-  /// Whether a reservation is one that a job must not delay: of another, not claimed, and not of one that gathers
-  /// and comes later in turn than the job's own reservation.
+  /// Whether a reservation is one that a job must not delay: of another, not claimed, and not of one that
+  /// gathers and comes later in turn than the job's own reservation.
   template <class Claims>
   [[nodiscard]] static auto others(Session& session, const record& r, Claims& claims) {
     return [&](const reservation_entry& p) {
@@ -657,8 +659,8 @@ class availability {
     const instant end = later(std::max(at, session.now()), r.estimate);
     return !is_ruled_out(session, r, others(session, r, claims), end);
   }
-  /// Whether a job that starts where the walk stands and runs until `end` certainly keeps a job with a reservation from
-  /// starting, wherever it is placed.
+  /// Whether a job that starts where the walk stands and runs until `end` certainly keeps a job with a
+  /// reservation from starting, wherever it is placed.
   template <class Counts>
   [[nodiscard]] bool is_ruled_out(Session& session, const record& r, Counts counts, instant end) {
     if (!foresight_.is_as_noted(session, state(), counts)) return false;

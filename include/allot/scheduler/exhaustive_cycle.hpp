@@ -56,9 +56,10 @@ struct protection_by_settings {
 /// nothing overlaps and nothing is decided twice. Only quotas that lost something or whose queue changed are
 /// reordered, so an unchanged world costs nothing.
 ///
-/// Where a quota's head reserves, a blocked job gets a reservation at the earliest start that the availability profile
-/// allows, and no later decision may delay it without a prior claim; see `queue_head::reserve`. Promised
-/// jobs are tried first, in the order of their reservations, whatever the order of quotas by now.
+/// Where a quota's head reserves, a blocked job gets a reservation at the earliest start that the
+/// availability profile allows, and no later decision may delay it without a prior claim; see
+/// `queue_head::reserve`. Promised jobs are tried first, in the order of their reservations, whatever the
+/// order of quotas by now.
 ///
 /// Its type leaves out the order of jobs, which it does not use: policies that differ in that alone share it.
 /// `Options` are those of `policies`.
@@ -87,6 +88,32 @@ class exhaustive_cycle {
   [[nodiscard]] static constexpr bool reserves() noexcept { return true; }
   /// Whether quotas may have a `borrow_backoff`.
   [[nodiscard]] static constexpr bool backs_off() noexcept { return true; }
+
+  /// What it remembers: see `resumable_cycle`.
+  [[nodiscard]] cycle_memory memory(const Session&) const {
+    cycle_memory m;
+    m.claimed = claimed_at_;
+    m.has_new_quotas = is_new_tree_;
+    m.ended_early = ended_early_;
+    m.may_miss = has_lost_start_;
+    if constexpr (makes_reservations) m.may_miss = m.may_miss || profile_.saw_missed();
+    return m;
+  }
+  /// Continues from that; see `resumable_cycle`.
+  [[nodiscard]] bool resume(Session& session, const cycle_memory& m, std::span<const quota_id>) {
+    resume(session, m, [](quota_id) { return false; });
+    return m.past_usage.empty();
+  }
+  /// The same, where quotas are ordered by what `look` sees: see `run`.
+  template <class Look>
+  void resume(Session& session, const cycle_memory& m, Look look) {
+    show_changes(session, look);
+    shown_.clear();
+    claimed_at_ = m.claimed;
+    is_new_tree_ = m.has_new_quotas;
+    ended_early_ = m.ended_early;
+    has_lost_start_ = m.may_miss;
+  }
 
   /// Decides everything that can be decided now.
   void run(Session& session) {
@@ -304,8 +331,8 @@ class exhaustive_cycle {
 
   // Jobs that make way.
 
-  /// Whether a job that would delay a reservation, if it ran on, starts all the same and makes way for it. Its
-  /// start must be far enough away, and no other reservation be delayed by then.
+  /// Whether a job that would delay a reservation, if it ran on, starts all the same and makes way for it.
+  /// Its start must be far enough away, and no other reservation be delayed by then.
   [[nodiscard]] bool may_make_way(Session& session, const record& r, const typename Session::place& at,
                                   const typename availability<Session>::missed_start& delayed) {
     // Settings may have changed since the job was submitted.
@@ -334,8 +361,8 @@ class exhaustive_cycle {
   [[nodiscard]] static bool came_later(const record& r, const typename Session::reservation_entry& p) {
     return p.number < r.makes_way_before;
   }
-  /// A place for a job with a reservation for which those leave that make way and came later, or, at its start, that
-  /// counted as gone by then.
+  /// A place for a job with a reservation for which those leave that make way and came later, or, at its
+  /// start, that counted as gone by then.
   [[nodiscard]] std::optional<typename Session::place> take_reserved(Session& session, const record& r) {
     const auto& p = session.reservation_of(r.facts.id);
     const instant start = p.what.start;
@@ -378,8 +405,8 @@ class exhaustive_cycle {
     detail::sort(settled_.begin(), settled_.end(), [&](job_id a, job_id b) {
       return compare_as_victims(session.at(a).facts, session.at(b).facts) > 0;
     });
-    // With all of them gone the reservations hold. One by one, who yields last first, they stay as long as that
-    // is true.
+    // With all of them gone the reservations hold. One by one, who yields last first, they stay as long as
+    // that is true.
     const instant any_moment = before_overdue_starts(session);
     for (const job_id id : settled_) session.expect_end(id, any_moment);
     for (const job_id id : settled_) {
@@ -458,7 +485,7 @@ class exhaustive_cycle {
     return true;
   }
   [[nodiscard]] static reservation reservation_from(const Session& session,
-                                            const typename availability<Session>::start& start) {
+                                                    const typename availability<Session>::start& start) {
     reservation p{start.at, start.at, start.after, start.borrows};
     if (start.at <= session.now()) p.cause = delay_cause::overrun;
     return p;
@@ -597,8 +624,8 @@ class exhaustive_cycle {
     settle_making_way(session);
     renew_missed(session, cause_for);
   }
-  /// Renews the reservations that would miss their starts. They are renewed one after the other, and where one is
-  /// placed then may leave no place for one that was renewed before.
+  /// Renews the reservations that would miss their starts. They are renewed one after the other, and where
+  /// one is placed then may leave no place for one that was renewed before.
   template <class CauseFor>
   void renew_missed(Session& session, CauseFor cause_for) {
     for (std::size_t left = session.reservations().size(); left > 0 && !claimant_; --left) {
@@ -627,7 +654,8 @@ class exhaustive_cycle {
     }
     keep_start(session, p, cause);
     for (const job_id id : session.making_way()) session.expect_end(id, session.at(id).makes_way_at);
-    const bool is_same = session.has_reservation(p.job) && session.reservation_of(p.job).what.start == p.what.start;
+    const bool is_same =
+        session.has_reservation(p.job) && session.reservation_of(p.job).what.start == p.what.start;
     if (!is_same) settle_making_way(session);
   }
   /// Settles for whom jobs make way if one that was to leave by that time does so for a job that no longer
@@ -643,7 +671,8 @@ class exhaustive_cycle {
   }
   void keep_start(Session& session, const typename Session::reservation_entry& p, delay_cause cause) {
     const record& r = session.at(p.job);
-    if (session.settings(r.facts.quota).head != queue_head::reserve) return session.withdraw_reservation(p.job);
+    if (session.settings(r.facts.quota).head != queue_head::reserve)
+      return session.withdraw_reservation(p.job);
     if (admit(session, p.job)) {
       all_hold_ = false;
       return;
@@ -798,7 +827,8 @@ class exhaustive_cycle {
   [[no_unique_address]] std::conditional_t<evicts_after_resize, resize_search<n, order_of_victims>, none<2>>
       shrink_;
   [[no_unique_address]] protection_of_host protection_;
-  [[no_unique_address]] std::conditional_t<makes_reservations, detail::making_way_search<n>, none<3>> leaving_{};
+  [[no_unique_address]] std::conditional_t<makes_reservations, detail::making_way_search<n>, none<3>>
+      leaving_{};
   vector<running_job<n>> movable_;
   /// The quotas that have changed in this step. Their first jobs are in the plan, tried or not.
   vector<quota_id> shown_;

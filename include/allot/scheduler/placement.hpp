@@ -126,7 +126,8 @@ template <class P>
 using what_if_of = typename detail::what_if_beside<P>::type;
 
 /// What an availability profile asks of a placement, so that it need not walk through time for each job that
-/// may start: a class beside the placement, `P::forecast`, of which one is kept for each job with a reservation.
+/// may start: a class beside the placement, `P::forecast`, of which one is kept for each job with a
+/// reservation.
 ///
 /// - `begin` starts over for a pod request, with no job gone, and returns whether it can answer for it.
 /// - `gone` tells it of a placed job that is expected to have gone by then; `back` takes that back or, for a

@@ -9,6 +9,7 @@
 #include <allot/quota/ledger.hpp>
 #include <allot/scheduler/detail/parts_check.hpp>
 #include <allot/scheduler/settings.hpp>
+#include <allot/scheduler/state.hpp>
 #include <allot/scheduler/view.hpp>
 
 #include <concepts>
@@ -208,22 +209,22 @@ template <class Cycle>
 concept backing_off_cycle = requires(const Cycle cycle) {
   { cycle.backs_off() } -> std::same_as<bool>;
 };
-/// A cycle that decides again on a job whose victims have gone, and so has to know after a restart which jobs
-/// these are. Default: it reserves, and announces nothing.
+/// A cycle that decides again on a job whose victims have gone, and says which jobs these are. Default: it
+/// nominates, and announces nothing.
 template <class Cycle, class Session>
-concept announcing_cycle = requires(Cycle cycle, const Cycle& seen, Session& session, job_id id) {
+concept announcing_cycle = requires(const Cycle& seen, const Session& session, job_id id) {
   { seen.has_announced(session, id) } -> std::same_as<bool>;
-  cycle.adopt_announced(session, id);
 };
-/// A cycle that remembers past usage which counts in its decisions, for a host to persist: as numbers that
-/// only `restore_past_usage` reads, empty if nothing counts. That returns false, and changes nothing, if they
-/// are not of as many quotas and resources; the settings are the host's to keep. Default: it remembers
-/// nothing.
+/// A cycle that remembers something from one step to the next: `memory` returns it, and `resume` makes a new
+/// one continue from it, after `reset` on a session that is the same; `ids` are the quotas by the ids that
+/// they had, none for those that are gone. By then all quotas have been touched; it takes note of all, so
+/// that only those count as touched that are so afterwards. Returns false if past usage is of other settings,
+/// and then counts none. Default: nothing is remembered, and the new one starts over.
 template <class Cycle, class Session>
-concept remembering_cycle = requires(Cycle cycle, const Cycle& seen, const Session& session,
-                                     std::span<const std::uint64_t> numbers) {
-  { seen.past_usage() } -> std::same_as<vector<std::uint64_t>>;
-  { cycle.restore_past_usage(session, numbers) } -> std::same_as<bool>;
+concept resumable_cycle = requires(Cycle cycle, const Cycle& seen, Session& session, const cycle_memory& m,
+                                   std::span<const quota_id> ids) {
+  { seen.memory(session) } -> std::same_as<cycle_memory>;
+  { cycle.resume(session, m, ids) } -> std::same_as<bool>;
 };
 
 /// Policies with rules of their own for rivals that say whether these decide what is fair between them;
@@ -299,22 +300,23 @@ template <class Cycle, std::size_t N>
   }
 }
 
-/// What the cycle remembers of past usage; nothing if it remembers none.
-template <class Session, class Cycle>
-[[nodiscard]] vector<std::uint64_t> past_usage_of(const Cycle& cycle) {
-  if constexpr (remembering_cycle<Cycle, Session>) {
-    return cycle.past_usage();
+/// What the cycle remembers.
+template <class Cycle, class Session>
+[[nodiscard]] cycle_memory memory_of(const Cycle& cycle, const Session& session) {
+  if constexpr (resumable_cycle<Cycle, Session>) {
+    return cycle.memory(session);
   } else {
     return {};
   }
 }
+/// Makes it continue from that; returns false if past usage is not used.
 template <class Cycle, class Session>
-[[nodiscard]] bool restore_past_usage(Cycle& cycle, const Session& session,
-                                      std::span<const std::uint64_t> numbers) {
-  if constexpr (remembering_cycle<Cycle, Session>) {
-    return cycle.restore_past_usage(session, numbers);
+[[nodiscard]] bool resume_cycle(Cycle& cycle, Session& session, const cycle_memory& m,
+                                std::span<const quota_id> ids) {
+  if constexpr (resumable_cycle<Cycle, Session>) {
+    return cycle.resume(session, m, ids);
   } else {
-    return numbers.empty();
+    return m.past_usage.empty();
   }
 }
 
@@ -338,7 +340,7 @@ template <class Cycle>
   }
 }
 
-/// Whether the cycle remembers that it has announced the pending job.
+/// Whether the cycle has announced the pending job.
 template <class Cycle, class Session>
 [[nodiscard]] bool has_announced(const Cycle& cycle, const Session& session, job_id id) {
   if constexpr (announcing_cycle<Cycle, Session>) {
@@ -347,12 +349,6 @@ template <class Cycle, class Session>
     return false;
   }
 }
-/// Makes it remember that.
-template <class Cycle, class Session>
-void adopt_announced(Cycle& cycle, Session& session, job_id id) {
-  if constexpr (announcing_cycle<Cycle, Session>) cycle.adopt_announced(session, id);
-}
-
 /// Names any template of types.
 template <template <class...> class>
 struct template_name;

@@ -27,7 +27,8 @@ enum class delay_cause : std::uint8_t {
   cluster,
   /// The quotas or their settings changed.
   quotas,
-  /// A job ended before it was expected to, or without being expected to, or another reservation moved. So others
+  /// A job ended before it was expected to, or without being expected to, or another reservation moved. So
+  /// others
   /// with a reservation are placed elsewhere than planned; where places do not matter that delays nobody.
   placement,
 };

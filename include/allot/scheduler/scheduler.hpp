@@ -8,6 +8,7 @@
 #include <allot/quota/ledger.hpp>
 #include <allot/scheduler/backoff.hpp>
 #include <allot/scheduler/detail/preset_quotas.hpp>
+#include <allot/scheduler/detail/state_keeper.hpp>
 #include <allot/scheduler/detail/time_limits.hpp>
 #include <allot/scheduler/detail/view_check.hpp>
 #include <allot/scheduler/exhaustive_cycle.hpp>
@@ -17,6 +18,7 @@
 #include <allot/scheduler/preset.hpp>
 #include <allot/scheduler/session.hpp>
 #include <allot/scheduler/settings.hpp>
+#include <allot/scheduler/state.hpp>
 #include <allot/scheduler/view.hpp>
 
 #include <algorithm>
@@ -25,6 +27,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -53,6 +56,8 @@ class scheduler {
   using place = typename Placement::allocation;
   /// What a step decides.
   using plan_type = plan<View, Placement>;
+  /// All that a scheduler knows.
+  using state_type = scheduler_state<job, place>;
   /// A point on the host's clock: an `instant`, or what the view says (`clocked_view`).
   using time_point = typename detail::time_point_of<View>::type;
 
@@ -163,25 +168,58 @@ class scheduler {
     return {id};
   }
 
-  // After a restart the host adopts, in this order: what holds a share, running or not (`adopt`, then its
-  // `adopt_elastic_pod`s in the order of their ids); of these what is being evicted, in the order of the
-  // evictions (`evicting`); what is `nominated`, in the order of the decisions (`adopt_nominated`); what was
-  // `announced` (`adopt_announced`); what holds a reservation, in the order of their turn
-  // (`adopt_reservation`), and who makes way for them (`adopt_making_way`); the rest (`submit`); which quotas do
-  // not borrow for now (`restore_backoffs`); and what counts of past usage (`restore_past_usage`). The new
-  // scheduler then decides as the old one would have after `retry`, under every preset; examples/restart.hpp
-  // does it, and its tests compare the two.
-  //
-  // What it takes: the same quotas in the same order (without those that were removed, the others have other
-  // ids), the settings given to `configure`, a view with `submitted` and `id` (or ties go by the order of
-  // these calls), and a placement in the same state. What is not restored:
-  // - that jobs were found inadmissible: all are tried again. Of what an eviction frees beyond its need,
-  //   another job may get its part.
-  // - a nominated pod of a running elastic job: the job asks for it again.
-  // - that an elastic job was admitted for good with fewer pods than it has (Kueue's partial admission): its
-  //   view must say so.
-  // - that a job has given up gathering, and for how long it does not gather again.
-  // - a livelock bound: how often jobs have preempted since the world last changed.
+  /// All that it knows, as plain data: see `scheduler_state`. `resume` continues from it. O(jobs + quotas).
+  [[nodiscard]] state_type state() const {
+    state_type s = detail::state_keeper<View, Placement>::save(session_);
+    s.memory.of_cycle = detail::memory_of(cycle_, session_);
+    return s;
+  }
+  /// Continues from a state of another scheduler, of this process or of one before a restart: from then on it
+  /// decides as that one would have. Jobs keep their ids. To be called before any other event, with the same
+  /// preset, settings and quotas (by name: they may have other ids; what is new starts afresh) and a view
+  /// that shows the same of the jobs.
+  ///
+  /// `take(unit)` takes the place of a job that runs, is evicted or nominated, in `places()`, and returns it;
+  /// none if it is no longer there. It is called for those that hold a share before those that are nominated,
+  /// whose places may count on the victims' leaving. A job is left out for the reasons of `adopt`, if its
+  /// place can't be taken (`unknown_place`), or if the state contradicts itself (`unknown_job`,
+  /// `wrong_state`); a nominated one without a place waits. What has changed meanwhile the host reports
+  /// afterwards: `finished`, `evicted`, `cancel`, `submit`. All units are refused (`wrong_state`) if the
+  /// scheduler has known a job before. O(jobs log jobs).
+  template <class Place, class Take>
+  resumption<job> resume(const scheduler_state<job, Place>& s, Take take) {
+    resumption<job> answer;
+    const auto refuse = [&answer](const auto& u, refusal why) {
+      answer.refused.push_back({u.id, u.what, why});
+    };
+    if (jobs().has_known_jobs()) {
+      for (const auto& u : s.units) refuse(u, refusal::wrong_state);
+      return answer;
+    }
+    const vector<quota_id> ids = detail::quotas_by_name(tree(), s.memory.quotas);
+    const vector<quota_id> touched = detail::state_keeper<View, Placement>::resume(
+        session_, s, policies_, ids, [this](const job& j) { return quota_of(j); },
+        [this](const auto& u) { return refuses_to_resume(u, u.what); },
+        [&](const auto& u) {
+          std::optional<place> at = take(u);
+          if (at && !has_given(*at)) at.reset();
+          return at;
+        },
+        refuse);
+    cycle_.reset(session_);
+    // What these have done since the last step is news for the next one.
+    for (const quota_id x : touched) jobs().untouch(x);
+    answer.keeps_past_usage = detail::resume_cycle(cycle_, session_, s.memory.of_cycle, ids);
+    for (const quota_id x : touched) jobs().touch(x);
+    for (const auto& u : s.units) {
+      if (state(u.id) == job_state::running) watch_time(u.id, s.memory.now);
+    }
+    return answer;
+  }
+  /// The same where jobs have no places.
+  resumption<job> resume(const state_type& s) requires std::same_as<Placement, no_placement> {
+    return resume(s, [](const auto& u) { return std::optional{u.where}; });
+  }
 
   /// Adopts a running job that this scheduler did not start, e.g. after a restart of the host. `at` is the
   /// place that the host has taken for it in `places()`. Of an elastic job the core runs; see
@@ -196,66 +234,6 @@ class scheduler {
     jobs().review_nominations();
     watch_time(id);
     return {id};
-  }
-  /// Adopts a job that was nominated: decided on before a restart, and to start at `at` when its `victims`,
-  /// adopted and declared `evicting` before, have gone. The host takes its place in `places()` after that, as
-  /// theirs counts as free from then on. If there is no longer room for it, or its place is no longer usable,
-  /// the next step makes it pending. Refused as in `adopt`, and if one of the victims is unknown
-  /// (`unknown_job`), or not evicting or evicted for another job (`wrong_state`). O(victims * evicting).
-  submission adopt_nominated(const job& j, std::span<const job_id> victims, place at = {},
-                            const flavor_pick& pick = {}) {
-    if (const refusal why_not = refuses_to_adopt(j, at, pick); why_not != refusal::none) return {{}, why_not};
-    for (const job_id v : victims) {
-      if (!jobs().contains(v)) return {{}, refusal::unknown_job};
-      if (!jobs().nominated().leaves_for_nobody(v)) return {{}, refusal::wrong_state};
-    }
-    const job_id id = enrol(j);
-    jobs().nominate_adopted(id, victims, at, pick);
-    return {id};
-  }
-  /// Submits a job that was `announced` before a restart; its victims have been adopted and declared
-  /// `evicting`. With policies that announce nothing this is `submit`.
-  submission adopt_announced(const job& j) {
-    const submission answer = submit(j);
-    if (answer) detail::adopt_announced(cycle_, session_, answer.id);
-    return answer;
-  }
-  /// Submits a job that held a reservation with a time before a restart (`reservation_of`), in the order of their
-  /// turn: it keeps that turn, its first reserved start and what is on record of it. The next step looks at
-  /// its start again. If its quota reserves nothing, this is `submit`.
-  submission adopt_reservation(const job& j, const reservation& p) {
-    const submission answer = submit(j);
-    if (!answer) return answer;
-    record& r = jobs().at(answer.id);
-    if (jobs().of(r.facts.quota).settings.head != queue_head::reserve) return answer;
-    reservation known = p;
-    // Ids are this scheduler's own.
-    known.after = {};
-    if (known.start == without_end) known.gathers_since.reset();
-    jobs().reserve(r, known);
-    jobs().note(delay_cause::cluster);
-    return answer;
-  }
-  /// A running job, adopted before, made way for jobs with a reservation up to this one in turn (`makes_way_up_to`),
-  /// all of which have been adopted, and was to leave for the start of `whom` (`makes_way_for`; may be none).
-  /// It does again. Refused if one of them is unknown (`unknown_job`); if the first does not run, must not be
-  /// preempted or has an expected end, or one of the others holds no reservation (`wrong_state`).
-  refusal adopt_making_way(job_id id, job_id whom, job_id up_to) {
-    const bool leaves = static_cast<bool>(whom);
-    if (!leaves) whom = up_to;
-    for (const job_id known : {id, whom, up_to}) {
-      if (!jobs().contains(known)) return refusal::unknown_job;
-    }
-    const auto* const first = jobs().reservations().find(whom);
-    const auto* const last = jobs().reservations().find(up_to);
-    record& r = jobs().at(id);
-    if (first == nullptr || last == nullptr || r.state != job_state::running || !r.preemptible ||
-        r.estimate != without_end) {
-      return refusal::wrong_state;
-    }
-    jobs().make_way(r, whom, leaves ? first->what.start : without_end);
-    r.makes_way_before = last->number + 1;
-    return refusal::none;
   }
   /// Adopts one more pod of a running elastic job, not started by this scheduler. Returns the id of that pod.
   /// Refused if the job does not run (`wrong_state`) or has all its pods, and as in `adopt`.
@@ -275,33 +253,6 @@ class scheduler {
   /// Which quotas do not borrow which resources for now, or were reclaimed lately, by quota and dimension:
   /// see `queue_settings::borrow_backoff`. O(quotas) if any quota backs off.
   [[nodiscard]] vector<backoff> backoffs() const { return jobs().backoffs().all(); }
-  /// Continues from what `backoffs` returned before a restart; quotas whose settings have no backoff any more
-  /// are left out. Returns false, and changes nothing, if one of the quotas or dimensions does not exist.
-  [[nodiscard]] bool restore_backoffs(std::span<const backoff> known) {
-    for (const backoff& b : known) {
-      if (!tree().contains(b.quota) || b.dimension >= n) return false;
-    }
-    bool any = false;
-    for (const backoff& b : known) any = jobs().restore(b) || any;
-    if (any) retry();
-    return true;
-  }
-  /// What the policies remember of past usage and count in their decisions, as numbers to persist, which only
-  /// `restore_past_usage` reads: under `runai` with the option `k`, and where quotas are ordered by
-  /// `fair_tree`. Empty if the policies count none; what a part of the host's own remembers is the host's to
-  /// persist (`usage_history::save`). O(quotas + changes in a sliding window).
-  [[nodiscard]] vector<std::uint64_t> past_usage() const {
-    return detail::past_usage_of<session_type>(cycle_);
-  }
-  /// Continues from what `past_usage` returned before a restart. To be called after all jobs have been
-  /// adopted and before the first step. Returns false, and changes nothing, if the numbers are not of these
-  /// quotas and policies.
-  [[nodiscard]] bool restore_past_usage(std::span<const std::uint64_t> numbers) {
-    if (!detail::restore_past_usage(cycle_, session_, numbers)) return false;
-    // Jobs may have ended since the policies saw them last.
-    for (const quota_id x : tree().top_down()) jobs().touch(x);
-    return true;
-  }
   /// The next step tries every pending job again, and decides again on jobs nominated on a lost place.
   void retry() noexcept {
     jobs().note(delay_cause::cluster);
@@ -363,6 +314,7 @@ class scheduler {
       wrong.push_back({problem_code::in_use, name, {}, name + " still has jobs"});
     });
     auto& books = jobs().books();
+    bool is_moved = false;
     if (auto specs = quotas_.respecified(tree(), changes)) {
       books.exchange(*specs);
       detail::check_amounts(ledger(), wrong);
@@ -375,8 +327,12 @@ class scheduler {
       auto next = quotas_.changed(tree(), changes, std::move(wrong));
       if (!next) return std::move(next).problems();
       books.replace_tree(std::move(next).value());
+      is_moved = true;
     }
     vector<quota_id> over = jobs().follow_tree();
+    // Under another parent another guarantee may protect a job.
+    for (const quota_id x : is_moved ? tree().roots() : std::span<const quota_id>{})
+      watch_guarantees_of_paths(x);
     cycle_.reset(session_);
     return over;
   }
@@ -393,14 +349,14 @@ class scheduler {
     if constexpr (requires { places().set_now(now); }) places().set_now(now);
     session_.begin(now);
     if constexpr (time_limited_view<View>) {
-      time_limits_.take_expired(now, [&](const detail::time_limits::run& r) {
+      time_limits_.take_expired(now, [&](const detail::time_limits::run& r, instant) {
         if (!is_run(r)) return;
         session_.evict(r.job, {}, relation::time_limit);
         jobs().world_changed();
       });
     }
-    guarantees_.take_expired(now, [&](const detail::time_limits::run& r) {
-      if (is_run(r)) jobs().world_changed();
+    guarantees_.take_expired(now, [&](const detail::time_limits::run& r, instant until) {
+      if (is_protected_until(r, until)) jobs().world_changed();
     });
     do {
       cycle_.run(session_);
@@ -419,7 +375,7 @@ class scheduler {
   /// or may be preempted from then on; a quota may borrow again; or a reserved start has come. None: never.
   [[nodiscard]] std::optional<time_point> wakes_at() {
     std::optional<instant> next = time_limits_.next(lasts());
-    for (const auto& at : {guarantees_.next(lasts()), session_.next_reserved_start()}) {
+    for (const auto& at : {guarantees_.next(protects()), session_.next_reserved_start()}) {
       if (at) next = next ? std::min(*next, *at) : at;
     }
     const instant may_borrow = jobs().backoffs().next();
@@ -457,31 +413,22 @@ class scheduler {
     return p == nullptr ? std::nullopt : std::optional{p->what};
   }
 
-  /// The job with a reservation for whose start a running job is preempted, unless that one fits otherwise or another
-  /// needs it to leave before: see `queue_settings::backfill_preemptible`. None if, as things stand, it is in
-  /// no one's way.
+  /// The job with a reservation for whose start a running job is preempted, unless that one fits otherwise or
+  /// another needs it to leave before: see `queue_settings::backfill_preemptible`. None if, as things stand,
+  /// it is in no one's way.
   [[nodiscard]] job_id makes_way_for(job_id id) const {
     const bool leaves = state(id) == job_state::running && jobs().at(id).makes_way_at != without_end;
     return leaves ? jobs().at(id).makes_way_for : job_id{};
   }
-  /// The last in turn of the jobs with a reservation that held their reservations before the running job started, and
-  /// for which it leaves as soon as they fit. None if there is none. O(reservations).
-  [[nodiscard]] job_id makes_way_up_to(job_id id) const {
-    job_id last{};
-    if (state(id) != job_state::running || !jobs().at(id).makes_way_for) return last;
-    for (const auto& p : jobs().reservations().all()) {
-      if (p.number < jobs().at(id).makes_way_before) last = p.job;
-    }
-    return last;
-  }
   /// Where the jobs with a reservation would start, as things stand: calls `visit(id, place)` for each whose
   /// start is known, the earliest first, with the place that it would be given then if all goes as expected.
-  /// It may get another: reservations are not tied to places. A place is as if taken, in `places()`, during the
-  /// call alone, in which nothing may be changed. O(ends and starts to come x what placing costs).
+  /// It may get another: reservations are not tied to places. A place is as if taken, in `places()`, during
+  /// the call alone, in which nothing may be changed. O(ends and starts to come x what placing costs).
   template <class Visit>
   void for_each_planned_place([[maybe_unused]] Visit visit) {
     if constexpr (session_type::has_expected_ends) {
-      if (!jobs().reservations().empty()) availability<session_type>{}.for_each_planned_place(session_, visit);
+      if (!jobs().reservations().empty())
+        availability<session_type>{}.for_each_planned_place(session_, visit);
     }
   }
 
@@ -640,6 +587,24 @@ class scheduler {
     return jobs().books().can_count(quota_of(j), session_.request_of(r, pick)) ? refusal::none
                                                                                : refusal::invalid_request;
   }
+  [[nodiscard]] refusal refuses_to_resume(const unit_state& u, const job& what) const {
+    using enum job_state;
+    if (u.state != pending && u.state != nominated && u.state != running && u.state != evicting)
+      return refusal::wrong_state;
+    if (const refusal why = refuses(what); why != refusal::none && why != refusal::larger_than_cluster)
+      return why;
+    if constexpr (flavored_view<View>) {
+      if (!is_choice(view().flavors(what, detail::core_pods(view(), what)), u.pick))
+        return refusal::unknown_flavors;
+    }
+    if (u.core || u.pods == detail::core_pods(view(), what)) return refusal::none;
+    if constexpr (elastic_view<View>) {
+      // It was admitted for good with other pods than its core.
+      const bool has_any = u.pods > 0 && u.pods <= detail::all_pods(view(), what);
+      return has_any ? refusal::none : refusal::invalid_request;
+    }
+    return refusal::invalid_request;
+  }
   [[nodiscard]] bool has_given([[maybe_unused]] const place& at) const {
     if constexpr (revocable_placement<Placement>) {
       return places().contains(at);
@@ -680,9 +645,24 @@ class scheduler {
     return r.state == job_state::running && r.facts.started == seen.since;
   }
   [[nodiscard]] auto lasts() {
-    return [this](const detail::time_limits::run& r) { return is_run(r); };
+    return [this](const detail::time_limits::run& r, instant) { return is_run(r); };
   }
-  void watch_time(job_id id) {
+  /// Whether the run still lasts, and a guarantee ends then: settings may have changed.
+  [[nodiscard]] bool is_protected_until(const detail::time_limits::run& seen, instant until) {
+    if (!is_run(seen)) return false;
+    for (quota_id x = session_.at(seen.job).facts.quota; x; x = tree().parent(x)) {
+      const runtime_guarantee& g = settings(x).min_runtime;
+      for (const instant span : {g.preempt, g.reclaim}) {
+        if (span > 0 && later(seen.since, span) == until) return true;
+      }
+    }
+    return false;
+  }
+  [[nodiscard]] auto protects() {
+    return [this](const detail::time_limits::run& r, instant until) { return is_protected_until(r, until); };
+  }
+  /// Ends of protection that a step has seen by then are not watched again.
+  void watch_time(job_id id, instant seen = std::numeric_limits<instant>::min()) {
     const record& r = session_.at(id);
     if (r.facts.elastic) return;
     const instant since = r.facts.started;
@@ -691,13 +671,27 @@ class scheduler {
         time_limits_.watch(later(since, most), {id, since}, lasts());
       }
     }
-    if (!session_.guarantees_runtime() || !r.preemptible) return;
-    for (quota_id x = r.facts.quota; x; x = tree().parent(x)) watch_guarantee(r, settings(x).min_runtime);
+    if (r.preemptible) watch_guarantees(r, seen);
   }
-  void watch_guarantee(const record& r, const runtime_guarantee& g) {
+  void watch_guarantees(const record& r, instant seen = std::numeric_limits<instant>::min()) {
+    if (!session_.guarantees_runtime()) return;
+    for (quota_id x = r.facts.quota; x; x = tree().parent(x))
+      watch_guarantee(r, settings(x).min_runtime, seen);
+  }
+  void watch_guarantee(const record& r, const runtime_guarantee& g,
+                       instant seen = std::numeric_limits<instant>::min()) {
     const instant since = r.facts.started;
-    if (g.preempt > 0) guarantees_.watch(later(since, g.preempt), {r.facts.id, since}, lasts());
-    if (g.reclaim > 0) guarantees_.watch(later(since, g.reclaim), {r.facts.id, since}, lasts());
+    for (const instant span : {g.preempt, g.reclaim}) {
+      if (span > 0 && later(since, span) > seen)
+        guarantees_.watch(later(since, span), {r.facts.id, since}, protects());
+    }
+  }
+  void watch_guarantees_of_paths(quota_id x) {
+    if (!session_.guarantees_runtime()) return;
+    for (const running_job<n>& j : session_.running().jobs_of(x)) {
+      if (!j.elastic) watch_guarantees(session_.at(j.id), session_.now());
+    }
+    for (const quota_id c : tree().children(x)) watch_guarantees_of_paths(c);
   }
   void watch_guarantee_below(quota_id x, const runtime_guarantee& g) {
     for (const running_job<n>& j : session_.running().jobs_of(x)) {

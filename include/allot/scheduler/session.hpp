@@ -186,7 +186,9 @@ class session {
                           : detail::pod_request_of<Placement>(view(), r.what, r.facts.pods, pick);
   }
   /// The pending jobs that hold a reservation with a time, in the order of their turn. They are in no queue.
-  [[nodiscard]] std::span<const reservation_entry> reservations() const noexcept { return jobs_.reservations().all(); }
+  [[nodiscard]] std::span<const reservation_entry> reservations() const noexcept {
+    return jobs_.reservations().all();
+  }
   /// The positions in `reservations` of those with a known start, the earliest first.
   [[nodiscard]] std::span<const std::size_t> reservations_by_start() const noexcept {
     return jobs_.reservations().by_start();
@@ -208,8 +210,8 @@ class session {
   [[nodiscard]] std::span<const job_id> making_way() const noexcept { return jobs_.making_way(); }
   /// Whether the pending job holds a reservation with a time.
   [[nodiscard]] bool has_reservation(job_id id) const { return jobs_.reservations().find(id) != nullptr; }
-  /// The running job, or the one that is admitted next, makes way for one with a reservation, and counts as gone from
-  /// that time on; for none: it may stay.
+  /// The running job, or the one that is admitted next, makes way for one with a reservation, and counts as
+  /// gone from that time on; for none: it may stay.
   void make_way(job_id id, job_id whom, instant at) { jobs_.make_way(jobs_.at(id), whom, at); }
   /// Until further notice the running job, which makes way, counts as gone from then on.
   void expect_end(job_id id, instant at) { jobs_.expect_end(jobs_.at(id), at); }
@@ -234,7 +236,9 @@ class session {
     return jobs_.take_news();
   }
   /// The reservation of a job, which must hold one.
-  [[nodiscard]] const reservation_entry& reservation_of(job_id id) const { return *jobs_.reservations().find(id); }
+  [[nodiscard]] const reservation_entry& reservation_of(job_id id) const {
+    return *jobs_.reservations().find(id);
+  }
 
   /// Sets the pending job's choice of flavors.
   void choose([[maybe_unused]] const record& r, [[maybe_unused]] const flavor_pick& pick) {
@@ -309,8 +313,8 @@ class session {
   }
   /// The pending job will run, at a place that was taken for it, once others have gone; until then no other
   /// job gets its share. Its victims are the evictions of the plan from `first` on. Without any it starts at
-  /// once if that delays none nominated earlier. `on_time`: it holds a reservation for now, and others count on its
-  /// end.
+  /// once if that delays none nominated earlier. `on_time`: it holds a reservation for now, and others count
+  /// on its end.
   void nominate(job_id id, const place& where, std::size_t first, bool on_time = false) {
     record& r = jobs_.at(id);
     const resources<n> borrows = book(r, where);
@@ -404,6 +408,7 @@ class session {
  private:
   template <class, class, class>
   friend class scheduler;
+  friend detail::state_keeper<View, Placement>;
   static constexpr bool has_elastic_pods = detail::lifecycle<View, Placement>::has_elastic_pods;
 
   void list(record& r) {
@@ -463,8 +468,8 @@ class session {
     jobs_.requeue(r);
     took_back_ = true;
     if constexpr (has_expected_ends) {
-      const auto had =
-          detail::find_if(kept_.begin(), kept_.end(), [&](const reservation_entry& p) { return p.job == id; });
+      const auto had = detail::find_if(kept_.begin(), kept_.end(),
+                                       [&](const reservation_entry& p) { return p.job == id; });
       if (had == kept_.end() || !contains(id)) return;
       // It holds its reservation again, without a start until the cycle looks at it.
       reservation again = had->what;

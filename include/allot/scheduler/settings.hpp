@@ -198,11 +198,12 @@ struct queue_settings {
   std::int32_t wait_if_loss_percent = 0;
   /// Whether jobs of the quota that give no estimate, and may be preempted, start on capacity that is
   /// reserved for others, of any quota. Such a job is preempted (`relation::reservation`) as soon as the
-  /// job with a reservation fits without it, at the latest at the reserved start, but only if that job does not fit
-  /// otherwise. If the reservation is given up or moves, it runs on, or as long. It starts only if until the
-  /// reserved start it would save more work than its restarts cost (`least_gainful_run`), so the view must
-  /// show checkpoints, and only if nothing protects it from preemption when it starts: a minimum runtime, a
-  /// disruption budget. Elastic jobs do not. Otherwise it waits, like a job whose estimate is too long.
+  /// job with a reservation fits without it, at the latest at the reserved start, but only if that job does
+  /// not fit otherwise. If the reservation is given up or moves, it runs on, or as long. It starts only if
+  /// until the reserved start it would save more work than its restarts cost (`least_gainful_run`), so the
+  /// view must show checkpoints, and only if nothing protects it from preemption when it starts: a minimum
+  /// runtime, a disruption budget. Elastic jobs do not. Otherwise it waits, like a job whose estimate is too
+  /// long.
   ///
   /// The demo's three teams under `standard` (two weeks, means of ten seeds; mean waits in hours by GPUs,
   /// useful utilisation, preemptions), half of the jobs with an exact estimate, the others without; at the

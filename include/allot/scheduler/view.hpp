@@ -129,9 +129,9 @@ inline constexpr std::size_t dimensions = detail::dimensions_of<
 /// 64-bit integer, or a type of that shape. Points and spans of time can't be mixed up then, nor can units:
 /// `submitted` returns what converts to it, `duration`, `estimate`, `time_limit`, `checkpoint` and `restart`
 /// what converts to its `duration`; `step` and the other calls of a scheduler that take or return a time
-/// (`scheduler::time_point`) use it. Where settings, plans and reservations have an `instant`, that is a number
-/// of ticks: see `ticks` and `scheduler::time_of`. Default: an `instant` everywhere, in a unit of the host's
-/// choice.
+/// (`scheduler::time_point`) use it. Where settings, plans and reservations have an `instant`, that is a
+/// number of ticks: see `ticks` and `scheduler::time_of`. Default: an `instant` everywhere, in a unit of the
+/// host's choice.
 template <class V>
 concept clocked_view = job_view<V> && detail::point_in_time<typename V::time_point>;
 

@@ -61,6 +61,9 @@ class books {
   /// Until when capacity has become free, since the last call, that was not expected to before; `without_end`
   /// if no end was expected, and the least time if none has become free.
   [[nodiscard]] instant take_freed_until() noexcept { return std::exchange(freed_until_, never); }
+  /// The same, to look only; and as it was before a restart.
+  [[nodiscard]] instant freed_until() const noexcept { return freed_until_; }
+  void restore_freed_until(instant known) noexcept { freed_until_ = known; }
 
   /// Charges a job, placed at `r.where`, to the assumed usage.
   void book(const record& r) { assumed_.charge(r.facts.quota, r.facts.request, r.facts.in); }
@@ -75,8 +78,8 @@ class books {
   [[nodiscard]] bool ready(const record& r) const {
     return allocated_.fits(r.facts.quota, r.facts.request, r.facts.in) && places.ready(r.where);
   }
-  /// Whether there is room for a nominated job once the evicting jobs have gone: not always after the tree has
-  /// changed.
+  /// Whether there is room for a nominated job once the evicting jobs have gone: not always after the tree
+  /// has changed.
   [[nodiscard]] bool has_room(const record& r) const {
     const resources<n> left = assumed_.headroom(r.facts.quota, r.facts.in);
     for (std::size_t d = 0; d < n; ++d) {

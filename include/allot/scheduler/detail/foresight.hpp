@@ -31,7 +31,8 @@ template <class Session>
 
 /// What can be told about reserved starts without a walk to them, from the horizons that the session keeps:
 /// what will have gone by then. For the first of them that is exact. A later one depends on the places of the
-/// jobs with a reservation before it, too: often it certainly holds, or certainly does not, wherever these are.
+/// jobs with a reservation before it, too: often it certainly holds, or certainly does not, wherever these
+/// are.
 ///
 /// It answers as of now, or for where a walk stands. For the latter it keeps notes, made before the walk
 /// begins: within a trial no horizon may be brought up to date.
@@ -110,8 +111,8 @@ class foresight {
     if (!room.fits(0)) return false;
     return !seen.is_allowed_beside || !room.could_fit(room.least_taken(session.places(), r.pod_request));
   }
-  /// Whether the job with a reservation borrows at its start. None if that is not known, or it is not certain that all
-  /// reservations hold.
+  /// Whether the job with a reservation borrows at its start. None if that is not known, or it is not certain
+  /// that all reservations hold.
   [[nodiscard]] std::optional<bool> borrows_as_reserved(Session& session, job_id job) {
     session.look_ahead();
     const auto starts = session.reservations_by_start();
@@ -152,15 +153,16 @@ class foresight {
   [[nodiscard]] bool is_as_noted(Session& session, const walk_state& walk, Counts counts) const {
     if (noted_.empty() || walk.differs) return false;
     for (std::size_t i = 0; i < noted_.size(); ++i) {
-      if (counts(session.reservations()[session.reservations_by_start()[i]]) != noted_[i].counts) return false;
+      if (counts(session.reservations()[session.reservations_by_start()[i]]) != noted_[i].counts)
+        return false;
     }
     return true;
   }
 
   // Where a walk stands that goes as noted.
 
-  /// Whether all reservations hold that start there or later, with a guest that has taken its place in the walk.
-  /// Without notes: as of now, with one that has taken it before, outside of any trial.
+  /// Whether all reservations hold that start there or later, with a guest that has taken its place in the
+  /// walk. Without notes: as of now, with one that has taken it before, outside of any trial.
   template <class Counts>
   [[nodiscard]] outlook foresee(Session& session, const walk_state& walk, const guest& g, Counts counts) {
     const bool walks = !noted_.empty();
@@ -205,8 +207,8 @@ class foresight {
   }
 
  private:
-  /// Calls `visit(reservation)` for those from a position on that count, start before the one at `until`, and run
-  /// then.
+  /// Calls `visit(reservation)` for those from a position on that count, start before the one at `until`, and
+  /// run then.
   template <class Counts, class Visit>
   static void for_each_before(Session& session, std::size_t from, std::size_t until, Counts counts,
                               Visit visit) {
@@ -291,8 +293,8 @@ class foresight {
     return is_counted == is_there ? difference{} : difference{&g.where, is_there};
   }
   /// @{
-  /// Whether a job with a reservation has a place at its start, certainly or perhaps, if others that start before it
-  /// take so much of the room at most, or at least.
+  /// Whether a job with a reservation has a place at its start, certainly or perhaps, if others that start
+  /// before it take so much of the room at most, or at least.
   [[nodiscard]] static bool has_room(Session& session, const walk_state& walk, horizon& h, std::uint64_t most,
                                      const difference& by_guest = {}) {
     return ask_room(session, walk, h, by_guest, [most](const auto& room) { return room.fits(most); });

@@ -43,8 +43,9 @@ struct horizon {
 };
 
 /// For each reserved start, the earliest ones, what will have gone by then if all that runs ends as expected:
-/// of the quotas, and of the places for the job with a reservation. It is kept as jobs start and end, so that whether a
-/// reservation holds can often be told without a walk to its start. Other jobs with a reservation do not count in it.
+/// of the quotas, and of the places for the job with a reservation. It is kept as jobs start and end, so that
+/// whether a reservation holds can often be told without a walk to its start. Other jobs with a reservation
+/// do not count in it.
 template <job_view View, placement Placement>
 class horizons {
  public:

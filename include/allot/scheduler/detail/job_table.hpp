@@ -45,6 +45,14 @@ class preemption_turns {
     taken_ = epoch == epoch_ ? taken_ + 1 : 1;
     epoch_ = epoch;
   }
+  /// How many it has taken in that epoch.
+  [[nodiscard]] constexpr std::uint32_t taken_in(std::uint64_t epoch) const noexcept {
+    return epoch == epoch_ ? taken_ : 0;
+  }
+  constexpr void restore(std::uint64_t epoch, std::uint32_t taken) noexcept {
+    epoch_ = taken == 0 ? 0 : epoch;
+    taken_ = taken;
+  }
   /// The greater took a turn later or, in the same epoch, took more turns.
   friend constexpr auto operator<=>(const preemption_turns&, const preemption_turns&) noexcept = default;
 
@@ -89,9 +97,9 @@ struct job_record {
   instant expected_end = without_end;
   /// While it runs without an expected end: its place among those that do.
   std::size_t open_ended_at = 0;
-  /// While it runs on capacity that was reserved for others: the first job with a reservation that it would delay, and
-  /// when it leaves at the latest, if that one needs it to; and the number of the first reservation that was made
-  /// after its start. Earlier ones may need it to leave at any time.
+  /// While it runs on capacity that was reserved for others: the first job with a reservation that it would
+  /// delay, and when it leaves at the latest, if that one needs it to; and the number of the first
+  /// reservation that was made after its start. Earlier ones may need it to leave at any time.
   job_id makes_way_for{};
   instant makes_way_at = without_end;
   std::uint64_t makes_way_before = 0;
@@ -244,6 +252,36 @@ class job_table {
     ++s.record.ticket;
     if (++s.generation != 0) free_.push_back(static_cast<std::uint32_t>(id.index()));
   }
+  /// How many records there are, used or free.
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  /// Calls `visit(record)` for each job, by index.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (std::size_t i = 0; i < size_; ++i) {
+      if (slot_at(i).record.state != job_state::unknown) visit(slot_at(i).record);
+    }
+  }
+  /// The ids to be given next, the last one first.
+  [[nodiscard]] vector<job_id> free_ids() const {
+    vector<job_id> all;
+    for (const std::uint32_t i : free_) all.push_back(job_id{i, slot_at(i).generation});
+    return all;
+  }
+  /// @{
+  /// Before the first `add`: as many records as there were before a restart, of which none is given out
+  /// unless its id is freed. Then ids are free, in that order, or given to jobs.
+  void restore_size(std::size_t size) {
+    for (size_ = size; chunks_.size() * chunk_size < size_;) chunks_.emplace_back(chunk_size);
+  }
+  void restore_free(job_id id) {
+    slot_at(id.index()).generation = id.generation();
+    free_.push_back(static_cast<std::uint32_t>(id.index()));
+  }
+  [[nodiscard]] Record& restore(job_id id) {
+    slot_at(id.index()).generation = id.generation();
+    return slot_at(id.index()).record;
+  }
+  /// @}
   [[nodiscard]] bool contains(job_id id) const {
     if (id.index() >= size_) return false;
     const slot& s = slot_at(id.index());

@@ -8,9 +8,9 @@
 #include <allot/scheduler/detail/books.hpp>
 #include <allot/scheduler/detail/borrow_backoffs.hpp>
 #include <allot/scheduler/detail/job_table.hpp>
+#include <allot/scheduler/detail/nominated_jobs.hpp>
 #include <allot/scheduler/detail/pending_queue.hpp>
 #include <allot/scheduler/detail/reservations.hpp>
-#include <allot/scheduler/detail/nominated_jobs.hpp>
 #include <allot/scheduler/policies.hpp>
 #include <allot/scheduler/settings.hpp>
 #include <allot/scheduler/view.hpp>
@@ -25,6 +25,9 @@
 namespace allot {
 inline namespace v0 {
 namespace detail {
+
+template <job_view View, placement Placement>
+class state_keeper;
 
 /// Whether a job may go from one state to the other. One that is evicted or is no longer nominated is of no
 /// state for a moment before it is pending again.
@@ -50,8 +53,8 @@ namespace detail {
 ///
 /// The state of a job in the table is changed by `enter` only, which also keeps what is counted by state.
 /// What a pending job requests counts as asked for by its quota, and it is in the quota's queue or holds a
-/// reservation; what a running or evicting job requests is in the allocated books, what a nominated or running one
-/// does in the assumed books.
+/// reservation; what a running or evicting job requests is in the allocated books, what a nominated or
+/// running one does in the assumed books.
 ///
 /// An elastic job is several units: its core, the pods without which it can't run, and one unit for each
 /// further pod. A unit is a record like that of any job; elastic pods wait only while the core runs, one at a
@@ -176,6 +179,10 @@ class lifecycle {
   void touch(quota_id x) {
     if (!std::exchange(state_of(x).touched, true)) touched_.push_back(x);
   }
+  /// As if it had not.
+  void untouch(quota_id x) {
+    if (std::exchange(state_of(x).touched, false)) erase(touched_, x);
+  }
   /// Calls `visit(quota)` for each quota touched since the last call.
   template <class Visit>
   void take_touched(Visit visit) {
@@ -267,6 +274,8 @@ class lifecycle {
 
   // Units come and go.
 
+  /// Whether it knows a job, or has known one.
+  [[nodiscard]] bool has_known_jobs() const noexcept { return jobs_.size() != 0; }
   /// Adds a record, in no queue yet.
   template <class JobOrder>
   [[nodiscard]] job_id enrol(const job& j, quota_id in, const JobOrder& order,
@@ -280,6 +289,7 @@ class lifecycle {
     const queue_settings& settings = of(r.facts.quota).settings;
     r.rank = {static_cast<std::int64_t>(order(view_, j, settings)), r.facts.submitted, r.facts.order};
     r.follows_priority = follows_priority(order, settings);
+    r.least_run = least_run_of(r);
     number_class(r);
     ++state_of(r.facts.quota).jobs;
     return id;
@@ -362,8 +372,8 @@ class lifecycle {
     r.gathers_from = gathers_from;
     r.gathers_until = until;
   }
-  /// The running job, or one that is booked next, makes way for one with a reservation, and counts as gone from that
-  /// time on; for none: it may stay.
+  /// The running job, or one that is booked next, makes way for one with a reservation, and counts as gone
+  /// from that time on; for none: it may stay.
   void make_way(record& r, job_id whom, instant at) {
     const bool did = static_cast<bool>(r.makes_way_for);
     if (did && at < r.makes_way_at) books_.note_freed(r.makes_way_at);
@@ -416,23 +426,6 @@ class lifecycle {
     charge_by_place(r, view_, books_.places);
     books_.book(r);
     start(r, since);
-  }
-  /// A job that is in no queue waits for evictions already decided, after those that do. Precondition: each
-  /// of the victims is evicting, for no other job.
-  void nominate_adopted(job_id id, std::span<const job_id> victims, const place& at, const flavor_pick& pick) {
-    record& r = jobs_[id];
-    r.where = at;
-    set_pick(r, pick);
-    charge_by_place(r, view_, books_.places);
-    books_.book(r);
-    nominate(r);
-    for (const job_id v : victims) {
-      nominated_.leaves_for_last(v);
-      for (const job_id s : jobs_[v].elastic_pods) {
-        if (nominated_.leaves_for_nobody(s)) nominated_.leaves_for_last(s);
-      }
-    }
-    world_changed();
   }
   /// Whether the job could have more pods than it runs with.
   [[nodiscard]] bool can_grow(const record& core) const {
@@ -577,6 +570,7 @@ class lifecycle {
   }
 
  private:
+  friend state_keeper<View, Placement>;
   using classes = request_classes<n, typename Placement::pod_request, menu_of<View>>;
 
   void set_pick(record& r, const flavor_pick& pick) {
@@ -646,12 +640,14 @@ class lifecycle {
     q.reserved_amount -= r.facts.request;
     --q.reservations;
   }
+  /// How long the job has to run at least on capacity that is reserved for others; 0: it never does.
+  [[nodiscard]] instant least_run_of(const record& r) const {
+    const bool may_run = has_expected_ends && of(r.facts.quota).settings.backfill_preemptible &&
+                         r.preemptible && r.estimate == without_end && !r.facts.elastic &&
+                         r.pods_to_come == 0;
+    return may_run ? least_gainful_run(r.facts) : 0;
+  }
   void number_class(record& r) {
-    r.least_run = 0;
-    if (has_expected_ends && of(r.facts.quota).settings.backfill_preemptible && r.preemptible &&
-        r.estimate == without_end && !r.facts.elastic && r.pods_to_come == 0) {
-      r.least_run = least_gainful_run(r.facts);
-    }
     r.request_class =
         classes_.add({r.facts.request, r.menu, r.pod_request, r.facts.in,
                       r.follows_priority ? classes::any_priority : r.facts.priority, r.least_run});
@@ -707,6 +703,7 @@ class lifecycle {
     r.facts.elastic = true;
     r.facts.core = core.facts.id;
     r.rank.elastic = true;
+    r.least_run = 0;
     number_class(r);
     core.elastic_pods.push_back(id);
     --core.pods_to_come;
@@ -734,7 +731,8 @@ class lifecycle {
   /// little do not keep these waiting: over 40 seeds of the demo's teams waits are 4 to 7 % shorter for it.
   [[nodiscard]] instant end_of_all(const quota_state& q, instant now) const {
     if constexpr (has_expected_ends) {
-      const bool may_reserve = q.settings.head == queue_head::reserve && q.reservations < q.settings.reservations;
+      const bool may_reserve =
+          q.settings.head == queue_head::reserve && q.reservations < q.settings.reservations;
       const auto ends = books_.ends().all();
       if (may_reserve && q.settings.backfill == backfill_order::aged && !ends.empty()) {
         const instant last = ends.back().at;

@@ -26,20 +26,16 @@ class nominated_jobs {
   using books_type = books<View, Placement>;
   using table = job_table<job_record<View, Placement>>;
 
+  /// A job on its way out, and for which job.
+  struct departure {
+    job_id job;
+    job_id beneficiary;
+  };
+
   /// Adds a job that waits for evictions, after those already waiting.
   void add(job_id beneficiary) { waiting_.push_back(beneficiary); }
   /// A job is being evicted for the one that is added next, or for none in particular.
   void expect(job_id leaving, job_id beneficiary = {}) { leaving_.push_back({leaving, beneficiary}); }
-  /// Whether the job is being evicted, and for no job that waits.
-  [[nodiscard]] bool leaves_for_nobody(job_id leaving) const {
-    return detail::any_of(leaving_.begin(), leaving_.end(),
-                          [&](const departure& d) { return d.job == leaving && d.beneficiary.is_none(); });
-  }
-  /// The job is being evicted for the one that was added last.
-  void leaves_for_last(job_id leaving) {
-    left(leaving);
-    expect(leaving, waiting_.back());
-  }
   /// The beneficiary of the evicting job, if it waits.
   [[nodiscard]] job_id beneficiary_of(job_id leaving) const {
     const auto at = detail::find_if(leaving_.begin(), leaving_.end(),
@@ -59,6 +55,8 @@ class nominated_jobs {
   }
   /// The waiting jobs, in the order of the decisions.
   [[nodiscard]] std::span<const job_id> waiting() const noexcept { return waiting_; }
+  /// Those that are being evicted. Grouped by beneficiary, in the order in which the beneficiaries wait.
+  [[nodiscard]] std::span<const departure> leaving() const noexcept { return leaving_; }
 
   /// Calls `start(id)` for each job with `is_asked(id)` that may start now, and removes it. O(waiting +
   /// leaving), once more for each that starts before all its victims have gone.
@@ -97,11 +95,6 @@ class nominated_jobs {
   }
 
  private:
-  struct departure {
-    job_id job;
-    job_id beneficiary;
-  };
-
   /// Returns false, and has changed nothing, if the sum would overflow.
   template <class Ledger>
   [[nodiscard]] static bool charge(Ledger& l, const job_record<View, Placement>& r) {
@@ -134,7 +127,6 @@ class nominated_jobs {
   }
 
   vector<job_id> waiting_;
-  /// Grouped by beneficiary, in the order in which the beneficiaries wait.
   vector<departure> leaving_;
   vector<bool> may_start_;
 };

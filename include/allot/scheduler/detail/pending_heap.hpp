@@ -25,6 +25,12 @@ struct pending_entry {
   std::uint32_t ticket = 0;
   /// How long it is expected to run; `without_end` if that is not known.
   instant estimate = without_end;
+
+  /// Whether it comes before the other. Where a host gives two jobs the same rank, by id.
+  [[nodiscard]] bool is_before(const pending_entry& other) const noexcept {
+    const auto order = rank <=> other.rank;
+    return order != 0 ? order < 0 : id < other.id;
+  }
 };
 
 namespace detail {
@@ -55,7 +61,7 @@ class pending_heap {
     if (!nodes_.empty()) renew_above(nodes_.size());
     if (i == nodes_.size()) return;
     nodes_[i].entry = last.entry;
-    if (i > 0 && last.entry.rank < nodes_[parent(i)].entry.rank) return rise(i);
+    if (i > 0 && last.entry.is_before(nodes_[parent(i)].entry)) return rise(i);
     sink(i);
   }
   /// The entry with the least rank of those with at most that estimate; `nowhere` if there is none. Passes
@@ -96,7 +102,7 @@ class pending_heap {
   }
   [[nodiscard]] static std::size_t parent(std::size_t i) { return (i - 1) / 2; }
   [[nodiscard]] bool is_earlier(std::size_t a, std::size_t b) const {
-    return nodes_[a].entry.rank < nodes_[b].entry.rank;
+    return nodes_[a].entry.is_before(nodes_[b].entry);
   }
   [[nodiscard]] bool has_same_key(std::size_t a, std::size_t b) const {
     return nodes_[a].entry.rank.key == nodes_[b].entry.rank.key;

@@ -54,7 +54,7 @@ class pending_queue {
     }
     const auto i = static_cast<std::size_t>(at - groups_.begin());
     if (is_new) {
-      groups_.insert(at, group{request_class, {}, {}, {}});
+      groups_.insert(at, group{request_class, {}, {}, {}, 0});
       if (i <= first_) ++first_;
       for (std::size_t& other : waiting_) other += other >= i ? 1 : 0;
     }
@@ -62,12 +62,8 @@ class pending_queue {
     if (g.jobs.empty()) waiting_.push_back(i);
     if (g.inadmissible && entry.rank < *g.inadmissible) g.inadmissible.reset();
     g.jobs.push(entry);
+    ++g.current;
     ++entries_;
-  }
-  /// To be called when a job no longer waits, unless it was taken out.
-  void note_stale() noexcept {
-    answered_.reset();
-    ++stale_;
   }
 
   /// The first job that may be tried, none if the queue is blocked or all that wait are inadmissible; or the
@@ -88,13 +84,18 @@ class pending_queue {
     return answer_;
   }
   /// Takes out a waiting job, wherever it is. O(log jobs) if it is the first of its equivalence class, or
-  /// what `first` returned; otherwise its entry is dropped when it comes up.
+  /// what `first` returned; otherwise its entry is dropped when it comes up. A class that nobody waits with
+  /// is not inadmissible.
   void take_out(class_number request_class, job_id id) {
     answered_.reset();
     const std::size_t i = static_cast<std::size_t>(place_of(request_class) - groups_.begin());
     group& g = groups_[i];
     const std::size_t at = i == first_ && at_ < g.jobs.size() && g.jobs[at_].id == id ? at_ : 0;
-    if (g.jobs.empty() || g.jobs[at].id != id) return note_stale();
+    if (--g.current == 0) g.inadmissible.reset();
+    if (g.jobs.empty() || g.jobs[at].id != id) {
+      ++stale_;
+      return;
+    }
     if (i == first_) blocked_ = false;
     remove(g, at);
   }
@@ -126,6 +127,36 @@ class pending_queue {
   void for_each(Visit visit) const {
     for (const std::size_t i : waiting_) groups_[i].jobs.for_each(visit);
   }
+  /// Calls `visit(entry, rank, ends_by)` for every entry of an inadmissible class, stale ones too: the rank
+  /// of the job that was tried, and by when a job has to end to be tried all the same.
+  template <class Visit>
+  void for_each_inadmissible(Visit visit) const {
+    for (const std::size_t i : waiting_) {
+      const group& g = groups_[i];
+      if (!g.inadmissible) continue;
+      g.jobs.for_each([&](const pending_entry& e) { visit(e, *g.inadmissible, g.ends_by); });
+    }
+  }
+  /// The job that blocks the queue, perhaps a stale one; null if none does.
+  [[nodiscard]] const pending_entry* blocking() const {
+    return blocked_ ? &groups_[first_].jobs.front() : nullptr;
+  }
+  /// @{
+  /// As they were before a restart, of a class with a waiting job.
+  void restore_inadmissible(class_number request_class, const job_rank& rank,
+                            const std::optional<instant>& ends_by) {
+    answered_.reset();
+    group& g = *place_of(request_class);
+    g.inadmissible = rank;
+    g.ends_by = ends_by;
+  }
+  void restore_blocking(class_number request_class) {
+    answered_.reset();
+    first_ = static_cast<std::size_t>(place_of(request_class) - groups_.begin());
+    at_ = 0;
+    blocked_ = true;
+  }
+  /// @}
   /// Lets all jobs be tried again.
   void requeue() {
     answered_.reset();
@@ -152,14 +183,15 @@ class pending_queue {
     /// By then a job has to end to be admissible all the same; none: no job is.
     std::optional<instant> ends_by;
     detail::pending_heap jobs;
+    /// How many of them are not stale.
+    std::size_t current = 0;
   };
 
   [[nodiscard]] vector<group>::iterator place_of(class_number request_class) {
     return detail::partition_point(groups_.begin(), groups_.end(),
                                    [&](const group& g) { return g.request_class < request_class; });
   }
-  /// Drops the empty equivalence classes, and that they were inadmissible. By then they are as many as the
-  /// others, or few.
+  /// Drops the empty equivalence classes. By then they are as many as the others, or few.
   void forget_empty() {
     const class_number blocking = blocked_ ? groups_[first_].request_class : class_number{};
     erase_if(groups_, [](const group& g) { return g.jobs.empty(); });
@@ -196,8 +228,8 @@ class pending_queue {
       if (at == detail::pending_heap::nowhere) continue;
       const pending_entry& e = g.jobs[at];
       const bool is_better =
-          best == nullptr || (shortest_first && e.estimate != best->estimate ? e.estimate < best->estimate
-                                                                             : e.rank < best->rank);
+          best == nullptr ||
+          (shortest_first && e.estimate != best->estimate ? e.estimate < best->estimate : e.is_before(*best));
       if (!is_better) continue;
       best = &e;
       first_ = i;

@@ -51,14 +51,23 @@ class reservations {
     gathering_ += e.what.gathers_since ? 1U : 0U;
     sort();
   }
+  /// As they were before a restart, in the order of their turn.
+  void restore(std::span<const entry> known, std::uint64_t next_number) {
+    for (const entry& e : known) {
+      entries_.push_back(e);
+      gathering_ += e.what.gathers_since ? 1U : 0U;
+    }
+    next_number_ = next_number;
+    sort();
+  }
   void remove(job_id id) {
     const auto at = place_of(id);
     gathering_ -= at->what.gathers_since ? 1U : 0U;
     entries_.erase(at);
     sort();
   }
-  /// Replaces a reservation by one that counts on all that is free. `start` may be later than before only for a
-  /// cause.
+  /// Replaces a reservation by one that counts on all that is free. `start` may be later than before only for
+  /// a cause.
   void renew(job_id id, const reservation& p) {
     const auto i = static_cast<std::size_t>(place_of(id) - entries_.begin());
     const bool moves = entries_[i].what.start != p.start;

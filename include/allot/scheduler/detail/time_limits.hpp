@@ -17,7 +17,7 @@ inline namespace v0 {
 namespace detail {
 
 /// When runs of jobs reach their time limit, or the end of their protection. A run that ends earlier leaves
-/// its entry here until then; the caller knows whether a run still lasts.
+/// its entry here until then; the caller knows whether a run still lasts, and has to end then.
 class time_limits {
  public:
   struct run {
@@ -26,34 +26,34 @@ class time_limits {
     friend auto operator<=>(const run&, const run&) noexcept = default;
   };
 
-  /// Occasionally drops ended runs, those for which `lasts(run)` is false, so that they never much outnumber
+  /// Occasionally drops ended runs, those for which `lasts(run, until)` is false, so that they never much outnumber
   /// the others. Amortised O(log runs).
   template <class Lasts>
   void watch(instant until, const run& r, Lasts lasts) {
     if (runs_.size() >= most_runs_) {
-      erase_if(runs_, [&](const entry& e) { return !lasts(e.what); });
+      erase_if(runs_, [&](const entry& e) { return !lasts(e.what, e.until); });
       detail::make_heap(runs_.begin(), runs_.end(), ends_later);
       most_runs_ = std::max(least_runs, 2 * runs_.size());
     }
     runs_.push_back({until, r});
     detail::push_heap(runs_.begin(), runs_.end(), ends_later);
   }
-  /// Calls `visit(run)` for each run whose time has come, earliest first.
+  /// Calls `visit(run, until)` for each run whose time has come, earliest first.
   template <class Visit>
   void take_expired(instant now, Visit visit) {
     while (!runs_.empty() && runs_.front().until <= now) {
       detail::pop_heap(runs_.begin(), runs_.end(), ends_later);
-      const run r = runs_.back().what;
+      const entry e = runs_.back();
       runs_.pop_back();
-      visit(r);
+      visit(e.what, e.until);
     }
   }
 
-  /// When the next run's time comes, if there is one; drops ended runs before it, for which `lasts(run)` is
-  /// false.
+  /// When the next run's time comes, if there is one; drops ended runs before it, for which `lasts(run, until)`
+  /// is false.
   template <class Lasts>
   [[nodiscard]] std::optional<instant> next(Lasts lasts) {
-    while (!runs_.empty() && !lasts(runs_.front().what)) {
+    while (!runs_.empty() && !lasts(runs_.front().what, runs_.front().until)) {
       detail::pop_heap(runs_.begin(), runs_.end(), ends_later);
       runs_.pop_back();
     }

@@ -88,10 +88,11 @@ class fairness_state {
     return follows_history() ? history_.save(own_) : vector<std::uint64_t>{};
   }
   template <class Session>
-  [[nodiscard]] bool restore_past_usage(const Session& session, std::span<const std::uint64_t> numbers) {
+  [[nodiscard]] bool resume(const Session& session, std::span<const std::uint64_t> numbers,
+                            std::span<const quota_id> ids) {
     if (!follows_history()) return numbers.empty();
     vector<resources<N>> own(own_.size());
-    if (!history_.restore(session.tree(), numbers, own)) return false;
+    if (!history_.restore(session.tree(), numbers, own, ids)) return false;
     // The sums of subtrees are those of `own_`.
     for (const quota_id x : session.tree().top_down()) {
       usage.release(session.tree(), x, own_[x.index()]);
@@ -237,9 +238,15 @@ class selectable_cycle {
   void run(Session& session) {
     cycle_.run(session, [&](quota_id x) { return state_->look(session, x); });
   }
-  [[nodiscard]] vector<std::uint64_t> past_usage() const { return state_->past_usage(); }
-  [[nodiscard]] bool restore_past_usage(const Session& session, std::span<const std::uint64_t> numbers) {
-    return state_->restore_past_usage(session, numbers);
+  [[nodiscard]] cycle_memory memory(const Session& session) const {
+    cycle_memory m = cycle_.memory(session);
+    m.past_usage = state_->past_usage();
+    return m;
+  }
+  [[nodiscard]] bool resume(Session& session, const cycle_memory& m, std::span<const quota_id> ids) {
+    const bool keeps_usage = state_->resume(session, m.past_usage, ids);
+    cycle_.resume(session, m, [&](quota_id x) { return state_->look(session, x); });
+    return keeps_usage;
   }
 
  private:

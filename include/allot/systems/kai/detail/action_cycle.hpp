@@ -103,12 +103,7 @@ class action_cycle {
     was_reset_ = false;
     session.requeue_inadmissible();
     world_.begin(session, Walk::leaves_out_more);
-    const resources<n> capacity = world_type::capacity(session);
-    if (counts_past()) {
-      world_.accounts.divide(capacity, world_.usage.parts(session, capacity), division_options());
-    } else {
-      world_.accounts.divide(capacity, {}, division_options());
-    }
+    divide(session);
     allocate(session);
     if (policies_.most_moved != 0 && world_.has_nodes()) {
       solve_in_turn(session, {detail::action_kind::consolidation, policies_.most_moved, {}});
@@ -127,14 +122,33 @@ class action_cycle {
   [[nodiscard]] bool has_announced(const Session& session, job_id id) const {
     return world_.is_announced(id, session.at(id).ticket);
   }
-  void adopt_announced(Session& session, job_id id) { world_.adopt_announced(session.at(id)); }
-
-  /// What counts of the past; empty if nothing does.
-  [[nodiscard]] vector<std::uint64_t> past_usage() const {
-    return counts_past() ? world_.usage.save() : vector<std::uint64_t>{};
+  /// What it remembers: see `resumable_cycle`.
+  [[nodiscard]] cycle_memory memory(const Session& session) const {
+    cycle_memory m;
+    for (const quota_id x : session.tree().top_down()) {
+      session.for_each_waiting(x, [&](job_id id) {
+        if (has_announced(session, id)) m.announced.push_back(id);
+      });
+    }
+    detail::sort(m.announced.begin(), m.announced.end());
+    if (counts_past()) m.past_usage = world_.usage.save();
+    m.is_at_rest = !was_reset_;
+    return m;
   }
-  [[nodiscard]] bool restore_past_usage(const Session& session, std::span<const std::uint64_t> numbers) {
-    return counts_past() ? world_.usage.restore(session.tree(), numbers) : numbers.empty();
+  /// Continues from that; see `resumable_cycle`.
+  [[nodiscard]] bool resume(Session& session, const cycle_memory& m, std::span<const quota_id> ids) {
+    for (const job_id id : m.announced) {
+      if (session.contains(id) && session.at(id).state == job_state::pending) {
+        world_.adopt_announced(session.at(id));
+      }
+    }
+    const bool keeps_usage =
+        counts_past() ? world_.usage.restore(session.tree(), m.past_usage, ids) : m.past_usage.empty();
+    world_.accounts.follow(session.tree());
+    static_cast<void>(world_.follow(session));
+    was_reset_ = !m.is_at_rest;
+    if (m.is_at_rest) divide(session);
+    return keeps_usage;
   }
 
   /// Explains what stops the pending job: the lowest quota on its path whose limit or, for non-preemptible
@@ -184,6 +198,16 @@ class action_cycle {
     o.k = policies_.k;
     for (std::size_t d = 0; d < n; ++d) o.unit[d] = d < policies_.units.size() ? policies_.units[d] : 1000;
     return o;
+  }
+
+  /// The fair shares as of now.
+  void divide(Session& session) {
+    const resources<n> capacity = world_type::capacity(session);
+    if (counts_past()) {
+      world_.accounts.divide(capacity, world_.usage.parts(session, capacity), division_options());
+    } else {
+      world_.accounts.divide(capacity, {}, division_options());
+    }
   }
 
   // Actions.

@@ -63,10 +63,11 @@ class past_usage {
     told.push_back(capacity_);
     return history_.save(told);
   }
-  /// Continues from that. The usage of every quota may have changed since.
-  [[nodiscard]] bool restore(const quota_tree<n>& tree, std::span<const std::uint64_t> numbers) {
+  /// Continues from that, where quotas have other ids: see `usage_history::restore`.
+  [[nodiscard]] bool restore(const quota_tree<n>& tree, std::span<const std::uint64_t> numbers,
+                             std::span<const quota_id> ids) {
     vector<resources<n>> told(tree.slots() + 1);
-    if (!history_.restore(tree, numbers, told)) return false;
+    if (!history_.restore(tree, numbers, told, ids)) return false;
     capacity_ = told.back();
     told.pop_back();
     charged_ = std::move(told);

@@ -7,9 +7,12 @@
 #include <allot/scheduler/flavors.hpp>
 #include <allot/scheduler/session.hpp>
 #include <allot/scheduler/settings.hpp>
+#include <allot/scheduler/state.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace allot {
 inline namespace v0 {
@@ -93,6 +96,44 @@ class head_memory {
     const auto at = find(scans, id);
     if (at != scans.end()) scans.erase(at);
   }
+  /// Adds what it knows of jobs that wait to the memory of the cycle.
+  void save(const Session& session, cycle_memory& m) const {
+    for (const quota_id x : session.tree().top_down()) {
+      const memory& q = of_quota_[x.index()];
+      if (waits(session, x, q.sticky)) m.announced.push_back(q.sticky);
+      if (waits(session, x, q.blocked)) m.blocked.push_back({q.blocked, q.blocked_in == world_});
+      for (const scan& s : q.scans) {
+        if (!holds(s) || !waits(session, x, s.id)) continue;
+        m.scans.push_back({s.id, s.next, std::nullopt, is_recent(s) ? cycle_ - s.cycle : 2});
+        if (s.world == world_) m.scans.back().cycles = s.cycles;
+      }
+    }
+  }
+  /// Continues from that.
+  void resume(const Session& session, const cycle_memory& m) {
+    // What is not of the present world, or of the last cycle, is of an earlier one.
+    world_ = 1;
+    cycle_ = 2;
+    const auto of = [&](job_id id) -> memory* {
+      const bool is_pending = session.contains(id) && session.at(id).state == job_state::pending;
+      return is_pending ? &of_quota_[session.at(id).facts.quota.index()] : nullptr;
+    };
+    for (const job_id id : m.announced) {
+      if (memory* const q = of(id)) q->sticky = id;
+    }
+    for (const auto& b : m.blocked) {
+      memory* const q = of(b.job);
+      if (q == nullptr) continue;
+      q->blocked = b.job;
+      q->blocked_in = b.is_current ? world_ : 0;
+    }
+    for (const auto& s : m.scans) {
+      memory* const q = of(s.job);
+      if (q == nullptr) continue;
+      q->scans.push_back({s.job, s.cycles.value_or(0), s.next, s.cycles ? world_ : 0,
+                          cycle_ - std::min<std::uint64_t>(s.age, cycle_)});
+    }
+  }
   /// The world has changed: all heads start over with their first flavors, except those that went on in the
   /// last cycle if scans are preserved.
   void forget_cursors() noexcept { ++world_; }
@@ -117,7 +158,7 @@ class head_memory {
     vector<scan> scans{};
   };
 
-  [[nodiscard]] static bool waits(Session& session, quota_id x, job_id id) {
+  [[nodiscard]] static bool waits(const Session& session, quota_id x, job_id id) {
     if (!session.contains(id)) return false;
     const auto& r = session.at(id);
     return r.facts.quota == x && r.state == job_state::pending;
@@ -125,10 +166,13 @@ class head_memory {
 
   [[nodiscard]] vector<scan>& scans_of(quota_id x) {
     auto& scans = of_quota_[x.index()].scans;
-    erase_if(scans, [this](const scan& s) {
-      return s.world != world_ && !(preserves_scans_ && s.cycle + 1 >= cycle_);
-    });
+    erase_if(scans, [this](const scan& s) { return !holds(s); });
     return scans;
+  }
+  /// Whether it was recorded in the last cycle, or in this one.
+  [[nodiscard]] bool is_recent(const scan& s) const { return s.cycle + 1 >= cycle_; }
+  [[nodiscard]] bool holds(const scan& s) const {
+    return s.world == world_ || (preserves_scans_ && is_recent(s));
   }
   template <class Scans>
   [[nodiscard]] static auto find(Scans& scans, job_id id) {

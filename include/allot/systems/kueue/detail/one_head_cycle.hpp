@@ -93,7 +93,26 @@ class one_head_cycle {
   [[nodiscard]] bool has_announced(const Session& session, job_id id) const {
     return memory_.is_sticky(session.at(id).facts.quota, id);
   }
-  void adopt_announced(Session& session, job_id id) { memory_.make_sticky(session.at(id).facts.quota, id); }
+  /// What it remembers: see `resumable_cycle`.
+  [[nodiscard]] cycle_memory memory(const Session& session) const {
+    cycle_memory m;
+    memory_.save(session, m);
+    m.revisited = waits_for_others_;
+    m.touched = dirty_;
+    return m;
+  }
+  /// Continues from that; see `resumable_cycle`.
+  [[nodiscard]] bool resume(Session& session, const cycle_memory& m, std::span<const quota_id> ids) {
+    session.take_touched([](quota_id) {});
+    memory_.resume(session, m);
+    for (const quota_id x : m.revisited) {
+      if (const quota_id now = quota_now(ids, x)) wait_for_others(root_of_[now.index()]);
+    }
+    for (const quota_id x : m.touched) {
+      if (const quota_id now = quota_now(ids, x)) mark(root_of_[now.index()]);
+    }
+    return m.past_usage.empty();
+  }
 
  private:
   using entry = cycle_entry<Session>;
