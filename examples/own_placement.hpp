@@ -118,6 +118,12 @@ class machines {
 
   [[nodiscard]] std::size_t machine_of(allocation a) const { return at(a).on; }
   [[nodiscard]] const std::string& name(std::size_t machine) const { return nodes_[machine].name; }
+  [[nodiscard]] std::optional<std::size_t> find(const std::string& name) const {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (nodes_[i].name == name) return i;
+    }
+    return std::nullopt;
+  }
   [[nodiscard]] const amounts& free(std::size_t machine) const { return nodes_[machine].free; }
   [[nodiscard]] std::size_t size() const { return nodes_.size(); }
 

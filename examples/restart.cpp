@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A host that is killed and starts again (restart.hpp): its jobs, what waits for evictions, and the decayed
+// A host that is killed and starts again: what its scheduler knows is on disk as text, and so is the decayed
 // usage by which its policy orders the teams. Then the same without the restart, for comparison. Machines
 // have CPUs, memory and GPUs; night may borrow at most 2 GPUs.
 #include <allot/allot.hpp>
 #include <allot/fairshare/usage_history.hpp>
 #include <allot/scheduler/sentences.hpp>
+#include <allot/scheduler/state_text.hpp>
 
 #include <fmt/core.h>
 
@@ -16,7 +17,6 @@
 #include <vector>
 
 #include "own_placement.hpp"
-#include "restart.hpp"
 
 namespace {
 
@@ -77,7 +77,7 @@ using scheduler = allot::scheduler<jobs_view, machines, policies>;
 
 /// All that is on disk.
 struct saved {
-  restart::saved_state<std::string, std::size_t> of_jobs;
+  std::string state;
   std::vector<std::uint64_t> past;
 };
 
@@ -88,19 +88,27 @@ class host {
     past_->set_capacity(of(128, 512, 12), 0);
   }
   explicit host(const saved& disk) : host() {
-    const bool restored =
-        past_->restore(quotas, disk.past) &&
-        restart::restore(
-            lab_, disk.of_jobs,
-            [this](const std::string& j, std::size_t on) { return lab_.places().take(on, jobs.at(j).needs); },
-            [this](const std::string& j, allot::job_id id) { ids_[j] = id; });
-    if (!restored) fmt::print("  what is on disk does not fit this host\n");
+    const auto name = [](const std::string& j) {
+      return jobs.count(j) != 0 ? std::optional{j} : std::nullopt;
+    };
+    const auto machine = [this](const std::string& m) { return lab_.places().find(m); };
+    const auto state = allot::state_from_text<std::string, std::size_t>(disk.state, name, machine);
+    if (!state || !past_->restore(quotas, disk.past)) {
+      fmt::print("  what is on disk does not fit this host\n");
+      return;
+    }
+    const auto answer = lab_.resume(
+        state.value(), [this](const auto& u) { return lab_.places().take(u.where, jobs.at(u.what).needs); });
+    for (const auto& u : answer.refused) fmt::print("  {} is not known any more\n", u.what);
+    // Jobs keep their ids.
+    for (const auto& u : state.value().units) ids_[u.what] = u.id;
   }
   [[nodiscard]] saved save() const {
-    std::vector<allot::job_id> all;
-    for (const auto& [name, id] : ids_) all.push_back(id);
-    const auto machine = [this](machines::allocation at) { return lab_.places().machine_of(at); };
-    return {restart::save<std::size_t>(lab_, all, machine), past_->save()};
+    const auto name = [](const std::string& j) { return j; };
+    const auto machine = [this](machines::allocation at) {
+      return lab_.places().name(lab_.places().machine_of(at));
+    };
+    return {to_text(lab_.state(), name, machine), past_->save()};
   }
 
   void submit(const std::string& name) { ids_[name] = lab_.submit(name); }
@@ -151,13 +159,8 @@ void story(bool is_killed) {
   if (is_killed) {
     const saved disk = h->save();
     h.reset();
-    fmt::print(" The process is killed, and starts again from {} numbers and these jobs:\n",
-               disk.past.size());
-    for (const auto& held : disk.of_jobs.holding) fmt::print("  {} runs since {}\n", held.what, held.since);
-    for (const std::size_t i : disk.of_jobs.leaving)
-      fmt::print("  {} is on its way out\n", disk.of_jobs.holding[i].what);
-    for (const auto& r : disk.of_jobs.nominated_jobs)
-      fmt::print("  {} waits for {} eviction\n", r.what, r.victims.size());
+    fmt::print(" The process is killed, and starts again from {} numbers and this text:\n{}",
+               disk.past.size(), disk.state);
     h = std::make_unique<host>(disk);
   }
   fmt::print(" Two more jobs come, but chat is next.\n");

@@ -346,6 +346,33 @@ TEST_CASE("usage_history: invalid saved data is refused and changes nothing") {
   CHECK(is_refused(no_such_seat));
   const auto larger = allot::build_quota_tree<1>({{.name = "x"}, {.name = "y"}}).value();
   CHECK_FALSE(h.restore(larger, saved));
+  for (const allot::history_settings& other :
+       {allot::history_settings{5, 8}, {4, 9}, {.half_life = 5, .window = 9, .tumbling = true}}) {
+    usage_history<> of_other{other};
+    CHECK_FALSE(of_other.restore(tree, saved));
+  }
+}
+
+TEST_CASE("usage_history: restored for a tree in which quotas have other ids, or are gone or new") {
+  usage_history<> h{{5, 9}};
+  h.reset(department(), 0);
+  h.charge(department(), a, gpus(3), 1);
+  h.charge(department(), b, gpus(1), 2);
+  h.set_capacity(gpus(4), 2);
+  h.advance(6);
+  const std::vector<resources<>> told{gpus(0), gpus(3), gpus(1), gpus(4)};
+  const std::vector<std::uint64_t> saved = h.save(told);
+  const auto other = allot::build_quota_tree<1>({{.name = "new"}, {.name = "b"}, {.name = "a"}}).value();
+  usage_history<> after{{5, 9}};
+  std::vector<resources<>> beside(4, gpus(7));
+  REQUIRE(after.restore(other, saved, beside, std::vector<quota_id>{{}, quota_id{2}, quota_id{1}}));
+  CHECK(beside == std::vector<resources<>>{gpus(7), gpus(1), gpus(3), gpus(4)});
+  CHECK(after.past_use(quota_id{2}, true, 0) == h.past_use(a, true, 0));
+  CHECK(after.past_use(quota_id{1}, false, 0) == h.past_use(b, false, 0));
+  CHECK(after.past_use(quota_id{0}, true, 0) == 0);
+  h.advance(12);
+  after.advance(12);
+  CHECK(after.past_use(quota_id{2}, false, 0) == h.past_use(a, false, 0));
 }
 
 TEST_CASE("usage_history: amounts beside it are saved with it, and only as many are restored") {
@@ -357,13 +384,14 @@ TEST_CASE("usage_history: amounts beside it are saved with it, and only as many 
   const std::vector<std::uint64_t> saved = h.save(told);
   usage_history<> other{{5, 9}};
   other.reset(tree, 0);
+  const std::vector<quota_id> same_ids{root, a, b};
   for (const std::size_t count : {std::size_t{0}, std::size_t{2}, std::size_t{4}, saved.size() + 1}) {
     std::vector<resources<>> some(count, gpus(7));
-    CHECK_FALSE(other.restore(tree, saved, some));
+    CHECK_FALSE(other.restore(tree, saved, some, same_ids));
     CHECK(some == std::vector<resources<>>(count, gpus(7)));
   }
   std::vector<resources<>> same(3);
-  REQUIRE(other.restore(tree, saved, same));
+  REQUIRE(other.restore(tree, saved, same, same_ids));
   CHECK(same == told);
   CHECK(other.save() == h.save());
 }

@@ -16,7 +16,6 @@
 #include <utility>
 #include <vector>
 
-#include "examples/restart.hpp"
 #include "tests/support/reservation_law.hpp"
 #include "tests/support/seeds.hpp"
 #include "tests/support/timed_host.hpp"
@@ -31,8 +30,8 @@ using allot::quota_id;
 using allot::refusal;
 using allot::relation;
 using allot_test::gpu_pool;
-using allot_test::reservations_seen;
 using allot_test::random_source;
+using allot_test::reservations_seen;
 using allot_test::saving_view;
 using allot_test::timed_job;
 
@@ -232,7 +231,7 @@ TEST_CASE("making way: for one that gathers, too") {
   }
 }
 
-TEST_CASE("making way: a restored scheduler is told again") {
+TEST_CASE("making way: a scheduler that is resumed knows who makes way, and for which job") {
   const auto jobs = two_nominated();
   auto h = pool_host(jobs);
   bool done = false;
@@ -241,21 +240,8 @@ TEST_CASE("making way: a restored scheduler is told again") {
     auto& old = h.scheduler();
     auto other = pool_host(jobs);
     auto& s = other.scheduler();
-    const auto adopted = [&](std::uint32_t j) {
-      const auto at = s.places().place(jobs[j].gpus);
-      REQUIRE(at);
-      const auto answer = s.adopt(j, old.since(h[j].id), *at);
-      REQUIRE(answer);
-      return answer.id;
-    };
-    static_cast<void>(adopted(0));
-    const job_id id = adopted(small);
-    const job_id whom = s.adopt_reservation(gang, *old.reservation_of(h[gang].id));
-    CHECK(s.adopt_making_way(job_id{99}, whom, whom) == refusal::unknown_job);
-    CHECK(s.adopt_making_way(id, job_id{99}, job_id{99}) == refusal::unknown_job);
-    CHECK(s.adopt_making_way(whom, whom, whom) == refusal::wrong_state);
-    CHECK(s.adopt_making_way(id, id, id) == refusal::wrong_state);
-    CHECK(s.adopt_making_way(id, whom, whom) == refusal::none);
+    REQUIRE(s.resume(old.state(), [&](const auto& u) { return s.places().place(jobs[u.what].gpus); }));
+    const job_id id = h[small].id, whom = h[gang].id;
     CHECK(s.makes_way_for(id) == whom);
     CHECK(s.step(3).empty());
     REQUIRE(s.reservation_of(whom));
@@ -297,14 +283,9 @@ class restarted {
       : jobs_(&jobs), each_(each), settings_(settings), s_(begin()) {}
 
   void restart() {
-    std::vector<job_id> all;
-    for (const auto& [j, id] : ids) all.push_back(id);
-    const auto saved = restart::save<int>(s_, all, [](auto) { return 0; });
+    const auto state = s_.state();
     s_ = begin();
-    ids.clear();
-    REQUIRE(restart::restore(
-        s_, saved, [](std::uint32_t, int) { return allot::no_placement::allocation{}; },
-        [this](std::uint32_t j, job_id id) { ids[j] = id; }));
+    REQUIRE(s_.resume(state));
   }
   /// One plan, carried out. Evicted jobs leave at once.
   [[nodiscard]] std::string step(instant now) {
@@ -501,7 +482,6 @@ TEST_CASE("making way: a scheduler that is restored at any time decides as the o
         const auto j = static_cast<std::uint32_t>(next);
         both([&](restarted& p) { p.ids[j] = p.scheduler().submit(j); });
       }
-      kept.scheduler().retry();
       killed.restart();
       for (bool again = true; again;) {
         const std::string one = kept.step(now), other = killed.step(now);

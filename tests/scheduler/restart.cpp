@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "examples/restart.hpp"
 #include "tests/scheduler/host.hpp"
 #include "tests/support/seeds.hpp"
 
@@ -46,18 +45,12 @@ struct process {
   std::map<const host_job*, job_id> ids{};
 
   void restart() {
-    std::vector<job_id> all;
-    for (const auto& [j, id] : ids) all.push_back(id);
-    const auto saved =
-        restart::save<locations>(scheduler, all, [this](auto at) { return where(scheduler, at); });
+    const auto state = scheduler.state().transformed(
+        [](const auto& u) { return u.what; }, [this](const auto& u) { return where(scheduler, u.where); });
     scheduler = start();
-    ids.clear();
-    const auto take = [this](const host_job* j, const locations& at) {
-      const auto taken = scheduler.places().place_at(scheduler.view().pod_request(j), at);
-      REQUIRE(taken.has_value());
-      return *taken;
-    };
-    REQUIRE(restart::restore(scheduler, saved, take, [this](const host_job* j, job_id id) { ids[j] = id; }));
+    REQUIRE(scheduler.resume(state, [this](const auto& u) {
+      return scheduler.places().place_at(scheduler.view().pod_request(u.what), u.where);
+    }));
   }
   std::string step(allot::instant now) {
     const auto& plan = scheduler.step(now);
@@ -99,7 +92,6 @@ TEST_CASE("restart: with nodes the same jobs start on the same devices") {
                         static_cast<std::int32_t>(random.below(3)), !random.one_in(5), jobs.size()});
         both([&](process& p) { p.ids[&jobs.back()] = p.scheduler.submit(&jobs.back()); });
       }
-      kept.scheduler.retry();
       killed.restart();
       const std::string one = kept.step(i), other = killed.step(i);
       diary += '\n' + one;
@@ -117,66 +109,169 @@ TEST_CASE("restart: with nodes the same jobs start on the same devices") {
   CHECK((reserved > 500 || !allot_test::all_cases_run()));
 }
 
-TEST_CASE("scheduler: an adopted nominated job starts when its victims have gone, and not before") {
+namespace {
+
+/// b1 is evicted for a1, which is nominated.
+void evict_for_a1(host<>& h) {
+  h.submit("b1", "b", 6);
+  REQUIRE(h.step() == "+b1");
+  h.submit("a1", "a", 4);
+  REQUIRE(h.step() == "-b1>a1 ~a1");
+}
+auto fresh() {
+  return std::move(host{two_teams()}.scheduler());
+}
+
+}  // namespace
+
+TEST_CASE("restart: a nominated job starts when its victims have gone, and not before") {
   host h{two_teams()};
-  auto& s = h.scheduler();
-  const job_id leaves = h.adopt("b1", "b", 6);
-  const host_job* const waits = h.job("a1", "a", 4, {.priority = 1});
-  CHECK(s.adopt_nominated(waits, std::vector{leaves}).why_not == refusal::wrong_state);
-  h.evicting("b1");
-  CHECK(s.beneficiary_of(leaves).is_none());
-  const job_id next = s.adopt_nominated(waits, std::vector{leaves});
+  evict_for_a1(h);
+  auto s = fresh();
+  REQUIRE(s.resume(h.scheduler().state()));
+  const job_id leaves = h.id("b1"), next = h.id("a1");
   CHECK(s.state(next) == job_state::nominated);
   CHECK(s.beneficiary_of(leaves) == next);
-  CHECK(std::vector<job_id>(s.nominated().begin(), s.nominated().end()) == std::vector{next});
-  CHECK(std::vector<job_id>(s.evicting().begin(), s.evicting().end()) == std::vector{leaves});
   CHECK(s.waiting(h.quota("a")) == 1);
   // Its share is held for it.
-  h.submit("b2", "b", 5, {.priority = 9});
-  CHECK(h.step().empty());
-  h.evicted("b1");
-  CHECK(h.step() == "+a1");
+  const job_id other = s.submit(h.job("b2", "b", 5, {.priority = 9}));
+  CHECK(s.step(1).empty());
+  CHECK(s.evicted(leaves) == refusal::none);
+  const auto& plan = s.step(2);
+  REQUIRE(plan.admissions.size() == 1);
+  CHECK(plan.admissions[0].id == next);
+  CHECK(s.state(other) == job_state::pending);
 }
 
-TEST_CASE("scheduler: a nominated job that can't be adopted changes nothing") {
+TEST_CASE("restart: what is refused is said, and the rest goes on") {
   host h{two_teams()};
-  auto& s = h.scheduler();
-  const job_id leaves = h.adopt("b1", "b", 6);
-  h.evicting("b1");
-  const host_job nowhere{"x", allot::quota_id{7}, gpus(1)};
-  CHECK(s.adopt_nominated(&nowhere, {}).why_not == refusal::unknown_quota);
-  const host_job negative{"x", h.quota("a"), gpus(-1)};
-  CHECK(s.adopt_nominated(&negative, {}).why_not == refusal::invalid_request);
-  const host_job* const good = h.job("a1", "a", 4, {});
-  CHECK(s.adopt_nominated(good, std::vector{job_id{99}}).why_not == refusal::unknown_job);
-  const job_id first = s.adopt_nominated(good, std::vector{leaves});
-  // It is already being evicted for another job.
-  CHECK(s.adopt_nominated(h.job("a2", "a", 2, {}), std::vector{leaves}).why_not == refusal::wrong_state);
-  CHECK(s.nominated().size() == 1);
-  CHECK(s.beneficiary_of(leaves) == first);
-  CHECK(h.step().empty());
+  evict_for_a1(h);
+  const auto whole = h.scheduler().state();
+  const auto refused = [&](auto edit) {
+    auto state = whole;
+    edit(state);
+    auto s = fresh();
+    const auto answer = s.resume(state);
+    std::string told;
+    for (const auto& u : answer.refused)
+      told += u.what->name + ' ' + std::string{allot::to_string(u.why)} + ' ';
+    for (const auto& u : state.units) told += std::string{allot::to_string(s.state(u.id))} + ' ';
+    static_cast<void>(s.step(5));
+    return told;
+  };
+  CHECK(refused([](auto&) {}) == "evicting nominated ");
+  CHECK(refused([](auto& s) { s.units[1].id = s.units[0].id; }) == "a1 unknown_job evicting evicting ");
+  CHECK(refused([](auto& s) { s.units[0].id = job_id{7}; }) == "b1 unknown_job unknown nominated ");
+  CHECK(refused([](auto& s) { s.units[0].state = job_state::unknown; }) ==
+        "b1 wrong_state unknown nominated ");
+  CHECK(refused([](auto& s) { s.units[1].core = s.units[0].id; }) == "a1 wrong_state evicting unknown ");
+  CHECK(refused([](auto& s) { s.units[0].pods = 2; }) == "b1 invalid_request unknown nominated ");
+  CHECK(refused([](auto& s) { s.memory.leaving.clear(); }) == "evicting nominated ");
+  CHECK(refused([](auto& s) { s.memory.nominated.clear(); }) == "evicting pending ");
+  host_job nowhere{"x", allot::quota_id{7}, gpus(1)};
+  CHECK(refused([&](auto& s) { s.units[0].what = &nowhere; }) == "x unknown_quota unknown nominated ");
 
+  // Only a new scheduler continues from a state.
+  auto s = fresh();
+  REQUIRE(s.resume(whole));
+  const auto again = s.resume(whole);
+  CHECK(again.refused.size() == 2);
+  CHECK(again.refused[0].why == refusal::wrong_state);
+  CHECK(s.state() == whole);
+}
+
+TEST_CASE("restart: a place that is no longer there") {
   host on{two_teams(), nodes(2, 4)};
-  const auto stranger = nodes(2, 4).place({.gpus = gpus(1)}).value();
-  CHECK(on.scheduler().adopt_nominated(on.job("a1", "a", 1, {}), {}, stranger).why_not ==
-        refusal::unknown_place);
+  on.submit("b1", "b", 4);
+  REQUIRE(on.step() == "+b1");
+  auto s = std::move(host{two_teams(), nodes(2, 4)}.scheduler());
+  const auto nothing = s.resume(on.scheduler().state(),
+                                [](const auto&) { return std::optional<allot::gpu::allocation_id>{}; });
+  REQUIRE(nothing.refused.size() == 1);
+  CHECK(nothing.refused[0].why == refusal::unknown_place);
+  CHECK(s.state(on.id("b1")) == job_state::unknown);
+  CHECK(s.ledger().own_usage(on.quota("b")) == allot::resources<>{});
+  // Ids that were left out are not given again as they were.
+  CHECK(s.submit(on.job("b2", "b", 1, {})).id != on.id("b1"));
 }
 
-TEST_CASE("scheduler: an adopted nominated job for which there is no room is pending") {
+TEST_CASE("restart: quotas are known by their names") {
   host h{two_teams()};
-  h.adopt("b1", "b", 6);
-  const job_id id = h.scheduler().adopt_nominated(h.job("a1", "a", 4, {}), {});
-  CHECK(h.scheduler().state(id) == job_state::nominated);
-  CHECK(h.step() == "-b1>a1 ~a1");
+  evict_for_a1(h);
+  auto quotas = two_teams();
+  quotas.insert(quotas.begin() + 1, {.name = "new", .parent = quotas[0].name});
+  auto s = std::move(host{quotas}.scheduler());
+  // The view says in which quota a job is; here the ids that it gives are those of the other tree.
+  auto state = h.scheduler().state();
+  state.memory.touched = {h.quota("b")};
+  static_cast<void>(s.resume(state));
+  CHECK(s.state().memory.quotas[1] == "new");
+  CHECK(s.state().memory.touched.back() == s.tree().find("b"));
 }
 
-TEST_CASE("scheduler: where nothing is announced, an announced job is submitted") {
-  host h{two_teams()};
-  const job_id id = h.scheduler().adopt_announced(h.job("a1", "a", 4, {}));
-  CHECK(h.scheduler().state(id) == job_state::pending);
-  CHECK_FALSE(h.scheduler().announced(id));
-  CHECK_FALSE(h.scheduler().announced(job_id{99}));
-  CHECK(h.scheduler().adopt_announced(h.job("x", "nobody", 1, {})).why_not == refusal::unknown_quota);
+TEST_CASE("restart: no state corrupts a book, whatever was changed in it") {
+  allot_test::for_each_seed(300, [](random_source& random) {
+    host h{two_teams()};
+    for (int i = 0; i < 12; ++i) {
+      h.submit("j" + std::to_string(i), random.one_in(2) ? "a" : "b", random.between(1, 5),
+               {.priority = static_cast<std::int32_t>(random.below(3))});
+      static_cast<void>(h.step());
+    }
+    auto state = h.scheduler().state();
+    auto& m = state.memory;
+    const auto any_id = [&] { return job_id{random.below(14), random.one_in(8) ? 1U : 0U}; };
+    for (int edits = static_cast<int>(random.between(1, 4)); edits > 0; --edits) {
+      auto& u = random.pick(state.units);
+      switch (random.below(10)) {
+        case 0:
+          u.id = any_id();
+          break;
+        case 1:
+          u.state = static_cast<job_state>(random.below(6));
+          break;
+        case 2:
+          u.core = any_id();
+          break;
+        case 3:
+          u.elastic_pods.push_back(any_id());
+          break;
+        case 4:
+          m.free_ids.push_back(any_id());
+          break;
+        case 5:
+          m.leaving.push_back({any_id(), any_id()});
+          break;
+        case 6:
+          m.nominated.push_back(any_id());
+          break;
+        case 7:
+          m.reservations.push_back({any_id(), {}, 5, random.below(9)});
+          break;
+        case 8:
+          m.inadmissible.push_back({any_id(), {}, {}});
+          m.blocking.push_back(any_id());
+          break;
+        default:
+          m.touched.push_back(allot::quota_id{random.below(5)});
+          m.most_jobs = static_cast<std::uint32_t>(random.below(20));
+      }
+    }
+    auto s = fresh();
+    static_cast<void>(s.resume(state));
+    for (int i = 0; i < 6; ++i) {
+      for (const auto& e : s.step(i).evictions) static_cast<void>(s.evicted(e.id));
+      allot::resources<> used;
+      for (const auto& u : s.state().units) {
+        if (u.state == job_state::running || u.state == job_state::evicting) used += s.request(u.id);
+      }
+      allot::resources<> counted;
+      for (const allot::quota_id x : s.tree().top_down()) counted += s.ledger().own_usage(x);
+      REQUIRE(counted == used);
+      for (const auto& u : s.state().units) {
+        if (random.one_in(3)) static_cast<void>(s.finished(u.id));
+      }
+    }
+  });
 }
 
 TEST_CASE("scheduler: at rest no job nominated earlier could start") {

@@ -72,8 +72,8 @@
 // | `dividing_cycle`    | `entitled(quota)`                          | nothing is divided                  |
 // | `reserving_cycle`   | `reserves()`                               | no reservations with a time         |
 // | `backing_off_cycle` | `backs_off()`                              | a reclaimed quota borrows at once   |
-// | `announcing_cycle`  | `has_announced`, `adopt_announced`         | it reserves                         |
-// | `remembering_cycle` | `past_usage`, `restore_past_usage`         | the past does not count             |
+// | `announcing_cycle`  | `has_announced`                            | it nominates                        |
+// | `resumable_cycle`   | `memory`, `resume`                         | nothing is remembered               |
 //
 // Policies with such a cycle have `jobs` and `not_preemptible`, as `policies` does, and may have:
 //

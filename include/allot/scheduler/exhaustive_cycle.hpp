@@ -93,7 +93,7 @@ class exhaustive_cycle {
   [[nodiscard]] cycle_memory memory(const Session&) const {
     cycle_memory m;
     m.claimed = claimed_at_;
-    m.has_new_quotas = is_new_tree_;
+    m.has_new_quotas = evicts_after_resize && is_new_tree_;
     m.ended_early = ended_early_;
     m.may_miss = has_lost_start_;
     if constexpr (makes_reservations) m.may_miss = m.may_miss || profile_.saw_missed();

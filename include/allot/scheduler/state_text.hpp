@@ -449,7 +449,7 @@ template <class Job, class Place, class NameOf, class TextOf>
   detail::state_writer w{s.memory.quotas};
   w.text = "allot-state " + std::to_string(state_text_version) + '\n';
   w.line("memory", s.memory);
-  w.line("cycle", s.memory.of_cycle);
+  if (s.memory.of_cycle != cycle_memory{}) w.line("cycle", s.memory.of_cycle);
   for (const auto& u : s.units) {
     w.text += "unit";
     w.fields(static_cast<const unit_state&>(u));
