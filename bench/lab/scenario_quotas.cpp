@@ -19,11 +19,15 @@ namespace lab {
 queue_settings quota_entry::settings(queue_settings otherwise) const {
   otherwise.order = order.value_or(otherwise.order);
   otherwise.head = head.value_or(otherwise.head);
+  // Of the policy's settings, those go that have no effect in this quota; what it sets itself is checked.
   if (otherwise.head != queue_head::reserve) {
-    otherwise.reservations = 1;
-    otherwise.backfill = backfill_order::queue;
-    otherwise.gather = {};
-    otherwise.wait_if_loss_percent = 0;
+    const queue_settings by_default{};
+    otherwise.reservations = by_default.reservations;
+    otherwise.backfill = by_default.backfill;
+    otherwise.backfill_preemptible = by_default.backfill_preemptible;
+    otherwise.owners_backfill = by_default.owners_backfill;
+    otherwise.gather = by_default.gather;
+    otherwise.wait_if_loss_percent = by_default.wait_if_loss_percent;
   }
   otherwise.gather.longest = gather_longest.value_or(otherwise.gather.longest);
   otherwise.wait_if_loss_percent = wait_if_loss_percent.value_or(otherwise.wait_if_loss_percent);
@@ -36,6 +40,7 @@ queue_settings quota_entry::settings(queue_settings otherwise) const {
   may.reclaim = reclaim.value_or(may.reclaim);
   may.children = children.value_or(may.children);
   may.borrow = borrow.value_or(may.borrow);
+  if (may.reclaim != preempt_reclaim::any) otherwise.owners_backfill = false;
   if (borrow_max_priority) may.borrow_max_priority = borrow_max_priority;
   otherwise.min_runtime.preempt = min_runtime_preempt.value_or(otherwise.min_runtime.preempt);
   otherwise.min_runtime.reclaim = min_runtime_reclaim.value_or(otherwise.min_runtime.reclaim);

@@ -260,7 +260,11 @@ namespace {
   using policies = any_policies<view, sim::places>;
   const policies parts = by.policies_for<view, sim::places>();
   const policies::cycle<session<view, sim::places>> cycle{parts};
-  return {cycle.reserves(), session<view, sim::places>::has_expected_ends, cycle.backs_off()};
+  return {.reserves = cycle.reserves(),
+          .knows_ends = session<view, sim::places>::has_expected_ends,
+          .backs_off = cycle.backs_off(),
+          .knows_flavors = flavored_view<view>,
+          .knows_checkpoints = checkpointed_view<view>};
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ struct standard {
   backfill_order backfill = backfill_order::aged;
   /// For how long a quota does not borrow what was reclaimed from it (`queue_settings::borrow_backoff`): the
   /// first time and, from then on twice as long each time, at most (if that is less, always as the first
-  /// time).
+  /// time). Without the first there is none.
   instant first_backoff = 0;
   instant longest_backoff = 0;
   /// For how long a job gathers capacity whose start is not known, as jobs without an estimate are in its way
@@ -89,8 +89,10 @@ struct standard {
         .head = queue_head::best_effort,
         .preempt = {.within = preempt_within::lower_priority, .reclaim = preempt_reclaim::any}};
     settings.owners_backfill = depth() > 0;
-    settings.borrow_backoff = {first_backoff,
-                               longest_backoff > first_backoff ? longest_backoff : first_backoff};
+    if (first_backoff != 0) {
+      settings.borrow_backoff = {first_backoff,
+                                 longest_backoff > first_backoff ? longest_backoff : first_backoff};
+    }
     if (depth() > 0) settings.gather.longest = gather;
     settings.backfill_preemptible = backfill_preemptible && depth() > 0;
     return with_reservations(settings, depth(), backfill);

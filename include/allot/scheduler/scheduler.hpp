@@ -31,6 +31,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -87,7 +88,7 @@ class scheduler {
     auto tree = under.begin(std::move(quotas), !std::same_as<Placement, no_placement>);
     if (!tree) return std::move(tree).problems();
     scheduler made{std::move(view), std::move(tree).value(), std::move(places), std::move(policies)};
-    vector<problem> wrong = unsupported(by.name, under.rules().defaults, made.abilities());
+    vector<problem> wrong = made.problems_of(by.name, under.rules().defaults);
     if (!wrong.empty()) return wrong;
     made.jobs().treat_all(made.resolved(under.rules().defaults));
     made.quotas_ = std::move(under);
@@ -111,14 +112,14 @@ class scheduler {
 
   /// How the jobs of a quota are treated from now on; those already waiting keep their order. A newly
   /// guaranteed runtime counts from the start of running jobs. Returns the problems, and then changes
-  /// nothing: the quota does not exist, or one setting makes another meaningless. O(1); with a newly
-  /// guaranteed runtime, O(log jobs) for each job running in the subtree.
+  /// nothing: the quota does not exist, or a setting lacks what it needs to have an effect: another setting,
+  /// or something that the view or the cycle does not provide. O(1); with a newly guaranteed runtime,
+  /// O(log jobs) for each job running in the subtree.
   [[nodiscard]] vector<problem> configure(quota_id x, const queue_settings& settings) {
     if (!tree().contains(x)) {
       return detail::one_problem(problem_code::unknown_quota, {}, {}, "there is no such quota to configure");
     }
-    vector<problem> wrong = contradictions(tree().name(x), settings, judges_rivals());
-    if (wrong.empty()) wrong = unsupported(tree().name(x), settings, abilities());
+    vector<problem> wrong = problems_of(tree().name(x), settings);
     if (!wrong.empty()) return wrong;
     const bool guarantees = settings.min_runtime != runtime_guarantee{} &&
                             settings.min_runtime != jobs().of(x).settings.min_runtime;
@@ -613,8 +614,17 @@ class scheduler {
     }
   }
 
-  [[nodiscard]] cycle_abilities abilities() const {
-    return {detail::reserves(cycle_), session_type::has_expected_ends, detail::backs_off(cycle_)};
+  [[nodiscard]] vector<problem> problems_of(std::string_view subject, const queue_settings& settings) const {
+    vector<problem> wrong = contradictions(subject, settings, judges_rivals());
+    if (wrong.empty()) {
+      wrong = unsupported(subject, settings,
+                          {.reserves = detail::reserves(cycle_),
+                           .knows_ends = session_type::has_expected_ends,
+                           .backs_off = detail::backs_off(cycle_),
+                           .knows_flavors = flavored_view<View>,
+                           .knows_checkpoints = checkpointed_view<View>});
+    }
+    return wrong;
   }
   [[nodiscard]] std::optional<bool> judges_rivals() const { return detail::judges_rivals_of(policies_); }
   [[nodiscard]] queue_settings resolved(queue_settings settings) const {

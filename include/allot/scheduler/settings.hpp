@@ -265,8 +265,9 @@ struct queue_settings {
   return settings;
 }
 
-/// The contradictions in the settings of a quota. `judges_rivals` is what the policies' guard says of
-/// itself; nullopt if it does not say.
+/// The contradictions in the settings of a quota: values that no member can have, and members that are set
+/// but have no effect without another one. `judges_rivals` is what the policies' guard says of itself;
+/// nullopt if it does not say.
 [[nodiscard]] inline vector<problem> contradictions(std::string_view quota, const queue_settings& s,
                                                     std::optional<bool> judges_rivals) {
   vector<problem> found;
@@ -287,19 +288,38 @@ struct queue_settings {
     report(problem_code::contradiction, "preempt.borrow",
            "what priority takes, fair share takes back: not to be combined with preempt.rivals");
   }
-  if (s.head == queue_head::reserve && s.reservations == 0) {
+  const queue_settings by_default{};
+  const bool reserves = s.head == queue_head::reserve;
+  const auto needs_reservations = [&](bool is_set, const char* field, const char* text) {
+    if (is_set && !reserves) report(problem_code::contradiction, field, text);
+    return is_set && reserves;
+  };
+  if (reserves && s.reservations == 0) {
     report(problem_code::contradiction, "reservations",
            "a queue with no reservations: set head to best_effort, or reservations to 1 or more");
+  }
+  needs_reservations(s.reservations != by_default.reservations, "reservations",
+                     "its jobs hold no reservations, however many: set head to reserve");
+  needs_reservations(s.backfill != by_default.backfill, "backfill",
+                     "jobs backfill only where others hold reservations: set head to reserve");
+  needs_reservations(s.backfill_preemptible, "backfill_preemptible",
+                     "jobs make way only for those with a reservation: set head to reserve");
+  if (needs_reservations(s.owners_backfill, "owners_backfill",
+                         "owners backfill only where jobs hold reservations: set head to reserve") &&
+      p.reclaim != preempt_reclaim::any) {
+    report(problem_code::contradiction, "owners_backfill",
+           "owners backfill only what they can take back: set preempt.reclaim to any");
   }
   if (s.gather.longest < 0) {
     report(problem_code::negative, "gather.longest", "jobs can't gather for a negative time");
   }
-  if (s.gather.longest > 0 && s.head != queue_head::reserve) {
-    report(problem_code::contradiction, "gather",
-           "only a queue with reservations gathers: set head to reserve");
-  }
+  needs_reservations(s.gather.longest > 0, "gather",
+                     "only a queue with reservations gathers: set head to reserve");
   if (s.gather.percent < 1 || s.gather.percent > 100) {
     report(problem_code::out_of_range, "gather.percent", "a part in percent is from 1 to 100");
+  } else if (s.gather.longest == 0 && s.gather.percent != by_default.gather.percent) {
+    report(problem_code::contradiction, "gather.percent",
+           "this bounds what jobs gather, and none does: set gather.longest, too");
   }
   if (s.wait_if_loss_percent < 0) {
     report(problem_code::negative, "wait_if_loss_percent", "a part in percent can't be negative");
@@ -307,9 +327,11 @@ struct queue_settings {
   if (constexpr std::int32_t most = 1'000'000; s.wait_if_loss_percent > most) {
     report(problem_code::out_of_range, "wait_if_loss_percent", "at most a million percent");
   }
-  if (s.wait_if_loss_percent > 0 && s.head != queue_head::reserve) {
+  if (needs_reservations(s.wait_if_loss_percent > 0, "wait_if_loss_percent",
+                         "only a job with a reservation knows how long it waits: set head to reserve") &&
+      !may_preempt(with_guard(p, judges_rivals.value_or(false)))) {
     report(problem_code::contradiction, "wait_if_loss_percent",
-           "only a job with a reservation knows how long it waits: set head to reserve");
+           "its jobs can preempt nothing, so they wait in any case: set preempt");
   }
   if (s.min_runtime.preempt < 0 || s.min_runtime.reclaim < 0) {
     report(problem_code::negative, "min_runtime", "a minimum runtime can't be negative");
@@ -318,6 +340,9 @@ struct queue_settings {
     report(problem_code::negative, "borrow_backoff", "a backoff can't be negative");
   } else if (s.borrow_backoff.first > s.borrow_backoff.longest) {
     report(problem_code::contradiction, "borrow_backoff", "the first backoff is longer than the longest");
+  } else if (s.borrow_backoff.first == 0 && s.borrow_backoff.longest > 0) {
+    report(problem_code::contradiction, "borrow_backoff",
+           "there is no backoff that could become longer: set borrow_backoff.first, too");
   }
   return found;
 }
@@ -330,6 +355,10 @@ struct cycle_abilities {
   bool knows_ends = false;
   /// Its cycle lets no job borrow while its quota backs off (`backing_off_cycle`).
   bool backs_off = false;
+  /// Its view shows which flavors jobs accept (`flavored_view`).
+  bool knows_flavors = false;
+  /// Its view shows when jobs save their work (`checkpointed_view`).
+  bool knows_checkpoints = false;
 };
 /// What the settings of a quota ask of a scheduler that it can't do.
 [[nodiscard]] inline vector<problem> unsupported(std::string_view quota, const queue_settings& s,
@@ -342,6 +371,13 @@ struct cycle_abilities {
     report("head", "the cycle of these policies makes no reservations with a time");
   } else if (s.head == queue_head::reserve && !can.knows_ends) {
     report("head", "reservations depend on when jobs are expected to end: the view needs estimate(job)");
+  }
+  if (s.backfill_preemptible && !can.knows_checkpoints) {
+    report("backfill_preemptible",
+           "a job that saves nothing never makes way: the view needs checkpoint(job) and restart(job)");
+  }
+  if (s.flavors != flavor_choice{} && !can.knows_flavors) {
+    report("flavors", "jobs have no choice of flavors: the view needs flavors(job, pods)");
   }
   if (s.borrow_backoff.first > 0 && !can.backs_off) {
     report("borrow_backoff",
