@@ -297,6 +297,13 @@ TEST_CASE("invalid rules of preemption, flavors and time") {
         lines{"/quotas/0/gather/longest: unknown key \"longest\" (did you mean \"longest_s\"?)"});
   CHECK(quota(R"("gather": {"longest_s": 60})") ==
         lines{"/quotas/0/gather: q: only a queue with reservations gathers: set head to reserve"});
+  CHECK(quota(R"("gather": {"percent": 30})") ==
+        lines{"/quotas/0/gather/percent: q: this bounds what jobs gather, and none does: set gather.longest, "
+              "too"});
+  CHECK(
+      quota(R"("backfill_preemptible": true)") ==
+      lines{"/quotas/0/backfill_preemptible: q: jobs make way only for those with a reservation: set head to "
+            "reserve"});
   CHECK(quota(R"("borrow_backoff_s": {"first": 60, "longest": 6})") ==
         lines{"/quotas/0/borrow_backoff_s: q: the first backoff is longer than the longest"});
   for (const std::string preset : {"kueue", "kueue_fair", "runai"}) {

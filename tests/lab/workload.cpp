@@ -295,6 +295,17 @@ TEST_CASE("the number of dimensions is the smallest that holds the resources") {
   CHECK(dimensions(R"(["1", "2", "3", "4", "5", "6", "7", "8"])") == 8);
 }
 
+TEST_CASE("settings: of the policy's, a quota takes those that have an effect there") {
+  const auto s = parse_valid(
+      R"("policy": {"preset": "standard", "reservations": 2, "gather_s": 60, "backfill_preemptible": true},
+      "quotas": [{"name": "a"}, {"name": "b", "head": "strict"},
+                 {"name": "c", "preempt": {"reclaim": "lower_priority"}}])");
+  const auto all = lab::make_workload<1>(s).setup.settings;
+  CHECK((all[0].owners_backfill && all[0].backfill_preemptible && all[0].gather.longest == 60'000));
+  CHECK(all[1] == queue_settings{.head = queue_head::strict});
+  CHECK((all[2].backfill_preemptible && !all[2].owners_backfill));
+}
+
 TEST_CASE("settings: standard reserves where a job has an estimate, unless it is told otherwise") {
   const auto head = [](const std::string& estimate, const std::string& policy) {
     const auto s = parse_valid(policy + R"("quotas": [{"name": "a", "nominal": {"gpu": 8}}],

@@ -240,7 +240,7 @@ TEST_CASE("backoff: settings without it end it, and contradictions are refused")
   CHECK(codes({1, -5}) == std::vector{problem_code::negative});
   CHECK(codes({6, 5}) == std::vector{problem_code::contradiction});
   CHECK(codes({5, 5}).empty());
-  CHECK(codes({0, 5}).empty());
+  CHECK(codes({0, 5}) == std::vector{problem_code::contradiction});
 }
 
 TEST_CASE("backoff: one that lasts ends no later than new settings allow") {

@@ -216,6 +216,7 @@ TEST_CASE("making way: for one that gathers, too") {
     CAPTURE(longest);
     auto settings = making_way_queue();
     settings.preempt.reclaim = allot::preempt_reclaim::never;
+    settings.owners_backfill = false;
     settings.gather = {longest, 100};
     auto h = pool_host(jobs, settings);
     h.run_all([&](instant now) {

@@ -452,7 +452,8 @@ class soak_world {
     const bool borrows = s.preempt.borrow != allot::preempt_borrow::never;
     return (s.preempt.borrow_max_priority && !borrows) || s.preempt.rivals == allot::preempt_rivals::any ||
            s.preempt.rivals == allot::preempt_rivals::lower_priority || s.min_runtime.preempt < 0 ||
-           s.min_runtime.reclaim < 0 || s.borrow_backoff.longest < s.borrow_backoff.first;
+           s.min_runtime.reclaim < 0 || s.borrow_backoff.longest < s.borrow_backoff.first ||
+           (s.borrow_backoff.first == 0 && s.borrow_backoff.longest > 0);
   }
   /// What the preset makes of the quotas, by number; nothing if that is no tree.
   [[nodiscard]] std::optional<std::vector<allot::quota_spec<2>>> tree_of(soak_scheduler::quotas all) const {
