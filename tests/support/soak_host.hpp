@@ -248,7 +248,7 @@ class soak_world {
     }
   }
   [[nodiscard]] allot::queue_settings draw_settings() {
-    allot::queue_settings s = preset_.defaults;
+    allot::queue_settings s{.borrow_backoff = preset_.defaults.borrow_backoff};
     s.order = random_.one_in(3) ? allot::queue_order::fifo : allot::queue_order::priority;
     s.head = random_.one_in(3) ? allot::queue_head::strict : allot::queue_head::best_effort;
     s.preempt.within = static_cast<allot::preempt_within>(random_.below(3));
