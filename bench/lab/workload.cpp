@@ -271,10 +271,11 @@ namespace {
 
 vector<std::pair<std::size_t, problem>> contradictions_in(const scenario& s) {
   const auto preset = policy_of(s);
-  const std::optional<bool> judges_rivals = preset ? preset->judges_rivals() : false;
   // Where quotas are ignored, so are their settings.
+  if (preset && preset->ignores_quotas) return {};
+  const std::optional<bool> judges_rivals = preset ? preset->judges_rivals() : false;
   std::optional<cycle_abilities> can;
-  if (preset && !preset->ignores_quotas) can = abilities_of(*preset);
+  if (preset) can = abilities_of(*preset);
   const vector<queue_settings> settings = settings_of(s);
   vector<std::pair<std::size_t, problem>> found;
   for (std::size_t i = 0; i < settings.size(); ++i) {

@@ -304,6 +304,8 @@ TEST_CASE("settings: of the policy's, a quota takes those that have an effect th
   CHECK((all[0].owners_backfill && all[0].backfill_preemptible && all[0].gather.longest == 60'000));
   CHECK(all[1] == queue_settings{.head = queue_head::strict});
   CHECK((all[2].backfill_preemptible && !all[2].owners_backfill));
+  // Where quotas are ignored, so is what they set.
+  parse_valid(R"("policy": "fifo", "quotas": [{"name": "a", "wait_if_loss_percent": 100}])");
 }
 
 TEST_CASE("settings: standard reserves where a job has an estimate, unless it is told otherwise") {
