@@ -90,6 +90,19 @@ TEST_CASE("decayed_surplus: grants the whole surplus, and more surplus reduces n
   });
 }
 
+TEST_CASE("decayed_surplus: grants the whole surplus in units of any size, with any rounding but down") {
+  allot_test::for_each_seed(300, [](allot_test::random_source& random) {
+    const past_use_settings settings{random.between(0, 3000), random.one_in(2), random.one_in(2)};
+    const quantity unit = quantity::milli(random.between(1, 9));
+    const std::int64_t surplus = random.between(0, 200);
+    const auto claimants = allot_test::random_claimants(random);
+    allot_test::check_conserved(decayed_surplus<>{settings, unit}, surplus, claimants);
+    allot_test::check_conserved(decayed_surplus<allot::largest_remainder>{settings, unit}, surplus,
+                                claimants);
+    allot_test::check_conserved(decayed_surplus<allot::longest_unserved>{settings, unit}, surplus, claimants);
+  });
+}
+
 TEST_CASE("decayed_surplus: with recomputed weights more surplus may reduce a grant") {
   // With 55 GPUs c needs one round more to be full than with 56, so a and b are compared with each other a
   // round later.

@@ -587,6 +587,7 @@ TEST_CASE("division: a changed demand gives what dividing from scratch gives") {
 
 TEST_CASE("division: rules that promise it conserve capacity and are monotone in any tree") {
   check_law_6(allot::proportional_to_quota{}, 100, true);
+  check_law_6(allot::proportional_to_weight{allot::webster{quantity::milli(3)}}, 100);
   check_law_6(allot::priority_bands<>{}, 100);
   check_law_6(allot::most_under_served_first{}, 100, true);
   check_law_6(allot::first_come{}, 100);

@@ -59,8 +59,11 @@ TEST_CASE("priority_bands: no rounding lets a lower band overtake (KAI's trap 21
 TEST_CASE("priority_bands: the remainder of a unit does not go to a lower band") {
   priority_bands<> rule{proportional_to_weight{webster{gpus(2)}}};
   const std::vector<claimant> claimants{in_band(1, gpus(8)), in_band(0, gpus(1))};
-  CHECK(granted_by(rule, 5'000, claimants) == amounts{4'000, 0});
+  CHECK(granted_by(rule, 5'000, claimants) == amounts{5'000, 0});
   CHECK(granted_by(rule, 9'000, claimants) == amounts{8'000, 1'000});
+  using rounded_down = allot::proportional<allot::by_weight, allot::rounded_down>;
+  priority_bands<rounded_down> leaves{rounded_down{allot::rounded_down{gpus(2)}}};
+  CHECK(granted_by(leaves, 5'000, claimants) == amounts{4'000, 0});
 }
 
 TEST_CASE("priority_bands: grants the whole surplus, and more surplus reduces no grant") {

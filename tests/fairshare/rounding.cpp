@@ -65,7 +65,7 @@ std::int64_t room_of(const std::vector<part>& parts) {
                          [](std::int64_t s, const part& p) { return s + p.room; });
 }
 
-/// Webster's order by its definition: one unit at a time, until the next does not fit.
+/// Webster's order by its definition: one unit at a time, and of the last one what is left.
 std::vector<std::int64_t> unit_by_unit(std::int64_t unit, std::int64_t left, const std::vector<part>& parts) {
   std::vector<std::int64_t> units(parts.size());
   std::vector<std::int64_t> given(parts.size());
@@ -79,8 +79,8 @@ std::vector<std::int64_t> unit_by_unit(std::int64_t unit, std::int64_t left, con
       }
     }
     if (best == parts.size()) return given;
-    const std::int64_t cost = std::min(unit, parts[best].room - given[best]);
-    if (cost > left) return given;
+    const std::int64_t cost = std::min({unit, parts[best].room - given[best], left});
+    if (cost == 0) return given;
     given[best] += cost;
     ++units[best];
     left -= cost;
@@ -160,21 +160,22 @@ TEST_CASE("rounding: the properties of each rounding") {
     const quantity u = quantity::milli(unit);
     const std::int64_t left = random.between(0, 150);
     const exact_parts exact = by_scanning(left, parts);
-    const auto check_bounds = [&](const std::vector<std::int64_t>& given) {
+    // At most so many have a part of a unit: that which is left.
+    const auto check_bounds = [&](const std::vector<std::int64_t>& given, int in_part) {
       for (std::size_t i = 0; i < parts.size(); ++i) {
         CHECK(given[i] >= 0);
         CHECK(given[i] <= parts[i].room);
-        CHECK((given[i] == parts[i].room || given[i] % unit == 0));
+        in_part -= given[i] != parts[i].room && given[i] % unit != 0 ? 1 : 0;
       }
+      CHECK(in_part >= 0);
       CHECK(sum_of(given) <= left);
     };
-    const auto check_all_but_a_unit_is_given = [&](const std::vector<std::int64_t>& given) {
-      if (sum_of(given) < room_of(parts)) CHECK(left - sum_of(given) < unit);
-      if (unit == 1) CHECK(sum_of(given) == std::min(left, room_of(parts)));
+    const auto check_all_is_given = [&](const std::vector<std::int64_t>& given) {
+      CHECK(sum_of(given) == std::min(left, room_of(parts)));
     };
     const auto by_webster = divide(webster{u}, left, parts);
-    check_bounds(by_webster);
-    check_all_but_a_unit_is_given(by_webster);
+    check_bounds(by_webster, 1);
+    check_all_is_given(by_webster);
     // Less than a unit from the exact part; where units are given in turns, a claimant with exactly that may
     // get one more.
     const auto check_quota_rule = [&](const std::vector<std::int64_t>& given, std::int64_t tie) {
@@ -185,15 +186,15 @@ TEST_CASE("rounding: the properties of each rounding") {
       }
     };
     const auto hamilton = divide(largest_remainder{u}, left, parts);
-    check_bounds(hamilton);
-    check_all_but_a_unit_is_given(hamilton);
+    check_bounds(hamilton, 1);
+    check_all_is_given(hamilton);
     check_quota_rule(hamilton, 0);
     const auto in_turn = divide(longest_unserved{u}, left, parts);
-    check_bounds(in_turn);
-    check_all_but_a_unit_is_given(in_turn);
+    check_bounds(in_turn, 1);
+    check_all_is_given(in_turn);
     check_quota_rule(in_turn, 1);
     const auto down = divide(rounded_down{u}, left, parts);
-    check_bounds(down);
+    check_bounds(down, 0);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       CHECK(down[i] * exact.denominator <= exact.numerator[i]);
       CHECK((down[i] + unit) * exact.denominator > exact.numerator[i]);
@@ -243,10 +244,19 @@ TEST_CASE("rounding: ties go to the first named, and with longest_unserved to th
 TEST_CASE("rounding: a unit that is only part wanted is given in part, never beyond what is wanted") {
   // KAI's trap 22: 0.6 and 0.6 of one GPU became 1 and 0.
   const std::vector<part> parts{{600, 1}, {600, 1}};
-  CHECK(divide(webster{gpus(1)}, 1000, parts) == std::vector<std::int64_t>{600, 0});
+  CHECK(divide(webster{gpus(1)}, 1000, parts) == std::vector<std::int64_t>{600, 400});
   CHECK(divide(webster{gpus(1)}, 1200, parts) == std::vector<std::int64_t>{600, 600});
-  CHECK(divide(largest_remainder{gpus(1)}, 1000, parts) == std::vector<std::int64_t>{600, 0});
+  CHECK(divide(largest_remainder{gpus(1)}, 1000, parts) == std::vector<std::int64_t>{600, 400});
   CHECK(divide(webster{}, 1000, parts) == std::vector<std::int64_t>{500, 500});
+}
+
+TEST_CASE("rounding: what is less than a unit goes to the next in turn") {
+  const std::vector<part> parts{{9000, 1, 5}, {9000, 1, 3}, {9000, 1, 4}};
+  using amounts = std::vector<std::int64_t>;
+  CHECK(divide(webster{gpus(1)}, 1500, parts) == amounts{1000, 500, 0});
+  CHECK(divide(largest_remainder{gpus(1)}, 4500, parts) == amounts{2000, 1500, 1000});
+  CHECK(divide(longest_unserved{gpus(1)}, 4500, parts) == amounts{1000, 2000, 1500});
+  CHECK(divide(rounded_down{gpus(1)}, 4500, parts) == amounts{1000, 1000, 1000});
 }
 
 TEST_CASE("rounding: without portions") {

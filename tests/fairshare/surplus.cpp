@@ -211,12 +211,28 @@ TEST_CASE("surplus: informed passes data of the host to a rule") {
   CHECK_FALSE(allot::ignores_unmet_wants(rule));
 }
 
-TEST_CASE("surplus: with largest remainders and rounding down no grant exceeds the want") {
+TEST_CASE("surplus: HTCondor's is given as a whole, in whole GPUs or not") {
+  std::vector<claimant> two(2, claimant{{}, allot::gpus(9), 1});
+  for (claimant& c : two) c.owned = allot::gpus(1);
+  using amounts = std::vector<std::int64_t>;
+  CHECK(allot_test::granted_by(allot::parent_as_peer{}, 1500, two) == amounts{750, 750});
+  allot::parent_as_peer in_gpus{allot::longest_unserved{allot::gpus(1)}};
+  CHECK(allot_test::granted_by(in_gpus, 1500, two) == amounts{1000, 500});
+}
+
+TEST_CASE("surplus: nothing is lost with any rounding but down, and no grant exceeds the want") {
   allot_test::for_each_seed(500, [](random_source& random) {
     const auto claimants = allot_test::random_claimants(random);
     const std::int64_t surplus = random.between(0, 150);
-    allot_test::check_conserved(allot::proportional<allot::by_weight, allot::largest_remainder>{}, surplus,
-                                claimants);
+    const quantity unit = quantity::milli(random.between(1, 9));
+    const auto check = [&](auto rounding) {
+      using type = decltype(rounding);
+      allot_test::check_conserved(allot::proportional<allot::by_weight, type>{rounding}, surplus, claimants);
+      allot_test::check_conserved(allot::proportional<allot::by_owned, type>{rounding}, surplus, claimants);
+    };
+    check(allot::webster{unit});
+    check(allot::largest_remainder{unit});
+    check(allot::longest_unserved{unit});
     allot_test::check_monotone(allot::proportional<allot::by_weight, allot::rounded_down>{}, 60, claimants);
   });
 }

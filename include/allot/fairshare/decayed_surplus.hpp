@@ -33,9 +33,9 @@ struct past_use_settings {
 /// others leave; then, equally, those of weight zero. (KAI gives both nothing, and the surplus idles.)
 ///
 /// Exact in integers: u is in billionths and k in thousandths. (Parts are cut to 62 bits, which matters only
-/// for weights of many millions.) All surplus that is wanted is granted, to the unit. A larger surplus never
-/// reduces a grant, unless the weights are recomputed. O(n log n); recomputing adds O(n) for each of at most
-/// n rounds; buffers are reused.
+/// for weights of many millions.) All surplus that is wanted is granted, unless the rounding leaves
+/// something. With Webster's a larger surplus never reduces a grant, unless the weights are recomputed. O(n
+/// log n); recomputing adds O(n) for each of at most n rounds; buffers are reused.
 template <class Rounding = webster>
 class decayed_surplus {
  public:

@@ -69,14 +69,15 @@ struct water_level {
 }
 
 // A rounding gives every portion an amount close to its exact part: a multiple of its unit, or what fills the
-// portion. `rounding(left, portions)` sets `given`; no portion gets more than its room, and the sum is at
-// most `left`. Unless all portions are full, less than what the next would take remains undivided.
-// Units are thousandths unless specified: a `quantity` above zero.
+// portion. `rounding(left, portions)` sets `given`; no portion gets more than its room. What is left at the
+// end and is less than a unit goes to the portion that is next in turn, so that `left` is given as far as
+// there is room (law 6: conserved); only `rounded_down` leaves something. Units are thousandths unless
+// specified: a `quantity` above zero.
 
 /// The divisor method of Webster and Sainte-Laguë (nearest rounding): each unit in turn goes to the portion
-/// that is not full and has the least (given + unit / 2) / weight, the first of equals, until the next one
-/// does not fit. So a larger amount never reduces a portion, only part of a unit remains, and no portion gets
-/// more of a unit than fills it. O(n log n).
+/// that is not full and has the least (given + unit / 2) / weight, the first of equals; the last one may get
+/// only part of a unit. So a larger amount never reduces a portion, and no portion gets more of a unit than
+/// fills it. O(n log n).
 class webster {
  public:
   webster() = default;
@@ -102,6 +103,8 @@ class webster {
       detail::push_heap(portions.data(), portions.data() + portions.size(), comes_later);
     }
     for (portion& p : portions) from_units(p, unit_);
+    portion& next = portions.back();
+    if (!next.is_full()) next.given += left;
   }
 
   /// What a portion wants beyond what it was given does not matter: a thousandth never stops others.
@@ -168,7 +171,7 @@ class webster {
 namespace detail {
 
 /// Rounds every exact part down to units, then deals out the remaining units, one each in turn in the order
-/// `Before`, as long as the next one fits.
+/// `Before`. The last one may be part of a unit.
 template <class Before>
 class floor_then {
  public:
@@ -189,10 +192,9 @@ class floor_then {
     const Before before{level, unit_};
     detail::sort(short_of.begin(), short_of.end(), before);
     // One turn is enough, except where smaller last units leave something; full portions drop out.
-    while (!short_of.empty()) {
+    while (!short_of.empty() && left > 0) {
       for (portion& p : short_of) {
-        const std::int64_t more = std::min(unit_, p.room - p.given);
-        if (more > left) return;
+        const std::int64_t more = std::min({unit_, p.room - p.given, left});
         p.given += more;
         left -= more;
       }

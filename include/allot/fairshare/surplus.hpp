@@ -93,9 +93,9 @@ struct by_owned {
 /// all at once, and full claimants leave the rest to the others. Claimants of measure zero share equally what
 /// the others leave once those are full.
 ///
-/// The rounding settles what does not divide exactly. With Webster's, in thousandths, all surplus that is
-/// wanted is granted, and a larger surplus never reduces a grant, so division's laws hold.
-/// O(n log n); buffers are reused.
+/// The rounding settles what does not divide exactly: unless it leaves something, all surplus that is wanted
+/// is granted. With Webster's a larger surplus never reduces a grant, so division's laws hold. O(n log n);
+/// buffers are reused.
 template <class Measure, class Rounding = webster>
 class proportional {
  public:

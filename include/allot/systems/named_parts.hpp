@@ -25,7 +25,7 @@ enum class surplus_name : std::uint8_t {
   first_come,
   /// `decayed_surplus`: by weight, less for those that have used much lately (KAI's time-based fair share).
   decayed_usage,
-  /// `parent_as_peer` (HTCondor).
+  /// `parent_as_peer` (HTCondor); with a rounding, as `quota`.
   parent_peer,
   /// `even_totals` in proportion to what the quotas own (YARN).
   most_under_served,
@@ -54,7 +54,7 @@ enum class surplus_name : std::uint8_t {
   }
   return "";
 }
-/// How amounts that do not divide exactly are rounded.
+/// How shares are rounded to whole units; `none`: they are not, but exact to a thousandth.
 enum class rounding_name : std::uint8_t { webster, largest_remainders, none };
 /// The name in configurations; empty if there is no such value.
 [[nodiscard]] constexpr std::string_view to_string(rounding_name value) noexcept {

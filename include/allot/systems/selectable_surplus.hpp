@@ -17,8 +17,9 @@
 namespace allot {
 inline namespace v0 {
 
-/// A surplus rule selected by name at run time. With a rounding selected it divides into whole units (GPUs);
-/// without one, everything is divided to the thousandth.
+/// A surplus rule selected by name at run time. With a rounding selected it divides into whole units (GPUs),
+/// of which the last may be a part of one; without one, or with `none`, everything is divided to the
+/// thousandth. All surplus that is wanted is granted.
 ///
 /// `capped` is proportional to weight as well: every rule here that never exceeds a demand gives what Armada
 /// calls the demand-capped adjusted share. First come and most under-served do not round.
@@ -26,16 +27,16 @@ class selectable_surplus {
  public:
   selectable_surplus() = default;
   explicit selectable_surplus(const named_parts& parts) {
-    const quantity unit = parts.rounding ? quantity::whole(1) : quantity::milli(1);
-    switch (parts.rounding.value_or(rounding_name::webster)) {
+    switch (parts.rounding.value_or(rounding_name::none)) {
       case rounding_name::webster:
-        choose(parts, webster{unit});
+        choose<webster>(parts, quantity::whole(1));
         break;
       case rounding_name::largest_remainders:
-        choose(parts, largest_remainder{unit});
+        choose<largest_remainder>(parts, quantity::whole(1));
         break;
       case rounding_name::none:
-        choose(parts, rounded_down{unit});
+        choose<webster>(parts, quantity::milli(1));
+        if (parts.surplus == surplus_name::parent_peer) rule_ = parent_as_peer{};
         break;
     }
   }
@@ -50,13 +51,15 @@ class selectable_surplus {
 
  private:
   template <class Rounding>
-  void choose(const named_parts& parts, Rounding rounding) {
+  void choose(const named_parts& parts, quantity unit) {
+    const Rounding rounding{unit};
     switch (parts.surplus.value_or(surplus_name::weight)) {
       case surplus_name::weight:
       case surplus_name::capped:
         rule_ = proportional<by_weight, Rounding>{rounding};
         break;
       case surplus_name::quota:
+      case surplus_name::parent_peer:
         rule_ = proportional<by_owned, Rounding>{rounding};
         break;
       case surplus_name::priority:
@@ -67,11 +70,7 @@ class selectable_surplus {
         rule_ = first_come{};
         break;
       case surplus_name::decayed_usage:
-        rule_ = decayed_surplus<webster>{{.k = parts.k},
-                                         parts.rounding ? quantity::whole(1) : quantity::milli(1)};
-        break;
-      case surplus_name::parent_peer:
-        rule_ = parent_as_peer{longest_unserved{quantity::whole(1)}};
+        rule_ = decayed_surplus<Rounding>{{.k = parts.k}, unit};
         break;
       case surplus_name::most_under_served:
         rule_ = even_totals<by_owned>{};
@@ -80,12 +79,11 @@ class selectable_surplus {
   }
 
   std::variant<proportional<by_weight, webster>, proportional<by_weight, largest_remainder>,
-               proportional<by_weight, rounded_down>, proportional<by_owned, webster>,
-               proportional<by_owned, largest_remainder>, proportional<by_owned, rounded_down>,
+               proportional<by_owned, webster>, proportional<by_owned, largest_remainder>,
                priority_bands<proportional<by_weight, webster>>,
-               priority_bands<proportional<by_weight, largest_remainder>>,
-               priority_bands<proportional<by_weight, rounded_down>>, first_come, decayed_surplus<webster>,
-               parent_as_peer, even_totals<by_owned>>
+               priority_bands<proportional<by_weight, largest_remainder>>, first_come,
+               decayed_surplus<webster>, decayed_surplus<largest_remainder>, parent_as_peer,
+               even_totals<by_owned>>
       rule_{};
 };
 
