@@ -253,10 +253,10 @@ template <class P>
       !is_policies,
       "allot: policies, or a preset, were given in place of the placement: without a placement write "
       "allot::scheduler<View, allot::no_placement, Policies>");
-  constexpr bool has_demand = requires {
+  constexpr bool has_pod_request = requires {
     requires std::regular<typename P::pod_request>;
   };
-  static_assert(has_demand || is_policies,
+  static_assert(has_pod_request || is_policies,
                 "allot: the placement must have a type `pod_request`, default constructible, copyable and "
                 "comparable by ==");
   constexpr bool has_allocation = requires {
@@ -265,7 +265,7 @@ template <class P>
   static_assert(has_allocation || is_policies,
                 "allot: the placement must have a type `allocation`, default constructible, copyable and "
                 "comparable by ==");
-  if constexpr (has_demand && has_allocation) {
+  if constexpr (has_pod_request && has_allocation) {
     using pod_request = typename P::pod_request;
     using allocation = typename P::allocation;
     constexpr bool has_place = requires(P p, const pod_request& d) {

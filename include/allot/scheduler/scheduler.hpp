@@ -69,7 +69,7 @@ class scheduler {
       : session_(std::move(view), std::move(tree), std::move(places)),
         policies_(std::move(policies)),
         cycle_(policies_) {
-    jobs().treat_all(resolved({}));
+    jobs().set_default_settings(resolved({}));
     cycle_.reset(session_);
   }
 
@@ -90,7 +90,7 @@ class scheduler {
     scheduler made{std::move(view), std::move(tree).value(), std::move(places), std::move(policies)};
     vector<problem> wrong = made.problems_of(by.name, under.rules().defaults);
     if (!wrong.empty()) return wrong;
-    made.jobs().treat_all(made.resolved(under.rules().defaults));
+    made.jobs().set_default_settings(made.resolved(under.rules().defaults));
     made.quotas_ = std::move(under);
     made.jobs().world_changed();
     return made;
@@ -123,7 +123,7 @@ class scheduler {
     if (!wrong.empty()) return wrong;
     const bool guarantees = settings.min_runtime != runtime_guarantee{} &&
                             settings.min_runtime != jobs().of(x).settings.min_runtime;
-    jobs().treat(x, resolved(settings));
+    jobs().set_settings(x, resolved(settings));
     if (guarantees) watch_guarantee_below(x, settings.min_runtime);
     return wrong;
   }

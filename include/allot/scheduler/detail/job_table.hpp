@@ -312,13 +312,13 @@ class job_table {
 /// chances. Where the queue is not ordered by priority, the priority is part of the class, because a higher
 /// one may preempt more. A class is kept while a job has it; so are as many unused ones as there are used, or
 /// a few: nothing is allocated while jobs of the same classes come and go. Numbers are not reused.
-template <std::size_t N, class Demand, class Menu = flavor_menu<N>>
+template <std::size_t N, class PodRequest, class Menu = flavor_menu<N>>
 class request_classes {
  public:
   struct request_class {
     resources<N> request;
     Menu menu;
-    Demand pod_request;
+    PodRequest pod_request;
     capacity_kind in{};
     /// `any_priority` where it does not matter.
     std::int32_t priority = 0;
@@ -373,7 +373,7 @@ class request_classes {
   [[nodiscard]] static bool comes_before(const request_class& a, const request_class& b) {
     if (a.request != b.request) return a.request < b.request;
     if (a.menu != b.menu) return a.menu < b.menu;
-    if constexpr (std::totally_ordered<Demand>) {
+    if constexpr (std::totally_ordered<PodRequest>) {
       if (a.pod_request != b.pod_request) return a.pod_request < b.pod_request;
     }
     if (a.in != b.in) return a.in < b.in;

@@ -78,14 +78,14 @@ class lifecycle {
     on_new_tree();
   }
   /// Applies these settings to all quotas that are not configured, existing ones included.
-  void treat_all(const queue_settings& settings) {
+  void set_default_settings(const queue_settings& settings) {
     defaults_ = settings;
     guarantees_runtime_ = settings.min_runtime != runtime_guarantee{};
     anyone_preempts_ = may_preempt(settings.preempt);
     for (quota_state& q : quotas_) q.settings = settings;
   }
   /// Applies these settings to one quota.
-  void treat(quota_id x, const queue_settings& settings) {
+  void set_settings(quota_id x, const queue_settings& settings) {
     state_of(x).settings = settings;
     if (settings.borrow_backoff.first == 0) {
       backoffs_.forget(x);

@@ -76,7 +76,7 @@ concept has_capacity = !requires { &view_and_names<View>::capacity; } || require
 /// Only names with hardly any other meaning count, and only if the right one is missing: a view may have
 /// helpers of its own.
 template <job_view View>
-[[nodiscard]] consteval bool spells_its_members() {  // NOLINT(readability-function-size): a list
+[[nodiscard]] consteval bool check_spelling() {  // NOLINT(readability-function-size): a list
   using job = typename View::job;
   // clang-format off
   static_assert(has_submitted<View> || !requires(View& v, job& j) { v.submit_time(j); },
@@ -374,7 +374,7 @@ template <class View, class Placement>
 [[nodiscard]] consteval bool is_view() {
   bool all = shows_jobs<View>();
   if constexpr (job_view<View>) {
-    all = all && spells_its_members<View>() && answers_by_its_names<View>();
+    all = all && check_spelling<View>() && answers_by_its_names<View>();
     if constexpr (placement<Placement> && !std::same_as<Placement, no_placement>) {
       all = all && shows_demands<View, Placement>();
     }
