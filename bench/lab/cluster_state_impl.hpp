@@ -48,7 +48,7 @@ template <std::size_t N>
 void explain_waiting(const scenario& s, sim::simulator<N>& sim, const vector<std::string_view>& ids,
                      const planned_nodes& planned, sim::job_index j, cluster_state::job& to) {
   const auto h = sim.why(j);
-  const auto& policy = sim.policy();
+  const auto& policy = sim.scheduler();
   const std::string_view queue = policy.tree().name(h.quota);
   if (h.reason == pending_reason::evictions) {
     to.reason = "reserved";
@@ -64,7 +64,7 @@ void explain_waiting(const scenario& s, sim::simulator<N>& sim, const vector<std
     to.text = explain(h.backs_off, queue, s.resources[h.backs_off.dimension]);
   } else if (h.placement && h.placement->reason != gpu::obstacle::none) {
     to.reason = gpu::to_string(h.placement->reason);
-    to.text = explain(*h.placement, sim.where());
+    to.text = explain(*h.placement, sim.places());
   } else if (policy.settings(h.quota).head == queue_head::strict) {
     to.reason = "behind_head";
     to.text = "an earlier job of " + std::string{queue} + " does not fit, and no other may pass it";
@@ -86,9 +86,9 @@ void explain_waiting(const scenario& s, sim::simulator<N>& sim, const vector<std
 /// Calls `visit(placed pod)` for all pods of a running job.
 template <std::size_t N, class Visit>
 void for_each_pod(const sim::simulator<N>& sim, sim::job_index j, Visit visit) {
-  if (!sim.where().has_nodes()) return;
-  const auto& policy = sim.policy();
-  const auto& nodes = sim.where().inventory();
+  if (!sim.places().has_nodes()) return;
+  const auto& policy = sim.scheduler();
+  const auto& nodes = sim.places().inventory();
   const job_id id = sim.history(j).id;
   for (const gpu::placed_pod& p : nodes.pods(policy.place_of(id))) visit(p);
   for (const job_id more : policy.elastic_pods_of(id)) {
@@ -129,8 +129,8 @@ template <std::size_t N>
   to.at = at;
   to.used = metrics.used();
   take_quotas<N>(s, sim, metrics, gpus, to);
-  if (sim.where().has_nodes()) {
-    const auto& inventory = sim.where().inventory();
+  if (sim.places().has_nodes()) {
+    const auto& inventory = sim.places().inventory();
     const gpu::cluster& layout = inventory.layout();
     for (std::size_t n = 0; n < layout.size(); ++n) {
       const gpu::node_id node{n};
@@ -142,7 +142,7 @@ template <std::size_t N>
   } else if (metrics.capacity().is_bounded()) {
     to.capacity = metrics.capacity().in_milli();
   }
-  const planned_nodes planned{sim.where(), [&](auto visit) { sim.for_each_planned_place(visit); }};
+  const planned_nodes planned{sim.places(), [&](auto visit) { sim.for_each_planned_place(visit); }};
   for (sim::job_index j = 0; j < sim.jobs().size(); ++j) {
     const sim::job<N>& job = sim.jobs()[j];
     const sim::job_history& h = sim.history(j);

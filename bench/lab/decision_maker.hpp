@@ -55,8 +55,8 @@ class decision_maker {
   }
   /// None if the job was refused.
   [[nodiscard]] job_id id_of(job_index j) const { return ids_[j]; }
-  [[nodiscard]] scheduler_type& policy() noexcept { return scheduler_; }
-  [[nodiscard]] const scheduler_type& policy() const noexcept { return scheduler_; }
+  [[nodiscard]] scheduler_type& scheduler() noexcept { return scheduler_; }
+  [[nodiscard]] const scheduler_type& scheduler() const noexcept { return scheduler_; }
   [[nodiscard]] bool is_single_queue() const noexcept { return host_->single_queue; }
   [[nodiscard]] instant now() const noexcept { return now_; }
   [[nodiscard]] const std::string& name_of(quota_id x) const { return scenario_.quotas[x.index()].spec.name; }

@@ -84,7 +84,7 @@ vector<std::string> lines_of(const scenario& s, const quota_spec<max_resources>&
   if (!kind.empty()) lines.push_back(kind);
   for (std::size_t d = 0; d < s.resources.size(); ++d) {
     std::string line = s.resources[d] + ": nominal " + to_string(q.nominal[d]);
-    // A root has nobody to lend to or to borrow from.
+    // A root has no quota to lend to or to borrow from.
     if (!q.parent.empty()) {
       if (!q.is_static) {
         line += ", lends " + shown_limit(q.lend[d], q.nominal[d]);

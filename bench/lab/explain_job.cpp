@@ -101,14 +101,14 @@ class story_teller {
 
   void tell_request(job_story& t, job_index j) {
     const job_id id = now_.id_of(j);
-    const job_state is = now_.policy().state(id);
+    const job_state is = now_.scheduler().state(id);
     const bool has_pods = is == job_state::running || is == job_state::evicting;
-    t.request = has_pods ? now_.used_by(j) : amounts{now_.policy().request(id)};
-    t.flavors = now_.flavors_of(j, now_.policy().pick(id));
+    t.request = has_pods ? now_.used_by(j) : amounts{now_.scheduler().request(id)};
+    t.flavors = now_.flavors_of(j, now_.scheduler().pick(id));
     t.pods = now_.job(j).fewest_pods();
     tell_needs(t, now_.job(j).pod_request);
-    for (const job_id s : now_.policy().elastic_pods_of(id)) {
-      const job_state of_pod = now_.policy().state(s);
+    for (const job_id s : now_.scheduler().elastic_pods_of(id)) {
+      const job_state of_pod = now_.scheduler().state(s);
       if (of_pod == job_state::running || of_pod == job_state::evicting) ++t.pods;
     }
   }
@@ -130,7 +130,7 @@ class story_teller {
     const auto is_in = [&](const auto& list) {
       return std::any_of(list.begin(), list.end(), [&](const auto& row) { return row.id == t.id; });
     };
-    switch (now_.policy().state(now_.id_of(j))) {
+    switch (now_.scheduler().state(now_.id_of(j))) {
       case job_state::nominated:
         return fate::nominated;
       case job_state::running:
@@ -192,7 +192,7 @@ class story_teller {
                          {},
                          {},
                          flavors,
-                         explain(c.place, now_.policy().places())});
+                         explain(c.place, now_.scheduler().places())});
     }
     if (h.reason == "behind_head") t.behind = head_of(j);
   }
@@ -204,7 +204,7 @@ class story_teller {
   }
   /// The first job of its queue that is pending for a reason of its own.
   [[nodiscard]] std::string head_of(job_index j) {
-    const auto& view = now_.policy().view();
+    const auto& view = now_.scheduler().view();
     for (const decision::pending_job& h : made_.pending) {
       for (job_index k = 0; k < now_.ids().size(); ++k) {
         if (now_.ids()[k] != h.id || k == j || view.quota(k) != view.quota(j)) continue;
@@ -228,7 +228,7 @@ class story_teller {
       }
     }
     if (!t.preemptible || now_.is_single_queue()) return;
-    const auto settings = [&](quota_id q) { return now_.policy().settings(q).preempt; };
+    const auto settings = [&](quota_id q) { return now_.scheduler().settings(q).preempt; };
     const auto claim = [&](quota_id q, std::string_view reason, std::string text) {
       t.yields_to.push_back({now_.name_of(q), reason, std::move(text)});
     };

@@ -40,7 +40,7 @@ std::string listed_plainly(const vector<std::string>& all) {
 
 remedy_finder::remedy_finder(decision_maker& now, sim::job_index job, std::size_t rounds)
     : now_(now), s_(now.file()), job_(job), id_(now.ids()[job]), rounds_(std::max<std::size_t>(2, rounds)) {
-  quota_ = now_.policy().view().quota(job_);
+  quota_ = now_.scheduler().view().quota(job_);
   const decision_maker::choice best = best_choice(now_, job_);
   request_ = best.request;
   demand_ = best.pod_request;
@@ -85,7 +85,7 @@ remedy_finder::trial remedy_finder::try_out(const scenario& changed) const {
   const auto at = std::find(after->ids().begin(), after->ids().end(), id_);
   if (at != after->ids().end()) {
     const job_id id = after->id_of(static_cast<job_index>(at - after->ids().begin()));
-    const bool runs = id && after->policy().state(id) == job_state::running;
+    const bool runs = id && after->scheduler().state(id) == job_state::running;
     if (runs) return {true, "it would not have had to go"};
   }
   const auto held = std::find_if(d.pending.begin(), d.pending.end(), is_it);
@@ -98,7 +98,7 @@ remedy_finder::trial remedy_finder::try_out(const scenario& changed) const {
     t.remark = explain(l, after->queue_name(l.quota), resource, after->standing_of(l.quota, l.dimension), id_,
                        best.request[l.dimension]);
   } else if (best.place.reason != gpu::obstacle::none) {
-    t.remark = explain(best.place, after->policy().places());
+    t.remark = explain(best.place, after->scheduler().places());
     t.lacks_place = true;
   }
   const vector<std::string> others = who_would_run(*after);
@@ -110,12 +110,12 @@ vector<std::string> remedy_finder::who_would_run(const decision_maker& after) co
   constexpr std::size_t most = 3;
   std::set<std::string_view> waiting;
   for (job_index j = 0; j < now_.ids().size(); ++j) {
-    const bool waits = now_.id_of(j) && now_.policy().state(now_.id_of(j)) == job_state::pending;
+    const bool waits = now_.id_of(j) && now_.scheduler().state(now_.id_of(j)) == job_state::pending;
     if (waits) waiting.insert(now_.ids()[j]);
   }
   vector<std::string> names;
   for (job_index j = 0; j < after.ids().size() && names.size() <= most; ++j) {
-    const bool runs = after.id_of(j) && after.policy().state(after.id_of(j)) == job_state::running;
+    const bool runs = after.id_of(j) && after.scheduler().state(after.id_of(j)) == job_state::running;
     if (!runs || waiting.count(after.ids()[j]) == 0) continue;
     names.emplace_back(names.size() < most ? after.ids()[j] : "others");
   }
@@ -169,18 +169,18 @@ void remedy_finder::lift(const vector<shortfall>& lacks, bool by_borrowing) {
       texts.push_back(fmt::format("{} had {} more", spec.name, amount(l)));
       continue;
     }
-    const quantity limit = now_.policy().assumed().supply_of(l.quota, l.dimension).borrow;
+    const quantity limit = now_.scheduler().assumed().supply_of(l.quota, l.dimension).borrow;
     spec.borrow[l.dimension] = limit::at_most(limit + l.missing);
     const bool is_first = l.kind == bound::nominal;
     texts.push_back(fmt::format("{} might borrow {}{}", spec.name, amount(l), is_first ? "" : " more"));
     // A higher limit is useless if nothing is lent.
-    borrows_more = borrows_more || !now_.policy().tree().spec(l.quota).is_static;
+    borrows_more = borrows_more || !now_.scheduler().tree().spec(l.quota).is_static;
   }
   if (by_borrowing && !borrows_more) return;
   if (is_tree(changed)) return propose({by_borrowing ? "borrow" : "grant", listed_plainly(texts)}, changed);
   // A parent whose nominal includes its children's must have more as well.
   vector<std::string> parents;
-  const quota_tree<n>& tree = now_.policy().tree();
+  const quota_tree<n>& tree = now_.scheduler().tree();
   for (const shortfall& l : lacks) {
     for (quota_id a = tree.parent(l.quota); a; a = tree.parent(a)) {
       changed.quotas[a.index()].spec.nominal[l.dimension] += l.missing;
@@ -202,7 +202,7 @@ void remedy_finder::let_it_be_preempted() {
 }
 
 void remedy_finder::let_it_preempt() {
-  if (now_.policy().why(now_.id_of(job_)).reason != pending_reason::lost_work) return;
+  if (now_.scheduler().why(now_.id_of(job_)).reason != pending_reason::lost_work) return;
   scenario changed = s_;
   quota_entry& its = changed.quotas[now_.job(job_).quota.index()];
   its.wait_if_loss_percent = 0;

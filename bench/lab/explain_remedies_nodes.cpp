@@ -36,7 +36,7 @@ std::string remedy_finder::add_nodes(scenario& to) const {
   const gpu::pod_request d = demand_;
   const auto pods = gpu::split(d, *to.cluster);
   if (!pods) return {};
-  const auto& places = now_.policy().places();
+  const auto& places = now_.scheduler().places();
   const gpu::unplaceable why = places.why_not(d);
   vector<gpu::node_spec> specs;
   std::optional<gpu::node_spec> alike;

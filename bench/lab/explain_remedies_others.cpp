@@ -15,7 +15,7 @@ inline namespace v0 {
 namespace lab {
 
 void remedy_finder::evict() {
-  auto& policy = now_.policy();
+  auto& policy = now_.scheduler();
   vector<candidate> all;
   for (job_index j = 0; j < now_.ids().size(); ++j) {
     const job_id id = now_.id_of(j);
@@ -93,7 +93,7 @@ void remedy_finder::evict() {
 }
 
 std::string remedy_finder::why_not(job_index victim) const {
-  const auto& policy = now_.policy();
+  const auto& policy = now_.scheduler();
   const sim::job<n>& v = now_.job(victim);
   const sim::job<n>& b = now_.job(job_);
   const quota_id of_victim = policy.view().quota(victim);
@@ -112,7 +112,7 @@ std::string remedy_finder::why_not(job_index victim) const {
   bool borrows = false;
   for (std::size_t d = 0; d < n; ++d) {
     borrows = borrows || (request_[d] > quantity{} &&
-                          v.request[d] + now_.policy().request(now_.id_of(victim))[d] > quantity{} &&
+                          v.request[d] + now_.scheduler().request(now_.id_of(victim))[d] > quantity{} &&
                           assumed.own_usage(of_victim, d) > assumed.supply_of(of_victim, d).own_pool);
   }
   if (!borrows) return fmt::format("uses only what {} owns", policy.tree().name(of_victim));
@@ -128,7 +128,7 @@ std::string remedy_finder::why_not(job_index victim) const {
 }
 
 void remedy_finder::cancel_those_before() {
-  const auto& policy = now_.policy();
+  const auto& policy = now_.scheduler();
   if (policy.settings(quota_).head != queue_head::strict) return;
   remedy r{"cancel", {}};
   scenario changed = s_;

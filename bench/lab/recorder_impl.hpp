@@ -52,7 +52,7 @@ class recorder final : public sim::observer<N> {
     note_reservation(sim);
     const quantity capacity = metrics_->capacity();
     time_->note_totals(sim.now(), metrics_->used(), capacity.is_bounded() ? capacity.in_milli() : 0,
-                       stranded_in(sim.where()), metrics_->pending());
+                       stranded_in(sim.places()), metrics_->pending());
     moments_->look(sim.now(), why_);
   }
 
@@ -61,9 +61,9 @@ class recorder final : public sim::observer<N> {
 
   void note_reservation(const sim::simulator<N>& sim) {
     std::fill(reserved_.begin(), reserved_.end(), 0);
-    sim.policy().for_each_reservation([&](job_id id) {
+    sim.scheduler().for_each_reservation([&](job_id id) {
       reserved_.resize(metrics_->quotas());
-      const sim::job_index j = sim.policy().what(id);
+      const sim::job_index j = sim.scheduler().what(id);
       reserved_[sim.jobs()[j].quota.index()] += metrics_->gpus(sim, j);
     });
     for (std::size_t i = 0; i < reserved_.size(); ++i) time_->note_reservation(sim.now(), i, reserved_[i]);

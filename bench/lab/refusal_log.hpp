@@ -27,9 +27,9 @@ class refusal_log final : public sim::observer<N> {
   void on(const sim::simulator<N>& sim, const sim::job_event<N>& e) override {
     if (e.what != sim::job_event_kind::refused || e.why_refused != refusal::larger_than_cluster) return;
     const gpu::pod_request asked =
-        sim.policy().view().pod_request(e.job, sim.jobs()[e.job].fewest_pods(), {});
-    const gpu::unplaceable answer = sim.where().why_not(asked);
-    refused_.push_back({e.job, answer.reason, explain(answer, sim.where())});
+        sim.scheduler().view().pod_request(e.job, sim.jobs()[e.job].fewest_pods(), {});
+    const gpu::unplaceable answer = sim.places().why_not(asked);
+    refused_.push_back({e.job, answer.reason, explain(answer, sim.places())});
   }
 
   /// Sets the reasons in the jobs, which are indexed by number in the simulation.

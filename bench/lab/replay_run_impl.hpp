@@ -250,10 +250,10 @@ template <std::size_t N>
   auto why = [&sim, &result, single_queue, planned = planned_nodes{},
               planned_at = std::optional<instant>{}](sim::job_index j) mutable {
     wait_reason reason =
-        reason_of(sim.why(j), sim.policy().settings(sim.policy().view().quota(j)), single_queue);
+        reason_of(sim.why(j), sim.scheduler().settings(sim.scheduler().view().quota(j)), single_queue);
     if (reason.by == without_end || reason.gathers || result.cluster == nullptr) return reason;
     if (std::exchange(planned_at, sim.now()) != sim.now()) {
-      planned = planned_nodes{sim.where(), [&](auto visit) { sim.for_each_planned_place(visit); }};
+      planned = planned_nodes{sim.places(), [&](auto visit) { sim.for_each_planned_place(visit); }};
     }
     reason.nodes = result.moments.number_of_nodes(text_of_nodes(*result.cluster, planned.of(j)));
     return reason;

@@ -417,7 +417,7 @@ const show = i => {
   fill_table(by('wait-table'), 'wait', [['job', 't'], ['GPUs'], ['for'], ['why', 't why']],
     waiting.map(w => [named(w), num(w.gpus), span(t - w.since),
       (w.since > w.submit ? 'was preempted; ' : '') + (w.why ?? (before_in_queue(w, waiting) < 8 ?
-        'its scheduler was not asked yet' : 'further back in its queue'))]), all_waiting ? 'not listed' : 'nobody waits');
+        'its scheduler was not asked yet' : 'further back in its queue'))]), all_waiting ? 'not listed' : 'no job waits');
   if (all_waiting > waiting.length) {
     const more = by('wait-table').createTFoot().insertRow().insertCell();
     more.colSpan = 4;

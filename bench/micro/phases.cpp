@@ -102,7 +102,7 @@ void failing_gang(benchmark::State& state) {
     w.get().retry();
     evictions += w.get().step(++now).evictions.size();
   }
-  if (evictions != 0) state.SkipWithError("somebody went");
+  if (evictions != 0) state.SkipWithError("a job went");
 }
 BENCHMARK(failing_gang)->ArgName("nodes")->Arg(64)->Arg(512)->Arg(2048)->Unit(benchmark::kMicrosecond);
 

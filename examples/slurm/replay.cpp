@@ -182,7 +182,7 @@ std::string_view simulation::note(const event& e, job_index j, allot::submission
 }
 
 std::string_view simulation::adopt(const event& e, job_index j, bool nominated) {
-  const auto at = take(driver_.where(), e.where, e.what.pods);
+  const auto at = take(driver_.places(), e.where, e.what.pods);
   allot::submission answer;
   if (nominated) {
     std::vector<allot::job_id> victims;
@@ -191,12 +191,12 @@ std::string_view simulation::adopt(const event& e, job_index j, bool nominated) 
   } else {
     answer = driver_.adopt(j, e.at, at);
   }
-  if (!answer) static_cast<void>(driver_.where().release(at));
+  if (!answer) static_cast<void>(driver_.places().release(at));
   return note(e, j, answer);
 }
 
 std::string_view simulation::alter(const event& e, job_index before, job_index j) {
-  const allot::job_state was = sim_.policy().state(id(before));
+  const allot::job_state was = sim_.scheduler().state(id(before));
   static_cast<void>(driver_.cancel(before));
   known_.erase(e.key);
   if (was == allot::job_state::pending || was == allot::job_state::nominated) {
@@ -208,7 +208,7 @@ std::string_view simulation::alter(const event& e, job_index before, job_index j
 }
 
 std::string_view simulation::change_places(const event& e) {
-  slurm_places& places = driver_.where();
+  slurm_places& places = driver_.places();
   if (!places.has_nodes()) return {};
   if (e.is == kind::close || e.is == kind::open) {
     const auto n = places.inventory().layout().find(e.node);
@@ -276,12 +276,12 @@ decision simulation::step(allot::instant now) {
   decision d;
   driver_.step(now, [&](const auto& plan) {
     for (const auto& a : plan.admissions) {
-      d.admissions.push_back({key(a.what), shares_of(sim_.where(), a.where), a.borrows});
+      d.admissions.push_back({key(a.what), shares_of(sim_.places(), a.where), a.borrows});
     }
     for (const auto& v : plan.evictions) {
       auto& to = d.evictions.emplace_back();
       to.key = key(v.what);
-      if (v.beneficiary) to.beneficiary = key(sim_.policy().what(v.beneficiary));
+      if (v.beneficiary) to.beneficiary = key(sim_.scheduler().what(v.beneficiary));
       to.how = v.how;
     }
     for (const auto& r : plan.nominations) {

@@ -45,12 +45,12 @@ TEST_CASE("winner_trees: the winner is the best participant, and each node cover
       } else {
         matches.play(of, player, takes_part, before, merge);
       }
-      std::size_t best = winner_trees::nobody;
+      std::size_t best = winner_trees::none;
       std::size_t those = 0;
       for (const auto& [who, value] : worth) {
         if (who.first != of) continue;
         ++those;
-        if (best == winner_trees::nobody || value < worth[{of, best}]) best = who.second;
+        if (best == winner_trees::none || value < worth[{of, best}]) best = who.second;
       }
       REQUIRE(matches.winner(of) == best);
       REQUIRE(count[matches.final(of)] == those);

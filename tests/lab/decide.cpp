@@ -252,7 +252,7 @@ TEST_CASE("a job with a reservation: when it starts, and after which") {
   CHECK(
       promised(R"(, "head": "reserve", "gather": {"longest_s": 3600, "percent": 60})", "") ==
       R"("promise": {"start_s": 3650, "first_start_s": 3650, "after": null, "borrows": true, "gathers": true, )"
-      R"("cause": null, "nodes": [], "text": "it gathers: nobody knows when the jobs in its way end, but later ones )"
+      R"("cause": null, "nodes": [], "text": "it gathers: it is not known when the jobs in its way end, but later ones )"
       R"(leave it their room, until it gives up at day 0, 01:00:50"})");
   CHECK(promised(R"(, "head": "reserve", "gather": {"longest_s": 3600, "percent": 49})", "") == "");
 }

@@ -125,7 +125,7 @@ class scene {
                                    preempt_settings may = {}) {
     return victims(asks(in, request, priority, may));
   }
-  bool nobody_for(const char* in, int request, std::int32_t priority = 0, preempt_settings may = {}) {
+  bool none_for(const char* in, int request, std::int32_t priority = 0, preempt_settings may = {}) {
     return victims(asks(in, request, priority, may), search_outcome::impossible).empty();
   }
   [[nodiscard]] beneficiary<1> asks(const char* in, int request, std::int32_t priority = 0,
@@ -162,7 +162,7 @@ TEST_CASE("search: no quota falls below what it owns: gangs are evicted only whi
   CHECK(s.victims("C", 4) == numbers{1});
   CHECK(s.victims("C", 1) == numbers{1});
   s.run("C", 1, 4);
-  CHECK(s.nobody_for("C", 1));
+  CHECK(s.none_for("C", 1));
 }
 
 TEST_CASE("search: unnecessary victims are given back") {
@@ -181,11 +181,11 @@ TEST_CASE("search: a quota over its nominal that can't reclaim anything evicts n
            {.name = "A", .parent = "root", .nominal = gpus(4)},
            {.name = "B", .parent = "root", .nominal = gpus(4)}}};
   s.run("A", 4, 1, 9).run("B", 4, 1, 9);
-  CHECK(s.nobody_for("A", 2));
-  CHECK(s.nobody_for("A", 4, 5));
+  CHECK(s.none_for("A", 2));
+  CHECK(s.none_for("A", 4, 5));
   // Nor does it evict jobs of its own quota when even all of them would not be enough.
   s.run("A", 1, 1, 0);
-  CHECK(s.nobody_for("A", 3, 5));
+  CHECK(s.none_for("A", 3, 5));
 }
 
 TEST_CASE("search: the borrower may be a cousin (Kueue #3691)") {
@@ -208,7 +208,7 @@ TEST_CASE("search: a department reclaims what its teams own together") {
   s.run("other", 2, 2).run("B", 2, 2);
   // A owns nothing, but its department owns what other uses; B owes nothing within the department.
   CHECK(s.victims("A", 4) == numbers{1, 0});
-  CHECK(s.nobody_for("A", 5));
+  CHECK(s.none_for("A", 5));
 }
 
 TEST_CASE("search: a quota whose parent covers its loan owes nothing to others") {
@@ -252,9 +252,9 @@ TEST_CASE("search: within a quota lower priorities yield, lowest first, equal on
   s.run("A", 1, 1, 1).run("A", 1, 1, 0).run("A", 1, 1, 2);
   CHECK(s.victims("A", 1, 2) == numbers{1});
   CHECK(s.victims("A", 2, 2) == numbers{1, 0});
-  CHECK(s.nobody_for("A", 3, 2));
-  CHECK(s.nobody_for("A", 1, 0));
-  CHECK(s.nobody_for("A", 1, 9, {.within = preempt_within::never}));
+  CHECK(s.none_for("A", 3, 2));
+  CHECK(s.none_for("A", 1, 0));
+  CHECK(s.none_for("A", 1, 9, {.within = preempt_within::never}));
   preempt_settings newer{.within = preempt_within::lower_or_newer_equal};
   beneficiary<1> b = s.asks("A", 1, 0, newer);
   CHECK(s.victims(b, search_outcome::impossible).empty());
@@ -277,11 +277,11 @@ TEST_CASE("search: reclaim by priority, or not at all") {
            {.name = "A", .parent = "root", .nominal = gpus(4)},
            {.name = "B", .parent = "root"}}};
   s.run("B", 2, 1, 1).run("B", 2, 1, 5);
-  CHECK(s.nobody_for("A", 1, 9, {.reclaim = preempt_reclaim::never}));
+  CHECK(s.none_for("A", 1, 9, {.reclaim = preempt_reclaim::never}));
   const preempt_settings lower{.reclaim = preempt_reclaim::lower_priority};
-  CHECK(s.nobody_for("A", 1, 1, lower));
+  CHECK(s.none_for("A", 1, 1, lower));
   CHECK(s.victims("A", 2, 5, lower) == numbers{1, 0});
-  CHECK(s.nobody_for("A", 3, 5, lower));
+  CHECK(s.none_for("A", 3, 5, lower));
   CHECK(s.victims("A", 3, 6, lower).size() == 3);
 }
 
@@ -290,7 +290,7 @@ TEST_CASE("search: takes from quotas below only if enabled, and never from above
            {.name = "quota1.1", .parent = "quota1", .nominal = gpus(48)},
            {.name = "quota1.2", .parent = "quota1", .nominal = gpus(80)}}};
   s.run("quota1.1", 48, 1).run("quota1.2", 80, 1);
-  CHECK(s.nobody_for("quota1", 1, 9));
+  CHECK(s.none_for("quota1", 1, 9));
   const numbers victims = s.victims("quota1", 32, 0, {.children = true});
   // In proportion to their capacity: 12 of 48 and 20 of 80.
   CHECK(victims.size() == 32);
@@ -299,7 +299,7 @@ TEST_CASE("search: takes from quotas below only if enabled, and never from above
   scene upside_down{{{.name = "quota1", .nominal = gpus(8), .inclusive = true},
                      {.name = "quota1.1", .parent = "quota1", .nominal = gpus(8)}}};
   upside_down.run("quota1", 8, 1);
-  CHECK(upside_down.nobody_for("quota1.1", 1, 9, {.children = true}));
+  CHECK(upside_down.none_for("quota1.1", 1, 9, {.children = true}));
 }
 
 TEST_CASE("search: an inner quota reclaims its own pool from its children without any option") {
@@ -307,7 +307,7 @@ TEST_CASE("search: an inner quota reclaims its own pool from its children withou
            {.name = "A", .parent = "dept", .nominal = gpus(4)}}};
   s.run("A", 10, 1);
   CHECK(s.victims("dept", 6).size() == 6);
-  CHECK(s.nobody_for("dept", 7));
+  CHECK(s.none_for("dept", 7));
 }
 
 TEST_CASE("search: jobs of an inner quota are no victims for what its children borrow") {
@@ -328,8 +328,8 @@ TEST_CASE("search: evicting its own lower jobs lets a quota then reclaim from ot
   // It owns 6: 2 are used by its lower jobs and 4 by B.
   CHECK(s.victims("A", 6, 5) == numbers{1, 0, 7, 6, 5, 4});
   CHECK(s.victims("A", 5, 5) == numbers{1, 7, 6, 5, 4});
-  CHECK(s.nobody_for("A", 7, 5));
-  CHECK(s.nobody_for("A", 6, 0));
+  CHECK(s.none_for("A", 7, 5));
+  CHECK(s.none_for("A", 6, 0));
 }
 
 TEST_CASE("search: with fewer contested dimensions a quota may own the request") {
@@ -1136,17 +1136,17 @@ TEST_CASE("search: a borrowing job preempts lower priorities up to a threshold")
            {.name = "A", .parent = "root"},
            {.name = "B", .parent = "root"}}};
   s.run("B", 2, 2, 0).run("B", 1, 2, 1).run("B", 1, 2, 2);
-  CHECK(s.nobody_for("A", 2, 5));
+  CHECK(s.none_for("A", 2, 5));
   preempt_settings may{.borrow = allot::preempt_borrow::lower_priority};
   CHECK(s.victims("A", 4, 5, may) == numbers{1, 0});
   CHECK(s.victims("A", 8, 5, may).size() == 4);
-  CHECK(s.nobody_for("A", 2, 0, may));
-  CHECK(s.nobody_for("A", 8, 2, may));
+  CHECK(s.none_for("A", 2, 0, may));
+  CHECK(s.none_for("A", 8, 2, may));
   may.borrow_max_priority = 0;
   CHECK(s.victims("A", 4, 5, may) == numbers{1, 0});
-  CHECK(s.nobody_for("A", 6, 5, may));
+  CHECK(s.none_for("A", 6, 5, may));
   may.reclaim = preempt_reclaim::never;
-  CHECK(s.nobody_for("A", 2, 5, may));
+  CHECK(s.none_for("A", 2, 5, may));
 }
 
 // Placements that can answer what-if questions.

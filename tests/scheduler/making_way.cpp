@@ -207,7 +207,7 @@ TEST_CASE("making way: a reservation that moves takes it along") {
 }
 
 TEST_CASE("making way: for one that gathers, too") {
-  // Nobody knows when those end that run.
+  // It is not known when those end that run.
   std::vector<timed_job> jobs;
   for (instant i = 0; i < 4; ++i) jobs.push_back({.quota = a, .gpus = 2, .duration = 20 * (i + 1)});
   jobs.push_back({.quota = a, .gpus = 8, .submit = 1, .duration = 10});

@@ -455,7 +455,7 @@ TEST_CASE("scheduler: a search that gave up says so") {
   REQUIRE(h.pending().front().binding.has_value());
   CHECK(h.pending().front().binding->missing == gpus(4));
   CHECK(h.why("a2").reason == pending_reason::not_proven);
-  // With a3 it would borrow, and nobody yields for that.
+  // With a3 it would borrow, and no job yields for that.
   h.finished("b1");
   h.submit("a3", "a", 1, {.priority = 1});
   CHECK(h.step() == "+a3");

@@ -144,7 +144,8 @@ TEST_CASE("sentences: when a job with a reservation starts, and what that rests 
   p.gathers_since = 1;
   p.start = 500;
   CHECK(told() ==
-        "it gathers: nobody knows when the jobs in its way end, but later ones leave it their room, until it "
+        "it gathers: it is not known when the jobs in its way end, but later ones leave it their room, until "
+        "it "
         "gives up at t500");
   // Every cause has its own text.
   p.gathers_since.reset();

@@ -260,12 +260,12 @@ void audit(const allot::sim::simulator<1>& sim) {
   }
   REQUIRE(sim.lacking() == lacking);
   // The usage as the scheduler computes it, in its own tree.
-  for (std::size_t x = 0; x < slots && sim.policy().tree().slots() == slots; ++x) {
-    REQUIRE(sim.policy().ledger().own_usage(quota_id{x}, 0) == used[x]);
+  for (std::size_t x = 0; x < slots && sim.scheduler().tree().slots() == slots; ++x) {
+    REQUIRE(sim.scheduler().ledger().own_usage(quota_id{x}, 0) == used[x]);
   }
-  if (sim.where().has_nodes()) {
-    REQUIRE(sim.where().inventory().used() == all);
-    REQUIRE(sim.where().inventory().held() == quantity{});
+  if (sim.places().has_nodes()) {
+    REQUIRE(sim.places().inventory().used() == all);
+    REQUIRE(sim.places().inventory().held() == quantity{});
   }
 }
 

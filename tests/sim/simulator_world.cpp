@@ -285,7 +285,7 @@ TEST_CASE("simulator: a job has the flavor that it was given, in its accounts an
   each_instant<8> look{[&](const auto& sim) {
     used.push_back(sim.accounts().own_usage(quota_id{0}));
     wanted.push_back(sim.demand()[0]);
-    CHECK(sim.policy().ledger().own_usage(quota_id{0}) == used.back());
+    CHECK(sim.scheduler().ledger().own_usage(quota_id{0}) == used.back());
   }};
   allot::sim::run_log log;
   allot::sim::run_logger<8> runs{log};
@@ -383,13 +383,13 @@ class world_auditor {
 
   void look(const allot::sim::simulator<8>& sim) {
     allot::resources<8> all;
-    const bool has_same_tree = sim.policy().tree().slots() == sim.accounts().tree().slots();
+    const bool has_same_tree = sim.scheduler().tree().slots() == sim.accounts().tree().slots();
     for (std::size_t x = 0; x < sim.accounts().tree().slots(); ++x) {
       const auto own = sim.accounts().own_usage(quota_id{x});
-      if (has_same_tree) REQUIRE(own == sim.policy().ledger().own_usage(quota_id{x}));
+      if (has_same_tree) REQUIRE(own == sim.scheduler().ledger().own_usage(quota_id{x}));
       all += own;
     }
-    const auto& inventory = sim.where().inventory();
+    const auto& inventory = sim.places().inventory();
     REQUIRE(inventory.used(0b01) == all[0]);
     REQUIRE(inventory.used(0b10) == all[1]);
     REQUIRE(inventory.held() == quantity{});

@@ -1106,7 +1106,7 @@ class soak_world {
       const auto was = before.find(id);
       require(nominated.contains(id) || (was != before.end() && was->second.nominated),
               "a job is nominated and the plan does not say so", id);
-      require(anybody_leaves, "a job is nominated and nobody leaves", id);
+      require(anybody_leaves, "a job is nominated and no job leaves", id);
     }
     std::set<allot::job_id> held;
     for (const auto& h : plan.pending) {

@@ -175,7 +175,7 @@ TEST_CASE("governor: what runs unasked is counted and can be reclaimed") {
 TEST_CASE("governor: a released job that Slurm does not start gives its share back and backs off") {
   world w{config_of(three_teams)};
   const job_key k = w.slurm.submit("a", 1, 8, 1000);
-  // Nobody knows of it: an outage between the plan and the start.
+  // It is not known of it: an outage between the plan and the start.
   w.slurm.advance(1);
   w.it->tick({w.slurm.now * 1000, w.slurm.now * 1000});
   w.slurm.jobs.at(k).pinned = {"nowhere"};
@@ -439,7 +439,7 @@ TEST_CASE("governor: a killed governor goes on as if it had not gone") {
   CHECK(w.slurm.used_by("a") == 24);
 }
 
-TEST_CASE("governor: a restart moves nobody, with the journal or without it") {
+TEST_CASE("governor: a restart moves no job, with the journal or without it") {
   for (const bool with_journal : {true, false}) {
     world w{config_of(three_teams)};
     for (int i = 0; i < 6; ++i) w.slurm.submit(i % 2 == 0 ? "a" : "b", 1, 8, 1000);
@@ -454,7 +454,7 @@ TEST_CASE("governor: a restart moves nobody, with the journal or without it") {
   }
 }
 
-TEST_CASE("governor: a clock that steps, or is not that of slurmctld, moves nobody and keeps nobody back") {
+TEST_CASE("governor: a clock that steps, or is not that of slurmctld, moves no job and keeps none back") {
   for (const std::int64_t off : {-7200, -50, 50, 7200}) {
     for (const bool from_the_start : {true, false}) {
       CAPTURE(off);

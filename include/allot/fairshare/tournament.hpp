@@ -24,9 +24,7 @@ struct pending_minimum {
   std::uint64_t reclaims = ~std::uint64_t{0};
 
   /// What no job requests: the minimum of an empty set of jobs.
-  [[nodiscard]] static pending_minimum of_nobody() noexcept {
-    return {resources<N>{quantity::unlimited()}, 0};
-  }
+  [[nodiscard]] static pending_minimum of_none() noexcept { return {resources<N>{quantity::unlimited()}, 0}; }
   /// Whether some job may reclaim dimension `d`, so that its own quota's bound does not exclude it.
   [[nodiscard]] bool may_reclaim(std::size_t d) const noexcept { return ((reclaims >> d) & 1U) != 0; }
   /// Says that some job may reclaim dimension `d`.
@@ -63,7 +61,7 @@ class tournament {
     seats_.assign(tree.slots(), seat{});
     matches_.reset(tree, 1,
                    [&](quota_id x, std::size_t, std::size_t player) { seats_[x.index()].player = player; });
-    pending_.assign(matches_.nodes(), pending_minimum<N>::of_nobody());
+    pending_.assign(matches_.nodes(), pending_minimum<N>::of_none());
   }
 
   /// `x` has a pending job: its best one requests `request` and ranks as `head`.
@@ -119,7 +117,7 @@ class tournament {
   /// The quota whose best own job is next, none if no job is pending. O(1).
   [[nodiscard]] quota_id best(const quota_tree<N>& tree) const {
     const std::size_t w = matches_.winner(matches_.of_roots());
-    return w == winner_trees::nobody ? quota_id::none() : seats_[tree.roots()[w].index()].best;
+    return w == winner_trees::none ? quota_id::none() : seats_[tree.roots()[w].index()].best;
   }
 
  private:
@@ -146,13 +144,13 @@ class tournament {
     const quota_tree<N>& tree = l.tree();
     key_own_jobs(l, x);
     const seat& own = seats_[x.index()];
-    play(tree, x, 0, own.waits ? own.own_jobs : pending_minimum<N>::of_nobody(), own.waits);
+    play(tree, x, 0, own.waits ? own.own_jobs : pending_minimum<N>::of_none(), own.waits);
     for (quota_id child = x;;) {
       represent(l, child);
       const seat& s = seats_[child.index()];
       const quota_id p = tree.parent(child);
       const bool takes_part = !s.best.is_none();
-      play(tree, p, s.player, takes_part ? arriving_minimum(l, child) : pending_minimum<N>::of_nobody(),
+      play(tree, p, s.player, takes_part ? arriving_minimum(l, child) : pending_minimum<N>::of_none(),
            takes_part);
       if (!p) return;
       child = p;
@@ -174,7 +172,7 @@ class tournament {
   }
   void seat_at(std::size_t m, std::size_t player, const pending_minimum<N>& with, bool takes_part) {
     matches_.seat(m, player, takes_part);
-    pending_[matches_.leaf(m, player)] = takes_part ? with : pending_minimum<N>::of_nobody();
+    pending_[matches_.leaf(m, player)] = takes_part ? with : pending_minimum<N>::of_none();
   }
   [[nodiscard]] auto earlier(const quota_tree<N>& tree, quota_id of) const {
     const std::size_t own_jobs = of ? 1 : 0;
@@ -217,7 +215,7 @@ class tournament {
   void represent(const ledger<N>& l, quota_id c) {
     seat& s = seats_[c.index()];
     const std::size_t w = matches_.winner(c.index());
-    if (w == winner_trees::nobody || is_inadmissible(l, c)) {
+    if (w == winner_trees::none || is_inadmissible(l, c)) {
       s.best = quota_id::none();
       return;
     }

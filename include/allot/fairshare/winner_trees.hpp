@@ -21,7 +21,7 @@ inline namespace v0 {
 class winner_trees {
  public:
   /// Denotes no player.
-  static constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
+  static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 
   /// Starts without participants. Calls `visit(quota, tree, player)` for each quota, with its place. O(n).
   template <std::size_t N, class Visit>
@@ -35,7 +35,7 @@ class winner_trees {
     };
     for (const quota_id x : tree.top_down()) enrol(x.index(), tree.children(x), reserved);
     enrol(of_roots(), tree.roots(), 0);
-    winners_.assign(nodes, nobody);
+    winners_.assign(nodes, none);
   }
 
   /// The number of the tree in which the roots compete.
@@ -49,13 +49,13 @@ class winner_trees {
   /// The number of the node of a tree's last match.
   [[nodiscard]] std::size_t final(std::size_t tree) const { return trees_[tree].first + 1; }
 
-  /// The winner of the tree, `nobody` if there is no participant. O(1).
+  /// The winner of the tree, `none` if there is no participant. O(1).
   [[nodiscard]] std::size_t winner(std::size_t tree) const {
-    return trees_[tree].size == 0 ? nobody : winners_[final(tree)];
+    return trees_[tree].size == 0 ? none : winners_[final(tree)];
   }
   /// Sets whether the player takes part; plays no match (see `play_all`).
   void seat(std::size_t tree, std::size_t player, bool takes_part) {
-    winners_[leaf(tree, player)] = takes_part ? player : nobody;
+    winners_[leaf(tree, player)] = takes_part ? player : none;
   }
   /// Plays all matches of a tree. `merge(node, left, right)` is called after each. O(players).
   template <class Before, class Merge>
@@ -88,7 +88,7 @@ class winner_trees {
     const std::size_t left = t.first + 2 * at;
     const std::size_t a = winners_[left];
     const std::size_t b = winners_[left + 1];
-    winners_[t.first + at] = a == nobody || (b != nobody && before(b, a)) ? b : a;
+    winners_[t.first + at] = a == none || (b != none && before(b, a)) ? b : a;
     merge(t.first + at, left, left + 1);
   }
 

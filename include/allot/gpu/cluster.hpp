@@ -158,8 +158,8 @@ class cluster {
   [[nodiscard]] std::uint32_t gpus(node_id n) const noexcept { return contains(n) ? type_of(n).gpus : 0; }
   /// Its name; empty for a node that does not exist.
   [[nodiscard]] const std::string& name(node_id n) const noexcept {
-    static const std::string nobody;
-    return contains(n) ? names_[n.index()] : nobody;
+    static const std::string nameless;
+    return contains(n) ? names_[n.index()] : nameless;
   }
   /// The specification; its name is that of the node only if it has no count.
   [[nodiscard]] const node_spec& spec(node_id n) const {
@@ -235,8 +235,8 @@ class cluster {
 
 /// The pods of a request on these nodes, or nothing if it is invalid: a total is divided by the largest of
 /// the acceptable ones. O(types).
-[[nodiscard]] inline std::optional<pod_split> split(const pod_request& d, const cluster& on) {
-  return split(d, d.total ? on.largest_node(d.pools, d.models) : 0);
+[[nodiscard]] inline std::optional<pod_split> split(const pod_request& r, const cluster& on) {
+  return split(r, r.total ? on.largest_node(r.pools, r.models) : 0);
 }
 
 namespace detail {

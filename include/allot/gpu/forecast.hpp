@@ -29,11 +29,11 @@ class forecast {
   /// How a placed job is named.
   using allocation = allocation_id;
 
-  /// Starts over for this request, with nobody gone. Returns whether it can be counted. O(nodes).
-  [[nodiscard]] bool begin(const occupancy& in, const pod_request& d) {
+  /// Starts over for this request, with no job gone. Returns whether it can be counted. O(nodes).
+  [[nodiscard]] bool begin(const occupancy& in, const pod_request& r) {
     const cluster& layout = in.layout();
-    const auto pods = split(d, layout);
-    if (!pods || d.has_level() || pods->each.depends_on_type()) return false;
+    const auto pods = split(r, layout);
+    if (!pods || r.has_level() || pods->each.depends_on_type()) return false;
     if (pods->each.devices == 0 || pods->each.is_fraction()) return false;
     pods_ = *pods;
     types_.clear();
@@ -130,7 +130,7 @@ class forecast {
     d.left += milli;
     if (d.left <= 0) ++on.free;
   }
-  /// Nobody is gone from the state of the last look, and nothing is counted yet.
+  /// No job is gone from the state of the last look, and nothing is counted yet.
   void bring_all_back(const cluster& layout) {
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
       node_count next{0, nodes_[n].is_open};

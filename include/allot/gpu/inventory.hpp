@@ -49,20 +49,20 @@ class basic_inventory : public occupancy {
 
   /// Places all pods of the request, or none. Nothing is evicted for it; see `why_not` for what is in the
   /// way. O(pods x cost of the policy); a request without enough room is refused without trying its pods.
-  [[nodiscard]] std::optional<allocation> place(const pod_request& d) { return place_by(policy_, d); }
+  [[nodiscard]] std::optional<allocation> place(const pod_request& r) { return place_by(policy_, r); }
   /// As `place`, with another policy.
   template <placement_policy P>
-  [[nodiscard]] std::optional<allocation> place_by(const P& policy, const pod_request& d) {
-    const auto pods = pods_of(d);
-    if (!pods || d.has_level()) return std::nullopt;
+  [[nodiscard]] std::optional<allocation> place_by(const P& policy, const pod_request& r) {
+    const auto pods = pods_of(r);
+    if (!pods || r.has_level()) return std::nullopt;
     if (pods->all_pods() > 1 && !detail::has_room(index(), *pods)) return std::nullopt;
     return add_each(policy, *pods);
   }
   /// Whether `place` would find a place. Changes nothing. One pod takes one choice of the policy. For pods of
   /// whole GPUs the room is counted, if the policy finds all of it; others are placed and taken back.
-  [[nodiscard]] bool could_place(const pod_request& d) {
-    const auto pods = pods_of(d);
-    if (!pods || d.has_level()) return false;
+  [[nodiscard]] bool could_place(const pod_request& r) {
+    const auto pods = pods_of(r);
+    if (!pods || r.has_level()) return false;
     if (pods->all_pods() == 1) return policy_(index(), pods->each).has_value();
     if (!detail::has_room(index(), *pods)) return false;
     const bool counts =
@@ -73,32 +73,32 @@ class basic_inventory : public occupancy {
   /// `choose(index(), pod)` says for each, whatever levels are requested; all of them, or none if it returns
   /// nothing for one. It is called once for each pod, like a policy, but may know which pod it is.
   template <std::invocable<const free_index&, const pod_shape&> Choose>
-  [[nodiscard]] std::optional<allocation> place_each(const pod_request& d, Choose&& choose) {
-    const auto pods = pods_of(d);
+  [[nodiscard]] std::optional<allocation> place_each(const pod_request& r, Choose&& choose) {
+    const auto pods = pods_of(r);
     return pods ? add_each(choose, *pods) : std::nullopt;
   }
   /// The pods that a request consists of on these nodes, or nothing if it is invalid. O(node types).
-  [[nodiscard]] std::optional<pod_split> pods_of(const pod_request& d) const { return split(d, layout()); }
+  [[nodiscard]] std::optional<pod_split> pods_of(const pod_request& r) const { return split(r, layout()); }
 
   /// Places a job where it already runs, whatever pools it requests; nothing if it does not fit there, or if
   /// there are not as many locations as it has pods. A pod given without devices gets those that `free_index`
   /// chooses on its node. The pods of a total have as many GPUs as devices are given, otherwise all of their
   /// node; the last gets the rest. O(pods x devices of a node).
-  [[nodiscard]] std::optional<allocation> place_at(const pod_request& d, std::span<const pod_location> pods) {
-    const auto whole = split(d, 0);
-    const bool is_split = d.total && d.gpus >= quantity::milli(milli_per_gpu);
+  [[nodiscard]] std::optional<allocation> place_at(const pod_request& r, std::span<const pod_location> pods) {
+    const auto whole = split(r, 0);
+    const bool is_split = r.total && r.gpus >= quantity::milli(milli_per_gpu);
     if (!whole || pods.empty() || (!is_split && pods.size() != whole->pods)) return std::nullopt;
     const allot::savepoint before = save();
     const allocation a = open();
     pod_shape pod = whole->each;
-    const std::int64_t gpus = is_split ? d.gpus.in_milli() / milli_per_gpu : 0;
+    const std::int64_t gpus = is_split ? r.gpus.in_milli() / milli_per_gpu : 0;
     std::int64_t left = gpus;
     bool placed = true;
     for (std::size_t i = 0; i < pods.size() && placed; ++i) {
       if (is_split) {
         pod.devices = part_of_total(pods[i], left);
-        pod.cpu_milli = detail::part_of(d.cpu_milli, pod.devices, static_cast<std::uint64_t>(gpus));
-        pod.memory_mib = detail::part_of(d.memory_mib, pod.devices, static_cast<std::uint64_t>(gpus));
+        pod.cpu_milli = detail::part_of(r.cpu_milli, pod.devices, static_cast<std::uint64_t>(gpus));
+        pod.memory_mib = detail::part_of(r.memory_mib, pod.devices, static_cast<std::uint64_t>(gpus));
         left -= pod.devices;
       }
       placed = (!is_split || pod.devices > 0) && add_at(pods[i], pod, a);
@@ -107,18 +107,18 @@ class basic_inventory : public occupancy {
   }
 
   /// Whether the request would fit on the empty cluster with all nodes open. O(node types).
-  [[nodiscard]] bool could_ever_fit(const pod_request& d) const {
-    return !d.has_level() && gpu::could_ever_fit(layout(), d);
+  [[nodiscard]] bool could_ever_fit(const pod_request& r) const {
+    return !r.has_level() && gpu::could_ever_fit(layout(), r);
   }
   /// Why the request can't be placed now. See `gpu::why_not`.
-  [[nodiscard]] unplaceable why_not(const pod_request& d) const {
-    unplaceable why = gpu::why_not(index(), d);
-    if (d.has_level()) why.reason = obstacle::invalid_request;
+  [[nodiscard]] unplaceable why_not(const pod_request& r) const {
+    unplaceable why = gpu::why_not(index(), r);
+    if (r.has_level()) why.reason = obstacle::invalid_request;
     return why;
   }
   /// Its reason alone, which costs less.
-  [[nodiscard]] obstacle obstacle_to(const pod_request& d) const {
-    return d.has_level() ? obstacle::invalid_request : gpu::obstacle_to(index(), d);
+  [[nodiscard]] obstacle obstacle_to(const pod_request& r) const {
+    return r.has_level() ? obstacle::invalid_request : gpu::obstacle_to(index(), r);
   }
 
  protected:

@@ -253,30 +253,30 @@ namespace detail {
 }
 
 /// The pods of a valid request. All of it returns one object, which is then made where the caller has it.
-[[nodiscard]] constexpr std::optional<pod_split> split_valid(const pod_request& d, bool is_portion,
+[[nodiscard]] constexpr std::optional<pod_split> split_valid(const pod_request& r, bool is_portion,
                                                              std::uint32_t largest_node) noexcept {
-  const std::uint64_t gpus = static_cast<std::uint64_t>(d.gpus.in_milli()) / milli_per_gpu;
-  const bool is_divided = d.total && !is_portion && largest_node > 0 && gpus > largest_node;
-  const std::uint64_t size = is_divided ? largest_node : is_portion ? d.devices : gpus;
+  const std::uint64_t gpus = static_cast<std::uint64_t>(r.gpus.in_milli()) / milli_per_gpu;
+  const bool is_divided = r.total && !is_portion && largest_node > 0 && gpus > largest_node;
+  const std::uint64_t size = is_divided ? largest_node : is_portion ? r.devices : gpus;
   // Sizes that no node can hold need not be distinguished.
   constexpr std::uint64_t too_many = max_gpus_per_node + 1;
-  const bool is_fraction = is_portion && d.gpus > quantity{};
+  const bool is_fraction = is_portion && r.gpus > quantity{};
   std::optional<pod_split> parts{
       std::in_place,
       pod_shape{static_cast<std::uint32_t>(std::min(size, too_many)),
-                is_fraction ? static_cast<std::uint32_t>(d.gpus.in_milli()) : milli_per_gpu, d.pools,
-                d.models, is_divided ? part_of(d.cpu_milli, size, gpus) : d.cpu_milli,
-                is_divided ? part_of(d.memory_mib, size, gpus) : d.memory_mib, d.gpu_memory_mib, d.mig,
-                d.estimate},
+                is_fraction ? static_cast<std::uint32_t>(r.gpus.in_milli()) : milli_per_gpu, r.pools,
+                r.models, is_divided ? part_of(r.cpu_milli, size, gpus) : r.cpu_milli,
+                is_divided ? part_of(r.memory_mib, size, gpus) : r.memory_mib, r.gpu_memory_mib, r.mig,
+                r.estimate},
       is_divided ? gpus / largest_node
-      : d.total  ? 1
-                 : d.pods};
+      : r.total  ? 1
+                 : r.pods};
   const std::uint64_t rest = is_divided ? gpus % largest_node : 0;
   if (rest != 0) {
     parts->rest = parts->each;
     parts->rest.devices = static_cast<std::uint32_t>(rest);
-    parts->rest.cpu_milli = part_of(d.cpu_milli, rest, gpus);
-    parts->rest.memory_mib = part_of(d.memory_mib, rest, gpus);
+    parts->rest.cpu_milli = part_of(r.cpu_milli, rest, gpus);
+    parts->rest.memory_mib = part_of(r.memory_mib, rest, gpus);
   }
   return parts;
 }
@@ -290,18 +290,18 @@ namespace detail {
 /// A total no larger than the largest acceptable node is one pod. A larger one fills as many nodes of that
 /// size as it can, with all of their GPUs, and the rest runs on one node (the rule of the Helios simulator);
 /// CPU and memory are divided like the GPUs. O(1).
-[[nodiscard]] constexpr std::optional<pod_split> split(const pod_request& d,
+[[nodiscard]] constexpr std::optional<pod_split> split(const pod_request& r,
                                                        std::uint32_t largest_node) noexcept {
-  const std::int64_t milli = d.gpus.in_milli();
-  if (!d.gpus.is_bounded() || milli < 0 || (!d.total && d.pods == 0)) return std::nullopt;
-  if (d.cpu_milli < 0 || d.memory_mib < 0 || d.gpu_memory_mib < 0) return std::nullopt;
-  const bool is_instance = !d.mig.is_none();
-  const bool by_memory = d.gpu_memory_mib > 0;
+  const std::int64_t milli = r.gpus.in_milli();
+  if (!r.gpus.is_bounded() || milli < 0 || (!r.total && r.pods == 0)) return std::nullopt;
+  if (r.cpu_milli < 0 || r.memory_mib < 0 || r.gpu_memory_mib < 0) return std::nullopt;
+  const bool is_instance = !r.mig.is_none();
+  const bool by_memory = r.gpu_memory_mib > 0;
   if ((milli > 0) + by_memory + is_instance > 1) return std::nullopt;
-  const bool is_portion = d.takes_parts();
-  if (d.devices != 1 && (!is_portion || is_instance || d.devices == 0)) return std::nullopt;
+  const bool is_portion = r.takes_parts();
+  if (r.devices != 1 && (!is_portion || is_instance || r.devices == 0)) return std::nullopt;
   if (!is_portion && milli % milli_per_gpu != 0) return std::nullopt;
-  return detail::split_valid(d, is_portion, largest_node);
+  return detail::split_valid(r, is_portion, largest_node);
 }
 
 }  // namespace gpu

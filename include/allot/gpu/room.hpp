@@ -146,8 +146,8 @@ enum class look : std::uint8_t { at_all, at_gpus };
 
 /// The GPUs of the whole job; for pods that request GPU memory or a MIG instance, the minimum over the
 /// acceptable models.
-[[nodiscard]] inline quantity asked(const cluster& layout, const pod_request& d, const pod_split& pods) {
-  if (!pods.each.depends_on_type() && !pods.each.is_fraction()) return d.total ? d.gpus : d.gpus * d.pods;
+[[nodiscard]] inline quantity asked(const cluster& layout, const pod_request& r, const pod_split& pods) {
+  if (!pods.each.depends_on_type() && !pods.each.is_fraction()) return r.total ? r.gpus : r.gpus * r.pods;
   std::uint32_t least = pods.each.milli;
   for_each_type(layout, pods.each,
                 [&](std::size_t, const pod_shape& here) { least = std::min(least, here.milli); });
@@ -175,28 +175,28 @@ enum class look : std::uint8_t { at_all, at_gpus };
 }  // namespace detail
 
 /// Whether the request fits on the empty cluster. O(types).
-[[nodiscard]] inline bool could_ever_fit(const cluster& empty, const pod_request& d) {
-  const auto pods = split(d, empty);
+[[nodiscard]] inline bool could_ever_fit(const cluster& empty, const pod_request& r) {
+  const auto pods = split(r, empty);
   return pods && detail::has_room(empty, *pods);
 }
 
 /// Whether the request fits now, whatever the policy. O(types x sizes), O(types x gaps) for a fraction,
 /// O(nodes) if it needs host resources that nodes count. For several pods with fractions of several devices
 /// each, true only means that it may fit.
-[[nodiscard]] inline bool has_room(const free_index& index, const pod_request& d) {
-  const auto pods = split(d, index.layout());
+[[nodiscard]] inline bool has_room(const free_index& index, const pod_request& r) {
+  const auto pods = split(r, index.layout());
   return pods && detail::has_room(index, *pods);
 }
 
 namespace detail {
 
 /// Why the request, of these pods, has no room now. Permanent reasons take precedence over temporary ones.
-[[nodiscard]] inline obstacle obstacle_of(const free_index& index, const pod_request& d,
+[[nodiscard]] inline obstacle obstacle_of(const free_index& index, const pod_request& r,
                                           const pod_split& pods, quantity asked, quantity free) {
   const cluster& layout = index.layout();
   // A total is split by the size of the nodes in question, which determines the size of its pods.
   const auto fits_a_node = [&](std::uint64_t pools, std::uint64_t models) {
-    pod_request other = d;
+    pod_request other = r;
     other.pools = pools;
     other.models = models;
     const auto parts = split(other, layout);
@@ -204,7 +204,7 @@ namespace detail {
   };
   const std::uint64_t ever = room(layout, pods.each);
   if (ever == 0) {
-    if (fits_a_node(d.pools, all_models)) return obstacle::model_has_no_such_node;
+    if (fits_a_node(r.pools, all_models)) return obstacle::model_has_no_such_node;
     return fits_a_node(all_pools, all_models) ? obstacle::pool_has_no_such_node
                                               : obstacle::too_large_for_any_node;
   }
@@ -217,34 +217,34 @@ namespace detail {
 
 /// Why the request can't be placed now, regardless of the topology; `obstacle::none` if it can. Permanent
 /// reasons take precedence over temporary ones. Complexity as `has_room`.
-[[nodiscard]] inline unplaceable why_not(const free_index& index, const pod_request& d) {
+[[nodiscard]] inline unplaceable why_not(const free_index& index, const pod_request& r) {
   const cluster& layout = index.layout();
   unplaceable why;
-  why.capacity = layout.gpus_in(d.pools, d.models);
-  why.free = index.free_in(d.pools, d.models);
-  const auto pods = split(d, layout);
+  why.capacity = layout.gpus_in(r.pools, r.models);
+  why.free = index.free_in(r.pools, r.models);
+  const auto pods = split(r, layout);
   if (!pods) {
-    why.asked = d.total ? d.gpus : d.gpus * d.pods;
+    why.asked = r.total ? r.gpus : r.gpus * r.pods;
     why.reason = obstacle::invalid_request;
     return why;
   }
-  why.asked = detail::asked(layout, d, *pods);
+  why.asked = detail::asked(layout, r, *pods);
   why.largest_block = detail::largest_block(index, pods->each);
   why.pods = pods->all_pods();
   why.pods_with_room = std::min(pods->pods, detail::room(index, pods->each, pods->pods));
   // What fits now fits ever.
   const bool fits = why.pods_with_room == pods->pods && detail::has_room_for_rest(index, *pods);
-  if (!fits) why.reason = detail::obstacle_of(index, d, *pods, why.asked, why.free);
+  if (!fits) why.reason = detail::obstacle_of(index, r, *pods, why.asked, why.free);
   return why;
 }
 /// The reason that `why_not` gives, without the figures beside it, which cost more.
-[[nodiscard]] inline obstacle obstacle_to(const free_index& index, const pod_request& d) {
-  const auto pods = split(d, index.layout());
+[[nodiscard]] inline obstacle obstacle_to(const free_index& index, const pod_request& r) {
+  const auto pods = split(r, index.layout());
   if (!pods) return obstacle::invalid_request;
-  const quantity asked = detail::asked(index.layout(), d, *pods);
-  const quantity free = index.free_in(d.pools, d.models);
+  const quantity asked = detail::asked(index.layout(), r, *pods);
+  const quantity free = index.free_in(r.pools, r.models);
   if (asked <= free && detail::has_room(index, *pods)) return obstacle::none;
-  return detail::obstacle_of(index, d, *pods, asked, free);
+  return detail::obstacle_of(index, r, *pods, asked, free);
 }
 
 }  // namespace gpu

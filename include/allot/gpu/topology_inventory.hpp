@@ -35,18 +35,18 @@ class basic_topology_inventory : public basic_inventory<Policy> {
         near_(std::in_place, this->layout(), std::move(nearness)) {}
 
   /// As `basic_inventory::place`; a request with levels where `gang_planner` says.
-  [[nodiscard]] std::optional<allocation> place(const pod_request& d) {
-    return d.has_level() ? place_near(d) : base::place(d);
+  [[nodiscard]] std::optional<allocation> place(const pod_request& r) {
+    return r.has_level() ? place_near(r) : base::place(r);
   }
   /// Whether `place` would find a place. Changes nothing.
-  [[nodiscard]] bool could_place(const pod_request& d) {
-    if (!d.has_level()) return base::could_place(d);
-    return this->would_succeed([&] { return place_near(d).has_value(); });
+  [[nodiscard]] bool could_place(const pod_request& r) {
+    if (!r.has_level()) return base::could_place(r);
+    return this->would_succeed([&] { return place_near(r).has_value(); });
   }
   /// As `place`, with another policy; requests with levels are still placed by `gang_planner`.
   template <placement_policy P>
-  [[nodiscard]] std::optional<allocation> place_by(const P& policy, const pod_request& d) {
-    return d.has_level() ? place_near(d) : base::place_by(policy, d);
+  [[nodiscard]] std::optional<allocation> place_by(const P& policy, const pod_request& r) {
+    return r.has_level() ? place_near(r) : base::place_by(policy, r);
   }
 
   /// What `place_gang` did.
@@ -74,28 +74,28 @@ class basic_topology_inventory : public basic_inventory<Policy> {
 
   /// Whether the request would fit on the empty cluster with all nodes open. O(node types), with levels
   /// O(domains x types).
-  [[nodiscard]] bool could_ever_fit(const pod_request& d) const {
-    if (near_ && d.has_level()) return near_->could_ever_fit(this->layout(), d);
-    return base::could_ever_fit(d);
+  [[nodiscard]] bool could_ever_fit(const pod_request& r) const {
+    if (near_ && r.has_level()) return near_->could_ever_fit(this->layout(), r);
+    return base::could_ever_fit(r);
   }
   /// Why the request can't be placed now. See `gpu::why_not`.
-  [[nodiscard]] unplaceable why_not(const pod_request& d) const {
-    if (near_ && d.has_level()) return near_->why_not(this->index(), d, gpu::why_not(this->index(), d));
-    return base::why_not(d);
+  [[nodiscard]] unplaceable why_not(const pod_request& r) const {
+    if (near_ && r.has_level()) return near_->why_not(this->index(), r, gpu::why_not(this->index(), r));
+    return base::why_not(r);
   }
   /// Its reason alone, which costs less without levels.
-  [[nodiscard]] obstacle obstacle_to(const pod_request& d) const {
-    return d.has_level() ? why_not(d).reason : base::obstacle_to(d);
+  [[nodiscard]] obstacle obstacle_to(const pod_request& r) const {
+    return r.has_level() ? why_not(r).reason : base::obstacle_to(r);
   }
 
   /// The topology of the nodes; null if none was given.
   [[nodiscard]] const topology* nearness() const noexcept { return near_ ? &near_->layout() : nullptr; }
 
  private:
-  [[nodiscard]] std::optional<allocation> place_near(const pod_request& d) {
-    const auto pods = this->pods_of(d);
+  [[nodiscard]] std::optional<allocation> place_near(const pod_request& r) {
+    const auto pods = this->pods_of(r);
     if (!pods || !near_) return std::nullopt;
-    const gang_place where = near_->plan(this->index(), d, *pods);
+    const gang_place where = near_->plan(this->index(), r, *pods);
     return where.found ? place_as_planned(where, *pods) : std::nullopt;
   }
   /// The last pod is the smaller one, if there is one.

@@ -33,14 +33,14 @@ class what_if {
   }
   /// False if the request would not fit even with all of these groups evicted; true is no guarantee. O(types
   /// + nodes x groups).
-  [[nodiscard]] bool might_fit(const occupancy& in, const pod_request& d,
+  [[nodiscard]] bool might_fit(const occupancy& in, const pod_request& r,
                                std::span<const std::uint32_t> groups) {
-    return bound_.may_have_room(in.index(), d, groups);
+    return bound_.may_have_room(in.index(), r, groups);
   }
 
   /// Begins a trial, with nothing evicted; it ends when the inventory changes. False if room can't be
   /// counted: for topology levels, GPU memory, MIG, fractions of several devices, or pods without GPUs.
-  [[nodiscard]] bool begin(const occupancy& in, const pod_request& d) { return room_.start(in.index(), d); }
+  [[nodiscard]] bool begin(const occupancy& in, const pod_request& r) { return room_.start(in.index(), r); }
   /// The job counts as evicted.
   void gone(const occupancy& in, allocation a) {
     for (const placed_pod& p : in.pods(a)) room_.goes(p);

@@ -60,15 +60,15 @@ struct disruption_budget {
   std::uint32_t per = 0;
 
   template <std::size_t N>
-  [[nodiscard]] bool operator()(const ledger<N>&, const beneficiary<N>& b, const victim_candidate<N>& d,
+  [[nodiscard]] bool operator()(const ledger<N>&, const beneficiary<N>& b, const victim_candidate<N>& v,
                                 const search_progress<N>& progress) const {
     const std::size_t before =
-        history == nullptr || window <= 0 ? 0 : history->count(d.quota, b.now - window + 1);
+        history == nullptr || window <= 0 ? 0 : history->count(v.quota, b.now - window + 1);
     if (progress.evictions_of_quota >= per_quota - std::min(before, per_quota)) return true;
     if (per == 0) return false;
     for (std::size_t k = 0; k < N; ++k) {
       if (b.request[k] <= quantity{}) continue;
-      const auto taken = static_cast<wide>((progress.released[k] + d.yields[k]).in_milli());
+      const auto taken = static_cast<wide>((progress.released[k] + v.yields[k]).in_milli());
       if (taken * per > static_cast<wide>(b.request[k].in_milli()) * times) return true;
     }
     return false;

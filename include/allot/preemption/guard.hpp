@@ -72,16 +72,16 @@ struct verdict {
 /// decides what is fair between rivals, or never finds them fair; see `preempt_rivals::by_guard`.
 template <class Guard, std::size_t N>
 concept victim_guard = requires(const Guard guard, const ledger<N>& l, const beneficiary<N>& b,
-                                const victim_candidate<N>& d) {
-  { guard(l, b, d) } -> std::same_as<bool>;
+                                const victim_candidate<N>& v) {
+  { guard(l, b, v) } -> std::same_as<bool>;
 }
-|| requires(const Guard guard, const ledger<N>& l, const beneficiary<N>& b, const victim_candidate<N>& d) {
-  { guard(l, b, d) } -> std::same_as<verdict>;
+|| requires(const Guard guard, const ledger<N>& l, const beneficiary<N>& b, const victim_candidate<N>& v) {
+  { guard(l, b, v) } -> std::same_as<verdict>;
 }
-|| requires(const Guard guard, const ledger<N>& l, const beneficiary<N>& b, const victim_candidate<N>& d) {
+|| requires(const Guard guard, const ledger<N>& l, const beneficiary<N>& b, const victim_candidate<N>& v) {
   requires Guard::strategies >
   1;
-  { guard(l, b, d, std::size_t{}) } -> std::same_as<verdict>;
+  { guard(l, b, v, std::size_t{}) } -> std::same_as<verdict>;
 };
 
 /// A guard that has several strategies. Default: one.
@@ -137,15 +137,15 @@ struct rival_sides {
 /// quotas are in one tree, and the victim's is neither the beneficiary's nor above it. O(N depth).
 template <std::size_t N>
 [[nodiscard]] rival_sides<N> sides_of(const ledger<N>& l, const beneficiary<N>& b,
-                                      const victim_candidate<N>& d) {
+                                      const victim_candidate<N>& v) {
   const quota_tree<N>& tree = l.tree();
-  const quota_id top = tree.common_ancestor(b.quota, d.quota);
+  const quota_id top = tree.common_ancestor(b.quota, v.quota);
   rival_sides<N> s;
   s.beneficiary.own_jobs = top == b.quota;
   s.beneficiary.quota = top == b.quota ? top : tree.side_of(b.quota, top);
   s.beneficiary.request = arriving_at(l, b.quota, s.beneficiary.quota, b.request);
-  s.victim.quota = tree.side_of(d.quota, top);
-  s.victim.request = arriving_at(l, d.quota, s.victim.quota, resources<N>{quantity{}} - d.yields);
+  s.victim.quota = tree.side_of(v.quota, top);
+  s.victim.request = arriving_at(l, v.quota, s.victim.quota, resources<N>{quantity{}} - v.yields);
   return s;
 }
 
@@ -176,8 +176,8 @@ struct eligible_is_fair {
 
   template <std::size_t N>
   [[nodiscard]] constexpr bool operator()(const ledger<N>&, const beneficiary<N>&,
-                                          const victim_candidate<N>& d) const noexcept {
-    return d.how != relation::rival;
+                                          const victim_candidate<N>& v) const noexcept {
+    return v.how != relation::rival;
   }
 };
 
@@ -194,9 +194,9 @@ struct final_share {
 
   template <std::size_t N>
   [[nodiscard]] verdict operator()(const ledger<N>& l, const beneficiary<N>& b,
-                                   const victim_candidate<N>& d) const {
-    if (d.how != relation::rival) return {eligible_is_fair{}(l, b, d)};
-    const rival_sides<N> s = sides_of(l, b, d);
+                                   const victim_candidate<N>& v) const {
+    if (v.how != relation::rival) return {eligible_is_fair{}(l, b, v)};
+    const rival_sides<N> s = sides_of(l, b, v);
     const borrowed_share wanted = share_of(l, s.beneficiary);
     const borrowed_share left = share_of(l, s.victim);
     const std::strong_ordering order = wanted <=> left;
@@ -218,9 +218,9 @@ struct initial_share {
 
   template <std::size_t N>
   [[nodiscard]] verdict operator()(const ledger<N>& l, const beneficiary<N>& b,
-                                   const victim_candidate<N>& d) const {
-    if (d.how != relation::rival) return {eligible_is_fair{}(l, b, d)};
-    const rival_sides<N> s = sides_of(l, b, d);
+                                   const victim_candidate<N>& v) const {
+    if (v.how != relation::rival) return {eligible_is_fair{}(l, b, v)};
+    const rival_sides<N> s = sides_of(l, b, v);
     const borrowed_share wanted = share_of(l, s.beneficiary);
     const borrowed_share had = detail::share_without_request(l, s.victim);
     return detail::compared(wanted < had, fairness_rule::initial_share, wanted, had);
@@ -238,24 +238,24 @@ struct final_then_initial_share {
   static constexpr std::size_t strategies = 2;
 
   template <std::size_t N>
-  [[nodiscard]] verdict operator()(const ledger<N>& l, const beneficiary<N>& b, const victim_candidate<N>& d,
+  [[nodiscard]] verdict operator()(const ledger<N>& l, const beneficiary<N>& b, const victim_candidate<N>& v,
                                    std::size_t strategy) const {
-    return strategy == 0 ? final_share{}(l, b, d) : initial_share{}(l, b, d);
+    return strategy == 0 ? final_share{}(l, b, v) : initial_share{}(l, b, v);
   }
 };
 
 /// Calls a guard of any kind.
 template <std::size_t N, victim_guard<N> Guard>
 [[nodiscard]] verdict ask_guard(const Guard& guard, const ledger<N>& l, const beneficiary<N>& b,
-                                const victim_candidate<N>& d, std::size_t strategy) {
-  if constexpr (requires { guard(l, b, d, strategy); }) {
-    return guard(l, b, d, strategy);
+                                const victim_candidate<N>& v, std::size_t strategy) {
+  if constexpr (requires { guard(l, b, v, strategy); }) {
+    return guard(l, b, v, strategy);
   } else if constexpr (requires {
-                         { guard(l, b, d) } -> std::same_as<bool>;
+                         { guard(l, b, v) } -> std::same_as<bool>;
                        }) {
-    return {guard(l, b, d)};
+    return {guard(l, b, v)};
   } else {
-    return guard(l, b, d);
+    return guard(l, b, v);
   }
 }
 

@@ -28,8 +28,8 @@ struct search_progress {
 /// protects must stay protected as a search takes more.
 template <class Protection, std::size_t N>
 concept victim_protection = requires(const Protection protection, const ledger<N>& l, const beneficiary<N>& b,
-                                     const victim_candidate<N>& d, const search_progress<N>& progress) {
-  { protection(l, b, d, progress) } -> std::same_as<bool>;
+                                     const victim_candidate<N>& v, const search_progress<N>& progress) {
+  { protection(l, b, v, progress) } -> std::same_as<bool>;
 };
 
 /// Protects no job in the running index. (Jobs that must never be evicted are not in it.)
@@ -53,9 +53,9 @@ class any_protection<First, Rest...> {
       : first_(std::move(first)), rest_(any_protection<Rest...>(std::move(rest)...)) {}
 
   template <std::size_t N>
-  [[nodiscard]] bool operator()(const ledger<N>& l, const beneficiary<N>& b, const victim_candidate<N>& d,
+  [[nodiscard]] bool operator()(const ledger<N>& l, const beneficiary<N>& b, const victim_candidate<N>& v,
                                 const search_progress<N>& progress) const {
-    return first_(l, b, d, progress) || rest_(l, b, d, progress);
+    return first_(l, b, v, progress) || rest_(l, b, v, progress);
   }
 
  private:
@@ -113,12 +113,12 @@ struct minimum_runtime {
   runtime_source source = runtime_source::common_ancestor;
 
   template <std::size_t N>
-  [[nodiscard]] bool operator()(const ledger<N>& l, const beneficiary<N>& b, const victim_candidate<N>& d,
+  [[nodiscard]] bool operator()(const ledger<N>& l, const beneficiary<N>& b, const victim_candidate<N>& v,
                                 const search_progress<N>&) const {
-    if (d.next.elastic) return false;
+    if (v.next.elastic) return false;
     const instant span =
-        guaranteed_runtime(l.tree(), d.quota, b.quota, d.quota == b.quota, source, guarantees);
-    return span > 0 && b.now - d.next.started < span;
+        guaranteed_runtime(l.tree(), v.quota, b.quota, v.quota == b.quota, source, guarantees);
+    return span > 0 && b.now - v.next.started < span;
   }
 };
 

@@ -126,10 +126,10 @@ class resize_search {
       }
     }
     if (first != nullptr) {
-      victim_candidate<N> d{x, relation::resized, *first, first->request, now};
-      key k = order_(l, d);
+      victim_candidate<N> v{x, relation::resized, *first, first->request, now};
+      key k = order_(l, v);
       if (!best.quota || k < least) {
-        best = std::move(d);
+        best = std::move(v);
         least = std::move(k);
       }
     }

@@ -40,13 +40,13 @@ class saturation_guard {
 
   template <std::size_t N>
   [[nodiscard]] verdict operator()(const ledger<N>& l, const beneficiary<N>& b,
-                                   const victim_candidate<N>& d) const {
-    if (d.how != relation::rival && d.how != relation::borrower) return {eligible_is_fair{}(l, b, d)};
+                                   const victim_candidate<N>& v) const {
+    if (v.how != relation::rival && v.how != relation::borrower) return {eligible_is_fair{}(l, b, v)};
     const quota_tree<N>& tree = l.tree();
-    const quota_id top = tree.common_ancestor(b.quota, d.quota);
+    const quota_id top = tree.common_ancestor(b.quota, v.quota);
     const bool own_jobs = top == b.quota;
     const quota_id ours = own_jobs ? top : tree.side_of(b.quota, top);
-    const quota_id theirs = tree.side_of(d.quota, top);
+    const quota_id theirs = tree.side_of(v.quota, top);
     const resources<N> used = own_jobs ? l.own_usage(ours) : l.total_usage(ours);
     const resources<N> had = l.total_usage(theirs);
     verdict result{false, fairness_rule::saturation};
@@ -56,9 +56,9 @@ class saturation_guard {
       if (b.request[k] <= quantity{}) continue;
       const quantity due = entitlement_(ours, k);
       const quantity their_due = entitlement_(theirs, k);
-      const bool is_over = had[k] > their_due && d.yields[k] > quantity{};
+      const bool is_over = had[k] > their_due && v.yields[k] > quantity{};
       const ratio ours_then = saturation(used[k] + b.request[k], due);
-      const ratio theirs_then = saturation(had[k] - d.yields[k], their_due);
+      const ratio theirs_then = saturation(had[k] - v.yields[k], their_due);
       const bool kept = used[k] + b.request[k] <= due || their_due <= quantity{} ||
                         saturation(used[k] + b.request[k], due, true) < theirs_then;
       if ((is_over && !over) || (fair && !kept)) {

@@ -190,18 +190,18 @@ class victim_search {
     std::size_t offered_at = asked_.progress().evictions;
     for (std::size_t strategy = 0;;) {
       while (victim_source* g = asked_.pop(l, b)) {
-        const victim_candidate<N> d = asked_.candidate_of(*g, b);
+        const victim_candidate<N> victim = asked_.candidate_of(*g, b);
         if (left_ == 0) return search_outcome::not_proven;
         --left_;
-        const verdict v = ask_guard<N>(guard_, l, b, d, strategy);
+        const verdict v = ask_guard<N>(guard_, l, b, victim, strategy);
         if (!v.fair) {
           refused_after_others_ = refused_after_others_ || !victims_.empty();
-          note_size(d.yields);
-          asked_.refuse(l, b, *g, d.yields);
+          note_size(victim.yields);
+          asked_.refuse(l, b, *g, victim.yields);
           continue;
         }
-        note_size(d.yields);
-        take_whole(l, running, world, *g, d, v, strategy);
+        note_size(victim.yields);
+        take_whole(l, running, world, *g, victim, v, strategy);
         if (fits()) return search_outcome::found;
         asked_.took(l, b, *g, strategy > 0);
         widen(l, running, b);
@@ -219,17 +219,17 @@ class victim_search {
 
   /// Takes the candidate's next job, after the elastic pods that go with it.
   template <class World>
-  void take_whole(ledger<N>& l, const running_index<N>& running, World& world, victim_source& g,
-                  const victim_candidate<N>& d, const verdict& v, std::size_t strategy) {
-    running.for_each_elastic_pod(d.next, [&](const running_job<N>& unit) {
+  void take_whole(ledger<N>& l, const running_index<N>& running, World& world, victim_source& s,
+                  const victim_candidate<N>& victim, const verdict& v, std::size_t strategy) {
+    running.for_each_elastic_pod(victim.next, [&](const running_job<N>& unit) {
       if (asked_.is_taken(unit.id)) return;
       take(l, world, unit);
-      victims_.push_back({unit, d.how, v, strategy, true});
-      asked_.count(g, unit);
+      victims_.push_back({unit, victim.how, v, strategy, true});
+      asked_.count(s, unit);
     });
-    take(l, world, d.next);
-    victims_.push_back({d.next, d.how, v, strategy, false});
-    asked_.count(g, d.next);
+    take(l, world, victim.next);
+    victims_.push_back({victim.next, victim.how, v, strategy, false});
+    asked_.count(s, victim.next);
   }
   /// Once only a place is missing, all that is requested may be in the way, and must be owned.
   void widen(const ledger<N>& l, const running_index<N>& running, const beneficiary<N>& b) {
@@ -331,10 +331,10 @@ class victim_search {
     victim_source* g = asked_.find_source(l, b, job);
     if (!g || left_ == 0) return false;
     --left_;
-    const victim_candidate<N> d = asked_.candidate_of(*g, job, b);
-    const verdict v = ask_guard<N>(guard_, l, b, d, 0);
+    const victim_candidate<N> victim = asked_.candidate_of(*g, job, b);
+    const verdict v = ask_guard<N>(guard_, l, b, victim, 0);
     if (!v.fair) return false;
-    take_whole(l, running, world, *g, d, v, 0);
+    take_whole(l, running, world, *g, victim, v, 0);
     if (fits()) return true;
     asked_.took_out_of_turn(l, b, *g);
     widen(l, running, b);

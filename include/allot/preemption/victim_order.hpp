@@ -82,8 +82,8 @@ concept orders_within_quota = requires(const Order order, const running_job<N>& 
 /// follows, or the best job of a quota hides behind another. If that depends on the order's options, a member
 /// `orders_within()` says whether it has one; without one, a search does not sort the jobs of a quota.
 template <class Order, std::size_t N>
-concept victim_order = requires(const Order order, const ledger<N>& l, const victim_candidate<N>& d) {
-  { order(l, d) } -> std::totally_ordered;
+concept victim_order = requires(const Order order, const ledger<N>& l, const victim_candidate<N>& v) {
+  { order(l, v) } -> std::totally_ordered;
 };
 
 /// Other quotas before the beneficiary's own; lowest priority; then the candidate with the highest weighted
@@ -134,20 +134,20 @@ struct lowest_priority_then_highest_share {
   };
 
   template <std::size_t N>
-  [[nodiscard]] key_for<N> operator()(const ledger<N>& l, const victim_candidate<N>& d) const {
-    const contender<N> giving{d.quota, !l.tree().children(d.quota).empty()};
-    key_for<N> key{.same_quota = d.how == relation::same_quota,
+  [[nodiscard]] key_for<N> operator()(const ledger<N>& l, const victim_candidate<N>& v) const {
+    const contender<N> giving{v.quota, !l.tree().children(v.quota).empty()};
+    key_for<N> key{.same_quota = v.how == relation::same_quota,
                    .share = share_of(l, giving),
-                   .next = victim_rank::of(d.next)};
+                   .next = victim_rank::of(v.next)};
     for (std::size_t k = 0; k < N; ++k) {
       const account a = account_of(l, giving, k);
       if (a.used <= quantity{}) continue;
       const auto whole = static_cast<wide>(std::max(quantity{}, a.supply).in_milli());
       key.use_of_supply = std::max(key.use_of_supply, ratio{static_cast<wide>(a.used.in_milli()), whole});
     }
-    if (!least_at_stake_first || d.next.elastic) return key;
-    key.stake = work_at_stake(d.next, d.now, 0, N);
-    key.lost = lost_work(d.next, d.now, 0, N);
+    if (!least_at_stake_first || v.next.elastic) return key;
+    key.stake = work_at_stake(v.next, v.now, 0, N);
+    key.lost = lost_work(v.next, v.now, 0, N);
     return key;
   }
   /// Whether jobs of one quota yield by what they may lose.
@@ -185,8 +185,8 @@ struct lowest_priority_then_newest {
   };
 
   template <std::size_t N>
-  [[nodiscard]] key_for<N> operator()(const ledger<N>&, const victim_candidate<N>& d) const {
-    return {d.how == relation::same_quota, victim_rank::of(d.next)};
+  [[nodiscard]] key_for<N> operator()(const ledger<N>&, const victim_candidate<N>& v) const {
+    return {v.how == relation::same_quota, victim_rank::of(v.next)};
   }
 };
 
@@ -222,8 +222,8 @@ struct cheapest_lost_work {
   };
 
   template <std::size_t N>
-  [[nodiscard]] key_for<N> operator()(const ledger<N>&, const victim_candidate<N>& d) const {
-    return {d.how == relation::same_quota, lost_work(d.next, d.now, first, count), victim_rank::of(d.next)};
+  [[nodiscard]] key_for<N> operator()(const ledger<N>&, const victim_candidate<N>& v) const {
+    return {v.how == relation::same_quota, lost_work(v.next, v.now, first, count), victim_rank::of(v.next)};
   }
   /// Whether a yields before b at the time `now`, by the same cost.
   template <std::size_t N>

@@ -58,13 +58,13 @@ void ask_in_reverse(const Guard& guard, ledger<N>& l, const beneficiary<N>& b, s
     if (skipped(i)) continue;
     victim<N>& v = victims[i];
     l.charge(v.job.quota, v.job.request, v.job.in);
-    victim_candidate<N> d{v.job.quota, v.how, v.job, v.job.request, b.now};
+    victim_candidate<N> victim{v.job.quota, v.how, v.job, v.job.request, b.now};
     for (; !v.with_its_job && i > 0 && !skipped(i - 1) && victims[i - 1].with_its_job; --i) {
       const running_job<N>& unit = victims[i - 1].job;
       l.charge(unit.quota, unit.request, unit.in);
-      d.yields += unit.request;
+      victim.yields += unit.request;
     }
-    if (is_rival(v)) visit(v, ask_guard<N>(guard, l, b, d, v.strategy));
+    if (is_rival(v)) visit(v, ask_guard<N>(guard, l, b, victim, v.strategy));
   }
   for (std::size_t i = 0; i < victims.size(); ++i) {
     if (!skipped(i)) l.release(victims[i].job.quota, victims[i].job.request, victims[i].job.in);

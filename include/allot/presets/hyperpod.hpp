@@ -80,8 +80,8 @@ struct hyperpod_victim_order {
   hyperpod_idle idle = hyperpod_idle::fair_share;
 
   template <std::size_t N>
-  [[nodiscard]] auto operator()(const ledger<N>& l, const victim_candidate<N>& d) const {
-    auto key = lowest_priority_then_highest_share{}(l, d);
+  [[nodiscard]] auto operator()(const ledger<N>& l, const victim_candidate<N>& v) const {
+    auto key = lowest_priority_then_highest_share{}(l, v);
     if (idle == hyperpod_idle::fcfs) {
       key.share = {};
       key.use_of_supply = {};

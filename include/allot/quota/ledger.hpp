@@ -315,7 +315,7 @@ class ledger {
     quantity supply;
     quantity ceiling;  // S + B; S at a root, which can't borrow; most_countable if unlimited
     quota_id parent;
-    bool is_live;  // false in an empty slot, which is `of_nobody`
+    bool is_live;  // false in an empty slot, which is `of_none`
     friend bool operator==(const cell&, const cell&) = default;
   };
   struct entry {
@@ -346,7 +346,7 @@ class ledger {
                                              : own_usage(x) - own_usage(x, capacity_kind::guaranteed);
   }
   /// The cell of a slot without a quota: it has no amounts and passes nothing on.
-  [[nodiscard]] static cell of_nobody() noexcept {
+  [[nodiscard]] static cell of_none() noexcept {
     cell c{};
     c.kept = quantity::unlimited();
     return c;
@@ -447,7 +447,7 @@ class ledger {
     supplies_.assign(tree_.slots(), {});
     cells_.resize(last_ + 1);
     for (std::size_t i = 0; i <= last_; ++i) {
-      if (i == last_ || !tree_.contains(quota_id{i / N})) cells_[i] = of_nobody();
+      if (i == last_ || !tree_.contains(quota_id{i / N})) cells_[i] = of_none();
     }
     max_depth_ = 0;
     const auto order = tree_.top_down();

@@ -47,7 +47,7 @@ class quota_tree {
   }
   /// The specification of the quota.
   [[nodiscard]] const quota_spec<N>& spec(quota_id x) const {
-    return has_slot(x) ? specs_[x.index()] : of_nobody();
+    return has_slot(x) ? specs_[x.index()] : of_none();
   }
   /// The name of the quota.
   [[nodiscard]] std::string_view name(quota_id x) const { return spec(x).name; }
@@ -120,7 +120,7 @@ class quota_tree {
  private:
   /// An empty slot holds what is reported for a nonexistent quota.
   [[nodiscard]] bool has_slot(quota_id x) const noexcept { return x.index() < parents_.size(); }
-  [[nodiscard]] static const quota_spec<N>& of_nobody() {
+  [[nodiscard]] static const quota_spec<N>& of_none() {
     static const quota_spec<N> spec{};
     return spec;
   }

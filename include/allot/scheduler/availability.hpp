@@ -231,7 +231,7 @@ class availability {
   }
   /// The start of a pending job that gathers from now on and gives up at `until`: that time, if by then it
   /// fits without the jobs that ran before now and have no expected end, beside all jobs with a reservation.
-  /// None otherwise. (When it does start it delays nobody, like any other.)
+  /// None otherwise. (When it does start it delays no job, like any other.)
   [[nodiscard]] std::optional<start> gathered(Session& session, const record& r, instant until) {
     auto before = open(session);
     begin();
@@ -365,13 +365,13 @@ class availability {
     std::size_t starts = 0;
     /// The last that ended.
     job_id last{};
-    /// Whether nobody is placed: only the room for a job is counted.
+    /// Whether no job is placed: only the room for a job is counted.
     bool without_places = false;
     /// What the jobs with a reservation that have started take at least of the room that is counted.
     std::uint64_t taken = 0;
     /// Whether jobs with a reservation have started otherwise than noted.
     bool differs = false;
-    /// Whether all that have come certainly did so; only where nobody is placed.
+    /// Whether all that have come certainly did so; only where no job is placed.
     bool is_certain = true;
     /// From which reserved start on a job is ruled out, as found when so many had come.
     std::size_t ruled_by = nowhere;
@@ -421,7 +421,7 @@ class availability {
   void end_until(Session& session, instant t) {
     const auto ends = session.expected_ends();
     for (; at_.ends < ends.size() && ends[at_.ends].at <= t; ++at_.ends) at_.last = ends[at_.ends].job;
-    // While room is counted there is mostly none, and nobody asks.
+    // While room is counted there is mostly none, and it is not asked for.
     if (!at_.without_places) release_ended(session);
     while (!runs_.empty() && runs_.front().end <= t) {
       detail::pop_heap(runs_.begin(), runs_.end(), ends_later);
@@ -452,7 +452,7 @@ class availability {
     session.places().release(gone.where);
   }
   /// Who ends last by `t`, of those who run and of the jobs with a reservation, if these start as reserved;
-  /// none if nobody ends by then.
+  /// none if no job ends by then.
   [[nodiscard]] static job_id last_to_end(const Session& session, instant t) {
     const auto ends = session.expected_ends();
     const auto after = std::upper_bound(ends.begin(), ends.end(), t,
@@ -506,7 +506,7 @@ class availability {
     return where;
   }
   /// Whether a job that has gathered since then fits at `at`, where the walk stands, if all have gone that
-  /// ran before and have no expected end; beside those that gather and come earlier in turn. Nobody knows
+  /// ran before and have no expected end; beside those that gather and come earlier in turn. It is not known
   /// when it starts, and they may stay: the walk goes on as if it did not.
   template <class Counts>
   [[nodiscard]] bool has_chance(Session& session, const record& r, instant at, instant since, Counts counts) {

@@ -38,13 +38,13 @@ struct protection_by_settings {
   static constexpr std::size_t n = Session::n;
   const Session* session = nullptr;
 
-  [[nodiscard]] bool operator()(const ledger<n>& l, const beneficiary<n>& b, const victim_candidate<n>& d,
+  [[nodiscard]] bool operator()(const ledger<n>& l, const beneficiary<n>& b, const victim_candidate<n>& v,
                                 const search_progress<n>& progress) const {
     if (!session->guarantees_runtime()) return false;
     const auto guarantee = [this](quota_id x) -> const runtime_guarantee& {
       return session->settings(x).min_runtime;
     };
-    return minimum_runtime<decltype(guarantee)>{guarantee}(l, b, d, progress);
+    return minimum_runtime<decltype(guarantee)>{guarantee}(l, b, v, progress);
   }
 };
 
@@ -183,7 +183,7 @@ class exhaustive_cycle {
   /// what these have left others to borrow. Lets them be tried again; returns whether there are any.
   [[nodiscard]] bool others_may_claim(Session& session) {
     if (!std::exchange(admitted_, false)) return false;
-    return (session.anyone_preempts() || most_moves > 0) && session.requeue_inadmissible();
+    return (session.any_may_preempt() || most_moves > 0) && session.requeue_inadmissible();
   }
 
   /// Evicts excess jobs after quotas have shrunk.
@@ -229,7 +229,7 @@ class exhaustive_cycle {
   /// The least that the jobs of x that may be tried request, and whether one may preempt: what can't be ruled
   /// out cheaply counts as possible.
   [[nodiscard]] pending_minimum<n> minimum_of(Session& session, quota_id x, const record& first) const {
-    auto p = pending_minimum<n>::of_nobody();
+    auto p = pending_minimum<n>::of_none();
     const queue_settings& settings = session.settings(x);
     // A job that does not fit may still get a reservation.
     if (may_reserve(session, x)) return {resources<n>{}, ~std::uint64_t{0}};
@@ -532,7 +532,7 @@ class exhaustive_cycle {
       return settle_if_gone(session, without_end);
     }
     // Reservations that were made while a job overran rest on its end at any moment.
-    const bool overruns = news.ends_from < session.now() || someone_overruns(session);
+    const bool overruns = news.ends_from < session.now() || any_overruns(session);
     const delay_cause cause = news.cause == delay_cause::none && overruns ? delay_cause::overrun : news.cause;
     if (cause != delay_cause::none) {
       reserve_again(session, [cause](const record&) { return cause; });
@@ -557,7 +557,7 @@ class exhaustive_cycle {
         keep(session, p, cause);
         if (claimant_) break;
       }
-      if (session.anyone_preempts() && session.reservations().size() < before) let_owners_claim(session);
+      if (session.any_may_preempt() && session.reservations().size() < before) let_owners_claim(session);
       // Who starts only when others have gone has no expected end until then, and seems to be in the way.
       if (session.evicting().empty() && some_may_miss()) {
         const auto why = claimed_at_ == session.now() ? delay_cause::owner : delay_cause::placement;
@@ -638,7 +638,7 @@ class exhaustive_cycle {
       keep(session, p, cause_for(session.at(job)));
     }
   }
-  [[nodiscard]] static bool someone_overruns(const Session& session) {
+  [[nodiscard]] static bool any_overruns(const Session& session) {
     for (const expected_end& e : session.expected_ends()) {
       if (e.at > session.now()) return false;
       if (!session.at(e.job).makes_way_for) return true;

@@ -268,8 +268,8 @@ template <class P>
   if constexpr (has_pod_request && has_allocation) {
     using pod_request = typename P::pod_request;
     using allocation = typename P::allocation;
-    constexpr bool has_place = requires(P p, const pod_request& d) {
-      { p.place(d) } -> std::same_as<std::optional<allocation>>;
+    constexpr bool has_place = requires(P p, const pod_request& r) {
+      { p.place(r) } -> std::same_as<std::optional<allocation>>;
     };
     static_assert(has_place,
                   "allot: the placement must have `std::optional<allocation> place(const pod_request&)`");
@@ -289,13 +289,13 @@ template <class P>
       { p.ready(where) } -> std::same_as<bool>;
     };
     static_assert(has_ready, "allot: the placement must have `bool ready(allocation) const`");
-    constexpr bool has_could_ever_fit = requires(const P& p, const pod_request& d) {
-      { p.could_ever_fit(d) } -> std::same_as<bool>;
+    constexpr bool has_could_ever_fit = requires(const P& p, const pod_request& r) {
+      { p.could_ever_fit(r) } -> std::same_as<bool>;
     };
     static_assert(has_could_ever_fit,
                   "allot: the placement must have `bool could_ever_fit(const pod_request&) const`");
-    constexpr bool has_why_not = requires(const P& p, const pod_request& d) {
-      p.why_not(d);
+    constexpr bool has_why_not = requires(const P& p, const pod_request& r) {
+      p.why_not(r);
     };
     static_assert(
         has_why_not,
@@ -330,8 +330,8 @@ template <class P>
     constexpr bool names_could_place = requires {
       &P::could_place;
     };
-    constexpr bool has_could_place = requires(P p, const pod_request& d) {
-      { p.could_place(d) } -> std::same_as<bool>;
+    constexpr bool has_could_place = requires(P p, const pod_request& r) {
+      { p.could_place(r) } -> std::same_as<bool>;
     };
     static_assert(has_could_place || !names_could_place,
                   "allot: the placement's optional member could_place must be `bool could_place(const "

@@ -29,7 +29,7 @@ enum class delay_cause : std::uint8_t {
   quotas,
   /// A job ended before it was expected to, or without being expected to, or another reservation moved. So
   /// others
-  /// with a reservation are placed elsewhere than planned; where places do not matter that delays nobody.
+  /// with a reservation are placed elsewhere than planned; where places do not matter that delays no job.
   placement,
 };
 /// The name of the enumerator; empty if there is no such value.
@@ -67,7 +67,7 @@ struct reservation {
   bool borrows = false;
   /// Why `start` is later than `first_start`, or why it is overdue; of several causes the latest.
   delay_cause cause = delay_cause::none;
-  /// Set if the job gathers capacity (`queue_settings::gather`): nobody knows when it starts, because jobs
+  /// Set if the job gathers capacity (`queue_settings::gather`): it is not known when it starts, because jobs
   /// without an expected end are in its way. Those that ran before this time count as gone by `start`.
   std::optional<instant> gathers_since{};
 

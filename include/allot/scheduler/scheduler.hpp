@@ -436,7 +436,7 @@ class scheduler {
   /// What the jobs that gather request together: the most that they may keep idle. O(reservations).
   [[nodiscard]] resources<n> gathered() const {
     resources<n> all;
-    if (!jobs().reservations().anyone_gathers()) return all;
+    if (!jobs().reservations().any_gathers()) return all;
     for (const auto& p : jobs().reservations().all()) {
       if (p.what.gathers_since) all += jobs().at(p.job).facts.request;
     }
@@ -638,15 +638,15 @@ class scheduler {
     return false;
   }
   /// Why the pending job waits: what the cycle found when it tried the job, beside what is so now.
-  void explain(typename plan_type::pending_job& h) {
-    const record& r = jobs().at(h.id);
-    h.reason = session_.found(r);
-    detail::explain_by(cycle_, session_, h);
-    if (h.placement && !says_no(*h.placement) && could_place(places(), r.pod_request)) {
-      h.placement.reset();
-      if (h.reason == pending_reason::placement) h.reason = pending_reason::behind_head;
+  void explain(typename plan_type::pending_job& p) {
+    const record& r = jobs().at(p.id);
+    p.reason = session_.found(r);
+    detail::explain_by(cycle_, session_, p);
+    if (p.placement && !says_no(*p.placement) && could_place(places(), r.pod_request)) {
+      p.placement.reset();
+      if (p.reason == pending_reason::placement) p.reason = pending_reason::behind_head;
     }
-    if constexpr (session_type::has_expected_ends) h.reservation = reservation_of(h.id);
+    if constexpr (session_type::has_expected_ends) p.reservation = reservation_of(p.id);
   }
   /// Whether the run still lasts.
   [[nodiscard]] bool is_run(const detail::time_limits::run& seen) {

@@ -112,12 +112,12 @@ template <std::size_t N>
 /// `to_string`. The library has no clock: `text_of(time_point)`, if given, says when a quota may borrow
 /// again.
 template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
-[[nodiscard]] std::string sentence(const Scheduler& s, const typename Scheduler::plan_type::pending_job& h,
+[[nodiscard]] std::string sentence(const Scheduler& s, const typename Scheduler::plan_type::pending_job& p,
                                    const dimension_names<Scheduler::n>& names, NameOf name_of,
                                    TextOf text_of = {}) {
-  const std::string job = name_of(h.what);
-  const std::string quota = detail::name_of_quota(s.tree(), h.quota);
-  switch (h.reason) {
+  const std::string job = name_of(p.what);
+  const std::string quota = detail::name_of_quota(s.tree(), p.quota);
+  switch (p.reason) {
     case pending_reason::evictions:
       return job + " is next: it starts when the jobs that are evicted for it have gone";
     case pending_reason::not_waiting:
@@ -126,23 +126,23 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
       break;
   }
   std::string text = job + " waits: ";
-  if (h.binding) {
-    text += sentence(*h.binding, s.tree(), s.request(h.id), names);
-  } else if (h.backs_off) {
-    const backoff of = h.backs_off;
+  if (p.binding) {
+    text += sentence(*p.binding, s.tree(), s.request(p.id), names);
+  } else if (p.backs_off) {
+    const backoff of = p.backs_off;
     const std::string when = text_of(Scheduler::time_of(of.until));
     text += quota + " was reclaimed, and does not borrow " + std::string{names[of.dimension]} + " again " +
             (when.empty() ? "yet" : "before " + when);
-  } else if (h.placement || h.reason == pending_reason::placement) {
-    const std::string why = h.placement ? detail::text_of_reason(*h.placement) : std::string{};
+  } else if (p.placement || p.reason == pending_reason::placement) {
+    const std::string why = p.placement ? detail::text_of_reason(*p.placement) : std::string{};
     text += quota + " allows it, but " + (why.empty() ? "there is no place for it" : why);
   } else {
-    text += s.settings(h.quota).head == queue_head::reserve ? "an earlier job holds a reservation that it "
+    text += s.settings(p.quota).head == queue_head::reserve ? "an earlier job holds a reservation that it "
                                                               "would delay"
                                                             : "an earlier job of " + quota + " goes first";
   }
-  if (h.reason == pending_reason::not_proven) text += "; whether others could yield was not proven";
-  if (h.reason == pending_reason::lost_work) {
+  if (p.reason == pending_reason::not_proven) text += "; whether others could yield was not proven";
+  if (p.reason == pending_reason::lost_work) {
     text += "; others could yield, but they would lose too much work for the wait that it saves";
   }
   return text;
@@ -157,7 +157,8 @@ template <class Scheduler, class NameOf, class TimeOf>
 [[nodiscard]] std::string sentence(const Scheduler& s, const reservation& p, instant now, NameOf name_of,
                                    TimeOf time_of, std::string_view place = {}) {
   if (p.gathers_since) {
-    return "it gathers: nobody knows when the jobs in its way end, but later ones leave it their room, until "
+    return "it gathers: it is not known when the jobs in its way end, but later ones leave it their room, "
+           "until "
            "it "
            "gives up at " +
            std::string{time_of(p.start)};

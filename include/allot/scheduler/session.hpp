@@ -124,7 +124,7 @@ class session {
   [[nodiscard]] bool guarantees_runtime() const noexcept { return jobs_.guarantees_runtime(); }
 
   /// Whether the settings of some quota let its jobs preempt.
-  [[nodiscard]] bool anyone_preempts() const noexcept { return jobs_.anyone_preempts(); }
+  [[nodiscard]] bool any_may_preempt() const noexcept { return jobs_.any_may_preempt(); }
 
   /// The time of the current step.
   [[nodiscard]] instant now() const noexcept { return now_; }
@@ -387,22 +387,22 @@ class session {
 
   /// Explains what blocks the pending job: the ledger's law, else that its quota does not borrow for now,
   /// else its place. What a cycle found is kept as the reason.
-  void explain(typename plan_type::pending_job& h) const {
-    const record& r = jobs_.at(h.id);
-    jobs_.books().explain(h, r);
-    h.backs_off = jobs_.backoffs().against(jobs_.books().assumed(), r.facts.quota, r.facts.request, now_);
-    if (h.binding || !h.backs_off) return;
-    if (!detail::is_found_by_cycle(h.reason)) h.reason = pending_reason::backoff;
-    h.placement.reset();
+  void explain(typename plan_type::pending_job& p) const {
+    const record& r = jobs_.at(p.id);
+    jobs_.books().explain(p, r);
+    p.backs_off = jobs_.backoffs().against(jobs_.books().assumed(), r.facts.quota, r.facts.request, now_);
+    if (p.binding || !p.backs_off) return;
+    if (!detail::is_found_by_cycle(p.reason)) p.reason = pending_reason::backoff;
+    p.placement.reset();
   }
   /// Lets all inadmissible jobs be tried again. Returns whether there are any.
   bool requeue_inadmissible() {
-    const bool anybody = jobs_.requeue_inadmissible();
-    for (const auto& h : plan_.pending) {
-      if (contains(h.id)) jobs_.at(h.id).listed_in = 0;
+    const bool any = jobs_.requeue_inadmissible();
+    for (const auto& p : plan_.pending) {
+      if (contains(p.id)) jobs_.at(p.id).listed_in = 0;
     }
     plan_.pending.clear();
-    return anybody;
+    return any;
   }
 
  private:

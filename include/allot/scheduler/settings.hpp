@@ -146,7 +146,7 @@ inline constexpr std::uint32_t reserve_all = std::numeric_limits<std::uint32_t>:
 /// start only if they leave it room once all have gone that ran before it began, or if they are expected to
 /// end before it gives up. So capacity is kept idle only as far as it is part of the job's last chance. Jobs
 /// that started in the same step do not count as gone. Who is displaced by a prior claim may gather again,
-/// until the same time. No start is reserved after the time at which someone gives up gathering.
+/// until the same time. No start is reserved after the time at which a job gives up gathering.
 ///
 /// On the demo's three teams without estimates (two weeks, ten seeds, `standard` with two reservations of
 /// each quota), mean waits in hours, and useful utilisation:

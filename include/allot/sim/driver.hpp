@@ -88,7 +88,7 @@ class driver {
   /// @}
 
   /// The nodes, for what runs there without the scheduler. Call `retry` after a change.
-  [[nodiscard]] Places& where() noexcept { return scheduler().places(); }
+  [[nodiscard]] Places& places() noexcept { return scheduler().places(); }
   /// Places have changed: what waits is tried again.
   void retry() noexcept {
     ++it_->happened_;

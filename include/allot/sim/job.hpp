@@ -184,14 +184,14 @@ struct workload_view {
   /// @}
   /// What `pods` of its pods need of the nodes under a choice of flavors.
   [[nodiscard]] gpu::pod_request pod_request(job j, std::uint32_t pods, const flavor_pick& pick) const {
-    gpu::pod_request d = jobs[j].pod_request;
-    if (!d.total) d.pods = pods;
-    d.estimate.span = estimate(j);
+    gpu::pod_request r = jobs[j].pod_request;
+    if (!r.total) r.pods = pods;
+    r.estimate.span = estimate(j);
     if (jobs[j].flavors != 0) {
       const flavor_set<N>& set = flavor_sets[jobs[j].flavors - 1];
-      if (!set.pools.empty()) d.pools &= set.pools[pick[set.placed_group]];
+      if (!set.pools.empty()) r.pools &= set.pools[pick[set.placed_group]];
     }
-    return d;
+    return r;
   }
 };
 

@@ -41,12 +41,12 @@ class places {
     void may_not_go(const places& in, std::uint32_t group, allocation a) {
       if (in.has_nodes()) of_inventory_.may_not_go(in.inventory(), group, a);
     }
-    [[nodiscard]] bool might_fit(const places& in, const pod_request& d,
+    [[nodiscard]] bool might_fit(const places& in, const pod_request& r,
                                  std::span<const std::uint32_t> groups) {
-      return !in.has_nodes() || of_inventory_.might_fit(in.inventory(), d, groups);
+      return !in.has_nodes() || of_inventory_.might_fit(in.inventory(), r, groups);
     }
-    [[nodiscard]] bool begin(const places& in, const pod_request& d) {
-      return in.has_nodes() && of_inventory_.begin(in.inventory(), d);
+    [[nodiscard]] bool begin(const places& in, const pod_request& r) {
+      return in.has_nodes() && of_inventory_.begin(in.inventory(), r);
     }
     void gone(const places& in, allocation a) { of_inventory_.gone(in.inventory(), a); }
     void back(const places& in, allocation a) { of_inventory_.back(in.inventory(), a); }
@@ -65,9 +65,9 @@ class places {
    public:
     /// @{
     /// What the concept `placement_forecast` asks for.
-    [[nodiscard]] bool begin(const places& in, const pod_request& d) {
+    [[nodiscard]] bool begin(const places& in, const pod_request& r) {
       has_nodes_ = in.has_nodes();
-      return !has_nodes_ || of_inventory_.begin(in.inventory(), d);
+      return !has_nodes_ || of_inventory_.begin(in.inventory(), r);
     }
     void gone(const places& in, allocation a) {
       if (has_nodes_) of_inventory_.gone(in.inventory(), a);
@@ -114,11 +114,11 @@ class places {
     if (inventory_) inventory_->set_now(now);
   }
   /// Places a job, if there is room.
-  [[nodiscard]] std::optional<allocation> place(const pod_request& d) {
-    return inventory_ ? inventory_->place(d) : allocation{};
+  [[nodiscard]] std::optional<allocation> place(const pod_request& r) {
+    return inventory_ ? inventory_->place(r) : allocation{};
   }
   /// Whether there is room for it.
-  [[nodiscard]] bool could_place(const pod_request& d) { return !inventory_ || inventory_->could_place(d); }
+  [[nodiscard]] bool could_place(const pod_request& r) { return !inventory_ || inventory_->could_place(r); }
   /// Calls `visit(node number)` for each of its pods; never without nodes.
   template <class Visit>
   void for_each_node(allocation a, Visit visit) const {
@@ -141,15 +141,15 @@ class places {
   /// Whether its place is clear of earlier jobs.
   [[nodiscard]] bool ready(allocation a) const { return !inventory_ || inventory_->ready(a); }
   /// Whether it would fit on the empty cluster.
-  [[nodiscard]] bool could_ever_fit(const pod_request& d) const {
-    return !inventory_ || inventory_->could_ever_fit(d);
+  [[nodiscard]] bool could_ever_fit(const pod_request& r) const {
+    return !inventory_ || inventory_->could_ever_fit(r);
   }
   /// Without nodes everything fits.
-  [[nodiscard]] gpu::unplaceable why_not(const pod_request& d) const {
+  [[nodiscard]] gpu::unplaceable why_not(const pod_request& r) const {
     gpu::unplaceable why;
     if (!inventory_) return why;
-    if (!explains_in_brief_) return inventory_->why_not(d);
-    why.reason = inventory_->obstacle_to(d);
+    if (!explains_in_brief_) return inventory_->why_not(r);
+    why.reason = inventory_->obstacle_to(r);
     return why;
   }
   /// Whether `why_not` gives the reason alone, without the figures beside it, for a caller that asks often.

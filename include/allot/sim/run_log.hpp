@@ -116,8 +116,8 @@ class run_log {
     // The job may have started before the simulation.
     const instant since = elastic ? sim.now() : sim.history(j).last_start;
     job_run run{j, false, elastic, since, since, static_cast<std::uint32_t>(pods_.size()), 0};
-    if (sim.where().has_nodes()) {
-      for (const gpu::placed_pod& pod : sim.where().inventory().pods(sim.policy().place_of(unit))) {
+    if (sim.places().has_nodes()) {
+      for (const gpu::placed_pod& pod : sim.places().inventory().pods(sim.scheduler().place_of(unit))) {
         pods_.push_back({pod.where, pod.milli});
         ++run.pods;
       }

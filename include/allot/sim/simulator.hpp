@@ -53,7 +53,7 @@ class simulator {
   /// The policies, of any kind.
   using policies_type = any_policies<view_type, Places>;
   /// The scheduler that this is the host of.
-  using scheduler_type = scheduler<view_type, Places, policies_type>;
+  using scheduler_type = allot::scheduler<view_type, Places, policies_type>;
   /// Why a job is pending.
   using pending_job = typename scheduler_type::plan_type::pending_job;
 
@@ -108,7 +108,7 @@ class simulator {
   /// The number of pods that running elastic jobs could have and lack.
   [[nodiscard]] std::uint64_t lacking() const noexcept { return runs_.accounts().lacking(); }
   /// The scheduler, for reading.
-  [[nodiscard]] const scheduler_type& policy() const noexcept { return scheduler_; }
+  [[nodiscard]] const scheduler_type& scheduler() const noexcept { return scheduler_; }
   /// Why a job is pending, as of now. Precondition: it is.
   [[nodiscard]] pending_job why(job_index j);
   /// The same, but of what its placement says the reason alone, without the figures beside it.
@@ -120,7 +120,7 @@ class simulator {
         [&](job_id id, const typename Places::allocation& at) { visit(scheduler_.what(id), at); });
   }
   /// The nodes.
-  [[nodiscard]] const Places& where() const noexcept { return scheduler_.places(); }
+  [[nodiscard]] const Places& places() const noexcept { return scheduler_.places(); }
   /// The number of events so far.
   [[nodiscard]] std::uint64_t events() const noexcept { return happened_; }
   /// The number of decisions so far.
@@ -226,7 +226,7 @@ class simulator {
 
   // Nodes and quotas change.
   void change_node(const node_event& e, observer<N, Places>& watch) {
-    ALLOT_ASSERT(where().has_nodes(), "without nodes no node can change");
+    ALLOT_ASSERT(places().has_nodes(), "without nodes no node can change");
     sim::places::inventory_type& nodes = scheduler_.places().inventory();
     if (e.what == node_change::up) {
       nodes.reopen(e.node);
@@ -240,7 +240,7 @@ class simulator {
   /// the whole job.
   void lose(gpu::node_id node, observer<N, Places>& watch) {
     vector<gpu::allocation_id> there;
-    where().inventory().for_each_on(node, [&](gpu::allocation_id a) { there.push_back(a); });
+    places().inventory().for_each_on(node, [&](gpu::allocation_id a) { there.push_back(a); });
     const auto is_lost = [&](job_id unit) {
       return std::binary_search(there.begin(), there.end(), scheduler_.place_of(unit));
     };

@@ -67,12 +67,12 @@ void follow(random_source& random) {
       accounts.charge(j.quota, j.request);
       j.runs = true;
     }
-    const bool nobody_waits = std::all_of(jobs.begin(), jobs.end(), [](const job& j) { return j.runs; });
-    fast.update(accounts, demand, nobody_waits, step == 0);
+    const bool none_waits = std::all_of(jobs.begin(), jobs.end(), [](const job& j) { return j.runs; });
+    fast.update(accounts, demand, none_waits, step == 0);
     slow.update(accounts, demand);
     for (std::size_t x = 0; x < slots; ++x) {
       const quota_id q{x};
-      REQUIRE((fast.has_everyone_all() ? accounts.own_usage(q) : fast.own(q)) == slow.own(q));
+      REQUIRE((fast.is_demand_met() ? accounts.own_usage(q) : fast.own(q)) == slow.own(q));
     }
   }
 }

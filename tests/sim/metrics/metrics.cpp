@@ -269,8 +269,8 @@ struct slow_metrics final : allot::sim::observer<1> {
     }
     // All nodes have the same number of GPUs.
     int largest_rest = 0;
-    if (sim.where().has_nodes()) {
-      const auto& inventory = sim.where().inventory();
+    if (sim.places().has_nodes()) {
+      const auto& inventory = sim.places().inventory();
       for (std::size_t n = 0; n < inventory.layout().size(); ++n) {
         const allot::gpu::node_id node{n};
         const quantity used = inventory.index().used(node);

@@ -124,7 +124,7 @@ TEST_CASE("wait_reasons: clocks of a group, by hand") {
   r.begin(jobs, 2, 10);
   r.look(10, reasons::change::any, why);
   CHECK(asked == 2);
-  CHECK(r.anyone_lacks_a_place());
+  CHECK(r.any_lacks_a_place());
   // A job that joins a group has the group's reason, and nothing has changed.
   r.begin(jobs, 1, 14);
   r.look(14, reasons::change::nothing, why);
@@ -145,7 +145,7 @@ TEST_CASE("wait_reasons: clocks of a group, by hand") {
   pending[b] = by_quota();
   r.begin(jobs, 2, 40);
   r.look(40, reasons::change::any, why);
-  CHECK_FALSE(r.anyone_lacks_a_place());
+  CHECK_FALSE(r.any_lacks_a_place());
   r.end(2, 47);
   CHECK(r.split(2, 22, false, 50) == split{7, 10, 5, 0});
   std::vector<job_index> kinds;

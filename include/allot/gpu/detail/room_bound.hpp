@@ -46,10 +46,10 @@ class room_bound {
 
   /// False if the request would not fit even with all of these groups evicted. O(types + nodes x groups), and
   /// O(devices of a node) for each node that changed since the last call; less if the result is true.
-  [[nodiscard]] bool may_have_room(const free_index& index, const pod_request& d,
+  [[nodiscard]] bool may_have_room(const free_index& index, const pod_request& r,
                                    std::span<const std::uint32_t> groups) {
     const cluster& layout = index.layout();
-    const auto pods = split(d, layout);
+    const auto pods = split(r, layout);
     if (!pods || pods->each.devices == 0 || !pods->each.mig.is_none()) return true;
     if (position_.empty()) look_up(layout);
     if (!allot::detail::all_of(groups.begin(), groups.end(), [&](std::uint32_t g) { return is_counted(g); }))

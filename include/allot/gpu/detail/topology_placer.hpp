@@ -58,29 +58,29 @@ class topology_placer {
   }
   /// Where the pods of a request would be placed now. The smaller pod of a split total counts as one of the
   /// others, so a place for it may be missed. Precondition: `pods` is what `split` returned for the request.
-  [[nodiscard]] gang_place plan(const free_index& from, const pod_request& d, const pod_split& pods) const {
+  [[nodiscard]] gang_place plan(const free_index& from, const pod_request& r, const pod_split& pods) const {
     const gang_group group = group_of(pods);
-    return plan(from, pods.each, request_of(d, group));
+    return plan(from, pods.each, request_of(r, group));
   }
 
   /// Whether the request would fit on the empty cluster with all nodes open. O(domains x types).
-  [[nodiscard]] bool could_ever_fit(const cluster& empty, const pod_request& d) const {
-    const auto pods = split(d, empty);
-    return pods && detail::has_room(empty, *pods) && plan_empty(empty, d, *pods).found;
+  [[nodiscard]] bool could_ever_fit(const cluster& empty, const pod_request& r) const {
+    const auto pods = split(r, empty);
+    return pods && detail::has_room(empty, *pods) && plan_empty(empty, r, *pods).found;
   }
   /// Why the request can't be placed now; `why` is the reason without the topology (see `gpu::why_not`).
-  [[nodiscard]] unplaceable why_not(const free_index& from, const pod_request& d, unplaceable why) const {
+  [[nodiscard]] unplaceable why_not(const free_index& from, const pod_request& r, unplaceable why) const {
     if (why.is_never()) return why;
-    const auto pods = split(d, from.layout());
-    if (const gang_place ever = plan_empty(from.layout(), d, *pods); !ever.found) {
+    const auto pods = split(r, from.layout());
+    if (const gang_place ever = plan_empty(from.layout(), r, *pods); !ever.found) {
       const bool is_invalid = ever.why.reason == gang_obstacle::invalid_request;
       why.reason = is_invalid ? obstacle::invalid_request : obstacle::larger_than_any_domain;
-      if (!is_invalid) note_domain(d, ever.why, why);
+      if (!is_invalid) note_domain(r, ever.why, why);
     } else if (why.reason == obstacle::none) {
-      const gang_place where = plan(from, d, *pods);
+      const gang_place where = plan(from, r, *pods);
       if (where.found) return why;
       why.reason = obstacle::no_domain_has_room;
-      note_domain(d, where.why, why);
+      note_domain(r, where.why, why);
     }
     return why;
   }
@@ -123,7 +123,7 @@ class topology_placer {
     std::uint64_t calls = 0;
   };
 
-  [[nodiscard]] gang_place plan_empty(const cluster& empty, const pod_request& d,
+  [[nodiscard]] gang_place plan_empty(const cluster& empty, const pod_request& r,
                                       const pod_split& pods) const {
     vector<std::uint32_t>& of_type = parts_->of_type;
     of_type.resize(empty.types().size());
@@ -132,11 +132,11 @@ class topology_placer {
       of_type[t] = here ? narrow(detail::pods_when_empty(empty.types()[t], *here)) : 0;
     }
     const gang_group group = group_of(pods);
-    return parts_->planner.plan(class_rooms{parts_->types, of_type}, request_of(d, group));
+    return parts_->planner.plan(class_rooms{parts_->types, of_type}, request_of(r, group));
   }
-  static void note_domain(const pod_request& d, const gang_shortage& most, unplaceable& to) noexcept {
+  static void note_domain(const pod_request& r, const gang_shortage& most, unplaceable& to) noexcept {
     to.pods_with_room = most.room;
-    to.level = d.required_level;
+    to.level = r.required_level;
     to.best_domain = most.best;
     to.best_node = most.best_node;
   }
@@ -144,11 +144,11 @@ class topology_placer {
     return {pods.all_pods(), pods.all_pods(), std::nullopt};
   }
   /// Precondition: the group outlives the request.
-  [[nodiscard]] static gang_request request_of(const pod_request& d, const gang_group& group) noexcept {
+  [[nodiscard]] static gang_request request_of(const pod_request& r, const gang_group& group) noexcept {
     const auto level = [](std::uint8_t l) {
       return l == any_level ? std::optional<std::size_t>{} : std::optional<std::size_t>{l};
     };
-    return {{&group, 1}, level(d.required_level), level(d.preferred_level)};
+    return {{&group, 1}, level(r.required_level), level(r.preferred_level)};
   }
   [[nodiscard]] static std::uint32_t narrow(std::uint64_t pods) noexcept {
     return static_cast<std::uint32_t>(

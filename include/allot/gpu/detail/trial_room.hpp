@@ -31,21 +31,21 @@ class trial_room {
   /// Starts over with nothing evicted; counts for this request as long as the index does not change. Returns
   /// whether it can: not for topology levels, GPU memory, MIG instances, fractions of several devices, or
   /// pods without GPUs. O(types x sizes); O(nodes) where hosts count.
-  [[nodiscard]] bool start(const free_index& index, const pod_request& d) {
+  [[nodiscard]] bool start(const free_index& index, const pod_request& r) {
     const cluster& layout = index.layout();
     const std::uint64_t now = index.fingerprint();
-    if (index_ == &index && looked_at_ == now && is_like_asked(d)) {
-      if (!d.total) pods_.pods = d.pods;
+    if (index_ == &index && looked_at_ == now && is_like_asked(r)) {
+      if (!r.total) pods_.pods = r.pods;
       each_ = each_at_start_;
       rest_ = rest_at_start_;
       next_start();
       return true;
     }
-    const auto pods = split(d, layout);
-    if (!pods || d.has_level() || pods->each.depends_on_type() || pods->each.devices == 0) return false;
+    const auto pods = split(r, layout);
+    if (!pods || r.has_level() || pods->each.depends_on_type() || pods->each.devices == 0) return false;
     if (pods->each.is_fraction() && pods->each.devices != 1) return false;
     index_ = &index;
-    asked_ = d;
+    asked_ = r;
     looked_at_ = now;
     pods_ = *pods;
     each_ = detail::room(index, pods_.each);
@@ -106,9 +106,9 @@ class trial_room {
   };
 
   /// Whether it is for the same pods as the last request that could be counted, perhaps for fewer or more.
-  [[nodiscard]] bool is_like_asked(const pod_request& d) const {
-    if (!d.total && d.pods == 0) return false;
-    pod_request as_many = d;
+  [[nodiscard]] bool is_like_asked(const pod_request& r) const {
+    if (!r.total && r.pods == 0) return false;
+    pod_request as_many = r;
     as_many.pods = asked_.pods;
     return as_many == asked_;
   }

@@ -34,7 +34,7 @@ namespace gpu {
 /// Estimates are those of the requests (`pod_request::estimate`), and count from the time that the inventory
 /// was told last (`set_now`). A pod without one is placed by best fit; so without estimates this is
 /// `indexed_best_fit`, decision for decision. So is a fraction that best fit would let share a device in use,
-/// and a pod without GPUs, which keeps no GPUs from anyone. Nothing if and only if there is no room. Only an
+/// and a pod without GPUs, which keeps no GPUs from any job. Nothing if and only if there is no room. Only an
 /// inventory records ends, and only if this is the policy it was made with; elsewhere it is best fit too.
 ///
 /// The demo's three teams on 16 nodes under `standard` (two weeks, 40 seeds): mean waits in hours, and the

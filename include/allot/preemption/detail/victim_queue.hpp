@@ -78,20 +78,20 @@ class victim_queue {
       detail::pop_heap(queue_.begin(), queue_.end(), yields_later{});
       const entry e = queue_.back();
       queue_.pop_back();
-      victim_source& g = sources_[e.victim_source];
-      if (g.offer != e.offer) continue;
+      victim_source& s = sources_[e.victim_source];
+      if (s.offer != e.offer) continue;
       // Others have been taken since: this quota may borrow less, or be protected by now.
-      if (may_be_asked(l, b, g, helpful(l, b, g), next_of(g))) return &g;
+      if (may_be_asked(l, b, s, helpful(l, b, s), next_of(s))) return &s;
       enqueue(l, b, e.victim_source);
     }
     return nullptr;
   }
-  [[nodiscard]] victim_candidate<N> candidate_of(const victim_source& g, const beneficiary<N>& b) const {
-    return candidate_of(g, next_of(g), b);
+  [[nodiscard]] victim_candidate<N> candidate_of(const victim_source& s, const beneficiary<N>& b) const {
+    return candidate_of(s, next_of(s), b);
   }
-  [[nodiscard]] victim_candidate<N> candidate_of(const victim_source& g, const running_job<N>& job,
+  [[nodiscard]] victim_candidate<N> candidate_of(const victim_source& s, const running_job<N>& job,
                                                  const beneficiary<N>& b) const {
-    return {g.quota, g.how, job, yields_of(job), b.now};
+    return {s.quota, s.how, job, yields_of(job), b.now};
   }
 
   /// The source of a job to be preempted out of turn; null if the job may not be preempted now. O(sources).
@@ -102,8 +102,8 @@ class victim_queue {
     return g != sources_.end() && may_be_asked(l, b, *g, helpful(l, b, *g), job) ? &*g : nullptr;
   }
   /// To be called when that job has been taken out of turn. It is skipped when its turn comes.
-  void took_out_of_turn(const ledger<N>& l, const beneficiary<N>& b, const victim_source& g) {
-    const bool near = g.how != relation::borrower;
+  void took_out_of_turn(const ledger<N>& l, const beneficiary<N>& b, const victim_source& s) {
+    const bool near = s.how != relation::borrower;
     if (narrow(l, b) || near) open_scopes(l, b);
   }
   /// Whether jobs may have been skipped because of what others have yielded.
@@ -112,13 +112,13 @@ class victim_queue {
   /// rivals excepted. O(jobs of the sources).
   template <class Visit>
   void for_each_passed_over(const ledger<N>& l, const beneficiary<N>& b, Visit visit) const {
-    for (const victim_source& g : sources_) {
-      const bool borrows = g.scope != no_scope;
-      if (borrows && !scopes_[g.scope].open) continue;
-      const relation how = borrows ? relation::borrower : g.how;
-      for (const running_job<N>& job : g.jobs) {
+    for (const victim_source& s : sources_) {
+      const bool borrows = s.scope != no_scope;
+      if (borrows && !scopes_[s.scope].open) continue;
+      const relation how = borrows ? relation::borrower : s.how;
+      for (const running_job<N>& job : s.jobs) {
         if (!is_taken(job.id) && uses_any(job.request, contested_) && may_preempt(b, job, how) &&
-            !is_protected(l, b, g, how, job)) {
+            !is_protected(l, b, s, how, job)) {
           visit(job, how);
         }
       }
@@ -126,25 +126,25 @@ class victim_queue {
   }
 
   /// The source's next job was not fair: moves on to the one after it.
-  void refuse(const ledger<N>& l, const beneficiary<N>& b, victim_source& g, const resources<N>& yields) {
-    g.refused = true;
-    g.refused_at = progress_.evictions;
-    g.refused_yields = yields;
-    drop_next(b, g);
-    enqueue(l, b, index_of(g));
+  void refuse(const ledger<N>& l, const beneficiary<N>& b, victim_source& s, const resources<N>& yields) {
+    s.refused = true;
+    s.refused_at = progress_.evictions;
+    s.refused_yields = yields;
+    drop_next(b, s);
+    enqueue(l, b, index_of(s));
   }
   /// Counts a taken job.
-  void count(victim_source& g, const running_job<N>& job) {
+  void count(victim_source& s, const running_job<N>& job) {
     ++progress_.evictions;
-    ++g.given;
+    ++s.given;
     progress_.released += job.request;
   }
   /// The source's next job has been taken. The source may be asked again unless `only_once`.
-  void took(const ledger<N>& l, const beneficiary<N>& b, victim_source& g, bool only_once) {
-    const bool near = g.how != relation::borrower;
-    drop_next(b, g);
-    g.closed = only_once;
-    if (!only_once) enqueue(l, b, index_of(g));
+  void took(const ledger<N>& l, const beneficiary<N>& b, victim_source& s, bool only_once) {
+    const bool near = s.how != relation::borrower;
+    drop_next(b, s);
+    s.closed = only_once;
+    if (!only_once) enqueue(l, b, index_of(s));
     if (narrow(l, b) || near) open_scopes(l, b);
   }
   [[nodiscard]] const dimensions& contested() const noexcept { return contested_; }
@@ -196,16 +196,16 @@ class victim_queue {
     }
   };
 
-  [[nodiscard]] std::size_t index_of(const victim_source& g) const {
-    return static_cast<std::size_t>(&g - sources_.data());
+  [[nodiscard]] std::size_t index_of(const victim_source& s) const {
+    return static_cast<std::size_t>(&s - sources_.data());
   }
 
   void add_source(quota_id x, std::size_t scope, relation how) {
     const auto jobs = running_->jobs_of(x);
     if (jobs.empty()) return;
-    victim_source g{x, scope, jobs, jobs.size()};
-    g.how = how;
-    sources_.push_back(g);
+    victim_source s{x, scope, jobs, jobs.size()};
+    s.how = how;
+    sources_.push_back(s);
   }
 
   /// Finds the borrowers beyond each quota on the path to the root, nearest first. A closed scope may open
@@ -241,27 +241,27 @@ class victim_queue {
 
   /// A job of the source may be preempted only if it uses some of these dimensions.
   [[nodiscard]] dimensions helpful(const ledger<N>& l, const beneficiary<N>& b,
-                                   const victim_source& g) const {
-    if (g.scope == no_scope) return contested_;
-    if (!scopes_[g.scope].open && !asks_others(b)) return {};
-    return reclaimable_dimensions(l, g.quota, scopes_[g.scope].ancestor, contested_);
+                                   const victim_source& s) const {
+    if (s.scope == no_scope) return contested_;
+    if (!scopes_[s.scope].open && !asks_others(b)) return {};
+    return reclaimable_dimensions(l, s.quota, scopes_[s.scope].ancestor, contested_);
   }
   /// The relation by which a job of the source may be preempted: an owner's claim precedes a rival's. Rivals
   /// and priority among borrowers are never combined.
-  [[nodiscard]] std::optional<relation> relation_to(const beneficiary<N>& b, const victim_source& g,
+  [[nodiscard]] std::optional<relation> relation_to(const beneficiary<N>& b, const victim_source& s,
                                                     const running_job<N>& job) const {
-    relation how = g.how;
-    if (g.scope != no_scope) {
+    relation how = s.how;
+    if (s.scope != no_scope) {
       how = asks_rivals(b.may) ? relation::rival : relation::borrower_while_borrowing;
-      if (scopes_[g.scope].open && may_preempt(b, job, relation::borrower)) return relation::borrower;
+      if (scopes_[s.scope].open && may_preempt(b, job, relation::borrower)) return relation::borrower;
     }
     return may_preempt(b, job, how) ? std::optional{how} : std::nullopt;
   }
   /// Whether priority alone rules out, for now, this job of the source and all of higher priority.
-  [[nodiscard]] bool ends_at(const beneficiary<N>& b, const victim_source& g,
+  [[nodiscard]] bool ends_at(const beneficiary<N>& b, const victim_source& s,
                              const running_job<N>& job) const {
-    if (g.scope == no_scope) return rules_out(b, job.priority, g.how);
-    if (scopes_[g.scope].open && !rules_out(b, job.priority, relation::borrower)) return false;
+    if (s.scope == no_scope) return rules_out(b, job.priority, s.how);
+    if (scopes_[s.scope].open && !rules_out(b, job.priority, relation::borrower)) return false;
     return rules_out(b, job.priority, relation::rival) &&
            rules_out(b, job.priority, relation::borrower_while_borrowing);
   }
@@ -272,88 +272,88 @@ class victim_queue {
     });
     return sum;
   }
-  [[nodiscard]] bool is_protected(const ledger<N>& l, const beneficiary<N>& b, const victim_source& g,
+  [[nodiscard]] bool is_protected(const ledger<N>& l, const beneficiary<N>& b, const victim_source& s,
                                   relation how, const running_job<N>& job) const {
     if constexpr (std::is_same_v<Protection, unprotected>) return false;
     search_progress<N> progress = progress_;
-    progress.evictions_of_quota = g.given;
-    return protection_(l, b, victim_candidate<N>{g.quota, how, job, yields_of(job), b.now}, progress);
+    progress.evictions_of_quota = s.given;
+    return protection_(l, b, victim_candidate<N>{s.quota, how, job, yields_of(job), b.now}, progress);
   }
   /// If so, sets the source's relation.
-  [[nodiscard]] bool may_be_asked(const ledger<N>& l, const beneficiary<N>& b, victim_source& g,
+  [[nodiscard]] bool may_be_asked(const ledger<N>& l, const beneficiary<N>& b, victim_source& s,
                                   const dimensions& help, const running_job<N>& job) const {
     if (!uses_any(job.request, help) || is_taken(job.id)) return false;
-    const auto how = relation_to(b, g, job);
-    if (!how || is_protected(l, b, g, *how, job)) return false;
-    if (g.scope != no_scope && *how != relation::borrower &&
-        !keeps_its_own(l, g.quota, scopes_[g.scope].ancestor, yields_of(job), first_contested_)) {
+    const auto how = relation_to(b, s, job);
+    if (!how || is_protected(l, b, s, *how, job)) return false;
+    if (s.scope != no_scope && *how != relation::borrower &&
+        !keeps_its_own(l, s.quota, scopes_[s.scope].ancestor, yields_of(job), first_contested_)) {
       return false;
     }
-    if (skip_larger_ && g.refused && g.refused_at == progress_.evictions &&
-        all_at_most(g.refused_yields, yields_of(job))) {
+    if (skip_larger_ && s.refused && s.refused_at == progress_.evictions &&
+        all_at_most(s.refused_yields, yields_of(job))) {
       return false;
     }
-    if (g.scope != no_scope) g.how = *how;
+    if (s.scope != no_scope) s.how = *how;
     return true;
   }
 
-  [[nodiscard]] const running_job<N>& next_of(const victim_source& g) const {
+  [[nodiscard]] const running_job<N>& next_of(const victim_source& s) const {
     if constexpr (may_have_own_order) {
-      if (in_own_order()) return g.jobs[g.ruled_out + heaps_[g.first]];
+      if (in_own_order()) return s.jobs[s.ruled_out + heaps_[s.first]];
     }
-    return g.jobs[g.left - 1];
+    return s.jobs[s.left - 1];
   }
-  void drop_next(const beneficiary<N>& b, victim_source& g) {
+  void drop_next(const beneficiary<N>& b, victim_source& s) {
     if constexpr (may_have_own_order) {
       if (in_own_order()) {
-        std::uint32_t* const heap = heaps_.data() + g.first;
-        if (!std::exchange(g.is_heap, true)) detail::make_heap(heap, heap + g.left, later_in(b, g));
-        detail::pop_heap(heap, heap + g.left, later_in(b, g));
+        std::uint32_t* const heap = heaps_.data() + s.first;
+        if (!std::exchange(s.is_heap, true)) detail::make_heap(heap, heap + s.left, later_in(b, s));
+        detail::pop_heap(heap, heap + s.left, later_in(b, s));
       }
     }
-    --g.left;
+    --s.left;
   }
-  [[nodiscard]] auto later_in(const beneficiary<N>& b, const victim_source& g) const {
-    return [this, jobs = g.jobs.subspan(g.ruled_out), now = b.now](std::uint32_t x, std::uint32_t y) {
+  [[nodiscard]] auto later_in(const beneficiary<N>& b, const victim_source& s) const {
+    return [this, jobs = s.jobs.subspan(s.ruled_out), now = b.now](std::uint32_t x, std::uint32_t y) {
       return order_.within_quota(jobs[y], jobs[x], now);
     };
   }
   /// Offers all jobs of the source again.
   void offer(const ledger<N>& l, const beneficiary<N>& b, std::size_t i) {
-    victim_source& g = sources_[i];
-    ++g.offer;
-    g.refused = false;
-    g.left = g.jobs.size();
+    victim_source& s = sources_[i];
+    ++s.offer;
+    s.refused = false;
+    s.left = s.jobs.size();
     if constexpr (may_have_own_order) {
-      if (in_own_order()) find_next(b, g);
+      if (in_own_order()) find_next(b, s);
     }
     enqueue(l, b, i);
   }
   /// How many jobs of the source, the last ones, priority does not rule out. O(log of that).
-  [[nodiscard]] std::size_t not_ruled_out(const beneficiary<N>& b, const victim_source& g) const {
+  [[nodiscard]] std::size_t not_ruled_out(const beneficiary<N>& b, const victim_source& s) const {
     // Jobs are sorted by priority, lowest last. Mostly few are left.
-    const auto is_out = [&](const running_job<N>& job) { return ends_at(b, g, job); };
-    const std::size_t all = g.jobs.size();
+    const auto is_out = [&](const running_job<N>& job) { return ends_at(b, s, job); };
+    const std::size_t all = s.jobs.size();
     std::size_t most = 1;
-    while (most < all && !is_out(g.jobs[all - most])) most *= 2;
-    const running_job<N>* const end = g.jobs.data() + all;
+    while (most < all && !is_out(s.jobs[all - most])) most *= 2;
+    const running_job<N>* const end = s.jobs.data() + all;
     const running_job<N>* const first =
         detail::partition_point(end - std::min(most, all), end - most / 2, is_out);
     return static_cast<std::size_t>(end - first);
   }
   /// Finds the next job of the source. Most searches need no other, so the heap is made once it is dropped.
-  void find_next(const beneficiary<N>& b, victim_source& g) {
-    const std::size_t left = not_ruled_out(b, g);
-    const std::size_t ruled_out = g.jobs.size() - left;
-    if (g.first == victim_source::no_heap || ruled_out < g.ruled_out) {
-      g.first = heaps_.size();
-      heaps_.resize(g.first + left);
+  void find_next(const beneficiary<N>& b, victim_source& s) {
+    const std::size_t left = not_ruled_out(b, s);
+    const std::size_t ruled_out = s.jobs.size() - left;
+    if (s.first == victim_source::no_heap || ruled_out < s.ruled_out) {
+      s.first = heaps_.size();
+      heaps_.resize(s.first + left);
     }
-    g.left = left;
-    g.ruled_out = ruled_out;
-    g.is_heap = false;
-    std::uint32_t* const heap = heaps_.data() + g.first;
-    const auto later = later_in(b, g);
+    s.left = left;
+    s.ruled_out = ruled_out;
+    s.is_heap = false;
+    std::uint32_t* const heap = heaps_.data() + s.first;
+    const auto later = later_in(b, s);
     for (std::uint32_t k = 0; k < left; ++k) {
       heap[k] = k;
       if (later(heap[0], heap[k])) std::swap(heap[0], heap[k]);
@@ -363,20 +363,20 @@ class victim_queue {
   /// Queues the source with its next job that may be preempted. A job that may not be preempted now can't be
   /// later either, until it is offered again: others only return what they borrow.
   void enqueue(const ledger<N>& l, const beneficiary<N>& b, std::size_t i) {
-    victim_source& g = sources_[i];
-    if (g.closed) return;
-    const dimensions help = helpful(l, b, g);
+    victim_source& s = sources_[i];
+    if (s.closed) return;
+    const dimensions help = helpful(l, b, s);
     if (help != contested_) spared_some_ = true;
     if (help == dimensions{}) return;
     if constexpr (may_have_own_order) {
-      if (in_own_order() && g.first == victim_source::no_heap) find_next(b, g);
+      if (in_own_order() && s.first == victim_source::no_heap) find_next(b, s);
     }
-    for (; g.left > 0 && !may_be_asked(l, b, g, help, next_of(g)); drop_next(b, g)) {
+    for (; s.left > 0 && !may_be_asked(l, b, s, help, next_of(s)); drop_next(b, s)) {
       // Jobs are sorted by priority, lowest next.
-      if (!in_own_order() && ends_at(b, g, next_of(g))) g.left = 1;
+      if (!in_own_order() && ends_at(b, s, next_of(s))) s.left = 1;
     }
-    if (g.left == 0) return;
-    queue_.push_back({order_(l, candidate_of(g, b)), i, g.offer});
+    if (s.left == 0) return;
+    queue_.push_back({order_(l, candidate_of(s, b)), i, s.offer});
     detail::push_heap(queue_.begin(), queue_.end(), yields_later{});
   }
 

@@ -114,7 +114,7 @@ class books {
     if (r.preemptible) running_.insert(r.facts);
     expect_end(r, expected_end_of(r));
   }
-  /// The running or nominated job is expected to end at that time; `without_end`: nobody knows when.
+  /// The running or nominated job is expected to end at that time; `without_end`: it is not known when.
   void expect_end(record& r, instant at) {
     if constexpr (has_expected_ends) {
       r.expected_end = at;
@@ -235,13 +235,13 @@ class books {
     return at;
   }
 
-  /// Records in `h` what blocks a job: its quota, else the lack of a place. What a cycle found is kept as the
+  /// Records in `p` what blocks a job: its quota, else the lack of a place. What a cycle found is kept as the
   /// reason.
-  void explain(typename plan<View, Placement>::pending_job& h, const record& r) const {
-    h.binding = binding_shortfall(assumed_, r.facts.quota, r.facts.request, r.facts.in);
-    if (!h.binding) h.placement = places.why_not(r.pod_request);
-    if (is_found_by_cycle(h.reason)) return;
-    h.reason = h.binding ? pending_reason::quota : pending_reason::placement;
+  void explain(typename plan<View, Placement>::pending_job& p, const record& r) const {
+    p.binding = binding_shortfall(assumed_, r.facts.quota, r.facts.request, r.facts.in);
+    if (!p.binding) p.placement = places.why_not(r.pod_request);
+    if (is_found_by_cycle(p.reason)) return;
+    p.reason = p.binding ? pending_reason::quota : pending_reason::placement;
   }
 
   /// Precondition: quotas no longer in the tree have no jobs.

@@ -50,7 +50,7 @@ class foresight {
   struct run {
     instant end;
     job_id job;
-    /// Nothing where nobody is placed.
+    /// Nothing where no job is placed.
     place where;
     /// How much it takes at least of the room that is counted.
     std::uint64_t takes = 0;
@@ -64,11 +64,11 @@ class foresight {
     std::size_t starts = 0;
     /// Who has started and not ended since.
     std::span<const run> runs;
-    /// Whether nobody is placed.
+    /// Whether no job is placed.
     bool without_places = false;
     /// Whether jobs with a reservation have started otherwise than noted.
     bool differs = false;
-    /// Whether all that have come certainly did so; only where nobody is placed.
+    /// Whether all that have come certainly did so; only where no job is placed.
     bool is_certain = true;
   };
   /// A job beside all that is booked. It runs until then.
@@ -280,7 +280,7 @@ class foresight {
     return seen;
   }
 
-  /// A place that the counts of a horizon show free although somebody is there by then, or the reverse; or
+  /// A place that the counts of a horizon show free although a job is there by then, or the reverse; or
   /// none.
   struct difference {
     const place* where = nullptr;

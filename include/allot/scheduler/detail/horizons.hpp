@@ -37,7 +37,7 @@ struct horizon {
   /// Whether it has been brought up to date since all were outdated.
   bool is_current = false;
   forecast_of<Placement> room{};
-  /// The same as of now, with nobody gone, for walks on behalf of the job.
+  /// The same as of now, with no job gone, for walks on behalf of the job.
   forecast_of<Placement> room_now{};
   vector<released_share<dimensions<View>>> gone;
 };

@@ -81,7 +81,7 @@ class lifecycle {
   void set_default_settings(const queue_settings& settings) {
     defaults_ = settings;
     guarantees_runtime_ = settings.min_runtime != runtime_guarantee{};
-    anyone_preempts_ = may_preempt(settings.preempt);
+    any_may_preempt_ = may_preempt(settings.preempt);
     for (quota_state& q : quotas_) q.settings = settings;
   }
   /// Applies these settings to one quota.
@@ -93,7 +93,7 @@ class lifecycle {
       backoffs_.shorten(x, settings.borrow_backoff);
     }
     guarantees_runtime_ = guarantees_runtime_ || settings.min_runtime != runtime_guarantee{};
-    anyone_preempts_ = anyone_preempts_ || may_preempt(settings.preempt);
+    any_may_preempt_ = any_may_preempt_ || may_preempt(settings.preempt);
     touch(x);
     note(delay_cause::quotas);
     world_changed();
@@ -108,7 +108,7 @@ class lifecycle {
   /// Whether some quota's settings guarantee a runtime, now or before.
   [[nodiscard]] bool guarantees_runtime() const noexcept { return guarantees_runtime_; }
   /// Whether some quota's settings let jobs preempt, now or before.
-  [[nodiscard]] bool anyone_preempts() const noexcept { return anyone_preempts_; }
+  [[nodiscard]] bool any_may_preempt() const noexcept { return any_may_preempt_; }
 
   [[nodiscard]] bool contains(job_id id) const { return jobs_.contains(id); }
   [[nodiscard]] record& at(job_id id) {
@@ -229,14 +229,14 @@ class lifecycle {
   bool requeue_inadmissible() {
     must_requeue_ = false;
     ++requeues_;
-    const bool anybody = !with_inadmissible_.empty();
+    const bool any = !with_inadmissible_.empty();
     for (const quota_id x : with_inadmissible_) {
       state_of(x).has_inadmissible = false;
       state_of(x).queue.requeue();
       touch(x);
     }
     with_inadmissible_.clear();
-    return anybody;
+    return any;
   }
   /// From now on the beginnings and ends of queue stays are recorded.
   void follow_queues() { queue_changes_.follow(); }
@@ -792,7 +792,7 @@ class lifecycle {
   std::uint32_t requeues_ = 0;
   bool must_requeue_ = false;
   bool guarantees_runtime_ = false;
-  bool anyone_preempts_ = false;
+  bool any_may_preempt_ = false;
 };
 
 }  // namespace detail

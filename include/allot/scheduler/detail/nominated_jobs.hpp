@@ -83,12 +83,12 @@ class nominated_jobs {
   /// Whether the job that was assumed last may start at once, without waiting behind the nominated ones.
   [[nodiscard]] bool may_start(books_type& b, const table& jobs, const job_record<View, Placement>& r) const {
     if (!b.ready(r)) return false;
-    const auto goes_for_nobody = [](const departure& d) { return d.beneficiary.is_none(); };
-    if (detail::none_of(leaving_.begin(), leaving_.end(), goes_for_nobody)) return true;
+    const auto goes_for_none = [](const departure& d) { return d.beneficiary.is_none(); };
+    if (detail::none_of(leaving_.begin(), leaving_.end(), goes_for_none)) return true;
     return b.suppose([&](auto& l) {
       l.release(r.facts.quota, r.facts.request, r.facts.in);
       for (const departure& d : leaving_) {
-        if (goes_for_nobody(d) && !charge(l, jobs[d.job])) return false;
+        if (goes_for_none(d) && !charge(l, jobs[d.job])) return false;
       }
       return l.fits(r.facts.quota, r.facts.request, r.facts.in);
     });

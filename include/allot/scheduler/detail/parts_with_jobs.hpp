@@ -26,8 +26,8 @@ class order_shown_jobs {
 
   void look_at(const Session& session) noexcept { session_ = &session; }
 
-  [[nodiscard]] auto operator()(const ledger<n>& l, const victim_candidate<n>& d) const {
-    return order_(session_->view(), session_->at(d.next.id).what, l, d);
+  [[nodiscard]] auto operator()(const ledger<n>& l, const victim_candidate<n>& v) const {
+    return order_(session_->view(), session_->at(v.next.id).what, l, v);
   }
   [[nodiscard]] bool within_quota(const running_job<n>& a, const running_job<n>& b,
                                   instant now) const requires orders_jobs_within_quota<Order, view> {
@@ -62,8 +62,8 @@ class guard_shown_jobs : public declared_by<Guard> {
   void look_at(const Session& session) noexcept { session_ = &session; }
 
   [[nodiscard]] auto operator()(const ledger<n>& l, const beneficiary<n>& b,
-                                const victim_candidate<n>& d) const {
-    return guard_(session_->view(), session_->at(b.id).what, session_->at(d.next.id).what, l, b, d);
+                                const victim_candidate<n>& v) const {
+    return guard_(session_->view(), session_->at(b.id).what, session_->at(v.next.id).what, l, b, v);
   }
   [[nodiscard]] bool judges_rivals() const requires rival_guard<Guard> { return guard_.judges_rivals(); }
 
@@ -82,9 +82,9 @@ class protection_shown_jobs {
 
   void look_at(const Session& session) noexcept { session_ = &session; }
 
-  [[nodiscard]] bool operator()(const ledger<n>& l, const beneficiary<n>& b, const victim_candidate<n>& d,
+  [[nodiscard]] bool operator()(const ledger<n>& l, const beneficiary<n>& b, const victim_candidate<n>& v,
                                 const search_progress<n>& progress) const {
-    return protection_(session_->view(), session_->at(b.id).what, session_->at(d.next.id).what, l, b, d,
+    return protection_(session_->view(), session_->at(b.id).what, session_->at(v.next.id).what, l, b, v,
                        progress);
   }
 

@@ -84,7 +84,7 @@ class pending_queue {
     return answer_;
   }
   /// Takes out a waiting job, wherever it is. O(log jobs) if it is the first of its equivalence class, or
-  /// what `first` returned; otherwise its entry is dropped when it comes up. A class that nobody waits with
+  /// what `first` returned; otherwise its entry is dropped when it comes up. A class that no job waits with
   /// is not inadmissible.
   void take_out(class_number request_class, job_id id) {
     answered_.reset();
@@ -284,7 +284,7 @@ class pending_queue {
     }
     return first;
   }
-  /// Whether the job of the entry still waits. Most of the time nobody needs to be asked.
+  /// Whether the job of the entry still waits. Most of the time it need not be asked.
   template <class IsCurrent>
   [[nodiscard]] bool waits(const pending_entry& e, IsCurrent is_current) const {
     ALLOT_ASSERT(stale_ > 0 || is_current(e), "that a job no longer waits must be noted");

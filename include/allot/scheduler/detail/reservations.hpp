@@ -40,7 +40,7 @@ class reservations {
   /// The positions in `all` of those with a known start, the earliest first.
   [[nodiscard]] std::span<const std::size_t> by_start() const noexcept { return by_start_; }
 
-  [[nodiscard]] bool anyone_gathers() const noexcept { return gathering_ != 0; }
+  [[nodiscard]] bool any_gathers() const noexcept { return gathering_ != 0; }
 
   /// The number of the reservation that is made next.
   [[nodiscard]] std::uint64_t next_number() const noexcept { return next_number_; }

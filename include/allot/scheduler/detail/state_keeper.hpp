@@ -262,7 +262,7 @@ class state_keeper {
     return touched;
   }
 
-  /// Ids that nobody has are free; those that the state does not name are not used again.
+  /// Ids that no job has are free; those that the state does not name are not used again.
   void restore_ids() {
     jobs_.jobs_.restore_size(memory_.most_jobs);
     for (const job_id id : memory_.free_ids) {

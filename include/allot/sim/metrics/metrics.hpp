@@ -188,7 +188,7 @@ class metrics final : public observer<N> {
     if (!has_begun_) {
       has_begun_ = true;
       last_ = totals_.first_submit = sim.now();
-      cluster_.begin(sim.where(), sim.jobs());
+      cluster_.begin(sim.places(), sim.jobs());
       lost_ = lost_time{{std::max(settings_.window.begin, sim.now()), settings_.window.end}};
     }
     ++told_;
@@ -253,7 +253,7 @@ class metrics final : public observer<N> {
     const job_history& to = sim.history(*how.beneficiary);
     const std::int64_t asked = to.outcome == job_outcome::running
                                    ? gpus(sim, *how.beneficiary) / sim.jobs()[*how.beneficiary].pods()
-                                   : sum(sim.policy().request(to.id));
+                                   : sum(sim.scheduler().request(to.id));
     over_preemption_.note(*how.beneficiary, gpus(sim, j) / sim.jobs()[j].pods() * pods, asked);
     const bool is_reclaim = how.how == relation::borrower || how.how == relation::borrower_while_borrowing;
     if (is_reclaim) reclaims_.note_reclaim(sim.jobs()[*how.beneficiary].quota);
@@ -278,7 +278,7 @@ class metrics final : public observer<N> {
         m.active += span;
       }
     }
-    cluster_.pass(span, used_, reasons_.anyone_lacks_a_place(), gathered_);
+    cluster_.pass(span, used_, reasons_.any_lacks_a_place(), gathered_);
     if (any_active_) {
       totals_.jain += times_dt(jain_);
       totals_.active += span;
@@ -301,14 +301,14 @@ class metrics final : public observer<N> {
       m.demand = exists ? sum(sim.demand()[i]) : 0;
       used_ += m.now.used;
     }
-    const bool nobody_waits = pending_ == 0 && sim.lacking() == 0;
-    entitlements_.update(accounts, sim.demand(), nobody_waits, tree_differs || demand_may_differ_);
+    const bool none_waits = pending_ == 0 && sim.lacking() == 0;
+    entitlements_.update(accounts, sim.demand(), none_waits, tree_differs || demand_may_differ_);
     look_at_entitlements();
     if (usage_changed_ || tree_differs) look_at_loans(accounts);
     look_at_claims(sim);
     over_preemption_.settle();
-    cluster_.look(sim.where(), accounts, settings_.gpus);
-    gathered_ = sum(sim.policy().gathered());
+    cluster_.look(sim.places(), accounts, settings_.gpus);
+    gathered_ = sum(sim.scheduler().gathered());
     usage_changed_ = demand_may_differ_ = false;
   }
 
@@ -319,7 +319,7 @@ class metrics final : public observer<N> {
     for (std::size_t i = 0; i < meters_.size(); ++i) {
       meter& m = meters_[i];
       if (m.demand == 0) continue;
-      m.now.entitled = entitlements_.has_everyone_all() ? m.now.used : sum(entitlements_.own(quota_id{i}));
+      m.now.entitled = entitlements_.is_demand_met() ? m.now.used : sum(entitlements_.own(quota_id{i}));
       m.satisfied = millionths(std::min(m.now.used, m.now.entitled), m.now.entitled);
       const auto x = static_cast<std::uint64_t>(m.satisfied);
       ++n;
@@ -334,26 +334,26 @@ class metrics final : public observer<N> {
 
   void look_at_loans(const ledger<N>& accounts) {
     for (meter& m : meters_) m.now.borrowed = m.now.lent = 0;
-    anyone_lends_ = false;
+    any_lends_ = false;
     for (std::size_t d = 0; d < N; ++d) {
       if (!settings_.gpus[d]) continue;
       loans_.update(accounts, d);
       for (std::size_t i = 0; i < meters_.size(); ++i) {
         meters_[i].now.borrowed += loans_.borrowed(quota_id{i}, d).in_milli();
         meters_[i].now.lent += loans_.lent(quota_id{i}, d).in_milli();
-        anyone_lends_ = anyone_lends_ || meters_[i].now.lent > 0;
+        any_lends_ = any_lends_ || meters_[i].now.lent > 0;
       }
     }
   }
 
   void look_at_claims(const simulator<N>& sim) {
-    if (reclaims_.are_met() && (!anyone_lends_ || pending_ == 0)) return;
+    if (reclaims_.are_met() && (!any_lends_ || pending_ == 0)) return;
     const ledger<N>& accounts = sim.accounts();
     has_claim_.assign(meters_.size(), false);
     reasons_.for_each_kind([&](job_index j) {
       const quota_id x = sim.jobs()[j].quota;
       if (meters_[x.index()].now.lent == 0 || has_claim_[x.index()]) return;
-      has_claim_[x.index()] = guarantee_has_room(accounts, x, sim.policy().request(sim.history(j).id));
+      has_claim_[x.index()] = guarantee_has_room(accounts, x, sim.scheduler().request(sim.history(j).id));
     });
     for (std::size_t x = 0; x < meters_.size(); ++x) reclaims_.look(sim.now(), quota_id{x}, has_claim_[x]);
     reclaims_.settle();
@@ -383,7 +383,7 @@ class metrics final : public observer<N> {
   bool usage_changed_ = true;
   /// Whether any job may have more room than at the last instant.
   bool given_back_ = true;
-  bool anyone_lends_ = false;
+  bool any_lends_ = false;
   /// Other than by submissions and ends of jobs.
   bool demand_may_differ_ = true;
   instant last_ = 0;

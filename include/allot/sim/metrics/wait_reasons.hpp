@@ -122,7 +122,7 @@ class wait_reasons {
   }
 
   /// Whether, at the last look, a job that its quota allows could not be placed.
-  [[nodiscard]] bool anyone_lacks_a_place() const noexcept { return lacks_place_; }
+  [[nodiscard]] bool any_lacks_a_place() const noexcept { return lacks_place_; }
   /// Calls `visit(job)` for one pending job of every group that has one.
   template <class Visit>
   void for_each_kind(Visit visit) const {

@@ -176,16 +176,16 @@ struct selectable_victim_order {
   using key = std::variant<lowest_priority_then_highest_share::key_for<N>,
                            lowest_priority_then_newest::key_for<N>, cheapest_lost_work::key_for<N>>;
 
-  [[nodiscard]] key operator()(const ledger<N>& l, const victim_candidate<N>& d) const {
+  [[nodiscard]] key operator()(const ledger<N>& l, const victim_candidate<N>& v) const {
     switch (which) {
       case victim_order_name::priority_share:
         break;
       case victim_order_name::newest:
-        return lowest_priority_then_newest{}(l, d);
+        return lowest_priority_then_newest{}(l, v);
       case victim_order_name::lost_work:
-        return cheapest_lost_work{0, N}(l, d);
+        return cheapest_lost_work{0, N}(l, v);
     }
-    return lowest_priority_then_highest_share{}(l, d);
+    return lowest_priority_then_highest_share{}(l, v);
   }
   [[nodiscard]] bool within_quota(const running_job<N>& a, const running_job<N>& b, instant now) const {
     return which == victim_order_name::lost_work ? cheapest_lost_work{0, N}.within_quota(a, b, now)
@@ -201,22 +201,22 @@ struct selectable_guard {
   static constexpr std::size_t strategies = 2;
   [[nodiscard]] bool judges_rivals() const { return state->chosen().judges_rivals(); }
 
-  [[nodiscard]] verdict operator()(const ledger<N>& l, const beneficiary<N>& b, const victim_candidate<N>& d,
+  [[nodiscard]] verdict operator()(const ledger<N>& l, const beneficiary<N>& b, const victim_candidate<N>& v,
                                    std::size_t strategy) const {
     const guard_name which = state->chosen().guard.value_or(guard_name::none);
-    if (which == guard_name::final_then_initial) return final_then_initial_share{}(l, b, d, strategy);
+    if (which == guard_name::final_then_initial) return final_then_initial_share{}(l, b, v, strategy);
     if (strategy > 0) return {};
     switch (which) {
       case guard_name::final_share:
-        return final_share{}(l, b, d);
+        return final_share{}(l, b, v);
       case guard_name::initial_share:
-        return initial_share{}(l, b, d);
+        return initial_share{}(l, b, v);
       case guard_name::saturation: {
         const auto due = [this](quota_id x, std::size_t k) { return state->entitlements().entitled(x)[k]; };
-        return saturation_guard<decltype(due)>{due, state->chosen().saturation_multiplier, 1000}(l, b, d);
+        return saturation_guard<decltype(due)>{due, state->chosen().saturation_multiplier, 1000}(l, b, v);
       }
       default:
-        return {eligible_is_fair{}(l, b, d)};
+        return {eligible_is_fair{}(l, b, v)};
     }
   }
 };

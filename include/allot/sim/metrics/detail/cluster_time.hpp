@@ -61,7 +61,7 @@ class cluster_time {
     is_bounded_ = is_bounded_ && capacity_.is_bounded();
   }
   /// For this long the state was that of the last call, with this much in use, and with that much gathered.
-  void pass(instant span, std::int64_t used, bool anyone_lacks_a_place, std::int64_t gathered = 0) {
+  void pass(instant span, std::int64_t used, bool any_lacks_a_place, std::int64_t gathered = 0) {
     const auto times_span = [span](std::int64_t value) {
       return static_cast<wide>(value) * static_cast<wide>(span);
     };
@@ -71,7 +71,7 @@ class cluster_time {
       now_.capacity += times_span(capacity_.in_milli());
       now_.idle += idle;
       now_.idle_while_gathered += times_span(std::min(free, gathered));
-      if (anyone_lacks_a_place) now_.idle_while_unplaceable += idle;
+      if (any_lacks_a_place) now_.idle_while_unplaceable += idle;
     }
     now_.fragmented += times_span(fragmented_);
     if (fragments_) now_.weighted_fragments += fragments_->weighted_fragments() * static_cast<wide>(span);

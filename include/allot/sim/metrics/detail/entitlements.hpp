@@ -26,12 +26,12 @@ class entitlements {
   }
 
   /// Follows the demand. Every change to it since the last update was noted, or `anything_may_differ` (also
-  /// for the tree). `nobody_waits`: usage equals demand. O(changes), or that of a division.
-  void update(const ledger<N>& accounts, std::span<const resources<N>> demand, bool nobody_waits,
+  /// for the tree). `none_waits`: usage equals demand. O(changes), or that of a division.
+  void update(const ledger<N>& accounts, std::span<const resources<N>> demand, bool none_waits,
               bool anything_may_differ) {
     // If no job is pending and the ledger is sound, the division would give every quota what it has.
-    has_everyone_all_ = nobody_waits && accounts.is_sound();
-    if (has_everyone_all_) {
+    is_demand_met_ = none_waits && accounts.is_sound();
+    if (is_demand_met_) {
       is_divided_ = false;
     } else if (!is_divided_ || anything_may_differ || !is_same_division(demand)) {
       division_.update(accounts, demand);
@@ -43,8 +43,8 @@ class entitlements {
   }
 
   /// Whether every quota is entitled to what it uses, which is all its demand.
-  [[nodiscard]] bool has_everyone_all() const noexcept { return has_everyone_all_; }
-  /// What the own jobs of x are entitled to. Precondition: `has_everyone_all` is false.
+  [[nodiscard]] bool is_demand_met() const noexcept { return is_demand_met_; }
+  /// What the own jobs of x are entitled to. Precondition: `is_demand_met` is false.
   [[nodiscard]] const resources<N>& own(quota_id x) const { return division_.own(x); }
 
  private:
@@ -80,7 +80,7 @@ class entitlements {
   /// By quota; zero except while the changes are processed.
   vector<resources<N>> came_;
   bool is_divided_ = false;
-  bool has_everyone_all_ = false;
+  bool is_demand_met_ = false;
 };
 
 }  // namespace sim

@@ -153,14 +153,14 @@ class action_cycle {
 
   /// Explains what stops the pending job: the lowest quota on its path whose limit or, for non-preemptible
   /// jobs, whose deserved amount does not allow it; else too little total capacity; else its place.
-  void explain(Session& session, typename Session::plan_type::pending_job& h) {
-    const record& r = session.at(h.id);
+  void explain(Session& session, typename Session::plan_type::pending_job& p) {
+    const record& r = session.at(p.id);
     const auto& accounts = world_.accounts;
-    h.binding.reset();
-    h.placement.reset();
+    p.binding.reset();
+    p.placement.reset();
     const auto bind = [&](quota_id at, std::size_t d, bound kind, quantity most, quantity used) {
-      if (h.binding || r.facts.request[d] <= quantity{} || used + r.facts.request[d] <= most) return;
-      h.binding = shortfall{at, d, kind, used + r.facts.request[d] - most};
+      if (p.binding || r.facts.request[d] <= quantity{} || used + r.facts.request[d] <= most) return;
+      p.binding = shortfall{at, d, kind, used + r.facts.request[d] - most};
     };
     quota_id root = r.facts.quota;
     for (quota_id a = root; a; a = session.tree().parent(a)) {
@@ -174,8 +174,8 @@ class action_cycle {
     for (const std::size_t d : accounts.counted()) {
       bind(root, d, bound::capacity, accounts.capacity()[d], accounts.total(d));
     }
-    if (!h.binding) h.placement = session.places().why_not(r.pod_request);
-    h.reason = h.binding ? pending_reason::quota : pending_reason::placement;
+    if (!p.binding) p.placement = session.places().why_not(r.pod_request);
+    p.reason = p.binding ? pending_reason::quota : pending_reason::placement;
   }
 
  private:
@@ -321,7 +321,7 @@ class action_cycle {
       }
       turn_.passed(tree, x, !q.walk.is_over());
     }
-    ALLOT_ASSERT(!is_any_hope(is_hopeless), "turns follow one another and nobody is passed");
+    ALLOT_ASSERT(!is_any_hope(is_hopeless), "turns follow one another and no quota is passed");
   }
   template <class Wanted, class LeftOut>
   void start_walks(Session& session, Wanted wanted, const LeftOut& left_out) {
@@ -351,7 +351,7 @@ class action_cycle {
     return world_.changes() != before;
   }
   /// Whether a unit may be left for which the action could do something. O(kinds of one quota), amortised
-  /// over an action in which nobody has hope again.
+  /// over an action in which no job has hope again.
   template <class IsHopeless>
   [[nodiscard]] bool is_any_hope(const IsHopeless& is_hopeless) {
     const auto has_hope = [&](quota_id x) {

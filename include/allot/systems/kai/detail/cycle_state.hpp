@@ -284,10 +284,10 @@ class cycle_state {
   /// The same, and what units that were pipelined without a place do not take.
   [[nodiscard]] resources<n> most_room() const { return room() + without_place_; }
   /// A place where it can start at once if there is one; for pods that are pipelined, wherever they could.
-  [[nodiscard]] std::optional<place> find_place(Session& session, const pod_request& d,
+  [[nodiscard]] std::optional<place> find_place(Session& session, const pod_request& r,
                                                 const resources<n>& request, bool waits = false) {
     if (!has_room(request)) return std::nullopt;
-    return on_nodes::place(session.places(), d, waits, no_candidates_);
+    return on_nodes::place(session.places(), r, waits, no_candidates_);
   }
   /// Whether the unit ran and was told to move in this cycle.
   [[nodiscard]] bool was_told(const record& r) const {
@@ -585,11 +585,11 @@ class cycle_state {
     follow(session);
   }
   [[nodiscard]] static pod_request pod_request_of(const record& r, std::uint32_t pods) {
-    pod_request d = r.pod_request;
+    pod_request request = r.pod_request;
     if constexpr (podded_request<pod_request>) {
-      if (pods != pods_of_unit(r)) d.pods = pods;
+      if (pods != pods_of_unit(r)) request.pods = pods;
     }
-    return d;
+    return request;
   }
 
  private:

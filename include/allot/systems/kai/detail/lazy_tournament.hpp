@@ -143,7 +143,7 @@ class lazy_tournament {
   template <std::size_t N>
   [[nodiscard]] quota_id front_of(const quota_tree<N>& tree, std::size_t of) const {
     const std::size_t w = matches_.winner(of);
-    return w == winner_trees::nobody ? quota_id::none() : player(tree, of, w);
+    return w == winner_trees::none ? quota_id::none() : player(tree, of, w);
   }
   template <std::size_t N>
   [[nodiscard]] quota_id best_below(const quota_tree<N>& tree, quota_id x) const {

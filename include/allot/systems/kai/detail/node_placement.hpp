@@ -163,14 +163,14 @@ class node_placement {
 
   /// On nodes where its pods can start at once, if possible; or pods that must wait for others to leave,
   /// wherever they are placed.
-  [[nodiscard]] static std::optional<allocation> place(Places& places, const pod_request& d, bool waits,
+  [[nodiscard]] static std::optional<allocation> place(Places& places, const pod_request& r, bool waits,
                                                        std::span<const std::size_t> no_candidates = {}) {
     return either(
         places,
         [&](auto& on) {
-          return on.place_by(policy_on<decltype(on)>{waits, no_candidates}, d);
+          return on.place_by(policy_on<decltype(on)>{waits, no_candidates}, r);
         },
-        [&] { return places.place(d); });
+        [&] { return places.place(r); });
   }
   /// Whether the node is one of KAI's candidates for a pod that waits: one with an unused device, or one that
   /// has a part left of what is allocated now. Room that is left only on devices for which all pods wait is
@@ -217,7 +217,7 @@ class node_placement {
     };
     return either(places, on_nodes, [&] { return places.ready(where); });
   }
-  /// Whether it is one pod with a part of a device that nobody else uses.
+  /// Whether it is one pod with a part of a device that no other pod uses.
   [[nodiscard]] static bool is_alone(Places& places, const allocation& where) {
     const auto on_nodes = [&](auto& on) {
       const auto pods = on.pods(where);
@@ -232,7 +232,7 @@ class node_placement {
     return either(places, on_nodes, [] { return false; });
   }
   /// Fills an unused device, if there is one, of the node of such a pod with pods like it.
-  static void fill_unused(Places& places, const pod_request& d, const allocation& where,
+  static void fill_unused(Places& places, const pod_request& r, const allocation& where,
                           vector<allocation>& filled) {
     const auto on_nodes = [&](auto& on) {
       using location = location_on<decltype(on)>;
@@ -242,19 +242,19 @@ class node_placement {
       const auto choose = [&](const auto& from, const auto& pod) {
         return there.devices != 0 && from.fits(there, pod) ? std::optional{there} : std::nullopt;
       };
-      while (const auto one = on.place_each(d, choose)) filled.push_back(*one);
+      while (const auto one = on.place_each(r, choose)) filled.push_back(*one);
     };
     either(places, on_nodes, [] {});
   }
   /// Pods that must wait, one on each of these nodes, in this order.
-  [[nodiscard]] static std::optional<allocation> place_to_wait_on(Places& places, const pod_request& d,
+  [[nodiscard]] static std::optional<allocation> place_to_wait_on(Places& places, const pod_request& r,
                                                                   std::span<const std::size_t> nodes) {
     const auto choose_on = [&](auto& on) -> std::optional<allocation> {
       using location = location_on<decltype(on)>;
-      const auto pods = on.pods_of(d);
+      const auto pods = on.pods_of(r);
       if (!pods || pods->all_pods() != nodes.size()) return std::nullopt;
       auto next = nodes.begin();
-      return on.place_each(d, [&](const auto& from, const auto& pod) -> std::optional<location> {
+      return on.place_each(r, [&](const auto& from, const auto& pod) -> std::optional<location> {
         const decltype(location::node) n{*next++};
         const auto here = from.layout().type_of(n).shape_on(pod);
         if (!here || !from.has_room(n, *here)) return std::nullopt;
@@ -273,31 +273,31 @@ class node_placement {
   };
   /// Places a unit that is being evicted again, pod by pod: on its former node a pod keeps its devices if
   /// they are still free. With levels, or if it is split, as a whole.
-  [[nodiscard]] static std::optional<returned> place_back(Places& places, const pod_request& d,
+  [[nodiscard]] static std::optional<returned> place_back(Places& places, const pod_request& r,
                                                           allocation stood,
                                                           std::span<const std::size_t> no_candidates = {}) {
     return either(
-        places, [&](auto& on) { return return_to(on, d, stood, no_candidates); },
+        places, [&](auto& on) { return return_to(on, r, stood, no_candidates); },
         [&]() -> std::optional<returned> {
-          const auto at = places.place(d);
+          const auto at = places.place(r);
           if (!at) return std::nullopt;
           return returned{*at, 0};
         });
   }
   /// Whether it consists of pods of whole GPUs that are placed one by one.
-  [[nodiscard]] static bool is_of_whole_pods(Places& places, const pod_request& d) {
+  [[nodiscard]] static bool is_of_whole_pods(Places& places, const pod_request& r) {
     const auto on_nodes = [&](auto& on) {
-      const auto& asked = asked_on<decltype(on)>(d);
-      return !asked.total && !asked.has_level() && shared_devices(places, d) == 0;
+      const auto& asked = asked_on<decltype(on)>(r);
+      return !asked.total && !asked.has_level() && shared_devices(places, r) == 0;
     };
     return either(places, on_nodes, [] { return false; });
   }
   /// Whether there may be room for such a unit: for one of whole pods, enough unused devices on enough nodes.
   /// O(types x sizes).
-  [[nodiscard]] static bool might_have_room(Places& places, const pod_request& d) {
+  [[nodiscard]] static bool might_have_room(Places& places, const pod_request& r) {
     const auto on_nodes = [&](auto& on) {
-      const auto& asked = asked_on<decltype(on)>(d);
-      const auto pods = on.pods_of(d);
+      const auto& asked = asked_on<decltype(on)>(r);
+      const auto pods = on.pods_of(r);
       if (!pods || asked.total || pods->each.devices == 0) return true;
       if (pods->each.is_fraction() || pods->each.depends_on_type()) return true;
       const auto& types = on.index().layout().types();
@@ -313,8 +313,8 @@ class node_placement {
     return either(places, on_nodes, [] { return true; });
   }
   /// Whether such a unit gets a place for sure if it is evicted and placed again before any other is.
-  [[nodiscard]] static bool comes_back(Places& places, const pod_request& d, const allocation& where) {
-    if (!is_of_whole_pods(places, d)) return false;
+  [[nodiscard]] static bool comes_back(Places& places, const pod_request& r, const allocation& where) {
+    if (!is_of_whole_pods(places, r)) return false;
     const auto on_nodes = [&](auto& on) {
       const auto pods = on.pods(where);
       return std::all_of(pods.begin(), pods.end(), [&](const auto& pod) {
@@ -334,13 +334,13 @@ class node_placement {
   /// told: there KAI v0.13 finds its eviction, and takes back the one that it has just made. If others have
   /// been given its place, more is given than there is; here it is then without a place. `nodes` receives
   /// the node of each pod. Nothing if a pod fits nowhere. O(its pods x a placement).
-  [[nodiscard]] static std::optional<told> place_told(Places& places, const pod_request& d, allocation stands,
+  [[nodiscard]] static std::optional<told> place_told(Places& places, const pod_request& r, allocation stands,
                                                       allocation ran, std::uint64_t pods,
                                                       std::span<const std::size_t> no_candidates,
                                                       vector<std::size_t>& nodes) {
     const auto on_nodes = [&](auto& on) -> std::optional<told> {
       using location = location_on<decltype(on)>;
-      auto one = asked_on<decltype(on)>(d);
+      auto one = asked_on<decltype(on)>(r);
       one.pods = 1;
       auto before = places.save();
       const auto all = on.pods(stands);
@@ -385,21 +385,21 @@ class node_placement {
   }
 
   /// How many devices a unit has a part of, or perhaps less than all: others may share them. O(node types).
-  [[nodiscard]] static std::uint64_t shared_devices(Places& places, const pod_request& d) {
+  [[nodiscard]] static std::uint64_t shared_devices(Places& places, const pod_request& r) {
     const auto on_nodes = [&](auto& on) -> std::uint64_t {
-      if (!asked_on<decltype(on)>(d).takes_parts()) return 0;
-      const auto pods = on.pods_of(d);
+      if (!asked_on<decltype(on)>(r).takes_parts()) return 0;
+      const auto pods = on.pods_of(r);
       return pods ? pods->pods * pods->each.devices : 0;
     };
     return either(places, on_nodes, [] { return std::uint64_t{0}; });
   }
   /// Whether it would have enough devices if others moved off these shared ones: moving a job frees no device
   /// that the job has to itself. O(types x sizes).
-  [[nodiscard]] static bool might_fit_after_moves(Places& places, const pod_request& d,
+  [[nodiscard]] static bool might_fit_after_moves(Places& places, const pod_request& r,
                                                   std::uint64_t shared) {
     const auto on_nodes = [&](auto& on) {
-      const auto pods = on.pods_of(d);
-      if (!pods || shared_devices(places, d) > 0) return true;
+      const auto pods = on.pods_of(r);
+      if (!pods || shared_devices(places, r) > 0) return true;
       const auto& types = on.index().layout().types();
       std::uint64_t unused = shared;
       for (std::size_t t = 0; t < types.size(); ++t) {
@@ -427,7 +427,7 @@ class node_placement {
     /// Nothing is known about it: it has parts of devices, none, or some of several nodes.
     bool odd = true;
   };
-  [[nodiscard]] static footing footing_of(Places& places, const pod_request& d, const allocation& where) {
+  [[nodiscard]] static footing footing_of(Places& places, const pod_request& r, const allocation& where) {
     const auto on_nodes = [&](auto& on) {
       footing f;
       const auto pods = on.pods(where);
@@ -447,7 +447,7 @@ class node_placement {
         f.all += has;
       }
       f.devices = f.wide ? largest : f.all;
-      f.odd = f.wide && (!fills || asked_on<decltype(on)>(d).has_level());
+      f.odd = f.wide && (!fills || asked_on<decltype(on)>(r).has_level());
       return f;
     };
     return either(places, on_nodes, [] { return footing{}; });
@@ -465,13 +465,13 @@ class node_placement {
   /// them, so they move only to devices that are unused now. True if that can't be determined. O(types x
   /// sizes), and O(units) if unused devices could matter.
   template <class VisitAll>
-  [[nodiscard]] static bool might_gain(Places& places, const pod_request& d, std::uint64_t late,
+  [[nodiscard]] static bool might_gain(Places& places, const pod_request& r, std::uint64_t late,
                                        VisitAll visit_all, vector<node_tally>& tallies,
                                        vector<std::uint32_t>& tallied) {
     const auto on_nodes = [&](auto& on) {
       const auto& index = on.index();
       const auto& types = index.layout().types();
-      const auto pods = on.pods_of(d);
+      const auto pods = on.pods_of(r);
       if (!pods || pods->each.devices == 0 || pods->each.is_fraction() || pods->each.depends_on_type())
         return true;
       // By number of devices: how many are unused on nodes with at least so many.
@@ -563,8 +563,8 @@ class node_placement {
 
   /// The request, of which only nodes know what it asks for: without any it has no members.
   template <class Nodes>
-  [[nodiscard]] static const pod_request& asked_on(const pod_request& d) noexcept {
-    return d;
+  [[nodiscard]] static const pod_request& asked_on(const pod_request& r) noexcept {
+    return r;
   }
   template <class OnNodes, class Otherwise>
   static auto either(Places& places, OnNodes on_nodes, Otherwise otherwise) {
@@ -590,19 +590,19 @@ class node_placement {
     return use.held(n, d) > 0 && use.taken(n, d) == use.used(n, d);
   }
   template <class Nodes>
-  [[nodiscard]] static std::optional<returned> return_to(Nodes& on, const typename Nodes::pod_request& d,
+  [[nodiscard]] static std::optional<returned> return_to(Nodes& on, const typename Nodes::pod_request& r,
                                                          allocation stood,
                                                          std::span<const std::size_t> no_candidates) {
     using location = location_on<Nodes>;
-    if (d.total || d.has_level()) {
-      const auto whole = on.place_by(policy_on<Nodes>{true, no_candidates}, d);
+    if (r.total || r.has_level()) {
+      const auto whole = on.place_by(policy_on<Nodes>{true, no_candidates}, r);
       if (!whole) return std::nullopt;
-      return returned{*whole, stand_alike(on, *whole, stood) ? 0 : static_cast<std::uint32_t>(d.pods)};
+      return returned{*whole, stand_alike(on, *whole, stood) ? 0 : static_cast<std::uint32_t>(r.pods)};
     }
     const auto all = on.pods(stood);
     auto was = all.begin();
     std::uint32_t moved = 0;
-    const auto at = on.place_each(d, [&](const auto& from, const auto& pod) -> std::optional<location> {
+    const auto at = on.place_each(r, [&](const auto& from, const auto& pod) -> std::optional<location> {
       if (was == all.end()) return std::nullopt;
       const location home = (was++)->where;
       const std::optional<location> where = policy_on<Nodes>{true, no_candidates, home}(from, pod);

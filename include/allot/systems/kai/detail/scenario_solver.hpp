@@ -97,7 +97,7 @@ class scenario_solver {
     const resources<n> request = world_type::least_charge(session, r, r.facts.request);
     const resources<n> room = world.most_room();
     if (!suffices(world, request, room, victims_.gather(session, world, r, wanted_))) return false;
-    if (!victims_.is_anybody_asked()) return false;
+    if (!victims_.is_any_asked()) return false;
     if (wanted_.how == action_kind::preempt) return true;
     const bool may_overbook = world.may_overbook(session);
     quantity most{};

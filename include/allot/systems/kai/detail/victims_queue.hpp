@@ -110,7 +110,7 @@ class victims_queue {
   [[nodiscard]] std::uint64_t shared_devices() const noexcept { return shared_; }
   /// The quotas that they are in.
   [[nodiscard]] std::span<const quota_id> candidates() const noexcept { return candidates_; }
-  [[nodiscard]] bool is_anybody_asked() const noexcept { return !candidates_.empty(); }
+  [[nodiscard]] bool is_any_asked() const noexcept { return !candidates_.empty(); }
 
   /// Starts over from the first unit, leaving out those recorded. Precondition: `gather` was called.
   template <class Chosen>

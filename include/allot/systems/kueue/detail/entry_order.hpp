@@ -77,7 +77,7 @@ class lowest_share_first {
         const std::size_t winner = nodes_[root.index()].best;
         const quota_id x = entries[winner].quota;
         visit(winner);
-        nodes_[x.index()].entry = nobody;
+        nodes_[x.index()].entry = none;
         for (quota_id a = x; a; a = l.tree().parent(a)) --nodes_[a.index()].waiting;
         for (quota_id a = x; a; a = l.tree().parent(a)) play(l, entries, a);
       }
@@ -85,7 +85,7 @@ class lowest_share_first {
   }
 
  private:
-  static constexpr std::size_t nobody = static_cast<std::size_t>(-1);
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
   struct key {
     bool borrows = false;
@@ -93,9 +93,9 @@ class lowest_share_first {
   };
   struct node {
     /// The entry of its own jobs.
-    std::size_t entry = nobody;
+    std::size_t entry = none;
     /// The winner among its own jobs and its children, and its key with the winner's request.
-    std::size_t best = nobody;
+    std::size_t best = none;
     key with_best{};
     std::size_t waiting = 0;
   };
@@ -112,17 +112,15 @@ class lowest_share_first {
   void play(ledger<N>& l, std::span<Entry> entries, quota_id x) {
     node& at = nodes_[x.index()];
     at.best = at.entry;
-    key best =
-        at.best == nobody || l.tree().children(x).empty() ? key{} : key_of(l, entries[at.best], x, true);
+    key best = at.best == none || l.tree().children(x).empty() ? key{} : key_of(l, entries[at.best], x, true);
     for (const quota_id c : l.tree().children(x)) {
       const node& child = nodes_[c.index()];
       if (child.waiting == 0) continue;
-      if (at.best != nobody && !before(entries[child.best], child.with_best, entries[at.best], best))
-        continue;
+      if (at.best != none && !before(entries[child.best], child.with_best, entries[at.best], best)) continue;
       at.best = child.best;
       best = child.with_best;
     }
-    if (at.best != nobody && l.tree().parent(x)) at.with_best = key_of(l, entries[at.best], x, false);
+    if (at.best != none && l.tree().parent(x)) at.with_best = key_of(l, entries[at.best], x, false);
   }
   template <class Entry>
   [[nodiscard]] static bool before(const Entry& a, const key& x, const Entry& b, const key& y) {

@@ -105,18 +105,18 @@ class fair_share_targets {
   [[nodiscard]] std::span<const victim<N>> victims() const noexcept { return victims_; }
 
  private:
-  static constexpr std::size_t nobody = static_cast<std::size_t>(-1);
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
   struct entry {
     candidate<N> who;
     /// The next candidate of the same quota.
-    std::size_t next = nobody;
+    std::size_t next = none;
   };
   /// What is known of a quota. Values of an earlier round or search are void.
   struct seat {
     /// Its candidates that have not been considered yet.
-    std::size_t first = nobody;
-    std::size_t last = nobody;
+    std::size_t first = none;
+    std::size_t last = none;
     std::uint64_t listed = 0;
     /// The search in which its candidates were listed.
     std::uint64_t loaded = 0;
@@ -229,8 +229,8 @@ class fair_share_targets {
   void begin_round() { ++mark_; }
   void append(std::size_t i) {
     seat& s = seats_[entries_[i].who.job->quota.index()];
-    entries_[i].next = nobody;
-    if (s.listed != mark_ || s.first == nobody) {
+    entries_[i].next = none;
+    if (s.listed != mark_ || s.first == none) {
       s.first = i;
     } else {
       entries_[s.last].next = i;
@@ -239,7 +239,7 @@ class fair_share_targets {
     s.listed = mark_;
   }
   [[nodiscard]] bool has_candidates(quota_id x) const {
-    return seats_[x.index()].listed == mark_ && seats_[x.index()].first != nobody;
+    return seats_[x.index()].listed == mark_ && seats_[x.index()].first != none;
   }
   [[nodiscard]] std::size_t pop(quota_id x) {
     seat& s = seats_[x.index()];

@@ -48,7 +48,7 @@ class ranked_borrowers {
     instant started = 0;
     std::int32_t priority = 0;
     /// The next of its quota; those between are gone.
-    std::uint32_t next = nobody;
+    std::uint32_t next = none;
     job_id id{};
   };
 
@@ -73,8 +73,8 @@ class ranked_borrowers {
       seat& s = seats_[x.index()];
       if (s.ranked_by == first) continue;
       vector<child>& peers = seats_[above.index()].borrowers;
-      if (s.ranked_by != nobody) peers.erase(position(peers, s.ranked_by));
-      if (first != nobody) peers.insert(position(peers, first), {first, x});
+      if (s.ranked_by != none) peers.erase(position(peers, s.ranked_by));
+      if (first != none) peers.insert(position(peers, first), {first, x});
       s.ranked_by = first;
     }
   }
@@ -90,7 +90,7 @@ class ranked_borrowers {
     for (const quota_id c : l.tree().children(x)) {
       const std::uint32_t first = first_of(l, jobs, c);
       seats_[c.index()].ranked_by = first;
-      if (first != nobody) s.borrowers.push_back({first, c});
+      if (first != none) s.borrowers.push_back({first, c});
     }
     detail::sort(s.borrowers.begin(), s.borrowers.end(),
                  [&](const child& a, const child& b) { return before(a.first, b.first); });
@@ -99,7 +99,7 @@ class ranked_borrowers {
   /// Begins to read.
   void start() noexcept {
     ahead_.clear();
-    last_ = nobody;
+    last_ = none;
   }
   /// Reads, too, the jobs of all quotas below x that borrowed, as did all quotas between them and x, when it
   /// was ranked or a change was taken in last. Precondition: x is ranked.
@@ -108,8 +108,8 @@ class ranked_borrowers {
   /// O(depth log jobs read).
   template <class Jobs, class Skips>
   [[nodiscard]] const spot* next(const Jobs& jobs, Skips skips) {
-    if (last_ != nobody) add_job(live(jobs, spots_[last_].next));
-    last_ = nobody;
+    if (last_ != none) add_job(live(jobs, spots_[last_].next));
+    last_ = none;
     while (!ahead_.empty()) {
       detail::pop_heap(ahead_.begin(), ahead_.end(), comes_later());
       const cursor at = ahead_.back();
@@ -118,18 +118,18 @@ class ranked_borrowers {
       if (!at.parent) break;
       add_child(at.parent, at.rank + 1);
       const quota_id x = seats_[at.parent.index()].borrowers[at.rank].quota;
-      last_ = nobody;
+      last_ = none;
       if (skips(x)) continue;
       add_child(x, 0);
       add_job(live(jobs, seats_[x.index()].first));
     }
-    return last_ == nobody ? nullptr : &spots_[last_];
+    return last_ == none ? nullptr : &spots_[last_];
   }
   /// No further job of the quota of the last one is read.
-  void leave_quota() noexcept { last_ = nobody; }
+  void leave_quota() noexcept { last_ = none; }
 
  private:
-  static constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
+  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
   struct child {
     /// Its first job, or of a quota below it.
@@ -141,9 +141,9 @@ class ranked_borrowers {
     std::uint64_t listed = 0;
     std::uint64_t ranked = 0;
     /// Its own first job.
-    std::uint32_t first = nobody;
+    std::uint32_t first = none;
     /// The job by which it is ranked among its parent's children, if it is.
-    std::uint32_t ranked_by = nobody;
+    std::uint32_t ranked_by = none;
     vector<child> borrowers{};
   };
   /// A job, or the child of that rank with its first job.
@@ -173,7 +173,7 @@ class ranked_borrowers {
     add({all[rank].first, static_cast<std::uint32_t>(rank), x});
   }
   void add_job(std::uint32_t i) {
-    if (i != nobody) add({i});
+    if (i != none) add({i});
   }
   void add(const cursor& c) {
     ahead_.push_back(c);
@@ -183,13 +183,13 @@ class ranked_borrowers {
   /// The job that a link leads to.
   template <class Jobs>
   std::uint32_t live(const Jobs& jobs, std::uint32_t& link) {
-    while (link != nobody && jobs.is_gone(spots_[link].id)) link = spots_[link].next;
+    while (link != none && jobs.is_gone(spots_[link].id)) link = spots_[link].next;
     return link;
   }
-  /// The first job of x and the quotas below it; nobody if x is within its supply.
+  /// The first job of x and the quotas below it; none if x is within its supply.
   template <class Jobs>
   [[nodiscard]] std::uint32_t first_of(const ledger<N>& l, const Jobs& jobs, quota_id x) {
-    if (!borrows_in(l, x, contested_)) return nobody;
+    if (!borrows_in(l, x, contested_)) return none;
     list(jobs, x);
     seat& s = seats_[x.index()];
     const std::uint32_t own = live(jobs, s.first);
@@ -197,7 +197,7 @@ class ranked_borrowers {
     rank(l, jobs, x);
     if (s.borrowers.empty()) return own;
     const std::uint32_t below = s.borrowers.front().first;
-    return own == nobody || before(below, own) ? below : own;
+    return own == none || before(below, own) ? below : own;
   }
   template <class Jobs>
   void list(const Jobs& jobs, quota_id x) {
@@ -207,9 +207,9 @@ class ranked_borrowers {
     const std::size_t first = spots_.size();
     jobs.for_each(x, [&](const candidate<N>& c) {
       if (c.leaving != leaving_ || !uses_contested(*c.job)) return;
-      spots_.push_back({c.job, c.job->started, c.job->priority, nobody, c.job->id});
+      spots_.push_back({c.job, c.job->started, c.job->priority, none, c.job->id});
     });
-    if (s.first = nobody; first == spots_.size()) return;
+    if (s.first = none; first == spots_.size()) return;
     // They mostly come in the reverse of the order.
     std::reverse(spots_.begin() + static_cast<std::ptrdiff_t>(first), spots_.end());
     detail::sort(spots_.begin() + static_cast<std::ptrdiff_t>(first), spots_.end(),
@@ -234,7 +234,7 @@ class ranked_borrowers {
   vector<spot> spots_;
   /// A heap of where to read on; the job read last, whose successor is yet to be added, is `last_`.
   vector<cursor> ahead_;
-  std::uint32_t last_ = nobody;
+  std::uint32_t last_ = none;
 };
 
 }  // namespace detail
