@@ -79,6 +79,9 @@ struct node_share {
 
   friend bool operator==(const node_share&, const node_share&) = default;
 };
+/// "n1:8:64 n2:4:16": nodes with their GPUs and CPUs.
+[[nodiscard]] std::string to_string(const std::vector<node_share>& where);
+[[nodiscard]] std::optional<std::vector<node_share>> parse_shares(const std::string& text);
 
 struct job {
   job_key key{};

@@ -188,19 +188,21 @@ class daemon_files {
   [[nodiscard]] std::optional<memory> read(const std::string& cluster, decision_log& log) {
     std::ifstream in{journal_, std::ios::binary};
     if (!in) {
-      log("journal", {{"state", "none"}, {"why", "promises, backoffs and past usage start afresh"}});
+      log("journal", {{"state", "none"}, {"why", "reservations, backoffs and past usage start afresh"}});
       return std::nullopt;
     }
     const std::string text{std::istreambuf_iterator<char>{in}, {}};
     auto reading = parse_journal(text, cluster, now().wall);
     if (!reading.value) {
       log("journal", {{"state", "unusable"},
-                      {"why", reading.problem + ": promises, backoffs and past usage start afresh"}});
+                      {"why", reading.problem + ": reservations, backoffs and past usage start afresh"}});
       return std::nullopt;
     }
-    log("journal", {{"state", "read"},
-                    {"leaving", std::to_string(reading.value->leaving.size())},
-                    {"promised", std::to_string(reading.value->reservations.size())}});
+    log("journal",
+        {{"state", "read"},
+         {"leaving", std::to_string(reading.value->leaving.size())},
+         {"reservations",
+          std::to_string(reading.value->state ? reading.value->state->memory.reservations.size() : 0)}});
     return std::move(reading.value);
   }
   /// The journal, if it differs.
@@ -208,10 +210,7 @@ class daemon_files {
     constexpr std::int64_t usage_ms = 10'000;
     const std::int64_t at = ms_of(CLOCK_MONOTONIC);
     if (written_ && *written_ == m) return;
-    // Past usage changes all the time.
-    memory same = m;
-    if (written_) same.past_usage = written_->past_usage;
-    if (!at_once && written_ && same == *written_ && at - written_at_ < usage_ms) return;
+    if (!at_once && written_ && decides_the_same(m, *written_) && at - written_at_ < usage_ms) return;
     problem_ = replace_file(journal_, journal_text(m, cluster, now().wall));
     if (!problem_.empty()) return;
     written_ = m;

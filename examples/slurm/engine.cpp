@@ -97,27 +97,12 @@ std::string_view engine::apply(const event& e) {
   const auto say = [](allot::refusal why) { return why == allot::refusal::none ? "" : to_string(why); };
   switch (e.is) {
     case kind::submit:
-    case kind::adopt:
-    case kind::adopt_nominated:
-    case kind::adopt_announced:
-    case kind::adopt_reservation: {
+    case kind::adopt: {
       if (id) return "the job is known already";
       const std::uint32_t slot = slot_for(e.key, e.what);
       if (e.is == kind::submit) return note(e.key, slot, s.submit(slot));
-      if (e.is == kind::adopt_announced) return note(e.key, slot, s.adopt_announced(slot));
-      if (e.is == kind::adopt_reservation) return note(e.key, slot, s.adopt_reservation(slot, e.reservation));
       const allocation at = take(s.places(), e.where, e.what.pods);
-      allot::submission answer;
-      if (e.is == kind::adopt) {
-        answer = s.adopt(slot, e.at, at);
-      } else {
-        std::vector<allot::job_id> victims;
-        for (const job_key& v : e.others) {
-          const auto found = slots_.find(v);
-          victims.push_back(found == slots_.end() ? allot::job_id{} : ids_[found->second]);
-        }
-        answer = s.adopt_nominated(slot, victims, at);
-      }
+      const allot::submission answer = s.adopt(slot, e.at, at);
       if (!answer) static_cast<void>(s.places().release(at));
       return note(e.key, slot, answer);
     }
@@ -174,12 +159,23 @@ std::string_view engine::apply(const event& e) {
       s.retry();
       return {};
     }
-    case kind::backoffs:
-      return s.restore_backoffs(e.backoffs) ? "" : "not of these quotas";
-    case kind::past_usage:
-      return s.restore_past_usage(e.numbers) ? "" : "not of these quotas and this policy";
+    case kind::resume:
+      resume(e);
+      return {};
   }
   return "unknown event";
+}
+
+void engine::resume(const event& e) {
+  for (const auto& [key, what] : e.jobs) static_cast<void>(slot_for(key, what));
+  const auto state = e.state.transformed([this](const auto& u) { return slots_.at(u.what); },
+                                         [](const auto& u) { return u.where; });
+  const auto answer = scheduler_->resume(state, [this](const auto& u) {
+    return std::optional{take(scheduler_->places(), u.where, facts_[u.what].pods)};
+  });
+  for (const auto& u : state.units) ids_[u.what] = u.id;
+  // The governor tells them as it finds them.
+  for (const auto& u : answer.refused) forget(keys_[u.what]);
 }
 
 const decision& engine::step(allot::instant now) {
@@ -241,26 +237,10 @@ std::string engine::why(const job_key& k) {
   return sentence(*scheduler_, h, names_, [](std::uint32_t) { return std::string{"it"}; });
 }
 
-standing engine::stands() const {
-  const slurm_scheduler& s = *scheduler_;
-  standing all;
-  for (const allot::job_id id : s.evicting()) all.leaving.push_back(key_of(id));
-  for (const allot::job_id id : s.nominated()) {
-    auto& r = all.nominated.emplace_back();
-    r.key = key_of(id);
-    r.where = shares_of(s.places(), s.place_of(id));
-    for (const allot::job_id v : s.evicting()) {
-      if (s.beneficiary_of(v) == id) r.victims.push_back(key_of(v));
-    }
-  }
-  for (const auto& [key, slot] : slots_) {
-    if (s.announced(ids_[slot])) all.announced.push_back(key);
-  }
-  std::sort(all.announced.begin(), all.announced.end());
-  for (const allot::job_id id : s.reservations()) all.reservations.emplace_back(key_of(id), *s.reservation_of(id));
-  for (const allot::backoff& b : s.backoffs()) all.backoffs.push_back(b);
-  all.past_usage = s.past_usage();
-  return all;
+engine_state engine::state() const {
+  return scheduler_->state().transformed(
+      [this](const auto& u) { return keys_[u.what]; },
+      [this](const auto& u) { return shares_of(scheduler_->places(), u.where); });
 }
 
 std::optional<std::uint64_t> engine::pools(std::string_view partition, std::string_view constraint) const {

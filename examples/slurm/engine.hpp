@@ -49,6 +49,9 @@ struct facts {
   friend bool operator==(const facts&, const facts&) = default;
 };
 
+/// All that a scheduler knows, in Slurm's words.
+using engine_state = allot::scheduler_state<job_key, std::vector<node_share>>;
+
 /// Something that the engine is told. Which members count depends on the kind.
 struct event {
   enum class kind : std::uint8_t {
@@ -56,12 +59,6 @@ struct event {
     submit,
     /// It runs already: `key`, `what`, `at` since when, `where`.
     adopt,
-    /// It starts on `where` when `others`, which are being evicted, have left.
-    adopt_nominated,
-    /// It waits, and others are being evicted for it.
-    adopt_announced,
-    /// It waits, with `reservation`.
-    adopt_reservation,
     /// What it is or where it runs has changed: `key`, `what`, `at`, `where`.
     alter,
     /// The host itself evicts it.
@@ -78,21 +75,17 @@ struct event {
     /// A job that is not governed has `where`, or has gone.
     foreign,
     foreign_gone,
-    /// What the policy remembers of past usage: `numbers`.
-    past_usage,
-    /// Which quotas do not borrow for now: `backoffs`.
-    backoffs,
+    /// What another scheduler knew: `state`, and `jobs` with their facts. The first event of a scheduler.
+    resume,
   };
   kind is{};
   job_key key{};
   facts what{};
   allot::instant at = 0;
   std::vector<node_share> where{};
-  std::vector<job_key> others{};
-  allot::reservation reservation{};
   std::string node{};
-  std::vector<std::uint64_t> numbers{};
-  std::vector<allot::backoff> backoffs{};
+  std::vector<std::pair<job_key, facts>> jobs{};
+  engine_state state{};
 };
 
 /// A plan by names.
@@ -134,22 +127,6 @@ struct engine_setup {
   bool places_jobs = false;
   std::vector<node> nodes{};
   std::vector<network_switch> topology{};
-};
-
-/// What is persisted of an engine, besides what Slurm knows.
-struct standing {
-  struct nominated_job {
-    job_key key{};
-    std::vector<job_key> victims{};
-    std::vector<node_share> where{};
-  };
-  /// In the order of the evictions and of the decisions.
-  std::vector<job_key> leaving{};
-  std::vector<nominated_job> nominated{};
-  std::vector<job_key> announced{};
-  std::vector<std::pair<job_key, allot::reservation>> reservations{};
-  std::vector<allot::backoff> backoffs{};
-  std::vector<std::uint64_t> past_usage{};
 };
 
 /// The view: a job is an index into a table, which the engine owns. This is all that a host has to write.
@@ -210,7 +187,7 @@ class engine {
   [[nodiscard]] std::optional<allot::reservation> reservation_of(const job_key& k) const;
   /// Why it waits, in a sentence without amounts that change all the time.
   [[nodiscard]] std::string why(const job_key& k);
-  [[nodiscard]] standing stands() const;
+  [[nodiscard]] engine_state state() const;
 
   /// The nodes of a partition that satisfy a constraint, as pools; those with GPUs of a type, as models. 0:
   /// there are none. None: the constraint can't be read.
@@ -227,6 +204,7 @@ class engine {
   [[nodiscard]] std::uint32_t slot_for(const job_key& k, const facts& f);
   void forget(const job_key& k);
   [[nodiscard]] std::string_view note(const job_key& k, std::uint32_t slot, allot::submission answer);
+  void resume(const event& e);
 
   engine_setup setup_{.quotas = {.policy = allot::lab::named_policy{allot::any_preset{allot::standard{}}}}};
   /// By pool: the partitions and features of its nodes.

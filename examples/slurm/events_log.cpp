@@ -3,6 +3,8 @@
 
 #include "config.hpp"
 
+#include <allot/scheduler/state_text.hpp>
+
 #include <boost/json.hpp>
 
 #include <algorithm>
@@ -16,10 +18,11 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr std::array<std::string_view, 17> words{
-    "submit",   "adopt",   "adopt_reserved", "adopt_announced", "adopt_promised", "alter",
-    "evicting", "started", "finished",       "evicted",         "cancel",         "close",
-    "open",     "foreign", "foreign_gone",   "past_usage",      "backoffs"};
+constexpr std::string_view events_format = "allot-slurm-events/2";
+
+constexpr std::array<std::string_view, 13> words{"submit",   "adopt",        "alter",  "evicting", "started",
+                                                 "finished", "evicted",      "cancel", "close",    "open",
+                                                 "foreign",  "foreign_gone", "resume"};
 
 [[nodiscard]] json::array keys(const std::vector<job_key>& all) {
   json::array a;
@@ -31,12 +34,6 @@ constexpr std::array<std::string_view, 17> words{
   if (!k) throw std::invalid_argument{"a job without an id"};
   return *k;
 }
-[[nodiscard]] std::vector<job_key> keys_of(const json::value& v) {
-  std::vector<job_key> all;
-  for (const auto& k : v.as_array()) all.push_back(key_of(k));
-  return all;
-}
-
 [[nodiscard]] json::array of(const std::vector<node_share>& where) {
   json::array a;
   for (const node_share& s : where) a.push_back(json::array{s.node, s.gpus, s.cpus});
@@ -124,29 +121,24 @@ constexpr std::array<std::string_view, 17> words{
   if (const auto* v = o.if_contains("what")) e.what = facts_of(*v);
   if (const auto* v = o.if_contains("at")) e.at = v->to_number<std::int64_t>();
   if (const auto* v = o.if_contains("where")) e.where = shares_of(*v);
-  if (const auto* v = o.if_contains("others")) e.others = keys_of(*v);
   if (const auto* v = o.if_contains("node")) e.node = json::value_to<std::string>(*v);
-  if (const auto* v = o.if_contains("promised")) {
-    e.reservation.start = v->at(0).to_number<std::int64_t>();
-    e.reservation.first_start = v->at(1).to_number<std::int64_t>();
-    e.reservation.borrows = v->at(2).as_bool();
-    e.reservation.cause = static_cast<allot::delay_cause>(v->at(3).to_number<std::uint8_t>());
-    if (v->as_array().size() > 4) e.reservation.gathers_since = v->at(4).to_number<std::int64_t>();
+  if (const auto* v = o.if_contains("jobs")) {
+    for (const auto& j : v->as_array()) e.jobs.emplace_back(key_of(j.at("job")), facts_of(j.at("what")));
   }
-  if (const auto* v = o.if_contains("backoffs")) {
-    for (const auto& b : v->as_array()) {
-      e.backoffs.push_back({allot::quota_id{b.at(0).to_number<std::size_t>()},
-                            b.at(1).to_number<std::size_t>(), b.at(2).to_number<std::int64_t>(),
-                            b.at(3).to_number<std::int64_t>(), b.at(4).to_number<std::uint32_t>()});
-    }
-  }
-  if (const auto* v = o.if_contains("numbers")) {
-    for (const auto& n : v->as_array()) e.numbers.push_back(n.to_number<std::uint64_t>());
+  if (const auto* v = o.if_contains("state")) {
+    auto state = allot::state_from_text<job_key, std::vector<node_share>>(json::value_to<std::string>(*v),
+                                                                          parse_job_key, parse_shares);
+    if (!state) throw std::invalid_argument{state.problems().front().text};
+    e.state = std::move(state).value();
   }
   return e;
 }
 
 [[nodiscard]] engine_setup setup_of(const json::object& o, const std::optional<std::string>& config_text) {
+  if (const std::string format = json::value_to<std::string>(o.at("begin")); format != events_format) {
+    throw std::invalid_argument{"it is a log of another version (" + format + "), not " +
+                                std::string{events_format}};
+  }
   auto reading =
       parse_config(config_text.value_or(json::value_to<std::string>(o.at("config"))), "configuration");
   if (!reading.value) throw std::invalid_argument{reading.problems.front()};
@@ -173,7 +165,7 @@ constexpr std::array<std::string_view, 17> words{
 }  // namespace
 
 std::string to_json(const engine_setup& setup, const std::string& config_text) {
-  json::object o{{"begin", "allot-slurm-events/1"}, {"config", config_text}, {"places", setup.places_jobs}};
+  json::object o{{"begin", events_format}, {"config", config_text}, {"places", setup.places_jobs}};
   json::array& nodes = o["nodes"].emplace_array();
   for (const node& n : setup.nodes) {
     nodes.push_back({{"name", n.name},
@@ -197,30 +189,19 @@ std::string to_json(const event& e, std::string_view why_not) {
   json::object o{{"event", words[static_cast<std::size_t>(e.is)]}};
   if (e.is == kind::close || e.is == kind::open) {
     o["node"] = e.node;
-  } else if (e.is != kind::past_usage && e.is != kind::backoffs) {
+  } else if (e.is == kind::resume) {
+    json::array& jobs = o["jobs"].emplace_array();
+    for (const auto& [key, what] : e.jobs) jobs.push_back({{"job", to_string(key)}, {"what", of(what)}});
+    o["state"] = to_text(
+        e.state, [](const job_key& k) { return to_string(k); },
+        [](const auto& where) { return to_string(where); });
+  } else {
     o["job"] = to_string(e.key);
   }
-  const bool places =
-      e.is == kind::adopt || e.is == kind::alter || e.is == kind::adopt_nominated || e.is == kind::foreign;
-  if (places || e.is == kind::submit || e.is == kind::adopt_announced || e.is == kind::adopt_reservation) {
-    o["what"] = of(e.what);
-  }
+  const bool places = e.is == kind::adopt || e.is == kind::alter || e.is == kind::foreign;
+  if (places || e.is == kind::submit) o["what"] = of(e.what);
   if (places) o["where"] = of(e.where);
   if (e.is == kind::adopt || e.is == kind::alter || e.is == kind::started) o["at"] = e.at;
-  if (e.is == kind::adopt_nominated) o["others"] = keys(e.others);
-  if (e.is == kind::adopt_reservation) {
-    json::array reservation{e.reservation.start, e.reservation.first_start, e.reservation.borrows,
-                         static_cast<int>(e.reservation.cause)};
-    if (e.reservation.gathers_since) reservation.emplace_back(*e.reservation.gathers_since);
-    o["promised"] = std::move(reservation);
-  }
-  if (e.is == kind::backoffs) {
-    json::array& all = o["backoffs"].emplace_array();
-    for (const allot::backoff& b : e.backoffs) {
-      all.push_back(json::array{b.quota.index(), b.dimension, b.since, b.until, b.times});
-    }
-  }
-  if (e.is == kind::past_usage) o["numbers"] = json::value_from(e.numbers);
   if (!why_not.empty()) o["refused"] = why_not;
   return json::serialize(o);
 }

@@ -156,6 +156,9 @@ class governor {
 
   // Starting over (governor_restart.cpp).
   void start_over();
+  void resume(const saved_state& s, const std::vector<record*>& holding, const std::vector<record*>& waiting);
+  void note_adopted(record& r, bool at_start);
+  [[nodiscard]] static bool is_older(const record* a, const record* b);
   [[nodiscard]] memory stands() const;
   void adopt(record& r, bool at_start);
   [[nodiscard]] bool was_admitted(const record& r) const;

@@ -66,8 +66,8 @@ void governor::act(const decision& d) {
     record& r = at->second;
     dirty(r);
     const auto p = engine_->reservation_of(k);
-    if (p && p->first_start != r.has_reservation) {
-      r.has_reservation = p->first_start;
+    if (p && p->first_start != r.told_start) {
+      r.told_start = p->first_start;
       log_(p->gathers_since ? "gather" : "reserve",
            {{"job", to_string(k)},
             {"user", r.is.user},

@@ -35,6 +35,11 @@ namespace {
 
 }  // namespace
 
+bool governor::is_older(const record* a, const record* b) {
+  if (a->is.submitted != b->is.submitted) return a->is.submitted < b->is.submitted;
+  return a->is.key < b->is.key;
+}
+
 memory governor::remembers() const {
   // Until there is a scheduler, what was remembered is still to be used.
   if (engine_ == nullptr) return remembered_.value_or(memory{});
@@ -48,23 +53,17 @@ memory governor::stands() const {
     const auto at = records_.find(k);
     return job_identity{k, at == records_.end() ? 0 : at->second.is.submitted};
   };
-  const standing s = engine_->stands();
-  for (const job_key& k : s.leaving) {
-    const auto at = records_.find(k);
+  m.state = engine_->state().transformed([&](const auto& u) { return identity(u.what); },
+                                         [](const auto& u) { return u.where; });
+  for (const auto& u : m.state->units) {
+    if (u.state != allot::job_state::evicting) continue;
+    const auto at = records_.find(u.what.key);
     const bool is_warned = at != records_.end() && at->second.warned;
-    m.leaving.push_back({identity(k), is_warned ? now_.wall - (now_.steady - *at->second.warned) : 0});
+    m.leaving.push_back({u.what, is_warned ? now_.wall - (now_.steady - *at->second.warned) : 0});
   }
-  for (const auto& r : s.nominated) m.nominated.push_back({identity(r.key), r.victims, r.where});
-  for (const job_key& k : s.announced) m.announced.push_back(identity(k));
-  for (const auto& [k, p] : s.reservations) m.reservations.push_back({identity(k), p});
   for (const auto& [k, r] : records_) {
     if (r.failures > 0) m.backoffs.push_back({{k, r.is.submitted}, r.backs_off_until, r.failures});
   }
-  for (const allot::backoff& b : s.backoffs) {
-    m.reclaimed.push_back({std::string{engine_->scheduler().tree().name(b.quota)},
-                           std::string{engine_->resource(b.dimension)}, b.until, b.since, b.times});
-  }
-  m.past_usage = s.past_usage;
   return m;
 }
 
@@ -110,7 +109,12 @@ void governor::adopt(record& r, bool at_start) {
   e.at = is_pending ? now_.wall : j.started * 1000;
   e.where = is_pending ? r.sent_to : j.nodes;
   tell(e);
-  if (!engine_->contains(j.key)) return;
+  if (engine_->contains(j.key)) note_adopted(r, at_start);
+}
+
+void governor::note_adopted(record& r, bool at_start) {
+  const job& j = r.is;
+  const bool is_pending = j.state == run_state::pending;
   ++totals_.adopted;
   const char* const state = is_pending                      ? "released"
                             : j.state == run_state::running ? "running"
@@ -127,6 +131,47 @@ void governor::adopt(record& r, bool at_start) {
   r.ran_since = j.started * 1000;
   r.ran_on.clear();
   for (const node_share& s : j.nodes) r.ran_on.push_back(s.node);
+}
+
+/// The scheduler continues from what another one knew, as far as Slurm agrees: what has nodes there runs,
+/// what waits there waits. Other jobs are left out, and told as Slurm has them.
+void governor::resume(const saved_state& s, const std::vector<record*>& holding,
+                      const std::vector<record*>& waiting) {
+  const auto is_in = [](const std::vector<record*>& all, const record* r) {
+    return std::binary_search(all.begin(), all.end(), r, is_older);
+  };
+  event e;
+  e.is = event::kind::resume;
+  e.state.memory = s.memory;
+  // After a step of the clock.
+  e.state.memory.now = std::min(e.state.memory.now, now_.wall);
+  for (const auto& u : s.units) {
+    const auto at = records_.find(u.what.key);
+    if (at == records_.end() || at->second.is.submitted != u.what.submitted) continue;
+    record& r = at->second;
+    const bool holds = is_in(holding, &r);
+    if (!holds && (!is_in(waiting, &r) || r.is.state != run_state::pending || !unready(r).empty())) continue;
+    std::string problem;
+    const auto what = facts_of(r.is, problem);
+    if (!what) continue;
+    auto& to = e.state.units.emplace_back();
+    static_cast<allot::unit_state&>(to) = u;
+    to.what = u.what.key;
+    const bool held = u.state == allot::job_state::running || u.state == allot::job_state::evicting;
+    if (holds) {
+      const bool has_run = r.is.state != run_state::pending;
+      to.where = has_run ? r.is.nodes : r.sent_to;
+      if (!held) to.state = allot::job_state::running;
+      if (has_run) to.since = r.is.started * 1000;
+      if (!has_run && !held) to.since = now_.wall;
+    } else {
+      if (held) to.state = allot::job_state::pending;
+      if (to.state == allot::job_state::nominated) to.where = u.where;
+    }
+    r.what = *what;
+    e.jobs.emplace_back(u.what.key, *what);
+  }
+  tell(e);
 }
 
 void governor::start_over() {
@@ -187,19 +232,16 @@ void governor::start_over() {
       waiting.push_back(&r);
     }
   }
-  const auto older = [](const record* a, const record* b) {
-    if (a->is.submitted != b->is.submitted) return a->is.submitted < b->is.submitted;
-    return a->is.key < b->is.key;
-  };
-  std::sort(holding.begin(), holding.end(), older);
-  std::sort(waiting.begin(), waiting.end(), older);
+  std::sort(holding.begin(), holding.end(), is_older);
+  std::sort(waiting.begin(), waiting.end(), is_older);
   for (auto& [name, lost] : lost_) {
     if (lost.is_told) tell(lost_on(name));
   }
+  if (m.state) resume(*m.state, holding, waiting);
   for (record* r : holding) {
     const auto warned = r->warned;
     const bool had_run = r->has_run;
-    adopt(*r, is_first);
+    engine_->contains(r->is.key) ? note_adopted(*r, is_first) : adopt(*r, is_first);
     r->warned = warned;
     if (r->at == phase::released) r->has_run = had_run;
   }
@@ -209,8 +251,9 @@ void governor::start_over() {
     e.key = r.is.key;
     const auto warned = r.warned;
     const bool had_run = r.has_run;
-    if (!engine_->contains(e.key) || engine_->state(e.key) != allot::job_state::running) return;
-    tell(e);
+    if (!engine_->contains(e.key)) return;
+    if (engine_->state(e.key) == allot::job_state::running) tell(e);
+    if (engine_->state(e.key) != allot::job_state::evicting) return;
     enter(r, phase::leaving);
     r.warned = warned;
     r.has_run = had_run;
@@ -231,62 +274,10 @@ void governor::start_over() {
     e.node = name;
     tell(e);
   }
-  // Those that wait, in the order that keeps their turn.
-  const auto enlist = [&](const job_identity& id, event e) {
-    record* const r = is_it(id);
-    if (r == nullptr || r->is.state != run_state::pending || engine_->contains(id.key)) return;
-    if (std::find(waiting.begin(), waiting.end(), r) == waiting.end() || !unready(*r).empty()) return;
-    std::string problem;
-    const auto what = facts_of(r->is, problem);
-    if (!what) return;
-    e.key = id.key;
-    e.what = r->what = *what;
-    tell(e);
-    if (engine_->contains(id.key)) enter(*r, phase::waiting);
-  };
-  for (const auto& r : m.nominated) {
-    event e;
-    e.is = event::kind::adopt_nominated;
-    e.where = r.where;
-    for (const job_key& v : r.victims) {
-      if (engine_->contains(v) && engine_->state(v) == allot::job_state::evicting) e.others.push_back(v);
-    }
-    if (e.others.empty()) continue;
-    enlist(r.job, e);
-  }
-  for (const auto& a : m.announced) {
-    event e;
-    e.is = event::kind::adopt_announced;
-    enlist(a, e);
-  }
-  for (const auto& p : m.reservations) {
-    event e;
-    e.is = event::kind::adopt_reservation;
-    e.reservation = p.what;
-    enlist(p.job, e);
-  }
   for (record* r : waiting) {
     if (!r->is.is_held && !observes_) strays_.insert(r->is.key);
+    if (engine_->contains(r->is.key)) enter(*r, phase::waiting);
     evaluate(*r);
-  }
-  if (!m.reclaimed.empty()) {
-    event e;
-    e.is = event::kind::backoffs;
-    for (const auto& r : m.reclaimed) {
-      const allot::quota_id x = engine_->scheduler().tree().find(r.account);
-      const auto& resources = engine_->setup().quotas.resources;
-      const auto d = static_cast<std::size_t>(std::find(resources.begin(), resources.end(), r.resource) -
-                                              resources.begin());
-      // The configuration may have changed since.
-      if (x && d < resources.size()) e.backoffs.push_back({x, d, r.since, r.until, r.times});
-    }
-    if (!e.backoffs.empty()) tell(e);
-  }
-  if (!m.past_usage.empty()) {
-    event e;
-    e.is = event::kind::past_usage;
-    e.numbers = m.past_usage;
-    tell(e);
   }
 }
 

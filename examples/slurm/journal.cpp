@@ -5,7 +5,10 @@
 #include <unistd.h>
 #include <boost/json.hpp>
 
+#include <allot/scheduler/state_text.hpp>
+
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 
@@ -15,7 +18,7 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr std::string_view format = "allot-slurm-journal/1";
+constexpr std::string_view format = "allot-slurm-journal/2";
 constexpr std::int64_t oldest_ms = 24 * 3600 * std::int64_t{1000};
 
 [[nodiscard]] std::string checksum(std::string_view text) {
@@ -34,10 +37,18 @@ constexpr std::int64_t oldest_ms = 24 * 3600 * std::int64_t{1000};
   if (!key) throw std::invalid_argument{"a job without an id"};
   return {*key, o.at("submitted").to_number<std::int64_t>()};
 }
-[[nodiscard]] json::array keys(const std::vector<job_key>& all) {
-  json::array a;
-  for (const job_key& k : all) a.emplace_back(to_string(k));
-  return a;
+/// A job of the state by its id and its submission: "12_3@1700000000".
+[[nodiscard]] std::string name_of(const job_identity& j) {
+  return to_string(j.key) + '@' + std::to_string(j.submitted);
+}
+[[nodiscard]] std::optional<job_identity> identity_of(const std::string& name) {
+  const std::size_t at = name.find('@');
+  if (at == std::string::npos) return std::nullopt;
+  const auto key = parse_job_key(name.substr(0, at));
+  seconds submitted = 0;
+  const char* const end = name.data() + name.size();
+  const bool is_read = std::from_chars(name.data() + at + 1, end, submitted).ptr == end;
+  return key && is_read ? std::optional{job_identity{*key, submitted}} : std::nullopt;
 }
 
 [[nodiscard]] memory read(const json::object& o) {
@@ -45,45 +56,16 @@ constexpr std::int64_t oldest_ms = 24 * 3600 * std::int64_t{1000};
   for (const auto& v : o.at("leaving").as_array()) {
     m.leaving.push_back({identity(v.as_object()), v.at("warned").to_number<std::int64_t>()});
   }
-  for (const auto& v : o.at("reserved").as_array()) {
-    auto& r = m.nominated.emplace_back();
-    r.job = identity(v.as_object());
-    for (const auto& k : v.at("victims").as_array()) {
-      if (const auto key = parse_job_key(json::value_to<std::string>(k))) r.victims.push_back(*key);
-    }
-    for (const auto& s : v.at("where").as_array()) {
-      r.where.push_back({json::value_to<std::string>(s.at(0)), s.at(1).to_number<std::uint32_t>(),
-                         s.at(2).to_number<std::uint32_t>()});
-    }
-  }
-  for (const auto& v : o.at("announced").as_array()) m.announced.push_back(identity(v.as_object()));
-  for (const auto& v : o.at("promised").as_array()) {
-    auto& p = m.reservations.emplace_back();
-    p.job = identity(v.as_object());
-    p.what.start = v.at("start").to_number<std::int64_t>();
-    p.what.first_start = v.at("first_start").to_number<std::int64_t>();
-    p.what.borrows = v.at("borrows").as_bool();
-    const auto cause = v.at("cause").to_number<std::uint8_t>();
-    if (cause > static_cast<std::uint8_t>(allot::delay_cause::placement)) throw std::out_of_range{"a cause"};
-    p.what.cause = static_cast<allot::delay_cause>(cause);
-    if (const auto* since = v.as_object().if_contains("gathers_since")) {
-      p.what.gathers_since = since->to_number<std::int64_t>();
-    }
-  }
-  // Not there in journals of earlier versions.
-  if (const auto* all = o.if_contains("reclaimed")) {
-    for (const auto& v : all->as_array()) {
-      m.reclaimed.push_back({json::value_to<std::string>(v.at("account")),
-                             json::value_to<std::string>(v.at("resource")),
-                             v.at("until").to_number<std::int64_t>(), v.at("since").to_number<std::int64_t>(),
-                             v.at("times").to_number<std::uint32_t>()});
-    }
-  }
   for (const auto& v : o.at("backoffs").as_array()) {
     m.backoffs.push_back({identity(v.as_object()), v.at("until").to_number<std::int64_t>(),
                           v.at("failures").to_number<std::uint32_t>()});
   }
-  for (const auto& v : o.at("past_usage").as_array()) m.past_usage.push_back(v.to_number<std::uint64_t>());
+  if (const auto* text = o.if_contains("state")) {
+    auto state = allot::state_from_text<job_identity, std::vector<node_share>>(
+        json::value_to<std::string>(*text), identity_of, parse_shares);
+    if (!state) throw std::invalid_argument{state.problems().front().text};
+    m.state = std::move(state).value();
+  }
   return m;
 }
 
@@ -97,27 +79,6 @@ std::string journal_text(const memory& m, const std::string& cluster, std::int64
     v["warned"] = l.warned;
     leaving.push_back(std::move(v));
   }
-  json::array& nominated = o["reserved"].emplace_array();
-  for (const auto& r : m.nominated) {
-    json::object v = of(r.job);
-    v["victims"] = keys(r.victims);
-    json::array where;
-    for (const node_share& s : r.where) where.push_back({s.node, s.gpus, s.cpus});
-    v["where"] = std::move(where);
-    nominated.push_back(std::move(v));
-  }
-  json::array& announced = o["announced"].emplace_array();
-  for (const auto& a : m.announced) announced.push_back(of(a));
-  json::array& reservations = o["promised"].emplace_array();
-  for (const auto& p : m.reservations) {
-    json::object v = of(p.job);
-    v["start"] = p.what.start;
-    v["first_start"] = p.what.first_start;
-    v["borrows"] = p.what.borrows;
-    v["cause"] = static_cast<int>(p.what.cause);
-    if (p.what.gathers_since) v["gathers_since"] = *p.what.gathers_since;
-    reservations.push_back(std::move(v));
-  }
   json::array& backoffs = o["backoffs"].emplace_array();
   for (const auto& b : m.backoffs) {
     json::object v = of(b.job);
@@ -125,18 +86,18 @@ std::string journal_text(const memory& m, const std::string& cluster, std::int64
     v["failures"] = b.failures;
     backoffs.push_back(std::move(v));
   }
-  json::array& reclaimed = o["reclaimed"].emplace_array();
-  for (const auto& r : m.reclaimed) {
-    reclaimed.push_back({{"account", r.account},
-                         {"resource", r.resource},
-                         {"until", r.until},
-                         {"since", r.since},
-                         {"times", r.times}});
-  }
-  json::array& usage = o["past_usage"].emplace_array();
-  for (const std::uint64_t n : m.past_usage) usage.emplace_back(n);
+  if (m.state) o["state"] = to_text(*m.state, name_of, [](const auto& where) { return to_string(where); });
   const std::string line = json::serialize(o);
   return line + '\n' + checksum(line) + '\n';
+}
+
+bool decides_the_same(const memory& a, const memory& b) {
+  if (a.leaving != b.leaving || a.backoffs != b.backoffs || a.state.has_value() != b.state.has_value())
+    return false;
+  if (!a.state) return true;
+  const auto &x = a.state->memory, &y = b.state->memory;
+  return x.leaving == y.leaving && x.nominated == y.nominated && x.reservations == y.reservations &&
+         x.backoffs == y.backoffs && x.of_cycle.announced == y.of_cycle.announced;
 }
 
 journal_reading parse_journal(const std::string& text, const std::string& cluster, std::int64_t now) {
@@ -147,7 +108,9 @@ journal_reading parse_journal(const std::string& text, const std::string& cluste
   try {
     const json::value v = json::parse(text.substr(0, end));
     const json::object& o = v.as_object();
-    if (o.at("format").as_string() != format) return {std::nullopt, "it is of another version"};
+    if (o.at("format").as_string() != format) {
+      return {std::nullopt, "it is of another version (" + json::value_to<std::string>(o.at("format")) + ')'};
+    }
     if (o.at("cluster").as_string() != cluster) {
       return {std::nullopt, "it is of the cluster " + json::value_to<std::string>(o.at("cluster"))};
     }

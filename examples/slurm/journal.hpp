@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What is remembered of decisions that Slurm can't show, in one small file: who leaves for whom and since
-// when, first reservations, backoffs, past usage. It is replaced as a whole, so it is there or it is the old one.
+// What is remembered of decisions that Slurm can't show, in one small file: the state of the scheduler, since
+// when jobs leave, and which starts have failed. It is replaced as a whole, so it is there or it is the old
+// one.
 #pragma once
 
 #include "cluster.hpp"
 
-#include <allot/core/time.hpp>
-#include <allot/scheduler/reservation.hpp>
+#include <allot/scheduler/state.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -25,6 +25,9 @@ struct job_identity {
   friend bool operator==(const job_identity&, const job_identity&) = default;
 };
 
+/// All that a scheduler knew.
+using saved_state = allot::scheduler_state<job_identity, std::vector<node_share>>;
+
 /// Times are milliseconds since 1970.
 struct memory {
   struct leaving_job {
@@ -34,13 +37,6 @@ struct memory {
 
     friend bool operator==(const leaving_job&, const leaving_job&) = default;
   };
-  struct nominated_job {
-    job_identity job{};
-    std::vector<job_key> victims{};
-    std::vector<node_share> where{};
-
-    friend bool operator==(const nominated_job&, const nominated_job&) = default;
-  };
   struct backoff {
     job_identity job{};
     std::int64_t until = 0;
@@ -48,34 +44,17 @@ struct memory {
 
     friend bool operator==(const backoff&, const backoff&) = default;
   };
-  /// An account that does not borrow again for now (`queue_settings::borrow_backoff`).
-  struct reclaimed_account {
-    std::string account;
-    std::string resource;
-    std::int64_t until = 0;
-    std::int64_t since = 0;
-    std::uint32_t times = 0;
-
-    friend bool operator==(const reclaimed_account&, const reclaimed_account&) = default;
-  };
-  struct reservation_entry {
-    job_identity job{};
-    allot::reservation what{};
-
-    friend bool operator==(const reservation_entry&, const reservation_entry&) = default;
-  };
-
-  /// In the order of the decisions.
   std::vector<leaving_job> leaving{};
-  std::vector<nominated_job> nominated{};
-  std::vector<job_identity> announced{};
-  std::vector<reservation_entry> reservations{};
   std::vector<backoff> backoffs{};
-  std::vector<reclaimed_account> reclaimed{};
-  std::vector<std::uint64_t> past_usage{};
+  /// None: there was no scheduler.
+  std::optional<saved_state> state{};
 
   friend bool operator==(const memory&, const memory&) = default;
 };
+
+/// Whether both say the same of what is decided: past usage, and the order of those that wait, change all the
+/// time.
+[[nodiscard]] bool decides_the_same(const memory& a, const memory& b);
 
 /// The text of the file: one line of JSON, and a line with its checksum.
 [[nodiscard]] std::string journal_text(const memory& m, const std::string& cluster, std::int64_t now);

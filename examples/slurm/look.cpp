@@ -165,7 +165,8 @@ snapshot governor::look() const {
       to.reason = j.admin_comment.substr(mark.size());
     }
     if (engine_ != nullptr) {
-      if (const auto p = engine_->reservation_of(k); p && p->start != allot::without_end && !p->gathers_since) {
+      if (const auto p = engine_->reservation_of(k);
+          p && p->start != allot::without_end && !p->gathers_since) {
         to.latest_start = p->start;
       }
       if (const auto b = engine_->beneficiary(k)) to.beneficiary = to_string(*b);

@@ -366,7 +366,8 @@ class page_writer {
     const bool any_reservation =
         std::any_of(jobs.begin(), jobs.end(), [](const auto* j) { return j->latest_start.has_value(); });
     html_ += "<div class=scroll><table><thead><tr><th>job<th>user<th>quota<th>asks for<th>submitted";
-    html_ += any_reservation ? "<th>starts at the latest<th>why</thead><tbody>\n" : "<th>why</thead><tbody>\n";
+    html_ +=
+        any_reservation ? "<th>starts at the latest<th>why</thead><tbody>\n" : "<th>why</thead><tbody>\n";
     for (std::size_t i = 0; i < std::min(most_rows, jobs.size()); ++i) {
       const snapshot::job& j = *jobs[i];
       write_job_cells(j);

@@ -54,8 +54,7 @@ struct chapter {
 
 /// Whether the event is about a job that the scheduler has not known like this.
 [[nodiscard]] bool brings_job(kind k) {
-  return k == kind::submit || k == kind::adopt || k == kind::adopt_nominated || k == kind::adopt_announced ||
-         k == kind::adopt_reservation || k == kind::alter;
+  return k == kind::submit || k == kind::adopt || k == kind::alter;
 }
 
 [[nodiscard]] allot::sim::job<dimensions> job_of(const facts& f) {
@@ -95,17 +94,18 @@ class simulation {
   [[nodiscard]] const counter& counted() const noexcept { return count_; }
 
  private:
-  /// The jobs in the order of the workload, and which one a line brings.
+  /// The jobs in the order of the workload, and which ones a line brings.
   struct numbering {
     std::vector<const facts*> jobs{};
     std::vector<job_key> keys{};
-    std::unordered_map<std::size_t, job_index> by_line{};
+    std::unordered_map<std::size_t, std::vector<job_index>> by_line{};
   };
   [[nodiscard]] static numbering number(const chapter& log);
   [[nodiscard]] simulator make(const chapter& log) const;
 
   [[nodiscard]] std::string_view note(const event& e, job_index j, allot::submission answer);
-  [[nodiscard]] std::string_view adopt(const event& e, job_index j, bool nominated);
+  [[nodiscard]] std::string_view adopt(const event& e, job_index j);
+  void resume(const event& e, const std::vector<job_index>& jobs);
   [[nodiscard]] std::string_view alter(const event& e, job_index before, job_index j);
   [[nodiscard]] std::string_view change_places(const event& e);
 
@@ -125,26 +125,27 @@ class simulation {
 };
 
 simulation::numbering simulation::number(const chapter& log) {
-  std::vector<std::size_t> lines;
-  const auto event_at = [&](std::size_t i) -> const event& {
-    return std::get<logged_event>(log.lines[i].says).what;
+  struct arrival {
+    std::size_t line;
+    const job_key* key;
+    const facts* what;
   };
+  std::vector<arrival> all;
   for (std::size_t i = 0; i < log.lines.size(); ++i) {
-    if (std::holds_alternative<logged_event>(log.lines[i].says) && brings_job(event_at(i).is)) {
-      lines.push_back(i);
-    }
+    const auto* const says = std::get_if<logged_event>(&log.lines[i].says);
+    if (says == nullptr) continue;
+    if (brings_job(says->what.is)) all.push_back({i, &says->what.key, &says->what.what});
+    for (const auto& [key, what] : says->what.jobs) all.push_back({i, &key, &what});
   }
   // A job of the workload is older than those behind it.
-  std::stable_sort(lines.begin(), lines.end(), [&](std::size_t a, std::size_t b) {
-    const facts& x = event_at(a).what;
-    const facts& y = event_at(b).what;
-    return std::pair{x.submitted, x.rank} < std::pair{y.submitted, y.rank};
+  std::stable_sort(all.begin(), all.end(), [](const arrival& a, const arrival& b) {
+    return std::pair{a.what->submitted, a.what->rank} < std::pair{b.what->submitted, b.what->rank};
   });
   numbering n;
-  for (const std::size_t i : lines) {
-    n.by_line[i] = static_cast<job_index>(n.jobs.size());
-    n.jobs.push_back(&event_at(i).what);
-    n.keys.push_back(event_at(i).key);
+  for (const arrival& a : all) {
+    n.by_line[a.line].push_back(static_cast<job_index>(n.jobs.size()));
+    n.jobs.push_back(a.what);
+    n.keys.push_back(*a.key);
   }
   return n;
 }
@@ -181,18 +182,21 @@ std::string_view simulation::note(const event& e, job_index j, allot::submission
   return {};
 }
 
-std::string_view simulation::adopt(const event& e, job_index j, bool nominated) {
+std::string_view simulation::adopt(const event& e, job_index j) {
   const auto at = take(driver_.places(), e.where, e.what.pods);
-  allot::submission answer;
-  if (nominated) {
-    std::vector<allot::job_id> victims;
-    for (const job_key& v : e.others) victims.push_back(id(v));
-    answer = driver_.adopt_nominated(j, victims, at);
-  } else {
-    answer = driver_.adopt(j, e.at, at);
-  }
+  const allot::submission answer = driver_.adopt(j, e.at, at);
   if (!answer) static_cast<void>(driver_.places().release(at));
   return note(e, j, answer);
+}
+
+void simulation::resume(const event& e, const std::vector<job_index>& jobs) {
+  for (const job_index j : jobs) known_[key(j)] = j;
+  const auto state = e.state.transformed([this](const auto& u) { return known_.at(u.what); },
+                                         [](const auto& u) { return u.where; });
+  const auto answer = driver_.resume(state, [this](const auto& u) {
+    return std::optional{take(driver_.places(), u.where, named_.jobs[u.what]->pods)};
+  });
+  for (const auto& u : answer.refused) known_.erase(key(u.what));
 }
 
 std::string_view simulation::alter(const event& e, job_index before, job_index j) {
@@ -202,7 +206,7 @@ std::string_view simulation::alter(const event& e, job_index before, job_index j
   if (was == allot::job_state::pending || was == allot::job_state::nominated) {
     return note(e, j, driver_.submit(j));
   }
-  const std::string_view why_not = adopt(e, j, false);
+  const std::string_view why_not = adopt(e, j);
   if (why_not.empty() && was == allot::job_state::evicting) static_cast<void>(driver_.evicting(j));
   return why_not;
 }
@@ -234,13 +238,15 @@ std::string_view simulation::apply(std::size_t at, const event& e) {
     return why == allot::refusal::none ? "" : to_string(why);
   };
   if (brings_job(e.is)) {
-    const job_index j = named_.by_line.at(at);
+    const job_index j = named_.by_line.at(at).front();
     if (e.is == kind::alter) return is_known ? alter(e, known->second, j) : say(allot::refusal::unknown_job);
     if (is_known) return "the job is known already";
-    if (e.is == kind::submit) return note(e, j, driver_.submit(j));
-    if (e.is == kind::adopt_announced) return note(e, j, driver_.adopt_announced(j));
-    if (e.is == kind::adopt_reservation) return note(e, j, driver_.adopt_reservation(j, e.reservation));
-    return adopt(e, j, e.is == kind::adopt_nominated);
+    return e.is == kind::submit ? note(e, j, driver_.submit(j)) : adopt(e, j);
+  }
+  if (e.is == kind::resume) {
+    const auto jobs = named_.by_line.find(at);
+    resume(e, jobs == named_.by_line.end() ? std::vector<job_index>{} : jobs->second);
+    return {};
   }
   switch (e.is) {
     case kind::close:
@@ -248,10 +254,6 @@ std::string_view simulation::apply(std::size_t at, const event& e) {
     case kind::foreign:
     case kind::foreign_gone:
       return change_places(e);
-    case kind::backoffs:
-      return driver_.restore_backoffs(e.backoffs) ? "" : "not of these quotas";
-    case kind::past_usage:
-      return driver_.restore_past_usage(e.numbers) ? "" : "not of these quotas and this policy";
     default:
       break;
   }

@@ -88,10 +88,21 @@ TEST_CASE("driver: what a host has decided before is taken over") {
   driver<1> told{sim, measure};
   std::vector<std::string> decided;
   told.pass_time(3 * second);
-  CHECK(told.adopt(0, 1 * second, {}));
-  CHECK(told.evicting(0) == refusal::none);
-  const job_id victims[] = {sim.history(0).id};
-  CHECK(told.adopt_nominated(1, victims, {}));
+  // Job 0 leaves for job 1.
+  allot::scheduler_state<allot::sim::job_index, allot::gpu::allocation_id> before;
+  before.units.resize(2);
+  for (std::uint32_t j : {0U, 1U}) {
+    before.units[j].id = allot::job_id{j};
+    before.units[j].what = j;
+    before.units[j].rank = {0, 0, j};
+  }
+  before.units[0].state = allot::job_state::evicting;
+  before.units[0].since = 1 * second;
+  before.units[1].state = allot::job_state::nominated;
+  before.memory.most_jobs = 2;
+  before.memory.leaving = {{allot::job_id{0}, allot::job_id{1}}};
+  before.memory.nominated = {allot::job_id{1}};
+  CHECK(told.resume(before, [](const auto& u) { return std::optional{u.where}; }));
   // Less than nothing.
   CHECK_FALSE(told.submit(2));
   CHECK(sim.history(2).outcome == job_outcome::refused);

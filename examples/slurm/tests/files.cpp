@@ -33,20 +33,23 @@ namespace {
 [[nodiscard]] memory some_memory() {
   memory m;
   m.leaving = {{{{1}, 10}, 12345}, {{{2, 7}, 11}, 0}};
-  m.nominated = {{{{3}, 12}, {{1}, {2, 7}}, {{"n1", 8, 4}, {"n2", 2, 0}}}};
-  m.announced = {{{4}, 13}};
-  allot::reservation p;
-  p.start = 2000;
-  p.first_start = 1000;
-  p.borrows = true;
-  p.cause = allot::delay_cause::overrun;
-  allot::reservation gathers;
-  gathers.start = gathers.first_start = 3000;
-  gathers.gathers_since = 500;
-  m.reservations = {{{{5}, 14}, p}, {{{7}, 16}, gathers}};
-  m.reclaimed = {{"vision", "gpu", 4000, 3000, 2}};
   m.backoffs = {{{{6}, 15}, 99, 3}};
-  m.past_usage = {0, 18'446'744'073'709'551'615U};
+  saved_state& state = m.state.emplace();
+  state.units.resize(2);
+  state.units[0].id = allot::job_id{0};
+  state.units[0].state = allot::job_state::evicting;
+  state.units[0].what = {{1}, 10};
+  state.units[0].where = {{"n1", 8, 4}, {"n2", 2, 0}};
+  state.units[1].id = allot::job_id{1, 2};
+  state.units[1].state = allot::job_state::nominated;
+  state.units[1].what = {{2, 7}, 11};
+  state.units[1].where = {{"n1", 8, 4}};
+  state.memory.most_jobs = 2;
+  state.memory.quotas = {"org", "vision"};
+  state.memory.leaving = {{allot::job_id{0}, allot::job_id{1, 2}}};
+  state.memory.nominated = {allot::job_id{1, 2}};
+  state.memory.backoffs = {{allot::quota_id{1}, 0, 3000, 4000, 2}};
+  state.memory.of_cycle.past_usage = {0, 18'446'744'073'709'551'615U};
   return m;
 }
 
@@ -100,6 +103,16 @@ TEST_CASE("journal: what is written is read") {
   CHECK(reading.problem == "");
   REQUIRE(reading.value);
   CHECK(*reading.value == m);
+}
+
+TEST_CASE("journal: one of an earlier version is refused in a sentence") {
+  // Of revision e632b45.
+  const std::string line =
+      R"({"format":"allot-slurm-journal/1","cluster":"c","written":1000,"leaving":[],"reserved":[],"announced":[],)"
+      R"("promised":[],"backoffs":[],"reclaimed":[],"past_usage":[]})";
+  const auto reading = parse_journal(line + "\n8be771aa7393856e\n", "c", 2000);
+  CHECK_FALSE(reading.value);
+  CHECK(reading.problem.find("allot-slurm-journal/1") != std::string::npos);
 }
 
 TEST_CASE("journal: damaged, stale or of another cluster") {

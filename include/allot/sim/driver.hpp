@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/gpu/pod_request.hpp>
-#include <allot/scheduler/backoff.hpp>
 #include <allot/scheduler/plan.hpp>
+#include <allot/scheduler/state.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/sim/simulator.hpp>
 
@@ -55,12 +56,20 @@ class driver {
     if (answer) begin_run(j, since, {});
     return answer;
   }
-  submission adopt_nominated(job_index j, std::span<const job_id> victims, gpu::allocation_id at) {
-    return come(j, scheduler().adopt_nominated(j, victims, at));
-  }
-  submission adopt_announced(job_index j) { return come(j, scheduler().adopt_announced(j)); }
-  submission adopt_reservation(job_index j, const reservation& p) {
-    return come(j, scheduler().adopt_reservation(j, p));
+  /// `take(unit)` as there; the jobs of the state are those of the workload.
+  template <class Place, class Take>
+  resumption<job_index> resume(const scheduler_state<job_index, Place>& s, Take take) {
+    const resumption<job_index> answer = scheduler().resume(s, take);
+    for (const auto& u : s.units) {
+      if (u.core) continue;
+      const auto left_out = detail::find_if(answer.refused.begin(), answer.refused.end(),
+                                            [&](const auto& refused) { return refused.id == u.id; });
+      const bool is_known = left_out == answer.refused.end();
+      static_cast<void>(come(u.what, is_known ? submission{u.id} : submission{{}, left_out->why}));
+      const bool holds = u.state == job_state::running || u.state == job_state::evicting;
+      if (is_known && holds) begin_run(u.what, u.since, {}, u.pick);
+    }
+    return answer;
   }
   /// @}
 
@@ -79,12 +88,6 @@ class driver {
   }
   refusal finished(job_index j) { return leave(j, scheduler().finished(id(j)), job_outcome::completed); }
   refusal cancel(job_index j) { return leave(j, scheduler().cancel(id(j)), job_outcome::cancelled); }
-  [[nodiscard]] bool restore_backoffs(std::span<const backoff> known) {
-    return scheduler().restore_backoffs(known);
-  }
-  [[nodiscard]] bool restore_past_usage(std::span<const std::uint64_t> numbers) {
-    return scheduler().restore_past_usage(numbers);
-  }
   /// @}
 
   /// The nodes, for what runs there without the scheduler. Call `retry` after a change.
