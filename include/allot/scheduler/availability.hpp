@@ -473,8 +473,9 @@ class availability {
   /// Calls `visit(record)` for each running job without an expected end that ran before `since`.
   template <class Visit>
   static void for_each_open_ended(Session& session, instant since, Visit visit) {
-    for (const record* r : session.open_ended()) {
-      if (r->facts.started < since) visit(*r);
+    for (const job_id id : session.open_ended()) {
+      const record& r = session.at(id);
+      if (r.facts.started < since) visit(r);
     }
   }
   /// Whether a reservation is one that a job must not delay: of another, not claimed, and not of one that

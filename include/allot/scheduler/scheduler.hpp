@@ -43,6 +43,9 @@ inline namespace v0 {
 /// The host reports what happens (`submit`, `finished`, `evicted`, …), calls `step` when it likes, acts on
 /// the plan and reports back. The library owns no thread, clock or job, and calls nothing but the view, the
 /// placement and the policies. What one step decides, and in which order, is up to the policies' cycle.
+///
+/// A copy is a different object: it decides as the original would, and shares nothing with it but what the view,
+/// the placement and the policies, which it copies, point to. O(jobs + quotas + nodes).
 template <class View, class Placement = no_placement, class Policies = policies<>>
 class scheduler {
   // A `job_view` and a `placement`; on a mismatch the first line of the error says what is wrong.

@@ -205,7 +205,7 @@ class session {
     return jobs_.books().ends().all();
   }
   /// The running jobs without an expected end, in no particular order; without the evicting ones.
-  [[nodiscard]] std::span<record* const> open_ended() const noexcept { return jobs_.books().open_ended(); }
+  [[nodiscard]] std::span<const job_id> open_ended() const noexcept { return jobs_.books().open_ended(); }
   /// The running jobs that make way for one with a reservation: see `queue_settings::backfill_preemptible`.
   [[nodiscard]] std::span<const job_id> making_way() const noexcept { return jobs_.making_way(); }
   /// Whether the pending job holds a reservation with a time.

@@ -57,7 +57,7 @@ class books {
   /// When those that run, and are not evicting, are expected to end; and nominated ones that start on time.
   [[nodiscard]] const expected_ends& ends() const noexcept { return ends_; }
   /// Those that run, and are not evicting, without an expected end.
-  [[nodiscard]] std::span<record* const> open_ended() const noexcept { return open_ended_; }
+  [[nodiscard]] std::span<const job_id> open_ended() const noexcept { return open_ended_; }
   /// Until when capacity has become free, since the last call, that was not expected to before; `without_end`
   /// if no end was expected, and the least time if none has become free.
   [[nodiscard]] instant take_freed_until() noexcept { return std::exchange(freed_until_, never); }
@@ -122,8 +122,10 @@ class books {
         horizons_.expect(places, r);
         return ends_.insert({at, r.facts.id});
       }
-      r.open_ended_at = open_ended_.size();
-      open_ended_.push_back(&r);
+      const std::size_t i = r.facts.id.index();
+      if (open_ended_at_.size() <= i) open_ended_at_.resize(i + 1);
+      open_ended_at_[i] = open_ended_.size();
+      open_ended_.push_back(r.facts.id);
     }
   }
   /// The running job is neither in `ends` nor in `open_ended` until it is expected to end again.
@@ -132,11 +134,11 @@ class books {
       if (r.expected_end != without_end) horizons_.forget(places, r);
       const instant at = std::exchange(r.expected_end, without_end);
       if (at != without_end) return ends_.erase({at, r.facts.id});
-      record* const last = open_ended_.back();
+      const job_id last = open_ended_.back();
+      const std::size_t place = open_ended_at_[r.facts.id.index()];
+      open_ended_[place] = last;
+      open_ended_at_[last.index()] = place;
       open_ended_.pop_back();
-      if (last == &r) return;
-      last->open_ended_at = r.open_ended_at;
-      open_ended_[last->open_ended_at] = last;
     }
   }
   /// Capacity has become free until then that was not expected to.
@@ -365,8 +367,9 @@ class books {
   struct nothing {};
   [[no_unique_address]] std::conditional_t<has_expected_ends, detail::horizons<View, Placement>, nothing>
       horizons_{};
-  /// Records stay where they are while their jobs are known.
-  vector<record*> open_ended_;
+  /// Ids, as a copy has records of its own; and by index of a job, where it is among them.
+  vector<job_id> open_ended_;
+  vector<std::size_t> open_ended_at_;
   static constexpr instant never = std::numeric_limits<instant>::min();
   instant freed_until_ = never;
   /// The same by group, for placements that count them.

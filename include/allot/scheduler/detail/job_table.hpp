@@ -95,8 +95,6 @@ struct job_record {
   instant estimate = without_end;
   /// While it runs: when it is expected to end; `without_end` if that is not known.
   instant expected_end = without_end;
-  /// While it runs without an expected end: its place among those that do.
-  std::size_t open_ended_at = 0;
   /// While it runs on capacity that was reserved for others: the first job with a reservation that it would
   /// delay, and when it leaves at the latest, if that one needs it to; and the number of the first
   /// reservation that was made after its start. Earlier ones may need it to leave at any time.
