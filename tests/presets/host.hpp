@@ -54,6 +54,7 @@ class preset_host {
 
   auto& scheduler() { return scheduler_; }
   allot::quota_id quota(std::string_view name) const { return names_.find(name); }
+  allot::job_id id(const std::string& name) const { return ids_.at(name); }
 
   void submit(std::string_view name, std::string_view to, int gpus) { submit(name, to, gpus, options{}); }
   void submit(std::string_view name, std::string_view to, int gpus, options o) {

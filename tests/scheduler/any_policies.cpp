@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -48,6 +49,25 @@ TEST_CASE("any_policies: their order of jobs stays valid when they are moved") {
   any first{policies<>{}};
   const any second = std::move(first);
   CHECK(second.jobs(host_view{}, &urgent, by_priority) == -7);
+}
+
+TEST_CASE("any_policies: a copy is of the same kind and has parts of its own") {
+  const allot_test::host_job urgent{"urgent", quota_id{0}, gpus(1), 7};
+  allot::queue_settings by_priority;
+  by_priority.order = allot::queue_order::priority;
+  std::optional<any> first{shared{}};
+  first->not_preemptible = allot::capacity_kind::any;
+  const any second = *first;
+  any third{policies<>{}};
+  third = *first;
+  first.reset();
+  for (const any* copy : {&second, static_cast<const any*>(&third)}) {
+    CHECK(copy->jobs(host_view{}, &urgent, by_priority) == -7);
+    CHECK(copy->judges_rivals() == true);
+    CHECK(copy->not_preemptible == allot::capacity_kind::any);
+  }
+  const any none = any::none("none suits");
+  CHECK(any{none}.why_none() == "none suits");
 }
 
 TEST_CASE("any_policies: a scheduler decides and explains as with the policies themselves") {

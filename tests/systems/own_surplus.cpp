@@ -70,3 +70,18 @@ TEST_CASE("own_surplus: a quota takes from a rival with a larger part of its ent
   CHECK(taken.find("b2") != std::string::npos);
   CHECK(h.settle().empty());
 }
+
+TEST_CASE("own_surplus: a copy has entitlements of its own") {
+  allot_test::preset_host<last_served_first> h{{{.name = "all", .nominal = allot::gpus(8)},
+                                                {.name = "a", .parent = "all"},
+                                                {.name = "b", .parent = "all"}}};
+  for (const char* name : {"a1", "b1", "b2"}) h.submit(name, std::string{name[0]}, 4);
+  auto copy = h.scheduler();
+  h.scheduler().cancel(h.id("b1"));
+  CHECK(h.settle() == "+a1 +b2");
+  copy.step(10);
+  CHECK(copy.state(h.id("b1")) == allot::job_state::running);
+  CHECK(copy.state(h.id("b2")) == allot::job_state::running);
+  CHECK(copy.entitled(h.quota("a")) == allot::resources<1>{});
+  CHECK(h.scheduler().entitled(h.quota("a")) == allot::resources<1>{allot::gpus(4)});
+}

@@ -8,6 +8,7 @@
 #include <allot/scheduler/settings.hpp>
 #include <allot/scheduler/view.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -26,10 +27,10 @@ template <class Session>
 class cycle_interface {
  public:
   cycle_interface() = default;
-  cycle_interface(const cycle_interface&) = delete;
   cycle_interface& operator=(const cycle_interface&) = delete;
   virtual ~cycle_interface() = default;
 
+  [[nodiscard]] virtual std::unique_ptr<cycle_interface> copy() const = 0;
   virtual void reset(Session& session) = 0;
   virtual void run(Session& session) = 0;
   virtual void explain(Session& session, typename Session::plan_type::pending_job& job) = 0;
@@ -40,13 +41,22 @@ class cycle_interface {
   [[nodiscard]] virtual cycle_memory memory(const Session& session) const = 0;
   [[nodiscard]] virtual bool resume(Session& session, const cycle_memory& m,
                                     std::span<const quota_id> ids) = 0;
+
+ protected:
+  cycle_interface(const cycle_interface&) = default;
 };
 
 template <class Session, class Policies>
 class cycle_of final : public cycle_interface<Session> {
  public:
-  explicit cycle_of(const Policies& policies) : cycle_(policies) {}
+  explicit cycle_of(const Policies& policies) : cycle_(policies) {
+    static_assert(std::copy_constructible<decltype(cycle_)>,
+                  "allot: any_policies can be copied, so the cycle of these policies has to be, too");
+  }
 
+  [[nodiscard]] std::unique_ptr<cycle_interface<Session>> copy() const override {
+    return std::make_unique<cycle_of>(*this);
+  }
   void reset(Session& session) override { cycle_.reset(session); }
   void run(Session& session) override { cycle_.run(session); }
   void explain(Session& session, typename Session::plan_type::pending_job& job) override {
@@ -78,16 +88,19 @@ class policies_interface {
   using session_type = session<View, Placement>;
 
   policies_interface() = default;
-  policies_interface(const policies_interface&) = delete;
   policies_interface& operator=(const policies_interface&) = delete;
   virtual ~policies_interface() = default;
 
+  [[nodiscard]] virtual std::unique_ptr<const policies_interface> copy() const = 0;
   [[nodiscard]] virtual std::int64_t key(const View& view, const typename View::job& job,
                                          const queue_settings& of_quota) const = 0;
   [[nodiscard]] virtual bool follows_priority(const queue_settings& of_quota) const = 0;
   [[nodiscard]] virtual std::optional<bool> judges_rivals() const = 0;
   [[nodiscard]] virtual std::unique_ptr<cycle_interface<session_type>> make_cycle() const = 0;
   [[nodiscard]] virtual bool keeps_what_is_too_large() const = 0;
+
+ protected:
+  policies_interface(const policies_interface&) = default;
 };
 
 template <class View, class Placement, class Policies>
@@ -95,8 +108,14 @@ class policies_in final : public policies_interface<View, Placement> {
  public:
   using session_type = session<View, Placement>;
 
-  explicit policies_in(Policies parts) : parts_(std::move(parts)) {}
+  explicit policies_in(Policies parts) : parts_(std::move(parts)) {
+    static_assert(std::copy_constructible<Policies>,
+                  "allot: any_policies can be copied, so these policies have to be, too");
+  }
 
+  [[nodiscard]] std::unique_ptr<const policies_interface<View, Placement>> copy() const override {
+    return std::make_unique<const policies_in>(*this);
+  }
   [[nodiscard]] std::int64_t key(const View& view, const typename View::job& job,
                                  const queue_settings& of_quota) const override {
     return parts_.jobs(view, job, of_quota);
@@ -120,7 +139,7 @@ class policies_in final : public policies_interface<View, Placement> {
 
 /// Policies of any kind behind one type: code built on `scheduler<View, Placement, any_policies<View,
 /// Placement>>` is compiled once, whichever policies are chosen at run time. A step costs one virtual call, a
-/// submission two. Movable, not copyable.
+/// submission two. A copy is of the same kind and shares nothing with the original.
 template <job_view View, placement Placement = no_placement>
 class any_policies {
   using session_type = session<View, Placement>;
@@ -152,6 +171,16 @@ class any_policies {
                   "allot: any_policies<View, Placement> are for a scheduler<View, Placement, ...>");
 
     explicit cycle(const any_policies& chosen) : it_(chosen.parts_->make_cycle()) {}
+    /// @{
+    /// One that has been moved from can only be assigned to or destroyed.
+    cycle(const cycle& o) : it_(o.it_->copy()) {}
+    cycle(cycle&&) noexcept = default;
+    cycle& operator=(cycle o) noexcept {
+      it_ = std::move(o.it_);
+      return *this;
+    }
+    ~cycle() = default;
+    /// @}
 
     /// Starts over on the session's tree.
     void reset(Session& session) { it_->reset(session); }
@@ -184,6 +213,22 @@ class any_policies {
 
   template <class Policies>
   explicit any_policies(Policies parts);
+  /// @{
+  /// One that has been moved from can only be assigned to or destroyed.
+  any_policies(const any_policies& o)
+      : not_preemptible(o.not_preemptible), parts_(o.parts_->copy()), why_none_(o.why_none_) {
+    jobs.of_ = parts_.get();
+  }
+  any_policies(any_policies&&) noexcept = default;
+  any_policies& operator=(any_policies o) noexcept {
+    jobs = o.jobs;
+    not_preemptible = o.not_preemptible;
+    parts_ = std::move(o.parts_);
+    why_none_ = std::move(o.why_none_);
+    return *this;
+  }
+  ~any_policies() = default;
+  /// @}
   /// No policies, with the reason: those chosen at run time do not fit the view. `make_scheduler` then
   /// refuses, giving that reason.
   [[nodiscard]] static any_policies none(std::string why) {

@@ -84,6 +84,12 @@ class exhaustive_cycle {
     is_new_tree_ = nothing_shown_ = true;
   }
 
+  /// @{
+  /// The order of quotas and the guard, to change the data that they use: before a step, or in `look`.
+  [[nodiscard]] QuotaOrder& quota_order() noexcept { return turn_.order(); }
+  [[nodiscard]] auto& guard() noexcept { return search_.guard(); }
+  /// @}
+
   /// Whether quotas may have `queue_head::reserve`.
   [[nodiscard]] static constexpr bool reserves() noexcept { return true; }
   /// Whether quotas may have a `borrow_backoff`.

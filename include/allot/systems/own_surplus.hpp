@@ -13,7 +13,6 @@
 #include <allot/scheduler/policies.hpp>
 
 #include <cstddef>
-#include <memory>
 
 namespace allot {
 inline namespace v0 {
@@ -74,40 +73,41 @@ struct entitled_in {
   }
 };
 
-/// The exhaustive cycle, with the division kept up to date. Not copyable.
+/// The exhaustive cycle, with the division kept up to date.
 template <class Session, class Surplus>
 class divided_cycle {
  public:
   static constexpr std::size_t n = Session::n;
 
   template <class Policies>
-  explicit divided_cycle(const Policies& p)
-      : state_(std::make_unique<divided_state<n, Surplus>>()), cycle_(parts_of(p, *state_)) {}
+  explicit divided_cycle(const Policies& p) : cycle_(parts_of(p)) {}
 
   void reset(Session& session) {
-    state_->reset(session);
+    state_.reset(session);
     cycle_.reset(session);
   }
   void run(Session& session) {
+    // Once more in each step: it may have been copied or moved since.
+    cycle_.quota_order().state = &state_;
+    cycle_.guard() = guard_type{{&state_}};
     cycle_.run(session, [&](quota_id x) {
-      state_->look(session, x);
+      state_.look(session, x);
       return true;
     });
   }
-  [[nodiscard]] const resources<n>& entitled(quota_id x) const { return state_->entitlements.entitled(x); }
+  [[nodiscard]] const resources<n>& entitled(quota_id x) const { return state_.entitlements.entitled(x); }
 
  private:
-  using policies_type = policies<divided_order<n, Surplus>, by_settings, lowest_priority_then_highest_share,
-                                 saturation_guard<entitled_in<n, Surplus>>>;
+  using guard_type = saturation_guard<entitled_in<n, Surplus>>;
+  using policies_type =
+      policies<divided_order<n, Surplus>, by_settings, lowest_priority_then_highest_share, guard_type>;
 
   template <class Policies>
-  [[nodiscard]] static policies_type parts_of(const Policies& p, const divided_state<n, Surplus>& state) {
-    return {.quotas = {&state},
-            .guard = saturation_guard{entitled_in<n, Surplus>{&state}},
-            .not_preemptible = p.not_preemptible};
+  [[nodiscard]] static policies_type parts_of(const Policies& p) {
+    return {.guard = guard_type{{}}, .not_preemptible = p.not_preemptible};
   }
 
-  std::unique_ptr<divided_state<n, Surplus>> state_;
+  divided_state<n, Surplus> state_;
   typename policies_type::template cycle<Session> cycle_;
 };
 

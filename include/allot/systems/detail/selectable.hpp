@@ -18,7 +18,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <utility>
 #include <variant>
@@ -221,31 +220,32 @@ struct selectable_guard {
   }
 };
 
-/// The exhaustive cycle, with the state of its order and guard kept up to date. Not copyable.
+/// The exhaustive cycle, with the state of its order and guard kept up to date.
 template <class Session>
 class selectable_cycle {
  public:
   static constexpr std::size_t n = Session::n;
 
   template <class SelectablePolicies>
-  explicit selectable_cycle(const SelectablePolicies& p)
-      : state_(std::make_unique<fairness_state<n>>(p.parts)), cycle_(parts_of(p, *state_)) {}
+  explicit selectable_cycle(const SelectablePolicies& p) : state_(p.parts), cycle_(parts_of(p)) {}
 
   void reset(Session& session) {
-    state_->reset(session);
+    state_.reset(session);
     cycle_.reset(session);
   }
   void run(Session& session) {
-    cycle_.run(session, [&](quota_id x) { return state_->look(session, x); });
+    show_state();
+    cycle_.run(session, [&](quota_id x) { return state_.look(session, x); });
   }
   [[nodiscard]] cycle_memory memory(const Session& session) const {
     cycle_memory m = cycle_.memory(session);
-    m.past_usage = state_->past_usage();
+    m.past_usage = state_.past_usage();
     return m;
   }
   [[nodiscard]] bool resume(Session& session, const cycle_memory& m, std::span<const quota_id> ids) {
-    const bool keeps_usage = state_->resume(session, m.past_usage, ids);
-    cycle_.resume(session, m, [&](quota_id x) { return state_->look(session, x); });
+    show_state();
+    const bool keeps_usage = state_.resume(session, m.past_usage, ids);
+    cycle_.resume(session, m, [&](quota_id x) { return state_.look(session, x); });
     return keeps_usage;
   }
 
@@ -253,17 +253,17 @@ class selectable_cycle {
   using policies_type =
       policies<selectable_order<n>, by_settings, selectable_victim_order<n>, selectable_guard<n>>;
 
+  /// To its parts: again before they are used, as it may have been copied or moved.
+  void show_state() noexcept { cycle_.quota_order().state = cycle_.guard().state = &state_; }
   template <class SelectablePolicies>
-  [[nodiscard]] static policies_type parts_of(const SelectablePolicies& p, const fairness_state<n>& state) {
+  [[nodiscard]] static policies_type parts_of(const SelectablePolicies& p) {
     policies_type result;
-    result.quotas.state = &state;
-    result.guard.state = &state;
     result.victims.which = p.parts.victim_order.value_or(victim_order_name::priority_share);
     result.not_preemptible = p.not_preemptible;
     return result;
   }
 
-  std::unique_ptr<fairness_state<n>> state_;
+  fairness_state<n> state_;
   typename policies_type::template cycle<Session> cycle_;
 };
 
