@@ -39,6 +39,15 @@ TEST_CASE("ids: an id keeps its index and is ordered by it, with none last") {
   CHECK(quota_id{2} == quota_id{2});
 }
 
+TEST_CASE("ids: an index that is too large is none, and not that of another") {
+  constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+  for (const std::size_t index :
+       {most, most - 1, most / 2 + 1, std::size_t{1} << 32U, (std::size_t{1} << 32U) + 7}) {
+    CHECK(quota_id{index} == quota_id::none());
+    CHECK(thing_id{index, 3} == thing_id::none());
+  }
+}
+
 TEST_CASE("ids: recycled ids, none and valid") {
   CHECK(thing_id{}.is_none());
   CHECK(thing_id{} == thing_id::none());

@@ -15,7 +15,9 @@ class id {
  public:
   /// The null id.
   constexpr id() noexcept = default;
-  explicit constexpr id(std::size_t index) noexcept : value_(static_cast<std::uint32_t>(index)) {}
+  /// The null id for an index that is too large.
+  explicit constexpr id(std::size_t index) noexcept
+      : value_(index < none_value ? static_cast<std::uint32_t>(index) : none_value) {}
 
   /// The null id.
   [[nodiscard]] static constexpr id none() noexcept { return {}; }
@@ -40,8 +42,10 @@ class recycled_id {
  public:
   /// The null id.
   constexpr recycled_id() noexcept = default;
+  /// The null id for an index that is too large.
   explicit constexpr recycled_id(std::size_t index, std::uint32_t generation = 0) noexcept
-      : index_(static_cast<std::uint32_t>(index)), generation_(generation) {}
+      : index_(index < none_index ? static_cast<std::uint32_t>(index) : none_index),
+        generation_(index < none_index ? generation : 0) {}
 
   /// The null id.
   [[nodiscard]] static constexpr recycled_id none() noexcept { return {}; }
