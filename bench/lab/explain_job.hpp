@@ -96,7 +96,7 @@ struct job_story {
   std::uint64_t most_pods = 1;
   /// The needs of each pod, and of all of them together: "each a MIG instance 1g.5gb", "all in one rack".
   vector<std::string> needs{};
-  std::int32_t priority = 0;
+  std::int64_t priority = 0;
   bool preemptible = true;
   /// In a sentence: why it is pending, refused or evicted.
   std::string why{};

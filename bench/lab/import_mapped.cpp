@@ -478,7 +478,6 @@ class mapped_import {
 
   void read(imported_job& job) {
     constexpr std::int64_t most_pods = std::numeric_limits<std::int32_t>::max();
-    constexpr std::int64_t least_priority = std::numeric_limits<std::int32_t>::min();
     if (at(mapped_key::job_id)) {
       job.id = text(mapped_key::job_id);
       if (job.id.empty()) report(mapped_key::job_id, "the id of a job");
@@ -495,7 +494,7 @@ class mapped_import {
     job.job_class = text(mapped_key::job_class);
     job.gpu_model = text(mapped_key::gpu_model);
     job.user = text(mapped_key::user);
-    job.priority = whole(mapped_key::priority, least_priority, most_pods);
+    job.priority = whole(mapped_key::priority, -highest_job_priority, highest_job_priority);
     job.preemptible = flag(mapped_key::preemptible);
     job.cpu_milli = whole_amount(mapped_key::cpu, "a number that is not negative");
     job.memory_mib = whole_amount(mapped_key::memory, "a number that is not negative");

@@ -149,16 +149,16 @@ class moment_log {
   /// By time. Jobs are sorted by quota, then by queue order: by priority, then submission.
   [[nodiscard]] std::span<const moment> moments() const noexcept { return moments_; }
 
-  void waits(quota_id x, std::int32_t priority, sim::job_index j) {
+  void waits(quota_id x, std::int64_t priority, sim::job_index j) {
     if (x.index() >= queues_.size()) queues_.resize(x.index() + 1);
     if (queues_[x.index()].empty()) ++queues_in_use_;
-    queues_[x.index()].emplace(-std::int64_t{priority}, j);
+    queues_[x.index()].emplace(~priority, j);
   }
   /// Does nothing if the job is not pending.
-  void waits_no_more(quota_id x, std::int32_t priority, sim::job_index j) {
+  void waits_no_more(quota_id x, std::int64_t priority, sim::job_index j) {
     if (x.index() >= queues_.size()) return;
     queue& q = queues_[x.index()];
-    if (q.erase({-std::int64_t{priority}, j}) != 0 && q.empty()) --queues_in_use_;
+    if (q.erase({~priority, j}) != 0 && q.empty()) --queues_in_use_;
   }
   void cut(instant now, sim::job_index j, const sim::interruption& how, bool is_pod) {
     cuts_.push_back({now, j, how, is_pod});

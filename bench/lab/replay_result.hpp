@@ -38,7 +38,7 @@ struct replayed_job {
   instant duration = 0;
   /// In milli-GPUs.
   std::int64_t gpus = 0;
-  std::int32_t priority = 0;
+  std::int64_t priority = 0;
   sim::job_outcome outcome{};
   std::optional<instant> start{};
   std::optional<instant> end{};

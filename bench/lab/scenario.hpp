@@ -72,7 +72,7 @@ struct quota_entry {
   std::optional<preempt_reclaim> reclaim{};
   std::optional<bool> children{};
   std::optional<preempt_borrow> borrow{};
-  std::optional<std::int32_t> borrow_max_priority{};
+  std::optional<std::int64_t> borrow_max_priority{};
   std::optional<flavor_step> when_can_borrow{};
   std::optional<flavor_step> when_can_preempt{};
   std::optional<instant> min_runtime_preempt{};
@@ -122,7 +122,7 @@ struct job_entry {
   gpu::pod_request pod_request{};
   /// The fewest pods that it can run with.
   std::uint32_t min_pods = 1;
-  std::int32_t priority = 0;
+  std::int64_t priority = 0;
   std::string job_class{};
   bool preemptible = true;
   std::string user{};

@@ -21,7 +21,6 @@ void scenario_reader::read_jobs(json_object& top) {
 
 void scenario_reader::read_job(json_value value) {
   if (!expect_object(value, found_)) return;
-  constexpr std::int64_t most_priority = std::numeric_limits<std::int32_t>::max();
   json_object job{value, found_};
   job_entry j;
   if (const auto id = job.require("id")) {
@@ -51,8 +50,7 @@ void scenario_reader::read_job(json_value value) {
     if (const auto v = job.find(key)) to = read_string(*v, found_).value_or("");
   };
   if (const auto priority = job.find("priority")) {
-    const auto n = read_whole(*priority, -most_priority, most_priority, found_);
-    j.priority = static_cast<std::int32_t>(n.value_or(0));
+    j.priority = read_whole(*priority, -highest_job_priority, highest_job_priority, found_).value_or(0);
   }
   text("class", j.job_class);
   if (const auto v = job.find("preemptible")) j.preemptible = read_bool(*v, found_).value_or(true);

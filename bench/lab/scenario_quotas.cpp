@@ -237,10 +237,7 @@ void scenario_reader::read_preempt(json_value value, quota_entry& to) {
       if (word) to.borrow = *word == 0 ? preempt_borrow::never : preempt_borrow::lower_priority;
     }
     if (const auto most = while_borrowing.find("max_priority")) {
-      constexpr std::int64_t limit = std::numeric_limits<std::int32_t>::max();
-      if (const auto n = read_whole(*most, -limit, limit, found_)) {
-        to.borrow_max_priority = static_cast<std::int32_t>(*n);
-      }
+      to.borrow_max_priority = read_whole(*most, -highest_job_priority, highest_job_priority, found_);
     }
     while_borrowing.reject_unknown();
   }

@@ -89,10 +89,7 @@ class trace_csv_parser {
     job.user = name(trace_column::user, out_.value.words);
     read_pods(job);
     job.priority =
-        static_cast<std::int32_t>(rows_
-                                      .whole(trace_column::priority, std::numeric_limits<std::int32_t>::min(),
-                                             std::numeric_limits<std::int32_t>::max())
-                                      .value_or(0));
+        rows_.whole(trace_column::priority, -highest_job_priority, highest_job_priority).value_or(0);
     job.preemptible = read_flag(trace_column::preemptible, true);
     job.cpu_milli = rows_.whole(trace_column::cpu_milli, 0, most_units).value_or(0);
     job.memory_mib = rows_.whole(trace_column::memory_mib, 0, most_units).value_or(0);

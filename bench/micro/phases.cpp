@@ -32,7 +32,7 @@ struct view {
 
   quota_id quota(job j) const { return j->quota; }
   allot::resources<> request(job j) const { return gpus(j->each) * j->pods; }
-  std::int32_t priority(job) const { return 0; }
+  std::int64_t priority(job) const { return 0; }
   allot::instant submitted(job j) const { return static_cast<allot::instant>(j->number); }
   std::uint64_t id(job j) const { return j->number; }
   bool preemptible(job j) const { return j->may_go; }

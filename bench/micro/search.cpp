@@ -52,7 +52,7 @@ struct lent_out {
       allot::running_job<> j;
       j.id = allot::job_id{i};
       j.quota = quota_id{3 + i % borrowers};
-      j.priority = static_cast<std::int32_t>(i % 3);
+      j.priority = static_cast<std::int64_t>(i % 3);
       j.started = static_cast<allot::instant>(i);
       j.order = i;
       j.request = gpus(1);

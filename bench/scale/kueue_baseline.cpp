@@ -29,7 +29,7 @@ struct job_class {
   std::int64_t every_ms;
   std::int64_t units;
   std::int64_t runs_ms;
-  std::int32_t priority;
+  std::int64_t priority;
 };
 constexpr std::array<job_class, 3> classes{
     {{350, 100, 1, 200, 50}, {100, 500, 5, 500, 100}, {50, 1200, 20, 1000, 200}}};
@@ -45,7 +45,7 @@ struct job_view {
   using job = const job_entry*;
   allot::quota_id quota(job j) const { return j->quota; }
   allot::resources<> request(job j) const { return allot::gpus(classes[j->kind].units); }
-  std::int32_t priority(job j) const { return classes[j->kind].priority; }
+  std::int64_t priority(job j) const { return classes[j->kind].priority; }
   allot::instant submitted(job j) const { return j->arrives; }
   std::uint64_t id(job j) const { return j->number; }
 };

@@ -30,7 +30,7 @@ struct view {
 
   quota_id quota(job j) const { return (*jobs)[j].quota; }
   allot::resources<> request(job j) const { return gpus((*jobs)[j].gpus_each) * (*jobs)[j].pods; }
-  std::int32_t priority(job) const { return 0; }
+  std::int64_t priority(job) const { return 0; }
   bool preemptible(job j) const { return (*jobs)[j].preemptible; }
   allot::gpu::pod_request pod_request(job j) const {
     return {.gpus = gpus((*jobs)[j].gpus_each), .pods = (*jobs)[j].pods};

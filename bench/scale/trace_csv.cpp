@@ -34,7 +34,7 @@ trace make_trace(shape s) {
     for (trace_job& job : t.jobs) {
       job.job_class = t.words.intern("train").name;
       job.user = t.words.intern("user-" + std::to_string(job.id.index() % 300)).name;
-      job.priority = static_cast<std::int32_t>(job.id.index() % 5);
+      job.priority = static_cast<std::int64_t>(job.id.index() % 5);
       job.checkpoint = 30 * minute;
       job.restart = minute;
       job.cpu_milli = 8'000;

@@ -38,7 +38,7 @@ struct facts {
   allot::quota_id quota{};
   amounts request{};
   allot::gpu::pod_request pods{};
-  std::int32_t priority = 0;
+  std::int64_t priority = 0;
   allot::instant submitted = 0;
   /// Breaks ties.
   std::uint64_t rank = 0;
@@ -138,7 +138,7 @@ struct slurm_view {
 
   [[nodiscard]] allot::quota_id quota(job j) const { return (*jobs)[j].quota; }
   [[nodiscard]] const amounts& request(job j) const { return (*jobs)[j].request; }
-  [[nodiscard]] std::int32_t priority(job j) const { return (*jobs)[j].priority; }
+  [[nodiscard]] std::int64_t priority(job j) const { return (*jobs)[j].priority; }
   [[nodiscard]] allot::instant submitted(job j) const { return (*jobs)[j].submitted; }
   [[nodiscard]] std::uint64_t id(job j) const { return (*jobs)[j].rank; }
   [[nodiscard]] bool preemptible(job j) const { return (*jobs)[j].preemptible; }

@@ -91,7 +91,7 @@ constexpr std::array<std::string_view, 13> words{"submit",   "adopt",        "al
   f.pods.memory_mib = p.at(6).to_number<std::int64_t>();
   f.pods.required_level = p.at(7).to_number<std::uint8_t>();
   f.pods.preferred_level = p.at(8).to_number<std::uint8_t>();
-  f.priority = v.at("priority").to_number<std::int32_t>();
+  f.priority = v.at("priority").to_number<std::int64_t>();
   f.submitted = v.at("submitted").to_number<std::int64_t>();
   f.rank = v.at("rank").to_number<std::uint64_t>();
   f.preemptible = v.at("preemptible").as_bool();

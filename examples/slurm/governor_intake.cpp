@@ -6,7 +6,6 @@
 #include <allot/quota/access.hpp>
 
 #include <algorithm>
-#include <limits>
 
 namespace allot_slurm {
 
@@ -539,11 +538,8 @@ std::optional<facts> governor::facts_of(const job& j, std::string& problem) cons
       (j.request.on_one_switch ? p.required_level : p.preferred_level) = *leaf;
     }
   }
-  std::int64_t priority = 0;
-  if (const auto at = config_.slurm.qos.find(j.qos); at != config_.slurm.qos.end()) priority = at->second;
-  priority -= j.nice;
-  f.priority = static_cast<std::int32_t>(std::clamp<std::int64_t>(
-      priority, std::numeric_limits<std::int32_t>::min() + 1, std::numeric_limits<std::int32_t>::max()));
+  if (const auto at = config_.slurm.qos.find(j.qos); at != config_.slurm.qos.end()) f.priority = at->second;
+  f.priority -= j.nice;
   f.submitted = j.submitted * 1000;
   f.rank = std::uint64_t{j.key.id} << 32 | (j.key.task == job_key::no_task ? 0 : j.key.task);
   f.preemptible = j.may_requeue;

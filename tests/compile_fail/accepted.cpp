@@ -27,7 +27,7 @@ struct training {
   allot::resources<2> each;
   importance important = low;
   bool may_go = true;
-  std::uint64_t since = 0;
+  std::uint32_t since = 0;
 };
 
 struct nodes {
@@ -53,14 +53,14 @@ struct everything {
   const allot::resources<2>& request(job j) const { return j->each; }
   allot::resources<2> request(const job& j, unsigned pods) const { return j->each * pods; }
   importance priority(job j) const { return j->important; }
-  std::uint64_t submitted(job j) const { return j->since; }
+  std::uint32_t submitted(job j) const { return j->since; }
   int id(job) const { return 7; }
   const bool& preemptible(job j) const { return j->may_go; }
   std::uint32_t duration(job) const { return 60; }
   int pods(job) const { return 4; }
   static std::uint8_t min_pods(job) { return 2; }
   allot::flavor_menu<2> flavors(job, std::uint64_t) const { return {}; }
-  std::uint64_t time_limit(job) const noexcept { return 0; }
+  unsigned time_limit(job) const noexcept { return 0; }
   std::uint32_t estimate(job) const { return 90; }
   short checkpoint(job) const { return 0; }
   rank restart(job) const { return rank{5}; }
@@ -99,7 +99,7 @@ class least final {
 
 struct oldest_first {
   template <class View>
-  std::uint64_t operator()(const View&, const typename View::job&, const allot::queue_settings&) const {
+  std::uint32_t operator()(const View&, const typename View::job&, const allot::queue_settings&) const {
     return 0;
   }
 };

@@ -118,7 +118,7 @@ struct jobs {
   using job = const int*;
   allot::quota_id quota(job) const;
   allot::resources<> request(job) const;
-  std::int32_t priority(job) const;
+  std::int64_t priority(job) const;
 #ifdef demand_is_missing
   // allot: with a placement the view must have `Placement::pod_request pod_request(const job&) const`
 #elif defined demand_is_misspelt
@@ -127,6 +127,9 @@ struct jobs {
 #elif defined demand_is_a_double
   // allot: with a placement the view must have `Placement::pod_request pod_request(const job&) const`
   double pod_request(job) const;
+#elif defined demand_is_unsigned
+  // allot: with a placement the view must have `Placement::pod_request pod_request(const job&) const`
+  unsigned pod_request(job) const;
 #elif defined demand_is_not_const
   // allot: with a placement the view must have `Placement::pod_request pod_request(const job&) const`
   int pod_request(job);
@@ -139,7 +142,7 @@ struct elastic_jobs {
   using job = const int*;
   allot::quota_id quota(job) const;
   allot::resources<> request(job) const;
-  std::int32_t priority(job) const;
+  std::int64_t priority(job) const;
   std::uint32_t pods(job) const;
   std::uint32_t min_pods(job) const;
   allot::resources<> request(job, std::uint32_t) const;
@@ -160,7 +163,7 @@ struct flavored_jobs {
   using job = const int*;
   allot::quota_id quota(job) const;
   allot::resources<> request(job) const;
-  std::int32_t priority(job) const;
+  std::int64_t priority(job) const;
   int pod_request(job) const;
   allot::flavor_menu<> flavors(job, std::uint32_t) const;
 #ifdef demand_by_flavors_is_missing

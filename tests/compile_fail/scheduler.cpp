@@ -27,11 +27,11 @@ struct jobs {
 #else
   allot::resources<> request(job) const;
 #endif
-#ifdef priority_is_a_long
-  // allot: the view must have `std::int32_t priority(const job&) const`
-  std::int64_t priority(job) const;
+#ifdef priority_is_an_unsigned_long
+  // allot: the view must have `std::int64_t priority(const job&) const`
+  std::uint64_t priority(job) const;
 #else
-  std::int32_t priority(job) const;
+  std::int64_t priority(job) const;
 #endif
 #ifdef preemptible_is_an_int
   // allot: the view's preemptible must be `bool preemptible(const job&) const`
@@ -71,6 +71,9 @@ struct anything {
 struct not_callable {};
 struct of_fractions {
   double operator()(const jobs&, jobs::job, const allot::queue_settings&) const;
+};
+struct of_unsigned_longs {
+  std::uint64_t operator()(const jobs&, jobs::job, const allot::queue_settings&) const;
 };
 struct unordered {
   struct key {};
@@ -148,6 +151,10 @@ using chosen = allot::scheduler<jobs, placement, allot::policies<by_share, not_c
 #elif defined job_order_is_a_fraction
 // allot: the job order must take (view, job, queue_settings) and return an integer
 using chosen = allot::scheduler<jobs, placement, allot::policies<by_share, of_fractions> >;
+#elif defined job_order_is_an_unsigned_long
+// allot: the job order must take (view, job, queue_settings) and return an integer that fits into
+// std::int64_t
+using chosen = allot::scheduler<jobs, placement, allot::policies<by_share, of_unsigned_longs> >;
 #elif defined job_order_needs_a_duration
 // shortest_first needs a view with duration(job)
 using chosen = allot::scheduler<jobs, placement, allot::policies<by_share, allot::shortest_first> >;

@@ -86,24 +86,40 @@ struct view {
 #endif
 
 #ifdef priority_is_missing
-  // allot: the view must have `std::int32_t priority(const job&) const`
+  // allot: the view must have `std::int64_t priority(const job&) const`
 #elif defined priority_is_misspelt
-  // allot: the view must have `std::int32_t priority(const job&) const`
+  // allot: the view must have `std::int64_t priority(const job&) const`
   int prio(const job&) const;
-#elif defined priority_is_a_long
-  // allot: the view must have `std::int32_t priority(const job&) const`
-  std::int64_t priority(const job&) const;
+#elif defined priority_is_an_unsigned_long
+  // allot: the view must have `std::int64_t priority(const job&) const`, or return an integer of which every
+  unsigned long priority(const job&) const;
+#elif defined priority_is_an_unsigned_long_long
+  // allot: the view must have `std::int64_t priority(const job&) const`, or return an integer of which every
+  unsigned long long priority(const job&) const;
+#elif defined priority_is_a_wide_enumeration
+  // allot: the view must have `std::int64_t priority(const job&) const`, or return an integer of which every
+  enum level : std::uint64_t {};
+  level priority(const job&) const;
+#elif defined priority_stands_for_an_unsigned_long
+  // allot: the view must have `std::int64_t priority(const job&) const`, or return an integer of which every
+  struct level {
+    operator std::uint64_t() const;
+  };
+  level priority(const job&) const;
+#elif defined priority_is_wider
+  // allot: the view must have `std::int64_t priority(const job&) const`, or return an integer of which every
+  __extension__ __int128 priority(const job&) const;
 #elif defined priority_is_a_bool
-  // allot: the view must have `std::int32_t priority(const job&) const`
+  // allot: the view must have `std::int64_t priority(const job&) const`
   bool priority(const job&) const;
 #elif defined priority_is_a_double
-  // allot: the view must have `std::int32_t priority(const job&) const`
+  // allot: the view must have `std::int64_t priority(const job&) const`
   double priority(const job&) const;
 #elif defined priority_is_a_name
-  // allot: the view must have `std::int32_t priority(const job&) const`
+  // allot: the view must have `std::int64_t priority(const job&) const`
   const char* priority(const job&) const;
 #elif defined priority_is_not_const
-  // allot: the view must have `std::int32_t priority(const job&) const`
+  // allot: the view must have `std::int64_t priority(const job&) const`
   int priority(const job&);
 #else
   int priority(const job&) const;
@@ -112,6 +128,9 @@ struct view {
 #ifdef submitted_is_a_double
   // allot: the view's submitted must be `allot::instant submitted(const job&) const`
   double submitted(const job&) const;
+#elif defined submitted_is_an_unsigned_long
+  // allot: the view's submitted must be `allot::instant submitted(const job&) const`
+  std::uint64_t submitted(const job&) const;
 #elif defined submitted_is_not_const
   // allot: the view's submitted must be `allot::instant submitted(const job&) const`
   allot::instant submitted(const job&);
@@ -154,6 +173,11 @@ struct view {
   // std::chrono
   using time_point = std::chrono::sys_seconds;
   allot::instant estimate(const job&) const;
+#elif defined estimate_counts_in_unsigned_longs
+  // must be `allot::instant estimate(const job&) const`, or with `using time_point = ...` return a
+  // std::chrono
+  using time_point = std::chrono::sys_seconds;
+  std::chrono::duration<std::uint64_t> estimate(const job&) const;
 #elif defined restart_is_of_a_finer_unit
   // must be `allot::instant restart(const job&) const`, or with `using time_point = ...` return a std::chrono
   using time_point = std::chrono::sys_seconds;
@@ -164,6 +188,9 @@ struct view {
 #ifdef id_is_a_text
   // allot: the view's id must be `std::uint64_t id(const job&) const`
   text id(const job&) const;
+#elif defined id_is_wider
+  // allot: the view's id must be `std::uint64_t id(const job&) const`
+  __extension__ unsigned __int128 id(const job&) const;
 #elif defined id_is_not_const
   // allot: the view's id must be `std::uint64_t id(const job&) const`
   std::uint64_t id(const job&);
@@ -206,6 +233,9 @@ struct view {
 #ifdef duration_is_a_double
   // allot: the view's duration must be `allot::instant duration(const job&) const`
   double duration(const job&) const;
+#elif defined duration_is_an_unsigned_long
+  // allot: the view's duration must be `allot::instant duration(const job&) const`
+  std::uint64_t duration(const job&) const;
 #elif defined duration_is_a_text
   // allot: the view's duration must be `allot::instant duration(const job&) const`
   text duration(const job&) const;
@@ -220,6 +250,9 @@ struct view {
 #ifdef estimate_is_a_double
   // allot: the view's estimate must be `allot::instant estimate(const job&) const`
   double estimate(const job&) const;
+#elif defined estimate_is_an_unsigned_long
+  // allot: the view's estimate must be `allot::instant estimate(const job&) const`
+  std::uint64_t estimate(const job&) const;
 #elif defined estimate_is_not_const
   // allot: the view's estimate must be `allot::instant estimate(const job&) const`
   allot::instant estimate(const job&);
@@ -231,6 +264,9 @@ struct view {
 #ifdef time_limit_is_a_double
   // allot: the view's time_limit must be `allot::instant time_limit(const job&) const`
   double time_limit(const job&) const;
+#elif defined time_limit_is_an_unsigned_long
+  // allot: the view's time_limit must be `allot::instant time_limit(const job&) const`
+  std::uint64_t time_limit(const job&) const;
 #elif defined time_limit_is_not_const
   // allot: the view's time_limit must be `allot::instant time_limit(const job&) const`
   allot::instant time_limit(const job&);
@@ -243,6 +279,14 @@ struct view {
   // allot: the view's checkpoint must be `allot::instant checkpoint(const job&) const`
   bool checkpoint(const job&) const;
   allot::instant restart(const job&) const;
+#elif defined checkpoint_is_an_unsigned_long
+  // allot: the view's checkpoint must be `allot::instant checkpoint(const job&) const`
+  std::uint64_t checkpoint(const job&) const;
+  allot::instant restart(const job&) const;
+#elif defined restart_is_an_unsigned_long
+  // allot: the view's restart must be `allot::instant restart(const job&) const`
+  allot::instant checkpoint(const job&) const;
+  std::uint64_t restart(const job&) const;
 #elif defined restart_is_not_const
   // allot: the view's restart must be `allot::instant restart(const job&) const`
   allot::instant checkpoint(const job&) const;

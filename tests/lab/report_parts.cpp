@@ -331,7 +331,7 @@ TEST_CASE("moment_log: the first of every queue, by priority, then submission") 
     lab::moment_log log{10'000};
     struct waiting {
       std::size_t quota;
-      std::int32_t priority;
+      std::int64_t priority;
     };
     std::map<allot::sim::job_index, waiting> all;
     const std::size_t quotas = 1 + random.below(20);
@@ -342,7 +342,7 @@ TEST_CASE("moment_log: the first of every queue, by priority, then submission") 
           log.waits_no_more(quota_id{at->second.quota}, at->second.priority, j);
           all.erase(at);
         } else {
-          const waiting w{j % quotas, static_cast<std::int32_t>(j % 5) - 2};
+          const waiting w{j % quotas, static_cast<std::int64_t>(j % 5) - 2};
           all.emplace(j, w);
           log.waits(quota_id{w.quota}, w.priority, j);
         }
@@ -356,7 +356,7 @@ TEST_CASE("moment_log: the first of every queue, by priority, then submission") 
       });
       const auto& told = log.moments().back().waiting;
       CHECK(asked == told.size());
-      std::map<std::size_t, std::vector<std::pair<std::int32_t, allot::sim::job_index>>> by_quota;
+      std::map<std::size_t, std::vector<std::pair<std::int64_t, allot::sim::job_index>>> by_quota;
       for (const auto& [j, w] : all) by_quota[w.quota].emplace_back(-w.priority, j);
       std::vector<allot::sim::job_index> expected;
       const std::size_t each =

@@ -43,7 +43,7 @@ TEST_CASE("a scenario with every key") {
       {"name": "t", "parent": "root", "nominal": {"gpu": 4.5, "cpu": "unlimited"}, "lend": {"gpu": 2},
        "borrow": {"percent": 500}, "weight": {"gpu": 2.125}, "priority": -3, "order": "priority", "head": "strict",
        "preempt": {"within": "never", "reclaim": "lower_priority", "children": true,
-                   "borrow": {"policy": "lower_priority", "max_priority": 100}},
+                   "borrow": {"policy": "lower_priority", "max_priority": 4294967295}},
        "flavor_choice": {"when_can_borrow": "try_next", "when_can_preempt": "preempt"},
        "min_runtime_s": {"preempt": 60, "reclaim": 0.5}, "borrow_backoff_s": {"first": 600, "longest": 7200},
        "node_pools": ["train"],
@@ -51,7 +51,7 @@ TEST_CASE("a scenario with every key") {
        "access": {"roles": ["r"], "users": ["ana"], "anyone": false}},
       {"name": "s", "parent": "root", "static": true, "lend": "none", "borrow": "all", "weight": 0}],
     "jobs": [{"id": "j", "quota": "t", "request": {"gpu": 2, "cpu": 0.5}, "pods": 3, "min_pods": 3, "total": false,
-              "flavors": [], "priority": -2, "class": "train", "preemptible": false, "user": "ana", "roles": ["r"],
+              "flavors": [], "priority": -3000000000, "class": "train", "preemptible": false, "user": "ana", "roles": ["r"],
               "submit_s": 1.5, "duration_s": 60, "deadline_s": 90, "estimate_s": 45, "checkpoint_s": 10, "restart_s": 0.25,
               "state": "running", "start_s": 2, "nodes": ["n-0", "n-0", "n-1"], "devices": [[0, 1], [2, 3], [4, 7]]}],
     "events": [{"at_s": 5, "cancel": {"job": "j"}}])");
@@ -84,7 +84,7 @@ TEST_CASE("a scenario with every key") {
   CHECK(settings.preempt.reclaim == preempt_reclaim::lower_priority);
   CHECK(settings.preempt.children);
   CHECK(settings.preempt.borrow == preempt_borrow::lower_priority);
-  CHECK(settings.preempt.borrow_max_priority == 100);
+  CHECK(settings.preempt.borrow_max_priority == 4'294'967'295);
   CHECK(settings.min_runtime == runtime_guarantee{60000, 500});
   CHECK(settings.borrow_backoff == allot::backoff_times{600'000, 7'200'000});
   CHECK(settings.flavors == flavor_choice{flavor_step::try_next, flavor_step::stay});
@@ -106,7 +106,7 @@ TEST_CASE("a scenario with every key") {
   CHECK(j.request[0] == gpus(6));
   CHECK(j.request[1] == quantity::milli(1500));
   CHECK(j.pod_request == gpu::pod_request{.gpus = gpus(2), .pods = 3, .pools = 1, .cpu_milli = 500});
-  CHECK(j.priority == -2);
+  CHECK(j.priority == -3'000'000'000);
   CHECK(!j.preemptible);
   CHECK(j.submit == 1500);
   CHECK(j.duration == 60000);

@@ -35,7 +35,7 @@ std::string decisions_of(const allot::any_preset& preset) {
     allot::sim::job<N> j;
     j.quota = allot::quota_id{1 + i % 2};
     j.request = amount(1 + i % 5);
-    j.priority = static_cast<std::int32_t>(i % 3);
+    j.priority = static_cast<std::int64_t>(i % 3);
     j.submit = (i / 2) * allot::sim::second;
     j.duration = (3 + i % 4) * allot::sim::second;
     s.jobs.push_back(j);

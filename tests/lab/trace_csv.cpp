@@ -153,9 +153,9 @@ TEST_CASE("read_trace_csv: numbers that are malformed, too small, too large or t
   CHECK(problem("1,0,1,1\n2,0,\"a\n" + std::string(60, 'b') + "\",1") ==
         "line 3, column 5 (duration_s): expected a number of seconds, found \"a?" + std::string(38, 'b') +
             "...\"\n");
-  CHECK(problem_with("priority", "2147483648") ==
-        "line 2, column 9 (priority): expected at most 2147483647, found \"2147483648\"\n");
-  CHECK(problem_with("priority", "-2147483648").empty());
+  CHECK(problem_with("priority", "1000000000000001") ==
+        "line 2, column 9 (priority): expected at most 1000000000000000, found \"1000000000000001\"\n");
+  CHECK(problem_with("priority", "-1000000000000000").empty());
   CHECK(problem_with("priority", "0.5") ==
         "line 2, column 9 (priority): expected a whole number, found \"0.5\"\n");
   CHECK(problem_with("cpu_milli", "-1") ==

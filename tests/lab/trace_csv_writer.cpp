@@ -42,7 +42,7 @@ trace random_trace(allot_test::random_source& random) {
     if (uses(1)) job.job_class = t.words.intern(random_word(random)).name;
     if (uses(2)) job.gpu_model = t.words.intern(random_word(random)).name;
     if (uses(3)) job.user = t.words.intern(random_word(random)).name;
-    if (uses(4)) job.priority = static_cast<std::int32_t>(random.between(-3, 3));
+    if (uses(4)) job.priority = random.between(-3, 3);
     if (uses(5)) job.pods = 4;
     if (uses(6) && job.pods != 0) job.min_pods = static_cast<std::uint32_t>(random.between(1, 4));
     if (uses(7)) job.preemptible = false;

@@ -33,7 +33,7 @@ namespace {
 
 constexpr std::array<bool, 1> all{true};
 
-running_job<> running(std::int32_t priority, std::int64_t submitted = 0) {
+running_job<> running(std::int64_t priority, std::int64_t submitted = 0) {
   running_job<> j;
   j.priority = priority;
   j.submitted = submitted;
@@ -75,7 +75,7 @@ TEST_CASE("eligibility: the rules within a quota") {
 TEST_CASE("eligibility: the rules for borrowers and descendants") {
   beneficiary<1> asks;
   asks.priority = 5;
-  const auto may = [&](preempt_reclaim rule, std::int32_t priority) {
+  const auto may = [&](preempt_reclaim rule, std::int64_t priority) {
     asks.may.reclaim = rule;
     return may_preempt(asks, running(priority), relation::borrower);
   };
@@ -91,7 +91,7 @@ TEST_CASE("eligibility: the rules for borrowers and descendants") {
 TEST_CASE("eligibility: the rules among borrowers") {
   beneficiary<1> asks;
   asks.priority = 5;
-  const auto rival = [&](allot::preempt_rivals rule, std::int32_t priority) {
+  const auto rival = [&](allot::preempt_rivals rule, std::int64_t priority) {
     asks.may.rivals = rule;
     return may_preempt(asks, running(priority), relation::rival);
   };
@@ -99,7 +99,7 @@ TEST_CASE("eligibility: the rules among borrowers") {
   CHECK(rival(allot::preempt_rivals::lower_priority, 4));
   CHECK_FALSE(rival(allot::preempt_rivals::lower_priority, 5));
   CHECK(rival(allot::preempt_rivals::any, 6));
-  const auto borrower = [&](std::int32_t priority) {
+  const auto borrower = [&](std::int64_t priority) {
     return may_preempt(asks, running(priority), relation::borrower_while_borrowing);
   };
   CHECK_FALSE(borrower(4));
@@ -310,12 +310,12 @@ TEST_CASE("eligibility: jobs excluded by priority are never eligible, nor are hi
     asks.may.children = random.one_in(2);
     asks.may.borrow = static_cast<allot::preempt_borrow>(random.below(2));
     asks.may.rivals = static_cast<allot::preempt_rivals>(random.below(3));
-    if (random.one_in(2)) asks.may.borrow_max_priority = static_cast<std::int32_t>(random.between(-2, 2));
+    if (random.one_in(2)) asks.may.borrow_max_priority = random.between(-2, 2);
     for (const relation how :
          {relation::borrower, relation::descendant, relation::same_quota, relation::rival,
           relation::borrower_while_borrowing, relation::consolidation}) {
       bool was_ruled_out = false;
-      for (std::int32_t priority = -3; priority <= 3; ++priority) {
+      for (std::int64_t priority = -3; priority <= 3; ++priority) {
         const bool is_ruled_out = allot::rules_out(asks, priority, how);
         CHECK((is_ruled_out || !was_ruled_out));
         was_ruled_out = is_ruled_out;

@@ -121,7 +121,7 @@ TEST_CASE("cheapest_lost_work: the order within a quota agrees with the key") {
     std::vector<running_job<>> jobs;
     for (std::size_t i = 0; i < 8; ++i) {
       jobs.push_back(job(random.between(0, 20), random.between(0, 3), random.between(0, 3)));
-      jobs.back().priority = static_cast<std::int32_t>(random.between(0, 1));
+      jobs.back().priority = random.between(0, 1);
       jobs.back().elastic = random.one_in(2);
       jobs.back().order = i;
     }

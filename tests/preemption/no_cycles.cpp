@@ -184,7 +184,7 @@ std::size_t play(random_source& random, const shape& of, Guard guard, std::size_
   for (std::size_t i = 8 + random.below(20); i > 0; --i) {
     running_job<N> j;
     j.quota = random.pick(quotas);
-    j.priority = static_cast<std::int32_t>(random.between(0, 2));
+    j.priority = random.between(0, 2);
     j.submitted = random.between(0, 5);
     for (std::size_t d = 0; d < N; ++d) {
       j.request[d] = gpus(random.one_in(2) ? random.between(0, 2) : random.between(0, 9));

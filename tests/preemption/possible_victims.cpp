@@ -29,7 +29,7 @@ using allot_test::random_source;
 
 namespace {
 
-constexpr std::int64_t any = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
 
 template <std::size_t N>
 std::vector<possible_victims> all(const ledger<N>& l, const beneficiary<N>& b) {
@@ -66,11 +66,15 @@ TEST_CASE("possible_victims: borrowers, and lower priorities of the same quota")
 TEST_CASE("possible_victims: follow the settings") {
   departments w;
   w.l.charge(w.C, gpus(4));
-  beneficiary<1> b{w.A, gpus(2), allot::capacity_kind::any, std::numeric_limits<std::int32_t>::min()};
+  beneficiary<1> b{w.A, gpus(2), allot::capacity_kind::any, std::numeric_limits<std::int64_t>::min()};
   b.may.within = preempt_within::lower_or_newer_equal;
   b.may.reclaim = preempt_reclaim::lower_priority;
   const std::int64_t lowest = b.priority;
-  CHECK(all(w.l, b) == std::vector<possible_victims>{{w.A, lowest}, {w.two, lowest - 1}, {w.C, lowest - 1}});
+  // No job has a lower priority.
+  CHECK(all(w.l, b) == std::vector<possible_victims>{{w.A, lowest}});
+  b.priority = lowest + 1;
+  CHECK(all(w.l, b) == std::vector<possible_victims>{{w.A, lowest + 1}, {w.two, lowest}, {w.C, lowest}});
+  b.priority = lowest;
   b.may.rivals = preempt_rivals::any;
   CHECK(all(w.l, b) == std::vector<possible_victims>{{w.A, lowest}, {w.two, any}, {w.C, any}});
   b.may = {.within = preempt_within::never, .reclaim = preempt_reclaim::never};
@@ -96,7 +100,7 @@ void check_names_all(random_source& random) {
     running_job<N> j;
     j.id = allot::job_id{i};
     j.quota = random.pick(quotas);
-    j.priority = static_cast<std::int32_t>(random.between(0, 2));
+    j.priority = random.between(0, 2);
     j.submitted = random.between(0, 3);
     for (std::size_t d = 0; d < N; ++d) j.request[d] = allot::quantity::milli(500 * random.between(0, 8));
     if (!l.fits(j.quota, j.request)) continue;
@@ -107,7 +111,7 @@ void check_names_all(random_source& random) {
   beneficiary<N> b;
   b.quota = random.pick(quotas);
   for (std::size_t d = 0; d < N; ++d) b.request[d] = allot::quantity::milli(500 * random.between(0, 14));
-  b.priority = static_cast<std::int32_t>(random.between(0, 3));
+  b.priority = random.between(0, 3);
   b.submitted = random.between(0, 3);
   b.may.within = random.pick(std::array{preempt_within::never, preempt_within::lower_priority,
                                         preempt_within::lower_or_newer_equal});

@@ -166,7 +166,7 @@ TEST_CASE("resized: sound and minimal on random trees, and only below what is ov
       running_job<2> j;
       j.id = job_id{i};
       j.quota = random.pick(quotas);
-      j.priority = static_cast<std::int32_t>(random.between(0, 2));
+      j.priority = random.between(0, 2);
       j.started = random.between(0, 5);
       j.order = i;
       for (std::size_t d = 0; d < 2; ++d) j.request[d] = allot::quantity::milli(500 * random.between(0, 9));

@@ -26,7 +26,7 @@ running_job<> random_job(random_source& random, std::size_t i) {
   running_job<> j;
   j.id = job_id{i};
   j.quota = quota_id{random.below(3)};
-  j.priority = static_cast<std::int32_t>(random.between(-1, 1));
+  j.priority = random.between(-1, 1);
   j.started = random.between(0, 2);
   j.submitted = random.between(0, 2);
   j.order = 1000 - i;

@@ -89,7 +89,7 @@ class scene {
   [[nodiscard]] ledger<>& accounts() { return ledger_; }
 
   /// `count` jobs of `each` GPUs.
-  scene& run(const char* in, int count, int each, std::int32_t priority = 0) {
+  scene& run(const char* in, int count, int each, std::int64_t priority = 0) {
     for (int i = 0; i < count; ++i) {
       running_job<> j;
       j.id = job_id{jobs_.size()};
@@ -121,14 +121,14 @@ class scene {
     }
     return result;
   }
-  std::vector<std::size_t> victims(const char* in, int request, std::int32_t priority = 0,
+  std::vector<std::size_t> victims(const char* in, int request, std::int64_t priority = 0,
                                    preempt_settings may = {}) {
     return victims(asks(in, request, priority, may));
   }
-  bool none_for(const char* in, int request, std::int32_t priority = 0, preempt_settings may = {}) {
+  bool none_for(const char* in, int request, std::int64_t priority = 0, preempt_settings may = {}) {
     return victims(asks(in, request, priority, may), search_outcome::impossible).empty();
   }
-  [[nodiscard]] beneficiary<1> asks(const char* in, int request, std::int32_t priority = 0,
+  [[nodiscard]] beneficiary<1> asks(const char* in, int request, std::int64_t priority = 0,
                                     preempt_settings may = {}) const {
     return {quota(in), gpus(request), allot::capacity_kind::any, priority, 1000, may};
   }
@@ -543,7 +543,7 @@ struct world {
       running_job<N> j;
       j.id = job_id{i};
       j.quota = random.pick(quotas);
-      j.priority = static_cast<std::int32_t>(random.between(0, 2));
+      j.priority = random.between(0, 2);
       j.started = random.between(0, 3);
       j.submitted = random.between(0, 3);
       j.order = i;
@@ -562,7 +562,7 @@ struct world {
     b.quota = random.pick(quotas);
     for (std::size_t d = 0; d < N; ++d) b.request[d] = amount(7);
     b.in = !overcommit && random.one_in(8) ? allot::capacity_kind::guaranteed : allot::capacity_kind::any;
-    b.priority = static_cast<std::int32_t>(random.between(0, 3));
+    b.priority = random.between(0, 3);
     b.submitted = random.between(0, 3);
     b.may = {random.pick(std::vector{preempt_within::never, preempt_within::lower_priority,
                                      preempt_within::lower_or_newer_equal}),
@@ -850,7 +850,7 @@ struct elastic {
   allot::running_index<>& running;
   std::size_t next = 0;
 
-  void add(quota_id x, int core, int pods, std::int32_t priority = 0) {
+  void add(quota_id x, int core, int pods, std::int64_t priority = 0) {
     const job_id of{next};
     for (int i = 0; i <= pods; ++i) {
       running_job<> j;
@@ -1203,7 +1203,7 @@ void let_borrowers_ask(random_source& random, world<N>& w) {
       random.pick(std::vector{allot::preempt_rivals::never, allot::preempt_rivals::lower_priority,
                               allot::preempt_rivals::any, allot::preempt_rivals::any});
   if (random.one_in(2)) w.b.may.borrow = allot::preempt_borrow::lower_priority;
-  if (random.one_in(3)) w.b.may.borrow_max_priority = static_cast<std::int32_t>(random.between(0, 2));
+  if (random.one_in(3)) w.b.may.borrow_max_priority = random.between(0, 2);
 }
 /// Two departments and a team share a pool; their teams own little or nothing.
 template <std::size_t N>

@@ -41,7 +41,7 @@ ledger<> make_ledger() {
                       .value()};
 }
 
-victim_candidate<1> giving(quota_id x, std::int32_t priority, std::int64_t started,
+victim_candidate<1> giving(quota_id x, std::int64_t priority, std::int64_t started,
                            relation how = relation::borrower) {
   victim_candidate<1> d{x, how, {}};
   d.next.quota = x;
@@ -156,7 +156,7 @@ TEST_CASE("victim_order: keys are a strict total order and depend on the candida
       victim_candidate<2> d;
       d.quota = quota_id{random.below(l.tree().slots())};
       d.how = random.pick(std::vector{relation::borrower, relation::descendant, relation::same_quota});
-      d.next.priority = static_cast<std::int32_t>(random.between(0, 1));
+      d.next.priority = random.between(0, 1);
       d.next.started = random.between(0, 1);
       d.next.order = i;
       candidates.push_back(d);

@@ -22,7 +22,7 @@ struct without_estimates {
   using job = int;
   [[nodiscard]] allot::quota_id quota(job) const { return allot::quota_id{0}; }
   [[nodiscard]] allot::resources<> request(job) const { return gpus(1); }
-  [[nodiscard]] std::int32_t priority(job) const { return 0; }
+  [[nodiscard]] std::int64_t priority(job) const { return 0; }
 };
 
 struct derived : allot::standard {};

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -48,7 +49,7 @@ TEST_CASE("any_policies: their order of jobs stays valid when they are moved") {
   by_priority.order = allot::queue_order::priority;
   any first{policies<>{}};
   const any second = std::move(first);
-  CHECK(second.jobs(host_view{}, &urgent, by_priority) == -7);
+  CHECK(second.jobs(host_view{}, &urgent, by_priority) == ~std::int64_t{7});
 }
 
 TEST_CASE("any_policies: a copy is of the same kind and has parts of its own") {
@@ -62,7 +63,7 @@ TEST_CASE("any_policies: a copy is of the same kind and has parts of its own") {
   third = *first;
   first.reset();
   for (const any* copy : {&second, static_cast<const any*>(&third)}) {
-    CHECK(copy->jobs(host_view{}, &urgent, by_priority) == -7);
+    CHECK(copy->jobs(host_view{}, &urgent, by_priority) == ~std::int64_t{7});
     CHECK(copy->judges_rivals() == true);
     CHECK(copy->not_preemptible == allot::capacity_kind::any);
   }

@@ -61,7 +61,7 @@ struct traits {
     j.duration = random.between(1, 60);
     j.estimate = how.exact ? j.duration : random.between(1, 2 * j.duration);
     if (how.some_say_nothing && random.one_in(6)) j.estimate = 0;
-    if (how.priorities) j.priority = static_cast<std::int32_t>(random.below(3));
+    if (how.priorities) j.priority = static_cast<std::int64_t>(random.below(3));
     // Evicted jobs are restarted, and then the estimate is exact again.
     j.preemptible = !random.one_in(8);
   }

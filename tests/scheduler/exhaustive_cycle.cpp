@@ -62,7 +62,7 @@ class random_units {
     typename unit_host<Placement>::options o;
     o.pods = static_cast<std::uint32_t>(random.between(1, random.one_in(2) ? 1 : 6));
     o.min_pods = static_cast<std::uint32_t>(random.between(1, o.pods));
-    o.priority = static_cast<std::int32_t>(random.below(3));
+    o.priority = static_cast<std::int64_t>(random.below(3));
     o.preemptible = !random.one_in(6);
     const std::int64_t each = random.between(1, o.pods == 1 ? 6 : 2);
     if (random.one_in(2)) o.menu = h100_then_a100(each);

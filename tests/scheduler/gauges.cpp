@@ -132,7 +132,7 @@ void live(Host h, random_source& random, counts& seen) {
       default:
         ids.push_back(h.submit(
             std::to_string(i), random.pick(names), random.between(1, 5),
-            {.priority = static_cast<std::int32_t>(random.below(2)), .preemptible = !random.one_in(5)}));
+            {.priority = static_cast<std::int64_t>(random.below(2)), .preemptible = !random.one_in(5)}));
     }
     slow.check(s, ids, counted);
     for (const auto& g : allot::gauges_of(s)) {

@@ -62,7 +62,7 @@ struct world {
     j.duration = random.between(1, 60);
     j.estimate = is_exact ? j.duration : random.between(1, 2 * j.duration);
     if (some_say_nothing && random.one_in(6)) j.estimate = 0;
-    if (has_priorities) j.priority = static_cast<std::int32_t>(random.below(3));
+    if (has_priorities) j.priority = static_cast<std::int64_t>(random.below(3));
     j.preemptible = !random.one_in(8);
   }
   w.settings.head = allot::queue_head::reserve;

@@ -20,7 +20,7 @@ struct host_job {
   std::string name;
   allot::quota_id quota;
   allot::quantity gpus;
-  std::int32_t priority = 0;
+  std::int64_t priority = 0;
   bool preemptible = true;
   std::uint64_t number = 0;
 };
@@ -30,7 +30,7 @@ struct host_view {
   using job = const host_job*;
   allot::quota_id quota(job j) const { return j->quota; }
   allot::resources<> request(job j) const { return j->gpus; }
-  std::int32_t priority(job j) const { return j->priority; }
+  std::int64_t priority(job j) const { return j->priority; }
   allot::instant submitted(job j) const { return static_cast<allot::instant>(j->number); }
   std::uint64_t id(job j) const { return j->number; }
   bool preemptible(job j) const { return j->preemptible; }
@@ -45,7 +45,7 @@ class host {
   using scheduler_type = allot::scheduler<host_view, Placement, Policies>;
 
   struct options {
-    std::int32_t priority = 0;
+    std::int64_t priority = 0;
     bool preemptible = true;
   };
 

@@ -142,7 +142,7 @@ TEST_CASE_TEMPLATE("request_classes: equal requests have equal numbers, others h
       for (const int b : {0, 1}) {
         for (const int pods : {1, 2}) {
           for (const capacity_kind in : {capacity_kind::any, capacity_kind::guaranteed}) {
-            for (const std::int32_t priority : {-1, 0}) {
+            for (const std::int64_t priority : {-1, 0}) {
               const auto number = classes.add(
                   {{gpus(a), gpus(b)}, {}, {gpus(1), static_cast<std::uint32_t>(pods)}, in, priority});
               if (round == 0) {

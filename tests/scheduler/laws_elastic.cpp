@@ -35,7 +35,7 @@ struct elastic_job {
   quantity each;
   std::uint32_t pods = 1;
   std::uint32_t least = 1;
-  std::int32_t priority = 0;
+  std::int64_t priority = 0;
   bool preemptible = true;
   allot::instant submitted = 0;
   job_id id{};
@@ -48,7 +48,7 @@ struct elastic_view {
   allot::resources<1> request(job j, std::uint32_t pods) const { return j->each * pods; }
   std::uint32_t pods(job j) const { return j->pods; }
   std::uint32_t min_pods(job j) const { return j->least; }
-  std::int32_t priority(job j) const { return j->priority; }
+  std::int64_t priority(job j) const { return j->priority; }
   bool preemptible(job j) const { return j->preemptible; }
   allot::instant submitted(job j) const { return j->submitted; }
   std::uint64_t id(job j) const { return j->number; }

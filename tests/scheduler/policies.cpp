@@ -15,10 +15,10 @@ using allot::queue_settings;
 using allot::shortest_first;
 
 struct jobs {
-  using job = std::int32_t;  // its priority
+  using job = std::int64_t;  // its priority
   allot::quota_id quota(job) const { return {}; }
   allot::resources<> request(job) const { return {}; }
-  std::int32_t priority(job j) const { return j; }
+  std::int64_t priority(job j) const { return j; }
 };
 struct timed_jobs : jobs {
   std::int64_t duration(job j) const { return 100 - j; }
@@ -29,16 +29,17 @@ static_assert(allot::job_order<shortest_first, timed_jobs>);
 static_assert(!allot::job_order<shortest_first, jobs>);
 static_assert(!allot::job_order<int, jobs>);
 struct by_name {
-  const char* operator()(const jobs&, int, const queue_settings&) const { return ""; }
+  const char* operator()(const jobs&, jobs::job, const queue_settings&) const { return ""; }
 };
 static_assert(!allot::job_order<by_name, jobs>);
 template <class Key>
 struct by_key {
-  Key operator()(const jobs&, int, const queue_settings&) const { return {}; }
+  Key operator()(const jobs&, jobs::job, const queue_settings&) const { return {}; }
 };
-static_assert(allot::job_order<by_key<bool>, jobs> && allot::job_order<by_key<std::uint64_t>, jobs>);
-// Integer division would truncate, and jobs that differ by less would be equal.
-static_assert(!allot::job_order<by_key<double>, jobs>);
+static_assert(allot::job_order<by_key<bool>, jobs> && allot::job_order<by_key<std::uint32_t>, jobs>);
+// Integer division would truncate, and jobs that differ by less would be equal; the largest would be
+// negative.
+static_assert(!allot::job_order<by_key<double>, jobs> && !allot::job_order<by_key<std::uint64_t>, jobs>);
 
 static_assert(allot::detail::are_policies_of<allot::policies<>, jobs>());
 static_assert(
@@ -48,7 +49,7 @@ static_assert(sizeof(allot::policies<>) <= 4 * sizeof(std::size_t));
 
 /// Prefers the longest wait per requested thousandth; ignores priorities.
 struct of_the_host {
-  std::int64_t operator()(const jobs&, int, const queue_settings&) const { return 0; }
+  std::int64_t operator()(const jobs&, jobs::job, const queue_settings&) const { return 0; }
 };
 
 }  // namespace
@@ -60,8 +61,10 @@ TEST_CASE("policies: the settings of the quota say whether priority ranks its jo
   const queue_settings fifo{.order = queue_order::fifo};
   CHECK(order(view, 5, ranked) < order(view, 4, ranked));
   CHECK(order(view, 5, fifo) == order(view, 4, fifo));
-  // The negated lowest priority does not fit in 32 bits.
-  CHECK(order(view, std::numeric_limits<std::int32_t>::min(), ranked) > order(view, 0, ranked));
+  using limits = std::numeric_limits<std::int64_t>;
+  CHECK(order(view, limits::min(), ranked) > order(view, limits::min() + 1, ranked));
+  CHECK(order(view, limits::min() + 1, ranked) > order(view, 0, ranked));
+  CHECK(order(view, 0, ranked) > order(view, limits::max(), ranked));
 }
 
 TEST_CASE("policies: shortest first") {

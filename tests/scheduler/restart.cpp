@@ -89,7 +89,7 @@ TEST_CASE("restart: with nodes the same jobs start on the same devices") {
       } else if (random.one_in(2)) {
         const allot::quota_id to = kept.scheduler.tree().find(random.one_in(2) ? "a" : "b");
         jobs.push_back({"j" + std::to_string(i), to, gpus(random.between(1, 5)),
-                        static_cast<std::int32_t>(random.below(3)), !random.one_in(5), jobs.size()});
+                        static_cast<std::int64_t>(random.below(3)), !random.one_in(5), jobs.size()});
         both([&](process& p) { p.ids[&jobs.back()] = p.scheduler.submit(&jobs.back()); });
       }
       killed.restart();
@@ -293,7 +293,7 @@ TEST_CASE("scheduler: at rest no job nominated earlier could start") {
       } else {
         names.push_back("j" + std::to_string(i));
         h.submit(names.back(), random.pick(std::vector<std::string>{"dept", "a", "b", "c"}),
-                 random.between(1, 6), {.priority = static_cast<std::int32_t>(random.below(3))});
+                 random.between(1, 6), {.priority = static_cast<std::int64_t>(random.below(3))});
       }
       for (std::string told = h.step_at(i); !told.empty(); told = h.step_at(i)) fresh += told + ' ';
       auto again = h.scheduler();

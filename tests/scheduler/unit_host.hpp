@@ -32,7 +32,7 @@ struct unit_job {
   std::uint32_t pods = 1;
   std::uint32_t min_pods = 1;
   allot::flavor_menu<2> menu{};
-  std::int32_t priority = 0;
+  std::int64_t priority = 0;
   bool preemptible = true;
   allot::instant time_limit = 0;
   std::uint64_t number = 0;
@@ -48,7 +48,7 @@ struct unit_view {
   allot::flavor_menu<2> flavors(job j, std::uint32_t pods) const { return j->menu * pods; }
   std::uint32_t pods(job j) const { return j->pods; }
   std::uint32_t min_pods(job j) const { return j->min_pods; }
-  std::int32_t priority(job j) const { return j->priority; }
+  std::int64_t priority(job j) const { return j->priority; }
   allot::instant submitted(job j) const { return static_cast<allot::instant>(j->number); }
   std::uint64_t id(job j) const { return j->number; }
   bool preemptible(job j) const { return j->preemptible; }
@@ -80,7 +80,7 @@ class unit_host {
   struct options {
     std::uint32_t pods = 1;
     std::uint32_t min_pods = 0;  // all
-    std::int32_t priority = 0;
+    std::int64_t priority = 0;
     allot::flavor_menu<2> menu{};
     bool preemptible = true;
     allot::instant time_limit = 0;

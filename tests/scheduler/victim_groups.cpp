@@ -55,7 +55,7 @@ TEST_CASE("victim_groups: few groups however many priorities, and no job is miss
     const std::int64_t span = random.pick(std::vector<std::int64_t>{2, 7, 30, 2'000'000'000});
     struct known {
       quota_id quota;
-      std::int32_t priority;
+      std::int64_t priority;
       std::uint32_t group;
     };
     std::vector<known> there;
@@ -67,7 +67,7 @@ TEST_CASE("victim_groups: few groups however many priorities, and no job is miss
         REQUIRE(g.remove(there[i].quota, there[i].priority) == there[i].group);
         there.erase(there.begin() + static_cast<std::ptrdiff_t>(i));
       } else {
-        known k{quota_id{random.below(quotas)}, static_cast<std::int32_t>(random.between(-span, span)), 0};
+        known k{quota_id{random.below(quotas)}, random.between(-span, span), 0};
         k.group = g.add(k.quota, k.priority);
         numbers.insert(k.group);
         there.push_back(k);

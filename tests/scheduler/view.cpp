@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <ratio>
 #include <string>
 
 // Not in an unnamed namespace: clang would warn about the archetype's unused members.
@@ -80,6 +81,15 @@ struct milliseconds_under_a_clock_of_seconds : by_clock {
 };
 static_assert(!allot::duration_view<milliseconds_under_a_clock_of_seconds> &&
               !allot::timed_view<milliseconds_under_a_clock_of_seconds>);
+/// std::chrono converts these.
+struct counts_in_unsigned : by_clock {
+  using days = std::chrono::duration<std::uint64_t, std::ratio<86400>>;
+  std::chrono::sys_time<days> submitted(const job&) const { return {}; }
+  days duration(const job&) const { return {}; }
+  std::chrono::duration<std::uint32_t> estimate(const job&) const { return {}; }
+};
+static_assert(!allot::timed_view<counts_in_unsigned> && !allot::duration_view<counts_in_unsigned> &&
+              allot::estimated_view<counts_in_unsigned>);
 
 // Counterexamples: each lacks one thing.
 struct without_job {
@@ -175,11 +185,24 @@ constexpr bool fits = (allot::detail::integer_for<T, Targets> && ...);
 template <class T, class... Targets>
 constexpr bool fits_none = (!allot::detail::integer_for<T, Targets> && ...);
 
-static_assert(fits<std::int8_t, std::int32_t, std::uint32_t, std::int64_t, std::uint64_t>);
-static_assert(fits<const int&, std::int32_t, std::uint32_t, std::int64_t, std::uint64_t>);
-static_assert(fits<std::uint32_t, std::int32_t, std::uint32_t, std::int64_t, std::uint64_t>);
-static_assert(fits<std::uint64_t, std::int64_t, std::uint64_t>);
-static_assert(fits_none<std::int64_t, std::int32_t, std::uint32_t>);
+static_assert(fits<std::int8_t, std::int32_t, std::int64_t> && fits<const int&, std::int32_t, std::int64_t>);
+static_assert(fits<std::uint32_t, std::uint32_t, std::int64_t, std::uint64_t>);
+static_assert(fits<std::uint64_t, std::uint64_t> && fits<unsigned long long, std::uint64_t>);
+// What would lose values: of the wider type, the largest of the unsigned and the negative of the signed one.
+static_assert(fits_none<std::int64_t, std::int32_t, std::uint32_t, std::uint64_t>);
+static_assert(fits_none<std::uint32_t, std::int32_t> &&
+              fits_none<std::uint64_t, std::int64_t, std::uint32_t>);
+static_assert(fits_none<unsigned long, std::int64_t> && fits_none<unsigned long long, std::int64_t>);
+__extension__ using widest = __int128;
+static_assert(fits_none<widest, std::int64_t, std::uint64_t>);
+static_assert(fits_none<std::int8_t, std::uint32_t, std::uint64_t>);
+// Where negative values are dealt with.
+using allot::detail::count_for;
+static_assert(count_for<int, std::uint32_t> && count_for<std::int8_t, std::uint32_t>);
+static_assert(count_for<std::uint32_t, std::uint32_t> && count_for<std::uint8_t, std::uint32_t>);
+static_assert(count_for<const std::int64_t&, std::uint64_t> && count_for<std::uint64_t, std::uint64_t>);
+static_assert(!count_for<std::int64_t, std::uint32_t> && !count_for<widest, std::uint64_t>);
+static_assert(!count_for<bool, std::uint32_t> && !count_for<double, std::uint64_t>);
 static_assert(fits_none<bool, std::int32_t, std::int64_t> && fits_none<const bool&, std::int32_t>);
 static_assert(fits_none<float, std::int32_t, std::int64_t> && fits_none<double, std::int64_t>);
 static_assert(fits_none<void, std::int64_t> && fits_none<const char*, std::int64_t>);
@@ -187,8 +210,10 @@ static_assert(fits_none<void, std::int64_t> && fits_none<const char*, std::int64
 enum plain { low };
 enum class scoped { low };
 enum wide : std::uint64_t { lowest };
-static_assert(fits<plain, std::int32_t> && fits<const plain&, std::int64_t>);
-static_assert(fits_none<scoped, std::int32_t, std::int64_t> && fits_none<wide, std::int32_t>);
+static_assert(fits<plain, std::int64_t> && fits<const plain&, std::int64_t>);
+static_assert(fits_none<scoped, std::int32_t, std::int64_t> && fits_none<wide, std::int32_t, std::int64_t>);
+enum flag : bool { no, yes };
+static_assert(fits_none<flag, std::int32_t>);
 
 template <class T>
 struct stands_for {
@@ -205,12 +230,15 @@ struct explicit_number {
 };
 static_assert(fits<stands_for<short>, std::int32_t> && fits<const stands_for<int>&, std::int32_t>);
 static_assert(fits_none<stands_for<std::int64_t>, std::int32_t> && fits_none<stands_for<bool>, std::int32_t>);
+static_assert(fits_none<stands_for<std::uint64_t>, std::int64_t> &&
+              count_for<stands_for<int>, std::uint32_t>);
 static_assert(fits_none<stands_for<double>, std::int32_t, std::int64_t>);
 static_assert(fits_none<stands_for_any, std::int32_t> && fits_none<explicit_number, std::int32_t>);
 
 // A demand may be of any type; if it is an integer, the same rule holds.
 static_assert(allot::detail::value_for<const char*, std::string>);
 static_assert(allot::detail::value_for<short, int> && !allot::detail::value_for<double, int>);
+static_assert(!allot::detail::value_for<int, unsigned> && !allot::detail::value_for<unsigned, int>);
 
 }  // namespace view_archetypes
 

@@ -171,7 +171,7 @@ namespace {
 struct row {
   quota_id quota;
   std::int64_t gpus = 0;
-  std::int32_t priority = 0;
+  std::int64_t priority = 0;
   bool preemptible = true;
 };
 /// A job is its number.
@@ -181,7 +181,7 @@ struct table_view {
 
   quota_id quota(job j) const { return (*rows)[j].quota; }
   allot::resources<> request(job j) const { return gpus((*rows)[j].gpus); }
-  std::int32_t priority(job j) const { return (*rows)[j].priority; }
+  std::int64_t priority(job j) const { return (*rows)[j].priority; }
   bool preemptible(job j) const { return (*rows)[j].preemptible; }
   allot::gpu::pod_request pod_request(job j) const { return {.gpus = gpus((*rows)[j].gpus), .total = true}; }
 };
@@ -248,8 +248,8 @@ TEST_CASE("places: ruling out searches early changes no result") {
     const auto some = [&](std::size_t count, std::int64_t most) {
       std::vector<row> rows(count);
       for (row& r : rows) {
-        r = {random.pick(quotas), random.between(1, random.one_in(3) ? most : 2),
-             static_cast<std::int32_t>(random.between(0, 2)), !random.one_in(4)};
+        r = {random.pick(quotas), random.between(1, random.one_in(3) ? most : 2), random.between(0, 2),
+             !random.one_in(4)};
         if (!is_flat) continue;
         // The quota that owns much and uses little requests most.
         r.quota = quotas[random.one_in(count < 20 ? 2 : 6) ? 1 : 2 + random.below(2)];

@@ -96,7 +96,7 @@ inline void include_children(std::vector<allot::quota_spec<1>>& specs) {
       j.pod_request.gpus = allot::gpus(1);
       if (random.one_in(2)) j.min_pods = static_cast<std::uint32_t>(random.between(1, j.pod_request.pods));
     }
-    j.priority = static_cast<std::int32_t>(random.below(3));
+    j.priority = static_cast<std::int64_t>(random.below(3));
     j.preemptible = !random.one_in(5);
     if (random.one_in(2)) j.checkpoint = random.between(0, 5) * allot::sim::second;
     j.restart = random.between(0, 3) * allot::sim::second;

@@ -72,7 +72,7 @@ namespace allot_test {
       j.request[f] = j.pod_request.gpus * j.pod_request.pods;
       j.pod_request.pools = std::uint64_t{1} << f;
     }
-    j.priority = static_cast<std::int32_t>(random.below(3));
+    j.priority = static_cast<std::int64_t>(random.below(3));
     j.preemptible = !random.one_in(5);
     j.submit = random.between(0, 40) * second;
     j.duration = random.between(0, 20) * second;

@@ -40,7 +40,7 @@ class basic_kai_world {
     allot::quantity each;
     std::uint32_t pods = 1;
     std::uint32_t min_pods = 1;
-    std::int32_t priority = 50;
+    std::int64_t priority = 50;
     bool preemptible = true;
     allot::instant since = 0;
     std::uint64_t number = 0;
@@ -52,7 +52,7 @@ class basic_kai_world {
     allot::quota_id quota(job j) const { return j->quota; }
     allot::resources<> request(job j) const { return j->each * j->pods; }
     allot::resources<> request(job j, std::uint32_t pods) const { return j->each * pods; }
-    std::int32_t priority(job j) const { return j->priority; }
+    std::int64_t priority(job j) const { return j->priority; }
     allot::instant submitted(job j) const { return static_cast<allot::instant>(j->number); }
     std::uint64_t id(job j) const { return j->number; }
     bool preemptible(job j) const { return j->preemptible; }
@@ -201,7 +201,7 @@ class basic_kai_world {
     bool said = false;
     for (std::string option; rest >> option;) {
       const std::string value = option.substr(option.find('=') + 1);
-      if (option.starts_with("prio=")) j.priority = std::stoi(value);
+      if (option.starts_with("prio=")) j.priority = std::stoll(value);
       if (option.starts_with("min=")) j.min_pods = static_cast<std::uint32_t>(std::stoul(value));
       if (option.starts_with("since=")) j.since = std::stoll(value);
       if (option == "keep" || option == "yield") said = true, j.preemptible = option == "yield";

@@ -34,7 +34,7 @@ struct naive_workload {
   naive_amounts base;
   /// One resource group with its flavors, or none.
   std::vector<naive_amounts> options;
-  std::int32_t priority = 0;
+  std::int64_t priority = 0;
   std::int64_t at = 0;
   std::uint64_t id = 0;
   std::int64_t since = 0;

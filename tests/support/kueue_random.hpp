@@ -55,7 +55,7 @@ void check_against_naive(random_source& random) {
                                                 allot::preempt_reclaim::lower_priority});
     if (x.preempt.reclaim != allot::preempt_reclaim::never && random.one_in(2)) {
       x.preempt.borrow = allot::preempt_borrow::lower_priority;
-      if (random.one_in(2)) x.preempt.borrow_max_priority = static_cast<std::int32_t>(random.between(-1, 2));
+      if (random.one_in(2)) x.preempt.borrow_max_priority = random.between(-1, 2);
     }
     if (random.one_in(2)) x.choice.when_can_borrow = allot::flavor_step::try_next;
     if (random.one_in(2)) x.choice.when_can_preempt = allot::flavor_step::stay;
@@ -106,7 +106,7 @@ void check_against_naive(random_source& random) {
     } else {
       for (std::size_t d = 0; d < dimensions; ++d) w.base[d] = random.between(d == 0 ? 1 : 0, 4);
     }
-    w.priority = static_cast<std::int32_t>(random.between(-1, 2));
+    w.priority = random.between(-1, 2);
     w.at = w.since = random.between(0, 5);
     for (std::size_t i = 0; i < 8; ++i) {
       w.id = w.id << 8 | static_cast<unsigned char>(i < w.name.size() ? w.name[i] : '\0');

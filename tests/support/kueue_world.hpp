@@ -49,7 +49,7 @@ struct kueue_workload {
   std::string name;
   std::string queue;
   kueue_amounts request = kueue_amounts();
-  std::int32_t priority = 0;
+  std::int64_t priority = 0;
   allot::instant at = 0;
   /// Groups of alternatives, each with an amount per dimension.
   std::vector<std::vector<kueue_amounts>> groups = std::vector<std::vector<kueue_amounts>>();
@@ -70,7 +70,7 @@ struct kueue_view {
 
   allot::quota_id quota(job j) const { return quotas->at(j->queue); }
   allot::resources<kueue_dimensions> request(job j) const { return kueue_resources(j->request); }
-  std::int32_t priority(job j) const { return j->priority; }
+  std::int64_t priority(job j) const { return j->priority; }
   allot::instant submitted(job j) const { return j->at; }
   /// Kueue's tests use the workloads' names as UIDs.
   std::uint64_t id(job j) const {

@@ -93,7 +93,7 @@ struct law_job {
   std::size_t number = 0;
   allot::quota_id quota;
   allot::resources<N> request{};
-  std::int32_t priority = 0;
+  std::int64_t priority = 0;
   bool preemptible = true;
   allot::instant submitted = 0;
   allot::capacity_kind capacity_kind = allot::capacity_kind::any;
@@ -107,7 +107,7 @@ struct law_view {
   using job = const law_job<N>*;
   allot::quota_id quota(job j) const { return j->quota; }
   const allot::resources<N>& request(job j) const { return j->request; }
-  std::int32_t priority(job j) const { return j->priority; }
+  std::int64_t priority(job j) const { return j->priority; }
   bool preemptible(job j) const { return j->preemptible; }
   allot::instant submitted(job j) const { return j->submitted; }
   std::uint64_t id(job j) const { return j->number; }

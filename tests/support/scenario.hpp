@@ -60,7 +60,7 @@ struct job_draft {
   std::size_t number = 0;
   std::size_t quota = 0;
   amounts request{};
-  std::int32_t priority = 0;
+  std::int64_t priority = 0;
   bool preemptible = true;
 };
 
@@ -205,7 +205,7 @@ inline void draw_quotas(random_source& random, scenario& s, std::size_t most, co
         1000 * std::min(random.between(1, shape.largest_job), random.between(1, shape.largest_job));
     if (shape.fractions && random.one_in(10)) j.request[d] = random.between(0, 999);
   }
-  j.priority = static_cast<std::int32_t>(random.below(3));
+  j.priority = static_cast<std::int64_t>(random.below(3));
   j.preemptible = !shape.fixed_jobs || !random.one_in(6);
   return j;
 }

@@ -193,7 +193,7 @@ class soak_world {
     j.pod = in_dimensions(j.pod);
     if (has_giants_ && random_.one_in(2)) j.pod[0] = huge_amount();
     if (is_wrong()) spoil(j);
-    j.priority = static_cast<std::int32_t>(random_.between(0, 3));
+    j.priority = random_.between(0, 3);
     j.preemptible = !random_.one_in(6);
     j.submitted = now_ - (random_.one_in(4) ? random_.between(0, 20) : 0);
     j.duration = random_.between(1, 9);
@@ -257,7 +257,7 @@ class soak_world {
     if (random_.one_in(4)) {
       s.preempt.reclaim = allot::preempt_reclaim::any;
       s.preempt.borrow = allot::preempt_borrow::lower_priority;
-      if (random_.one_in(2)) s.preempt.borrow_max_priority = static_cast<std::int32_t>(random_.below(3));
+      if (random_.one_in(2)) s.preempt.borrow_max_priority = static_cast<std::int64_t>(random_.below(3));
     }
     s.flavors.when_can_borrow = static_cast<allot::flavor_step>(random_.below(2));
     s.flavors.when_can_preempt = static_cast<allot::flavor_step>(random_.below(2));

@@ -47,7 +47,7 @@ struct soak_job {
   std::vector<std::vector<soak_amounts>> flavors{};
   std::vector<std::uint64_t> pools{};
   allot::gpu::pod_request pod_request{};
-  std::int32_t priority = 0;
+  std::int64_t priority = 0;
   bool preemptible = true;
   allot::instant submitted = 0;
   allot::instant duration = 1;
@@ -90,7 +90,7 @@ struct soak_view {
   [[nodiscard]] allot::resources<N> request(job j, std::uint32_t pods) const {
     return narrow(at(j).pod * pods);
   }
-  [[nodiscard]] std::int32_t priority(job j) const { return at(j).priority; }
+  [[nodiscard]] std::int64_t priority(job j) const { return at(j).priority; }
   [[nodiscard]] allot::instant submitted(job j) const { return at(j).submitted; }
   [[nodiscard]] std::uint64_t id(job j) const { return j; }
   [[nodiscard]] bool preemptible(job j) const { return at(j).preemptible; }

@@ -28,7 +28,7 @@ struct timed_job {
   allot::instant duration = 1;
   /// 0: no estimate.
   allot::instant estimate = 0;
-  std::int32_t priority = 0;
+  std::int64_t priority = 0;
   bool preemptible = true;
   /// For `saving_view`: the interval at which it saves its work, 0: never, and what a restart costs.
   allot::instant checkpoint = 0;
@@ -43,7 +43,7 @@ struct timed_view {
   [[nodiscard]] const timed_job& at(job j) const { return (*jobs)[j]; }
   [[nodiscard]] allot::quota_id quota(job j) const { return at(j).quota; }
   [[nodiscard]] allot::resources<> request(job j) const { return allot::gpus(at(j).gpus); }
-  [[nodiscard]] std::int32_t priority(job j) const { return at(j).priority; }
+  [[nodiscard]] std::int64_t priority(job j) const { return at(j).priority; }
   [[nodiscard]] allot::instant submitted(job j) const { return at(j).submit; }
   [[nodiscard]] std::uint64_t id(job j) const { return j; }
   [[nodiscard]] bool preemptible(job j) const { return at(j).preemptible; }

@@ -11,7 +11,7 @@ inline namespace v0 {
 
 /// The rank of a pending job in the order of its quota; the lesser comes first. Total, because ids differ.
 struct job_rank {
-  /// The key of the job order, e.g. the negated priority, or the expected duration.
+  /// The key of the job order, e.g. the complement of the priority, or the expected duration.
   std::int64_t key = 0;
   /// The time of submission, or the number of the call if the view gives no time.
   instant submitted = 0;

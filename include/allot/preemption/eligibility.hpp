@@ -24,7 +24,7 @@ struct beneficiary {
   /// Which capacity it may use.
   capacity_kind in = capacity_kind::any;
   /// Its priority, higher first.
-  std::int32_t priority = 0;
+  std::int64_t priority = 0;
   /// The time of its submission.
   instant submitted = 0;
   /// What the settings of its quota let it take from others.
@@ -209,7 +209,7 @@ template <std::size_t N>
 /// Whether the priority rules of the beneficiary's quota rule out every job of that priority or a higher one.
 /// Always true for relations by which no beneficiary preempts.
 template <std::size_t N>
-[[nodiscard]] constexpr bool rules_out(const beneficiary<N>& b, std::int32_t priority,
+[[nodiscard]] constexpr bool rules_out(const beneficiary<N>& b, std::int64_t priority,
                                        relation how) noexcept {
   const bool is_lower = priority < b.priority;
   switch (how) {

@@ -17,32 +17,41 @@ inline namespace v0 {
 struct possible_victims {
   /// The quota whose jobs might yield.
   quota_id quota;
-  /// Inclusive; one less than the lowest possible priority if there are no such jobs.
-  std::int64_t highest_priority = std::numeric_limits<std::int32_t>::max();
+  /// Inclusive.
+  std::int64_t highest_priority = std::numeric_limits<std::int64_t>::max();
 
   friend constexpr bool operator==(const possible_victims&, const possible_victims&) = default;
 };
 
 /// Calls `visit(possible_victims)` for all jobs that may be preempted for a beneficiary, now or after other
 /// evictions, and perhaps for more: by relation and priority alone. (No eviction makes a quota borrow that
-/// does not now.) Each quota once. O(borrowing quotas, their siblings and those of the path to the root; with
-/// descendants, those too).
+/// does not now.) Each quota once, at most. O(borrowing quotas, their siblings and those of the path to the
+/// root; with descendants, those too).
 template <std::size_t N, class Visit>
 void for_each_possible_victim(const ledger<N>& l, const beneficiary<N>& b, Visit visit) {
-  constexpr std::int64_t any = std::numeric_limits<std::int32_t>::max();
-  const std::int64_t lower = std::int64_t{b.priority} - 1;
+  using priorities = std::numeric_limits<std::int64_t>;
   const quota_tree<N>& tree = l.tree();
-  if (b.may.within != preempt_within::never) {
-    visit(possible_victims{
-        b.quota, b.may.within == preempt_within::lower_priority ? lower : std::int64_t{b.priority}});
+  const auto show_lower = [&](quota_id x) {
+    if (b.priority > priorities::min()) visit(possible_victims{x, b.priority - 1});
+  };
+  if (b.may.within == preempt_within::lower_or_newer_equal) {
+    visit(possible_victims{b.quota, b.priority});
+  } else if (b.may.within == preempt_within::lower_priority) {
+    show_lower(b.quota);
   }
   if (b.may.children) {
-    const auto show = [&](quota_id x) { visit(possible_victims{x, any}); };
+    const auto show = [&](quota_id x) { visit(possible_victims{x, priorities::max()}); };
     for_each_descendant(tree, b.quota, show);
   }
   if (b.may.reclaim == preempt_reclaim::never && !asks_others(b)) return;
   const bool is_any = b.may.reclaim == preempt_reclaim::any || b.may.rivals == preempt_rivals::any;
-  const auto show = [&](quota_id x) { visit(possible_victims{x, is_any ? any : lower}); };
+  const auto show = [&](quota_id x) {
+    if (is_any) {
+      visit(possible_victims{x, priorities::max()});
+    } else {
+      show_lower(x);
+    }
+  };
   std::array<bool, N> asked{};
   for (std::size_t d = 0; d < N; ++d) asked[d] = b.request[d] > quantity{};
   quota_id side = quota_id::none();

@@ -25,7 +25,7 @@ struct running_job {
   /// The quota whose usage it is part of.
   quota_id quota;
   /// Its priority, higher first.
-  std::int32_t priority = 0;
+  std::int64_t priority = 0;
   /// When it was started last.
   instant started = 0;
   /// When it was submitted.
@@ -36,11 +36,11 @@ struct running_job {
   resources<N> request{};
   /// Which capacity it was charged to.
   capacity_kind in = capacity_kind::any;
-  /// The number of pods of this unit.
-  std::uint32_t pods = 1;
   /// One pod of an elastic job beyond its minimum: a unit of its own, with the quota and priority of its job.
   /// It yields before whole gangs of the same priority, and its job survives.
   bool elastic = false;
+  /// The number of pods of this unit.
+  std::uint32_t pods = 1;
   /// For an elastic pod: the job it belongs to, which never yields without it.
   job_id core{};
   /// The interval between checkpoints, at which work is saved; 0: never.
@@ -53,7 +53,7 @@ struct running_job {
 /// start, then the reverse of their queue order. The least yields first. Total, because ids differ.
 struct victim_rank {
   /// The lowest priority yields first.
-  std::int32_t priority = 0;
+  std::int64_t priority = 0;
   /// Of one priority, elastic pods yield first.
   bool elastic = false;
   /// Of these, what was started last yields first.

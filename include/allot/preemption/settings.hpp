@@ -92,7 +92,7 @@ struct preempt_settings {
   /// From borrowers, of what its side does not own: by priority.
   preempt_borrow borrow = preempt_borrow::never;
   /// The highest priority that a borrower may preempt (Kueue's maxPriorityThreshold); none: any lower one.
-  std::optional<std::int32_t> borrow_max_priority{};
+  std::optional<std::int64_t> borrow_max_priority{};
   /// From borrowers, of what its side does not own: by fair share.
   preempt_rivals rivals = preempt_rivals::by_guard;
 

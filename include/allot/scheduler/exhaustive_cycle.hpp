@@ -240,7 +240,7 @@ class exhaustive_cycle {
     // A job that does not fit may still get a reservation.
     if (may_reserve(session, x)) return {resources<n>{}, ~std::uint64_t{0}};
     const bool first_only = settings.head == queue_head::strict;
-    std::int32_t priority = first.facts.priority;
+    std::int64_t priority = first.facts.priority;
     if (first_only) {
       p.least = first.menu.empty() ? first.facts.request : resources<n>{};
     } else {
@@ -597,7 +597,7 @@ class exhaustive_cycle {
       claimed_at_ = session.now();
       if (!session.contains(by) || session.reservations().empty()) return;
       const quota_id quota = session.at(by).facts.quota;
-      const std::int32_t priority = session.at(by).facts.priority;
+      const std::int64_t priority = session.at(by).facts.priority;
       reserve_again(
           session,
           [=](const record& r) {

@@ -32,9 +32,9 @@ concept sort_key = integer_for<T, std::int64_t> || same_value_as<T, bool>;
 }  // namespace detail
 
 /// An order of the jobs of one quota: a callable that maps a job to its key, least first. Ties are broken by
-/// submission, then id. A key is an integer or a bool, not a fraction. An order that never lets a job of
-/// lower priority go first has a member `follows_priority(settings)`: then of two jobs with the same
-/// request the later one has no better chances.
+/// submission, then id. A key is an integer that a `std::int64_t` holds, or a bool, not a fraction. An order
+/// that never lets a job of lower priority go first has a member `follows_priority(settings)`: then of two
+/// jobs with the same request the later one has no better chances.
 template <class Order, class View>
 concept job_order = job_view<View> &&
     requires(const Order order, const View& view, const typename View::job& job,
@@ -47,7 +47,8 @@ struct by_settings {
   template <job_view View>
   [[nodiscard]] std::int64_t operator()(const View& view, const typename View::job& job,
                                         const queue_settings& of_quota) const {
-    return follows_priority(of_quota) ? -std::int64_t{view.priority(job)} : 0;
+    // The complement, and not the negative: the lowest priority has none.
+    return ~(follows_priority(of_quota) ? static_cast<std::int64_t>(view.priority(job)) : 0);
   }
   /// Whether it never lets a job of lower priority go first: see `job_order`.
   [[nodiscard]] static constexpr bool follows_priority(const queue_settings& of_quota) noexcept {
@@ -382,9 +383,10 @@ template <class Policies, job_view View>
                 "allot: policies must have `allot::capacity_kind not_preemptible`, the capacity that jobs "
                 "which may not be preempted use");
   if constexpr (has_jobs) {
-    static_assert(job_order<std::remove_cvref_t<decltype(std::declval<const Policies&>().jobs)>, View>,
-                  "allot: the job order must take (view, job, queue_settings) and return an integer; "
-                  "shortest_first needs a view with duration(job)");
+    static_assert(
+        job_order<std::remove_cvref_t<decltype(std::declval<const Policies&>().jobs)>, View>,
+        "allot: the job order must take (view, job, queue_settings) and return an integer that fits "
+        "into std::int64_t; shortest_first needs a view with duration(job)");
     using order = std::remove_cvref_t<decltype(std::declval<const Policies&>().jobs)>;
     static_assert(
         !has_follows_priority<order> || priority_order<order>,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/ids.hpp>
+#include <allot/core/ratio.hpp>
 #include <allot/core/resources.hpp>
 #include <allot/core/time.hpp>
 #include <allot/scheduler/flavors.hpp>
@@ -9,6 +10,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -28,9 +30,23 @@ concept amounts_of = (dimensions_of<std::remove_cvref_t<T>> == N);
 template <class T>
 concept any_amounts = (dimensions_of<std::remove_cvref_t<T>> != 0);
 
+/// The integer as which an enumeration is stored; any other type itself.
+template <class T>
+struct stored_as {
+  using type = T;
+};
+template <class T>
+requires std::is_enum_v<T>
+struct stored_as<T> {
+  using type = std::underlying_type_t<T>;
+};
+
+/// Whether the integer type `Target` has every value of the integer type T, which is no bool.
 template <class T, class Target>
-concept no_wider_integer = (sizeof(T) <= sizeof(Target)) && !std::same_as<T, bool> &&
-                           (std::integral<T> || std::is_enum_v<T>);
+concept held_by = std::integral<T> && !std::same_as<T, bool> &&
+                  (std::is_signed_v<T> == std::is_signed_v<Target>
+                       ? sizeof(T) <= sizeof(Target)
+                       : std::is_signed_v<Target> && sizeof(T) < sizeof(Target));
 /// A class that represents a number: what it converts to fits into the target and is not a bool.
 template <class T, class Target>
 concept number_class = std::is_class_v<T> && requires(const T& value) {
@@ -40,11 +56,16 @@ concept number_class = std::is_class_v<T> && requires(const T& value) {
 };
 
 /// Whether a view may return a T where the library expects the integer `Target`: an integer or an unscoped
-/// enumeration that is no wider, signed or not, or a class that converts to it without narrowing. Never a
-/// bool or a fraction, which would silently lose its meaning.
+/// enumeration of which every value fits, or a class that converts to it without narrowing. Never a bool or a
+/// fraction, which would silently lose its meaning.
 template <class T, class Target>
 concept integer_for = std::convertible_to<T, Target> &&
-    (no_wider_integer<std::remove_cvref_t<T>, Target> || number_class<std::remove_cvref_t<T>, Target>);
+    (held_by<typename stored_as<std::remove_cvref_t<T>>::type, Target> ||
+     number_class<std::remove_cvref_t<T>, Target>);
+/// The same where the library expects the unsigned integer `Target`: a signed one will do, too. What becomes
+/// of a negative value is up to the reader.
+template <class T, class Target>
+concept count_for = integer_for<T, Target> || integer_for<T, std::make_signed_t<Target>>;
 
 /// The same for a target of any type: a placement may measure requests by an integer.
 template <class T, class Target>
@@ -58,22 +79,56 @@ template <class V>
 concept has_time_point = requires {
   typename V::time_point;
 };
+template <class T>
+concept has_rep = requires {
+  typename T::rep;
+};
+/// What std::chrono's conversions don't ask: whether a type of the shape of its durations or time points
+/// counts in an integer that an `instant` can hold.
+template <class T>
+concept counts_exactly = !has_rep<T> || integer_for<typename T::rep, instant>;
 /// Whether the view may return a T where a point in time is expected, or a span of time.
 template <class T, class V>
 concept point_for = (!has_time_point<V> && integer_for<T, instant>) || requires {
   requires point_in_time<typename V::time_point> && std::convertible_to<T, typename V::time_point>;
+  requires counts_exactly<std::remove_cvref_t<T>>;
 };
 template <class T, class V>
 concept span_for = (!has_time_point<V> && integer_for<T, instant>) || requires {
   requires point_in_time<typename V::time_point>;
   requires std::convertible_to<T, typename V::time_point::duration>;
+  requires counts_exactly<std::remove_cvref_t<T>>;
 };
 
+/// How many of a duration of the shape of std::chrono's make one of T's. Precondition: a whole number.
+template <class T, class Span>
+inline constexpr instant ticks_of_each =
+    static_cast<instant>(static_cast<wide>(T::period::num) * static_cast<wide>(Span::period::den) /
+                         (static_cast<wide>(T::period::den) * static_cast<wide>(Span::period::num)));
+/// A span of time as a number of ticks of `Span`. The longest hours are more than an `instant` of seconds can
+/// say: where std::chrono's conversion would overflow, this saturates.
+template <class Span, class T>
+[[nodiscard]] constexpr instant ticks_in(const T& span) {
+  if constexpr (!std::same_as<T, Span> && requires { T::period::num + span.count() + Span::period::num; }) {
+    constexpr instant each = ticks_of_each<T, Span>;
+    using limits = std::numeric_limits<instant>;
+    const auto count = static_cast<instant>(span.count());
+    if (count > limits::max() / each) return limits::max();
+    return count < limits::min() / each ? limits::min() : count * each;
+  } else {
+    return static_cast<Span>(span).count();
+  }
+}
 /// What such a view returns, as the library counts.
 template <class V, point_for<V> T>
 [[nodiscard]] constexpr instant point_of(const T& point) {
   if constexpr (has_time_point<V>) {
-    return static_cast<typename V::time_point>(point).time_since_epoch().count();
+    using span = typename V::time_point::duration;
+    if constexpr (requires { point.time_since_epoch(); }) {
+      return ticks_in<span>(point.time_since_epoch());
+    } else {
+      return static_cast<typename V::time_point>(point).time_since_epoch().count();
+    }
   } else {
     return static_cast<instant>(point);
   }
@@ -81,7 +136,7 @@ template <class V, point_for<V> T>
 template <class V, span_for<V> T>
 [[nodiscard]] constexpr instant span_of(const T& span) {
   if constexpr (has_time_point<V>) {
-    return static_cast<typename V::time_point::duration>(span).count();
+    return ticks_in<typename V::time_point::duration>(span);
   } else {
     return static_cast<instant>(span);
   }
@@ -104,10 +159,11 @@ struct time_point_of<V> {
 /// finer policy can use, and a view without it gets the default stated there.
 ///
 /// A function may take the job by value or by reference to const, and return a value or a reference. Where an
-/// integer is expected, one that is no wider will do (an `int` for `std::uint32_t`, a `std::uint64_t` for
-/// `instant`), but not a wider one, a bool or a fraction; `preemptible` returns bool itself. A member with
-/// one of these names but the wrong signature is not ignored: a scheduler does not compile with it, and says
-/// so (`detail::is_view`).
+/// integer is expected, one of which every value fits will do (a `std::uint32_t` for `instant`), and for
+/// `pods`, `min_pods` and `id`, which are unsigned, a signed one of the same width. Others don't compile: a
+/// `std::uint64_t` for `instant`, of which the largest would become the least, a wider one, a bool, a
+/// fraction. `preemptible` returns bool itself. A member with one of these names but the wrong signature is
+/// not ignored: a scheduler does not compile with it, and says so (`detail::is_view`).
 ///
 /// The view is read when a job is submitted (or adopted), so it may answer from tables that change later.
 /// While the scheduler decides, it is read only for jobs with flavors and for further pods of elastic ones.
@@ -117,7 +173,8 @@ concept job_view = std::copyable<V> && requires(const V& view, const typename V:
   { view.quota(job) } -> detail::same_value_as<quota_id>;
   /// Of the whole job, all pods together: a `resources<N>`.
   { view.request(job) } -> detail::any_amounts;
-  { view.priority(job) } -> detail::integer_for<std::int32_t>;
+  /// Higher first.
+  { view.priority(job) } -> detail::integer_for<std::int64_t>;
 };
 
 /// The number of dimensions of the view's requests.
@@ -130,8 +187,9 @@ inline constexpr std::size_t dimensions = detail::dimensions_of<
 /// `submitted` returns what converts to it, `duration`, `estimate`, `time_limit`, `checkpoint` and `restart`
 /// what converts to its `duration`; `step` and the other calls of a scheduler that take or return a time
 /// (`scheduler::time_point`) use it. Where settings, plans and reservations have an `instant`, that is a
-/// number of ticks: see `ticks` and `scheduler::time_of`. Default: an `instant` everywhere, in a unit of the
-/// host's choice.
+/// number of ticks: see `ticks` and `scheduler::time_of`. What a view returns in a coarser unit saturates:
+/// `std::chrono::hours::max()` is the longest span. Default: an `instant` everywhere, in a unit of the host's
+/// choice.
 template <class V>
 concept clocked_view = job_view<V> && detail::point_in_time<typename V::time_point>;
 
@@ -147,10 +205,11 @@ concept timed_view = job_view<V> && requires(const V& view, const typename V::jo
   { view.submitted(job) } -> detail::point_for<V>;
 };
 
-/// A stable number of the job, to break ties regardless of the order of the calls. Default: that order.
+/// A stable number of the job, to break ties regardless of the order of the calls: the least first, but
+/// negative ones, in their order, after all others. Default: the order of the calls.
 template <class V>
 concept identified_view = job_view<V> && requires(const V& view, const typename V::job& job) {
-  { view.id(job) } -> detail::integer_for<std::uint64_t>;
+  { view.id(job) } -> detail::count_for<std::uint64_t>;
 };
 
 /// Whether the job may be evicted. Default: it may.
@@ -172,13 +231,13 @@ concept placed_view = job_view<V> && requires(const V& view, const typename V::j
 };
 
 /// How many pods the job has and how many of them it needs to run at all: it is elastic if these differ.
-/// `request(job, pods)`, and with a placement `pod_request(job, pods)`, are for `pods` of its pods. Default:
-/// all pods start together.
+/// `request(job, pods)`, and with a placement `pod_request(job, pods)`, are for `pods` of its pods. A job
+/// with a negative number of them is refused (`refusal::invalid_request`). Default: all pods start together.
 template <class V>
 concept elastic_view = job_view<V> &&
     requires(const V& view, const typename V::job& job, std::uint32_t pods) {
-  { view.pods(job) } -> detail::integer_for<std::uint32_t>;
-  { view.min_pods(job) } -> detail::integer_for<std::uint32_t>;
+  { view.pods(job) } -> detail::count_for<std::uint32_t>;
+  { view.min_pods(job) } -> detail::count_for<std::uint32_t>;
   { view.request(job, pods) } -> detail::amounts_of<dimensions<V>>;
 };
 
@@ -191,7 +250,7 @@ concept flavored_view = job_view<V> &&
   { view.flavors(job, pods) } -> detail::same_value_as<flavor_menu<dimensions<V>>>;
 };
 
-/// How long the job may run before it is evicted, 0: forever. Default: forever.
+/// How long the job may run before it is evicted, 0 or less: forever. Default: forever.
 template <class V>
 concept time_limited_view = job_view<V> && requires(const V& view, const typename V::job& job) {
   { view.time_limit(job) } -> detail::span_for<V>;
@@ -206,8 +265,8 @@ concept estimated_view = job_view<V> && requires(const V& view, const typename V
   { view.estimate(job) } -> detail::span_for<V>;
 };
 
-/// The interval at which its work is saved, and what a restart costs, for the cost of an eviction. Default:
-/// 0, never saved and no cost.
+/// The interval at which its work is saved, and what a restart costs, for the cost of an eviction; 0 or less:
+/// never saved, and no cost. Default: 0.
 template <class V>
 concept checkpointed_view = job_view<V> && requires(const V& view, const typename V::job& job) {
   { view.checkpoint(job) } -> detail::span_for<V>;

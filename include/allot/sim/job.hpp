@@ -55,7 +55,7 @@ struct job {
   /// Number k: its flavors are set k - 1 of the workload. 0: no choice.
   std::uint32_t flavors = 0;
   /// Its priority, higher first.
-  std::int32_t priority = 0;
+  std::int64_t priority = 0;
   /// Whether it may be evicted.
   bool preemptible = true;
   /// The time of its submission.
@@ -114,7 +114,7 @@ struct workload_view {
   /// What the concepts of views ask for (scheduler/view.hpp).
   [[nodiscard]] quota_id quota(job j) const { return single_queue ? quota_id{0} : jobs[j].quota; }
   [[nodiscard]] const resources<N>& request(job j) const { return jobs[j].request; }
-  [[nodiscard]] std::int32_t priority(job j) const { return jobs[j].priority; }
+  [[nodiscard]] std::int64_t priority(job j) const { return jobs[j].priority; }
   [[nodiscard]] instant submitted(job j) const { return jobs[j].submit; }
   [[nodiscard]] std::uint64_t id(job j) const { return j; }
   [[nodiscard]] bool preemptible(job j) const { return jobs[j].preemptible; }

@@ -90,7 +90,7 @@ struct job_facts {
   std::string_view job_class;
   std::size_t quota = 0;
   std::uint32_t pods = 1;
-  std::int32_t priority = 0;
+  std::int64_t priority = 0;
   bool preemptible = true;
   allot::instant submit = 0;
   /// In milliseconds; 0: none.

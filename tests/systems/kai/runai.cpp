@@ -382,6 +382,20 @@ TEST_CASE("runai, preempt: a lower priority of the same queue yields") {
             .empty());
 }
 
+TEST_CASE("runai: priorities at both ends of 64 bits") {
+  const std::string before = "nodes 1\n queue d - - 1\n queue q0 d 1 0\n";
+  const std::string lowest = " prio=-9223372036854775808";
+  const std::string next = " prio=-9223372036854775807";
+  const std::string highest = " prio=9223372036854775807";
+  CHECK(decide(before + "run r q0 1x1 @0" + lowest + "\n wait p q0 1x1" + lowest).empty());
+  CHECK(decide(before + "run r q0 1x1 @0" + next + "\n wait p q0 1x1" + lowest).empty());
+  CHECK(decide(before + "run r q0 1x1 @0" + lowest + "\n wait p q0 1x1" + next) == "-r ~p");
+  CHECK(decide(before + "run r q0 1x1 @0" + lowest + "\n wait p q0 1x1" + highest) == "-r ~p");
+  CHECK(decide(before + "wait a q0 1x1" + lowest +
+               "\n wait b q0 1x1 prio=1\n wait c q0 1x1 prio=3000000000") == "+c");
+  CHECK(decide(before + "wait a q0 1x1" + lowest + "\n wait b q0 1x1" + next) == "+b");
+}
+
 TEST_CASE("runai, preempt: of elastic jobs the elastic pods first, one pod at a time") {
   const auto one = [](const std::string& gpus) {
     return "nodes " + gpus + "\n queue d - - 1\n queue q0 d " + gpus + " 0\n";

@@ -24,7 +24,7 @@ struct entry {
   std::string name;
   quota_id quota{};
   quota_id root{};
-  std::int32_t priority = 0;
+  std::int64_t priority = 0;
   std::int64_t submitted = 0;
   std::uint64_t order = 0;
   allot::job_id job{};

@@ -3,7 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <limits>
 #include <string>
+#include <utility>
 
 #include "tests/support/kueue_random.hpp"
 #include "tests/support/kueue_world.hpp"
@@ -118,6 +121,38 @@ TEST_CASE("kueue: an equal request of lower priority is tried by itself") {
   w.waits({"far1", "far", {7}, 3, 5}).waits({"far2", "far", {1}, 0, 6});
   CHECK(w.step() == "+far2");
   CHECK(w.step() == "+b2");
+}
+
+TEST_CASE("kueue: priorities at both ends of 64 bits") {
+  using limits = std::numeric_limits<std::int64_t>;
+  const auto queue = [](const char* name, allot_test::kueue_amounts nominal) {
+    allot_test::kueue_queue q{.name = name, .cohort = "pool", .nominal = std::move(nominal)};
+    q.preempt =
+        allot_test::kueue_may(within::lower_priority, reclaim::any, allot::preempt_borrow::lower_priority);
+    return q;
+  };
+  world one{{{.name = "pool"}, queue("a", {1})}};
+  one.runs({"low", "a", {1}, limits::min() + 1});
+  one.waits({"lowest", "a", {1}, limits::min()});
+  CHECK(one.step() == "");
+  one.waits({"third", "a", {1}, 1})
+      .waits({"first", "a", {1}, limits::max()})
+      .waits({"second", "a", {1}, 3'000'000'000});
+  CHECK(one.step() == "-low:priority>first");
+  one.gone("low");
+  CHECK(one.step() == "+first");
+  one.finished("first");
+  CHECK(one.step() == "+second");
+
+  // The threshold for victims of jobs that borrow.
+  for (const std::int64_t threshold : {limits::min(), limits::max()}) {
+    auto borrower = queue("a", {});
+    borrower.preempt.borrow_max_priority = threshold;
+    world two{{{.name = "pool"}, queue("b", {1}), borrower, queue("c", {})}};
+    two.runs({"c1", "c", {1}, limits::min() + 1});
+    two.waits({"a1", "a", {1}, limits::max()});
+    CHECK(two.step() == (threshold == limits::max() ? "-c1:reclaim_while_borrowing>a1" : ""));
+  }
 }
 
 TEST_CASE("kueue: a quota over its limit with a waiting head counts as if it were within it") {

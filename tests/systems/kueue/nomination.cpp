@@ -39,7 +39,7 @@ class host {
 
   /// All pods are needed unless a minimum is given; without a menu they are of the first model.
   void submit(const std::string& name, const std::string& in, std::int64_t gpus, std::uint32_t pods = 1,
-              std::uint32_t min_pods = 0, std::int32_t priority = 0, allot::flavor_menu<2> menu = {}) {
+              std::uint32_t min_pods = 0, std::int64_t priority = 0, allot::flavor_menu<2> menu = {}) {
     unit_job j;
     j.name = name;
     j.quota = scheduler_.tree().find(in);

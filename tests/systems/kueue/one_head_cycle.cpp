@@ -66,7 +66,7 @@ std::vector<kueue_queue> company(const std::vector<kueue_queue>& more = {}) {
 }
 /// A workload that takes the first or the second dimension.
 kueue_workload either(const std::string& name, const std::string& queue, std::int64_t n,
-                      std::int32_t priority = 0, allot::instant at = 0) {
+                      std::int64_t priority = 0, allot::instant at = 0) {
   return {name, queue, {}, priority, at, {{{n}, {0, n}}}};
 }
 

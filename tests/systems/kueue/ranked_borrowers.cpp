@@ -72,7 +72,7 @@ void check_reading(random_source& random) {
     allot::running_job<n> j;
     j.id = job_id{i};
     j.quota = any_quota();
-    j.priority = static_cast<std::int32_t>(random.below(3));
+    j.priority = static_cast<std::int64_t>(random.below(3));
     j.started = random.between(0, 4);
     j.order = random.below(1000);
     j.request = {allot::gpus(1), allot::gpus(random.between(0, 9))};

@@ -21,7 +21,7 @@ namespace {
 
 const quota_id own{1}, other{2};
 
-running_job<1> job(std::size_t id, quota_id of, std::int32_t priority, allot::instant since,
+running_job<1> job(std::size_t id, quota_id of, std::int64_t priority, allot::instant since,
                    std::uint64_t order) {
   running_job<1> j;
   j.id = job_id{id};

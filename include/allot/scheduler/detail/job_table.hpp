@@ -134,10 +134,10 @@ template <placement Placement, job_view View>
 }
 
 /// A view may count pods in signed integers.
-template <class T>
-[[nodiscard]] constexpr bool is_negative([[maybe_unused]] const T& count) noexcept {
-  if constexpr (std::signed_integral<T>) {
-    return count < 0;
+template <count_for<std::uint32_t> T>
+[[nodiscard]] constexpr bool is_negative([[maybe_unused]] const T& count) {
+  if constexpr (integer_for<T, std::int32_t>) {
+    return static_cast<std::int32_t>(count) < 0;
   } else {
     return false;
   }
@@ -216,7 +216,7 @@ void read_job(job_record<View, Placement>& r, const View& view, const typename V
   r.what = j;
   if constexpr (preemptible_view<View>) r.preemptible = view.preemptible(j);
   r.facts.quota = view.quota(j);
-  r.facts.priority = static_cast<std::int32_t>(view.priority(j));
+  r.facts.priority = static_cast<std::int64_t>(view.priority(j));
   r.facts.submitted = static_cast<instant>(sequence);
   if constexpr (timed_view<View>) r.facts.submitted = point_of<View>(view.submitted(j));
   r.facts.order = sequence;
@@ -319,12 +319,12 @@ class request_classes {
     PodRequest pod_request;
     capacity_kind in{};
     /// `any_priority` where it does not matter.
-    std::int32_t priority = 0;
+    std::int64_t priority = 0;
     /// How long it has to run at least on capacity that is reserved for others; 0: it never does.
     instant least_run = 0;
     friend bool operator==(const request_class&, const request_class&) = default;
   };
-  static constexpr std::int32_t any_priority = std::numeric_limits<std::int32_t>::min();
+  static constexpr std::int64_t any_priority = std::numeric_limits<std::int64_t>::min();
 
   /// Counts one more job of the equivalence class; returns its number. O(log equivalence classes), and for a
   /// new one a move of four bytes for each that comes after it.

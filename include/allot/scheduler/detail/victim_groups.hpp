@@ -24,7 +24,7 @@ class victim_groups {
   void resize(std::size_t slots) { of_quota_.resize(slots); }
 
   /// Adds a job; returns its group. O(groups of the quota); allocates if the group is new.
-  std::uint32_t add(quota_id x, std::int32_t priority) {
+  std::uint32_t add(quota_id x, std::int64_t priority) {
     auto& groups = of_quota_[x.index()];
     auto at = place_of(groups, priority);
     if ((at == groups.end() || at->lowest != priority) && groups.size() < most_of_quota) {
@@ -38,7 +38,7 @@ class victim_groups {
     return at->number;
   }
   /// Removes a job; returns its group. Precondition: it was added.
-  std::uint32_t remove(quota_id x, std::int32_t priority) {
+  std::uint32_t remove(quota_id x, std::int64_t priority) {
     auto& groups = of_quota_[x.index()];
     const auto at = place_of(groups, priority);
     ALLOT_ASSERT(at != groups.end() && at->jobs > 0, "no such job was added");
@@ -56,14 +56,14 @@ class victim_groups {
 
  private:
   struct group {
-    std::int32_t lowest;
+    std::int64_t lowest;
     std::uint32_t number;
     std::size_t jobs;
   };
   using list = vector<group>;  // by priority, lowest first
 
   /// The last group whose lowest priority is at most `priority`; the end if there is none.
-  [[nodiscard]] static list::iterator place_of(list& groups, std::int32_t priority) {
+  [[nodiscard]] static list::iterator place_of(list& groups, std::int64_t priority) {
     const auto next =
         detail::find_if(groups.begin(), groups.end(), [&](const group& g) { return g.lowest > priority; });
     return next == groups.begin() ? groups.end() : next - 1;

@@ -274,10 +274,10 @@ template <job_view View>
                 "checkpoint(const job&) const` and `allot::instant restart(const job&) const`");
 
   constexpr bool pods_is_right = requires(const View& view, const typename View::job& job) {
-    { view.pods(job) } -> integer_for<std::uint32_t>;
+    { view.pods(job) } -> count_for<std::uint32_t>;
   };
   constexpr bool min_pods_is_right = requires(const View& view, const typename View::job& job) {
-    { view.min_pods(job) } -> integer_for<std::uint32_t>;
+    { view.min_pods(job) } -> count_for<std::uint32_t>;
   };
   static_assert(pods_is_right || !has_pods<View>,
                 "allot: the view's pods must be `std::uint32_t pods(const job&) const`");
@@ -350,9 +350,11 @@ template <class View>
     };
     static_assert(shows_request, "allot: the view must have `allot::resources<N> request(const job&) const`");
     constexpr bool shows_priority = requires(const View& view, const job& j) {
-      { view.priority(j) } -> integer_for<std::int32_t>;
+      { view.priority(j) } -> integer_for<std::int64_t>;
     };
-    static_assert(shows_priority, "allot: the view must have `std::int32_t priority(const job&) const`");
+    static_assert(shows_priority,
+                  "allot: the view must have `std::int64_t priority(const job&) const`, or return an integer "
+                  "of which every value fits into that: no std::uint64_t");
   }
   return true;
 }

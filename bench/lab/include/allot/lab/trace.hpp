@@ -22,6 +22,10 @@ using sim::hour;
 using sim::minute;
 using sim::second;
 
+/// The highest priority of a job in a file; the lowest is its negative. Programs that read numbers as doubles
+/// read it exactly.
+inline constexpr std::int64_t highest_job_priority = 1'000'000'000'000'000;
+
 /// A job as a workload describes it: what it requests and when, and how long it would run undisturbed.
 /// Unspecified fields are none, nothing or zero, as noted. The texts are in the `trace` that holds the job.
 struct trace_job {
@@ -34,7 +38,7 @@ struct trace_job {
   name_id gpu_model;
   name_id user;
   /// Higher first.
-  std::int32_t priority = 0;
+  std::int64_t priority = 0;
   /// The size of its gang; 0 if the GPUs are to be split over as few nodes as they need.
   std::uint32_t pods = 0;
   /// The minimum number of pods to run with; 0 for all of them.

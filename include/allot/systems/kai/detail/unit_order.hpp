@@ -94,7 +94,7 @@ template <class Session>
 /// counts as nothing: KAI compares parts of GPUs, and GPU memory is none.
 template <std::size_t N>
 struct unit_kind {
-  std::int32_t priority = 0;
+  std::int64_t priority = 0;
   capacity_kind in = capacity_kind::any;
   std::uint64_t pools = 0;
   /// The unit's pods, plus those that its job could have in addition.

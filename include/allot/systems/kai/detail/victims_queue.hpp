@@ -183,7 +183,7 @@ class victims_queue {
   struct asker {
     job_id core;
     quota_id quota;
-    std::int32_t priority = 0;
+    std::int64_t priority = 0;
   };
 
   [[nodiscard]] bool is_marked(const world_type& world, job_id id) const {

@@ -47,7 +47,7 @@ struct cycle_entry {
   quota_id quota;
   quota_id root;
   job_id job;
-  std::int32_t priority = 0;
+  std::int64_t priority = 0;
   instant submitted = 0;
   std::uint64_t order = 0;
   flavor_assignment<n> chosen{};

@@ -46,7 +46,7 @@ class ranked_borrowers {
   struct spot {
     const running_job<N>* job = nullptr;
     instant started = 0;
-    std::int32_t priority = 0;
+    std::int64_t priority = 0;
     /// The next of its quota; those between are gone.
     std::uint32_t next = none;
     job_id id{};
