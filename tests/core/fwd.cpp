@@ -33,6 +33,6 @@ TEST_CASE("fwd: what is declared there is what the headers define") {
   const allot::quota_tree<1> tree = allot::build_quota_tree<1>({{.name = "a"}}).value();
   const allot::ledger<1> l{tree};
   const host_of_a_scheduler h{&l, nullptr, allot::job_state::running};
-  CHECK(h.books->tree().size() == 1);
+  CHECK(h.books->tree().slots() == 1);
   CHECK(std::is_same_v<decltype(h.state), allot::job_state>);
 }

@@ -31,20 +31,7 @@ inline namespace v0 {
 /// their work equally often, the smallest), and a reserved job that is to borrow yields to owners that
 /// reclaim, not to each of their jobs that would fit (`queue_settings::owners_backfill`).
 ///
-/// On the demo's three teams (two weeks, ten seeds, exact estimates) mean waits in hours, the useful
-/// utilisation up to the end of the last job, evictions and the GPU-hours that they lose are, by
-/// `reservations`:
-///
-/// | reservations | 5 to 8 GPUs | 9 to 16 | 17 to 64 | all jobs | useful | evictions | lost |
-/// |-------------:|------------:|--------:|---------:|---------:|-------:|----------:|-----:|
-/// |            0 |        16.9 |    43.3 |     90.6 |      3.8 | 80.7 % |       170 |  205 |
-/// |            1 |         9.9 |     9.9 |     15.0 |      1.8 | 80.7 % |       515 |  303 |
-/// |            2 |         8.5 |     7.6 |     13.5 |      1.9 | 80.6 % |       628 |  332 |
-/// |            3 |         8.2 |     7.9 |     15.6 |      2.0 | 80.9 % |       628 |  342 |
-/// |            4 |         7.5 |     7.7 |     14.9 |      2.2 | 80.7 % |       657 |  345 |
-///
-/// Most evictions are of single-GPU jobs. With three reservations and estimates as people give them jobs of
-/// 17 to 64 GPUs wait 22 hours and all jobs 1.9, and useful utilisation is 80.3 %.
+/// What that gives, and costs, is measured in bench/lab/README.md, "Reservations".
 struct standard {
   /// @{
   /// What the concept `preset` asks for.

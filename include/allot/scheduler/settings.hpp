@@ -147,16 +147,7 @@ inline constexpr std::uint32_t reserve_all = std::numeric_limits<std::uint32_t>:
 /// end before it gives up. So capacity is kept idle only as far as it is part of the job's last chance. Jobs
 /// that started in the same step do not count as gone. Who is displaced by a prior claim may gather again,
 /// until the same time. No start is reserved after the time at which a job gives up gathering.
-///
-/// On the demo's three teams without estimates (two weeks, ten seeds, `standard` with two reservations of
-/// each quota), mean waits in hours, and useful utilisation:
-///
-/// | `longest` | 5 to 8 GPUs | 9 to 16 | 17 to 64 | all jobs | useful | evictions |
-/// |----------:|------------:|--------:|---------:|---------:|-------:|----------:|
-/// |         0 |        16.9 |    43.3 |     90.6 |      3.8 | 80.7 % |       170 |
-/// |       1 h |        14.9 |    31.0 |     73.5 |      3.9 | 81.0 % |       508 |
-/// |       2 h |        14.0 |    31.7 |     65.7 |      3.9 | 81.1 % |       539 |
-/// |       3 h |        14.6 |    30.4 |     69.8 |      4.3 | 80.5 % |       536 |
+/// Measured in bench/lab/README.md, "Reservations".
 struct gathering {
   /// After that long it gives up, and gathers again at the earliest after as long, when it is next tried. 0:
   /// jobs do not gather.
@@ -192,9 +183,6 @@ struct queue_settings {
   /// 100: a GPU-hour lost weighs as much as one waited for; 0: it preempts at once. An owner then may have to
   /// wait for what is its own, although for a known time; without a reservation, or a known start, a job
   /// preempts in any case. One that waits for this has `pending_reason::lost_work`.
-  ///
-  /// On the demo's three teams (as `standard` has them) with exact estimates 100 saves 18 % of the evictions;
-  /// all jobs wait 2.0 hours instead of 2.1, but those of 17 to 64 GPUs 16.4 instead of 14.7.
   std::int32_t wait_if_loss_percent = 0;
   /// Whether jobs of the quota that give no estimate, and may be preempted, start on capacity that is
   /// reserved for others, of any quota. Such a job is preempted (`relation::reservation`) as soon as the
@@ -204,19 +192,6 @@ struct queue_settings {
   /// view must show checkpoints, and only if nothing protects it from preemption when it starts: a minimum
   /// runtime, a disruption budget. Elastic jobs do not. Otherwise it waits, like a job whose estimate is too
   /// long.
-  ///
-  /// The demo's three teams under `standard` (two weeks, means of ten seeds; mean waits in hours by GPUs,
-  /// useful utilisation, preemptions), half of the jobs with an exact estimate, the others without; at the
-  /// end all without:
-  ///
-  /// | `gather`, estimates | this | 5 to 8 | 9 to 16 | 17 to 64 | all | useful | preemptions |
-  /// |---------------------|------|-------:|--------:|---------:|----:|-------:|------------:|
-  /// | none, half          | off  |   13.6 |    27.0 |     64.4 | 3.1 | 80.7 % |         495 |
-  /// | none, half          | on   |   13.5 |    23.9 |     53.4 | 3.0 | 80.7 % |         608 |
-  /// | two hours, half     | off  |   12.4 |    20.6 |     51.1 | 2.9 | 80.5 % |         583 |
-  /// | two hours, half     | on   |   12.5 |    19.9 |     46.0 | 2.8 | 80.5 % |         629 |
-  /// | two hours, none     | off  |   14.0 |    31.7 |     65.7 | 3.9 | 81.1 % |         539 |
-  /// | two hours, none     | on   |   14.0 |    30.3 |     69.1 | 3.7 | 81.2 % |         570 |
   bool backfill_preemptible = false;
   /// With `queue_head::reserve`: the order of the other jobs once all reservations are held.
   backfill_order backfill = backfill_order::queue;
@@ -236,19 +211,7 @@ struct queue_settings {
   /// reclaim, and finishes while the quota borrows the resource, ends the row. In a strict queue a job that
   /// waits for this blocks those behind it. For cycles that can do it (`backing_off_cycle`).
   ///
-  /// It trades waits for work that is not lost. The demo's three teams under `standard` (two weeks, means of
-  /// ten seeds; evictions, GPU-hours of work that they lose, and mean waits in hours of all jobs and of those
-  /// of 17 to 64 GPUs), on the left with exact estimates, on the right as people give them:
-  ///
-  /// | `first`, `longest` | evicted | lost | waits | large | evicted | lost | waits | large |
-  /// |--------------------|--------:|-----:|------:|------:|--------:|-----:|------:|------:|
-  /// | none               |     646 |  347 |   2.1 |  14.7 |     500 |  279 |   2.0 |  23.9 |
-  /// | 10 min, 2 h        |     554 |  310 |   2.2 |  14.8 |     465 |  270 |   2.2 |  21.7 |
-  /// | 10 min, 8 h        |     531 |  257 |   2.4 |  13.5 |     416 |  221 |   2.2 |  21.5 |
-  /// | 30 min, 8 h        |     452 |  225 |   2.2 |  14.6 |     382 |  207 |   2.2 |  22.8 |
-  ///
-  /// Useful utilisation is up to a point lower, because the last job ends later. Without estimates, with a
-  /// third of the churn, it saves little: 170 evictions become 163 to 151.
+  /// It trades waits for work that is not lost: bench/lab/README.md, "Reservations".
   backoff_times borrow_backoff{};
 
   friend bool operator==(const queue_settings&, const queue_settings&) = default;

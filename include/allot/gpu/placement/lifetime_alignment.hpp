@@ -37,19 +37,9 @@ namespace gpu {
 /// and a pod without GPUs, which keeps no GPUs from any job. Nothing if and only if there is no room. Only an
 /// inventory records ends, and only if this is the policy it was made with; elsewhere it is best fit too.
 ///
-/// The demo's three teams on 16 nodes under `standard` (two weeks, 40 seeds): mean waits in hours, and the
-/// fragmentation.
-///
-/// | estimates           | placement | 5 to 8 GPUs | 9 to 16 | 17 to 64 | all jobs | fragmentation |
-/// |---------------------|-----------|------------:|--------:|---------:|---------:|--------------:|
-/// | exact               | best fit  |        7.58 |    7.17 |    13.94 |     2.06 |        29.9 % |
-/// |                     | this      |        7.49 |    6.79 |    13.02 |     2.07 |        26.9 % |
-/// | as people give them | best fit  |        9.08 |    9.88 |    22.51 |     1.92 |        35.0 % |
-/// |                     | this      |        8.90 |    9.47 |    21.96 |     1.95 |        33.0 % |
-///
-/// Useful utilisation is the same. On Microsoft's Philly fragmentation is about 2 points lower, too, but no
-/// difference in waits is beyond doubt. So this is no default. Ties by the nearest or the latest end instead
-/// of by node, delays in coarse steps, and best fit with the ends as its tie are no better.
+/// It is no default: what it gives is measured in bench/lab/README.md, "Reservations". Ties by the nearest or
+/// the latest end instead of by node, delays in coarse steps, and best fit with the ends as its tie are no
+/// better.
 ///
 /// The nodes with pods and free GPUs are kept by free GPUs, in trees that are updated with the nodes that
 /// have changed since the last use. A placement costs O(types x sizes x log nodes), and log nodes for each of

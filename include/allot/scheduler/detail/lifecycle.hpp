@@ -728,7 +728,7 @@ class lifecycle {
   [[nodiscard]] quota_state& state_of(quota_id x) { return quotas_[x.index()]; }
   /// When all that runs is expected to have ended, and a quarter of the time until then, where jobs take
   /// their turn by it; `without_end` elsewhere. With the quarter, jobs that would outlast the others by
-  /// little do not keep these waiting: over 40 seeds of the demo's teams waits are 4 to 7 % shorter for it.
+  /// little do not keep these waiting.
   [[nodiscard]] instant end_of_all(const quota_state& q, instant now) const {
     if constexpr (has_expected_ends) {
       const bool may_reserve =
