@@ -274,36 +274,37 @@ TEST_CASE("backoff: a restarted scheduler knows it") {
   CHECK(h.step_at(100) == "-b4>a1 ~a1");
   const auto known = h.scheduler().backoffs();
   REQUIRE(known.size() == 1);
+  const auto state = h.scheduler().state();
+  const auto resumed = [&](host<>& fresh, auto edit) {
+    auto edited = state;
+    edit(edited.memory.backoffs);
+    REQUIRE(fresh.scheduler().resume(edited));
+    return fresh.scheduler().backoffs();
+  };
 
   host again{two_teams()};
   again.configure("b", backing_off());
-  for (const char* name : {"b1", "b2", "b3"}) again.adopt(name, "b", 2);
-  again.submit("b4", "b", 2);
-  REQUIRE(again.scheduler().restore_backoffs(known));
-  CHECK(again.scheduler().backoffs() == known);
+  CHECK(resumed(again, [](auto&) {}) == known);
   CHECK(again.scheduler().wakes_at() == 110);
-  CHECK(again.step_at(109).empty());
-  CHECK(again.step_at(110) == "+b4");
+  CHECK(again.scheduler().evicted(h.id("b4")) == allot::refusal::none);
+  CHECK(again.step_at(109) == "+a1");
+  CHECK(again.step_at(110).empty());
 
-  // What can't be is refused, and changes nothing.
-  backoff wrong = known[0];
-  wrong.dimension = 1;
-  const std::vector<backoff> both{known[0], wrong};
+  // What can't be is left out, and no quota backs off for longer than the settings say.
   host fresh{two_teams()};
   fresh.configure("b", backing_off());
-  CHECK_FALSE(fresh.scheduler().restore_backoffs(both));
-  wrong = known[0];
-  wrong.quota = quota_id{17};
-  CHECK_FALSE(fresh.scheduler().restore_backoffs(std::vector<backoff>{wrong}));
-  CHECK(fresh.scheduler().backoffs().empty());
-  // Nobody backs off for longer than the settings say.
-  wrong = known[0];
-  wrong.until = allot::without_end;
-  CHECK(fresh.scheduler().restore_backoffs(std::vector<backoff>{wrong}));
-  CHECK(fresh.scheduler().wakes_at() == 100 + longest);
+  CHECK(resumed(fresh, [&](auto& backoffs) {
+          backoffs.push_back(known[0]);
+          backoffs.back().dimension = 1;
+          backoffs.push_back(known[0]);
+          backoffs.back().quota = quota_id{17};
+        }) == known);
+  host longer{two_teams()};
+  longer.configure("b", backing_off());
+  resumed(longer, [](auto& backoffs) { backoffs[0].until = allot::without_end; });
+  CHECK(longer.scheduler().wakes_at() == 100 + longest);
   host without{two_teams()};
-  CHECK(without.scheduler().restore_backoffs(known));
-  CHECK(without.scheduler().backoffs().empty());
+  CHECK(resumed(without, [](auto&) {}).empty());
 }
 
 TEST_CASE("backoff: each resource by itself, and a job takes the flavor that need not be borrowed") {

@@ -48,18 +48,18 @@ struct world {
     return r;
   }
   void run(record& r) {
-    books.book(r);
+    books.charge(r);
     books.start(r, 0);
     running.push_back(r.facts.id);
   }
   void tell_to_go(job_id id, job_id beneficiary) {
-    books.withdraw(jobs[id]);
+    books.evict(jobs[id]);
     waiting.expect(id, beneficiary);
     std::erase(running, id);
     leaving.emplace_back(id, beneficiary);
   }
   void reserve(record& r) {
-    books.book(r);
+    books.charge(r);
     r.state = job_state::nominated;
     waiting.add(r.facts.id);
     order.push_back(r.facts.id);
@@ -67,7 +67,7 @@ struct world {
   void goes(std::size_t i) {
     const job_id id = leaving[i].first;
     waiting.left(id);
-    books.give_back(jobs[id]);
+    books.release(jobs[id]);
     leaving.erase(leaving.begin() + static_cast<std::ptrdiff_t>(i));
   }
   void forget(job_id beneficiary) {
@@ -107,12 +107,12 @@ TEST_CASE("nominated jobs: a job starts when it delays none nominated earlier") 
         case 0: {
           record& r = w.add(random.pick(quotas), random.between(1, 4));
           if (!w.books.assumed().fits(r.facts.quota, r.facts.request)) break;
-          w.books.book(r);
+          w.books.charge(r);
           const bool at_once = w.waiting.may_start(w.books, w.jobs, r);
           w.order.push_back(r.facts.id);
           CHECK(at_once == w.may_start(w.order.size() - 1));
           w.order.pop_back();
-          w.books.unbook(r);
+          w.books.release_nominated(r);
           if (at_once) {
             w.run(r);
           } else {
@@ -142,7 +142,7 @@ TEST_CASE("nominated jobs: a job starts when it delays none nominated earlier") 
           if (!w.order.empty() && random.one_in(3)) {
             const job_id id = random.pick(w.order);
             w.waiting.remove(id);
-            w.books.unbook(w.jobs[id]);
+            w.books.release_nominated(w.jobs[id]);
             w.forget(id);
           }
           break;

@@ -210,7 +210,7 @@ std::vector<std::pair<allot::search_outcome, std::vector<std::size_t>>> searches
     const auto at = books.places.place(r.pod_request);
     if (!at) continue;
     r.where = *at;
-    books.book(r);
+    books.charge(r);
     books.start(r, static_cast<allot::instant>(i));
   }
   std::vector<std::pair<allot::search_outcome, std::vector<std::size_t>>> said;
@@ -220,7 +220,7 @@ std::vector<std::pair<allot::search_outcome, std::vector<std::size_t>>> searches
     outcome = books.make_room(jobs, search, r, may, 0, [](const auto&) { return true; });
     if (outcome != allot::search_outcome::found) continue;
     for (const auto& v : search.victims()) victims.push_back(v.job.id.index());
-    for (const std::size_t v : victims) books.give_back(jobs[allot::job_id{v}]);
+    for (const std::size_t v : victims) books.release(jobs[allot::job_id{v}]);
   }
   return said;
 }

@@ -273,7 +273,7 @@ class exhaustive_cycle {
     if (admit(session, id)) return;
     const pending_reason why = why_not();
     if constexpr (makes_reservations) {
-      if (reserve(session, id)) return session.note_found(id, why);
+      if (reserve(session, id)) return session.record_found(id, why);
     }
     session.mark_inadmissible(x, why, delays_);
   }
@@ -312,7 +312,7 @@ class exhaustive_cycle {
       if (r.least_run == 0 && !session.reservations_by_start().empty()) {
         if (!could_place(session.places(), r.pod_request)) return std::nullopt;
         if (const auto delayed = profile_.delayed_anywhere(session, r, claims_of(session))) {
-          note_delay(session, r, delayed->at);
+          record_delay(session, r, delayed->at);
           return std::nullopt;
         }
       }
@@ -323,13 +323,13 @@ class exhaustive_cycle {
       if (const auto delayed = profile_.first_delayed(session, r, *at, claims_of(session))) {
         if (may_make_way(session, r, *at, *delayed)) return at;
         session.places().release(*at);
-        note_delay(session, r, delayed->at);
+        record_delay(session, r, delayed->at);
         return std::nullopt;
       }
     }
     return at;
   }
-  void note_delay(const Session& session, const record& r, instant start) {
+  void record_delay(const Session& session, const record& r, instant start) {
     // A start may be delayed by who is gone by then, too; who is gone earlier still is asked again.
     const instant ends_by = std::min(start, later(session.now(), r.estimate) - 1);
     delays_ = std::max(delays_.value_or(ends_by), ends_by);
@@ -683,7 +683,7 @@ class exhaustive_cycle {
       all_hold_ = false;
       return;
     }
-    session.note_found(p.job, why_not());
+    session.record_found(p.job, why_not());
     // `admit` has made its claims, and the others' reservations have been renewed since.
     constexpr typename availability<Session>::no_claims no_claims;
     const bool is_to_come = p.what.start > session.now() && p.what.start != without_end;

@@ -44,8 +44,8 @@ inline namespace v0 {
 /// the plan and reports back. The library owns no thread, clock or job, and calls nothing but the view, the
 /// placement and the policies. What one step decides, and in which order, is up to the policies' cycle.
 ///
-/// A copy is a different object: it decides as the original would, and shares nothing with it but what the view,
-/// the placement and the policies, which it copies, point to. O(jobs + quotas + nodes).
+/// A copy is a different object: it decides as the original would, and shares nothing with it but what the
+/// view, the placement and the policies, which it copies, point to. O(jobs + quotas + nodes).
 template <class View, class Placement = no_placement, class Policies = policies<>>
 class scheduler {
   // A `job_view` and a `placement`; on a mismatch the first line of the error says what is wrong.
@@ -274,7 +274,7 @@ class scheduler {
   /// the job does with one less.
   refusal finished(job_id id) {
     return if_in(id, {job_state::running, job_state::evicting}, [&](record& r) {
-      if (r.state == job_state::running) jobs().note_peace(r);
+      if (r.state == job_state::running) jobs().record_end_in_peace(r);
       jobs().remove(id);
     });
   }
@@ -284,7 +284,7 @@ class scheduler {
   refusal evicted(job_id id) {
     return if_in(id, {job_state::running, job_state::evicting}, [&](record& r) {
       if (r.state == job_state::running) jobs().world_changed();
-      jobs().give_back(r);
+      jobs().release(r);
       jobs().requeue(r);
     });
   }
@@ -298,7 +298,7 @@ class scheduler {
   /// longer count on it.
   refusal evicting(job_id id) {
     return if_in(id, {job_state::running}, [&](record& r) {
-      jobs().withdraw(r, {});
+      jobs().evict(r, {});
       jobs().world_changed();
     });
   }

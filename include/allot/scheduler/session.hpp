@@ -232,7 +232,7 @@ class session {
   }
   /// What has happened that concerns reserved starts since the last call.
   [[nodiscard]] detail::reservation_news take_reservation_news() {
-    jobs_.note_freed();
+    jobs_.record_freed();
     return jobs_.take_news();
   }
   /// The reservation of a job, which must hold one.
@@ -282,7 +282,7 @@ class session {
     jobs_.mark_inadmissible(x, ends_by);
   }
   /// The pending job was tried, and can't be admitted: why, if the cycle knows more than the books say.
-  void note_found(job_id id, pending_reason why) { jobs_.note_found(jobs_.at(id), why); }
+  void record_found(job_id id, pending_reason why) { jobs_.record_found(jobs_.at(id), why); }
   /// Why a pending job waits, as noted when it was tried last; `quota` if it was not since it could be.
   [[nodiscard]] pending_reason found(const record& r) const noexcept { return jobs_.found(r); }
   /// The pending job leaves its queue and holds a reservation with a time, after those that do.
@@ -301,15 +301,15 @@ class session {
   void give_up_gathering(job_id id, instant gathers_from, const std::optional<instant>& until) {
     jobs_.give_up_gathering(jobs_.at(id), gathers_from, until);
   }
-  /// Lists the job as pending in the plan, for what was found; see `note_found`.
+  /// Lists the job as pending in the plan, for what was found; see `record_found`.
   void list_pending(job_id id, pending_reason why) {
-    note_found(id, why);
+    record_found(id, why);
     list(jobs_.at(id));
   }
   /// The pending job runs from now on, at a place that was taken for it.
   void admit(job_id id, const place& where) {
     record& r = jobs_.at(id);
-    start(r, book(r, where));
+    start(r, charge(r, where));
   }
   /// The pending job will run, at a place that was taken for it, once others have gone; until then no other
   /// job gets its share. Its victims are the evictions of the plan from `first` on. Without any it starts at
@@ -317,7 +317,7 @@ class session {
   /// on its end.
   void nominate(job_id id, const place& where, std::size_t first, bool on_time = false) {
     record& r = jobs_.at(id);
-    const resources<n> borrows = book(r, where);
+    const resources<n> borrows = charge(r, where);
     const std::size_t victims = plan_.evictions.size() - first;
     if (victims == 0 && jobs_.may_start(r)) return start(r, borrows);
     jobs_.nominate(r, on_time ? later(now_, r.estimate) : without_end);
@@ -336,8 +336,8 @@ class session {
     if constexpr (has_elastic_pods) take_back_elastic_pods(r);
     plan_.evictions.push_back(
         {victim, r.what, r.facts.quota, beneficiary, how, running_pods(r), r.facts.core});
-    if (how == relation::borrower) jobs_.note_reclaim(r, now_);
-    jobs_.withdraw(r, beneficiary);
+    if (how == relation::borrower) jobs_.record_reclaim(r, now_);
+    jobs_.evict(r, beneficiary);
     if (is_elastic) inherit_evictions(beneficiary);
   }
 
@@ -376,7 +376,7 @@ class session {
           plan_.evictions.push_back({v.job.id, gone.what, v.job.quota, beneficiary, v.how,
                                      gone.facts.pods + elastic_pods(found, v.job), gone.facts.core, v.why});
         }
-        if (v.how == relation::borrower) jobs_.note_reclaim(gone, now_);
+        if (v.how == relation::borrower) jobs_.record_reclaim(gone, now_);
         jobs_.leave_for(gone, beneficiary);
       }
     }
@@ -464,7 +464,7 @@ class session {
   void take_back_admission(record& r) {
     const job_id id = r.facts.id;
     erase_if(plan_.admissions, [&](const auto& a) { return a.id == id || a.core == id; });
-    jobs_.give_back(r);
+    jobs_.release(r);
     jobs_.requeue(r);
     took_back_ = true;
     if constexpr (has_expected_ends) {
@@ -500,13 +500,13 @@ class session {
     return pods;
   }
   /// Books the pending job. Returns what it borrows.
-  resources<n> book(record& r, const place& where) {
+  resources<n> charge(record& r, const place& where) {
     if (has_expected_ends && r.has_reservation) {
       const reservation_entry& p = reservation_of(r.facts.id);
       kept_.push_back(p);
       if (p.what.start > now_) jobs_.will_not_run_as_reserved(r);
     }
-    return jobs_.book(r, where);
+    return jobs_.charge(r, where);
   }
   void start(record& r, const resources<n>& borrows) {
     r.admitted_in = steps_;

@@ -41,7 +41,7 @@ class livelock_detector {
   void note(const Scheduler& s, const typename Scheduler::plan_type& plan) {
     idle_ = plan.admissions.empty() && plan.evictions.empty() ? idle_ + 1 : 0;
     found_ = found_ || idle_ > most_idle_steps;
-    for (const auto& e : plan.evictions) note_eviction(e.core ? e.core : e.id, units_of(s.view(), e.what));
+    for (const auto& e : plan.evictions) record_eviction(e.core ? e.core : e.id, units_of(s.view(), e.what));
   }
   /// Whether a livelock has been found since `begin`.
   [[nodiscard]] bool found() const noexcept { return found_; }
@@ -63,7 +63,7 @@ class livelock_detector {
       return 1;
     }
   }
-  void note_eviction(job_id id, std::uint64_t units) {
+  void record_eviction(job_id id, std::uint64_t units) {
     if (turns_.size() <= id.index()) turns_.resize(id.index() + 1);
     turns& t = turns_[id.index()];
     if (t.job != id || t.round != round_) t = {id, round_, 0};

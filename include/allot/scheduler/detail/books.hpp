@@ -66,10 +66,10 @@ class books {
   void restore_freed_until(instant known) noexcept { freed_until_ = known; }
 
   /// Charges a job, placed at `r.where`, to the assumed usage.
-  void book(const record& r) { assumed_.charge(r.facts.quota, r.facts.request, r.facts.in); }
+  void charge(const record& r) { assumed_.charge(r.facts.quota, r.facts.request, r.facts.in); }
   /// Drops a nominated job that has not started.
-  void unbook(record& r) {
-    note_freed(without_end);
+  void release_nominated(record& r) {
+    record_freed(without_end);
     if (r.expected_end != without_end) forget_end(r);
     assumed_.release(r.facts.quota, r.facts.request, r.facts.in);
     places.release(r.where);
@@ -101,7 +101,7 @@ class books {
     allocated_by_all_ += r.facts.request;
     r.facts.started = at;
     // Until now no end was expected.
-    if (r.state == job_state::nominated) note_freed(without_end);
+    if (r.state == job_state::nominated) record_freed(without_end);
     if (r.expected_end != without_end) forget_end(r);
     expect_end(r, expected_end_of(r));
     if (r.preemptible) may_go(r);
@@ -135,22 +135,22 @@ class books {
       const instant at = std::exchange(r.expected_end, without_end);
       if (at != without_end) return ends_.erase({at, r.facts.id});
       const job_id last = open_ended_.back();
-      const std::size_t place = open_ended_at_[r.facts.id.index()];
-      open_ended_[place] = last;
-      open_ended_at_[last.index()] = place;
+      const std::size_t spot = open_ended_at_[r.facts.id.index()];
+      open_ended_[spot] = last;
+      open_ended_at_[last.index()] = spot;
       open_ended_.pop_back();
     }
   }
   /// Capacity has become free until then that was not expected to.
-  void note_freed(instant until) noexcept { freed_until_ = std::max(freed_until_, until); }
+  void record_freed(instant until) noexcept { freed_until_ = std::max(freed_until_, until); }
   /// Starts the eviction of a running job.
-  void withdraw(record& r) {
+  void evict(record& r) {
     assumed_.release(r.facts.quota, r.facts.request, r.facts.in);
     places.vacate(r.where);
     goes(r);
   }
   /// Removes a running or evicting job that has gone.
-  void give_back(record& r) {
+  void release(record& r) {
     if (r.state == job_state::running) {
       assumed_.release(r.facts.quota, r.facts.request, r.facts.in);
       goes(r);
@@ -353,7 +353,7 @@ class books {
   }
   /// The job is being evicted.
   void goes(record& r) {
-    note_freed(r.makes_way_for ? r.makes_way_at : r.expected_end);
+    record_freed(r.makes_way_for ? r.makes_way_at : r.expected_end);
     forget_end(r);
     if (r.preemptible) stays(r);
   }

@@ -136,13 +136,13 @@ class lifecycle {
 
   [[nodiscard]] const borrow_backoffs<n>& backoffs() const noexcept { return backoffs_; }
   /// The running job is being evicted by an owner.
-  void note_reclaim(const record& r, instant now) {
+  void record_reclaim(const record& r, instant now) {
     const backoff_times& times = of(r.facts.quota).settings.borrow_backoff;
     if (times.first <= 0) return;
     backoffs_.reclaimed(books_.allocated(), r.facts.quota, r.facts.request, r.facts.started, now, times);
   }
   /// The running job ends by itself.
-  void note_peace(const record& r) {
+  void record_end_in_peace(const record& r) {
     backoffs_.ended_in_peace(books_.allocated(), r.facts.quota, r.facts.request, r.facts.started);
   }
   /// Jobs of quotas that may borrow again since the last call have better chances.
@@ -246,7 +246,7 @@ class lifecycle {
   }
 
   /// What a cycle found when it tried the pending job.
-  void note_found(record& r, pending_reason why) const noexcept {
+  void record_found(record& r, pending_reason why) const noexcept {
     r.found = why;
     r.tried_at = requeues_;
   }
@@ -318,7 +318,7 @@ class lifecycle {
     q.asked -= r.facts.request;
     if (r.has_reservation) {
       q.reserved_amount -= r.facts.request;
-      reservations_.note_freed(without_end);
+      reservations_.record_freed(without_end);
     }
     change(r);
     q.asked += r.facts.request;
@@ -327,12 +327,12 @@ class lifecycle {
   }
   /// The pending job leaves its queue, whatever is ahead of it, for a place that was taken for it; it is
   /// assumed, and `start`ed or `nominate`d next. Returns what it borrows.
-  resources<n> book(record& r, const place& where) {
+  resources<n> charge(record& r, const place& where) {
     leave_queue(r);
     r.where = where;
     charge_by_place(r, view_, books_.places);
     const resources<n> borrows = books_.borrowed_by(books_.assumed(), r);
-    books_.book(r);
+    books_.charge(r);
     return borrows;
   }
   /// A pending job leaves its queue for a reservation with a time. It is still asked for.
@@ -354,10 +354,10 @@ class lifecycle {
   /// The job with a reservation will run earlier, later or not at all.
   void will_not_run_as_reserved(const record& r) {
     const instant start = reservations_.find(r.facts.id)->what.start;
-    if (start != without_end) reservations_.note_freed(later(start, r.estimate));
+    if (start != without_end) reservations_.record_freed(later(start, r.estimate));
   }
   /// Tells the reservations what has become free since the last call.
-  void note_freed() { reservations_.note_freed(books_.take_freed_until()); }
+  void record_freed() { reservations_.record_freed(books_.take_freed_until()); }
   /// The job loses its reservation and is in its queue again.
   void withdraw_reservation(record& r) {
     will_not_run_as_reserved(r);
@@ -376,7 +376,7 @@ class lifecycle {
   /// from that time on; for none: it may stay.
   void make_way(record& r, job_id whom, instant at) {
     const bool did = static_cast<bool>(r.makes_way_for);
-    if (did && at < r.makes_way_at) books_.note_freed(r.makes_way_at);
+    if (did && at < r.makes_way_at) books_.record_freed(r.makes_way_at);
     if (!did) r.makes_way_before = reservations_.next_number();
     r.makes_way_for = whom;
     r.makes_way_at = at;
@@ -424,7 +424,7 @@ class lifecycle {
     r.where = at;
     set_pick(r, pick);
     charge_by_place(r, view_, books_.places);
-    books_.book(r);
+    books_.charge(r);
     start(r, since);
   }
   /// Whether the job could have more pods than it runs with.
@@ -445,14 +445,14 @@ class lifecycle {
     return id;
   }
   /// Evicts a running job with all its elastic pods.
-  void withdraw(record& r, job_id beneficiary) {
+  void evict(record& r, job_id beneficiary) {
     if constexpr (has_elastic_pods) {
       drop_waiting_elastic_pods(r);
       for (const job_id s : r.elastic_pods) {
-        if (jobs_[s].state == job_state::running) withdraw(jobs_[s], beneficiary);
+        if (jobs_[s].state == job_state::running) evict(jobs_[s], beneficiary);
       }
     }
-    books_.withdraw(r);
+    books_.evict(r);
     enter(r, job_state::evicting);
     nominated_.expect(r.facts.id, beneficiary);
   }
@@ -488,11 +488,11 @@ class lifecycle {
     nominated_.expect(r.facts.id, beneficiary);
   }
   /// Removes a running or evicting job that has gone. It is in no queue.
-  void give_back(record& r) {
+  void release(record& r) {
     if constexpr (has_elastic_pods) drop_elastic_pods(r);
     if (r.state == job_state::evicting) nominated_.left(r.facts.id);
-    news_.note_end(r.makes_way_for ? without_end : r.expected_end);
-    books_.give_back(r);
+    news_.record_end(r.makes_way_for ? without_end : r.expected_end);
+    books_.release(r);
     enter(r, job_state::unknown);
     must_requeue_ = true;
   }
@@ -518,7 +518,7 @@ class lifecycle {
   }
   void withdraw_nomination(record& r) {
     nominated_.remove(r.facts.id);
-    books_.unbook(r);
+    books_.release_nominated(r);
     enter(r, job_state::unknown);
     must_requeue_ = true;
   }
@@ -626,7 +626,7 @@ class lifecycle {
         withdraw_nomination(r);
         break;
       default:
-        give_back(r);
+        release(r);
     }
   }
   [[nodiscard]] static bool holds_reservation(const record& r) noexcept {

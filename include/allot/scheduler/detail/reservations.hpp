@@ -78,7 +78,7 @@ class reservations {
     if (moves) sort();
   }
   /// Capacity has become free on which no start counts, but only before `until`.
-  void note_freed(instant until) {
+  void record_freed(instant until) {
     for (entry& e : entries_) e.freed_until = std::max(e.freed_until, until);
   }
 
@@ -130,7 +130,7 @@ struct reservation_news {
     cause = c;
     starts_may_move = true;
   }
-  void note_end(instant expected) {
+  void record_end(instant expected) {
     ends_from = std::min(ends_from, expected);
     ends_to = std::max(ends_to, expected);
   }

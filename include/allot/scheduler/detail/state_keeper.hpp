@@ -369,11 +369,11 @@ class state_keeper {
     charge_by_place(r, jobs_.view_, jobs_.books_.places);
     const auto can_count = [&](const auto& l) { return l.can_count(r.facts.quota, r.facts.request); };
     if (!can_count(jobs_.books_.assumed()) || !can_count(jobs_.books_.allocated())) return false;
-    jobs_.books_.book(r);
+    jobs_.books_.charge(r);
     jobs_.books_.start(r, u.since);
     jobs_.enter(r, job_state::running);
     if (u.state == job_state::running) return true;
-    jobs_.books_.withdraw(r);
+    jobs_.books_.evict(r);
     jobs_.enter(r, job_state::evicting);
     const job_id beneficiary = seats_[u.id.index()].beneficiary;
     jobs_.nominated_.expect(u.id, is_known(beneficiary) ? beneficiary : job_id{});
@@ -386,7 +386,7 @@ class state_keeper {
     r.where = at;
     charge_by_place(r, jobs_.view_, jobs_.books_.places);
     if (!jobs_.books_.assumed().can_count(r.facts.quota, r.facts.request)) return false;
-    jobs_.books_.book(r);
+    jobs_.books_.charge(r);
     jobs_.enter(r, job_state::nominated);
     jobs_.nominated_.add(u.id);
     if (u.ends != without_end) jobs_.books_.expect_end(r, u.ends);

@@ -71,7 +71,7 @@ class cycle_state {
       if (!std::exchange(any, true)) lines.follow(session, false);
       lines.forget(x);
       running.forget(x);
-      note_change(x);
+      record_change(x);
       const ledger<n>& assumed = session.assumed();
       const resources<n> guaranteed = assumed.own_usage(x, capacity_kind::guaranteed);
       if (past_counts_) usage.note(session, x);
@@ -98,7 +98,7 @@ class cycle_state {
       const pipelined_unit& p = pipelined_[i];
       if (p.where) session.places().release(*p.where);
       if (!p.is_undone) accounts.release(p.quota, p.request, p.in);
-      note_change(p.quota);
+      record_change(p.quota);
     }
     pipelined_.clear();
     for (const place& p : lost_) session.places().release(p);
@@ -517,7 +517,7 @@ class cycle_state {
     ++changes_;
     const resources<n> request = charge_at(session, r, r.facts.request, where);
     accounts.charge(r.facts.quota, request, r.facts.in);
-    note_change(r.facts.quota);
+    record_change(r.facts.quota);
     pipelined_.push_back({r.facts.id, r.facts.quota, request, r.facts.in, where});
     if (has_nodes_ && !where) without_place_ += request;
     if (is_extra(r.facts.id)) {
@@ -620,7 +620,7 @@ class cycle_state {
     return nullptr;
   }
 
-  void note_change(quota_id x) { changed_at_[x.index()] = ++last_change_; }
+  void record_change(quota_id x) { changed_at_[x.index()] = ++last_change_; }
 
   struct extra_pod {
     record r;
@@ -717,7 +717,7 @@ class cycle_state {
     for (pipelined_unit& p : pipelined_) {
       if (p.id != id || p.is_undone) continue;
       p.is_undone = true;
-      note_change(p.quota);
+      record_change(p.quota);
       if (p.where && !p.is_stranded) session.places().vacate(*p.where);
       accounts.release(p.quota, p.request, p.in);
     }

@@ -66,7 +66,7 @@ class fair_share_targets {
   /// Nothing is known of the ledger any more.
   void begin_cycle() noexcept { ++known_; }
   /// The ledger has changed at x.
-  void note_change(const ledger<N>& l, quota_id x) { forget_shares(l, x); }
+  void record_change(const ledger<N>& l, quota_id x) { forget_shares(l, x); }
   [[nodiscard]] const flavored_shares<N>& shares() const noexcept { return shares_; }
   /// Whether a job that would borrow may preempt.
   [[nodiscard]] static constexpr bool may_preempt_on_loan(const preempt_settings& may) noexcept {

@@ -58,7 +58,7 @@ class hierarchical_reclaim {
     changes_.clear();
   }
   /// The ledger has changed at x, or jobs of x are gone.
-  void note_change(const ledger<N>&, quota_id x) { changes_.push_back(x); }
+  void record_change(const ledger<N>&, quota_id x) { changes_.push_back(x); }
   /// Whether a job that would borrow may preempt.
   [[nodiscard]] static constexpr bool may_preempt_on_loan(const preempt_settings& may) noexcept {
     return may.borrow != preempt_borrow::never;

@@ -116,7 +116,7 @@ class nominations {
     return id.index() < gone_in_.size() && gone_in_[id.index()] == cycle_;
   }
   /// The ledger has changed at x.
-  void note_change(quota_id x) { search_.note_change(*books_, x); }
+  void record_change(quota_id x) { search_.record_change(*books_, x); }
 
   /// Determines what the head would be given once all claimed victims are gone, with the same flavors.
   void nominate_again(Session& session, entry& e) {

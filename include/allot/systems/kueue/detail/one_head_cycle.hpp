@@ -226,7 +226,7 @@ class one_head_cycle {
       claimed_.push_back(v);
       nominations_.claim(v);
       after_->release(v.job.quota, v.job.request, v.job.in);
-      nominations_.note_change(v.job.quota);
+      nominations_.record_change(v.job.quota);
     }
     e.outcome = e.victims.empty() ? entry_outcome::admitted : entry_outcome::preempts;
   }
@@ -246,7 +246,7 @@ class one_head_cycle {
   void charge(ledger<n>& l, quota_id x, const resources<n>& request) {
     l.charge(x, request);
     after_->charge(x, request);
-    nominations_.note_change(x);
+    nominations_.record_change(x);
   }
   void copy_usage(const ledger<n>& l, quota_id root) {
     for (const quota_id x : members_[root.index()]) after_->copy_usage(l, x);
@@ -278,7 +278,7 @@ class one_head_cycle {
     for (const victim<n>& v : claimed_) {
       if (below(v)) after_->release(v.job.quota, v.job.request, v.job.in);
     }
-    nominations_.note_change(e.quota);
+    nominations_.record_change(e.quota);
   }
 
   void apply(Session& session, entry& e) {
