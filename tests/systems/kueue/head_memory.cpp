@@ -29,6 +29,20 @@ allot::flavor_choice stay() {
   return {allot::flavor_step::stay, allot::flavor_step::stay};
 }
 
+struct elastic_job {
+  allot::quota_id quota;
+  std::uint32_t pods = 1;
+};
+struct elastic_jobs {
+  using job = const elastic_job*;
+  allot::quota_id quota(job j) const { return j->quota; }
+  allot::resources<> request(job j) const { return request(j, j->pods); }
+  allot::resources<> request(job, std::uint32_t pods) const { return allot::gpus(pods); }
+  int priority(job) const { return 0; }
+  std::uint32_t pods(job j) const { return j->pods; }
+  std::uint32_t min_pods(job) const { return 1; }
+};
+
 }  // namespace
 
 TEST_CASE("head_memory: a job waiting for its victims stays the head of a best-effort queue (Kueue #7157)") {
@@ -149,4 +163,23 @@ TEST_CASE("head_memory: the last cycle's progress holds even if the world has ch
     w.finished("ends");
     CHECK(w.step() == (preserves ? "+b1/1" : "+b1/0"));
   }
+}
+
+TEST_CASE("head_memory: an adopted elastic job does with the pods that it has, however many it could have") {
+  auto lab =
+      allot::make_scheduler(allot::kueue{}, elastic_jobs{}, {{.name = "cq", .nominal = allot::gpus(8)}}).value();
+  const elastic_job most{lab.tree().find("cq"), std::uint32_t{1} << 31U};
+  const elastic_job other{lab.tree().find("cq")};
+  const auto adopted = lab.adopt(&most, 0);
+  REQUIRE(adopted);
+  CHECK(lab.elastic_pods_of(adopted.id).size() == 1);
+  const auto pod = lab.elastic_pods_of(adopted.id).front();
+  lab.step(1);
+  CHECK(lab.elastic_pods_of(adopted.id).empty());
+  CHECK(lab.waiting(lab.tree().find("cq")) == 0);
+  CHECK(lab.adopt_elastic_pod(adopted.id, 1).why_not == allot::refusal::has_all_pods);
+  // No pod came after the one that was dropped: its number is used again, for the second time.
+  const auto next = lab.submit(&other);
+  REQUIRE(next);
+  CHECK(next.id == allot::job_id{pod.index(), pod.generation() + 1});
 }

@@ -535,6 +535,13 @@ class lifecycle {
     }
   }
 
+  /// Removes a pending pod of an elastic job, which asks for no further ones. Not one by one: there may be
+  /// billions to come.
+  void stop_growing(job_id pod) {
+    jobs_[at(pod).facts.core].pods_to_come = 0;
+    remove(pod);
+  }
+
   /// How many pods of the job run, including its elastic pods.
   [[nodiscard]] std::uint32_t running_pods(const record& r) const {
     std::uint32_t pods = r.facts.pods;

@@ -39,7 +39,7 @@ class head_memory {
     while (const auto first = session.first_of(x)) {
       if (!session.at(*first).facts.elastic) return *first;
       // A Kueue workload runs with the pods it was admitted with.
-      session.drop_elastic_pod(*first);
+      session.stop_growing(*first);
     }
     return strict && waits(session, x, m.blocked) ? m.blocked : job_id::none();
   }
