@@ -11,6 +11,12 @@ struct inventory {
 #ifdef pod_request_has_no_equality
   // allot: the placement must have a type `pod_request`, default constructible, copyable and comparable by ==
   struct pod_request {};
+#elif defined room_key_is_of_another_type
+  // allot: the pod request's optional member room_key must be `pod_request room_key() const`
+  struct pod_request {
+    int room_key() const;
+    friend bool operator==(const pod_request&, const pod_request&) = default;
+  };
 #else
   using pod_request = int;
 #endif

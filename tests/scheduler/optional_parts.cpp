@@ -8,6 +8,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -264,6 +267,41 @@ struct placed_with_estimate : allot_test::timed_view {
 };
 
 }  // namespace
+
+namespace {
+
+/// Counts how often it is asked to place something.
+struct counting_nodes : allot::gpu::inventory {
+  using allot::gpu::inventory::inventory;
+  [[nodiscard]] std::optional<allocation> place(const pod_request& d) {
+    ++asked;
+    return allot::gpu::inventory::place(d);
+  }
+  [[nodiscard]] bool could_place(const pod_request& d) {
+    ++asked;
+    return allot::gpu::inventory::could_place(d);
+  }
+  std::size_t asked = 0;
+};
+
+}  // namespace
+
+TEST_CASE("scheduler: of jobs that differ in the estimates of their pods alone, one speaks for the others") {
+  allot::gpu::node_spec node;
+  node.name = "n";
+  node.gpus = 4;
+  std::vector<allot_test::timed_job> jobs(100, {.gpus = 3});
+  for (std::size_t j = 0; j < jobs.size(); ++j) jobs[j].estimate = static_cast<allot::instant>(j + 1);
+  allot::scheduler<placed_with_estimate, counting_nodes> s{
+      placed_with_estimate{&jobs}, allot::build_quota_tree<1>({{.name = "q", .nominal = gpus(400)}}).value(),
+      counting_nodes{allot::gpu::build_cluster({node}).value()}};
+  for (std::uint32_t j = 0; j < jobs.size(); ++j) REQUIRE(s.submit(j));
+  REQUIRE(s.step(0).admissions.size() == 1);
+  CHECK(s.places().asked < 10);
+  CHECK(s.waiting_by_reason(allot::quota_id{0})[static_cast<std::size_t>(
+            allot::pending_reason::placement)] == 99);
+  CHECK(s.places().asked < 20);
+}
 
 TEST_CASE("scheduler: after an eviction the placement, too, is told how long the rest takes") {
   using places = allot::gpu::basic_inventory<allot::gpu::lifetime_alignment>;

@@ -50,8 +50,7 @@ inline constexpr std::uint8_t any_level = 255;
   return static_cast<std::uint32_t>(devices * 0x0101010101010101U >> 56U);
 }
 
-/// How long pods are expected to run once they start. Something that is known of a request, not a part of it:
-/// all are equal, so that jobs that request the same remain alike however long they run.
+/// How long pods are expected to run once they start.
 struct run_estimate {
   /// In the unit of the host's clock; 0 or less, or `without_end`: it is not known.
   instant span = without_end;
@@ -59,14 +58,12 @@ struct run_estimate {
   /// Whether it says anything.
   [[nodiscard]] constexpr bool is_known() const noexcept { return span > 0 && span != without_end; }
 
-  friend constexpr auto operator<=>(const run_estimate&, const run_estimate&) noexcept {
-    return std::strong_ordering::equal;
-  }
-  friend constexpr bool operator==(const run_estimate&, const run_estimate&) noexcept { return true; }
+  friend constexpr auto operator<=>(const run_estimate&, const run_estimate&) noexcept = default;
+  friend constexpr bool operator==(const run_estimate&, const run_estimate&) noexcept = default;
 };
 
-/// What a job requests from the cluster. Equal requests are treated alike, so a host may remember that one of
-/// them did not fit.
+/// What a job requests from the cluster. Requests with equal `room_key`s have the same chances, so a host may
+/// remember that one of them did not fit.
 struct pod_request {
   /// Of each pod (of the whole job, if `total`): whole GPUs; or less than one, a fraction of one device (of
   /// each of `devices`); or none, for a pod that only needs a node.
@@ -98,9 +95,15 @@ struct pod_request {
   /// preference.
   std::uint8_t preferred_level = any_level;
   /// How long its pods are expected to run, for placement policies that care (`lifetime_alignment`). It makes
-  /// no difference to whether there is room, and is not compared.
+  /// no difference to whether there is room: see `room_key`.
   run_estimate estimate{};
 
+  /// What of it decides whether there is room: all but the estimate.
+  [[nodiscard]] constexpr pod_request room_key() const noexcept {
+    pod_request key = *this;
+    key.estimate = {};
+    return key;
+  }
   /// Whether it has either constraint.
   [[nodiscard]] constexpr bool has_level() const noexcept {
     return required_level != any_level || preferred_level != any_level;
@@ -169,9 +172,15 @@ struct pod_shape {
   std::int64_t gpu_memory_mib = 0;
   /// Not none: a MIG instance of this profile on one device; determines `milli` in the same way.
   mig_request mig{};
-  /// How long it is expected to run; not compared.
+  /// How long it is expected to run.
   run_estimate estimate{};
 
+  /// What of it decides whether there is room: all but the estimate.
+  [[nodiscard]] constexpr pod_shape room_key() const noexcept {
+    pod_shape key = *this;
+    key.estimate = {};
+    return key;
+  }
   /// Whether it takes less than a whole device of each.
   [[nodiscard]] constexpr bool is_fraction() const noexcept { return milli < milli_per_gpu; }
   /// Whether its portion of a device depends on the node type.

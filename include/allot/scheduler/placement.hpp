@@ -14,6 +14,8 @@ inline namespace v0 {
 /// Where jobs run: what a scheduler needs of a host's inventory (`gpu::inventory` is one).
 ///
 /// Jobs with equal pod requests have the same chances, so one that finds no place speaks for the others. A
+/// request that says more than what decides whether there is room (how long its pods will run, say) has a
+/// member `pod_request room_key() const`, which returns it without that; then equal keys are what counts. A
 /// pod request that has an order as well is looked up in O(log n) of the different ones that wait; without
 /// one, in O(n) of those that ask the same of the quota.
 ///
@@ -42,6 +44,20 @@ concept placement = requires(P p, const P& seen, const typename P::pod_request& 
   p.rollback(p.save());
   p.commit(p.save());
 };
+
+namespace detail {
+
+/// What of a pod request decides whether there is room; see `placement`.
+template <class Request>
+[[nodiscard]] constexpr Request room_key_of(const Request& d) {
+  if constexpr (requires { d.room_key(); }) {
+    return d.room_key();
+  } else {
+    return d;
+  }
+}
+
+}  // namespace detail
 
 /// A placement that may be without nodes, like `no_placement`: then quotas alone count. Default: it has some.
 /// (If it has some, and has them in a node-aware `inventory()`, `runai` uses that as well.)
@@ -268,6 +284,14 @@ template <class P>
   if constexpr (has_pod_request && has_allocation) {
     using pod_request = typename P::pod_request;
     using allocation = typename P::allocation;
+    constexpr bool names_room_key = requires {
+      &pod_request::room_key;
+    };
+    constexpr bool has_room_key = requires(const pod_request& d) {
+      { d.room_key() } -> std::same_as<pod_request>;
+    };
+    static_assert(has_room_key || !names_room_key,
+                  "allot: the pod request's optional member room_key must be `pod_request room_key() const`");
     constexpr bool has_place = requires(P p, const pod_request& r) {
       { p.place(r) } -> std::same_as<std::optional<allocation>>;
     };

@@ -514,7 +514,8 @@ class scheduler {
     session_.for_each_waiting(x, [&](job_id id) {
       const record& r = session_.at(id);
       const bool is_alike = last != nullptr && r.facts.request == last->facts.request &&
-                            r.facts.in == last->facts.in && r.pod_request == last->pod_request &&
+                            r.facts.in == last->facts.in &&
+                            detail::room_key_of(r.pod_request) == detail::room_key_of(last->pod_request) &&
                             session_.found(r) == session_.found(*last);
       if (!is_alike) reason = why(id).reason;
       last = &r;

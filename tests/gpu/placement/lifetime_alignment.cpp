@@ -225,12 +225,19 @@ TEST_CASE("lifetime_alignment: a new expectation moves the end, also of what vac
   CHECK(plain.pods(b).begin()->end == without_end);
 }
 
-TEST_CASE("lifetime_alignment: an estimate does not make requests different") {
-  CHECK(one(5) == one(7));
-  CHECK((one(5) <=> one(7)) == 0);
-  CHECK(one(5) == pod_request{.gpus = gpus(1)});
-  CHECK(gpu::split(one(5), 8)->each == pod_shape{1});
+TEST_CASE(
+    "lifetime_alignment: an estimate is part of a request, but makes no difference to whether there is "
+    "room") {
+  CHECK(one(5) != one(7));
+  CHECK(one(5) < one(7));
+  CHECK(one(5).room_key() == one(7).room_key());
+  CHECK(one(5).room_key() == pod_request{.gpus = gpus(1)});
+  CHECK(one(5).room_key() != pod_request{.gpus = gpus(2), .estimate = {5}}.room_key());
+  pod_request changed = one(5);
+  changed = one(7);
+  CHECK(changed == one(7));
   CHECK(gpu::split(one(5), 8)->each.estimate.span == 5);
+  CHECK(gpu::split(one(5), 8)->each.room_key() == pod_shape{1});
 }
 
 TEST_CASE("lifetime_alignment: without estimates, and without a record, it is best fit") {

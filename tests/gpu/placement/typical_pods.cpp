@@ -93,3 +93,17 @@ TEST_CASE("seen_pods: old counts fade") {
   CHECK(seen.typical(100) ==
         typical_pods{{{{1}, gpu::most_pods_counted / 4}, {{4}, gpu::most_pods_counted / 2}}});
 }
+
+TEST_CASE("seen_pods: shapes that differ in their estimates alone are of one kind in a workload") {
+  pod_shape brief{1};
+  brief.estimate.span = 5;
+  pod_shape lasting{1};
+  lasting.estimate.span = 700;
+  gpu::seen_pods seen;
+  seen.learn(brief);
+  seen.learn(lasting, 2);
+  CHECK(seen.size() == 1);
+  const gpu::typical_pods both{{{brief, 1}, {lasting, 2}}};
+  REQUIRE(both.pods().size() == 1);
+  CHECK(both.pods().front().weight == 3);
+}

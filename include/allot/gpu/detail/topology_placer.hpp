@@ -157,16 +157,17 @@ class topology_placer {
 
   [[nodiscard]] const node_rooms& rooms_for(const free_index& from, const pod_shape& pod) const {
     vector<remembered>& shapes = parts_->shapes;
+    const pod_shape key = pod.room_key();
     auto at = allot::detail::find_if(shapes.begin(), shapes.end(),
-                                     [&](const remembered& r) { return r.pod == pod; });
+                                     [&](const remembered& r) { return r.pod == key; });
     if (at == shapes.end()) {
       if (shapes.size() < most_shapes) {
-        shapes.push_back({pod, node_rooms{parts_->layout}});
+        shapes.push_back({key, node_rooms{parts_->layout}});
         at = shapes.end() - 1;
       } else {
         at = std::min_element(shapes.begin(), shapes.end(),
                               [](const remembered& a, const remembered& b) { return a.used < b.used; });
-        at->pod = pod;
+        at->pod = key;
         at->seen = {};
       }
     }

@@ -45,7 +45,7 @@ class trial_room {
     if (!pods || r.has_level() || pods->each.depends_on_type() || pods->each.devices == 0) return false;
     if (pods->each.is_fraction() && pods->each.devices != 1) return false;
     index_ = &index;
-    asked_ = r;
+    asked_ = r.room_key();
     looked_at_ = now;
     pods_ = *pods;
     each_ = detail::room(index, pods_.each);
@@ -108,7 +108,7 @@ class trial_room {
   /// Whether it is for the same pods as the last request that could be counted, perhaps for fewer or more.
   [[nodiscard]] bool is_like_asked(const pod_request& r) const {
     if (!r.total && r.pods == 0) return false;
-    pod_request as_many = r;
+    pod_request as_many = r.room_key();
     as_many.pods = asked_.pods;
     return as_many == asked_;
   }

@@ -35,14 +35,17 @@ inline constexpr std::int64_t most_pods_counted = 1'000'000'000;
 /// The typical pods of a workload, by which fragmentation is measured (`fragmentation`,
 /// `fragmentation_gradient`). None by default; then nothing is a fragment.
 ///
-/// Host memory is left out of the shapes: fragmentation counts CPU, models, pools and GPUs, as in the paper
-/// (Weng et al., "Beware of Fragmentation", ATC 2023).
+/// Host memory and estimates are left out of the shapes: fragmentation counts CPU, models, pools and GPUs, as
+/// in the paper (Weng et al., "Beware of Fragmentation", ATC 2023).
 class typical_pods {
  public:
   typical_pods() = default;
   /// Precondition: weights are as `typical_pod` says. O(n log n).
   explicit typical_pods(vector<typical_pod> pods) : pods_(std::move(pods)) {
-    for (typical_pod& p : pods_) p.pod.memory_mib = 0;
+    for (typical_pod& p : pods_) {
+      p.pod = p.pod.room_key();
+      p.pod.memory_mib = 0;
+    }
     allot::detail::sort(pods_.begin(), pods_.end());
     std::size_t kept = 0;
     for (const typical_pod& p : pods_) {
@@ -101,7 +104,7 @@ class seen_pods {
   /// O(log shapes). After `most_pods_counted` pods, all counts are halved, so the past fades.
   void learn(const pod_shape& pod, std::int64_t times = 1) {
     if (times <= 0) return;
-    pod_shape shape = pod;
+    pod_shape shape = pod.room_key();
     shape.memory_mib = 0;
     times = std::min(times, most_pods_counted / 2);
     while (weight_ > most_pods_counted - times) halve();

@@ -499,9 +499,9 @@ class lifecycle {
   /// A job that has gone is pending again, with its old rank; so is one pod of an elastic job that shrinks.
   void requeue(record& r) {
     r.estimate = estimate_of(view_, r.what);
-    // With the new estimate, which is no part of what is requested.
+    // With the new estimate: what decides whether there is room stays as it was numbered.
     const auto renewed = pod_request_of<Placement>(view_, r.what, r.facts.pods, r.pick);
-    if (renewed == r.pod_request) r.pod_request = renewed;
+    if (room_key_of(renewed) == room_key_of(r.pod_request)) r.pod_request = renewed;
     if constexpr (has_elastic_pods) {
       if (r.facts.elastic) {
         record& core = jobs_[r.facts.core];
@@ -656,7 +656,7 @@ class lifecycle {
   }
   void number_class(record& r) {
     r.request_class =
-        classes_.add({r.facts.request, r.menu, r.pod_request, r.facts.in,
+        classes_.add({r.facts.request, r.menu, room_key_of(r.pod_request), r.facts.in,
                       r.follows_priority ? classes::any_priority : r.facts.priority, r.least_run});
   }
   void forget(job_id id) {

@@ -186,7 +186,7 @@ class wait_reasons {
 
   [[nodiscard]] std::uint32_t number(const job<N>& j) {
     const auto fresh = static_cast<std::uint32_t>(groups_.size());
-    const kind key{j.quota, j.request, j.pod_request, j.flavors, j.fewest_pods(), j.preemptible};
+    const kind key{j.quota, j.request, j.pod_request.room_key(), j.flavors, j.fewest_pods(), j.preemptible};
     const auto [at, is_new] = numbers_.try_emplace(key, fresh);
     if (is_new) groups_.emplace_back();
     return at->second;

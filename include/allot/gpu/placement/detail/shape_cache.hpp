@@ -95,7 +95,7 @@ class shape_cache {
     ++uses_;
     const std::uint64_t key = key_of(pod);
     for (std::size_t i = 0; i < keys_.size(); ++i) {
-      if (keys_[i] == key && entries_[i].pod == pod) {
+      if (keys_[i] == key && entries_[i].pod == pod.room_key()) {
         entries_[i].last_use = uses_;
         return entries_[i];
       }
@@ -112,7 +112,7 @@ class shape_cache {
     }
     keys_[at] = key;
     entry& e = entries_[at];
-    e.pod = pod;
+    e.pod = pod.room_key();
     e.seen = {};
     e.last_use = uses_;
     return e;
