@@ -8,6 +8,7 @@
 #include <allot/preemption/search.hpp>
 #include <allot/scheduler/session.hpp>
 #include <allot/scheduler/view.hpp>
+#include <allot/systems/kai/detail/by_job.hpp>
 #include <allot/systems/kai/detail/job_queues.hpp>
 #include <allot/systems/kai/detail/node_placement.hpp>
 #include <allot/systems/kai/detail/past_usage.hpp>
@@ -149,20 +150,19 @@ class cycle_state {
   [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
   [[nodiscard]] bool is_pipelined(job_id id) const {
     if (is_extra(id)) return extra(id).phase != 0;
-    return id.index() < marks_.size() && marks_[id.index()].phase >= cycle_;
+    const mark* const m = marks_.find(id);
+    return m != nullptr && m->phase >= cycle_;
   }
   /// Whether it was pipelined when that phase began.
   [[nodiscard]] bool is_pipelined_before(job_id id, std::uint64_t phase) const {
-    return is_pipelined(id) && (is_extra(id) ? extra(id).phase : marks_[id.index()].phase) < phase;
+    return is_pipelined(id) && (is_extra(id) ? extra(id).phase : marks_.find(id)->phase) < phase;
   }
 
   // Extra pods: the next pods of elastic jobs of which some are pipelined. The session knows none of them,
   // because it lets one pod wait at a time, and none before the job runs. They may be pipelined, then yield
   // or move like any other, and are forgotten at the end of the cycle.
 
-  [[nodiscard]] bool is_extra(job_id id) const {
-    return extras_ != 0 && id.index() + extras_ >= no_job && id.index() < no_job;
-  }
+  [[nodiscard]] static bool is_extra(job_id id) noexcept { return extra_pod_ids::contain(id); }
   [[nodiscard]] const record& at(const Session& session, job_id id) const {
     return is_extra(id) ? extra(id).r : session.at(id);
   }
@@ -251,7 +251,7 @@ class cycle_state {
   [[nodiscard]] std::uint64_t changed_at(quota_id x) const { return changed_at_[x.index()]; }
   /// How many pods of a pipelined unit run where they were and have not been evicted.
   [[nodiscard]] std::uint32_t pods_that_stay(const record& r) const {
-    if (r.state != job_state::evicting || r.facts.id.index() >= evicted_pods_.size()) return 0;
+    if (r.state != job_state::evicting || evicted_pods_.find(r.facts.id) == nullptr) return 0;
     return r.facts.pods - count(r, pods_that_left(r));
   }
   [[nodiscard]] bool was_admitted(job_id id) const {
@@ -486,7 +486,7 @@ class cycle_state {
     const bool was_announced = is_announced(id, r.ticket);
     session.admit(id, where);
     // If its admission is taken back, it goes on waiting as it did.
-    if (was_announced) announced_[id.index()] = r.ticket;
+    if (was_announced) announced_[id] = r.ticket;
     admitted_.push_back(id);
     follow(session);
     grown.reset();
@@ -521,18 +521,13 @@ class cycle_state {
     pipelined_.push_back({r.facts.id, r.facts.quota, request, r.facts.in, where});
     if (has_nodes_ && !where) without_place_ += request;
     if (is_extra(r.facts.id)) {
-      extra_[no_job - 1 - r.facts.id.index()].phase = phase_;
+      extra_[extra_pod_ids::number(r.facts.id)].phase = phase_;
       return;
     }
-    if (marks_.size() <= r.facts.id.index()) marks_.resize(r.facts.id.index() + 1);
-    marks_[r.facts.id.index()] = {phase_, pipelined_.size() - 1};
+    marks_[r.facts.id] = {phase_, pipelined_.size() - 1};
   }
   /// The pending unit was announced before it was adopted.
-  void adopt_announced(const record& r) {
-    const std::size_t i = r.facts.id.index();
-    if (announced_.size() <= i) announced_.resize(i + 1);
-    announced_[i] = r.ticket;
-  }
+  void adopt_announced(const record& r) { announced_[r.facts.id] = r.ticket; }
   /// Records in the plan that the unit waits for others to leave: the evictions from `first` on, if any;
   /// otherwise, that it waits at all is recorded once per stay in the queue.
   void announce(Session& session, const record& r, std::size_t first) {
@@ -540,14 +535,13 @@ class cycle_state {
       if (session.plan().evictions.size() > first) session.announce(announced_as(session, r), first);
       return;
     }
-    const std::size_t i = r.facts.id.index();
-    if (announced_.size() <= i) announced_.resize(i + 1);
-    const bool is_known = std::exchange(announced_[i], r.ticket) == r.ticket;
+    const bool is_known = std::exchange(announced_[r.facts.id], r.ticket) == r.ticket;
     if (!is_known || session.plan().evictions.size() > first) session.announce(r.facts.id, first);
   }
   /// Whether that was recorded for a stay in the queue.
   [[nodiscard]] bool is_announced(job_id id, std::uint32_t ticket) const {
-    return id.index() < announced_.size() && announced_[id.index()] == ticket;
+    const std::uint32_t* const known = announced_.find(id);
+    return known != nullptr && *known == ticket;
   }
   /// Evicts a running or pipelined unit. One admitted in this very cycle has not started: it is pending
   /// again. A pipelined one is undone and waits for the next cycle; the victims that were to make room for it
@@ -579,8 +573,7 @@ class cycle_state {
       session.evict(id, beneficiary, how);
       // Of a gang that moves, only some pods may have to.
       if (moves > 0) session.plan().evictions.back().pods -= r.facts.pods - count(r, moved);
-      if (evicted_pods_.size() <= id.index()) evicted_pods_.resize(id.index() + 1);
-      evicted_pods_[id.index()] = moved;
+      evicted_pods_[id] = moved;
     }
     follow(session);
   }
@@ -613,7 +606,7 @@ class cycle_state {
     return is_pipelined(id) ? look_for_pipelined(id) : nullptr;
   }
   [[nodiscard]] const pipelined_unit* look_for_pipelined(job_id id) const {
-    for (std::size_t i = is_extra(id) ? 0 : marks_[id.index()].at; i < pipelined_.size(); ++i) {
+    for (std::size_t i = is_extra(id) ? 0 : marks_.find(id)->at; i < pipelined_.size(); ++i) {
       const pipelined_unit& p = pipelined_[i];
       if (p.id == id && !p.is_undone) return &p;
     }
@@ -628,10 +621,7 @@ class cycle_state {
     /// The action in which it was pipelined.
     std::uint64_t phase = 0;
   };
-  /// Their numbers end before this one, which no job has.
-  static constexpr std::size_t no_job = job_id::none().index();
-
-  [[nodiscard]] const extra_pod& extra(job_id id) const { return extra_[no_job - 1 - id.index()]; }
+  [[nodiscard]] const extra_pod& extra(job_id id) const { return extra_[extra_pod_ids::number(id)]; }
   [[nodiscard]] bool is_active(const Session& session, job_id id) const {
     return session.contains(id) && (session.at(id).state == job_state::running || stands_pipelined(id));
   }
@@ -647,7 +637,7 @@ class cycle_state {
     detail::read_request(e.r, session.view(), 1);
     e.r.elastic_pods.clear();
     e.r.pods_to_come = 0;
-    e.r.facts.id = job_id{no_job - extras_};
+    e.r.facts.id = extra_pod_ids::of(extras_ - 1);
     e.r.facts.elastic = true;
     e.r.facts.core = core.facts.id;
     e.r.state = job_state::pending;
@@ -688,8 +678,8 @@ class cycle_state {
   }
   /// Those of a pipelined unit that ran and have been evicted.
   [[nodiscard]] pod_set pods_that_left(const record& r) const {
-    const std::size_t i = r.facts.id.index();
-    return r.state == job_state::evicting && i < evicted_pods_.size() ? evicted_pods_[i] : 0;
+    const pod_set* const evicted = evicted_pods_.find(r.facts.id);
+    return r.state == job_state::evicting && evicted != nullptr ? *evicted : 0;
   }
   /// Those that would not stay on their nodes; if these are fewer, they change devices: the first ones.
   [[nodiscard]] pod_set moving_pods(Session& session, const record& r, std::uint32_t moves,
@@ -722,12 +712,13 @@ class cycle_state {
       accounts.release(p.quota, p.request, p.in);
     }
     auto& plan = session.plan();
-    if (r.state == job_state::evicting && id.index() < evicted_pods_.size()) {
+    if (pod_set* const evicted = evicted_pods_.find(id);
+        r.state == job_state::evicting && evicted != nullptr) {
       // It was running: pods that move or go only now are evicted, too.
-      const std::uint32_t before = count(r, evicted_pods_[id.index()]);
-      evicted_pods_[id.index()] |= moved;
+      const std::uint32_t before = count(r, *evicted);
+      *evicted |= moved;
       for (auto& e : plan.evictions) {
-        if (e.id == id) e.pods += count(r, evicted_pods_[id.index()]) - before;
+        if (e.id == id) e.pods += count(r, *evicted) - before;
       }
     }
     if (is_moved) return;
@@ -737,7 +728,7 @@ class cycle_state {
       if (e.beneficiary == id) e.beneficiary = beneficiary;
     }
     // It may be announced again.
-    announced_[id.index()] = 0;
+    announced_[id] = 0;
   }
   struct forgotten_charge {
     job_id core;
@@ -759,7 +750,7 @@ class cycle_state {
   /// Devices that are lost until the end of the cycle: see `undo_search`.
   vector<place> lost_;
   /// By job, if it was running and is pipelined: the pods that have been evicted.
-  vector<pod_set> evicted_pods_;
+  by_job<pod_set> evicted_pods_;
   vector<job_id> admitted_;
   /// When a job was last pipelined, and where that is noted. Phase numbers never repeat; a cycle begins with
   /// one.
@@ -768,9 +759,9 @@ class cycle_state {
     std::size_t at = 0;
   };
   /// By job.
-  vector<mark> marks_;
+  by_job<mark> marks_;
   /// By job: the ticket of the stay for which it was announced.
-  vector<std::uint32_t> announced_;
+  by_job<std::uint32_t> announced_;
   std::uint64_t phase_ = 0;
   std::uint64_t cycle_ = 0;
   std::uint64_t changes_ = 0;

@@ -7,6 +7,7 @@
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/scheduler/session.hpp>
+#include <allot/systems/kai/detail/by_job.hpp>
 #include <allot/systems/kai/detail/unit_order.hpp>
 
 #include <algorithm>
@@ -171,9 +172,9 @@ class job_queues {
   };
 
   [[nodiscard]] bool is_here(Session& session, quota_id x, job_id id) const {
-    const last_stay& last = where_[id.index()];
-    return !last.gone && last.quota == x && session.contains(id) && session.at(id).ticket == last.ticket &&
-           session.at(id).state == job_state::pending;
+    const last_stay* const last = where_.find(id);
+    return last != nullptr && !last->gone && last->quota == x && session.contains(id) &&
+           session.at(id).ticket == last->ticket && session.at(id).state == job_state::pending;
   }
 
   /// The request of a job's pods that are not units yet.
@@ -193,12 +194,11 @@ class job_queues {
       l.elastic_pods.push_back(id);
     }
     enter(l, r, unit_kind<n>::of(session, r), rank_of(session, r));
-    if (!r.facts.elastic) l.to_come += where_[id.index()].to_come = to_come(session, r);
+    if (!r.facts.elastic) l.to_come += where_[id].to_come = to_come(session, r);
   }
   void enter(line& l, const record& r, const unit_kind<n>& kind, const unit_rank& rank) {
     const auto [at, number] = insert(l, r, kind, rank);
-    if (where_.size() <= r.facts.id.index()) where_.resize(r.facts.id.index() + 1);
-    where_[r.facts.id.index()] = {number, r.ticket, false, r.facts.quota, at, rank};
+    where_[r.facts.id] = {number, r.ticket, false, r.facts.quota, at, rank};
   }
   /// Returns the number of its kind and that of its stay.
   std::pair<std::size_t, std::uint64_t> insert(line& l, const record& r, const unit_kind<n>& kind,
@@ -228,8 +228,9 @@ class job_queues {
     if (!std::exchange(k.to_sweep, true)) to_sweep_.push_back({x, kind});
   }
   void leave(job_id id, std::uint32_t ticket) {
-    if (where_.size() <= id.index()) return;
-    last_stay& last = where_[id.index()];
+    last_stay* const known = where_.find(id);
+    if (known == nullptr) return;
+    last_stay& last = *known;
     if (last.gone || last.ticket != ticket) return;
     last.gone = true;
     lines_[last.quota.index()].to_come -= last.to_come;
@@ -249,7 +250,7 @@ class job_queues {
       if (!r.facts.elastic) continue;
       const unit_rank rank = rank_of(session, r);
       const auto kind = unit_kind<n>::of(session, r);
-      const last_stay& last = where_[id.index()];
+      const last_stay& last = where_[id];
       const kind_line& k = l.kinds[last.kind];
       const auto at = first_from(k.stays, rank);
       if (k.kind == kind && at != k.stays.end() && at->rank == rank && at->number == last.number) continue;
@@ -273,14 +274,14 @@ class job_queues {
     for (std::size_t k = 0; k < l.kinds.size(); ++k) {
       for (const stay& s : l.kinds[k].stays) {
         // Extra units have no place of their own.
-        if (s.was_there(now_) && s.id.index() < where_.size()) where_[s.id.index()].kind = k;
+        if (last_stay* const last = where_.find(s.id); last != nullptr && s.was_there(now_)) last->kind = k;
       }
     }
     l.most_kinds = std::max(least_kinds, 2 * l.kinds.size());
   }
 
   vector<line> lines_;
-  vector<last_stay> where_;
+  by_job<last_stay> where_;
   vector<std::pair<quota_id, std::size_t>> to_sweep_;
   std::uint64_t stays_ = 0;
   moment now_ = 0;

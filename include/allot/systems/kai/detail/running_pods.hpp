@@ -7,6 +7,7 @@
 #include <allot/core/vector.hpp>
 #include <allot/preemption/running_index.hpp>
 #include <allot/scheduler/session.hpp>
+#include <allot/systems/kai/detail/by_job.hpp>
 #include <allot/systems/kai/detail/node_placement.hpp>
 #include <allot/systems/kai/detail/unit_order.hpp>
 
@@ -162,8 +163,7 @@ class running_pods {
   void note(Session& session, const typename running_index<n>::change& c) {
     if (c.comes && session.contains(c.id) && is_charged_by_place(session, session.at(c.id)))
       charges_places_ = true;
-    if (runs_.size() <= c.id.index()) runs_.resize(c.id.index() + 1);
-    place_in_line& at = runs_[c.id.index()];
+    place_in_line& at = runs_[c.id];
     if (at.there) {
       running_line& l = lines_[at.quota.index()];
       at.there = false;
@@ -266,8 +266,7 @@ class running_pods {
       }
       l.units.push_back(u);
       count(l, u);
-      if (runs_.size() <= u.id.index()) runs_.resize(u.id.index() + 1);
-      runs_[u.id.index()] = {u.rank, x, true};
+      runs_[u.id] = {u.rank, x, true};
     }
     l.knows_largest = true;
     detail::sort(l.units.begin(), l.units.end(),
@@ -276,7 +275,7 @@ class running_pods {
 
   vector<running_line> lines_;
   /// By job.
-  vector<place_in_line> runs_;
+  by_job<place_in_line> runs_;
   bool charges_places_ = false;
 };
 
