@@ -77,6 +77,13 @@ int main() {
     //! [standard]
     auto scheduler = allot::make_scheduler(allot::standard{}, view, quotas()).value();
     //! [standard]
+    //! [settings]
+    // As speech has been treated until now, but for one thing.
+    allot::queue_settings of_speech = scheduler.settings(names.find("speech"));
+    of_speech.backfill = allot::backfill_order::shortest_estimate;
+    const auto problems = scheduler.configure(names.find("speech"), of_speech);
+    //! [settings]
+    for (const allot::problem& p : problems) std::printf("%s\n", p.text.c_str());
     show("standard", scheduler);
   }
   {

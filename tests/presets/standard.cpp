@@ -6,6 +6,8 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <iostream>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -125,6 +127,44 @@ TEST_CASE("standard: reserves three jobs of a quota where the view shows estimat
   CHECK(reservations(allot::standard{.reservations = 2}, view) == 2);
   CHECK(reservations(derived{}, view) == 3);
   CHECK(reservations(simple{}, view) == 0);
+}
+
+TEST_CASE("standard: the README's settings keep what they do not change") {
+  // One of two GPUs is taken until 10, and the next job needs both.
+  const std::vector<allot_test::timed_job> jobs{{.estimate = 10}, {.gpus = 2, .estimate = 10}};
+  auto lab = allot::make_scheduler(allot::standard{}, allot_test::timed_view{&jobs},
+                                   {{.name = "team", .nominal = gpus(2)}})
+                 .value();
+  const allot::quota_id team = lab.tree().find("team");
+  CHECK(lab.submit(0));
+  lab.step(0);
+  const allot::submission id = lab.submit(1);
+  lab.step(0);
+  const auto complain = [](const std::string& text) { MESSAGE(text); };
+  const allot::queue_settings before = lab.settings(team);
+  // As in README.md.
+  allot::queue_settings settings = lab.settings(team);  // the preset's, as long as it is not configured
+  settings.backfill = allot::backfill_order::shortest_estimate;
+  for (const auto& p : lab.configure(team, settings)) complain(p.text);  // then nothing has changed
+  if (const auto p = lab.reservation_of(id)) std::cout << "by " << p->start << " at the latest\n";
+  // The end of it.
+  REQUIRE(lab.reservation_of(id));
+  CHECK(lab.reservation_of(id)->start == 10);
+  CHECK(lab.settings(team).head == allot::queue_head::reserve);
+  CHECK(lab.settings(team).reservations == 3);
+  settings.backfill = before.backfill;
+  CHECK(settings == before);
+}
+
+TEST_CASE("standard: gathers with two reservations of each quota, unless told otherwise") {
+  const std::vector<allot_test::timed_job> jobs;
+  const auto made = [&](const allot::standard& preset) {
+    auto s = allot::make_scheduler(preset, allot_test::timed_view{&jobs}, {{.name = "a"}}).value();
+    return std::pair{s.settings({}).gather.longest, s.settings({}).reservations};
+  };
+  CHECK(made({.gather = 60}) == std::pair<allot::instant, std::uint32_t>{60, 2});
+  CHECK(made({.reservations = 4, .gather = 60}) == std::pair<allot::instant, std::uint32_t>{60, 4});
+  CHECK(made({}) == std::pair<allot::instant, std::uint32_t>{0, 3});
 }
 
 TEST_CASE("standard: a long job starts while it can still end not long after those that run") {

@@ -330,9 +330,37 @@ TEST_CASE("settings: a preset of one's own with settings that lack what they nee
   CHECK(made.problems().front().field == "backfill");
 }
 
+TEST_CASE(
+    "settings: a head by preset is that of a quota that is not configured, with all that goes with it") {
+  const queue_settings reserves{.head = allot::queue_head::reserve,
+                                .reservations = 3,
+                                .gather = {.longest = 5, .percent = 10},
+                                .wait_if_loss_percent = 100,
+                                .backfill_preemptible = true,
+                                .backfill = allot::backfill_order::aged,
+                                .owners_backfill = true};
+  CHECK(allot::with_head({.head = allot::queue_head::by_preset}, reserves) == reserves);
+  CHECK(allot::with_head({.head = allot::queue_head::by_preset}, {}) == queue_settings{});
+  // And nothing else is.
+  queue_settings own{.order = allot::queue_order::fifo,
+                     .head = allot::queue_head::by_preset,
+                     .preempt = {.children = true},
+                     .flavors = {.when_can_borrow = allot::flavor_step::try_next},
+                     .min_runtime = {.preempt = 7},
+                     .borrow_backoff = {1, 2}};
+  const queue_settings with = allot::with_head(own, reserves);
+  CHECK(allot::with_head(with, {}) == with);
+  own.head = allot::queue_head::best_effort;
+  CHECK(allot::with_head(own, reserves) == own);
+  CHECK(allot::with_head({.head = allot::queue_head::by_preset}, own) == queue_settings{});
+  queue_settings rest = with;
+  rest.head = allot::queue_head::by_preset;
+  CHECK(allot::with_head(rest, {}) == own);
+}
+
 TEST_CASE("settings: every enumerator has a name") {
   CHECK(allot_test::has_words<allot::queue_order>(2));
-  CHECK(allot_test::has_words<allot::queue_head>(3));
+  CHECK(allot_test::has_words<allot::queue_head>(4));
   CHECK(allot_test::has_words<allot::backfill_order>(3));
   CHECK(allot_test::has_words<allot::flavor_step>(2));
 }

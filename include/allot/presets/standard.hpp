@@ -73,7 +73,7 @@ struct standard {
   [[nodiscard]] constexpr queue_settings defaults() const noexcept {
     queue_settings settings{
         .order = queue_order::priority,
-        .head = queue_head::best_effort,
+        .head = reservations ? queue_head::best_effort : queue_head::by_preset,
         .preempt = {.within = preempt_within::lower_priority, .reclaim = preempt_reclaim::any}};
     settings.owners_backfill = depth() > 0;
     if (first_backoff != 0) {
@@ -85,7 +85,7 @@ struct standard {
     return with_reservations(settings, depth(), backfill);
   }
   constexpr void use_estimates() noexcept {
-    if (!reservations) reservations = 3;
+    if (!reservations) reservations = gather > 0 ? 2 : 3;
   }
   template <std::size_t N>
   static void adapt(std::vector<quota_spec<N>>&) {}

@@ -19,7 +19,8 @@ inline namespace v0 {
 /// - `policies_type`, the parts (see `policies`), default constructible; if options change them, `policies()`
 ///   returns them. A preset whose parts are `chosen_at_run_time` has `policies_for<View, Placement>()`
 ///   instead, which returns `any_policies<View, Placement>`;
-/// - `defaults()`, the settings of quotas that are not configured;
+/// - `defaults()`, the settings of quotas that are not configured. If their head depends on the view, it is
+///   `queue_head::by_preset`;
 /// - `ignores_quotas`: there is one queue for the whole cluster, whatever quotas are given;
 /// - `adapt(specs)`: what the preset makes of the user's quotas before the tree is built.
 template <class P>
@@ -44,7 +45,8 @@ concept preset_with_policies = requires(const P& p) {
 };
 /// A preset that does more where jobs have estimates: `use_estimates()` chooses that, unless its options say
 /// otherwise. `make_scheduler` calls it, on a copy, for an `estimated_view`, if its cycle makes reservations.
-/// Default: it does the same with and without them.
+/// It may change of the `defaults()` a head that is `queue_head::by_preset`, and what goes with it. Default:
+/// it does the same with and without them.
 template <class P>
 concept estimating_preset = requires(P& p) {
   p.use_estimates();

@@ -130,7 +130,7 @@ class scheduler {
     if (guarantees) watch_guarantee_below(x, settings.min_runtime);
     return wrong;
   }
-  /// With `by_guard` resolved. For an unknown quota: the defaults.
+  /// With `by_guard` and `by_preset` resolved. For an unknown quota: those of a quota that is not configured.
   [[nodiscard]] const queue_settings& settings(quota_id x) const {
     return tree().contains(x) ? jobs().of(x).settings : jobs().defaults();
   }
@@ -633,7 +633,7 @@ class scheduler {
   [[nodiscard]] std::optional<bool> judges_rivals() const { return detail::judges_rivals_of(policies_); }
   [[nodiscard]] queue_settings resolved(queue_settings settings) const {
     settings.preempt = with_guard(settings.preempt, judges_rivals().value_or(false));
-    return settings;
+    return with_head(settings, jobs().defaults());
   }
   /// Whether the placement's reason rules out that there is a place; see `placement`.
   template <class Reason>

@@ -100,7 +100,7 @@ class session {
   [[nodiscard]] const record& at(job_id id) const { return jobs_.at(id); }
   /// Whether there is such a job.
   [[nodiscard]] bool contains(job_id id) const { return jobs_.contains(id); }
-  /// How the jobs of a quota are treated, with `by_guard` resolved.
+  /// How the jobs of a quota are treated, with `by_guard` and `by_preset` resolved.
   [[nodiscard]] const queue_settings& settings(quota_id x) const { return jobs_.of(x).settings; }
   /// How many pods of the job run, including its elastic pods.
   [[nodiscard]] std::uint32_t running_pods(const record& r) const { return jobs_.running_pods(r); }

@@ -52,6 +52,10 @@ enum class queue_head : std::uint8_t {
   /// placed elsewhere than planned. A job whose start can't be determined gets no reservation, but may gather
   /// (`queue_settings::gather`).
   reserve,
+  /// As in quotas that are not configured, with all settings of reservations and backfilling. Presets whose
+  /// head depends on the view have it in their `defaults()`, as `standard` does. Where no preset says
+  /// otherwise: `best_effort`.
+  by_preset,
 };
 /// The name of the enumerator; empty if there is no such value.
 [[nodiscard]] constexpr std::string_view to_string(queue_head value) noexcept {
@@ -62,6 +66,8 @@ enum class queue_head : std::uint8_t {
       return "strict";
     case queue_head::reserve:
       return "reserve";
+    case queue_head::by_preset:
+      return "by_preset";
   }
   return "";
 }
@@ -225,6 +231,20 @@ struct queue_settings {
   settings.head = queue_head::reserve;
   settings.reservations = reservations;
   settings.backfill = backfill;
+  return settings;
+}
+
+/// The settings with `queue_head::by_preset` resolved by those of a quota that is not configured.
+[[nodiscard]] constexpr queue_settings with_head(queue_settings settings,
+                                                 const queue_settings& unconfigured) noexcept {
+  if (settings.head != queue_head::by_preset) return settings;
+  settings.head = unconfigured.head;
+  settings.reservations = unconfigured.reservations;
+  settings.gather = unconfigured.gather;
+  settings.wait_if_loss_percent = unconfigured.wait_if_loss_percent;
+  settings.backfill_preemptible = unconfigured.backfill_preemptible;
+  settings.backfill = unconfigured.backfill;
+  settings.owners_backfill = unconfigured.owners_backfill;
   return settings;
 }
 

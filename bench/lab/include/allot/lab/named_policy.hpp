@@ -54,7 +54,9 @@ class named_policy {
   bool ignores_quotas = false;
   bool takes_parts = false;
   [[nodiscard]] queue_settings defaults() const {
-    return own_ == nullptr ? preset_->defaults() : own_->defaults(sees_estimates_ && !parts_.chooses_any());
+    // What it has not been told to use there is none of.
+    return with_head(
+        own_ == nullptr ? preset_->defaults() : own_->defaults(sees_estimates_ && !parts_.chooses_any()), {});
   }
   void use_estimates() noexcept {
     sees_estimates_ = true;
