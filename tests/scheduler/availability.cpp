@@ -490,7 +490,7 @@ TEST_CASE("availability: settings that reserve nothing, or no longer do") {
   CHECK(s.reservation_of(gang).has_value());
   CHECK(s.waiting(b) == 1);
   CHECK(s.requested(b)[0] == gpus(8));
-  CHECK(s.configure(b, allot::standard{}.defaults()).empty());
+  CHECK(s.configure(b, allot::standard{.reservations = 0}.defaults()).empty());
   static_cast<void>(s.step(1));
   CHECK_FALSE(s.reservation_of(gang).has_value());
   CHECK(s.state(gang) == allot::job_state::pending);
