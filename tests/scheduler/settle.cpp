@@ -11,12 +11,15 @@
 #include <vector>
 
 #include "tests/scheduler/host.hpp"
+#include "tests/scheduler/unit_host.hpp"
 #include "tests/support/count_allocations.hpp"
 
 using allot::job_id;
 using allot::livelock_detector;
 using allot_test::host;
+using allot_test::one_team;
 using allot_test::two_teams;
+using allot_test::unit_host;
 
 namespace {
 
@@ -36,6 +39,7 @@ struct scripted {
   using time_point = allot::instant;
 
   [[nodiscard]] const shown& view() const { return view_; }
+  [[nodiscard]] static allot::job_state state(job_id) { return allot::job_state::running; }
   const plan_type& step(allot::instant) {
     plan_.clear();
     if (left > 0) {
@@ -113,6 +117,77 @@ TEST_CASE("settle: any number of jobs may start, and each may be evicted several
   s.left = livelock_detector::most_turns;
   s.evicts = {3};
   CHECK(allot::settle(s, 0, do_nothing));
+}
+
+TEST_CASE("settle: a job that the host can't start is started once in a call") {
+  host<> h{two_teams()};
+  h.submit("b1", "b", 6);
+  CHECK(h.step() == "+b1");
+  h.submit("a1", "a", 4);
+  h.submit("bad", "b", 2);
+  std::string told;
+  const auto act = [&](const auto& plan) {
+    for (const auto& e : plan.evictions) {
+      told += " -" + e.what->name;
+      CHECK(h.scheduler().evicted(e.id) == allot::refusal::none);
+    }
+    for (const auto& a : plan.admissions) {
+      told += " +" + a.what->name;
+      REQUIRE(told.size() < 100);
+      if (a.what->name == "bad") CHECK(h.scheduler().evicted(a.id) == allot::refusal::none);
+    }
+  };
+  const auto stops = [&] {
+    told.clear();
+    const allot::settled end = allot::settle(h.scheduler(), 2, act);
+    CHECK_FALSE(end);
+    CHECK(end.plans == 1);
+    CHECK(end.not_started == h.id("bad"));
+    CHECK(end.restless.is_none());
+    CHECK(h.state("bad") == allot::job_state::pending);
+  };
+  stops();
+  CHECK(told == " -b1 +bad");
+  // The others wait for no more than the next call.
+  stops();
+  CHECK(told == " +a1 +bad");
+  stops();
+  CHECK(told == " +bad");
+  h.cancel("bad");
+  CHECK(allot::settle(h.scheduler(), 2, act));
+  CHECK(allot::settle(h.scheduler(), 2, act).not_started.is_none());
+}
+
+TEST_CASE("settle: a pod that the host can't start is started once in a call") {
+  unit_host<> h{one_team(4)};
+  h.submit("e", "q", 1, {.pods = 4, .min_pods = 2});
+  int starts = 0;
+  const allot::settled end = allot::settle(h.scheduler(), 0, [&](const auto& plan) {
+    for (const auto& a : plan.admissions) {
+      REQUIRE(++starts < 10);
+      if (a.core) CHECK(h.scheduler().evicted(a.id) == allot::refusal::none);
+    }
+  });
+  CHECK_FALSE(end);
+  CHECK(end.not_started);
+  CHECK(end.plans == 1);
+  CHECK(starts == 3);
+  CHECK(h.pods("e") == 2);
+}
+
+TEST_CASE(
+    "settle: a job that is over, or no longer wanted, when it starts is no job that could not be started") {
+  host<> h{two_teams()};
+  for (const char* name : {"a1", "a2", "a3"}) h.submit(name, "a", 8);
+  std::size_t starts = 0;
+  const allot::settled end = allot::settle(h.scheduler(), 0, [&](const auto& plan) {
+    for (const auto& a : plan.admissions) {
+      ++starts % 2 == 0 ? h.scheduler().cancel(a.id) : h.scheduler().finished(a.id);
+    }
+  });
+  CHECK(end);
+  CHECK(end.not_started.is_none());
+  CHECK(starts == 3);
 }
 
 TEST_CASE("livelock_detector: counts from zero each time, and allocates nothing the second time") {

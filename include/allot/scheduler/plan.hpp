@@ -150,7 +150,7 @@ struct plan {
   using unplaceable = decltype(std::declval<const Placement&>().why_not(
       std::declval<const typename Placement::pod_request&>()));
 
-  /// Start it: it has its share and its place.
+  /// Start it: it has its share and its place. If that fails, report `evicted`: it is pending again.
   struct admission {
     /// @{
     /// The job, by id and by the host's handle; its quota; its place.

@@ -84,17 +84,42 @@ class livelock_detector {
 struct settled {
   /// How many plans were carried out.
   std::size_t plans = 0;
-  /// Whether nothing more is to be decided at that time. If not, the policies were stopped in a livelock.
+  /// Whether nothing more is to be decided at that time. If not, a job was not started, or the policies were
+  /// stopped in a livelock.
   bool at_rest = true;
   /// A job that was evicted again and again, if that is why it was stopped.
   job_id restless{};
+  /// The first job or elastic pod that the host was to start and reported `evicted`, if that is why it was
+  /// stopped.
+  job_id not_started{};
 
   [[nodiscard]] constexpr explicit operator bool() const noexcept { return at_rest; }
 };
 
-/// A host's loop: calls `act(plan)` with one plan after another until nothing more is decided at `now`, or a
-/// livelock is found. `act` carries out the plan and reports to the scheduler what happens; a victim that
-/// takes its time may be reported later.
+namespace detail {
+
+/// The first job of the plan that has left again and waits; of an elastic job that runs also a pod that has
+/// left, which waits under another id.
+template <class Scheduler>
+[[nodiscard]] job_id not_started(const Scheduler& s, const typename Scheduler::plan_type& plan) {
+  for (const auto& a : plan.admissions) {
+    const job_state is = s.state(a.id);
+    const bool has_left = is == job_state::unknown && a.core && s.state(a.core) == job_state::running;
+    if (has_left || is == job_state::pending) return a.id;
+  }
+  return {};
+}
+
+}  // namespace detail
+
+/// A host's loop: calls `act(plan)` with one plan after another until nothing more is decided at `now`, a job
+/// could not be started, or a livelock is found. `act` carries out the plan and reports to the scheduler what
+/// happens; a victim that takes its time may be reported later.
+///
+/// If the host can't start a job, `act` reports it `evicted` and goes on with the rest of the plan. As the
+/// next step would only start it again, `settle` then returns. What remains to be decided, that job included,
+/// is decided in the next call, for which the host chooses the time: nothing else need happen before, and
+/// `wakes_at` does not know of it. A job that can never start is one to `cancel`.
 template <class Scheduler, class Act>
 settled settle(Scheduler& s, typename Scheduler::time_point now, Act&& act, livelock_detector& watch) {
   watch.begin();
@@ -105,6 +130,7 @@ settled settle(Scheduler& s, typename Scheduler::time_point now, Act&& act, live
     watch.note(s, plan);
     act(plan);
     if (watch.found()) return {end.plans, false, watch.job()};
+    if (const job_id id = detail::not_started(s, plan)) return {end.plans, false, {}, id};
   }
 }
 /// The same with a livelock detector of its own, which allocates.
