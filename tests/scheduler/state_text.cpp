@@ -51,6 +51,7 @@ state full() {
     u.preemptions = 13;
     u.least_run = 14;
     u.follows_priority = true;
+    u.is_over = true;
     u.gathers_from = 0;
     u.gathers_until = -15;
     u.what = "a \"name\"\nof \\ two lines, id=1";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/scheduler/detail/time_limits.hpp>
+#include <allot/scheduler/settle.hpp>
 
 #include <doctest/doctest.h>
 
@@ -122,9 +123,42 @@ TEST_CASE("time_limits: each run has the full time limit") {
   CHECK(h.step_at(18) == "-j");
   // A job that does not stop is reported once.
   CHECK(h.step_at(30).empty());
-  h.evicted("j");
-  CHECK(h.step_at(31) == "+j");
-  CHECK(h.step_at(41) == "-j");
+}
+
+TEST_CASE("time_limits: a job that has run for as long as it may is over, however its end is reported") {
+  for (const bool says_finished : {true, false}) {
+    unit_host<> h{one_team(2)};
+    h.submit("j", "q", 2, {.time_limit = 10});
+    int starts = 0;
+    for (instant now = 0; now < 100; now += 10) {
+      CHECK(allot::settle(h.scheduler(), now, [&](const auto& plan) {
+        starts += static_cast<int>(plan.admissions.size());
+        for (const auto& e : plan.evictions) {
+          CHECK((says_finished ? h.scheduler().finished(e.id) : h.scheduler().evicted(e.id)) ==
+                allot::refusal::none);
+        }
+      }));
+      h.check();
+    }
+    CHECK(starts == 1);
+    CHECK(h.state("j") == job_state::unknown);
+  }
+}
+
+TEST_CASE("time_limits: a job that another needs to leave waits again, although its time is up meanwhile") {
+  unit_host<> h{{{.name = "root"},
+                 {.name = "a", .parent = "root", .nominal = models(2)},
+                 {.name = "b", .parent = "root"}}};
+  h.submit("b1", "b", 2, {.time_limit = 10});
+  CHECK(h.step_at(0) == "+b1");
+  h.submit("a1", "a", 2);
+  CHECK(h.step_at(5) == "-b1>a1 ~a1");
+  CHECK(h.step_at(20).empty());
+  h.evicted("b1");
+  CHECK(h.step_at(21) == "+a1");
+  CHECK(h.state("b1") == job_state::pending);
+  h.finished("a1");
+  CHECK(h.step_at(30) == "+b1");
 }
 
 TEST_CASE("time_limits: a time limit never hits another job of the same index") {
@@ -174,8 +208,13 @@ TEST_CASE("time_limits: the time limit of an elastic job ends all its pods, when
   REQUIRE(plan.evictions.size() == 1);
   CHECK(plan.evictions.front().pods == 4);
   h.check();
+  // A pod that goes first takes nothing with it, and gets no successor.
+  h.evicted(h.scheduler().elastic_pods_of(h.id("e"))[0]);
+  CHECK(h.state("e") == job_state::evicting);
   h.evicted("e");
-  CHECK(h.step_at(11) == "+e +e^ +e^");
+  CHECK(h.state("e") == job_state::unknown);
+  CHECK(h.used("q") == 0);
+  CHECK(h.step_at(11).empty());
 }
 
 TEST_CASE("time_limits: runs that expire together are reported in the order of their ids") {

@@ -73,6 +73,8 @@ class soak_world {
     where is = where::waits;
     /// The state that the scheduler reports; only what a plan announced can take effect.
     bool nominated = false;
+    /// It leaves because of its time limit.
+    bool is_over = false;
     /// For an elastic pod: its job.
     allot::job_id core{};
     std::uint32_t pods = 1;
@@ -680,6 +682,7 @@ class soak_world {
   void evicted(allot::job_id id) {
     note("evicted ", told(id));
     if (!carried_out(it_->evicted(id), id, "evicted", has_started)) return;
+    if (units_.at(id).is_over) return remove(id);
     stir();
     come_back(id);
     learn(false);
@@ -1071,6 +1074,7 @@ class soak_world {
       require(jobs_[u.job].preemptible || e.how == allot::relation::time_limit, "a job goes that may not",
               e.id);
       tell_to_go(e.id);
+      units_.at(e.id).is_over = e.how == allot::relation::time_limit;
     }
     for (const auto& e : plan.evictions) check_pods_of(plan, e, before);
     for (const auto& a : plan.admissions) {

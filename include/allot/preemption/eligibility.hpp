@@ -53,7 +53,7 @@ enum class relation : std::uint8_t {
   consolidation,
   /// Its quota, or one above it, has shrunk below its usage.
   resized,
-  /// It has run for as long as it may.
+  /// It has run for as long as it may, and does not wait again.
   time_limit,
   /// It runs on capacity that is reserved for the beneficiary.
   reservation,

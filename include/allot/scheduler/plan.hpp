@@ -169,7 +169,9 @@ struct plan {
     /// An elastic job grows by these pods: `id` is that of the elastic pod, this the job's own.
     job_id core{};
   };
-  /// Evict it, and report `evicted` when it has gone. An elastic job goes with all its elastic pods.
+  /// Evict it, and report `evicted` when it has gone: it is pending again. One that has run for as long as it
+  /// may (`how` is `relation::time_limit`) is over: report `finished`; `evicted` is then taken as that. An
+  /// elastic job goes with all its elastic pods.
   struct eviction {
     /// @{
     /// The job, by id and by the host's handle; its quota.

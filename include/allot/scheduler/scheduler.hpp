@@ -280,9 +280,11 @@ class scheduler {
   }
   /// The running or evicting job has left, because of a plan or for a reason of the host's own, and with it
   /// all its elastic pods, evicting or not. It is pending again, with its old rank. Or a pod beyond the core
-  /// of an elastic job has left: the job may get one again, under another id.
+  /// of an elastic job has left: the job may get one again, under another id. A job that a plan evicted for
+  /// its time limit is over: for it this is `finished`.
   refusal evicted(job_id id) {
     return if_in(id, {job_state::running, job_state::evicting}, [&](record& r) {
+      if (r.is_over) return jobs().remove(id);
       if (r.state == job_state::running) jobs().world_changed();
       jobs().release(r);
       jobs().requeue(r);
@@ -356,6 +358,7 @@ class scheduler {
       time_limits_.take_expired(now, [&](const detail::time_limits::run& r, instant) {
         if (!is_run(r)) return;
         session_.evict(r.job, {}, relation::time_limit);
+        jobs().at(r.job).is_over = true;
         jobs().world_changed();
       });
     }

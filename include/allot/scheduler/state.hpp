@@ -113,6 +113,8 @@ struct unit_state {
   instant least_run = 0;
   /// Whether a later job of its equivalence class has no better chances.
   bool follows_priority = false;
+  /// While it is evicted: whether it has run for as long as it may, and does not wait again.
+  bool is_over = false;
   /// When it may gather again, and until when it would have gathered.
   std::optional<instant> gathers_from{};
   std::optional<instant> gathers_until{};

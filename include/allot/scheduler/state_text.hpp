@@ -65,6 +65,8 @@ void for_each_field(const unit_state&, F f) {
   f(
       "follows_priority", [](auto& u) -> auto& { return u.follows_priority; });
   f(
+      "is_over", [](auto& u) -> auto& { return u.is_over; });
+  f(
       "gathers_from", [](auto& u) -> auto& { return u.gathers_from; });
   f(
       "gathers_until", [](auto& u) -> auto& { return u.gathers_until; });

@@ -115,6 +115,8 @@ struct job_record {
   /// Whether it is pending with a reservation, and so in no queue.
   bool has_reservation = false;
   bool preemptible = true;
+  /// Whether it leaves because it has run for as long as it may: then it does not wait again.
+  bool is_over = false;
   /// Whether a later job of the same equivalence class has no better chances.
   bool follows_priority = false;
 };

@@ -137,6 +137,7 @@ class state_keeper {
     u.preemptions = r.turns.taken_in(jobs.epoch_);
     u.least_run = r.least_run;
     u.follows_priority = r.follows_priority;
+    u.is_over = r.is_over;
     if (r.gathers_from != std::numeric_limits<instant>::min()) u.gathers_from = r.gathers_from;
     u.gathers_until = r.gathers_until;
     u.what = r.what;
@@ -329,6 +330,7 @@ class state_keeper {
     r.estimate = u.estimate;
     r.least_run = u.least_run;
     r.follows_priority = u.follows_priority;
+    r.is_over = u.is_over && u.state == job_state::evicting;
     r.turns.restore(jobs_.epoch_, u.preemptions);
     r.found = u.found;
     if (u.gathers_from) r.gathers_from = *u.gathers_from;
