@@ -58,9 +58,9 @@ class machines {
     change(next_, held{on, r});
     return next_++;
   }
-  void release(allocation a) { change(a, std::nullopt); }
-  void vacate(allocation a) { change(a, held{at(a).on, at(a).what, true}); }
-  void reoccupy(allocation a) { change(a, held{at(a).on, at(a).what}); }
+  void release(allocation a) noexcept { change(a, std::nullopt); }
+  void vacate(allocation a) noexcept { change(a, held{at(a).on, at(a).what, true}); }
+  void reoccupy(allocation a) noexcept { change(a, held{at(a).on, at(a).what}); }
 
   /// Whether those that leave the machine, those that were placed there earlier, and this one fit together.
   [[nodiscard]] bool ready(allocation a) const {
@@ -98,7 +98,7 @@ class machines {
     ++open_;
     return {log_.size(), next_};
   }
-  void rollback(savepoint s) {
+  void rollback(savepoint s) noexcept {
     --open_;
     while (log_.size() > s.changes) {
       const auto [number, before] = log_.back();
@@ -107,7 +107,7 @@ class machines {
     }
     next_ = s.next;
   }
-  void commit(savepoint) {
+  void commit(savepoint) noexcept {
     if (--open_ == 0) log_.clear();
   }
 

@@ -34,15 +34,15 @@ struct nodes {
   using pod_request = int;
   using allocation = int;
   std::optional<allocation> place(pod_request gpus) { return gpus; }
-  void release(allocation) {}
-  void vacate(allocation) {}
-  void reoccupy(allocation) {}
+  void release(allocation) noexcept {}
+  void vacate(allocation) noexcept {}
+  void reoccupy(allocation) noexcept {}
   [[nodiscard]] bool ready(allocation) const { return true; }
   [[nodiscard]] bool could_ever_fit(pod_request) const { return true; }
   [[nodiscard]] std::string why_not(pod_request) const { return "full"; }
   allot::savepoint save() { return {}; }
-  void rollback(allot::savepoint) {}
-  void commit(allot::savepoint) {}
+  void rollback(allot::savepoint) noexcept {}
+  void commit(allot::savepoint) noexcept {}
 };
 
 /// Everything, with other types than the signatures say.

@@ -34,20 +34,29 @@ struct inventory {
   std::optional<allocation> place(const pod_request&);
 #endif
 #ifdef release_is_missing
-  // allot: the placement must have `void release(allocation)`
-#else
+  // allot: the placement must have `void release(const allocation&) noexcept`
+#elif defined release_may_throw
+  // allot: the placement must have `void release(const allocation&) noexcept`
   void release(allocation);
+#else
+  void release(allocation) noexcept;
 #endif
 #ifdef vacate_is_misspelt
-  // allot: the placement must have `void vacate(allocation)`
-  void vacated(allocation);
-#else
+  // allot: the placement must have `void vacate(const allocation&) noexcept`
+  void vacated(allocation) noexcept;
+#elif defined vacate_may_throw
+  // allot: the placement must have `void vacate(const allocation&) noexcept`
   void vacate(allocation);
+#else
+  void vacate(allocation) noexcept;
 #endif
 #ifdef reoccupy_is_missing
-  // allot: the placement must have `void reoccupy(allocation)`
-#else
+  // allot: the placement must have `void reoccupy(const allocation&) noexcept`
+#elif defined reoccupy_may_throw
+  // allot: the placement must have `void reoccupy(const allocation&) noexcept`
   void reoccupy(allocation);
+#else
+  void reoccupy(allocation) noexcept;
 #endif
 #ifdef ready_is_not_const
   // allot: the placement must have `bool ready(allocation) const`
@@ -71,14 +80,20 @@ struct inventory {
 #else
   allot::savepoint save();
 #ifdef rollback_is_missing
-  // allot: the placement must have `void rollback(savepoint)`, of the type that save() returns
-#else
+  // allot: the placement must have `void rollback(savepoint) noexcept`, of the type that save() returns
+#elif defined rollback_may_throw
+  // allot: the placement must have `void rollback(savepoint) noexcept`, of the type that save() returns
   void rollback(allot::savepoint);
+#else
+  void rollback(allot::savepoint) noexcept;
 #endif
 #ifdef commit_is_missing
-  // allot: the placement must have `void commit(savepoint)`, of the type that save() returns
-#else
+  // allot: the placement must have `void commit(savepoint) noexcept`, of the type that save() returns
+#elif defined commit_may_throw
+  // allot: the placement must have `void commit(savepoint) noexcept`, of the type that save() returns
   void commit(allot::savepoint);
+#else
+  void commit(allot::savepoint) noexcept;
 #endif
 #endif
 #ifdef usable_is_not_const

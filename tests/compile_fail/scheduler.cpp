@@ -50,16 +50,16 @@ struct on_nodes {
   using pod_request = int;
   using allocation = int;
   std::optional<allocation> place(pod_request);
-  void release(allocation);
-  void vacate(allocation);
-  void reoccupy(allocation);
+  void release(allocation) noexcept;
+  void vacate(allocation) noexcept;
+  void reoccupy(allocation) noexcept;
   bool ready(allocation) const;
   bool could_ever_fit(pod_request) const;
   int why_not(pod_request) const;
 #ifndef placement_has_no_savepoints
   allot::savepoint save();
-  void rollback(allot::savepoint);
-  void commit(allot::savepoint);
+  void rollback(allot::savepoint) noexcept;
+  void commit(allot::savepoint) noexcept;
 #endif
 };
 
@@ -264,7 +264,7 @@ struct near_miss : jobs {
 };
 const auto made = allot::make_scheduler(allot::kueue_fair{}, near_miss{}, {{.name = "lab"}, {.name = "a"}});
 #elif defined placement_of_a_whole_preset_releases_nothing
-// allot: the placement must have `void release(allocation)`
+// allot: the placement must have `void release(const allocation&) noexcept`
 struct only_places {
   using pod_request = int;
   using allocation = int;

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <type_traits>
 
 using allot::no_placement;
@@ -35,21 +36,43 @@ struct least {
   };
   using allocation = int;
   std::optional<int> place(const pod_request&) { return 0; }
-  void release(int) {}
-  void vacate(int) {}
-  void reoccupy(int) {}
+  void release(int) noexcept {}
+  void vacate(int) noexcept {}
+  void reoccupy(int) noexcept {}
   bool ready(int) const { return true; }
   bool could_ever_fit(const pod_request&) const { return true; }
   const char* why_not(const pod_request&) const { return "full"; }
   savepoint save() { return {}; }
-  void rollback(savepoint) {}
-  void commit(savepoint) {}
+  void rollback(savepoint) noexcept {}
+  void commit(savepoint) noexcept {}
 };
 static_assert(allot::placement<least>);
 
 // Counterexamples: each differs in one thing.
 struct without_reoccupy : least {
-  void reoccupy() {}
+  void reoccupy() noexcept {}
+};
+/// What undoes something must not throw.
+struct release_may_throw : least {
+  void release(int) {}
+};
+struct rollback_may_throw : least {
+  void rollback(savepoint) {}
+};
+struct commit_may_throw : least {
+  void commit(savepoint) {}
+};
+/// Nor must what is passed to it by value.
+struct places_of_text : least {
+  using allocation = std::string;
+  std::optional<std::string> place(const pod_request&) { return ""; }
+  void release(const std::string&) noexcept {}
+  void vacate(const std::string&) noexcept {}
+  void reoccupy(const std::string&) noexcept {}
+  bool ready(const std::string&) const { return true; }
+};
+struct copies_text : places_of_text {
+  void vacate(std::string) noexcept {}
 };
 struct place_or_minus_one : least {
   int place(const pod_request&) { return -1; }
@@ -71,8 +94,8 @@ struct says_nothing : least {
 struct savepoint_of_its_own : least {
   using savepoint = std::unique_ptr<int>;
   savepoint save() { return {}; }
-  void rollback(savepoint) {}
-  void commit(savepoint) {}
+  void rollback(savepoint) noexcept {}
+  void commit(savepoint) noexcept {}
 };
 struct savepoint_of_another : least {
   std::unique_ptr<int> save() { return {}; }
@@ -84,10 +107,15 @@ struct savepoint_that_stays : least {
     guard& operator=(const guard&) = delete;
   };
   guard save() { return {}; }
-  void rollback(const guard&) {}
-  void commit(const guard&) {}
+  void rollback(const guard&) noexcept {}
+  void commit(const guard&) noexcept {}
 };
 static_assert(allot::placement<savepoint_of_its_own>);
+static_assert(allot::placement<places_of_text>);
+static_assert(!allot::placement<copies_text>);
+static_assert(!allot::placement<release_may_throw>);
+static_assert(!allot::placement<rollback_may_throw>);
+static_assert(!allot::placement<commit_may_throw>);
 static_assert(!allot::placement<savepoint_of_another>);
 static_assert(!allot::placement<savepoint_that_stays>);
 static_assert(!allot::placement<without_reoccupy>);

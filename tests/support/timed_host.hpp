@@ -75,12 +75,12 @@ class gpu_pool {
     free_ -= d;
     return d;
   }
-  void release(allocation a) { free_ += a; }
-  void vacate(allocation a) {
+  void release(allocation a) noexcept { free_ += a; }
+  void vacate(allocation a) noexcept {
     free_ += a;
     held_ += a;
   }
-  void reoccupy(allocation a) {
+  void reoccupy(allocation a) noexcept {
     free_ -= a;
     held_ -= a;
   }
@@ -88,11 +88,11 @@ class gpu_pool {
   [[nodiscard]] bool could_ever_fit(pod_request d) const { return d <= all_; }
   [[nodiscard]] std::int64_t why_not(pod_request d) const { return d - free_; }
   [[nodiscard]] savepoint save() const { return {free_, held_}; }
-  void rollback(savepoint s) {
+  void rollback(savepoint s) noexcept {
     free_ = s.free;
     held_ = s.held;
   }
-  void commit(savepoint) {}
+  void commit(savepoint) noexcept {}
 
  private:
   std::int64_t free_;

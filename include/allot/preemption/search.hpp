@@ -90,8 +90,9 @@ struct no_second_pass {};
 /// candidates tried in turn leave no room: `second_pass` or `no_second_pass`. Jobs are taken whole; an
 /// elastic job yields its elastic pods first, one by one, and is never taken without them. Changes are made
 /// directly in the ledger and the world, under the caller's savepoints; when the search fails the caller
-/// rolls back. Buffers are reused across searches, so in the steady state it allocates nothing. Ids of
-/// running jobs are distinct and dense.
+/// rolls back. If the world or a part throws, these can't be rolled back, as others are open in them: both
+/// are lost. Buffers are reused across searches, so in the steady state it allocates nothing. Ids of running
+/// jobs are distinct and dense.
 ///
 /// `Order`, `Guard` and `Protection` determine the order, what is fair and what may not be preempted at all.
 template <std::size_t N, victim_order<N> Order, victim_guard<N> Guard,

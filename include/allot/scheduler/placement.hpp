@@ -28,21 +28,30 @@ inline namespace v0 {
 /// `save` opens a savepoint, of any movable type: a number, an undo log, a copy. It is closed by `rollback`,
 /// which restores bit for bit, or by `commit`, which keeps the changes. Savepoints nest: the one opened last
 /// is closed first.
+///
+/// `release`, `vacate`, `reoccupy`, `rollback` and `commit` are `noexcept`, for they follow changes that
+/// can't be taken back without them. (So if one that keeps an undo log runs out of memory, the program ends.)
+/// They take a reference to const where a copy may throw. The others may throw: see `scheduler`.
 template <class P>
 concept placement = requires(P p, const P& seen, const typename P::pod_request& pod_request,
-                             typename P::allocation where) {
+                             const typename P::allocation& where) {
   requires std::regular<typename P::pod_request>;
   requires std::regular<typename P::allocation>;
   { p.place(pod_request) } -> std::same_as<std::optional<typename P::allocation>>;
-  p.release(where);
-  p.vacate(where);
-  p.reoccupy(where);
+  { p.release(where) }
+  noexcept;
+  { p.vacate(where) }
+  noexcept;
+  { p.reoccupy(where) }
+  noexcept;
   { seen.ready(where) } -> std::same_as<bool>;
   { seen.could_ever_fit(pod_request) } -> std::same_as<bool>;
   seen.why_not(pod_request);
   { p.save() } -> std::movable;
-  p.rollback(p.save());
-  p.commit(p.save());
+  { p.rollback(std::declval<decltype(p.save())>()) }
+  noexcept;
+  { p.commit(std::declval<decltype(p.save())>()) }
+  noexcept;
 };
 
 namespace detail {
@@ -66,17 +75,33 @@ concept optional_nodes_placement = placement<P> && requires(const P& seen) {
   { seen.has_nodes() } -> std::same_as<bool>;
 };
 
-/// Whether a place is available now. Changes nothing. A placement that can tell without placing the pods may
-/// have a member `could_place`, which is then asked.
+namespace detail {
+
+/// Changes of a placement that are rolled back in any case.
+template <placement P>
+class tentative {
+ public:
+  explicit tentative(P& places) : places_(places), before_(places.save()) {}
+  tentative(const tentative&) = delete;
+  tentative& operator=(const tentative&) = delete;
+  ~tentative() { places_.rollback(std::move(before_)); }
+
+ private:
+  P& places_;
+  decltype(std::declval<P&>().save()) before_;
+};
+
+}  // namespace detail
+
+/// Whether a place is available now. Changes nothing, not even if `place` throws. A placement that can tell
+/// without placing the pods may have a member `could_place`, which is then asked.
 template <placement P>
 [[nodiscard]] bool could_place(P& places, const typename P::pod_request& pod_request) {
   if constexpr (requires { places.could_place(pod_request); }) {
     return places.could_place(pod_request);
   } else {
-    auto before = places.save();
-    const bool placed = places.place(pod_request).has_value();
-    places.rollback(std::move(before));
-    return placed;
+    const detail::tentative trial{places};
+    return places.place(pod_request).has_value();
   }
 }
 
@@ -297,18 +322,21 @@ template <class P>
     };
     static_assert(has_place,
                   "allot: the placement must have `std::optional<allocation> place(const pod_request&)`");
-    constexpr bool has_release = requires(P p, allocation where) {
-      p.release(where);
+    constexpr bool has_release = requires(P p, const allocation& where) {
+      { p.release(where) }
+      noexcept;
     };
-    static_assert(has_release, "allot: the placement must have `void release(allocation)`");
-    constexpr bool has_vacate = requires(P p, allocation where) {
-      p.vacate(where);
+    static_assert(has_release, "allot: the placement must have `void release(const allocation&) noexcept`");
+    constexpr bool has_vacate = requires(P p, const allocation& where) {
+      { p.vacate(where) }
+      noexcept;
     };
-    static_assert(has_vacate, "allot: the placement must have `void vacate(allocation)`");
-    constexpr bool has_reoccupy = requires(P p, allocation where) {
-      p.reoccupy(where);
+    static_assert(has_vacate, "allot: the placement must have `void vacate(const allocation&) noexcept`");
+    constexpr bool has_reoccupy = requires(P p, const allocation& where) {
+      { p.reoccupy(where) }
+      noexcept;
     };
-    static_assert(has_reoccupy, "allot: the placement must have `void reoccupy(allocation)`");
+    static_assert(has_reoccupy, "allot: the placement must have `void reoccupy(const allocation&) noexcept`");
     constexpr bool has_ready = requires(const P& p, allocation where) {
       { p.ready(where) } -> std::same_as<bool>;
     };
@@ -331,16 +359,19 @@ template <class P>
                   "allot: the placement must have `savepoint save()`, where savepoint is a movable type of "
                   "its own or allot::savepoint");
     constexpr bool has_rollback = requires(P p) {
-      p.rollback(p.save());
+      { p.rollback(std::declval<decltype(p.save())>()) }
+      noexcept;
+    };
+    static_assert(has_rollback || !has_save,
+                  "allot: the placement must have `void rollback(savepoint) noexcept`, of the type that "
+                  "save() returns");
+    constexpr bool has_commit = requires(P p) {
+      { p.commit(std::declval<decltype(p.save())>()) }
+      noexcept;
     };
     static_assert(
-        has_rollback || !has_save,
-        "allot: the placement must have `void rollback(savepoint)`, of the type that save() returns");
-    constexpr bool has_commit = requires(P p) {
-      p.commit(p.save());
-    };
-    static_assert(has_commit || !has_save,
-                  "allot: the placement must have `void commit(savepoint)`, of the type that save() returns");
+        has_commit || !has_save,
+        "allot: the placement must have `void commit(savepoint) noexcept`, of the type that save() returns");
     constexpr bool says_usable = requires(P p, allocation where) {
       p.usable(where);
     };

@@ -133,7 +133,8 @@ class exhaustive_cycle;
 /// models `quota_order`, that of jobs `job_order`; that of victims `victim_order` or
 /// `victim_order_with_jobs`, and so on. `Options` are those of the library's own cycle, any of
 /// `no_second_pass`, `consolidation` and `eviction_after_resize`: types, so that what is not used is not
-/// compiled.
+/// compiled. Parts should not throw: but for the order of jobs they are called while a step decides, and half
+/// a decision is then left. See `scheduler`.
 template <class QuotaOrder = within_nominal_then_borrowed_share, class JobOrder = by_settings,
           class VictimOrder = lowest_priority_then_highest_share, class Guard = eligible_is_fair,
           class Protection = unprotected, class... Options>

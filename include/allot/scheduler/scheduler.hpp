@@ -46,6 +46,13 @@ inline namespace v0 {
 ///
 /// A copy is a different object: it decides as the original would, and shares nothing with it but what the
 /// view, the placement and the policies, which it copies, point to. O(jobs + quotas + nodes).
+///
+/// It throws nothing itself, unless memory runs out; what these throw passes through it. `submit`, `adopt`
+/// and `started` first read all that they need: if they end by an exception, nothing has changed (`adopt` and
+/// `adopt_elastic_pod`: while no job is nominated). So it is with `refuses`, `why` and `waiting_by_reason`.
+/// After any other call half a decision may be left, and savepoints may be open: the scheduler can then only
+/// be destroyed, or assigned another one (a new one that `resume`s an earlier `state`, or a copy). See
+/// `placement` for what must not throw.
 template <class View, class Placement = no_placement, class Policies = policies<>>
 class scheduler {
   // A `job_view` and a `placement`; on a mismatch the first line of the error says what is wrong.
@@ -167,8 +174,8 @@ class scheduler {
   /// The job is pending from now on. Returns its id, or why it is refused. O(log pending).
   submission submit(const job& j) {
     if (const refusal why_not = refuses(j); why_not != refusal::none) return {{}, why_not};
-    const job_id id = enrol(j);
-    jobs().wait(id);
+    const job_id id = jobs().enrol(read(j));
+    jobs().join_queue(id);
     return {id};
   }
 
@@ -216,7 +223,7 @@ class scheduler {
     answer.keeps_past_usage = detail::resume_cycle(cycle_, session_, s.memory.of_cycle, ids);
     for (const quota_id x : touched) jobs().touch(x);
     for (const auto& u : s.units) {
-      if (state(u.id) == job_state::running) watch_time(u.id, s.memory.now);
+      if (state(u.id) == job_state::running) watch_time(u.id, time_limit_of(what(u.id)), s.memory.now);
     }
     return answer;
   }
@@ -232,11 +239,14 @@ class scheduler {
   /// (if it can tell, see `revocable_placement`), or usage would overflow.
   submission adopt(const job& j, time_point since, place at = {}, const flavor_pick& pick = {}) {
     if (const refusal why_not = refuses_to_adopt(j, at, pick); why_not != refusal::none) return {{}, why_not};
-    const job_id id = enrol(j);
-    jobs().start_adopted(id, detail::point_of<View>(since), at, pick);
+    record r = read(j);
+    const auto placed = jobs().read_placed(r, at, pick);
+    const instant limit = time_limit_of(j);
+    const job_id id = jobs().enrol(std::move(r));
+    jobs().start_adopted(id, detail::point_of<View>(since), placed);
     jobs().note(delay_cause::cluster);
     jobs().review_nominations();
-    watch_time(id);
+    watch_time(id, limit);
     return {id};
   }
   /// Adopts one more pod of a running elastic job, not started by this scheduler. Returns the id of that pod.
@@ -266,8 +276,9 @@ class scheduler {
   /// The job of an admission has been running since `when`, if not since the step that admitted it.
   refusal started(job_id id, time_point when) {
     return if_in(id, {job_state::running}, [&](record& r) {
+      const instant limit = time_limit_of(r.what);
       jobs().restart(r, detail::point_of<View>(when));
-      watch_time(id);
+      watch_time(id, limit);
     });
   }
   /// The running or evicting job has ended by itself, with all its elastic pods. Or one elastic pod has: then
@@ -374,7 +385,7 @@ class scheduler {
     if (explains_plans_) {
       for (auto& h : session_.plan().pending) explain(h);
     }
-    for (const auto& a : session_.plan().admissions) watch_time(a.id);
+    for (const auto& a : session_.plan().admissions) watch_time(a.id, time_limit_of(a.what));
     return session_.plan();
   }
 
@@ -544,8 +555,8 @@ class scheduler {
 
   [[nodiscard]] detail::lifecycle<View, Placement>& jobs() noexcept { return session_.jobs_; }
   [[nodiscard]] const detail::lifecycle<View, Placement>& jobs() const noexcept { return session_.jobs_; }
-  [[nodiscard]] job_id enrol(const job& j) {
-    return jobs().enrol(j, quota_of(j), policies_.jobs, policies_.not_preemptible);
+  [[nodiscard]] record read(const job& j) const {
+    return jobs().read(j, quota_of(j), policies_.jobs, policies_.not_preemptible);
   }
   [[nodiscard]] quota_id quota_of(const job& j) const {
     return quotas_.rules().ignores_quotas ? tree().roots().front() : view().quota(j);
@@ -678,16 +689,20 @@ class scheduler {
   [[nodiscard]] auto protects() {
     return [this](const detail::time_limits::run& r, instant until) { return is_protected_until(r, until); };
   }
+  /// 0: none.
+  [[nodiscard]] instant time_limit_of([[maybe_unused]] const job& j) const {
+    if constexpr (time_limited_view<View>) {
+      return detail::span_of<View>(view().time_limit(j));
+    } else {
+      return 0;
+    }
+  }
   /// Ends of protection that a step has seen by then are not watched again.
-  void watch_time(job_id id, instant seen = std::numeric_limits<instant>::min()) {
+  void watch_time(job_id id, instant limit, instant seen = std::numeric_limits<instant>::min()) {
     const record& r = session_.at(id);
     if (r.facts.elastic) return;
     const instant since = r.facts.started;
-    if constexpr (time_limited_view<View>) {
-      if (const instant most = detail::span_of<View>(view().time_limit(r.what)); most > 0) {
-        time_limits_.watch(later(since, most), {id, since}, lasts());
-      }
-    }
+    if (limit > 0) time_limits_.watch(later(since, limit), {id, since}, lasts());
     if (r.preemptible) watch_guarantees(r, seen);
   }
   void watch_guarantees(const record& r, instant seen = std::numeric_limits<instant>::min()) {

@@ -166,7 +166,9 @@ struct time_point_of<V> {
 /// not ignored: a scheduler does not compile with it, and says so (`detail::is_view`).
 ///
 /// The view is read when a job is submitted (or adopted), so it may answer from tables that change later.
-/// While the scheduler decides, it is read only for jobs with flavors and for further pods of elastic ones.
+/// While the scheduler decides, it is read only for jobs with flavors and for further pods of elastic ones. A
+/// function may throw where a job is submitted, adopted or `started`; elsewhere that leaves the scheduler
+/// unusable: see `scheduler`.
 template <class V>
 concept job_view = std::copyable<V> && requires(const V& view, const typename V::job& job) {
   requires std::regular<typename V::job>;

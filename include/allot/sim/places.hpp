@@ -125,11 +125,11 @@ class places {
     if (inventory_) inventory_->for_each_node(a, visit);
   }
   /// The operations of an inventory: false if refused. Without nodes only the id none denotes a place.
-  bool release(allocation a) { return inventory_ ? inventory_->release(a) : contains(a); }
+  bool release(allocation a) noexcept { return inventory_ ? inventory_->release(a) : contains(a); }
   /// @{
   /// The job is being evicted, or its eviction is cancelled; see `placement`. False if refused.
-  bool vacate(allocation a) { return inventory_ ? inventory_->vacate(a) : contains(a); }
-  bool reoccupy(allocation a) { return inventory_ ? inventory_->reoccupy(a) : contains(a); }
+  bool vacate(allocation a) noexcept { return inventory_ ? inventory_->vacate(a) : contains(a); }
+  bool reoccupy(allocation a) noexcept { return inventory_ ? inventory_->reoccupy(a) : contains(a); }
   /// @}
 
   /// See `revocable_placement`.
@@ -157,10 +157,10 @@ class places {
   /// @{
   /// Savepoints of the inventory; see `placement`.
   [[nodiscard]] savepoint save() noexcept { return inventory_ ? inventory_->save() : savepoint{}; }
-  void rollback(savepoint s) {
+  void rollback(savepoint s) noexcept {
     if (inventory_) inventory_->rollback(s);
   }
-  void commit(savepoint s) {
+  void commit(savepoint s) noexcept {
     if (inventory_) inventory_->commit(s);
   }
   /// @}

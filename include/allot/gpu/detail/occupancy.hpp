@@ -36,7 +36,7 @@ class occupancy {
 
   /// The job has left its devices: they are free, and its id becomes invalid. False if there was no such
   /// allocation. O(its pods).
-  bool release(allocation a) {
+  bool release(allocation a) noexcept {
     const auto was = table_.status_of(a);
     if (was == status::unused) return false;
     while (table_.has_pods(a)) remove_last(a, was);
@@ -47,7 +47,7 @@ class occupancy {
 
   /// Its job is being evicted: what it has counts as free from now on, but is held until `release`. False
   /// unless it is placed. O(its pods).
-  bool vacate(allocation a) {
+  bool vacate(allocation a) noexcept {
     if (table_.status_of(a) != status::placed) return false;
     give_up(a);
     note({change::vacated, false, a, {}});
@@ -56,7 +56,7 @@ class occupancy {
 
   /// The eviction is cancelled: undoes `vacate`, also on closed nodes. False unless it is vacating and
   /// nothing it had has been given away. O(its pods).
-  bool reoccupy(allocation a) {
+  bool reoccupy(allocation a) noexcept {
     if (table_.status_of(a) != status::vacating) return false;
     const auto pods = table_.pods(a);
     for (auto p = pods.begin(); p != pods.end(); ++p) {
@@ -118,10 +118,10 @@ class occupancy {
   /// Remembers this state. Savepoints are closed innermost first, either by restoring it bit for bit,
   /// including the ids that will be issued, or by keeping what was done since. O(changes since).
   [[nodiscard]] allot::savepoint save() noexcept { return journal_.open(); }
-  void rollback(allot::savepoint s) {
+  void rollback(allot::savepoint s) noexcept {
     journal_.rollback(s, [this](const entry& e) { undo(e); });
   }
-  void commit(allot::savepoint s) { journal_.commit(s); }
+  void commit(allot::savepoint s) noexcept { journal_.commit(s); }
 
   /// The time by the host's clock: from here the estimates of what is placed count. No savepoint restores it.
   /// Without effect unless the policy cares when pods end.

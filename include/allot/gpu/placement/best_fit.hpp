@@ -15,7 +15,8 @@ inline namespace v0 {
 namespace gpu {
 
 /// Chooses the location of one pod: a node of one of its pools that has room, and devices of it; or nothing.
-/// It must not change what it chooses from, and must give the same answer for the same index and pod.
+/// It must not change what it chooses from, must give the same answer for the same index and pod, and must
+/// not throw: an inventory would be left with some pods of a gang.
 template <class P>
 concept placement_policy = std::copyable<P> &&
     requires(const P choose, const free_index& from, const pod_shape& pod) {

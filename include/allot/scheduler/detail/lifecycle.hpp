@@ -272,32 +272,69 @@ class lifecycle {
   /// What has happened since the last call that concerns reserved starts.
   [[nodiscard]] reservation_news take_news() noexcept { return std::exchange(news_, {}); }
 
+  // What the view and the order of jobs say of a job that comes is read before anything changes, for they may
+  // throw.
+
+  /// Reads a job, which is to be enrolled next.
+  template <class JobOrder>
+  [[nodiscard]] record read(const job& j, quota_id in, const JobOrder& order,
+                            capacity_kind not_preemptible) const {
+    record r;
+    read_job(r, view_, j, submissions_ + 1);
+    r.facts.quota = in;
+    r.facts.in = r.preemptible ? capacity_kind::any : not_preemptible;
+    const queue_settings& settings = of(in).settings;
+    r.rank = {static_cast<std::int64_t>(order(view_, j, settings)), r.facts.submitted, r.facts.order};
+    r.follows_priority = follows_priority(order, settings);
+    r.least_run = least_run_of(r);
+    return r;
+  }
+  /// What a job that was read requests at a place, with these flavors.
+  struct placed_request {
+    place where{};
+    flavor_pick pick{};
+    resources<n> request{};
+    typename Placement::pod_request pod_request{};
+    /// Of a job that has more pods than its core: one of these.
+    std::optional<record> pod{};
+  };
+  [[nodiscard]] placed_request read_placed(record r, const place& at, const flavor_pick& pick) const {
+    r.where = at;
+    set_pick(r, pick);
+    placed_request p{at, r.pick, {}, r.pod_request};
+    if constexpr (has_elastic_pods) {
+      if (r.pods_to_come > 0) read_pod(p.pod.emplace(r));
+    }
+    charge_by_place(r, view_, books_.places);
+    p.request = r.facts.request;
+    return p;
+  }
+
   // Units come and go.
 
   /// Whether it knows a job, or has known one.
   [[nodiscard]] bool has_known_jobs() const noexcept { return jobs_.size() != 0; }
-  /// Adds a record, in no queue yet.
-  template <class JobOrder>
-  [[nodiscard]] job_id enrol(const job& j, quota_id in, const JobOrder& order,
-                             capacity_kind not_preemptible) {
+  /// Adds the record of a job, in no queue yet.
+  [[nodiscard]] job_id enrol(record read) {
     const job_id id = jobs_.add();
     record& r = jobs_[id];
-    read_job(r, view_, j, ++submissions_);
-    r.facts.quota = in;
+    read.ticket = r.ticket;
+    r = std::move(read);
     r.facts.id = id;
-    r.facts.in = r.preemptible ? capacity_kind::any : not_preemptible;
-    const queue_settings& settings = of(r.facts.quota).settings;
-    r.rank = {static_cast<std::int64_t>(order(view_, j, settings)), r.facts.submitted, r.facts.order};
-    r.follows_priority = follows_priority(order, settings);
-    r.least_run = least_run_of(r);
+    ++submissions_;
     number_class(r);
     ++state_of(r.facts.quota).jobs;
     return id;
   }
+  /// A job that is in no queue is pending, whatever it had before.
   void wait(job_id id) {
+    set_pick(jobs_[id], {});
+    charge_by_request(jobs_[id], view_);
+    join_queue(id);
+  }
+  /// A job that is in no queue, and has no place, is pending.
+  void join_queue(job_id id) {
     record& r = jobs_[id];
-    set_pick(r, {});
-    charge_by_request(r, view_);
     enter(r, job_state::pending);
     r.where = {};
     r.has_reservation = false;
@@ -392,12 +429,8 @@ class lifecycle {
   }
   /// Starts a job that is booked.
   void start(record& r, instant now) {
-    const instant expected = r.expected_end;
-    books_.start(r, now);
-    // Those that were to make way have taken their time.
-    if (expected != without_end && expected < r.expected_end) note(delay_cause::overrun);
-    enter(r, job_state::running);
-    if constexpr (has_elastic_pods) grow(r.facts.elastic ? jobs_[r.facts.core] : r);
+    run(r, now);
+    if constexpr (has_elastic_pods) grow(core_of(r));
   }
   /// The running job started at another time than assumed.
   void restart(record& r, instant at) {
@@ -419,13 +452,13 @@ class lifecycle {
     nominated_.start_ready(books_, jobs_, is_asked, [&](job_id id) { start(jobs_[id]); });
   }
   /// Starts a job that already runs and is in no queue.
-  void start_adopted(job_id id, instant since, const place& at, const flavor_pick& pick) {
+  void start_adopted(job_id id, instant since, const placed_request& p) {
     record& r = jobs_[id];
-    r.where = at;
-    set_pick(r, pick);
-    charge_by_place(r, view_, books_.places);
-    books_.charge(r);
-    start(r, since);
+    charge_adopted(r, p);
+    run(r, since);
+    if constexpr (has_elastic_pods) {
+      if (core_of(r).pods_to_come > 0) join_queue(add_pod(core_of(r), *p.pod));
+    }
   }
   /// Whether the job could have more pods than it runs with.
   [[nodiscard]] bool can_grow(const record& core) const {
@@ -439,9 +472,14 @@ class lifecycle {
   }
   /// Adopts a running pod of a running job that can grow.
   [[nodiscard]] job_id adopt_elastic_pod(record& core, instant since, const place& at) {
+    record pod = core;
+    read_pod(pod);
+    pod.pods_to_come = 0;
+    placed_request p = read_placed(pod, at, core.pick);
+    p.pod = pod;
     drop_waiting_elastic_pods(core);
-    const job_id id = next_pod(core);
-    start_adopted(id, since, at, core.pick);
+    const job_id id = add_pod(core, std::move(pod));
+    start_adopted(id, since, p);
     return id;
   }
   /// Evicts a running job with all its elastic pods.
@@ -580,7 +618,22 @@ class lifecycle {
   friend state_keeper<View, Placement>;
   using classes = request_classes<n, typename Placement::pod_request, menu_of<View>>;
 
-  void set_pick(record& r, const flavor_pick& pick) {
+  [[nodiscard]] record& core_of(record& r) { return r.facts.elastic ? jobs_[r.facts.core] : r; }
+  void run(record& r, instant now) {
+    const instant expected = r.expected_end;
+    books_.start(r, now);
+    // Those that were to make way have taken their time.
+    if (expected != without_end && expected < r.expected_end) note(delay_cause::overrun);
+    enter(r, job_state::running);
+  }
+  void charge_adopted(record& r, const placed_request& p) {
+    r.where = p.where;
+    r.pick = p.pick;
+    r.facts.request = p.request;
+    r.pod_request = p.pod_request;
+    books_.charge(r);
+  }
+  void set_pick(record& r, const flavor_pick& pick) const {
     if (r.menu.empty()) return;
     r.pick = pick;
     r.facts.request = r.base + r.menu.request(pick);
@@ -681,7 +734,10 @@ class lifecycle {
   }
   /// Makes the next pod of a running elastic job pending, unless one waits already.
   void grow(record& core) {
-    if (core.pods_to_come > 0 && !waiting_elastic_pod(core)) wait(next_pod(core));
+    if (core.pods_to_come == 0 || waiting_elastic_pod(core)) return;
+    record pod = core;
+    read_pod(pod);
+    join_queue(add_pod(core, std::move(pod)));
   }
   /// Turns the record of an elastic job into that of one more pod.
   void read_pod(record& r) const {
@@ -694,18 +750,17 @@ class lifecycle {
       r.pod_request = pod_request_of<Placement>(view_, r.what, 1, pick);
     }
   }
-  /// Adds a record of one more pod of an elastic job, in no queue yet.
-  [[nodiscard]] job_id next_pod(record& core) {
+  /// Adds one more pod of an elastic job, as `read_pod` has made it of its core, in no queue yet.
+  [[nodiscard]] job_id add_pod(record& core, record pod) {
     const job_id id = jobs_.add();
     record& r = jobs_[id];
-    const std::uint32_t ticket = r.ticket;
-    r = core;
-    r.ticket = ticket;
+    pod.ticket = r.ticket;
+    r = std::move(pod);
     r.state = job_state::unknown;
     r.elastic_pods.clear();
     r.pods_to_come = 0;
     r.expected_end = without_end;
-    read_pod(r);
+    r.facts.started = core.facts.started;
     r.facts.id = id;
     r.facts.elastic = true;
     r.facts.core = core.facts.id;
