@@ -4,6 +4,7 @@
 #include <allot/presets/single_queue.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/scheduler/scheduler.hpp>
+#include <allot/scheduler/state_text.hpp>
 
 #include <doctest/doctest.h>
 
@@ -13,7 +14,10 @@
 #include <cstdint>
 #include <deque>
 #include <limits>
+#include <optional>
 #include <random>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -105,6 +109,24 @@ class team {
     REQUIRE(scheduler.state(id) == job_state::running);
     return id;
   }
+  /// Another scheduler takes over, from a text.
+  void restart() {
+    const auto none = [](const auto&) { return std::string{}; };
+    const auto number_of = [this](const row* j) {
+      const auto at = std::find_if(rows_.begin(), rows_.end(), [&](const row& r) { return &r == j; });
+      return std::to_string(at - rows_.begin());
+    };
+    const auto row_of = [this](const std::string& number) {
+      return std::optional<const row*>{&rows_[std::stoul(number)]};
+    };
+    using place = typename allot::no_placement::allocation;
+    const std::string text = to_text(scheduler.state(), number_of, none);
+    const auto state = allot::state_from_text<const row*, place>(
+        text, row_of, [](std::string_view) { return std::optional{place{}}; });
+    REQUIRE(state);
+    scheduler = scheduler_type{View{}, scheduler.tree()};
+    REQUIRE(scheduler.resume(state.value()));
+  }
   /// Whether a job of that priority preempts the only one that runs.
   bool preempts(const row& r) {
     const job_id id = submit(r);
@@ -120,7 +142,8 @@ class team {
   std::deque<row> rows_;
 };
 
-/// In what order jobs start that differ in one number, submitted in any order.
+/// In what order jobs start that differ in one number, submitted in any order to a scheduler that has to
+/// restart before it starts them.
 template <class View, class T>
 [[nodiscard]] std::vector<T> order_by(T View::row::*member) {
   team<View> t{1};
@@ -131,6 +154,7 @@ template <class View, class T>
     r.*member = value;
     REQUIRE(t.submit(r));
   }
+  t.restart();
   std::vector<T> found;
   for (const auto* r : t.run_all()) found.push_back(r->*member);
   return found;
@@ -149,6 +173,7 @@ void preempts_lower_priorities() {
     for (const auto claims : ends_of<typename View::number>()) {
       team<View> t{1};
       t.run({.priority = runs});
+      t.restart();
       CHECK(t.preempts({.priority = claims}) == (claims > runs));
     }
   }
