@@ -247,7 +247,7 @@ class running_pods {
   void list_running(Session& session, quota_id x, running_line& l) {
     for (const running_unit& u : l.units) {
       // Its id may have been reused.
-      if (runs_[u.id.index()].quota == x) runs_[u.id.index()].there = false;
+      if (runs_[u.id].quota == x) runs_[u.id].there = false;
     }
     l = {};
     l.is_old = false;
