@@ -309,3 +309,32 @@ TEST_CASE("scheduler: at rest no job nominated earlier could start") {
   });
   CHECK((reserved > 500 || !allot_test::all_cases_run()));
 }
+
+TEST_CASE("scheduler: a place that a job holds is neither adopted again nor released by the host") {
+  host on{two_teams(), nodes(2, 4)};
+  auto& s = on.scheduler();
+  const auto at = s.places().place({.gpus = gpus(4)}).value();
+  const job_id first = s.adopt(on.job("b1", "b", 4, {}), 0, at);
+  CHECK(s.state(first) == job_state::running);
+  CHECK(s.adopt(on.job("b2", "b", 4, {}), 0, at).why_not == refusal::place_in_use);
+  CHECK(s.ledger().own_usage(on.quota("b"), 0) == gpus(4));
+  CHECK_FALSE(s.places().release(at));
+  CHECK(s.places().contains(at));
+  // When it has gone nobody holds it, and another job may be there.
+  CHECK(s.finished(first) == refusal::none);
+  CHECK_FALSE(s.places().contains(at));
+  CHECK(s.adopt(on.job("b3", "b", 4, {}), 0, s.places().place({.gpus = gpus(4)}).value()));
+
+  // Nor do two jobs of a state get one place.
+  on.submit("b4", "b", 4);
+  REQUIRE(on.step() == "+b4");
+  auto fresh_on = std::move(host{two_teams(), nodes(2, 4)}.scheduler());
+  std::optional<allot::gpu::allocation_id> one;
+  const auto answer = fresh_on.resume(s.state(), [&](const auto&) {
+    if (!one) one = fresh_on.places().place({.gpus = gpus(4)});
+    return one;
+  });
+  REQUIRE(answer.refused.size() == 1);
+  CHECK(answer.refused[0].why == refusal::place_in_use);
+  CHECK(fresh_on.ledger().own_usage(on.quota("b"), 0) == gpus(4));
+}

@@ -225,6 +225,18 @@ struct forecast_beside<P> {
 template <class P>
 using forecast_of = typename detail::forecast_beside<P>::type;
 
+/// A placement that knows which of its places a scheduler's jobs hold: `hold` is called when a job gets a
+/// place, `let_go` just before that is released. So `release` can refuse to take a place from a job, and no
+/// two jobs are adopted at one place. Default: the host sees to that.
+template <class P>
+concept holding_placement = placement<P> && requires(P p, const P& seen, const typename P::allocation& a) {
+  { p.hold(a) }
+  noexcept;
+  { p.let_go(a) }
+  noexcept;
+  { seen.is_held(a) } -> std::same_as<bool>;
+};
+
 /// A placement whose places can be lost: a node fails, or is closed to new jobs. `contains` says whether it
 /// has given a place that was not released; `usable` whether its job could start there now. A scheduler asks
 /// before it adopts a running job, and before it starts one that waited on its place for evictions.

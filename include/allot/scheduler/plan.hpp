@@ -39,6 +39,8 @@ enum class refusal : std::uint8_t {
   unknown_flavors,
   /// The placement has not given that place, or it was lost.
   unknown_place,
+  /// Another job holds that place (`holding_placement`).
+  place_in_use,
   /// The elastic job already runs with as many pods as it may have.
   has_all_pods,
 };
@@ -62,6 +64,8 @@ enum class refusal : std::uint8_t {
       return "unknown_flavors";
     case refusal::unknown_place:
       return "unknown_place";
+    case refusal::place_in_use:
+      return "place_in_use";
     case refusal::has_all_pods:
       return "has_all_pods";
   }

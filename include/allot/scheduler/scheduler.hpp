@@ -114,8 +114,9 @@ class scheduler {
   [[nodiscard]] const quota_tree<n>& tree() const noexcept { return session_.tree(); }
   /// The host's view. It is read during calls of the scheduler only.
   [[nodiscard]] const View& view() const noexcept { return session_.view(); }
-  /// The placement. The host takes the places of adopted jobs in it and changes its nodes; after such a
-  /// change it calls `retry`.
+  /// The placement, for the host: it changes its nodes there, and then calls `retry`; and it takes places
+  /// there, of jobs that it adopts or that are not the scheduler's. A `holding_placement` refuses to release
+  /// a place that a job holds. Evictions (`vacate`, `reoccupy`) and savepoints are the scheduler's own.
   [[nodiscard]] Placement& places() noexcept { return jobs().books().places; }
   /// The same, for reading.
   [[nodiscard]] const Placement& places() const noexcept { return jobs().books().places; }
@@ -256,7 +257,7 @@ class scheduler {
     record& r = jobs().at(core);
     if (r.state != job_state::running || r.facts.elastic) return {{}, refusal::wrong_state};
     if (!jobs().can_grow(r)) return {{}, refusal::has_all_pods};
-    if (!has_given(at)) return {{}, refusal::unknown_place};
+    if (const refusal why_not = refuses_place(at); why_not != refusal::none) return {{}, why_not};
     if (!jobs().books().can_count(r.facts.quota, jobs().request_of_pod(r)))
       return {{}, refusal::invalid_request};
     const job_id id = jobs().adopt_elastic_pod(r, detail::point_of<View>(since), at);
@@ -599,7 +600,7 @@ class scheduler {
     if constexpr (flavored_view<View>) {
       if (!is_choice(view().flavors(j, detail::core_pods(view(), j)), pick)) return refusal::unknown_flavors;
     }
-    if (!has_given(at)) return refusal::unknown_place;
+    if (const refusal why = refuses_place(at); why != refusal::none) return why;
     typename session_type::record r;
     r.what = j;
     detail::read_request(r, view(), detail::core_pods(view(), j));
@@ -623,6 +624,13 @@ class scheduler {
       return has_any ? refusal::none : refusal::invalid_request;
     }
     return refusal::invalid_request;
+  }
+  [[nodiscard]] refusal refuses_place(const place& at) const {
+    if (!has_given(at)) return refusal::unknown_place;
+    if constexpr (holding_placement<Placement>) {
+      if (places().is_held(at)) return refusal::place_in_use;
+    }
+    return refusal::none;
   }
   [[nodiscard]] bool has_given([[maybe_unused]] const place& at) const {
     if constexpr (revocable_placement<Placement>) {

@@ -268,7 +268,8 @@ class session {
       changed.pods_to_come = 0;
     });
   }
-  /// Removes a pending elastic pod: its job does with the pods that it has, and asks for none of those to come.
+  /// Removes a pending elastic pod: its job does with the pods that it has, and asks for none of those to
+  /// come.
   void stop_growing(job_id pod) { jobs_.stop_growing(pod); }
 
   // Decisions.

@@ -252,8 +252,8 @@ concept flavored_view = job_view<V> &&
   { view.flavors(job, pods) } -> detail::same_value_as<flavor_menu<dimensions<V>>>;
 };
 
-/// How long a run of the job may last, 0 or less: forever. Then it is evicted (`relation::time_limit`), and is
-/// over. Default: forever.
+/// How long a run of the job may last, 0 or less: forever. Then it is evicted (`relation::time_limit`), and
+/// is over. Default: forever.
 template <class V>
 concept time_limited_view = job_view<V> && requires(const V& view, const typename V::job& job) {
   { view.time_limit(job) } -> detail::span_for<V>;

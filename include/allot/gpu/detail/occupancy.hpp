@@ -35,15 +35,27 @@ class occupancy {
   using allocation = allocation_id;
 
   /// The job has left its devices: they are free, and its id becomes invalid. False if there was no such
-  /// allocation. O(its pods).
+  /// allocation, or a scheduler holds it for a job (`hold`). O(its pods).
   bool release(allocation a) noexcept {
     const auto was = table_.status_of(a);
-    if (was == status::unused) return false;
+    if (was == status::unused || table_.is_held(a)) return false;
     while (table_.has_pods(a)) remove_last(a, was);
     table_.close(a);
     note({change::released, was == status::vacating, a, {}});
     return true;
   }
+
+  /// @{
+  /// A scheduler holds the place for one of its jobs, or no longer: see `holding_placement`. No effect if
+  /// there is no such allocation.
+  void hold(allocation a) noexcept {
+    if (contains(a)) table_.set_held(a, true);
+  }
+  void let_go(allocation a) noexcept {
+    if (contains(a)) table_.set_held(a, false);
+  }
+  [[nodiscard]] bool is_held(allocation a) const noexcept { return table_.is_held(a); }
+  /// @}
 
   /// Its job is being evicted: what it has counts as free from now on, but is held until `release`. False
   /// unless it is placed. O(its pods).

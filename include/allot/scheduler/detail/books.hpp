@@ -66,13 +66,16 @@ class books {
   void restore_freed_until(instant known) noexcept { freed_until_ = known; }
 
   /// Charges a job, placed at `r.where`, to the assumed usage.
-  void charge(const record& r) { assumed_.charge(r.facts.quota, r.facts.request, r.facts.in); }
+  void charge(const record& r) {
+    if constexpr (holding_placement<Placement>) places.hold(r.where);
+    assumed_.charge(r.facts.quota, r.facts.request, r.facts.in);
+  }
   /// Drops a nominated job that has not started.
   void release_nominated(record& r) {
     record_freed(without_end);
     if (r.expected_end != without_end) forget_end(r);
     assumed_.release(r.facts.quota, r.facts.request, r.facts.in);
-    places.release(r.where);
+    leave_place(r);
   }
   /// Whether no evicting job is still in the way of a nominated job.
   [[nodiscard]] bool ready(const record& r) const {
@@ -157,7 +160,7 @@ class books {
     }
     allocated_.release(r.facts.quota, r.facts.request, r.facts.in);
     allocated_by_all_ -= r.facts.request;
-    places.release(r.where);
+    leave_place(r);
   }
   /// Whether a job that already runs can be charged without overflow: to its quota's assumed usage, and to
   /// the total of what runs, which bounds every quota's usage.
@@ -332,6 +335,10 @@ class books {
   void resize() {
     running_.resize(allocated_.tree().slots());
     groups_.resize(allocated_.tree().slots());
+  }
+  void leave_place(const record& r) {
+    if constexpr (holding_placement<Placement>) places.let_go(r.where);
+    places.release(r.where);
   }
   [[nodiscard]] static instant expected_end_of(const record& r) noexcept {
     if (r.estimate != without_end) return later(r.facts.started, r.estimate);

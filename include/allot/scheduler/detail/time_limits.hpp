@@ -26,8 +26,8 @@ class time_limits {
     friend auto operator<=>(const run&, const run&) noexcept = default;
   };
 
-  /// Occasionally drops ended runs, those for which `lasts(run, until)` is false, so that they never much outnumber
-  /// the others. Amortised O(log runs).
+  /// Occasionally drops ended runs, those for which `lasts(run, until)` is false, so that they never much
+  /// outnumber the others. Amortised O(log runs).
   template <class Lasts>
   void watch(instant until, const run& r, Lasts lasts) {
     if (runs_.size() >= most_runs_) {
@@ -49,8 +49,8 @@ class time_limits {
     }
   }
 
-  /// When the next run's time comes, if there is one; drops ended runs before it, for which `lasts(run, until)`
-  /// is false.
+  /// When the next run's time comes, if there is one; drops ended runs before it, for which `lasts(run,
+  /// until)` is false.
   template <class Lasts>
   [[nodiscard]] std::optional<instant> next(Lasts lasts) {
     while (!runs_.empty() && !lasts(runs_.front().what, runs_.front().until)) {
