@@ -24,7 +24,9 @@ TEST_CASE("time_limits: each run comes up once, when its time has come, the earl
   allot_test::for_each_seed(200, [](allot_test::random_source& random) {
     using entry = std::tuple<instant, job_id, instant>;
     allot::detail::time_limits limits;
-    const auto lasts = [](const allot::detail::time_limits::run& r) { return r.job.generation() != 1; };
+    const auto lasts = [](const allot::detail::time_limits::run& r, instant) {
+      return r.job.generation() != 1;
+    };
     std::vector<entry> expected;
     instant now = 0;
     for (int i = 0; i < 60; ++i) {
@@ -44,7 +46,7 @@ TEST_CASE("time_limits: each run comes up once, when its time has come, the earl
       std::erase_if(expected, [&](const entry& e) { return std::get<0>(e) <= now; });
       std::sort(due.begin(), due.end());
       std::size_t next = 0;
-      limits.take_expired(now, [&](const allot::detail::time_limits::run& r) {
+      limits.take_expired(now, [&](const allot::detail::time_limits::run& r, instant) {
         REQUIRE(next < due.size());
         CHECK(std::get<1>(due[next]) == r.job);
         CHECK(std::get<2>(due[next]) == r.since);
@@ -67,13 +69,13 @@ TEST_CASE("time_limits: runs that ended long before their time do not pile up") 
   using run = allot::detail::time_limits::run;
   allot::detail::time_limits limits;
   constexpr std::uint32_t runs = 100'000;
-  const auto lasts = [&](const run& r) { return r.job.index() % 1000 == 0; };
+  const auto lasts = [&](const run& r, instant) { return r.job.index() % 1000 == 0; };
   for (std::uint32_t i = 0; i < runs; ++i) limits.watch(1'000'000 + i, {job_id{i, 0}, 0}, lasts);
   std::size_t held = 0;
   std::size_t lasting = 0;
-  limits.take_expired(2'000'000, [&](const run& r) {
+  limits.take_expired(2'000'000, [&](const run& r, instant until) {
     ++held;
-    lasting += lasts(r) ? 1U : 0U;
+    lasting += lasts(r, until) ? 1U : 0U;
   });
   CHECK(lasting == runs / 1000);
   CHECK(held < 2'000);
@@ -143,6 +145,18 @@ TEST_CASE("time_limits: a job that has run for as long as it may is over, howeve
     CHECK(starts == 1);
     CHECK(h.state("j") == job_state::unknown);
   }
+}
+
+TEST_CASE("time_limits: a job that is over is over after a restart, too") {
+  unit_host<> h{one_team(2)};
+  h.submit("j", "q", 2, {.time_limit = 10});
+  CHECK(h.step_at(0) == "+j");
+  CHECK(h.step_at(10) == "-j");
+  unit_host<> next{one_team(2)};
+  CHECK(next.scheduler().resume(h.scheduler().state()).refused.empty());
+  CHECK(next.scheduler().state(h.id("j")) == job_state::evicting);
+  CHECK(next.scheduler().evicted(h.id("j")) == allot::refusal::none);
+  CHECK(next.scheduler().state(h.id("j")) == job_state::unknown);
 }
 
 TEST_CASE("time_limits: a job that another needs to leave waits again, although its time is up meanwhile") {
