@@ -27,8 +27,8 @@ using allot::gpus;
 using allot::instant;
 using allot::quota_id;
 using allot_test::check_reservations;
-using allot_test::reservations_seen;
 using allot_test::random_source;
+using allot_test::reservations_seen;
 using allot_test::timed_job;
 using allot_test::timed_nodes;
 using allot_test::timed_nodes_view;
@@ -117,7 +117,8 @@ TEST_CASE("availability: priorities, overruns and unknown ends have their causes
                                   {.exact = false, .priorities = true, .some_say_nothing = random.one_in(2)});
     auto h = reserving_host(jobs, allot_test::timed_view{&jobs}, each, allot_test::gpu_pool{4 * each},
                             static_cast<std::uint32_t>(random.between(1, 4)));
-    check_reservations(h, jobs, {delay_cause::owner, delay_cause::higher_priority, delay_cause::overrun}, all);
+    check_reservations(h, jobs, {delay_cause::owner, delay_cause::higher_priority, delay_cause::overrun},
+                       all);
   });
   CHECK(all.reservations > 100);
   CHECK(all.causes[delay_cause::owner] > 0);

@@ -126,8 +126,8 @@ TEST_CASE("gathering: bounded in what the jobs of a quota gather together") {
 }
 
 TEST_CASE("gathering: what is reserved does not rest on what one that gathers hopes for") {
-  // 6 and 4 of ten run. The gang of 6 has a reservation at 50; one of 4 gathers until 22. If it gets its room by then,
-  // somebody has gone whom the gang does not count on.
+  // 6 and 4 of ten run. The gang of 6 has a reservation at 50; one of 4 gathers until 22. If it gets its room
+  // by then, somebody has gone whom the gang does not count on.
   std::vector<timed_job> jobs{{.quota = a, .gpus = 4, .duration = 100},
                               {.quota = a, .gpus = 4, .duration = 50, .estimate = 50},
                               {.quota = a, .gpus = 6, .submit = 1, .duration = 100},

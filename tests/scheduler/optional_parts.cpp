@@ -298,8 +298,8 @@ TEST_CASE("scheduler: of jobs that differ in the estimates of their pods alone, 
   for (std::uint32_t j = 0; j < jobs.size(); ++j) REQUIRE(s.submit(j));
   REQUIRE(s.step(0).admissions.size() == 1);
   CHECK(s.places().asked < 10);
-  CHECK(s.waiting_by_reason(allot::quota_id{0})[static_cast<std::size_t>(
-            allot::pending_reason::placement)] == 99);
+  CHECK(s.waiting_by_reason(allot::quota_id{0})[static_cast<std::size_t>(allot::pending_reason::placement)] ==
+        99);
   CHECK(s.places().asked < 20);
 }
 

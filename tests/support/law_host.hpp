@@ -213,7 +213,8 @@ class law_host {
     tell(plan);
     check_backoffs(plan, reserved);
     check_reasons(plan);
-    if (kept_laws_.has(law::at_once) && quiet_ && !plan.empty()) broken(law::at_once, "nothing happened, yet");
+    if (kept_laws_.has(law::at_once) && quiet_ && !plan.empty())
+      broken(law::at_once, "nothing happened, yet");
     quiet_ = true;
     check_lists(plan, running, evicting);
     if (kept_laws_.has(law::sound)) check_sound(plan, was_sound, was_guaranteed);
@@ -480,7 +481,8 @@ class law_host {
     for (const auto& r : plan.nominations) {
       require(r.first + r.count <= plan.evictions.size(), "a nomination names evictions that are not there");
       for (std::size_t i = r.first; i < r.first + r.count; ++i) {
-        require(plan.evictions[i].beneficiary == r.id, "an eviction is not for the job that it is nominated for");
+        require(plan.evictions[i].beneficiary == r.id,
+                "an eviction is not for the job that it is nominated for");
       }
       require(r.id == id(*r.what), "a nomination has another job's id");
     }

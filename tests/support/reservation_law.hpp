@@ -26,8 +26,8 @@ struct reservations_seen {
 /// causes, on record. Calls `look(now)` after each instant.
 template <class Host>
 void check_reservations(Host& h, const std::vector<timed_job>& jobs,
-                    const std::vector<allot::delay_cause>& allowed, reservations_seen& all,
-                    const std::function<void(allot::instant)>& look = {}) {
+                        const std::vector<allot::delay_cause>& allowed, reservations_seen& all,
+                        const std::function<void(allot::instant)>& look = {}) {
   std::map<std::size_t, allot::instant> first;
   std::map<std::size_t, allot::delay_cause> cause;
   std::map<std::size_t, std::size_t> starts;

@@ -27,8 +27,9 @@ inline namespace v0 {
 struct cycle_memory {
   /// A job of which not all flavors have been tried (Kueue).
   struct flavor_scan {
-    /// The pending job, and the flavors with which it goes on.
+    /// The pending job.
     job_id job{};
+    /// The flavors with which it goes on.
     flavor_pick next{};
     /// In how many cycles it went on since the world changed last; none: the world has changed since.
     std::optional<std::uint32_t> cycles{};
@@ -55,8 +56,9 @@ struct cycle_memory {
   vector<flavor_scan> scans;
   vector<blocked_head> blocked;
   /// @}
-  /// The roots of trees of quotas that are looked at again in the next step; and after any change (Kueue).
+  /// The roots of trees of quotas that are looked at again in the next step (Kueue).
   vector<quota_id> touched;
+  /// The same after any change.
   vector<quota_id> revisited;
   /// Past usage that counts in decisions, as numbers that only the cycle reads: their first two say under
   /// which settings.
@@ -89,15 +91,17 @@ struct unit_state {
   job_state state{};
   /// For an elastic pod: its job.
   job_id core{};
-  /// For an elastic job: its pods beyond the core, waiting ones included, and how many more may come.
+  /// For an elastic job: its pods beyond the core, waiting ones included.
   vector<job_id> elastic_pods{};
+  /// For an elastic job: how many more pods may come.
   std::uint32_t pods_to_come = 0;
   /// The pods with which it starts.
   std::uint32_t pods = 1;
   /// The flavors chosen for it.
   flavor_pick pick{};
-  /// Its place in its queue, and when it was submitted.
+  /// Its place in its queue.
   job_rank rank{};
+  /// When it was submitted.
   instant submitted = 0;
   /// How long a run of it is expected to last; `without_end`: not known.
   instant estimate = without_end;
@@ -115,8 +119,9 @@ struct unit_state {
   bool follows_priority = false;
   /// While it is evicted: whether it has run for as long as it may, and does not wait again.
   bool is_over = false;
-  /// When it may gather again, and until when it would have gathered.
+  /// When it may gather again.
   std::optional<instant> gathers_from{};
+  /// Until when it would have gathered.
   std::optional<instant> gathers_until{};
 
   friend bool operator==(const unit_state&, const unit_state&) = default;
@@ -127,6 +132,7 @@ struct unit_state {
 struct scheduler_memory {
   /// A job on its way out, and for which job.
   struct departure {
+    /// The job.
     job_id job{};
     /// None: what it leaves is for any job.
     job_id beneficiary{};
@@ -135,7 +141,9 @@ struct scheduler_memory {
   };
   /// A pending job with a reservation, or a nominated one that has it again if its nomination is taken back.
   struct held_reservation {
+    /// The job.
     job_id job{};
+    /// Its reservation.
     reservation what{};
     /// Capacity that its start does not count on may have become free, but only before this time.
     instant freed_until = without_end;
@@ -146,9 +154,11 @@ struct scheduler_memory {
   };
   /// A job that runs on capacity reserved for others: see `queue_settings::backfill_preemptible`.
   struct yielding_job {
+    /// The job.
     job_id job{};
-    /// The job for which it leaves, and when at the latest.
+    /// The job for which it leaves.
     job_id whom{};
+    /// When it leaves at the latest.
     instant at = without_end;
     /// For reservations with a lesser number it leaves at any time.
     std::uint64_t before = 0;
@@ -171,8 +181,9 @@ struct scheduler_memory {
   instant now = 0;
   /// The names of the quotas, by id; those of removed ones are empty.
   vector<std::string> quotas;
-  /// The ids to be given next, the last one first, and how many jobs there were at most at once.
+  /// The ids to be given next, the last one first.
   vector<job_id> free_ids;
+  /// How many jobs there were at most at once.
   std::uint32_t most_jobs = 0;
   /// How many jobs have been submitted or adopted.
   std::uint64_t submissions = 0;
@@ -258,11 +269,15 @@ template <class Job>
 struct [[nodiscard]] resumption {
   /// A job, or a pod of one, that the scheduler does not know.
   struct refused_unit {
+    /// Its id in the state.
     job_id id{};
+    /// The host's handle.
     Job what{};
+    /// Why it is left out.
     refusal why{};
   };
 
+  /// Those that are left out.
   vector<refused_unit> refused;
   /// Whether past usage goes on counting, if there was any. Not if it is of policies with other settings.
   bool keeps_past_usage = true;

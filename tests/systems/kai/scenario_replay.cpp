@@ -135,8 +135,8 @@ TEST_CASE("scenario_replay: a pod to be served ranks like a job below its minimu
 
 TEST_CASE("scenario_replay: a pod that would come back to where it ran moves as it was told, room or not") {
   // g leaves for p1. For p2 all pods of j are told to move, the first from node 0 to node 1, where p3 gets
-  // its place; it would come back to node 0. KAI takes back its second eviction instead, and reservations p4 what
-  // is left on node 0. b has no more than it deserves, so j can't go for good.
+  // its place; it would come back to node 0. KAI takes back its second eviction instead, and reservations p4
+  // what is left on node 0. b has no more than it deserves, so j can't go for good.
   const std::string told = R"(
     nodes 3 3
     queue d - - 1

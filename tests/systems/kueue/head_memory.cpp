@@ -167,7 +167,8 @@ TEST_CASE("head_memory: the last cycle's progress holds even if the world has ch
 
 TEST_CASE("head_memory: an adopted elastic job does with the pods that it has, however many it could have") {
   auto lab =
-      allot::make_scheduler(allot::kueue{}, elastic_jobs{}, {{.name = "cq", .nominal = allot::gpus(8)}}).value();
+      allot::make_scheduler(allot::kueue{}, elastic_jobs{}, {{.name = "cq", .nominal = allot::gpus(8)}})
+          .value();
   const elastic_job most{lab.tree().find("cq"), std::uint32_t{1} << 31U};
   const elastic_job other{lab.tree().find("cq")};
   const auto adopted = lab.adopt(&most, 0);

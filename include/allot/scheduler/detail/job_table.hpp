@@ -232,9 +232,6 @@ void read_job(job_record<View, Placement>& r, const View& view, const typename V
   if constexpr (elastic_view<View>) r.pods_to_come = all_pods(view, j) - r.facts.pods;
 }
 
-/// No job has an id of this generation.
-inline constexpr std::uint32_t generation_of_no_job = std::numeric_limits<std::uint32_t>::max();
-
 /// Records by id, at stable addresses. An index is reused after its job has gone, last freed first, each time
 /// with the next generation; one that has used up its generations is retired.
 template <class Record>
@@ -253,7 +250,7 @@ class job_table {
     slot& s = slot_at(id.index());
     s.record.state = job_state::unknown;
     ++s.record.ticket;
-    if (++s.generation != generation_of_no_job) free_.push_back(static_cast<std::uint32_t>(id.index()));
+    if (++s.generation != job_id::unused_generation) free_.push_back(static_cast<std::uint32_t>(id.index()));
   }
   /// How many records there are, used or free.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }

@@ -4,7 +4,6 @@
 #include <allot/core/assert.hpp>
 #include <allot/core/ids.hpp>
 #include <allot/core/vector.hpp>
-#include <allot/scheduler/detail/job_table.hpp>
 
 #include <cstddef>
 
@@ -16,10 +15,10 @@ namespace detail {
 /// all jobs, the last one first.
 struct extra_pod_ids {
   [[nodiscard]] static constexpr job_id of(std::size_t number) noexcept {
-    return job_id{job_id::none().index() - 1 - number, generation_of_no_job};
+    return job_id{job_id::none().index() - 1 - number, job_id::unused_generation};
   }
   [[nodiscard]] static constexpr bool contain(job_id id) noexcept {
-    return id.generation() == generation_of_no_job;
+    return id.generation() == job_id::unused_generation;
   }
   /// Precondition: it is one of them.
   [[nodiscard]] static constexpr std::size_t number(job_id id) noexcept {
