@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 #include "tests/support/count_allocations.hpp"
@@ -318,6 +319,48 @@ TEST_CASE("usage_history: saving and restoring at any time changes nothing") {
       }
       CHECK(killed.now() == kept.now());
     }
+  });
+}
+
+TEST_CASE("usage_history: after a rebase all counts as if the clock had gone on") {
+  allot_test::for_each_seed(300, [](random_source& random) {
+    const allot::quota_tree<1> tree = department();
+    const history_settings settings{random.between(0, 1) * 7, random.between(0, 1) * 12, random.one_in(2)};
+    usage_history<> goes_on{settings}, is_moved{settings};
+    goes_on.reset(tree, 3);
+    is_moved.reset(tree, 3);
+    instant now = 3;
+    instant ahead = 0;
+    for (int i = 0; i < 40; ++i) {
+      if (random.one_in(4)) {
+        const instant by = random.between(-1'000'000, 1'000'000);
+        is_moved.rebase(by);
+        ahead += by;
+      }
+      now += random.between(0, 5);
+      const quota_id x = random.one_in(2) ? a : b;
+      const resources<> r{quantity::milli(random.between(1, 4000))};
+      const std::size_t what = random.below(4);
+      for (const auto& [h, at] : {std::pair{&goes_on, now}, std::pair{&is_moved, now + ahead}}) {
+        if (what == 0) h->set_capacity(r, at);
+        if (what == 1) h->charge(tree, x, r, at);
+        if (what == 2) h->release(tree, x, r, at);
+        if (what == 3) h->advance(at);
+      }
+      for (const quota_id y : {root, a, b}) {
+        for (const bool own : {false, true}) {
+          CHECK(is_moved.mass(y, own, 0) == goes_on.mass(y, own, 0));
+          CHECK(is_moved.past_use(y, own, 0) == goes_on.past_use(y, own, 0));
+        }
+      }
+      CHECK(is_moved.now() == goes_on.now() + ahead);
+    }
+    const instant before = is_moved.now();
+    is_moved.end_by(before + 1);
+    CHECK(is_moved.now() == before);
+    is_moved.end_by(before - 1);
+    CHECK(is_moved.now() == before - 1);
+    CHECK(is_moved.mass(a, false, 0) == goes_on.mass(a, false, 0));
   });
 }
 

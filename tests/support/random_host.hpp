@@ -75,7 +75,29 @@ class random_host {
   [[nodiscard]] scheduler& it() { return it_; }
   [[nodiscard]] allot::instant now() const { return now_; }
 
-  /// Makes one call. Returns all that there is to know of it, and of the scheduler after it.
+  /// The clock was wrong by that span. Precondition: there has been a step.
+  void rebase(allot::instant by) {
+    now_ += by;
+    it_.rebase(now_);
+  }
+  /// A step, as a call.
+  void step() {
+    const auto& plan = it_.step(now_);
+    tell("step\n");
+    for (const auto& e : plan.evictions) {
+      tell("  -", e.id.index(), " for ", e.beneficiary.index(), " by ", to_string(e.how), ", ", e.pods, '\n');
+    }
+    for (const auto& r : plan.nominations) tell("  ~", r.id.index(), ' ', r.count, '\n');
+    for (const auto& a : plan.admissions) {
+      tell("  +", a.id.index(), " at ", a.where.index(), ", ", a.pods, ' ', int{a.pick[0]}, ", borrows ",
+           a.borrows[0].in_milli(), ' ', a.borrows[1].in_milli(), '\n');
+      if (a.core) known_.push_back(a.id);
+    }
+    for (const auto& h : plan.pending) tell("  ?", h.id.index(), ' ', to_string(h.reason), '\n');
+  }
+
+  /// Makes one call. Returns all that there is to know of it, and of the scheduler after it; times as seen
+  /// from now.
   [[nodiscard]] std::string act(random_source random) {
     told_.clear();
     call(random);
@@ -108,6 +130,9 @@ class random_host {
       s.gpus = 4;
     }
     return Places{allot::gpu::build_cluster(specs).value()};
+  }
+  [[nodiscard]] allot::instant seen_from_now(allot::instant at) const {
+    return at == allot::without_end ? at : at - now_;
   }
   template <class... Parts>
   void tell(const Parts&... parts) {
@@ -204,27 +229,15 @@ class random_host {
     it_.retry();
   }
 
-  void step() {
-    const auto& plan = it_.step(now_);
-    tell("step ", now_, '\n');
-    for (const auto& e : plan.evictions) {
-      tell("  -", e.id.index(), " for ", e.beneficiary.index(), " by ", to_string(e.how), ", ", e.pods, '\n');
-    }
-    for (const auto& r : plan.nominations) tell("  ~", r.id.index(), ' ', r.count, '\n');
-    for (const auto& a : plan.admissions) {
-      tell("  +", a.id.index(), " at ", a.where.index(), ", ", a.pods, ' ', int{a.pick[0]}, ", borrows ",
-           a.borrows[0].in_milli(), ' ', a.borrows[1].in_milli(), '\n');
-      if (a.core) known_.push_back(a.id);
-    }
-    for (const auto& h : plan.pending) tell("  ?", h.id.index(), ' ', to_string(h.reason), '\n');
-  }
   void tell_state(random_source& random) {
     std::sort(known_.begin(), known_.end());
     known_.erase(std::unique(known_.begin(), known_.end()), known_.end());
     std::erase_if(known_, [&](allot::job_id id) { return it_.state(id) == state::unknown; });
     for (const allot::job_id id : known_) {
-      tell(id.index(), ' ', to_string(it_.state(id)), " since ", it_.since(id));
-      if (const auto p = it_.reservation_of(id)) tell(", reserved for ", p->start);
+      const state is = it_.state(id);
+      tell(id.index(), ' ', to_string(is));
+      if (is == state::running || is == state::evicting) tell(" since ", it_.since(id) - now_);
+      if (const auto p = it_.reservation_of(id)) tell(", reserved for ", seen_from_now(p->start));
       tell('\n');
     }
     if (const allot::job_id id = pick(random, {state::pending, state::nominated})) {
@@ -237,7 +250,7 @@ class random_host {
         tell(' ');
       }
     }
-    if (const auto at = it_.wakes_at()) tell("wakes at ", *at);
+    if (const auto at = it_.wakes_at()) tell("wakes at ", seen_from_now(*at));
     tell('\n');
   }
 

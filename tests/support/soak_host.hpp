@@ -570,7 +570,8 @@ class soak_world {
     if (n < 84) return configure();
     if (n < 88) return apply();
     if (n < 93) return change_nodes();
-    if (n < 97) return ask();
+    if (n < 95) return ask();
+    if (n < 97) return rebase();
     settle();
   }
 
@@ -607,7 +608,7 @@ class soak_world {
     if (expected == allot::refusal::none && is_surely_uncountable(quota_of(job), request)) {
       expected = allot::refusal::invalid_request;
     }
-    const allot::instant since = now_ - random_.between(-5, 20);
+    const allot::instant since = draw_start();
     note("adopt job ", j, " since ", since);
     note_job(j);
     const allot::submission s = it_->adopt(j, since, at->id, pick);
@@ -643,7 +644,7 @@ class soak_world {
     if (expected == allot::refusal::none && is_surely_uncountable(u->quota, request)) {
       expected = allot::refusal::invalid_request;
     }
-    const allot::instant since = now_ - random_.between(-5, 20);
+    const allot::instant since = draw_start();
     note("adopt a pod of ", told(id), " since ", since);
     const allot::submission s = it_->adopt_elastic_pod(id, since, at->id);
     if (expected == allot::refusal::none && !is_surely_countable(request)) expected = s.why_not;
@@ -662,7 +663,7 @@ class soak_world {
 
   void started() {
     const allot::job_id id = draw_id([](const unit& u) { return u.is == where::runs; });
-    const allot::instant at = now_ + random_.between(-20, 5);
+    const allot::instant at = draw_start();
     note("started ", told(id), " at ", at);
     if (!carried_out(it_->started(id, at), id, "started", [](const unit& u) { return u.is == where::runs; }))
       return;
@@ -1010,9 +1011,26 @@ class soak_world {
   // Cycles.
 
   void step() {
-    if (!random_.one_in(3))
+    if (random_.one_in(60)) {
+      now_ += a_lifetime;
+    } else if (!random_.one_in(3)) {
       now_ += random_.one_in(10) ? random_.between(100, 1'000'000) : random_.between(1, 6);
+    }
     cycle();
+  }
+  /// The clock that said so far what the scheduler was told was wrong.
+  void rebase() {
+    if (!has_stepped_) return ask();
+    const allot::instant most = random_.one_in(2) ? 20 : a_lifetime;
+    const allot::instant by = random_.between(-most, most);
+    note("rebase by ", by);
+    now_ = last_step_ += by;
+    it_->rebase(now_);
+    for (auto& [id, u] : units_) u.since += by;
+  }
+  /// When a job has started: mostly in the past, sometimes after the next step, by a clock that differs.
+  [[nodiscard]] allot::instant draw_start() {
+    return random_.one_in(20) ? now_ + a_lifetime : now_ - random_.between(-5, 20);
   }
   /// Cycles at one instant, with no other events.
   void settle() {
@@ -1030,14 +1048,24 @@ class soak_world {
 
   /// Returns whether nothing was decided.
   bool cycle() {
-    note("step at ", now_);
+    // No step is before the last one, whatever the clock shows.
+    allot::instant behind = 0;
+    if (has_stepped_ && random_.one_in(6)) {
+      now_ = last_step_;
+      behind = random_.between(1, random_.one_in(2) ? 20 : a_lifetime);
+    }
+    note("step at ", now_ - behind, " as of ", now_);
+    for (auto& [id, u] : units_) u.since = std::min(u.since, now_);
     const units before = units_;
     const bool was_sound = it_->is_sound();
     const auto wakes = it_->wakes_at();
     const auto begin = std::chrono::steady_clock::now();
-    const soak_plan plan = it_->step(now_);
+    const soak_plan plan = it_->step(now_ - behind);
     if (std::chrono::steady_clock::now() - begin > std::chrono::seconds{20}) fail("a step takes too long");
     tell(plan);
+    require(plan.clamped_by == behind, "the plan does not say by how much the clock is behind");
+    has_stepped_ = true;
+    last_step_ = now_;
     if (quiet_ && !(wakes && *wakes <= now_)) require(plan.empty(), "nothing has happened, yet it decides");
     quiet_ = preset_.at_once || plan.empty();
     may_review_ = true;
@@ -1251,6 +1279,7 @@ class soak_world {
               "a job asks for something else", id);
     } else {
       require(it_->place_of(id) == u.place, "a job has another place", id);
+      require(it_->since(id) == u.since, "a job has started at another time", id);
       require(it_->pick(id) == u.pick, "a job has other flavors", id);
       require(it_->request(id) == request_of(u), "a job has something else", id);
     }
@@ -1319,7 +1348,11 @@ class soak_world {
   soak_nodes nodes_;
   std::deque<soak_job> jobs_;
   std::unique_ptr<soak_scheduler> it_;
+  /// The scheduler's clock, and whether it has one.
   allot::instant now_ = 1000;
+  allot::instant last_step_ = 0;
+  bool has_stepped_ = false;
+  static constexpr allot::instant a_lifetime = 75LL * 365 * 86'400;
 
   std::vector<quota> quotas_;
   units units_;

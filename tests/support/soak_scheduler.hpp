@@ -158,6 +158,7 @@ struct soak_plan {
   std::vector<eviction> evictions{};
   std::vector<nomination> nominations{};
   std::vector<pending_job> pending{};
+  allot::instant clamped_by = 0;
 
   [[nodiscard]] bool empty() const { return admissions.empty() && evictions.empty() && nominations.empty(); }
 };
@@ -184,6 +185,7 @@ class soak_scheduler {
   virtual std::vector<allot::problem> configure(allot::quota_id x, const allot::queue_settings& s) = 0;
   virtual allot::result<allot::vector<allot::quota_id>> apply(const changes& all) = 0;
   virtual soak_plan step(allot::instant now) = 0;
+  virtual void rebase(allot::instant now) = 0;
   virtual std::optional<allot::instant> wakes_at() = 0;
 
   virtual allot::queue_settings settings(allot::quota_id x) = 0;
@@ -191,6 +193,7 @@ class soak_scheduler {
   virtual allot::job_state state(allot::job_id id) = 0;
   virtual std::uint32_t what(allot::job_id id) = 0;
   virtual soak_place place_of(allot::job_id id) = 0;
+  virtual allot::instant since(allot::job_id id) = 0;
   virtual soak_amounts request(allot::job_id id) = 0;
   virtual allot::flavor_pick pick(allot::job_id id) = 0;
   virtual std::span<const allot::job_id> elastic_pods_of(allot::job_id id) = 0;
@@ -220,6 +223,7 @@ class soak_scheduler {
   /// Makes another one of the same type, which has known no job, continue from the state of this one; with
   /// nodes it takes the places there. Returns these by those of this one, or what it has refused.
   virtual allot::result<std::map<std::size_t, soak_place>> resume_in(soak_scheduler& fresh) = 0;
+  [[nodiscard]] virtual std::unique_ptr<soak_scheduler> copy() const = 0;
 };
 
 template <class Scheduler>
@@ -276,8 +280,10 @@ class soak_scheduler_of final : public soak_scheduler {
       copy.nominations.push_back({r.id, r.what, r.quota, r.first, r.count});
     }
     for (const auto& h : p.pending) copy.pending.push_back(told(h));
+    copy.clamped_by = p.clamped_by;
     return copy;
   }
+  void rebase(allot::instant now) override { it_.rebase(now); }
   std::optional<allot::instant> wakes_at() override { return it_.wakes_at(); }
 
   allot::queue_settings settings(allot::quota_id x) override { return it_.settings(x); }
@@ -285,6 +291,7 @@ class soak_scheduler_of final : public soak_scheduler {
   allot::job_state state(allot::job_id id) override { return it_.state(id); }
   std::uint32_t what(allot::job_id id) override { return it_.what(id); }
   soak_place place_of(allot::job_id id) override { return place_to(it_.place_of(id)); }
+  allot::instant since(allot::job_id id) override { return it_.since(id); }
   soak_amounts request(allot::job_id id) override { return widen(it_.request(id)); }
   allot::flavor_pick pick(allot::job_id id) override { return it_.pick(id); }
   std::span<const allot::job_id> elastic_pods_of(allot::job_id id) override {
@@ -338,6 +345,9 @@ class soak_scheduler_of final : public soak_scheduler {
     return inventory([](auto& i) { return i.held(); });
   }
 
+  [[nodiscard]] std::unique_ptr<soak_scheduler> copy() const override {
+    return std::make_unique<soak_scheduler_of>(*this);
+  }
   allot::result<std::map<std::size_t, soak_place>> resume_in(soak_scheduler& fresh) override {
     auto& to = static_cast<soak_scheduler_of&>(fresh).it_;
     std::map<std::size_t, soak_place> taken;

@@ -21,7 +21,8 @@
 namespace allot_test {
 
 /// Two schedulers that get the same calls. Every few steps the second ends, and another one continues from
-/// the state of the first: it must answer all calls as the first, which never ends, does.
+/// the state of the first, or a copy of the second: it must answer all calls as the first, which never ends,
+/// does.
 class soak_twin final : public soak_scheduler {
  public:
   explicit soak_twin(std::function<std::unique_ptr<soak_scheduler>()> make)
@@ -77,11 +78,16 @@ class soak_twin final : public soak_scheduler {
   }
   soak_plan step(allot::instant now) override {
     if (++steps_ % 3 == 0) restart();
+    if (steps_ % 3 == 1) killed_ = killed_->copy();
     soak_plan plan = kept_->step(now);
     const soak_plan again = killed_->step(now);
     check_same(plan, again);
     is_fresh_ = true;
     return plan;
+  }
+  void rebase(allot::instant now) override {
+    kept_->rebase(now);
+    killed_->rebase(now);
   }
   std::optional<allot::instant> wakes_at() override {
     return same("wakes_at", kept_->wakes_at(), killed_->wakes_at());
@@ -99,6 +105,11 @@ class soak_twin final : public soak_scheduler {
   }
   std::uint32_t what(allot::job_id id) override { return same("what", kept_->what(id), killed_->what(id)); }
   soak_place place_of(allot::job_id id) override { return kept_->place_of(id); }
+  allot::instant since(allot::job_id id) override {
+    const bool holds =
+        kept_->state(id) == allot::job_state::running || kept_->state(id) == allot::job_state::evicting;
+    return holds ? same("since", kept_->since(id), killed_->since(id)) : kept_->since(id);
+  }
   soak_amounts request(allot::job_id id) override {
     return same("request", kept_->request(id), killed_->request(id));
   }
@@ -151,6 +162,7 @@ class soak_twin final : public soak_scheduler {
   allot::result<std::map<std::size_t, soak_place>> resume_in(soak_scheduler& fresh) override {
     return kept_->resume_in(fresh);
   }
+  [[nodiscard]] std::unique_ptr<soak_scheduler> copy() const override { return kept_->copy(); }
 
  private:
   template <class T>
@@ -168,6 +180,7 @@ class soak_twin final : public soak_scheduler {
     throw std::runtime_error{std::string{"after a restart another answer to "} + call};
   }
   void check_same(const soak_plan& a, const soak_plan& b) {
+    same("step", a.clamped_by, b.clamped_by);
     if (told(a) != told(b)) {
       throw std::runtime_error{"after a restart another plan:" + told(b) + "\ninstead of:" + told(a)};
     }

@@ -14,12 +14,27 @@ using instant = std::int64_t;
 /// The time that never comes: when a job ends of which nothing is known.
 inline constexpr instant without_end = std::numeric_limits<instant>::max();
 
-/// `from` + `span`, or the end of time if that is out of range. Precondition: `span` >= 0.
+/// `from` + `span`, or the end of time if that is out of range; a span of `without_end` has no end, whenever
+/// it begins. Precondition: `span` >= 0.
 [[nodiscard]] constexpr instant later(instant from, instant span) noexcept {
-  return from > without_end - span ? without_end : from + span;
+  return span == without_end || from > without_end - span ? without_end : from + span;
 }
 
 namespace detail {
+
+/// `at` moved by a span of either sign. The two ends of time stay: never is never by any clock.
+[[nodiscard]] constexpr instant moved(instant at, instant by) noexcept {
+  constexpr instant first = std::numeric_limits<instant>::min();
+  if (at == first || at == without_end) return at;
+  if (by < 0) return at < first + 1 - by ? first + 1 : at + by;
+  return at > without_end - 1 - by ? without_end - 1 : at + by;
+}
+/// What moves one time to the other, bounded to what can be counted.
+[[nodiscard]] constexpr instant span_between(instant from, instant to) noexcept {
+  constexpr instant first = std::numeric_limits<instant>::min();
+  if (from < 0) return to > without_end + from ? without_end : to - from;
+  return to < first + 1 + from ? first + 1 : to - from;
+}
 
 /// A std::chrono::duration of a signed 64-bit integer, by its shape: including <chrono> costs 10,000 lines.
 template <class T>

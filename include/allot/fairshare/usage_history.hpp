@@ -91,6 +91,21 @@ class usage_history {
       left_ = 0;
     }
   }
+  /// The clock was wrong: all times move by that span, also backwards, and the past counts as before.
+  /// O(quotas
+  /// + changes in a sliding window).
+  void rebase(instant by) {
+    for (vector<meter>* all : {&meters_, &delayed_}) {
+      for (meter& m : *all) m.since = detail::moved(m.since, by);
+    }
+    for (change& c : changes_) c.at = detail::moved(c.at, by);
+    now_ = detail::moved(now_, by);
+    began_ = detail::moved(began_, by);
+  }
+  /// Nothing has happened after `now`: if its clock is ahead of that, all times move back by the difference.
+  void end_by(instant now) {
+    if (now < now_) rebase(detail::span_between(now_, now));
+  }
   /// Sets the capacity from `now` on.
   void set_capacity(const resources<N>& capacity, instant now) {
     advance(now);

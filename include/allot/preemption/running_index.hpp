@@ -119,6 +119,17 @@ class running_index {
     jobs.erase(at);
   }
 
+  /// All jobs started at another time: earlier or later by that span.
+  void rebase(instant by) {
+    for (list& jobs : of_quota_) {
+      const list before = std::exchange(jobs, {});
+      for (running_job<N> job : before) {
+        job.started = detail::moved(job.started, by);
+        jobs.insert(position(jobs, job), job);
+      }
+    }
+  }
+
   /// The quota's jobs; the next to yield is at the end.
   [[nodiscard]] std::span<const running_job<N>> jobs_of(quota_id x) const { return of_quota_[x.index()]; }
 

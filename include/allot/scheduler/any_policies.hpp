@@ -38,6 +38,7 @@ class cycle_interface {
   [[nodiscard]] virtual bool reserves() const = 0;
   [[nodiscard]] virtual bool backs_off() const = 0;
   [[nodiscard]] virtual bool has_announced(const Session& session, job_id id) const = 0;
+  virtual void rebase(instant by) = 0;
   [[nodiscard]] virtual cycle_memory memory(const Session& session) const = 0;
   [[nodiscard]] virtual bool resume(Session& session, const cycle_memory& m,
                                     std::span<const quota_id> ids) = 0;
@@ -70,6 +71,7 @@ class cycle_of final : public cycle_interface<Session> {
   [[nodiscard]] bool has_announced(const Session& session, job_id id) const override {
     return detail::has_announced(cycle_, session, id);
   }
+  void rebase(instant by) override { detail::rebase(cycle_, by); }
   [[nodiscard]] cycle_memory memory(const Session& session) const override {
     return memory_of(cycle_, session);
   }
@@ -200,6 +202,8 @@ class any_policies {
     [[nodiscard]] bool has_announced(const Session& session, job_id id) const {
       return it_->has_announced(session, id);
     }
+    /// The times that the cycle of the erased policies keeps move by that span.
+    void rebase(instant by) { it_->rebase(by); }
     /// What the cycle of the erased policies remembers.
     [[nodiscard]] cycle_memory memory(const Session& session) const { return it_->memory(session); }
     /// Continues from that, as the cycle of the erased policies does.

@@ -73,6 +73,7 @@
 // | `reserving_cycle`   | `reserves()`                               | no reservations with a time         |
 // | `backing_off_cycle` | `backs_off()`                              | a reclaimed quota borrows at once   |
 // | `announcing_cycle`  | `has_announced`                            | it nominates                        |
+// | `timekeeping_cycle` | `rebase(by)`: its times move               | it keeps none                       |
 // | `resumable_cycle`   | `memory`, `resume`                         | nothing is remembered               |
 //
 // Policies with such a cycle have `jobs` and `not_preemptible`, as `policies` does, and may have:

@@ -95,6 +95,11 @@ class exhaustive_cycle {
   /// Whether quotas may have a `borrow_backoff`.
   [[nodiscard]] static constexpr bool backs_off() noexcept { return true; }
 
+  /// All its times move by that span: see `timekeeping_cycle`.
+  void rebase(instant by) {
+    if (claimed_at_) claimed_at_ = detail::moved(*claimed_at_, by);
+  }
+
   /// What it remembers: see `resumable_cycle`.
   [[nodiscard]] cycle_memory memory(const Session&) const {
     cycle_memory m;

@@ -228,6 +228,12 @@ concept resumable_cycle = requires(Cycle cycle, const Cycle& seen, Session& sess
   { seen.memory(session) } -> std::same_as<cycle_memory>;
   { cycle.resume(session, m, ids) } -> std::same_as<bool>;
 };
+/// A cycle that keeps times: `rebase(by)` moves all of them by that span, which may be negative, because the
+/// clock was wrong (`scheduler::rebase`). Default: it keeps none.
+template <class Cycle>
+concept timekeeping_cycle = requires(Cycle cycle, instant by) {
+  cycle.rebase(by);
+};
 
 /// Policies with rules of their own for rivals that say whether these decide what is fair between them;
 /// nullopt: it is not known. Default: what the part `guard` says; without one they do not.
@@ -320,6 +326,12 @@ template <class Cycle, class Session>
   } else {
     return m.past_usage.empty();
   }
+}
+
+/// All times that the cycle keeps move by that span.
+template <class Cycle>
+void rebase(Cycle& cycle, instant by) {
+  if constexpr (timekeeping_cycle<Cycle>) cycle.rebase(by);
 }
 
 /// Whether the cycle makes reservations with a time.

@@ -225,6 +225,7 @@ class scheduler {
     for (const quota_id x : touched) jobs().touch(x);
     for (const auto& u : s.units) {
       if (state(u.id) == job_state::running) watch_time(u.id, time_limit_of(what(u.id)), s.memory.now);
+      latest_start_ = std::max(latest_start_, u.since);
     }
     return answer;
   }
@@ -244,7 +245,7 @@ class scheduler {
     const auto placed = jobs().read_placed(r, at, pick);
     const instant limit = time_limit_of(j);
     const job_id id = jobs().enrol(std::move(r));
-    jobs().start_adopted(id, detail::point_of<View>(since), placed);
+    jobs().start_adopted(id, told_start(since), placed);
     jobs().note(delay_cause::cluster);
     jobs().review_nominations();
     watch_time(id, limit);
@@ -260,7 +261,7 @@ class scheduler {
     if (const refusal why_not = refuses_place(at); why_not != refusal::none) return {{}, why_not};
     if (!jobs().books().can_count(r.facts.quota, jobs().request_of_pod(r)))
       return {{}, refusal::invalid_request};
-    const job_id id = jobs().adopt_elastic_pod(r, detail::point_of<View>(since), at);
+    const job_id id = jobs().adopt_elastic_pod(r, told_start(since), at);
     jobs().note(delay_cause::cluster);
     jobs().review_nominations();
     return {id};
@@ -274,11 +275,37 @@ class scheduler {
     jobs().world_changed();
   }
 
+  // Times. The scheduler's clock is the time of the last step: a step before that is made as of that
+  // (`plan::clamped_by`). A job may have started at any time before; one that is said to have started later
+  // than the next step, by a host whose clocks differ, has started then.
+
+  /// The clock was wrong: it is `now`, whatever time the last step was told. All times that are kept move by
+  /// the difference, back or forward: when jobs have started, are expected to end, reach their limits, may be
+  /// preempted; reserved starts, backoffs, past usage. So all is as long ago, and as far away, as it was, and
+  /// what is decided from now on is what would have been, had the clock gone on as it did. Otherwise, after a
+  /// jump to 2099 and back, all steps until then are made as of 2099.
+  ///
+  /// Times of submission stay: they are the view's, as is their order. So do times in policies and histories
+  /// that the host keeps (`usage_history::rebase`), and the host's own. If it knows better when a job
+  /// started, it says so (`started`). The plan of the last step is empty from now on. Without a step before,
+  /// nothing happens. O(jobs log jobs + quotas).
+  void rebase(time_point now) {
+    const instant at = detail::point_of<View>(now);
+    if (!session_.has_stepped()) return;
+    const instant by = detail::span_between(session_.now(), at);
+    session_.rebase(by);
+    detail::rebase(cycle_, by);
+    time_limits_.rebase(by);
+    guarantees_.rebase(by);
+    latest_start_ = detail::moved(latest_start_, by);
+    if constexpr (requires { places().rebase(by); }) places().rebase(by);
+  }
+
   /// The job of an admission has been running since `when`, if not since the step that admitted it.
   refusal started(job_id id, time_point when) {
     return if_in(id, {job_state::running}, [&](record& r) {
       const instant limit = time_limit_of(r.what);
-      jobs().restart(r, detail::point_of<View>(when));
+      jobs().restart(r, told_start(when));
       watch_time(id, limit);
     });
   }
@@ -362,10 +389,15 @@ class scheduler {
   /// Runs the cycle once. The plan is valid until the next call. With nothing new since the last call it is
   /// empty, in O(1).
   const plan_type& step(time_point at) {
-    const instant now = detail::point_of<View>(at);
+    const instant told = detail::point_of<View>(at);
+    const instant now = session_.not_before_last(told);
     // For placements that care when jobs end.
     if constexpr (requires { places().set_now(now); }) places().set_now(now);
+    if (std::exchange(latest_start_, std::numeric_limits<instant>::min()) > now) {
+      jobs().start_by(now, [this](job_id id) { watch_time(id, time_limit_of(what(id))); });
+    }
     session_.begin(now);
+    session_.plan().clamped_by = detail::span_between(told, now);
     if constexpr (time_limited_view<View>) {
       time_limits_.take_expired(now, [&](const detail::time_limits::run& r, instant) {
         if (!is_run(r)) return;
@@ -674,6 +706,12 @@ class scheduler {
     }
     if constexpr (session_type::has_expected_ends) p.reservation = reservation_of(p.id);
   }
+  /// When a job has started, as the host says.
+  [[nodiscard]] instant told_start(time_point since) {
+    const instant at = detail::point_of<View>(since);
+    latest_start_ = std::max(latest_start_, at);
+    return at;
+  }
   /// Whether the run still lasts.
   [[nodiscard]] bool is_run(const detail::time_limits::run& seen) {
     if (!session_.contains(seen.job)) return false;
@@ -705,7 +743,7 @@ class scheduler {
       return 0;
     }
   }
-  /// Ends of protection that a step has seen by then are not watched again.
+  /// Ends of protection up to `seen` are no news, as a step has seen them. Others that have passed are, at once.
   void watch_time(job_id id, instant limit, instant seen = std::numeric_limits<instant>::min()) {
     const record& r = session_.at(id);
     if (r.facts.elastic) return;
@@ -722,8 +760,13 @@ class scheduler {
                        instant seen = std::numeric_limits<instant>::min()) {
     const instant since = r.facts.started;
     for (const instant span : {g.preempt, g.reclaim}) {
-      if (span > 0 && later(since, span) > seen)
-        guarantees_.watch(later(since, span), {r.facts.id, since}, protects());
+      const instant end = later(since, span);
+      if (span <= 0 || end <= seen) continue;
+      if (session_.has_stepped() && end <= session_.now()) {
+        jobs().world_changed();
+      } else {
+        guarantees_.watch(end, {r.facts.id, since}, protects());
+      }
     }
   }
   void watch_guarantees_of_paths(quota_id x) {
@@ -746,6 +789,8 @@ class scheduler {
   typename Policies::template cycle<session_type> cycle_;
   detail::time_limits time_limits_;
   detail::time_limits guarantees_;
+  /// Of those told since the last step.
+  instant latest_start_ = std::numeric_limits<instant>::min();
   bool explains_plans_ = true;
 };
 

@@ -7,6 +7,7 @@
 #include <allot/scheduler/detail/lifecycle.hpp>
 #include <allot/scheduler/plan.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -128,6 +129,8 @@ class session {
 
   /// The time of the current step.
   [[nodiscard]] instant now() const noexcept { return now_; }
+  /// Whether there has been a step.
+  [[nodiscard]] bool has_stepped() const noexcept { return has_stepped_; }
   /// What the step has decided so far.
   [[nodiscard]] plan_type& plan() noexcept { return plan_; }
   /// Counts the changes of the world that no plan brought about.
@@ -417,8 +420,13 @@ class session {
     r.listed_in = steps_;
     plan_.pending.push_back({r.facts.id, r.what, r.facts.quota, {}});
   }
+  /// The time of a step that the host says to be made then: no step is before the last one.
+  [[nodiscard]] instant not_before_last(instant at) const noexcept {
+    return has_stepped_ ? std::max(at, now_) : at;
+  }
   void begin(instant now) {
     now_ = now;
+    has_stepped_ = true;
     ++steps_;
     plan_.clear();
     took_back_ = false;
@@ -432,6 +440,14 @@ class session {
       erase_if(kept_, [&](const reservation_entry& p) { return jobs_.state(p.job) != job_state::nominated; });
     }
     if (must_requeue()) start_ready();
+  }
+  /// All times move by that span.
+  void rebase(instant by) {
+    jobs_.rebase(by);
+    plan_.clear();
+    now_ = detail::moved(now_, by);
+    last_look_ = detail::moved(last_look_, by);
+    for (reservation_entry& p : kept_) p.rebase(by);
   }
   /// Starts the jobs nominated before this step that may start. Returns whether there are any.
   bool start_ready() {
@@ -519,6 +535,7 @@ class session {
   detail::lifecycle<View, Placement> jobs_;
   plan_type plan_;
   instant now_ = 0;
+  bool has_stepped_ = false;
   /// When reserved starts were compared with the clock last.
   instant last_look_ = std::numeric_limits<instant>::min();
   std::uint64_t steps_ = 0;

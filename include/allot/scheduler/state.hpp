@@ -177,8 +177,8 @@ struct scheduler_memory {
     friend bool operator==(const inadmissible_class&, const inadmissible_class&) = default;
   };
 
-  /// The time of the last step.
-  instant now = 0;
+  /// The time of the last step; the least if there was none.
+  instant now = std::numeric_limits<instant>::min();
   /// The names of the quotas, by id; those of removed ones are empty.
   vector<std::string> quotas;
   /// The ids to be given next, the last one first.

@@ -113,6 +113,10 @@ class places {
   void set_now(instant now) noexcept {
     if (inventory_) inventory_->set_now(now);
   }
+  /// The clock was wrong: all times move by that span.
+  void rebase(instant by) {
+    if (inventory_) inventory_->rebase(by);
+  }
   /// Places a job, if there is room.
   [[nodiscard]] std::optional<allocation> place(const pod_request& r) {
     return inventory_ ? inventory_->place(r) : allocation{};

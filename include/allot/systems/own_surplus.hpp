@@ -95,6 +95,7 @@ class divided_cycle {
       return true;
     });
   }
+  void rebase(instant by) { cycle_.rebase(by); }
   [[nodiscard]] const resources<n>& entitled(quota_id x) const { return state_.entitlements.entitled(x); }
 
  private:

@@ -391,6 +391,53 @@ TEST_CASE("lifetime_alignment: any operations and their rollback leave the recor
   });
 }
 
+TEST_CASE("lifetime_alignment: after a rebase places are chosen as if the clock had gone on") {
+  allot_test::for_each_seed(30, [](random_source& random) {
+    inventory goes_on{allot_test::random_cluster(random)};
+    inventory is_moved = goes_on;
+    std::vector<allocation_id> known;
+    instant now = 0;
+    instant ahead = 0;
+    for (int step = 0; step < 200; ++step) {
+      const allocation_id a = known.empty() ? allocation_id{} : random.pick(known);
+      switch (random.below(8)) {
+        case 0:
+          goes_on.release(a);
+          is_moved.release(a);
+          break;
+        case 1:
+          goes_on.vacate(a);
+          is_moved.vacate(a);
+          break;
+        case 2:
+          now += random.between(0, 8);
+          goes_on.set_now(now);
+          is_moved.set_now(now + ahead);
+          break;
+        case 3: {
+          const instant by = random.between(-100'000, 100'000);
+          ahead += by;
+          is_moved.rebase(by);
+          break;
+        }
+        default: {
+          pod_request d = allot_test::random_demand(random);
+          d.estimate = random_estimate(random);
+          const auto at = goes_on.place(d);
+          const auto moved_at = is_moved.place(d);
+          REQUIRE(at == moved_at);
+          if (!at) continue;
+          known.push_back(*at);
+          const auto where = [&](const inventory& i) { return i.pods(*at).begin()->where; };
+          REQUIRE(where(goes_on) == where(is_moved));
+          const instant end = goes_on.pods(*at).begin()->end;
+          CHECK(is_moved.pods(*at).begin()->end == (end == without_end ? end : end + ahead));
+        }
+      }
+    }
+  });
+}
+
 TEST_CASE("lifetime_alignment: does not allocate below its largest size so far") {
   inventory i{allot_test::equal_nodes(40, 8)};
   std::vector<allocation_id> standing(150);

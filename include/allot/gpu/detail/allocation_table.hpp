@@ -105,6 +105,13 @@ class allocation_table {
   [[nodiscard]] pod_range pods(allocation_id a) const noexcept {
     return {records_, contains(a) ? slots_[a.index()].first : none};
   }
+  /// Calls `visit(allocation_id)` for each allocation, by id.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      if (slots_[i].is != status::unused) visit(allocation_id{i, slots_[i].generation});
+    }
+  }
   /// Calls `visit(allocation_id)` for each allocation with pods on the node, by id. O(all pods).
   template <class Visit>
   void for_each_on(node_id n, Visit visit) const {

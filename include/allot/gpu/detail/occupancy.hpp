@@ -139,6 +139,18 @@ class occupancy {
   /// Without effect unless the policy cares when pods end.
   void set_now(instant now) noexcept { index_.set_now(now); }
 
+  /// The clock was wrong by that span: it moves, and so do the expected ends of all that is placed. Without
+  /// effect unless the policy cares. Precondition: no savepoint is open. O(pods).
+  void rebase(instant by) {
+    ALLOT_ASSERT(!journal_.recording(), "what is rolled back would have times of another clock");
+    if (!index_.ends().recording()) return;
+    set_now(allot::detail::moved(index_.ends().now(), by));
+    table_.for_each([&](allocation a) {
+      if (!table_.has_pods(a)) return;
+      const instant end = (*table_.pods(a).begin()).end;
+      if (end != without_end) expect_end(a, allot::detail::moved(end, by));
+    });
+  }
   /// Its job is expected to end then, earlier or later than its estimate said (`without_end`: no one knows).
   /// Without effect unless the policy cares when pods end. False if there is no such allocation. O(its pods).
   bool expect_end(allocation a, instant end) {

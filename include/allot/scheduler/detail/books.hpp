@@ -249,6 +249,14 @@ class books {
     p.reason = p.binding ? pending_reason::quota : pending_reason::placement;
   }
 
+  /// All times move by that span, as those of the records do.
+  void rebase(instant by) {
+    running_.rebase(by);
+    ends_.rebase(by);
+    freed_until_ = moved(freed_until_, by);
+    if constexpr (has_expected_ends) horizons_.rebase(by);
+  }
+
   /// Precondition: quotas no longer in the tree have no jobs.
   void replace_tree(quota_tree<n> next) {
     allocated_.replace_tree(next);

@@ -113,6 +113,16 @@ class borrow_backoffs {
     return true;
   }
 
+  /// All times move by that span.
+  void rebase(instant by) {
+    for (backoff& b : known_) {
+      b.since = moved(b.since, by);
+      b.until = moved(b.until, by);
+    }
+    ended_by_ = moved(ended_by_, by);
+    find_next();
+  }
+
   /// All that is to be known after a restart, by quota and dimension.
   [[nodiscard]] const vector<backoff>& all() const noexcept { return known_; }
   /// Restores one of these. O(these).

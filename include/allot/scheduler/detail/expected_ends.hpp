@@ -10,6 +10,7 @@
 #include <compare>
 #include <cstddef>
 #include <span>
+#include <utility>
 
 namespace allot {
 inline namespace v0 {
@@ -35,6 +36,11 @@ class expected_ends {
     const auto at = place_of(e);
     ALLOT_ASSERT(at != ends_.end() && *at == e, "the job has an expected end");
     ends_.erase(at);
+  }
+  /// All times move by that span.
+  void rebase(instant by) {
+    const vector<expected_end> before = std::exchange(ends_, {});
+    for (const expected_end& e : before) insert({moved(e.at, by), e.job});
   }
   [[nodiscard]] std::span<const expected_end> all() const noexcept { return ends_; }
 

@@ -72,6 +72,11 @@ class horizons {
     erase_if(kept_, [&](const horizon_type& h) { return h.job == holder; });
   }
 
+  /// All times move by that span.
+  void rebase(instant by) {
+    for (horizon_type& h : kept_) h.at = moved(h.at, by);
+  }
+
   /// Something may have changed since they were brought up to date.
   void outdate() {
     for (horizon_type& h : kept_) h.is_current = false;

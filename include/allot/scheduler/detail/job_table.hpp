@@ -256,6 +256,12 @@ class job_table {
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   /// Calls `visit(record)` for each job, by index.
   template <class Visit>
+  void for_each(Visit visit) {
+    for (std::size_t i = 0; i < size_; ++i) {
+      if (slot_at(i).record.state != job_state::unknown) visit(slot_at(i).record);
+    }
+  }
+  template <class Visit>
   void for_each(Visit visit) const {
     for (std::size_t i = 0; i < size_; ++i) {
       if (slot_at(i).record.state != job_state::unknown) visit(slot_at(i).record);

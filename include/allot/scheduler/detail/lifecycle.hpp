@@ -601,6 +601,35 @@ class lifecycle {
     if (lost) world_changed();
   }
 
+  // The clock.
+
+  /// What is said to have started later has started now: calls `visit(job_id)` for each such job that runs.
+  /// O(jobs).
+  template <class Visit>
+  void start_by(instant now, Visit visit) {
+    jobs_.for_each([&](record& r) {
+      if (r.facts.started <= now) return;
+      if (r.state == job_state::evicting) r.facts.started = now;
+      if (r.state != job_state::running) return;
+      restart(r, now);
+      visit(r.facts.id);
+    });
+  }
+  /// All times move by that span; not those of submissions, which are the view's.
+  void rebase(instant by) {
+    jobs_.for_each([by](record& r) {
+      for (instant* const at : {&r.facts.started, &r.expected_end, &r.makes_way_at, &r.gathers_from}) {
+        *at = moved(*at, by);
+      }
+      if (r.gathers_until) r.gathers_until = moved(*r.gathers_until, by);
+    });
+    books_.rebase(by);
+    reservations_.rebase(by);
+    backoffs_.rebase(by);
+    news_.rebase(by);
+    for (quota_state& q : quotas_) q.queue.rebase(by);
+  }
+
   // The tree.
 
   /// The books have a new tree, or other specifications of the same quotas; quotas keep their ids. Returns

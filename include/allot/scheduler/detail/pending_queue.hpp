@@ -157,6 +157,13 @@ class pending_queue {
     blocked_ = true;
   }
   /// @}
+  /// The clock has moved by that span.
+  void rebase(instant by) {
+    answered_.reset();
+    for (group& g : groups_) {
+      if (g.ends_by) g.ends_by = detail::moved(*g.ends_by, by);
+    }
+  }
   /// Lets all jobs be tried again.
   void requeue() {
     answered_.reset();

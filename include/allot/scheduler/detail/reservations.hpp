@@ -29,6 +29,14 @@ class reservations {
     instant freed_until = without_end;
     /// Counts the reservations: the less, the earlier its turn.
     std::uint64_t number = 0;
+
+    /// All times move by that span.
+    void rebase(instant by) {
+      what.start = moved(what.start, by);
+      what.first_start = moved(what.first_start, by);
+      if (what.gathers_since) what.gathers_since = moved(*what.gathers_since, by);
+      freed_until = moved(freed_until, by);
+    }
   };
 
   [[nodiscard]] std::span<const entry> all() const noexcept { return entries_; }
@@ -82,6 +90,12 @@ class reservations {
     for (entry& e : entries_) e.freed_until = std::max(e.freed_until, until);
   }
 
+  /// All times move by that span.
+  void rebase(instant by) {
+    for (entry& e : entries_) e.rebase(by);
+    sort();
+  }
+
   /// The earliest start after `since`.
   [[nodiscard]] std::optional<instant> next_after(instant since) const {
     for (const std::size_t i : by_start_) {
@@ -133,6 +147,11 @@ struct reservation_news {
   void record_end(instant expected) {
     ends_from = std::min(ends_from, expected);
     ends_to = std::max(ends_to, expected);
+  }
+  /// All times move by that span.
+  void rebase(instant by) {
+    ends_from = moved(ends_from, by);
+    ends_to = moved(ends_to, by);
   }
   [[nodiscard]] bool says_anything() const { return starts_may_move || ends_from <= ends_to; }
   /// Whether known starts may have moved by what has happened up to `now`.

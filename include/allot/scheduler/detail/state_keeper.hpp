@@ -47,7 +47,7 @@ class state_keeper {
     const lifecycle_type& jobs = of.jobs_;
     state_type s;
     scheduler_memory& m = s.memory;
-    m.now = of.now_;
+    if (of.has_stepped_) m.now = of.now_;
     for (std::size_t i = 0; i < of.tree().slots(); ++i) {
       const bool is_there = of.tree().contains(quota_id{i});
       m.quotas.emplace_back(is_there ? std::string{of.tree().name(quota_id{i})} : std::string{});
@@ -177,7 +177,8 @@ class state_keeper {
       is_whole = false;
       refuse(u, why);
     };
-    session_.now_ = session_.last_look_ = memory_.now;
+    session_.has_stepped_ = memory_.now != scheduler_memory{}.now;
+    if (session_.has_stepped_) session_.now_ = session_.last_look_ = memory_.now;
     jobs_.submissions_ = memory_.submissions;
     restore_ids();
     for (const bool is_pod : {false, true}) {

@@ -60,6 +60,12 @@ class time_limits {
     return runs_.empty() ? std::nullopt : std::optional{runs_.front().until};
   }
 
+  /// All runs began and end at other times: earlier or later by that span.
+  void rebase(instant by) {
+    for (entry& e : runs_) e = {moved(e.until, by), {e.what.job, moved(e.what.since, by)}};
+    detail::make_heap(runs_.begin(), runs_.end(), ends_later);
+  }
+
  private:
   struct entry {
     instant until = 0;

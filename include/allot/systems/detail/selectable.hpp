@@ -66,6 +66,7 @@ class fairness_state {
       usage.release(session.tree(), x, own_[x.index()]);
       usage.charge(session.tree(), x, used);
       if (follows_history()) {
+        history_.end_by(session.now());
         history_.release(session.tree(), x, own_[x.index()], session.now());
         history_.charge(session.tree(), x, used, session.now());
       }
@@ -81,6 +82,9 @@ class fairness_state {
     if (ranks_anew) rank_users(session.tree());
     return ranks_anew || follows_entitlements();
   }
+
+  /// The clock has moved by that span.
+  void rebase(instant by) { history_.rebase(by); }
 
   /// What counts of the past; empty if nothing does.
   [[nodiscard]] vector<std::uint64_t> past_usage() const {
@@ -236,6 +240,10 @@ class selectable_cycle {
   void run(Session& session) {
     show_state();
     cycle_.run(session, [&](quota_id x) { return state_.look(session, x); });
+  }
+  void rebase(instant by) {
+    state_.rebase(by);
+    cycle_.rebase(by);
   }
   [[nodiscard]] cycle_memory memory(const Session& session) const {
     cycle_memory m = cycle_.memory(session);

@@ -123,6 +123,7 @@ class action_cycle {
     return world_.is_announced(id, session.at(id).ticket);
   }
   /// What it remembers: see `resumable_cycle`.
+  void rebase(instant by) { world_.usage.rebase(by); }
   [[nodiscard]] cycle_memory memory(const Session& session) const {
     cycle_memory m;
     for (const quota_id x : session.tree().top_down()) {

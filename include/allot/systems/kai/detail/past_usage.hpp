@@ -40,12 +40,14 @@ class past_usage {
     const resources<n> now = session.allocated().own_usage(x);
     resources<n>& before = charged_[x.index()];
     if (now == before) return;
+    history_.end_by(session.now());
     history_.release(session.tree(), x, before, session.now());
     history_.charge(session.tree(), x, now, session.now());
     before = now;
   }
   /// The usage of each quota with all below it, in parts of `usage_scale`, as of now. O(n).
   [[nodiscard]] std::span<const part> parts(const Session& session, const resources<n>& capacity) {
+    history_.end_by(session.now());
     if (capacity != capacity_) history_.set_capacity(capacity_ = capacity, session.now());
     history_.advance(session.now());
     constexpr std::int64_t billion = 1'000'000'000;
@@ -57,6 +59,8 @@ class past_usage {
     }
     return parts_;
   }
+  /// The clock has moved by that span.
+  void rebase(instant by) { history_.rebase(by); }
   /// All that it remembers, to persist.
   [[nodiscard]] vector<std::uint64_t> save() const {
     vector<resources<n>> told = charged_;
