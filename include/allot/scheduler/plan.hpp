@@ -243,8 +243,8 @@ struct plan {
   vector<nomination> nominations;
   /// Jobs that were tried and can't be started.
   vector<pending_job> pending;
-  /// By how much the time given to `step` lies before that of an earlier step, as of which it was made instead.
-  /// Normally 0; a host whose clock was wrong before, and is right now, calls `scheduler::rebase`.
+  /// By how much the time given to `step` lies before that of an earlier step, as of which it was made
+  /// instead. Normally 0; a host whose clock was wrong before, and is right now, calls `scheduler::rebase`.
   instant clamped_by = 0;
 
   /// Whether nothing was decided; pending jobs are news, not decisions.

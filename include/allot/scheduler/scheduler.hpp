@@ -743,7 +743,8 @@ class scheduler {
       return 0;
     }
   }
-  /// Ends of protection up to `seen` are no news, as a step has seen them. Others that have passed are, at once.
+  /// Ends of protection up to `seen` are no news, as a step has seen them. Others that have passed are, at
+  /// once.
   void watch_time(job_id id, instant limit, instant seen = std::numeric_limits<instant>::min()) {
     const record& r = session_.at(id);
     if (r.facts.elastic) return;
