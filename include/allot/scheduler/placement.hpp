@@ -276,6 +276,7 @@ struct no_placement {
   /// @{
   /// What the concept `placement` asks for: every call succeeds and changes nothing.
   [[nodiscard]] std::optional<allocation> place(pod_request) noexcept { return allocation{}; }
+  [[nodiscard]] bool could_place(pod_request) const noexcept { return true; }
   void release(allocation) noexcept {}
   void vacate(allocation) noexcept {}
   void reoccupy(allocation) noexcept {}

@@ -285,10 +285,11 @@ class scheduler {
   /// what is decided from now on is what would have been, had the clock gone on as it did. Otherwise, after a
   /// jump to 2099 and back, all steps until then are made as of 2099.
   ///
-  /// Times of submission stay: they are the view's, as is their order. So do times in policies and histories
-  /// that the host keeps (`usage_history::rebase`), and the host's own. If it knows better when a job
-  /// started, it says so (`started`). The plan of the last step is empty from now on. Without a step before,
-  /// nothing happens. O(jobs log jobs + quotas).
+  /// Times of submission stay, as the view's: a job that it said to be submitted in 2099 waits behind those
+  /// that came before, until it is cancelled and submitted with another time. What policies and histories of
+  /// the host keep is the host's to move (`usage_history::rebase`). If it knows better when a job started, it
+  /// says so (`started`). A placement with `set_now(now)` may have `rebase(by)`. The plan of the last step is
+  /// empty from now on. Without a step before, nothing happens. O(jobs log jobs + quotas).
   void rebase(time_point now) {
     const instant at = detail::point_of<View>(now);
     if (!session_.has_stepped()) return;
@@ -323,7 +324,9 @@ class scheduler {
   /// its time limit is over: for it this is `finished`.
   refusal evicted(job_id id) {
     return if_in(id, {job_state::running, job_state::evicting}, [&](record& r) {
-      if (r.is_over) return jobs().remove(id);
+      if constexpr (time_limited_view<View>) {
+        if (r.is_over) return jobs().remove(id);
+      }
       if (r.state == job_state::running) jobs().world_changed();
       jobs().release(r);
       jobs().requeue(r);
@@ -745,11 +748,14 @@ class scheduler {
   }
   /// Ends of protection up to `seen` are no news, as a step has seen them. Others that have passed are, at
   /// once.
-  void watch_time(job_id id, instant limit, instant seen = std::numeric_limits<instant>::min()) {
+  void watch_time(job_id id, [[maybe_unused]] instant limit,
+                  instant seen = std::numeric_limits<instant>::min()) {
     const record& r = session_.at(id);
     if (r.facts.elastic) return;
     const instant since = r.facts.started;
-    if (limit > 0) time_limits_.watch(later(since, limit), {id, since}, lasts());
+    if constexpr (time_limited_view<View>) {
+      if (limit > 0) time_limits_.watch(later(since, limit), {id, since}, lasts());
+    }
     if (r.preemptible) watch_guarantees(r, seen);
   }
   void watch_guarantees(const record& r, instant seen = std::numeric_limits<instant>::min()) {
