@@ -234,6 +234,27 @@ TEST_CASE("clock: after a rebase a guaranteed runtime lasts as long as it would 
   CHECK(h.step_at(in_2024 + 15) == "-b1>a1 ~a1");
 }
 
+TEST_CASE("clock: that a guaranteed runtime is over, by what `started` says, is not forgotten in a restart") {
+  const auto guarding_host = [] {
+    host h{two_teams()};
+    allot::queue_settings guarded = allot::standard{}.defaults();
+    h.configure("a", guarded);
+    guarded.min_runtime = {20, 20};
+    h.configure("b", guarded);
+    return h;
+  };
+  auto h = guarding_host();
+  h.submit("b1", "b", 8);
+  CHECK(h.step_at(100) == "+b1");
+  h.submit("a1", "a", 2);
+  CHECK(h.step_at(105).empty());
+  h.scheduler().started(h.id("b1"), 50);
+  auto resumed = guarding_host();
+  REQUIRE(resumed.scheduler().resume(h.scheduler().state()));
+  CHECK(resumed.step_at(106) == "-b1>a1 ~a1");
+  CHECK(h.step_at(106) == "-b1>a1 ~a1");
+}
+
 TEST_CASE("clock: a rebase keeps victims in order, and what has run longest") {
   host h{{{.name = "q", .nominal = gpus(4)}}};
   h.configure("q", allot::standard{}.defaults());

@@ -319,6 +319,8 @@ TEST_CASE("scheduler: a place that a job holds is neither adopted again nor rele
   CHECK(s.adopt(on.job("b2", "b", 4, {}), 0, at).why_not == refusal::place_in_use);
   CHECK(s.ledger().own_usage(on.quota("b"), 0) == gpus(4));
   CHECK_FALSE(s.places().release(at));
+  CHECK_FALSE(s.places().vacate(at));
+  CHECK_FALSE(s.places().could_place({.gpus = gpus(5)}));
   CHECK(s.places().contains(at));
   // When it has gone nobody holds it, and another job may be there.
   CHECK(s.finished(first) == refusal::none);

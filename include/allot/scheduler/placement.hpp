@@ -226,16 +226,43 @@ template <class P>
 using forecast_of = typename detail::forecast_beside<P>::type;
 
 /// A placement that knows which of its places a scheduler's jobs hold: `hold` is called when a job gets a
-/// place, `let_go` just before that is released. So `release` can refuse to take a place from a job, and no
-/// two jobs are adopted at one place. Default: the host sees to that.
+/// place, `let_go` just before that is released. So it can refuse to `release`, `vacate` or `reoccupy` what a
+/// job holds, and no two jobs are adopted at one place. The scheduler itself calls `vacate_held` and
+/// `reoccupy_held`, which do the same without that. Default: the host sees to that.
 template <class P>
 concept holding_placement = placement<P> && requires(P p, const P& seen, const typename P::allocation& a) {
   { p.hold(a) }
   noexcept;
   { p.let_go(a) }
   noexcept;
+  { p.vacate_held(a) }
+  noexcept;
+  { p.reoccupy_held(a) }
+  noexcept;
   { seen.is_held(a) } -> std::same_as<bool>;
 };
+
+namespace detail {
+
+/// A scheduler's own calls.
+template <placement P>
+void vacate(P& places, const typename P::allocation& a) noexcept {
+  if constexpr (holding_placement<P>) {
+    static_cast<void>(places.vacate_held(a));
+  } else {
+    static_cast<void>(places.vacate(a));
+  }
+}
+template <placement P>
+void reoccupy(P& places, const typename P::allocation& a) noexcept {
+  if constexpr (holding_placement<P>) {
+    static_cast<void>(places.reoccupy_held(a));
+  } else {
+    static_cast<void>(places.reoccupy(a));
+  }
+}
+
+}  // namespace detail
 
 /// A placement whose places can be lost: a node fails, or is closed to new jobs. `contains` says whether it
 /// has given a place that was not released; `usable` whether its job could start there now. A scheduler asks

@@ -115,8 +115,8 @@ class scheduler {
   /// The host's view. It is read during calls of the scheduler only.
   [[nodiscard]] const View& view() const noexcept { return session_.view(); }
   /// The placement, for the host: it changes its nodes there, and then calls `retry`; and it takes places
-  /// there, of jobs that it adopts or that are not the scheduler's. A `holding_placement` refuses to release
-  /// a place that a job holds. Evictions (`vacate`, `reoccupy`) and savepoints are the scheduler's own.
+  /// there, of jobs that it adopts or that are not the scheduler's. A `holding_placement`
+  /// refuses to release or vacate a place that a job holds. (In a copy, for a what-if, `let_go` it first.)
   [[nodiscard]] Placement& places() noexcept { return jobs().books().places; }
   /// The same, for reading.
   [[nodiscard]] const Placement& places() const noexcept { return jobs().books().places; }

@@ -144,6 +144,10 @@ class places {
   /// The job is being evicted, or its eviction is cancelled; see `placement`. False if refused.
   bool vacate(allocation a) noexcept { return inventory_ ? inventory_->vacate(a) : contains(a); }
   bool reoccupy(allocation a) noexcept { return inventory_ ? inventory_->reoccupy(a) : contains(a); }
+  bool vacate_held(allocation a) noexcept { return inventory_ ? inventory_->vacate_held(a) : contains(a); }
+  bool reoccupy_held(allocation a) noexcept {
+    return inventory_ ? inventory_->reoccupy_held(a) : contains(a);
+  }
   /// @}
 
   /// See `revocable_placement`.

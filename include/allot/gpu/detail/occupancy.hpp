@@ -58,8 +58,10 @@ class occupancy {
   /// @}
 
   /// Its job is being evicted: what it has counts as free from now on, but is held until `release`. False
-  /// unless it is placed. O(its pods).
-  bool vacate(allocation a) noexcept {
+  /// unless it is placed, or if a scheduler holds it: that evicts its job itself. O(its pods).
+  bool vacate(allocation a) noexcept { return !is_held(a) && vacate_held(a); }
+  /// The same for the scheduler that holds the place.
+  bool vacate_held(allocation a) noexcept {
     if (table_.status_of(a) != status::placed) return false;
     give_up(a);
     note({change::vacated, false, a, {}});
@@ -68,7 +70,9 @@ class occupancy {
 
   /// The eviction is cancelled: undoes `vacate`, also on closed nodes. False unless it is vacating and
   /// nothing it had has been given away. O(its pods).
-  bool reoccupy(allocation a) noexcept {
+  bool reoccupy(allocation a) noexcept { return !is_held(a) && reoccupy_held(a); }
+  /// The same for the scheduler that holds the place.
+  bool reoccupy_held(allocation a) noexcept {
     if (table_.status_of(a) != status::vacating) return false;
     const auto pods = table_.pods(a);
     for (auto p = pods.begin(); p != pods.end(); ++p) {

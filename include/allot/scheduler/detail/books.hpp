@@ -149,7 +149,7 @@ class books {
   /// Starts the eviction of a running job.
   void evict(record& r) {
     assumed_.release(r.facts.quota, r.facts.request, r.facts.in);
-    places.vacate(r.where);
+    detail::vacate(places, r.where);
     goes(r);
   }
   /// Removes a running or evicting job that has gone.
@@ -291,8 +291,8 @@ class books {
     instant now = 0;
     const borrow_backoffs<n>* backoffs = nullptr;
 
-    void take_off(const running_job<n>& v) { places.vacate(jobs[v.id].where); }
-    void put_back(const running_job<n>& v) { places.reoccupy(jobs[v.id].where); }
+    void take_off(const running_job<n>& v) { detail::vacate(places, jobs[v.id].where); }
+    void put_back(const running_job<n>& v) { detail::reoccupy(places, jobs[v.id].where); }
     [[nodiscard]] bool could_place() { return !borrows() && allot::could_place(places, pod_request); }
 
     /// What the job would borrow is in the ledger, which a what-if is not always told of.
