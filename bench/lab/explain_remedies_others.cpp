@@ -48,13 +48,13 @@ void remedy_finder::evict() {
   const auto take_off = [&](const candidate& c) {
     for (const job_id u : c.units) {
       assumed.release(policy.view().quota(c.job), policy.request(u), now_.capacity_of(c.job));
-      places.vacate(policy.place_of(u));
+      places.vacate_held(policy.place_of(u));
     }
   };
   const auto put_back = [&](const candidate& c) {
     for (const job_id u : c.units) {
       assumed.charge(policy.view().quota(c.job), policy.request(u), now_.capacity_of(c.job));
-      places.reoccupy(policy.place_of(u));
+      places.reoccupy_held(policy.place_of(u));
     }
   };
   vector<candidate> gone;

@@ -20,7 +20,7 @@ TEST_CASE("own_policy: describes a preset as the preset does itself") {
   CHECK_FALSE(own.ignores_quotas);
   CHECK(own.takes_parts);
   CHECK(own.defaults(false).preempt.reclaim == allot::preempt_reclaim::any);
-  CHECK(own.defaults(false).head == allot::queue_head::best_effort);
+  CHECK(own.defaults(false).head == allot::queue_head::by_preset);
   CHECK(own.defaults(true).head == allot::queue_head::reserve);
   CHECK(own.judges_rivals() == false);
   CHECK(own.one.make(false).why_none().empty());

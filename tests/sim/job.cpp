@@ -74,9 +74,9 @@ TEST_CASE("job: the request of some pods of a job, and where they may run") {
   // The needed pods and the others are counted separately, whatever remains of the whole.
   CHECK(view.amount(0, 4, {0}) == r{allot::quantity::milli(8), gpus(8)});
   CHECK(view.pod(0, {1}) == r{allot::quantity::milli(3002), gpus(0)});
-  CHECK(view.pod_request(0, 3, {0}) == allot::gpu::pod_request{gpus(2), 3, false, 0b0010});
-  CHECK(view.pod_request(0, 1, {1}) == allot::gpu::pod_request{gpus(2), 1, false, 0b0001});
+  CHECK(view.pod_request(0, 3, {0}).room_key() == allot::gpu::pod_request{gpus(2), 3, false, 0b0010});
+  CHECK(view.pod_request(0, 1, {1}).room_key() == allot::gpu::pod_request{gpus(2), 1, false, 0b0001});
   CHECK(view.amount(1, 1, {}) == jobs[1].request);
-  CHECK(view.pod_request(1, 1, {}) == jobs[1].pod_request);
+  CHECK(view.pod_request(1, 1, {}).room_key() == jobs[1].pod_request);
   CHECK(view.flavors(1, 1).empty());
 }

@@ -225,15 +225,15 @@ struct forecast_beside<P> {
 template <class P>
 using forecast_of = typename detail::forecast_beside<P>::type;
 
-/// A placement that knows which of its places a scheduler's jobs hold: `hold` is called when a job gets a
-/// place, `let_go` just before that is released. So it can refuse to `release`, `vacate` or `reoccupy` what a
-/// job holds, and no two jobs are adopted at one place. The scheduler itself calls `vacate_held` and
-/// `reoccupy_held`, which do the same without that. Default: the host sees to that.
+/// A placement that knows which of its places a scheduler's jobs hold: `hold` is called when a job gets one.
+/// So it can refuse to `release`, `vacate` or `reoccupy` what a job holds, and no two jobs are adopted at one
+/// place. The scheduler itself calls `release_held`, `vacate_held` and `reoccupy_held`, which do the same
+/// without asking; undone, a place is held as before. Default: the host sees to that.
 template <class P>
 concept holding_placement = placement<P> && requires(P p, const P& seen, const typename P::allocation& a) {
   { p.hold(a) }
   noexcept;
-  { p.let_go(a) }
+  { p.release_held(a) }
   noexcept;
   { p.vacate_held(a) }
   noexcept;
@@ -245,6 +245,14 @@ concept holding_placement = placement<P> && requires(P p, const P& seen, const t
 namespace detail {
 
 /// A scheduler's own calls.
+template <placement P>
+void release(P& places, const typename P::allocation& a) noexcept {
+  if constexpr (holding_placement<P>) {
+    static_cast<void>(places.release_held(a));
+  } else {
+    static_cast<void>(places.release(a));
+  }
+}
 template <placement P>
 void vacate(P& places, const typename P::allocation& a) noexcept {
   if constexpr (holding_placement<P>) {

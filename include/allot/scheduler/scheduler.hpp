@@ -116,7 +116,8 @@ class scheduler {
   [[nodiscard]] const View& view() const noexcept { return session_.view(); }
   /// The placement, for the host: it changes its nodes there, and then calls `retry`; and it takes places
   /// there, of jobs that it adopts or that are not the scheduler's. A `holding_placement`
-  /// refuses to release or vacate a place that a job holds. (In a copy, for a what-if, `let_go` it first.)
+  /// refuses to release or vacate a place that a job holds. (In a copy, for a what-if, there are
+  /// `release_held` and `vacate_held`.)
   [[nodiscard]] Placement& places() noexcept { return jobs().books().places; }
   /// The same, for reading.
   [[nodiscard]] const Placement& places() const noexcept { return jobs().books().places; }

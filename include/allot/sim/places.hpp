@@ -130,13 +130,11 @@ class places {
   }
   /// The operations of an inventory: false if refused. Without nodes only the id none denotes a place.
   bool release(allocation a) noexcept { return inventory_ ? inventory_->release(a) : contains(a); }
+  bool release_held(allocation a) noexcept { return inventory_ ? inventory_->release_held(a) : contains(a); }
   /// @{
   /// See `holding_placement`.
   void hold(allocation a) noexcept {
     if (inventory_) inventory_->hold(a);
-  }
-  void let_go(allocation a) noexcept {
-    if (inventory_) inventory_->let_go(a);
   }
   [[nodiscard]] bool is_held(allocation a) const noexcept { return inventory_ && inventory_->is_held(a); }
   /// @}

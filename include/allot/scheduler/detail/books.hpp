@@ -345,8 +345,7 @@ class books {
     groups_.resize(allocated_.tree().slots());
   }
   void leave_place(const record& r) {
-    if constexpr (holding_placement<Placement>) places.let_go(r.where);
-    places.release(r.where);
+    detail::release(places, r.where);
   }
   [[nodiscard]] static instant expected_end_of(const record& r) noexcept {
     if (r.estimate != without_end) return later(r.facts.started, r.estimate);
