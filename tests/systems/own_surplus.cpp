@@ -5,12 +5,15 @@
 #include <allot/presets/standard.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <deque>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tests/presets/host.hpp"
+#include "tests/support/seeds.hpp"
 
 namespace {
 
@@ -84,4 +87,45 @@ TEST_CASE("own_surplus: a copy has entitlements of its own") {
   CHECK(copy.state(h.id("b2")) == allot::job_state::running);
   CHECK(copy.entitled(h.quota("a")) == allot::resources<1>{});
   CHECK(h.scheduler().entitled(h.quota("a")) == allot::resources<1>{allot::gpus(4)});
+}
+
+TEST_CASE("own_surplus: one that resumes decides as the one that goes on") {
+  std::size_t evictions = 0;
+  allot_test::for_each_seed(100, [&](allot_test::random_source& random) {
+    const std::vector<allot::quota_spec<1>> teams{{.name = "all", .nominal = allot::gpus(8)},
+                                                  {.name = "a", .parent = "all"},
+                                                  {.name = "b", .parent = "all", .nominal = allot::gpus(3)},
+                                                  {.name = "c", .parent = "all"}};
+    const auto fresh = [&] {
+      return allot::make_scheduler(last_served_first{}, allot_test::preset_view{}, teams).value();
+    };
+    auto s = fresh();
+    std::deque<allot_test::preset_job> jobs;
+    std::vector<allot::job_id> ids;
+    const auto decided = [&](auto& by, allot::instant now) {
+      const auto& plan = by.step(now);
+      std::string text;
+      for (const auto& e : plan.evictions) text += " -" + e.what->name + ">" + by.what(e.beneficiary)->name;
+      for (const auto& a : plan.admissions) text += " +" + a.what->name;
+      for (const auto& p : plan.nominations) text += " ~" + p.what->name;
+      return text;
+    };
+    for (allot::instant now = 1; now < 40; ++now) {
+      jobs.push_back({std::to_string(now), s.tree().top_down()[1 + random.below(3)],
+                      static_cast<int>(random.between(1, 4)), static_cast<int>(random.below(3)), now, 9,
+                      !random.one_in(4)});
+      ids.push_back(s.submit(&jobs.back()));
+      for (const allot::job_id id : ids) {
+        const auto is = s.state(id);
+        if (is == allot::job_state::running && random.one_in(6)) s.finished(id);
+        if (is == allot::job_state::evicting && random.one_in(2)) s.evicted(id);
+      }
+      auto resumed = fresh();
+      REQUIRE(resumed.resume(s.state()));
+      const std::string goes_on = decided(s, now);
+      REQUIRE(decided(resumed, now) == goes_on);
+      if (goes_on.find('-') != std::string::npos) ++evictions;
+    }
+  });
+  CHECK((evictions > 100 || !allot_test::all_cases_run()));
 }

@@ -88,12 +88,15 @@ class divided_cycle {
   }
   void run(Session& session) {
     // Once more in each step: it may have been copied or moved since.
-    cycle_.quota_order().state = &state_;
-    cycle_.guard() = guard_type{{&state_}};
-    cycle_.run(session, [&](quota_id x) {
-      state_.look(session, x);
-      return true;
-    });
+    show_state();
+    cycle_.run(session, look(session));
+  }
+  /// See `resumable_cycle`.
+  [[nodiscard]] cycle_memory memory(const Session& session) const { return cycle_.memory(session); }
+  [[nodiscard]] bool resume(Session& session, const cycle_memory& m, std::span<const quota_id>) {
+    show_state();
+    cycle_.resume(session, m, look(session));
+    return m.past_usage.empty();
   }
   void rebase(instant by) { cycle_.rebase(by); }
   [[nodiscard]] const resources<n>& entitled(quota_id x) const { return state_.entitlements.entitled(x); }
@@ -106,6 +109,16 @@ class divided_cycle {
   template <class Policies>
   [[nodiscard]] static policies_type parts_of(const Policies& p) {
     return {.guard = guard_type{{}}, .not_preemptible = p.not_preemptible};
+  }
+  void show_state() {
+    cycle_.quota_order().state = &state_;
+    cycle_.guard() = guard_type{{&state_}};
+  }
+  [[nodiscard]] auto look(Session& session) {
+    return [this, &session](quota_id x) {
+      state_.look(session, x);
+      return true;
+    };
   }
 
   divided_state<n, Surplus> state_;
