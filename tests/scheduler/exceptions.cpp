@@ -118,7 +118,7 @@ struct shown {
                                                const allot::flavor_pick& pick) const {
     return say(pools::pod_request{j->each * of_pods, pick[0]});
   }
-  [[nodiscard]] std::int32_t priority(job) const { return say(0); }
+  [[nodiscard]] std::int64_t priority(job) const { return say(0); }
   [[nodiscard]] instant submitted(job j) const { return say(static_cast<instant>(j->number)); }
   [[nodiscard]] std::uint64_t id(job j) const { return say(j->number); }
   [[nodiscard]] bool preemptible(job) const { return say(true); }

@@ -194,7 +194,7 @@ struct plain_view {
   using job = int;
   [[nodiscard]] static allot::quota_id quota(job) { return allot::quota_id{0}; }
   [[nodiscard]] static allot::resources<> request(job) { return allot::gpus(1); }
-  [[nodiscard]] static std::int32_t priority(job) { return 0; }
+  [[nodiscard]] static std::int64_t priority(job) { return 0; }
 };
 struct estimating_view : plain_view {
   [[nodiscard]] static allot::instant estimate(job) { return 5; }

@@ -214,7 +214,7 @@ TEST_CASE("restart: no state corrupts a book, whatever was changed in it") {
     host h{two_teams()};
     for (int i = 0; i < 12; ++i) {
       h.submit("j" + std::to_string(i), random.one_in(2) ? "a" : "b", random.between(1, 5),
-               {.priority = static_cast<std::int32_t>(random.below(3))});
+               {.priority = static_cast<std::int64_t>(random.below(3))});
       static_cast<void>(h.step());
     }
     auto state = h.scheduler().state();

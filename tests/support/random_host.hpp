@@ -49,7 +49,7 @@ inline std::deque<soak_job> random_jobs(random_source& random, std::size_t count
       j.pod[d] = allot::quantity::milli(each);
       j.pod_request.pools = std::uint64_t{1} << d;
     }
-    j.priority = static_cast<std::int32_t>(random.between(0, 2));
+    j.priority = random.between(0, 2);
     j.preemptible = !random.one_in(6);
     j.submitted = random.between(900, 1000);
     j.duration = random.one_in(2) ? 0 : random.between(1, 30);

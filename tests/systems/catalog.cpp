@@ -28,7 +28,7 @@ struct plain_view {
   using job = int;
   [[nodiscard]] allot::quota_id quota(job) const { return allot::quota_id{0}; }
   [[nodiscard]] allot::resources<> request(job) const { return allot::gpus(1); }
-  [[nodiscard]] std::int32_t priority(job) const { return 0; }
+  [[nodiscard]] std::int64_t priority(job) const { return 0; }
   [[nodiscard]] allot::instant duration(job) const { return 1; }
 };
 struct estimating_view : plain_view {
