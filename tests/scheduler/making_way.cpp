@@ -374,8 +374,13 @@ void check_making_way(std::size_t worlds, bool gathers, const auto& make_places)
         const auto in = jobs[p].preemptible ? allot::capacity_kind::any : allot::capacity_kind::guaranteed;
         ledger.release(jobs[p].quota, gpus(jobs[p].gpus), in);
         ledger.charge(e.quota, gpus(jobs[e.what].gpus));
-        pods.release(s.place_of(e.beneficiary));
-        pods.reoccupy(s.place_of(e.id));
+        if constexpr (allot::holding_placement<decltype(pods)>) {
+          pods.release_held(s.place_of(e.beneficiary));
+          pods.reoccupy_held(s.place_of(e.id));
+        } else {
+          pods.release(s.place_of(e.beneficiary));
+          pods.reoccupy(s.place_of(e.id));
+        }
         REQUIRE_FALSE((ledger.fits(jobs[p].quota, gpus(jobs[p].gpus), in) &&
                        pods.place(view.pod_request(p)).has_value()));
       }
