@@ -130,9 +130,9 @@ class places {
   }
   /// The operations of an inventory: false if refused. Without nodes only the id none denotes a place.
   bool release(allocation a) noexcept { return inventory_ ? inventory_->release(a) : contains(a); }
-  bool release_held(allocation a) noexcept { return inventory_ ? inventory_->release_held(a) : contains(a); }
   /// @{
   /// See `holding_placement`.
+  bool release_held(allocation a) noexcept { return inventory_ ? inventory_->release_held(a) : contains(a); }
   void hold(allocation a) noexcept {
     if (inventory_) inventory_->hold(a);
   }

@@ -344,9 +344,7 @@ class books {
     running_.resize(allocated_.tree().slots());
     groups_.resize(allocated_.tree().slots());
   }
-  void leave_place(const record& r) {
-    detail::release(places, r.where);
-  }
+  void leave_place(const record& r) { detail::release(places, r.where); }
   [[nodiscard]] static instant expected_end_of(const record& r) noexcept {
     if (r.estimate != without_end) return later(r.facts.started, r.estimate);
     return r.makes_way_for ? r.makes_way_at : without_end;
