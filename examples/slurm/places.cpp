@@ -78,6 +78,14 @@ std::optional<slurm_places::allocation> slurm_places::place(const pod_request& d
   return spread_over(d, all);
 }
 
+bool slurm_places::could_place(const pod_request& d) {
+  if (!must_spread(d)) return allot::sim::places::could_place(d);
+  const allot::savepoint before = inventory().save();
+  const bool fits = place(d).has_value();
+  inventory().rollback(before);
+  return fits;
+}
+
 bool slurm_places::could_ever_fit(const pod_request& d) const {
   if (!allot::sim::places::could_ever_fit(d)) return false;
   if (!must_spread(d)) return true;

@@ -55,6 +55,7 @@ class slurm_places : public allot::sim::places {
   /// @{
   /// As those of the inventory, with pods on different nodes.
   [[nodiscard]] std::optional<allocation> place(const pod_request& d);
+  [[nodiscard]] bool could_place(const pod_request& d);
   [[nodiscard]] bool could_ever_fit(const pod_request& d) const;
   [[nodiscard]] allot::gpu::unplaceable why_not(const pod_request& d) const;
   /// @}
