@@ -191,8 +191,10 @@ std::string_view simulation::adopt(const event& e, job_index j) {
 
 void simulation::resume(const event& e, const std::vector<job_index>& jobs) {
   for (const job_index j : jobs) known_[key(j)] = j;
-  const auto state = e.state.transformed([this](const auto& u) { return known_.at(u.what); },
-                                         [](const auto& u) { return u.where; });
+  auto state = e.state.transformed([this](const auto& u) { return known_.at(u.what); },
+                                   [](const auto& u) { return u.where; });
+  // The governor's view shows a job as one, the workload's shows its pods.
+  for (auto& u : state.units) u.pods = job_of(*named_.jobs[u.what]).pods();
   const auto answer = driver_.resume(state, [this](const auto& u) {
     return std::optional{take(driver_.places(), u.where, named_.jobs[u.what]->pods)};
   });
