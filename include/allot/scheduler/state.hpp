@@ -99,7 +99,7 @@ struct unit_state {
   std::uint32_t pods = 1;
   /// The flavors chosen for it.
   flavor_pick pick{};
-  /// Its place in its queue.
+  /// Its place in its queue. Of an `identified_view` the id is the view's.
   job_rank rank{};
   /// When it was submitted.
   instant submitted = 0;

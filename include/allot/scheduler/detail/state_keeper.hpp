@@ -331,6 +331,7 @@ class state_keeper {
   }
   void restore(record& r, const unit_state& u) {
     r.rank = u.rank;
+    r.rank.id = r.facts.order;
     r.estimate = u.estimate;
     r.least_run = u.least_run;
     r.follows_priority = u.follows_priority;
