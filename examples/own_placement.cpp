@@ -43,8 +43,10 @@ class host {
     ids_[name] = lab_.submit(&jobs_.back());
   }
   void finish(const std::string& name) { lab_.finished(ids_.at(name)); }
-  machines& places() { return lab_.places(); }
-  void retry() { lab_.retry(); }
+  void close(std::size_t machine) {
+    lab_.nodes().close(machine);
+    lab_.retry();
+  }
 
   void settle() {
     allot::settle(lab_, 0, [&](const auto& plan) {
@@ -112,8 +114,7 @@ int main() {
   h.settle();
 
   fmt::print("5. gpu-2 is closed for maintenance. What runs there may end.\n");
-  h.places().close(1);
-  h.retry();
+  h.close(1);
   h.finish("pretrain");
   h.submit("training", "retrain", of(48, 64, 2));
   h.settle();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// An inventory of a host's own: machines with CPUs, memory and GPUs. It models allot::revocable_placement,
+// An inventory of a host's own: machines with CPUs, memory and GPUs. It models allot::guarded_placement,
 // with savepoints and a what-if of its own, and knows nothing of quotas, jobs or policies.
 #pragma once
 
@@ -53,8 +53,9 @@ class machines {
     change(next_, held{static_cast<std::size_t>(best - nodes_.data()), r});
     return next_++;
   }
-  /// Takes a place for a job that runs there already.
-  allocation take(std::size_t on, const pod_request& r) {
+  /// Takes a place for a job that runs there already; nothing if there is no such machine.
+  std::optional<allocation> place_at(const pod_request& r, std::size_t on) {
+    if (on >= nodes_.size()) return std::nullopt;
     change(next_, held{on, r});
     return next_++;
   }
@@ -126,6 +127,16 @@ class machines {
   }
   [[nodiscard]] const amounts& free(std::size_t machine) const { return nodes_[machine].free; }
   [[nodiscard]] std::size_t size() const { return nodes_.size(); }
+
+  /// What a host may change while a scheduler counts on the machines.
+  class host_nodes {
+   public:
+    explicit host_nodes(machines& of) : of_(&of) {}
+    void close(std::size_t machine, bool closed = true) { of_->close(machine, closed); }
+
+   private:
+    machines* of_;
+  };
 
   /// What a search for victims asks: it keeps a count for each machine instead of moving jobs about.
   class what_if {

@@ -98,7 +98,7 @@ class host {
       return;
     }
     const auto answer = lab_.resume(
-        state.value(), [this](const auto& u) { return lab_.places().take(u.where, jobs.at(u.what).needs); });
+        state.value(), [this](const auto& u) { return lab_.take_place(jobs.at(u.what).needs, u.where); });
     for (const auto& u : answer.refused) fmt::print("  {} is not known any more\n", u.what);
     // Jobs keep their ids.
     for (const auto& u : state.value().units) ids_[u.what] = u.id;

@@ -15,7 +15,7 @@ inline namespace v0 {
 namespace lab {
 
 void remedy_finder::evict() {
-  auto& policy = now_.scheduler();
+  const auto& policy = now_.scheduler();
   vector<candidate> all;
   for (job_index j = 0; j < now_.ids().size(); ++j) {
     const job_id id = now_.id_of(j);
@@ -36,8 +36,8 @@ void remedy_finder::evict() {
             [&](const candidate& a, const candidate& b) { return rank(a) < rank(b); });
 
   ledger<n> assumed = policy.assumed();
-  sim::places& places = policy.places();
-  const savepoint before = places.save();
+  // A copy, in which what is tried need not be taken back.
+  sim::places places = policy.places();
   const auto fits = [&] {
     if (!assumed.fits(quota_, request_, now_.capacity_of(job_))) return false;
     const savepoint nested = places.save();
@@ -48,13 +48,13 @@ void remedy_finder::evict() {
   const auto take_off = [&](const candidate& c) {
     for (const job_id u : c.units) {
       assumed.release(policy.view().quota(c.job), policy.request(u), now_.capacity_of(c.job));
-      places.vacate_held(policy.place_of(u));
+      places.vacate(policy.place_of(u));
     }
   };
   const auto put_back = [&](const candidate& c) {
     for (const job_id u : c.units) {
       assumed.charge(policy.view().quota(c.job), policy.request(u), now_.capacity_of(c.job));
-      places.reoccupy_held(policy.place_of(u));
+      places.reoccupy(policy.place_of(u));
     }
   };
   vector<candidate> gone;
@@ -72,7 +72,6 @@ void remedy_finder::evict() {
       take_off(gone[i]);
     }
   }
-  places.rollback(before);
   if (!found || gone.empty()) return;
 
   remedy r{"evict", {}};

@@ -46,10 +46,9 @@ class world {
  public:
   world(std::int64_t nodes, std::int64_t deserved, bool a_keeps = false) : scheduler_(make(nodes, deserved)) {
     for (std::int64_t n = 0; n < nodes; ++n) {
-      auto& places = scheduler_.places();
       const bool of_a = n % 2 == 0;
       jobs_.push_back({scheduler_.tree().find(of_a ? "a" : "b"), 8, 1, jobs_.size() + 1, !(of_a && a_keeps)});
-      const auto at = places.place({.gpus = gpus(8)});
+      const auto at = scheduler_.take_place({.gpus = gpus(8)});
       static_cast<void>(scheduler_.adopt(&jobs_.back(), 0, *at));
     }
     jobs_.push_back({scheduler_.tree().find("c"), 1, static_cast<std::uint32_t>(nodes), jobs_.size() + 1});

@@ -89,6 +89,13 @@ job_key engine::key_of(allot::job_id id) const {
 
 // Events.
 
+engine::allocation engine::take_place(const std::vector<node_share>& where,
+                                      const allot::gpu::pod_request& pods) {
+  slurm_scheduler& s = *scheduler_;
+  return take(
+      s.places(), s.nodes(), [&s](const auto& r, auto at) { return s.take_place(r, at); }, where, pods);
+}
+
 std::string_view engine::apply(const event& e) {
   slurm_scheduler& s = *scheduler_;
   using kind = event::kind;
@@ -101,9 +108,9 @@ std::string_view engine::apply(const event& e) {
       if (id) return "the job is known already";
       const std::uint32_t slot = slot_for(e.key, e.what);
       if (e.is == kind::submit) return note(e.key, slot, s.submit(slot));
-      const allocation at = take(s.places(), e.where, e.what.pods);
+      const allocation at = take_place(e.where, e.what.pods);
       const allot::submission answer = s.adopt(slot, e.at, at);
-      if (!answer) static_cast<void>(s.places().release(at));
+      if (!answer) s.release_place(at);
       return note(e.key, slot, answer);
     }
     case kind::alter: {
@@ -115,9 +122,9 @@ std::string_view engine::apply(const event& e) {
       if (was == allot::job_state::pending || was == allot::job_state::nominated) {
         return note(e.key, slot, s.submit(slot));
       }
-      const allocation at = take(s.places(), e.where, e.what.pods);
+      const allocation at = take_place(e.where, e.what.pods);
       const auto answer = s.adopt(slot, e.at, at);
-      if (!answer) static_cast<void>(s.places().release(at));
+      if (!answer) s.release_place(at);
       if (answer && was == allot::job_state::evicting) static_cast<void>(s.evicting(answer.id));
       return note(e.key, slot, answer);
     }
@@ -135,18 +142,17 @@ std::string_view engine::apply(const event& e) {
     }
     case kind::close:
     case kind::open: {
-      auto& places = s.places();
-      if (!places.has_nodes()) return {};
-      const auto n = places.inventory().layout().find(e.node);
+      if (!s.places().has_nodes()) return {};
+      const auto n = s.places().inventory().layout().find(e.node);
       if (!n) return "unknown_node";
-      static_cast<void>(e.is == kind::close ? places.inventory().close(*n) : places.inventory().reopen(*n));
+      static_cast<void>(e.is == kind::close ? s.nodes().close(*n) : s.nodes().reopen(*n));
       s.retry();
       return {};
     }
     case kind::foreign: {
       if (!s.places().has_nodes()) return {};
       if (foreign_.count(e.key) != 0) return "the job is known already";
-      foreign_[e.key] = take(s.places(), e.where, e.what.pods);
+      foreign_[e.key] = take_place(e.where, e.what.pods);
       s.retry();
       return {};
     }
@@ -154,7 +160,7 @@ std::string_view engine::apply(const event& e) {
       if (!s.places().has_nodes()) return {};
       const auto at = foreign_.find(e.key);
       if (at == foreign_.end()) return "unknown_job";
-      static_cast<void>(s.places().release(at->second));
+      s.release_place(at->second);
       foreign_.erase(at);
       s.retry();
       return {};
@@ -170,9 +176,8 @@ void engine::resume(const event& e) {
   for (const auto& [key, what] : e.jobs) static_cast<void>(slot_for(key, what));
   const auto state = e.state.transformed([this](const auto& u) { return slots_.at(u.what); },
                                          [](const auto& u) { return u.where; });
-  const auto answer = scheduler_->resume(state, [this](const auto& u) {
-    return std::optional{take(scheduler_->places(), u.where, facts_[u.what].pods)};
-  });
+  const auto answer = scheduler_->resume(
+      state, [this](const auto& u) { return std::optional{take_place(u.where, facts_[u.what].pods)}; });
   for (const auto& u : state.units) ids_[u.what] = u.id;
   // The governor tells them as it finds them.
   for (const auto& u : answer.refused) forget(keys_[u.what]);

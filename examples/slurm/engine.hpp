@@ -201,6 +201,9 @@ class engine {
   using allocation = allot::gpu::allocation_id;
 
   engine() = default;
+  /// The place of a job that runs there.
+  [[nodiscard]] allocation take_place(const std::vector<node_share>& where,
+                                      const allot::gpu::pod_request& pods);
   [[nodiscard]] std::uint32_t slot_for(const job_key& k, const facts& f);
   void forget(const job_key& k);
   [[nodiscard]] std::string_view note(const job_key& k, std::uint32_t slot, allot::submission answer);

@@ -104,6 +104,8 @@ class simulation {
   [[nodiscard]] simulator make(const chapter& log) const;
 
   [[nodiscard]] std::string_view note(const event& e, job_index j, allot::submission answer);
+  [[nodiscard]] allot::gpu::allocation_id take_place(const std::vector<node_share>& where,
+                                                     const allot::gpu::pod_request& pods);
   [[nodiscard]] std::string_view adopt(const event& e, job_index j);
   void resume(const event& e, const std::vector<job_index>& jobs);
   [[nodiscard]] std::string_view alter(const event& e, job_index before, job_index j);
@@ -182,10 +184,17 @@ std::string_view simulation::note(const event& e, job_index j, allot::submission
   return {};
 }
 
+allot::gpu::allocation_id simulation::take_place(const std::vector<node_share>& where,
+                                                 const allot::gpu::pod_request& pods) {
+  return take(
+      driver_.places(), driver_.nodes(), [this](const auto& r, auto at) { return driver_.take_place(r, at); },
+      where, pods);
+}
+
 std::string_view simulation::adopt(const event& e, job_index j) {
-  const auto at = take(driver_.places(), e.where, e.what.pods);
+  const auto at = take_place(e.where, e.what.pods);
   const allot::submission answer = driver_.adopt(j, e.at, at);
-  if (!answer) static_cast<void>(driver_.places().release(at));
+  if (!answer) driver_.release_place(at);
   return note(e, j, answer);
 }
 
@@ -195,9 +204,8 @@ void simulation::resume(const event& e, const std::vector<job_index>& jobs) {
                                    [](const auto& u) { return u.where; });
   // The governor's view shows a job as one, the workload's shows its pods.
   for (auto& u : state.units) u.pods = job_of(*named_.jobs[u.what]).pods();
-  const auto answer = driver_.resume(state, [this](const auto& u) {
-    return std::optional{take(driver_.places(), u.where, named_.jobs[u.what]->pods)};
-  });
+  const auto answer = driver_.resume(
+      state, [this](const auto& u) { return std::optional{take_place(u.where, named_.jobs[u.what]->pods)}; });
   for (const auto& u : answer.refused) known_.erase(key(u.what));
 }
 
@@ -214,19 +222,19 @@ std::string_view simulation::alter(const event& e, job_index before, job_index j
 }
 
 std::string_view simulation::change_places(const event& e) {
-  slurm_places& places = driver_.places();
+  const slurm_places& places = driver_.places();
   if (!places.has_nodes()) return {};
   if (e.is == kind::close || e.is == kind::open) {
     const auto n = places.inventory().layout().find(e.node);
     if (!n) return "unknown_node";
-    static_cast<void>(e.is == kind::close ? places.inventory().close(*n) : places.inventory().reopen(*n));
+    static_cast<void>(e.is == kind::close ? driver_.nodes().close(*n) : driver_.nodes().reopen(*n));
   } else if (e.is == kind::foreign) {
     if (foreign_.count(e.key) != 0) return "the job is known already";
-    foreign_[e.key] = take(places, e.where, e.what.pods);
+    foreign_[e.key] = take_place(e.where, e.what.pods);
   } else {
     const auto at = foreign_.find(e.key);
     if (at == foreign_.end()) return "unknown_job";
-    static_cast<void>(places.release(at->second));
+    driver_.release_place(at->second);
     foreign_.erase(at);
   }
   driver_.retry();

@@ -29,11 +29,11 @@ constexpr std::int64_t max_amount = allot::gpu::max_host_amount;
   return s;
 }
 
-[[nodiscard]] std::optional<allocation_id> try_take(slurm_places& places,
+[[nodiscard]] std::optional<allocation_id> try_take(const slurm_places& places, const place_taker& take_place,
                                                     const std::vector<node_share>& where,
                                                     std::int64_t cpu_milli, std::int64_t memory_mib,
                                                     bool with_gpus) {
-  auto& inventory = places.inventory();
+  const auto& inventory = places.inventory();
   pod_request d;
   std::vector<pod_location> at;
   std::int64_t gpus = 0;
@@ -64,7 +64,7 @@ constexpr std::int64_t max_amount = allot::gpu::max_host_amount;
     d.cpu_milli = cpu_milli / d.pods;
     d.memory_mib = memory_mib / d.pods;
   }
-  return inventory.place_at(d, at);
+  return take_place(d, at);
 }
 
 }  // namespace
@@ -103,26 +103,31 @@ allot::quantity total_of(std::string_view resource, const std::vector<node>& nod
   return allot::quantity::whole(sum);
 }
 
-allocation_id take(slurm_places& places, const std::vector<node_share>& where, const pod_request& asked) {
+allocation_id take(const slurm_places& places, slurm_places::host_nodes nodes, const place_taker& take_place,
+                   const std::vector<node_share>& where, const pod_request& asked) {
   if (!places.has_nodes()) return {};
-  auto& inventory = places.inventory();
+  const auto& inventory = places.inventory();
   std::vector<node_id> closed;
   for (const node_share& s : where) {
     const auto n = inventory.layout().find(s.node);
     if (!n || !inventory.is_closed(*n)) continue;
     closed.push_back(*n);
-    inventory.reopen(*n);
+    nodes.reopen(*n);
   }
   const std::int64_t pods = asked.total ? 1 : asked.pods;
   const std::int64_t cpu = std::min(asked.cpu_milli * pods, max_amount);
   const std::int64_t memory = std::min(asked.memory_mib * pods, max_amount);
-  auto at = try_take(places, where, cpu, memory, true);
-  if (!at) at = try_take(places, where, 0, 0, true);
-  if (!at) at = try_take(places, where, 0, 0, false);
-  for (const node_id n : closed) inventory.close(n);
+  const auto attempt = [&](const std::vector<node_share>& on, std::int64_t cpu_milli, std::int64_t memory_mib,
+                           bool with_gpus) {
+    return try_take(places, take_place, on, cpu_milli, memory_mib, with_gpus);
+  };
+  auto at = attempt(where, cpu, memory, true);
+  if (!at) at = attempt(where, 0, 0, true);
+  if (!at) at = attempt(where, 0, 0, false);
+  for (const node_id n : closed) nodes.close(n);
   // On no node that is known: it holds nothing.
   for (std::size_t n = 0; !at && n < inventory.layout().size(); ++n) {
-    at = try_take(places, {{inventory.layout().name(node_id{n})}}, 0, 0, false);
+    at = attempt({{inventory.layout().name(node_id{n})}}, 0, 0, false);
   }
   return at.value_or(allocation_id{});
 }

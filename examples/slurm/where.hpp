@@ -12,6 +12,9 @@
 #include <allot/gpu/pod_request.hpp>
 #include <allot/lab/quotas_file.hpp>
 
+#include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,9 +30,14 @@ namespace allot_slurm {
 /// What the nodes have of a resource; unlimited if they don't say.
 [[nodiscard]] allot::quantity total_of(std::string_view resource, const std::vector<node>& nodes);
 
+/// How a place is taken at a scheduler: its `take_place`.
+using place_taker = std::function<std::optional<allot::gpu::allocation_id>(
+    const allot::gpu::pod_request&, std::span<const allot::gpu::pod_location>)>;
 /// Where a job runs is a fact: it gets its place even if the books say that there is no room, then without
-/// what does not fit. None without nodes.
-[[nodiscard]] allot::gpu::allocation_id take(slurm_places& places, const std::vector<node_share>& where,
+/// what does not fit. None without nodes. `nodes` are those of `places`.
+[[nodiscard]] allot::gpu::allocation_id take(const slurm_places& places, slurm_places::host_nodes nodes,
+                                             const place_taker& take_place,
+                                             const std::vector<node_share>& where,
                                              const allot::gpu::pod_request& pods);
 /// A place by names, in their order; none without nodes.
 [[nodiscard]] std::vector<node_share> shares_of(const slurm_places& places, allot::gpu::allocation_id a);

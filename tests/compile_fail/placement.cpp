@@ -105,6 +105,17 @@ struct inventory {
   bool contain(allocation) const;
   bool usable(allocation) const;
 #endif
+#ifdef host_nodes_are_made_of_nothing
+  // allot: the placement's type `host_nodes` must be constructible from a reference to it
+  struct host_nodes {};
+  bool contains(allocation) const;
+  bool usable(allocation) const;
+#elif defined host_nodes_of_unknown_places
+  // allot: a placement with a type `host_nodes` must tell its places: it must have `bool contains(allocation)
+  struct host_nodes {
+    explicit host_nodes(inventory&);
+  };
+#endif
 #ifdef could_place_takes_a_number_too_many
   // allot: the placement's optional member could_place must be `bool could_place(const pod_request&)`
   bool could_place(const pod_request&, std::uint32_t);

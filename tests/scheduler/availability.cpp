@@ -445,14 +445,14 @@ TEST_CASE("availability: a closed node moves a reservation, which says so") {
   static_cast<void>(s.step(1));
   REQUIRE(s.reservation_of(gang).has_value());
   CHECK(s.reservation_of(gang)->start == 50);
-  s.places().close(allot::gpu::node_id{0});
+  s.nodes().close(allot::gpu::node_id{0});
   s.retry();
   static_cast<void>(s.step(2));
   REQUIRE(s.reservation_of(gang).has_value());
   CHECK(s.reservation_of(gang)->start == allot::without_end);
   CHECK(s.reservation_of(gang)->first_start == 50);
   CHECK(s.reservation_of(gang)->cause == delay_cause::cluster);
-  s.places().reopen(allot::gpu::node_id{0});
+  s.nodes().reopen(allot::gpu::node_id{0});
   s.retry();
   static_cast<void>(s.step(3));
   CHECK(s.reservation_of(gang)->start == 50);

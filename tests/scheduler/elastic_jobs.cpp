@@ -352,6 +352,24 @@ TEST_CASE("elastic jobs: an elastic pod can be adopted while the next pod is nom
   CHECK(h.step().empty());
 }
 
+TEST_CASE("elastic jobs: each pod is adopted at a place of its own") {
+  unit_host<allot::gpu::inventory> h{two_teams(4, 4), allot_test::two_models(1, 0, 8)};
+  auto& lab = h.scheduler();
+  h.submit("g", "a", 3);
+  h.submit("f", "a", 1, {.pods = 2, .min_pods = 1});
+  h.submit("other", "b", 4);
+  h.step();
+  REQUIRE(h.pods("f") == 1);
+  CHECK(lab.adopt_elastic_pod(h.id("f"), 0, lab.place_of(h.id("f"))).why_not == allot::refusal::place_in_use);
+  CHECK(lab.adopt_elastic_pod(h.id("f"), 0, lab.place_of(h.id("g"))).why_not == allot::refusal::place_in_use);
+  CHECK(lab.places().used() == allot::gpus(8));
+  h.finished("other");
+  const auto own = lab.take_place({.gpus = allot::gpus(1)});
+  REQUIRE(own);
+  CHECK(lab.adopt_elastic_pod(h.id("f"), 0, *own));
+  CHECK(lab.release_place(*own) == allot::refusal::place_in_use);
+}
+
 TEST_CASE("elastic jobs: an elastic pod is adopted by a running job only") {
   unit_host<> h{one_team(4)};
   const job_id id = h.submit("e", "q", 1, {.pods = 4, .min_pods = 2});

@@ -223,11 +223,7 @@ void check_gathering(Host& h, const std::vector<timed_job>& jobs, instant now, i
       if (says ? started + jobs[k].estimate > p->start : started >= *p->gathers_since) continue;
       ledger.release(jobs[k].quota, gpus(jobs[k].gpus),
                      jobs[k].preemptible ? allot::capacity_kind::any : allot::capacity_kind::guaranteed);
-      if constexpr (allot::holding_placement<decltype(places)>) {
-        places.release_held(s.place_of(h[k].id));
-      } else {
-        places.release(s.place_of(h[k].id));
-      }
+      places.release(s.place_of(h[k].id));
     }
     if (some_reserved_started) continue;
     ++with_chance;

@@ -88,7 +88,7 @@ class all_ways {
   }
   void take_off(std::size_t i) {
     oracle_.release(facts(*running_[i]));
-    places_.vacate_held(host_.scheduler().place_of(host_.id(*running_[i])));
+    places_.vacate(host_.scheduler().place_of(host_.id(*running_[i])));
   }
   [[nodiscard]] bool fits_now() {
     if (!oracle_.admits(beneficiary_)) return false;

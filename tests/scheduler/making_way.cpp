@@ -241,7 +241,8 @@ TEST_CASE("making way: a scheduler that is resumed knows who makes way, and for 
     auto& old = h.scheduler();
     auto other = pool_host(jobs);
     auto& s = other.scheduler();
-    REQUIRE(s.resume(old.state(), [&](const auto& u) { return s.places().place(jobs[u.what].gpus); }));
+    REQUIRE(
+        s.resume(old.state(), [&](const auto& u) { return s.unchecked_places().place(jobs[u.what].gpus); }));
     const job_id id = h[small].id, whom = h[gang].id;
     CHECK(s.makes_way_for(id) == whom);
     CHECK(s.step(3).empty());
@@ -374,13 +375,8 @@ void check_making_way(std::size_t worlds, bool gathers, const auto& make_places)
         const auto in = jobs[p].preemptible ? allot::capacity_kind::any : allot::capacity_kind::guaranteed;
         ledger.release(jobs[p].quota, gpus(jobs[p].gpus), in);
         ledger.charge(e.quota, gpus(jobs[e.what].gpus));
-        if constexpr (allot::holding_placement<decltype(pods)>) {
-          pods.release_held(s.place_of(e.beneficiary));
-          pods.reoccupy_held(s.place_of(e.id));
-        } else {
-          pods.release(s.place_of(e.beneficiary));
-          pods.reoccupy(s.place_of(e.id));
-        }
+        pods.release(s.place_of(e.beneficiary));
+        pods.reoccupy(s.place_of(e.id));
         REQUIRE_FALSE((ledger.fits(jobs[p].quota, gpus(jobs[p].gpus), in) &&
                        pods.place(view.pod_request(p)).has_value()));
       }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 // The placement of examples/own_placement.hpp: what it says without moving jobs is what moving them would
 // show.
+#include <allot/presets/standard.hpp>
 #include <allot/scheduler/placement.hpp>
+#include <allot/scheduler/scheduler.hpp>
 
 #include <doctest/doctest.h>
 
@@ -19,7 +21,7 @@ using allot_test::random_source;
 using own_placement::amounts;
 using own_placement::machines;
 
-static_assert(allot::revocable_placement<machines>);
+static_assert(allot::guarded_placement<machines>);
 static_assert(allot::placement_what_if<machines::what_if, machines>);
 
 namespace {
@@ -179,4 +181,47 @@ TEST_CASE("own placement: a place is ready once the jobs leaving it are no longe
   m.close(0, false);
   CHECK(to_string(m.why_not(of(3))) ==
         "0 of 1 machines have room: 1 lacks CPUs, 1 lacks memory, 1 lacks GPUs");
+}
+
+namespace {
+
+struct one_job {
+  allot::quota_id quota;
+  amounts needs;
+};
+struct one_job_view {
+  using job = const one_job*;
+  allot::quota_id quota(job j) const { return j->quota; }
+  amounts request(job j) const { return j->needs; }
+  int priority(job) const { return 0; }
+  amounts pod_request(job j) const { return j->needs; }
+};
+
+}  // namespace
+
+TEST_CASE("own placement: a job is adopted on its machine, and no other at its place") {
+  const amounts two{allot::quantity::whole(2), allot::quantity{}, allot::quantity{}};
+  auto lab = allot::make_scheduler(allot::standard{}, one_job_view{}, {{.name = "q", .nominal = two * 4}},
+                                   machines{{{"m", two * 3}}})
+                 .value();
+  const one_job job{lab.tree().find("q"), two};
+  CHECK_FALSE(lab.take_place(two, std::size_t{1}));
+  const auto at = lab.take_place(two, std::size_t{0});
+  REQUIRE(at);
+  const auto first = lab.adopt(&job, 0, *at);
+  REQUIRE(first);
+  CHECK(lab.adopt(&job, 0, *at).why_not == allot::refusal::place_in_use);
+  CHECK(lab.release_place(*at) == allot::refusal::place_in_use);
+  CHECK(lab.places().free(0) == two * 2);
+  lab.nodes().close(0);
+  lab.retry();
+  const auto next = lab.submit(&job);
+  CHECK(lab.step(1).admissions.empty());
+  lab.nodes().close(0, false);
+  lab.retry();
+  CHECK(lab.step(2).admissions.size() == 1);
+  CHECK(lab.release_place(lab.place_of(next)) == allot::refusal::place_in_use);
+  CHECK(lab.finished(first) == allot::refusal::none);
+  CHECK(lab.release_place(*at) == allot::refusal::unknown_place);
+  CHECK(lab.places().free(0) == two * 2);
 }

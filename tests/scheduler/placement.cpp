@@ -133,6 +133,23 @@ struct revocable : least {
 struct says_not_what_it_has : least {
   bool usable(int) const { return false; }
 };
+/// Placements that say what a host may change in them.
+struct guarded : revocable {
+  struct host_nodes {
+    explicit host_nodes(guarded&) {}
+  };
+};
+struct makes_it_of_nothing : revocable {
+  struct host_nodes {};
+};
+struct does_not_tell_places : least {
+  struct host_nodes {
+    explicit host_nodes(does_not_tell_places&) {}
+  };
+};
+static_assert(allot::guarded_placement<guarded> && !allot::guarded_placement<revocable>);
+static_assert(!allot::guarded_placement<makes_it_of_nothing>);
+static_assert(!allot::guarded_placement<does_not_tell_places>);
 static_assert(allot::revocable_placement<revocable>);
 static_assert(!allot::revocable_placement<says_not_what_it_has> && !allot::revocable_placement<least>);
 

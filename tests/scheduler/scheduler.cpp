@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "tests/scheduler/host.hpp"
@@ -519,11 +521,11 @@ TEST_CASE("scheduler: a job within quota may wait for its place alone") {
 
 TEST_CASE("scheduler: after the host has made room, retry tries again") {
   host<allot::gpu::inventory> h{{{.name = "q", .nominal = gpus(16)}}, nodes(1, 4)};
-  const auto blocker = h.scheduler().places().place({.gpus = gpus(3)});
+  const auto blocker = h.scheduler().take_place({.gpus = gpus(3)});
   REQUIRE(blocker.has_value());
   h.submit("q1", "q", 2);
   CHECK(h.step().empty());
-  h.scheduler().places().release(*blocker);
+  CHECK(h.scheduler().release_place(*blocker) == refusal::none);
   CHECK(h.step().empty());
   h.scheduler().retry();
   CHECK(h.step() == "+q1");
@@ -531,7 +533,7 @@ TEST_CASE("scheduler: after the host has made room, retry tries again") {
 
 TEST_CASE("scheduler: jobs are adopted where they run") {
   host<allot::gpu::inventory> h{two_teams(), nodes(1, 4)};
-  const auto at = h.scheduler().places().place({.gpus = gpus(4)});
+  const auto at = h.scheduler().take_place({.gpus = gpus(4)});
   const host_job* const old = h.job("old", "b", 4, {});
   const job_id id = h.scheduler().adopt(old, 0, *at);
   CHECK(h.scheduler().place_of(id) == *at);
@@ -743,9 +745,9 @@ TEST_CASE("scheduler: a job nominated on a failed or closed node is decided on a
   CHECK(h.step() == "+b1 +b2 +b3");
   h.submit("a1", "a", 4);
   CHECK(h.step() == "-b3>a1 ~a1");
-  auto& inventory = h.scheduler().places();
+  const auto& inventory = h.scheduler().places();
   const auto at = h.scheduler().place_of(h.id("a1"));
-  inventory.close((*inventory.pods(at).begin()).where.node);
+  h.scheduler().nodes().close((*inventory.pods(at).begin()).where.node);
   h.scheduler().retry();
   CHECK(h.step() == "-b2>a1 ~a1");
   h.evicted("b3");
@@ -774,13 +776,128 @@ TEST_CASE("scheduler: an adopted job has a place that the placement has given") 
   auto& lab = h.scheduler();
   const auto* j = h.job("j", "a", 2, {});
   CHECK(lab.adopt(j, 0).why_not == refusal::unknown_place);
-  const auto at = lab.places().place({.gpus = gpus(2), .total = true});
+  const auto at = lab.take_place({.gpus = gpus(2), .total = true});
   REQUIRE(at);
   const auto taken = lab.adopt(j, 0, *at);
   REQUIRE(taken);
   CHECK(lab.finished(taken) == refusal::none);
   CHECK(lab.adopt(j, 0, *at).why_not == refusal::unknown_place);
   CHECK(lab.places().used() == gpus(0));
+}
+
+TEST_CASE("scheduler: a place is one job's: no other is adopted there") {
+  host<allot::gpu::inventory> h{two_teams(), nodes(1, 8)};
+  auto& lab = h.scheduler();
+  const auto same = [&] {
+    return lab.ledger().own_usage(h.quota("a"), 0) + lab.ledger().own_usage(h.quota("b"), 0) ==
+           lab.places().used();
+  };
+  const auto at = lab.take_place({.gpus = gpus(4)});
+  REQUIRE(at);
+  const auto first = lab.adopt(h.job("x", "a", 4, {}), 0, *at);
+  REQUIRE(first);
+  CHECK(lab.adopt(h.job("y", "a", 4, {}), 0, *at).why_not == refusal::place_in_use);
+  CHECK(same());
+  // Nor where the scheduler has placed one itself.
+  h.submit("z", "b", 2);
+  CHECK(h.step() == "+z");
+  CHECK(lab.adopt(h.job("y", "a", 2, {}), 0, lab.place_of(h.id("z"))).why_not == refusal::place_in_use);
+  CHECK(same());
+  // One that is on its way out has its place until it has left.
+  CHECK(lab.evicting(first) == refusal::none);
+  CHECK(lab.adopt(h.job("y", "a", 4, {}), 0, *at).why_not == refusal::place_in_use);
+  CHECK(lab.evicted(first) == refusal::none);
+  CHECK(lab.adopt(h.job("y", "a", 4, {}), 0, *at).why_not == refusal::unknown_place);
+  CHECK(same());
+}
+
+TEST_CASE("scheduler: a job that waits for evictions has its place too") {
+  host<allot::gpu::inventory> h{two_teams(), nodes(1, 8)};
+  auto& lab = h.scheduler();
+  h.submit("b1", "b", 8);
+  CHECK(h.step() == "+b1");
+  h.submit("a1", "a", 4);
+  CHECK(h.step() == "-b1>a1 ~a1");
+  const auto at = lab.place_of(h.id("a1"));
+  CHECK(lab.adopt(h.job("y", "a", 4, {}), 0, at).why_not == refusal::place_in_use);
+  CHECK(lab.release_place(at) == refusal::place_in_use);
+  h.cancel("a1");
+  CHECK(lab.release_place(at) == refusal::unknown_place);
+}
+
+TEST_CASE("scheduler: the host gives back what it has taken, and no job's place") {
+  host<allot::gpu::inventory> h{two_teams(), nodes(2, 4)};
+  auto& lab = h.scheduler();
+  h.submit("a1", "a", 4);
+  CHECK(h.step() == "+a1");
+  CHECK(lab.release_place(lab.place_of(h.id("a1"))) == refusal::place_in_use);
+  CHECK(lab.places().used() == gpus(4));
+  const auto own = lab.take_place({.gpus = gpus(3)});
+  REQUIRE(own);
+  CHECK(lab.places().used() == gpus(7));
+  CHECK(lab.release_place(*own) == refusal::none);
+  CHECK(lab.release_place(*own) == refusal::unknown_place);
+  CHECK(lab.release_place({}) == refusal::unknown_place);
+  CHECK(lab.places().used() == gpus(4));
+  h.finished("a1");
+  CHECK(lab.places().used() == gpus(0));
+}
+
+TEST_CASE("scheduler: a place that was taken before there was a scheduler can be adopted, once") {
+  auto before = nodes(1, 4);
+  const auto at = before.place({.gpus = gpus(2)});
+  REQUIRE(at);
+  host<allot::gpu::inventory> h{two_teams(), std::move(before)};
+  REQUIRE(h.scheduler().adopt(h.job("x", "a", 2, {}), 0, *at));
+  CHECK(h.scheduler().adopt(h.job("y", "a", 2, {}), 0, *at).why_not == refusal::place_in_use);
+  // So can one in a copy of the nodes of another scheduler, whose jobs are no jobs of this one.
+  host<allot::gpu::inventory> other{two_teams(), h.scheduler().places()};
+  CHECK(other.scheduler().adopt(other.job("x", "a", 2, {}), 0, *at));
+  CHECK(other.scheduler().release_place(*at) == refusal::place_in_use);
+}
+
+namespace {
+
+template <class S>
+concept gives_unchecked = requires(S& s) {
+  s.unchecked_places();
+};
+template <class P>
+concept places_or_releases = requires(P& p, allot::gpu::allocation_id at, allot::gpu::pod_request d) {
+  requires requires {
+    p.place(d);
+  } || requires {
+    p.release(at);
+  } || requires {
+    p.vacate(at);
+  } || requires {
+    p.reoccupy(at);
+  } || requires {
+    p.save();
+  };
+};
+
+}  // namespace
+
+TEST_CASE("scheduler: what a host may change in an inventory is its nodes") {
+  using lab_type = host<allot::gpu::inventory>::scheduler_type;
+  static_assert(allot::guarded_placement<allot::gpu::inventory>);
+  static_assert(std::is_const_v<std::remove_reference_t<decltype(std::declval<lab_type&>().places())>>);
+  static_assert(!gives_unchecked<lab_type> && gives_unchecked<host<>::scheduler_type>);
+  static_assert(!places_or_releases<decltype(std::declval<lab_type&>().nodes())>);
+  static_assert(places_or_releases<allot::gpu::inventory>);
+  host<allot::gpu::inventory> h{two_teams(), nodes(1, 4)};
+  auto& lab = h.scheduler();
+  CHECK(lab.nodes().close(allot::gpu::node_id{0}));
+  CHECK(lab.places().is_closed(allot::gpu::node_id{0}));
+  CHECK_FALSE(lab.nodes().close(allot::gpu::node_id{7}));
+  h.submit("a1", "a", 1);
+  CHECK(h.step().empty());
+  CHECK(lab.nodes().reopen(allot::gpu::node_id{0}));
+  lab.retry();
+  CHECK(h.step() == "+a1");
+  CHECK(lab.nodes().expect_end(lab.place_of(h.id("a1")), 7));
+  CHECK_FALSE(lab.nodes().expect_end({}, 7));
 }
 
 TEST_CASE("scheduler: usage that can't be counted is not adopted") {

@@ -49,7 +49,7 @@ struct process {
         [](const auto& u) { return u.what; }, [this](const auto& u) { return where(scheduler, u.where); });
     scheduler = start();
     REQUIRE(scheduler.resume(state, [this](const auto& u) {
-      return scheduler.places().place_at(scheduler.view().pod_request(u.what), u.where);
+      return scheduler.take_place(scheduler.view().pod_request(u.what), u.where);
     }));
   }
   std::string step(allot::instant now) {
@@ -313,19 +313,18 @@ TEST_CASE("scheduler: at rest no job nominated earlier could start") {
 TEST_CASE("scheduler: a place that a job holds is neither adopted again nor released by the host") {
   host on{two_teams(), nodes(2, 4)};
   auto& s = on.scheduler();
-  const auto at = s.places().place({.gpus = gpus(4)}).value();
+  const auto at = s.take_place({.gpus = gpus(4)}).value();
   const job_id first = s.adopt(on.job("b1", "b", 4, {}), 0, at);
   CHECK(s.state(first) == job_state::running);
   CHECK(s.adopt(on.job("b2", "b", 4, {}), 0, at).why_not == refusal::place_in_use);
   CHECK(s.ledger().own_usage(on.quota("b"), 0) == gpus(4));
-  CHECK_FALSE(s.places().release(at));
-  CHECK_FALSE(s.places().vacate(at));
-  CHECK_FALSE(s.places().could_place({.gpus = gpus(5)}));
+  CHECK(s.release_place(at) == refusal::place_in_use);
+  CHECK_FALSE(s.take_place({.gpus = gpus(4), .pods = 2}));
   CHECK(s.places().contains(at));
   // When it has gone nobody holds it, and another job may be there.
   CHECK(s.finished(first) == refusal::none);
   CHECK_FALSE(s.places().contains(at));
-  CHECK(s.adopt(on.job("b3", "b", 4, {}), 0, s.places().place({.gpus = gpus(4)}).value()));
+  CHECK(s.adopt(on.job("b3", "b", 4, {}), 0, s.take_place({.gpus = gpus(4)}).value()));
 
   // Nor do two jobs of a state get one place.
   on.submit("b4", "b", 4);
@@ -333,7 +332,7 @@ TEST_CASE("scheduler: a place that a job holds is neither adopted again nor rele
   auto fresh_on = std::move(host{two_teams(), nodes(2, 4)}.scheduler());
   std::optional<allot::gpu::allocation_id> one;
   const auto answer = fresh_on.resume(s.state(), [&](const auto&) {
-    if (!one) one = fresh_on.places().place({.gpus = gpus(4)});
+    if (!one) one = fresh_on.take_place({.gpus = gpus(4)});
     return one;
   });
   REQUIRE(answer.refused.size() == 1);

@@ -81,7 +81,7 @@ struct world {
   /// A job of one GPU that runs on this node.
   job_id run_on(quota_id q, std::size_t node, bool preemptible = true) {
     jobs.push_back({q, {gpus(1)}, preemptible});
-    const auto at = scheduler.places().place_at({gpus(1)}, std::array{gpu::pod_location{node_id{node}, 0}});
+    const auto at = scheduler.take_place({gpus(1)}, std::array{gpu::pod_location{node_id{node}, 0}});
     REQUIRE(at);
     return scheduler.adopt(&jobs.back(), ++now, *at);
   }

@@ -40,6 +40,11 @@ TEST_CASE("places: without nodes everything fits, and nothing is recorded") {
   CHECK(p.vacate(*at));
   CHECK(p.reoccupy(*at));
   CHECK(p.release(*at));
+  CHECK(p.place_at({.gpus = gpus(1)}, {}) == at);
+  places::host_nodes nodes{p};
+  CHECK_FALSE(nodes.close(allot::gpu::node_id{0}));
+  CHECK_FALSE(nodes.reopen(allot::gpu::node_id{0}));
+  CHECK_FALSE(nodes.expect_end(*at, 1));
   const allot::gpu::allocation_id of_others{0};
   CHECK_FALSE(p.contains(of_others));
   CHECK_FALSE(p.usable(of_others));
@@ -80,9 +85,19 @@ TEST_CASE("places: with nodes calls go to the inventory") {
   CHECK_FALSE(p.vacate(*first));
   CHECK_FALSE(p.reoccupy(*first));
   CHECK(p.usable(*third));
-  p.inventory().close(allot::gpu::node_id{1});
+  places::host_nodes nodes{p};
+  CHECK(nodes.close(allot::gpu::node_id{1}));
   CHECK_FALSE(p.usable(*third));
+  CHECK(nodes.expect_end(*third, 7));
   CHECK(p.contains(*third));
+  CHECK(p.release(*third));
+  const allot::gpu::pod_location where{allot::gpu::node_id{0}, 0b110};
+  const auto there = p.place_at({.gpus = gpus(2)}, {&where, 1});
+  REQUIRE(there);
+  CHECK(p.inventory().pods(*there).begin()->where == where);
+  CHECK(nodes.reopen(allot::gpu::node_id{1}));
+  CHECK(p.inventory().free() == gpus(14));
+  CHECK(p.contains(*there));
   CHECK_FALSE(p.contains(allot::gpu::allocation_id::none()));
 }
 

@@ -219,23 +219,15 @@ class basic_kai_world {
     jobs_.push_back(j);
     return {jobs_.back(), where};
   }
-  [[nodiscard]] static auto& inventory_of(Places& places) {
-    if constexpr (requires { places.inventory(); }) {
-      return places.inventory();
-    } else {
-      return places;
-    }
-  }
   void run(std::istringstream& rest, bool gone) {
     const auto [j, where] = read_job(rest);
-    auto& places = inventory_of(scheduler().places());
     const std::size_t core = std::min<std::size_t>(j.min_pods, where.size());
     const auto at =
-        places.place_at(view_type{}.pod_request(&j, j.min_pods), std::span{where}.subspan(0, core));
+        scheduler().take_place(view_type{}.pod_request(&j, j.min_pods), std::span{where}.subspan(0, core));
     if (!at) throw std::logic_error{j.name + " does not fit there"};
     const allot::job_id id = scheduler().adopt(&j, j.since, *at);
     for (std::size_t i = core; i < where.size(); ++i) {
-      const auto one = places.place_at(view_type{}.pod_request(&j, 1), std::span{where}.subspan(i, 1));
+      const auto one = scheduler().take_place(view_type{}.pod_request(&j, 1), std::span{where}.subspan(i, 1));
       if (!one) throw std::logic_error{j.name + " does not fit there"};
       if (!scheduler().adopt_elastic_pod(id, j.since, *one))
         throw std::logic_error{j.name + " has no such pod"};

@@ -569,7 +569,7 @@ class law_host {
     places_type places = scheduler_.places();
     if (state(j) == allot::job_state::nominated) {
       l.release(j.quota, j.request, j.in());
-      places.release_held(scheduler_.place_of(id(j)));
+      places.release(scheduler_.place_of(id(j)));
     }
     const auto has_room = [&](const job_type& o) {
       if (!l.fits(o.quota, o.request, o.in())) return false;
@@ -587,7 +587,7 @@ class law_host {
       const allot::savepoint in_places = places.save();
       for (const auto& e : plan.evictions) {
         l.charge(e.quota, e.what->request, e.what->in());
-        places.reoccupy_held(scheduler_.place_of(e.id));
+        places.reoccupy(scheduler_.place_of(e.id));
       }
       for (const job_type& o : jobs_) {
         if (state(o) == allot::job_state::pending && has_room(o)) taken_back.push_back(&o);
@@ -602,7 +602,7 @@ class law_host {
       const allot::savepoint in_ledger = l.save();
       const allot::savepoint in_places = places.save();
       l.charge(e.quota, e.what->request, e.what->in());
-      places.reoccupy_held(scheduler_.place_of(e.id));
+      places.reoccupy(scheduler_.place_of(e.id));
       if (fits() && borrowers_owe(plan, taken_back, j, l)) {
         broken(law::need, "job " + std::to_string(j.number) + " would fit without the eviction of job " +
                               std::to_string(e.what->number));

@@ -196,10 +196,10 @@ class random_host {
     if (next_ == jobs_->size()) return step();
     const auto j = static_cast<std::uint32_t>(next_++);
     const allot::flavor_pick first{};
-    const auto where = it_.places().place((*jobs_)[j].pod_request_of((*jobs_)[j].min_pods, first));
+    const auto where = it_.take_place((*jobs_)[j].pod_request_of((*jobs_)[j].min_pods, first));
     if (!where) return enter("submit", it_.submit(j));
     if (!it_.places().ready(*where)) {
-      it_.places().release(*where);
+      it_.release_place(*where);
       return enter("submit", it_.submit(j));
     }
     enter("adopt", it_.adopt(j, now_ - random.between(0, 20), *where, first));
@@ -225,7 +225,7 @@ class random_host {
   }
   void change_node(random_source& random) {
     const allot::gpu::node_id node{random.below(4)};
-    random.one_in(2) ? inventory().close(node) : inventory().reopen(node);
+    random.one_in(2) ? it_.nodes().close(node) : it_.nodes().reopen(node);
     it_.retry();
   }
 

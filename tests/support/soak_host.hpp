@@ -602,7 +602,7 @@ class soak_world {
     const auto at = place_for(expected == allot::refusal::none ? job.pod_request_of(job.min_pods, pick)
                                                                : allot::gpu::pod_request{});
     if (!at) return;
-    if (expected == allot::refusal::none && !at->is_given) expected = allot::refusal::unknown_place;
+    if (expected == allot::refusal::none) expected = at->why_not;
     const soak_amounts request =
         expected == allot::refusal::none ? job.request(job.min_pods, pick) : soak_amounts{};
     if (expected == allot::refusal::none && is_surely_uncountable(quota_of(job), request)) {
@@ -639,7 +639,7 @@ class soak_world {
     const bool may = expected == allot::refusal::none;
     const auto at = place_for(may ? jobs_[u->job].pod_request_of(1, u->pick) : allot::gpu::pod_request{});
     if (!at) return;
-    if (may && !at->is_given) expected = allot::refusal::unknown_place;
+    if (may) expected = at->why_not;
     const soak_amounts request = may ? jobs_[u->job].request(1, u->pick) : soak_amounts{};
     if (expected == allot::refusal::none && is_surely_uncountable(u->quota, request)) {
       expected = allot::refusal::invalid_request;
@@ -901,14 +901,20 @@ class soak_world {
 
   struct taken_place {
     soak_place id;
-    bool is_given = true;
+    /// Why no job is adopted there.
+    allot::refusal why_not = allot::refusal::none;
   };
   /// A place where the job could run already; without nodes, or if the placement knows places, possibly an
   /// invalid one. Nothing: there is none.
   [[nodiscard]] std::optional<taken_place> place_for(const allot::gpu::pod_request& d) {
     if (nodes_.empty()) return taken_place{};
     if (it_->knows_places() && is_wrong()) {
-      taken_place none{{}, false};
+      if (random_.one_in(3)) {
+        if (const auto live = with([](const unit& u) { return has_started(u); }); !live.empty()) {
+          return taken_place{units_.at(random_.pick(live)).place, allot::refusal::place_in_use};
+        }
+      }
+      taken_place none{{}, allot::refusal::unknown_place};
       if (!places_gone_.empty() && random_.one_in(2)) none.id = random_.pick(places_gone_);
       if (random_.one_in(4))
         none.id = soak_place{random_.one_in(2) ? 1'000'000 + random_.below(9) : ~std::uint32_t{0}};
@@ -917,13 +923,14 @@ class soak_world {
     const auto at = it_->place(d);
     if (!at) return std::nullopt;
     if (it_->ready(*at)) return taken_place{*at};
-    it_->release(*at);
+    require_same(it_->release(*at), allot::refusal::none, "release_place");
     return std::nullopt;
   }
+  /// Of what was refused: a place that was not taken is not given back.
   void give_back(const taken_place& at) {
-    if (nodes_.empty() || !at.is_given) return;
-    it_->release(at.id);
-    lose(at.id);
+    if (nodes_.empty()) return;
+    require_same(it_->release(at.id), at.why_not, "release_place");
+    if (at.why_not == allot::refusal::none) lose(at.id);
   }
   void lose(soak_place at) {
     places_gone_.push_back(at);

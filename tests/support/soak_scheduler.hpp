@@ -210,7 +210,7 @@ class soak_scheduler {
   /// Whether it can tell the places that it has given from others.
   virtual bool knows_places() = 0;
   virtual std::optional<soak_place> place(const allot::gpu::pod_request& d) = 0;
-  virtual void release(soak_place at) = 0;
+  virtual allot::refusal release(soak_place at) = 0;
   virtual bool ready(soak_place at) = 0;
   virtual bool contains(soak_place at) = 0;
   virtual std::vector<allot::gpu::placed_pod> pods(soak_place at) = 0;
@@ -312,10 +312,12 @@ class soak_scheduler_of final : public soak_scheduler {
   }
   bool knows_places() override { return allot::revocable_placement<places_type>; }
   std::optional<soak_place> place(const allot::gpu::pod_request& d) override {
-    return inventory([&](auto& i) { return i.place(d); });
+    if constexpr (has_placement) return has_nodes() ? it_.take_place(d) : std::nullopt;
+    return std::nullopt;
   }
-  void release(soak_place at) override {
-    inventory([&](auto& i) { return i.release(at), true; });
+  allot::refusal release(soak_place at) override {
+    if constexpr (has_placement) return it_.release_place(at);
+    return allot::refusal::unknown_place;
   }
   bool ready(soak_place at) override {
     return inventory([&](auto& i) { return i.ready(at); });
@@ -330,10 +332,10 @@ class soak_scheduler_of final : public soak_scheduler {
     });
   }
   void close(allot::gpu::node_id node) override {
-    inventory([&](auto& i) { return i.close(node), true; });
+    if constexpr (has_placement) it_.nodes().close(node);
   }
   void reopen(allot::gpu::node_id node) override {
-    inventory([&](auto& i) { return i.reopen(node), true; });
+    if constexpr (has_placement) it_.nodes().reopen(node);
   }
   std::size_t places() override {
     return inventory([](auto& i) { return i.size(); });
@@ -378,7 +380,8 @@ class soak_scheduler_of final : public soak_scheduler {
                                      const std::vector<allot::gpu::placed_pod>& pods) {
     std::vector<allot::gpu::pod_location> where;
     for (const auto& p : pods) where.push_back(p.where);
-    return inventory([&](auto& i) { return i.place_at(d, where); });
+    if constexpr (has_placement) return has_nodes() ? it_.take_place(d, where) : std::nullopt;
+    return std::nullopt;
   }
 
  private:
@@ -390,7 +393,7 @@ class soak_scheduler_of final : public soak_scheduler {
   /// The result of `f` for the inventory; nothing if there is none.
   template <class F>
   auto inventory(F f) {
-    using result_type = decltype(f(std::declval<allot::sim::places::inventory_type&>()));
+    using result_type = decltype(f(std::declval<const allot::sim::places::inventory_type&>()));
     if constexpr (!has_placement) {
       return result_type{};
     } else if constexpr (requires { it_.places().inventory(); }) {

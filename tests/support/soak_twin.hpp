@@ -138,10 +138,9 @@ class soak_twin final : public soak_scheduler {
     if (at) note_place(*at, *again);
     return at;
   }
-  void release(soak_place at) override {
+  allot::refusal release(soak_place at) override {
     const soak_place again = other(at);
-    kept_->release(at);
-    killed_->release(again);
+    return same("release", kept_->release(at), killed_->release(again));
   }
   bool ready(soak_place at) override { return kept_->ready(at); }
   bool contains(soak_place at) override { return kept_->contains(at); }

@@ -30,6 +30,7 @@ struct gang_request;
 struct gang_share;
 struct gang_shortage;
 class gradient_score;
+class host_nodes;
 class indexed_best_fit;
 struct label;
 struct least_left;

@@ -6,6 +6,7 @@
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/detail/occupancy.hpp>
 #include <allot/gpu/forecast.hpp>
+#include <allot/gpu/host_nodes.hpp>
 #include <allot/gpu/placement/best_fit.hpp>
 #include <allot/gpu/placement/indexed_best_fit.hpp>
 #include <allot/gpu/pod_request.hpp>
@@ -41,6 +42,8 @@ class basic_inventory : public occupancy {
   using what_if = gpu::what_if;
   /// How a reservation's profile asks it what will fit.
   using forecast = gpu::forecast;
+  /// What a host may change in it while a scheduler counts on it.
+  using host_nodes = gpu::host_nodes;
 
   explicit basic_inventory(cluster layout, Policy policy = {})
       : occupancy(std::move(layout)), policy_(std::move(policy)) {

@@ -124,7 +124,7 @@ class availability {
           add_run(end, r.facts.id, where);
           return true;
         },
-        [&] { detail::release(session.places(), where); });
+        [&] { session.places().release(where); });
   }
   /// The same for a running job that is in no list of ends.
   template <class Claims>
@@ -431,7 +431,7 @@ class availability {
       const record& r = session.at(gone.job);
       session.assumed().release(r.facts.quota, r.facts.request, r.facts.in);
       at_.taken -= gone.takes;
-      if (!at_.without_places) detail::release(session.places(), gone.where);
+      if (!at_.without_places) session.places().release(gone.where);
     }
   }
   /// Releases in the ledger what those use that have ended.
@@ -444,12 +444,12 @@ class availability {
   /// Releases the places of those that have ended.
   void vacate(Session& session) {
     for (; at_.vacated < at_.ends; ++at_.vacated) {
-      detail::release(session.places(), session.at(session.expected_ends()[at_.vacated].job).where);
+      session.places().release(session.at(session.expected_ends()[at_.vacated].job).where);
     }
   }
   void release(Session& session, const record& gone) {
     session.assumed().release(gone.facts.quota, gone.facts.request, gone.facts.in);
-    detail::release(session.places(), gone.where);
+    session.places().release(gone.where);
   }
   /// Who ends last by `t`, of those who run and of the jobs with a reservation, if these start as reserved;
   /// none if no job ends by then.

@@ -225,61 +225,31 @@ struct forecast_beside<P> {
 template <class P>
 using forecast_of = typename detail::forecast_beside<P>::type;
 
-/// A placement that knows which of its places a scheduler's jobs hold: `hold` is called when a job gets one.
-/// So it can refuse to `release`, `vacate` or `reoccupy` what a job holds, and no two jobs are adopted at one
-/// place. The scheduler itself calls `release_held`, `vacate_held` and `reoccupy_held`, which do the same
-/// without asking; undone, a place is held as before. Default: the host sees to that.
-template <class P>
-concept holding_placement = placement<P> && requires(P p, const P& seen, const typename P::allocation& a) {
-  { p.hold(a) }
-  noexcept;
-  { p.release_held(a) }
-  noexcept;
-  { p.vacate_held(a) }
-  noexcept;
-  { p.reoccupy_held(a) }
-  noexcept;
-  { seen.is_held(a) } -> std::same_as<bool>;
-};
-
-namespace detail {
-
-/// A scheduler's own calls.
-template <placement P>
-void release(P& places, const typename P::allocation& a) noexcept {
-  if constexpr (holding_placement<P>) {
-    static_cast<void>(places.release_held(a));
-  } else {
-    static_cast<void>(places.release(a));
-  }
-}
-template <placement P>
-void vacate(P& places, const typename P::allocation& a) noexcept {
-  if constexpr (holding_placement<P>) {
-    static_cast<void>(places.vacate_held(a));
-  } else {
-    static_cast<void>(places.vacate(a));
-  }
-}
-template <placement P>
-void reoccupy(P& places, const typename P::allocation& a) noexcept {
-  if constexpr (holding_placement<P>) {
-    static_cast<void>(places.reoccupy_held(a));
-  } else {
-    static_cast<void>(places.reoccupy(a));
-  }
-}
-
-}  // namespace detail
-
 /// A placement whose places can be lost: a node fails, or is closed to new jobs. `contains` says whether it
 /// has given a place that was not released; `usable` whether its job could start there now. A scheduler asks
 /// before it adopts a running job, and before it starts one that waited on its place for evictions.
+///
+/// Such a place is one job's: those given and not released are not equal, unless the placement is without
+/// nodes (`optional_nodes_placement`). So a scheduler can tell which of them its jobs have. That takes O(1)
+/// if places are ids (`recycled_id`), O(log n) if they have an order, and O(n) of the jobs that have one
+/// otherwise.
+///
+/// To have a host take a place where a job runs already (`scheduler::take_place`), it has a member
+/// `place_at(pod_request, ...)`, which takes what says where and returns the place, or nothing.
 template <class P>
 concept revocable_placement = placement<P> && requires(const P& seen, typename P::allocation where) {
   { seen.contains(where) } -> std::same_as<bool>;
   { seen.usable(where) } -> std::same_as<bool>;
 };
+
+/// A placement that says what a host may change in it while a scheduler counts on it: a class beside the
+/// placement, `P::host_nodes`, made of a reference to it, that closes and opens nodes, say, but neither
+/// places nor releases. `scheduler::nodes` returns it, and the placement itself is then out of the host's
+/// reach.
+///
+/// A placement without one works as well: the host then has `scheduler::unchecked_places`.
+template <class P>
+concept guarded_placement = revocable_placement<P> && std::constructible_from<typename P::host_nodes, P&>;
 
 /// For hosts that schedule by quota alone: every job has a place.
 struct no_placement {
@@ -430,6 +400,16 @@ template <class P>
     static_assert(is_revocable || !says_usable,
                   "allot: usable and contains go together: the placement must have `bool usable(allocation) "
                   "const` and `bool contains(allocation) const`");
+    constexpr bool names_host_nodes = requires {
+      typename P::host_nodes;
+    };
+    if constexpr (names_host_nodes) {
+      static_assert(std::constructible_from<typename P::host_nodes, P&>,
+                    "allot: the placement's type `host_nodes` must be constructible from a reference to it");
+      static_assert(is_revocable,
+                    "allot: a placement with a type `host_nodes` must tell its places: it must have `bool "
+                    "contains(allocation) const` and `bool usable(allocation) const`");
+    }
     constexpr bool names_could_place = requires {
       &P::could_place;
     };

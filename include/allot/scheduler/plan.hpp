@@ -39,7 +39,7 @@ enum class refusal : std::uint8_t {
   unknown_flavors,
   /// The placement has not given that place, or it was lost.
   unknown_place,
-  /// Another job holds that place (`holding_placement`).
+  /// A job of this scheduler has that place.
   place_in_use,
   /// The elastic job already runs with as many pods as it may have.
   has_all_pods,

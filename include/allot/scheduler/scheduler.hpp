@@ -114,13 +114,38 @@ class scheduler {
   [[nodiscard]] const quota_tree<n>& tree() const noexcept { return session_.tree(); }
   /// The host's view. It is read during calls of the scheduler only.
   [[nodiscard]] const View& view() const noexcept { return session_.view(); }
-  /// The placement, for the host: it changes its nodes there, and then calls `retry`; and it takes places
-  /// there, of jobs that it adopts or that are not the scheduler's. A `holding_placement`
-  /// refuses to release or vacate a place that a job holds. (In a copy, for a what-if, there are
-  /// `release_held` and `vacate_held`.)
-  [[nodiscard]] Placement& places() noexcept { return jobs().books().places; }
-  /// The same, for reading.
+  /// The placement, for reading. See `nodes` and `take_place` for what the host changes in it.
   [[nodiscard]] const Placement& places() const noexcept { return jobs().books().places; }
+  /// What the host may change in the placement: with `gpu::inventory`, it closes and opens nodes. After a
+  /// change it calls `retry`.
+  [[nodiscard]] auto nodes() noexcept requires guarded_placement<Placement> {
+    return typename Placement::host_nodes{jobs().books().places};
+  }
+  /// The placement itself, where it does not say what a host may change in it. Nothing is checked: the host
+  /// changes nodes, and takes places for jobs that it adopts, but must not release those of others. After a
+  /// change it calls `retry`.
+  [[nodiscard]] Placement& unchecked_places() noexcept requires(!guarded_placement<Placement>) {
+    return jobs().books().places;
+  }
+  /// Takes a place for the host: for a job that it adopts there, or for what runs there without the
+  /// scheduler. With more than the request, it is where the placement's `place_at` says: for
+  /// `gpu::inventory`, the locations of the pods. Nothing if there is none.
+  template <class... Where>
+  [[nodiscard]] std::optional<place> take_place(const typename Placement::pod_request& r,
+                                                Where&&... where) requires revocable_placement<Placement> {
+    if constexpr (sizeof...(Where) == 0) {
+      return jobs().books().places.place(r);
+    } else {
+      return jobs().books().places.place_at(r, std::forward<Where>(where)...);
+    }
+  }
+  /// Gives back a place that the host has taken. The host calls `retry` for others to get it. Refused if the
+  /// placement has not given it (`unknown_place`), or a job has it (`place_in_use`).
+  refusal release_place(const place& at) requires revocable_placement<Placement> {
+    const refusal why_not = refuses_place(at);
+    if (why_not == refusal::none) jobs().books().places.release(at);
+    return why_not;
+  }
 
   /// How the jobs of a quota are treated from now on; those already waiting keep their order. A newly
   /// guaranteed runtime counts from the start of running jobs. Returns the problems, and then changes
@@ -192,7 +217,7 @@ class scheduler {
   /// preset, settings and quotas (by name: they may have other ids; what is new starts afresh) and a view
   /// that shows the same of the jobs.
   ///
-  /// `take(unit)` takes the place of a job that runs, is evicted or nominated, in `places()`, and returns it;
+  /// `take(unit)` takes the place of a job that runs, is evicted or nominated (`take_place`), and returns it;
   /// none if it is no longer there. It is called for those that hold a share before those that are nominated,
   /// whose places may count on the victims' leaving. A job is left out for the reasons of `adopt`, if its
   /// place can't be taken (`unknown_place`), or if the state contradicts itself (`unknown_job`,
@@ -215,7 +240,7 @@ class scheduler {
         [this](const auto& u) { return refuses_to_resume(u, u.what); },
         [&](const auto& u) {
           std::optional<place> at = take(u);
-          if (at && !has_given(*at)) at.reset();
+          if (at && refuses_place(*at) == refusal::unknown_place) at.reset();
           return at;
         },
         refuse);
@@ -236,10 +261,11 @@ class scheduler {
   }
 
   /// Adopts a running job that this scheduler did not start, e.g. after a restart of the host. `at` is the
-  /// place that the host has taken for it in `places()`. Of an elastic job the core runs; see
+  /// place that the host has taken for it (`take_place`). Of an elastic job the core runs; see
   /// `adopt_elastic_pod`. Whether the cluster has room does not matter. Refused for the reasons of `submit`
-  /// except its size, and if the job does not accept these flavors, the placement has not given that place
-  /// (if it can tell, see `revocable_placement`), or usage would overflow.
+  /// except its size, and if the job does not accept these flavors, the placement has not given that place or
+  /// another job has it (if that can be told, see `revocable_placement`), or usage would overflow. What is
+  /// refused leaves the place to the host (`release_place`).
   submission adopt(const job& j, time_point since, place at = {}, const flavor_pick& pick = {}) {
     if (const refusal why_not = refuses_to_adopt(j, at, pick); why_not != refusal::none) return {{}, why_not};
     record r = read(j);
@@ -300,7 +326,7 @@ class scheduler {
     time_limits_.rebase(by);
     guarantees_.rebase(by);
     latest_start_ = detail::moved(latest_start_, by);
-    if constexpr (requires { places().rebase(by); }) places().rebase(by);
+    if constexpr (requires { session_.places().rebase(by); }) session_.places().rebase(by);
   }
 
   /// The job of an admission has been running since `when`, if not since the step that admitted it.
@@ -396,7 +422,7 @@ class scheduler {
     const instant told = detail::point_of<View>(at);
     const instant now = session_.not_before_last(told);
     // For placements that care when jobs end.
-    if constexpr (requires { places().set_now(now); }) places().set_now(now);
+    if constexpr (requires { session_.places().set_now(now); }) session_.places().set_now(now);
     if (std::exchange(latest_start_, std::numeric_limits<instant>::min()) > now) {
       jobs().start_by(now, [this](job_id id) { watch_time(id, time_limit_of(what(id))); });
     }
@@ -661,19 +687,13 @@ class scheduler {
     }
     return refusal::invalid_request;
   }
-  [[nodiscard]] refusal refuses_place(const place& at) const {
-    if (!has_given(at)) return refusal::unknown_place;
-    if constexpr (holding_placement<Placement>) {
-      if (places().is_held(at)) return refusal::place_in_use;
+  /// Whether that is no place of the host's, if that can be told.
+  [[nodiscard]] refusal refuses_place([[maybe_unused]] const place& at) const {
+    if constexpr (revocable_placement<Placement>) {
+      if (!places().contains(at)) return refusal::unknown_place;
+      if (jobs().books().is_held(at)) return refusal::place_in_use;
     }
     return refusal::none;
-  }
-  [[nodiscard]] bool has_given([[maybe_unused]] const place& at) const {
-    if constexpr (revocable_placement<Placement>) {
-      return places().contains(at);
-    } else {
-      return true;
-    }
   }
 
   [[nodiscard]] vector<problem> problems_of(std::string_view subject, const queue_settings& settings) const {
@@ -704,7 +724,7 @@ class scheduler {
     const record& r = jobs().at(p.id);
     p.reason = session_.found(r);
     detail::explain_by(cycle_, session_, p);
-    if (p.placement && !says_no(*p.placement) && could_place(places(), r.pod_request)) {
+    if (p.placement && !says_no(*p.placement) && could_place(session_.places(), r.pod_request)) {
       p.placement.reset();
       if (p.reason == pending_reason::placement) p.reason = pending_reason::behind_head;
     }

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -90,8 +91,18 @@ class driver {
   refusal cancel(job_index j) { return leave(j, scheduler().cancel(id(j)), job_outcome::cancelled); }
   /// @}
 
-  /// The nodes, for what runs there without the scheduler. Call `retry` after a change.
-  [[nodiscard]] Places& places() noexcept { return scheduler().places(); }
+  /// The nodes, for reading.
+  [[nodiscard]] const Places& places() const noexcept { return it_->places(); }
+  /// @{
+  /// Those of the scheduler: places for jobs that are adopted and for what runs there without the scheduler,
+  /// and the nodes. Call `retry` after a change.
+  template <class... Where>
+  [[nodiscard]] std::optional<gpu::allocation_id> take_place(const gpu::pod_request& d, Where&&... where) {
+    return scheduler().take_place(d, std::forward<Where>(where)...);
+  }
+  refusal release_place(gpu::allocation_id at) { return scheduler().release_place(at); }
+  [[nodiscard]] auto nodes() noexcept { return scheduler().nodes(); }
+  /// @}
   /// Places have changed: what waits is tried again.
   void retry() noexcept {
     ++it_->happened_;

@@ -95,6 +95,27 @@ class places {
     bool has_nodes_ = false;
   };
 
+  /// What a host may change while a scheduler counts on the places: that of the inventory, and how refusals
+  /// are explained. Without nodes there is none to change.
+  class host_nodes {
+   public:
+    explicit host_nodes(places& of) noexcept : of_(&of) {}
+
+    /// @{
+    /// Those of the inventory; false without nodes.
+    bool close(gpu::node_id n) { return of_->inventory_ && of_->inventory_->close(n); }
+    bool reopen(gpu::node_id n) { return of_->inventory_ && of_->inventory_->reopen(n); }
+    bool expect_end(allocation a, instant end) {
+      return of_->inventory_ && of_->inventory_->expect_end(a, end);
+    }
+    /// @}
+    /// That of the places.
+    void explain_in_brief(bool do_so) noexcept { of_->explain_in_brief(do_so); }
+
+   private:
+    places* of_;
+  };
+
   places() = default;
   explicit places(gpu::cluster layout, gpu::any_placement policy = {})
       : inventory_(std::in_place, std::move(layout), std::move(policy)) {}
@@ -121,6 +142,11 @@ class places {
   [[nodiscard]] std::optional<allocation> place(const pod_request& r) {
     return inventory_ ? inventory_->place(r) : allocation{};
   }
+  /// Places a job where it runs: see `basic_inventory::place_at`. Without nodes it runs anywhere.
+  [[nodiscard]] std::optional<allocation> place_at(const pod_request& d,
+                                                   std::span<const gpu::pod_location> pods) {
+    return inventory_ ? inventory_->place_at(d, pods) : allocation{};
+  }
   /// Whether there is room for it.
   [[nodiscard]] bool could_place(const pod_request& r) { return !inventory_ || inventory_->could_place(r); }
   /// Calls `visit(node number)` for each of its pods; never without nodes.
@@ -131,21 +157,9 @@ class places {
   /// The operations of an inventory: false if refused. Without nodes only the id none denotes a place.
   bool release(allocation a) noexcept { return inventory_ ? inventory_->release(a) : contains(a); }
   /// @{
-  /// See `holding_placement`.
-  bool release_held(allocation a) noexcept { return inventory_ ? inventory_->release_held(a) : contains(a); }
-  void hold(allocation a) noexcept {
-    if (inventory_) inventory_->hold(a);
-  }
-  [[nodiscard]] bool is_held(allocation a) const noexcept { return inventory_ && inventory_->is_held(a); }
-  /// @}
-  /// @{
   /// The job is being evicted, or its eviction is cancelled; see `placement`. False if refused.
   bool vacate(allocation a) noexcept { return inventory_ ? inventory_->vacate(a) : contains(a); }
   bool reoccupy(allocation a) noexcept { return inventory_ ? inventory_->reoccupy(a) : contains(a); }
-  bool vacate_held(allocation a) noexcept { return inventory_ ? inventory_->vacate_held(a) : contains(a); }
-  bool reoccupy_held(allocation a) noexcept {
-    return inventory_ ? inventory_->reoccupy_held(a) : contains(a);
-  }
   /// @}
 
   /// See `revocable_placement`.
@@ -186,7 +200,7 @@ class places {
   bool explains_in_brief_ = false;
 };
 static_assert(placement_what_if<places::what_if, places> && placement_forecast<places::forecast, places> &&
-              revocable_placement<places>);
+              guarded_placement<places>);
 
 }  // namespace sim
 }  // namespace v0

@@ -227,7 +227,7 @@ class simulator {
   // Nodes and quotas change.
   void change_node(const node_event& e, observer<N, Places>& watch) {
     ALLOT_ASSERT(places().has_nodes(), "without nodes no node can change");
-    sim::places::inventory_type& nodes = scheduler_.places().inventory();
+    auto nodes = scheduler_.nodes();
     if (e.what == node_change::up) {
       nodes.reopen(e.node);
       scheduler_.retry();
@@ -382,11 +382,11 @@ template <std::size_t N, class Places>
 typename simulator<N, Places>::pending_job simulator<N, Places>::why_in_brief(job_index j) {
   // A host's own nodes may not know the difference.
   constexpr bool has_brief = requires {
-    scheduler_.places().explain_in_brief(true);
+    scheduler_.nodes().explain_in_brief(true);
   };
-  if constexpr (has_brief) scheduler_.places().explain_in_brief(true);
+  if constexpr (has_brief) scheduler_.nodes().explain_in_brief(true);
   pending_job h = why(j);
-  if constexpr (has_brief) scheduler_.places().explain_in_brief(false);
+  if constexpr (has_brief) scheduler_.nodes().explain_in_brief(false);
   return h;
 }
 

@@ -95,11 +95,6 @@ class allocation_table {
     if (a.index() >= slots_.size() || slots_[a.index()].generation != a.generation()) return status::unused;
     return slots_[a.index()].is;
   }
-  /// Whether a scheduler's job holds it, as was said. Not undone: what is opened is held by none.
-  [[nodiscard]] bool is_held(allocation_id a) const noexcept {
-    return contains(a) && slots_[a.index()].is_held;
-  }
-  void set_held(allocation_id a, bool held) { slot_of(a).is_held = held; }
   /// Precondition: neither the old nor the new status is `unused`.
   void set_status(allocation_id a, status s) { slot_of(a).is = s; }
   [[nodiscard]] pod_range pods(allocation_id a) const noexcept {
@@ -137,7 +132,7 @@ class allocation_table {
     } else {
       free_slot_ = slots_[at].first;
     }
-    slots_[at] = {none, none, slots_[at].generation, s, false};
+    slots_[at] = {none, none, slots_[at].generation, s};
     ++size_;
     return allocation_id{at, slots_[at].generation};
   }
@@ -150,7 +145,7 @@ class allocation_table {
   void undo_open(allocation_id a) {
     slot& s = slot_of(a);
     ALLOT_ASSERT(s.first == none, "an allocation that has pods can't be closed");
-    s = {free_slot_, none, s.generation, status::unused, false};
+    s = {free_slot_, none, s.generation, status::unused};
     free_slot_ = static_cast<std::uint32_t>(a.index());
     --size_;
   }
@@ -160,7 +155,7 @@ class allocation_table {
                  "changes must be undone newest first");
     slot& to = slots_[a.index()];
     free_slot_ = to.first;
-    to = {none, none, a.generation(), s, false};
+    to = {none, none, a.generation(), s};
     ++size_;
   }
   void add_pod(allocation_id a, const placed_pod& pod) {
@@ -221,7 +216,6 @@ class allocation_table {
     /// Of the allocation, or of the next one.
     std::uint32_t generation = 0;
     status is = status::unused;
-    bool is_held = false;
   };
 
   [[nodiscard]] slot& slot_of(allocation_id a) {

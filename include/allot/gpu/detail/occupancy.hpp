@@ -35,42 +35,28 @@ class occupancy {
   using allocation = allocation_id;
 
   /// The job has left its devices: they are free, and its id becomes invalid. False if there was no such
-  /// allocation, or a scheduler holds it for a job (`hold`). O(its pods).
-  bool release(allocation a) noexcept { return !is_held(a) && release_held(a); }
-  /// The same for the scheduler that holds the place, or in a copy, for a what-if.
-  bool release_held(allocation a) noexcept {
+  /// allocation. O(its pods).
+  bool release(allocation a) noexcept {
     const auto was = table_.status_of(a);
     if (was == status::unused) return false;
-    const bool was_held = is_held(a);
     while (table_.has_pods(a)) remove_last(a, was);
     table_.close(a);
-    note({change::released, was == status::vacating, was_held, a, {}});
+    note({change::released, was == status::vacating, a, {}});
     return true;
   }
 
-  /// A scheduler holds the place for one of its jobs until that releases it: see `holding_placement`. Not
-  /// undone by `rollback`. No effect if there is no such allocation.
-  void hold(allocation a) noexcept {
-    if (contains(a)) table_.set_held(a, true);
-  }
-  [[nodiscard]] bool is_held(allocation a) const noexcept { return table_.is_held(a); }
-
   /// Its job is being evicted: what it has counts as free from now on, but is held until `release`. False
-  /// unless it is placed, or if a scheduler holds it: that evicts its job itself. O(its pods).
-  bool vacate(allocation a) noexcept { return !is_held(a) && vacate_held(a); }
-  /// The same for the scheduler that holds the place.
-  bool vacate_held(allocation a) noexcept {
+  /// unless it is placed. O(its pods).
+  bool vacate(allocation a) noexcept {
     if (table_.status_of(a) != status::placed) return false;
     give_up(a);
-    note({change::vacated, false, false, a, {}});
+    note({change::vacated, false, a, {}});
     return true;
   }
 
   /// The eviction is cancelled: undoes `vacate`, also on closed nodes. False unless it is vacating and
   /// nothing it had has been given away. O(its pods).
-  bool reoccupy(allocation a) noexcept { return !is_held(a) && reoccupy_held(a); }
-  /// The same for the scheduler that holds the place.
-  bool reoccupy_held(allocation a) noexcept {
+  bool reoccupy(allocation a) noexcept {
     if (table_.status_of(a) != status::vacating) return false;
     const auto pods = table_.pods(a);
     for (auto p = pods.begin(); p != pods.end(); ++p) {
@@ -82,7 +68,7 @@ class occupancy {
       take_back(*p);
     }
     table_.set_status(a, status::placed);
-    note({change::reoccupied, false, false, a, {}});
+    note({change::reoccupied, false, a, {}});
     return true;
   }
 
@@ -110,7 +96,7 @@ class occupancy {
     if (!layout().contains(n)) return false;
     if (index_.is_closed(n)) return true;
     index_.close(n);
-    note({change::closed, false, false, {}, {{n, 0}}});
+    note({change::closed, false, {}, {{n, 0}}});
     return true;
   }
   /// Undoes `close`. No effect if the node is not closed. False if there is no such node.
@@ -118,7 +104,7 @@ class occupancy {
     if (!layout().contains(n)) return false;
     if (!index_.is_closed(n)) return true;
     index_.open(n);
-    note({change::reopened, false, false, {}, {{n, 0}}});
+    note({change::reopened, false, {}, {{n, 0}}});
     return true;
   }
   [[nodiscard]] bool is_closed(node_id n) const { return !layout().contains(n) || index_.is_closed(n); }
@@ -161,7 +147,7 @@ class occupancy {
     if (!index_.ends().recording() || !table_.has_pods(a)) return true;
     const instant before = (*table_.pods(a).begin()).end;
     change_end(a, end);
-    note({change::end_moved, false, false, a, {.where = {}, .end = before}});
+    note({change::end_moved, false, a, {.where = {}, .end = before}});
     return true;
   }
 
@@ -211,14 +197,14 @@ class occupancy {
   /// A new allocation, without pods yet.
   [[nodiscard]] allocation open() {
     const allocation a = table_.open();
-    note({change::opened, false, false, a, {}});
+    note({change::opened, false, a, {}});
     return a;
   }
   /// Precondition: the pod fits there, and the allocation exists and is placed.
   void add(const placed_pod& pod, allocation a) {
     index_.occupy(pod);
     table_.add_pod(a, pod);
-    note({change::pod_added, false, false, a, {}});
+    note({change::pod_added, false, a, {}});
   }
 
  private:
@@ -237,9 +223,8 @@ class occupancy {
   };
   struct entry {
     change what{};
-    /// released: it was vacating; it was held.
+    /// released: it was vacating.
     bool was_vacating = false;
-    bool was_held = false;
     allocation which;
     /// pod_removed: the pod; closed and reopened: the node; end_moved: the end before.
     placed_pod pod;
@@ -252,7 +237,7 @@ class occupancy {
   void remove_last(allocation a, status is) {
     const placed_pod pod = table_.remove_last_pod(a);
     is == status::placed ? index_.leave(pod) : index_.let_go(pod);
-    note({change::pod_removed, false, false, a, pod});
+    note({change::pod_removed, false, a, pod});
   }
 
   void give_up(allocation a) {
@@ -284,7 +269,6 @@ class occupancy {
         break;
       case change::released:
         table_.undo_close(e.which, e.was_vacating ? status::vacating : status::placed);
-        table_.set_held(e.which, e.was_held);
         break;
       case change::vacated:
         for (const placed_pod& p : table_.pods(e.which)) take_back(p);

@@ -10,6 +10,7 @@
 #include <allot/quota/ledger.hpp>
 #include <allot/scheduler/detail/borrow_backoffs.hpp>
 #include <allot/scheduler/detail/expected_ends.hpp>
+#include <allot/scheduler/detail/held_places.hpp>
 #include <allot/scheduler/detail/horizons.hpp>
 #include <allot/scheduler/detail/job_table.hpp>
 #include <allot/scheduler/detail/victim_groups.hpp>
@@ -67,7 +68,9 @@ class books {
 
   /// Charges a job, placed at `r.where`, to the assumed usage.
   void charge(const record& r) {
-    if constexpr (holding_placement<Placement>) places.hold(r.where);
+    if constexpr (knows_places) {
+      if (has_nodes()) held_.insert(r.where);
+    }
     assumed_.charge(r.facts.quota, r.facts.request, r.facts.in);
   }
   /// Drops a nominated job that has not started.
@@ -75,7 +78,7 @@ class books {
     record_freed(without_end);
     if (r.expected_end != without_end) forget_end(r);
     assumed_.release(r.facts.quota, r.facts.request, r.facts.in);
-    leave_place(r);
+    release_place(r);
   }
   /// Whether no evicting job is still in the way of a nominated job.
   [[nodiscard]] bool ready(const record& r) const {
@@ -149,7 +152,7 @@ class books {
   /// Starts the eviction of a running job.
   void evict(record& r) {
     assumed_.release(r.facts.quota, r.facts.request, r.facts.in);
-    detail::vacate(places, r.where);
+    places.vacate(r.where);
     goes(r);
   }
   /// Removes a running or evicting job that has gone.
@@ -160,7 +163,12 @@ class books {
     }
     allocated_.release(r.facts.quota, r.facts.request, r.facts.in);
     allocated_by_all_ -= r.facts.request;
-    leave_place(r);
+    release_place(r);
+  }
+  /// Whether a job has that place, evicting and nominated ones included, if that can be told.
+  [[nodiscard]] bool is_held([[maybe_unused]] const place& at) const {
+    if constexpr (knows_places) return held_.contains(at);
+    return false;
   }
   /// Whether a job that already runs can be charged without overflow: to its quota's assumed usage, and to
   /// the total of what runs, which bounds every quota's usage.
@@ -278,6 +286,7 @@ class books {
   Placement places;
 
  private:
+  static constexpr bool knows_places = revocable_placement<Placement>;
   static constexpr bool has_what_if = !std::same_as<what_if_of<Placement>, no_what_if>;
 
   template <class Jobs>
@@ -291,8 +300,8 @@ class books {
     instant now = 0;
     const borrow_backoffs<n>* backoffs = nullptr;
 
-    void take_off(const running_job<n>& v) { detail::vacate(places, jobs[v.id].where); }
-    void put_back(const running_job<n>& v) { detail::reoccupy(places, jobs[v.id].where); }
+    void take_off(const running_job<n>& v) { places.vacate(jobs[v.id].where); }
+    void put_back(const running_job<n>& v) { places.reoccupy(jobs[v.id].where); }
     [[nodiscard]] bool could_place() { return !borrows() && allot::could_place(places, pod_request); }
 
     /// What the job would borrow is in the ledger, which a what-if is not always told of.
@@ -340,11 +349,19 @@ class books {
     }
   };
 
+  /// Without nodes all have the same place.
+  [[nodiscard]] bool has_nodes() const {
+    if constexpr (optional_nodes_placement<Placement>) return places.has_nodes();
+    return true;
+  }
+  void release_place(const record& r) {
+    if constexpr (knows_places) held_.erase(r.where);
+    places.release(r.where);
+  }
   void resize() {
     running_.resize(allocated_.tree().slots());
     groups_.resize(allocated_.tree().slots());
   }
-  void leave_place(const record& r) { detail::release(places, r.where); }
   [[nodiscard]] static instant expected_end_of(const record& r) noexcept {
     if (r.estimate != without_end) return later(r.facts.started, r.estimate);
     return r.makes_way_for ? r.makes_way_at : without_end;
@@ -379,6 +396,8 @@ class books {
   struct nothing {};
   [[no_unique_address]] std::conditional_t<has_expected_ends, detail::horizons<View, Placement>, nothing>
       horizons_{};
+  /// The places of the jobs that run, leave or are nominated.
+  [[no_unique_address]] std::conditional_t<knows_places, held_places<place>, nothing> held_{};
   /// Ids, as a copy has records of its own; and by index of a job, where it is among them.
   vector<job_id> open_ended_;
   vector<std::size_t> open_ended_at_;

@@ -229,7 +229,7 @@ class state_keeper {
       if (!is_known(id) || jobs_.jobs_[id].state != job_state::unknown || !holds(unit_at(id))) continue;
       const auto& u = s.units[seats_[id.index()].at];
       const bool has_job = !u.core || is_known(u.core);
-      const bool has_place = !is_held(jobs_.jobs_[id].where);
+      const bool has_place = !jobs_.books_.is_held(jobs_.jobs_[id].where);
       if (has_job && has_place && start(u)) continue;
       if (has_place) jobs_.books_.places.release(jobs_.jobs_[id].where);
       forget(id);
@@ -367,10 +367,6 @@ class state_keeper {
     }
     jobs_.making_way_ = std::move(all);
   }
-  [[nodiscard]] bool is_held([[maybe_unused]] const place& at) const {
-    if constexpr (holding_placement<Placement>) return jobs_.books_.places.is_held(at);
-    return false;
-  }
   [[nodiscard]] static bool holds(const unit_state& u) {
     return u.state == job_state::running || u.state == job_state::evicting;
   }
@@ -394,7 +390,7 @@ class state_keeper {
   [[nodiscard]] bool nominate(const unit_state& u, const place& at) {
     record& r = jobs_.jobs_[u.id];
     if (r.state != job_state::unknown || (u.core && jobs_.state(u.core) != job_state::running)) return false;
-    if (is_held(at)) return false;
+    if (jobs_.books_.is_held(at)) return false;
     r.where = at;
     charge_by_place(r, jobs_.view_, jobs_.books_.places);
     if (!jobs_.books_.assumed().can_count(r.facts.quota, r.facts.request)) return false;

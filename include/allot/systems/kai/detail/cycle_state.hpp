@@ -348,9 +348,9 @@ class cycle_state {
   void leave(Session& session, const record& r) {
     const pipelined_unit* const p = find_pipelined(r.facts.id);
     if (p == nullptr) {
-      detail::vacate(session.places(), r.where);
+      session.places().vacate(r.where);
     } else if (p->where && !p->is_stranded) {
-      detail::vacate(session.places(), *p->where);
+      session.places().vacate(*p->where);
     }
   }
   /// From now on, until `end_trial`, only candidates are considered. Those with victims have to be added.
@@ -708,7 +708,7 @@ class cycle_state {
       if (p.id != id || p.is_undone) continue;
       p.is_undone = true;
       record_change(p.quota);
-      if (p.where && !p.is_stranded) detail::vacate(session.places(), *p.where);
+      if (p.where && !p.is_stranded) session.places().vacate(*p.where);
       accounts.release(p.quota, p.request, p.in);
     }
     auto& plan = session.plan();

@@ -88,7 +88,7 @@ class nominations {
     for (const job_id id : session.evicting()) {
       const record& r = session.at(id);
       leaving_.push_back({r.facts.quota, &r.facts});
-      if constexpr (placed) detail::reoccupy(session.places(), r.where);
+      if constexpr (placed) session.places().reoccupy(r.where);
     }
     detail::sort(leaving_.begin(), leaving_.end(), [](const auto& a, const auto& b) {
       return std::pair{a.first, a.second->id} < std::pair{b.first, b.second->id};
@@ -100,8 +100,8 @@ class nominations {
     if constexpr (placed) {
       for (; !reserved_.empty(); reserved_.pop_back()) session.places().release(reserved_.back());
       for (; !vacated_.empty(); vacated_.pop_back())
-        detail::reoccupy(session.places(), session.at(vacated_.back()).where);
-      for (const job_id id : session.evicting()) detail::vacate(session.places(), session.at(id).where);
+        session.places().reoccupy(session.at(vacated_.back()).where);
+      for (const job_id id : session.evicting()) session.places().vacate(session.at(id).where);
     }
   }
   /// The victim is claimed to a head: it counts as gone for all later nominations. The ledger is the
@@ -145,7 +145,7 @@ class nominations {
   [[nodiscard]] bool take_place(Session& session, entry& e) {
     if constexpr (placed) {
       auto& places = session.places();
-      for (const victim<n>& v : e.victims) detail::vacate(places, session.at(v.job.id).where);
+      for (const victim<n>& v : e.victims) places.vacate(session.at(v.job.id).where);
       const auto at = places.place(pod_request_of(session, e));
       if (at && (!e.victims.empty() || places.ready(*at))) {
         e.where = *at;
@@ -155,8 +155,7 @@ class nominations {
         return true;
       }
       if (at) places.release(*at);
-      for (std::size_t i = e.victims.size(); i-- > 0;)
-        detail::reoccupy(places, session.at(e.victims[i].job.id).where);
+      for (std::size_t i = e.victims.size(); i-- > 0;) places.reoccupy(session.at(e.victims[i].job.id).where);
       return false;
     } else {
       e.where = {};
@@ -209,8 +208,8 @@ class nominations {
     Session& session;
     const typename Session::pod_request& pod_request;
 
-    void take_off(const running_job<n>& j) { detail::vacate(session.places(), session.at(j.id).where); }
-    void put_back(const running_job<n>& j) { detail::reoccupy(session.places(), session.at(j.id).where); }
+    void take_off(const running_job<n>& j) { session.places().vacate(session.at(j.id).where); }
+    void put_back(const running_job<n>& j) { session.places().reoccupy(session.at(j.id).where); }
     [[nodiscard]] bool could_place() { return allot::could_place(session.places(), pod_request); }
   };
   /// What trying preemption in one dimension found.
