@@ -49,9 +49,6 @@ class recycled_id {
 
   /// The null id.
   [[nodiscard]] static constexpr recycled_id none() noexcept { return {}; }
-  /// No object has this generation: for ids of what is like one, and is in no array.
-  static constexpr std::uint32_t unused_generation = std::numeric_limits<std::uint32_t>::max();
-
   /// The position in the array; of the null id the largest `std::uint32_t`.
   [[nodiscard]] constexpr std::size_t index() const noexcept { return index_; }
   /// Distinguishes the successive holders of the position.

@@ -250,7 +250,7 @@ class job_table {
     slot& s = slot_at(id.index());
     s.record.state = job_state::unknown;
     ++s.record.ticket;
-    if (++s.generation != job_id::unused_generation) free_.push_back(static_cast<std::uint32_t>(id.index()));
+    if (++s.generation != 0) free_.push_back(static_cast<std::uint32_t>(id.index()));
   }
   /// How many records there are, used or free.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }

@@ -14,6 +14,7 @@
 #include <allot/systems/kai/detail/saturation_order.hpp>
 #include <allot/systems/kai/detail/scenario_solver.hpp>
 #include <allot/systems/kai/detail/scheduling_signatures.hpp>
+#include <allot/systems/kai/detail/unit_id.hpp>
 
 #include <array>
 #include <cstddef>
@@ -223,15 +224,16 @@ class action_cycle {
   /// Returns what of the job is pending now because it has started.
   std::optional<waiting_unit> start(Session& session, const record& r) {
     std::optional<waiting_unit> grown;
+    const detail::unit_id unit = detail::unit_id::of(r);
     queue& q = queues_[r.facts.quota.index()];
-    if (!world_.is_extra(r.facts.id) && has_failed(q, r.request_class)) return grown;
+    if (!unit.is_extra() && has_failed(q, r.request_class)) return grown;
     world_.expect(session, r);
     const resources<n> least = world_type::least_charge(session, r, r.facts.request);
     if (world_.accounts.within_limits(r.facts.quota, least, r.facts.in)) {
       if (const auto where = world_.find_allowed_place(session, r, least)) {
         // The session can't start an extra pod: it waits until the next cycle.
-        if (!world_.is_extra(r.facts.id) && world_.is_free_now(session, *where, least)) {
-          world_.admit(session, r.facts.id, *where, grown);
+        if (!unit.is_extra() && world_.is_free_now(session, *where, least)) {
+          world_.admit(session, unit.job(), *where, grown);
         } else {
           world_.pipeline(session, r, world_.wait_there(session, r, *where));
           world_.announce(session, r, session.plan().evictions.size());
@@ -240,9 +242,9 @@ class action_cycle {
         return grown;
       }
     }
-    if (world_.is_extra(r.facts.id)) return grown;
+    if (unit.is_extra()) return grown;
     q.failed.push_back(r.request_class);
-    held_.push_back(r.facts.id);
+    held_.push_back(unit.job());
     return grown;
   }
 
@@ -266,7 +268,7 @@ class action_cycle {
     const auto solves = [&](const record& r) {
       const bool is_beyond = wanted.how == action_kind::preempt && r.facts.in == capacity_kind::guaranteed &&
                              !world_.accounts.within_deserved_of_all(r.facts.quota, r.facts.request);
-      return !is_beyond && solver_.solve(session, world_, r.facts.id, wanted);
+      return !is_beyond && solver_.solve(session, world_, r, wanted);
     };
     in_turn(
         session, [&](const kind_line& k) { return !moves || k.preemptible; },
@@ -294,7 +296,7 @@ class action_cycle {
   void in_turn(Session& session, Wanted wanted, IsHopeless is_hopeless, Visit visit) {
     const quota_tree<n>& tree = session.tree();
     const std::uint64_t phase = world_.next_phase();
-    const auto left_out = [&](job_id id) { return world_.is_pipelined_before(id, phase); };
+    const auto left_out = [&](detail::unit_id id) { return world_.is_pipelined_before(id, phase); };
     start_walks(session, wanted, left_out);
     if (!is_any_hope(is_hopeless)) return;
     turn_.start(tree, key());
@@ -344,7 +346,7 @@ class action_cycle {
   }
   /// Visits the unit, which x has passed, if it is still pending; returns whether anything was decided.
   template <class Visit>
-  [[nodiscard]] bool decides(Session& session, job_id id, quota_id x, Visit& visit) {
+  [[nodiscard]] bool decides(Session& session, detail::unit_id id, quota_id x, Visit& visit) {
     if (!waits(session, id, x)) return false;
     const auto before = world_.changes();
     const std::optional<waiting_unit> grown = visit(world_.at(session, id));
@@ -367,7 +369,7 @@ class action_cycle {
     return false;
   }
   /// Evicting a victim also removes its pending pods.
-  [[nodiscard]] bool waits(Session& session, job_id id, quota_id x) const {
+  [[nodiscard]] bool waits(Session& session, detail::unit_id id, quota_id x) const {
     if (!world_.contains(session, id) || world_.is_pipelined(id)) return false;
     const record& r = world_.at(session, id);
     return r.state == job_state::pending && r.facts.quota == x;

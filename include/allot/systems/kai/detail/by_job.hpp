@@ -11,29 +11,13 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// The ids of extra pods, which no session knows: of a generation that no job has. They come after the ids of
-/// all jobs, the last one first.
-struct extra_pod_ids {
-  [[nodiscard]] static constexpr job_id of(std::size_t number) noexcept {
-    return job_id{job_id::none().index() - 1 - number, job_id::unused_generation};
-  }
-  [[nodiscard]] static constexpr bool contain(job_id id) noexcept {
-    return id.generation() == job_id::unused_generation;
-  }
-  /// Precondition: it is one of them.
-  [[nodiscard]] static constexpr std::size_t number(job_id id) noexcept {
-    return job_id::none().index() - 1 - id.index();
-  }
-};
-
-/// Something for each job, by its id. An extra pod has none: to ask for it is a mistake that is told, not a
-/// vector of four billion.
+/// Something for each job, by its id.
 template <class T>
 class by_job {
  public:
   /// That of the job; that of a new one if none was set.
   [[nodiscard]] T& operator[](job_id id) {
-    ALLOT_ASSERT(!extra_pod_ids::contain(id), "an extra pod has no entry");
+    ALLOT_ASSERT(!id.is_none(), "there is no entry of no job");
     if (all_.size() <= id.index()) all_.resize(id.index() + 1);
     return all_[id.index()];
   }

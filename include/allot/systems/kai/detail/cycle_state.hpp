@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/algorithm.hpp>
+#include <allot/core/assert.hpp>
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
@@ -14,6 +15,7 @@
 #include <allot/systems/kai/detail/past_usage.hpp>
 #include <allot/systems/kai/detail/running_pods.hpp>
 #include <allot/systems/kai/detail/share_accounts.hpp>
+#include <allot/systems/kai/detail/unit_id.hpp>
 #include <allot/systems/kai/placements.hpp>
 
 #include <algorithm>
@@ -148,28 +150,27 @@ class cycle_state {
   std::uint64_t next_phase() noexcept { return ++phase_; }
   /// The number of decisions.
   [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
-  [[nodiscard]] bool is_pipelined(job_id id) const {
-    if (is_extra(id)) return extra(id).phase != 0;
-    const mark* const m = marks_.find(id);
+  [[nodiscard]] bool is_pipelined(unit_id id) const {
+    if (id.is_extra()) return extra(id).phase != 0;
+    const mark* const m = marks_.find(id.job());
     return m != nullptr && m->phase >= cycle_;
   }
   /// Whether it was pipelined when that phase began.
-  [[nodiscard]] bool is_pipelined_before(job_id id, std::uint64_t phase) const {
-    return is_pipelined(id) && (is_extra(id) ? extra(id).phase : marks_.find(id)->phase) < phase;
+  [[nodiscard]] bool is_pipelined_before(unit_id id, std::uint64_t phase) const {
+    return is_pipelined(id) && (id.is_extra() ? extra(id).phase : marks_.find(id.job())->phase) < phase;
   }
 
   // Extra pods: the next pods of elastic jobs of which some are pipelined. The session knows none of them,
   // because it lets one pod wait at a time, and none before the job runs. They may be pipelined, then yield
   // or move like any other, and are forgotten at the end of the cycle.
 
-  [[nodiscard]] static bool is_extra(job_id id) noexcept { return extra_pod_ids::contain(id); }
-  [[nodiscard]] const record& at(const Session& session, job_id id) const {
-    return is_extra(id) ? extra(id).r : session.at(id);
+  [[nodiscard]] const record& at(const Session& session, unit_id id) const {
+    return id.is_extra() ? extra(id).r : session.at(id.job());
   }
   /// Whether the unit is there; of an extra pod, whether it is pipelined or the job that it belongs to has
   /// its minimum.
-  [[nodiscard]] bool contains(const Session& session, job_id id) const {
-    if (!is_extra(id)) return session.contains(id);
+  [[nodiscard]] bool contains(const Session& session, unit_id id) const {
+    if (!id.is_extra()) return session.contains(id.job());
     if (stands_pipelined(id)) return true;
     return is_active(session, extra(id).r.facts.core);
   }
@@ -194,7 +195,7 @@ class cycle_state {
       for (const extra_pod& e : extras()) {
         if (e.r.facts.core != id) continue;
         if (e.phase == 0) return std::nullopt;
-        active += stands_pipelined(e.r.facts.id) ? 1U : 0U;
+        active += stands_pipelined(unit_id::of(e.r)) ? 1U : 0U;
         left -= std::min(left, std::uint32_t{1});
       }
       for (const job_id pod_of : gone_pods_) left -= pod_of == id ? std::min(left, std::uint32_t{1}) : 0U;
@@ -221,13 +222,13 @@ class cycle_state {
     std::uint32_t active = is_active(session, core.facts.id) ? core.facts.pods : 0;
     for (const job_id pod : core.elastic_pods) active += is_active(session, pod) ? 1U : 0U;
     for (const extra_pod& e : extras()) {
-      if (e.r.facts.core == core.facts.id) active += stands_pipelined(e.r.facts.id) ? 1U : 0U;
+      if (e.r.facts.core == core.facts.id) active += stands_pipelined(unit_id::of(e.r)) ? 1U : 0U;
     }
     return active;
   }
   /// In whose name evictions for the unit are announced.
   [[nodiscard]] job_id announced_as(const Session& session, const record& r) const {
-    if (!is_extra(r.facts.id)) return r.facts.id;
+    if (!unit_id::of(r).is_extra()) return r.facts.id;
     const record& core = session.at(r.facts.core);
     for (const job_id pod : core.elastic_pods) {
       if (session.at(pod).state == job_state::pending) return pod;
@@ -235,7 +236,7 @@ class cycle_state {
     return core.facts.id;
   }
   /// Whether it is pipelined and has not been evicted since.
-  [[nodiscard]] bool stands_pipelined(job_id id) const { return find_pipelined(id) != nullptr; }
+  [[nodiscard]] bool stands_pipelined(unit_id id) const { return find_pipelined(id) != nullptr; }
   /// Calls `visit(id)` for each pipelined unit of x that may be evicted, in the order of the decisions.
   template <class Visit>
   void for_each_pipelined(const Session& session, quota_id x, Visit visit) const {
@@ -291,7 +292,8 @@ class cycle_state {
   }
   /// Whether the unit ran and was told to move in this cycle.
   [[nodiscard]] bool was_told(const record& r) const {
-    return is_pipelined(r.facts.id) && pods_that_left(r) != 0 && stands_pipelined(r.facts.id);
+    const unit_id unit = unit_id::of(r);
+    return is_pipelined(unit) && pods_that_left(r) != 0 && stands_pipelined(unit);
   }
   /// Whether a unit that ran was told to move in this cycle, so that more may be given than there is.
   /// O(units that are pipelined).
@@ -317,7 +319,7 @@ class cycle_state {
   }
   /// Whether it is a fraction that waits alone on its device, so that a search may strand it: see
   /// `undo_search`. O(units that are pipelined).
-  [[nodiscard]] bool may_be_stranded(Session& session, job_id id) const {
+  [[nodiscard]] bool may_be_stranded(Session& session, unit_id id) const {
     if (!is_pipelined(id)) return false;
     const pipelined_unit* const p = find_pipelined(id);
     return p != nullptr && p->where && (p->is_stranded || on_nodes::is_alone(session.places(), *p->where));
@@ -332,7 +334,7 @@ class cycle_state {
   /// fraction that waits alone on its device is stranded if it was to get another one of the same node (as in
   /// KAI v0.13, until the end of the cycle): evicting it again frees no device, and each time that is undone,
   /// its node loses one.
-  void undo_search(Session& session, job_id id, std::span<const std::size_t> moved_to) {
+  void undo_search(Session& session, unit_id id, std::span<const std::size_t> moved_to) {
     for (pipelined_unit& p : pipelined_) {
       if (p.id != id || p.is_undone || !p.where) continue;
       if (p.is_stranded) {
@@ -346,7 +348,7 @@ class cycle_state {
   }
   /// The unit leaves its place, in a trial.
   void leave(Session& session, const record& r) {
-    const pipelined_unit* const p = find_pipelined(r.facts.id);
+    const pipelined_unit* const p = find_pipelined(unit_id::of(r));
     if (p == nullptr) {
       session.places().vacate(r.where);
     } else if (p->where && !p->is_stranded) {
@@ -403,7 +405,7 @@ class cycle_state {
                                                         vector<std::size_t>& nodes) {
     const resources<n> least = least_charge(session, r, r.facts.request);
     const std::optional<place> stood = place_of(r);
-    const pod_set told = stood && stands_pipelined(r.facts.id) ? pods_that_left(r) : 0;
+    const pod_set told = stood && stands_pipelined(unit_id::of(r)) ? pods_that_left(r) : 0;
     const bool is_told = told != 0 && on_nodes::is_of_whole_pods(session.places(), r.pod_request);
     // Several pods that were told to move may be given the same place.
     if (!has_room(is_told ? request_of_pods(r, 1) : least)) return std::nullopt;
@@ -439,12 +441,12 @@ class cycle_state {
   }
   /// Where the unit is placed or, if pipelined, will be; nothing if it is pipelined without a place.
   [[nodiscard]] std::optional<place> place_of(const record& r) const {
-    const pipelined_unit* p = find_pipelined(r.facts.id);
+    const pipelined_unit* p = find_pipelined(unit_id::of(r));
     return p != nullptr ? p->where : std::optional<place>{r.where};
   }
   /// What a running or pipelined unit is charged.
   [[nodiscard]] resources<n> charge_of(const record& r) const {
-    const pipelined_unit* p = find_pipelined(r.facts.id);
+    const pipelined_unit* p = find_pipelined(unit_id::of(r));
     return p != nullptr ? p->request : r.facts.request;
   }
   /// The nodes of a job and its elastic pods, each once; without nodes, a single number for all.
@@ -457,7 +459,7 @@ class cycle_state {
       }
     }
     for (const extra_pod& e : extras()) {
-      if (e.r.facts.core == core && stands_pipelined(e.r.facts.id)) add_nodes_of(session, e.r, nodes);
+      if (e.r.facts.core == core && stands_pipelined(unit_id::of(e.r))) add_nodes_of(session, e.r, nodes);
     }
     sort_once(nodes);
   }
@@ -518,10 +520,10 @@ class cycle_state {
     const resources<n> request = charge_at(session, r, r.facts.request, where);
     accounts.charge(r.facts.quota, request, r.facts.in);
     record_change(r.facts.quota);
-    pipelined_.push_back({r.facts.id, r.facts.quota, request, r.facts.in, where});
+    pipelined_.push_back({unit_id::of(r), r.facts.quota, request, r.facts.in, where});
     if (has_nodes_ && !where) without_place_ += request;
-    if (is_extra(r.facts.id)) {
-      extra_[extra_pod_ids::number(r.facts.id)].phase = phase_;
+    if (const unit_id unit = unit_id::of(r); unit.is_extra()) {
+      extra_[unit.number()].phase = phase_;
       return;
     }
     marks_[r.facts.id] = {phase_, pipelined_.size() - 1};
@@ -531,7 +533,7 @@ class cycle_state {
   /// Records in the plan that the unit waits for others to leave: the evictions from `first` on, if any;
   /// otherwise, that it waits at all is recorded once per stay in the queue.
   void announce(Session& session, const record& r, std::size_t first) {
-    if (is_extra(r.facts.id)) {
+    if (unit_id::of(r).is_extra()) {
       if (session.plan().evictions.size() > first) session.announce(announced_as(session, r), first);
       return;
     }
@@ -547,13 +549,14 @@ class cycle_state {
   /// again. A pipelined one is undone and waits for the next cycle; the victims that were to make room for it
   /// then do so for the beneficiary. `moves`: how many of its pods are placed elsewhere, on these nodes; 0:
   /// it is evicted.
-  void evict(Session& session, job_id id, job_id beneficiary, relation how, std::uint32_t moves = 0,
+  void evict(Session& session, unit_id unit, job_id beneficiary, relation how, std::uint32_t moves = 0,
              std::span<const std::size_t> nodes = {}) {
     ++changes_;
-    const record& r = at(session, id);
+    const record& r = at(session, unit);
     const pod_set moved = moves == 0 ? ~pod_set{0} : moving_pods(session, r, moves, nodes);
-    if (r.facts.elastic && !is_extra(id)) gone_pods_.push_back(r.facts.core);
-    if (stands_pipelined(id)) return undo_pipelined(session, r, beneficiary, moves > 0, moved);
+    if (r.facts.elastic && !unit.is_extra()) gone_pods_.push_back(r.facts.core);
+    if (stands_pipelined(unit)) return undo_pipelined(session, r, beneficiary, moves > 0, moved);
+    const job_id id = unit.job();
     if (was_admitted(id)) {
       const victim<n> v{r.facts, how};
       const bool was_announced = is_announced(id, r.ticket);
@@ -587,7 +590,7 @@ class cycle_state {
 
  private:
   struct pipelined_unit {
-    job_id id;
+    unit_id id;
     quota_id quota;
     resources<n> request;
     capacity_kind in = capacity_kind::any;
@@ -601,12 +604,12 @@ class cycle_state {
   [[nodiscard]] bool may_evict(const Session& session, const pipelined_unit& p, quota_id x) const {
     return p.quota == x && !p.is_undone && contains(session, p.id) && at(session, p.id).preemptible;
   }
-  [[nodiscard]] const pipelined_unit* find_pipelined(job_id id) const {
+  [[nodiscard]] const pipelined_unit* find_pipelined(unit_id id) const {
     // Most are not: that much is told where it is asked.
     return is_pipelined(id) ? look_for_pipelined(id) : nullptr;
   }
-  [[nodiscard]] const pipelined_unit* look_for_pipelined(job_id id) const {
-    for (std::size_t i = is_extra(id) ? 0 : marks_.find(id)->at; i < pipelined_.size(); ++i) {
+  [[nodiscard]] const pipelined_unit* look_for_pipelined(unit_id id) const {
+    for (std::size_t i = id.is_extra() ? 0 : marks_.find(id.job())->at; i < pipelined_.size(); ++i) {
       const pipelined_unit& p = pipelined_[i];
       if (p.id == id && !p.is_undone) return &p;
     }
@@ -621,7 +624,10 @@ class cycle_state {
     /// The action in which it was pipelined.
     std::uint64_t phase = 0;
   };
-  [[nodiscard]] const extra_pod& extra(job_id id) const { return extra_[extra_pod_ids::number(id)]; }
+  [[nodiscard]] const extra_pod& extra(unit_id id) const {
+    ALLOT_ASSERT(id.number() < extras_, "the cycle of that extra pod is over");
+    return extra_[id.number()];
+  }
   [[nodiscard]] bool is_active(const Session& session, job_id id) const {
     return session.contains(id) && (session.at(id).state == job_state::running || stands_pipelined(id));
   }
@@ -637,7 +643,8 @@ class cycle_state {
     detail::read_request(e.r, session.view(), 1);
     e.r.elastic_pods.clear();
     e.r.pods_to_come = 0;
-    e.r.facts.id = extra_pod_ids::of(extras_ - 1);
+    e.r.facts.id = {};
+    e.r.ticket = static_cast<std::uint32_t>(extras_ - 1);
     e.r.facts.elastic = true;
     e.r.facts.core = core.facts.id;
     e.r.state = job_state::pending;
@@ -647,7 +654,7 @@ class cycle_state {
     auto kind = unit_kind<n>::of(session, e.r);
     kind.pods = left;
     lines.add_extra(e.r, kind, e.rank);
-    return {e.rank, e.r.facts.id, e.r.facts.request};
+    return {e.rank, unit_id::of(e.r), e.r.facts.request};
   }
   [[nodiscard]] static bool contains(const vector<std::size_t>& nodes, std::size_t node) {
     return detail::find(nodes.begin(), nodes.end(), node) != nodes.end();
@@ -703,7 +710,7 @@ class cycle_state {
     }
   }
   void undo_pipelined(Session& session, const record& r, job_id beneficiary, bool is_moved, pod_set moved) {
-    const job_id id = r.facts.id;
+    const unit_id id = unit_id::of(r);
     for (pipelined_unit& p : pipelined_) {
       if (p.id != id || p.is_undone) continue;
       p.is_undone = true;
@@ -712,7 +719,7 @@ class cycle_state {
       accounts.release(p.quota, p.request, p.in);
     }
     auto& plan = session.plan();
-    if (pod_set* const evicted = evicted_pods_.find(id);
+    if (pod_set* const evicted = evicted_pods_.find(r.facts.id);
         r.state == job_state::evicting && evicted != nullptr) {
       // It was running: pods that move or go only now are evicted, too.
       const std::uint32_t before = count(r, *evicted);
@@ -728,7 +735,7 @@ class cycle_state {
       if (e.beneficiary == id) e.beneficiary = beneficiary;
     }
     // It may be announced again.
-    announced_[id] = 0;
+    announced_[r.facts.id] = 0;
   }
   struct forgotten_charge {
     job_id core;

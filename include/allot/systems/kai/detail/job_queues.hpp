@@ -8,6 +8,7 @@
 #include <allot/core/vector.hpp>
 #include <allot/scheduler/session.hpp>
 #include <allot/systems/kai/detail/by_job.hpp>
+#include <allot/systems/kai/detail/unit_id.hpp>
 #include <allot/systems/kai/detail/unit_order.hpp>
 
 #include <algorithm>
@@ -36,13 +37,13 @@ class job_queues {
 
   struct waiting_unit {
     unit_rank rank;
-    job_id id;
+    unit_id id;
     resources<n> request;
   };
   /// The stay of a unit in its line. Stays are numbered as they begin.
   struct stay {
     unit_rank rank;
-    job_id id;
+    unit_id id;
     std::uint64_t number = 0;
     moment came = 0;
     moment left = std::numeric_limits<moment>::max();
@@ -105,7 +106,7 @@ class job_queues {
     vector<kind_line>& kinds = lines_[r.facts.quota.index()].kinds;
     for (std::size_t k = 0; k < kinds.size(); ++k) {
       for (auto at = first_from(kinds[k].stays, rank); at != kinds[k].stays.end() && at->rank == rank; ++at) {
-        if (at->id == r.facts.id && at->was_there(now_)) return end_stay(kinds[k], *at, r.facts.quota, k);
+        if (at->id == unit_id::of(r) && at->was_there(now_)) return end_stay(kinds[k], *at, r.facts.quota, k);
       }
     }
   }
@@ -211,7 +212,7 @@ class job_queues {
       at = l.kinds.insert(at,
                           kind_line{r.request_class, r.preemptible, r.facts.elastic, kind, r.facts.request});
     }
-    const stay s{rank, r.facts.id, ++stays_, now_};
+    const stay s{rank, unit_id::of(r), ++stays_, now_};
     // Usually the last.
     auto place = at->stays.end();
     if (!at->stays.empty() && s.rank < at->stays.back().rank) place = first_from(at->stays, s.rank);
@@ -274,7 +275,7 @@ class job_queues {
     for (std::size_t k = 0; k < l.kinds.size(); ++k) {
       for (const stay& s : l.kinds[k].stays) {
         // Extra units have no place of their own.
-        if (last_stay* const last = where_.find(s.id); last != nullptr && s.was_there(now_)) last->kind = k;
+        if (s.was_there(now_) && !s.id.is_extra()) where_[s.id.job()].kind = k;
       }
     }
     l.most_kinds = std::max(least_kinds, 2 * l.kinds.size());

@@ -7,6 +7,7 @@
 #include <allot/core/resources.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/systems/kai/detail/job_queues.hpp>
+#include <allot/systems/kai/detail/unit_id.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -36,7 +37,7 @@ class job_walk {
 
   /// The unit at the front.
   struct front {
-    job_id id;
+    unit_id id;
     unit_rank rank;
     resources<n> request;
     std::size_t kind = no_kind;

@@ -6,6 +6,7 @@
 #include <allot/core/vector.hpp>
 #include <allot/systems/kai/detail/cycle_state.hpp>
 #include <allot/systems/kai/detail/saturation_order.hpp>
+#include <allot/systems/kai/detail/unit_id.hpp>
 #include <allot/systems/kai/detail/unit_order.hpp>
 
 #include <algorithm>
@@ -58,13 +59,13 @@ class reclaim_bound {
     const unit_rank own = unit_rank::of(r, 0);
     resources<n> ahead = request_of_pods(r, 1);
     for_each_pending(
-        session, world, r.facts.quota, own, r.facts.id,
+        session, world, r.facts.quota, own, unit_id::of(r),
         [&](const resources<n>& other, const unit_rank&) { ahead[d] = std::max(ahead[d], other[d]); });
     const standing key{world.accounts, r.facts.quota, ahead, {}};
     std::int64_t late = 0;
     first_late_.clear();
     for (const quota_id x : candidates) {
-      const late_units those = most_late(session, world, x, r.facts.id, d, key);
+      const late_units those = most_late(session, world, x, unit_id::of(r), d, key);
       late += those.held / 1000;
       first_late_.push_back(those.first);
     }
@@ -97,7 +98,7 @@ class reclaim_bound {
   /// if that is before `before`.
   template <class Visit>
   static void for_each_pending(Session& session, world_type& world, quota_id x, const unit_rank& before,
-                               job_id own, Visit visit) {
+                               unit_id own, Visit visit) {
     for (const auto& kind : world.lines.kinds(session, x)) {
       for (std::size_t i = kind.first; i < kind.stays.size() && kind.stays[i].rank < before; ++i) {
         const auto& stay = kind.stays[i];
@@ -107,7 +108,7 @@ class reclaim_bound {
       }
     }
   }
-  [[nodiscard]] static late_units most_late(Session& session, world_type& world, quota_id x, job_id own,
+  [[nodiscard]] static late_units most_late(Session& session, world_type& world, quota_id x, unit_id own,
                                             std::size_t d, const standing& key) {
     const auto& line = world.running.line(session, x);
     late_units late{0, line.units.size()};

@@ -9,6 +9,7 @@
 #include <allot/scheduler/session.hpp>
 #include <allot/systems/kai/detail/by_job.hpp>
 #include <allot/systems/kai/detail/node_placement.hpp>
+#include <allot/systems/kai/detail/unit_id.hpp>
 #include <allot/systems/kai/detail/unit_order.hpp>
 
 #include <algorithm>
@@ -35,7 +36,7 @@ class running_pods {
 
   struct running_unit {
     unit_rank rank;
-    job_id id;
+    unit_id id;
     /// The job it belongs to; the same as `id` except for an elastic pod.
     job_id core;
     quota_id quota;
@@ -114,7 +115,7 @@ class running_pods {
     if (std::exchange(l.knows_footings, true)) return l;
     l.footings.reserve(l.units.size());
     for (const running_unit& u : l.units) {
-      l.footings.push_back(footing_of(session, session.at(u.id)));
+      l.footings.push_back(footing_of(session, session.at(u.id.job())));
       count(l, u, l.footings.back(), 1);
     }
     return l;
@@ -233,7 +234,7 @@ class running_pods {
   }
   /// An elastic pod stands on what its job has without any.
   [[nodiscard]] static running_unit unit_of(Session& session, const record& r) {
-    running_unit u{unit_rank::of(r, 1), r.facts.id,          r.facts.id,
+    running_unit u{unit_rank::of(r, 1), unit_id::of(r),      r.facts.id,
                    r.facts.quota,       r.facts.elastic,     r.facts.pods,
                    r.facts.request,     held_by(session, r), held_by(session, r)};
     if (u.elastic) {
@@ -247,7 +248,7 @@ class running_pods {
   void list_running(Session& session, quota_id x, running_line& l) {
     for (const running_unit& u : l.units) {
       // Its id may have been reused.
-      if (runs_[u.id].quota == x) runs_[u.id].there = false;
+      if (place_in_line& at = runs_[u.id.job()]; at.quota == x) at.there = false;
     }
     l = {};
     l.is_old = false;
@@ -266,7 +267,7 @@ class running_pods {
       }
       l.units.push_back(u);
       count(l, u);
-      runs_[u.id] = {u.rank, x, true};
+      runs_[job.id] = {u.rank, x, true};
     }
     l.knows_largest = true;
     detail::sort(l.units.begin(), l.units.end(),

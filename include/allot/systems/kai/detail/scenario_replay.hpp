@@ -9,6 +9,7 @@
 #include <allot/systems/kai/detail/job_walk.hpp>
 #include <allot/systems/kai/detail/lazy_tournament.hpp>
 #include <allot/systems/kai/detail/saturation_order.hpp>
+#include <allot/systems/kai/detail/unit_id.hpp>
 #include <allot/systems/kai/detail/unit_order.hpp>
 
 #include <algorithm>
@@ -62,7 +63,7 @@ class scenario_replay {
   }
   /// Collects the units pending besides `own`. Must be called before the first run for `own` after the world
   /// has changed. O(quotas), and O(kinds of pending units) for each that has changed.
-  void prepare(Session& session, world_type& world, job_id own) {
+  void prepare(Session& session, world_type& world, unit_id own) {
     marked_.clear();
     with_waiting_.clear();
     with_involved_.clear();
@@ -243,8 +244,8 @@ class scenario_replay {
   }();
 
   /// Passes over the job itself, pipelined units, and pods of jobs that have lost some.
-  [[nodiscard]] auto others_than(Session& session, const world_type& world, job_id own) const {
-    return [this, &session, &world, own](job_id id) {
+  [[nodiscard]] auto others_than(Session& session, const world_type& world, unit_id own) const {
+    return [this, &session, &world, own](unit_id id) {
       if (id == own || world.is_pipelined(id)) return true;
       const record& w = world.at(session, id);
       return w.facts.elastic && marked_.contains(w.facts.core);
@@ -341,7 +342,7 @@ class scenario_replay {
 
   bool place_in_turn(Session& session, world_type& world, const record& r, std::uint32_t pods,
                      vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
-    const auto left_out = others_than(session, world, r.facts.id);
+    const auto left_out = others_than(session, world, unit_id::of(r));
     for (const quota_id x : with_involved_) leaves_[x.index()].next_involved = 0;
     takes_turns_ = false;
     bool waits = true;
@@ -637,7 +638,7 @@ class scenario_replay {
     const resources<n> charged = world_type::charge_at(session, v, v.facts.request, where->at);
     if (!world.accounts.within_limits(v.facts.quota, charged, v.facts.in)) return;
     charge_for(world, job, v.facts.quota, charged, v.facts.in);
-    back.end = where->moved == 0 && !world.stands_pipelined(v.facts.id) ? fate::stays : fate::moves;
+    back.end = where->moved == 0 && !world.stands_pipelined(unit_id::of(v)) ? fate::stays : fate::moves;
     back.moved = where->moved;
     back.nodes = nodes_.size() - back.first_node;
   }

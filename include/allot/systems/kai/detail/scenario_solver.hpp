@@ -11,6 +11,7 @@
 #include <allot/systems/kai/detail/reclaim_bound.hpp>
 #include <allot/systems/kai/detail/saturation_order.hpp>
 #include <allot/systems/kai/detail/scenario_replay.hpp>
+#include <allot/systems/kai/detail/unit_id.hpp>
 #include <allot/systems/kai/detail/unit_order.hpp>
 #include <allot/systems/kai/detail/victims_queue.hpp>
 
@@ -52,8 +53,7 @@ class scenario_solver {
 
   /// On success the victims have been evicted, the unit is pipelined, or admitted if nothing has to leave,
   /// and both are in the plan.
-  bool solve(Session& session, world_type& world, job_id id, const victims_wanted& wanted) {
-    const record& r = world.at(session, id);
+  bool solve(Session& session, world_type& world, const record& r, const victims_wanted& wanted) {
     wanted_ = wanted;
     chosen_.clear();
     recorded_.clear();
@@ -66,7 +66,7 @@ class scenario_solver {
     if (!may_succeed && !may_strand_) return false;
     world.begin_search(session, victims_.shared_devices() > 0 || world_type::on_nodes::shared_devices(
                                                                      session.places(), r.pod_request) > 0);
-    replay_.prepare(session, world, id);
+    replay_.prepare(session, world, unit_id::of(r));
     for (std::uint32_t pods = 1; pods <= pods_of_unit(r); ++pods) {
       if (!solve_for(session, world, r, pods)) return false;
       pods = go_ahead(session, world, r, pods);
@@ -262,7 +262,7 @@ class scenario_solver {
     if (elastic_taken_ > 0) return false;
     for (const std::size_t i : tried_) {
       const auto& u = *chosen_[i].unit;
-      if (chosen_[i].end != fate::gone || u.elastic || world.is_elastic(session.at(u.id))) return false;
+      if (chosen_[i].end != fate::gone || u.elastic || world.is_elastic(session.at(u.id.job()))) return false;
     }
     for (const std::size_t i : on_node_[node]) {
       stands_on_.clear();
@@ -460,7 +460,7 @@ class scenario_solver {
                   moves ? replay_.nodes_of(c) : std::span<const std::size_t>{});
       losers_.push_back(c.unit->quota);
     }
-    const bool is_known = !world.is_extra(r.facts.id) && world.is_announced(r.facts.id, r.ticket);
+    const bool is_known = !unit_id::of(r).is_extra() && world.is_announced(r.facts.id, r.ticket);
     // All victims were admitted in this very cycle and have not started, so no job has to leave. KAI
     // pipelines the job, in this cycle and in every later one. Here it starts in the cycle after it was
     // announced.

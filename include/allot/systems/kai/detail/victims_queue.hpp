@@ -11,6 +11,7 @@
 #include <allot/systems/kai/detail/cycle_state.hpp>
 #include <allot/systems/kai/detail/lazy_tournament.hpp>
 #include <allot/systems/kai/detail/saturation_order.hpp>
+#include <allot/systems/kai/detail/unit_id.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -119,8 +120,8 @@ class victims_queue {
     marked_extras_.clear();
     lists_ = true;
     for (const Chosen& c : recorded) {
-      world.is_extra(c.unit->id) ? marked_extras_.push_back(c.unit->id) : marked_.insert(c.unit->id);
-      lists_ = lists_ && !c.unit->elastic && !world.is_elastic(session.at(c.unit->id));
+      c.unit->id.is_extra() ? marked_extras_.push_back(c.unit->id) : marked_.insert(c.unit->id.job());
+      lists_ = lists_ && !c.unit->elastic && !world.is_elastic(session.at(c.unit->id.job()));
     }
     next_listed_ = 0;
     if (lists_ && !listed_.empty()) return;
@@ -140,7 +141,7 @@ class victims_queue {
     for (;;) {
       if (next_listed_ < listed_.size()) {
         const running_unit* const u = listed_[next_listed_++];
-        if (is_marked(world, u->id)) continue;
+        if (is_marked(u->id)) continue;
         return u;
       }
       const quota_id x = turn_.next(session.tree(), key(world));
@@ -148,9 +149,9 @@ class victims_queue {
       leaf& l = leaves_[x.index()];
       const running_unit& u = l.units[--l.left];
       l.given += u.stands;
-      const bool known = is_marked(world, u.id);
+      const bool known = is_marked(u.id);
       // The job comes back without any of its recorded units.
-      while (known && l.left > 0 && l.next().core == u.core && is_marked(world, l.next().id)) --l.left;
+      while (known && l.left > 0 && l.next().core == u.core && is_marked(l.next().id)) --l.left;
       skip(session, world, l);
       turn_.passed(session.tree(), x, l.left > 0);
       if (lists_) {
@@ -163,7 +164,7 @@ class victims_queue {
   /// Whether it is the rest of an elastic job that is protected as a whole: KAI rejects every scenario with
   /// it.
   [[nodiscard]] bool ends_search(Session& session, const world_type& world, const running_unit& u) const {
-    return !u.elastic && world.is_elastic(session.at(u.id)) && is_protected(session, world, u);
+    return !u.elastic && world.is_elastic(session.at(u.id.job())) && is_protected(session, world, u);
   }
 
  private:
@@ -186,8 +187,8 @@ class victims_queue {
     std::int64_t priority = 0;
   };
 
-  [[nodiscard]] bool is_marked(const world_type& world, job_id id) const {
-    if (!world.is_extra(id)) return marked_.contains(id);
+  [[nodiscard]] bool is_marked(unit_id id) const {
+    if (!id.is_extra()) return marked_.contains(id.job());
     return detail::find(marked_extras_.begin(), marked_extras_.end(), id) != marked_extras_.end();
   }
   /// The standing of a quota without the units already considered and the next one.
@@ -217,7 +218,7 @@ class victims_queue {
         break;
     }
     // The filter lets elastic jobs through.
-    const bool elastic = u.elastic || world.is_elastic(session.at(u.id));
+    const bool elastic = u.elastic || world.is_elastic(session.at(u.id.job()));
     return elastic || !is_protected(session, world, u);
   }
   [[nodiscard]] bool is_protected(Session& session, const world_type& world, const running_unit& u) const {
@@ -225,7 +226,7 @@ class victims_queue {
     const instant span = guaranteed_runtime(
         session.tree(), u.quota, r_.quota, wanted_.how == action_kind::preempt, wanted_.source,
         [&](quota_id x) -> const runtime_guarantee& { return session.settings(x).min_runtime; });
-    return span > 0 && session.now() - session.at(u.id).facts.started < span;
+    return span > 0 && session.now() - session.at(u.id.job()).facts.started < span;
   }
 
   void add(Session& session, world_type& world, quota_id x, resources<n>& all) {
@@ -257,7 +258,7 @@ class victims_queue {
     auto& all = leaves_[x.index()].active;
     if (!std::exchange(all.is_old, false)) return all;
     running_pods<Session>::copy(line, all);
-    world.for_each_pipelined(session, x, [&](job_id id) {
+    world.for_each_pipelined(session, x, [&](unit_id id) {
       const record& r = world.at(session, id);
       running_pods<Session>::add_pipelined(session, r, world.pods_that_stay(r), all);
     });
@@ -364,9 +365,9 @@ class victims_queue {
   vector<job_id> movable_;
   vector<running_unit> movable_units_;
   vector<std::size_t> first_movable_;
-  /// The units recorded; extra pods, whose numbers are the largest there are, apart.
+  /// The units recorded; extra pods apart.
   stamped_set<job_id> marked_;
-  vector<job_id> marked_extras_;
+  vector<unit_id> marked_extras_;
 };
 
 }  // namespace detail
