@@ -21,8 +21,8 @@ using ordered = std::uint32_t;
 template <class Place>
 Place place_of(std::uint32_t number) {
   // Ids of the library that are reused, each time with the next generation.
-  if constexpr (allot::detail::is_dense_id<Place>::value) return Place{number % 8, number / 8};
-  if constexpr (!allot::detail::is_dense_id<Place>::value) return Place{number};
+  if constexpr (allot::detail::is_dense_id<Place>) return Place{number % 8, number / 8};
+  if constexpr (!allot::detail::is_dense_id<Place>) return Place{number};
 }
 
 }  // namespace

@@ -7,18 +7,17 @@
 
 #include <concepts>
 #include <cstddef>
-#include <type_traits>
 
 namespace allot {
 inline namespace v0 {
 namespace detail {
 
 template <class T>
-struct is_dense_id : std::false_type {};
+inline constexpr bool is_dense_id = false;
 template <class Tag>
-struct is_dense_id<id<Tag>> : std::true_type {};
+inline constexpr bool is_dense_id<id<Tag>> = true;
 template <class Tag>
-struct is_dense_id<recycled_id<Tag>> : std::true_type {};
+inline constexpr bool is_dense_id<recycled_id<Tag>> = true;
 
 /// The places that jobs have, so that no other job, and not the host either, is given one of them. A place
 /// may be in it more than once.
@@ -34,9 +33,7 @@ class held_places {
       if (all_.size() <= p.index()) all_.resize(p.index() + 1);
       all_[p.index()] = p;
     } else {
-      // The place that was given last is usually the greatest.
-      const bool is_last = all_.empty() || !is_before(p, all_.back());
-      all_.insert(is_last ? all_.end() : position(all_, p), p);
+      all_.insert(position(all_, p), p);
     }
   }
   /// No effect if it is not in it.
@@ -57,12 +54,8 @@ class held_places {
   }
 
  private:
-  static constexpr bool is_dense = is_dense_id<Place>::value;
+  static constexpr bool is_dense = is_dense_id<Place>;
 
-  [[nodiscard]] static bool is_before([[maybe_unused]] const Place& a, [[maybe_unused]] const Place& b) {
-    if constexpr (std::totally_ordered<Place>) return a < b;
-    return false;
-  }
   /// The first that is not before it or, without an order, that equals it.
   template <class All>
   [[nodiscard]] static auto position(All& all, const Place& p) {
