@@ -288,6 +288,35 @@ TEST_CASE("usage_history: unknown quotas and dimensions have no usage") {
   }
 }
 
+namespace {
+
+/// One call of any kind, at that time.
+void call(usage_history<>& h, const allot::quota_tree<1>& tree, instant at,
+          allot_test::random_source& random) {
+  const quota_id x = random.one_in(2) ? a : b;
+  const resources<> r{quantity::milli(random.between(1, 4000))};
+  switch (random.below(4)) {
+    case 0:
+      return h.set_capacity(r, at);
+    case 1:
+      return h.charge(tree, x, r, at);
+    case 2:
+      return h.release(tree, x, r, at);
+    default:
+      return h.advance(at);
+  }
+}
+void check_same_usage(const usage_history<>& one, const usage_history<>& other) {
+  for (const quota_id x : {root, a, b}) {
+    for (const bool own : {false, true}) {
+      CHECK(one.mass(x, own, 0) == other.mass(x, own, 0));
+      CHECK(one.past_use(x, own, 0) == other.past_use(x, own, 0));
+    }
+  }
+}
+
+}  // namespace
+
 TEST_CASE("usage_history: saving and restoring at any time changes nothing") {
   allot_test::for_each_seed(300, [](random_source& random) {
     const allot::quota_tree<1> tree = department();
@@ -298,25 +327,14 @@ TEST_CASE("usage_history: saving and restoring at any time changes nothing") {
     instant now = 3;
     for (int i = 0; i < 40; ++i) {
       now += random.between(0, 5);
-      const quota_id x = random.one_in(2) ? a : b;
-      const resources<> r{quantity::milli(random.between(1, 4000))};
-      const std::size_t what = random.below(4);
-      for (usage_history<>* h : {&kept, &killed}) {
-        if (what == 0) h->set_capacity(r, now);
-        if (what == 1) h->charge(tree, x, r, now);
-        if (what == 2) h->release(tree, x, r, now);
-        if (what == 3) h->advance(now);
-      }
+      random_source same = random;
+      call(killed, tree, now, same);
+      call(kept, tree, now, random);
       const std::vector<std::uint64_t> saved = killed.save();
       killed = usage_history<>{settings};
       REQUIRE(killed.restore(tree, saved));
       CHECK(killed.save() == saved);
-      for (const quota_id y : {root, a, b}) {
-        for (const bool own : {false, true}) {
-          CHECK(killed.mass(y, own, 0) == kept.mass(y, own, 0));
-          CHECK(killed.past_use(y, own, 0) == kept.past_use(y, own, 0));
-        }
-      }
+      check_same_usage(killed, kept);
       CHECK(killed.now() == kept.now());
     }
   });
@@ -338,21 +356,10 @@ TEST_CASE("usage_history: after a rebase all counts as if the clock had gone on"
         ahead += by;
       }
       now += random.between(0, 5);
-      const quota_id x = random.one_in(2) ? a : b;
-      const resources<> r{quantity::milli(random.between(1, 4000))};
-      const std::size_t what = random.below(4);
-      for (const auto& [h, at] : {std::pair{&goes_on, now}, std::pair{&is_moved, now + ahead}}) {
-        if (what == 0) h->set_capacity(r, at);
-        if (what == 1) h->charge(tree, x, r, at);
-        if (what == 2) h->release(tree, x, r, at);
-        if (what == 3) h->advance(at);
-      }
-      for (const quota_id y : {root, a, b}) {
-        for (const bool own : {false, true}) {
-          CHECK(is_moved.mass(y, own, 0) == goes_on.mass(y, own, 0));
-          CHECK(is_moved.past_use(y, own, 0) == goes_on.past_use(y, own, 0));
-        }
-      }
+      random_source same = random;
+      call(is_moved, tree, now + ahead, same);
+      call(goes_on, tree, now, random);
+      check_same_usage(is_moved, goes_on);
       CHECK(is_moved.now() == goes_on.now() + ahead);
     }
     const instant before = is_moved.now();

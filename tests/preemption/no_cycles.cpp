@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-// Law 4: an evicted job, back in the queue of an unchanged world, evicts none back. The parts alone play
-// fifty rounds: a waiting job starts if it fits and searches for victims if it does not; evicted jobs wait
-// again.
+// Law 4: an evicted job, back in the queue of an unchanged world, evicts no other job in turn. The parts
+// alone play fifty rounds: a waiting job starts if it fits and searches for victims if it does not; evicted
+// jobs wait again.
 #include <allot/preemption/saturation_guard.hpp>
 #include <allot/preemption/search.hpp>
 #include <allot/quota/builder.hpp>

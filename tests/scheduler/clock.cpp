@@ -195,12 +195,23 @@ TEST_CASE("clock: after a rebase a job gathers and makes way as long as it would
   CHECK_FALSE(s.reservation_of(large).has_value());
 }
 
-TEST_CASE("clock: after a rebase a quota borrows again when it would have") {
+namespace {
+
+/// With the settings of `standard`, changed for `b`.
+template <class Change>
+[[nodiscard]] host<> two_teams_with(Change change_b) {
   host h{two_teams()};
-  allot::queue_settings backs_off = allot::standard{}.defaults();
-  h.configure("a", backs_off);
-  backs_off.borrow_backoff = {10, 10};
-  h.configure("b", backs_off);
+  allot::queue_settings settings = allot::standard{}.defaults();
+  h.configure("a", settings);
+  change_b(settings);
+  h.configure("b", settings);
+  return h;
+}
+
+}  // namespace
+
+TEST_CASE("clock: after a rebase a quota borrows again when it would have") {
+  host h = two_teams_with([](allot::queue_settings& b) { b.borrow_backoff = {10, 10}; });
   for (const char* name : {"b1", "b2", "b3", "b4"}) h.submit(name, "b", 2);
   CHECK(h.step_at(in_2099) == "+b1 +b2 +b3 +b4");
   h.submit("a1", "a", 2);
@@ -219,11 +230,7 @@ TEST_CASE("clock: after a rebase a quota borrows again when it would have") {
 }
 
 TEST_CASE("clock: after a rebase a guaranteed runtime lasts as long as it would have") {
-  host h{two_teams()};
-  allot::queue_settings guarded = allot::standard{}.defaults();
-  h.configure("a", guarded);
-  guarded.min_runtime = {20, 20};
-  h.configure("b", guarded);
+  host h = two_teams_with([](allot::queue_settings& b) { b.min_runtime = {20, 20}; });
   h.submit("b1", "b", 8);
   CHECK(h.step_at(in_2099) == "+b1");
   h.submit("a1", "a", 2);
@@ -236,12 +243,7 @@ TEST_CASE("clock: after a rebase a guaranteed runtime lasts as long as it would 
 
 TEST_CASE("clock: that a guaranteed runtime is over, by what `started` says, is not forgotten in a restart") {
   const auto guarding_host = [] {
-    host h{two_teams()};
-    allot::queue_settings guarded = allot::standard{}.defaults();
-    h.configure("a", guarded);
-    guarded.min_runtime = {20, 20};
-    h.configure("b", guarded);
-    return h;
+    return two_teams_with([](allot::queue_settings& b) { b.min_runtime = {20, 20}; });
   };
   auto h = guarding_host();
   h.submit("b1", "b", 8);

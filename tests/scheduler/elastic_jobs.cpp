@@ -179,10 +179,10 @@ TEST_CASE("elastic jobs: evicted and admitted jobs of a plan may end in any orde
 }
 
 TEST_CASE("elastic jobs: an elastic job that is cancelled, finishes or is evicted leaves nothing behind") {
-  enum class stage { pending, running, growing, shrinking, told, told_by_host, reserved };
+  enum class stage { pending, running, growing, shrinking, told, told_by_host, nominated };
   enum class end { cancel, finish, evict };
   for (const stage at : {stage::pending, stage::running, stage::growing, stage::shrinking, stage::told,
-                         stage::told_by_host, stage::reserved}) {
+                         stage::told_by_host, stage::nominated}) {
     for (const end how : {end::cancel, end::finish, end::evict}) {
       CAPTURE(static_cast<int>(at));
       CAPTURE(static_cast<int>(how));
@@ -193,7 +193,7 @@ TEST_CASE("elastic jobs: an elastic job that is cancelled, finishes or is evicte
       const auto assumed = h.scheduler().assumed();
       // The jobs for which it is evicted, or that are evicted for it.
       std::vector<std::string> others;
-      if (at == stage::reserved) {
+      if (at == stage::nominated) {
         h.submit("fill", "a", 7, {.priority = -1});
         CHECK(h.step() == "+fill");
         others.push_back("fill");
@@ -227,7 +227,7 @@ TEST_CASE("elastic jobs: an elastic job that is cancelled, finishes or is evicte
         case stage::told_by_host:
           h.evicting("e");
           break;
-        case stage::reserved:
+        case stage::nominated:
           CHECK(h.state("e") == job_state::nominated);
           break;
       }

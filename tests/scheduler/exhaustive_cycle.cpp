@@ -150,7 +150,7 @@ void live_through(random_source& random) {
       CHECK(h.step().empty());
     }
   }
-  // Once no eviction is under way, no job is reserved, and no victim evicts its beneficiary.
+  // Once no eviction is under way, no job is nominated, and no victim evicts its beneficiary.
   for (int cycles = 0;; ++cycles) {
     REQUIRE(cycles < 200);
     world.let_go(random);

@@ -125,7 +125,7 @@ class elastic_host {
       if (!e.what->preemptible) broken("a job that may not be evicted is evicted");
       if (!e.beneficiary) broken("an eviction for nobody");
       // The beneficiary may also have inherited capacity released for a pod of its own victim, and start
-      // without a reservation.
+      // without being nominated.
       const auto is_it = [&](const auto& r) { return r.id == e.beneficiary; };
       if (std::none_of(plan.nominations.begin(), plan.nominations.end(), is_it) &&
           std::none_of(plan.admissions.begin(), plan.admissions.end(), is_it))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The laws of tests/README.md for presets that reservation some of them. What a preset does not keep, and
+// The laws of tests/README.md for presets that promise some of them. What a preset does not keep, and
 // why, is told in its header. (`standard`: laws.cpp.)
 #include <allot/presets/hyperpod.hpp>
 #include <allot/presets/pai.hpp>

@@ -68,7 +68,7 @@ template <class View, class Placement>
 
 /// Six of eight GPUs are used until 100; a gang of all eight waits for them; so two are reserved. A job that
 /// says nothing, and saves its work each ten, could use one of them. Nobody borrows.
-[[nodiscard]] std::vector<timed_job> two_nominated() {
+[[nodiscard]] std::vector<timed_job> two_reserved() {
   return {{.quota = a, .gpus = 6, .duration = 100, .estimate = 100},
           {.quota = a, .gpus = 8, .submit = 1, .duration = 50, .estimate = 50},
           {.quota = a, .submit = 2, .duration = 500, .checkpoint = 10, .restart = 5}};
@@ -85,7 +85,7 @@ constexpr std::size_t gang = 1, small = 2;
 }  // namespace
 
 TEST_CASE("making way: a job without an estimate runs on reserved capacity until it is needed") {
-  const auto jobs = two_nominated();
+  const auto jobs = two_reserved();
   auto h = pool_host(jobs);
   std::size_t seen = 0;
   h.look_at_plans([&](const auto& plan) {
@@ -130,7 +130,7 @@ TEST_CASE("making way: only who may be preempted, and would save more by then th
   CHECK(least_run(0, 5) == allot::without_end);
   CHECK(least_run(allot::without_end, 5) == allot::without_end);
   const auto starts_at_once = [](auto change, allot::queue_settings settings = making_way_queue()) {
-    auto jobs = two_nominated();
+    auto jobs = two_reserved();
     change(jobs[small]);
     auto h = pool_host(jobs, settings);
     h.run_all();
@@ -149,7 +149,7 @@ TEST_CASE("making way: only who may be preempted, and would save more by then th
 
 TEST_CASE("making way: as far as needed, and as soon as the job with a reservation fits") {
   // The job that runs says 100, and ends at 40. One of the other two is enough.
-  auto jobs = two_nominated();
+  auto jobs = two_reserved();
   jobs[0].duration = 40;
   jobs[gang].gpus = 7;
   jobs.push_back(jobs[small]);
@@ -170,7 +170,7 @@ TEST_CASE("making way: as far as needed, and as soon as the job with a reservati
 TEST_CASE("making way: without the reservation it runs on, and makes way for the next") {
   for (const bool is_next : {false, true}) {
     CAPTURE(is_next);
-    auto jobs = two_nominated();
+    auto jobs = two_reserved();
     jobs.push_back({.quota = a, .gpus = 8, .submit = 60, .duration = 10, .estimate = 10});
     auto settings = making_way_queue();
     settings.reservations = is_next ? 2 : 1;
@@ -194,7 +194,7 @@ TEST_CASE("making way: without the reservation it runs on, and makes way for the
 
 TEST_CASE("making way: a reservation that moves takes it along") {
   // The first job runs longer than it said.
-  auto jobs = two_nominated();
+  auto jobs = two_reserved();
   jobs[0].duration = 130;
   auto h = pool_host(jobs);
   h.run_all([&](instant now) {
@@ -233,7 +233,7 @@ TEST_CASE("making way: for one that gathers, too") {
 }
 
 TEST_CASE("making way: a scheduler that is resumed knows who makes way, and for which job") {
-  const auto jobs = two_nominated();
+  const auto jobs = two_reserved();
   auto h = pool_host(jobs);
   bool done = false;
   h.run_all([&](instant now) {

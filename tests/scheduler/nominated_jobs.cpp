@@ -27,7 +27,7 @@ namespace {
 using record = allot::detail::job_record<allot_test::host_view, allot::no_placement>;
 using list = allot::detail::nominated_jobs<allot_test::host_view, allot::no_placement>;
 
-/// Books and reservations with their model: for each job its state and its beneficiary.
+/// Books and nominated jobs with their model: for each job its state and its beneficiary.
 struct world {
   allot::detail::books<allot_test::host_view, allot::no_placement> books;
   allot::detail::job_table<record> jobs;
@@ -58,7 +58,7 @@ struct world {
     std::erase(running, id);
     leaving.emplace_back(id, beneficiary);
   }
-  void reserve(record& r) {
+  void nominate(record& r) {
     books.charge(r);
     r.state = job_state::nominated;
     waiting.add(r.facts.id);
@@ -116,7 +116,7 @@ TEST_CASE("nominated jobs: a job starts when it delays none nominated earlier") 
           if (at_once) {
             w.run(r);
           } else {
-            w.reserve(r);
+            w.nominate(r);
           }
           break;
         }
@@ -128,7 +128,7 @@ TEST_CASE("nominated jobs: a job starts when it delays none nominated earlier") 
             w.tell_to_go(random.pick(w.running), for_nobody ? job_id::none() : r.facts.id);
           }
           if (!for_nobody && w.books.assumed().fits(r.facts.quota, r.facts.request)) {
-            w.reserve(r);
+            w.nominate(r);
           } else {
             w.waiting.remove(r.facts.id);
             w.forget(r.facts.id);
@@ -198,7 +198,7 @@ TEST_CASE("nominated jobs: queries do not allocate once the buffers have grown")
   for (int i = 0; i < 5; ++i) {
     record& r = w.add(q, 8);
     for (int k = 0; k < 2; ++k) w.tell_to_go(w.running.front(), r.facts.id);
-    w.reserve(r);
+    w.nominate(r);
   }
   const auto ask = [&] {
     w.waiting.start_ready(

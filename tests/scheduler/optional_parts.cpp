@@ -266,10 +266,6 @@ struct placed_with_estimate : allot_test::timed_view {
   }
 };
 
-}  // namespace
-
-namespace {
-
 /// Counts how often it is asked to place something.
 struct counting_nodes : allot::gpu::inventory {
   using allot::gpu::inventory::inventory;

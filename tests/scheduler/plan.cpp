@@ -39,7 +39,7 @@ TEST_CASE("plan: pending jobs are no decisions") {
   SUBCASE("an eviction") {
     p.evictions.emplace_back();
   }
-  SUBCASE("a reservation") {
+  SUBCASE("a nomination") {
     p.nominations.emplace_back();
   }
   CHECK_FALSE(p.empty());

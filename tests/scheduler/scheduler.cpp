@@ -365,7 +365,7 @@ TEST_CASE("scheduler: what one victim leaves is not taken by a smaller job that 
   SUBCASE("the first is cancelled") {
     h.evicted("b3");
     h.cancel("a1");
-    CHECK(h.step() == "~b3 +c1");  // b3 is reserved again on what b2 is to release
+    CHECK(h.step() == "~b3 +c1");  // b3 is nominated again on what b2 is to release
     h.evicted("b2");
     CHECK(h.step() == "~b2 +b3");  // and b2 on what b1 is to release
     h.evicted("b1");
@@ -407,7 +407,7 @@ TEST_CASE("scheduler: a beneficiary starts before its victims have left if other
 }
 
 TEST_CASE("scheduler: an admission of the same plan is taken back rather than evicted") {
-  // b1 is reserved on borrowed room while its victim is being evicted. a1 reclaims its own before b1 runs.
+  // b1 is nominated on borrowed room while its victim is being evicted. a1 reclaims its own before b1 runs.
   host<> h{{{.name = "root"},
             {.name = "a", .parent = "root", .nominal = gpus(4)},
             {.name = "b", .parent = "root"}}};

@@ -129,6 +129,12 @@ const row rows[] = {
        reserve(c);
        c.settings.reservations = 1;
      }},
+    {"reservations",
+     [](circumstances& c) {
+       reserve(c);
+       c.settings.reservations = 0;
+     },
+     "to 1 or more", [](circumstances& c) { c.settings.reservations = 1; }},
     {"gather", [](circumstances& c) { c.settings.gather.longest = 60; }, "set head to reserve", reserve},
     {"gather.percent", [](circumstances& c) { c.settings.gather.percent = 30; }, "set gather.longest",
      [](circumstances& c) {

@@ -21,6 +21,8 @@ namespace allot_test {
 template <class Places, class Preset>
 void check_copies(const Preset& preset, std::size_t seeds = 20) {
   constexpr std::size_t calls = 60;
+  std::size_t starts = 0;
+  std::size_t evictions = 0;
   for_each_seed(seeds, [&](random_source& random) {
     using host = random_host<Preset, Places>;
     const std::deque<soak_job> jobs = random_jobs(random, calls);
@@ -30,6 +32,8 @@ void check_copies(const Preset& preset, std::size_t seeds = 20) {
     {
       host never_copied{preset, jobs};
       for (std::size_t i = 0; i < calls; ++i) told.push_back(never_copied.act(numbers(i)));
+      starts += never_copied.starts();
+      evictions += never_copied.evictions();
     }
     auto now = std::make_unique<host>(preset, jobs);
     std::vector<std::pair<std::size_t, host>> kept;
@@ -65,6 +69,8 @@ void check_copies(const Preset& preset, std::size_t seeds = 20) {
       for (std::size_t i = from; i < calls && i < from + 15; ++i) REQUIRE(copy.act(numbers(i)) == told[i]);
     }
   });
+  CHECK((starts > 0 || !all_cases_run()));
+  CHECK((evictions > 0 || !all_cases_run()));
 }
 
 }  // namespace allot_test

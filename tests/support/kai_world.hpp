@@ -29,7 +29,7 @@ namespace allot_test {
 ///                             keep or yield to override that, since=N
 ///     gone l a 1x1 @0         already being evicted
 ///
-/// The decisions of a step are printed as "-j" (j is evicted; "-j:1" one pod of it), "~k" (k is reserved),
+/// The decisions of a step are printed as "-j" (j is evicted; "-j:1" one pod of it), "~k" (k is nominated),
 /// "+k".
 template <class Places, class Policies = allot::kai_policies>
 class basic_kai_world {

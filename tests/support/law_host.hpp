@@ -205,13 +205,13 @@ class law_host {
     const bool was_guaranteed = is_guaranteed();
     const auto running = in_state(allot::job_state::running);
     const auto evicting = in_state(allot::job_state::evicting);
-    const auto reserved = in_state(allot::job_state::nominated);
+    const auto nominated = in_state(allot::job_state::nominated);
     backoffs_ = scheduler_.backoffs();
     const auto wakes = scheduler_.wakes_at();
     if (wakes && *wakes <= now_) quiet_ = false;
     const plan_type& plan = scheduler_.step(now_);
     tell(plan);
-    check_backoffs(plan, reserved);
+    check_backoffs(plan, nominated);
     check_reasons(plan);
     if (kept_laws_.has(law::at_once) && quiet_ && !plan.empty())
       broken(law::at_once, "nothing happened, yet");
@@ -257,7 +257,7 @@ class law_host {
   }
 
   /// A ledger of the jobs that run or are being evicted as the host knows them; with `coming`, of those that
-  /// run or are reserved.
+  /// run or are nominated.
   [[nodiscard]] allot::ledger<N> ledger_of_host(bool coming = false) const {
     allot::ledger<N> l{tree()};
     for (const job_type& j : jobs_) {
@@ -652,9 +652,9 @@ class law_host {
     });
   }
   /// No quota borrows before its backoff has ended, but for jobs decided on before that.
-  void check_backoffs(const plan_type& plan, const std::vector<const job_type*>& reserved) {
+  void check_backoffs(const plan_type& plan, const std::vector<const job_type*>& nominated) {
     for (const auto& a : plan.admissions) {
-      if (std::find(reserved.begin(), reserved.end(), a.what) != reserved.end()) continue;
+      if (std::find(nominated.begin(), nominated.end(), a.what) != nominated.end()) continue;
       for (const allot::backoff& b : backoffs_) {
         if (b.quota != a.quota || b.until <= now_) continue;
         tested(law::backoff);
@@ -720,7 +720,7 @@ class law_host {
   }
 
   /// Law 2. A job is within its nominal quota if its quota's jobs stay within their own pool. There is no
-  /// such reservation where a parent may take from its children, where the owned capacity does not exist, or
+  /// such guarantee where a parent may take from its children, where the owned capacity does not exist, or
   /// where a job that may not be evicted uses what a child of its quota owns.
   void check_guarantee() {
     if (!ledger().is_sound() || !is_guaranteed()) return;
@@ -893,7 +893,7 @@ template <class Preset, std::size_t N>
 }
 
 /// Throws `law_broken` when the scenario breaks one of the kept laws. Quotas from which the preset can
-/// make no tree reservation nothing.
+/// make no tree promise nothing.
 template <class Preset, std::size_t N = most_dimensions>
 void check_laws(const scenario& s, law_set kept, law_tally* tally = nullptr) {
   if (!law_host<Preset, N>::takes(s)) return;

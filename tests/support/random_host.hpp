@@ -72,8 +72,9 @@ class random_host {
   random_host(const Preset& preset, const std::deque<soak_job>& jobs)
       : jobs_(&jobs), it_(allot::make_scheduler(preset, view_of(jobs), quotas(), nodes()).value()) {}
 
-  [[nodiscard]] scheduler& it() { return it_; }
-  [[nodiscard]] allot::instant now() const { return now_; }
+  /// How many jobs and pods its plans have started and evicted.
+  [[nodiscard]] std::size_t starts() const { return starts_; }
+  [[nodiscard]] std::size_t evictions() const { return evictions_; }
 
   /// The clock was wrong by that span. Precondition: there has been a step.
   void rebase(allot::instant by) {
@@ -84,6 +85,8 @@ class random_host {
   void step() {
     const auto& plan = it_.step(now_);
     tell("step\n");
+    starts_ += plan.admissions.size();
+    evictions_ += plan.evictions.size();
     for (const auto& e : plan.evictions) {
       tell("  -", e.id.index(), " for ", e.beneficiary.index(), " by ", to_string(e.how), ", ", e.pods, '\n');
     }
@@ -260,6 +263,8 @@ class random_host {
   std::size_t next_ = 1;
   allot::instant now_ = 1000;
   std::string told_;
+  std::size_t starts_ = 0;
+  std::size_t evictions_ = 0;
 };
 
 }  // namespace allot_test

@@ -966,7 +966,7 @@ class soak_world {
   /// The host's nodes hold exactly what jobs use, and no device is used twice.
   void check_places() const {
     if (nodes_.empty()) return;
-    // What is used by the jobs placed there, and by those reserved there.
+    // What is used by the jobs placed there, and by those nominated there.
     using twice = std::array<std::int64_t, 2>;
     std::map<std::pair<allot::gpu::node_id, std::size_t>, twice> devices;
     std::map<allot::gpu::node_id, twice> cpus;
@@ -1369,7 +1369,7 @@ class soak_world {
   std::set<allot::gpu::node_id> closed_;
   /// Whether the last step has decided everything, and nothing has happened since.
   bool quiet_ = false;
-  /// Whether the last call may have made reserved jobs pending again.
+  /// Whether the last call may have made nominated jobs pending again.
   bool may_review_ = false;
 };
 

@@ -550,7 +550,7 @@ struct soak_preset {
   bool keeps_law = true;
   /// Quotas may back off after a reclaim.
   bool backs_off = true;
-  /// A reserved job is assumed until it starts.
+  /// A nominated job is assumed until it starts.
   bool books = true;
   /// An elastic job starts once, with as many pods as there is room for (Kueue).
   bool partial = false;

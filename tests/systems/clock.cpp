@@ -22,6 +22,8 @@ namespace {
 /// A host whose clock is moved back and forth, and rebased, decides as one whose clock goes on.
 void check_rebase(const any_preset& preset) {
   constexpr std::size_t calls = 60;
+  std::size_t starts = 0;
+  std::size_t evictions = 0;
   allot_test::for_each_seed(20, [&](allot_test::random_source& random) {
     const std::deque<allot_test::soak_job> jobs = allot_test::random_jobs(random, calls);
     allot_test::random_host<any_preset, allot::sim::places> goes_on{preset, jobs};
@@ -39,7 +41,11 @@ void check_rebase(const any_preset& preset) {
                                                       << says << "and not\n"
                                                       << should_say);
     }
+    starts += goes_on.starts();
+    evictions += goes_on.evictions();
   });
+  CHECK((starts > 0 || !allot_test::all_cases_run()));
+  CHECK((evictions > 0 || !allot_test::all_cases_run()));
 }
 
 }  // namespace

@@ -175,7 +175,7 @@ TEST_CASE("governor: what runs unasked is counted and can be reclaimed") {
 TEST_CASE("governor: a released job that Slurm does not start gives its share back and backs off") {
   world w{config_of(three_teams)};
   const job_key k = w.slurm.submit("a", 1, 8, 1000);
-  // It is not known of it: an outage between the plan and the start.
+  // The governor does not learn of it: an outage between the plan and the start.
   w.slurm.advance(1);
   w.it->tick({w.slurm.now * 1000, w.slurm.now * 1000});
   w.slurm.jobs.at(k).pinned = {"nowhere"};

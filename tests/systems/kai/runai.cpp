@@ -501,7 +501,7 @@ TEST_CASE("runai, in rounds: the second in line, roundings, elastic jobs and fra
   CHECK(settle(two + "run r0 q0 1x0.7 @0\n run r1 q1 1x0.3 @1\n wait p q1 2x0.7") == "-r0 ~p | +p");
 }
 
-// Traps from KAI's history, and what it does not reservation.
+// Traps from KAI's history, and what it does not promise.
 
 TEST_CASE("runai, trap 15: jobs of several trees reclaim from each other") {
   CHECK(
