@@ -173,6 +173,41 @@ TEST_CASE("simulator: an elastic job loses the elastic pods on a failed node") {
               "60 evict 0 (node down), lost 56", "60 start 0", "360 finish 0"});
 }
 
+TEST_CASE("simulator: when a node goes, reservations are made again in their turn, and the cause is told") {
+  // Two jobs wait for a gang that takes both nodes; the one that came first is also the first to start.
+  for (const char* const preset : {"standard", "conservative"}) {
+    for (const node_change how : {node_change::down, node_change::drain}) {
+      CAPTURE(preset);
+      CAPTURE(static_cast<int>(how));
+      std::vector<job<1>> jobs = {gang_of(a, 2, 2, 0, 3600), job_of(a, 8, 100, 3600),
+                                  job_of(a, 8, 101, 3600)};
+      jobs[0].pod_request.gpus = gpus(8);
+      jobs[0].request = allot::resources<1>{gpus(16)};
+      jobs[0].estimate = 4000 * second;
+      jobs[1].estimate = 3900 * second;
+      jobs[2].estimate = 4000 * second;
+      auto s = world<standard>(siblings({16}), std::move(jobs));
+      s.where = nodes(2, 8);
+      s.node_events = {{1000 * second, node_id{1}, how}};
+      // On the node that is left, after the other.
+      const instant start = (how == node_change::down ? 1000 : 4000) + 3900;
+      each_instant<> check{[&](const allot::sim::simulator<1>& sim) {
+        if (sim.now() != 1000 * second) return;
+        const auto p = sim.scheduler().reservation_of(sim.history(2).id);
+        REQUIRE(p);
+        CHECK(p->start == start * second);
+        CHECK(p->cause == allot::delay_cause::cluster);
+      }};
+      auto sim = simulator_of<1>(preset, std::move(s));
+      REQUIRE(sim);
+      diary<> seen;
+      allot::sim::observers<1> both{&seen, &check};
+      CHECK(run_on<1>(*sim, both).empty());
+      CHECK(sim->history(1).first_start < sim->history(2).first_start);
+    }
+  }
+}
+
 TEST_CASE("simulator: a node that is drained keeps what it has and gets nothing more") {
   auto s = world<standard>(siblings({8}), {job_of(a, 2, 0, 100), job_of(a, 1, 20, 10), job_of(a, 4, 30, 5)});
   s.where = nodes(2, 4);

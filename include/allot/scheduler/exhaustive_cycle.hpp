@@ -546,7 +546,9 @@ class exhaustive_cycle {
     const bool overruns = news.ends_from < session.now() || any_overruns(session);
     const delay_cause cause = news.cause == delay_cause::none && overruns ? delay_cause::overrun : news.cause;
     if (cause != delay_cause::none) {
-      reserve_again(session, [cause](const record&) { return cause; });
+      const bool in_turn = cause == delay_cause::cluster;
+      reserve_again(
+          session, [cause](const record&) { return cause; }, {}, in_turn);
     } else {
       const bool all = news.may_move_starts(session.now());
       ended_early_ = ended_early_ || all;
@@ -613,13 +615,20 @@ class exhaustive_cycle {
     }
   }
   /// Renews all reservations: that of `claimant`, if it holds one, then those with the earliest starts first,
-  /// so that each keeps its start if it can.
+  /// so that each keeps its start if it can. Where the cluster has changed no start means anything any more:
+  /// then they are made again in their turn.
   template <class CauseFor>
-  void reserve_again(Session& session, CauseFor cause_for, job_id claimant = {}) {
+  void reserve_again(Session& session, CauseFor cause_for, job_id claimant = {}, bool in_turn = false) {
     to_keep_.clear();
-    for (const std::size_t i : session.reservations_by_start()) to_keep_.push_back(session.reservations()[i]);
-    for (const auto& p : session.reservations()) {
-      if (p.what.start == without_end) to_keep_.push_back(p);
+    if (in_turn) {
+      to_keep_.append(session.reservations().begin(), session.reservations().end());
+    } else {
+      for (const std::size_t i : session.reservations_by_start()) {
+        to_keep_.push_back(session.reservations()[i]);
+      }
+      for (const auto& p : session.reservations()) {
+        if (p.what.start == without_end) to_keep_.push_back(p);
+      }
     }
     const auto first =
         detail::find_if(to_keep_.begin(), to_keep_.end(), [&](const auto& p) { return p.job == claimant; });

@@ -235,6 +235,7 @@ class simulator {
     }
     nodes.close(e.node);
     if (e.what == node_change::down) lose(e.node, watch);
+    scheduler_.retry();
   }
   /// What runs on a node that has failed is lost: one pod of an elastic job that has more than it needs, or
   /// the whole job.
