@@ -52,7 +52,7 @@ struct lent_out {
   }
   search_outcome ask(int request, const disruption_budget& budget, allot::instant now = 0) {
     allot::victim_search<1, allot::lowest_priority_then_newest, allot::eligible_is_fair, disruption_budget>
-        find{{}, {}, 100, budget};
+        find{{}, {}, 1000, budget};
     beneficiary<1> b{quota_id{1}, gpus(request)};
     b.now = now;
     anywhere world;

@@ -661,11 +661,12 @@ search_outcome check_search(world<N>& w) {
       for (const auto& j : away) w.put_back(j);
     }
   } else if (outcome == search_outcome::impossible) {
-    // Either no job is left that may be preempted, or there is no room even with none running.
+    // Either no job is left that may be preempted, or there is no room even with none running. (Or more was
+    // tried, and given back: see complete.cpp.)
     for (const auto& j : w.preemptible) w.take_off(j);
     const bool hopeless = !w.fits();
     for (const auto& j : w.preemptible) w.put_back(j);
-    if (!hopeless) {
+    if (!hopeless && !find.victims().empty()) {
       // The search has left its last state: the jobs that are evicted there have been preempted.
       std::vector<running_job<N>> remaining;
       for (const auto& v : find.victims()) gone.insert(v.job.id.index());
@@ -748,17 +749,13 @@ TEST_CASE("search: finds victims whenever some sequence makes room, unless a gan
   if (allot_test::all_cases_run()) CHECK(possible > 100);
 }
 
-TEST_CASE(
-    "search: where gangs and places matter too it says impossible only if no sequence of victims would do") {
+TEST_CASE("search: where gangs and places matter too it finds victims whenever some sequence makes room") {
   std::size_t possible = 0;
-  std::size_t missed = 0;
   const auto check = [&](auto& w) {
     if (w.preemptible.size() > 8 || w.fits()) return;
     const bool some = some_sequence_makes_room(w);
-    const search_outcome outcome = check_search(w);
-    if (outcome != search_outcome::not_proven) CHECK((outcome == search_outcome::found) == some);
+    CHECK(check_search(w) == (some ? search_outcome::found : search_outcome::impossible));
     possible += some ? 1U : 0U;
-    missed += some && outcome == search_outcome::not_proven ? 1U : 0U;
   };
   allot_test::for_each_seed(6000, [&](random_source& random) {
     world<1> one{random, false, random.one_in(2)};
@@ -766,11 +763,7 @@ TEST_CASE(
     world<2> two{random, false, random.one_in(2)};
     check(two);
   });
-  MESSAGE("possible " << possible << ", missed " << missed);
-  if (allot_test::all_cases_run()) {
-    CHECK(possible > 100);
-    CHECK(20 * missed < possible);
-  }
+  if (allot_test::all_cases_run()) CHECK(possible > 100);
 }
 
 TEST_CASE("search: without the second pass it finds less, and says that it has proven nothing") {

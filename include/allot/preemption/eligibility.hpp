@@ -96,6 +96,23 @@ template <std::size_t N>
   return false;
 }
 
+namespace detail {
+
+template <std::size_t N>
+[[nodiscard]] constexpr std::array<bool, N> requested_dimensions(const beneficiary<N>& b) noexcept {
+  std::array<bool, N> requested{};
+  for (std::size_t d = 0; d < N; ++d) requested[d] = b.request[d] > quantity{};
+  return requested;
+}
+template <std::size_t N>
+[[nodiscard]] constexpr std::size_t count(const std::array<bool, N>& these) noexcept {
+  std::size_t n = 0;
+  for (const bool is : these) n += is ? 1U : 0U;
+  return n;
+}
+
+}  // namespace detail
+
 /// Whether the beneficiary may also take from borrowers what its side does not own.
 template <std::size_t N>
 [[nodiscard]] constexpr bool asks_others(const beneficiary<N>& b) noexcept {
@@ -112,8 +129,7 @@ template <std::size_t N>
     contested[d] = b.request[d] > quantity{} && b.request[d] > l.headroom(b.quota, d, b.in);
     any = any || contested[d];
   }
-  for (std::size_t d = 0; !any && d < N; ++d) contested[d] = b.request[d] > quantity{};
-  return contested;
+  return any ? contested : detail::requested_dimensions(b);
 }
 
 /// The dimensions among `these` in which x uses more than it owns.

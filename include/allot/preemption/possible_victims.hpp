@@ -5,7 +5,6 @@
 #include <allot/preemption/settings.hpp>
 #include <allot/quota/ledger.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -52,8 +51,7 @@ void for_each_possible_victim(const ledger<N>& l, const beneficiary<N>& b, Visit
       show_lower(x);
     }
   };
-  std::array<bool, N> asked{};
-  for (std::size_t d = 0; d < N; ++d) asked[d] = b.request[d] > quantity{};
+  const auto asked = detail::requested_dimensions(b);
   quota_id side = quota_id::none();
   for (quota_id top = b.quota; top; side = top, top = tree.parent(top)) {
     if (top == b.quota && b.may.children) continue;

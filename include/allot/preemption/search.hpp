@@ -2,8 +2,10 @@
 #pragma once
 
 #include <allot/core/algorithm.hpp>
+#include <allot/core/assert.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/preemption/detail/victim_queue.hpp>
+#include <allot/preemption/detail/victim_sets.hpp>
 #include <allot/preemption/detail/wanted_victims.hpp>
 #include <allot/preemption/eligibility.hpp>
 #include <allot/preemption/guard.hpp>
@@ -132,13 +134,24 @@ class victim_search {
     }
     const auto fits = [&] { return l.fits(b.quota, b.request, b.in) && world.could_place(); };
     const std::array<bool, N> contested = contested_dimensions(l, b);
+    const bool fitted = l.fits(b.quota, b.request, b.in);
     asked_.find(l, running, b, contested);
     search_outcome outcome = ask_in_turn(l, running, b, world, fits);
     if (outcome == search_outcome::impossible) {
       if constexpr (std::same_as<Fallback, second_pass>) {
-        outcome = ask_wanted_first(l, running, b, world, fits, contested);
+        // Who is passed over for other reasons is not among those wanted.
+        const bool hid_some = asked_.hid_some() || (asks_others(b) && asked_.spared_some());
+        outcome = ask_wanted_first(l, running, b, world, fits, contested, fitted);
+        if (outcome == search_outcome::impossible && hid_some && !asks_rivals(b.may)) {
+          outcome = search_outcome::not_proven;
+        }
       } else if (widened_ || asked_.spared_some()) {
         outcome = search_outcome::not_proven;
+      }
+    }
+    if constexpr (std::same_as<Fallback, second_pass>) {
+      if (outcome == search_outcome::not_proven && !asks_rivals(b.may)) {
+        outcome = ask_every_set(l, running, b, world, fits, contested);
       }
     }
     if (outcome == search_outcome::found) {
@@ -183,6 +196,11 @@ class victim_search {
     l.charge(job.quota, job.request, job.in);
     world.put_back(job);
     asked_.mark_taken(job.id, false);
+  }
+
+  template <class World>
+  void give_all_back(ledger<N>& l, World& world) {
+    for (; !victims_.empty(); victims_.pop_back()) give_back(l, world, victims_.back().job);
   }
 
   template <class World, class Fits>
@@ -246,13 +264,15 @@ class victim_search {
   template <class World>
   class supposition {
    public:
-    supposition(ledger<N>& l, const beneficiary<N>& b, World& world) : l_(l), b_(b), world_(world) {
+    /// The ledger need not be told of jobs that can't matter to it, unless it says who is eligible.
+    supposition(ledger<N>& l, const beneficiary<N>& b, World& world, bool tells_ledger = false)
+        : l_(l), b_(b), world_(world), tells_ledger_(tells_ledger) {
       begin();
     }
     /// Starts with those gone that have been taken.
     void begin() {
       // A request that the ledger accepts stays accepted with more jobs gone.
-      accepted_ = l_.fits(b_.quota, b_.request, b_.in);
+      accepted_ = !tells_ledger_ && l_.fits(b_.quota, b_.request, b_.in);
       if constexpr (what_if_world<World, N>) supposes_ = supposes_ && world_.begin_what_if();
     }
     [[gnu::noinline]] void take(const running_job<N>& job) {
@@ -290,6 +310,7 @@ class victim_search {
     ledger<N>& l_;
     const beneficiary<N>& b_;
     World& world_;
+    bool tells_ledger_;
     bool supposes_ = what_if_world<World, N>;
     bool accepted_ = false;
   };
@@ -302,28 +323,93 @@ class victim_search {
   /// wanted job and halving, counted against the budget.
   template <class World, class Fits>
   search_outcome ask_wanted_first(ledger<N>& l, const running_index<N>& running, const beneficiary<N>& b,
-                                  World& world, Fits fits, const std::array<bool, N>& contested) {
-    // Which quotas borrowed when fewer dimensions were contested is no longer known.
-    if (widened_) return search_outcome::not_proven;
-    if (!asked_.spared_some() || !wanted_.gather(l, b, asked_, victims_)) return search_outcome::impossible;
+                                  World& world, Fits fits, const std::array<bool, N>& contested,
+                                  bool fitted) {
+    const auto requested = detail::requested_dimensions(b);
+    // Whether others are contested once some have gone: then it matters when a job is asked.
+    const bool changes = N > 1 && !fitted && detail::count(requested) > 1;
+    const bool lacks_place = changes && l.fits(b.quota, b.request, b.in);
+    if (!lacks_place && !asked_.spared_some()) return search_outcome::impossible;
+    if (!wanted_.gather(l, b, asked_, victims_) && !lacks_place) return search_outcome::impossible;
     supposition<World> without{l, b, world};
-    if (!wanted_.would_do(without)) return search_outcome::impossible;
+    if (lacks_place || !wanted_.would_do(without)) {
+      if (!changes) return search_outcome::impossible;
+      give_all_back(l, world);
+      for (const auto& these : {contested, requested}) {
+        asked_.reset();
+        asked_.find(l, running, b, these);
+        wanted_.gather_more(l, b, asked_);
+      }
+    }
     wanted_.rank(l, b, asked_);
     for (std::size_t attempt = 0; attempt < most_attempts; ++attempt) {
-      for (; !victims_.empty(); victims_.pop_back()) give_back(l, world, victims_.back().job);
+      give_all_back(l, world);
       without.begin();
-      if (!wanted_.choose(without, left_)) break;
+      if (!wanted_.choose(without, left_)) {
+        // Who owns all that it asks for may ask all of these, and no others.
+        if (attempt == 0 && left_ > 0 && changes && owns_all(l, b)) return search_outcome::impossible;
+        break;
+      }
       asked_.reset();
       widened_ = false;
       asked_.find(l, running, b, contested);
-      const bool is_room =
-          wanted_.ask([&](const running_job<N>& job) { return ask_one(l, running, b, world, fits, job); });
+      bool is_room = false;
+      // Some may be preempted only after others.
+      for (bool again = true; again && !is_room;) {
+        const std::size_t before = victims_.size();
+        is_room =
+            wanted_.ask([&](const running_job<N>& job) { return ask_one(l, running, b, world, fits, job); });
+        again = N > 1 && victims_.size() > before;
+      }
       if (is_room || ask_in_turn(l, running, b, world, fits) == search_outcome::found) {
         return search_outcome::found;
       }
       if (left_ == 0 || !wanted_.drop_unwilling(asked_)) break;
     }
     return search_outcome::not_proven;
+  }
+  /// Whether its quota owns the request in all dimensions.
+  [[nodiscard]] static bool owns_all(const ledger<N>& l, const beneficiary<N>& b) {
+    const bool is_leaf = b.may.children || l.tree().children(b.quota).empty();
+    return owns_request(l, b, is_leaf ? b.quota : quota_id::none(), detail::requested_dimensions(b));
+  }
+  /// In a small world: tries all sets of victims that can be reached. Returns `impossible` if none makes
+  /// room, `not_proven` in others.
+  template <class World, class Fits>
+  search_outcome ask_every_set(ledger<N>& l, const running_index<N>& running, const beneficiary<N>& b,
+                               World& world, Fits fits, const std::array<bool, N>& contested) {
+    if constexpr (!what_if_world<World, N>) {
+      give_all_back(l, world);
+      possible_.clear();
+      for_each_possible_victim(l, b, [this](const possible_victims& these) { possible_.push_back(these); });
+    }
+    if (left_ == 0 || !sets_.gather(running, b, possible_)) return search_outcome::not_proven;
+    give_all_back(l, world);
+    asked_.reset();
+    supposition<World> without{l, b, world, true};
+    const bool is_room = sets_.enter(
+        left_,
+        [&](const running_job<N>& job, const search_progress<N>& progress) {
+          const auto how = asked_.relation_now(l, b, job, contested, progress);
+          return how && ask_guard<N>(guard_, l, b, asked_.candidate_of(job, *how, b), 0).fair;
+        },
+        [&](const running_job<N>& job) {
+          without.take(job);
+          asked_.mark_taken(job.id, true);
+        },
+        [&](const running_job<N>& job) {
+          without.give_back(job);
+          asked_.mark_taken(job.id, false);
+        },
+        [&] { return without.fits(); });
+    if (!is_room)
+      return left_ == 0 || strategies() > 1 ? search_outcome::not_proven : search_outcome::impossible;
+    left_ = budget_;
+    asked_.find(l, running, b, contested);
+    const bool found =
+        sets_.path([&](const running_job<N>& job) { return ask_one(l, running, b, world, fits, job); });
+    ALLOT_ASSERT(found, "who was eligible is again");
+    return found ? search_outcome::found : search_outcome::not_proven;
   }
   /// Tries a job out of turn; returns whether there is room without it.
   template <class World, class Fits>
@@ -399,9 +485,13 @@ class victim_search {
   vector<possible_victims> possible_;
   vector<victim<N>> victims_;
   struct nothing {};
+  struct other_nothing {};
   [[no_unique_address]] std::conditional_t<std::same_as<Fallback, second_pass>,
                                            detail::wanted_victims<N, queue_type>, nothing>
       wanted_{};
+  [[no_unique_address]] std::conditional_t<std::same_as<Fallback, second_pass>,
+                                           detail::victim_sets<N, queue_type>, other_nothing>
+      sets_{};
   std::size_t budget_;
   std::size_t left_ = 0;
   /// Whether a job was refused that might have been fair without the victims before it.

@@ -47,7 +47,7 @@ class victim_queue {
   /// Starts a new search.
   void reset() {
     progress_ = {};
-    spared_some_ = false;
+    spared_some_ = hid_some_ = false;
     taken_.clear();
   }
   void mark_taken(job_id id, bool taken) { taken ? taken_.insert(id) : taken_.erase(id); }
@@ -91,7 +91,12 @@ class victim_queue {
   }
   [[nodiscard]] victim_candidate<N> candidate_of(const victim_source& s, const running_job<N>& job,
                                                  const beneficiary<N>& b) const {
-    return {s.quota, s.how, job, yields_of(job), b.now};
+    return candidate_of(job, s.how, b);
+  }
+
+  [[nodiscard]] victim_candidate<N> candidate_of(const running_job<N>& job, relation how,
+                                                 const beneficiary<N>& b) const {
+    return {job.quota, how, job, yields_of(job), b.now};
   }
 
   /// The source of a job to be preempted out of turn; null if the job may not be preempted now. O(sources).
@@ -101,6 +106,34 @@ class victim_queue {
                                    [&](const victim_source& x) { return x.quota == job.quota; });
     return g != sources_.end() && may_be_asked(l, b, *g, helpful(l, b, *g), job) ? &*g : nullptr;
   }
+  /// By which relation a job may be preempted with those gone that are gone in the ledger, if it may,
+  /// whatever the order in which they went; `at_first` is what was contested without them. O(N depth).
+  [[nodiscard]] std::optional<relation> relation_now(const ledger<N>& l, const beneficiary<N>& b,
+                                                     const running_job<N>& job, const dimensions& at_first,
+                                                     const search_progress<N>& progress) const {
+    const dimensions contested = contested_dimensions(l, b);
+    dimensions help = contested;
+    relation how = relation::same_quota;
+    if (job.quota != b.quota) {
+      const quota_id top = l.tree().common_ancestor(job.quota, b.quota);
+      if (!top || top == job.quota) return std::nullopt;
+      how = relation::descendant;
+      if (top != b.quota || !b.may.children) {
+        help = reclaimable_dimensions(l, job.quota, top, contested);
+        how = relation::borrower;
+        const dimensions& asked = asks_others(b) && !l.fits(b.quota, b.request, b.in) ? at_first : contested;
+        const quota_id side = top == b.quota ? quota_id::none() : l.tree().side_of(b.quota, top);
+        if (!may_preempt(b, job, how) || !owns_request(l, b, side, asked)) {
+          how = asks_rivals(b.may) ? relation::rival : relation::borrower_while_borrowing;
+          if (!asks_others(b) || !keeps_its_own(l, job.quota, top, yields_of(job), asked)) {
+            return std::nullopt;
+          }
+        }
+      }
+    }
+    if (!uses_any(job.request, help) || !may_preempt(b, job, how)) return std::nullopt;
+    return protection_(l, b, candidate_of(job, how, b), progress) ? std::nullopt : std::optional{how};
+  }
   /// To be called when that job has been taken out of turn. It is skipped when its turn comes.
   void took_out_of_turn(const ledger<N>& l, const beneficiary<N>& b, const victim_source& s) {
     const bool near = s.how != relation::borrower;
@@ -108,6 +141,9 @@ class victim_queue {
   }
   /// Whether jobs may have been skipped because of what others have yielded.
   [[nodiscard]] bool spared_some() const noexcept { return spared_some_; }
+  /// Whether some may have been that `for_each_passed_over` does not visit: one that would leave its quota
+  /// less than it owns, or that was protected because of those taken.
+  [[nodiscard]] bool hid_some() const noexcept { return hid_some_; }
   /// Calls `visit(job, relation)` for each job that was not taken only because of what others have yielded,
   /// rivals excepted. O(jobs of the sources).
   template <class Visit>
@@ -273,20 +309,28 @@ class victim_queue {
     return sum;
   }
   [[nodiscard]] bool is_protected(const ledger<N>& l, const beneficiary<N>& b, const victim_source& s,
-                                  relation how, const running_job<N>& job) const {
+                                  relation how, const running_job<N>& job, bool at_first = false) const {
     if constexpr (std::is_same_v<Protection, unprotected>) return false;
-    search_progress<N> progress = progress_;
-    progress.evictions_of_quota = s.given;
-    return protection_(l, b, victim_candidate<N>{s.quota, how, job, yields_of(job), b.now}, progress);
+    search_progress<N> progress;
+    if (!at_first) {
+      progress = progress_;
+      progress.evictions_of_quota = s.given;
+    }
+    return protection_(l, b, candidate_of(job, how, b), progress);
   }
   /// If so, sets the source's relation.
   [[nodiscard]] bool may_be_asked(const ledger<N>& l, const beneficiary<N>& b, victim_source& s,
-                                  const dimensions& help, const running_job<N>& job) const {
+                                  const dimensions& help, const running_job<N>& job) {
     if (!uses_any(job.request, help) || is_taken(job.id)) return false;
     const auto how = relation_to(b, s, job);
-    if (!how || is_protected(l, b, s, *how, job)) return false;
+    if (!how) return false;
+    if (is_protected(l, b, s, *how, job)) {
+      hid_some_ = hid_some_ || !is_protected(l, b, s, *how, job, true);
+      return false;
+    }
     if (s.scope != no_scope && *how != relation::borrower &&
         !keeps_its_own(l, s.quota, scopes_[s.scope].ancestor, yields_of(job), first_contested_)) {
+      hid_some_ = hid_some_ || progress_.evictions > 0;
       return false;
     }
     if (skip_larger_ && s.refused && s.refused_at == progress_.evictions &&
@@ -408,6 +452,7 @@ class victim_queue {
   search_progress<N> progress_{};
   bool skip_larger_ = false;
   bool spared_some_ = false;
+  bool hid_some_ = false;
   [[no_unique_address]] Order order_;
   [[no_unique_address]] Protection protection_;
 };

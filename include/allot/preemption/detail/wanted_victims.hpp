@@ -2,6 +2,8 @@
 #pragma once
 
 #include <allot/core/algorithm.hpp>
+#include <allot/core/ids.hpp>
+#include <allot/core/stamped_set.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/preemption/eligibility.hpp>
 #include <allot/preemption/fill_back_by_halves.hpp>
@@ -35,6 +37,14 @@ class wanted_victims {
       candidates_.push_back({job, how});
     });
     return candidates_.size() > asked_;
+  }
+  /// Adds those that are skipped now, in another state, and were not gathered.
+  void gather_more(const ledger<N>& l, const beneficiary<N>& b, const Queue& queue) {
+    known_.clear();
+    for (const candidate& c : candidates_) known_.insert(c.job.id);
+    queue.for_each_passed_over(l, b, [&](const running_job<N>& job, relation how) {
+      if (!known_.contains(job.id)) candidates_.push_back({job, how});
+    });
   }
   /// Sorts the others by their rank in this state.
   void rank(const ledger<N>& l, const beneficiary<N>& b, const Queue& queue) {
@@ -131,6 +141,7 @@ class wanted_victims {
   vector<candidate> ranked_;
   /// How many were tried in turn.
   std::size_t asked_ = 0;
+  stamped_set<job_id> known_;
   /// The indices of the chosen candidates.
   vector<std::size_t> order_;
 };
