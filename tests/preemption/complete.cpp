@@ -179,7 +179,7 @@ bool may_be_taken(const world<N>& w, const running_job<N>& j, const std::array<b
          keeps_its_own(w.l, j.quota, top, yields, asked);
 }
 
-/// Whether some order of victims makes room. `taken` counts the sets that were tried.
+/// Whether some order of victims makes room.
 template <std::size_t N>
 bool some_order_makes_room(world<N>& w) {
   const auto at_first = contested_dimensions(w.l, w.b);
@@ -347,7 +347,7 @@ void check_one(random_source& random, tally& count) {
 
 TEST_CASE("complete: in small worlds it finds victims if and only if some order of them makes room") {
   tally count;
-  allot_test::for_each_seed(15000, [&](random_source& random) {
+  allot_test::for_each_seed(15'000, [&](random_source& random) {
     check_one<1>(random, count);
     check_one<2>(random, count);
     check_one<3>(random, count);
@@ -357,4 +357,132 @@ TEST_CASE("complete: in small worlds it finds victims if and only if some order 
     CHECK(count.possible > 500);
     CHECK(count.impossible > 500);
   }
+}
+
+namespace {
+
+/// A cluster of nodes with eight GPUs, full of jobs of teams that borrow; and a gang of an owner, within its
+/// nominal, for which those on some nodes may go one after another: no team has to give all its jobs there
+/// more than it borrows, but for the last.
+template <std::size_t N>
+world<N> planted_world(random_source& random, std::size_t nodes, std::size_t pods, bool tight) {
+  constexpr std::array<std::int64_t, 3> of_node{8, 64, 512};
+  const std::size_t teams = 3 + random.below(4);
+  const auto each = [&](std::int64_t of_gpus) {
+    resources<N> r;
+    for (std::size_t d = 0; d < N; ++d) {
+      const std::int64_t share = of_gpus * of_node[d] / 8;
+      r[d] = gpus(d == 0 ? share : random.between(1, tight ? share : (share + 1) / 2));
+    }
+    return r;
+  };
+  resources<N> node;
+  for (std::size_t d = 0; d < N; ++d) node[d] = gpus(of_node[d]);
+  // Where who stands is settled first, without quotas, and then what they own.
+  std::vector<quota_spec<N>> specs{{.name = "root"}, {.name = "owner", .parent = "root"}};
+  for (std::size_t t = 0; t < teams; ++t) specs.push_back({.name = std::to_string(t), .parent = "root"});
+  for (std::size_t d = 0; d < N; ++d) specs[0].nominal[d] = node[d] * static_cast<std::int64_t>(nodes);
+  world<N> w{allot::build_quota_tree<N>(specs).value()};
+  w.places.free.assign(nodes, node);
+  for (std::size_t fails = 0; fails < 20;) {
+    const std::size_t gang = random.one_in(6) ? 2 + random.below(3) : 1;
+    const auto one = each(random.pick(std::array<std::int64_t, 6>{1, 1, 2, 2, 4, 8}));
+    const quota_id team{2 + random.below(teams)};
+    fails += w.run(team, gang, one, random.below(nodes), random.between(0, 1)) ? 0U : 1U;
+  }
+  std::vector<std::size_t> order(nodes);
+  for (std::size_t n = 0; n < nodes; ++n) order[n] = n;
+  random.shuffle(order);
+  order.resize(pods);
+  std::vector<resources<N>> gives(teams + 2);
+  std::vector<resources<N>> most(teams + 2);
+  std::vector<resources<N>> uses(teams + 2);
+  for (const auto& j : w.jobs) {
+    const std::size_t x = j.quota.index();
+    uses[x] += j.request;
+    const auto& at = w.places.stands[j.id.index()];
+    if (std::none_of(at.begin(), at.end(), [&](const auto& s) {
+          return std::find(order.begin(), order.end(), s.node) != order.end();
+        })) {
+      continue;
+    }
+    gives[x] += j.request;
+    for (std::size_t d = 0; d < N; ++d) most[x][d] = std::max(most[x][d], j.request[d]);
+  }
+  w.ask(quota_id{1}, pods, node);
+  for (std::size_t d = 0; d < N; ++d) {
+    const bool binds = d == 0 || tight;
+    // The owner's request is as large as a node only in what binds.
+    if (!binds) w.places.pod[d] = gpus(1);
+    quantity owned = specs[0].nominal[d];
+    for (std::size_t t = 2; t < teams + 2; ++t) {
+      quantity borrows = gpus(random.between(0, 2));
+      if (gives[t][d] > quantity{}) {
+        borrows = std::max(gpus(1), gives[t][d] - gpus(random.between(0, most[t][d].in_milli() / 1000 - 1)));
+      }
+      specs[t].nominal[d] = binds ? std::max(quantity{}, uses[t][d] - borrows) : specs[0].nominal[d];
+      owned -= specs[t].nominal[d];
+    }
+    const quantity wanted = w.places.pod[d] * static_cast<std::int64_t>(pods);
+    for (std::size_t t = 2; binds && owned < wanted; t = t + 1 < teams + 2 ? t + 1 : 2) {
+      if (specs[t].nominal[d] == quantity{}) continue;
+      specs[t].nominal[d] -= gpus(1);
+      owned += gpus(1);
+    }
+    specs[1].nominal[d] = binds ? owned : specs[0].nominal[d];
+    specs[0].nominal[d] = {};
+  }
+  w.ask(quota_id{1}, pods, w.places.pod);
+  world<N> planted{allot::build_quota_tree<N>(specs).value()};
+  planted.b = w.b;
+  planted.places = w.places;
+  planted.jobs = w.jobs;
+  for (const auto& j : w.jobs) {
+    planted.l.charge(j.quota, j.request);
+    planted.running.insert(j);
+  }
+  return planted;
+}
+
+/// How many planted worlds were searched, and in how many victims were found.
+struct score {
+  std::size_t worlds = 0;
+  std::size_t found = 0;
+  std::size_t jobs = 0;
+};
+template <std::size_t N>
+void search_planted(std::size_t nodes, std::size_t pods, bool tight, std::string& line, score& all) {
+  score here;
+  allot_test::for_each_seed(20, [&](random_source& random) {
+    world<N> w = planted_world<N>(random, nodes, pods, tight);
+    if (w.fits()) return;
+    const search_outcome outcome = outcome_of(search_by<N>{}, w, w.places);
+    CHECK(outcome != search_outcome::impossible);
+    ++here.worlds;
+    here.found += outcome == search_outcome::found ? 1U : 0U;
+    here.jobs += w.jobs.size();
+  });
+  all.worlds += here.worlds;
+  all.found += here.found;
+  line += " | " + std::to_string(here.found) + " of " + std::to_string(here.worlds);
+  if (N == 1) line.insert(0, std::to_string(here.jobs / std::max<std::size_t>(1, here.worlds)) + " jobs");
+}
+
+}  // namespace
+
+TEST_CASE("complete: in large worlds it finds nearly all planted victims, and never says there are none") {
+  score all;
+  for (const bool tight : {false, true}) {
+    for (const std::size_t nodes : {8U, 16U, 32U, 64U, 128U}) {
+      for (const std::size_t pods : {1U, 2U, 4U}) {
+        std::string line = " on " + std::to_string(nodes) + " nodes, " + std::to_string(pods) + " pods" +
+                           (tight ? ", all resources borrowed" : "");
+        search_planted<1>(nodes, pods, tight, line, all);
+        search_planted<2>(nodes, pods, tight, line, all);
+        search_planted<3>(nodes, pods, tight, line, all);
+        if (allot_test::long_run()) MESSAGE(line);
+      }
+    }
+  }
+  if (allot_test::all_cases_run()) CHECK(100 * all.found > 97 * all.worlds);
 }

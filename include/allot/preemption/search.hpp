@@ -175,7 +175,7 @@ class victim_search {
   using queue_type = detail::victim_queue<N, Order, Protection>;
   using victim_source = typename queue_type::victim_source;
   /// How often victims are chosen again when some of the wanted ones may not be preempted.
-  static constexpr std::size_t most_attempts = 4;
+  static constexpr std::size_t most_attempts = 16;
 
   [[nodiscard]] static constexpr std::size_t strategies() noexcept {
     if constexpr (staged_guard<Guard>) {
@@ -393,6 +393,7 @@ class victim_search {
           const auto how = asked_.relation_now(l, b, job, contested, progress);
           return how && ask_guard<N>(guard_, l, b, asked_.candidate_of(job, *how, b), 0).fair;
         },
+        [&](const running_job<N>& job) { return asked_.may_still_go(l, b, job); },
         [&](const running_job<N>& job) {
           without.take(job);
           asked_.mark_taken(job.id, true);
@@ -402,12 +403,13 @@ class victim_search {
           asked_.mark_taken(job.id, false);
         },
         [&] { return without.fits(); });
-    if (!is_room)
+    if (!is_room) {
       return left_ == 0 || strategies() > 1 ? search_outcome::not_proven : search_outcome::impossible;
+    }
     left_ = budget_;
     asked_.find(l, running, b, contested);
     const bool found =
-        sets_.path([&](const running_job<N>& job) { return ask_one(l, running, b, world, fits, job); });
+        sets_.ask([&](const running_job<N>& job) { return ask_one(l, running, b, world, fits, job); });
     ALLOT_ASSERT(found, "who was eligible is again");
     return found ? search_outcome::found : search_outcome::not_proven;
   }
@@ -489,8 +491,8 @@ class victim_search {
   [[no_unique_address]] std::conditional_t<std::same_as<Fallback, second_pass>,
                                            detail::wanted_victims<N, queue_type>, nothing>
       wanted_{};
-  [[no_unique_address]] std::conditional_t<std::same_as<Fallback, second_pass>,
-                                           detail::victim_sets<N, queue_type>, other_nothing>
+  [[no_unique_address]] std::conditional_t<std::same_as<Fallback, second_pass>, detail::victim_sets<N>,
+                                           other_nothing>
       sets_{};
   std::size_t budget_;
   std::size_t left_ = 0;

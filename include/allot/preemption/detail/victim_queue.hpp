@@ -134,6 +134,16 @@ class victim_queue {
     if (!uses_any(job.request, help) || !may_preempt(b, job, how)) return std::nullopt;
     return protection_(l, b, candidate_of(job, how, b), progress) ? std::nullopt : std::optional{how};
   }
+  /// Whether one of the possible victims may be preempted then or after others have gone, as far as what its
+  /// quota borrows says. O(N depth).
+  [[nodiscard]] bool may_still_go(const ledger<N>& l, const beneficiary<N>& b,
+                                  const running_job<N>& job) const {
+    if (job.quota == b.quota) return true;
+    const quota_id top = l.tree().common_ancestor(job.quota, b.quota);
+    if (top == b.quota && b.may.children) return true;
+    const auto requested = detail::requested_dimensions(b);
+    return uses_any(job.request, reclaimable_dimensions(l, job.quota, top, requested));
+  }
   /// To be called when that job has been taken out of turn. It is skipped when its turn comes.
   void took_out_of_turn(const ledger<N>& l, const beneficiary<N>& b, const victim_source& s) {
     const bool near = s.how != relation::borrower;

@@ -10,6 +10,7 @@
 #include <allot/preemption/victim_order.hpp>
 #include <allot/quota/ledger.hpp>
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -18,10 +19,10 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// All sets of victims of a small world that can be reached, each job being eligible after those before it.
-/// Who is eligible depends on who is gone, not on the order in which they went, so each set is entered once.
-/// `Queue` is the search's `victim_queue`.
-template <std::size_t N, class Queue>
+/// The sets of victims of a small world that can be reached, each job being eligible after those before it.
+/// Who is eligible depends on who is gone, not on the order in which they went, so each set is entered once;
+/// and none from one on from which there is no room even without all that may still go.
+template <std::size_t N>
 class victim_sets {
  public:
   /// How many jobs a small world has, at most, elastic pods counted one by one: 4,096 sets.
@@ -43,55 +44,64 @@ class victim_sets {
       }
     }
     for (std::size_t i = 0; i < jobs_.size(); ++i) {
-      jobs_[i].goes = set{1} << i;
+      jobs_[i].goes = bit(i);
       for (std::size_t k = 0; k < jobs_.size(); ++k) {
-        if (jobs_[k].job.elastic && jobs_[k].job.core == jobs_[i].job.id) jobs_[i].goes |= set{1} << k;
+        if (jobs_[k].job.elastic && jobs_[k].job.core == jobs_[i].job.id) jobs_[i].goes |= bit(k);
       }
     }
     return true;
   }
 
-  /// Enters one set after another, by depth, from none, with at most `left` trials, which it counts, until
-  /// `fits()`. Returns whether it did; then `path` names the victims. `may_go(job, progress)` says whether a
-  /// job is eligible; `take` and `give_back` let one go and come back. On return none is gone.
-  template <class MayGo, class Take, class GiveBack, class Fits>
-  bool enter(std::size_t& left, MayGo may_go, Take take, GiveBack give_back, Fits fits) {
-    path_.clear();
-    entered_.assign((std::size_t{1} << jobs_.size()), false);
+  /// Enters one set after another, by depth, from none, until `fits()`; returns whether it did. Each call of
+  /// that counts against `left`. `may_go(job, progress)` says whether a job is eligible, `may_still_go(job)`
+  /// whether it may be later; `take` and `give_back` let one go and come back. On return none is gone.
+  template <class MayGo, class MayStillGo, class Take, class GiveBack, class Fits>
+  bool enter(std::size_t& left, MayGo may_go, MayStillGo may_still_go, Take take, GiveBack give_back,
+             Fits fits) {
     const auto each_of = [&](set some, auto act) {
-      for (std::size_t i = 0; i < jobs_.size(); ++i) {
-        if ((some >> i & 1U) != 0) act(jobs_[i].job);
-      }
+      for (; some != 0; some &= some - 1) act(jobs_[first_of(some)].job);
     };
+    const auto makes_room = [&] { return left > 0 && (--left, fits()); };
+    // Whom to try after those gone.
+    const auto after = [&](set gone) {
+      set open = 0;
+      for (std::size_t i = 0; i < jobs_.size(); ++i) {
+        if ((gone & bit(i)) == 0 && may_still_go(jobs_[i].job)) open |= jobs_[i].goes & ~gone;
+      }
+      each_of(open, take);
+      const bool is_room = makes_room();
+      each_of(open, give_back);
+      return step{gone, is_room ? open : 0};
+    };
+    entered_.assign(std::size_t{1} << jobs_.size(), false);
+    path_.clear();
+    path_.push_back(after(0));
     set gone = 0;
     bool found = false;
-    for (std::size_t next = 0; !found;) {
-      for (; next < jobs_.size(); ++next) {
-        if ((gone >> next & 1U) != 0 || entered_[gone | jobs_[next].goes]) continue;
-        search_progress<N> progress;
-        each_of(gone, [&](const running_job<N>& other) {
-          ++progress.evictions;
-          progress.evictions_of_quota += other.quota == jobs_[next].job.quota ? 1U : 0U;
-          progress.released += other.request;
-        });
-        if (may_go(jobs_[next].job, progress)) break;
-      }
-      if (next < jobs_.size() && left > 0) {
-        --left;
-        path_.push_back({next, gone});
-        each_of(jobs_[next].goes & ~gone, take);
-        gone |= jobs_[next].goes;
-        entered_[gone] = true;
-        found = fits();
-        next = 0;
+    while (!found && !path_.empty()) {
+      step& s = path_.back();
+      each_of(gone & ~s.gone, give_back);
+      gone = s.gone;
+      if (s.open == 0) {
+        path_.pop_back();
         continue;
       }
-      if (path_.empty() || left == 0) break;
-      const step last = path_.back();
-      path_.pop_back();
-      each_of(gone & ~last.before, give_back);
-      gone = last.before;
-      next = last.job + 1;
+      s.job = first_of(s.open);
+      s.open &= s.open - 1;
+      const candidate& next = jobs_[s.job];
+      if (entered_[gone | next.goes]) continue;
+      search_progress<N> progress;
+      each_of(gone, [&](const running_job<N>& other) {
+        ++progress.evictions;
+        progress.evictions_of_quota += other.quota == next.job.quota ? 1U : 0U;
+        progress.released += other.request;
+      });
+      if (!may_go(next.job, progress)) continue;
+      each_of(next.goes & ~gone, take);
+      gone |= next.goes;
+      entered_[gone] = true;
+      found = makes_room();
+      if (!found) path_.push_back(after(gone));
     }
     each_of(gone, give_back);
     return found;
@@ -99,7 +109,7 @@ class victim_sets {
   /// Calls `visit(job)` for each victim of the set that fits, in an order in which they are eligible, until
   /// it returns true; returns whether it did. Pods go with their jobs.
   template <class Visit>
-  bool path(Visit visit) const {
+  bool ask(Visit visit) const {
     return detail::any_of(path_.begin(), path_.end(), [&](const step& s) { return visit(jobs_[s.job].job); });
   }
 
@@ -112,9 +122,17 @@ class victim_sets {
     set goes = 0;
   };
   struct step {
-    std::size_t job;
-    set before;
+    set gone = 0;
+    /// Who is still to be tried after those.
+    set open = 0;
+    /// Who was tried last.
+    std::size_t job = 0;
   };
+
+  [[nodiscard]] static constexpr set bit(std::size_t i) noexcept { return set{1} << i; }
+  [[nodiscard]] static std::size_t first_of(set some) noexcept {
+    return static_cast<std::size_t>(std::countr_zero(some));
+  }
 
   vector<candidate> jobs_;
   vector<step> path_;
