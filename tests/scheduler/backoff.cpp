@@ -407,6 +407,9 @@ TEST_CASE("backoff: a reservation that a reclaim makes void moves, and says why"
   auto& s = made.value();
   queue_settings settings = s.settings(b);
   settings.borrow_backoff = {200, 800};
+  // Otherwise it would stand on what b owns, from 1000 on.
+  settings.preempt.reclaim = allot::preempt_reclaim::never;
+  settings.owners_backfill = false;
   REQUIRE(s.configure(b, settings).empty());
   allot_test::timed_host<std::remove_cvref_t<decltype(s)>> h{jobs, std::move(s)};
   std::optional<allot::reservation> before;

@@ -6,6 +6,6 @@
 #include "tests/support/words.hpp"
 
 TEST_CASE("delay_cause: every cause has a name") {
-  CHECK(allot_test::has_words<allot::delay_cause>(7));
+  CHECK(allot_test::has_words<allot::delay_cause>(8));
   CHECK(allot::reservation{}.start == allot::without_end);
 }

@@ -151,11 +151,11 @@ TEST_CASE("sentences: when a job with a reservation starts, and what that rests 
   p.gathers_since.reset();
   p.start = 501;
   std::set<std::string> all;
-  for (int c = 0; c <= static_cast<int>(allot::delay_cause::placement); ++c) {
+  for (int c = 0; c <= static_cast<int>(allot::delay_cause::protection); ++c) {
     p.cause = static_cast<allot::delay_cause>(c);
     all.insert(told());
   }
-  CHECK(all.size() == static_cast<std::size_t>(allot::delay_cause::placement) + 1);
+  CHECK(all.size() == static_cast<std::size_t>(allot::delay_cause::protection) + 1);
 }
 
 TEST_CASE("sentences: the beneficiary of an eviction, and the rule") {

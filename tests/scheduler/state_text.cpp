@@ -66,7 +66,7 @@ state full() {
   m.submissions = 21;
   m.leaving = {{job_id{0, 3}, job_id{1, 3}}, {job_id{0, 3}, {}}};
   m.nominated = {job_id{1, 3}};
-  m.reservations = {{job_id{1, 3}, {22, 23, job_id{0, 3}, true, allot::delay_cause::owner, 24}, 25, 26}};
+  m.reservations = {{job_id{1, 3}, {22, 23, job_id{0, 3}, true, true, allot::delay_cause::owner, 24}, 25, 26, true}};
   m.former_reservations = {{job_id{0, 3}, {}, 27, 28}};
   m.next_reservation = 29;
   m.yielding = {{job_id{0, 3}, job_id{1, 3}, 30, 31}};
@@ -74,6 +74,7 @@ state full() {
   m.inadmissible = {{job_id{1, 3}, {38, 39, 40, false}, 41}};
   m.blocking = {job_id{1, 3}};
   m.touched = {quota_id{1}, quota_id{0}};
+  m.renewing = {quota_id{3}};
   m.must_requeue = true;
   m.freed_until = 42;
   m.cause = allot::delay_cause::placement;

@@ -53,6 +53,9 @@ void check_reservations(Host& h, const std::vector<timed_job>& jobs,
       // The job started and was evicted at once.
       if (h[j].starts > starts[j]) first.erase(j);
       all.reservations += first.try_emplace(j, p->first_start).second ? 1U : 0U;
+      CAPTURE(p->start);
+      CAPTURE(p->first_start);
+      CAPTURE(p->owned);
       REQUIRE(p->first_start == first[j]);
       cause[j] = p->cause;
       starts[j] = h[j].starts;

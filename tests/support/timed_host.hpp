@@ -85,6 +85,7 @@ class gpu_pool {
     held_ -= a;
   }
   [[nodiscard]] bool ready(allocation) const { return true; }
+  [[nodiscard]] static bool has_nodes() { return false; }
   [[nodiscard]] bool could_ever_fit(pod_request d) const { return d <= all_; }
   [[nodiscard]] std::int64_t why_not(pod_request d) const { return d - free_; }
   [[nodiscard]] savepoint save() const { return {free_, held_}; }

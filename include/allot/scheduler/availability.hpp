@@ -284,22 +284,6 @@ class availability {
     close(session, std::move(before));
     return missed ? missed->job : job_id{};
   }
-  /// Calls `visit(job_id, place)` for each reserved start that is known, the earliest first, where a job is
-  /// placed then.
-  template <class Visit>
-  void for_each_planned_place(Session& session, Visit visit) {
-    auto before = open(session);
-    begin();
-    // They are started here, so none is left to miss its start.
-    const auto start_each = [&](const reservation_entry& p) {
-      if (p.what.gathers_since) return false;
-      const std::optional<place> where = start_as_reserved(session, p);
-      if (where) visit(p.job, *where);
-      return false;
-    };
-    static_cast<void>(walk(session, start_each, excuses_none{}));
-    close(session, std::move(before));
-  }
 
  private:
   using foresight = detail::foresight<Session>;
@@ -484,7 +468,8 @@ class availability {
   [[nodiscard]] static auto others(Session& session, const record& r, Claims& claims) {
     return [&](const reservation_entry& p) {
       if (p.job == r.facts.id || claims(r, p)) return false;
-      return !p.what.gathers_since || !r.has_reservation || &p < &session.reservation_of(r.facts.id);
+      return !p.what.gathers_since || !r.has_reservation ||
+             p.number < session.reservation_of(r.facts.id).number;
     };
   }
   template <class Claims>

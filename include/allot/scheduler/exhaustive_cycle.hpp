@@ -14,6 +14,7 @@
 #include <allot/scheduler/detail/flavor_walk.hpp>
 #include <allot/scheduler/detail/foresight.hpp>
 #include <allot/scheduler/detail/making_way.hpp>
+#include <allot/scheduler/detail/owned_profile.hpp>
 #include <allot/scheduler/detail/parts_with_jobs.hpp>
 #include <allot/scheduler/reservation.hpp>
 #include <allot/scheduler/session.hpp>
@@ -155,7 +156,11 @@ class exhaustive_cycle {
       for (show_changes(session, look); const quota_id x = turn_.best(session.tree());
            show_changes(session, look)) {
         consider(session, x);
-        if constexpr (makes_reservations) renew_reservations(session);
+        if constexpr (makes_reservations) {
+          // One whose admission was taken back comes before others of its quota.
+          keep_owned(session);
+          renew_reservations(session);
+        }
       }
     } while (decided_ && (session.must_requeue() || others_may_claim(session)));
     detail::sort(shown_.begin(), shown_.end());
@@ -186,6 +191,10 @@ class exhaustive_cycle {
     explicit none(const Args&...) {}
   };
 
+  /// How many reservations in the tree may stand on what quotas borrow, where owners reclaim: each looks at
+  /// the whole tree. See `queue_head::reserve`.
+  static constexpr std::size_t most_on_loans = 8;
+  using owned_profile = detail::owned_profile<Session>;
   using order_of_victims = detail::order_in<VictimOrder, Session>;
   using protection_of_host = detail::protection_in<Protection, Session>;
   using protection_of_all = any_protection<detail::protection_by_settings<Session>, protection_of_host>;
@@ -221,10 +230,11 @@ class exhaustive_cycle {
     session.take_touched([&](quota_id x) {
       shown_.push_back(x);
       others_too = look(x) || others_too;
-      if (const auto first = session.first_of(x)) {
+      if (const auto first = next_of(session, x)) {
         const record& r = session.at(*first);
         // Reserved capacity counts as used.
-        const resources<n> request = session.reserved_amount(x) + r.facts.request;
+        resources<n> request = session.reserved_amount(x);
+        if (!r.has_reservation) request += r.facts.request;
         if (is_first) {
           turn_.enrol(x, request, r.rank, minimum_of(session, x, r));
         } else {
@@ -243,9 +253,15 @@ class exhaustive_cycle {
     auto p = pending_minimum<n>::of_none();
     const queue_settings& settings = session.settings(x);
     // A job that does not fit may still get a reservation.
-    if (may_reserve(session, x)) return {resources<n>{}, ~std::uint64_t{0}};
+    if (may_reserve(session, x) && session.first_of(x)) return {resources<n>{}, ~std::uint64_t{0}};
     const bool first_only = settings.head == queue_head::strict;
     std::int64_t priority = first.facts.priority;
+    for (const auto& reserved : session.owned_reservations(x)) {
+      if (session.was_tried(reserved.job)) continue;
+      const record& r = session.at(reserved.job);
+      priority = std::max(priority, r.facts.priority);
+      for (std::size_t d = 0; d < n; ++d) p.least[d] = std::min(p.least[d], r.facts.request[d]);
+    }
     if (first_only) {
       p.least = first.menu.empty() ? first.facts.request : resources<n>{};
     } else {
@@ -273,8 +289,20 @@ class exhaustive_cycle {
     return p;
   }
 
+  /// The job of x whose turn it is: one that holds a reservation on what x owns, or the first in its queue.
+  [[nodiscard]] static std::optional<job_id> next_of(Session& session, quota_id x) {
+    if constexpr (makes_reservations) {
+      for (const auto& p : session.owned_reservations(x)) {
+        if (!session.was_tried(p.job)) return p.job;
+      }
+    }
+    return session.first_of(x);
+  }
   void consider(Session& session, quota_id x) {
-    const job_id id = *session.first_of(x);
+    const job_id id = *next_of(session, x);
+    if constexpr (makes_reservations) {
+      if (session.at(id).has_reservation) return consider_owned(session, id);
+    }
     if (admit(session, id)) return;
     const pending_reason why = why_not();
     if constexpr (makes_reservations) {
@@ -297,9 +325,12 @@ class exhaustive_cycle {
         session, r, [&] { return room_for(session, r); }, [&] { return make_room(session, r); });
     if (!at) return false;
     if (claims_) claimant_ = id;
+    const quota_id x = r.facts.quota;
+    const std::int64_t priority = r.facts.priority;
     admitted_ = decided_ = true;
     if (makes_way_for_) session.make_way(id, makes_way_for_, makes_way_at_);
     session.nominate(id, *at, first_eviction, takes_reserved_);
+    if constexpr (makes_reservations) renew_passed(session, x, priority);
     return true;
   }
 
@@ -311,7 +342,7 @@ class exhaustive_cycle {
   [[nodiscard]] std::optional<typename Session::place> room_for(Session& session, const record& r) {
     gave_up_ = false;
     makes_way_for_ = {};
-    if (!is_allowed(session, r)) return std::nullopt;
+    if (!is_allowed(session, r) || delays_owned(session, r)) return std::nullopt;
     if constexpr (foresees) {
       // Most that delay a reservation do so on any place: that is known before they are placed.
       if (r.least_run == 0 && !session.reservations_by_start().empty()) {
@@ -325,6 +356,11 @@ class exhaustive_cycle {
     const auto at = session.places().place(r.pod_request);
     if (!at) return std::nullopt;
     if constexpr (makes_reservations) {
+      if (const auto displaced = owned_.first_displaced(session, r, *at, others_of(session, r))) {
+        session.places().release(*at);
+        record_delay(session, r, *displaced);
+        return std::nullopt;
+      }
       if (const auto delayed = profile_.first_delayed(session, r, *at, claims_of(session))) {
         if (may_make_way(session, r, *at, *delayed)) return at;
         session.places().release(*at);
@@ -442,6 +478,151 @@ class exhaustive_cycle {
     }
   }
 
+  // Reservations on what a quota owns.
+
+  /// Whether a job takes precedence over a reservation on what its quota owns: its priority is higher.
+  [[nodiscard]] static bool passes(const Session& session, quota_id x, std::int64_t priority,
+                                   const typename Session::reservation_entry& p) {
+    return session.settings(x).order == queue_order::priority && priority > session.at(p.job).facts.priority;
+  }
+  /// Whether a job starts by a reservation with an earlier turn than another's.
+  [[nodiscard]] static bool comes_before(const Session& session, const record& r,
+                                         const typename Session::reservation_entry& p) {
+    if (!r.has_reservation) return false;
+    const auto& own = session.reservation_of(r.facts.id);
+    return own.number < p.number && own.what.start <= session.now();
+  }
+  /// The reservations of its quota that a job must not delay.
+  [[nodiscard]] static auto others_of(const Session& session, const record& r) {
+    return [&session, &r](const typename Session::reservation_entry& p) {
+      return p.job != r.facts.id && !passes(session, r.facts.quota, r.facts.priority, p) &&
+             !comes_before(session, r, p);
+    };
+  }
+  [[nodiscard]] bool delays_owned(Session& session, const record& r) {
+    if constexpr (!makes_reservations) {
+      return false;
+    } else {
+      const auto delayed = owned_.first_delayed(session, r, others_of(session, r));
+      if (delayed) record_delay(session, r, *delayed);
+      return delayed.has_value();
+    }
+  }
+  /// Starts the job, or renews its reservation.
+  void consider_owned(Session& session, job_id id) {
+    const record& r = session.at(id);
+    const quota_id x = r.facts.quota;
+    if (session.settings(x).head != queue_head::reserve || !owned_profile::may_hold(session, r)) {
+      return session.withdraw_reservation(id);
+    }
+    const reservation before = session.reservation_of(id).what;
+    if (admit(session, id)) {
+      // What made it late makes those behind it late.
+      if (before.cause != delay_cause::none) renew_owned_of(session, x, before.cause);
+      return;
+    }
+    session.record_found(id, why_not());
+    // It had room in its quota, and yet could not start.
+    if (before.start <= session.now()) renew_owned_of(session, x, delay_cause::none);
+    session.touch(x);
+  }
+  /// Renews the reservations of quotas whose own jobs have changed.
+  void keep_owned(Session& session) {
+    session.take_renewing([&](quota_id x) { renew_owned_of(session, x, delay_cause::none); });
+  }
+  /// Returns why its start has become later, if it has; `cause` is what is known of that.
+  delay_cause renew_owned(Session& session, const typename Session::reservation_entry& p, delay_cause cause) {
+    const record& r = session.at(p.job);
+    // One that has lost its start comes before those behind it, which are then renewed.
+    const auto others = [&](const typename Session::reservation_entry& q) {
+      return q.job != p.job && (p.what.start != without_end || q.number < p.number);
+    };
+    const auto start = owned_.earliest(session, r, others);
+    // All that it needs is there. If it could not start, that may change as long as it is not late.
+    const bool is_hindered = !start && owned_.has_room(session, r);
+    if (is_hindered && p.what.start != without_end &&
+        (p.what.start > session.now() || !session.was_tried(p.job))) {
+      return delay_cause::none;
+    }
+    reservation renewed = p.what;
+    renewed.start = start ? start->at : without_end;
+    renewed.after = start ? start->after : job_id{};
+    if (is_hindered) {
+      // Those end, too.
+      constexpr typename availability<Session>::no_claims no_claims;
+      const auto by_then = profile_.earliest(session, r, no_claims);
+      renewed.start = by_then ? by_then->at : session.now();
+      renewed.after = by_then ? by_then->after : job_id{};
+    }
+    const bool is_late = renewed.start > p.what.first_start || renewed.start <= session.now();
+    const bool moves = renewed.start > p.what.start;
+    if (cause == delay_cause::none && (moves || (is_late && p.what.cause == delay_cause::none))) {
+      if (start && !start->waits_for_place) {
+        cause = why_late(session, r.facts.quota);
+      } else if (is_hindered && claimed_at_ != session.now() && !owned_profile::has_nodes(session) &&
+                 !is_allowed(session, r)) {
+        cause = delay_cause::protection;
+      } else {
+        cause = start || is_hindered ? delay_cause::owner : why_late(session, r.facts.quota);
+      }
+    }
+    if (is_late && cause != delay_cause::none) renewed.cause = cause;
+    if (!is_late) renewed.cause = delay_cause::none;
+    session.renew_reservation(p.job, renewed);
+    return moves ? cause : delay_cause::none;
+  }
+  /// Why a reservation of x is late, if nothing has been told.
+  [[nodiscard]] delay_cause why_late(const Session& session, quota_id x) const {
+    const auto ends = session.expected_ends_of(x);
+    if (!ends.empty() && ends.front().at <= session.now()) return delay_cause::overrun;
+    if (claimed_at_ == session.now()) return delay_cause::owner;
+    // Who is overdue ends later with every moment.
+    for (const auto& p : session.owned_reservations(x)) {
+      if (p.what.start <= session.now() && p.what.cause != delay_cause::none) return p.what.cause;
+    }
+    // One of its quota that was to borrow was displaced by an owner, and it by that one.
+    return delay_cause::owner;
+  }
+  /// Those of x in their turn; what makes one late makes those behind it late.
+  void renew_owned_of(Session& session, quota_id x, delay_cause cause) {
+    for (const auto& p : session.owned_reservations(x)) {
+      const delay_cause moved = renew_owned(session, p, cause);
+      if (moved != delay_cause::none) cause = moved;
+    }
+  }
+  /// Renews those of x that a job of that priority has passed.
+  void renew_passed(Session& session, quota_id x, std::int64_t priority) {
+    for (const auto& p : session.owned_reservations(x)) {
+      if (passes(session, x, priority, p)) {
+        static_cast<void>(renew_owned(session, p, delay_cause::higher_priority));
+      }
+    }
+  }
+  /// Makes them all again, in their turn: the world has changed.
+  void renew_all_owned(Session& session, delay_cause cause) {
+    for (const quota_id x : session.with_owned_reservations()) {
+      for (const auto& p : session.owned_reservations(x)) {
+        reservation unknown = p.what;
+        unknown.start = without_end;
+        session.renew_reservation(p.job, unknown);
+      }
+      for (const auto& p : session.owned_reservations(x)) static_cast<void>(renew_owned(session, p, cause));
+    }
+  }
+  /// Gives the pending job a reservation on what its quota owns, if that is enough for it.
+  bool reserve_owned(Session& session, job_id id) {
+    const record& r = session.at(id);
+    if (!owned_profile::may_hold(session, r)) return false;
+    const auto all = [](const typename Session::reservation_entry&) { return true; };
+    const auto start = owned_.earliest(session, r, all);
+    if (!start) return false;
+    reservation p{start->at, start->at, start->after};
+    p.owned = true;
+    if (start->at <= session.now()) p.cause = delay_cause::overrun;
+    session.reserve(id, p);
+    return true;
+  }
+
   // Reservations.
 
   /// Whether a job takes precedence over a reservation: its priority in the same quota is higher, or it uses
@@ -456,17 +637,24 @@ class exhaustive_cycle {
       const bool is_own = r.facts.quota == reserved.facts.quota;
       const bool has_priority =
           settings.order == queue_order::priority && r.facts.priority > reserved.facts.priority;
-      const bool is_claimed = is_own ? has_priority : may_change(r, p) && !session.would_borrow(r);
+      const bool is_claimed =
+          is_own ? has_priority || comes_before(session, r, p) : may_change(r, p) && !session.would_borrow(r);
       cycle.claims_ = cycle.claims_ || is_claimed;
       return is_claimed;
     }
     /// Whether it may claim the reservation at one time and not at another.
     [[nodiscard]] bool may_change(const record& r, const typename Session::reservation_entry& p) const {
       return p.what.borrows && r.facts.quota != session.at(p.job).facts.quota &&
-             !waits_for_loans(session.settings(r.facts.quota));
+             (!waits_for_loans(session.settings(r.facts.quota)) || is_due_owner(session, r));
     }
   };
   [[nodiscard]] claims claims_of(Session& session) { return {*this, session}; }
+  /// Whether the time has come at which the job is to start on what its quota owns.
+  [[nodiscard]] static bool is_due_owner(const Session& session, const record& r) {
+    if (!r.has_reservation) return false;
+    const reservation& own = session.reservation_of(r.facts.id).what;
+    return own.owned && own.start <= session.now();
+  }
   [[nodiscard]] static bool waits_for_loans(const queue_settings& settings) noexcept {
     return settings.owners_backfill && settings.preempt.reclaim == preempt_reclaim::any;
   }
@@ -480,6 +668,8 @@ class exhaustive_cycle {
   bool reserve(Session& session, job_id id) {
     const record& r = session.at(id);
     if (r.facts.elastic || !may_reserve(session, r.facts.quota)) return false;
+    if (reserve_owned(session, id)) return true;
+    if (others_lend(session, r) && session.reservations().size() >= most_on_loans) return false;
     claims_ = false;
     std::optional<instant> gathers_since;
     auto start = profile_.earliest(session, r, claims_of(session));
@@ -489,11 +679,56 @@ class exhaustive_cycle {
       start = profile_.gathered(session, r, gives_up_at(session, r));
     }
     if (!start) return false;
+    if (!gathers_since && !is_lasting(session, r, *start)) return false;
     if (claims_) claimant_ = id;
     reservation p = reservation_from(session, *start);
     p.gathers_since = gathers_since;
     session.reserve(id, p);
     return true;
+  }
+  /// Whether a start that does not stand on what the quota owns alone is likely to hold: others do not want
+  /// back what it counts on, and it delays no job of its own quota.
+  [[nodiscard]] static bool is_lasting(Session& session, const record& r,
+                                       const typename availability<Session>::start& start) {
+    if (start.borrows && is_wanted(session, r, start.at)) return false;
+    const auto owned = session.owned_reservations(r.facts.quota);
+    const instant from = std::max(start.at, session.now());
+    return detail::none_of(owned.begin(), owned.end(), [&](const auto& p) {
+      const instant until = later(std::max(p.what.start, session.now()), session.at(p.job).estimate);
+      return p.what.start < later(from, r.estimate) && until > from;
+    });
+  }
+  /// Whether what the job is to use beyond what its quota owns may be called in again.
+  [[nodiscard]] static bool others_lend(const Session& session, const record& r) {
+    return session.settings(r.facts.quota).preempt.reclaim == preempt_reclaim::any;
+  }
+  /// Whether others, of what they own and their pending jobs ask for, leave too little for the job at that
+  /// time: a start then would be displaced.
+  [[nodiscard]] static bool is_wanted(Session& session, const record& r, instant at) {
+    ledger<n>& l = session.assumed();
+    const savepoint before = l.save();
+    for (const expected_end& e : session.expected_ends()) {
+      if (e.at > at) break;
+      const record& gone = session.at(e.job);
+      l.release(gone.facts.quota, gone.facts.request, gone.facts.in);
+    }
+    for (const quota_id x : session.tree().top_down()) {
+      if (x == r.facts.quota || session.waiting(x) == 0) continue;
+      // Who is to borrow as reserved is known to.
+      resources<n> asked = session.asked(x);
+      for (const auto& p : session.reservations()) {
+        if (session.at(p.job).facts.quota == x) asked -= session.at(p.job).facts.request;
+      }
+      resources<n> wanted;
+      for (std::size_t d = 0; d < n; ++d) {
+        const quantity owned = l.supply_of(x, d).own_pool - l.own_usage(x, d);
+        wanted[d] = std::max(quantity{}, std::min(owned, asked[d]));
+      }
+      if (wanted != resources<n>{} && l.can_count(x, wanted)) l.charge(x, wanted, capacity_kind::any);
+    }
+    const bool fits = l.fits(r.facts.quota, r.facts.request, r.facts.in);
+    l.rollback(before);
+    return !fits;
   }
   [[nodiscard]] static reservation reservation_from(const Session& session,
                                                     const typename availability<Session>::start& start) {
@@ -538,6 +773,10 @@ class exhaustive_cycle {
     all_hold_ = false;
     settle_if_gone(session, session.now());
     const detail::reservation_news news = session.take_reservation_news();
+    if (news.cause == delay_cause::cluster || news.cause == delay_cause::quotas) {
+      renew_all_owned(session, news.cause);
+    }
+    keep_owned(session);
     if (session.reservations().empty()) {
       ended_early_ = false;
       return settle_if_gone(session, without_end);
@@ -573,7 +812,7 @@ class exhaustive_cycle {
       if (session.any_may_preempt() && session.reservations().size() < before) let_owners_claim(session);
       // Who starts only when others have gone has no expected end until then, and seems to be in the way.
       if (session.evicting().empty() && some_may_miss()) {
-        const auto why = claimed_at_ == session.now() ? delay_cause::owner : delay_cause::placement;
+        const auto why = claimed_at_ == session.now() ? delay_cause::owner : displaced_by(session);
         renew_missed(session, [why](const record&) { return why; });
       }
     }
@@ -665,6 +904,11 @@ class exhaustive_cycle {
     }
     return false;
   }
+  /// What has taken what a reservation counted on, if nothing has been told: other places, or, where places
+  /// do not matter, owners.
+  [[nodiscard]] static delay_cause displaced_by(const Session& session) {
+    return owned_profile::has_nodes(session) ? delay_cause::placement : delay_cause::owner;
+  }
   /// Starts a job with a reservation if that is possible, or renews its reservation.
   void keep(Session& session, const typename Session::reservation_entry& p, delay_cause cause) {
     if (session.making_way().empty()) return keep_start(session, p, cause);
@@ -744,7 +988,7 @@ class exhaustive_cycle {
     }
     // Who comes later in turn, but starts earlier, may be placed elsewhere with more room.
     if (cause == delay_cause::none && renewed.cause == delay_cause::none && ended_early_) {
-      cause = delay_cause::placement;
+      cause = displaced_by(session);
     }
     if (is_late && cause != delay_cause::none) renewed.cause = cause;
     if (!is_late) renewed.cause = delay_cause::none;
@@ -768,13 +1012,13 @@ class exhaustive_cycle {
   [[nodiscard]] std::optional<typename Session::place> make_room(Session& session, const record& r) {
     makes_way_for_ = {};
     if constexpr (makes_reservations) {
-      if (r.has_reservation) {
+      if (r.has_reservation && !session.reservation_of(r.facts.id).what.owned) {
         const auto at = take_reserved(session, r);
         takes_reserved_ = at.has_value();
         if (at) return at;
       }
     }
-    if (!session.may_preempt_again(r)) return std::nullopt;
+    if (!session.may_preempt_again(r) || delays_owned(session, r)) return std::nullopt;
     std::optional<wide> bearable;
     bool declined = false;
     if constexpr (makes_reservations) bearable = bearable_loss(session, r);
@@ -812,14 +1056,22 @@ class exhaustive_cycle {
     const std::int32_t percent = session.settings(r.facts.quota).wait_if_loss_percent;
     if (percent == 0 || r.facts.elastic) return std::nullopt;
     if (!r.has_reservation && !may_reserve(session, r.facts.quota)) return std::nullopt;
-    constexpr typename availability<Session>::no_claims no_claims;
-    const auto start = profile_.earliest(session, r, no_claims);
-    if (!start || start->at <= session.now()) return std::nullopt;
+    const std::optional<instant> start = expected_start(session, r);
+    if (!start || *start <= session.now()) return std::nullopt;
     wide amount = 0;
     for (std::size_t d = 0; d < n; ++d) {
       amount += static_cast<wide>(std::max(quantity{}, r.facts.request[d]).in_milli());
     }
-    return (amount * static_cast<wide>(start->at - session.now()) * static_cast<wide>(percent) + 99) / 100;
+    return (amount * static_cast<wide>(*start - session.now()) * static_cast<wide>(percent) + 99) / 100;
+  }
+  /// When a job starts at the latest if it waits, with a reservation or to get one.
+  [[nodiscard]] std::optional<instant> expected_start(Session& session, const record& r) {
+    if (owned_profile::may_hold(session, r)) {
+      if (const auto owned = owned_.earliest(session, r, others_of(session, r))) return owned->at;
+    }
+    constexpr typename availability<Session>::no_claims no_claims;
+    const auto start = profile_.earliest(session, r, no_claims);
+    return start ? std::optional{start->at} : std::nullopt;
   }
   /// A place for a job that its quota allows, made by restarting others elsewhere.
   [[nodiscard]] std::optional<typename Session::place> move_others(Session& session, const record& r) {
@@ -842,6 +1094,7 @@ class exhaustive_cycle {
 
   tournament<n, QuotaOrder> turn_;
   [[no_unique_address]] std::conditional_t<makes_reservations, availability<Session>, none<0>> profile_{};
+  [[no_unique_address]] std::conditional_t<makes_reservations, owned_profile, none<4>> owned_{};
   victim_search<n, order_of_victims, detail::guard_in<Guard, Session>, protection_of_all, fallback> search_;
   [[no_unique_address]] std::conditional_t<(most_moves > 0), consolidation_search<n>, none<1>> move_;
   [[no_unique_address]] std::conditional_t<evicts_after_resize, resize_search<n, order_of_victims>, none<2>>

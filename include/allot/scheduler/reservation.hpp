@@ -17,8 +17,8 @@ enum class delay_cause : std::uint8_t {
   none,
   /// A job runs longer than expected.
   overrun,
-  /// An owner uses what is its own, which the job was to borrow, or its quota does not borrow for now because
-  /// owners have reclaimed what it borrowed.
+  /// An owner uses what is its own, which the job was to borrow or where it was to stand, or its quota does
+  /// not borrow for now because owners have reclaimed what it borrowed.
   owner,
   /// A job of higher priority was submitted to the same quota.
   higher_priority,
@@ -31,6 +31,8 @@ enum class delay_cause : std::uint8_t {
   /// others
   /// with a reservation are placed elsewhere than planned; where places do not matter that delays no job.
   placement,
+  /// Jobs that may not be preempted for it use what its quota owns.
+  protection,
 };
 /// The name of the enumerator; empty if there is no such value.
 [[nodiscard]] constexpr std::string_view to_string(delay_cause value) noexcept {
@@ -49,6 +51,8 @@ enum class delay_cause : std::uint8_t {
       return "quotas";
     case delay_cause::placement:
       return "placement";
+    case delay_cause::protection:
+      return "protection";
   }
   return "";
 }
@@ -65,6 +69,9 @@ struct reservation {
   job_id after{};
   /// Whether the job is to borrow: then owners take precedence.
   bool borrows = false;
+  /// Whether the start stands on what the quota owns: then only its own jobs count, for others give back what
+  /// they borrow of it (`queue_head::reserve`).
+  bool owned = false;
   /// Why `start` is later than `first_start`, or why it is overdue; of several causes the latest.
   delay_cause cause = delay_cause::none;
   /// Set if the job gathers capacity (`queue_settings::gather`): it is not known when it starts, because jobs

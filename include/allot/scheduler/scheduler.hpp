@@ -486,12 +486,18 @@ class scheduler {
   /// Calls `visit(job_id)` for each of them.
   template <class Visit>
   void for_each_reservation(Visit visit) const {
-    for (const auto& p : jobs().reservations().all()) visit(p.job);
+    vector<std::pair<std::uint64_t, job_id>> all;
+    for (const auto& p : jobs().reservations().all()) all.emplace_back(p.number, p.job);
+    for (const quota_id x : tree().top_down()) {
+      for (const auto& p : jobs().of(x).owned) all.emplace_back(p.number, p.job);
+    }
+    detail::sort(all.begin(), all.end());
+    for (const auto& [number, id] : all) visit(id);
   }
   /// The reservation with a time that a pending job holds: when it starts at the latest, and what that rests
   /// on. None if it holds none; see `queue_head::reserve`. O(reservations).
   [[nodiscard]] std::optional<reservation> reservation_of(job_id id) const {
-    const auto* const p = jobs().reservations().find(id);
+    const auto* const p = jobs().reservation_of(id);
     return p == nullptr ? std::nullopt : std::optional{p->what};
   }
 
@@ -509,8 +515,7 @@ class scheduler {
   template <class Visit>
   void for_each_planned_place([[maybe_unused]] Visit visit) {
     if constexpr (session_type::has_expected_ends) {
-      if (!jobs().reservations().empty())
-        availability<session_type>{}.for_each_planned_place(session_, visit);
+      detail::owned_profile<session_type>{}.for_each_planned_place(session_, visit);
     }
   }
 

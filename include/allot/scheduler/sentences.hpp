@@ -68,6 +68,8 @@ struct no_text_of_time {
       return "the quotas were changed";
     case delay_cause::placement:
       return "a job ended early, and others are placed elsewhere since";
+    case delay_cause::protection:
+      return "what its quota owns is used by jobs that may not be preempted for it";
   }
   return "";
 }

@@ -66,6 +66,7 @@ class session {
   [[nodiscard]] ledger<n>& assumed() noexcept { return jobs_.books().assumed(); }
   /// The placement.
   [[nodiscard]] Placement& places() noexcept { return jobs_.books().places; }
+  [[nodiscard]] const Placement& places() const noexcept { return jobs_.books().places; }
   /// The placement's what-if for jobs that might be evicted: see `placement_what_if`.
   [[nodiscard]] what_if_of<Placement>& what_if() noexcept { return jobs_.books().what_if(); }
   /// What will have gone by reserved starts: that of a reservation with a known start, or nothing if none is
@@ -162,6 +163,7 @@ class session {
     for (const reservation_entry& p : reservations()) {
       if (at(p.job).facts.quota == x) visit(p.job);
     }
+    for (const reservation_entry& p : owned_reservations(x)) visit(p.job);
     jobs_.of(x).queue.for_each([&](const pending_entry& e) {
       if (jobs_.waits(e)) visit(e.id);
     });
@@ -188,7 +190,23 @@ class session {
     return r.menu.empty() ? r.pod_request
                           : detail::pod_request_of<Placement>(view(), r.what, r.facts.pods, pick);
   }
-  /// The pending jobs that hold a reservation with a time, in the order of their turn. They are in no queue.
+  /// The pending jobs of x that hold a reservation with a time that stands on what x owns, in the order of
+  /// their turn. They are in no queue.
+  [[nodiscard]] std::span<const reservation_entry> owned_reservations(quota_id x) const {
+    return jobs_.of(x).owned;
+  }
+  /// The quotas that have any of these, in no particular order.
+  [[nodiscard]] std::span<const quota_id> with_owned_reservations() const noexcept {
+    return jobs_.with_owned_reservations();
+  }
+  /// Calls `visit(quota)` for each quota whose own jobs have changed since the last call, or one of whose
+  /// reserved starts has come.
+  template <class Visit>
+  void take_renewing(Visit visit) {
+    jobs_.take_renewing(now_, visit);
+  }
+  /// The other pending jobs that hold a reservation with a time, in the order of their turn. They are in no
+  /// queue.
   [[nodiscard]] std::span<const reservation_entry> reservations() const noexcept {
     return jobs_.reservations().all();
   }
@@ -207,12 +225,18 @@ class session {
   [[nodiscard]] std::span<const expected_end> expected_ends() const noexcept {
     return jobs_.books().ends().all();
   }
+  /// Those of the jobs of x.
+  [[nodiscard]] std::span<const expected_end> expected_ends_of(quota_id x) const noexcept {
+    return jobs_.books().ends_of(x);
+  }
+  /// The jobs that wait for evictions, in the order in which they were nominated.
+  [[nodiscard]] std::span<const job_id> nominated() const noexcept { return jobs_.nominated().waiting(); }
   /// The running jobs without an expected end, in no particular order; without the evicting ones.
   [[nodiscard]] std::span<const job_id> open_ended() const noexcept { return jobs_.books().open_ended(); }
   /// The running jobs that make way for one with a reservation: see `queue_settings::backfill_preemptible`.
   [[nodiscard]] std::span<const job_id> making_way() const noexcept { return jobs_.making_way(); }
   /// Whether the pending job holds a reservation with a time.
-  [[nodiscard]] bool has_reservation(job_id id) const { return jobs_.reservations().find(id) != nullptr; }
+  [[nodiscard]] bool has_reservation(job_id id) const { return jobs_.reservation_of(id) != nullptr; }
   /// The running job, or the one that is admitted next, makes way for one with a reservation, and counts as
   /// gone from that time on; for none: it may stay.
   void make_way(job_id id, job_id whom, instant at) { jobs_.make_way(jobs_.at(id), whom, at); }
@@ -231,7 +255,7 @@ class session {
   }
   /// The next reserved start that has not come yet.
   [[nodiscard]] std::optional<instant> next_reserved_start() const {
-    return jobs_.reservations().next_after(last_look_);
+    return jobs_.next_reserved_start(last_look_);
   }
   /// What has happened that concerns reserved starts since the last call.
   [[nodiscard]] detail::reservation_news take_reservation_news() {
@@ -239,9 +263,7 @@ class session {
     return jobs_.take_news();
   }
   /// The reservation of a job, which must hold one.
-  [[nodiscard]] const reservation_entry& reservation_of(job_id id) const {
-    return *jobs_.reservations().find(id);
-  }
+  [[nodiscard]] const reservation_entry& reservation_of(job_id id) const { return *jobs_.reservation_of(id); }
 
   /// Sets the pending job's choice of flavors.
   void choose([[maybe_unused]] const record& r, [[maybe_unused]] const flavor_pick& pick) {
@@ -287,6 +309,10 @@ class session {
   }
   /// The pending job was tried, and can't be admitted: why, if the cycle knows more than the books say.
   void record_found(job_id id, pending_reason why) { jobs_.record_found(jobs_.at(id), why); }
+  /// Whether it was tried since jobs were requeued last.
+  [[nodiscard]] bool was_tried(job_id id) const { return jobs_.was_tried(at(id)); }
+  /// The quota must be reordered: another of its jobs has its turn.
+  void touch(quota_id x) { jobs_.touch(x); }
   /// Why a pending job waits, as noted when it was tried last; `quota` if it was not since it could be.
   [[nodiscard]] pending_reason found(const record& r) const noexcept { return jobs_.found(r); }
   /// The pending job leaves its queue and holds a reservation with a time, after those that do.
@@ -480,6 +506,9 @@ class session {
   /// A job admitted by this very plan has not started: it is pending again, and its elastic pods with it.
   void take_back_admission(record& r) {
     const job_id id = r.facts.id;
+    const auto is_it = [id](const auto& a) { return a.id == id; };
+    const auto at = detail::find_if(plan_.admissions.begin(), plan_.admissions.end(), is_it);
+    const auto place_in_plan = static_cast<std::size_t>(at - plan_.admissions.begin());
     erase_if(plan_.admissions, [&](const auto& a) { return a.id == id || a.core == id; });
     jobs_.release(r);
     jobs_.requeue(r);
@@ -490,10 +519,26 @@ class session {
       if (had == kept_.end() || !contains(id)) return;
       // It holds its reservation again, without a start until the cycle looks at it.
       reservation again = had->what;
+      const std::uint64_t number = had->number;
       kept_.erase(had);
       again.start = without_end;
-      again.borrows = true;
-      jobs_.reserve(r, again);
+      again.borrows = !again.owned;
+      jobs_.reserve(r, again, number);
+      if (again.owned) take_back_later(r.facts.quota, place_in_plan, number);
+    }
+  }
+  /// Jobs of the quota that this plan admitted from that admission on, as one with an earlier turn ran, are
+  /// pending again, too.
+  void take_back_later(quota_id x, std::size_t from, std::uint64_t number) {
+    for (std::size_t i = from; i < plan_.admissions.size();) {
+      const auto& a = plan_.admissions[i++];
+      if (a.quota != x || a.core || jobs_.state(a.id) != job_state::running) continue;
+      const bool is_earlier = detail::any_of(kept_.begin(), kept_.end(), [&](const reservation_entry& p) {
+        return p.job == a.id && p.number < number;
+      });
+      if (is_earlier) continue;
+      take_back_admission(jobs_.at(a.id));
+      i = from;
     }
   }
   /// The same for the elastic pods of a job that is evicted.

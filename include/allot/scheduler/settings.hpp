@@ -46,6 +46,13 @@ enum class queue_head : std::uint8_t {
   /// expected (`estimated_view`). Later jobs are tried, of its quota and of others, but none that would delay
   /// it (backfilling). See `queue_settings::reservations`.
   ///
+  /// Where owners reclaim (`preempt_reclaim::any`) a job that asks for no more than its quota owns gets its
+  /// start on that (`reservation::owned`): only its quota's own jobs count, as others give back what they
+  /// borrow. So it starts once these have ended, however busy the tree is, and jobs of its quota that come
+  /// later start only if they leave it room; other quotas may borrow until then. Other reservations count on
+  /// what others own. There are at most eight of these in the tree, and none that owners with pending jobs
+  /// would be bound to displace.
+  ///
   /// The reserved start becomes later only for a `delay_cause`, which is on record: a job overruns; an owner
   /// reclaims what the job was to borrow; a job of higher priority is submitted to its quota; the host
   /// changes nodes or quotas; or, where places matter, a job ends early and others with a reservation are

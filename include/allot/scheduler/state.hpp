@@ -149,6 +149,8 @@ struct scheduler_memory {
     instant freed_until = without_end;
     /// The less, the earlier its turn.
     std::uint64_t number = 0;
+    /// Whether the job was not tried since jobs were requeued last.
+    bool is_untried = false;
 
     friend bool operator==(const held_reservation&, const held_reservation&) = default;
   };
@@ -213,6 +215,8 @@ struct scheduler_memory {
   /// better chances; until when capacity has become free that was not expected to; what may delay a
   /// reservation; and when those that have ended were expected to, earliest and latest.
   vector<quota_id> touched;
+  /// Those whose reserved starts may move.
+  vector<quota_id> renewing;
   bool must_requeue = false;
   instant freed_until = std::numeric_limits<instant>::min();
   delay_cause cause = delay_cause::none;

@@ -91,6 +91,8 @@ void for_each_field(const scheduler_memory::held_reservation&, F f) {
   f(
       "borrows", [](auto& r) -> auto& { return r.what.borrows; });
   f(
+      "owned", [](auto& r) -> auto& { return r.what.owned; });
+  f(
       "cause", [](auto& r) -> auto& { return r.what.cause; });
   f(
       "gathers_since", [](auto& r) -> auto& { return r.what.gathers_since; });
@@ -98,6 +100,8 @@ void for_each_field(const scheduler_memory::held_reservation&, F f) {
       "freed_until", [](auto& r) -> auto& { return r.freed_until; });
   f(
       "number", [](auto& r) -> auto& { return r.number; });
+  f(
+      "is_untried", [](auto& r) -> auto& { return r.is_untried; });
 }
 template <class F>
 void for_each_field(const scheduler_memory::yielding_job&, F f) {
@@ -192,6 +196,8 @@ void for_each_field(const scheduler_memory&, F f) {
       "blocking", [](auto& m) -> auto& { return m.blocking; });
   f(
       "touched", [](auto& m) -> auto& { return m.touched; });
+  f(
+      "renewing", [](auto& m) -> auto& { return m.renewing; });
   f(
       "must_requeue", [](auto& m) -> auto& { return m.must_requeue; });
   f(

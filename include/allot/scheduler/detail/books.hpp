@@ -57,6 +57,10 @@ class books {
   [[nodiscard]] running_index<n>& running() noexcept { return running_; }
   /// When those that run, and are not evicting, are expected to end; and nominated ones that start on time.
   [[nodiscard]] const expected_ends& ends() const noexcept { return ends_; }
+  /// Those of the jobs of x alone.
+  [[nodiscard]] std::span<const expected_end> ends_of(quota_id x) const noexcept {
+    return ends_of_[x.index()].all();
+  }
   /// Those that run, and are not evicting, without an expected end.
   [[nodiscard]] std::span<const job_id> open_ended() const noexcept { return open_ended_; }
   /// Until when capacity has become free, since the last call, that was not expected to before; `without_end`
@@ -126,6 +130,7 @@ class books {
       r.expected_end = at;
       if (at != without_end) {
         horizons_.expect(places, r);
+        ends_of_[r.facts.quota.index()].insert({at, r.facts.id});
         return ends_.insert({at, r.facts.id});
       }
       const std::size_t i = r.facts.id.index();
@@ -139,7 +144,10 @@ class books {
     if constexpr (has_expected_ends) {
       if (r.expected_end != without_end) horizons_.forget(places, r);
       const instant at = std::exchange(r.expected_end, without_end);
-      if (at != without_end) return ends_.erase({at, r.facts.id});
+      if (at != without_end) {
+        ends_of_[r.facts.quota.index()].erase({at, r.facts.id});
+        return ends_.erase({at, r.facts.id});
+      }
       const job_id last = open_ended_.back();
       const std::size_t spot = open_ended_at_[r.facts.id.index()];
       open_ended_[spot] = last;
@@ -261,6 +269,7 @@ class books {
   void rebase(instant by) {
     running_.rebase(by);
     ends_.rebase(by);
+    for (expected_ends& e : ends_of_) e.rebase(by);
     freed_until_ = moved(freed_until_, by);
     if constexpr (has_expected_ends) horizons_.rebase(by);
   }
@@ -361,6 +370,7 @@ class books {
   void resize() {
     running_.resize(allocated_.tree().slots());
     groups_.resize(allocated_.tree().slots());
+    if constexpr (has_expected_ends) ends_of_.resize(allocated_.tree().slots());
   }
   [[nodiscard]] static instant expected_end_of(const record& r) noexcept {
     if (r.estimate != without_end) return later(r.facts.started, r.estimate);
@@ -393,6 +403,8 @@ class books {
   exact_sum<n> allocated_by_all_{};
   running_index<n> running_;
   expected_ends ends_;
+  /// By quota.
+  vector<expected_ends> ends_of_;
   struct nothing {};
   [[no_unique_address]] std::conditional_t<has_expected_ends, detail::horizons<View, Placement>, nothing>
       horizons_{};

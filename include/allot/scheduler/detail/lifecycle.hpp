@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
 #include <allot/core/change_feed.hpp>
 #include <allot/core/vector.hpp>
@@ -127,8 +128,26 @@ class lifecycle {
   [[nodiscard]] const detail::nominated_jobs<View, Placement>& nominated() const noexcept {
     return nominated_;
   }
-  /// The pending jobs that hold a reservation with a time.
+  /// The pending jobs that hold a reservation with a time that does not stand on what their quota owns alone.
   [[nodiscard]] const detail::reservations& reservations() const noexcept { return reservations_; }
+  /// The quotas with reservations that stand on what they own.
+  [[nodiscard]] std::span<const quota_id> with_owned_reservations() const noexcept { return with_owned_; }
+  /// The earliest reserved start after `since`.
+  [[nodiscard]] std::optional<instant> next_reserved_start(instant since) const {
+    const auto owned = owned_starts_.all();
+    const auto at = std::upper_bound(owned.begin(), owned.end(), since,
+                                     [](instant t, const expected_end& e) { return t < e.at; });
+    const std::optional<instant> other = reservations_.next_after(since);
+    if (at == owned.end()) return other;
+    return other ? std::min(*other, at->at) : at->at;
+  }
+  /// The reservation of a pending job; null if it holds none.
+  [[nodiscard]] const detail::reservations::entry* reservation_of(job_id id) const {
+    if (!contains(id) || !jobs_[id].has_reservation) return nullptr;
+    if (const auto* const p = reservations_.find(id)) return p;
+    const auto& owned = of(jobs_[id].facts.quota).owned;
+    return &*detail::find_if(owned.begin(), owned.end(), [id](const auto& e) { return e.job == id; });
+  }
   /// The running jobs that make way for one with a reservation.
   [[nodiscard]] std::span<const job_id> making_way() const noexcept { return making_way_; }
 
@@ -167,17 +186,41 @@ class lifecycle {
     /// What those of its jobs request that hold a reservation with a time, and how many there are.
     exact_sum<n> reserved_amount;
     std::size_t reservations = 0;
+    /// Those of them that stand on what it owns, in the order of their turn.
+    vector<detail::reservations::entry> owned;
     /// Pending or nominated.
     std::size_t waiting = 0;
     std::size_t jobs = 0;
     bool has_inadmissible = false;
     bool touched = false;
+    /// Whether its reserved starts may move.
+    bool renews = false;
   };
   [[nodiscard]] const quota_state& of(quota_id x) const { return quotas_[x.index()]; }
 
   /// The queue or the usage of x has changed: a cycle that orders quotas must reorder it.
   void touch(quota_id x) {
     if (!std::exchange(state_of(x).touched, true)) touched_.push_back(x);
+  }
+  /// What x's own jobs use, or are to, has changed: so may the reserved starts that stand on what it owns.
+  void note_own_change(quota_id x) {
+    quota_state& q = state_of(x);
+    if (!q.owned.empty() && !std::exchange(q.renews, true)) renewing_.push_back(x);
+  }
+  [[nodiscard]] std::span<const quota_id> renewing() const noexcept { return renewing_; }
+  /// Calls `visit(quota)` for each quota of which that is true since the last call, or of which such a start
+  /// has come by now.
+  template <class Visit>
+  void take_renewing(instant now, Visit visit) {
+    for (const expected_end& e : owned_starts_.all()) {
+      if (e.at > now) break;
+      note_own_change(jobs_[e.job].facts.quota);
+    }
+    for (std::size_t i = 0; i < renewing_.size(); ++i) {
+      state_of(renewing_[i]).renews = false;
+      if (tree().contains(renewing_[i])) visit(renewing_[i]);
+    }
+    renewing_.clear();
   }
   /// As if it had not.
   void untouch(quota_id x) {
@@ -236,6 +279,7 @@ class lifecycle {
       touch(x);
     }
     with_inadmissible_.clear();
+    for (const quota_id x : with_owned_) touch(x);
     return any;
   }
   /// From now on the beginnings and ends of queue stays are recorded.
@@ -250,6 +294,7 @@ class lifecycle {
     r.found = why;
     r.tried_at = requeues_;
   }
+  [[nodiscard]] bool was_tried(const record& r) const noexcept { return r.tried_at == requeues_; }
   /// The same, if it was tried since it could be; else `quota`, which says no more than the books.
   [[nodiscard]] pending_reason found(const record& r) const noexcept {
     return r.has_reservation || r.tried_at == requeues_ ? r.found : pending_reason::quota;
@@ -373,7 +418,8 @@ class lifecycle {
     return borrows;
   }
   /// A pending job leaves its queue for a reservation with a time. It is still asked for.
-  void reserve(record& r, const reservation& p) {
+  /// `number`: its turn, if it has had one before.
+  void reserve(record& r, const reservation& p, const std::optional<std::uint64_t>& number = {}) {
     quota_state& q = state_of(r.facts.quota);
     q.queue.take_out(r.request_class, r.facts.id);
     queue_changes_.note({r.facts.id, r.ticket, false});
@@ -381,16 +427,31 @@ class lifecycle {
     r.has_reservation = true;
     q.reserved_amount += r.facts.request;
     ++q.reservations;
-    reservations_.add({r.facts.id, p, without_end});
+    if (p.owned) {
+      add_owned(r.facts.quota, {r.facts.id, p, without_end, number ? *number : reservations_.take_number()});
+      if (p.start != without_end) owned_starts_.insert({p.start, r.facts.id});
+      if (p.start == without_end) note_own_change(r.facts.quota);
+    } else {
+      reservations_.add({r.facts.id, p, without_end});
+    }
     touch(r.facts.quota);
   }
   void renew_reservation(job_id id, const reservation& p) {
+    if (p.owned) {
+      auto& owned = state_of(jobs_[id].facts.quota).owned;
+      auto& own = *detail::find_if(owned.begin(), owned.end(), [id](const auto& e) { return e.job == id; });
+      move_owned_start(id, own.what.start, p.start);
+      own.what = p;
+      return;
+    }
     if (reservations_.find(id)->what.start != p.start) will_not_run_as_reserved(jobs_[id]);
     reservations_.renew(id, p);
   }
   /// The job with a reservation will run earlier, later or not at all.
   void will_not_run_as_reserved(const record& r) {
-    const instant start = reservations_.find(r.facts.id)->what.start;
+    const auto* const p = reservations_.find(r.facts.id);
+    if (p == nullptr) return;
+    const instant start = p->what.start;
     if (start != without_end) reservations_.record_freed(later(start, r.estimate));
   }
   /// Tells the reservations what has become free since the last call.
@@ -435,6 +496,7 @@ class lifecycle {
   /// The running job started at another time than assumed.
   void restart(record& r, instant at) {
     if (r.facts.started != at) note(delay_cause::overrun);
+    note_own_change(r.facts.quota);
     books_.restart(r, at);
   }
   /// A job that is booked waits for evictions, after those that do; if it is known, it is expected to end by
@@ -625,9 +687,13 @@ class lifecycle {
     });
     books_.rebase(by);
     reservations_.rebase(by);
+    owned_starts_.rebase(by);
     backoffs_.rebase(by);
     news_.rebase(by);
-    for (quota_state& q : quotas_) q.queue.rebase(by);
+    for (quota_state& q : quotas_) {
+      q.queue.rebase(by);
+      for (auto& e : q.owned) e.rebase(by);
+    }
   }
 
   // The tree.
@@ -685,6 +751,7 @@ class lifecycle {
     if (r.makes_way_for && next == job_state::running) making_way_.push_back(r.facts.id);
     r.state = next;
     touch(r.facts.quota);
+    note_own_change(r.facts.quota);
   }
   /// The pending job is in its queue no more, and holds no reservation.
   void leave_queue(record& r) {
@@ -721,10 +788,32 @@ class lifecycle {
   [[nodiscard]] static bool holds_reservation(const record& r) noexcept {
     return has_expected_ends && r.has_reservation;
   }
+  /// In the order of their turn.
+  void add_owned(quota_id x, const detail::reservations::entry& e) {
+    auto& owned = state_of(x).owned;
+    if (owned.empty()) with_owned_.push_back(x);
+    owned.insert(detail::find_if(owned.begin(), owned.end(),
+                                 [&](const auto& other) { return other.number > e.number; }),
+                 e);
+  }
+  void move_owned_start(job_id id, instant from, instant to) {
+    if (from == to) return;
+    if (from != without_end) owned_starts_.erase({from, id});
+    if (to != without_end) owned_starts_.insert({to, id});
+  }
   void end_reservation(record& r) {
     quota_state& q = state_of(r.facts.quota);
-    reservations_.remove(r.facts.id);
-    if constexpr (has_expected_ends) books_.horizons().forget(r.facts.id);
+    if (reservations_.find(r.facts.id) == nullptr) {
+      const auto own =
+          detail::find_if(q.owned.begin(), q.owned.end(), [&](const auto& e) { return e.job == r.facts.id; });
+      move_owned_start(r.facts.id, own->what.start, without_end);
+      note_own_change(r.facts.quota);
+      q.owned.erase(own);
+      if (q.owned.empty()) erase(with_owned_, r.facts.quota);
+    } else {
+      reservations_.remove(r.facts.id);
+      if constexpr (has_expected_ends) books_.horizons().forget(r.facts.id);
+    }
     r.has_reservation = false;
     q.reserved_amount -= r.facts.request;
     --q.reservations;
@@ -867,6 +956,12 @@ class lifecycle {
   job_table<record> jobs_;
   detail::nominated_jobs<View, Placement> nominated_;
   detail::reservations reservations_;
+  /// The known starts of those that stand on what their quotas own.
+  expected_ends owned_starts_;
+  /// The quotas that have any of these.
+  vector<quota_id> with_owned_;
+  /// Those of them whose starts may move.
+  vector<quota_id> renewing_;
   borrow_backoffs<n> backoffs_;
   vector<job_id> evicting_;
   vector<job_id> making_way_;

@@ -53,9 +53,11 @@ class reservations {
   /// The number of the reservation that is made next.
   [[nodiscard]] std::uint64_t next_number() const noexcept { return next_number_; }
 
+  [[nodiscard]] std::uint64_t take_number() noexcept { return next_number_++; }
+
   void add(const entry& e) {
     entries_.push_back(e);
-    entries_.back().number = next_number_++;
+    entries_.back().number = take_number();
     gathering_ += e.what.gathers_since ? 1U : 0U;
     sort();
   }

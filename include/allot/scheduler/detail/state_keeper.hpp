@@ -59,6 +59,9 @@ class state_keeper {
     for (const auto& d : jobs.nominated_.leaving()) m.leaving.push_back({d.job, known(jobs, d.beneficiary)});
     m.nominated.append(jobs.nominated_.waiting().begin(), jobs.nominated_.waiting().end());
     for (const auto& e : jobs.reservations_.all()) m.reservations.push_back(held(jobs, e));
+    for (const quota_id x : of.tree().top_down()) {
+      for (const auto& e : jobs.of(x).owned) m.reservations.push_back(held(jobs, e));
+    }
     for (const auto& e : of.kept_) {
       if (jobs.state(e.job) == job_state::nominated) m.former_reservations.push_back(held(jobs, e));
     }
@@ -76,6 +79,9 @@ class state_keeper {
                  [](const auto& a, const auto& b) { return a.job < b.job; });
     for (const quota_id x : jobs.touched_) {
       if (of.tree().contains(x)) m.touched.push_back(x);
+    }
+    for (const quota_id x : jobs.renewing()) {
+      if (of.tree().contains(x)) m.renewing.push_back(x);
     }
     m.must_requeue = jobs.must_requeue_;
     m.freed_until = jobs.books_.freed_until();
@@ -152,6 +158,7 @@ class state_keeper {
                                                                const reservations::entry& e) {
     scheduler_memory::held_reservation to{e.job, e.what, e.freed_until, e.number};
     to.what.after = known(jobs, e.what.after);
+    to.is_untried = !jobs.was_tried(jobs.at(e.job));
     return to;
   }
   static void save_queue(const lifecycle_type& jobs, quota_id x, scheduler_memory& m) {
@@ -259,6 +266,10 @@ class state_keeper {
     if (!is_whole) {
       jobs_.note(delay_cause::cluster);
       jobs_.world_changed();
+    }
+    jobs_.take_renewing(std::numeric_limits<instant>::min(), [](quota_id) {});
+    for (const quota_id x : memory_.renewing) {
+      if (const quota_id now = quota_now(ids_, x)) jobs_.note_own_change(now);
     }
     vector<quota_id> touched;
     for (const quota_id x : memory_.touched) {
@@ -426,8 +437,14 @@ class state_keeper {
   void restore_reservations() {
     vector<reservations::entry> all;
     for (const auto& e : memory_.reservations) {
-      if (jobs_.state(e.job) == job_state::pending && jobs_.at(e.job).has_reservation)
+      if (jobs_.state(e.job) != job_state::pending || !jobs_.at(e.job).has_reservation) continue;
+      if (!e.what.owned) {
         all.push_back(entry(e));
+        continue;
+      }
+      jobs_.add_owned(jobs_.at(e.job).facts.quota, entry(e));
+      if (e.is_untried) jobs_.at(e.job).tried_at = jobs_.requeues_ - 1;
+      if (e.what.start != without_end) jobs_.owned_starts_.insert({e.what.start, e.job});
     }
     jobs_.reservations_.restore(all, memory_.next_reservation);
   }

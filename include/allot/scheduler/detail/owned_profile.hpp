@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/algorithm.hpp>
+#include <allot/core/ids.hpp>
+#include <allot/core/resources.hpp>
+#include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
+#include <allot/preemption/possible_victims.hpp>
+#include <allot/scheduler/placement.hpp>
+#include <allot/scheduler/reservation.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace allot {
+inline namespace v0 {
+namespace detail {
+
+/// What a quota's own jobs leave of what it owns, over the time to come: all that runs ends as expected, and
+/// each job with a reservation on it starts and ends as reserved. What others borrow of it counts as free:
+/// they give it back. So a question costs what the quota's own jobs are, however large the tree.
+///
+/// Where there are nodes, a reserved start is a time at which the job also has a place, if all that is
+/// expected to end by then, in whatever quota, has gone, and all jobs that may be preempted for it.
+///
+/// Queries change nothing, and in the steady state do not allocate.
+template <class Session>
+class owned_profile {
+ public:
+  static constexpr std::size_t n = Session::n;
+  using record = typename Session::record;
+  using place = typename Session::place;
+  using reservation_entry = typename Session::reservation_entry;
+
+  struct start {
+    instant at = 0;
+    /// Whose end or start it waits for; none if what is in its way is no job of its quota.
+    job_id after{};
+    /// Whether its quota would have room earlier, but it has no place by then.
+    bool waits_for_place = false;
+  };
+
+  /// Whether jobs have places, so that more is in their way than what quotas use.
+  [[nodiscard]] static bool has_nodes(const Session& session) {
+    if constexpr (std::is_same_v<typename Session::placement_type, no_placement>) {
+      return false;
+    } else if constexpr (optional_nodes_placement<typename Session::placement_type>) {
+      return session.places().has_nodes();
+    } else {
+      return true;
+    }
+  }
+  /// Whether the job may hold a reservation on what its quota owns: it owns all that the job asks for, and
+  /// what it has lent comes back when asked for.
+  [[nodiscard]] static bool may_hold(Session& session, const record& r) {
+    const quota_id x = r.facts.quota;
+    const auto& settings = session.settings(x);
+    // Who makes way for a reservation is settled for the whole tree.
+    if (settings.preempt.reclaim != preempt_reclaim::any || settings.backfill_preemptible) return false;
+    for (std::size_t d = 0; d < n; ++d) {
+      if (r.facts.request[d] > quantity{} &&
+          r.facts.request[d] > session.assumed().supply_of(x, d).own_pool) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// The earliest start of the pending job, beside the reservations of its quota for which `counts(entry)`.
+  /// None if that can't be determined, or the quota has room for it now: then others are in its way. O(jobs
+  /// of the quota x reservations); with nodes, and what placing costs.
+  template <class Counts>
+  [[nodiscard]] std::optional<start> earliest(Session& session, const record& r, Counts counts) {
+    draw(session, r.facts.quota, counts);
+    const bool has_room_now = has_room(session, r);
+    if (has_room_now) {
+      if (!has_nodes(session)) return std::nullopt;
+      const auto s = place_between(session, r, {session.now(), {}}, next_change(0), counts);
+      if (s) return s->at > session.now() ? s : std::nullopt;
+    }
+    resources<n> free = free_;
+    bool waits_for_place = has_room_now;
+    for (std::size_t i = 0; i < changes_.size();) {
+      start s{changes_[i].at, changes_[i].job};
+      bool some_end = false;
+      for (; i < changes_.size() && changes_[i].at == s.at; ++i) {
+        some_end = some_end || !changes_[i].is_start;
+        free = sum(free, changes_[i]);
+      }
+      const instant end = later(std::max(s.at, session.now()), r.estimate);
+      if (!some_end || !fits(free, i, r.facts.request, end)) continue;
+      if (!has_nodes(session)) return s;
+      s.waits_for_place = waits_for_place;
+      if (const auto at = place_between(session, r, s, next_change(i), counts)) return at;
+      waits_for_place = true;
+    }
+    return std::nullopt;
+  }
+  /// Whether the quota has room now for the job that `earliest` was asked about last.
+  [[nodiscard]] bool has_room(const Session& session, const record& r) const {
+    resources<n> free = free_;
+    for (const change& c : changes_) {
+      if (c.is_start && c.at <= session.now()) free = sum(free, c);
+    }
+    if (!covers(free, r.facts.request)) return false;
+    for (const change& c : changes_) {
+      if (c.at <= session.now()) continue;
+      if (c.at >= later(session.now(), r.estimate)) break;
+      free = sum(free, c);
+      if (c.is_start && !covers(free, r.facts.request)) return false;
+    }
+    return true;
+  }
+
+  /// Whether the quota has room for the job at that time, beside the reservations that count.
+  template <class Counts>
+  [[nodiscard]] bool has_room_at(Session& session, const record& r, instant at, Counts counts) {
+    draw(session, r.facts.quota, counts);
+    resources<n> free = free_;
+    std::size_t i = 0;
+    for (; i < changes_.size() && changes_[i].at <= at; ++i) free = sum(free, changes_[i]);
+    return fits(free, i, r.facts.request, later(std::max(at, session.now()), r.estimate));
+  }
+  /// The start of the first reservation, of those that count, at which the job, started now, would leave too
+  /// little of what the quota owns; none if it delays none.
+  template <class Counts>
+  [[nodiscard]] std::optional<instant> first_delayed(Session& session, const record& r, Counts counts) {
+    if (session.owned_reservations(r.facts.quota).empty()) return std::nullopt;
+    draw(session, r.facts.quota, counts);
+    const instant end = later(session.now(), r.estimate);
+    resources<n> free = free_;
+    for (const change& c : changes_) {
+      if (c.at >= end && c.at > session.now()) break;
+      free = sum(free, c);
+      if (c.is_start && session.reservation_of(c.job).what.owned && !covers(free, r.facts.request))
+        return c.at;
+    }
+    return std::nullopt;
+  }
+  /// The same by its place, which has been taken: the reserved start at which another job has none, but would
+  /// have one without it.
+  template <class Counts>
+  [[nodiscard]] std::optional<instant> first_displaced(Session& session, const record& r, const place& where,
+                                                       Counts counts) {
+    if (!has_nodes(session)) return std::nullopt;
+    const instant end = later(session.now(), r.estimate);
+    for (const reservation_entry& p : session.owned_reservations(r.facts.quota)) {
+      if (!counts(p) || p.what.start == without_end || p.what.start >= end) continue;
+      if (has_place(session, p, nullptr, counts)) continue;
+      if (has_place(session, p, &where, counts)) return p.what.start;
+    }
+    return std::nullopt;
+  }
+
+  /// Calls `visit(job_id, place)` for each reserved start in the tree that is known, the earliest first,
+  /// where the job is placed then. Jobs that may be preempted for it stay where it has a place beside them.
+  template <class Visit>
+  void for_each_planned_place(Session& session, Visit visit) {
+    vector<const reservation_entry*> all;
+    for (const reservation_entry& p : session.reservations()) all.push_back(&p);
+    for (const quota_id x : session.with_owned_reservations()) {
+      for (const reservation_entry& p : session.owned_reservations(x)) all.push_back(&p);
+    }
+    erase_if(all, [](const auto* p) { return p->what.start == without_end || p->what.gathers_since; });
+    detail::sort(all.begin(), all.end(), [](const auto* p, const auto* q) {
+      return std::pair{p->what.start, p->number} < std::pair{q->what.start, q->number};
+    });
+    auto& places = session.places();
+    auto before = places.save();
+    vector<std::pair<instant, place>> runs;
+    const auto ends = session.expected_ends();
+    std::size_t ended = 0;
+    for (const reservation_entry* const p : all) {
+      for (; ended < ends.size() && ends[ended].at <= p->what.start; ++ended) {
+        places.release(session.at(ends[ended].job).where);
+      }
+      erase_if(runs, [&](const auto& run) {
+        if (run.first <= p->what.start) places.release(run.second);
+        return run.first <= p->what.start;
+      });
+      const record& r = session.at(p->job);
+      auto at = places.place(r.pod_request);
+      if (!at && p->what.owned) {
+        auto with_victims = places.save();
+        vacate_victims(session, r, p->what.start);
+        at = places.place(r.pod_request);
+        at ? places.commit(std::move(with_victims)) : places.rollback(std::move(with_victims));
+      }
+      if (!at) continue;
+      visit(p->job, *at);
+      runs.push_back({end_of(session, *p), *at});
+    }
+    places.rollback(std::move(before));
+  }
+
+ private:
+  struct change {
+    instant at;
+    /// Of two at the same time, ends come first.
+    bool is_start;
+    job_id job;
+    resources<n> amount;
+    friend bool operator<(const change& a, const change& b) {
+      if (a.at != b.at) return a.at < b.at;
+      return a.is_start != b.is_start ? b.is_start : a.job < b.job;
+    }
+  };
+
+  [[nodiscard]] static bool covers(const resources<n>& free, const resources<n>& request) {
+    for (std::size_t d = 0; d < n; ++d) {
+      if (request[d] > quantity{} && request[d] > free[d]) return false;
+    }
+    return true;
+  }
+  [[nodiscard]] static resources<n> sum(resources<n> free, const change& c) {
+    c.is_start ? free -= c.amount : free += c.amount;
+    return free;
+  }
+  /// When a job with a reservation ends if it starts as reserved.
+  [[nodiscard]] static instant end_of(const Session& session, const reservation_entry& p) {
+    return later(std::max(p.what.start, session.now()), session.at(p.job).estimate);
+  }
+
+  template <class Counts>
+  void draw(Session& session, quota_id x, Counts counts) {
+    changes_.clear();
+    for (std::size_t d = 0; d < n; ++d) {
+      free_[d] = session.assumed().supply_of(x, d).own_pool - session.assumed().own_usage(x, d);
+    }
+    for (const expected_end& e : session.expected_ends_of(x)) {
+      changes_.push_back({e.at, false, e.job, session.at(e.job).facts.request});
+    }
+    for (const job_id id : session.nominated()) {
+      const record& r = session.at(id);
+      if (r.facts.quota != x || r.expected_end != without_end || r.estimate == without_end) continue;
+      changes_.push_back({later(session.now(), r.estimate), false, id, r.facts.request});
+    }
+    const auto add = [&](const reservation_entry& p) {
+      if (!counts(p) || p.what.start == without_end || p.what.gathers_since) return;
+      const resources<n>& amount = session.at(p.job).facts.request;
+      changes_.push_back({p.what.start, true, p.job, amount});
+      if (const instant end = end_of(session, p); end != without_end) {
+        changes_.push_back({end, false, p.job, amount});
+      }
+    };
+    for (const reservation_entry& p : session.owned_reservations(x)) add(p);
+    // Who is to borrow takes what the quota owns first.
+    for (const reservation_entry& p : session.reservations()) {
+      if (session.at(p.job).facts.quota == x) add(p);
+    }
+    detail::sort(changes_.begin(), changes_.end());
+  }
+  /// Whether so much is free, of that much at first, from the change at `from` on until then.
+  [[nodiscard]] bool fits(resources<n> free, std::size_t from, const resources<n>& request,
+                          instant until) const {
+    if (!covers(free, request)) return false;
+    for (; from < changes_.size() && changes_[from].at < until; ++from) {
+      free = sum(free, changes_[from]);
+      if (changes_[from].is_start && !covers(free, request)) return false;
+    }
+    return true;
+  }
+
+  // Nodes.
+
+  /// Calls `ask` at a time in a world in which all have gone that are expected to by then, and may be
+  /// preempted for the job, and others with a reservation have started.
+  template <class Counts, class Ask>
+  auto suppose(Session& session, const record& r, instant at, Counts counts, Ask ask) {
+    auto& places = session.places();
+    auto before = places.save();
+    vacate_victims(session, r, at);
+    for (const expected_end& e : session.expected_ends()) {
+      if (e.at > at) break;
+      places.release(session.at(e.job).where);
+    }
+    for (const reservation_entry& p : session.owned_reservations(r.facts.quota)) {
+      if (p.job == r.facts.id || !counts(p) || p.what.start > at || end_of(session, p) <= at) continue;
+      static_cast<void>(places.place(session.at(p.job).pod_request));
+    }
+    auto result = ask();
+    places.rollback(std::move(before));
+    return result;
+  }
+  static void vacate_victims(Session& session, const record& r, instant at) {
+    const beneficiary<n> b{r.facts.quota,    r.facts.request,   r.facts.in,
+                           r.facts.priority, r.facts.submitted, session.settings(r.facts.quota).preempt,
+                           session.now(),    r.facts.id};
+    for_each_possible_victim(session.assumed(), b, [&](const possible_victims& these) {
+      for (const running_job<n>& job : session.running().jobs_of(these.quota)) {
+        const record& v = session.at(job.id);
+        // Who ends by then is released.
+        if (job.priority <= these.highest_priority && v.expected_end > at) session.places().vacate(v.where);
+      }
+    });
+  }
+  /// Those that are placed before it.
+  template <class Counts>
+  [[nodiscard]] static auto before_it(const reservation_entry& p, Counts counts) {
+    return [&p, counts](const reservation_entry& q) {
+      return counts(q) &&
+             (q.what.start < p.what.start || (q.what.start == p.what.start && q.number < p.number));
+    };
+  }
+  /// Whether the job with a reservation has a place at its start; without the one at `without`, if given.
+  template <class Counts>
+  [[nodiscard]] bool has_place(Session& session, const reservation_entry& p, const place* without,
+                               Counts counts) {
+    const record& r = session.at(p.job);
+    return suppose(session, r, p.what.start, before_it(p, counts), [&] {
+      if (without != nullptr) session.places().release(*without);
+      return could_place(session.places(), r.pod_request);
+    });
+  }
+  [[nodiscard]] instant next_change(std::size_t i) const {
+    return i < changes_.size() ? changes_[i].at : without_end;
+  }
+  /// The first time from `s` on, and before `until`, at which the job has a place: when something ends.
+  template <class Counts>
+  [[nodiscard]] std::optional<start> place_between(Session& session, const record& r, const start& s,
+                                                   instant until, Counts counts) {
+    return suppose(session, r, s.at, counts, [&]() -> std::optional<start> {
+      if (could_place(session.places(), r.pod_request)) return s;
+      const auto ends = session.expected_ends();
+      for (std::size_t i = 0; i < ends.size() && ends[i].at < until; ++i) {
+        if (ends[i].at <= s.at) continue;
+        session.places().release(session.at(ends[i].job).where);
+        if (i + 1 < ends.size() && ends[i + 1].at == ends[i].at) continue;
+        if (could_place(session.places(), r.pod_request)) return start{ends[i].at, ends[i].job, true};
+      }
+      return std::nullopt;
+    });
+  }
+
+  /// What is free now, below zero if the quota borrows; and how that changes, the earliest first.
+  resources<n> free_{};
+  vector<change> changes_;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSL-1.0
+// Reservations that stand on what a quota owns: how long a job within its nominal waits at most.
+#include <allot/presets/standard.hpp>
+#include <allot/scheduler/scheduler.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/seeds.hpp"
+#include "tests/support/timed_host.hpp"
+
+using allot::gpus;
+using allot::instant;
+using allot::quota_id;
+using allot_test::random_source;
+using allot_test::timed_job;
+
+namespace {
+
+constexpr quota_id a{1};
+
+[[nodiscard]] std::vector<allot::quota_spec<1>> teams(const std::vector<std::int64_t>& owned) {
+  std::vector<allot::quota_spec<1>> specs{{.name = "all"}};
+  for (std::size_t i = 0; i < owned.size(); ++i) {
+    specs.push_back({.name = "t" + std::to_string(i), .parent = "all", .nominal = gpus(owned[i])});
+  }
+  return specs;
+}
+
+}  // namespace
+
+TEST_CASE("owned reservations: a gang within what its team owns starts after one job length, at any depth") {
+  for (const std::uint32_t depth : {1U, 2U, 3U, 8U, allot::reserve_all}) {
+    CAPTURE(depth);
+    std::vector<timed_job> jobs;
+    for (instant i = 0; i < 200; ++i) {
+      for (std::size_t team = 1; team <= 2; ++team) {
+        const instant length = i < 4 ? 250 * (i + 1) : 1000;
+        jobs.push_back({.quota = quota_id{team}, .submit = i, .duration = length, .estimate = length});
+      }
+    }
+    const std::size_t gang = jobs.size();
+    jobs.push_back({.quota = a, .gpus = 4, .submit = 3, .duration = 1000, .estimate = 1000});
+    auto made = allot::make_scheduler(allot::standard{.reservations = depth}, allot_test::timed_view{&jobs},
+                                      teams({4, 4}));
+    allot_test::timed_host<std::remove_cvref_t<decltype(made.value())>> h{jobs, std::move(made.value())};
+    h.run_all();
+    // The last of those that ran when it came ends at 1003.
+    CHECK(*h[gang].start <= 1003);
+    CHECK(h.disagreements() == 0);
+  }
+}
+
+TEST_CASE("owned reservations: law 13, in random worlds of teams that always have jobs waiting") {
+  std::size_t waited = 0;
+  std::size_t borrowed = 0;
+  allot_test::for_each_seed(200, [&](random_source& random) {
+    std::vector<std::int64_t> owned(static_cast<std::size_t>(random.between(1, 4)));
+    for (std::int64_t& n : owned) n = random.between(1, 8);
+    std::vector<timed_job> jobs(static_cast<std::size_t>(random.between(10, 60)));
+    for (timed_job& j : jobs) {
+      j.quota = quota_id{1 + random.below(owned.size())};
+      j.gpus = random.between(1, owned[j.quota.index() - 1]);
+      j.submit = random.between(0, 100);
+      j.duration = j.estimate = random.between(1, 60);
+    }
+    const auto depth = static_cast<std::uint32_t>(random.between(1, 4));
+    auto made = allot::make_scheduler(allot::standard{.reservations = depth}, allot_test::timed_view{&jobs},
+                                      teams(owned));
+    allot_test::timed_host<std::remove_cvref_t<decltype(made.value())>> h{jobs, std::move(made.value())};
+    // By when a job must have started, since it is the first of its quota; and how often it had then.
+    std::vector<instant> by(jobs.size(), allot::without_end);
+    std::vector<std::size_t> starts(jobs.size());
+    h.run_all([&](instant now) {
+      for (std::size_t j = 0; j < jobs.size(); ++j) {
+        if (!h[j].id || h.scheduler().state(h[j].id) != allot::job_state::pending) continue;
+        CAPTURE(j);
+        CAPTURE(now);
+        if (h[j].starts > std::exchange(starts[j], h[j].starts)) by[j] = allot::without_end;
+        REQUIRE(now < by[j]);
+        instant longest = now;
+        bool is_first = true;
+        for (std::size_t k = 0; k < jobs.size(); ++k) {
+          if (!h[k].id || jobs[k].quota != jobs[j].quota || k == j) continue;
+          const allot::job_state is = h.scheduler().state(h[k].id);
+          if (is == allot::job_state::running) longest = std::max(longest, *h[k].start + jobs[k].estimate);
+          // Who holds a reservation had its turn before one that was evicted and is back.
+          const bool is_earlier = jobs[k].submit < jobs[j].submit ||
+                                  (jobs[k].submit == jobs[j].submit && k < j) ||
+                                  h.scheduler().reservation_of(h[k].id).has_value();
+          if (is == allot::job_state::pending && is_earlier) is_first = false;
+        }
+        if (!is_first || by[j] != allot::without_end) continue;
+        by[j] = longest + 1;
+        ++waited;
+        borrowed +=
+            h.scheduler().ledger().own_usage(jobs[j].quota, 0) > gpus(owned[jobs[j].quota.index() - 1]);
+      }
+    });
+  });
+  CHECK((waited > 1000 || !allot_test::all_cases_run()));
+  CHECK((borrowed > 10 || !allot_test::all_cases_run()));
+}
