@@ -37,6 +37,7 @@ class cycle_interface {
   [[nodiscard]] virtual std::optional<resources<Session::n>> entitled(quota_id x) const = 0;
   [[nodiscard]] virtual bool reserves() const = 0;
   [[nodiscard]] virtual bool backs_off() const = 0;
+  [[nodiscard]] virtual bool announces() const = 0;
   [[nodiscard]] virtual bool has_announced(const Session& session, job_id id) const = 0;
   virtual void rebase(instant by) = 0;
   [[nodiscard]] virtual cycle_memory memory(const Session& session) const = 0;
@@ -68,6 +69,7 @@ class cycle_of final : public cycle_interface<Session> {
   }
   [[nodiscard]] bool reserves() const override { return detail::reserves(cycle_); }
   [[nodiscard]] bool backs_off() const override { return detail::backs_off(cycle_); }
+  [[nodiscard]] bool announces() const override { return detail::announces<Session>(cycle_); }
   [[nodiscard]] bool has_announced(const Session& session, job_id id) const override {
     return detail::has_announced(cycle_, session, id);
   }
@@ -198,6 +200,8 @@ class any_policies {
     [[nodiscard]] bool reserves() const { return it_->reserves(); }
     /// Whether the erased policies let no job borrow while its quota backs off.
     [[nodiscard]] bool backs_off() const { return it_->backs_off(); }
+    /// Whether the erased policies announce jobs rather than nominate them.
+    [[nodiscard]] bool announces() const { return it_->announces(); }
     /// Whether the erased policies have decided on evictions for this pending job.
     [[nodiscard]] bool has_announced(const Session& session, job_id id) const {
       return it_->has_announced(session, id);

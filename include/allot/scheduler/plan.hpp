@@ -132,6 +132,29 @@ inline constexpr std::size_t pending_reason_count = 8;
   return "";
 }
 
+/// Evictions under way that are in the way of a pending job: what leaves is in use until it has gone, and
+/// after that it may be held for another job.
+struct departures {
+  /// A job that is being evicted, the first of those in the way; of an elastic one perhaps only pods. None if
+  /// all have gone, and what they left is held.
+  job_id job{};
+  /// The waiting job for which it is evicted; none: for no job in particular.
+  job_id beneficiary{};
+  /// How many more are known to be in the way: jobs that leave or, if `is_held`, jobs for which they do.
+  std::size_t others = 0;
+  /// How much more room there would be at `binding` without all of them: with those gone that leave or, if
+  /// `is_held`, with nothing held. 0 if there is no `binding`.
+  quantity amount{};
+  /// What is evicted for the beneficiary is held for it: it is nominated. Otherwise nothing is held for it
+  /// between two steps (Kueue, KAI), and it is its turn at most that comes first.
+  bool is_held = false;
+
+  /// Whether there are any.
+  [[nodiscard]] constexpr explicit operator bool() const noexcept { return job || beneficiary; }
+
+  friend bool operator==(const departures&, const departures&) = default;
+};
+
 namespace detail {
 
 /// Whether a cycle alone knows that reason, from having tried the job: the books don't show it.
@@ -223,11 +246,15 @@ struct plan {
     pending_reason reason{};
     /// @}
 
-    /// Which quota's bound blocks it and how much is missing there; `for_each_shortfall` lists all. Known
-    /// whatever the reason, like the rest.
+    /// Which quota's bound blocks it and how much is missing there; `for_each_shortfall` of
+    /// `scheduler::counted` lists all. Known whatever the reason, like the rest.
     std::optional<shortfall> binding{};
-    /// Why it has no place, if its quota allows it: data of the placement.
+    /// Why it has no place, if its quota allows it: data of the placement. If `departures` are in the way and
+    /// nothing is held, they count as being there.
     std::optional<unplaceable> placement{};
+    /// What of that is being evicted, or held for those for which it is. With neither, these jobs have their
+    /// turn first, and will take the room that there is.
+    allot::departures departures{};
     /// When it starts at the latest, if it holds a reservation with a time.
     std::optional<allot::reservation> reservation{};
     /// What its quota does not borrow for now, and until when, if the job would have to: the reason or, with

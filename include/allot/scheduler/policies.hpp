@@ -283,6 +283,8 @@ template <class Cycle, class Session, class PendingJob>
 void explain_by(Cycle& cycle, Session& session, PendingJob& job) {
   if constexpr (explaining_cycle<Cycle, Session>) {
     cycle.explain(session, job);
+  } else if constexpr (announcing_cycle<Cycle, Session>) {
+    session.explain_as_allocated(job, [&](job_id id) { return cycle.has_announced(session, id); });
   } else {
     session.explain(job);
   }
@@ -351,6 +353,17 @@ template <class Cycle>
     return cycle.backs_off();
   } else {
     return false;
+  }
+}
+
+/// Whether the cycle announces jobs, for which nothing is held, rather than nominate them. One that stands
+/// for others says itself whether they do.
+template <class Session, class Cycle>
+[[nodiscard]] bool announces(const Cycle& cycle) {
+  if constexpr (requires { cycle.announces(); }) {
+    return cycle.announces();
+  } else {
+    return announcing_cycle<Cycle, Session>;
   }
 }
 

@@ -110,6 +110,11 @@ class scheduler {
   [[nodiscard]] const allot::ledger<n>& ledger() const noexcept { return jobs().books().allocated(); }
   /// What decisions count on: evicting jobs are gone, nominated ones are there.
   [[nodiscard]] const allot::ledger<n>& assumed() const noexcept { return jobs().books().assumed(); }
+  /// What counts against a pending job: what is assumed or, where nothing is held for those that others leave
+  /// for (`announced`), what is used now.
+  [[nodiscard]] const allot::ledger<n>& counted() const noexcept {
+    return announces() ? ledger() : assumed();
+  }
   /// The quotas as the preset sees them, if there is one.
   [[nodiscard]] const quota_tree<n>& tree() const noexcept { return session_.tree(); }
   /// The host's view. It is read during calls of the scheduler only.
@@ -719,21 +724,13 @@ class scheduler {
     settings.preempt = with_guard(settings.preempt, judges_rivals().value_or(false));
     return with_head(settings, jobs().defaults());
   }
-  /// Whether the placement's reason rules out that there is a place; see `placement`.
-  template <class Reason>
-  [[nodiscard]] static bool says_no([[maybe_unused]] const Reason& why) {
-    if constexpr (requires { why.says_no(); }) return why.says_no();
-    return false;
-  }
+  [[nodiscard]] bool announces() const noexcept { return detail::announces<session_type>(cycle_); }
   /// Why the pending job waits: what the cycle found when it tried the job, beside what is so now.
   void explain(typename plan_type::pending_job& p) {
-    const record& r = jobs().at(p.id);
-    p.reason = session_.found(r);
+    p.reason = session_.found(jobs().at(p.id));
     detail::explain_by(cycle_, session_, p);
-    if (p.placement && !says_no(*p.placement) && could_place(session_.places(), r.pod_request)) {
-      p.placement.reset();
-      if (p.reason == pending_reason::placement) p.reason = pending_reason::behind_head;
-    }
+    detail::in_the_way<session_type>{session_}.find_at_place(
+        p, !announces(), [this](job_id id) { return detail::has_announced(cycle_, session_, id); });
     if constexpr (session_type::has_expected_ends) p.reservation = reservation_of(p.id);
   }
   /// When a job has started, as the host says.

@@ -108,6 +108,42 @@ template <std::size_t N>
          to_string(s.missing);
 }
 
+/// What evictions under way have to do with it that a job waits, to be added to the sentence that says why;
+/// empty: nothing. "train, which is being evicted for serve, still uses 4 gpu there". `resource` is the name
+/// of the `binding`'s. Without a binding, and with a place, it is the whole reason: others may go first.
+template <class Scheduler, class NameOf>
+[[nodiscard]] std::string text_of_departures(const Scheduler& s,
+                                             const typename Scheduler::plan_type::pending_job& p,
+                                             std::string_view resource, NameOf name_of) {
+  const departures& d = p.departures;
+  if (!d) return {};
+  const auto name = [&](job_id id) -> std::string {
+    if (id == p.id) return "it";
+    return s.state(id) == job_state::unknown ? "another job" : std::string{name_of(s.what(id))};
+  };
+  if (!d.is_held && !p.binding && !p.placement) {
+    return "there is room for it unless " + name(d.beneficiary) + ", for which " + name(d.job) +
+           " is being evicted, goes first";
+  }
+  std::string text = name(d.is_held ? d.beneficiary : d.job);
+  if (!d.is_held) {
+    text += ", which is being evicted";
+    if (d.beneficiary) text += " for " + name(d.beneficiary);
+  } else {
+    text += ", which ";
+    text += d.job ? "waits for " + name(d.job) + " to go" : "is next";
+  }
+  text += ',';
+  if (d.others > 0) text += " and " + std::to_string(d.others) + " more";
+  const bool is_one = d.others == 0;
+  if (p.binding) {
+    text += d.is_held ? (is_one ? " holds " : " hold ") : (is_one ? " still uses " : " still use ");
+    return text.append(to_string(d.amount)).append(" ").append(resource).append(" there");
+  }
+  if (d.is_held) return text + (is_one ? " holds" : " hold") + " room there";
+  return text + (is_one ? " is" : " are") + " still there";
+}
+
 /// Why a job waits, as a plan of `s` lists it or `why` returns it; when it starts, the sentence of its
 /// `reservation_of` says, and where, `for_each_planned_place`. `name_of(job)` is the host's name of a job,
 /// convertible to std::string. A placement's reason is part of the sentence if it is text or has a
@@ -128,7 +164,12 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
       break;
   }
   std::string text = job + " waits: ";
-  if (p.binding) {
+  const std::string departs =
+      text_of_departures(s, p, p.binding ? names[p.binding->dimension] : std::string_view{}, name_of);
+  const bool is_whole = !p.binding && !p.placement;
+  if (!departs.empty() && is_whole) {
+    text += departs;
+  } else if (p.binding) {
     text += sentence(*p.binding, s.tree(), s.request(p.id), names);
   } else if (p.backs_off) {
     const backoff of = p.backs_off;
@@ -143,6 +184,7 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
                                                               "would delay"
                                                             : "an earlier job of " + quota + " goes first";
   }
+  if (!departs.empty() && !is_whole) text.append("; ").append(departs);
   if (p.reason == pending_reason::not_proven) text += "; whether others could yield was not proven";
   if (p.reason == pending_reason::lost_work) {
     text += "; others could yield, but they would lose too much work for the wait that it saves";

@@ -4,6 +4,7 @@
 #include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
 #include <allot/core/vector.hpp>
+#include <allot/scheduler/detail/in_the_way.hpp>
 #include <allot/scheduler/detail/lifecycle.hpp>
 #include <allot/scheduler/plan.hpp>
 
@@ -98,6 +99,12 @@ class session {
   }
   /// The evicting jobs, in the order of their evictions.
   [[nodiscard]] std::span<const job_id> evicting() const noexcept { return jobs_.evicting(); }
+  /// The same with the job that each is evicted for, if any: `job`, `beneficiary`, which may be gone.
+  [[nodiscard]] auto leaving() const noexcept { return jobs_.nominated().leaving(); }
+  /// The nominated jobs, in the order of the decisions.
+  [[nodiscard]] std::span<const job_id> nominated() const noexcept { return jobs_.nominated().waiting(); }
+  /// What all jobs use together, evicting ones included.
+  [[nodiscard]] quantity allocated_by_all(std::size_t d) const { return jobs_.books().allocated_by_all(d); }
   /// The record of a job. Precondition: the id is known (`contains`).
   [[nodiscard]] const record& at(job_id id) const { return jobs_.at(id); }
   /// Whether there is such a job.
@@ -415,15 +422,24 @@ class session {
     jobs_.let_requeue();
   }
 
-  /// Explains what blocks the pending job: the ledger's law, else that its quota does not borrow for now,
-  /// else its place. What a cycle found is kept as the reason.
-  void explain(typename plan_type::pending_job& p) const {
+  /// Explains what blocks the pending job, as of what is assumed: the ledger's law, else that its quota does
+  /// not borrow for now, else its place. What a cycle found is kept as the reason.
+  void explain(typename plan_type::pending_job& p) {
     const record& r = jobs_.at(p.id);
-    jobs_.books().explain(p, r);
-    p.backs_off = jobs_.backoffs().against(jobs_.books().assumed(), r.facts.quota, r.facts.request, now_);
+    jobs_.books().explain(p, r, assumed());
+    if (p.binding) detail::in_the_way<session>{*this}.find_held(p);
+    p.backs_off = backs_off(r, now_);
     if (p.binding || !p.backs_off) return;
     if (!detail::is_found_by_cycle(p.reason)) p.reason = pending_reason::backoff;
     p.placement.reset();
+  }
+  /// The same as of what is allocated, for a cycle that announces jobs rather than nominate them:
+  /// `is_announced(id)` says which.
+  template <class IsAnnounced>
+  void explain_as_allocated(typename plan_type::pending_job& p, IsAnnounced is_announced) {
+    jobs_.books().explain(p, jobs_.at(p.id), allocated());
+    if (p.binding) return detail::in_the_way<session>{*this}.find_leaving(p);
+    detail::in_the_way<session>{*this}.find_earlier_turn(p, is_announced);
   }
   /// Lets all inadmissible jobs be tried again. Returns whether there are any.
   bool requeue_inadmissible() {

@@ -192,6 +192,8 @@ class books {
     assumed_.rollback(before);
     return result;
   }
+  /// What all jobs use together, evicting ones included.
+  [[nodiscard]] quantity allocated_by_all(std::size_t d) const { return allocated_by_all_.amount(d); }
 
   /// How much more of others' capacity the job's quota uses with it than without.
   [[nodiscard]] static resources<n> borrowed_by(const ledger<n>& l, const record& r) {
@@ -256,10 +258,10 @@ class books {
     return at;
   }
 
-  /// Records in `p` what blocks a job: its quota, else the lack of a place. What a cycle found is kept as the
-  /// reason.
-  void explain(typename plan<View, Placement>::pending_job& p, const record& r) const {
-    p.binding = binding_shortfall(assumed_, r.facts.quota, r.facts.request, r.facts.in);
+  /// Records in `p` what blocks a job: its quota, as of that ledger, else the lack of a place. What a cycle
+  /// found is kept as the reason.
+  void explain(typename plan<View, Placement>::pending_job& p, const record& r, const ledger<n>& by) const {
+    p.binding = binding_shortfall(by, r.facts.quota, r.facts.request, r.facts.in);
     if (!p.binding) p.placement = places.why_not(r.pod_request);
     if (is_found_by_cycle(p.reason)) return;
     p.reason = p.binding ? pending_reason::quota : pending_reason::placement;

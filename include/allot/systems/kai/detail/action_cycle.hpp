@@ -154,7 +154,8 @@ class action_cycle {
   }
 
   /// Explains what stops the pending job: the lowest quota on its path whose limit or, for non-preemptible
-  /// jobs, whose deserved amount does not allow it; else too little total capacity; else its place.
+  /// jobs, whose deserved amount does not allow it; else too little total capacity; else its place. Only
+  /// there evicted jobs count until they have gone.
   void explain(Session& session, typename Session::plan_type::pending_job& p) {
     const record& r = session.at(p.id);
     const auto& accounts = world_.accounts;
@@ -174,10 +175,11 @@ class action_cycle {
       }
     }
     for (const std::size_t d : accounts.counted()) {
-      bind(root, d, bound::capacity, accounts.capacity()[d], accounts.total(d));
+      bind(root, d, bound::capacity, accounts.capacity()[d], session.allocated_by_all(d));
     }
     if (!p.binding) p.placement = session.places().why_not(r.pod_request);
     p.reason = p.binding ? pending_reason::quota : pending_reason::placement;
+    if (!session.leaving().empty()) find_departures(session, p);
   }
 
  private:
@@ -195,6 +197,34 @@ class action_cycle {
   };
 
   [[nodiscard]] bool counts_past() const noexcept { return policies_.k > 0; }
+  /// Which evictions are in the way of the job: those that count in the capacity that it lacks or, if there
+  /// is enough, those for jobs that would take it if they had their turn first.
+  void find_departures(Session& session, typename Session::plan_type::pending_job& p) {
+    const detail::in_the_way<Session> seen{session};
+    const auto request = [&](job_id id, std::size_t d) { return session.at(id).facts.request[d]; };
+    if (p.binding) {
+      if (p.binding->kind != bound::capacity) return;
+      for (const auto& d : session.leaving()) {
+        const quantity gained = request(d.job, p.binding->dimension);
+        if (gained > quantity{}) seen.note_leaving(p.departures, d, gained);
+      }
+      return;
+    }
+    exact_sum<n> then;
+    for (std::size_t d = 0; d < n; ++d) then.add(d, session.allocated_by_all(d));
+    const auto is_announced = [&](job_id id) { return has_announced(session, id); };
+    seen.for_each_claimed(p, is_announced,
+                          [&](const auto& d, bool) { then -= session.at(d.job).facts.request; });
+    seen.for_each_claimed(p, is_announced, [&](const auto& d, bool is_first) {
+      if (!is_first || p.departures) return;
+      then += session.at(d.beneficiary).facts.request;
+      for (const std::size_t k : world_.accounts.counted()) {
+        const bool is_short = then.amount(k) + request(p.id, k) > world_.accounts.capacity()[k];
+        if (request(p.id, k) > quantity{} && is_short && !p.departures)
+          seen.note_leaving(p.departures, d, {});
+      }
+    });
+  }
   [[nodiscard]] auto division_options() const {
     typename whole_unit_division<n>::options o;
     o.k = policies_.k;
