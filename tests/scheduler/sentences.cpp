@@ -67,8 +67,10 @@ TEST_CASE("sentences: why a job waits") {
   h.submit("b2", "b", 5);
   h.step();
   CHECK(waits(h, "a1") == "a1 is next: it starts when the jobs that are evicted for it have gone");
-  CHECK(waits(h, "b2") ==
-        "b2 waits: root has room for 4 of the 5 gpu; 1 must be released there, or its nominal raised by 1");
+  CHECK(
+      waits(h, "b2") ==
+      "b2 waits: root has room for 4 of the 5 gpu; 1 must be released there, or its nominal raised by 1; a1, "
+      "which waits for b1 to go, holds 4 gpu there");
   CHECK(waits(h, "b1") == "b1 does not wait");
   for (auto p : h.pending()) {
     p.reason = allot::pending_reason::not_proven;

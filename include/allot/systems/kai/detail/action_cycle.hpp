@@ -154,8 +154,8 @@ class action_cycle {
   }
 
   /// Explains what stops the pending job: the lowest quota on its path whose limit or, for non-preemptible
-  /// jobs, whose deserved amount does not allow it; else too little total capacity; else its place. Only
-  /// there evicted jobs count until they have gone.
+  /// jobs, whose deserved amount does not allow it; else too little total capacity, if it is known; else its
+  /// place. In the last two, jobs being evicted count until they have gone.
   void explain(Session& session, typename Session::plan_type::pending_job& p) {
     const record& r = session.at(p.id);
     const auto& accounts = world_.accounts;
@@ -175,7 +175,7 @@ class action_cycle {
       }
     }
     for (const std::size_t d : accounts.counted()) {
-      bind(root, d, bound::capacity, accounts.capacity()[d], session.allocated_by_all(d));
+      bind(root, d, bound::capacity, known_capacity(session, d), session.allocated_by_all(d));
     }
     if (!p.binding) p.placement = session.places().why_not(r.pod_request);
     p.reason = p.binding ? pending_reason::quota : pending_reason::placement;
@@ -197,6 +197,11 @@ class action_cycle {
   };
 
   [[nodiscard]] bool counts_past() const noexcept { return policies_.k > 0; }
+  /// The total capacity; unlimited if only the nodes know it.
+  [[nodiscard]] quantity known_capacity(Session& session, std::size_t d) const {
+    const bool is_known = world_type::knows_capacity || !world_type::on_nodes::has_nodes(session.places());
+    return is_known ? world_.accounts.capacity()[d] : quantity::unlimited();
+  }
   /// Which evictions are in the way of the job: those that count in the capacity that it lacks or, if there
   /// is enough, those for jobs that would take it if they had their turn first.
   void find_departures(Session& session, typename Session::plan_type::pending_job& p) {
@@ -219,7 +224,7 @@ class action_cycle {
       if (!is_first || p.departures) return;
       then += session.at(d.beneficiary).facts.request;
       for (const std::size_t k : world_.accounts.counted()) {
-        const bool is_short = then.amount(k) + request(p.id, k) > world_.accounts.capacity()[k];
+        const bool is_short = then.amount(k) + request(p.id, k) > known_capacity(session, k);
         if (request(p.id, k) > quantity{} && is_short && !p.departures)
           seen.note_leaving(p.departures, d, {});
       }
