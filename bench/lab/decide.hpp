@@ -38,6 +38,18 @@ struct reserved_start {
 /// As an object.
 void write(json_writer& to, const reserved_start& p);
 
+/// Evictions under way that are in the way of a pending job: `departures`, by the ids of the scenario.
+struct leaving_jobs {
+  std::string_view job;
+  std::string_view beneficiary;
+  std::size_t others = 0;
+  /// None for a place.
+  std::optional<quantity> amount{};
+  bool is_held = false;
+};
+/// As an object.
+void write(json_writer& to, const leaving_jobs& p);
+
 /// The result of `allot decide`, in the order and under the names of its JSON (see README.md). The texts of
 /// jobs and quotas belong to the scenario, which must outlive it.
 struct decision {
@@ -77,6 +89,7 @@ struct decision {
     quantity short_by{};
     std::string text{};
     std::optional<reserved_start> reservation{};
+    std::optional<leaving_jobs> leaving{};
   };
   struct refusal {
     std::string_view id;

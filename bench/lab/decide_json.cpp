@@ -51,6 +51,10 @@ class decision_writer {
       out_.key("short_by");
       h.resource ? out_.value(h.short_by) : out_.null();
       out_.member("text", h.text);
+      if (h.leaving) {
+        out_.key("leaving");
+        lab::write(out_, *h.leaving);
+      }
       if (!h.reservation) return;
       out_.key("promise");
       lab::write(out_, *h.reservation);
@@ -114,6 +118,19 @@ class decision_writer {
 
 std::string_view word_of_rule(fairness_rule rule) noexcept {
   return rule == fairness_rule::none ? std::string_view{} : to_string(rule);
+}
+
+void write(json_writer& to, const leaving_jobs& p) {
+  const auto job = [&](std::string_view name, std::string_view id) {
+    to.key(name);
+    id.empty() ? to.null() : to.value(id);
+  };
+  to.begin_object();
+  job("job", p.job);
+  job("for", p.beneficiary);
+  to.member("others", static_cast<std::uint64_t>(p.others)).key("amount");
+  p.amount ? to.value(*p.amount) : to.null();
+  to.member("held", p.is_held).end_object();
 }
 
 void write(json_writer& to, const reserved_start& p) {

@@ -179,11 +179,27 @@ vector<decision_maker::choice> decision_maker::choices_of(job_index j, std::size
   const flavor_menu<max_resources> menu = view.flavors(j, pods);
   vector<choice> all;
   flavor_pick pick{};
+  if (has_own_bounds()) {
+    // It has no choice, and its bounds are not the ledger's.
+    pick = scheduler_.pick(ids_[j]);
+    choice& c = all.emplace_back(choice{pick, view.amount(j, pods, pick), view.pod_request(j, pods, pick)});
+    const auto h = scheduler_.why(ids_[j]);
+    if (h.binding) c.lacks.push_back(*h.binding);
+    if (h.placement) c.place = *h.placement;
+    return all;
+  }
+  // A copy, where those that leave are at their places if they count.
+  std::optional<sim::places> with_leaving;
+  if (scheduler_.announces() && !scheduler_.evicting().empty()) {
+    with_leaving = scheduler_.places();
+    for (const job_id id : scheduler_.evicting()) with_leaving->reoccupy(scheduler_.place_of(id));
+  }
+  const sim::places& places = with_leaving ? *with_leaving : scheduler_.places();
   do {
     choice c{pick, view.amount(j, pods, pick), view.pod_request(j, pods, pick)};
-    for_each_shortfall(scheduler_.assumed(), view.quota(j), c.request, capacity_of(j),
+    for_each_shortfall(scheduler_.counted(), view.quota(j), c.request, capacity_of(j),
                        [&](const shortfall& s) { c.lacks.push_back(s); });
-    c.place = scheduler_.places().why_not(c.pod_request);
+    c.place = places.why_not(c.pod_request);
     all.push_back(std::move(c));
   } while (all.size() < most && advance(pick, menu));
   return all;
@@ -193,6 +209,15 @@ decision::pending_job decision_maker::explain_waiting(job_index j) {
   const auto h = scheduler_.why(ids_[j]);
   decision::pending_job pending{jobs_.ids[j], job(j).quota, {}, name_of(job(j).quota)};
   const std::string_view queue = queue_name(scheduler_.view().quota(j));
+  const auto name_of_job = [this](job_index other) { return jobs_.ids[other]; };
+  const std::string departs = text_of_departures(
+      scheduler_, h, h.binding ? std::string_view{scenario_.resources[h.binding->dimension]} : "",
+      name_of_job);
+  if (h.departures) {
+    const auto id_of = [&](job_id id) { return id ? name_of_job(scheduler_.what(id)) : std::string_view{}; };
+    pending.leaving = {id_of(h.departures.job), id_of(h.departures.beneficiary), h.departures.others,
+                       h.binding ? std::optional{h.departures.amount} : std::nullopt, h.departures.is_held};
+  }
   if (h.binding) {
     const shortfall& s = *h.binding;
     pending.reason = to_string(s.kind);
@@ -201,6 +226,7 @@ decision::pending_job decision_maker::explain_waiting(job_index j) {
     pending.short_by = s.missing;
     pending.text = explain(s, pending.at, *pending.resource, standing_of(s.quota, s.dimension), pending.id,
                            scheduler_.request(ids_[j])[s.dimension]);
+    if (h.departures) pending.text.append("; ").append(departs);
   } else if (h.backs_off) {
     pending.reason = to_string(pending_reason::backoff);
     pending.at = queue;
@@ -213,6 +239,7 @@ decision::pending_job decision_maker::explain_waiting(job_index j) {
     pending.resource = gpu_resource(j);
     pending.short_by = why.reason == gpu::obstacle::full ? why.asked - why.free : missing_blocks(why, j);
     pending.text = explain(why, scheduler_.places());
+    if (h.departures) pending.text.append("; ").append(departs);
   } else if (scheduler_.settings(scheduler_.view().quota(j)).head == queue_head::strict) {
     pending.reason = "behind_head";
     pending.text = "an earlier job of " + std::string{queue} + " does not fit, and no other may pass it";
@@ -221,10 +248,9 @@ decision::pending_job decision_maker::explain_waiting(job_index j) {
     pending.text = "there is room for it, but it would delay a job that holds a reservation";
   } else {
     pending.reason = "waits_turn";
-    pending.text = "there is room for it, but its turn has not come in this cycle";
+    pending.text = h.departures ? departs : "there is room for it, but its turn has not come in this cycle";
   }
   if (h.reservation) {
-    const auto name_of_job = [this](job_index other) { return jobs_.ids[other]; };
     reserved_start& to = pending.reservation.emplace();
     to.what = *h.reservation;
     if (!planned_) {
@@ -246,15 +272,20 @@ decision::pending_job decision_maker::explain_waiting(job_index j) {
 }
 
 standing decision_maker::standing_of(quota_id x, std::size_t d) const {
-  const ledger<max_resources>& assumed = scheduler_.assumed();
-  if (scenario_.policy.preset == runai::name && !assumed.tree().parent(x)) {
+  // What is evicted does not count in the limits of KAI.
+  const ledger<max_resources>& counted = has_own_bounds() ? scheduler_.assumed() : scheduler_.counted();
+  if (has_own_bounds() && !counted.tree().parent(x)) {
     // The capacity does not follow from what the quotas deserve.
     const quantity known = scenario_.capacity[d];
-    const quantity all = known.is_unlimited() ? least_capacity(assumed.tree())[d] : known;
-    return {quantity{}, quantity{}, all, assumed.total_usage(x)[d]};
+    const quantity all = known.is_unlimited() ? least_capacity(counted.tree())[d] : known;
+    return {quantity{}, quantity{}, all, scheduler_.ledger().total_usage(x)[d]};
   }
-  return {assumed.supply_of(x, d).borrow, assumed.borrowed(x, d), assumed.total_supply(x, d),
-          assumed.drawn(x, d)};
+  return {counted.supply_of(x, d).borrow, counted.borrowed(x, d), counted.total_supply(x, d),
+          counted.drawn(x, d), !scheduler_.nominated().empty()};
+}
+
+bool decision_maker::has_own_bounds() const {
+  return scenario_.policy.preset == runai::name;
 }
 
 quantity decision_maker::missing_blocks(const gpu::unplaceable& why, job_index j) const {

@@ -100,6 +100,8 @@ class decision_maker {
   [[nodiscard]] vector<choice> choices_of(job_index j, std::size_t most = 32) const;
 
  private:
+  /// Whether the policy has bounds of its own besides the ledger's law.
+  [[nodiscard]] bool has_own_bounds() const;
   void record(const plan_type& plan);
   void let_go();
   [[nodiscard]] bool is_quiet(const plan_type& plan);

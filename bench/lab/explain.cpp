@@ -57,16 +57,16 @@ std::string explain(const shortfall& s, std::string_view quota, std::string_view
       return text;
     }
     case bound::nominal:
-      return fmt::format("{} has {} {}, uses {} and may not borrow", quota, to_string(now.supply), resource,
-                         to_string(now.drawn));
+      return fmt::format("{} has {} {}, {} {} and may not borrow", quota, to_string(now.supply), resource,
+                         now.may_hold ? "uses or holds" : "uses", to_string(now.drawn));
     case bound::guarantee:
       return fmt::format("{} can't be preempted, so it may only use what {} owns, and of that {} {} are left",
                          job, quota, to_string(std::max(quantity{}, request - s.missing)), resource);
     case bound::capacity:
       break;
   }
-  return fmt::format("{} has {} {} for all and {} are in use", quota, to_string(now.supply), resource,
-                     to_string(now.drawn));
+  return fmt::format("{} has {} {} for all and {} are in use{}", quota, to_string(now.supply), resource,
+                     to_string(now.drawn), now.may_hold ? " or held" : "");
 }
 
 void tell_finding(pending_reason found, std::string& word, std::string& text) {

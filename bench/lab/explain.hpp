@@ -19,12 +19,14 @@ namespace lab {
 /// Why a request has no place there, as a sentence.
 [[nodiscard]] std::string explain(const gpu::unplaceable& why, const sim::places& where);
 
-/// The state of a quota in one dimension, without the jobs being evicted.
+/// The state of a quota in one dimension, by what counts against pending jobs (`scheduler::counted`).
 struct standing {
   quantity borrow_limit;
   quantity borrowed;
   quantity supply;
   quantity drawn;
+  /// A part of it may be held for nominated jobs.
+  bool may_hold = false;
 };
 
 /// Why a quota does not allow a job's request, as a sentence: "team-b may borrow 2 gpu and borrows 2". `s` is

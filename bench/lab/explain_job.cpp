@@ -169,6 +169,7 @@ class story_teller {
     const decision::pending_job h = now_.explain_waiting(j);
     t.why = h.text;
     t.reservation = h.reservation;
+    t.leaving = h.leaving;
     if (const std::string_view word = word_of(h.reason); !word.empty()) t.reason = word;
     const auto choices = now_.choices_of(j);
     for (const decision_maker::choice& c : choices) {

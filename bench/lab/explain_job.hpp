@@ -103,6 +103,7 @@ struct job_story {
 
   vector<lack> lacks{};
   std::optional<reserved_start> reservation{};
+  std::optional<leaving_jobs> leaving{};
   /// The job at the head of its queue that no other may pass.
   std::string behind{};
   vector<remedy> remedies{};

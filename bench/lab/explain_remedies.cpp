@@ -169,7 +169,7 @@ void remedy_finder::lift(const vector<shortfall>& lacks, bool by_borrowing) {
       texts.push_back(fmt::format("{} had {} more", spec.name, amount(l)));
       continue;
     }
-    const quantity limit = now_.scheduler().assumed().supply_of(l.quota, l.dimension).borrow;
+    const quantity limit = now_.scheduler().counted().supply_of(l.quota, l.dimension).borrow;
     spec.borrow[l.dimension] = limit::at_most(limit + l.missing);
     const bool is_first = l.kind == bound::nominal;
     texts.push_back(fmt::format("{} might borrow {}{}", spec.name, amount(l), is_first ? "" : " more"));

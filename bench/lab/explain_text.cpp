@@ -269,6 +269,10 @@ class data_writer {
       out_.member("text", l.text).end_object();
     }
     out_.end_array();
+    if (t_.leaving) {
+      out_.key("leaving");
+      lab::write(out_, *t_.leaving);
+    }
     if (t_.reservation) {
       out_.key("promise");
       lab::write(out_, *t_.reservation);

@@ -239,7 +239,8 @@ std::string engine::why(const job_key& k) {
   if (at == slots_.end()) return {};
   const auto h = scheduler_->why(ids_[at->second]);
   // Its user knows which job it is: the sentence begins with "it".
-  return sentence(*scheduler_, h, names_, [](std::uint32_t) { return std::string{"it"}; });
+  return sentence(*scheduler_, h, names_,
+                  [&](std::uint32_t j) { return j == at->second ? std::string{"it"} : to_string(keys_[j]); });
 }
 
 engine_state engine::state() const {

@@ -110,8 +110,10 @@ class scheduler {
   [[nodiscard]] const allot::ledger<n>& ledger() const noexcept { return jobs().books().allocated(); }
   /// What decisions count on: evicting jobs are gone, nominated ones are there.
   [[nodiscard]] const allot::ledger<n>& assumed() const noexcept { return jobs().books().assumed(); }
-  /// What counts against a pending job: what is assumed or, where nothing is held for those that others leave
-  /// for (`announced`), what is used now.
+  /// Whether jobs are announced when others are evicted for them, rather than nominated: nothing is held for
+  /// them then (Kueue, KAI).
+  [[nodiscard]] bool announces() const noexcept { return detail::announces<session_type>(cycle_); }
+  /// What counts against a pending job: what is assumed or, if jobs are announced, what is used now.
   [[nodiscard]] const allot::ledger<n>& counted() const noexcept {
     return announces() ? ledger() : assumed();
   }
@@ -724,7 +726,6 @@ class scheduler {
     settings.preempt = with_guard(settings.preempt, judges_rivals().value_or(false));
     return with_head(settings, jobs().defaults());
   }
-  [[nodiscard]] bool announces() const noexcept { return detail::announces<session_type>(cycle_); }
   /// Why the pending job waits: what the cycle found when it tried the job, beside what is so now.
   void explain(typename plan_type::pending_job& p) {
     p.reason = session_.found(jobs().at(p.id));

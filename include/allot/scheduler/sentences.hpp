@@ -167,7 +167,7 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
   const std::string departs =
       text_of_departures(s, p, p.binding ? names[p.binding->dimension] : std::string_view{}, name_of);
   const bool is_whole = !p.binding && !p.placement;
-  if (!departs.empty() && is_whole) {
+  if (!departs.empty() && is_whole && s.settings(p.quota).head == queue_head::best_effort) {
     text += departs;
   } else if (p.binding) {
     text += sentence(*p.binding, s.tree(), s.request(p.id), names);
