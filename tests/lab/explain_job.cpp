@@ -105,6 +105,47 @@ The shares of gpu:
 )");
 }
 
+TEST_CASE("while victims leave for one job, another is told what leaves, for whom, and whether it is held") {
+  const std::string members = R"("quotas": [{"name": "co"},
+      {"name": "a", "parent": "co", "nominal": {"gpu": 4}, "preempt": {"reclaim": "any"}},
+      {"name": "b", "parent": "co"}, {"name": "c", "parent": "co"}],
+    "jobs": [{"id": "loan", "quota": "b", "request": {"gpu": 3}, "state": "running"},
+             {"id": "own", "quota": "a", "request": {"gpu": 4}, "submit_s": 10},
+             {"id": "other", "quota": "c", "request": {"gpu": 2}, "submit_s": 20},
+             {"id": "small", "quota": "c", "request": {"gpu": 1}, "submit_s": 30, "priority": 1}])";
+  const auto first_line = [&](const char* job, const char* policy) {
+    const std::string text = told(members, job, 1, policy);
+    return text.substr(1, text.find('\n', 1) - 1);
+  };
+  for (const char* policy : {"kueue", "kueue_fair", "runai"}) {
+    CAPTURE(policy);
+    CHECK(
+        first_line("other", policy) ==
+        "other (c) waits: co has 4 gpu for all and 3 are in use; loan, which is being evicted for own, still "
+        "uses 3 gpu there.");
+    CHECK(first_line("small", policy) ==
+          "small (c) waits: there is room for it unless own, for which loan is being evicted, goes first.");
+    CHECK(told(members, "other", 1, policy).find("Also: ") == std::string::npos);
+  }
+  CHECK(first_line("other", "standard") ==
+        "other (c) waits: co has 4 gpu for all and 4 are in use or held; own, which waits for loan to go, "
+        "holds 4 "
+        "gpu there.");
+  const auto data = [&](const char* policy) {
+    lab::errors found;
+    const auto s = parse_valid(members, policy);
+    return lab::to_json(*lab::explain_job(s, "other", 1, found), s);
+  };
+  CHECK(data("kueue").find(
+            R"("leaving": {"job": "loan", "for": "own", "others": 0, "amount": 3, "held": false})") !=
+        std::string::npos);
+  CHECK(data("standard")
+            .find(R"("leaving": {"job": "loan", "for": "own", "others": 0, "amount": 4, "held": true})") !=
+        std::string::npos);
+  // Nothing leaves: it is not said.
+  CHECK(told(team_b_waits, "b2").find("evicted") == std::string::npos);
+}
+
 TEST_CASE("a reclaim, explained from both sides") {
   const std::string members =
       two_nodes + R"("quotas": [{"name": "r", "nominal": "cluster", "inclusive": true},

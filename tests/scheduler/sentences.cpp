@@ -104,6 +104,45 @@ TEST_CASE("sentences: a placement's reason is part of the sentence") {
         "a1 waits: a allows it, but there is no place for it");
 }
 
+TEST_CASE("sentences: what leaves, for which job, and whether anything is held") {
+  host h{two_teams()};
+  h.submit("b1", "b", 6);
+  h.step();
+  h.submit("a1", "a", 4);
+  h.submit("b2", "b", 5);
+  h.step();
+  auto p = h.why("b2");
+  REQUIRE(p.departures == allot::departures{h.id("b1"), h.id("a1"), 0, gpus(4), true});
+  const auto told = [&] { return text_of_departures(h.scheduler(), p, "gpu", name_of); };
+  CHECK(told() == "a1, which waits for b1 to go, holds 4 gpu there");
+  p.departures.others = 2;
+  CHECK(told() == "a1, which waits for b1 to go, and 2 more hold 4 gpu there");
+  p.departures.job = {};
+  CHECK(told() == "a1, which is next, and 2 more hold 4 gpu there");
+  const auto bound = p.binding;
+  p.binding.reset();
+  p.placement.emplace();
+  CHECK(told() == "a1, which is next, and 2 more hold room there");
+
+  p.departures = {h.id("b1"), h.id("a1"), 0, gpus(4)};
+  CHECK(told() == "b1, which is being evicted for a1, is still there");
+  p.departures.others = 1;
+  CHECK(told() == "b1, which is being evicted for a1, and 1 more are still there");
+  p.placement.reset();
+  CHECK(told() == "there is room for it unless a1, for which b1 is being evicted, goes first");
+  p.binding = bound;
+  CHECK(told() == "b1, which is being evicted for a1, and 1 more still use 4 gpu there");
+  p.departures.others = 0;
+  p.departures.beneficiary = p.id;
+  CHECK(told() == "b1, which is being evicted for it, still uses 4 gpu there");
+  p.departures.beneficiary = {};
+  CHECK(told() == "b1, which is being evicted, still uses 4 gpu there");
+  p.departures.job = allot::job_id{1234};
+  CHECK(told() == "another job, which is being evicted, still uses 4 gpu there");
+  p.departures = {};
+  CHECK(told().empty());
+}
+
 TEST_CASE("sentences: when a job with a reservation starts, and what that rests on") {
   using allot_test::timed_job;
   std::vector<timed_job> jobs{{.quota = allot::quota_id{1}, .gpus = 6, .estimate = 100},

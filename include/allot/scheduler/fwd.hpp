@@ -21,6 +21,7 @@ struct consolidation;
 struct cycle_abilities;
 struct cycle_memory;
 enum class delay_cause : std::uint8_t;
+struct departures;
 struct eviction_after_resize;
 class eviction_counts;
 template <class Session, class QuotaOrder, class VictimOrder, class Guard, class Protection, class... Options>
