@@ -76,6 +76,35 @@ TEST_CASE("any_preset: entitlements are known where the policies divide the capa
   CHECK_FALSE(entitled("kueue").has_value());
 }
 
+TEST_CASE("any_preset: says whether anything is held for those that others leave for, and explains by that") {
+  for (const std::string_view name : {"kueue", "kueue_fair", "runai", "standard", "pai", "hyperpod"}) {
+    CAPTURE(name);
+    preset_host<any_preset> h{{{.name = "co", .nominal = gpus(4), .inclusive = true},
+                               {.name = "a", .parent = "co", .nominal = gpus(4)},
+                               {.name = "b", .parent = "co"},
+                               {.name = "c", .parent = "co"}},
+                              any_preset::find(name).value()};
+    auto& s = h.scheduler();
+    for (const allot::quota_id x : s.tree().top_down()) {
+      allot::queue_settings settings = s.settings(x);
+      settings.preempt.reclaim = allot::preempt_reclaim::any;
+      REQUIRE(s.configure(x, settings).empty());
+    }
+    h.submit("loan", "b", 3);
+    static_cast<void>(s.step(1));
+    h.submit("own", "a", 4);
+    h.submit("other", "c", 2);
+    static_cast<void>(s.step(2));
+    const bool announces = name == "runai" || name.starts_with("kueue");
+    CHECK(s.announces() == announces);
+    CHECK(&s.counted() == (announces ? &s.ledger() : &s.assumed()));
+    const auto why = s.why(h.id("other"));
+    CHECK(why.departures.job == h.id("loan"));
+    CHECK(why.departures.beneficiary == h.id("own"));
+    CHECK(why.departures.is_held == !announces);
+  }
+}
+
 TEST_CASE("any_preset: an unknown name gives an empty preset") {
   CHECK_FALSE(any_preset::find("slurm").has_value());
 }
