@@ -10,6 +10,7 @@
 #include <allot/systems/kai/runai.hpp>
 #include <allot/systems/kai/whole_unit_division.hpp>
 
+#include <algorithm>
 #include <iterator>
 
 namespace allot {
@@ -179,15 +180,6 @@ vector<decision_maker::choice> decision_maker::choices_of(job_index j, std::size
   const flavor_menu<max_resources> menu = view.flavors(j, pods);
   vector<choice> all;
   flavor_pick pick{};
-  if (has_own_bounds()) {
-    // It has no choice, and its bounds are not the ledger's.
-    pick = scheduler_.pick(ids_[j]);
-    choice& c = all.emplace_back(choice{pick, view.amount(j, pods, pick), view.pod_request(j, pods, pick)});
-    const auto h = scheduler_.why(ids_[j]);
-    if (h.binding) c.lacks.push_back(*h.binding);
-    if (h.placement) c.place = *h.placement;
-    return all;
-  }
   // A copy, where those that leave are at their places if they count.
   std::optional<sim::places> with_leaving;
   if (scheduler_.announces() && !scheduler_.evicting().empty()) {
@@ -195,13 +187,19 @@ vector<decision_maker::choice> decision_maker::choices_of(job_index j, std::size
     for (const job_id id : scheduler_.evicting()) with_leaving->reoccupy(scheduler_.place_of(id));
   }
   const sim::places& places = with_leaving ? *with_leaving : scheduler_.places();
+  // KAI has no choice of flavors.
+  if (has_own_bounds()) pick = scheduler_.pick(ids_[j]);
   do {
     choice c{pick, view.amount(j, pods, pick), view.pod_request(j, pods, pick)};
-    for_each_shortfall(scheduler_.counted(), view.quota(j), c.request, capacity_of(j),
-                       [&](const shortfall& s) { c.lacks.push_back(s); });
+    if (has_own_bounds()) {
+      if (const auto h = scheduler_.why(ids_[j]); h.binding) c.lacks.push_back(*h.binding);
+    } else {
+      for_each_shortfall(scheduler_.counted(), view.quota(j), c.request, capacity_of(j),
+                         [&](const shortfall& s) { c.lacks.push_back(s); });
+    }
     c.place = places.why_not(c.pod_request);
     all.push_back(std::move(c));
-  } while (all.size() < most && advance(pick, menu));
+  } while (!has_own_bounds() && all.size() < most && advance(pick, menu));
   return all;
 }
 
@@ -280,8 +278,13 @@ standing decision_maker::standing_of(quota_id x, std::size_t d) const {
     const quantity all = known.is_unlimited() ? least_capacity(counted.tree())[d] : known;
     return {quantity{}, quantity{}, all, scheduler_.ledger().total_usage(x)[d]};
   }
+  const auto nominated = scheduler_.nominated();
+  const bool may_hold = std::any_of(nominated.begin(), nominated.end(), [&](job_id id) {
+    return scheduler_.request(id)[d] > quantity{} &&
+           counted.tree().common_ancestor(scheduler_.quota(id), x) == x;
+  });
   return {counted.supply_of(x, d).borrow, counted.borrowed(x, d), counted.total_supply(x, d),
-          counted.drawn(x, d), !scheduler_.nominated().empty()};
+          counted.drawn(x, d), may_hold};
 }
 
 bool decision_maker::has_own_bounds() const {

@@ -83,6 +83,8 @@ class decision_maker {
   /// The GPUs of those pods that have no room. Free GPUs in separate pieces do not help them.
   [[nodiscard]] quantity missing_blocks(const gpu::unplaceable& why, job_index j) const;
   [[nodiscard]] std::string_view gpu_resource(job_index j) const;
+  /// Whether the policy has bounds of its own, and not the ledger's law.
+  [[nodiscard]] bool has_own_bounds() const;
   [[nodiscard]] standing standing_of(quota_id x, std::size_t d) const;
   /// The name of a quota as the scheduler knows it.
   [[nodiscard]] std::string_view queue_name(quota_id x) const { return scheduler_.tree().name(x); }
@@ -100,8 +102,6 @@ class decision_maker {
   [[nodiscard]] vector<choice> choices_of(job_index j, std::size_t most = 32) const;
 
  private:
-  /// Whether the policy has bounds of its own besides the ledger's law.
-  [[nodiscard]] bool has_own_bounds() const;
   void record(const plan_type& plan);
   void let_go();
   [[nodiscard]] bool is_quiet(const plan_type& plan);

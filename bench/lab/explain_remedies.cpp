@@ -27,6 +27,14 @@ namespace {
   return static_cast<bool>(build_quota_tree(std::move(specs)));
 }
 
+/// What a quota deserves, or its children do if that is more: KAI's capacity where it is not known.
+template <std::size_t N>
+[[nodiscard]] quantity deserved_in(const quota_tree<N>& tree, quota_id x, std::size_t d) {
+  quantity below;
+  for (const quota_id c : tree.children(x)) below += deserved_in(tree, c, d);
+  return std::max(below, tree.spec(x).nominal[d]);
+}
+
 }  // namespace
 
 std::string listed_plainly(const vector<std::string>& all) {
@@ -97,6 +105,8 @@ remedy_finder::trial remedy_finder::try_out(const scenario& changed) const {
     const std::string_view resource = changed.resources[l.dimension];
     t.remark = explain(l, after->queue_name(l.quota), resource, after->standing_of(l.quota, l.dimension), id_,
                        best.request[l.dimension]);
+    // KAI's capacity is that of the nodes.
+    t.lacks_place = now_.has_own_bounds() && best.place.reason != gpu::obstacle::none;
   } else if (best.place.reason != gpu::obstacle::none) {
     t.remark = explain(best.place, after->scheduler().places());
     t.lacks_place = true;
@@ -165,6 +175,9 @@ void remedy_finder::lift(const vector<shortfall>& lacks, bool by_borrowing) {
     quota_spec<n>& spec = changed.quotas[l.quota.index()].spec;
     const bool is_limit = l.kind == bound::borrow_limit || l.kind == bound::nominal;
     if (!by_borrowing || !is_limit) {
+      if (now_.has_own_bounds() && l.kind == bound::capacity) {
+        spec.nominal[l.dimension] = deserved_in(now_.scheduler().tree(), l.quota, l.dimension);
+      }
       spec.nominal[l.dimension] += l.missing;
       texts.push_back(fmt::format("{} had {} more", spec.name, amount(l)));
       continue;
