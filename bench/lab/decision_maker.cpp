@@ -222,8 +222,7 @@ decision::pending_job decision_maker::explain_waiting(job_index j) {
     pending.at = queue_name(s.quota);
     pending.resource = scenario_.resources[s.dimension];
     pending.short_by = s.missing;
-    pending.text = explain(s, pending.at, *pending.resource, standing_of(s.quota, s.dimension), pending.id,
-                           scheduler_.request(ids_[j])[s.dimension]);
+    pending.text = explain_lack(s, pending.id, scheduler_.request(ids_[j]));
     if (h.departures) pending.text.append("; ").append(departs);
   } else if (h.backs_off) {
     pending.reason = to_string(pending_reason::backoff);
@@ -276,7 +275,9 @@ standing decision_maker::standing_of(quota_id x, std::size_t d) const {
     // The capacity does not follow from what the quotas deserve.
     const quantity known = scenario_.capacity[d];
     const quantity all = known.is_unlimited() ? least_capacity(counted.tree())[d] : known;
-    return {quantity{}, quantity{}, all, scheduler_.ledger().total_usage(x)[d]};
+    quantity used;
+    for (const quota_id root : counted.tree().roots()) used += scheduler_.ledger().total_usage(root)[d];
+    return {quantity{}, quantity{}, all, used};
   }
   const auto nominated = scheduler_.nominated();
   const bool may_hold = std::any_of(nominated.begin(), nominated.end(), [&](job_id id) {
@@ -285,6 +286,15 @@ standing decision_maker::standing_of(quota_id x, std::size_t d) const {
   });
   return {counted.supply_of(x, d).borrow, counted.borrowed(x, d), counted.total_supply(x, d),
           counted.drawn(x, d), may_hold};
+}
+
+std::string decision_maker::explain_lack(const shortfall& s, std::string_view id,
+                                         const resources<n>& request) const {
+  // KAI has one capacity, not one for each root.
+  const bool is_of_all =
+      has_own_bounds() && s.kind == bound::capacity && scheduler_.tree().roots().size() > 1;
+  return explain(s, is_of_all ? "the cluster" : queue_name(s.quota), scenario_.resources[s.dimension],
+                 standing_of(s.quota, s.dimension), id, request[s.dimension]);
 }
 
 bool decision_maker::has_own_bounds() const {

@@ -85,6 +85,9 @@ class decision_maker {
   [[nodiscard]] std::string_view gpu_resource(job_index j) const;
   /// Whether the policy has bounds of its own, and not the ledger's law.
   [[nodiscard]] bool has_own_bounds() const;
+  /// Why that bound does not allow the request of the job with this id.
+  [[nodiscard]] std::string explain_lack(const shortfall& s, std::string_view id,
+                                         const resources<n>& request) const;
   [[nodiscard]] standing standing_of(quota_id x, std::size_t d) const;
   /// The name of a quota as the scheduler knows it.
   [[nodiscard]] std::string_view queue_name(quota_id x) const { return scheduler_.tree().name(x); }

@@ -182,8 +182,7 @@ class story_teller {
       for (const shortfall& s : c.lacks) {
         const std::string_view resource = now_.file().resources[s.dimension];
         std::string at{now_.queue_name(s.quota)};
-        std::string text =
-            explain(s, at, resource, now_.standing_of(s.quota, s.dimension), t.id, c.request[s.dimension]);
+        std::string text = now_.explain_lack(s, t.id, c.request);
         t.lacks.push_back(
             {std::move(at), to_string(s.kind), std::string{resource}, s.missing, flavors, std::move(text)});
       }

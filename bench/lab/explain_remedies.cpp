@@ -101,10 +101,7 @@ remedy_finder::trial remedy_finder::try_out(const scenario& changed) const {
   trial t{false, held->text};
   const auto best = best_choice(*after, static_cast<job_index>(at - after->ids().begin()));
   if (!best.lacks.empty()) {
-    const shortfall& l = best.lacks.front();
-    const std::string_view resource = changed.resources[l.dimension];
-    t.remark = explain(l, after->queue_name(l.quota), resource, after->standing_of(l.quota, l.dimension), id_,
-                       best.request[l.dimension]);
+    t.remark = after->explain_lack(best.lacks.front(), id_, best.request);
     // KAI's capacity is that of the nodes.
     t.lacks_place = now_.has_own_bounds() && best.place.reason != gpu::obstacle::none;
   } else if (best.place.reason != gpu::obstacle::none) {

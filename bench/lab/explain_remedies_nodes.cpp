@@ -61,6 +61,13 @@ std::string remedy_finder::add_nodes(scenario& to) const {
   const std::string near = why.best_domain ? fmt::format(" in {} {}", to.nearness->level_name(why.level),
                                                          to.nearness->qualified_name(why.best_domain))
                                            : "";
+  // Where the policy knows it as the nodes' (KAI).
+  for (std::size_t i = 0; i < to.resources.size(); ++i) {
+    if (plain_name(to.resources[i]) != "gpu" || to.capacity[i].is_unlimited()) continue;
+    const std::string_view flavor = flavor_of(to.resources[i]);
+    const std::uint64_t pools = flavor.empty() ? gpu::all_pools : pools_of_flavor(to, flavor);
+    to.capacity[i] += made.value().gpus_in(pools) - to.cluster->gpus_in(pools);
+  }
   to.cluster = std::move(made).value();
   if (to.nearness) to.nearness = gpu::topology_from_labels(*to.cluster, to.levels).value();
   return fmt::format("there {} {} more node{} of {} GPUs{}", nodes == 1 ? "was" : "were", nodes,
