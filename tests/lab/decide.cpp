@@ -628,7 +628,7 @@ TEST_CASE("the JSON, byte for byte") {
     {"id": "4", "quota": "b \"q\"", "waits_for": ["3"]}
   ],
   "hold": [
-    {"id": "5", "quota": "b \"q\"", "reason": "capacity", "at": "r", "resource": "gpu", "short_by": 2.75, "text": "r has 16 gpu for all and 12.75 are in use"}
+    {"id": "5", "quota": "b \"q\"", "reason": "capacity", "at": "r", "resource": "gpu", "short_by": 2.75, "text": "r has 16 gpu for all and 12.75 are in use or held; 4, which waits for 3 to go, holds 12 gpu there", "leaving": {"job": "3", "for": "4", "others": 0, "amount": 12, "held": true}}
   ],
   "refuse": [
     {"id": "2", "quota": "b \"q\"", "reason": "access", "text": "a user without a name may not submit to b \"q\": it admits the users ana"}
