@@ -15,11 +15,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -329,11 +331,22 @@ class random_world : public slow_host<Preset> {
       check(id, this->s.why(id));
     }
   }
+  /// Those that wait, counted by reason, are those that wait, and each by what `why` says.
   void check_sums() {
+    std::map<quota_id, std::array<std::size_t, allot::pending_reason_count>> told;
+    const auto tell = [&](job_id id) {
+      const job_state is = this->s.state(id);
+      if (is != job_state::pending && is != job_state::nominated) return;
+      ++told[this->s.quota(id)][static_cast<std::size_t>(this->s.why(id).reason)];
+    };
+    for (const job_id id : ids_) {
+      tell(id);
+      const auto pods = this->s.elastic_pods_of(id);
+      for (const job_id pod : std::vector<job_id>(pods.begin(), pods.end())) tell(pod);
+    }
     for (const auto& g : allot::gauges_of(this->s)) {
-      std::size_t sum = 0;
-      for (const std::size_t w : g.waiting) sum += w;
-      CHECK(sum == this->s.waiting(g.quota));
+      CHECK(g.waiting == told[g.quota]);
+      CHECK(std::accumulate(g.waiting.begin(), g.waiting.end(), std::size_t{0}) == this->s.waiting(g.quota));
     }
   }
 
