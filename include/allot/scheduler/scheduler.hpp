@@ -730,8 +730,13 @@ class scheduler {
   void explain(typename plan_type::pending_job& p) {
     p.reason = session_.found(jobs().at(p.id));
     detail::explain_by(cycle_, session_, p);
-    detail::in_the_way<session_type>{session_}.find_at_place(
-        p, !announces(), [this](job_id id) { return detail::has_announced(cycle_, session_, id); });
+    detail::in_the_way<session_type> seen{session_};
+    if constexpr (announcing_cycle<decltype(cycle_), session_type>) {
+      const auto is_announced = [this](job_id id) { return detail::has_announced(cycle_, session_, id); };
+      announces() ? seen.find_at_place_now(p, is_announced) : seen.find_at_place(p);
+    } else {
+      seen.find_at_place(p);
+    }
     if constexpr (session_type::has_expected_ends) p.reservation = reservation_of(p.id);
   }
   /// When a job has started, as the host says.

@@ -100,9 +100,9 @@ class session {
   /// The evicting jobs, in the order of their evictions.
   [[nodiscard]] std::span<const job_id> evicting() const noexcept { return jobs_.evicting(); }
   /// The same with the job that each is evicted for, if any: `job`, `beneficiary`, which may be gone.
-  [[nodiscard]] auto leaving() const noexcept { return jobs_.nominated().leaving(); }
+  [[nodiscard]] const auto& leaving() const noexcept { return jobs_.nominated().leaving(); }
   /// The nominated jobs, in the order of the decisions.
-  [[nodiscard]] std::span<const job_id> nominated() const noexcept { return jobs_.nominated().waiting(); }
+  [[nodiscard]] const vector<job_id>& nominated() const noexcept { return jobs_.nominated().waiting(); }
   /// What all jobs use together, evicting ones included.
   [[nodiscard]] quantity allocated_by_all(std::size_t d) const { return jobs_.books().allocated_by_all(d); }
   /// The record of a job. Precondition: the id is known (`contains`).

@@ -9,7 +9,10 @@
 #include <allot/scheduler/placement.hpp>
 #include <allot/scheduler/plan.hpp>
 
+#include <concepts>
 #include <cstddef>
+#include <type_traits>
+#include <utility>
 
 namespace allot {
 inline namespace v0 {
@@ -31,32 +34,22 @@ class in_the_way {
   static constexpr std::size_t n = Session::n;
   using record = typename Session::record;
   using pending_job = typename Session::plan_type::pending_job;
+  using departure = std::remove_cvref_t<decltype(*std::declval<Session&>().leaving().begin())>;
 
   explicit in_the_way(Session& session) : s_(session) {}
 
   /// What nominated jobs hold of what the ledger's `p.binding` counts.
   void find_held(pending_job& p) {
-    if (s_.nominated().empty()) return;
-    without(s_.assumed(), p, [&](const auto& gained_by) {
-      for (const job_id id : s_.nominated()) {
-        const quantity gained = gained_by(id);
-        if (gained > quantity{}) note_held(p.departures, id, gained);
-      }
-    });
+    find_at_bound(p, s_.assumed(), s_.nominated(),
+                  [&](job_id id, quantity gained) { note_held(p.departures, id, gained); });
   }
   /// What leaves, of what the ledger's `p.binding` counts.
   void find_leaving(pending_job& p) {
-    if (s_.leaving().empty()) return;
-    without(s_.allocated(), p, [&](const auto& gained_by) {
-      for (const auto& d : s_.leaving()) {
-        const quantity gained = gained_by(d.job);
-        if (gained > quantity{}) note_leaving(p.departures, d, gained);
-      }
-    });
+    find_at_bound(p, s_.allocated(), s_.leaving(),
+                  [&](const departure& d, quantity gained) { note_leaving(p.departures, d, gained); });
   }
   /// The job that leaves is in the way: without it there would be that much more room at the bound.
-  template <class Departure>
-  void note_leaving(departures& to, const Departure& d, quantity gained) const {
+  void note_leaving(departures& to, const departure& d, quantity gained) const {
     const record& r = s_.at(d.job);
     const job_id whole = r.facts.elastic ? r.facts.core : d.job;
     if (!to) {
@@ -72,7 +65,7 @@ class in_the_way {
   /// the pending one; of the jobs that leave for the same, one is the first.
   template <class IsAnnounced, class Visit>
   void for_each_claimed(const pending_job& p, IsAnnounced is_announced, Visit visit) const {
-    const auto all = s_.leaving();
+    const auto& all = s_.leaving();
     for (auto d = all.begin(); d != all.end(); ++d) {
       if (d->beneficiary == p.id || !waits(d->beneficiary) || !is_announced(d->beneficiary)) continue;
       const auto is_same = [&](const auto& other) { return other.beneficiary == d->beneficiary; };
@@ -86,8 +79,8 @@ class in_the_way {
     const record& r = s_.at(p.id);
     ledger<n>& l = s_.allocated();
     const savepoint before = l.save();
-    for_each_claimed(p, is_announced, [&](const auto& d, bool) { release(l, s_.at(d.job)); });
-    for_each_claimed(p, is_announced, [&](const auto& d, bool is_first) {
+    for_each_claimed(p, is_announced, [&](const departure& d, bool) { release(l, s_.at(d.job)); });
+    for_each_claimed(p, is_announced, [&](const departure& d, bool is_first) {
       const record& b = s_.at(d.beneficiary);
       if (!is_first || p.departures || !l.can_count(b.facts.quota, b.facts.request)) return;
       l.charge(b.facts.quota, b.facts.request, b.facts.in);
@@ -96,34 +89,42 @@ class in_the_way {
     l.rollback(before);
   }
 
-  /// Settles whether a job that its quota allows has a place, and if not, who is in the way. Where nothing is
-  /// held (`holds`), those that leave have their places until they have gone.
-  template <class IsAnnounced>
-  void find_at_place(pending_job& p, bool holds, IsAnnounced is_announced) {
+  /// Settles whether a job that its quota allows has a place, and if not, who is in the way.
+  void find_at_place(pending_job& p) {
     if (!p.placement) return;
     const record& r = s_.at(p.id);
-    const bool are_there = !holds && !s_.leaving().empty();
-    if (has_place(p, r, are_there)) {
-      p.placement.reset();
-      if (p.reason == pending_reason::placement) p.reason = pending_reason::behind_head;
-      if (are_there && !p.departures) find_earlier_place(p, r, is_announced);
-      return;
-    }
+    if (has_place(p, r)) return settle_place(p);
     p.departures = {};
-    if (are_there) {
-      const tentative trial{s_.places()};
-      reoccupy();
-      for (const auto& d : s_.leaving()) {
-        s_.places().vacate(s_.at(d.job).where);
-        if (could_place(s_.places(), r.pod_request)) return note_leaving(p.departures, d, {});
-      }
-    } else if (holds && !s_.nominated().empty()) {
+    if constexpr (!std::same_as<typename Session::placement_type, no_placement>) {
+      if (s_.nominated().empty()) return;
       const tentative trial{s_.places()};
       for (const job_id id : s_.nominated()) {
         s_.places().release(s_.at(id).where);
         if (could_place(s_.places(), r.pod_request)) return note_held(p.departures, id, {});
       }
     }
+  }
+  /// The same where nothing is held: those that leave have their places until they have gone.
+  template <class IsAnnounced>
+  void find_at_place_now(pending_job& p, IsAnnounced is_announced) {
+    if (!p.placement || s_.leaving().empty()) return find_at_place(p);
+    const record& r = s_.at(p.id);
+    const tentative trial{s_.places()};
+    for (const departure& d : s_.leaving()) s_.places().reoccupy(s_.at(d.job).where);
+    p.placement.emplace(s_.places().why_not(r.pod_request));
+    const bool has_room = has_place(p, r);
+    if (!has_room) p.departures = {};
+    for (const departure& d : s_.leaving()) {
+      s_.places().vacate(s_.at(d.job).where);
+      if (!has_room && could_place(s_.places(), r.pod_request)) return note_leaving(p.departures, d, {});
+    }
+    if (!has_room) return;
+    settle_place(p);
+    // Whether it would have none, had those their turn first for which others leave.
+    for_each_claimed(p, is_announced, [&](const departure& d, bool is_first) {
+      if (!is_first || p.departures || !s_.places().place(s_.at(d.beneficiary).pod_request)) return;
+      if (!could_place(s_.places(), r.pod_request)) note_leaving(p.departures, d, {});
+    });
   }
 
  private:
@@ -151,7 +152,7 @@ class in_the_way {
     to.is_held = true;
     to.beneficiary = beneficiary;
     // One without victims of its own waits for those of others.
-    for (const auto& d : s_.leaving()) {
+    for (const departure& d : s_.leaving()) {
       const bool is_own = d.beneficiary == beneficiary;
       if (!to.job || is_own) to.job = s_.at(d.job).facts.elastic ? s_.at(d.job).facts.core : d.job;
       if (is_own) return;
@@ -161,53 +162,45 @@ class in_the_way {
     l.release(r.facts.quota, r.facts.request, r.facts.in);
   }
 
-  /// Calls `try_each(gained_by)`, where `gained_by(id)` releases a job and returns how much more room there
-  /// is at `p.binding` then.
-  template <class TryEach>
-  void without(ledger<n>& l, const pending_job& p, TryEach try_each) {
+  /// Takes these off the ledger one by one; calls `note` for each that gives more room at `p.binding`.
+  template <class All, class Note>
+  void find_at_bound(const pending_job& p, ledger<n>& l, const All& all, Note note) {
+    if (all.empty()) return;
     const record& r = s_.at(p.id);
     const shortfall& b = *p.binding;
-    const auto room = [&] {
-      quantity there;
+    quantity room;
+    const auto look = [&] {
       l.for_each_bound(r.facts.quota, b.dimension, r.facts.in,
                        [&](quota_id at, quantity left, bool of_all_jobs) {
-                         if (at == b.quota && of_all_jobs == (b.kind != bound::guarantee)) there = left;
+                         if (at == b.quota && of_all_jobs == (b.kind != bound::guarantee)) room = left;
                        });
-      return there;
+      return room;
+    };
+    const auto id_of = [](const auto& x) {
+      if constexpr (requires { x.job; }) {
+        return x.job;
+      } else {
+        return x;
+      }
     };
     const savepoint before = l.save();
-    quantity now = room();
-    try_each([&](job_id id) {
-      const record& other = s_.at(id);
-      if (other.facts.request[b.dimension] <= quantity{}) return quantity{};
+    quantity now = look();
+    for (const auto& which : all) {
+      const record& other = s_.at(id_of(which));
+      if (other.facts.request[b.dimension] <= quantity{}) continue;
       release(l, other);
-      const quantity then = room();
-      const quantity gained = then - now;
-      now = then;
-      return gained;
-    });
+      const quantity gained = look() - now;
+      if (gained > quantity{}) note(which, gained);
+      now = room;
+    }
     l.rollback(before);
   }
-
-  void reoccupy() {
-    for (const auto& d : s_.leaving()) s_.places().reoccupy(s_.at(d.job).where);
-  }
-  /// Whether it has a place now; `p.placement` says why not.
-  [[nodiscard]] bool has_place(pending_job& p, const record& r, bool are_there) {
-    if (!are_there) return !says_no(*p.placement) && could_place(s_.places(), r.pod_request);
-    const tentative trial{s_.places()};
-    reoccupy();
-    p.placement.emplace(s_.places().why_not(r.pod_request));
+  [[nodiscard]] bool has_place(const pending_job& p, const record& r) {
     return !says_no(*p.placement) && could_place(s_.places(), r.pod_request);
   }
-  /// The job has a place now. Whether it would not, had those their turn first for which others leave.
-  template <class IsAnnounced>
-  void find_earlier_place(pending_job& p, const record& r, IsAnnounced is_announced) {
-    const tentative trial{s_.places()};
-    for_each_claimed(p, is_announced, [&](const auto& d, bool is_first) {
-      if (!is_first || p.departures || !s_.places().place(s_.at(d.beneficiary).pod_request)) return;
-      if (!could_place(s_.places(), r.pod_request)) note_leaving(p.departures, d, {});
-    });
+  static void settle_place(pending_job& p) {
+    p.placement.reset();
+    if (p.reason == pending_reason::placement) p.reason = pending_reason::behind_head;
   }
 
   Session& s_;

@@ -8,7 +8,6 @@
 #include <allot/scheduler/detail/job_table.hpp>
 
 #include <cstddef>
-#include <span>
 
 namespace allot {
 inline namespace v0 {
@@ -54,9 +53,9 @@ class nominated_jobs {
     }
   }
   /// The waiting jobs, in the order of the decisions.
-  [[nodiscard]] std::span<const job_id> waiting() const noexcept { return waiting_; }
+  [[nodiscard]] const vector<job_id>& waiting() const noexcept { return waiting_; }
   /// Those that are being evicted. Grouped by beneficiary, in the order in which the beneficiaries wait.
-  [[nodiscard]] std::span<const departure> leaving() const noexcept { return leaving_; }
+  [[nodiscard]] const vector<departure>& leaving() const noexcept { return leaving_; }
 
   /// Calls `start(id)` for each job with `is_asked(id)` that may start now, and removes it. O(waiting +
   /// leaving), once more for each that starts before all its victims have gone.
