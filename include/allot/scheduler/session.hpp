@@ -236,8 +236,6 @@ class session {
   [[nodiscard]] std::span<const expected_end> expected_ends_of(quota_id x) const noexcept {
     return jobs_.books().ends_of(x);
   }
-  /// The jobs that wait for evictions, in the order in which they were nominated.
-  [[nodiscard]] std::span<const job_id> nominated() const noexcept { return jobs_.nominated().waiting(); }
   /// The running jobs without an expected end, in no particular order; without the evicting ones.
   [[nodiscard]] std::span<const job_id> open_ended() const noexcept { return jobs_.books().open_ended(); }
   /// The running jobs that make way for one with a reservation: see `queue_settings::backfill_preemptible`.
