@@ -66,7 +66,8 @@ state full() {
   m.submissions = 21;
   m.leaving = {{job_id{0, 3}, job_id{1, 3}}, {job_id{0, 3}, {}}};
   m.nominated = {job_id{1, 3}};
-  m.reservations = {{job_id{1, 3}, {22, 23, job_id{0, 3}, true, true, allot::delay_cause::owner, 24}, 25, 26, true}};
+  m.reservations = {
+      {job_id{1, 3}, {22, 23, job_id{0, 3}, true, true, allot::delay_cause::owner, 24}, 25, 26, true}};
   m.former_reservations = {{job_id{0, 3}, {}, 27, 28}};
   m.next_reservation = 29;
   m.yielding = {{job_id{0, 3}, job_id{1, 3}, 30, 31}};

@@ -67,6 +67,7 @@ class session {
   [[nodiscard]] ledger<n>& assumed() noexcept { return jobs_.books().assumed(); }
   /// The placement.
   [[nodiscard]] Placement& places() noexcept { return jobs_.books().places; }
+  /// The same, for reading.
   [[nodiscard]] const Placement& places() const noexcept { return jobs_.books().places; }
   /// The placement's what-if for jobs that might be evicted: see `placement_what_if`.
   [[nodiscard]] what_if_of<Placement>& what_if() noexcept { return jobs_.books().what_if(); }

@@ -134,12 +134,16 @@ class lifecycle {
   [[nodiscard]] std::span<const quota_id> with_owned_reservations() const noexcept { return with_owned_; }
   /// The earliest reserved start after `since`.
   [[nodiscard]] std::optional<instant> next_reserved_start(instant since) const {
-    const auto owned = owned_starts_.all();
-    const auto at = std::upper_bound(owned.begin(), owned.end(), since,
-                                     [](instant t, const expected_end& e) { return t < e.at; });
-    const std::optional<instant> other = reservations_.next_after(since);
-    if (at == owned.end()) return other;
-    return other ? std::min(*other, at->at) : at->at;
+    if constexpr (!has_expected_ends) {
+      return std::nullopt;
+    } else {
+      const auto owned = owned_starts_.all();
+      const auto at = std::upper_bound(owned.begin(), owned.end(), since,
+                                       [](instant t, const expected_end& e) { return t < e.at; });
+      const std::optional<instant> other = reservations_.next_after(since);
+      if (at == owned.end()) return other;
+      return other ? std::min(*other, at->at) : at->at;
+    }
   }
   /// The reservation of a pending job; null if it holds none.
   [[nodiscard]] const detail::reservations::entry* reservation_of(job_id id) const {
@@ -204,8 +208,10 @@ class lifecycle {
   }
   /// What x's own jobs use, or are to, has changed: so may the reserved starts that stand on what it owns.
   void note_own_change(quota_id x) {
-    quota_state& q = state_of(x);
-    if (!q.owned.empty() && !std::exchange(q.renews, true)) renewing_.push_back(x);
+    if constexpr (has_expected_ends) {
+      quota_state& q = state_of(x);
+      if (!q.owned.empty() && !std::exchange(q.renews, true)) renewing_.push_back(x);
+    }
   }
   [[nodiscard]] std::span<const quota_id> renewing() const noexcept { return renewing_; }
   /// Calls `visit(quota)` for each quota of which that is true since the last call, or of which such a start
@@ -802,21 +808,27 @@ class lifecycle {
     if (to != without_end) owned_starts_.insert({to, id});
   }
   void end_reservation(record& r) {
-    quota_state& q = state_of(r.facts.quota);
-    if (reservations_.find(r.facts.id) == nullptr) {
-      const auto own =
-          detail::find_if(q.owned.begin(), q.owned.end(), [&](const auto& e) { return e.job == r.facts.id; });
-      move_owned_start(r.facts.id, own->what.start, without_end);
-      note_own_change(r.facts.quota);
-      q.owned.erase(own);
-      if (q.owned.empty()) erase(with_owned_, r.facts.quota);
-    } else {
-      reservations_.remove(r.facts.id);
-      if constexpr (has_expected_ends) books_.horizons().forget(r.facts.id);
+    if constexpr (has_expected_ends) {
+      quota_state& q = state_of(r.facts.quota);
+      if (reservations_.find(r.facts.id) == nullptr) {
+        end_owned(r);
+      } else {
+        reservations_.remove(r.facts.id);
+        books_.horizons().forget(r.facts.id);
+      }
+      r.has_reservation = false;
+      q.reserved_amount -= r.facts.request;
+      --q.reservations;
     }
-    r.has_reservation = false;
-    q.reserved_amount -= r.facts.request;
-    --q.reservations;
+  }
+  void end_owned(const record& r) {
+    auto& owned = state_of(r.facts.quota).owned;
+    const auto own =
+        detail::find_if(owned.begin(), owned.end(), [&](const auto& e) { return e.job == r.facts.id; });
+    move_owned_start(r.facts.id, own->what.start, without_end);
+    note_own_change(r.facts.quota);
+    owned.erase(own);
+    if (owned.empty()) erase(with_owned_, r.facts.quota);
   }
   /// How long the job has to run at least on capacity that is reserved for others; 0: it never does.
   [[nodiscard]] instant least_run_of(const record& r) const {
