@@ -116,16 +116,6 @@ class owned_profile {
     }
     return true;
   }
-
-  /// Whether the quota has room for the job at that time, beside the reservations that count.
-  template <class Counts>
-  [[nodiscard]] bool has_room_at(Session& session, const record& r, instant at, Counts counts) {
-    draw(session, r.facts.quota, counts);
-    resources<n> free = free_;
-    std::size_t i = 0;
-    for (; i < changes_.size() && changes_[i].at <= at; ++i) free = sum(free, changes_[i]);
-    return fits(free, i, r.facts.request, later(std::max(at, session.now()), r.estimate));
-  }
   /// The start of the first reservation, of those that count, at which the job, started now, would leave too
   /// little of what the quota owns; none if it delays none.
   template <class Counts>
