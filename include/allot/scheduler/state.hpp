@@ -149,7 +149,8 @@ struct scheduler_memory {
     instant freed_until = without_end;
     /// The less, the earlier its turn.
     std::uint64_t number = 0;
-    /// Whether the job was not tried since jobs were requeued last.
+    /// Of one that stands on what its quota owns: whether its job was not tried since jobs were requeued
+    /// last.
     bool is_untried = false;
 
     friend bool operator==(const held_reservation&, const held_reservation&) = default;

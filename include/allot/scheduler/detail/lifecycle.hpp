@@ -822,13 +822,15 @@ class lifecycle {
     }
   }
   void end_owned(const record& r) {
-    auto& owned = state_of(r.facts.quota).owned;
+    quota_state& q = state_of(r.facts.quota);
     const auto own =
-        detail::find_if(owned.begin(), owned.end(), [&](const auto& e) { return e.job == r.facts.id; });
+        detail::find_if(q.owned.begin(), q.owned.end(), [&](const auto& e) { return e.job == r.facts.id; });
     move_owned_start(r.facts.id, own->what.start, without_end);
+    q.owned.erase(own);
     note_own_change(r.facts.quota);
-    owned.erase(own);
-    if (owned.empty()) erase(with_owned_, r.facts.quota);
+    if (!q.owned.empty()) return;
+    erase(with_owned_, r.facts.quota);
+    if (std::exchange(q.renews, false)) erase(renewing_, r.facts.quota);
   }
   /// How long the job has to run at least on capacity that is reserved for others; 0: it never does.
   [[nodiscard]] instant least_run_of(const record& r) const {

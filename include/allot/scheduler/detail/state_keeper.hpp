@@ -60,7 +60,10 @@ class state_keeper {
     m.nominated.append(jobs.nominated_.waiting().begin(), jobs.nominated_.waiting().end());
     for (const auto& e : jobs.reservations_.all()) m.reservations.push_back(held(jobs, e));
     for (const quota_id x : of.tree().top_down()) {
-      for (const auto& e : jobs.of(x).owned) m.reservations.push_back(held(jobs, e));
+      for (const auto& e : jobs.of(x).owned) {
+        m.reservations.push_back(held(jobs, e));
+        m.reservations.back().is_untried = !jobs.was_tried(jobs.at(e.job));
+      }
     }
     for (const auto& e : of.kept_) {
       if (jobs.state(e.job) == job_state::nominated) m.former_reservations.push_back(held(jobs, e));
@@ -158,7 +161,6 @@ class state_keeper {
                                                                const reservations::entry& e) {
     scheduler_memory::held_reservation to{e.job, e.what, e.freed_until, e.number};
     to.what.after = known(jobs, e.what.after);
-    to.is_untried = !jobs.was_tried(jobs.at(e.job));
     return to;
   }
   static void save_queue(const lifecycle_type& jobs, quota_id x, scheduler_memory& m) {
