@@ -528,7 +528,21 @@ class exhaustive_cycle {
   }
   /// Renews the reservations of quotas whose own jobs have changed.
   void keep_owned(Session& session) {
-    session.take_renewing([&](quota_id x) { renew_owned_of(session, x, delay_cause::none); });
+    session.take_renewing([&](quota_id x) {
+      take_back_later(session, x);
+      renew_owned_of(session, x, delay_cause::none);
+    });
+  }
+  /// Where the admission of a job with a reservation was taken back, jobs of its quota that came after it
+  /// were admitted as if it ran.
+  void take_back_later(Session& session, quota_id x) {
+    for (std::size_t i = 0; i < session.owned_reservations(x).size(); ++i) {
+      const auto p = session.owned_reservations(x)[i];
+      if (!p.is_back) continue;
+      const auto comes_later = [&](const record& r) { return !passes(session, x, r.facts.priority, p); };
+      // Some of them may hold reservations again, too.
+      if (session.take_back_after(p, comes_later)) i = 0;
+    }
   }
   /// Returns why its start has become later, if it has; `cause` is what is known of that.
   delay_cause renew_owned(Session& session, const typename Session::reservation_entry& p, delay_cause cause) {

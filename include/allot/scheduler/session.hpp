@@ -421,6 +421,25 @@ class session {
     jobs_.let_requeue();
   }
 
+  /// The admission of a job was taken back, and it holds its reservation again. Takes back those of jobs of
+  /// its quota that this plan has admitted since, and for which `comes_later(record)`. Returns whether there
+  /// are any.
+  template <class ComesLater>
+  bool take_back_after(const reservation_entry& held, ComesLater comes_later) {
+    const quota_id x = at(held.job).facts.quota;
+    const std::uint64_t number = held.number;
+    const auto is_later = [&](const auto& a) {
+      if (a.quota != x || a.core || jobs_.state(a.id) != job_state::running) return false;
+      return comes_later(at(a.id)) &&
+             detail::none_of(kept_.begin(), kept_.end(),
+                             [&](const reservation_entry& p) { return p.job == a.id && p.number < number; });
+    };
+    for (bool any = false;; any = true) {
+      const auto later = detail::find_if(plan_.admissions.begin(), plan_.admissions.end(), is_later);
+      if (later == plan_.admissions.end()) return any;
+      take_back_admission(jobs_.at(later->id));
+    }
+  }
   /// Explains what blocks the pending job, as of what is assumed: the ledger's law, else that its quota does
   /// not borrow for now, else its place. What a cycle found is kept as the reason.
   void explain(typename plan_type::pending_job& p) {
@@ -521,9 +540,6 @@ class session {
   /// A job admitted by this very plan has not started: it is pending again, and its elastic pods with it.
   void take_back_admission(record& r) {
     const job_id id = r.facts.id;
-    const auto is_it = [id](const auto& a) { return a.id == id; };
-    const auto at = detail::find_if(plan_.admissions.begin(), plan_.admissions.end(), is_it);
-    const auto place_in_plan = static_cast<std::size_t>(at - plan_.admissions.begin());
     erase_if(plan_.admissions, [&](const auto& a) { return a.id == id || a.core == id; });
     jobs_.release(r);
     jobs_.requeue(r);
@@ -539,21 +555,6 @@ class session {
       again.start = without_end;
       again.borrows = !again.owned;
       jobs_.reserve(r, again, number);
-      if (again.owned) take_back_later(r.facts.quota, place_in_plan, number);
-    }
-  }
-  /// Jobs of the quota that this plan admitted from that admission on, as one with an earlier turn ran, are
-  /// pending again, too.
-  void take_back_later(quota_id x, std::size_t from, std::uint64_t number) {
-    for (std::size_t i = from; i < plan_.admissions.size();) {
-      const auto& a = plan_.admissions[i++];
-      if (a.quota != x || a.core || jobs_.state(a.id) != job_state::running) continue;
-      const bool is_earlier = detail::any_of(kept_.begin(), kept_.end(), [&](const reservation_entry& p) {
-        return p.job == a.id && p.number < number;
-      });
-      if (is_earlier) continue;
-      take_back_admission(jobs_.at(a.id));
-      i = from;
     }
   }
   /// The same for the elastic pods of a job that is evicted.

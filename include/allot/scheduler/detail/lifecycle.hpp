@@ -434,7 +434,8 @@ class lifecycle {
     q.reserved_amount += r.facts.request;
     ++q.reservations;
     if (p.owned) {
-      add_owned(r.facts.quota, {r.facts.id, p, without_end, number ? *number : reservations_.take_number()});
+      add_owned(r.facts.quota, {r.facts.id, p, without_end, number ? *number : reservations_.take_number(),
+                                number.has_value()});
       if (p.start != without_end) owned_starts_.insert({p.start, r.facts.id});
       if (p.start == without_end) note_own_change(r.facts.quota);
     } else {
@@ -448,6 +449,7 @@ class lifecycle {
       auto& own = *detail::find_if(owned.begin(), owned.end(), [id](const auto& e) { return e.job == id; });
       move_owned_start(id, own.what.start, p.start);
       own.what = p;
+      own.is_back = false;
       return;
     }
     if (reservations_.find(id)->what.start != p.start) will_not_run_as_reserved(jobs_[id]);

@@ -29,6 +29,8 @@ class reservations {
     instant freed_until = without_end;
     /// Counts the reservations: the less, the earlier its turn.
     std::uint64_t number = 0;
+    /// Whether its job was admitted, and the admission taken back, since it was renewed last.
+    bool is_back = false;
 
     /// All times move by that span.
     void rebase(instant by) {
