@@ -183,6 +183,8 @@ class lifecycle {
   void untouch(quota_id x) {
     if (std::exchange(state_of(x).touched, false)) erase(touched_, x);
   }
+  /// Whether any quota was touched since the last call of `take_touched`.
+  [[nodiscard]] bool has_touched() const noexcept { return !touched_.empty(); }
   /// Calls `visit(quota)` for each quota touched since the last call.
   template <class Visit>
   void take_touched(Visit visit) {
