@@ -17,6 +17,7 @@
 #include "tests/presets/host.hpp"
 #include "tests/support/seeds.hpp"
 #include "tests/support/timed_host.hpp"
+#include "tests/support/timed_nodes.hpp"
 
 using allot::gpus;
 
@@ -249,6 +250,30 @@ TEST_CASE("easy: a job without an expected end lets others pass and reserves not
   });
   CHECK(h[2].start == 2);
   CHECK(h[1].start == 502);
+}
+
+TEST_CASE("conservative: a job starts in the step in which another one's start gives it a place") {
+  // The job of eight needs the whole second node, at any moment. There the job of two would delay it, until
+  // the job of three leaves just two on the first node.
+  const std::vector<timed_job> jobs{{.gpus = 3, .duration = 900, .estimate = 900},
+                                    {.gpus = 6, .duration = 900, .estimate = 5},
+                                    {.gpus = 8, .submit = 7, .duration = 9, .estimate = 9},
+                                    {.gpus = 2, .submit = 8, .duration = 9, .estimate = 9},
+                                    {.gpus = 3, .submit = 9, .duration = 9, .estimate = 9}};
+  auto made = allot::make_scheduler(allot::conservative{}, allot_test::timed_nodes_view{{&jobs}}, quotas,
+                                    allot_test::timed_nodes(2, 8));
+  auto& s = made.value();
+  static_cast<void>(s.submit(0));
+  static_cast<void>(s.step(0));
+  static_cast<void>(s.submit(1));
+  REQUIRE(s.step(0).admissions.size() == 1);
+  for (const std::uint32_t j : {2U, 3U, 4U}) static_cast<void>(s.submit(j));
+  const auto& plan = s.step(10);
+  REQUIRE(plan.admissions.size() == 2);
+  CHECK(plan.admissions[0].what == 4);
+  CHECK(plan.admissions[1].what == 3);
+  CHECK(s.step(10).empty());
+  CHECK(s.step(11).empty());
 }
 
 TEST_CASE("easy: a view without estimates is refused, and says so") {

@@ -484,6 +484,32 @@ TEST_CASE("availability: a closed node moves a reservation, which says so") {
   CHECK_FALSE(s.reservation_of(gang).has_value());
 }
 
+TEST_CASE("availability: as time goes by no job starts early, although another overruns") {
+  // The last job backfills what the one before it must not have: that one would delay the first reservation.
+  // When the last one overruns, all reservations are made again, and that is no claim on what it uses.
+  const std::vector<timed_job> jobs{
+      {.quota = a, .gpus = 2, .duration = 10, .estimate = 10, .priority = 3},
+      {.quota = a, .gpus = 4, .submit = 1, .duration = 5, .estimate = 5, .priority = 2},
+      {.quota = a, .gpus = 2, .submit = 1, .duration = 20, .estimate = 20, .priority = 1},
+      {.quota = a, .gpus = 1, .submit = 1, .duration = 9, .estimate = 4}};
+  auto made = allot::make_scheduler(allot::standard{}, allot_test::timed_view{&jobs}, two_teams(4, 0),
+                                    allot_test::gpu_pool{4});
+  auto& s = made.value();
+  static_cast<void>(s.submit(0));
+  REQUIRE(s.step(0).admissions.size() == 1);
+  const auto first = s.submit(1);
+  const auto second = s.submit(2);
+  static_cast<void>(s.submit(3));
+  REQUIRE(s.step(1).admissions.size() == 1);
+  REQUIRE(s.reservation_of(first)->start == 10);
+  REQUIRE(s.reservation_of(second)->start == 15);
+  CHECK(s.step(1).empty());
+  CHECK(s.wakes_at() == 10);
+  for (instant now = 2; now < 10; ++now) CHECK(s.step(now).empty());
+  CHECK(s.reservation_of(first)->start == 10);
+  CHECK(s.reservation_of(second)->start == 15);
+}
+
 TEST_CASE("availability: settings that reserve nothing, or no longer do") {
   std::vector<timed_job> jobs{{.quota = b, .gpus = 4, .duration = 50, .estimate = 50},
                               {.quota = b, .gpus = 8, .submit = 1, .duration = 10, .estimate = 10}};

@@ -165,6 +165,30 @@ TEST_CASE("session: an announced job has nothing assumed, and is decided on agai
   });
 }
 
+TEST_CASE("session: a job that is announced again in one step is nominated once, with all its victims") {
+  told_host t{two_teams(4, 4)};
+  for (const char* const b : {"b1", "b2", "b3"}) t.h.submit(b, "b", 2);
+  t.step([&](bench_type& b) {
+    for (const char* const name : {"b1", "b2", "b3"}) b.admit(t.h.id(name), {});
+  });
+  t.h.submit("a1", "a", 4);
+  t.h.submit("a2", "a", 2);
+  CHECK(t.step([&](bench_type& b) {
+    const auto evict = [&](const char* victim, const char* beneficiary) {
+      b.evict(t.h.id(victim), t.h.id(beneficiary), allot::relation::borrower);
+      b.announce(t.h.id(beneficiary), b.plan().evictions.size() - 1);
+    };
+    b.announce(t.h.id("a1"), 0);
+    evict("b1", "a1");
+    evict("b2", "a2");
+    evict("b3", "a1");
+    const auto& told = b.plan().nominations;
+    REQUIRE(told.size() == 2);
+    CHECK((told[0].first == 0 && told[0].count == 2));
+    CHECK((told[1].first == 2 && told[1].count == 1));
+  }) == "-b1>a1 -b3>a1 -b2>a2 ~a1 ~a2");
+}
+
 TEST_CASE("session: a job nominated without victims starts if it delays no other") {
   told_host t{two_teams(4, 4)};
   t.h.submit("a1", "a", 3);

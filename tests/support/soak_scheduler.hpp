@@ -558,6 +558,8 @@ struct soak_preset {
   bool leaves_only = false;
   /// A job that is larger than the cluster is pending, instead of being refused (KAI).
   bool keeps_too_large = false;
+  /// Of a gang whose pods are placed again a plan tells only those that move (KAI). The whole gang goes.
+  bool moves_pods = false;
   /// How many dimensions it counts.
   std::size_t dimensions = 2;
   bool may_have_nodes = true;

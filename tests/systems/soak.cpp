@@ -58,6 +58,7 @@ TEST_CASE("soak: every preset") {
     p.partial = is_kueue;
     p.leaves_only = is_kai;
     p.keeps_too_large = is_kai;
+    p.moves_pods = is_kai;
     soak(p);
   });
 }

@@ -107,8 +107,7 @@ class exhaustive_cycle {
     m.claimed = claimed_at_;
     m.has_new_quotas = evicts_after_resize && is_new_tree_;
     m.ended_early = ended_early_;
-    m.may_miss = has_lost_start_;
-    if constexpr (makes_reservations) m.may_miss = m.may_miss || profile_.saw_missed();
+    if constexpr (makes_reservations) m.may_miss = some_may_miss();
     return m;
   }
   /// Continues from that; see `resumable_cycle`.
@@ -143,6 +142,7 @@ class exhaustive_cycle {
       detail::show_jobs<VictimOrder>(shrink_.order(), session);
       if (std::exchange(is_new_tree_, false)) bring_down(session);
     }
+    has_changed_ = session.has_changed();
     // Each job that is considered becomes inadmissible, blocks its queue or is decided on, and
     // `preemption_turns` bounds how often; so a pass ends, and another one follows only if it has decided
     // something.
@@ -162,7 +162,8 @@ class exhaustive_cycle {
           renew_reservations(session);
         }
       }
-    } while (decided_ && (session.must_requeue() || others_may_claim(session)));
+      has_changed_ = has_changed_ || decided_;
+    } while (decided_ && (session.must_requeue() || others_may_claim(session) || must_look_again(session)));
     detail::sort(shown_.begin(), shown_.end());
     shown_.erase(std::unique(shown_.begin(), shown_.end()), shown_.end());
     for (const quota_id x : shown_) {
@@ -485,12 +486,13 @@ class exhaustive_cycle {
                                    const typename Session::reservation_entry& p) {
     return session.settings(x).order == queue_order::priority && priority > session.at(p.job).facts.priority;
   }
-  /// Whether a job starts by a reservation with an earlier turn than another's.
+  /// Whether a job starts by a reservation with an earlier turn than another's, which was not to start before
+  /// it.
   [[nodiscard]] static bool comes_before(const Session& session, const record& r,
                                          const typename Session::reservation_entry& p) {
     if (!r.has_reservation) return false;
     const auto& own = session.reservation_of(r.facts.id);
-    return own.number < p.number && own.what.start <= session.now();
+    return own.number < p.number && own.what.start <= std::max(session.now(), p.what.first_start);
   }
   /// The reservations of its quota that a job must not delay.
   [[nodiscard]] static auto others_of(const Session& session, const record& r) {
@@ -516,12 +518,17 @@ class exhaustive_cycle {
       return session.withdraw_reservation(id);
     }
     const reservation before = session.reservation_of(id).what;
-    if (admit(session, id)) {
-      // What made it late makes those behind it late.
-      if (before.cause != delay_cause::none) renew_owned_of(session, x, before.cause);
-      return;
+    // Time alone gives no job a better chance to start.
+    if (has_changed_) {
+      if (admit(session, id)) {
+        // What made it late makes those behind it late.
+        if (before.cause != delay_cause::none) renew_owned_of(session, x, before.cause);
+        return;
+      }
+      session.record_found(id, why_not());
+    } else {
+      session.record_found(id, session.found(r));
     }
-    session.record_found(id, why_not());
     // It had room in its quota, and yet could not start.
     if (before.start <= session.now()) renew_owned_of(session, x, delay_cause::none);
     session.touch(x);
@@ -552,13 +559,18 @@ class exhaustive_cycle {
       return q.job != p.job && (p.what.start != without_end || q.number < p.number);
     };
     const auto start = owned_.earliest(session, r, others);
+    reservation renewed = p.what;
     // All that it needs is there. If it could not start, that may change as long as it is not late.
     const bool is_hindered = !start && owned_.has_room(session, r);
-    if (is_hindered && p.what.start != without_end &&
-        (p.what.start > session.now() || !session.was_tried(p.job))) {
-      return delay_cause::none;
+    if (is_hindered && p.what.start != without_end) {
+      if (!session.was_tried(p.job)) {
+        // Its time has come.
+        renewed.start = std::min(renewed.start, session.now());
+        session.renew_reservation(p.job, renewed);
+        return delay_cause::none;
+      }
+      if (p.what.start > session.now()) return delay_cause::none;
     }
-    reservation renewed = p.what;
     renewed.start = start ? start->at : without_end;
     renewed.after = start ? start->after : job_id{};
     if (is_hindered) {
@@ -787,6 +799,7 @@ class exhaustive_cycle {
     all_hold_ = false;
     settle_if_gone(session, session.now());
     const detail::reservation_news news = session.take_reservation_news();
+    has_changed_ = has_changed_ || news.says_anything();
     if (news.cause == delay_cause::cluster || news.cause == delay_cause::quotas) {
       renew_all_owned(session, news.cause);
     }
@@ -795,6 +808,7 @@ class exhaustive_cycle {
       ended_early_ = false;
       return settle_if_gone(session, without_end);
     }
+    if (!has_changed_ && !session.has_time_passed()) return;
     // Reservations that were made while a job overran rest on its end at any moment.
     const bool overruns = news.ends_from < session.now() || any_overruns(session);
     const delay_cause cause = news.cause == delay_cause::none && overruns ? delay_cause::overrun : news.cause;
@@ -825,7 +839,7 @@ class exhaustive_cycle {
       }
       if (session.any_may_preempt() && session.reservations().size() < before) let_owners_claim(session);
       // Who starts only when others have gone has no expected end until then, and seems to be in the way.
-      if (session.evicting().empty() && some_may_miss()) {
+      if (session.evicting().empty() && take_some_may_miss()) {
         const auto why = claimed_at_ == session.now() ? delay_cause::owner : displaced_by(session);
         renew_missed(session, [why](const record&) { return why; });
       }
@@ -846,10 +860,12 @@ class exhaustive_cycle {
   }
   /// Whether, since the last call, a reservation may have been made impossible by another one's move or lost
   /// start.
-  [[nodiscard]] bool some_may_miss() {
+  [[nodiscard]] bool take_some_may_miss() {
     const bool has_lost_start = std::exchange(has_lost_start_, false);
     return profile_.take_saw_missed() || has_lost_start;
   }
+  /// The same, to look only.
+  [[nodiscard]] bool some_may_miss() const { return profile_.saw_missed() || has_lost_start_; }
   /// Renews the reservations whose capacity a job has claimed.
   void renew_reservations(Session& session) {
     while (claimant_) {
@@ -911,6 +927,19 @@ class exhaustive_cycle {
       keep(session, p, cause_for(session.at(job)));
     }
   }
+  /// Whether reservations are looked at again after a decision: where some are due or, as a job overruns, all
+  /// are made again each time, one may start now, e.g. as the placement picks another place, on which its job
+  /// delays no other. What is being evicted is an occasion of its own when it has left.
+  [[nodiscard]] bool must_look_again(const Session& session) const {
+    if constexpr (makes_reservations) {
+      if (session.reservations().empty() || !session.evicting().empty()) return false;
+      const auto starts = session.reservations_by_start();
+      const bool some_are_due =
+          !starts.empty() && session.reservations()[starts.front()].what.start <= session.now();
+      return some_are_due || some_may_miss() || any_overruns(session);
+    }
+    return false;
+  }
   [[nodiscard]] static bool any_overruns(const Session& session) {
     for (const expected_end& e : session.expected_ends()) {
       if (e.at > session.now()) return false;
@@ -951,11 +980,14 @@ class exhaustive_cycle {
     const record& r = session.at(p.job);
     if (session.settings(r.facts.quota).head != queue_head::reserve)
       return session.withdraw_reservation(p.job);
-    if (admit(session, p.job)) {
-      all_hold_ = false;
-      return;
+    // Time alone gives no job a better chance to start, even where it moves reserved starts.
+    if (has_changed_) {
+      if (admit(session, p.job)) {
+        all_hold_ = false;
+        return;
+      }
+      session.record_found(p.job, why_not());
     }
-    session.record_found(p.job, why_not());
     // `admit` has made its claims, and the others' reservations have been renewed since.
     constexpr typename availability<Session>::no_claims no_claims;
     const bool is_to_come = p.what.start > session.now() && p.what.start != without_end;
@@ -1152,6 +1184,8 @@ class exhaustive_cycle {
   bool admitted_ = false;
   /// Whether this pass has decided something.
   bool decided_ = false;
+  /// Whether anything has happened since the last step by which jobs may start.
+  bool has_changed_ = false;
   bool is_new_tree_ = false;
   bool nothing_shown_ = false;
 };

@@ -138,6 +138,8 @@ class session {
 
   /// The time of the current step.
   [[nodiscard]] instant now() const noexcept { return now_; }
+  /// Whether the step before was at an earlier time, or there was none.
+  [[nodiscard]] bool has_time_passed() const noexcept { return has_time_passed_; }
   /// Whether there has been a step.
   [[nodiscard]] bool has_stepped() const noexcept { return has_stepped_; }
   /// What the step has decided so far.
@@ -147,6 +149,8 @@ class session {
   /// Whether inadmissible jobs may have better chances now: something was given back, or the host changed the
   /// world. Reset by `requeue_inadmissible`.
   [[nodiscard]] bool must_requeue() const noexcept { return jobs_.must_requeue(); }
+  /// Whether anything has happened since jobs were last considered by which pending ones may start.
+  [[nodiscard]] bool has_changed() const noexcept { return must_requeue() || jobs_.has_touched(); }
   /// Calls `visit(quota)` for each quota whose queue or usage has changed since the last call.
   template <class Visit>
   void take_touched(Visit visit) {
@@ -360,10 +364,30 @@ class session {
     plan_.nominations.push_back({id, r.what, r.facts.quota, first, victims});
   }
   /// The job stays pending until its victims, the evictions of the plan from `first` on, have gone. Nothing
-  /// is assumed for it: the cycle decides on it again then (Kueue, KAI).
+  /// is assumed for it: the cycle decides on it again then (Kueue, KAI). Announced again in the same step, it
+  /// has these beside the others: they are put behind them.
   void announce(job_id id, std::size_t first) {
-    const record& r = at(id);
-    plan_.nominations.push_back({id, r.what, r.facts.quota, first, plan_.evictions.size() - first});
+    record& r = jobs_.at(id);
+    const std::size_t more = plan_.evictions.size() - first;
+    auto known = plan_.nominations.end();
+    if (std::exchange(r.announced_in, steps_) == steps_) {
+      known = detail::find_if(plan_.nominations.begin(), known, [&](const auto& t) { return t.id == id; });
+    }
+    if (known == plan_.nominations.end()) {
+      plan_.nominations.push_back({id, r.what, r.facts.quota, first, more});
+    } else if (known->count == 0) {
+      known->first = first;
+      known->count = more;
+    } else {
+      const std::size_t behind = known->first + known->count;
+      const auto evictions = plan_.evictions.begin();
+      std::rotate(evictions + static_cast<std::ptrdiff_t>(behind),
+                  evictions + static_cast<std::ptrdiff_t>(first), plan_.evictions.end());
+      for (auto& other : plan_.nominations) {
+        if (other.first >= behind) other.first += more;
+      }
+      known->count += more;
+    }
   }
   /// Evicts a running job, with all its elastic pods if it is elastic.
   void evict(job_id victim, job_id beneficiary, relation how) {
@@ -485,6 +509,7 @@ class session {
     return has_stepped_ ? std::max(at, now_) : at;
   }
   void begin(instant now) {
+    has_time_passed_ = !has_stepped_ || now > now_;
     now_ = now;
     has_stepped_ = true;
     ++steps_;
@@ -597,6 +622,7 @@ class session {
   plan_type plan_;
   instant now_ = 0;
   bool has_stepped_ = false;
+  bool has_time_passed_ = true;
   /// When reserved starts were compared with the clock last.
   instant last_look_ = std::numeric_limits<instant>::min();
   std::uint64_t steps_ = 0;

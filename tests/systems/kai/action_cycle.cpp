@@ -294,3 +294,16 @@ TEST_CASE("runai: a pod that is announced, admitted and taken back in one cycle 
   CHECK(diary.substr(0, 17) == "-j6:1 -j3 ~j1 ~j8");
   CHECK(diary.find("...") == std::string::npos);
 }
+
+TEST_CASE("runai: a job and its next pods, which the session does not know yet, are announced as one") {
+  // The job waits for what l leaves. Its next pod takes the place of y, and is announced in its name.
+  allot_test::kai_world w{R"(
+    nodes 3
+    queue d - - 1
+    queue a d 3 1
+    run x a 1x1 @0 prio=75
+    run y a 1x1 @0 prio=25
+    gone l a 1x1 @0
+    wait e a 3x1 prio=50 min=1)"};
+  CHECK(w.step() == "-y ~e");
+}

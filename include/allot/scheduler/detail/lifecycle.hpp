@@ -232,6 +232,8 @@ class lifecycle {
   void untouch(quota_id x) {
     if (std::exchange(state_of(x).touched, false)) erase(touched_, x);
   }
+  /// Whether any quota was touched since the last call of `take_touched`.
+  [[nodiscard]] bool has_touched() const noexcept { return !touched_.empty(); }
   /// Calls `visit(quota)` for each quota touched since the last call.
   template <class Visit>
   void take_touched(Visit visit) {
@@ -278,7 +280,7 @@ class lifecycle {
   bool requeue_inadmissible() {
     must_requeue_ = false;
     ++requeues_;
-    const bool any = !with_inadmissible_.empty();
+    const bool any = !with_inadmissible_.empty() || !with_owned_.empty();
     for (const quota_id x : with_inadmissible_) {
       state_of(x).has_inadmissible = false;
       state_of(x).queue.requeue();

@@ -63,8 +63,10 @@ class owned_profile {
     // Who makes way for a reservation is settled for the whole tree.
     if (settings.preempt.reclaim != preempt_reclaim::any || settings.backfill_preemptible) return false;
     for (std::size_t d = 0; d < n; ++d) {
+      // A parent that is overcommitted may have less.
       if (r.facts.request[d] > quantity{} &&
-          r.facts.request[d] > session.assumed().supply_of(x, d).own_pool) {
+          (r.facts.request[d] > session.assumed().supply_of(x, d).own_pool ||
+           r.facts.request[d] > session.assumed().potential(x, d))) {
         return false;
       }
     }
@@ -269,9 +271,13 @@ class owned_profile {
       if (e.at > at) break;
       places.release(session.at(e.job).where);
     }
-    for (const reservation_entry& p : session.owned_reservations(r.facts.quota)) {
-      if (p.job == r.facts.id || !counts(p) || p.what.start > at || end_of(session, p) <= at) continue;
+    const auto add = [&](const reservation_entry& p) {
+      if (p.job == r.facts.id || !counts(p) || p.what.start > at || end_of(session, p) <= at) return;
       static_cast<void>(places.place(session.at(p.job).pod_request));
+    };
+    for (const reservation_entry& p : session.owned_reservations(r.facts.quota)) add(p);
+    for (const reservation_entry& p : session.reservations()) {
+      if (session.at(p.job).facts.quota == r.facts.quota && !p.what.gathers_since) add(p);
     }
     auto result = ask();
     places.rollback(std::move(before));
