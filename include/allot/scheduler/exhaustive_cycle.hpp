@@ -486,19 +486,18 @@ class exhaustive_cycle {
                                    const typename Session::reservation_entry& p) {
     return session.settings(x).order == queue_order::priority && priority > session.at(p.job).facts.priority;
   }
-  /// Whether a job starts by a reservation with an earlier turn than another's, which was not to start before
-  /// it.
+  /// Whether a job starts by a reservation with an earlier turn than another's, by that time at the latest.
   [[nodiscard]] static bool comes_before(const Session& session, const record& r,
-                                         const typename Session::reservation_entry& p) {
+                                         const typename Session::reservation_entry& p, instant by) {
     if (!r.has_reservation) return false;
     const auto& own = session.reservation_of(r.facts.id);
-    return own.number < p.number && own.what.start <= std::max(session.now(), p.what.first_start);
+    return own.number < p.number && own.what.start <= std::max(session.now(), by);
   }
   /// The reservations of its quota that a job must not delay.
   [[nodiscard]] static auto others_of(const Session& session, const record& r) {
     return [&session, &r](const typename Session::reservation_entry& p) {
       return p.job != r.facts.id && !passes(session, r.facts.quota, r.facts.priority, p) &&
-             !comes_before(session, r, p);
+             !comes_before(session, r, p, p.what.first_start);
     };
   }
   [[nodiscard]] bool delays_owned(Session& session, const record& r) {
@@ -580,7 +579,8 @@ class exhaustive_cycle {
       renewed.start = by_then ? by_then->at : session.now();
       renewed.after = by_then ? by_then->after : job_id{};
     }
-    const bool is_late = renewed.start > p.what.first_start || renewed.start <= session.now();
+    const bool is_late = renewed.start > p.what.first_start ||
+                         std::max(renewed.start, p.what.first_start) <= session.now();
     const bool moves = renewed.start > p.what.start;
     if (cause == delay_cause::none && (moves || (is_late && p.what.cause == delay_cause::none))) {
       if (start && !start->waits_for_place) {
@@ -664,7 +664,7 @@ class exhaustive_cycle {
       const bool has_priority =
           settings.order == queue_order::priority && r.facts.priority > reserved.facts.priority;
       const bool is_claimed =
-          is_own ? has_priority || comes_before(session, r, p) : may_change(r, p) && !session.would_borrow(r);
+          is_own ? has_priority || comes_before(session, r, p, session.now()) : may_change(r, p) && !session.would_borrow(r);
       cycle.claims_ = cycle.claims_ || is_claimed;
       return is_claimed;
     }
