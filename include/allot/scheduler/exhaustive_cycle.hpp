@@ -497,7 +497,7 @@ class exhaustive_cycle {
   [[nodiscard]] static auto others_of(const Session& session, const record& r) {
     return [&session, &r](const typename Session::reservation_entry& p) {
       return p.job != r.facts.id && !passes(session, r.facts.quota, r.facts.priority, p) &&
-             !comes_before(session, r, p, p.what.first_start);
+             !comes_before(session, r, p, p.what.start);
     };
   }
   [[nodiscard]] bool delays_owned(Session& session, const record& r) {
@@ -558,18 +558,13 @@ class exhaustive_cycle {
       return q.job != p.job && (p.what.start != without_end || q.number < p.number);
     };
     const auto start = owned_.earliest(session, r, others);
-    reservation renewed = p.what;
     // All that it needs is there. If it could not start, that may change as long as it is not late.
     const bool is_hindered = !start && owned_.has_room(session, r);
-    if (is_hindered && p.what.start != without_end) {
-      if (!session.was_tried(p.job)) {
-        // Its time has come.
-        renewed.start = std::min(renewed.start, session.now());
-        session.renew_reservation(p.job, renewed);
-        return delay_cause::none;
-      }
-      if (p.what.start > session.now()) return delay_cause::none;
+    if (is_hindered && p.what.start != without_end &&
+        (p.what.start > session.now() || !session.was_tried(p.job))) {
+      return delay_cause::none;
     }
+    reservation renewed = p.what;
     renewed.start = start ? start->at : without_end;
     renewed.after = start ? start->after : job_id{};
     if (is_hindered) {
@@ -579,8 +574,7 @@ class exhaustive_cycle {
       renewed.start = by_then ? by_then->at : session.now();
       renewed.after = by_then ? by_then->after : job_id{};
     }
-    const bool is_late = renewed.start > p.what.first_start ||
-                         std::max(renewed.start, p.what.first_start) <= session.now();
+    const bool is_late = renewed.start > p.what.first_start || renewed.start <= session.now();
     const bool moves = renewed.start > p.what.start;
     if (cause == delay_cause::none && (moves || (is_late && p.what.cause == delay_cause::none))) {
       if (start && !start->waits_for_place) {
@@ -671,15 +665,17 @@ class exhaustive_cycle {
     /// Whether it may claim the reservation at one time and not at another.
     [[nodiscard]] bool may_change(const record& r, const typename Session::reservation_entry& p) const {
       return p.what.borrows && r.facts.quota != session.at(p.job).facts.quota &&
-             (!waits_for_loans(session.settings(r.facts.quota)) || is_due_owner(session, r));
+             (!waits_for_loans(session.settings(r.facts.quota)) || cycle.is_due_owner(session, r));
     }
   };
   [[nodiscard]] claims claims_of(Session& session) { return {*this, session}; }
-  /// Whether the time has come at which the job is to start on what its quota owns.
-  [[nodiscard]] static bool is_due_owner(const Session& session, const record& r) {
+  /// Whether the time has come at which the job is to start on what its quota owns; or, as others have ended
+  /// early, all of that is there.
+  [[nodiscard]] bool is_due_owner(Session& session, const record& r) {
     if (!r.has_reservation) return false;
     const reservation& own = session.reservation_of(r.facts.id).what;
-    return own.owned && own.start <= session.now();
+    if (!own.owned || own.start <= session.now()) return own.owned;
+    return owned_.has_room_now(session, r, others_of(session, r));
   }
   [[nodiscard]] static bool waits_for_loans(const queue_settings& settings) noexcept {
     return settings.owners_backfill && settings.preempt.reclaim == preempt_reclaim::any;

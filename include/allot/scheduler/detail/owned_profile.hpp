@@ -118,6 +118,12 @@ class owned_profile {
     }
     return true;
   }
+  /// Whether the quota has room for it now, beside the reservations for which `counts(entry)`.
+  template <class Counts>
+  [[nodiscard]] bool has_room_now(Session& session, const record& r, Counts counts) {
+    draw(session, r.facts.quota, counts);
+    return has_room(session, r);
+  }
   /// The start of the first reservation, of those that count, at which the job, started now, would leave too
   /// little of what the quota owns; none if it delays none.
   template <class Counts>
