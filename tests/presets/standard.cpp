@@ -168,23 +168,3 @@ TEST_CASE("standard: gathers with two reservations of each quota, unless told ot
   CHECK(made({.reservations = 4, .gather = 60}) == std::pair<allot::instant, std::uint32_t>{60, 4});
   CHECK(made({}) == std::pair<allot::instant, std::uint32_t>{0, 3});
 }
-
-TEST_CASE("standard: a long job starts while it can still end not long after those that run") {
-  // One GPU is taken for 100, the other one for 10. Then the long job counts as submitted at 100 + 90 / 4
-  // less its estimate, and the short ones at 21.
-  for (const auto& known : {std::pair{110, 10}, std::pair{95, 60}, std::pair{40, 60}}) {
-    const int estimate = known.first;
-    const int start = known.second;
-    CAPTURE(estimate);
-    std::vector<allot_test::timed_job> jobs{{.duration = 100, .estimate = 100},
-                                            {.duration = 10, .estimate = 10},
-                                            {.submit = 1, .duration = estimate, .estimate = estimate}};
-    for (int i = 0; i < 5; ++i) jobs.push_back({.submit = 1, .duration = 10, .estimate = 10});
-    auto made = allot::make_scheduler(allot::standard{}, allot_test::timed_view{&jobs},
-                                      {{.name = "a", .nominal = gpus(2)}});
-    auto& s = made.value();
-    allot_test::timed_host<std::remove_cvref_t<decltype(s)>> h{jobs, std::move(s)};
-    h.run_all([](allot::instant) {});
-    CHECK(*h[2].start == start);
-  }
-}

@@ -42,15 +42,14 @@ class checked_queue {
     queue_.take_out(class_number{jobs_[i].request_class}, job_id{i});
     leave(i);
   }
-  /// The job that may be tried, as the queue says; checked. By `all_end` long jobs take their turn earlier.
-  std::optional<std::size_t> first(instant all_end = without_end) {
+  /// The job that may be tried, as the queue says; checked.
+  std::optional<std::size_t> first() {
     if (blocked_ && !jobs_[blocked_->index()].waits) blocked_.reset();
-    const auto found =
-        queue_.first([&](const pending_entry& e) { return jobs_[e.id.index()].waits; }, 0, false, all_end);
+    const auto found = queue_.first([&](const pending_entry& e) { return jobs_[e.id.index()].waits; });
     std::optional<std::size_t> expected;
     for (std::size_t i = 0; i < jobs_.size() && !blocked_; ++i) {
       if (!jobs_[i].waits || inadmissible_.count(jobs_[i].request_class) != 0) continue;
-      if (!expected || turn(i, all_end) < turn(*expected, all_end)) expected = i;
+      if (!expected || jobs_[i].rank < jobs_[*expected].rank) expected = i;
     }
     REQUIRE(found.has_value() == expected.has_value());
     if (found) {
@@ -93,14 +92,6 @@ class checked_queue {
     const auto is_alike = [left](const waiting_job& j) { return j.waits && j.request_class == left; };
     if (std::none_of(jobs_.begin(), jobs_.end(), is_alike)) inadmissible_.erase(left);
   }
-  /// The key, the turn, the rank.
-  [[nodiscard]] std::tuple<std::int64_t, instant, job_rank> turn(std::size_t i, instant all_end) const {
-    const waiting_job& j = jobs_[i];
-    const bool is_known = all_end != without_end && j.estimate != without_end;
-    return {j.rank.key, is_known ? std::min(j.rank.submitted, all_end - j.estimate) : j.rank.submitted,
-            j.rank};
-  }
-
   pending_queue queue_;
   std::vector<waiting_job> jobs_;
   std::map<std::uint32_t, job_rank> inadmissible_;
@@ -117,7 +108,6 @@ TEST_CASE("pending_queue: gives the first job that may be tried, whatever happen
     const std::size_t classes = random.one_in(4) ? 150 : 1 + random.below(6);
     const bool strict = random.one_in(3);
     const std::size_t cancellations = random.below(4);
-    const auto all_end = [&] { return strict || random.one_in(2) ? without_end : random.between(0, 20); };
     for (std::size_t i = 0; i < 300; ++i) {
       if (random.one_in(2)) {
         q.push(static_cast<std::uint32_t>(random.below(classes)),
@@ -125,7 +115,7 @@ TEST_CASE("pending_queue: gives the first job that may be tried, whatever happen
                random.one_in(4) ? without_end : random.between(1, 12));
       }
       for (std::size_t k = 0; k < cancellations && q.size() > 0; ++k) q.cancel(random.below(q.size()));
-      if (const auto first = q.first(all_end())) {
+      if (const auto first = q.first()) {
         switch (random.below(4)) {
           case 0:
             q.pop(*first);
@@ -138,7 +128,7 @@ TEST_CASE("pending_queue: gives the first job that may be tried, whatever happen
         }
       }
       if (random.one_in(12)) q.requeue();
-      static_cast<void>(q.first(all_end()));
+      static_cast<void>(q.first());
     }
   });
 }

@@ -89,11 +89,6 @@ enum class backfill_order : std::uint8_t {
   /// order of the queue, in which a job counts as submitted later by `aged_delay`. Jobs get their
   /// reservations in this order, too. (With `shortest_estimate` a long job may be passed for ever, and the
   /// oldest jobs hold the reservations, behind which large ones line up for days.)
-  ///
-  /// A job that would end well after all that runs is not passed: while the quota has a reservation to give,
-  /// it counts as submitted, at the latest, when the last running job is expected to end, plus a quarter of
-  /// the time until then, less its own estimate. Otherwise the longest jobs are left to the end, and run on
-  /// alone when all others are done.
   aged,
 };
 /// The whole of what `aged_delay` takes a part of.

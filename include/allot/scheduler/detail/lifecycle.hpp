@@ -252,8 +252,7 @@ class lifecycle {
     quota_state& q = state_of(x);
     const bool by_estimate =
         q.settings.backfill == backfill_order::shortest_estimate && q.reservations >= q.settings.reservations;
-    const auto& first =
-        q.queue.first([&](const pending_entry& e) { return waits(e); }, now, by_estimate, end_of_all(q, now));
+    const auto& first = q.queue.first([&](const pending_entry& e) { return waits(e); }, now, by_estimate);
     return first ? first->id : job_id{};
   }
   /// Calls `visit(request_class)` for each equivalence class of x with a job that may be tried, as in
@@ -924,21 +923,6 @@ class lifecycle {
     }
   }
   [[nodiscard]] quota_state& state_of(quota_id x) { return quotas_[x.index()]; }
-  /// When all that runs is expected to have ended, and a quarter of the time until then, where jobs take
-  /// their turn by it; `without_end` elsewhere. With the quarter, jobs that would outlast the others by
-  /// little do not keep these waiting.
-  [[nodiscard]] instant end_of_all(const quota_state& q, instant now) const {
-    if constexpr (has_expected_ends) {
-      const bool may_reserve =
-          q.settings.head == queue_head::reserve && q.reservations < q.settings.reservations;
-      const auto ends = books_.ends().all();
-      if (may_reserve && q.settings.backfill == backfill_order::aged && !ends.empty()) {
-        const instant last = ends.back().at;
-        return later(last, std::max<instant>(0, last - now) / 4);
-      }
-    }
-    return without_end;
-  }
   /// The time of submission by which the job takes its turn.
   [[nodiscard]] instant turn_of(const record& r, const queue_settings& settings) const {
     if (settings.head != queue_head::reserve || settings.backfill != backfill_order::aged) {

@@ -36,8 +36,7 @@ struct pending_entry {
 namespace detail {
 
 /// A heap of pending jobs, the least rank in front, in which each entry also knows the least estimate at or
-/// below it: so the first job that lasts no longer than a bound is found without visiting those that do. It
-/// knows the greatest one of those with its key, too.
+/// below it: so the first job that lasts no longer than a bound is found without visiting those that do.
 class pending_heap {
  public:
   static constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
@@ -51,7 +50,7 @@ class pending_heap {
 
   /// O(log entries).
   void push(const pending_entry& e) {
-    nodes_.push_back({e, e.estimate, known(e)});
+    nodes_.push_back({e, e.estimate});
     rise(nodes_.size() - 1);
   }
   /// Removes an entry. O(log entries).
@@ -71,13 +70,6 @@ class pending_heap {
     search(0, most, best);
     return best;
   }
-  /// The entry with the greatest estimate of those with the key of the front, of these the one with the least
-  /// rank. One without an estimate counts as the shortest. Precondition: not empty.
-  [[nodiscard]] std::size_t longest_in_front() const {
-    std::size_t best = nowhere;
-    search_longest(0, best);
-    return best;
-  }
   template <class Visit>
   void for_each(Visit visit) const {
     for (const node& n : nodes_) visit(n.entry);
@@ -93,27 +85,17 @@ class pending_heap {
   struct node {
     pending_entry entry;
     instant shortest;
-    /// Of those with the key of this one.
-    instant longest;
   };
 
-  [[nodiscard]] static instant known(const pending_entry& e) {
-    return e.estimate == without_end || e.rank.elastic ? 0 : e.estimate;
-  }
   [[nodiscard]] static std::size_t parent(std::size_t i) { return (i - 1) / 2; }
   [[nodiscard]] bool is_earlier(std::size_t a, std::size_t b) const {
     return nodes_[a].entry.is_before(nodes_[b].entry);
   }
-  [[nodiscard]] bool has_same_key(std::size_t a, std::size_t b) const {
-    return nodes_[a].entry.rank.key == nodes_[b].entry.rank.key;
-  }
   void renew(std::size_t i) {
     node& at = nodes_[i];
     at.shortest = at.entry.estimate;
-    at.longest = known(at.entry);
     for (std::size_t c = 2 * i + 1; c < nodes_.size() && c <= 2 * i + 2; ++c) {
       at.shortest = std::min(at.shortest, nodes_[c].shortest);
-      if (has_same_key(i, c)) at.longest = std::max(at.longest, nodes_[c].longest);
     }
   }
   /// Updates the parents of node i, which may just have been removed.
@@ -153,19 +135,6 @@ class pending_heap {
     search(2 * i + 1, most, best);
     search(2 * i + 2, most, best);
   }
-  /// Of those with the greatest estimate.
-  void search_longest(std::size_t i, std::size_t& best) const {
-    const instant most = nodes_.front().longest;
-    if (i >= nodes_.size() || !has_same_key(i, 0) || nodes_[i].longest < most) return;
-    if (best != nowhere && !is_earlier(i, best)) return;
-    if (known(nodes_[i].entry) == most) {
-      best = i;
-      return;
-    }
-    search_longest(2 * i + 1, best);
-    search_longest(2 * i + 2, best);
-  }
-
   vector<node> nodes_;
 };
 

@@ -69,17 +69,13 @@ class pending_queue {
   /// The first job that may be tried, none if the queue is blocked or all that wait are inadmissible; or the
   /// one with the least estimate, if `shortest_first`. O(equivalence classes with jobs); O(1) if nothing has
   /// changed since it was asked the same.
-  ///
-  /// Jobs with the same key as that one are as if submitted at `all_end` less their estimate, if that is
-  /// earlier; unless others of their class are inadmissible.
   template <class IsCurrent>
   [[nodiscard]] const std::optional<pending_entry>& first(IsCurrent is_current, instant now = 0,
-                                                          bool shortest_first = false,
-                                                          instant all_end = without_end) {
-    const question asked{now, shortest_first, all_end};
+                                                          bool shortest_first = false) {
+    const question asked{now, shortest_first};
     if (answered_ == asked) return answer_;
     if (stale_ > entries_ / 2) sweep(is_current);
-    answer_ = find_first(is_current, now, shortest_first, all_end);
+    answer_ = find_first(is_current, now, shortest_first);
     answered_ = asked;
     return answer_;
   }
@@ -179,7 +175,6 @@ class pending_queue {
   struct question {
     instant now = 0;
     bool shortest_first = false;
-    instant all_end = without_end;
 
     friend bool operator==(const question&, const question&) = default;
   };
@@ -222,7 +217,7 @@ class pending_queue {
   }
   template <class IsCurrent>
   [[nodiscard]] std::optional<pending_entry> find_first(IsCurrent is_current, instant now,
-                                                        bool shortest_first, instant all_end) {
+                                                        bool shortest_first) {
     if (blocked_ && drop_stale(groups_[first_], is_current)) blocked_ = false;
     if (blocked_) return std::nullopt;
     const pending_entry* best = nullptr;
@@ -243,7 +238,7 @@ class pending_queue {
       at_ = at;
     }
     if (best == nullptr) return std::nullopt;
-    return all_end == without_end ? *best : longest_or(*best, is_current, all_end);
+    return *best;
   }
   /// Where the first job of the group that may be tried is.
   template <class IsCurrent>
@@ -261,35 +256,6 @@ class pending_queue {
       --stale_;
     }
     return detail::pending_heap::nowhere;
-  }
-  /// Where the longest job of the group is, of those with the key of its first. Precondition: that waits.
-  template <class IsCurrent>
-  [[nodiscard]] std::size_t longest_of(group& g, IsCurrent is_current) {
-    for (;;) {
-      const std::size_t at = g.jobs.longest_in_front();
-      if (waits(g.jobs[at], is_current)) return at;
-      remove(g, at);
-      --stale_;
-    }
-  }
-  /// The longest job with the key of the first one if it comes before that by `all_end`, or else that one.
-  template <class IsCurrent>
-  [[nodiscard]] pending_entry longest_or(pending_entry first, IsCurrent is_current, instant all_end) {
-    instant turn = first.rank.submitted;
-    for (const std::size_t i : waiting_) {
-      group& g = groups_[i];
-      if (g.inadmissible || g.jobs.front().rank.key != first.rank.key) continue;
-      const std::size_t at = longest_of(g, is_current);
-      const pending_entry& e = g.jobs[at];
-      if (e.estimate == without_end || e.rank.elastic) continue;
-      const instant latest = all_end - e.estimate;
-      if (latest > turn || (latest == turn && !(e.rank < first.rank))) continue;
-      turn = latest;
-      first = e;
-      first_ = i;
-      at_ = at;
-    }
-    return first;
   }
   /// Whether the job of the entry still waits. Most of the time it need not be asked.
   template <class IsCurrent>
