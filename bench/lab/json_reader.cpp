@@ -11,6 +11,26 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
+namespace {
+
+/// What to write instead of a key that there was; empty if there was no such key.
+[[nodiscard]] std::string_view instead_of(std::string_view key) {
+  struct former_key {
+    std::string_view key;
+    std::string_view instead;
+  };
+  constexpr former_key former_keys[] = {
+      {"backfill_preemptible",
+       "jobs without an estimate wait where they would delay a reservation; leave it out, or give them estimates"},
+  };
+  for (const former_key& k : former_keys) {
+    if (k.key == key) return k.instead;
+  }
+  return {};
+}
+
+}  // namespace
+
 // Objects.
 
 std::optional<json_value> json_object::find(std::string_view key) {
@@ -30,6 +50,9 @@ void json_object::reject_unknown() const {
     if (key.substr(0, 2) == "x-" || std::find(known_.begin(), known_.end(), key) != known_.end()) return;
     // The others are only counted, and there may be millions.
     if (found_->size() >= errors::most_kept) return member.report(*found_, {});
+    if (const std::string_view instead = instead_of(key); !instead.empty()) {
+      return member.report(*found_, "\"" + std::string{key} + "\" is no more: " + std::string{instead});
+    }
     std::string text = "unknown key \"" + std::string{key} + "\"";
     const std::string_view meant = nearest(key, known_);
     text += meant.empty() ? " (expected " + listed(known_) + ")"

@@ -146,9 +146,9 @@ const vector<preset_option>& options_of_presets() {
        "way; "
        "0: not at all",
        kind::milli, &set_option<&standard::gather>},
-      {"standard", "backfill_preemptible",
-       "whether jobs without an estimate start on reserved capacity, and are preempted when it is needed",
-       kind::boolean, &set_option<&standard::backfill_preemptible>},
+      {"standard", "strict_after_s",
+       "from that age on a job within what its quota owns is not passed any more; 0: it may be passed for ever",
+       kind::milli, &set_option<&standard::strict_after>},
       {"standard", "backfill", jobs_without, kind::word, &set_option<&standard::backfill>, order_words},
       {"easy",
        "reservations",

@@ -98,8 +98,6 @@ std::string_view reason_for(const sim::interruption& how) {
       return "its quota became smaller";
     case relation::time_limit:
       return "its time was up";
-    case relation::reservation:
-      return "it ran on reserved capacity";
   }
   return "";
 }

@@ -81,7 +81,7 @@ struct quota_entry {
   std::optional<instant> gather_longest{};
   std::optional<std::int32_t> gather_percent{};
   std::optional<std::int32_t> wait_if_loss_percent{};
-  std::optional<bool> backfill_preemptible{};
+  std::optional<instant> strict_after{};
   /// By job class: the time limit of a run.
   std::map<std::string, instant, std::less<>> time_limits{};
   /// Where its jobs may run, as a set of the cluster's pools.

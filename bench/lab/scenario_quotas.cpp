@@ -24,14 +24,14 @@ queue_settings quota_entry::settings(queue_settings otherwise) const {
     const queue_settings by_default{};
     otherwise.reservations = by_default.reservations;
     otherwise.backfill = by_default.backfill;
-    otherwise.backfill_preemptible = by_default.backfill_preemptible;
     otherwise.owners_backfill = by_default.owners_backfill;
     otherwise.gather = by_default.gather;
     otherwise.wait_if_loss_percent = by_default.wait_if_loss_percent;
   }
+  if (otherwise.head == queue_head::strict) otherwise.strict_after = 0;
+  otherwise.strict_after = strict_after.value_or(otherwise.strict_after);
   otherwise.gather.longest = gather_longest.value_or(otherwise.gather.longest);
   otherwise.wait_if_loss_percent = wait_if_loss_percent.value_or(otherwise.wait_if_loss_percent);
-  otherwise.backfill_preemptible = backfill_preemptible.value_or(otherwise.backfill_preemptible);
   otherwise.gather.percent = gather_percent.value_or(otherwise.gather.percent);
   otherwise.flavors.when_can_borrow = when_can_borrow.value_or(otherwise.flavors.when_can_borrow);
   otherwise.flavors.when_can_preempt = when_can_preempt.value_or(otherwise.flavors.when_can_preempt);
@@ -201,13 +201,13 @@ quota_entry scenario_reader::read_quota(json_value value) {
   if (const auto times = quota.find("min_runtime_s")) read_min_runtime(*times, q);
   if (const auto times = quota.find("borrow_backoff_s")) read_borrow_backoff(*times, q);
   if (const auto gather = quota.find("gather")) read_gathering(*gather, q);
+  if (const auto age = quota.find("strict_after_s")) q.strict_after = read_milli(*age, found_);
   if (const auto percent = quota.find("wait_if_loss_percent")) {
     constexpr std::int64_t most = 1'000'000;
     if (const auto n = read_whole(*percent, 0, most, found_)) {
       q.wait_if_loss_percent = static_cast<std::int32_t>(*n);
     }
   }
-  if (const auto may = quota.find("backfill_preemptible")) q.backfill_preemptible = read_bool(*may, found_);
   if (const auto pools = quota.find("node_pools")) read_node_pools(*pools, q);
   if (const auto times = quota.find("time_limit_s")) read_time_limits(*times, q);
   if (const auto access = quota.find("access")) read_access(*access, q);
@@ -448,7 +448,7 @@ void scenario_reader::check_settings() {
   for (const auto& [i, p] : contradictions_in(to_)) {
     std::string field = p.field;
     std::replace(field.begin(), field.end(), '.', '/');
-    if (field == "min_runtime" || field == "borrow_backoff") field += "_s";
+    if (field == "min_runtime" || field == "borrow_backoff" || field == "strict_after") field += "_s";
     if (field == "gather/longest") field += "_s";
     // Quotas added by events have no place of their own.
     std::string place = i < to_.initial_quotas ? "/quotas/" + std::to_string(i) : "/events";

@@ -263,8 +263,7 @@ namespace {
   return {.reserves = cycle.reserves(),
           .knows_ends = session<view, sim::places>::has_expected_ends,
           .backs_off = cycle.backs_off(),
-          .knows_flavors = flavored_view<view>,
-          .knows_checkpoints = checkpointed_view<view>};
+          .knows_flavors = flavored_view<view>};
 }
 
 }  // namespace

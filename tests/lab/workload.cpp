@@ -297,13 +297,13 @@ TEST_CASE("the number of dimensions is the smallest that holds the resources") {
 
 TEST_CASE("settings: of the policy's, a quota takes those that have an effect there") {
   const auto s = parse_valid(
-      R"("policy": {"preset": "standard", "reservations": 2, "gather_s": 60, "backfill_preemptible": true},
+      R"("policy": {"preset": "standard", "reservations": 2, "gather_s": 60, "strict_after_s": 600},
       "quotas": [{"name": "a"}, {"name": "b", "head": "strict"},
                  {"name": "c", "preempt": {"reclaim": "lower_priority"}}])");
   const auto all = lab::make_workload<1>(s).setup.settings;
-  CHECK((all[0].owners_backfill && all[0].backfill_preemptible && all[0].gather.longest == 60'000));
+  CHECK((all[0].owners_backfill && all[0].strict_after == 600'000 && all[0].gather.longest == 60'000));
   CHECK(all[1] == queue_settings{.head = queue_head::strict});
-  CHECK((all[2].backfill_preemptible && !all[2].owners_backfill));
+  CHECK((all[2].strict_after == 600'000 && !all[2].owners_backfill));
   // Where quotas are ignored, so is what they set.
   parse_valid(R"("policy": "fifo", "quotas": [{"name": "a", "wait_if_loss_percent": 100}])");
 }

@@ -10,5 +10,5 @@
 TEST_CASE("copies: of a scheduler by type, on an inventory") {
   using allot_test::check_copies;
   check_copies<allot::gpu::inventory>(allot::standard{});
-  check_copies<allot::gpu::inventory>(allot::standard{.gather = 20, .backfill_preemptible = true});
+  check_copies<allot::gpu::inventory>(allot::standard{.gather = 20, .strict_after = 30});
 }

@@ -32,8 +32,8 @@ namespace {
 /// All members, those of members included. It does not compile once there is another one: add that here, and
 /// a row to `rows`.
 auto members_of(const queue_settings& s) {
-  const auto& [order, head, preempt, flavors, min_runtime, reservations, gather, wait_if_loss_percent,
-               backfill_preemptible, backfill, owners_backfill, borrow_backoff] = s;
+  const auto& [order, head, preempt, flavors, min_runtime, strict_after, reservations, gather,
+               wait_if_loss_percent, backfill, owners_backfill, borrow_backoff] = s;
   const auto& [within, reclaim, children, borrow, borrow_max_priority, rivals] = preempt;
   const auto& [when_can_borrow, when_can_preempt] = flavors;
   const auto& [from_same_quota, from_others] = min_runtime;
@@ -47,7 +47,7 @@ auto members_of(const queue_settings& s) {
                     from_same_quota, from_others,
                     reservations,    longest_gathering,
                     percent,         wait_if_loss_percent,
-                    backfill,        backfill_preemptible,
+                    backfill,        strict_after,
                     owners_backfill, first_backoff,
                     longest_backoff};
 }
@@ -156,18 +156,14 @@ const row rows[] = {
      "set head to reserve", reserve},
     {"backfill", [](circumstances& c) { c.settings.backfill = allot::backfill_order::shortest_estimate; },
      "set head to reserve", reserve},
-    {"backfill_preemptible", [](circumstances& c) { c.settings.backfill_preemptible = true; },
-     "set head to reserve",
+    {"strict_after", [](circumstances& c) { c.settings.strict_after = -1; }, "negative",
+     [](circumstances& c) { c.settings.strict_after = 1; }},
+    {"strict_after",
      [](circumstances& c) {
-       reserve(c);
-       c.can.knows_checkpoints = true;
-     }},
-    {"backfill_preemptible",
-     [](circumstances& c) {
-       reserve(c);
-       c.settings.backfill_preemptible = true;
+       c.settings.head = allot::queue_head::strict;
+       c.settings.strict_after = 1;
      },
-     "checkpoint(job)", [](circumstances& c) { c.can.knows_checkpoints = true; }},
+     "strict queue", [](circumstances& c) { c.settings.head = allot::queue_head::best_effort; }},
     {"owners_backfill", [](circumstances& c) { c.settings.owners_backfill = true; }, "set head to reserve",
      reserve},
     {"owners_backfill",
@@ -278,10 +274,6 @@ TEST_CASE("settings: a scheduler knows what its view shows") {
   const queue_settings reserving{.head = allot::queue_head::reserve};
   CHECK(refused(reserving, plain_view{}) == "head");
   CHECK(refused(reserving, estimating_view{}) == "0 problems");
-  queue_settings preemptible = reserving;
-  preemptible.backfill_preemptible = true;
-  CHECK(refused(preemptible, estimating_view{}) == "backfill_preemptible");
-  CHECK(refused(preemptible, saving_view{}) == "0 problems");
   const queue_settings choosing{.flavors = {.when_can_borrow = allot::flavor_step::try_next}};
   CHECK(refused(choosing, saving_view{}) == "flavors");
   CHECK(refused(choosing, choosing_view{}) == "0 problems");
@@ -294,8 +286,7 @@ TEST_CASE("settings: what presets make of their options is not refused") {
                           .can = {.reserves = true,
                                   .knows_ends = true,
                                   .backs_off = true,
-                                  .knows_flavors = true,
-                                  .knows_checkpoints = true}};
+                                  .knows_flavors = true}};
     for (const auto& p : c.problems()) FAIL_CHECK(p.text);
   };
   check(allot::fifo{});
@@ -319,12 +310,12 @@ TEST_CASE("settings: what presets make of their options is not refused") {
                               .first_backoff = (bits & 1) != 0 ? 600 : 0,
                               .longest_backoff = (bits & 2) != 0 ? 7200 : 0,
                               .gather = (bits & 4) != 0 ? 60 : 0,
-                              .backfill_preemptible = (bits & 8) != 0});
+                              .strict_after = (bits & 8) != 0 ? 3600 : 0});
       }
     }
   }
   check(allot::standard{});
-  check(allot::standard{.gather = 60, .backfill_preemptible = true});
+  check(allot::standard{.gather = 60});
 }
 
 TEST_CASE("settings: a preset of one's own with settings that lack what they need is refused") {
@@ -342,7 +333,6 @@ TEST_CASE(
                                 .reservations = 3,
                                 .gather = {.longest = 5, .percent = 10},
                                 .wait_if_loss_percent = 100,
-                                .backfill_preemptible = true,
                                 .backfill = allot::backfill_order::aged,
                                 .owners_backfill = true};
   CHECK(allot::with_head({.head = allot::queue_head::by_preset}, reserves) == reserves);

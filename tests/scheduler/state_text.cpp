@@ -46,10 +46,8 @@ state full() {
     u.submitted = -9;
     u.estimate = 10;
     u.since = 11;
-    u.ends = 12;
     u.found = allot::pending_reason::not_proven;
     u.preemptions = 13;
-    u.least_run = 14;
     u.follows_priority = true;
     u.is_over = true;
     u.gathers_from = 0;
@@ -70,7 +68,6 @@ state full() {
       {job_id{1, 3}, {22, 23, job_id{0, 3}, true, true, allot::delay_cause::owner, 24}, 25, 26, true}};
   m.former_reservations = {{job_id{0, 3}, {}, 27, 28}};
   m.next_reservation = 29;
-  m.yielding = {{job_id{0, 3}, job_id{1, 3}, 30, 31}};
   m.backoffs = {{quota_id{1}, 1, 32, 33, 34}, {quota_id{3}, 0, 35, 36, 37}};
   m.inadmissible = {{job_id{1, 3}, {38, 39, 40, false}, 41}};
   m.blocking = {job_id{1, 3}};

@@ -82,7 +82,7 @@ TEST_CASE("clock: after a rebase what is remembered goes on as before") {
                                           .first_backoff = 3,
                                           .longest_backoff = 20,
                                           .gather = 20,
-                                          .backfill_preemptible = true}});
+                                          .strict_after = 30}});
   any_preset by_past_usage{allot::standard{}};
   REQUIRE(by_past_usage.choose({.queue_order = allot::quota_order_name::fair_tree, .half_life = 50}));
   check_rebase(by_past_usage);

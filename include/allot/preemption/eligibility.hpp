@@ -55,8 +55,6 @@ enum class relation : std::uint8_t {
   resized,
   /// It has run for as long as it may, and does not wait again.
   time_limit,
-  /// It runs on capacity that is reserved for the beneficiary.
-  reservation,
 };
 /// The name of the way in which it yields: "reclaim" from a borrower, "children" of the beneficiary, by
 /// "priority" in its quota, "fair_share" of rivals. Empty if there is no such value.
@@ -78,13 +76,11 @@ enum class relation : std::uint8_t {
       return "resized";
     case relation::time_limit:
       return "time_limit";
-    case relation::reservation:
-      return "reservation";
   }
   return "";
 }
 /// The number of relations.
-inline constexpr std::size_t relation_count = 9;
+inline constexpr std::size_t relation_count = 8;
 
 /// Whether a request, or what a job yields, uses any of these dimensions.
 template <std::size_t N>
@@ -242,7 +238,6 @@ template <std::size_t N>
     case relation::consolidation:
     case relation::resized:
     case relation::time_limit:
-    case relation::reservation:
       return true;
     case relation::same_quota:
       break;

@@ -52,17 +52,5 @@ template <std::size_t N>
   return detail::loss_of(job, most, first, count);
 }
 
-/// How long a job must at least run to gain from a run that an eviction ends: it restarts first, if it was
-/// evicted before, and what it saves after that must be more than what the restart that follows costs.
-/// `without_end` for a job that never saves its work.
-template <std::size_t N>
-[[nodiscard]] constexpr instant least_gainful_run(const running_job<N>& job) noexcept {
-  if (job.checkpoint <= 0) return without_end;
-  const instant restart = std::max(instant{}, job.restart);
-  const wide saved = static_cast<wide>(job.checkpoint) * static_cast<wide>(restart / job.checkpoint + 1);
-  const wide least = static_cast<wide>(restart) + saved;
-  return least < static_cast<wide>(without_end) ? static_cast<instant>(least) : without_end;
-}
-
 }  // namespace v0
 }  // namespace allot

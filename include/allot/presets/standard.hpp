@@ -58,10 +58,9 @@ struct standard {
   /// gather. If it is set, quotas have two reservations unless `reservations` says otherwise; without any it
   /// has no effect. The view needs `estimate(job)`, which may return 0.
   instant gather = 0;
-
-  /// Whether jobs without an estimate start on reserved capacity and are preempted when it is needed
-  /// (`queue_settings::backfill_preemptible`).
-  bool backfill_preemptible = false;
+  /// From that age on a job that asks for no more than its quota owns is not passed any more, in units of the
+  /// host's clock; 0: it may be passed for ever (`queue_settings::strict_after`).
+  instant strict_after = 0;
 
   /// The parts under these options.
   [[nodiscard]] constexpr policies_type policies() const {
@@ -76,12 +75,12 @@ struct standard {
         .head = reservations ? queue_head::best_effort : queue_head::by_preset,
         .preempt = {.within = preempt_within::lower_priority, .reclaim = preempt_reclaim::any}};
     settings.owners_backfill = depth() > 0;
+    settings.strict_after = strict_after;
     if (first_backoff != 0) {
       settings.borrow_backoff = {first_backoff,
                                  longest_backoff > first_backoff ? longest_backoff : first_backoff};
     }
     if (depth() > 0) settings.gather.longest = gather;
-    settings.backfill_preemptible = backfill_preemptible && depth() > 0;
     return with_reservations(settings, depth(), backfill);
   }
   constexpr void use_estimates() noexcept {

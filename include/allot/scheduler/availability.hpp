@@ -126,20 +126,6 @@ class availability {
         },
         [&] { session.places().release(where); });
   }
-  /// The same for a running job that is in no list of ends.
-  template <class Claims>
-  [[nodiscard]] std::optional<missed_start> first_delayed_by_running(Session& session, const record& r,
-                                                                     instant end, Claims claims) {
-    begin();
-    return first_missed(
-        session, others(session, r, claims),
-        [&] {
-          add_run(end, r.facts.id, r.where);
-          return true;
-        },
-        [&] { release(session, r); });
-  }
-
   /// Whether all reservations of others hold as they are if the job gets the place taken for it, but starts
   /// only when others have gone: until then it is not known when it ends.
   [[nodiscard]] bool all_hold_beside(Session& session, const record& r, const place& where) {

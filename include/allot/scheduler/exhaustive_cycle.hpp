@@ -13,7 +13,6 @@
 #include <allot/scheduler/availability.hpp>
 #include <allot/scheduler/detail/flavor_walk.hpp>
 #include <allot/scheduler/detail/foresight.hpp>
-#include <allot/scheduler/detail/making_way.hpp>
 #include <allot/scheduler/detail/owned_profile.hpp>
 #include <allot/scheduler/detail/parts_with_jobs.hpp>
 #include <allot/scheduler/reservation.hpp>
@@ -309,7 +308,15 @@ class exhaustive_cycle {
     if constexpr (makes_reservations) {
       if (reserve(session, id)) return session.record_found(id, why);
     }
-    session.mark_inadmissible(x, why, delays_);
+    // Those with a reservation come before it.
+    const bool is_behind = session.settings(x).head == queue_head::reserve && !may_reserve(session, x);
+    session.mark_inadmissible(x, why, delays_, !is_behind && must_not_be_passed(session, session.at(id)));
+  }
+  /// Whether no later job of its quota may start before it: see `queue_settings::strict_after`.
+  [[nodiscard]] static bool must_not_be_passed(Session& session, const record& r) {
+    const instant age = session.settings(r.facts.quota).strict_after;
+    return age != 0 && session.now() >= later(r.facts.submitted, age) && !r.facts.elastic &&
+           owned_profile::owns_request(session, r);
   }
   /// Why the job that was tried last is not admitted, if the books do not say it.
   [[nodiscard]] pending_reason why_not() const noexcept {
@@ -321,7 +328,7 @@ class exhaustive_cycle {
     const record& r = session.at(id);
     const std::size_t first_eviction = session.plan().evictions.size();
     delays_.reset();
-    claims_ = takes_reserved_ = declined_ = false;
+    claims_ = declined_ = false;
     const auto at = walk_flavors(
         session, r, [&] { return room_for(session, r); }, [&] { return make_room(session, r); });
     if (!at) return false;
@@ -329,8 +336,7 @@ class exhaustive_cycle {
     const quota_id x = r.facts.quota;
     const std::int64_t priority = r.facts.priority;
     admitted_ = decided_ = true;
-    if (makes_way_for_) session.make_way(id, makes_way_for_, makes_way_at_);
-    session.nominate(id, *at, first_eviction, takes_reserved_);
+    session.nominate(id, *at, first_eviction);
     if constexpr (makes_reservations) renew_passed(session, x, priority);
     return true;
   }
@@ -342,11 +348,10 @@ class exhaustive_cycle {
   /// A place for the job as it is, if its quota allows it and it delays no reservation.
   [[nodiscard]] std::optional<typename Session::place> room_for(Session& session, const record& r) {
     gave_up_ = false;
-    makes_way_for_ = {};
     if (!is_allowed(session, r) || delays_owned(session, r)) return std::nullopt;
     if constexpr (foresees) {
       // Most that delay a reservation do so on any place: that is known before they are placed.
-      if (r.least_run == 0 && !session.reservations_by_start().empty()) {
+      if (!session.reservations_by_start().empty()) {
         if (!could_place(session.places(), r.pod_request)) return std::nullopt;
         if (const auto delayed = profile_.delayed_anywhere(session, r, claims_of(session))) {
           record_delay(session, r, delayed->at);
@@ -363,7 +368,6 @@ class exhaustive_cycle {
         return std::nullopt;
       }
       if (const auto delayed = profile_.first_delayed(session, r, *at, claims_of(session))) {
-        if (may_make_way(session, r, *at, *delayed)) return at;
         session.places().release(*at);
         record_delay(session, r, delayed->at);
         return std::nullopt;
@@ -375,108 +379,6 @@ class exhaustive_cycle {
     // A start may be delayed by who is gone by then, too; who is gone earlier still is asked again.
     const instant ends_by = std::min(start, later(session.now(), r.estimate) - 1);
     delays_ = std::max(delays_.value_or(ends_by), ends_by);
-  }
-
-  // Jobs that make way.
-
-  /// Whether a job that would delay a reservation, if it ran on, starts all the same and makes way for it.
-  /// Its start must be far enough away, and no other reservation be delayed by then.
-  [[nodiscard]] bool may_make_way(Session& session, const record& r, const typename Session::place& at,
-                                  const typename availability<Session>::missed_start& delayed) {
-    // Settings may have changed since the job was submitted.
-    if (r.least_run == 0 || !session.settings(r.facts.quota).backfill_preemptible) return false;
-    if (r.has_reservation || r.estimate != without_end) return false;
-    if (delayed.at < later(session.now(), r.least_run)) return false;
-    // It might not start at once.
-    if (!session.evicting().empty()) return false;
-    if (is_protected(session, r, session.at(delayed.job))) return false;
-    if (profile_.first_delayed_until(session, r, at, delayed.at, claims_of(session))) return false;
-    makes_way_for_ = delayed.job;
-    makes_way_at_ = delayed.at;
-    return true;
-  }
-  /// Whether something protects a job that would start now from being preempted for the other.
-  [[nodiscard]] bool is_protected(Session& session, const record& r, const record& whom) {
-    const beneficiary<n> b{whom.facts.quota,     whom.facts.request,
-                           whom.facts.in,        whom.facts.priority,
-                           whom.facts.submitted, session.settings(whom.facts.quota).preempt,
-                           session.now(),        whom.facts.id};
-    victim_candidate<n> c{r.facts.quota, relation::reservation, r.facts, r.facts.request, session.now()};
-    c.next.started = session.now();
-    return search_.protection()(session.assumed(), b, c, search_progress<n>{});
-  }
-  /// Whether a job that makes way started on capacity that was reserved for that one by then.
-  [[nodiscard]] static bool came_later(const record& r, const typename Session::reservation_entry& p) {
-    return p.number < r.makes_way_before;
-  }
-  /// A place for a job with a reservation for which those leave that make way and came later, or, at its
-  /// start, that counted as gone by then.
-  [[nodiscard]] std::optional<typename Session::place> take_reserved(Session& session, const record& r) {
-    const auto& p = session.reservation_of(r.facts.id);
-    const instant start = p.what.start;
-    const bool is_due = start <= session.now() || start == without_end;
-    leaving_.clear();
-    for (const job_id id : session.making_way()) {
-      const record& other = session.at(id);
-      if (came_later(other, p) || (is_due && other.makes_way_at <= session.now())) {
-        leaving_.add(other.facts);
-      }
-    }
-    if (leaving_.empty()) return std::nullopt;
-    // If it has room, it is another reservation that it would delay.
-    if (is_allowed(session, r) && could_place(session.places(), r.pod_request)) return std::nullopt;
-    // Before its time it must not delay others.
-    constexpr typename availability<Session>::no_claims no_claims;
-    if (start > session.now() && !profile_.earliest(session, r, no_claims, session.now() + 1)) {
-      return std::nullopt;
-    }
-    const auto any = [](std::span<const victim<n>>) { return true; };
-    if (session.make_room(leaving_, r, any) != search_outcome::found) return std::nullopt;
-    session.evict_found(leaving_.victims(), r.facts.id);
-    const auto at = session.places().place(r.pod_request);
-    ALLOT_ASSERT(at.has_value(), "the search found a place");
-    claims_ = claims_ || profile_.first_delayed(session, r, *at, no_claims).has_value();
-    return at;
-  }
-  /// When a job that may leave at any moment does so in a walk: by now, and before the start of any reserved
-  /// job whose time has come.
-  [[nodiscard]] static instant before_overdue_starts(const Session& session) {
-    const auto starts = session.reservations_by_start();
-    if (starts.empty()) return session.now();
-    return std::min(session.now(), session.reservations()[starts.front()].what.start);
-  }
-  /// After reservations have changed: determines for whom jobs make way by now, and when.
-  void settle_making_way(Session& session) {
-    if (session.making_way().empty()) return;
-    settled_.clear();
-    settled_.append(session.making_way().begin(), session.making_way().end());
-    detail::sort(settled_.begin(), settled_.end(), [&](job_id a, job_id b) {
-      return compare_as_victims(session.at(a).facts, session.at(b).facts) > 0;
-    });
-    // With all of them gone the reservations hold. One by one, who yields last first, they stay as long as
-    // that is true.
-    const instant any_moment = before_overdue_starts(session);
-    for (const job_id id : settled_) session.expect_end(id, any_moment);
-    for (const job_id id : settled_) {
-      // Reservations that have no start yet may count on what they did before.
-      job_id whom = renews_all_ ? session.at(id).makes_way_for : job_id{};
-      const instant otherwise = renews_all_ ? session.at(id).makes_way_at : without_end;
-      for (const auto& p : session.reservations()) {
-        if (whom.is_none() && came_later(session.at(id), p)) whom = p.job;
-      }
-      const instant at = session.set_apart(id, [&](const record& r) {
-        // Who gathers since it has started counts on its leaving anyway.
-        const auto gathers_since = [](const record& runs, const typename Session::reservation_entry& p) {
-          return p.what.gathers_since && *p.what.gathers_since > runs.facts.started;
-        };
-        const auto delayed = profile_.first_delayed_by_running(session, r, without_end, gathers_since);
-        if (!delayed) return otherwise;
-        whom = delayed->job;
-        const auto still = profile_.first_delayed_by_running(session, r, delayed->at, gathers_since);
-        return still ? any_moment : delayed->at;
-      });
-      session.make_way(id, whom, at);
-    }
   }
 
   // Reservations on what a quota owns.
@@ -500,11 +402,26 @@ class exhaustive_cycle {
              !comes_before(session, r, p, p.what.start);
     };
   }
+  /// Whether a job with a reservation must not be passed by one that has none.
+  [[nodiscard]] static bool passes_one_too_many(Session& session, const record& r) {
+    if (session.settings(r.facts.quota).strict_after == 0) return false;
+    const auto others = others_of(session, r);
+    const auto is_passed = [&](const typename Session::reservation_entry& p) {
+      const record& other = session.at(p.job);
+      return other.facts.quota == r.facts.quota && others(p) && must_not_be_passed(session, other);
+    };
+    const auto owned = session.owned_reservations(r.facts.quota);
+    const auto loans = session.reservations();
+    return detail::any_of(owned.begin(), owned.end(), is_passed) ||
+           detail::any_of(loans.begin(), loans.end(), is_passed);
+  }
   [[nodiscard]] bool delays_owned(Session& session, const record& r) {
     if constexpr (!makes_reservations) {
       return false;
     } else {
-      const auto delayed = owned_.first_delayed(session, r, others_of(session, r));
+      const auto others = others_of(session, r);
+      auto delayed = owned_.first_delayed(session, r, others);
+      if (!r.has_reservation && passes_one_too_many(session, r)) delayed = session.now();
       if (delayed) record_delay(session, r, *delayed);
       return delayed.has_value();
     }
@@ -553,9 +470,13 @@ class exhaustive_cycle {
   /// Returns why its start has become later, if it has; `cause` is what is known of that.
   delay_cause renew_owned(Session& session, const typename Session::reservation_entry& p, delay_cause cause) {
     const record& r = session.at(p.job);
-    // One that has lost its start comes before those behind it, which are then renewed.
+    // Those behind it keep their starts beside it. If it is late, or they are and would make it so, they are
+    // renewed after it: or late ones could pass it for ever.
+    const bool is_early = p.what.start > session.now() && p.what.start != without_end;
     const auto others = [&](const typename Session::reservation_entry& q) {
-      return q.job != p.job && (p.what.start != without_end || q.number < p.number);
+      if (q.job == p.job || q.number < p.number) return q.job != p.job;
+      return is_early && (q.what.start > session.now() ||
+                          later(session.now(), session.at(q.job).estimate) <= p.what.start);
     };
     const auto start = owned_.earliest(session, r, others);
     // All that it needs is there. If it could not start, that may change as long as it is not late.
@@ -690,6 +611,7 @@ class exhaustive_cycle {
   bool reserve(Session& session, job_id id) {
     const record& r = session.at(id);
     if (r.facts.elastic || !may_reserve(session, r.facts.quota)) return false;
+    if (passes_one_too_many(session, r)) return false;
     if (reserve_owned(session, id)) return true;
     if (others_lend(session, r) && session.reservations().size() >= most_on_loans) return false;
     claims_ = false;
@@ -793,7 +715,6 @@ class exhaustive_cycle {
   /// something that may move them has happened.
   void keep_reservations(Session& session) {
     all_hold_ = false;
-    settle_if_gone(session, session.now());
     const detail::reservation_news news = session.take_reservation_news();
     has_changed_ = has_changed_ || news.says_anything();
     if (news.cause == delay_cause::cluster || news.cause == delay_cause::quotas) {
@@ -802,7 +723,7 @@ class exhaustive_cycle {
     keep_owned(session);
     if (session.reservations().empty()) {
       ended_early_ = false;
-      return settle_if_gone(session, without_end);
+      return;
     }
     if (!has_changed_ && !session.has_time_passed()) return;
     // Reservations that were made while a job overran rest on its end at any moment.
@@ -840,7 +761,6 @@ class exhaustive_cycle {
         renew_missed(session, [why](const record&) { return why; });
       }
     }
-    settle_if_gone(session, without_end);
     renew_reservations(session);
   }
   /// A job with a reservation that has started may borrow what the owner of another reservation can reclaim.
@@ -903,10 +823,7 @@ class exhaustive_cycle {
       unknown.start = without_end;
       session.renew_reservation(p.job, unknown);
     }
-    renews_all_ = true;
     for (const auto& p : to_keep_) keep(session, p, cause_for(session.at(p.job)));
-    renews_all_ = false;
-    settle_making_way(session);
     renew_missed(session, cause_for);
   }
   /// Renews the reservations that would miss their starts. They are renewed one after the other, and where
@@ -937,11 +854,8 @@ class exhaustive_cycle {
     return false;
   }
   [[nodiscard]] static bool any_overruns(const Session& session) {
-    for (const expected_end& e : session.expected_ends()) {
-      if (e.at > session.now()) return false;
-      if (!session.at(e.job).makes_way_for) return true;
-    }
-    return false;
+    const auto ends = session.expected_ends();
+    return !ends.empty() && ends.front().at <= session.now();
   }
   /// What has taken what a reservation counted on, if nothing has been told: other places, or, where places
   /// do not matter, owners.
@@ -950,29 +864,6 @@ class exhaustive_cycle {
   }
   /// Starts a job with a reservation if that is possible, or renews its reservation.
   void keep(Session& session, const typename Session::reservation_entry& p, delay_cause cause) {
-    if (session.making_way().empty()) return keep_start(session, p, cause);
-    // For this job those count as gone that came later, and make way.
-    for (const job_id id : session.making_way()) {
-      if (came_later(session.at(id), p)) session.expect_end(id, before_overdue_starts(session));
-    }
-    keep_start(session, p, cause);
-    for (const job_id id : session.making_way()) session.expect_end(id, session.at(id).makes_way_at);
-    const bool is_same =
-        session.has_reservation(p.job) && session.reservation_of(p.job).what.start == p.what.start;
-    if (!is_same) settle_making_way(session);
-  }
-  /// Settles for whom jobs make way if one that was to leave by that time does so for a job that no longer
-  /// holds a reservation.
-  void settle_if_gone(Session& session, instant by) {
-    const auto all = session.making_way();
-    if (detail::any_of(all.begin(), all.end(), [&](job_id id) {
-          const record& r = session.at(id);
-          return r.makes_way_at <= by && !session.has_reservation(r.makes_way_for);
-        })) {
-      settle_making_way(session);
-    }
-  }
-  void keep_start(Session& session, const typename Session::reservation_entry& p, delay_cause cause) {
     const record& r = session.at(p.job);
     if (session.settings(r.facts.quota).head != queue_head::reserve)
       return session.withdraw_reservation(p.job);
@@ -1052,14 +943,6 @@ class exhaustive_cycle {
 
   /// A place made by evicting others.
   [[nodiscard]] std::optional<typename Session::place> make_room(Session& session, const record& r) {
-    makes_way_for_ = {};
-    if constexpr (makes_reservations) {
-      if (r.has_reservation && !session.reservation_of(r.facts.id).what.owned) {
-        const auto at = take_reserved(session, r);
-        takes_reserved_ = at.has_value();
-        if (at) return at;
-      }
-    }
     if (!session.may_preempt_again(r) || delays_owned(session, r)) return std::nullopt;
     std::optional<wide> bearable;
     bool declined = false;
@@ -1136,19 +1019,15 @@ class exhaustive_cycle {
 
   tournament<n, QuotaOrder> turn_;
   [[no_unique_address]] std::conditional_t<makes_reservations, availability<Session>, none<0>> profile_{};
-  [[no_unique_address]] std::conditional_t<makes_reservations, owned_profile, none<4>> owned_{};
+  [[no_unique_address]] std::conditional_t<makes_reservations, owned_profile, none<3>> owned_{};
   victim_search<n, order_of_victims, detail::guard_in<Guard, Session>, protection_of_all, fallback> search_;
   [[no_unique_address]] std::conditional_t<(most_moves > 0), consolidation_search<n>, none<1>> move_;
   [[no_unique_address]] std::conditional_t<evicts_after_resize, resize_search<n, order_of_victims>, none<2>>
       shrink_;
   [[no_unique_address]] protection_of_host protection_;
-  [[no_unique_address]] std::conditional_t<makes_reservations, detail::making_way_search<n>, none<3>>
-      leaving_{};
   vector<running_job<n>> movable_;
   /// The quotas that have changed in this step. Their first jobs are in the plan, tried or not.
   vector<quota_id> shown_;
-  /// The jobs that make way.
-  vector<job_id> settled_;
   /// The reservations to renew.
   vector<typename Session::reservation_entry> to_keep_;
   /// The job that has claimed the capacity of reservations since they were last renewed.
@@ -1158,15 +1037,8 @@ class exhaustive_cycle {
   /// The latest reserved start that the job considered would delay, or before its own end if that is
   /// earlier: if it ended by then, it might start.
   std::optional<instant> delays_;
-  /// For whom the considered job will make way, if it starts, and when.
-  job_id makes_way_for_{};
-  instant makes_way_at_ = 0;
   /// Whether a job has ended otherwise than expected since no job held a reservation.
   bool ended_early_ = false;
-  /// Whether the considered job takes its place from those that make way for it.
-  bool takes_reserved_ = false;
-  /// Whether reservations are renewed of which some have no start yet.
-  bool renews_all_ = false;
   /// Whether it is known, while reservations are kept, that all hold as they are.
   bool all_hold_ = false;
   /// Whether a reserved start has become unknown since reservations were last looked through.

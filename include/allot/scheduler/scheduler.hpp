@@ -511,13 +511,6 @@ class scheduler {
     return p == nullptr ? std::nullopt : std::optional{p->what};
   }
 
-  /// The job with a reservation for whose start a running job is preempted, unless that one fits otherwise or
-  /// another needs it to leave before: see `queue_settings::backfill_preemptible`. None if, as things stand,
-  /// it is in no one's way.
-  [[nodiscard]] job_id makes_way_for(job_id id) const {
-    const bool leaves = state(id) == job_state::running && jobs().at(id).makes_way_at != without_end;
-    return leaves ? jobs().at(id).makes_way_for : job_id{};
-  }
   /// Where the jobs with a reservation would start, as things stand: calls `visit(id, place)` for each whose
   /// start is known, the earliest first, with the place that it would be given then if all goes as expected.
   /// It may get another: reservations are not tied to places. A place is as if taken, in `places()`, during
@@ -719,8 +712,7 @@ class scheduler {
                           {.reserves = detail::reserves(cycle_),
                            .knows_ends = session_type::has_expected_ends,
                            .backs_off = detail::backs_off(cycle_),
-                           .knows_flavors = flavored_view<View>,
-                           .knows_checkpoints = checkpointed_view<View>});
+                           .knows_flavors = flavored_view<View>});
     }
     return wrong;
   }

@@ -271,9 +271,6 @@ template <class Scheduler, class NameOf>
       break;
     case relation::time_limit:
       return text + "it has run for as long as it may";
-    case relation::reservation:
-      text += "it gave no estimate, and ran on capacity that is reserved";
-      break;
   }
   return e.core ? text : text + "; it then waits again";
 }

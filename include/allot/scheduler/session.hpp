@@ -243,26 +243,8 @@ class session {
   }
   /// The running jobs without an expected end, in no particular order; without the evicting ones.
   [[nodiscard]] std::span<const job_id> open_ended() const noexcept { return jobs_.books().open_ended(); }
-  /// The running jobs that make way for one with a reservation: see `queue_settings::backfill_preemptible`.
-  [[nodiscard]] std::span<const job_id> making_way() const noexcept { return jobs_.making_way(); }
   /// Whether the pending job holds a reservation with a time.
   [[nodiscard]] bool has_reservation(job_id id) const { return jobs_.reservation_of(id) != nullptr; }
-  /// The running job, or the one that is admitted next, makes way for one with a reservation, and counts as
-  /// gone from that time on; for none: it may stay.
-  void make_way(job_id id, job_id whom, instant at) { jobs_.make_way(jobs_.at(id), whom, at); }
-  /// Until further notice the running job, which makes way, counts as gone from then on.
-  void expect_end(job_id id, instant at) { jobs_.expect_end(jobs_.at(id), at); }
-  /// Calls `ask(record)` with the running job in no list of ends, and returns the result. It must not change
-  /// anything.
-  template <class Ask>
-  auto set_apart(job_id id, Ask ask) {
-    record& r = jobs_.at(id);
-    const instant at = r.expected_end;
-    jobs_.books().forget_end(r);
-    const auto result = ask(std::as_const(r));
-    jobs_.books().expect_end(r, at);
-    return result;
-  }
   /// The next reserved start that has not come yet.
   [[nodiscard]] std::optional<instant> next_reserved_start() const {
     return jobs_.next_reserved_start(last_look_);
@@ -311,11 +293,12 @@ class session {
 
   /// The first job of x, as returned by `first_of`, can't be admitted now. It is inadmissible with its whole
   /// equivalence class until `requeue_inadmissible` or, at the head of a strict queue, blocks it.
-  /// With `ends_by` that is true only of those that would not end by then.
-  void mark_inadmissible(quota_id x, pending_reason why,
-                         const std::optional<instant>& ends_by = std::nullopt) {
+  /// With `ends_by` that is true only of those that would not end by then; if it `blocks`, all that come after
+  /// it wait.
+  void mark_inadmissible(quota_id x, pending_reason why, const std::optional<instant>& ends_by = std::nullopt,
+                         bool blocks = false) {
     list_pending(*first_of(x), why);
-    jobs_.mark_inadmissible(x, ends_by);
+    jobs_.mark_inadmissible(x, ends_by, blocks);
   }
   /// The pending job was tried, and can't be admitted: why, if the cycle knows more than the books say.
   void record_found(job_id id, pending_reason why) { jobs_.record_found(jobs_.at(id), why); }
@@ -353,14 +336,13 @@ class session {
   }
   /// The pending job will run, at a place that was taken for it, once others have gone; until then no other
   /// job gets its share. Its victims are the evictions of the plan from `first` on. Without any it starts at
-  /// once if that delays none nominated earlier. `on_time`: it holds a reservation for now, and others count
-  /// on its end.
-  void nominate(job_id id, const place& where, std::size_t first, bool on_time = false) {
+  /// once if that delays none nominated earlier.
+  void nominate(job_id id, const place& where, std::size_t first) {
     record& r = jobs_.at(id);
     const resources<n> borrows = charge(r, where);
     const std::size_t victims = plan_.evictions.size() - first;
     if (victims == 0 && jobs_.may_start(r)) return start(r, borrows);
-    jobs_.nominate(r, on_time ? later(now_, r.estimate) : without_end);
+    jobs_.nominate(r);
     plan_.nominations.push_back({id, r.what, r.facts.quota, first, victims});
   }
   /// The job stays pending until its victims, the evictions of the plan from `first` on, have gone. Nothing

@@ -179,6 +179,13 @@ struct queue_settings {
   flavor_choice flavors{};
   /// How long the quota's jobs run before they may be preempted.
   runtime_guarantee min_runtime{};
+  /// From that age on, since its submission, no later job of the quota starts before one that asks for no more
+  /// than the quota owns: it blocks those behind it as the first job of a strict queue does, except those that
+  /// hold reservations by then (Volcano's `sla-waiting-time`). So it starts once these and the jobs that its
+  /// quota runs have ended, if they give wrong estimates or none; much may be idle until then: see
+  /// bench/lab/README.md, "Reservations". Who comes later is as `backfill_order` says, which lets no job
+  /// come earlier by more than this. In units of the host's clock; 0: it may be passed for ever.
+  instant strict_after = 0;
   /// With `queue_head::reserve`: how many of its jobs hold a reservation at once. 1: the first that can't
   /// start (EASY backfilling); `reserve_all`: every job (conservative backfilling).
   std::uint32_t reservations = 1;
@@ -192,15 +199,6 @@ struct queue_settings {
   /// wait for what is its own, although for a known time; without a reservation, or a known start, a job
   /// preempts in any case. One that waits for this has `pending_reason::lost_work`.
   std::int32_t wait_if_loss_percent = 0;
-  /// Whether jobs of the quota that give no estimate, and may be preempted, start on capacity that is
-  /// reserved for others, of any quota. Such a job is preempted (`relation::reservation`) as soon as the
-  /// job with a reservation fits without it, at the latest at the reserved start, but only if that job does
-  /// not fit otherwise. If the reservation is given up or moves, it runs on, or as long. It starts only if
-  /// until the reserved start it would save more work than its restarts cost (`least_gainful_run`), so the
-  /// view must show checkpoints, and only if nothing protects it from preemption when it starts: a minimum
-  /// runtime, a disruption budget. Elastic jobs do not. Otherwise it waits, like a job whose estimate is too
-  /// long.
-  bool backfill_preemptible = false;
   /// With `queue_head::reserve`: the order of the other jobs once all reservations are held.
   backfill_order backfill = backfill_order::queue;
   /// With `queue_head::reserve` and `preempt_reclaim::any`: whether jobs that use what the quota owns
@@ -244,7 +242,6 @@ struct queue_settings {
   settings.reservations = unconfigured.reservations;
   settings.gather = unconfigured.gather;
   settings.wait_if_loss_percent = unconfigured.wait_if_loss_percent;
-  settings.backfill_preemptible = unconfigured.backfill_preemptible;
   settings.backfill = unconfigured.backfill;
   settings.owners_backfill = unconfigured.owners_backfill;
   return settings;
@@ -287,8 +284,6 @@ struct queue_settings {
                      "its jobs hold no reservations, however many: set head to reserve");
   needs_reservations(s.backfill != by_default.backfill, "backfill",
                      "jobs backfill only where others hold reservations: set head to reserve");
-  needs_reservations(s.backfill_preemptible, "backfill_preemptible",
-                     "jobs make way only for those with a reservation: set head to reserve");
   if (needs_reservations(s.owners_backfill, "owners_backfill",
                          "owners backfill only where jobs hold reservations: set head to reserve") &&
       p.reclaim != preempt_reclaim::any) {
@@ -305,6 +300,12 @@ struct queue_settings {
   } else if (s.gather.longest == 0 && s.gather.percent != by_default.gather.percent) {
     report(problem_code::contradiction, "gather.percent",
            "this bounds what jobs gather, and none does: set gather.longest, too");
+  }
+  if (s.strict_after < 0) {
+    report(problem_code::negative, "strict_after", "jobs can't be passed for a negative time");
+  } else if (s.strict_after > 0 && s.head == queue_head::strict) {
+    report(problem_code::contradiction, "strict_after",
+           "no job passes another in a strict queue: leave it out, or set head to best_effort or reserve");
   }
   if (s.wait_if_loss_percent < 0) {
     report(problem_code::negative, "wait_if_loss_percent", "a part in percent can't be negative");
@@ -342,8 +343,6 @@ struct cycle_abilities {
   bool backs_off = false;
   /// Its view shows which flavors jobs accept (`flavored_view`).
   bool knows_flavors = false;
-  /// Its view shows when jobs save their work (`checkpointed_view`).
-  bool knows_checkpoints = false;
 };
 /// What the settings of a quota ask of a scheduler that it can't do.
 [[nodiscard]] inline vector<problem> unsupported(std::string_view quota, const queue_settings& s,
@@ -356,10 +355,6 @@ struct cycle_abilities {
     report("head", "the cycle of these policies makes no reservations with a time");
   } else if (s.head == queue_head::reserve && !can.knows_ends) {
     report("head", "reservations depend on when jobs are expected to end: the view needs estimate(job)");
-  }
-  if (s.backfill_preemptible && !can.knows_checkpoints) {
-    report("backfill_preemptible",
-           "a job that saves nothing never makes way: the view needs checkpoint(job) and restart(job)");
   }
   if (s.flavors != flavor_choice{} && !can.knows_flavors) {
     report("flavors", "jobs have no choice of flavors: the view needs flavors(job, pods)");

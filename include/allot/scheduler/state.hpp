@@ -107,14 +107,10 @@ struct unit_state {
   instant estimate = without_end;
   /// While it runs or is evicted: since when.
   instant since = 0;
-  /// While it is nominated: when it is expected to end, if that is known.
-  instant ends = without_end;
   /// While it waits: what the cycle found that tried it last, if nothing has changed since.
   pending_reason found = pending_reason::quota;
   /// How often it has preempted since the world changed last.
   std::uint32_t preemptions = 0;
-  /// How long it has to run at least on capacity that is reserved for others; 0: it never does.
-  instant least_run = 0;
   /// Whether a later job of its equivalence class has no better chances.
   bool follows_priority = false;
   /// While it is evicted: whether it has run for as long as it may, and does not wait again.
@@ -155,19 +151,6 @@ struct scheduler_memory {
 
     friend bool operator==(const held_reservation&, const held_reservation&) = default;
   };
-  /// A job that runs on capacity reserved for others: see `queue_settings::backfill_preemptible`.
-  struct yielding_job {
-    /// The job.
-    job_id job{};
-    /// The job for which it leaves.
-    job_id whom{};
-    /// When it leaves at the latest.
-    instant at = without_end;
-    /// For reservations with a lesser number it leaves at any time.
-    std::uint64_t before = 0;
-
-    friend bool operator==(const yielding_job&, const yielding_job&) = default;
-  };
   /// A pending job whose whole equivalence class is not tried until something changes.
   struct inadmissible_class {
     /// One of its jobs.
@@ -201,8 +184,6 @@ struct scheduler_memory {
   vector<held_reservation> former_reservations;
   /// The number of the next reservation.
   std::uint64_t next_reservation = 1;
-  /// In the order in which they began to.
-  vector<yielding_job> yielding;
 
   /// Which quotas do not borrow for now: see `queue_settings::borrow_backoff`.
   vector<backoff> backoffs;

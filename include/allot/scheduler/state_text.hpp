@@ -55,13 +55,9 @@ void for_each_field(const unit_state&, F f) {
   f(
       "since", [](auto& u) -> auto& { return u.since; });
   f(
-      "ends", [](auto& u) -> auto& { return u.ends; });
-  f(
       "found", [](auto& u) -> auto& { return u.found; });
   f(
       "preemptions", [](auto& u) -> auto& { return u.preemptions; });
-  f(
-      "least_run", [](auto& u) -> auto& { return u.least_run; });
   f(
       "follows_priority", [](auto& u) -> auto& { return u.follows_priority; });
   f(
@@ -102,17 +98,6 @@ void for_each_field(const scheduler_memory::held_reservation&, F f) {
       "number", [](auto& r) -> auto& { return r.number; });
   f(
       "is_untried", [](auto& r) -> auto& { return r.is_untried; });
-}
-template <class F>
-void for_each_field(const scheduler_memory::yielding_job&, F f) {
-  f(
-      "job", [](auto& y) -> auto& { return y.job; });
-  f(
-      "whom", [](auto& y) -> auto& { return y.whom; });
-  f(
-      "at", [](auto& y) -> auto& { return y.at; });
-  f(
-      "before", [](auto& y) -> auto& { return y.before; });
 }
 template <class F>
 void for_each_field(const scheduler_memory::inadmissible_class&, F f) {
@@ -220,8 +205,6 @@ void for_each_list(F f) {
       "reservation", [](auto& m) -> auto& { return m.reservations; });
   f(
       "former_reservation", [](auto& m) -> auto& { return m.former_reservations; });
-  f(
-      "yielding", [](auto& m) -> auto& { return m.yielding; });
   f(
       "backoff", [](auto& m) -> auto& { return m.backoffs; });
   f(

@@ -80,7 +80,6 @@ class books {
   /// Drops a nominated job that has not started.
   void release_nominated(record& r) {
     record_freed(without_end);
-    if (r.expected_end != without_end) forget_end(r);
     assumed_.release(r.facts.quota, r.facts.request, r.facts.in);
     release_place(r);
   }
@@ -112,7 +111,6 @@ class books {
     r.facts.started = at;
     // Until now no end was expected.
     if (r.state == job_state::nominated) record_freed(without_end);
-    if (r.expected_end != without_end) forget_end(r);
     expect_end(r, expected_end_of(r));
     if (r.preemptible) may_go(r);
   }
@@ -124,7 +122,7 @@ class books {
     if (r.preemptible) running_.insert(r.facts);
     expect_end(r, expected_end_of(r));
   }
-  /// The running or nominated job is expected to end at that time; `without_end`: it is not known when.
+  /// The running job is expected to end at that time; `without_end`: it is not known when.
   void expect_end(record& r, instant at) {
     if constexpr (has_expected_ends) {
       r.expected_end = at;
@@ -375,8 +373,7 @@ class books {
     if constexpr (has_expected_ends) ends_of_.resize(allocated_.tree().slots());
   }
   [[nodiscard]] static instant expected_end_of(const record& r) noexcept {
-    if (r.estimate != without_end) return later(r.facts.started, r.estimate);
-    return r.makes_way_for ? r.makes_way_at : without_end;
+    return r.estimate == without_end ? without_end : later(r.facts.started, r.estimate);
   }
   /// The job runs and may be preempted.
   void may_go(const record& r) {
@@ -394,7 +391,7 @@ class books {
   }
   /// The job is being evicted.
   void goes(record& r) {
-    record_freed(r.makes_way_for ? r.makes_way_at : r.expected_end);
+    record_freed(r.expected_end);
     forget_end(r);
     if (r.preemptible) stays(r);
   }

@@ -97,14 +97,6 @@ struct job_record {
   instant estimate = without_end;
   /// While it runs: when it is expected to end; `without_end` if that is not known.
   instant expected_end = without_end;
-  /// While it runs on capacity that was reserved for others: the first job with a reservation that it would
-  /// delay, and when it leaves at the latest, if that one needs it to; and the number of the first
-  /// reservation that was made after its start. Earlier ones may need it to leave at any time.
-  job_id makes_way_for{};
-  instant makes_way_at = without_end;
-  std::uint64_t makes_way_before = 0;
-  /// How long it has to run at least on such capacity; 0: it is not meant to.
-  instant least_run = 0;
   /// While it waits: when it may gather again, after it has given up, and until when it would have gathered
   /// if it had not been displaced.
   instant gathers_from = std::numeric_limits<instant>::min();
@@ -330,8 +322,6 @@ class request_classes {
     capacity_kind in{};
     /// `any_priority` where it does not matter.
     std::int64_t priority = 0;
-    /// How long it has to run at least on capacity that is reserved for others; 0: it never does.
-    instant least_run = 0;
     friend bool operator==(const request_class&, const request_class&) = default;
   };
   static constexpr std::int64_t any_priority = std::numeric_limits<std::int64_t>::min();
@@ -385,8 +375,7 @@ class request_classes {
       if (a.pod_request != b.pod_request) return a.pod_request < b.pod_request;
     }
     if (a.in != b.in) return a.in < b.in;
-    if (a.priority != b.priority) return a.priority < b.priority;
-    return a.least_run < b.least_run;
+    return a.priority < b.priority;
   }
   [[nodiscard]] std::uint32_t* first_not_before(const request_class& s) {
     return detail::partition_point(order_.begin(), order_.end(),

@@ -152,9 +152,6 @@ class lifecycle {
     const auto& owned = of(jobs_[id].facts.quota).owned;
     return &*detail::find_if(owned.begin(), owned.end(), [id](const auto& e) { return e.job == id; });
   }
-  /// The running jobs that make way for one with a reservation.
-  [[nodiscard]] std::span<const job_id> making_way() const noexcept { return making_way_; }
-
   // Backoffs.
 
   [[nodiscard]] const borrow_backoffs<n>& backoffs() const noexcept { return backoffs_; }
@@ -264,10 +261,10 @@ class lifecycle {
     });
   }
   /// The first job of x is inadmissible with those of its equivalence class that would not end by `ends_by`,
-  /// or blocks its queue.
-  void mark_inadmissible(quota_id x, const std::optional<instant>& ends_by) {
+  /// or blocks its queue, as those of a strict one do.
+  void mark_inadmissible(quota_id x, const std::optional<instant>& ends_by, bool blocks) {
     quota_state& q = state_of(x);
-    if (q.settings.head == queue_head::strict) {
+    if (blocks || q.settings.head == queue_head::strict) {
       q.queue.block_at_first();
     } else {
       q.queue.mark_inadmissible(ends_by);
@@ -338,7 +335,6 @@ class lifecycle {
     const queue_settings& settings = of(in).settings;
     r.rank = {static_cast<std::int64_t>(order(view_, j, settings)), r.facts.submitted, r.facts.order};
     r.follows_priority = follows_priority(order, settings);
-    r.least_run = least_run_of(r);
     return r;
   }
   /// What a job that was read requests at a place, with these flavors.
@@ -390,8 +386,6 @@ class lifecycle {
     enter(r, job_state::pending);
     r.where = {};
     r.has_reservation = false;
-    r.makes_way_for = {};
-    r.makes_way_at = without_end;
     r.found = pending_reason::quota;
     quota_state& q = state_of(r.facts.quota);
     r.rank.submitted = turn_of(r, q.settings);
@@ -479,24 +473,6 @@ class lifecycle {
     r.gathers_from = gathers_from;
     r.gathers_until = until;
   }
-  /// The running job, or one that is booked next, makes way for one with a reservation, and counts as gone
-  /// from that time on; for none: it may stay.
-  void make_way(record& r, job_id whom, instant at) {
-    const bool did = static_cast<bool>(r.makes_way_for);
-    if (did && at < r.makes_way_at) books_.record_freed(r.makes_way_at);
-    if (!did) r.makes_way_before = reservations_.next_number();
-    r.makes_way_for = whom;
-    r.makes_way_at = at;
-    if (r.state != job_state::running) return;
-    if (did) erase(making_way_, r.facts.id);
-    if (whom) making_way_.push_back(r.facts.id);
-    expect_end(r, at);
-  }
-  /// The running job, which gave no estimate, is expected to end then.
-  void expect_end(record& r, instant at) {
-    books_.forget_end(r);
-    books_.expect_end(r, at);
-  }
   /// Starts a job that is booked.
   void start(record& r, instant now) {
     run(r, now);
@@ -508,12 +484,10 @@ class lifecycle {
     note_own_change(r.facts.quota);
     books_.restart(r, at);
   }
-  /// A job that is booked waits for evictions, after those that do; if it is known, it is expected to end by
-  /// `end`.
-  void nominate(record& r, instant end = without_end) {
+  /// A job that is booked waits for evictions, after those that do.
+  void nominate(record& r) {
     enter(r, job_state::nominated);
     nominated_.add(r.facts.id);
-    if (end != without_end) books_.expect_end(r, end);
   }
   /// Whether a job that is booked may start at once, without waiting behind the nominated ones.
   [[nodiscard]] bool may_start(const record& r) { return nominated_.may_start(books_, jobs_, r); }
@@ -600,7 +574,7 @@ class lifecycle {
   void release(record& r) {
     if constexpr (has_elastic_pods) drop_elastic_pods(r);
     if (r.state == job_state::evicting) nominated_.left(r.facts.id);
-    news_.record_end(r.makes_way_for ? without_end : r.expected_end);
+    news_.record_end(r.expected_end);
     books_.release(r);
     enter(r, job_state::unknown);
     must_requeue_ = true;
@@ -689,7 +663,7 @@ class lifecycle {
   /// All times move by that span; not those of submissions, which are the view's.
   void rebase(instant by) {
     jobs_.for_each([by](record& r) {
-      for (instant* const at : {&r.facts.started, &r.expected_end, &r.makes_way_at, &r.gathers_from}) {
+      for (instant* const at : {&r.facts.started, &r.expected_end, &r.gathers_from}) {
         *at = moved(*at, by);
       }
       if (r.gathers_until) r.gathers_until = moved(*r.gathers_until, by);
@@ -724,10 +698,7 @@ class lifecycle {
 
   [[nodiscard]] record& core_of(record& r) { return r.facts.elastic ? jobs_[r.facts.core] : r; }
   void run(record& r, instant now) {
-    const instant expected = r.expected_end;
     books_.start(r, now);
-    // Those that were to make way have taken their time.
-    if (expected != without_end && expected < r.expected_end) note(delay_cause::overrun);
     enter(r, job_state::running);
   }
   void charge_adopted(record& r, const placed_request& p) {
@@ -752,12 +723,6 @@ class lifecycle {
     if (waits(next)) ++q.waiting;
     if (r.state == job_state::evicting) erase(evicting_, r.facts.id);
     if (next == job_state::evicting) evicting_.push_back(r.facts.id);
-    if (r.makes_way_for && r.state == job_state::running) {
-      erase(making_way_, r.facts.id);
-      r.makes_way_for = {};
-      r.makes_way_at = without_end;
-    }
-    if (r.makes_way_for && next == job_state::running) making_way_.push_back(r.facts.id);
     r.state = next;
     touch(r.facts.quota);
     note_own_change(r.facts.quota);
@@ -835,17 +800,10 @@ class lifecycle {
     erase(with_owned_, r.facts.quota);
     if (std::exchange(q.renews, false)) erase(renewing_, r.facts.quota);
   }
-  /// How long the job has to run at least on capacity that is reserved for others; 0: it never does.
-  [[nodiscard]] instant least_run_of(const record& r) const {
-    const bool may_run = has_expected_ends && of(r.facts.quota).settings.backfill_preemptible &&
-                         r.preemptible && r.estimate == without_end && !r.facts.elastic &&
-                         r.pods_to_come == 0;
-    return may_run ? least_gainful_run(r.facts) : 0;
-  }
   void number_class(record& r) {
     r.request_class =
         classes_.add({r.facts.request, r.menu, room_key_of(r.pod_request), r.facts.in,
-                      r.follows_priority ? classes::any_priority : r.facts.priority, r.least_run});
+                      r.follows_priority ? classes::any_priority : r.facts.priority});
   }
   void forget(job_id id) {
     record& r = jobs_[id];
@@ -900,7 +858,6 @@ class lifecycle {
     r.facts.elastic = true;
     r.facts.core = core.facts.id;
     r.rank.elastic = true;
-    r.least_run = 0;
     number_class(r);
     core.elastic_pods.push_back(id);
     --core.pods_to_come;
@@ -936,7 +893,9 @@ class lifecycle {
                         static_cast<wide>(most.in_milli());
       share = std::max(share, static_cast<std::int64_t>(std::min(part, static_cast<wide>(share_of_all))));
     }
-    return later(r.facts.submitted, aged_delay(r.estimate, share));
+    const instant delay = aged_delay(r.estimate, share);
+    const instant most = settings.strict_after;
+    return later(r.facts.submitted, most == 0 ? delay : std::min(delay, most));
   }
   void on_new_tree() {
     quota_state nothing_said;
@@ -966,7 +925,6 @@ class lifecycle {
   vector<quota_id> renewing_;
   borrow_backoffs<n> backoffs_;
   vector<job_id> evicting_;
-  vector<job_id> making_way_;
   change_feed<queue_change> queue_changes_;
   reservation_news news_;
   classes classes_;

@@ -55,13 +55,9 @@ class owned_profile {
       return true;
     }
   }
-  /// Whether the job may hold a reservation on what its quota owns: it owns all that the job asks for, and
-  /// what it has lent comes back when asked for.
-  [[nodiscard]] static bool may_hold(Session& session, const record& r) {
+  /// Whether its quota owns all that the job asks for.
+  [[nodiscard]] static bool owns_request(Session& session, const record& r) {
     const quota_id x = r.facts.quota;
-    const auto& settings = session.settings(x);
-    // Who makes way for a reservation is settled for the whole tree.
-    if (settings.preempt.reclaim != preempt_reclaim::any || settings.backfill_preemptible) return false;
     for (std::size_t d = 0; d < n; ++d) {
       // A parent that is overcommitted may have less.
       if (r.facts.request[d] > quantity{} &&
@@ -71,6 +67,11 @@ class owned_profile {
       }
     }
     return true;
+  }
+  /// Whether the job may hold a reservation on what its quota owns: it owns all that the job asks for, and
+  /// what it has lent comes back when asked for.
+  [[nodiscard]] static bool may_hold(Session& session, const record& r) {
+    return session.settings(r.facts.quota).preempt.reclaim == preempt_reclaim::any && owns_request(session, r);
   }
 
   /// The earliest start of the pending job, beside the reservations of its quota for which `counts(entry)`.
@@ -235,7 +236,7 @@ class owned_profile {
     }
     for (const job_id id : session.nominated()) {
       const record& r = session.at(id);
-      if (r.facts.quota != x || r.expected_end != without_end || r.estimate == without_end) continue;
+      if (r.facts.quota != x || r.estimate == without_end) continue;
       changes_.push_back({later(session.now(), r.estimate), false, id, r.facts.request});
     }
     const auto add = [&](const reservation_entry& p) {

@@ -69,13 +69,6 @@ class state_keeper {
       if (jobs.state(e.job) == job_state::nominated) m.former_reservations.push_back(held(jobs, e));
     }
     m.next_reservation = jobs.reservations_.next_number();
-    const auto yields = [&](const record& r) {
-      m.yielding.push_back({r.facts.id, r.makes_way_for, r.makes_way_at, r.makes_way_before});
-    };
-    for (const job_id id : jobs.making_way_) yields(jobs.at(id));
-    for (const job_id id : m.nominated) {
-      if (jobs.at(id).makes_way_for) yields(jobs.at(id));
-    }
     m.backoffs = jobs.backoffs_.all();
     for (const quota_id x : of.tree().top_down()) save_queue(jobs, x, m);
     detail::sort(m.inadmissible.begin(), m.inadmissible.end(),
@@ -141,10 +134,8 @@ class state_keeper {
     u.estimate = r.estimate;
     const bool holds = r.state == job_state::running || r.state == job_state::evicting;
     if (holds) u.since = r.facts.started;
-    if (r.state == job_state::nominated) u.ends = r.expected_end;
     if (r.state == job_state::pending) u.found = jobs.found(r);
     u.preemptions = r.turns.taken_in(jobs.epoch_);
-    u.least_run = r.least_run;
     u.follows_priority = r.follows_priority;
     u.is_over = r.is_over;
     if (r.gathers_from != std::numeric_limits<instant>::min()) u.gathers_from = r.gathers_from;
@@ -205,7 +196,6 @@ class state_keeper {
       }
     }
     for (const auto& u : s.units) restore_order_of_pods(u);
-    restore_yielding();
     // First the places of what holds a share, whether it leaves or not: they are its own. Jobs come before
     // their pods, which are nothing without them.
     for (const bool is_pod : {false, true}) {
@@ -261,7 +251,6 @@ class state_keeper {
     }
     restore_reservations();
     restore_queues();
-    restore_order_of_yielding();
     jobs_.must_requeue_ = memory_.must_requeue;
     jobs_.books_.restore_freed_until(memory_.freed_until);
     jobs_.news_ = {memory_.cause, memory_.starts_may_move, memory_.ended_from, memory_.ended_to};
@@ -346,7 +335,6 @@ class state_keeper {
     r.rank = u.rank;
     r.rank.id = r.facts.order;
     r.estimate = u.estimate;
-    r.least_run = u.least_run;
     r.follows_priority = u.follows_priority;
     r.is_over = u.is_over && u.state == job_state::evicting;
     r.turns.restore(jobs_.epoch_, u.preemptions);
@@ -358,27 +346,6 @@ class state_keeper {
   void forget(job_id id) {
     jobs_.forget(id);
     seats_[id.index()].is = nullptr;
-  }
-  /// Before they run, so that they are expected to end.
-  void restore_yielding() {
-    for (const auto& y : memory_.yielding) {
-      if (!is_known(y.job) || !is_known(y.whom)) continue;
-      record& r = jobs_.jobs_[y.job];
-      if (!r.preemptible || r.estimate != without_end) continue;
-      r.makes_way_for = y.whom;
-      r.makes_way_at = y.at;
-      r.makes_way_before = y.before;
-    }
-  }
-  void restore_order_of_yielding() {
-    vector<job_id> all;
-    for (const auto& y : memory_.yielding) {
-      if (detail::find(jobs_.making_way_.begin(), jobs_.making_way_.end(), y.job) !=
-          jobs_.making_way_.end()) {
-        all.push_back(y.job);
-      }
-    }
-    jobs_.making_way_ = std::move(all);
   }
   [[nodiscard]] static bool holds(const unit_state& u) {
     return u.state == job_state::running || u.state == job_state::evicting;
@@ -410,7 +377,6 @@ class state_keeper {
     jobs_.books_.charge(r);
     jobs_.enter(r, job_state::nominated);
     jobs_.nominated_.add(u.id);
-    if (u.ends != without_end) jobs_.books_.expect_end(r, u.ends);
     for (const auto& e : memory_.former_reservations) {
       if (e.job == u.id) session_.kept_.push_back(entry(e));
     }
