@@ -15,6 +15,7 @@
 #include <allot/scheduler/detail/foresight.hpp>
 #include <allot/scheduler/detail/making_way.hpp>
 #include <allot/scheduler/detail/parts_with_jobs.hpp>
+#include <allot/scheduler/detail/soon_ready.hpp>
 #include <allot/scheduler/reservation.hpp>
 #include <allot/scheduler/session.hpp>
 
@@ -60,6 +61,10 @@ struct protection_by_settings {
 /// availability profile allows, and no later decision may delay it without a prior claim; see
 /// `queue_head::reserve`. Promised jobs are tried first, in the order of their reservations, whatever the
 /// order of quotas by now.
+///
+/// A job that is not ready (`ready_view`) is not tried. Where its quota's head reserves, it may get a reservation
+/// for when it is, after all jobs that are ready: as many of each quota as of those. What it is to take back soon
+/// is kept for it (`queue_settings::ready_horizon`).
 ///
 /// Its type leaves out the order of jobs, which it does not use: policies that differ in that alone share it.
 /// `Options` are those of `policies`.
@@ -152,14 +157,16 @@ class exhaustive_cycle {
         admitted_ = false;
       }
       if constexpr (makes_reservations) keep_reservations(session);
-      for (show_changes(session, look); const quota_id x = turn_.best(session.tree());
-           show_changes(session, look)) {
-        consider(session, x);
+      for (show_changes(session, look);; show_changes(session, look)) {
+        if (const quota_id x = turn_.best(session.tree())) {
+          consider(session, x);
+        } else if (!reserve_early(session)) {
+          break;
+        }
         if constexpr (makes_reservations) renew_reservations(session);
       }
     } while (decided_ && (session.must_requeue() || others_may_claim(session)));
-    detail::sort(shown_.begin(), shown_.end());
-    shown_.erase(std::unique(shown_.begin(), shown_.end()), shown_.end());
+    sort_shown();
     for (const quota_id x : shown_) {
       if (const auto first = session.first_of(x)) session.list_pending(*first, pending_reason::quota);
     }
@@ -172,6 +179,7 @@ class exhaustive_cycle {
   static constexpr bool makes_reservations = Session::has_expected_ends;
   static constexpr bool foresees =
       makes_reservations && !std::same_as<forecast_of<typename Session::placement_type>, no_forecast>;
+  static constexpr bool looks_ahead = Session::has_ready_times;
   static constexpr std::size_t most_moves = std::same_as<typename Session::placement_type, no_placement>
                                                 ? 0
                                                 : (0 + ... + detail::moves_of<Options>);
@@ -195,6 +203,11 @@ class exhaustive_cycle {
   [[nodiscard]] bool others_may_claim(Session& session) {
     if (!std::exchange(admitted_, false)) return false;
     return (session.any_may_preempt() || most_moves > 0) && session.requeue_inadmissible();
+  }
+
+  void sort_shown() {
+    detail::sort(shown_.begin(), shown_.end());
+    shown_.erase(std::unique(shown_.begin(), shown_.end()), shown_.end());
   }
 
   /// Evicts excess jobs after quotas have shrunk.
@@ -278,7 +291,8 @@ class exhaustive_cycle {
     if (admit(session, id)) return;
     const pending_reason why = why_not();
     if constexpr (makes_reservations) {
-      if (reserve(session, id)) return session.record_found(id, why);
+      // Who waits for one that is ready soon would not start any later by the profile.
+      if (!waits_for_soon_ && reserve(session, id)) return session.record_found(id, why);
     }
     session.mark_inadmissible(x, why, delays_);
   }
@@ -290,6 +304,8 @@ class exhaustive_cycle {
   /// Admits the pending job, if there is room or can be made.
   bool admit(Session& session, job_id id) {
     const record& r = session.at(id);
+    waits_for_soon_ = false;
+    if (session.is_early(r)) return false;
     const std::size_t first_eviction = session.plan().evictions.size();
     delays_.reset();
     claims_ = takes_reserved_ = declined_ = false;
@@ -311,7 +327,7 @@ class exhaustive_cycle {
   [[nodiscard]] std::optional<typename Session::place> room_for(Session& session, const record& r) {
     gave_up_ = false;
     makes_way_for_ = {};
-    if (!is_allowed(session, r)) return std::nullopt;
+    if (!is_allowed(session, r) || is_kept_out(session, r)) return std::nullopt;
     if constexpr (foresees) {
       // Most that delay a reservation do so on any place: that is known before they are placed.
       if (r.least_run == 0 && !session.reservations_by_start().empty()) {
@@ -322,7 +338,7 @@ class exhaustive_cycle {
         }
       }
     }
-    const auto at = session.places().place(r.pod_request);
+    const auto at = place(session, r);
     if (!at) return std::nullopt;
     if constexpr (makes_reservations) {
       if (const auto delayed = profile_.first_delayed(session, r, *at, claims_of(session))) {
@@ -333,6 +349,30 @@ class exhaustive_cycle {
       }
     }
     return at;
+  }
+  /// Whether the job, which its quota allows, leaves what it asks for to one that is ready soon.
+  [[nodiscard]] bool is_kept_out(Session& session, const record& r) {
+    if constexpr (looks_ahead) {
+      if (const auto until = soon_.keeps_out(session, r)) {
+        waits_for_soon_ = true;
+        record_delay(session, r, *until);
+        return true;
+      }
+    }
+    return false;
+  }
+  /// A place for the job beside those that are ready soon, after `is_kept_out`.
+  [[nodiscard]] std::optional<typename Session::place> place(Session& session, const record& r) {
+    if constexpr (looks_ahead) {
+      const auto at = soon_.beside(session, [&] { return session.places().place(r.pod_request); });
+      if (const auto until = soon_.last_beside(session); !at && until) {
+        waits_for_soon_ = could_place(session.places(), r.pod_request);
+        if (waits_for_soon_) record_delay(session, r, *until);
+      }
+      return at;
+    } else {
+      return session.places().place(r.pod_request);
+    }
   }
   void record_delay(const Session& session, const record& r, instant start) {
     // A start may be delayed by who is gone by then, too; who is gone earlier still is asked again.
@@ -393,7 +433,7 @@ class exhaustive_cycle {
     if (start > session.now() && !profile_.earliest(session, r, no_claims, session.now() + 1)) {
       return std::nullopt;
     }
-    const auto any = [](std::span<const victim<n>>) { return true; };
+    const auto any = [&](std::span<const victim<n>>) { return !is_kept_out(session, r); };
     if (session.make_room(leaving_, r, any) != search_outcome::found) return std::nullopt;
     session.evict_found(leaving_.victims(), r.facts.id);
     const auto at = session.places().place(r.pod_request);
@@ -475,6 +515,32 @@ class exhaustive_cycle {
     if constexpr (!makes_reservations) return false;
     const queue_settings& settings = session.settings(x);
     return settings.head == queue_head::reserve && session.reservations_held(x) < settings.reservations;
+  }
+  /// Gives jobs that are not ready reservations. Returns whether there are any.
+  bool reserve_early([[maybe_unused]] Session& session) {
+    bool any = false;
+    if constexpr (makes_reservations && looks_ahead) {
+      sort_shown();
+      for (const quota_id x : shown_) {
+        const queue_settings& settings = session.settings(x);
+        while (settings.head == queue_head::reserve &&
+               session.early_reservations(x) < settings.reservations) {
+          const std::optional<job_id> id = session.first_early(x);
+          if (!id) break;
+          claims_ = false;
+          const auto start = profile_.earliest(session, session.at(*id), claims_of(session));
+          if (!start) {
+            session.mark_early(x);
+            continue;
+          }
+          if (claims_) claimant_ = *id;
+          session.reserve(*id, reservation_from(session, *start));
+          renew_reservations(session);
+          any = true;
+        }
+      }
+    }
+    return any;
   }
   /// Gives the pending job a reservation, if its quota has one left and its start can be determined.
   bool reserve(Session& session, job_id id) {
@@ -698,6 +764,7 @@ class exhaustive_cycle {
       return;
     }
     session.record_found(p.job, why_not());
+    if (waits_for_soon_ && cause == delay_cause::none) cause = delay_cause::owner;
     // `admit` has made its claims, and the others' reservations have been renewed since.
     constexpr typename availability<Session>::no_claims no_claims;
     const bool is_to_come = p.what.start > session.now() && p.what.start != without_end;
@@ -779,6 +846,7 @@ class exhaustive_cycle {
     bool declined = false;
     if constexpr (makes_reservations) bearable = bearable_loss(session, r);
     const search_outcome outcome = session.make_room(search_, r, [&](std::span<const victim<n>> found) {
+      if (is_kept_out(session, r)) return false;
       if (!bearable) return true;
       wide loss = 0;
       for (const victim<n>& v : found) loss += lost_work(v.job, session.now(), 0, n);
@@ -823,7 +891,7 @@ class exhaustive_cycle {
   }
   /// A place for a job that its quota allows, made by restarting others elsewhere.
   [[nodiscard]] std::optional<typename Session::place> move_others(Session& session, const record& r) {
-    if (!is_allowed(session, r)) return std::nullopt;
+    if (!is_allowed(session, r) || is_kept_out(session, r)) return std::nullopt;
     movable_.clear();
     for (const quota_id x : session.tree().top_down()) {
       const auto jobs = session.running().jobs_of(x);
@@ -849,6 +917,7 @@ class exhaustive_cycle {
   [[no_unique_address]] protection_of_host protection_;
   [[no_unique_address]] std::conditional_t<makes_reservations, detail::making_way_search<n>, none<3>>
       leaving_{};
+  [[no_unique_address]] std::conditional_t<looks_ahead, detail::soon_ready<Session>, none<4>> soon_{};
   vector<running_job<n>> movable_;
   /// The quotas that have changed in this step. Their first jobs are in the plan, tried or not.
   vector<quota_id> shown_;
@@ -879,6 +948,8 @@ class exhaustive_cycle {
   /// Whether the considered job takes precedence over some reservation.
   bool claims_ = false;
   bool gave_up_ = false;
+  /// Whether one that is ready soon would take back what it asks for.
+  bool waits_for_soon_ = false;
   /// Whether it could preempt, but its victims would lose too much.
   bool declined_ = false;
   /// Whether a job has been admitted since the last requeue.

@@ -90,9 +90,8 @@ enum class pending_reason : std::uint8_t {
   quota,
   /// Its quota allows it but it has no place: see `placement`.
   placement,
-  /// There is room for it, but it is behind the first job of a strict queue, or would delay a job that holds
-  /// a
-  /// reservation, or the cycle has not come to it.
+  /// There is room for it, but it is behind the first job of a strict queue, or would delay a job that holds a
+  /// reservation, or a job that is ready soon would take it back, or the cycle has not come to it.
   behind_head,
   /// The search for victims found none and can't rule them out: its budget was exhausted, or another choice
   /// among the candidates might have worked.
@@ -104,11 +103,13 @@ enum class pending_reason : std::uint8_t {
   backoff,
   /// It is nominated: it starts when the evictions for it are done.
   evictions,
+  /// It can't start before a time: see `ready_at`.
+  not_ready,
   /// It does not wait: it runs, or is no job of this scheduler. Never in a plan.
   not_waiting,
 };
 /// The number of reasons.
-inline constexpr std::size_t pending_reason_count = 8;
+inline constexpr std::size_t pending_reason_count = 9;
 /// The name of the enumerator; empty if there is no such value.
 [[nodiscard]] constexpr std::string_view to_string(pending_reason value) noexcept {
   switch (value) {
@@ -126,6 +127,8 @@ inline constexpr std::size_t pending_reason_count = 8;
       return "backoff";
     case pending_reason::evictions:
       return "evictions";
+    case pending_reason::not_ready:
+      return "not_ready";
     case pending_reason::not_waiting:
       return "not_waiting";
   }
@@ -228,6 +231,8 @@ struct plan {
     std::optional<shortfall> binding{};
     /// Why it has no place, if its quota allows it: data of the placement.
     std::optional<unplaceable> placement{};
+    /// From when it can start, if that is later: the view says so (`ready_view`).
+    std::optional<instant> ready_at{};
     /// When it starts at the latest, if it holds a reservation with a time.
     std::optional<allot::reservation> reservation{};
     /// What its quota does not borrow for now, and until when, if the job would have to: the reason or, with
