@@ -1,20 +1,31 @@
 // SPDX-License-Identifier: BSL-1.0
 // Jobs that are not ready yet (`ready_view`): they start when they are, nobody is started for seconds on what
 // they will take back, and they may hold reservations.
+#include <allot/gpu/cluster.hpp>
+#include <allot/gpu/inventory.hpp>
 #include <allot/presets/standard.hpp>
 #include <allot/scheduler/detail/soon_ready.hpp>
 #include <allot/scheduler/scheduler.hpp>
+#include <allot/scheduler/sentences.hpp>
 #include <allot/scheduler/state_text.hpp>
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
+
+#include "tests/support/random_host.hpp"
+#include "tests/support/same_reasons.hpp"
+#include "tests/support/seeds.hpp"
+#include "tests/support/soak_scheduler.hpp"
 
 using allot::gpus;
 using allot::instant;
@@ -76,6 +87,11 @@ class host {
   allot::job_id id(const std::string& name) const { return ids_.at(name); }
   job_state state(const std::string& name) const { return it.state(id(name)); }
   auto why(const std::string& name) { return it.why(id(name)); }
+  std::string tells_of(const std::string& name) {
+    return sentence(
+        it, why(name), allot::dimension_names<1>{"gpu"}, [](const named_job* j) { return j->name; },
+        [](instant at) { return std::to_string(at); });
+  }
   std::string step(instant now) {
     const auto& plan = it.step(now);
     std::string told;
@@ -172,6 +188,9 @@ TEST_CASE_TEMPLATE("ready times: an owner's capacity is lent until a minute befo
     h.submit({"b3", b, 2});
     CHECK(h.step(940).empty());
     CHECK(h.why("b3").reason == pending_reason::behind_head);
+    CHECK(h.why("b3").kept_for == h.id("a1"));
+    CHECK(h.tells_of("b3") == "b3 waits: a1 of a is ready soon, and would take it back");
+    CHECK(h.tells_of("a1") == "a1 waits: it is not ready before 1000");
     CHECK(h.step(999).empty());
     // When it is ready it takes back the rest.
     CHECK(h.step(1000) == "-b2>a1 ~a1");
@@ -340,3 +359,194 @@ TEST_CASE("ready times: a running job that is adopted needs no time, nor does on
   CHECK(h.step(30).empty());
   CHECK(h.it.wakes_at() == std::nullopt);
 }
+
+namespace {
+
+/// Teams that borrow from one another, on nodes or without. Jobs come, some are ready later; nothing else
+/// happens until all are.
+template <class Preset, class Places>
+class random_teams {
+ public:
+  using scheduler = allot::scheduler_for<Preset, allot_test::soak_view<2>, Places>;
+
+  random_teams(const Preset& preset, allot_test::random_source& random, std::uint32_t reservations,
+               bool looks_ahead)
+      : random_(random),
+        it_(allot::make_scheduler(preset, allot_test::soak_view<2>{&jobs_}, quotas(), nodes()).value()) {
+    for (std::size_t i = 2; i < 5; ++i) {
+      queue_settings s;
+      s.preempt = it_.settings(quota_id{i}).preempt;
+      s.ready_horizon = looks_ahead ? span : 0;
+      if (reservations > 0) {
+        s.head = queue_head::reserve;
+        s.reservations = reservations;
+      }
+      if (random.one_in(3)) s.preempt.within = allot::preempt_within::lower_or_newer_equal;
+      if (random.one_in(4)) s.preempt.reclaim = allot::preempt_reclaim::lower_priority;
+      REQUIRE(it_.configure(quota_id{i}, s).empty());
+    }
+  }
+
+  void run() {
+    for (int i = 0; i < 25; ++i) {
+      submit();
+      if (random_.one_in(2)) settle();
+      if (random_.one_in(4)) now_ += random_.between(0, 5);
+    }
+    settle();
+    const auto is_early = [&](const auto& j) { return j.ready > now_; };
+    while (std::any_of(jobs_.begin(), jobs_.end(), is_early)) {
+      const auto at = it_.wakes_at();
+      REQUIRE(at);
+      REQUIRE(*at > now_);
+      now_ = *at;
+      settle();
+    }
+  }
+
+  /// How many jobs waited for one that was ready soon, how many were evicted for one that had become ready,
+  /// and of these how many that had started since it was ready soon.
+  std::size_t kept = 0;
+  std::size_t evicted = 0;
+  std::size_t in_vain = 0;
+  std::size_t reserved = 0;
+
+ private:
+  static constexpr instant span = 20;
+
+  static std::vector<allot::quota_spec<2>> quotas() {
+    const auto amounts = [](std::int64_t x, std::int64_t y) {
+      return allot::resources<2>{gpus(x), gpus(y)};
+    };
+    return {{.name = "all", .nominal = amounts(8, 8), .inclusive = true},
+            {.name = "dept", .parent = "all", .nominal = amounts(5, 5), .inclusive = true},
+            {.name = "a", .parent = "dept", .nominal = amounts(2, 3)},
+            {.name = "b", .parent = "dept", .nominal = amounts(3, 2)},
+            {.name = "c", .parent = "all", .nominal = amounts(2, 2)}};
+  }
+  static Places nodes() {
+    if constexpr (std::is_same_v<Places, allot::no_placement>) {
+      return {};
+    } else {
+      std::vector<allot::gpu::node_spec> specs(2);
+      specs[0].name = specs[0].pool = "x";
+      specs[1].name = specs[1].pool = "y";
+      for (auto& s : specs) {
+        s.count = 2;
+        s.gpus = 4;
+      }
+      return Places{allot::gpu::build_cluster(specs).value()};
+    }
+  }
+  void submit() {
+    allot_test::soak_job j = allot_test::random_jobs(random_, 1).back();
+    j.ready = random_.one_in(3) ? now_ + random_.between(1, 2 * span) : now_;
+    j.submitted = now_;
+    j.time_limit = 0;
+    jobs_.push_back(j);
+    known_since_.push_back(starts_.size());
+    static_cast<void>(it_.submit(static_cast<std::uint32_t>(jobs_.size() - 1)));
+  }
+  void settle() {
+    for (int most = 50;; --most) {
+      REQUIRE(most > 0);
+      const auto& plan = it_.step(now_);
+      for (const auto& e : plan.evictions) {
+        if (!e.beneficiary) continue;
+        const allot_test::soak_job& whom = jobs_[it_.what(e.beneficiary)];
+        CHECK(whom.ready <= now_);
+        const bool is_owed = e.how == allot::relation::borrower || e.how == allot::relation::descendant ||
+                             e.how == allot::relation::same_quota;
+        if (!is_owed || whom.ready <= whom.submitted) continue;
+        ++evicted;
+        if (whom.ready == now_ && started_in_vain(e.id, it_.what(e.beneficiary))) ++in_vain;
+      }
+      for (const auto& r : plan.nominations) CHECK(jobs_[r.what].ready <= now_);
+      for (const auto& a : plan.admissions) {
+        CHECK(jobs_[a.what].ready <= now_);
+        starts_.push_back({a.id, a.what, now_});
+      }
+      for (const auto& p : plan.pending) {
+        CHECK((p.reason == pending_reason::not_ready) == (jobs_[p.what].ready > now_));
+        CHECK(allot_test::same_reasons(p, it_.why(p.id)));
+        if (p.reservation && jobs_[p.what].ready > now_) {
+          ++reserved;
+          CHECK(p.reservation->start >= jobs_[p.what].ready);
+        }
+        if (p.kept_for) ++kept;
+      }
+      if (plan.empty()) return;
+      for (const auto& e : plan.evictions) CHECK(it_.evicted(e.id) == allot::refusal::none);
+    }
+  }
+
+  struct started_job {
+    allot::job_id id;
+    std::uint32_t what;
+    instant at;
+  };
+  /// Whether the job was known then, and to be ready soon.
+  [[nodiscard]] bool was_soon(std::uint32_t j, std::size_t start) const {
+    const instant ready = jobs_[j].ready;
+    const instant at = starts_[start].at;
+    return known_since_[j] <= start && at < ready && at >= ready - span;
+  }
+  /// Whether a job that is evicted for the other started when that was known to be ready soon, and since then
+  /// only others of that kind have.
+  [[nodiscard]] bool started_in_vain(allot::job_id id, std::uint32_t whom) const {
+    std::size_t i = starts_.size();
+    while (i > 0 && starts_[i - 1].id != id) --i;
+    if (i == 0 || !was_soon(whom, i - 1)) return false;
+    const instant estimate = jobs_[starts_[i - 1].what].duration;
+    // It was expected to be gone by then.
+    if (estimate > 0 && starts_[i - 1].at + estimate <= jobs_[whom].ready) return false;
+    for (std::size_t k = i; k < starts_.size(); ++k) {
+      if (!was_soon(starts_[k].what, i - 1)) return false;
+    }
+    return true;
+  }
+
+  allot_test::random_source& random_;
+  std::deque<allot_test::soak_job> jobs_{1};
+  std::vector<started_job> starts_;
+  /// By job: how many had started when it was submitted.
+  std::vector<std::size_t> known_since_{0};
+  scheduler it_;
+  instant now_ = 1000;
+};
+
+template <class Places, class Preset>
+void check_random_teams(const Preset& preset) {
+  for (const std::uint32_t reservations : {0U, 1U, 3U, allot::reserve_all}) {
+    CAPTURE(reservations);
+    struct {
+      std::size_t kept = 0, evicted = 0, in_vain = 0, reserved = 0;
+    } of[2];
+    for (const bool looks_ahead : {false, true}) {
+      allot_test::for_each_seed(100, [&](allot_test::random_source& random) {
+        random_teams<Preset, Places> world{preset, random, reservations, looks_ahead};
+        world.run();
+        of[looks_ahead].kept += world.kept;
+        of[looks_ahead].evicted += world.evicted;
+        of[looks_ahead].in_vain += world.in_vain;
+        of[looks_ahead].reserved += world.reserved;
+      });
+    }
+    MESSAGE(of[0].in_vain << ' ' << of[1].in_vain << " of " << of[1].evicted);
+    if (!allot_test::all_cases_run()) continue;
+    CHECK(of[false].kept == 0);
+    CHECK(of[true].kept > 100);
+    CHECK(of[true].evicted > 100);
+    // Those that are left would have to foresee for whom that job in turn will have to wait.
+    CHECK(of[false].in_vain > 10);
+    CHECK(of[true].in_vain * 2 <= of[false].in_vain);
+    CHECK((of[true].reserved > 0) == (reservations > 0));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("ready times: nobody starts only to be evicted for a job that was ready soon") {
+  check_random_teams<allot::no_placement>(allot::standard{});
+}
+TEST_CASE("ready times: the same on nodes") { check_random_teams<allot::gpu::inventory>(allot::standard{}); }

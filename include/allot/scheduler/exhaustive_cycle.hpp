@@ -131,6 +131,19 @@ class exhaustive_cycle {
     has_lost_start_ = m.may_miss;
   }
 
+  /// Also whether it waits for a job that is ready soon: see `explaining_cycle`.
+  void explain(Session& session, typename Session::plan_type::pending_job& p) requires
+      Session::has_ready_times {
+    session.explain(p);
+    const record& r = session.at(p.id);
+    if (!is_allowed(session, r)) return;
+    p.kept_for = soon_.keeps_out(session, r);
+    if (p.kept_for || !could_place(session.places(), r.pod_request)) return;
+    if (!soon_.beside(session, [&] { return could_place(session.places(), r.pod_request); })) {
+      p.kept_for = soon_.last_beside(session);
+    }
+  }
+
   /// Decides everything that can be decided now.
   void run(Session& session) {
     run(session, [](quota_id) { return false; });
@@ -353,9 +366,9 @@ class exhaustive_cycle {
   /// Whether the job, which its quota allows, leaves what it asks for to one that is ready soon.
   [[nodiscard]] bool is_kept_out(Session& session, const record& r) {
     if constexpr (looks_ahead) {
-      if (const auto until = soon_.keeps_out(session, r)) {
+      if (const job_id soon = soon_.keeps_out(session, r)) {
         waits_for_soon_ = true;
-        record_delay(session, r, *until);
+        record_delay(session, r, session.at(soon).ready.at);
         return true;
       }
     }
@@ -365,9 +378,10 @@ class exhaustive_cycle {
   [[nodiscard]] std::optional<typename Session::place> place(Session& session, const record& r) {
     if constexpr (looks_ahead) {
       const auto at = soon_.beside(session, [&] { return session.places().place(r.pod_request); });
-      if (const auto until = soon_.last_beside(session); !at && until) {
-        waits_for_soon_ = could_place(session.places(), r.pod_request);
-        if (waits_for_soon_) record_delay(session, r, *until);
+      const job_id last = soon_.last_beside(session);
+      if (!at && last && could_place(session.places(), r.pod_request)) {
+        waits_for_soon_ = true;
+        record_delay(session, r, session.at(last).ready.at);
       }
       return at;
     } else {

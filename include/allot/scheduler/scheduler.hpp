@@ -719,9 +719,10 @@ class scheduler {
   [[nodiscard]] std::optional<bool> judges_rivals() const { return detail::judges_rivals_of(policies_); }
   [[nodiscard]] queue_settings resolved(queue_settings settings) const {
     settings.preempt = with_guard(settings.preempt, judges_rivals().value_or(false));
-    settings.ready_horizon = ready_view<View> && detail::reserves(cycle_)
-                                 ? settings.ready_horizon.value_or(detail::ticks_of_seconds<View>(60))
-                                 : 0;
+    if constexpr (ready_view<View> && clocked_view<View>) {
+      const bool has_none = detail::reserves(cycle_) && !settings.ready_horizon;
+      if (has_none) settings.ready_horizon = detail::ticks_of_seconds<View>(60);
+    }
     return with_head(settings, jobs().defaults());
   }
   /// Whether the placement's reason rules out that there is a place; see `placement`.

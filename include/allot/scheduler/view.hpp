@@ -142,16 +142,12 @@ template <class V, span_for<V> T>
   }
 }
 
-/// So many seconds in the host's unit, rounded down; 0 where the view does not say which that is.
-template <class V>
+/// So many seconds in the unit of this view, rounded down.
+template <has_time_point V>
 [[nodiscard]] constexpr instant ticks_of_seconds(instant seconds) {
-  if constexpr (has_time_point<V>) {
-    using period = typename V::time_point::duration::period;
-    const wide ticks = static_cast<wide>(seconds) * static_cast<wide>(period::den) / static_cast<wide>(period::num);
-    return ticks < static_cast<wide>(without_end) ? static_cast<instant>(ticks) : without_end;
-  } else {
-    return 0;
-  }
+  using period = typename V::time_point::duration::period;
+  const wide ticks = static_cast<wide>(seconds) * static_cast<wide>(period::den) / static_cast<wide>(period::num);
+  return ticks < static_cast<wide>(without_end) ? static_cast<instant>(ticks) : without_end;
 }
 
 /// The type in which the host of this view says a point in time.

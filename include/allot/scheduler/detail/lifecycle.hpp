@@ -285,8 +285,8 @@ class lifecycle {
       find_soon_ready(now);
     }
   }
-  /// The early jobs that are ready within the horizons of their quotas, by quota and rank. As of the last
-  /// `become_ready`.
+  /// The early jobs that are ready within the horizons of their quotas, the first to be ready first; as of the last
+  /// `become_ready`, without those that have gone since.
   [[nodiscard]] std::span<const job_id> soon_ready() const noexcept requires has_ready_times {
     return early_.soon;
   }
@@ -838,10 +838,11 @@ class lifecycle {
       // It may block the queue from now on.
       if (settings.head == queue_head::strict) touch(jobs_[e.job].facts.quota);
     });
-    detail::sort(soon.begin(), soon.end(), [this](job_id a, job_id b) {
-      const std::size_t x = jobs_[a].facts.quota.index();
-      const std::size_t y = jobs_[b].facts.quota.index();
-      return x != y ? x < y : jobs_[a].rank < jobs_[b].rank;
+    detail::sort(soon.begin(), soon.end(), [this](job_id i, job_id j) {
+      const record& a = jobs_[i];
+      const record& b = jobs_[j];
+      if (a.ready.at != b.ready.at) return a.ready.at < b.ready.at;
+      return a.facts.quota != b.facts.quota ? a.facts.quota.index() < b.facts.quota.index() : a.rank < b.rank;
     });
     soon.erase(std::unique(soon.begin(), soon.end()), soon.end());
   }
@@ -855,8 +856,11 @@ class lifecycle {
   void take_out(record& r) {
     switch (r.state) {
       case job_state::pending:
-        // What was kept for it is for others.
-        if (is_early(r)) must_requeue_ = true;
+        if constexpr (has_ready_times) {
+          // What was kept for it is for others.
+          if (is_early(r)) must_requeue_ = true;
+          if (is_early(r)) erase(early_.soon, r.facts.id);
+        }
         if (holds_reservation(r)) {
           must_requeue_ = true;
           news_.starts_may_move = true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/preemption/eligibility.hpp>
@@ -8,11 +9,9 @@
 #include <allot/scheduler/flavors.hpp>
 #include <allot/scheduler/placement.hpp>
 
-#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
-#include <optional>
 
 namespace allot {
 inline namespace v0 {
@@ -29,26 +28,28 @@ class soon_ready {
   static constexpr std::size_t n = Session::n;
   using record = typename Session::record;
 
-  /// Whether the job, which its quota allows, has to wait for one that is ready soon: until when at most. Those
-  /// that are ready when it is expected to have gone do not matter. Otherwise they are what `beside` places.
-  [[nodiscard]] std::optional<instant> keeps_out(Session& session, const record& r) {
+  /// The one that is ready soon and for which the job, which its quota allows, has to wait; none if there is
+  /// none. Those that are ready when it is expected to have gone do not matter. The others are what `beside`
+  /// places.
+  [[nodiscard]] job_id keeps_out(Session& session, const record& r) {
     beside_.clear();
-    if (session.soon_ready().empty()) return std::nullopt;
+    if (session.soon_ready().empty()) return {};
     const instant end = later(session.now(), r.estimate);
     ledger<n>& l = session.assumed();
     const savepoint before = l.save();
     l.charge(r.facts.quota, r.facts.request, r.facts.in);
-    std::optional<instant> until;
+    job_id first{};
     for (const job_id id : session.soon_ready()) {
       const record& soon = session.at(id);
-      if (soon.ready.at >= end || !may_take_back(session, soon, r)) continue;
-      if (fits_beside(session, soon)) continue;
-      if (!takes_back(session, soon, r)) continue;
-      until = soon.ready.at;
+      if (soon.ready.at >= end) break;
+      // Those that would not take anything from it may leave others no room.
+      const bool may = may_take_back(session, soon, r);
+      if (fits_beside(session, soon, may) || !may || !takes_back(session, soon, r)) continue;
+      first = id;
       break;
     }
     l.rollback(before);
-    return until;
+    return first;
   }
   /// Returns what `place()` returns, which is to place the job, while all of these have their places.
   template <class Place>
@@ -63,12 +64,11 @@ class soon_ready {
     for (; !held_.empty(); held_.pop_back()) session.places().release(held_.back());
     return at;
   }
-  /// When the last of these is ready; none if there is none.
-  [[nodiscard]] std::optional<instant> last_beside(const Session& session) const {
-    std::optional<instant> last;
+  /// Which of these is ready last; none if there is none.
+  [[nodiscard]] job_id last_beside(const Session& session) const {
+    job_id last{};
     for (const entry& e : beside_) {
-      const instant at = session.at(e.job).ready.at;
-      last = last ? std::max(*last, at) : at;
+      if (!last || session.at(e.job).ready.at > session.at(last).ready.at) last = e.job;
     }
     return last;
   }
@@ -108,14 +108,14 @@ class soon_ready {
     return reclaimable_dimensions(session.assumed(), r.facts.quota, top, these) != std::array<bool, n>{};
   }
   /// Whether the other has room beside the job, with one of its flavors. It is charged then.
-  [[nodiscard]] bool fits_beside(Session& session, const record& soon) {
+  [[nodiscard]] bool fits_beside(Session& session, const record& soon, bool keeps_place) {
     flavor_pick pick{};
     ledger<n>& l = session.assumed();
     do {
       const resources<n> request = Session::request_of(soon, pick);
       if (!l.fits(soon.facts.quota, request, soon.facts.in)) continue;
       l.charge(soon.facts.quota, request, soon.facts.in);
-      beside_.push_back({soon.facts.id, pick});
+      if (keeps_place) beside_.push_back({soon.facts.id, pick});
       return true;
     } while (advance(pick, soon.menu));
     return false;

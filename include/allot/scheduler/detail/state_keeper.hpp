@@ -262,6 +262,7 @@ class state_keeper {
     restore_reservations();
     restore_queues();
     restore_order_of_yielding();
+    if constexpr (has_ready_times) jobs_.find_soon_ready(memory_.now);
     jobs_.must_requeue_ = memory_.must_requeue;
     jobs_.books_.restore_freed_until(memory_.freed_until);
     jobs_.news_ = {memory_.cause, memory_.starts_may_move, memory_.ended_from, memory_.ended_to};
