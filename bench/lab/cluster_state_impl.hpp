@@ -53,6 +53,9 @@ void explain_waiting(const scenario& s, sim::simulator<N>& sim, const vector<std
   if (h.reason == pending_reason::evictions) {
     to.reason = "reserved";
     to.text = "it starts when the jobs being evicted have left";
+  } else if (h.ready_at) {
+    to.reason = to_string(pending_reason::not_ready);
+    to.text = "it is not ready before " + clock_time(*h.ready_at);
   } else if (h.binding) {
     const shortfall& b = *h.binding;
     to.reason = to_string(b.kind);

@@ -193,7 +193,10 @@ decision::pending_job decision_maker::explain_waiting(job_index j) {
   const auto h = scheduler_.why(ids_[j]);
   decision::pending_job pending{jobs_.ids[j], job(j).quota, {}, name_of(job(j).quota)};
   const std::string_view queue = queue_name(scheduler_.view().quota(j));
-  if (h.binding) {
+  if (h.ready_at) {
+    pending.reason = to_string(pending_reason::not_ready);
+    pending.text = "it is not ready before " + clock_time(*h.ready_at);
+  } else if (h.binding) {
     const shortfall& s = *h.binding;
     pending.reason = to_string(s.kind);
     pending.at = queue_name(s.quota);
