@@ -105,13 +105,13 @@ struct everything {
   /// For policies that divide it.
   amounts capacity() const { return {allot::gpus(8), allot::gpus(8)}; }
 };
-static_assert(allot::clocked_view<everything> && allot::timed_view<everything> && allot::ready_view<everything> &&
-              allot::identified_view<everything> && allot::preemptible_view<everything> &&
-              allot::duration_view<everything> && allot::placed_view<everything, gpu::inventory> &&
-              allot::elastic_view<everything> && allot::flavored_view<everything> &&
-              allot::time_limited_view<everything> && allot::estimated_view<everything> &&
-              allot::checkpointed_view<everything> && allot::capacity_view<everything> &&
-              allot::charging_view<everything, gpu::inventory>);
+static_assert(allot::clocked_view<everything> && allot::timed_view<everything> &&
+              allot::ready_view<everything> && allot::identified_view<everything> &&
+              allot::preemptible_view<everything> && allot::duration_view<everything> &&
+              allot::placed_view<everything, gpu::inventory> && allot::elastic_view<everything> &&
+              allot::flavored_view<everything> && allot::time_limited_view<everything> &&
+              allot::estimated_view<everything> && allot::checkpointed_view<everything> &&
+              allot::capacity_view<everything> && allot::charging_view<everything, gpu::inventory>);
 
 /// Takes from the job that loses the least work.
 using policies =

@@ -43,8 +43,9 @@ constexpr std::int64_t lost_ms = 10'000;
   return a == b;
 }
 
-/// When its user has put it off, until when; else 0. After a requeue Slurm delays the next start; a release does
-/// away with that. What its user has not put off could start when it was submitted, whatever the clock said then.
+/// When its user has put it off, until when; else 0. After a requeue Slurm delays the next start; a release
+/// does away with that. What its user has not put off could start when it was submitted, whatever the clock
+/// said then.
 [[nodiscard]] std::int64_t begins_at(const job& j) {
   return j.restarts == 0 && j.eligible > j.submitted ? j.eligible * 1000 : 0;
 }
@@ -384,8 +385,8 @@ bool governor::was_requeued(const record& r) const {
   return r.is.restarts != r.released_after || (r.is.restarts > 0 && r.is.eligible * 1000 > now_.wall);
 }
 
-/// Before that a job is not tried: its user has put it off, its nodes are still cleaning up, or it backs off. 0:
-/// at once.
+/// Before that a job is not tried: its user has put it off, its nodes are still cleaning up, or it backs off.
+/// 0: at once.
 std::int64_t governor::ready_at(const record& r) const {
   return std::max(begins_at(r.is), r.backs_off_until);
 }

@@ -168,8 +168,7 @@ void governor::resume(const saved_state& s, const std::vector<record*>& holding,
     } else {
       if (held) to.state = allot::job_state::pending;
       if (to.state == allot::job_state::nominated) to.where = u.where;
-      const bool is_early =
-          to.state == allot::job_state::pending && what->ready > e.state.memory.now;
+      const bool is_early = to.state == allot::job_state::pending && what->ready > e.state.memory.now;
       to.ready_at = is_early ? std::optional{what->ready} : std::nullopt;
     }
     r.what = *what;

@@ -62,7 +62,8 @@ class preset_host {
 
   void submit(std::string_view name, std::string_view to, int gpus) { submit(name, to, gpus, options{}); }
   void submit(std::string_view name, std::string_view to, int gpus, options o) {
-    jobs_.push_back({std::string{name}, quota(to), gpus, o.priority, ++now_, o.length, o.preemptible, o.ready});
+    jobs_.push_back(
+        {std::string{name}, quota(to), gpus, o.priority, ++now_, o.length, o.preemptible, o.ready});
     ids_[std::string{name}] = scheduler_.submit(&jobs_.back());
   }
   void finish(std::string_view name) { scheduler_.finished(ids_.at(std::string{name})); }

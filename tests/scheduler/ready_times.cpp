@@ -149,8 +149,8 @@ queue_settings reserving(std::uint32_t reservations) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("ready times: a job starts when it is ready, and the host is woken for it", View, plain_view,
-                   estimated_view) {
+TEST_CASE_TEMPLATE("ready times: a job starts when it is ready, and the host is woken for it", View,
+                   plain_view, estimated_view) {
   for (const bool restarts : {false, true}) {
     host<View> h;
     if (restarts) h.restart_always();
@@ -175,8 +175,9 @@ TEST_CASE_TEMPLATE("ready times: a job starts when it is ready, and the host is 
   }
 }
 
-TEST_CASE_TEMPLATE("ready times: an owner's capacity is lent until a minute before its job is ready, not later",
-                   View, plain_view, estimated_view) {
+TEST_CASE_TEMPLATE(
+    "ready times: an owner's capacity is lent until a minute before its job is ready, not later", View,
+    plain_view, estimated_view) {
   for (const bool restarts : {false, true}) {
     host<View> h;
     if (restarts) h.restart_always();
@@ -349,7 +350,8 @@ TEST_CASE("ready times: they move with the clock") {
   }
 }
 
-TEST_CASE("ready times: a running job that is adopted needs no time, nor does one that is to be ready by then") {
+TEST_CASE(
+    "ready times: a running job that is adopted needs no time, nor does one that is to be ready by then") {
   host<plain_view> h;
   h.submit({"a1", a, 4, 10});
   CHECK(h.step(20) == "+a1");
@@ -415,9 +417,7 @@ class random_teams {
   static constexpr instant span = 20;
 
   static std::vector<allot::quota_spec<2>> quotas() {
-    const auto amounts = [](std::int64_t x, std::int64_t y) {
-      return allot::resources<2>{gpus(x), gpus(y)};
-    };
+    const auto amounts = [](std::int64_t x, std::int64_t y) { return allot::resources<2>{gpus(x), gpus(y)}; };
     return {{.name = "all", .nominal = amounts(8, 8), .inclusive = true},
             {.name = "dept", .parent = "all", .nominal = amounts(5, 5), .inclusive = true},
             {.name = "a", .parent = "dept", .nominal = amounts(2, 3)},
@@ -549,4 +549,6 @@ void check_random_teams(const Preset& preset) {
 TEST_CASE("ready times: nobody starts only to be evicted for a job that was ready soon") {
   check_random_teams<allot::no_placement>(allot::standard{});
 }
-TEST_CASE("ready times: the same on nodes") { check_random_teams<allot::gpu::inventory>(allot::standard{}); }
+TEST_CASE("ready times: the same on nodes") {
+  check_random_teams<allot::gpu::inventory>(allot::standard{});
+}

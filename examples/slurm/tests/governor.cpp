@@ -284,7 +284,8 @@ TEST_CASE("governor: nobody is released, and warned a moment later, while an own
   }
 }
 
-TEST_CASE("governor: a job that its user has put off is lent to others until a minute before, and then starts") {
+TEST_CASE(
+    "governor: a job that its user has put off is lent to others until a minute before, and then starts") {
   for (const bool restarts : {false, true}) {
     world w{config_of(three_teams)};
     const job_key later = w.slurm.submit("b", 1, 8, 100);

@@ -62,9 +62,9 @@ struct protection_by_settings {
 /// `queue_head::reserve`. Promised jobs are tried first, in the order of their reservations, whatever the
 /// order of quotas by now.
 ///
-/// A job that is not ready (`ready_view`) is not tried. Where its quota's head reserves, it may get a reservation
-/// for when it is, after all jobs that are ready: as many of each quota as of those. What it is to take back soon
-/// is kept for it (`queue_settings::ready_horizon`).
+/// A job that is not ready (`ready_view`) is not tried. Where its quota's head reserves, it may get a
+/// reservation for when it is, after all jobs that are ready: as many of each quota as of those. What it is
+/// to take back soon is kept for it (`queue_settings::ready_horizon`).
 ///
 /// Its type leaves out the order of jobs, which it does not use: policies that differ in that alone share it.
 /// `Options` are those of `policies`.
@@ -132,8 +132,8 @@ class exhaustive_cycle {
   }
 
   /// Also whether it waits for a job that is ready soon: see `explaining_cycle`.
-  void explain(Session& session, typename Session::plan_type::pending_job& p) requires
-      Session::has_ready_times {
+  void explain(Session& session,
+               typename Session::plan_type::pending_job& p) requires Session::has_ready_times {
     session.explain(p);
     const record& r = session.at(p.id);
     if (!is_allowed(session, r)) return;

@@ -90,8 +90,10 @@ enum class pending_reason : std::uint8_t {
   quota,
   /// Its quota allows it but it has no place: see `placement`.
   placement,
-  /// There is room for it, but it is behind the first job of a strict queue, or would delay a job that holds a
-  /// reservation, or a job that is ready soon would take it back (`kept_for`), or the cycle has not come to it.
+  /// There is room for it, but it is behind the first job of a strict queue, or would delay a job that holds
+  /// a
+  /// reservation, or a job that is ready soon would take it back (`kept_for`), or the cycle has not come to
+  /// it.
   behind_head,
   /// The search for victims found none and can't rule them out: its budget was exhausted, or another choice
   /// among the candidates might have worked.
@@ -233,8 +235,8 @@ struct plan {
     std::optional<unplaceable> placement{};
     /// From when it can start, if that is later: the view says so (`ready_view`).
     std::optional<instant> ready_at{};
-    /// The job that is ready soon, and for which what this one asks for is kept: it would be evicted for it. None
-    /// if there is none; see `queue_settings::ready_horizon`.
+    /// The job that is ready soon, and for which what this one asks for is kept: it would be evicted for it.
+    /// None if there is none; see `queue_settings::ready_horizon`.
     job_id kept_for{};
     /// When it starts at the latest, if it holds a reservation with a time.
     std::optional<allot::reservation> reservation{};

@@ -454,8 +454,8 @@ class scheduler {
   }
 
   /// The next time at which a step may decide something without a prior event: a job reaches its time limit,
-  /// or may be preempted from then on; a job is ready; a quota may borrow again; or a reserved start has come.
-  /// None: never.
+  /// or may be preempted from then on; a job is ready; a quota may borrow again; or a reserved start has
+  /// come. None: never.
   [[nodiscard]] std::optional<time_point> wakes_at() {
     std::optional<instant> next = time_limits_.next(lasts());
     for (const auto& at : {guarantees_.next(protects()), session_.next_reserved_start()}) {

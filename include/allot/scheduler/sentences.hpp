@@ -127,8 +127,9 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
   }
   std::string text = job + " waits: ";
   if (p.reason == pending_reason::not_ready) {
-    const std::string when =
-        p.ready_at.value_or(without_end) == without_end ? std::string{} : text_of(Scheduler::time_of(*p.ready_at));
+    const std::string when = p.ready_at.value_or(without_end) == without_end
+                                 ? std::string{}
+                                 : text_of(Scheduler::time_of(*p.ready_at));
     return text + (when.empty() ? "it is not ready yet" : "it is not ready before " + when);
   }
   if (p.binding) {
@@ -142,8 +143,8 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
     const std::string why = p.placement ? detail::text_of_reason(*p.placement) : std::string{};
     text += quota + " allows it, but " + (why.empty() ? "there is no place for it" : why);
   } else if (p.kept_for && s.state(p.kept_for) != job_state::unknown) {
-    text += std::string{name_of(s.what(p.kept_for))} + " of " + detail::name_of_quota(s.tree(), s.quota(p.kept_for)) +
-            " is ready soon, and would take it back";
+    text += std::string{name_of(s.what(p.kept_for))} + " of " +
+            detail::name_of_quota(s.tree(), s.quota(p.kept_for)) + " is ready soon, and would take it back";
   } else {
     text += s.settings(p.quota).head == queue_head::reserve ? "an earlier job holds a reservation that it "
                                                               "would delay"

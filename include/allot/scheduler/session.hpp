@@ -132,8 +132,8 @@ class session {
 
   /// Whether the job is pending and not ready yet: see `ready_view`. It is in no queue then.
   [[nodiscard]] bool is_early(const record& r) const noexcept { return jobs_.is_early(r); }
-  /// Those that are ready within the horizons of their quotas (`queue_settings::ready_horizon`), the first to be
-  /// ready first.
+  /// Those that are ready within the horizons of their quotas (`queue_settings::ready_horizon`), the first to
+  /// be ready first.
   [[nodiscard]] std::span<const job_id> soon_ready() const noexcept requires has_ready_times {
     return jobs_.soon_ready();
   }

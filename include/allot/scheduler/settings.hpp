@@ -220,11 +220,12 @@ struct queue_settings {
   /// It trades waits for work that is not lost: bench/lab/README.md, "Reservations".
   backoff_times borrow_backoff{};
 
-  /// How long before they are ready (`ready_view`) the quota's jobs count as wanting. From then on no job starts
-  /// that would have to be evicted for one of them as soon as it is ready: by a job of its own quota that it
-  /// yields to, or by one that takes back what its quota owns. (A job that is expected to be gone by then
-  /// starts.) So nobody is started for seconds, and what is kept idle is kept for as long as this at most. In a
-  /// strict queue such a job blocks those behind it. Jobs that are ready later are in nobody's way.
+  /// How long before they are ready (`ready_view`) the quota's jobs count as wanting. From then on no job
+  /// starts that would have to be evicted for one of them as soon as it is ready: by a job of its own quota
+  /// that it yields to, or by one that takes back what its quota owns. (A job that is expected to be gone by
+  /// then starts.) So nobody is started for seconds, and what is kept idle is kept for as long as this at
+  /// most. In a strict queue such a job blocks those behind it. Jobs that are ready later are in nobody's
+  /// way.
   ///
   /// None: a minute if the view says how the host measures time (`clocked_view`); elsewhere, as the library
   /// does not know how long a minute is, 0: nothing is kept. For cycles that can do it (`reserving_cycle`).

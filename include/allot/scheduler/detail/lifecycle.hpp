@@ -184,8 +184,8 @@ class lifecycle {
     queue_settings settings;
     /// What the jobs in the queue request together.
     exact_sum<n> asked;
-    /// What those of its jobs request that hold a reservation with a time, and how many there are; without the
-    /// early ones.
+    /// What those of its jobs request that hold a reservation with a time, and how many there are; without
+    /// the early ones.
     exact_sum<n> reserved_amount;
     std::size_t reservations = 0;
     /// Pending or nominated.
@@ -285,8 +285,8 @@ class lifecycle {
       find_soon_ready(now);
     }
   }
-  /// The early jobs that are ready within the horizons of their quotas, the first to be ready first; as of the last
-  /// `become_ready`, without those that have gone since.
+  /// The early jobs that are ready within the horizons of their quotas, the first to be ready first; as of
+  /// the last `become_ready`, without those that have gone since.
   [[nodiscard]] std::span<const job_id> soon_ready() const noexcept requires has_ready_times {
     return early_.soon;
   }

@@ -17,11 +17,11 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// Keeps for the jobs that are ready soon (`queue_settings::ready_horizon`) what they would take back as soon as
-/// they are: a job that would then be evicted for one of them does not start.
+/// Keeps for the jobs that are ready soon (`queue_settings::ready_horizon`) what they would take back as soon
+/// as they are: a job that would then be evicted for one of them does not start.
 ///
-/// What decides is what the search for victims asks, too: by which relation the one may preempt the other. Who
-/// may not be preempted at all does not start either: the owner would have to wait for its end.
+/// What decides is what the search for victims asks, too: by which relation the one may preempt the other.
+/// Who may not be preempted at all does not start either: the owner would have to wait for its end.
 template <class Session>
 class soon_ready {
  public:
@@ -86,8 +86,9 @@ class soon_ready {
     return is_below ? relation::descendant : relation::borrower;
   }
   [[nodiscard]] static beneficiary<n> beneficiary_of(const Session& session, const record& r) {
-    return {r.facts.quota, r.facts.request, r.facts.in, r.facts.priority, r.facts.submitted,
-            session.settings(r.facts.quota).preempt, session.now(), r.facts.id};
+    return {r.facts.quota,    r.facts.request,   r.facts.in,
+            r.facts.priority, r.facts.submitted, session.settings(r.facts.quota).preempt,
+            session.now(),    r.facts.id};
   }
   [[nodiscard]] static std::array<bool, n> all_of(const resources<n>& request) {
     std::array<bool, n> these{};
@@ -100,7 +101,8 @@ class soon_ready {
     if (!may_preempt(beneficiary_of(session, soon), r.facts, how)) return false;
     return how != relation::borrower || borrows(session, soon, r, all_of(r.facts.request));
   }
-  /// Whether the job, which has been charged, borrows in one of these dimensions what the other's side may own.
+  /// Whether the job, which has been charged, borrows in one of these dimensions what the other's side may
+  /// own.
   [[nodiscard]] static bool borrows(Session& session, const record& soon, const record& r,
                                     const std::array<bool, n>& these) {
     const quota_id top = session.tree().common_ancestor(soon.facts.quota, r.facts.quota);
