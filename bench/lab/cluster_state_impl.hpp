@@ -68,6 +68,11 @@ void explain_waiting(const scenario& s, sim::simulator<N>& sim, const vector<std
   } else if (h.placement && h.placement->reason != gpu::obstacle::none) {
     to.reason = gpu::to_string(h.placement->reason);
     to.text = explain(*h.placement, sim.places());
+  } else if (h.kept_for && policy.state(h.kept_for) != job_state::unknown) {
+    to.reason = "behind_head";
+    to.text = std::string{ids[policy.what(h.kept_for)]} + " of " +
+              std::string{policy.tree().name(policy.quota(h.kept_for))} +
+              " is ready soon, and would take it back";
   } else if (policy.settings(h.quota).head == queue_head::strict) {
     to.reason = "behind_head";
     to.text = "an earlier job of " + std::string{queue} + " does not fit, and no other may pass it";

@@ -216,6 +216,12 @@ decision::pending_job decision_maker::explain_waiting(job_index j) {
     pending.resource = gpu_resource(j);
     pending.short_by = why.reason == gpu::obstacle::full ? why.asked - why.free : missing_blocks(why, j);
     pending.text = explain(why, scheduler_.places());
+  } else if (h.kept_for) {
+    const job_index soon = scheduler_.what(h.kept_for);
+    pending.reason = "behind_head";
+    pending.text = std::string{jobs_.ids[soon]} + " of " +
+                   std::string{queue_name(scheduler_.view().quota(soon))} +
+                   " is ready soon, and would take it back";
   } else if (scheduler_.settings(scheduler_.view().quota(j)).head == queue_head::strict) {
     pending.reason = "behind_head";
     pending.text = "an earlier job of " + std::string{queue} + " does not fit, and no other may pass it";
