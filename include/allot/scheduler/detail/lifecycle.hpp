@@ -1061,6 +1061,8 @@ class lifecycle {
     const job_id id = jobs_.add();
     record& r = jobs_[id];
     pod.ticket = r.ticket;
+    // Its job runs, perhaps one that was adopted before its time.
+    if constexpr (has_ready_times) pod.ready.at = ready_time::always;
     r = std::move(pod);
     r.state = job_state::unknown;
     r.elastic_pods.clear();
