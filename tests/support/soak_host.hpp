@@ -1342,7 +1342,8 @@ class soak_world {
     for (const auto n : std::set<allot::gpu::node_id>{closed_}) it_->reopen(n);
     closed_.clear();
     retry();
-    std::size_t wakes_left = 2 * units_.size();
+    // The clock may step back before it is looked at.
+    std::size_t wakes_left = 20 + 2 * units_.size();
     for (bool anybody = true; anybody;) {
       settle();
       check();

@@ -367,7 +367,7 @@ class scheduler {
       }
       if (r.state == job_state::running) jobs().world_changed();
       jobs().release(r);
-      jobs().requeue(r);
+      jobs().come_back(r);
     });
   }
   /// The job is no longer wanted, whatever its state.

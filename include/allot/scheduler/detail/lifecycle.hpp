@@ -686,9 +686,13 @@ class lifecycle {
     must_requeue_ = true;
   }
   /// A job that has gone is pending again, with its old rank; so is one pod of an elastic job that shrinks.
+  void come_back(record& r) {
+    read_ready_time(r, view_);
+    requeue(r);
+  }
+  /// The same for one that has not run after all.
   void requeue(record& r) {
     r.estimate = estimate_of(view_, r.what);
-    read_ready_time(r, view_);
     // With the new estimate: what decides whether there is room stays as it was numbered.
     const auto renewed = pod_request_of<Placement>(view_, r.what, r.facts.pods, r.pick);
     if (room_key_of(renewed) == room_key_of(r.pod_request)) r.pod_request = renewed;
