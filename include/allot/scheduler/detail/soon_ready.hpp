@@ -42,8 +42,10 @@ class soon_ready {
     for (const job_id id : session.soon_ready()) {
       const record& soon = session.at(id);
       if (soon.ready.at >= end) break;
-      // Those that would not take anything from it may leave others no room.
       const bool may = may_take_back(session, soon, r);
+      // It does not borrow because later ones of its quota will.
+      if (!may && soon.facts.quota == r.facts.quota) continue;
+      // Those of other quotas that would not take anything from it may leave others no room.
       if (fits_beside(session, soon, may) || !may || !takes_back(session, soon, r)) continue;
       first = id;
       break;
