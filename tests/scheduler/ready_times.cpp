@@ -23,9 +23,11 @@
 #include <vector>
 
 #include "tests/support/random_host.hpp"
+#include "tests/support/reservation_law.hpp"
 #include "tests/support/same_reasons.hpp"
 #include "tests/support/seeds.hpp"
 #include "tests/support/soak_scheduler.hpp"
+#include "tests/support/timed_host.hpp"
 
 using allot::gpus;
 using allot::instant;
@@ -289,6 +291,141 @@ TEST_CASE("ready times: a job that is ready later reserves its start, in no one'
     CHECK(h.step(1000) == "+a1");
     CHECK(h.it.reservation_of(h.id("a2"))->cause == allot::delay_cause::none);
   }
+}
+
+TEST_CASE(
+    "ready times: what an owner's job is to start on when it is ready is lent until then, and reclaimed") {
+  for (const bool restarts : {false, true}) {
+    for (const std::uint32_t depth : {1U, 2U, 3U}) {
+      CAPTURE(depth);
+      host<estimated_view> h{reserving(depth)};
+      if (restarts) h.restart_always();
+      h.submit({.name = "a1", .quota = a, .gpus = 4, .ready = 1000, .estimate = 500});
+      h.submit({.name = "b1", .quota = b, .gpus = 4, .estimate = 5000});
+      h.submit({.name = "b2", .quota = b, .gpus = 4, .estimate = 5000});
+      CHECK(h.step(0) == "+b1 +b2");
+      CHECK(h.it.wakes_at() == 1000);
+      REQUIRE(h.it.reservation_of(h.id("a1")));
+      CHECK(h.it.reservation_of(h.id("a1"))->owned);
+      CHECK(h.it.reservation_of(h.id("a1"))->start == 1000);
+      // Of its own quota, who would delay it starts after it, and who ends by then reclaims at once.
+      h.submit({.name = "a2", .quota = a, .gpus = 1, .estimate = 1000});
+      h.submit({.name = "a3", .quota = a, .gpus = 4, .estimate = 600});
+      CHECK(h.step(1) == "-b2>a3 ~a3");
+      h.evicted("b2");
+      CHECK(h.step(1) == "+a3");
+      CHECK(h.it.reservation_of(h.id("a2"))->start == 1500);
+      h.finish("a3");
+      CHECK(h.step(601) == "+b2");
+      CHECK(h.step(999).empty());
+      CHECK(h.it.reservation_of(h.id("a1"))->start == 1000);
+      CHECK(h.step(1000) == "-b2>a1 ~a1");
+      h.evicted("b2");
+      CHECK(h.step(1000) == "+a1");
+      CHECK(h.it.reservation_of(h.id("a2"))->cause == allot::delay_cause::none);
+    }
+  }
+}
+
+TEST_CASE("ready times: a job that is not ready has its turn behind those that are, and came before it") {
+  host<estimated_view> h{reserving(1)};
+  h.submit({.name = "a1", .quota = a, .gpus = 4, .estimate = 100});
+  CHECK(h.step(0) == "+a1");
+  for (const char* const name : {"a2", "a3"}) {
+    h.submit({.name = name, .quota = a, .gpus = 4, .estimate = 100});
+  }
+  h.submit({.name = "a4", .quota = a, .gpus = 4, .ready = 250, .estimate = 1000});
+  h.submit({.name = "b1", .quota = b, .gpus = 4, .estimate = 1000});
+  CHECK(h.step(0) == "+b1");
+  CHECK(h.it.reservation_of(h.id("a2"))->start == 100);
+  // With a start at 250 it would delay a3, which holds none yet.
+  CHECK_FALSE(h.it.reservation_of(h.id("a4")));
+  h.finish("a1");
+  CHECK(h.step(100) == "+a2");
+  CHECK(h.it.reservation_of(h.id("a3"))->start == 200);
+  CHECK(h.it.reservation_of(h.id("a4"))->start == 300);
+}
+
+TEST_CASE("ready times: the time comes by itself: nothing that a step finds before is tried again") {
+  host<estimated_view> h{reserving(1)};
+  h.submit({.name = "a1", .quota = a, .gpus = 4, .ready = 100, .estimate = 10});
+  h.submit({.name = "b1", .quota = b, .gpus = 8, .estimate = 1000});
+  CHECK(h.step(0) == "+b1");
+  const auto state = h.it.state();
+  for (const instant now : {30, 40, 50, 99}) CHECK(h.step(now).empty());
+  CHECK(h.it.state().units == state.units);
+  CHECK(h.step(100) == "-b1>a1 ~a1");
+}
+
+TEST_CASE("ready times: laws 10 and 13, in random worlds of teams, with the time at which a job is ready") {
+  std::size_t waited = 0;
+  std::size_t early = 0;
+  std::size_t owned_starts = 0;
+  allot_test::reservations_seen seen;
+  allot_test::for_each_seed(300, [&](allot_test::random_source& random) {
+    std::vector<std::int64_t> owned(static_cast<std::size_t>(random.between(1, 4)));
+    std::vector<allot::quota_spec<1>> specs{{.name = "all"}};
+    for (std::int64_t& n : owned) {
+      n = random.between(1, 8);
+      specs.push_back({.name = "t" + std::to_string(specs.size()), .parent = "all", .nominal = gpus(n)});
+    }
+    std::vector<allot_test::timed_job> jobs(static_cast<std::size_t>(random.between(10, 60)));
+    for (allot_test::timed_job& j : jobs) {
+      j.quota = quota_id{1 + random.below(owned.size())};
+      j.gpus = random.between(1, owned[j.quota.index() - 1]);
+      j.submit = random.between(0, 100);
+      if (random.one_in(3)) j.ready = j.submit + random.between(1, 80);
+      j.duration = j.estimate = random.between(1, 60);
+    }
+    const auto depth = static_cast<std::uint32_t>(random.between(1, 3));
+    auto made = allot::make_scheduler(allot::standard{.reservations = depth},
+                                      allot_test::ready_later_view{{&jobs}}, specs);
+    allot_test::timed_host<std::remove_cvref_t<decltype(made.value())>> h{jobs, std::move(made.value())};
+    for (std::size_t i = 1; i <= owned.size(); ++i) {
+      queue_settings s = h.scheduler().settings(quota_id{i});
+      s.ready_horizon = random.between(0, 20);
+      REQUIRE(h.scheduler().configure(quota_id{i}, s).empty());
+    }
+    if (random.one_in(2)) h.look_at_each_instant();
+    // By when a job must have started, since it is the first of its quota; and how often it had then.
+    std::vector<instant> by(jobs.size(), allot::without_end);
+    std::vector<std::size_t> starts(jobs.size());
+    const auto look = [&](instant now) {
+      for (std::size_t j = 0; j < jobs.size(); ++j) {
+        if (!h[j].id) continue;
+        CAPTURE(j);
+        CAPTURE(now);
+        if (h[j].start) REQUIRE(*h[j].start >= jobs[j].ready);
+        if (h.scheduler().state(h[j].id) != job_state::pending) continue;
+        if (h[j].starts > std::exchange(starts[j], h[j].starts)) by[j] = allot::without_end;
+        REQUIRE(now < by[j]);
+        const auto reserved = h.scheduler().reservation_of(h[j].id);
+        if (reserved) REQUIRE(reserved->start >= jobs[j].ready);
+        if (reserved && reserved->owned && reserved->start == jobs[j].ready) ++owned_starts;
+        instant longest = std::max(now, jobs[j].ready);
+        bool is_first = true;
+        for (std::size_t k = 0; k < jobs.size(); ++k) {
+          if (!h[k].id || jobs[k].quota != jobs[j].quota || k == j) continue;
+          const job_state is = h.scheduler().state(h[k].id);
+          if (is == job_state::running) longest = std::max(longest, *h[k].start + jobs[k].estimate);
+          const bool is_earlier = jobs[k].submit < jobs[j].submit ||
+                                  (jobs[k].submit == jobs[j].submit && k < j) ||
+                                  h.scheduler().reservation_of(h[k].id).has_value();
+          if (is == job_state::pending && is_earlier) is_first = false;
+        }
+        if (!is_first || by[j] != allot::without_end) continue;
+        by[j] = longest + 1;
+        ++waited;
+        early += jobs[j].ready > now;
+      }
+    };
+    allot_test::check_reservations(h, jobs, {allot::delay_cause::owner}, seen, look);
+  });
+  if (!allot_test::all_cases_run()) return;
+  CHECK(waited > 1000);
+  CHECK(early > 100);
+  CHECK(owned_starts > 100);
+  CHECK(seen.reservations > 1000);
 }
 
 TEST_CASE("ready times: without an estimate, or where nothing is reserved, a job has no claim on later") {
