@@ -363,6 +363,8 @@ TEST_CASE("ready times: laws 10 and 13, in random worlds of teams, with the time
   std::size_t owned_starts = 0;
   allot_test::reservations_seen seen;
   allot_test::for_each_seed(300, [&](allot_test::random_source& random) {
+    // Law 13 is about the jobs of the highest priority.
+    const bool has_priorities = random.one_in(3);
     std::vector<std::int64_t> owned(static_cast<std::size_t>(random.between(1, 4)));
     std::vector<allot::quota_spec<1>> specs{{.name = "all"}};
     for (std::int64_t& n : owned) {
@@ -376,6 +378,7 @@ TEST_CASE("ready times: laws 10 and 13, in random worlds of teams, with the time
       j.submit = random.between(0, 100);
       if (random.one_in(3)) j.ready = j.submit + random.between(1, 80);
       j.duration = j.estimate = random.between(1, 60);
+      if (has_priorities) j.priority = random.between(0, 2);
     }
     const auto depth = static_cast<std::uint32_t>(random.between(1, 3));
     auto made = allot::make_scheduler(allot::standard{.reservations = depth},
@@ -413,13 +416,15 @@ TEST_CASE("ready times: laws 10 and 13, in random worlds of teams, with the time
                                   h.scheduler().reservation_of(h[k].id).has_value();
           if (is == job_state::pending && is_earlier) is_first = false;
         }
-        if (!is_first || by[j] != allot::without_end) continue;
+        if (has_priorities || !is_first || by[j] != allot::without_end) continue;
         by[j] = longest + 1;
         ++waited;
         early += jobs[j].ready > now;
       }
     };
-    allot_test::check_reservations(h, jobs, {allot::delay_cause::owner}, seen, look);
+    std::vector<allot::delay_cause> allowed{allot::delay_cause::owner};
+    if (has_priorities) allowed.push_back(allot::delay_cause::higher_priority);
+    allot_test::check_reservations(h, jobs, allowed, seen, look);
   });
   if (!allot_test::all_cases_run()) return;
   CHECK(waited > 1000);

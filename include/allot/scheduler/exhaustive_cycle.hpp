@@ -64,8 +64,8 @@ struct protection_by_settings {
 /// order of quotas by now.
 ///
 /// A job that is not ready (`ready_view`) is not tried. Where its quota's head reserves, it may get a
-/// reservation for when it is, after all jobs that are ready: as many of each quota as of those. What it is
-/// to take back soon is kept for it (`queue_settings::ready_horizon`).
+/// reservation for when it is, in its turn and after all jobs that are ready have been tried: as many of each
+/// quota as of those. What it is to take back soon is kept for it (`queue_settings::ready_horizon`).
 ///
 /// Its type leaves out the order of jobs, which it does not use: policies that differ in that alone share it.
 /// `Options` are those of `policies`.
@@ -349,11 +349,11 @@ class exhaustive_cycle {
   /// Admits the pending job, if there is room or can be made.
   bool admit(Session& session, job_id id) {
     const record& r = session.at(id);
-    kept_by_ = delay_cause::none;
-    if (session.is_early(r)) return false;
     const std::size_t first_eviction = session.plan().evictions.size();
     delays_.reset();
-    claims_ = takes_reserved_ = declined_ = false;
+    kept_by_ = delay_cause::none;
+    claims_ = takes_reserved_ = declined_ = gave_up_ = false;
+    if (session.is_early(r)) return false;
     const auto at = walk_flavors(
         session, r, [&] { return room_for(session, r); }, [&] { return make_room(session, r); });
     if (!at) return false;
