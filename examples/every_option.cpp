@@ -44,6 +44,7 @@ struct job {
   hours checkpoint{0};
   std::uint64_t number = 0;
   time_point submitted{};
+  time_point ready{};
 };
 
 struct everything {
@@ -59,6 +60,9 @@ struct everything {
   // The order among equals.
   time_point submitted(job j) const { return j->submitted; }
   std::uint64_t id(job j) const { return j->number; }
+
+  // From when it can start: these jobs, at once.
+  time_point ready_at(job j) const { return j->ready; }
 
   // Whether, when and at what cost it may go.
   bool preemptible(job j) const { return j->preemptible; }
@@ -102,12 +106,12 @@ struct everything {
   amounts capacity() const { return {allot::gpus(8), allot::gpus(8)}; }
 };
 static_assert(allot::clocked_view<everything> && allot::timed_view<everything> &&
-              allot::identified_view<everything> && allot::preemptible_view<everything> &&
-              allot::duration_view<everything> && allot::placed_view<everything, gpu::inventory> &&
-              allot::elastic_view<everything> && allot::flavored_view<everything> &&
-              allot::time_limited_view<everything> && allot::estimated_view<everything> &&
-              allot::checkpointed_view<everything> && allot::capacity_view<everything> &&
-              allot::charging_view<everything, gpu::inventory>);
+              allot::ready_view<everything> && allot::identified_view<everything> &&
+              allot::preemptible_view<everything> && allot::duration_view<everything> &&
+              allot::placed_view<everything, gpu::inventory> && allot::elastic_view<everything> &&
+              allot::flavored_view<everything> && allot::time_limited_view<everything> &&
+              allot::estimated_view<everything> && allot::checkpointed_view<everything> &&
+              allot::capacity_view<everything> && allot::charging_view<everything, gpu::inventory>);
 
 /// Takes from the job that loses the least work.
 using policies =

@@ -53,6 +53,9 @@ void explain_waiting(const scenario& s, sim::simulator<N>& sim, const vector<std
   if (h.reason == pending_reason::evictions) {
     to.reason = "reserved";
     to.text = "it starts when the jobs being evicted have left";
+  } else if (h.ready_at) {
+    to.reason = to_string(pending_reason::not_ready);
+    to.text = "it is not ready before " + clock_time(*h.ready_at);
   } else if (h.binding) {
     const shortfall& b = *h.binding;
     to.reason = to_string(b.kind);
@@ -65,6 +68,11 @@ void explain_waiting(const scenario& s, sim::simulator<N>& sim, const vector<std
   } else if (h.placement && h.placement->reason != gpu::obstacle::none) {
     to.reason = gpu::to_string(h.placement->reason);
     to.text = explain(*h.placement, sim.places());
+  } else if (h.kept_for && policy.state(h.kept_for) != job_state::unknown) {
+    to.reason = "behind_head";
+    to.text = std::string{ids[policy.what(h.kept_for)]} + " of " +
+              std::string{policy.tree().name(policy.quota(h.kept_for))} +
+              " is ready soon, and would take it back";
   } else if (policy.settings(h.quota).head == queue_head::strict) {
     to.reason = "behind_head";
     to.text = "an earlier job of " + std::string{queue} + " does not fit, and no other may pass it";

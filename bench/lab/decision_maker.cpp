@@ -216,7 +216,10 @@ decision::pending_job decision_maker::explain_waiting(job_index j) {
     pending.leaving = {id_of(h.departures.job), id_of(h.departures.beneficiary), h.departures.others,
                        h.binding ? std::optional{h.departures.amount} : std::nullopt, h.departures.is_held};
   }
-  if (h.binding) {
+  if (h.ready_at) {
+    pending.reason = to_string(pending_reason::not_ready);
+    pending.text = "it is not ready before " + clock_time(*h.ready_at);
+  } else if (h.binding) {
     const shortfall& s = *h.binding;
     pending.reason = to_string(s.kind);
     pending.at = queue_name(s.quota);
@@ -237,6 +240,12 @@ decision::pending_job decision_maker::explain_waiting(job_index j) {
     pending.short_by = why.reason == gpu::obstacle::full ? why.asked - why.free : missing_blocks(why, j);
     pending.text = explain(why, scheduler_.places());
     if (h.departures) pending.text.append("; ").append(departs);
+  } else if (h.kept_for) {
+    const job_index soon = scheduler_.what(h.kept_for);
+    pending.reason = "behind_head";
+    pending.text = std::string{jobs_.ids[soon]} + " of " +
+                   std::string{queue_name(scheduler_.view().quota(soon))} +
+                   " is ready soon, and would take it back";
   } else if (scheduler_.settings(scheduler_.view().quota(j)).head == queue_head::strict) {
     pending.reason = "behind_head";
     pending.text = "an earlier job of " + std::string{queue} + " does not fit, and no other may pass it";

@@ -197,7 +197,8 @@ class story_teller {
     if (h.reason == "behind_head") t.behind = head_of(j);
   }
   [[nodiscard]] static std::string_view word_of(std::string_view reason) {
-    for (const std::string_view known : {"behind_head", "waits_turn", "not_proven", "lost_work", "backoff"}) {
+    for (const std::string_view known :
+         {"behind_head", "waits_turn", "not_proven", "lost_work", "backoff", "not_ready"}) {
       if (known == reason) return known;
     }
     return {};

@@ -54,6 +54,7 @@ void scale_arrivals(trace& t, std::int64_t numerator, std::int64_t denominator) 
     const wide after = static_cast<wide>(j.submit - first) * static_cast<wide>(numerator);
     const instant submit = first + static_cast<instant>((2 * after + by) / (2 * by));
     if (j.deadline) *j.deadline += submit - j.submit;
+    if (j.ready != 0) j.ready += submit - j.submit;
     j.submit = submit;
   }
 }

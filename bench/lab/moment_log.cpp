@@ -46,6 +46,8 @@ std::string sentence_of_obstacle(const wait_reason& why, std::string_view at, st
       return "behind the first of its queue, which does not fit";
     case kind::waits_turn:
       return "there is room, but its turn has not come";
+    case kind::not_ready:
+      return "not ready before " + clock_time(why.amount);
   }
   return {};
 }

@@ -46,13 +46,15 @@ struct wait_reason {
     // Only other jobs are in the way.
     behind_head,
     waits_turn,
+    // It can't start yet.
+    not_ready,
   };
   kind what{};
   std::uint8_t dimension = 0;
   /// The quota whose bound it is; none for the cluster's, or if the policy knows no quotas.
   quota_id at{};
   /// In thousandths: the amount by which the bound is exceeded; the free GPUs; or, for fragmented GPUs, the
-  /// largest number that are together.
+  /// largest number that are together; or, of a job that is not ready, when it is.
   std::int64_t amount = 0;
   /// When it starts at the latest, or gives up gathering; `without_end` if it holds no reservation, or its
   /// start is not known any more.
@@ -72,6 +74,7 @@ template <class Pending>
 [[nodiscard]] wait_reason obstacle_of(const Pending& pending, const queue_settings& settings,
                                       bool single_queue) {
   using kind = wait_reason::kind;
+  if (pending.ready_at) return {kind::not_ready, 0, {}, *pending.ready_at};
   if (pending.binding) {
     constexpr kind kinds[] = {kind::capacity, kind::borrow_limit, kind::nominal, kind::guarantee};
     const shortfall& s = *pending.binding;

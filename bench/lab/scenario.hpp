@@ -82,6 +82,7 @@ struct quota_entry {
   std::optional<std::int32_t> gather_percent{};
   std::optional<std::int32_t> wait_if_loss_percent{};
   std::optional<instant> strict_after{};
+  std::optional<instant> ready_horizon{};
   /// By job class: the time limit of a run.
   std::map<std::string, instant, std::less<>> time_limits{};
   /// Where its jobs may run, as a set of the cluster's pools.
@@ -133,6 +134,8 @@ struct job_entry {
   instant restart = 0;
   /// When it should be completed; only measured.
   std::optional<instant> deadline{};
+  /// From when it can start; 0: at once.
+  instant ready = 0;
   /// Its estimated run time, in seconds; 0 if none is given.
   std::int64_t estimate = 0;
   job_phase phase = job_phase::pending;

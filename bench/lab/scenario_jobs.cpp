@@ -57,6 +57,7 @@ void scenario_reader::read_job(json_value value) {
   text("user", j.user);
   if (const auto roles = job.find("roles")) j.roles = read_strings(*roles, found_);
   j.submit = time("submit_s").value_or(0);
+  j.ready = time("ready_s").value_or(0);
   j.duration = time("duration_s").value_or(0);
   j.checkpoint = time("checkpoint_s");
   j.restart = time("restart_s").value_or(0);

@@ -45,6 +45,7 @@ queue_settings quota_entry::settings(queue_settings otherwise) const {
   otherwise.min_runtime.preempt = min_runtime_preempt.value_or(otherwise.min_runtime.preempt);
   otherwise.min_runtime.reclaim = min_runtime_reclaim.value_or(otherwise.min_runtime.reclaim);
   otherwise.borrow_backoff = borrow_backoff.value_or(otherwise.borrow_backoff);
+  if (ready_horizon) otherwise.ready_horizon = ready_horizon;
   return otherwise;
 }
 
@@ -208,6 +209,7 @@ quota_entry scenario_reader::read_quota(json_value value) {
       q.wait_if_loss_percent = static_cast<std::int32_t>(*n);
     }
   }
+  if (const auto span = quota.find("ready_horizon_s")) q.ready_horizon = read_milli(*span, found_);
   if (const auto pools = quota.find("node_pools")) read_node_pools(*pools, q);
   if (const auto times = quota.find("time_limit_s")) read_time_limits(*times, q);
   if (const auto access = quota.find("access")) read_access(*access, q);
@@ -448,7 +450,9 @@ void scenario_reader::check_settings() {
   for (const auto& [i, p] : contradictions_in(to_)) {
     std::string field = p.field;
     std::replace(field.begin(), field.end(), '.', '/');
-    if (field == "min_runtime" || field == "borrow_backoff" || field == "strict_after") field += "_s";
+    if (field == "min_runtime" || field == "borrow_backoff" || field == "strict_after" || field == "ready_horizon") {
+      field += "_s";
+    }
     if (field == "gather/longest") field += "_s";
     // Quotas added by events have no place of their own.
     std::string place = i < to_.initial_quotas ? "/quotas/" + std::to_string(i) : "/events";

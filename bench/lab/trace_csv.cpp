@@ -101,6 +101,7 @@ class trace_csv_parser {
                    "expected a point in time, as submit_s is one, and not before it");
     }
     job.estimate = rows_.whole(trace_column::estimate_s, 1, most_units).value_or(0);
+    job.ready = rows_.milli(trace_column::ready_s, seconds, 0, most_units).value_or(0);
     take_problems();
     if (!out_.problems.empty()) return;
     note_places(job);

@@ -63,6 +63,8 @@ void append_trace_field(std::string& row, const trace& t, const trace_job& job, 
       return time(job.deadline);
     case trace_column::estimate_s:
       return job.estimate != 0 ? number(job.estimate) : void();
+    case trace_column::ready_s:
+      return job.ready != 0 ? append_milli(row, job.ready) : void();
     case trace_column::tag:
       return;
   }
@@ -105,6 +107,8 @@ bool says(const trace_job& job, trace_column column) {
       return job.deadline.has_value();
     case trace_column::estimate_s:
       return job.estimate != 0;
+    case trace_column::ready_s:
+      return job.ready != 0;
     case trace_column::tag:
       break;
   }

@@ -166,6 +166,7 @@ template <std::size_t N>
           .priority = j.priority,
           .preemptible = j.preemptible,
           .submit = j.submit,
+          .ready = j.ready,
           .duration = j.duration,
           .checkpoint = j.checkpoint,
           .restart = j.restart,
@@ -242,16 +243,6 @@ std::optional<named_policy> policy_of(const scenario& s) {
   return policy;
 }
 
-vector<queue_settings> settings_of(const scenario& s) {
-  queue_settings otherwise;
-  if (const auto p = policy_of(s)) otherwise = p->defaults();
-  otherwise.order = s.policy.order.value_or(otherwise.order);
-  vector<queue_settings> result;
-  result.reserve(s.quotas.size());
-  for (const quota_entry& q : s.quotas) result.push_back(q.settings(otherwise));
-  return result;
-}
-
 namespace {
 
 /// What a scheduler of jobs from a scenario can do under that policy, however many resources there are.
@@ -263,10 +254,25 @@ namespace {
   return {.reserves = cycle.reserves(),
           .knows_ends = session<view, sim::places>::has_expected_ends,
           .backs_off = cycle.backs_off(),
-          .knows_flavors = flavored_view<view>};
+          .knows_flavors = flavored_view<view>,
+          .knows_ready_times = ready_view<view>};
 }
 
 }  // namespace
+
+vector<queue_settings> settings_of(const scenario& s) {
+  queue_settings otherwise;
+  if (const auto p = policy_of(s)) {
+    otherwise = p->defaults();
+    // To other cycles a job that is not ready is not there.
+    if (abilities_of(*p).reserves) otherwise.ready_horizon = sim::minute;
+  }
+  otherwise.order = s.policy.order.value_or(otherwise.order);
+  vector<queue_settings> result;
+  result.reserve(s.quotas.size());
+  for (const quota_entry& q : s.quotas) result.push_back(q.settings(otherwise));
+  return result;
+}
 
 vector<std::pair<std::size_t, problem>> contradictions_in(const scenario& s) {
   const auto preset = policy_of(s);

@@ -45,6 +45,8 @@ struct facts {
   bool preemptible = true;
   /// 0: unknown.
   allot::instant estimate = 0;
+  /// From when it can start; 0: at once.
+  allot::instant ready = 0;
 
   friend bool operator==(const facts&, const facts&) = default;
 };
@@ -140,6 +142,7 @@ struct slurm_view {
   [[nodiscard]] const amounts& request(job j) const { return (*jobs)[j].request; }
   [[nodiscard]] std::int64_t priority(job j) const { return (*jobs)[j].priority; }
   [[nodiscard]] allot::instant submitted(job j) const { return (*jobs)[j].submitted; }
+  [[nodiscard]] allot::instant ready_at(job j) const { return (*jobs)[j].ready; }
   [[nodiscard]] std::uint64_t id(job j) const { return (*jobs)[j].rank; }
   [[nodiscard]] bool preemptible(job j) const { return (*jobs)[j].preemptible; }
   [[nodiscard]] allot::instant duration(job j) const { return (*jobs)[j].estimate; }

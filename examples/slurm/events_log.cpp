@@ -66,16 +66,18 @@ constexpr std::array<std::string_view, 13> words{"submit",   "adopt",        "al
 
 [[nodiscard]] json::object of(const facts& f) {
   const allot::gpu::pod_request& p = f.pods;
-  return {{"quota", f.quota.index()},
-          {"request", of(f.request)},
-          {"pods",
-           {p.gpus.in_milli(), p.pods, p.total, p.pools, p.models, p.cpu_milli, p.memory_mib,
-            p.required_level, p.preferred_level}},
-          {"priority", f.priority},
-          {"submitted", f.submitted},
-          {"rank", f.rank},
-          {"preemptible", f.preemptible},
-          {"estimate", f.estimate}};
+  json::object o{{"quota", f.quota.index()},
+                 {"request", of(f.request)},
+                 {"pods",
+                  {p.gpus.in_milli(), p.pods, p.total, p.pools, p.models, p.cpu_milli, p.memory_mib,
+                   p.required_level, p.preferred_level}},
+                 {"priority", f.priority},
+                 {"submitted", f.submitted},
+                 {"rank", f.rank},
+                 {"preemptible", f.preemptible},
+                 {"estimate", f.estimate}};
+  if (f.ready != 0) o["ready"] = f.ready;
+  return o;
 }
 [[nodiscard]] facts facts_of(const json::value& v) {
   facts f;
@@ -97,6 +99,8 @@ constexpr std::array<std::string_view, 13> words{"submit",   "adopt",        "al
   f.preemptible = v.at("preemptible").as_bool();
   f.estimate = v.at("estimate").to_number<std::int64_t>();
   f.pods.estimate.span = f.estimate;
+  if (const json::value* const ready = v.as_object().if_contains("ready"))
+    f.ready = ready->to_number<std::int64_t>();
   return f;
 }
 

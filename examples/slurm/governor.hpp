@@ -148,7 +148,10 @@ class governor {
   [[nodiscard]] event lost_on(const std::string& node) const;
   void forget(const job_key& k);
   void evaluate(record& r);
+  [[nodiscard]] std::int64_t ready_at(const record& r) const;
+  [[nodiscard]] std::string blocked(const record& r) const;
   [[nodiscard]] std::string unready(const record& r) const;
+  [[nodiscard]] std::string not_yet(const record& r) const;
   [[nodiscard]] bool was_requeued(const record& r) const;
   [[nodiscard]] std::optional<facts> facts_of(const job& j, std::string& problem) const;
   void enter(record& r, phase to);

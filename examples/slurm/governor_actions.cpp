@@ -310,7 +310,11 @@ void governor::retry_unready() {
   const std::vector<job_key> all{not_ready_.begin(), not_ready_.end()};
   for (const job_key& k : all) {
     const auto at = records_.find(k);
-    if (at != records_.end() && unready(at->second).empty()) evaluate(at->second);
+    if (at == records_.end()) continue;
+    // After a step of the clock it is ready at another time.
+    const record& r = at->second;
+    const bool has_moved = engine_->contains(k) && r.what.ready != ready_at(r);
+    if (has_moved || unready(r).empty()) evaluate(at->second);
   }
 }
 

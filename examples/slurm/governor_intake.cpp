@@ -43,6 +43,13 @@ constexpr std::int64_t lost_ms = 10'000;
   return a == b;
 }
 
+/// When its user has put it off, until when; else 0. After a requeue Slurm delays the next start; a release
+/// does away with that. What its user has not put off could start when it was submitted, whatever the clock
+/// said then.
+[[nodiscard]] std::int64_t begins_at(const job& j) {
+  return j.restarts == 0 && j.eligible > j.submitted ? j.eligible * 1000 : 0;
+}
+
 /// After a run of this length the failures before it no longer count.
 constexpr std::int64_t long_run_ms = 300'000;
 
@@ -288,6 +295,7 @@ void governor::take_in_running(record& r) {
   auto what = facts_of(j, problem);
   // A run is not ended by what can't be read any more.
   if (!what) what = r.what;
+  what->ready = r.what.ready;
   const bool moved = config_.slurm.places_jobs && !is_same_place(engine_->where(j.key), j.nodes);
   if (moved || *what != r.what) {
     event e;
@@ -377,16 +385,19 @@ bool governor::was_requeued(const record& r) const {
   return r.is.restarts != r.released_after || (r.is.restarts > 0 && r.is.eligible * 1000 > now_.wall);
 }
 
-/// What keeps a job from being tried now; empty if nothing does.
-std::string governor::unready(const record& r) const {
+/// Before that a job is not tried: its user has put it off, its nodes are still cleaning up, or it backs off.
+/// 0: at once.
+std::int64_t governor::ready_at(const record& r) const {
+  return std::max(begins_at(r.is), r.backs_off_until);
+}
+
+/// What keeps a job from being tried, and nobody knows until when; empty if nothing does.
+std::string governor::blocked(const record& r) const {
   const job& j = r.is;
   if (!j.dependency.empty()) return "it waits for other jobs: " + j.dependency;
-  // After a requeue Slurm delays the next start; a release does away with that.
-  // What its user has not put off could start when it was submitted, whatever the clock said then.
-  if (j.restarts == 0 && j.eligible > j.submitted && j.eligible * 1000 > now_.wall)
-    return "it begins at " + time_text(j.eligible * 1000);
-  if (r.backs_off_until > now_.wall) return r.reason;
   if (j.array_limit > 0) {
+    // The scheduler knows no more tasks than may run.
+    if (ready_at(r) > now_.wall) return not_yet(r);
     const auto at = limited_.find(j.key.id);
     const std::size_t others = at == limited_.end() ? 0 : at->second.size() - at->second.count(j.key);
     if (others >= j.array_limit) {
@@ -394,6 +405,16 @@ std::string governor::unready(const record& r) const {
     }
   }
   return {};
+}
+
+/// What keeps a job from being tried now; empty if nothing does.
+std::string governor::unready(const record& r) const {
+  std::string why = blocked(r);
+  return why.empty() && ready_at(r) > now_.wall ? not_yet(r) : why;
+}
+std::string governor::not_yet(const record& r) const {
+  const std::int64_t begin = begins_at(r.is);
+  return begin > now_.wall ? "it begins at " + time_text(begin) : r.reason;
 }
 
 /// Whether a pending job may be tried, and as what.
@@ -407,22 +428,26 @@ void governor::evaluate(record& r) {
     r.reason = just_requeued;
   }
   r.settled_for = r.is.restarts;
-  if (std::string why = unready(r); !why.empty()) return wait_with(r, phase::not_ready, std::move(why));
+  if (std::string why = blocked(r); !why.empty()) return wait_with(r, phase::not_ready, std::move(why));
   std::string problem;
   auto what = facts_of(r.is, problem);
   if (!what) return wait_with(r, phase::refused, std::move(problem));
-  event e;
-  e.key = r.is.key;
-  e.what = *what;
-  if (engine_->contains(r.is.key)) {
-    if (*what == r.what) return enter(r, phase::waiting);
-    e.is = event::kind::alter;
-  } else {
-    e.is = event::kind::submit;
+  what->ready = ready_at(r);
+  if (!engine_->contains(r.is.key) || *what != r.what) {
+    event e;
+    e.key = r.is.key;
+    e.what = r.what = *what;
+    e.is = engine_->contains(r.is.key) ? event::kind::alter : event::kind::submit;
+    tell(e);
   }
-  r.what = *what;
-  tell(e);
-  if (engine_->contains(r.is.key)) return enter(r, phase::waiting);
+  if (engine_->contains(r.is.key)) {
+    // The scheduler knows when it is ready, and does not lend for seconds what it will take back.
+    std::string why = unready(r);
+    if (why.empty()) return enter(r, phase::waiting);
+    if (r.reason != why) dirty(r);
+    r.reason = std::move(why);
+    return enter(r, phase::not_ready);
+  }
   const auto& places = engine_->scheduler().places();
   wait_with(r, phase::refused,
             places.could_ever_fit(what->pods)

@@ -150,10 +150,11 @@ void governor::resume(const saved_state& s, const std::vector<record*>& holding,
     if (at == records_.end() || at->second.is.submitted != u.what.submitted) continue;
     record& r = at->second;
     const bool holds = is_in(holding, &r);
-    if (!holds && (!is_in(waiting, &r) || r.is.state != run_state::pending || !unready(r).empty())) continue;
+    if (!holds && (!is_in(waiting, &r) || r.is.state != run_state::pending || !blocked(r).empty())) continue;
     std::string problem;
-    const auto what = facts_of(r.is, problem);
+    auto what = facts_of(r.is, problem);
     if (!what) continue;
+    if (!holds) what->ready = ready_at(r);
     auto& to = e.state.units.emplace_back();
     static_cast<allot::unit_state&>(to) = u;
     to.what = u.what.key;
@@ -167,6 +168,8 @@ void governor::resume(const saved_state& s, const std::vector<record*>& holding,
     } else {
       if (held) to.state = allot::job_state::pending;
       if (to.state == allot::job_state::nominated) to.where = u.where;
+      const bool is_early = to.state == allot::job_state::pending && what->ready > e.state.memory.now;
+      to.ready_at = is_early ? std::optional{what->ready} : std::nullopt;
     }
     r.what = *what;
     e.jobs.emplace_back(u.what.key, *what);

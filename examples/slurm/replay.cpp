@@ -65,6 +65,7 @@ struct chapter {
   j.priority = f.priority;
   j.preemptible = f.preemptible;
   j.submit = f.submitted;
+  j.ready = f.ready;
   j.duration = f.estimate;
   j.estimate = f.estimate;
   return j;

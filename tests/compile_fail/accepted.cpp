@@ -54,6 +54,7 @@ struct everything {
   allot::resources<2> request(const job& j, unsigned pods) const { return j->each * pods; }
   importance priority(job j) const { return j->important; }
   std::uint32_t submitted(job j) const { return j->since; }
+  std::uint32_t ready_at(job) const { return 7; }
   int id(job) const { return 7; }
   const bool& preemptible(job j) const { return j->may_go; }
   std::uint32_t duration(job) const { return 60; }

@@ -163,6 +163,14 @@ struct view {
   // must be `allot::instant submitted(const job&) const`, or with `using time_point = ...` return that
   using time_point = std::chrono::sys_seconds;
   std::chrono::time_point<std::chrono::steady_clock, std::chrono::seconds> submitted(const job&) const;
+#elif defined ready_at_is_a_span_of_time
+  // must be `allot::instant ready_at(const job&) const`, or with `using time_point = ...` return that
+  using time_point = std::chrono::sys_seconds;
+  std::chrono::seconds ready_at(const job&) const;
+#elif defined ready_at_is_a_number_beside_a_time_point
+  // must be `allot::instant ready_at(const job&) const`, or with `using time_point = ...` return that
+  using time_point = std::chrono::sys_seconds;
+  allot::instant ready_at(const job&) const;
 #elif defined time_limit_is_a_point_in_time
   // must be `allot::instant time_limit(const job&) const`, or with `using time_point = ...` return a
   // std::chrono
@@ -245,6 +253,23 @@ struct view {
 #elif defined duration_is_misspelt
   // allot: the view has a member run_time; the library calls duration
   allot::instant run_time(const job&) const;
+#endif
+
+#ifdef ready_at_is_a_double
+  // allot: the view's ready_at must be `allot::instant ready_at(const job&) const`
+  double ready_at(const job&) const;
+#elif defined ready_at_is_an_unsigned_long
+  // allot: the view's ready_at must be `allot::instant ready_at(const job&) const`
+  std::uint64_t ready_at(const job&) const;
+#elif defined ready_at_is_a_bool
+  // allot: the view's ready_at must be `allot::instant ready_at(const job&) const`
+  bool ready_at(const job&) const;
+#elif defined ready_at_is_not_const
+  // allot: the view's ready_at must be `allot::instant ready_at(const job&) const`
+  allot::instant ready_at(const job&);
+#elif defined ready_at_is_misspelt
+  // allot: the view has a member not_before; the library calls ready_at
+  allot::instant not_before(const job&) const;
 #endif
 
 #ifdef estimate_is_a_double

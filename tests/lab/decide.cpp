@@ -295,6 +295,21 @@ TEST_CASE("a job that could preempt, but whose victims would lose too much") {
   CHECK(decided(members("0")) == lines{"rounds 1", "evict b1 for a1: reclaim", "reserve a1 after b1"});
 }
 
+TEST_CASE("a job that is not ready, and one that would have to be evicted for it") {
+  const auto members = [](const std::string& ready) {
+    return R"("quotas": [{"name": "r"},
+      {"name": "a", "parent": "r", "nominal": {"gpu": 8}, "head": "best_effort"},
+      {"name": "b", "parent": "r", "nominal": {"gpu": 8}, "head": "best_effort"}],
+    "jobs": [{"id": "a1", "quota": "a", "request": {"gpu": 8}, "duration_s": 9, "ready_s": )" +
+           ready + R"(}, {"id": "b1", "quota": "b", "request": {"gpu": 16}, "duration_s": 500}])";
+  };
+  CHECK(decided(members("1000")) == lines{"rounds 1", "admit b1 borrows 8",
+                                          "hold a1: not_ready at a: it is not ready before day 0, 00:16:40"});
+  CHECK(decided(members("50")) ==
+        lines{"rounds 1", "hold a1: not_ready at a: it is not ready before day 0, 00:00:50",
+              "hold b1: behind_head at b: a1 of a is ready soon, and would take it back"});
+}
+
 TEST_CASE("the preset fifo ignores quotas: one queue over the whole cluster, blocked by its head") {
   const std::string members = two_nodes + R"("quotas": [{"name": "a", "nominal": {"gpu": 1}}, {"name": "b"}],
     "jobs": [{"id": "1", "quota": "a", "request": {"gpu": 8}, "submit_s": 1},

@@ -46,13 +46,13 @@ TEST_CASE("a scenario with every key") {
                    "borrow": {"policy": "lower_priority", "max_priority": 4294967295}},
        "flavor_choice": {"when_can_borrow": "try_next", "when_can_preempt": "preempt"},
        "min_runtime_s": {"preempt": 60, "reclaim": 0.5}, "borrow_backoff_s": {"first": 600, "longest": 7200},
-       "node_pools": ["train"],
+       "ready_horizon_s": 1.5, "node_pools": ["train"],
        "time_limit_s": {"interactive": 28800, "x-note": "anything"},
        "access": {"roles": ["r"], "users": ["ana"], "anyone": false}},
       {"name": "s", "parent": "root", "static": true, "lend": "none", "borrow": "all", "weight": 0}],
     "jobs": [{"id": "j", "quota": "t", "request": {"gpu": 2, "cpu": 0.5}, "pods": 3, "min_pods": 3, "total": false,
               "flavors": [], "priority": -3000000000, "class": "train", "preemptible": false, "user": "ana", "roles": ["r"],
-              "submit_s": 1.5, "duration_s": 60, "deadline_s": 90, "estimate_s": 45, "checkpoint_s": 10, "restart_s": 0.25,
+              "submit_s": 1.5, "ready_s": 1.75, "duration_s": 60, "deadline_s": 90, "estimate_s": 45, "checkpoint_s": 10, "restart_s": 0.25,
               "state": "running", "start_s": 2, "nodes": ["n-0", "n-0", "n-1"], "devices": [[0, 1], [2, 3], [4, 7]]}],
     "events": [{"at_s": 5, "cancel": {"job": "j"}}])");
   CHECK(s.resources == std::vector<std::string>{"gpu", "cpu"});
@@ -87,6 +87,8 @@ TEST_CASE("a scenario with every key") {
   CHECK(settings.preempt.borrow_max_priority == 4'294'967'295);
   CHECK(settings.min_runtime == runtime_guarantee{60000, 500});
   CHECK(settings.borrow_backoff == allot::backoff_times{600'000, 7'200'000});
+  CHECK(settings.ready_horizon == 1'500);
+  CHECK(lab::settings_of(s)[2].ready_horizon == 60'000);
   CHECK(settings.flavors == flavor_choice{flavor_step::try_next, flavor_step::stay});
   CHECK(t.spec.priority == -3);
   CHECK(t.time_limits.size() == 1);
@@ -109,6 +111,7 @@ TEST_CASE("a scenario with every key") {
   CHECK(j.priority == -3'000'000'000);
   CHECK(!j.preemptible);
   CHECK(j.submit == 1500);
+  CHECK(j.ready == 1750);
   CHECK(j.duration == 60000);
   CHECK(j.checkpoint == 10000);
   CHECK(j.deadline == 90000);

@@ -62,9 +62,9 @@ TEST_CASE("read_trace_csv: the required columns, in any order") {
 TEST_CASE("read_trace_csv: every optional column, and tags") {
   const trace_reading reading = parse_trace_csv(
       "job_id,submit_s,duration_s,gpus,tenant,pods,min_pods,priority,class,preemptible,gpu_model,cpu_milli,"
-      "memory_mib,user,checkpoint_s,restart_s,deadline_s,estimate_s,color,\n"
-      "j,1,2,3,team-a,2,1,-5,inference,False,H100,8000,1024.0,ana,600,30.5,90,3600,\"dark, red\",x\n"
-      "k,1,2,3,,,,,,,,,,,,,,,,\n");
+      "memory_mib,user,checkpoint_s,restart_s,deadline_s,estimate_s,ready_s,color,\n"
+      "j,1,2,3,team-a,2,1,-5,inference,False,H100,8000,1024.0,ana,600,30.5,90,3600,45.5,\"dark, red\",x\n"
+      "k,1,2,3,,,,,,,,,,,,,,,,,\n");
   REQUIRE(reading);
   const trace& t = reading.value;
   const trace_job& j = t.jobs[0];
@@ -82,6 +82,7 @@ TEST_CASE("read_trace_csv: every optional column, and tags") {
   CHECK(j.restart == 30'500);
   CHECK(j.deadline == 90'000);
   CHECK(j.estimate == 3'600);
+  CHECK(j.ready == 45'500);
   CHECK(t.tag_columns == std::vector<std::string>{"color", ""});
   CHECK(t.tag(j, 0) == "dark, red");
   CHECK(t.tag(j, 1) == "x");
@@ -90,6 +91,7 @@ TEST_CASE("read_trace_csv: every optional column, and tags") {
   CHECK(k.preemptible);
   CHECK(k.priority == 0);
   CHECK(k.estimate == 0);
+  CHECK(k.ready == 0);
   CHECK_FALSE(k.checkpoint);
   CHECK(t.tag(k, 0).empty());
 }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -22,6 +23,7 @@ struct preset_job {
   allot::instant submitted;
   allot::instant length;
   bool preemptible;
+  allot::instant ready = std::numeric_limits<allot::instant>::min();
 };
 /// One type for every preset, so that presets with the same parts are compiled once.
 struct preset_view {
@@ -35,6 +37,7 @@ struct preset_view {
   allot::instant duration(job j) const { return j->length; }
   allot::instant estimate(job j) const { return j->length; }
   bool preemptible(job j) const { return j->preemptible; }
+  allot::instant ready_at(job j) const { return j->ready; }
 };
 
 /// A host that schedules by quota alone under one preset, carries out plans at once, and keeps a log: "+a1"
@@ -46,6 +49,7 @@ class preset_host {
     int priority = 0;
     allot::instant length = 1;
     bool preemptible = true;
+    allot::instant ready = std::numeric_limits<allot::instant>::min();
   };
 
   explicit preset_host(std::vector<allot::quota_spec<1>> specs, const Preset& preset = {})
@@ -58,7 +62,8 @@ class preset_host {
 
   void submit(std::string_view name, std::string_view to, int gpus) { submit(name, to, gpus, options{}); }
   void submit(std::string_view name, std::string_view to, int gpus, options o) {
-    jobs_.push_back({std::string{name}, quota(to), gpus, o.priority, ++now_, o.length, o.preemptible});
+    jobs_.push_back(
+        {std::string{name}, quota(to), gpus, o.priority, ++now_, o.length, o.preemptible, o.ready});
     ids_[std::string{name}] = scheduler_.submit(&jobs_.back());
   }
   void finish(std::string_view name) { scheduler_.finished(ids_.at(std::string{name})); }

@@ -49,5 +49,5 @@ TEST_CASE("plan: pending jobs are no decisions") {
 }
 
 TEST_CASE("plan: every enumerator has a name") {
-  CHECK(allot_test::has_words<allot::pending_reason>(8));
+  CHECK(allot_test::has_words<allot::pending_reason>(9));
 }

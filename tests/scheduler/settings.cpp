@@ -33,7 +33,7 @@ namespace {
 /// a row to `rows`.
 auto members_of(const queue_settings& s) {
   const auto& [order, head, preempt, flavors, min_runtime, strict_after, reservations, gather,
-               wait_if_loss_percent, backfill, owners_backfill, borrow_backoff] = s;
+               wait_if_loss_percent, backfill, owners_backfill, borrow_backoff, ready_horizon] = s;
   const auto& [within, reclaim, children, borrow, borrow_max_priority, rivals] = preempt;
   const auto& [when_can_borrow, when_can_preempt] = flavors;
   const auto& [from_same_quota, from_others] = min_runtime;
@@ -49,7 +49,7 @@ auto members_of(const queue_settings& s) {
                     percent,         wait_if_loss_percent,
                     backfill,        strict_after,
                     owners_backfill, first_backoff,
-                    longest_backoff};
+                    longest_backoff, ready_horizon};
 }
 constexpr std::size_t members = std::tuple_size_v<decltype(members_of({}))>;
 
@@ -190,6 +190,14 @@ const row rows[] = {
        c.settings.borrow_backoff.first = 5;
        c.can.backs_off = true;
      }},
+    {"ready_horizon", [](circumstances& c) { c.settings.ready_horizon = 60; }, "ready_at(job)",
+     [](circumstances& c) { c.can.reserves = c.can.knows_ready_times = true; }},
+    {"ready_horizon",
+     [](circumstances& c) {
+       c.settings.ready_horizon = 60;
+       c.can.knows_ready_times = true;
+     },
+     "cycle", [](circumstances& c) { c.can.reserves = true; }},
 };
 
 struct plain_view {
@@ -204,6 +212,9 @@ struct estimating_view : plain_view {
 struct saving_view : estimating_view {
   [[nodiscard]] static allot::instant checkpoint(job) { return 1; }
   [[nodiscard]] static allot::instant restart(job) { return 1; }
+};
+struct putting_off_view : plain_view {
+  [[nodiscard]] static allot::instant ready_at(job) { return 7; }
 };
 struct choosing_view : plain_view {
   [[nodiscard]] static allot::flavor_menu<1> flavors(job, std::uint32_t) { return {}; }
@@ -277,6 +288,9 @@ TEST_CASE("settings: a scheduler knows what its view shows") {
   const queue_settings choosing{.flavors = {.when_can_borrow = allot::flavor_step::try_next}};
   CHECK(refused(choosing, saving_view{}) == "flavors");
   CHECK(refused(choosing, choosing_view{}) == "0 problems");
+  constexpr queue_settings looking_ahead{.ready_horizon = 60};
+  CHECK(refused(looking_ahead, choosing_view{}) == "ready_horizon");
+  CHECK(refused(looking_ahead, putting_off_view{}) == "0 problems");
 }
 
 TEST_CASE("settings: what presets make of their options is not refused") {

@@ -42,6 +42,7 @@ struct numbers {
     Number estimate{};
     Number checkpoint{};
     Number restart{};
+    Number ready{};
   };
   using number = Number;
   using id_type = Id;
@@ -61,6 +62,7 @@ struct numbers {
   Number estimate(job j) const { return j->estimate; }
   Number checkpoint(job j) const { return j->checkpoint; }
   Number restart(job j) const { return j->restart; }
+  Number ready_at(job j) const { return j->ready; }
 };
 /// The widest types of either sign that a view may return.
 using signed_numbers = numbers<std::int64_t, std::int64_t, std::int32_t>;
@@ -192,6 +194,26 @@ void runs_until(typename View::number limit) {
   CHECK(t.scheduler.state(id) == job_state::evicting);
 }
 
+template <class View>
+void is_ready_at(typename View::number ready) {
+  constexpr instant first = 1;
+  constexpr instant never = std::numeric_limits<instant>::max();
+  const auto at = static_cast<instant>(ready);
+  team<View> t{1};
+  const job_id id = t.submit({.ready = ready});
+  t.scheduler.step(first);
+  CHECK(t.scheduler.state(id) == (at <= first ? job_state::running : job_state::pending));
+  if (at <= first) return;
+  t.restart();
+  CHECK(t.scheduler.why(id).ready_at == at);
+  CHECK(t.scheduler.wakes_at() == (at == never ? std::nullopt : std::optional{at}));
+  t.scheduler.step(at - 1);
+  CHECK(t.scheduler.state(id) == job_state::pending);
+  if (at == never) return;
+  t.scheduler.step(at);
+  CHECK(t.scheduler.state(id) == job_state::running);
+}
+
 /// The start that is reserved for a job behind one that runs from 1 on.
 template <class View>
 [[nodiscard]] instant reserved_behind(typename View::number estimate) {
@@ -290,6 +312,11 @@ TEST_CASE("view_integers: a time limit of 0 or less is none, and the longest nev
   for (const std::uint32_t limit : ends_of<std::uint32_t>()) runs_until<unsigned_numbers>(limit);
 }
 
+TEST_CASE("view_integers: a job is ready at that time, at once if it has passed, and never at the last") {
+  for (const std::int64_t ready : ends_of<std::int64_t>()) is_ready_at<signed_numbers>(ready);
+  for (const std::uint32_t ready : ends_of<std::uint32_t>()) is_ready_at<unsigned_numbers>(ready);
+}
+
 TEST_CASE("view_integers: an estimate of 0 or less is unknown, and the longest is that long") {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   for (const std::int64_t unknown :
@@ -325,6 +352,7 @@ struct calendar {
   struct row {
     std::chrono::sys_days submitted{};
     std::chrono::hours time_limit{};
+    std::chrono::sys_days ready = std::chrono::sys_days::min();
   };
   using job = const row*;
   using time_point = std::chrono::sys_time<std::chrono::nanoseconds>;
@@ -334,6 +362,7 @@ struct calendar {
   int priority(job) const { return 0; }
   std::chrono::sys_days submitted(job j) const { return j->submitted; }
   std::chrono::hours time_limit(job j) const { return j->time_limit; }
+  std::chrono::sys_days ready_at(job j) const { return j->ready; }
 };
 
 }  // namespace
@@ -356,4 +385,6 @@ TEST_CASE("view_integers: times that are too long for the host's unit are the lo
   CHECK(scheduler.state(longest) == job_state::running);
   scheduler.finished(longest);
   CHECK(scheduler.step(now(allot::without_end - 1)).admissions.front().what == &second);
+  const calendar::row never{.ready = sys_days::max()};
+  CHECK(scheduler.why(scheduler.submit(&never)).ready_at == allot::without_end);
 }

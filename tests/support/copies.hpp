@@ -23,6 +23,7 @@ void check_copies(const Preset& preset, std::size_t seeds = 20) {
   constexpr std::size_t calls = 60;
   std::size_t starts = 0;
   std::size_t evictions = 0;
+  std::size_t early = 0;
   for_each_seed(seeds, [&](random_source& random) {
     using host = random_host<Preset, Places>;
     const std::deque<soak_job> jobs = random_jobs(random, calls);
@@ -34,6 +35,7 @@ void check_copies(const Preset& preset, std::size_t seeds = 20) {
       for (std::size_t i = 0; i < calls; ++i) told.push_back(never_copied.act(numbers(i)));
       starts += never_copied.starts();
       evictions += never_copied.evictions();
+      early += never_copied.early();
     }
     auto now = std::make_unique<host>(preset, jobs);
     std::vector<std::pair<std::size_t, host>> kept;
@@ -71,6 +73,7 @@ void check_copies(const Preset& preset, std::size_t seeds = 20) {
   });
   CHECK((starts > 0 || !all_cases_run()));
   CHECK((evictions > 0 || !all_cases_run()));
+  CHECK((early > 0 || !all_cases_run()));
 }
 
 }  // namespace allot_test

@@ -25,7 +25,7 @@
 namespace allot_test {
 
 /// Jobs of all kinds for the quotas of `random_host`: gangs, elastic ones, with flavors, with and without
-/// estimates, checkpoints and time limits. Of a `soak_view` the first is no job.
+/// estimates, checkpoints and time limits; some are not ready yet. Of a `soak_view` the first is no job.
 inline std::deque<soak_job> random_jobs(random_source& random, std::size_t count) {
   std::deque<soak_job> jobs(1);
   while (jobs.size() <= count) {
@@ -55,6 +55,7 @@ inline std::deque<soak_job> random_jobs(random_source& random, std::size_t count
     j.duration = random.one_in(2) ? 0 : random.between(1, 30);
     if (random.one_in(3)) j.checkpoint = random.between(1, 9);
     if (random.one_in(4)) j.time_limit = random.between(5, 60);
+    if (random.one_in(3)) j.ready = random.between(1000, 1100);
     jobs.push_back(std::move(j));
   }
   return jobs;
@@ -75,6 +76,8 @@ class random_host {
   /// How many jobs and pods its plans have started and evicted.
   [[nodiscard]] std::size_t starts() const { return starts_; }
   [[nodiscard]] std::size_t evictions() const { return evictions_; }
+  /// How often a job was asked about that was not ready.
+  [[nodiscard]] std::size_t early() const { return early_; }
 
   /// The clock was wrong by that span. Precondition: there has been a step.
   void rebase(allot::instant by) {
@@ -216,6 +219,7 @@ class random_host {
     allot::queue_settings s = it_.settings(x);
     if (random.one_in(2)) s.min_runtime = {random.between(0, 20), random.between(0, 20)};
     if (random.one_in(2)) s.borrow_backoff = {random.between(0, 5), 20};
+    if (random.one_in(2)) s.ready_horizon = random.between(0, 30);
     if (random.one_in(2)) s.preempt.within = static_cast<allot::preempt_within>(random.below(3));
     if (random.one_in(2)) s.preempt.reclaim = static_cast<allot::preempt_reclaim>(random.below(3));
     tell("configure ", x.index(), ": ", it_.configure(x, s).size(), " problems\n");
@@ -244,7 +248,13 @@ class random_host {
       tell('\n');
     }
     if (const allot::job_id id = pick(random, {state::pending, state::nominated})) {
-      tell("why ", id.index(), ": ", to_string(it_.why(id).reason), '\n');
+      const auto why = it_.why(id);
+      tell("why ", id.index(), ": ", to_string(why.reason));
+      if (why.ready_at) {
+        tell(", ready at ", seen_from_now(*why.ready_at));
+        ++early_;
+      }
+      tell('\n');
     }
     for (const allot::quota_id x : it_.tree().top_down()) {
       for (std::size_t d = 0; d < 2; ++d) {
@@ -265,6 +275,7 @@ class random_host {
   std::string told_;
   std::size_t starts_ = 0;
   std::size_t evictions_ = 0;
+  std::size_t early_ = 0;
 };
 
 }  // namespace allot_test

@@ -81,6 +81,8 @@ class soak_world {
     /// For a running job: the pods that it may have beyond those that run or are being released.
     std::uint32_t to_come = 0;
     allot::instant since = 0;
+    /// From when it may start, as the host said when the scheduler asked last.
+    allot::instant ready = std::numeric_limits<allot::instant>::min();
     allot::flavor_pick pick{};
     soak_place place{};
   };
@@ -202,8 +204,14 @@ class soak_world {
     if (random_.one_in(4)) j.checkpoint = random_.between(1, 9);
     if (random_.one_in(5)) j.time_limit = random_.between(1, 40);
     if (random_.one_in(50)) j.time_limit = std::numeric_limits<allot::instant>::max();
+    j.ready = draw_ready();
     jobs_.push_back(std::move(j));
     return static_cast<std::uint32_t>(jobs_.size() - 1);
+  }
+  /// Mostly at once; or later, or by now, or it is not known when.
+  [[nodiscard]] allot::instant draw_ready() {
+    if (!random_.one_in(4)) return std::numeric_limits<allot::instant>::min();
+    return random_.one_in(20) ? allot::without_end : now_ + random_.between(-3, 20);
   }
   /// Flavors are dimensions, each with a pool of its own if there are two. In Kueue no two groups share a
   /// resource: they are decided one after the other.
@@ -268,8 +276,9 @@ class soak_world {
       s.borrow_backoff.first = random_.between(0, 10);
       s.borrow_backoff.longest = s.borrow_backoff.first + random_.between(0, 40);
     }
+    if (preset_.at_once && random_.one_in(2)) s.ready_horizon = random_.between(0, 20);
     if (!is_wrong()) return s;
-    switch (random_.below(5)) {
+    switch (random_.below(6)) {
       case 0:
         s.preempt.reclaim = allot::preempt_reclaim::never;
         s.preempt.borrow = allot::preempt_borrow::lower_priority;
@@ -284,6 +293,9 @@ class soak_world {
         break;
       case 3:
         s.borrow_backoff.longest = s.borrow_backoff.first - 1;
+        break;
+      case 4:
+        s.ready_horizon = -1;
         break;
       default:
         s.min_runtime.reclaim = -1;
@@ -370,7 +382,7 @@ class soak_world {
          ", priority ", j.priority, j.preemptible ? "" : ", fixed", ", demand ",
          j.pod_request.gpus.in_milli(), j.pod_request.total ? " in all" : " each", " in pools ",
          j.pod_request.pools & 3U, ", cpu ", j.pod_request.cpu_milli, ", submitted ", j.submitted, ", limit ",
-         j.time_limit, ", groups ", j.flavors.size());
+         j.time_limit, ", ready ", j.ready, ", lasts ", j.duration, ", groups ", j.flavors.size());
     for (std::size_t g = 0; g < j.flavors.size(); ++g) {
       for (std::size_t o = 0; o < j.flavors[g].size(); ++o) {
         note("    group ", g, ": ", told(j.flavors[g][o]),
@@ -454,7 +466,8 @@ class soak_world {
     const bool borrows = s.preempt.borrow != allot::preempt_borrow::never;
     return (s.preempt.borrow_max_priority && !borrows) || s.preempt.rivals == allot::preempt_rivals::any ||
            s.preempt.rivals == allot::preempt_rivals::lower_priority || s.min_runtime.preempt < 0 ||
-           s.min_runtime.reclaim < 0 || s.borrow_backoff.longest < s.borrow_backoff.first ||
+           s.min_runtime.reclaim < 0 || s.ready_horizon.value_or(0) < 0 ||
+           s.borrow_backoff.longest < s.borrow_backoff.first ||
            (s.borrow_backoff.first == 0 && s.borrow_backoff.longest > 0);
   }
   /// What the preset makes of the quotas, by number; nothing if that is no tree.
@@ -520,6 +533,7 @@ class soak_world {
     u.is = where::waits;
     u.nominated = false;
     u.place = {};
+    u.ready = jobs_[u.job].ready;
   }
   /// Updates which pods of elastic jobs are pending. `dropped`: those that were pending may be gone.
   void learn(bool may_drop) {
@@ -587,7 +601,8 @@ class soak_world {
     if (!s) return;
     note("  is ", told(s.id));
     stir();
-    enter(s.id, {.job = j, .quota = quota_of(jobs_[j]), .pods = jobs_[j].min_pods});
+    enter(s.id,
+          {.job = j, .quota = quota_of(jobs_[j]), .pods = jobs_[j].min_pods, .ready = jobs_[j].ready});
   }
   void adopt() {
     const std::uint32_t j = draw_job();
@@ -681,7 +696,10 @@ class soak_world {
     evicted(draw_id([](const unit& u) { return u.is == where::leaves; }));
   }
   void evicted(allot::job_id id) {
-    note("evicted ", told(id));
+    // Its nodes may have to be cleaned up.
+    const unit* u = find(id);
+    if (u != nullptr && random_.one_in(3)) jobs_[u->job].ready = draw_ready();
+    note("evicted ", told(id), u != nullptr ? ", ready " + std::to_string(jobs_[u->job].ready) : "");
     if (!carried_out(it_->evicted(id), id, "evicted", has_started)) return;
     if (units_.at(id).is_over) return remove(id);
     stir();
@@ -707,6 +725,11 @@ class soak_world {
     for (const allot::job_id id : with([](const unit& u) { return u.is == where::leaves; })) {
       if (find(id) != nullptr) random_.one_in(6) ? finished(id) : evicted(id);
     }
+  }
+  /// To the scheduler, as of its last step.
+  [[nodiscard]] bool is_not_ready(const unit& u) const {
+    if (u.is != where::waits || u.nominated) return false;
+    return has_stepped_ ? u.ready > last_step_ : u.ready > std::numeric_limits<allot::instant>::min();
   }
   static bool has_started(const unit& u) { return u.is != where::waits; }
   /// Whether the call was made; the result must be as expected.
@@ -748,7 +771,8 @@ class soak_world {
          ", within ", static_cast<int>(s.preempt.within), ", reclaim ", static_cast<int>(s.preempt.reclaim),
          ", children ", s.preempt.children, ", borrow ", static_cast<int>(s.preempt.borrow), ", flavors ",
          static_cast<int>(s.flavors.when_can_borrow), static_cast<int>(s.flavors.when_can_preempt),
-         ", runtime ", s.min_runtime.preempt, " and ", s.min_runtime.reclaim);
+         ", runtime ", s.min_runtime.preempt, " and ", s.min_runtime.reclaim, ", horizon ",
+         s.ready_horizon.value_or(0));
     const bool taken = it_->configure(x, s).empty();
     require(taken == (has_quota(x) && !is_contradictory(s)), "settings are taken that make no sense, or not");
     if (!taken) return;
@@ -1033,7 +1057,11 @@ class soak_world {
     note("rebase by ", by);
     now_ = last_step_ += by;
     it_->rebase(now_);
-    for (auto& [id, u] : units_) u.since += by;
+    for (auto& [id, u] : units_) {
+      u.since += by;
+      u.ready = allot::detail::moved(u.ready, by);
+    }
+    for (soak_job& j : jobs_) j.ready = allot::detail::moved(j.ready, by);
   }
   /// When a job has started: mostly in the past, sometimes after the next step, by a clock that differs.
   [[nodiscard]] allot::instant draw_start() {
@@ -1125,6 +1153,7 @@ class soak_world {
       const unit* u = find(r.id);
       require(u != nullptr && u->is == where::waits, "a job is nominated that does not wait", r.id);
       require(u->job == r.what && u->quota == r.quota, "a nomination tells of another job", r.id);
+      require(u->ready <= now_, "a job is nominated that is not ready", r.id);
       require(!preset_.books || u->nominated, "a job is said to be nominated and is not", r.id);
       require(r.first + r.count <= plan.evictions.size(), "a nomination has victims that there are not",
               r.id);
@@ -1170,6 +1199,7 @@ class soak_world {
     unit& u = units_.at(a.id);
     const soak_job& j = jobs_[u.job];
     require(u.is == where::waits, "a job is admitted that did not wait", a.id);
+    require(u.ready <= now_, "a job is admitted that is not ready", a.id);
     require(u.job == a.what && u.quota == a.quota && u.core == a.core, "an admission tells of another job",
             a.id);
     require(is_choice(j, a.pick), "a job gets flavors that it does not accept", a.id);
@@ -1232,7 +1262,9 @@ class soak_world {
             "why does not know who is nominated", id);
     const bool is_found =
         h.reason == allot::pending_reason::not_proven || h.reason == allot::pending_reason::lost_work;
-    require(!h.is_bound || is_found || h.reason == allot::pending_reason::quota,
+    const bool is_early = h.reason == allot::pending_reason::not_ready;
+    require(is_early == is_not_ready(*u), "why does not know who is ready", id);
+    require(!h.is_bound || is_found || is_early || h.reason == allot::pending_reason::quota,
             "a bound is told of without a reason", id);
     static_cast<void>(it_->wakes_at());
     static_cast<void>(it_->settings(draw_quota()));
@@ -1304,20 +1336,21 @@ class soak_world {
   // The end.
 
   /// All running jobs end, then the pending ones have their turn, until none starts any more; who is to start
-  /// at a reserved time may wait for it. No job may be forgotten.
+  /// at a reserved time, or when it is ready, may wait for it. No job may be forgotten.
   void let_all_go() {
     note("the end:");
     for (const auto n : std::set<allot::gpu::node_id>{closed_}) it_->reopen(n);
     closed_.clear();
     retry();
-    std::size_t reserved_starts = units_.size();
+    // The clock may step back before it is looked at.
+    std::size_t wakes_left = 20 + 2 * units_.size();
     for (bool anybody = true; anybody;) {
       settle();
       check();
       anybody = false;
-      if (with(has_started).empty() && reserved_starts > 0) {
+      if (with(has_started).empty() && wakes_left > 0) {
         if (const auto wakes = it_->wakes_at(); wakes && *wakes > now_) {
-          --reserved_starts;
+          --wakes_left;
           now_ = *wakes;
           anybody = true;
         }
@@ -1347,7 +1380,7 @@ class soak_world {
     if (preset_.leaves_only && has_children(u.quota)) return;
     const auto h = it_->why(id);
     require(h.reason == allot::pending_reason::quota || h.reason == allot::pending_reason::placement ||
-                h.reason == allot::pending_reason::backoff ||
+                h.reason == allot::pending_reason::backoff || u.ready == allot::without_end ||
                 quotas_[u.quota.index()].settings.head == allot::queue_head::strict,
             "a job is left over in an empty world", id);
   }

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -53,6 +54,7 @@ struct soak_job {
   allot::instant duration = 1;
   allot::instant checkpoint = 0;
   allot::instant time_limit = 0;
+  allot::instant ready = std::numeric_limits<allot::instant>::min();
 
   [[nodiscard]] bool is_elastic() const { return min_pods < pods; }
   [[nodiscard]] soak_amounts request(std::uint32_t of_pods, const allot::flavor_pick& pick) const {
@@ -92,6 +94,7 @@ struct soak_view {
   }
   [[nodiscard]] std::int64_t priority(job j) const { return at(j).priority; }
   [[nodiscard]] allot::instant submitted(job j) const { return at(j).submitted; }
+  [[nodiscard]] allot::instant ready_at(job j) const { return at(j).ready; }
   [[nodiscard]] std::uint64_t id(job j) const { return j; }
   [[nodiscard]] bool preemptible(job j) const { return at(j).preemptible; }
   [[nodiscard]] allot::instant duration(job j) const { return at(j).duration; }

@@ -30,6 +30,8 @@ struct timed_job {
   allot::instant estimate = 0;
   std::int64_t priority = 0;
   bool preemptible = true;
+  /// For `ready_later_view`: from when it can start.
+  allot::instant ready = 0;
   /// For `saving_view`: the interval at which it saves its work, 0: never, and what a restart costs.
   allot::instant checkpoint = 0;
   allot::instant restart = 0;
@@ -57,6 +59,11 @@ struct saving_view : Base {
   using job = typename Base::job;
   [[nodiscard]] allot::instant checkpoint(job j) const { return Base::at(j).checkpoint; }
   [[nodiscard]] allot::instant restart(job j) const { return Base::at(j).restart; }
+};
+
+/// The same, whose jobs are not all ready when they are submitted.
+struct ready_later_view : timed_view {
+  [[nodiscard]] allot::instant ready_at(job j) const { return at(j).ready; }
 };
 
 /// A pool of GPUs without nodes, as a placement.

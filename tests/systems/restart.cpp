@@ -59,6 +59,14 @@ class host {
     const auto at = ids_.find(j);
     return at == ids_.end() ? job_state::unknown : scheduler_.state(at->second);
   }
+  /// Whether it is not ready. Nobody decides anything for it then.
+  bool is_early(const preset_job* j) {
+    const auto at = ids_.find(j);
+    if (at == ids_.end() || !scheduler_.why(at->second).ready_at) return false;
+    CHECK(scheduler_.state(at->second) == job_state::pending);
+    CHECK_FALSE(scheduler_.announced(at->second));
+    return true;
+  }
   bool announced(const preset_job* j) const {
     const auto at = ids_.find(j);
     return at != ids_.end() && scheduler_.announced(at->second);
@@ -117,6 +125,7 @@ class host {
       // Only the library's own cycle does it.
       allot::queue_settings backing_off = settings;
       backing_off.borrow_backoff = {.first = 5, .longest = 15};
+      backing_off.ready_horizon = 5;
       if (s.configure(s.tree().find(name), backing_off).empty()) continue;
       REQUIRE(s.configure(s.tree().find(name), settings).empty());
     }
@@ -138,6 +147,7 @@ struct seen {
   std::size_t nominated = 0;
   std::size_t announced = 0;
   std::size_t backoffs = 0;
+  std::size_t early = 0;
 };
 
 /// A random run of both. Returns the first difference in their decisions, or nothing.
@@ -167,7 +177,8 @@ std::string compare(const any_preset& preset, random_source random, seen& of_all
             "a", "b", "c", "dept"}[random.below(preset.name == "runai" ? 3 : 4)];
         const auto size = static_cast<int>(random.between(1, 6));
         jobs.push_back({"j" + std::to_string(i), names.find(to), size, static_cast<int>(random.below(3)), i,
-                        random.between(1, 9), !random.one_in(6)});
+                        random.between(1, 9), !random.one_in(6),
+                        random.one_in(4) ? i + random.between(1, 20) : 0});
         both([&](host& h) { h.submit(&jobs.back()); });
         diary += " submit " + jobs.back().name + ":" + std::string{to} + "*" + std::to_string(size) + "/" +
                  std::to_string(jobs.back().priority);
@@ -189,6 +200,7 @@ std::string compare(const any_preset& preset, random_source random, seen& of_all
       of_all.evicting += kept.state(&k) == job_state::evicting ? 1U : 0U;
       of_all.nominated += kept.state(&k) == job_state::nominated ? 1U : 0U;
       of_all.announced += kept.announced(&k) ? 1U : 0U;
+      of_all.early += kept.is_early(&k) ? 1U : 0U;
     }
   }
   return {};
@@ -207,6 +219,7 @@ TEST_CASE("restart: the same decisions as without, under every preset") {
     if (!allot_test::all_cases_run() || p.ignores_quotas) return;
     INFO(p.name);
     CHECK(of_all.evicting > 500);
+    CHECK(of_all.early > 500);
     CHECK((of_all.nominated > 500 || of_all.announced > 500));
     if (std::string_view{p.name} == "standard") CHECK(of_all.backoffs > 500);
   });
@@ -219,13 +232,15 @@ TEST_CASE("restart: a system whose cycle does not back off refuses such settings
     scheduler s = allot::make_scheduler(preset, allot_test::preset_view{}, quotas()).value();
     allot::queue_settings settings = preset.defaults();
     settings.borrow_backoff = {.first = 5, .longest = 15};
+    settings.ready_horizon = 5;
     const auto problems = s.configure(s.tree().top_down()[0], settings);
     const std::string_view name = p.name;
     const bool is_own = name.starts_with("kueue") || name == "runai";
-    REQUIRE(problems.size() == (is_own ? 1U : 0U));
+    REQUIRE(problems.size() == (is_own ? 2U : 0U));
     if (!is_own) return;
-    CHECK(problems[0].code == allot::problem_code::contradiction);
-    CHECK(problems[0].field == "borrow_backoff");
+    for (const auto& p : problems) CHECK(p.code == allot::problem_code::contradiction);
+    CHECK(problems[0].field == "ready_horizon");
+    CHECK(problems[1].field == "borrow_backoff");
   });
 }
 

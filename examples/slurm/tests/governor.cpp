@@ -257,6 +257,57 @@ TEST_CASE("governor: what was requeued unseen is kept back until its nodes are c
   CHECK(w.slurm.now < eligible + 2);
 }
 
+TEST_CASE("governor: nobody is released, and warned a moment later, while an owner's nodes clean up") {
+  for (const bool places : {true, false}) {
+    world w{config_of(three_teams, places)};
+    std::vector<job_key> own;
+    for (int i = 0; i < 2; ++i) own.push_back(w.slurm.submit("a", 1, 8, 1000));
+    w.ticks(3);
+    // Others wait for what is to be lent.
+    std::vector<job_key> borrowers;
+    for (int i = 0; i < 4; ++i) borrowers.push_back(w.slurm.submit("b", 1, 8, 1000));
+    w.ticks(3);
+    CHECK(w.slurm.used_by("b") == 16);
+    // The configuration changes, and both jobs of the owner have to start again.
+    w.it->reconfigure(config_of(three_teams, places));
+    for (const job_key& k : own) w.slurm.requeue_unasked(k);
+    const std::size_t released = w.lines("release");
+    for (int i = 0; i < 12; ++i) {
+      w.tick();
+      CHECK(w.lines("warn") == 0);
+      CHECK(w.slurm.used_by("b") == 16);
+    }
+    for (const job_key& k : own) CHECK(w.state(k) == run_state::running);
+    CHECK(w.lines("release") == released + 2);
+    // Until then their users read why they wait.
+    CHECK(w.slurm.jobs.at(own[0]).starts == 2);
+  }
+}
+
+TEST_CASE(
+    "governor: a job that its user has put off is lent to others until a minute before, and then starts") {
+  for (const bool restarts : {false, true}) {
+    world w{config_of(three_teams)};
+    const job_key later = w.slurm.submit("b", 1, 8, 100);
+    w.slurm.jobs.at(later).is.eligible = w.slurm.now + 200;
+    std::vector<job_key> borrowers;
+    for (int i = 0; i < 3; ++i) borrowers.push_back(w.slurm.submit("a", 1, 8, 50));
+    w.ticks(3);
+    CHECK(w.slurm.used_by("a") == 24);
+    CHECK(w.at(later).comment.find("allot: waits: it begins at ") == 0);
+    REQUIRE(w.it->look().reservations.size() == 1);
+    w.ticks(100);
+    if (restarts) w.restart(true);
+    // One that would still run by then waits, although it would borrow what is idle.
+    for (int i = 0; i < 5; ++i) borrowers.push_back(w.slurm.submit("a", 1, 8, 500));
+    w.ticks(60);
+    CHECK(w.slurm.used_by("a") == 24);
+    w.ticks(45);
+    CHECK(w.state(later) == run_state::running);
+    CHECK(w.lines("warn") == 0);
+  }
+}
+
 TEST_CASE("governor: what was requeued with its node does not wait for that node") {
   for (const bool seen : {true, false}) {
     for (const bool restarts : {true, false}) {

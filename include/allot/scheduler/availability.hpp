@@ -163,28 +163,28 @@ class availability {
       if (p.job == r.facts.id) break;
       if (p.what.gathers_since && others(session, r, claims)(p)) before = std::min(before, p.what.start);
     }
-    // Then its quota may borrow again, if it backs off.
-    instant may_borrow = session.next_backoff_end(r, session.now());
+    // Then its quota may borrow again, if it backs off, or it is ready.
+    instant chance = session.next_chance(r, session.now());
     const auto concerns_any = others(session, r, claims);
     // The next time after `from`, where the walk stands, at which it may be able to start.
     const auto next_time = [&](instant from) {
       if (at_.without_places && !room_->could_fit(at_.taken)) {
         const instant next_other = next_of_reserved(session).value_or(without_end);
-        if (const auto t = end_until_room(session, std::min({before, may_borrow, next_other}))) return t;
+        if (const auto t = end_until_room(session, std::min({before, chance, next_other}))) return t;
       }
       const instant end = later(std::max(from, session.now()), r.estimate);
       const bool is_out = is_ruled_out(session, r, concerns_any, end);
       const std::optional<instant> t = is_out ? next_of_reserved(session) : next(session);
-      while (is_out && may_borrow < t.value_or(without_end)) {
-        may_borrow = session.next_backoff_end(r, may_borrow);
+      while (is_out && chance < t.value_or(without_end)) {
+        chance = session.next_chance(r, chance);
       }
-      return may_borrow < t.value_or(without_end) ? std::optional{may_borrow} : t;
+      return chance < t.value_or(without_end) ? std::optional{chance} : t;
     };
     std::optional<instant> t = next_time(session.now());
     if (!t || *t >= before) return std::nullopt;
     const auto concerns = [&](std::size_t i) { return concerns_any(session.reservations()[i]); };
     const auto starts = session.reservations_by_start();
-    if (may_borrow == without_end && detail::none_of(starts.begin(), starts.end(), concerns) &&
+    if (chance == without_end && detail::none_of(starts.begin(), starts.end(), concerns) &&
         session.what_if().begin(session.places(), r.pod_request)) {
       return earliest_alone(session, r, before);
     }
@@ -198,8 +198,8 @@ class availability {
     std::optional<start> found;
     at_.without_places = room_ != nullptr;
     for (; !found && t && *t < before; t = next_time(*t)) {
-      const bool waits_for_that = t == may_borrow;
-      if (waits_for_that) may_borrow = session.next_backoff_end(r, *t);
+      const bool waits_for_that = t == chance;
+      if (waits_for_that) chance = session.next_chance(r, *t);
       if (!step(session, r, claims, *t) || (at_.without_places && could_start(session, r, claims, *t))) {
         // Once more from the beginning, with all on their places.
         close(session, std::move(as_it_was));

@@ -24,6 +24,7 @@
 // | `placed_view`       | `pod_request(j)`                           | required with a placement           |
 // | `clocked_view`      | `time_point`: std::chrono's, or alike      | times are `instant`, a number       |
 // | `timed_view`        | `submitted(j)`                             | the order of the calls of `submit`  |
+// | `ready_view`        | `ready_at(j)`                              | every job can start at once         |
 // | `identified_view`   | `id(j)`                                    | that order                          |
 // | `preemptible_view`  | `preemptible(j)`                           | every job may be evicted            |
 // | `duration_view`     | `duration(j)`                              | no order by length (`sjf`)          |

@@ -15,6 +15,7 @@
 #include <allot/scheduler/detail/foresight.hpp>
 #include <allot/scheduler/detail/owned_profile.hpp>
 #include <allot/scheduler/detail/parts_with_jobs.hpp>
+#include <allot/scheduler/detail/soon_ready.hpp>
 #include <allot/scheduler/reservation.hpp>
 #include <allot/scheduler/session.hpp>
 
@@ -60,6 +61,10 @@ struct protection_by_settings {
 /// availability profile allows, and no later decision may delay it without a prior claim; see
 /// `queue_head::reserve`. Promised jobs are tried first, in the order of their reservations, whatever the
 /// order of quotas by now.
+///
+/// A job that is not ready (`ready_view`) is not tried. Where its quota's head reserves, it may get a
+/// reservation for when it is, in its turn and after all jobs that are ready have been tried: as many of each
+/// quota as of those. What it is to take back soon is kept for it (`queue_settings::ready_horizon`).
 ///
 /// Its type leaves out the order of jobs, which it does not use: policies that differ in that alone share it.
 /// `Options` are those of `policies`.
@@ -125,6 +130,19 @@ class exhaustive_cycle {
     has_lost_start_ = m.may_miss;
   }
 
+  /// Also whether it waits for a job that is ready soon: see `explaining_cycle`.
+  void explain(Session& session,
+               typename Session::plan_type::pending_job& p) requires Session::has_ready_times {
+    session.explain(p);
+    const record& r = session.at(p.id);
+    if (!is_allowed(session, r)) return;
+    p.kept_for = soon_.keeps_out(session, r);
+    if (p.kept_for || !could_place(session.places(), r.pod_request)) return;
+    if (!soon_.beside(session, [&] { return could_place(session.places(), r.pod_request); })) {
+      p.kept_for = soon_.last_beside(session);
+    }
+  }
+
   /// Decides everything that can be decided now.
   void run(Session& session) {
     run(session, [](quota_id) { return false; });
@@ -142,6 +160,7 @@ class exhaustive_cycle {
       if (std::exchange(is_new_tree_, false)) bring_down(session);
     }
     has_changed_ = session.has_changed();
+    kept_by_ = delay_cause::none;
     // Each job that is considered becomes inadmissible, blocks its queue or is decided on, and
     // `preemption_turns` bounds how often; so a pass ends, and another one follows only if it has decided
     // something.
@@ -152,9 +171,12 @@ class exhaustive_cycle {
         admitted_ = false;
       }
       if constexpr (makes_reservations) keep_reservations(session);
-      for (show_changes(session, look); const quota_id x = turn_.best(session.tree());
-           show_changes(session, look)) {
-        consider(session, x);
+      for (show_changes(session, look);; show_changes(session, look)) {
+        if (const quota_id x = turn_.best(session.tree())) {
+          consider(session, x);
+        } else if (!reserve_early(session)) {
+          break;
+        }
         if constexpr (makes_reservations) {
           // One whose admission was taken back comes before others of its quota.
           keep_owned(session);
@@ -163,8 +185,7 @@ class exhaustive_cycle {
       }
       has_changed_ = has_changed_ || decided_;
     } while (decided_ && (session.must_requeue() || others_may_claim(session) || must_look_again(session)));
-    detail::sort(shown_.begin(), shown_.end());
-    shown_.erase(std::unique(shown_.begin(), shown_.end()), shown_.end());
+    sort_shown();
     for (const quota_id x : shown_) {
       if (const auto first = session.first_of(x)) session.list_pending(*first, pending_reason::quota);
     }
@@ -177,6 +198,7 @@ class exhaustive_cycle {
   static constexpr bool makes_reservations = Session::has_expected_ends;
   static constexpr bool foresees =
       makes_reservations && !std::same_as<forecast_of<typename Session::placement_type>, no_forecast>;
+  static constexpr bool looks_ahead = Session::has_ready_times;
   static constexpr std::size_t most_moves = std::same_as<typename Session::placement_type, no_placement>
                                                 ? 0
                                                 : (0 + ... + detail::moves_of<Options>);
@@ -204,6 +226,11 @@ class exhaustive_cycle {
   [[nodiscard]] bool others_may_claim(Session& session) {
     if (!std::exchange(admitted_, false)) return false;
     return (session.any_may_preempt() || most_moves > 0) && session.requeue_inadmissible();
+  }
+
+  void sort_shown() {
+    detail::sort(shown_.begin(), shown_.end());
+    shown_.erase(std::unique(shown_.begin(), shown_.end()), shown_.end());
   }
 
   /// Evicts excess jobs after quotas have shrunk.
@@ -299,7 +326,10 @@ class exhaustive_cycle {
     return session.first_of(x);
   }
   void consider(Session& session, quota_id x) {
-    const job_id id = *next_of(session, x);
+    const std::optional<job_id> next = next_of(session, x);
+    // By now one that is ready soon blocks the queue.
+    if (!next) return session.touch(x);
+    const job_id id = *next;
     if constexpr (makes_reservations) {
       if (session.at(id).has_reservation) return consider_owned(session, id);
     }
@@ -328,7 +358,9 @@ class exhaustive_cycle {
     const record& r = session.at(id);
     const std::size_t first_eviction = session.plan().evictions.size();
     delays_.reset();
-    claims_ = declined_ = false;
+    kept_by_ = delay_cause::none;
+    claims_ = declined_ = gave_up_ = false;
+    if (session.is_early(r)) return false;
     const auto at = walk_flavors(
         session, r, [&] { return room_for(session, r); }, [&] { return make_room(session, r); });
     if (!at) return false;
@@ -348,7 +380,7 @@ class exhaustive_cycle {
   /// A place for the job as it is, if its quota allows it and it delays no reservation.
   [[nodiscard]] std::optional<typename Session::place> room_for(Session& session, const record& r) {
     gave_up_ = false;
-    if (!is_allowed(session, r) || delays_owned(session, r)) return std::nullopt;
+    if (!is_allowed(session, r) || is_kept_out(session, r) || delays_owned(session, r)) return std::nullopt;
     if constexpr (foresees) {
       // Most that delay a reservation do so on any place: that is known before they are placed.
       if (!session.reservations_by_start().empty()) {
@@ -359,7 +391,7 @@ class exhaustive_cycle {
         }
       }
     }
-    const auto at = session.places().place(r.pod_request);
+    const auto at = place(session, r);
     if (!at) return std::nullopt;
     if constexpr (makes_reservations) {
       if (const auto displaced = owned_.first_displaced(session, r, *at, others_of(session, r))) {
@@ -374,6 +406,34 @@ class exhaustive_cycle {
       }
     }
     return at;
+  }
+  /// Whether the job, which its quota allows, leaves what it asks for to one that is ready soon.
+  [[nodiscard]] bool is_kept_out(Session& session, const record& r) {
+    if constexpr (looks_ahead) {
+      if (const job_id soon = soon_.keeps_out(session, r)) {
+        note_kept(session, r, soon);
+        return true;
+      }
+    }
+    return false;
+  }
+  void note_kept(const Session& session, const record& r, job_id soon) {
+    const bool is_own = session.at(soon).facts.quota == r.facts.quota;
+    kept_by_ = is_own ? delay_cause::higher_priority : delay_cause::owner;
+    record_delay(session, r, session.at(soon).ready.at);
+  }
+  /// A place for the job beside those that are ready soon, after `is_kept_out`.
+  [[nodiscard]] std::optional<typename Session::place> place(Session& session, const record& r) {
+    if constexpr (looks_ahead) {
+      const auto at = soon_.beside(session, [&] { return session.places().place(r.pod_request); });
+      const job_id last = soon_.last_beside(session);
+      if (!at && last && could_place(session.places(), r.pod_request)) {
+        note_kept(session, r, last);
+      }
+      return at;
+    } else {
+      return session.places().place(r.pod_request);
+    }
   }
   void record_delay(const Session& session, const record& r, instant start) {
     // A start may be delayed by who is gone by then, too; who is gone earlier still is asked again.
@@ -446,7 +506,7 @@ class exhaustive_cycle {
       session.record_found(id, session.found(r));
     }
     // It had room in its quota, and yet could not start.
-    if (before.start <= session.now()) renew_owned_of(session, x, delay_cause::none);
+    if (before.start <= session.now()) renew_owned_of(session, x, kept_by_);
     session.touch(x);
   }
   /// Renews the reservations of quotas whose own jobs have changed.
@@ -604,20 +664,46 @@ class exhaustive_cycle {
   /// Whether one more job of x may hold a reservation.
   [[nodiscard]] static bool may_reserve(const Session& session, quota_id x) {
     if constexpr (!makes_reservations) return false;
-    const queue_settings& settings = session.settings(x);
-    return settings.head == queue_head::reserve && session.reservations_held(x) < settings.reservations;
+    return may_hold_one_more(session.settings(x), session.reservations_held(x));
+  }
+  [[nodiscard]] static bool may_hold_one_more(const queue_settings& settings, std::size_t held) noexcept {
+    return settings.head == queue_head::reserve && held < settings.reservations;
+  }
+  /// Gives jobs that are not ready reservations. Returns whether there are any.
+  bool reserve_early([[maybe_unused]] Session& session) {
+    bool any = false;
+    if constexpr (makes_reservations && looks_ahead) {
+      sort_shown();
+      kept_by_ = delay_cause::none;
+      for (const quota_id x : shown_) {
+        while (may_hold_one_more(session.settings(x), session.early_reservations(x))) {
+          const std::optional<job_id> id = session.first_early(x);
+          if (!id) break;
+          if (!reserve(session, *id)) {
+            session.mark_early(x);
+            continue;
+          }
+          renew_reservations(session);
+          any = true;
+        }
+      }
+    }
+    return any;
   }
   /// Gives the pending job a reservation, if its quota has one left and its start can be determined.
   bool reserve(Session& session, job_id id) {
     const record& r = session.at(id);
-    if (r.facts.elastic || !may_reserve(session, r.facts.quota)) return false;
+    const bool is_early = session.is_early(r);
+    if (r.facts.elastic || (!is_early && !may_reserve(session, r.facts.quota))) return false;
     if (passes_one_too_many(session, r)) return false;
     if (reserve_owned(session, id)) return true;
+    // Who waits for one that is ready soon would not start any later by the profile.
+    if (kept_by_ != delay_cause::none) return false;
     if (others_lend(session, r) && session.reservations().size() >= most_on_loans) return false;
     claims_ = false;
     std::optional<instant> gathers_since;
     auto start = profile_.earliest(session, r, claims_of(session));
-    if (!start && may_gather(session, r)) {
+    if (!start && !is_early && may_gather(session, r)) {
       claims_ = false;
       gathers_since = session.now();
       start = profile_.gathered(session, r, gives_up_at(session, r));
@@ -661,7 +747,13 @@ class exhaustive_cycle {
       // Who is to borrow as reserved is known to.
       resources<n> asked = session.asked(x);
       for (const auto& p : session.reservations()) {
-        if (session.at(p.job).facts.quota == x) asked -= session.at(p.job).facts.request;
+        const record& other = session.at(p.job);
+        if (other.facts.quota == x && !session.is_early(other)) asked -= other.facts.request;
+      }
+      // Who is not ready does not ask before its start.
+      for (const auto& p : session.owned_reservations(x)) {
+        const record& other = session.at(p.job);
+        if (session.is_early(other) && p.what.start <= at) asked += other.facts.request;
       }
       resources<n> wanted;
       for (std::size_t d = 0; d < n; ++d) {
@@ -874,6 +966,7 @@ class exhaustive_cycle {
         return;
       }
       session.record_found(p.job, why_not());
+      if (cause == delay_cause::none) cause = kept_by_;
     }
     // `admit` has made its claims, and the others' reservations have been renewed since.
     constexpr typename availability<Session>::no_claims no_claims;
@@ -948,6 +1041,7 @@ class exhaustive_cycle {
     bool declined = false;
     if constexpr (makes_reservations) bearable = bearable_loss(session, r);
     const search_outcome outcome = session.make_room(search_, r, [&](std::span<const victim<n>> found) {
+      if (is_kept_out(session, r)) return false;
       if (!bearable) return true;
       wide loss = 0;
       for (const victim<n>& v : found) loss += lost_work(v.job, session.now(), 0, n);
@@ -1000,7 +1094,7 @@ class exhaustive_cycle {
   }
   /// A place for a job that its quota allows, made by restarting others elsewhere.
   [[nodiscard]] std::optional<typename Session::place> move_others(Session& session, const record& r) {
-    if (!is_allowed(session, r)) return std::nullopt;
+    if (!is_allowed(session, r) || is_kept_out(session, r)) return std::nullopt;
     movable_.clear();
     for (const quota_id x : session.tree().top_down()) {
       const auto jobs = session.running().jobs_of(x);
@@ -1025,6 +1119,7 @@ class exhaustive_cycle {
   [[no_unique_address]] std::conditional_t<evicts_after_resize, resize_search<n, order_of_victims>, none<2>>
       shrink_;
   [[no_unique_address]] protection_of_host protection_;
+  [[no_unique_address]] std::conditional_t<looks_ahead, detail::soon_ready<Session>, none<4>> soon_{};
   vector<running_job<n>> movable_;
   /// The quotas that have changed in this step. Their first jobs are in the plan, tried or not.
   vector<quota_id> shown_;
@@ -1046,6 +1141,8 @@ class exhaustive_cycle {
   /// Whether the considered job takes precedence over some reservation.
   bool claims_ = false;
   bool gave_up_ = false;
+  /// What the considered job is late for if what it asks for is kept for one that is ready soon; else none.
+  delay_cause kept_by_ = delay_cause::none;
   /// Whether it could preempt, but its victims would lose too much.
   bool declined_ = false;
   /// Whether a job has been admitted since the last requeue.

@@ -92,7 +92,8 @@ enum class pending_reason : std::uint8_t {
   placement,
   /// There is room for it, but it is behind the first job of a strict queue, or would delay a job that holds
   /// a
-  /// reservation, or the cycle has not come to it.
+  /// reservation, or a job that is ready soon would take it back (`kept_for`), or the cycle has not come to
+  /// it.
   behind_head,
   /// The search for victims found none and can't rule them out: its budget was exhausted, or another choice
   /// among the candidates might have worked.
@@ -104,11 +105,13 @@ enum class pending_reason : std::uint8_t {
   backoff,
   /// It is nominated: it starts when the evictions for it are done.
   evictions,
+  /// It can't start before a time: see `ready_at`.
+  not_ready,
   /// It does not wait: it runs, or is no job of this scheduler. Never in a plan.
   not_waiting,
 };
 /// The number of reasons.
-inline constexpr std::size_t pending_reason_count = 8;
+inline constexpr std::size_t pending_reason_count = 9;
 /// The name of the enumerator; empty if there is no such value.
 [[nodiscard]] constexpr std::string_view to_string(pending_reason value) noexcept {
   switch (value) {
@@ -126,6 +129,8 @@ inline constexpr std::size_t pending_reason_count = 8;
       return "backoff";
     case pending_reason::evictions:
       return "evictions";
+    case pending_reason::not_ready:
+      return "not_ready";
     case pending_reason::not_waiting:
       return "not_waiting";
   }
@@ -255,6 +260,11 @@ struct plan {
     /// What of that is being evicted, or held for those for which it is. With neither, these jobs have their
     /// turn first, and will take the room that there is.
     allot::departures departures{};
+    /// From when it can start, if that is later: the view says so (`ready_view`).
+    std::optional<instant> ready_at{};
+    /// The job that is ready soon, and for which what this one asks for is kept: it would be evicted for it.
+    /// None if there is none; see `queue_settings::ready_horizon`.
+    job_id kept_for{};
     /// When it starts at the latest, if it holds a reservation with a time.
     std::optional<allot::reservation> reservation{};
     /// What its quota does not borrow for now, and until when, if the job would have to: the reason or, with

@@ -367,7 +367,7 @@ class scheduler {
       }
       if (r.state == job_state::running) jobs().world_changed();
       jobs().release(r);
-      jobs().requeue(r);
+      jobs().come_back(r);
     });
   }
   /// The job is no longer wanted, whatever its state.
@@ -464,11 +464,15 @@ class scheduler {
   }
 
   /// The next time at which a step may decide something without a prior event: a job reaches its time limit,
-  /// or may be preempted from then on; a quota may borrow again; or a reserved start has come. None: never.
+  /// or may be preempted from then on; a job is ready; a quota may borrow again; or a reserved start has
+  /// come. None: never.
   [[nodiscard]] std::optional<time_point> wakes_at() {
     std::optional<instant> next = time_limits_.next(lasts());
     for (const auto& at : {guarantees_.next(protects()), session_.next_reserved_start()}) {
       if (at) next = next ? std::min(*next, *at) : at;
+    }
+    if constexpr (ready_view<View>) {
+      if (const auto ready = jobs().next_ready()) next = std::min(next.value_or(*ready), *ready);
     }
     const instant may_borrow = jobs().backoffs().next();
     if (may_borrow != without_end) next = std::min(next.value_or(may_borrow), may_borrow);
@@ -594,13 +598,15 @@ class scheduler {
     const auto count_of = [&](pending_reason r) -> std::size_t& {
       return counts[static_cast<std::size_t>(r)];
     };
-    std::size_t nominated = waiting(x);
+    count_of(pending_reason::not_ready) = jobs().early_without_reservation(x);
+    std::size_t nominated = session_.waiting(x);
     const record* last = nullptr;
     pending_reason reason{};
     session_.for_each_waiting(x, [&](job_id id) {
       const record& r = session_.at(id);
       const bool is_alike = last != nullptr && r.facts.request == last->facts.request &&
-                            r.facts.in == last->facts.in &&
+                            r.facts.in == last->facts.in && !session_.is_early(r) &&
+                            !session_.is_early(*last) &&
                             detail::room_key_of(r.pod_request) == detail::room_key_of(last->pod_request) &&
                             session_.found(r) == session_.found(*last);
       if (!is_alike) reason = why(id).reason;
@@ -611,7 +617,7 @@ class scheduler {
     count_of(pending_reason::evictions) += nominated;
     return counts;
   }
-  /// What the pending jobs of the quota request together, those nominated left out.
+  /// What the pending jobs of the quota request together, without those that are nominated or not ready.
   [[nodiscard]] resources<n> requested(quota_id x) const {
     return tree().contains(x) ? session_.asked(x) : resources<n>{};
   }
@@ -712,23 +718,31 @@ class scheduler {
                           {.reserves = detail::reserves(cycle_),
                            .knows_ends = session_type::has_expected_ends,
                            .backs_off = detail::backs_off(cycle_),
-                           .knows_flavors = flavored_view<View>});
+                           .knows_flavors = flavored_view<View>,
+                           .knows_ready_times = ready_view<View>});
     }
     return wrong;
   }
   [[nodiscard]] std::optional<bool> judges_rivals() const { return detail::judges_rivals_of(policies_); }
   [[nodiscard]] queue_settings resolved(queue_settings settings) const {
     settings.preempt = with_guard(settings.preempt, judges_rivals().value_or(false));
+    if constexpr (ready_view<View> && clocked_view<View>) {
+      const bool has_none = detail::reserves(cycle_) && !settings.ready_horizon;
+      if (has_none) settings.ready_horizon = detail::ticks_of_seconds<View>(60);
+    }
     return with_head(settings, jobs().defaults());
   }
   /// Why the pending job waits: what the cycle found when it tried the job, beside what is so now.
   void explain(typename plan_type::pending_job& p) {
-    p.reason = session_.found(jobs().at(p.id));
-    detail::explain_by(cycle_, session_, p);
+    const record& r = jobs().at(p.id);
+    p.reason = session_.found(r);
+    // To its cycle one that is not ready may not be there.
+    const bool is_early = session_.is_early(r);
+    is_early ? session_.explain(p) : detail::explain_by(cycle_, session_, p);
     detail::in_the_way<session_type> seen{session_};
     if constexpr (announcing_cycle<decltype(cycle_), session_type>) {
       const auto is_announced = [this](job_id id) { return detail::has_announced(cycle_, session_, id); };
-      announces() ? seen.find_at_place_now(p, is_announced) : seen.find_at_place(p);
+      announces() && !is_early ? seen.find_at_place_now(p, is_announced) : seen.find_at_place(p);
     } else {
       seen.find_at_place(p);
     }

@@ -148,7 +148,7 @@ template <class Scheduler, class NameOf>
 /// `reservation_of` says, and where, `for_each_planned_place`. `name_of(job)` is the host's name of a job,
 /// convertible to std::string. A placement's reason is part of the sentence if it is text or has a
 /// `to_string`. The library has no clock: `text_of(time_point)`, if given, says when a quota may borrow
-/// again.
+/// again, or the job is ready.
 template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
 [[nodiscard]] std::string sentence(const Scheduler& s, const typename Scheduler::plan_type::pending_job& p,
                                    const dimension_names<Scheduler::n>& names, NameOf name_of,
@@ -164,6 +164,12 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
       break;
   }
   std::string text = job + " waits: ";
+  if (p.reason == pending_reason::not_ready) {
+    const std::string when = p.ready_at.value_or(without_end) == without_end
+                                 ? std::string{}
+                                 : text_of(Scheduler::time_of(*p.ready_at));
+    return text + (when.empty() ? "it is not ready yet" : "it is not ready before " + when);
+  }
   const std::string departs =
       text_of_departures(s, p, p.binding ? names[p.binding->dimension] : std::string_view{}, name_of);
   const bool is_whole = !p.binding && !p.placement;
@@ -179,6 +185,9 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
   } else if (p.placement || p.reason == pending_reason::placement) {
     const std::string why = p.placement ? detail::text_of_reason(*p.placement) : std::string{};
     text += quota + " allows it, but " + (why.empty() ? "there is no place for it" : why);
+  } else if (p.kept_for && s.state(p.kept_for) != job_state::unknown) {
+    text += std::string{name_of(s.what(p.kept_for))} + " of " +
+            detail::name_of_quota(s.tree(), s.quota(p.kept_for)) + " is ready soon, and would take it back";
   } else {
     text += s.settings(p.quota).head == queue_head::reserve ? "an earlier job holds a reservation that it "
                                                               "would delay"

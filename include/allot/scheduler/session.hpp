@@ -47,6 +47,8 @@ class session {
   using plan_type = allot::plan<View, Placement>;
   /// Whether the view says when jobs are expected to end, without which nothing can be reserved for a time.
   static constexpr bool has_expected_ends = detail::lifecycle<View, Placement>::has_expected_ends;
+  /// Whether the view says when jobs are ready.
+  static constexpr bool has_ready_times = detail::lifecycle<View, Placement>::has_ready_times;
   /// Whether the view shows flavors.
   static constexpr bool has_flavors = flavored_view<View>;
   /// A pending job with a reservation that has a time.
@@ -130,6 +132,32 @@ class session {
     return jobs_.backoffs().next_end(r.facts.quota, r.facts.request, when);
   }
 
+  /// The next time after that, now or later, at which the job may have better chances by itself: then its
+  /// quota may borrow more of what it requests, or it is ready.
+  [[nodiscard]] instant next_chance(const record& r, instant when) const {
+    const instant may_borrow = next_backoff_end(r, when);
+    return r.ready.at > when ? std::min(may_borrow, r.ready.at) : may_borrow;
+  }
+
+  /// Whether the job is pending and not ready yet: see `ready_view`. It is in no queue then.
+  [[nodiscard]] bool is_early(const record& r) const noexcept { return jobs_.is_early(r); }
+  /// Those that are ready within the horizons of their quotas (`queue_settings::ready_horizon`), the first to
+  /// be ready first.
+  [[nodiscard]] std::span<const job_id> soon_ready() const noexcept requires has_ready_times {
+    return jobs_.soon_ready();
+  }
+  /// The first job of x that is not ready, may get a reservation all the same and was not tried in vain.
+  [[nodiscard]] std::optional<job_id> first_early(quota_id x) requires has_ready_times {
+    const job_id id = jobs_.first_early(x);
+    return id ? std::optional{id} : std::nullopt;
+  }
+  /// That job can't get one, with those of its equivalence class, until `requeue_inadmissible`.
+  void mark_early(quota_id x) requires has_ready_times { jobs_.mark_early(x); }
+  /// How many jobs of x that are not ready hold a reservation.
+  [[nodiscard]] std::size_t early_reservations(quota_id x) const requires has_ready_times {
+    return jobs_.early_reservations(x);
+  }
+
   /// Whether the settings of some quota guarantee a runtime.
   [[nodiscard]] bool guarantees_runtime() const noexcept { return jobs_.guarantees_runtime(); }
 
@@ -188,9 +216,12 @@ class session {
   void take_queue_changes(Visit visit) {
     jobs_.take_queue_changes(visit);
   }
-  /// How many jobs of x wait, including nominated ones.
-  [[nodiscard]] std::size_t waiting(quota_id x) const { return jobs_.of(x).waiting; }
-  /// What the jobs in the queue of x request together.
+  /// How many jobs of x wait, including nominated ones; without those that are not ready, unless they hold a
+  /// reservation.
+  [[nodiscard]] std::size_t waiting(quota_id x) const {
+    return jobs_.of(x).waiting - jobs_.early_without_reservation(x);
+  }
+  /// What the jobs of x that wait, and are ready, request together; without the nominated ones.
   [[nodiscard]] resources<n> asked(quota_id x) const { return jobs_.of(x).asked.amount(); }
 
   /// What the job requests of its quota under a choice of flavors, and what of the placement.
@@ -226,7 +257,7 @@ class session {
   [[nodiscard]] std::span<const std::size_t> reservations_by_start() const noexcept {
     return jobs_.reservations().by_start();
   }
-  /// How many jobs of x hold such a reservation.
+  /// How many jobs of x that are ready hold such a reservation.
   [[nodiscard]] std::size_t reservations_held(quota_id x) const { return jobs_.of(x).reservations; }
   /// What these request together.
   [[nodiscard]] resources<n> reserved_amount(quota_id x) const {
@@ -452,9 +483,14 @@ class session {
     const record& r = jobs_.at(p.id);
     jobs_.books().explain(p, r, assumed());
     if (p.binding) detail::in_the_way<session>{*this}.find_held(p);
+    if (is_early(r)) {
+      p.reason = pending_reason::not_ready;
+      p.ready_at = r.ready.at;
+    }
     p.backs_off = backs_off(r, now_);
     if (p.binding || !p.backs_off) return;
-    if (!detail::is_found_by_cycle(p.reason)) p.reason = pending_reason::backoff;
+    const bool is_known = detail::is_found_by_cycle(p.reason) || p.reason == pending_reason::not_ready;
+    if (!is_known) p.reason = pending_reason::backoff;
     p.placement.reset();
   }
   /// The same as of what is allocated, for a cycle that announces jobs rather than nominate them:
@@ -498,6 +534,7 @@ class session {
     plan_.clear();
     took_back_ = false;
     jobs_.end_backoffs(now);
+    jobs_.become_ready(now);
     if constexpr (has_expected_ends) {
       if (const auto due = next_reserved_start(); due && *due <= now) jobs_.let_requeue();
       last_look_ = now;

@@ -220,6 +220,17 @@ struct queue_settings {
   /// It trades waits for work that is not lost: bench/lab/README.md, "Reservations".
   backoff_times borrow_backoff{};
 
+  /// How long before they are ready (`ready_view`) the quota's jobs count as wanting. From then on no job
+  /// starts that would have to be evicted for one of them as soon as it is ready: by a job of its own quota
+  /// that it yields to, or by one that takes back what its quota owns. (A job that is expected to be gone by
+  /// then starts.) So nobody is started for seconds, and what is kept idle is kept for as long as this at
+  /// most. In a strict queue such a job blocks those behind it. Jobs that are ready later are in nobody's
+  /// way.
+  ///
+  /// None: a minute if the view says how the host measures time (`clocked_view`); elsewhere, as the library
+  /// does not know how long a minute is, 0: nothing is kept. For cycles that can do it (`reserving_cycle`).
+  std::optional<instant> ready_horizon{};
+
   friend bool operator==(const queue_settings&, const queue_settings&) = default;
 };
 
@@ -319,6 +330,9 @@ struct queue_settings {
     report(problem_code::contradiction, "wait_if_loss_percent",
            "its jobs can preempt nothing, so they wait in any case: set preempt");
   }
+  if (s.ready_horizon.value_or(0) < 0) {
+    report(problem_code::negative, "ready_horizon", "a job can't count as wanting for a negative time");
+  }
   if (s.min_runtime.preempt < 0 || s.min_runtime.reclaim < 0) {
     report(problem_code::negative, "min_runtime", "a minimum runtime can't be negative");
   }
@@ -343,6 +357,8 @@ struct cycle_abilities {
   bool backs_off = false;
   /// Its view shows which flavors jobs accept (`flavored_view`).
   bool knows_flavors = false;
+  /// Its view shows when jobs are ready (`ready_view`).
+  bool knows_ready_times = false;
 };
 /// What the settings of a quota ask of a scheduler that it can't do.
 [[nodiscard]] inline vector<problem> unsupported(std::string_view quota, const queue_settings& s,
@@ -358,6 +374,11 @@ struct cycle_abilities {
   }
   if (s.flavors != flavor_choice{} && !can.knows_flavors) {
     report("flavors", "jobs have no choice of flavors: the view needs flavors(job, pods)");
+  }
+  if (s.ready_horizon.value_or(0) > 0 && !can.knows_ready_times) {
+    report("ready_horizon", "every job can start at once: the view needs ready_at(job)");
+  } else if (s.ready_horizon.value_or(0) > 0 && !can.reserves) {
+    report("ready_horizon", "to the cycle of these policies a job that is not ready is not there");
   }
   if (s.borrow_backoff.first > 0 && !can.backs_off) {
     report("borrow_backoff",

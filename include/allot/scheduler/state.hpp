@@ -105,6 +105,8 @@ struct unit_state {
   instant submitted = 0;
   /// How long a run of it is expected to last; `without_end`: not known.
   instant estimate = without_end;
+  /// While it waits and is not ready: from when it is.
+  std::optional<instant> ready_at{};
   /// While it runs or is evicted: since when.
   instant since = 0;
   /// While it waits: what the cycle found that tried it last, if nothing has changed since.

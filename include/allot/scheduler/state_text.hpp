@@ -53,6 +53,8 @@ void for_each_field(const unit_state&, F f) {
   f(
       "estimate", [](auto& u) -> auto& { return u.estimate; });
   f(
+      "ready_at", [](auto& u) -> auto& { return u.ready_at; });
+  f(
       "since", [](auto& u) -> auto& { return u.since; });
   f(
       "found", [](auto& u) -> auto& { return u.found; });

@@ -142,6 +142,15 @@ template <class V, span_for<V> T>
   }
 }
 
+/// So many seconds in the unit of this view, rounded down.
+template <has_time_point V>
+[[nodiscard]] constexpr instant ticks_of_seconds(instant seconds) {
+  using period = typename V::time_point::duration::period;
+  const wide ticks =
+      static_cast<wide>(seconds) * static_cast<wide>(period::den) / static_cast<wide>(period::num);
+  return ticks < static_cast<wide>(without_end) ? static_cast<instant>(ticks) : without_end;
+}
+
 /// The type in which the host of this view says a point in time.
 template <class V>
 struct time_point_of {
@@ -186,8 +195,9 @@ inline constexpr std::size_t dimensions = detail::dimensions_of<
 
 /// A view that says how the host measures time: `using time_point = …`, a std::chrono::time_point of a signed
 /// 64-bit integer, or a type of that shape. Points and spans of time can't be mixed up then, nor can units:
-/// `submitted` returns what converts to it, `duration`, `estimate`, `time_limit`, `checkpoint` and `restart`
-/// what converts to its `duration`; `step` and the other calls of a scheduler that take or return a time
+/// `submitted` and `ready_at` return what converts to it, `duration`, `estimate`, `time_limit`, `checkpoint`
+/// and `restart` what converts to its `duration`; `step` and the other calls of a scheduler that take or
+/// return a time
 /// (`scheduler::time_point`) use it. Where settings, plans and reservations have an `instant`, that is a
 /// number of ticks: see `ticks` and `scheduler::time_of`. What a view returns in a coarser unit saturates:
 /// `std::chrono::hours::max()` is the longest span. Default: an `instant` everywhere, in a unit of the host's
@@ -205,6 +215,22 @@ template <clocked_view V>
 template <class V>
 concept timed_view = job_view<V> && requires(const V& view, const typename V::job& job) {
   { view.submitted(job) } -> detail::point_for<V>;
+};
+
+/// From when the job can start: what it depends on is there by then, its user has put it off, its nodes are
+/// still being cleaned up after its last run. Read when the job is submitted and again after an eviction; a
+/// host that learns of another time cancels the job and submits it again. A time that has passed: it can
+/// start now. The last (`without_end`): it is not known when, it only waits. Default: every job can start at
+/// once.
+///
+/// Before its time a job is never started or decided on, evicts none and is in nobody's way, but: what it
+/// would take back as soon as it is ready is not lent any more shortly before
+/// (`queue_settings::ready_horizon`); and with an estimate, in a queue that reserves, it may hold a
+/// reservation for that time or later. In Kueue and KAI a job that is not ready is not there, and so it is
+/// under `kueue`, `kueue_fair` and `runai`.
+template <class V>
+concept ready_view = job_view<V> && requires(const V& view, const typename V::job& job) {
+  { view.ready_at(job) } -> detail::point_for<V>;
 };
 
 /// A stable number of the job, to break ties regardless of the order of the calls: the least first, but

@@ -60,6 +60,8 @@ struct job {
   bool preemptible = true;
   /// The time of its submission.
   instant submit = 0;
+  /// From when it can start: see `ready_view`. 0: at once.
+  instant ready = 0;
   /// How long it runs with all its pods when nothing interrupts it.
   instant duration = 0;
   /// Work is saved at this interval; what was done since is lost on eviction. Nothing: never saved. See
@@ -116,6 +118,9 @@ struct workload_view {
   [[nodiscard]] const resources<N>& request(job j) const { return jobs[j].request; }
   [[nodiscard]] std::int64_t priority(job j) const { return jobs[j].priority; }
   [[nodiscard]] instant submitted(job j) const { return jobs[j].submit; }
+  [[nodiscard]] instant ready_at(job j) const {
+    return jobs[j].ready == 0 ? std::numeric_limits<instant>::min() : jobs[j].ready;
+  }
   [[nodiscard]] std::uint64_t id(job j) const { return j; }
   [[nodiscard]] bool preemptible(job j) const { return jobs[j].preemptible; }
   [[nodiscard]] instant duration(job j) const { return jobs[j].duration; }

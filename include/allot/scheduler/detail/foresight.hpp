@@ -17,11 +17,11 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// Whether its quota allows the job at that time, now or later, as of what is assumed.
+/// Whether the job is ready and its quota allows it at that time, now or later, as of what is assumed.
 template <class Session>
 [[nodiscard]] bool quota_allows(Session& session, const typename Session::record& r, instant at) {
   return session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in) &&
-         !session.backs_off(r, std::max(at, session.now()));
+         r.ready.at <= std::max(at, session.now()) && !session.backs_off(r, std::max(at, session.now()));
 }
 /// When a job with a reservation ends if it starts as reserved.
 template <class Session>

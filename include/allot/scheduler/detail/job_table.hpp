@@ -66,6 +66,18 @@ template <class View>
 using menu_of =
     std::conditional_t<flavored_view<View>, flavor_menu<dimensions<View>>, no_flavors<dimensions<View>>>;
 
+/// From when a job can start, while it waits and is not ready; `always` from then on. Where the view does not
+/// say so, every job is ready, and nothing is kept.
+struct ready_time {
+  static constexpr instant always = std::numeric_limits<instant>::min();
+  instant at = always;
+};
+struct always_ready {
+  static constexpr instant at = ready_time::always;
+};
+template <class View>
+using ready_time_of = std::conditional_t<ready_view<View>, ready_time, always_ready>;
+
 /// The scheduler's record of a job, read from the view once.
 template <job_view View, placement Placement>
 struct job_record {
@@ -93,6 +105,7 @@ struct job_record {
   std::uint32_t pods_to_come = 0;
   vector<job_id> elastic_pods{};
   preemption_turns turns{};
+  [[no_unique_address]] ready_time_of<View> ready{};
   /// How long it is expected to run; `without_end` if that is not known.
   instant estimate = without_end;
   /// While it runs: when it is expected to end; `without_end` if that is not known.
@@ -201,6 +214,12 @@ template <job_view View>
   return estimate;
 }
 
+/// Reads from when the job can start.
+template <job_view View, placement Placement>
+void read_ready_time([[maybe_unused]] job_record<View, Placement>& r, [[maybe_unused]] const View& view) {
+  if constexpr (ready_view<View>) r.ready.at = point_of<View>(view.ready_at(r.what));
+}
+
 /// Reads all that the view shows of a job; `sequence` replaces what it does not. Keeps the ticket, which
 /// belongs to the id.
 template <job_view View, placement Placement>
@@ -221,6 +240,7 @@ void read_job(job_record<View, Placement>& r, const View& view, const typename V
     r.facts.checkpoint = span_of<View>(view.checkpoint(j));
     r.facts.restart = span_of<View>(view.restart(j));
   }
+  read_ready_time(r, view);
   r.estimate = estimate_of(view, j);
   read_request(r, view, core_pods(view, j));
   if constexpr (elastic_view<View>) r.pods_to_come = all_pods(view, j) - r.facts.pods;

@@ -12,6 +12,7 @@
 #include <allot/scheduler/detail/nominated_jobs.hpp>
 #include <allot/scheduler/detail/pending_queue.hpp>
 #include <allot/scheduler/detail/reservations.hpp>
+#include <allot/scheduler/detail/time_limits.hpp>
 #include <allot/scheduler/policies.hpp>
 #include <allot/scheduler/settings.hpp>
 #include <allot/scheduler/view.hpp>
@@ -21,6 +22,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 namespace allot {
@@ -57,6 +59,10 @@ class state_keeper;
 /// reservation; what a running or evicting job requests is in the allocated books, what a nominated or
 /// running one does in the assumed books.
 ///
+/// A pending job that is not ready yet is *early*. To a cycle it is not there: it is in no queue, and its
+/// request does not count as asked for. Its time has come in the first step by then. Where ends are expected
+/// it may get a reservation before: those that have none are in a queue of their own.
+///
 /// An elastic job is several units: its core, the pods without which it can't run, and one unit for each
 /// further pod. A unit is a record like that of any job; elastic pods wait only while the core runs, one at a
 /// time, and go with it.
@@ -72,6 +78,7 @@ class lifecycle {
   /// What the view does not show is not compiled.
   static constexpr bool has_elastic_pods = elastic_view<View>;
   static constexpr bool has_expected_ends = books_type::has_expected_ends;
+  static constexpr bool has_ready_times = ready_view<View>;
   /// @}
 
   lifecycle(View shown, quota_tree<n> tree, Placement where)
@@ -83,6 +90,7 @@ class lifecycle {
     defaults_ = settings;
     guarantees_runtime_ = settings.min_runtime != runtime_guarantee{};
     any_may_preempt_ = may_preempt(settings.preempt);
+    if constexpr (has_ready_times) early_.most_horizon = settings.ready_horizon.value_or(0);
     for (quota_state& q : quotas_) q.settings = settings;
   }
   /// Applies these settings to one quota.
@@ -95,6 +103,9 @@ class lifecycle {
     }
     guarantees_runtime_ = guarantees_runtime_ || settings.min_runtime != runtime_guarantee{};
     any_may_preempt_ = any_may_preempt_ || may_preempt(settings.preempt);
+    if constexpr (has_ready_times) {
+      early_.most_horizon = std::max(early_.most_horizon, settings.ready_horizon.value_or(0));
+    }
     touch(x);
     note(delay_cause::quotas);
     world_changed();
@@ -179,12 +190,22 @@ class lifecycle {
 
   // Queues.
 
+  /// The early jobs of a quota.
+  struct early_jobs {
+    /// Those that may get a reservation.
+    pending_queue queue;
+    /// How many have none, and how many have one.
+    std::size_t waiting = 0;
+    std::size_t reservations = 0;
+  };
+  struct no_early_jobs {};
   struct quota_state {
     pending_queue queue;
     queue_settings settings;
     /// What the jobs in the queue request together.
     exact_sum<n> asked;
-    /// What those of its jobs request that hold a reservation with a time, and how many there are.
+    /// What those of its jobs request that hold a reservation with a time, and how many there are; without
+    /// the early ones.
     exact_sum<n> reserved_amount;
     std::size_t reservations = 0;
     /// Those of them that stand on what it owns, in the order of their turn.
@@ -196,6 +217,7 @@ class lifecycle {
     bool touched = false;
     /// Whether its reserved starts may move.
     bool renews = false;
+    [[no_unique_address]] std::conditional_t<has_ready_times, early_jobs, no_early_jobs> early{};
   };
   [[nodiscard]] const quota_state& of(quota_id x) const { return quotas_[x.index()]; }
 
@@ -250,7 +272,11 @@ class lifecycle {
     const bool by_estimate =
         q.settings.backfill == backfill_order::shortest_estimate && q.reservations >= q.settings.reservations;
     const auto& first = q.queue.first([&](const pending_entry& e) { return waits(e); }, now, by_estimate);
-    return first ? first->id : job_id{};
+    if (!first) return {};
+    if constexpr (has_ready_times) {
+      if (q.settings.head == queue_head::strict && is_behind_soon(x, first->rank)) return {};
+    }
+    return first->id;
   }
   /// Calls `visit(request_class)` for each equivalence class of x with a job that may be tried, as in
   /// `pending_queue`.
@@ -280,12 +306,66 @@ class lifecycle {
     for (const quota_id x : with_inadmissible_) {
       state_of(x).has_inadmissible = false;
       state_of(x).queue.requeue();
+      if constexpr (has_ready_times) state_of(x).early.queue.requeue();
       touch(x);
     }
     with_inadmissible_.clear();
     for (const quota_id x : with_owned_) touch(x);
     return any;
   }
+
+  // Early jobs.
+
+  /// Jobs that are ready by then are no longer early. Then those that are ready soon: see `soon_ready`.
+  void become_ready([[maybe_unused]] instant now) {
+    if constexpr (has_ready_times) {
+      early_.ready_by = now;
+      early_.times.take_expired(now, [this](const time_limits::run& e, instant at) {
+        if (!is_early(e.job, at)) return;
+        record& r = jobs_[e.job];
+        must_requeue_ = true;
+        if (r.has_reservation) return be_ready_with_reservation(r);
+        leave_queue(r);
+        enter(r, job_state::unknown);
+        r.ready.at = ready_time::always;
+        join_queue(e.job);
+      });
+      find_soon_ready(now);
+    }
+  }
+  /// The early jobs that are ready within the horizons of their quotas, the first to be ready first; as of
+  /// the last `become_ready`, without those that have gone since.
+  [[nodiscard]] std::span<const job_id> soon_ready() const noexcept requires has_ready_times {
+    return early_.soon;
+  }
+  /// When the next early job is ready; none if there is none, or it is not known when.
+  [[nodiscard]] std::optional<instant> next_ready() requires has_ready_times {
+    return early_.times.next(still_early());
+  }
+  [[nodiscard]] static bool is_early([[maybe_unused]] const record& r) noexcept {
+    return r.state == job_state::pending && r.ready.at != ready_time::always;
+  }
+  /// How many early jobs of x hold no reservation, and how many hold one.
+  [[nodiscard]] std::size_t early_without_reservation(quota_id x) const {
+    if constexpr (has_ready_times) return of(x).early.waiting;
+    return 0;
+  }
+  [[nodiscard]] std::size_t early_reservations(quota_id x) const requires has_ready_times {
+    return of(x).early.reservations;
+  }
+  /// The first of the early jobs of x that may get a reservation and was not tried in vain; none while a job
+  /// that is ready waits before it.
+  [[nodiscard]] job_id first_early(quota_id x) requires has_ready_times {
+    const auto waits_still = [&](const pending_entry& e) { return waits(e); };
+    const auto& first = state_of(x).early.queue.first(waits_still);
+    return first && !state_of(x).queue.has_before(first->rank, waits_still) ? first->id : job_id{};
+  }
+  /// It can't get one, with those of its equivalence class.
+  void mark_early(quota_id x) requires has_ready_times {
+    state_of(x).early.queue.mark_inadmissible();
+    if (!std::exchange(state_of(x).has_inadmissible, true)) with_inadmissible_.push_back(x);
+  }
+
   /// From now on the beginnings and ends of queue stays are recorded.
   void follow_queues() { queue_changes_.follow(); }
   template <class Visit>
@@ -371,6 +451,7 @@ class lifecycle {
     r.facts.id = id;
     ++submissions_;
     number_class(r);
+    watch_ready(r);
     ++state_of(r.facts.quota).jobs;
     return id;
   }
@@ -389,6 +470,7 @@ class lifecycle {
     r.found = pending_reason::quota;
     quota_state& q = state_of(r.facts.quota);
     r.rank.submitted = turn_of(r, q.settings);
+    if (is_early(r)) return join_early(r);
     q.queue.push(r.request_class, {r.rank, id, ++r.ticket, r.estimate});
     queue_changes_.note({id, r.ticket, true});
     q.asked += r.facts.request;
@@ -421,13 +503,10 @@ class lifecycle {
   /// A pending job leaves its queue for a reservation with a time. It is still asked for.
   /// `number`: its turn, if it has had one before.
   void reserve(record& r, const reservation& p, const std::optional<std::uint64_t>& number = {}) {
-    quota_state& q = state_of(r.facts.quota);
-    q.queue.take_out(r.request_class, r.facts.id);
-    queue_changes_.note({r.facts.id, r.ticket, false});
+    take_from_queue(r);
     ++r.ticket;
     r.has_reservation = true;
-    q.reserved_amount += r.facts.request;
-    ++q.reservations;
+    count_reservation(r);
     if (p.owned) {
       add_owned(r.facts.quota, {r.facts.id, p, without_end, number ? *number : reservations_.take_number(),
                                 number.has_value()});
@@ -580,6 +659,11 @@ class lifecycle {
     must_requeue_ = true;
   }
   /// A job that has gone is pending again, with its old rank; so is one pod of an elastic job that shrinks.
+  void come_back(record& r) {
+    read_ready_time(r, view_);
+    requeue(r);
+  }
+  /// The same for one that has not run after all.
   void requeue(record& r) {
     r.estimate = estimate_of(view_, r.what);
     // With the new estimate: what decides whether there is room stays as it was numbered.
@@ -597,6 +681,7 @@ class lifecycle {
       }
       r.pods_to_come = all_pods(view_, r.what) - r.facts.pods;
     }
+    watch_ready(r);
     wait(r.facts.id);
   }
   void withdraw_nomination(record& r) {
@@ -667,7 +752,13 @@ class lifecycle {
         *at = moved(*at, by);
       }
       if (r.gathers_until) r.gathers_until = moved(*r.gathers_until, by);
+      if constexpr (has_ready_times) r.ready.at = moved(r.ready.at, by);
     });
+    if constexpr (has_ready_times) {
+      early_.times.rebase(by);
+      early_.ready_by = moved(early_.ready_by, by);
+      for (quota_state& q : quotas_) q.early.queue.rebase(by);
+    }
     books_.rebase(by);
     reservations_.rebase(by);
     owned_starts_.rebase(by);
@@ -700,6 +791,7 @@ class lifecycle {
   void run(record& r, instant now) {
     books_.start(r, now);
     enter(r, job_state::running);
+    if constexpr (has_ready_times) r.ready.at = ready_time::always;
   }
   void charge_adopted(record& r, const placed_request& p) {
     r.where = p.where;
@@ -730,20 +822,90 @@ class lifecycle {
   /// The pending job is in its queue no more, and holds no reservation.
   void leave_queue(record& r) {
     ALLOT_ASSERT(r.state == job_state::pending, "only a pending job can leave its queue");
-    quota_state& q = state_of(r.facts.quota);
-    q.asked -= r.facts.request;
-    if (holds_reservation(r)) {
-      end_reservation(r);
-    } else {
-      q.queue.take_out(r.request_class, r.facts.id);
-      queue_changes_.note({r.facts.id, r.ticket, false});
-    }
+    if (!is_early(r)) state_of(r.facts.quota).asked -= r.facts.request;
+    holds_reservation(r) ? end_reservation(r) : take_from_queue(r);
     touch(r.facts.quota);
+  }
+  void take_from_queue(record& r) {
+    quota_state& q = state_of(r.facts.quota);
+    if constexpr (has_ready_times) {
+      if (is_early(r)) {
+        --q.early.waiting;
+        if (may_reserve_early(r)) q.early.queue.take_out(r.request_class, r.facts.id);
+        return;
+      }
+    }
+    q.queue.take_out(r.request_class, r.facts.id);
+    queue_changes_.note({r.facts.id, r.ticket, false});
+  }
+  void join_early(record& r) {
+    if constexpr (has_ready_times) {
+      quota_state& q = state_of(r.facts.quota);
+      ++q.early.waiting;
+      ++r.ticket;
+      if (may_reserve_early(r)) {
+        q.early.queue.push(r.request_class, {r.rank, r.facts.id, r.ticket, r.estimate});
+      }
+    }
+  }
+  /// Without an end of its own it would keep its place from all others, from then on.
+  [[nodiscard]] static bool may_reserve_early(const record& r) noexcept {
+    return has_expected_ends && r.estimate != without_end && r.ready.at != without_end;
+  }
+  /// A job was read: it is ready, or from now on it is known when it will be.
+  void watch_ready([[maybe_unused]] record& r) {
+    if constexpr (has_ready_times) {
+      if (r.ready.at <= early_.ready_by) r.ready.at = ready_time::always;
+      if (r.ready.at == ready_time::always || r.ready.at == without_end) return;
+      early_.times.watch(r.ready.at, {r.facts.id, 0}, still_early());
+    }
+  }
+  [[nodiscard]] bool is_early(job_id id, instant at) const {
+    return jobs_.contains(id) && is_early(jobs_[id]) && jobs_[id].ready.at == at;
+  }
+  [[nodiscard]] auto still_early() const {
+    return [this](const time_limits::run& e, instant at) { return is_early(e.job, at); };
+  }
+  void be_ready_with_reservation(record& r) requires has_ready_times {
+    quota_state& q = state_of(r.facts.quota);
+    --q.early.reservations;
+    r.ready.at = ready_time::always;
+    count_reservation(r);
+    q.asked += r.facts.request;
+    touch(r.facts.quota);
+  }
+  void find_soon_ready(instant now) requires has_ready_times {
+    vector<job_id>& soon = early_.soon;
+    soon.clear();
+    early_.times.for_each_by(later(now, early_.most_horizon), [&](const time_limits::run& e, instant at) {
+      if (!is_early(e.job, at)) return;
+      const queue_settings& settings = of(jobs_[e.job].facts.quota).settings;
+      if (at > later(now, settings.ready_horizon.value_or(0))) return;
+      soon.push_back(e.job);
+    });
+    detail::sort(soon.begin(), soon.end(), [this](job_id i, job_id j) {
+      const record& a = jobs_[i];
+      const record& b = jobs_[j];
+      if (a.ready.at != b.ready.at) return a.ready.at < b.ready.at;
+      return a.facts.quota != b.facts.quota ? a.facts.quota.index() < b.facts.quota.index() : a.rank < b.rank;
+    });
+    soon.erase(std::unique(soon.begin(), soon.end()), soon.end());
+  }
+  /// Whether a job of x that is ready soon comes before that rank.
+  [[nodiscard]] bool is_behind_soon(quota_id x, const job_rank& rank) const requires has_ready_times {
+    return detail::any_of(early_.soon.begin(), early_.soon.end(), [&](job_id id) {
+      return jobs_[id].facts.quota == x && is_early(jobs_[id]) && jobs_[id].rank < rank;
+    });
   }
   /// Releases all that is allocated or assumed for the job, and takes it out of its queue.
   void take_out(record& r) {
     switch (r.state) {
       case job_state::pending:
+        if constexpr (has_ready_times) {
+          // What was kept for it is for others.
+          if (is_early(r)) must_requeue_ = true;
+          if (is_early(r)) erase(early_.soon, r.facts.id);
+        }
         if (holds_reservation(r)) {
           must_requeue_ = true;
           news_.starts_may_move = true;
@@ -775,6 +937,15 @@ class lifecycle {
     if (from != without_end) owned_starts_.erase({from, id});
     if (to != without_end) owned_starts_.insert({to, id});
   }
+  /// The pending job holds a reservation from now on.
+  void count_reservation(const record& r) {
+    quota_state& q = state_of(r.facts.quota);
+    if constexpr (has_ready_times) {
+      if (is_early(r)) return void(++q.early.reservations);
+    }
+    q.reserved_amount += r.facts.request;
+    ++q.reservations;
+  }
   void end_reservation(record& r) {
     if constexpr (has_expected_ends) {
       quota_state& q = state_of(r.facts.quota);
@@ -785,6 +956,9 @@ class lifecycle {
         books_.horizons().forget(r.facts.id);
       }
       r.has_reservation = false;
+      if constexpr (has_ready_times) {
+        if (is_early(r)) return void(--q.early.reservations);
+      }
       q.reserved_amount -= r.facts.request;
       --q.reservations;
     }
@@ -848,6 +1022,8 @@ class lifecycle {
     const job_id id = jobs_.add();
     record& r = jobs_[id];
     pod.ticket = r.ticket;
+    // Its job runs, perhaps one that was adopted before its time.
+    if constexpr (has_ready_times) pod.ready.at = ready_time::always;
     r = std::move(pod);
     r.state = job_state::unknown;
     r.elastic_pods.clear();
@@ -912,6 +1088,17 @@ class lifecycle {
     world_changed();
   }
 
+  struct early_times {
+    /// When early jobs are ready, without those of which that is not known.
+    time_limits times;
+    /// Who is ready by then is not early: the time of the last step.
+    instant ready_by = ready_time::always;
+    /// Those that are ready soon.
+    vector<job_id> soon;
+    /// The longest horizon in the settings of a quota, now or before.
+    instant most_horizon = 0;
+  };
+
   View view_;
   books_type books_;
   job_table<record> jobs_;
@@ -924,6 +1111,7 @@ class lifecycle {
   /// Those of them whose starts may move.
   vector<quota_id> renewing_;
   borrow_backoffs<n> backoffs_;
+  [[no_unique_address]] std::conditional_t<has_ready_times, early_times, no_early_jobs> early_{};
   vector<job_id> evicting_;
   change_feed<queue_change> queue_changes_;
   reservation_news news_;

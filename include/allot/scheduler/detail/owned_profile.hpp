@@ -76,10 +76,10 @@ class owned_profile {
 
   /// The earliest start of the pending job, beside the reservations of its quota for which `counts(entry)`.
   /// None if that can't be determined, or the quota has room for it now: then others are in its way. O(jobs
-  /// of the quota x reservations); with nodes, and what placing costs.
+  /// of the quota x reservations); with nodes, and what placing costs. Not before the job is ready.
   template <class Counts>
   [[nodiscard]] std::optional<start> earliest(Session& session, const record& r, Counts counts) {
-    draw(session, r.facts.quota, counts);
+    draw(session, r, counts);
     const bool has_room_now = has_room(session, r);
     if (has_room_now) {
       if (!has_nodes(session)) return std::nullopt;
@@ -96,7 +96,7 @@ class owned_profile {
         free = sum(free, changes_[i]);
       }
       const instant end = later(std::max(s.at, session.now()), r.estimate);
-      if (!some_end || !fits(free, i, r.facts.request, end)) continue;
+      if (!some_end || s.at < r.ready.at || !fits(free, i, r.facts.request, end)) continue;
       if (!has_nodes(session)) return s;
       s.waits_for_place = waits_for_place;
       if (const auto at = place_between(session, r, s, next_change(i), counts)) return at;
@@ -106,6 +106,7 @@ class owned_profile {
   }
   /// Whether the quota has room now for the job that `earliest` was asked about last.
   [[nodiscard]] bool has_room(const Session& session, const record& r) const {
+    if (session.is_early(r)) return false;
     resources<n> free = free_;
     for (const change& c : changes_) {
       if (c.is_start && c.at <= session.now()) free = sum(free, c);
@@ -122,7 +123,7 @@ class owned_profile {
   /// Whether the quota has room for it now, beside the reservations for which `counts(entry)`.
   template <class Counts>
   [[nodiscard]] bool has_room_now(Session& session, const record& r, Counts counts) {
-    draw(session, r.facts.quota, counts);
+    draw(session, r, counts);
     return has_room(session, r);
   }
   /// The start of the first reservation, of those that count, at which the job, started now, would leave too
@@ -130,7 +131,7 @@ class owned_profile {
   template <class Counts>
   [[nodiscard]] std::optional<instant> first_delayed(Session& session, const record& r, Counts counts) {
     if (session.owned_reservations(r.facts.quota).empty()) return std::nullopt;
-    draw(session, r.facts.quota, counts);
+    draw(session, r, counts);
     const instant end = later(session.now(), r.estimate);
     resources<n> free = free_;
     for (const change& c : changes_) {
@@ -226,8 +227,11 @@ class owned_profile {
   }
 
   template <class Counts>
-  void draw(Session& session, quota_id x, Counts counts) {
+  void draw(Session& session, const record& of, Counts counts) {
+    const quota_id x = of.facts.quota;
     changes_.clear();
+    // From then on it can start, as if somebody had ended.
+    if (session.is_early(of)) changes_.push_back({of.ready.at, false, {}, {}});
     for (std::size_t d = 0; d < n; ++d) {
       free_[d] = session.assumed().supply_of(x, d).own_pool - session.assumed().own_usage(x, d);
     }

@@ -79,6 +79,16 @@ class pending_queue {
     answered_ = asked;
     return answer_;
   }
+  /// Whether a job of an earlier rank waits, inadmissible or not. O(equivalence classes with jobs).
+  template <class IsCurrent>
+  [[nodiscard]] bool has_before(const job_rank& rank, IsCurrent is_current) {
+    for (std::size_t k = waiting_.size(); k-- > 0;) {
+      group& g = groups_[waiting_[k]];
+      if (drop_stale(g, is_current)) answered_.reset();
+      if (!g.jobs.empty() && g.jobs.front().rank < rank) return true;
+    }
+    return false;
+  }
   /// Takes out a waiting job, wherever it is. O(log jobs) if it is the first of its equivalence class, or
   /// what `first` returned; otherwise its entry is dropped when it comes up. A class that no job waits with
   /// is not inadmissible.

@@ -103,6 +103,7 @@ class state_keeper {
  private:
   using lifecycle_type = lifecycle<View, Placement>;
   static constexpr bool has_expected_ends = lifecycle_type::has_expected_ends;
+  static constexpr bool has_ready_times = lifecycle_type::has_ready_times;
   /// Where a job of the state is.
   struct seat {
     /// None if no job of the state has this index, or that has been left out.
@@ -132,6 +133,7 @@ class state_keeper {
     u.rank = r.rank;
     u.submitted = r.facts.submitted;
     u.estimate = r.estimate;
+    if (jobs.is_early(r)) u.ready_at = r.ready.at;
     const bool holds = r.state == job_state::running || r.state == job_state::evicting;
     if (holds) u.since = r.facts.started;
     if (r.state == job_state::pending) u.found = jobs.found(r);
@@ -156,6 +158,12 @@ class state_keeper {
   }
   static void save_queue(const lifecycle_type& jobs, quota_id x, scheduler_memory& m) {
     const pending_queue& queue = jobs.of(x).queue;
+    save_inadmissible(jobs, queue, m);
+    if constexpr (has_ready_times) save_inadmissible(jobs, jobs.of(x).early.queue, m);
+    const pending_entry* const first = queue.blocking();
+    if (first != nullptr && jobs.waits(*first)) m.blocking.push_back(first->id);
+  }
+  static void save_inadmissible(const lifecycle_type& jobs, const pending_queue& queue, scheduler_memory& m) {
     class_number last{};
     queue.for_each_inadmissible([&](const pending_entry& e, const job_rank& rank, const auto& ends_by) {
       if (!jobs.waits(e)) return;
@@ -163,8 +171,6 @@ class state_keeper {
       if (is_new) m.inadmissible.push_back({e.id, rank, ends_by});
       m.inadmissible.back().job = std::min(m.inadmissible.back().job, e.id);
     });
-    const pending_entry* const first = queue.blocking();
-    if (first != nullptr && jobs.waits(*first)) m.blocking.push_back(first->id);
   }
 
   // Resuming.
@@ -179,6 +185,9 @@ class state_keeper {
     };
     session_.has_stepped_ = memory_.now != scheduler_memory{}.now;
     if (session_.has_stepped_) session_.now_ = session_.last_look_ = memory_.now;
+    if constexpr (has_ready_times) {
+      if (session_.has_stepped_) jobs_.early_.ready_by = memory_.now;
+    }
     jobs_.submissions_ = memory_.submissions;
     restore_ids();
     for (const bool is_pod : {false, true}) {
@@ -251,6 +260,7 @@ class state_keeper {
     }
     restore_reservations();
     restore_queues();
+    if constexpr (has_ready_times) jobs_.find_soon_ready(memory_.now);
     jobs_.must_requeue_ = memory_.must_requeue;
     jobs_.books_.restore_freed_until(memory_.freed_until);
     jobs_.news_ = {memory_.cause, memory_.starts_may_move, memory_.ended_from, memory_.ended_to};
@@ -341,6 +351,9 @@ class state_keeper {
     r.found = u.found;
     if (u.gathers_from) r.gathers_from = *u.gathers_from;
     r.gathers_until = u.gathers_until;
+    if constexpr (has_ready_times) {
+      r.ready.at = u.ready_at.value_or(ready_time::always);
+    }
     jobs_.number_class(r);
   }
   void forget(job_id id) {
@@ -386,14 +399,12 @@ class state_keeper {
     record& r = jobs_.jobs_[u.id];
     auto& q = jobs_.state_of(r.facts.quota);
     jobs_.enter(r, job_state::pending);
-    q.asked += r.facts.request;
+    jobs_.watch_ready(r);
+    if (!jobs_.is_early(r)) q.asked += r.facts.request;
     // If its quota reserves nothing any more, the next step withdraws it.
     r.has_reservation = has_expected_ends && !r.facts.elastic && seats_[u.id.index()].has_reservation;
-    if (r.has_reservation) {
-      q.reserved_amount += r.facts.request;
-      ++q.reservations;
-      return;
-    }
+    if (r.has_reservation) return jobs_.count_reservation(r);
+    if (jobs_.is_early(r)) return jobs_.join_early(r);
     q.queue.push(r.request_class, {r.rank, u.id, ++r.ticket, r.estimate});
     jobs_.queue_changes_.note({u.id, r.ticket, true});
   }
@@ -427,6 +438,11 @@ class state_keeper {
       if (jobs_.state(id) != job_state::pending || jobs_.at(id).has_reservation) return nullptr;
       const quota_id x = jobs_.at(id).facts.quota;
       if (!std::exchange(jobs_.state_of(x).has_inadmissible, true)) jobs_.with_inadmissible_.push_back(x);
+      if constexpr (has_ready_times) {
+        // One that may get no reservation is in no queue.
+        if (jobs_.is_early(jobs_.at(id)))
+          return jobs_.may_reserve_early(jobs_.at(id)) ? &jobs_.state_of(x).early.queue : nullptr;
+      }
       return &jobs_.state_of(x).queue;
     };
     for (const auto& i : memory_.inadmissible) {

@@ -60,6 +60,12 @@ class time_limits {
     return runs_.empty() ? std::nullopt : std::optional{runs_.front().until};
   }
 
+  /// Calls `visit(run, until)` for each run whose time comes by then, in no particular order. O(these).
+  template <class Visit>
+  void for_each_by(instant until, Visit visit) const {
+    visit_by(0, until, visit);
+  }
+
   /// All runs began and end at other times: earlier or later by that span.
   void rebase(instant by) {
     for (entry& e : runs_) e = {moved(e.until, by), {e.what.job, moved(e.what.since, by)}};
@@ -72,6 +78,14 @@ class time_limits {
     run what{};
     friend auto operator<=>(const entry&, const entry&) noexcept = default;
   };
+  /// Those in the heap from i on down.
+  template <class Visit>
+  void visit_by(std::size_t i, instant until, Visit& visit) const {
+    if (i >= runs_.size() || runs_[i].until > until) return;
+    visit(runs_[i].what, runs_[i].until);
+    visit_by(2 * i + 1, until, visit);
+    visit_by(2 * i + 2, until, visit);
+  }
   static bool ends_later(const entry& a, const entry& b) { return b < a; }
 
   static constexpr std::size_t least_runs = 1024;

@@ -17,8 +17,8 @@ namespace detail {
 
 /// The names of a view's optional members.
 struct optional_names {
-  int submitted, id, preemptible, duration, pods, min_pods, flavors, time_limit, estimate, checkpoint,
-      restart, capacity;
+  int submitted, ready_at, id, preemptible, duration, pods, min_pods, flavors, time_limit, estimate,
+      checkpoint, restart, capacity;
 };
 
 /// In this class such a name is ambiguous exactly if the view has a member of that name, of any kind:
@@ -36,6 +36,9 @@ struct view_and_names<View> : optional_names {
 template <class View>
 concept has_submitted = !requires { &view_and_names<View>::submitted; } || requires { &View::submitted; } ||
     requires(View& v, typename View::job& j) { v.submitted(j); };
+template <class View>
+concept has_ready_at = !requires { &view_and_names<View>::ready_at; } || requires { &View::ready_at; } ||
+    requires(View& v, typename View::job& j) { v.ready_at(j); };
 template <class View>
 concept has_id = !requires { &view_and_names<View>::id; } || requires { &View::id; } ||
     requires(View& v, typename View::job& j) { v.id(j); };
@@ -99,6 +102,19 @@ template <job_view View>
                 "allot: the view has a member submissionTime; the library calls submitted");
   static_assert(has_submitted<View> || !requires(View& v, job& j) { v.arrivalTime(j); },
                 "allot: the view has a member arrivalTime; the library calls submitted");
+
+  static_assert(has_ready_at<View> || !requires(View& v, job& j) { v.ready_time(j); },
+                "allot: the view has a member ready_time; the library calls ready_at");
+  static_assert(has_ready_at<View> || !requires(View& v, job& j) { v.readyAt(j); },
+                "allot: the view has a member readyAt; the library calls ready_at");
+  static_assert(has_ready_at<View> || !requires(View& v, job& j) { v.begin_time(j); },
+                "allot: the view has a member begin_time; the library calls ready_at");
+  static_assert(has_ready_at<View> || !requires(View& v, job& j) { v.eligible_at(j); },
+                "allot: the view has a member eligible_at; the library calls ready_at");
+  static_assert(has_ready_at<View> || !requires(View& v, job& j) { v.eligible_time(j); },
+                "allot: the view has a member eligible_time; the library calls ready_at");
+  static_assert(has_ready_at<View> || !requires(View& v, job& j) { v.not_before(j); },
+                "allot: the view has a member not_before; the library calls ready_at");
 
   static_assert(has_preemptible<View> || !requires(View& v, job& j) { v.preemptable(j); },
                 "allot: the view has a member preemptable; the library calls preemptible");
@@ -236,6 +252,9 @@ template <job_view View>
       "a type of that shape");
   static_assert(timed_view<View> || !has_submitted<View>,
                 "allot: the view's submitted must be `allot::instant submitted(const job&) const`, or with "
+                "`using time_point = ...` return that");
+  static_assert(ready_view<View> || !has_ready_at<View>,
+                "allot: the view's ready_at must be `allot::instant ready_at(const job&) const`, or with "
                 "`using time_point = ...` return that");
   static_assert(identified_view<View> || !has_id<View>,
                 "allot: the view's id must be `std::uint64_t id(const job&) const`");

@@ -30,7 +30,7 @@ enum class wait_cause : std::uint8_t {
   fragmentation,
   /// Its quota allows it, but too few GPUs are free.
   capacity,
-  /// It could run: it waits for its turn behind others, or for jobs being evicted.
+  /// It could run: it waits for its turn behind others, for jobs being evicted, or until it is ready.
   order,
 };
 /// The name of the enumerator; empty if there is no such value.

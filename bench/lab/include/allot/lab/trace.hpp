@@ -46,6 +46,8 @@ struct trace_job {
   bool preemptible = true;
 
   instant submit = 0;
+  /// From when it can start; 0: at once.
+  instant ready = 0;
   /// How long it runs with all its pods when nothing interrupts it.
   instant duration = 0;
   /// Of the whole job, not of a pod; a multiple of `pods` thousandths.

@@ -38,14 +38,15 @@ enum class trace_column : std::uint8_t {
   restart_s,
   deadline_s,
   estimate_s,
+  ready_s,
   tag,
 };
 
 /// The names of the columns in the header row, in the order of `trace_column`.
-inline constexpr std::array<std::string_view, 18> trace_column_names = {
-    "job_id",     "submit_s", "duration_s",   "gpus",        "tenant",     "pods",
-    "min_pods",   "priority", "class",        "preemptible", "gpu_model",  "cpu_milli",
-    "memory_mib", "user",     "checkpoint_s", "restart_s",   "deadline_s", "estimate_s"};
+inline constexpr std::array<std::string_view, 19> trace_column_names = {
+    "job_id",       "submit_s",  "duration_s",  "gpus",       "tenant",    "pods",       "min_pods",
+    "priority",     "class",     "preemptible", "gpu_model",  "cpu_milli", "memory_mib", "user",
+    "checkpoint_s", "restart_s", "deadline_s",  "estimate_s", "ready_s"};
 
 struct trace_csv_limits {
   /// The longest record, in bytes.

@@ -63,6 +63,7 @@ template <std::size_t N = 1>
   j.priority = from.priority;
   j.preemptible = from.preemptible;
   j.submit = from.submit;
+  j.ready = from.ready;
   j.duration = from.duration;
   j.checkpoint = from.checkpoint;
   j.restart = from.restart;
