@@ -19,7 +19,7 @@ namespace lab {
 namespace {
 
 /// What other systems and traces call these columns; in lower case.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 41> other_names = {
+constexpr std::array<std::pair<std::string_view, std::string_view>, 44> other_names = {
     {{"vc", "tenant"},
      {"virtual_cluster", "tenant"},
      {"queue", "tenant"},

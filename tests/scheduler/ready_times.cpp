@@ -604,9 +604,9 @@ class random_teams {
         if (whom.ready == now_ && started_in_vain(e.id, it_.what(e.beneficiary))) ++in_vain;
       }
       for (const auto& r : plan.nominations) CHECK(jobs_[r.what].ready <= now_);
-      for (const auto& a : plan.admissions) {
-        CHECK(jobs_[a.what].ready <= now_);
-        starts_.push_back({a.id, a.what, now_});
+      for (const auto& admitted : plan.admissions) {
+        CHECK(jobs_[admitted.what].ready <= now_);
+        starts_.push_back({admitted.id, admitted.what, now_});
       }
       for (const auto& p : plan.pending) {
         CHECK((p.reason == pending_reason::not_ready) == (jobs_[p.what].ready > now_));
