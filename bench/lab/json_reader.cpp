@@ -21,7 +21,8 @@ namespace {
   };
   constexpr former_key former_keys[] = {
       {"backfill_preemptible",
-       "jobs without an estimate wait where they would delay a reservation; leave it out, or give them estimates"},
+       "jobs without an estimate wait where they would delay a reservation; leave it out, or give them "
+       "estimates"},
   };
   for (const former_key& k : former_keys) {
     if (k.key == key) return k.instead;

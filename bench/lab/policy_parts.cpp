@@ -147,7 +147,8 @@ const vector<preset_option>& options_of_presets() {
        "0: not at all",
        kind::milli, &set_option<&standard::gather>},
       {"standard", "strict_after_s",
-       "from that age on a job within what its quota owns is not passed any more; 0: it may be passed for ever",
+       "from that age on a job within what its quota owns is not passed any more; 0: it may be passed for "
+       "ever",
        kind::milli, &set_option<&standard::strict_after>},
       {"standard", "backfill", jobs_without, kind::word, &set_option<&standard::backfill>, order_words},
       {"easy",

@@ -450,7 +450,8 @@ void scenario_reader::check_settings() {
   for (const auto& [i, p] : contradictions_in(to_)) {
     std::string field = p.field;
     std::replace(field.begin(), field.end(), '.', '/');
-    if (field == "min_runtime" || field == "borrow_backoff" || field == "strict_after" || field == "ready_horizon") {
+    if (field == "min_runtime" || field == "borrow_backoff" || field == "strict_after" ||
+        field == "ready_horizon") {
       field += "_s";
     }
     if (field == "gather/longest") field += "_s";

@@ -303,13 +303,14 @@ TEST_CASE("invalid rules of preemption, flavors and time") {
   CHECK(quota(R"("gather": {"percent": 30})") ==
         lines{"/quotas/0/gather/percent: q: this bounds what jobs gather, and none does: set gather.longest, "
               "too"});
+  CHECK(quota(R"("backfill_preemptible": true)") ==
+        lines{"/quotas/0/backfill_preemptible: \"backfill_preemptible\" is no more: jobs without an estimate "
+              "wait "
+              "where they would delay a reservation; leave it out, or give them estimates"});
   CHECK(
-      quota(R"("backfill_preemptible": true)") ==
-      lines{"/quotas/0/backfill_preemptible: \"backfill_preemptible\" is no more: jobs without an estimate wait "
-            "where they would delay a reservation; leave it out, or give them estimates"});
-  CHECK(quota(R"("head": "strict", "strict_after_s": 60)") ==
-        lines{"/quotas/0/strict_after_s: q: no job passes another in a strict queue: leave it out, or set head "
-              "to best_effort or reserve"});
+      quota(R"("head": "strict", "strict_after_s": 60)") ==
+      lines{"/quotas/0/strict_after_s: q: no job passes another in a strict queue: leave it out, or set head "
+            "to best_effort or reserve"});
   CHECK(quota(R"("borrow_backoff_s": {"first": 60, "longest": 6})") ==
         lines{"/quotas/0/borrow_backoff_s: q: the first backoff is longer than the longest"});
   for (const std::string preset : {"kueue", "kueue_fair", "runai"}) {

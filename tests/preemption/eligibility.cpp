@@ -329,5 +329,5 @@ TEST_CASE("eligibility: jobs excluded by priority are never eligible, nor are hi
 }
 
 TEST_CASE("eligibility: every enumerator has a name") {
-  CHECK(allot_test::has_words<allot::relation>(9));
+  CHECK(allot_test::has_words<allot::relation>(8));
 }

@@ -129,10 +129,10 @@ TEST_CASE("availability: priorities, overruns and unknown ends have their causes
     auto h = reserving_host(jobs, allot_test::timed_view{&jobs}, each, allot_test::gpu_pool{4 * each}, depth,
                             reclaim);
     // Some jobs that borrow may not be preempted.
-    check_reservations(h, jobs,
-                       {delay_cause::owner, delay_cause::higher_priority, delay_cause::overrun,
-                        delay_cause::protection},
-                       all);
+    check_reservations(
+        h, jobs,
+        {delay_cause::owner, delay_cause::higher_priority, delay_cause::overrun, delay_cause::protection},
+        all);
   });
   CHECK(all.reservations > 100);
   CHECK(all.causes[delay_cause::owner] > 0);

@@ -72,7 +72,8 @@ TEST_CASE("owned reservations: without estimates such a gang is passed until it 
       }
     }
     const std::size_t gang = jobs.size();
-    jobs.push_back({.quota = a, .gpus = 4, .submit = 3, .duration = 1000, .estimate = says_nothing ? 0 : 1000});
+    jobs.push_back(
+        {.quota = a, .gpus = 4, .submit = 3, .duration = 1000, .estimate = says_nothing ? 0 : 1000});
     auto made = allot::make_scheduler(allot::standard{.strict_after = 3000}, allot_test::timed_view{&jobs},
                                       teams({4, 4}));
     allot_test::timed_host<std::remove_cvref_t<decltype(made.value())>> h{jobs, std::move(made.value())};

@@ -296,11 +296,9 @@ TEST_CASE("settings: a scheduler knows what its view shows") {
 TEST_CASE("settings: what presets make of their options is not refused") {
   const auto check = [](const auto& preset) {
     CAPTURE(preset.name);
-    const circumstances c{.settings = preset.defaults(),
-                          .can = {.reserves = true,
-                                  .knows_ends = true,
-                                  .backs_off = true,
-                                  .knows_flavors = true}};
+    const circumstances c{
+        .settings = preset.defaults(),
+        .can = {.reserves = true, .knows_ends = true, .backs_off = true, .knows_flavors = true}};
     for (const auto& p : c.problems()) FAIL_CHECK(p.text);
   };
   check(allot::fifo{});

@@ -601,8 +601,7 @@ class soak_world {
     if (!s) return;
     note("  is ", told(s.id));
     stir();
-    enter(s.id,
-          {.job = j, .quota = quota_of(jobs_[j]), .pods = jobs_[j].min_pods, .ready = jobs_[j].ready});
+    enter(s.id, {.job = j, .quota = quota_of(jobs_[j]), .pods = jobs_[j].min_pods, .ready = jobs_[j].ready});
   }
   void adopt() {
     const std::uint32_t j = draw_job();

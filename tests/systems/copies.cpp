@@ -22,8 +22,8 @@ TEST_CASE("copies: under every preset, by name") {
 }
 TEST_CASE("copies: under presets with options that remember") {
   check(any_preset{allot::runai{.k = 1000, .half_life = 50, .window = 500}});
-  check(any_preset{allot::standard{
-      .first_backoff = 3, .longest_backoff = 20, .gather = 20, .strict_after = 30}});
+  check(any_preset{
+      allot::standard{.first_backoff = 3, .longest_backoff = 20, .gather = 20, .strict_after = 30}});
 }
 TEST_CASE("copies: with parts that are chosen by name") {
   any_preset preset{allot::standard{}};

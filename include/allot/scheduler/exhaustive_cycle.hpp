@@ -638,8 +638,8 @@ class exhaustive_cycle {
       const bool is_own = r.facts.quota == reserved.facts.quota;
       const bool has_priority =
           settings.order == queue_order::priority && r.facts.priority > reserved.facts.priority;
-      const bool is_claimed =
-          is_own ? has_priority || comes_before(session, r, p, session.now()) : may_change(r, p) && !session.would_borrow(r);
+      const bool is_claimed = is_own ? has_priority || comes_before(session, r, p, session.now())
+                                     : may_change(r, p) && !session.would_borrow(r);
       cycle.claims_ = cycle.claims_ || is_claimed;
       return is_claimed;
     }

@@ -324,8 +324,8 @@ class session {
 
   /// The first job of x, as returned by `first_of`, can't be admitted now. It is inadmissible with its whole
   /// equivalence class until `requeue_inadmissible` or, at the head of a strict queue, blocks it.
-  /// With `ends_by` that is true only of those that would not end by then; if it `blocks`, all that come after
-  /// it wait.
+  /// With `ends_by` that is true only of those that would not end by then; if it `blocks`, all that come
+  /// after it wait.
   void mark_inadmissible(quota_id x, pending_reason why, const std::optional<instant>& ends_by = std::nullopt,
                          bool blocks = false) {
     list_pending(*first_of(x), why);

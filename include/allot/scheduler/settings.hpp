@@ -179,11 +179,11 @@ struct queue_settings {
   flavor_choice flavors{};
   /// How long the quota's jobs run before they may be preempted.
   runtime_guarantee min_runtime{};
-  /// From that age on, since its submission, no later job of the quota starts before one that asks for no more
-  /// than the quota owns: it blocks those behind it as the first job of a strict queue does, except those that
-  /// hold reservations by then (Volcano's `sla-waiting-time`). So it starts once these and the jobs that its
-  /// quota runs have ended, if they give wrong estimates or none; much may be idle until then: see
-  /// bench/lab/README.md, "Reservations". Who comes later is as `backfill_order` says, which lets no job
+  /// From that age on, since its submission, no later job of the quota starts before one that asks for no
+  /// more than the quota owns: it blocks those behind it as the first job of a strict queue does, except
+  /// those that hold reservations by then (Volcano's `sla-waiting-time`). So it starts once these and the
+  /// jobs that its quota runs have ended, if they give wrong estimates or none; much may be idle until then:
+  /// see bench/lab/README.md, "Reservations". Who comes later is as `backfill_order` says, which lets no job
   /// come earlier by more than this. In units of the host's clock; 0: it may be passed for ever.
   instant strict_after = 0;
   /// With `queue_head::reserve`: how many of its jobs hold a reservation at once. 1: the first that can't

@@ -975,9 +975,8 @@ class lifecycle {
     if (std::exchange(q.renews, false)) erase(renewing_, r.facts.quota);
   }
   void number_class(record& r) {
-    r.request_class =
-        classes_.add({r.facts.request, r.menu, room_key_of(r.pod_request), r.facts.in,
-                      r.follows_priority ? classes::any_priority : r.facts.priority});
+    r.request_class = classes_.add({r.facts.request, r.menu, room_key_of(r.pod_request), r.facts.in,
+                                    r.follows_priority ? classes::any_priority : r.facts.priority});
   }
   void forget(job_id id) {
     record& r = jobs_[id];

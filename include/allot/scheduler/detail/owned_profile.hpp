@@ -71,7 +71,8 @@ class owned_profile {
   /// Whether the job may hold a reservation on what its quota owns: it owns all that the job asks for, and
   /// what it has lent comes back when asked for.
   [[nodiscard]] static bool may_hold(Session& session, const record& r) {
-    return session.settings(r.facts.quota).preempt.reclaim == preempt_reclaim::any && owns_request(session, r);
+    return session.settings(r.facts.quota).preempt.reclaim == preempt_reclaim::any &&
+           owns_request(session, r);
   }
 
   /// The earliest start of the pending job, beside the reservations of its quota for which `counts(entry)`.
