@@ -570,14 +570,7 @@ class random_teams {
     if constexpr (std::is_same_v<Places, allot::no_placement>) {
       return {};
     } else {
-      std::vector<allot::gpu::node_spec> specs(2);
-      specs[0].name = specs[0].pool = "x";
-      specs[1].name = specs[1].pool = "y";
-      for (auto& s : specs) {
-        s.count = 2;
-        s.gpus = 4;
-      }
-      return Places{allot::gpu::build_cluster(specs).value()};
+      return Places{allot_test::two_pools()};
     }
   }
   void submit() {

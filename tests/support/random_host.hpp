@@ -61,6 +61,18 @@ inline std::deque<soak_job> random_jobs(random_source& random, std::size_t count
   return jobs;
 }
 
+/// Two pools of two nodes with four GPUs each.
+[[nodiscard]] inline allot::gpu::cluster two_pools() {
+  std::vector<allot::gpu::node_spec> specs(2);
+  specs[0].name = specs[0].pool = "x";
+  specs[1].name = specs[1].pool = "y";
+  for (auto& s : specs) {
+    s.count = 2;
+    s.gpus = 4;
+  }
+  return allot::gpu::build_cluster(specs).value();
+}
+
 /// A host with two teams in a department and a third one, on two kinds of nodes. What it calls depends on
 /// random numbers and on what its scheduler says alone: a copy that is given the same numbers does the same,
 /// as long as the schedulers decide alike.
@@ -71,7 +83,8 @@ class random_host {
 
   /// `jobs` must outlive it, and its copies.
   random_host(const Preset& preset, const std::deque<soak_job>& jobs)
-      : jobs_(&jobs), it_(allot::make_scheduler(preset, view_of(jobs), quotas(), nodes()).value()) {}
+      : jobs_(&jobs),
+        it_(allot::make_scheduler(preset, view_of(jobs), quotas(), Places{two_pools()}).value()) {}
 
   /// How many jobs and pods its plans have started and evicted.
   [[nodiscard]] std::size_t starts() const { return starts_; }
@@ -126,16 +139,6 @@ class random_host {
   }
   [[nodiscard]] static soak_view<2> view_of(const std::deque<soak_job>& jobs) {
     return {&jobs, soak_amounts{allot::gpus(8), allot::gpus(8)}};
-  }
-  [[nodiscard]] static Places nodes() {
-    std::vector<allot::gpu::node_spec> specs(2);
-    specs[0].name = specs[0].pool = "x";
-    specs[1].name = specs[1].pool = "y";
-    for (auto& s : specs) {
-      s.count = 2;
-      s.gpus = 4;
-    }
-    return Places{allot::gpu::build_cluster(specs).value()};
   }
   [[nodiscard]] allot::instant seen_from_now(allot::instant at) const {
     return at == allot::without_end ? at : at - now_;

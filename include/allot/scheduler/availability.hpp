@@ -91,41 +91,6 @@ class availability {
     if (claims_any(session, r, claims)) return std::nullopt;
     return missed(p);
   }
-  /// The same for a job that would run until `end`.
-  template <class Claims>
-  [[nodiscard]] std::optional<missed_start> first_delayed_until(Session& session, const record& r,
-                                                                const place& where, instant end,
-                                                                Claims claims) {
-    const reservation_entry* only = nullptr;
-    bool are_more = false;
-    for (const std::size_t i : session.reservations_by_start()) {
-      const reservation_entry& p = session.reservations()[i];
-      // Who is gone before the first of them starts delays none.
-      if (only == nullptr && end <= p.what.start) break;
-      if (!others(session, r, claims)(p)) continue;
-      are_more = only != nullptr;
-      if (are_more) break;
-      only = &p;
-    }
-    if (only == nullptr) return std::nullopt;
-    begin();
-    if constexpr (std::is_same_v<Claims, no_claims>) {
-      const auto seen = foresight_.foresee(session, state(), {r, where, end}, others(session, r, claims));
-      if (seen.says == verdict::hold) return std::nullopt;
-      if (seen.says == verdict::delayed) return missed(*seen.first);
-    }
-    if (!are_more && session.what_if().begin(session.places(), session.at(only->job).pod_request)) {
-      return delays(session, r, *only) ? std::optional{missed(*only)} : std::nullopt;
-    }
-    return first_missed(
-        session, others(session, r, claims),
-        [&] {
-          session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
-          add_run(end, r.facts.id, where);
-          return true;
-        },
-        [&] { session.places().release(where); });
-  }
   /// Whether all reservations of others hold as they are if the job gets the place taken for it, but starts
   /// only when others have gone: until then it is not known when it ends.
   [[nodiscard]] bool all_hold_beside(Session& session, const record& r, const place& where) {
@@ -280,6 +245,42 @@ class availability {
     [[nodiscard]] bool operator()(const reservation_entry&) const noexcept { return false; }
   };
   [[nodiscard]] static missed_start missed(const reservation_entry& p) { return {p.what.start, p.job}; }
+
+  /// As `first_delayed`, for a job that would run until `end`.
+  template <class Claims>
+  [[nodiscard]] std::optional<missed_start> first_delayed_until(Session& session, const record& r,
+                                                                const place& where, instant end,
+                                                                Claims claims) {
+    const reservation_entry* only = nullptr;
+    bool are_more = false;
+    for (const std::size_t i : session.reservations_by_start()) {
+      const reservation_entry& p = session.reservations()[i];
+      // Who is gone before the first of them starts delays none.
+      if (only == nullptr && end <= p.what.start) break;
+      if (!others(session, r, claims)(p)) continue;
+      are_more = only != nullptr;
+      if (are_more) break;
+      only = &p;
+    }
+    if (only == nullptr) return std::nullopt;
+    begin();
+    if constexpr (std::is_same_v<Claims, no_claims>) {
+      const auto seen = foresight_.foresee(session, state(), {r, where, end}, others(session, r, claims));
+      if (seen.says == verdict::hold) return std::nullopt;
+      if (seen.says == verdict::delayed) return missed(*seen.first);
+    }
+    if (!are_more && session.what_if().begin(session.places(), session.at(only->job).pod_request)) {
+      return delays(session, r, *only) ? std::optional{missed(*only)} : std::nullopt;
+    }
+    return first_missed(
+        session, others(session, r, claims),
+        [&] {
+          session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
+          add_run(end, r.facts.id, where);
+          return true;
+        },
+        [&] { session.places().release(where); });
+  }
 
   // With a single reservation the placement's what-if is used instead of trial placements.
 

@@ -373,6 +373,19 @@ class exhaustive_cycle {
     return true;
   }
 
+  /// Admits the job with a reservation, if it can start now. Time alone gives no job a better chance, even
+  /// where it moves reserved starts: then it is not tried.
+  bool admit_reserved(Session& session, job_id id) {
+    if (!has_changed_) {
+      kept_by_ = delay_cause::none;
+      session.record_found(id, session.found(session.at(id)));
+      return false;
+    }
+    if (admit(session, id)) return true;
+    session.record_found(id, why_not());
+    return false;
+  }
+
   /// Whether its quota allows the job as it is.
   [[nodiscard]] static bool is_allowed(Session& session, const record& r) {
     return detail::quota_allows(session, r, session.now());
@@ -466,14 +479,11 @@ class exhaustive_cycle {
   [[nodiscard]] static bool passes_one_too_many(Session& session, const record& r) {
     if (session.settings(r.facts.quota).strict_after == 0) return false;
     const auto others = others_of(session, r);
-    const auto is_passed = [&](const typename Session::reservation_entry& p) {
-      const record& other = session.at(p.job);
-      return other.facts.quota == r.facts.quota && others(p) && must_not_be_passed(session, other);
-    };
-    const auto owned = session.owned_reservations(r.facts.quota);
-    const auto loans = session.reservations();
-    return detail::any_of(owned.begin(), owned.end(), is_passed) ||
-           detail::any_of(loans.begin(), loans.end(), is_passed);
+    bool any = false;
+    owned_profile::for_each_reservation_of(session, r.facts.quota, [&](const auto& p) {
+      any = any || (others(p) && must_not_be_passed(session, session.at(p.job)));
+    });
+    return any;
   }
   [[nodiscard]] bool delays_owned(Session& session, const record& r) {
     if constexpr (!makes_reservations) {
@@ -494,16 +504,10 @@ class exhaustive_cycle {
       return session.withdraw_reservation(id);
     }
     const reservation before = session.reservation_of(id).what;
-    // Time alone gives no job a better chance to start.
-    if (has_changed_) {
-      if (admit(session, id)) {
-        // What made it late makes those behind it late.
-        if (before.cause != delay_cause::none) renew_owned_of(session, x, before.cause);
-        return;
-      }
-      session.record_found(id, why_not());
-    } else {
-      session.record_found(id, session.found(r));
+    if (admit_reserved(session, id)) {
+      // What made it late makes those behind it late.
+      if (before.cause != delay_cause::none) renew_owned_of(session, x, before.cause);
+      return;
     }
     // It had room in its quota, and yet could not start.
     if (before.start <= session.now()) renew_owned_of(session, x, kept_by_);
@@ -532,11 +536,11 @@ class exhaustive_cycle {
     const record& r = session.at(p.job);
     // Those behind it keep their starts beside it. If it is late, or they are and would make it so, they are
     // renewed after it: or late ones could pass it for ever.
-    const bool is_early = p.what.start > session.now() && p.what.start != without_end;
+    const bool is_in_time = p.what.start > session.now() && p.what.start != without_end;
     const auto others = [&](const typename Session::reservation_entry& q) {
       if (q.job == p.job || q.number < p.number) return q.job != p.job;
-      return is_early && (q.what.start > session.now() ||
-                          later(session.now(), session.at(q.job).estimate) <= p.what.start);
+      return is_in_time && (q.what.start > session.now() ||
+                            later(session.now(), session.at(q.job).estimate) <= p.what.start);
     };
     const auto start = owned_.earliest(session, r, others);
     // All that it needs is there. If it could not start, that may change as long as it is not late.
@@ -959,15 +963,11 @@ class exhaustive_cycle {
     const record& r = session.at(p.job);
     if (session.settings(r.facts.quota).head != queue_head::reserve)
       return session.withdraw_reservation(p.job);
-    // Time alone gives no job a better chance to start, even where it moves reserved starts.
-    if (has_changed_) {
-      if (admit(session, p.job)) {
-        all_hold_ = false;
-        return;
-      }
-      session.record_found(p.job, why_not());
-      if (cause == delay_cause::none) cause = kept_by_;
+    if (admit_reserved(session, p.job)) {
+      all_hold_ = false;
+      return;
     }
+    if (cause == delay_cause::none) cause = kept_by_;
     // `admit` has made its claims, and the others' reservations have been renewed since.
     constexpr typename availability<Session>::no_claims no_claims;
     const bool is_to_come = p.what.start > session.now() && p.what.start != without_end;

@@ -91,8 +91,7 @@ enum class pending_reason : std::uint8_t {
   /// Its quota allows it but it has no place: see `placement`.
   placement,
   /// There is room for it, but it is behind the first job of a strict queue, or would delay a job that holds
-  /// a
-  /// reservation, or a job that is ready soon would take it back (`kept_for`), or the cycle has not come to
+  /// a reservation, or a job that is ready soon would take it back (`kept_for`), or the cycle has not come to
   /// it.
   behind_head,
   /// The search for victims found none and can't rule them out: its budget was exhausted, or another choice

@@ -127,15 +127,10 @@ class session {
   [[nodiscard]] backoff backs_off(const record& r, instant when) {
     return jobs_.backoffs().against(assumed(), r.facts.quota, r.facts.request, when);
   }
-  /// The next time after that, now or later, at which the job's quota may borrow more of what it requests.
-  [[nodiscard]] instant next_backoff_end(const record& r, instant when) const {
-    return jobs_.backoffs().next_end(r.facts.quota, r.facts.request, when);
-  }
-
   /// The next time after that, now or later, at which the job may have better chances by itself: then its
   /// quota may borrow more of what it requests, or it is ready.
   [[nodiscard]] instant next_chance(const record& r, instant when) const {
-    const instant may_borrow = next_backoff_end(r, when);
+    const instant may_borrow = jobs_.backoffs().next_end(r.facts.quota, r.facts.request, when);
     return r.ready.at > when ? std::min(may_borrow, r.ready.at) : may_borrow;
   }
 
@@ -146,7 +141,8 @@ class session {
   [[nodiscard]] std::span<const job_id> soon_ready() const noexcept requires has_ready_times {
     return jobs_.soon_ready();
   }
-  /// The first job of x that is not ready, may get a reservation all the same and was not tried in vain.
+  /// The first job of x that is not ready and may get a reservation, of those that `mark_early` has not ruled
+  /// out.
   [[nodiscard]] std::optional<job_id> first_early(quota_id x) requires has_ready_times {
     const job_id id = jobs_.first_early(x);
     return id ? std::optional{id} : std::nullopt;
@@ -274,8 +270,6 @@ class session {
   }
   /// The running jobs without an expected end, in no particular order; without the evicting ones.
   [[nodiscard]] std::span<const job_id> open_ended() const noexcept { return jobs_.books().open_ended(); }
-  /// Whether the pending job holds a reservation with a time.
-  [[nodiscard]] bool has_reservation(job_id id) const { return jobs_.reservation_of(id) != nullptr; }
   /// The next reserved start that has not come yet.
   [[nodiscard]] std::optional<instant> next_reserved_start() const {
     return jobs_.next_reserved_start(last_look_);

@@ -163,6 +163,7 @@ class lifecycle {
     const auto& owned = of(jobs_[id].facts.quota).owned;
     return &*detail::find_if(owned.begin(), owned.end(), [id](const auto& e) { return e.job == id; });
   }
+
   // Backoffs.
 
   [[nodiscard]] const borrow_backoffs<n>& backoffs() const noexcept { return backoffs_; }
@@ -353,8 +354,8 @@ class lifecycle {
   [[nodiscard]] std::size_t early_reservations(quota_id x) const requires has_ready_times {
     return of(x).early.reservations;
   }
-  /// The first of the early jobs of x that may get a reservation and was not tried in vain; none while a job
-  /// that is ready waits before it.
+  /// The first early job of x that may get a reservation, of those that `mark_early` has not ruled out; none
+  /// while a job that is ready waits before it.
   [[nodiscard]] job_id first_early(quota_id x) requires has_ready_times {
     const auto waits_still = [&](const pending_entry& e) { return waits(e); };
     const auto& first = state_of(x).early.queue.first(waits_still);
@@ -903,8 +904,10 @@ class lifecycle {
       case job_state::pending:
         if constexpr (has_ready_times) {
           // What was kept for it is for others.
-          if (is_early(r)) must_requeue_ = true;
-          if (is_early(r)) erase(early_.soon, r.facts.id);
+          if (is_early(r)) {
+            must_requeue_ = true;
+            erase(early_.soon, r.facts.id);
+          }
         }
         if (holds_reservation(r)) {
           must_requeue_ = true;

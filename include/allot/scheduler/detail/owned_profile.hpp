@@ -75,6 +75,15 @@ class owned_profile {
            owns_request(session, r);
   }
 
+  /// Calls `visit(entry)` for each reservation of a job of x, those that stand on what it owns first.
+  template <class Visit>
+  static void for_each_reservation_of(const Session& session, quota_id x, Visit visit) {
+    for (const reservation_entry& p : session.owned_reservations(x)) visit(p);
+    for (const reservation_entry& p : session.reservations()) {
+      if (session.at(p.job).facts.quota == x) visit(p);
+    }
+  }
+
   /// The earliest start of the pending job, beside the reservations of its quota for which `counts(entry)`.
   /// None if that can't be determined, or the quota has room for it now: then others are in its way. O(jobs
   /// of the quota x reservations); with nodes, and what placing costs. Not before the job is ready.
@@ -252,11 +261,8 @@ class owned_profile {
         changes_.push_back({end, false, p.job, amount});
       }
     };
-    for (const reservation_entry& p : session.owned_reservations(x)) add(p);
     // Who is to borrow takes what the quota owns first.
-    for (const reservation_entry& p : session.reservations()) {
-      if (session.at(p.job).facts.quota == x) add(p);
-    }
+    for_each_reservation_of(session, x, add);
     detail::sort(changes_.begin(), changes_.end());
   }
   /// Whether so much is free, of that much at first, from the change at `from` on until then.
@@ -284,13 +290,11 @@ class owned_profile {
       places.release(session.at(e.job).where);
     }
     const auto add = [&](const reservation_entry& p) {
-      if (p.job == r.facts.id || !counts(p) || p.what.start > at || end_of(session, p) <= at) return;
+      if (p.job == r.facts.id || !counts(p) || p.what.gathers_since) return;
+      if (p.what.start > at || end_of(session, p) <= at) return;
       static_cast<void>(places.place(session.at(p.job).pod_request));
     };
-    for (const reservation_entry& p : session.owned_reservations(r.facts.quota)) add(p);
-    for (const reservation_entry& p : session.reservations()) {
-      if (session.at(p.job).facts.quota == r.facts.quota && !p.what.gathers_since) add(p);
-    }
+    for_each_reservation_of(session, r.facts.quota, add);
     auto result = ask();
     places.rollback(std::move(before));
     return result;

@@ -247,8 +247,7 @@ class pending_queue {
       first_ = i;
       at_ = at;
     }
-    if (best == nullptr) return std::nullopt;
-    return *best;
+    return best == nullptr ? std::nullopt : std::optional{*best};
   }
   /// Where the first job of the group that may be tried is.
   template <class IsCurrent>
