@@ -87,8 +87,7 @@ TEST_CASE("clock: after a rebase what is remembered goes on as before") {
   check_rebase(any_preset{allot::standard{.backfill = allot::backfill_order::shortest_estimate,
                                           .first_backoff = 3,
                                           .longest_backoff = 20,
-                                          .gather = 20,
-                                          .strict_after = 30}});
+                                          .gather = 20}});
   any_preset by_past_usage{allot::standard{}};
   REQUIRE(by_past_usage.choose({.queue_order = allot::quota_order_name::fair_tree, .half_life = 50}));
   check_rebase(by_past_usage);

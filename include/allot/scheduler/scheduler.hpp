@@ -323,11 +323,11 @@ class scheduler {
   /// jump to 2099 and back, all steps until then are made as of 2099.
   ///
   /// Times of submission stay, as the view's: a job that it said to be submitted in 2099 waits behind those
-  /// that came before, until it is cancelled and submitted with another time, and `backfill_order::aged`,
-  /// which compares them with the clock, orders otherwise. What policies and histories of the host keep is
-  /// the host's to move (`usage_history::rebase`). If it knows better when a job started, it says so
-  /// (`started`). A placement with `set_now(now)` may have `rebase(by)`. The plan of the last step is empty
-  /// from now on. Without a step before, nothing happens. O(jobs log jobs + quotas).
+  /// that came before, until it is cancelled and submitted with another time; `backfill_order::aged` and
+  /// `queue_settings::strict_after`, which compare them with the clock, decide otherwise. What policies and
+  /// histories of the host keep is the host's to move (`usage_history::rebase`). If it knows better when a
+  /// job started, it says so (`started`). A placement with `set_now(now)` may have `rebase(by)`. The plan of
+  /// the last step is empty from now on. Without a step before, nothing happens. O(jobs log jobs + quotas).
   void rebase(time_point now) {
     const instant at = detail::point_of<View>(now);
     if (!session_.has_stepped()) return;
