@@ -343,7 +343,11 @@ TEST_CASE("ledger: the potential of a quota is its headroom when all others are 
     world<1> w{allot_test::random_quotas<1>(random)};
     const ledger<> idle = w.l;
     for (int i = 0; i < 10; ++i) w.charge(w.random_job(random));
-    for (const quota_id x : idle.tree().top_down()) CHECK(w.l.potential(x, 0) == idle.headroom(x, 0));
+    for (const quota_id x : idle.tree().top_down()) {
+      CHECK(w.l.potential(x, 0) == idle.headroom(x, 0));
+      constexpr capacity_kind kind = capacity_kind::guaranteed;
+      CHECK(w.l.potential(x, 0, kind) == idle.headroom(x, 0, kind));
+    }
   });
 }
 

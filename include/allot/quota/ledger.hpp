@@ -196,13 +196,13 @@ class ledger {
     return t < quantity{} ? -t : quantity{};
   }
   /// The most that x could ever use, with all other quotas idle. O(depth).
-  [[nodiscard]] quantity potential(quota_id x, std::size_t d) const {
+  [[nodiscard]] quantity potential(quota_id x, std::size_t d, capacity_kind kind = capacity_kind::any) const {
     if (!is_known(x, d)) return {};
     quantity most = quantity::unlimited();
     quantity kept{};
     for (quota_id a = x; a;) {
       const cell& c = cell_of(a, d);
-      most = std::min(most, kept + ceiling_of(c));
+      most = std::min(most, kept + (kind == capacity_kind::guaranteed ? c.supply : ceiling_of(c)));
       kept += c.kept;
       a = c.parent;
     }

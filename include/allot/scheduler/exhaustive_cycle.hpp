@@ -346,7 +346,7 @@ class exhaustive_cycle {
   [[nodiscard]] static bool must_not_be_passed(Session& session, const record& r) {
     const instant age = session.settings(r.facts.quota).strict_after;
     return age != 0 && session.now() >= later(r.facts.submitted, age) && !r.facts.elastic &&
-           owned_profile::owns_request(session, r);
+           !session.is_early(r) && owned_profile::owns_request(session, r);
   }
   /// Why the job that was tried last is not admitted, if the books do not say it.
   [[nodiscard]] pending_reason why_not() const noexcept {

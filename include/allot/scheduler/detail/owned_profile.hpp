@@ -59,10 +59,10 @@ class owned_profile {
   [[nodiscard]] static bool owns_request(Session& session, const record& r) {
     const quota_id x = r.facts.quota;
     for (std::size_t d = 0; d < n; ++d) {
-      // A parent that is overcommitted may have less.
+      // A parent that is overcommitted may have less, and nothing that is guaranteed.
       if (r.facts.request[d] > quantity{} &&
           (r.facts.request[d] > session.assumed().supply_of(x, d).own_pool ||
-           r.facts.request[d] > session.assumed().potential(x, d))) {
+           r.facts.request[d] > session.assumed().potential(x, d, r.facts.in))) {
         return false;
       }
     }
