@@ -297,7 +297,7 @@ def markdown(options, groups):
         ("evictions", "evictions", 2), ("lost GPU-h", "lost_gpu_h", 2)]]
     titles = ["variant", "pairs", "better"] + [title for title, *_ in columns]
     lines = [f"Ratios to `{options.against}` on the same jobs: median (quartiles). Still waiting and useful:",
-             "differences. Better: in how many pairs the first ratio is below 1. The last row is in hours, jobs, percent.",
+             "differences. Better: in how many pairs the first ratio is below 1. Last row: hours, jobs, percent.",
              f"{options.days} days, jobs submitted on days {options.window[0]} to {options.window[1]}.", ""]
     for where in sorted({key[0] for key in groups}):
         workload, load, resources, estimates, failures = where
