@@ -297,17 +297,18 @@ def markdown(options, groups):
         ("evictions", "evictions", 2), ("lost GPU-h", "lost_gpu_h", 2)]]
     titles = ["variant", "pairs", "better"] + [title for title, *_ in columns]
     lines = [f"Ratios to `{options.against}` on the same jobs: median (quartiles). Still waiting and useful:",
-             "differences. Better: in how many pairs the first ratio is below 1. Last row: hours, jobs, percent.",
+             "differences. Better: in how many pairs the first is lower. Last row: hours, jobs, percent.",
              f"{options.days} days, jobs submitted on days {options.window[0]} to {options.window[1]}.", ""]
     for where in sorted({key[0] for key in groups}):
         workload, load, resources, estimates, failures = where
         lines += [f"### {workload}, load {load}, resources {resources}, estimates {estimates}, failures {failures}", "",
                   "| " + " | ".join(titles) + " |", "|---|" + "---:|" * (len(titles) - 1)]
+        same = 0 if options.of in DIFFERENCES else 1
         variants = [v for v in VARIANTS if (where, v, "all", options.of) in groups]
         for variant in variants:
             of = [[v for v, _ in groups.get((where, variant, size, figure), [])] for _, size, figure, _ in columns]
             cells = [cell(values, column[3]) for values, column in zip(of, columns)]
-            lines.append(f"| `{variant}` | {len(of[0])} | {sum(v < 1 for v in of[0])} | " + " | ".join(cells) + " |")
+            lines.append(f"| `{variant}` | {len(of[0])} | {sum(v < same for v in of[0])} | " + " | ".join(cells) + " |")
         of = [[r for _, r in groups.get((where, variants[0], size, figure), [])] for _, size, figure, _ in columns]
         lines += [f"| `{options.against}` itself | {len(of[0])} | | " +
                   " | ".join(f"{statistics.median(values):.3g}" if values else "" for values in of) + " |", ""]
