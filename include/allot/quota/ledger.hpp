@@ -195,7 +195,8 @@ class ledger {
     const quantity t = balance(x, d);
     return t < quantity{} ? -t : quantity{};
   }
-  /// The most that x could ever use, with all other quotas idle. O(depth).
+  /// The most that x could ever use, with all other quotas idle; of what is guaranteed, without borrowing.
+  /// O(depth).
   [[nodiscard]] quantity potential(quota_id x, std::size_t d, capacity_kind kind = capacity_kind::any) const {
     if (!is_known(x, d)) return {};
     quantity most = quantity::unlimited();
