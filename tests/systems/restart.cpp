@@ -238,7 +238,7 @@ TEST_CASE("restart: a system whose cycle does not back off refuses such settings
     const bool is_own = name.starts_with("kueue") || name == "runai";
     REQUIRE(problems.size() == (is_own ? 2U : 0U));
     if (!is_own) return;
-    for (const auto& p : problems) CHECK(p.code == allot::problem_code::contradiction);
+    for (const auto& found : problems) CHECK(found.code == allot::problem_code::contradiction);
     CHECK(problems[0].field == "ready_horizon");
     CHECK(problems[1].field == "borrow_backoff");
   });
