@@ -148,6 +148,7 @@ class governor {
   [[nodiscard]] event lost_on(const std::string& node) const;
   void forget(const job_key& k);
   void evaluate(record& r);
+  void clean_up(record& r);
   [[nodiscard]] std::int64_t ready_at(const record& r) const;
   [[nodiscard]] std::string blocked(const record& r) const;
   [[nodiscard]] std::string unready(const record& r) const;

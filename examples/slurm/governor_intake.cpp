@@ -261,21 +261,20 @@ void governor::take_in(record& r) {
       return take_in_pending(r);
     case run_state::running:
       return take_in_running(r);
-    case run_state::completing: {
-      // It holds its share until its nodes are clean.
-      if (!j.is_requeued || !engine_->contains(j.key)) return;
-      if (engine_->state(j.key) != allot::job_state::running) return;
-      event e;
-      e.is = event::kind::evicting;
-      e.key = j.key;
-      tell(e);
-      enter(r, phase::leaving);
-      r.has_run = true;
-      return;
-    }
+    case run_state::completing:
+      return clean_up(r);
     case run_state::ended:
       return;
   }
+}
+
+/// A job that was requeued holds its share until its nodes are clean, and then waits for that again: what was
+/// lent of it in between would be taken back at once.
+void governor::clean_up(record& r) {
+  if (!r.is.is_requeued || !engine_->contains(r.is.key)) return;
+  if (engine_->state(r.is.key) != allot::job_state::running) return;
+  enter(r, phase::leaving);
+  r.has_run = true;
 }
 
 void governor::take_in_running(record& r) {

@@ -269,7 +269,7 @@ void governor::start_over() {
     leaves(*r);
   }
   for (record* r : holding) {
-    if (r->is.state == run_state::completing && r->is.is_requeued) leaves(*r);
+    if (r->is.state == run_state::completing) clean_up(*r);
   }
   for (const std::string& name : closed_) {
     event e;

@@ -285,7 +285,7 @@ TEST_CASE("governor: nobody is released, and warned a moment later, while an own
 }
 
 TEST_CASE(
-    "governor: a job that its user has put off is lent to others until a minute before, and then starts") {
+    "governor: what a job that its user has put off is to start on is lent until then, and taken back") {
   for (const bool restarts : {false, true}) {
     world w{config_of(three_teams)};
     const job_key later = w.slurm.submit("b", 1, 8, 100);
@@ -298,13 +298,15 @@ TEST_CASE(
     REQUIRE(w.it->look().reservations.size() == 1);
     w.ticks(100);
     if (restarts) w.restart(true);
-    // One that would still run by then waits, although it would borrow what is idle.
+    // What its account owns comes back when it is ready, so one borrows it that would still run by then.
     for (int i = 0; i < 5; ++i) borrowers.push_back(w.slurm.submit("a", 1, 8, 500));
     w.ticks(60);
-    CHECK(w.slurm.used_by("a") == 24);
+    CHECK(w.slurm.used_by("a") == 32);
+    CHECK(w.lines("warn") == 0);
     w.ticks(45);
     CHECK(w.state(later) == run_state::running);
-    CHECK(w.lines("warn") == 0);
+    CHECK(w.slurm.used_by("a") == 24);
+    CHECK(w.lines("warn") == 1);
   }
 }
 
