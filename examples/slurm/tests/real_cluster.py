@@ -552,6 +552,8 @@ def part_slurm_chooses(part):
     # Nodes fail and return while there is no room elsewhere: what ran there may only go back there, and must live.
     full = [part.submit(account, seconds=600) for account, count in (("team-a", 4), ("team-b", 6), ("team-c", 6)) for _ in range(count)]
     part.check(part.runs(full, 25), f"the cluster is full: {[part.state(job) for job in full]}")
+    # Slurm calls a job running before its script has said anything: a node that fails in between takes a run that never began.
+    part.check(wait_for(lambda: set(full) <= set(part.ledger.read()), 20), "and each script has begun")
     for away in (1, 3, 6):
         lost = part.random.choice(full)
         name, before = watch.jobs[lost].nodes, dict(watch.last_restart)
@@ -567,8 +569,8 @@ def part_slurm_chooses(part):
         part.check(not moved, f"nobody else is moved: {moved}")
     excluded = part.cluster.run("squeue", "-h", "-o", "%x").stdout.split()
     part.check(set(excluded) <= {"(null)"}, f"no node stays excluded: {excluded}")
-    starts = [job for job, events in part.ledger.read().items()
-              if job in full and [what for what, _ in events].count("start") != watch.last_restart[job] + 1]
+    starts = {job: events for job, events in part.ledger.read().items()
+              if job in full and [what for what, _ in events].count("start") != watch.last_restart[job] + 1}
     part.check(not starts, f"each run began once: {starts}")
     for job in full:
         part.cluster.run("scancel", str(job), check=False)
