@@ -300,20 +300,28 @@ class exhaustive_cycle {
         }
       });
     }
-    const preempt_settings& may = settings.preempt;
+    p.reclaims = reclaimable(session, x, priority, p.least);
+    return p;
+  }
+  /// The dimensions, as bits, in which preemption may make room for a job of x: what can't be ruled out
+  /// cheaply counts.
+  [[nodiscard]] static std::uint64_t reclaimable(Session& session, quota_id x, std::int64_t priority,
+                                                 const resources<n>& request) {
+    constexpr auto all = ~std::uint64_t{0};
+    const preempt_settings& may = session.settings(x).preempt;
     const auto running = session.running().jobs_of(x);
     const bool within = may.within != preempt_within::never && !running.empty() &&
                         (may.within == preempt_within::lower_priority ? running.back().priority < priority
                                                                       : running.back().priority <= priority);
     const bool others = asks_rivals(may) || may.borrow != preempt_borrow::never;
-    if (within || others || (may.children && !session.tree().children(x).empty()))
-      return {p.least, ~std::uint64_t{0}};
-    if (may.reclaim == preempt_reclaim::never) return p;
+    if (within || others || (may.children && !session.tree().children(x).empty())) return all;
+    if (may.reclaim == preempt_reclaim::never) return 0;
+    std::uint64_t reclaims = 0;
     const ledger<n>& l = session.assumed();
     for (std::size_t d = 0; d < n; ++d) {
-      if (p.least[d] <= l.supply_of(x, d).own_pool - l.own_usage(x, d)) p.add_reclaim(d);
+      if (request[d] <= l.supply_of(x, d).own_pool - l.own_usage(x, d)) reclaims |= std::uint64_t{1} << d;
     }
-    return p;
+    return reclaims;
   }
 
   /// The job of x whose turn it is: one that holds a reservation on what x owns, or the first in its queue.
@@ -326,13 +334,13 @@ class exhaustive_cycle {
     return session.first_of(x);
   }
   void consider(Session& session, quota_id x) {
-    const std::optional<job_id> next = next_of(session, x);
+    if constexpr (makes_reservations) {
+      if (consider_owned_of(session, x)) return;
+    }
+    const std::optional<job_id> next = session.first_of(x);
     // By now one that is ready soon blocks the queue.
     if (!next) return session.touch(x);
     const job_id id = *next;
-    if constexpr (makes_reservations) {
-      if (session.at(id).has_reservation) return consider_owned(session, id);
-    }
     if (admit(session, id)) return;
     const pending_reason why = why_not();
     if constexpr (makes_reservations) {
@@ -496,22 +504,35 @@ class exhaustive_cycle {
       return delayed.has_value();
     }
   }
-  /// Starts the job, or renews its reservation.
-  void consider_owned(Session& session, job_id id) {
+  /// Tries those of x that have not been tried, in their turn, until one starts. Returns whether there are
+  /// any: what comes after them competes with other quotas' jobs by what it requests itself.
+  bool consider_owned_of(Session& session, quota_id x) {
+    bool any = false;
+    for (auto next = next_of(session, x); next && session.at(*next).has_reservation;
+         next = next_of(session, x)) {
+      any = true;
+      if (consider_owned(session, *next)) break;
+    }
+    return any;
+  }
+  /// Starts the job, or renews its reservation. Returns whether it has started.
+  bool consider_owned(Session& session, job_id id) {
     const record& r = session.at(id);
     const quota_id x = r.facts.quota;
     if (session.settings(x).head != queue_head::reserve || !owned_profile::may_hold(session, r)) {
-      return session.withdraw_reservation(id);
+      session.withdraw_reservation(id);
+      return false;
     }
     const reservation before = session.reservation_of(id).what;
     if (admit_reserved(session, id)) {
       // What made it late makes those behind it late.
       if (before.cause != delay_cause::none) renew_owned_of(session, x, before.cause);
-      return;
+      return true;
     }
     // It had room in its quota, and yet could not start.
     if (before.start <= session.now()) renew_owned_of(session, x, kept_by_);
     session.touch(x);
+    return false;
   }
   /// Renews the reservations of quotas whose own jobs have changed.
   void keep_owned(Session& session) {
@@ -1037,6 +1058,9 @@ class exhaustive_cycle {
   /// A place made by evicting others.
   [[nodiscard]] std::optional<typename Session::place> make_room(Session& session, const record& r) {
     if (!session.may_preempt_again(r) || delays_owned(session, r)) return std::nullopt;
+    if (most_moves == 0 && reclaimable(session, r.facts.quota, r.facts.priority, r.facts.request) == 0) {
+      return std::nullopt;
+    }
     std::optional<wide> bearable;
     bool declined = false;
     if constexpr (makes_reservations) bearable = bearable_loss(session, r);

@@ -238,11 +238,11 @@ class session {
   [[nodiscard]] std::span<const quota_id> with_owned_reservations() const noexcept {
     return jobs_.with_owned_reservations();
   }
-  /// Calls `visit(quota)` for each quota whose own jobs have changed since the last call, or one of whose
-  /// reserved starts has come.
+  /// Calls `visit(quota)` for each quota whose own jobs have changed since the last call; in a step first also
+  /// for those one of whose reserved starts has come.
   template <class Visit>
   void take_renewing(Visit visit) {
-    jobs_.take_renewing(now_, visit);
+    jobs_.take_renewing(visit);
   }
   /// The other pending jobs that hold a reservation with a time, in the order of their turn. They are in no
   /// queue.
@@ -532,6 +532,7 @@ class session {
     if constexpr (has_expected_ends) {
       if (const auto due = next_reserved_start(); due && *due <= now) jobs_.let_requeue();
       last_look_ = now;
+      jobs_.note_due_starts(now);
     }
     if (must_requeue()) jobs_.review_nominations();
     if constexpr (has_expected_ends) {

@@ -234,14 +234,16 @@ class lifecycle {
     }
   }
   [[nodiscard]] std::span<const quota_id> renewing() const noexcept { return renewing_; }
-  /// Calls `visit(quota)` for each quota of which that is true since the last call, or of which such a start
-  /// has come by now.
-  template <class Visit>
-  void take_renewing(instant now, Visit visit) {
+  /// So may those that have come by now.
+  void note_due_starts(instant now) {
     for (const expected_end& e : owned_starts_.all()) {
       if (e.at > now) break;
       note_own_change(jobs_[e.job].facts.quota);
     }
+  }
+  /// Calls `visit(quota)` for each quota noted since the last call.
+  template <class Visit>
+  void take_renewing(Visit visit) {
     for (std::size_t i = 0; i < renewing_.size(); ++i) {
       state_of(renewing_[i]).renews = false;
       if (tree().contains(renewing_[i])) visit(renewing_[i]);

@@ -268,7 +268,7 @@ class state_keeper {
       jobs_.note(delay_cause::cluster);
       jobs_.world_changed();
     }
-    jobs_.take_renewing(std::numeric_limits<instant>::min(), [](quota_id) {});
+    jobs_.take_renewing([](quota_id) {});
     for (const quota_id x : memory_.renewing) {
       if (const quota_id now = quota_now(ids_, x)) jobs_.note_own_change(now);
     }
