@@ -11,7 +11,7 @@
 #include <allot/scheduler/detail/borrow_backoffs.hpp>
 #include <allot/scheduler/detail/expected_ends.hpp>
 #include <allot/scheduler/detail/held_places.hpp>
-#include <allot/scheduler/detail/horizons.hpp>
+#include <allot/scheduler/backfill/detail/horizons.hpp>
 #include <allot/scheduler/detail/job_table.hpp>
 #include <allot/scheduler/detail/victim_groups.hpp>
 #include <allot/scheduler/placement.hpp>

@@ -11,7 +11,7 @@
 #include <allot/scheduler/detail/job_table.hpp>
 #include <allot/scheduler/detail/nominated_jobs.hpp>
 #include <allot/scheduler/detail/pending_queue.hpp>
-#include <allot/scheduler/detail/reservations.hpp>
+#include <allot/scheduler/backfill/detail/reservations.hpp>
 #include <allot/scheduler/detail/time_limits.hpp>
 #include <allot/scheduler/policies.hpp>
 #include <allot/scheduler/settings.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/scheduler/availability.hpp>
+#include <allot/scheduler/backfill/availability.hpp>
 
 #include <allot/presets/standard.hpp>
 #include <allot/scheduler/sentences.hpp>

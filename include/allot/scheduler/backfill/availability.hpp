@@ -6,7 +6,7 @@
 #include <allot/core/journal.hpp>
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
-#include <allot/scheduler/detail/foresight.hpp>
+#include <allot/scheduler/backfill/detail/foresight.hpp>
 #include <allot/scheduler/reservation.hpp>
 #include <allot/scheduler/session.hpp>
 
@@ -63,18 +63,22 @@ class availability {
     /// The job with a reservation; none if the one that is asked about has no place itself.
     job_id job{};
   };
-  /// The earliest reserved start that a job would delay if it starts now on the place taken for it;
-  /// none if it delays none. Reservations with `claims(job, reservation)` do not count.
+  /// What becomes of the reserved starts if a job starts now.
+  struct effect {
+    /// The earliest that it would delay, of reservations that it does not claim; none if it delays none.
+    std::optional<missed_start> delayed{};
+    /// Whether it would delay some if it claimed none.
+    bool claims = false;
+  };
+  /// That of a job on the place taken for it. Those with `claims(job, reservation)` it claims.
   template <class Claims>
-  [[nodiscard]] std::optional<missed_start> first_delayed(Session& session, const record& r,
-                                                          const place& where, Claims claims) {
+  [[nodiscard]] effect effect_of(Session& session, const record& r, const place& where, Claims claims) {
     const instant end = later(session.now(), r.estimate);
     const std::optional<missed_start> delayed = first_delayed_until(session, r, where, end, no_claims{});
-    if (!delayed) return std::nullopt;
-    if (!claims_any(session, r, claims)) return delayed;
-    return first_delayed_until(session, r, where, end, claims);
+    if (!delayed || !claims_any(session, r, claims)) return {delayed};
+    return {first_delayed_until(session, r, where, end, claims), true};
   }
-  /// What `first_delayed` would return wherever the job is placed, as far as that is known; none otherwise.
+  /// What it delays wherever it is placed, as far as that is known; none otherwise.
   template <class Claims>
   [[nodiscard]] std::optional<missed_start> delayed_anywhere(Session& session, const record& r,
                                                              Claims claims) {
@@ -115,6 +119,8 @@ class availability {
     job_id after{};
     /// Whether it then uses more than its quota owns.
     bool borrows = false;
+    /// Whether it would then delay some that it claims.
+    bool claims = false;
   };
   /// The earliest start of a pending job that can't start now, so that it delays no reservation but those
   /// that it claims. None if that can't be determined, or is not before `before`. A reservation of its own
@@ -151,7 +157,8 @@ class availability {
     const auto starts = session.reservations_by_start();
     if (chance == without_end && detail::none_of(starts.begin(), starts.end(), concerns) &&
         session.what_if().begin(session.places(), r.pod_request)) {
-      return earliest_alone(session, r, before);
+      const auto is_others = [&](std::size_t i) { return session.reservations()[i].job != r.facts.id; };
+      return earliest_alone(session, r, detail::any_of(starts.begin(), starts.end(), is_others), before);
     }
     const auto may_change = [&](const reservation_entry& p) { return claims.may_change(r, p); };
     const auto all = session.reservations();
@@ -174,6 +181,7 @@ class availability {
       if (at_.without_places || !could_start(session, r, claims, *t)) continue;
       if (fits_from(session, r, claims, *t)) {
         found = start{*t, waits_for_that ? job_id{} : at_.last, session.would_borrow(r)};
+        found->claims = at_.claims || claims_start(session, r, claims, *t);
       }
     }
     close(session, std::move(as_it_was));
@@ -302,8 +310,9 @@ class availability {
     session.assumed().rollback(before);
     return !fits;
   }
-  /// Precondition: the what-if has begun for the job.
-  [[nodiscard]] std::optional<start> earliest_alone(Session& session, const record& r, instant before) {
+  /// Precondition: the what-if has begun for the job, and it claims all known starts, if there are any.
+  [[nodiscard]] std::optional<start> earliest_alone(Session& session, const record& r, bool claims_some,
+                                                    instant before) {
     const savepoint as_it_was = session.assumed().save();
     std::optional<start> found;
     const auto ends = session.expected_ends();
@@ -312,7 +321,7 @@ class availability {
       if (i + 1 < ends.size() && ends[i + 1].at == ends[i].at) continue;
       if (!session.what_if().fits(session.places())) continue;
       if (!session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in)) continue;
-      found = start{ends[i].at, ends[i].job, session.would_borrow(r)};
+      found = start{ends[i].at, ends[i].job, session.would_borrow(r), claims_some};
     }
     session.assumed().rollback(as_it_was);
     return found;
@@ -342,6 +351,8 @@ class availability {
     std::uint64_t taken = 0;
     /// Whether jobs with a reservation have started otherwise than noted.
     bool differs = false;
+    /// Whether some have been passed over that the job claims.
+    bool claims = false;
     /// Whether all that have come certainly did so; only where no job is placed.
     bool is_certain = true;
     /// From which reserved start on a job is ruled out, as found when so many had come.
@@ -459,11 +470,25 @@ class availability {
              p.number < session.reservation_of(r.facts.id).number;
     };
   }
+  /// Whether it claims any.
   template <class Claims>
   [[nodiscard]] static bool claims_any(Session& session, const record& r, Claims& claims) {
     const auto all = session.reservations();
     return detail::any_of(all.begin(), all.end(),
                           [&](const reservation_entry& p) { return p.job != r.facts.id && claims(r, p); });
+  }
+  /// Whether a job that starts where the walk stands takes precedence over a known start: it claims it now,
+  /// or by the time at which it would delay it.
+  template <class Claims>
+  [[nodiscard]] bool claims_start(Session& session, const record& r, Claims& claims, instant from) {
+    bool may_change = false;
+    for (const std::size_t i : session.reservations_by_start()) {
+      const reservation_entry& p = session.reservations()[i];
+      if (p.job == r.facts.id) continue;
+      if (claims(r, p)) return true;
+      may_change = may_change || claims.may_change(r, p);
+    }
+    return may_change && !fits_from(session, r, no_claims{}, from);
   }
   /// Starts a job with a reservation, if it fits.
   template <class Counts>
@@ -575,7 +600,10 @@ class availability {
       const auto& p = start_of(session);
       const bool is_counted = others(session, r, claims)(p);
       if (at_.starts < noted.size() && noted[at_.starts].counts != is_counted) at_.differs = true;
-      if (!is_counted) continue;
+      if (!is_counted) {
+        at_.claims = at_.claims || (p.job != r.facts.id && claims(r, p));
+        continue;
+      }
       if (at_.without_places) {
         if (at_.differs || at_.starts >= noted.size()) return false;
         if (!noted[at_.starts].holds) {

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/time.hpp>
+#include <allot/scheduler/backfill/detail/backfill_state.hpp>
+#include <allot/scheduler/detail/attempt.hpp>
+#include <allot/scheduler/reservation.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace allot {
+inline namespace v0 {
+namespace detail {
+
+/// The reservations that stand on what a quota owns. No other quota can displace them: what others borrow of
+/// it comes back when asked for. So each is made, delayed and renewed by the jobs of its own quota alone.
+///
+/// Lives as long as a call; all that it knows is in the session and in `backfill_state`.
+template <class Session>
+class owned_reservations {
+ public:
+  using record = typename Session::record;
+  using place = typename Session::place;
+  using reservation_entry = typename Session::reservation_entry;
+
+  owned_reservations(Session& session, backfill_state<Session>& state) : session_(session), state_(state) {}
+
+  /// Whether no later job of its quota may start before it: see `queue_settings::strict_after`.
+  [[nodiscard]] static bool must_not_be_passed(Session& session, const record& r) {
+    const instant age = session.settings(r.facts.quota).strict_after;
+    return age != 0 && session.now() >= later(r.facts.submitted, age) && !r.facts.elastic &&
+           !session.is_early(r) && owned_profile<Session>::owns_request(session, r);
+  }
+  /// Whether a job without a reservation would pass one with a reservation that must not be passed.
+  [[nodiscard]] bool passes_one_too_many(const record& r) const {
+    if (session_.settings(r.facts.quota).strict_after == 0) return false;
+    const auto others = others_of(r);
+    bool any = false;
+    owned_profile<Session>::for_each_reservation_of(session_, r.facts.quota, [&](const auto& p) {
+      any = any || (others(p) && must_not_be_passed(session_, session_.at(p.job)));
+    });
+    return any;
+  }
+  /// Whether a job starts by a reservation with an earlier turn than another's, by that time at the latest.
+  [[nodiscard]] bool comes_before(const record& r, const reservation_entry& p, instant by) const {
+    if (!r.has_reservation) return false;
+    const auto& own = session_.reservation_of(r.facts.id);
+    return own.number < p.number && own.what.start <= std::max(session_.now(), by);
+  }
+
+  /// Whether the job, started now, would delay one of its quota by what it takes of what that owns.
+  [[nodiscard]] bool are_delayed_by(const record& r, attempt& a) {
+    auto delayed = state_.owned.first_delayed(session_, r, others_of(r));
+    if (!r.has_reservation && passes_one_too_many(r)) delayed = session_.now();
+    if (delayed) a.is_delaying(*delayed, later(session_.now(), r.estimate));
+    return delayed.has_value();
+  }
+  /// The same by its place, which has been taken.
+  [[nodiscard]] bool are_displaced_by(const record& r, const place& where, attempt& a) {
+    const auto displaced = state_.owned.first_displaced(session_, r, where, others_of(r));
+    if (displaced) a.is_delaying(*displaced, later(session_.now(), r.estimate));
+    return displaced.has_value();
+  }
+  /// The start that a job of its quota would get, if it may hold a reservation and there is one.
+  [[nodiscard]] std::optional<instant> earliest(const record& r) {
+    if (!owned_profile<Session>::may_hold(session_, r)) return std::nullopt;
+    const auto start = state_.owned.earliest(session_, r, others_of(r));
+    return start ? std::optional{start->at} : std::nullopt;
+  }
+  /// Whether the time has come at which the job is to start on what its quota owns; or, as others have ended
+  /// early, all of that is there.
+  [[nodiscard]] bool is_due(const record& r) {
+    if (!r.has_reservation) return false;
+    const reservation& own = session_.reservation_of(r.facts.id).what;
+    if (!own.owned || own.start <= session_.now()) return own.owned;
+    return state_.owned.has_room_now(session_, r, others_of(r));
+  }
+
+  /// Gives the pending job a reservation, if what its quota owns is enough for it.
+  bool reserve(job_id id) {
+    const record& r = session_.at(id);
+    if (!owned_profile<Session>::may_hold(session_, r)) return false;
+    const auto all = [](const reservation_entry&) { return true; };
+    const auto start = state_.owned.earliest(session_, r, all);
+    if (!start) return false;
+    reservation p{start->at, start->at, start->after};
+    p.owned = true;
+    if (start->at <= session_.now()) p.cause = delay_cause::overrun;
+    session_.reserve(id, p);
+    return true;
+  }
+  /// Tries those of x that have not been tried, in their turn, until one starts: `admit(job_id)` returns an
+  /// attempt. Returns whether there are any.
+  template <class Admit>
+  bool try_each(quota_id x, Admit admit) {
+    bool any = false;
+    for (job_id next = first_untried(session_, x); next; next = first_untried(session_, x)) {
+      any = true;
+      if (try_one(next, admit)) break;
+    }
+    return any;
+  }
+  /// The first of x that has not been tried; none if all have.
+  [[nodiscard]] static job_id first_untried(const Session& session, quota_id x) {
+    for (const reservation_entry& p : session.owned_reservations(x)) {
+      if (!session.was_tried(p.job)) return p.job;
+    }
+    return {};
+  }
+
+  /// Renews those of quotas whose own jobs have changed.
+  void renew_changed() {
+    session_.take_renewing([&](quota_id x) {
+      take_back_later(x);
+      renew_of(x, delay_cause::none);
+    });
+  }
+  /// Renews those of x that a job of that priority has passed.
+  void renew_passed(quota_id x, std::int64_t priority) {
+    for (const reservation_entry& p : session_.owned_reservations(x)) {
+      if (passes(x, priority, p)) static_cast<void>(renew(p, delay_cause::higher_priority));
+    }
+  }
+  /// Makes them all again, in their turn: the world has changed.
+  void renew_all(delay_cause cause) {
+    for (const quota_id x : session_.with_owned_reservations()) {
+      for (const reservation_entry& p : session_.owned_reservations(x)) {
+        reservation unknown = p.what;
+        unknown.start = without_end;
+        session_.renew_reservation(p.job, unknown);
+      }
+      for (const reservation_entry& p : session_.owned_reservations(x)) static_cast<void>(renew(p, cause));
+    }
+  }
+
+ private:
+  /// Whether a job takes precedence over a reservation: its priority is higher.
+  [[nodiscard]] bool passes(quota_id x, std::int64_t priority, const reservation_entry& p) const {
+    return session_.settings(x).order == queue_order::priority &&
+           priority > session_.at(p.job).facts.priority;
+  }
+  /// The reservations of its quota that a job must not delay.
+  [[nodiscard]] auto others_of(const record& r) const {
+    return [this, &r](const reservation_entry& p) {
+      return p.job != r.facts.id && !passes(r.facts.quota, r.facts.priority, p) &&
+             !comes_before(r, p, p.what.start);
+    };
+  }
+  /// Starts the job, or renews its reservation. Returns whether it has started.
+  template <class Admit>
+  bool try_one(job_id id, Admit admit) {
+    const record& r = session_.at(id);
+    const quota_id x = r.facts.quota;
+    if (session_.settings(x).head != queue_head::reserve || !owned_profile<Session>::may_hold(session_, r)) {
+      session_.withdraw_reservation(id);
+      return false;
+    }
+    const reservation before = session_.reservation_of(id).what;
+    const attempt a = admit(id);
+    if (a.is_admitted) {
+      // What made it late makes those behind it late.
+      if (before.cause != delay_cause::none) renew_of(x, before.cause);
+      return true;
+    }
+    // It had room in its quota, and yet could not start.
+    if (before.start <= session_.now()) renew_of(x, a.kept_by);
+    session_.touch(x);
+    return false;
+  }
+  /// Where the admission of a job with a reservation was taken back, jobs of its quota that came after it
+  /// were admitted as if it ran.
+  void take_back_later(quota_id x) {
+    for (std::size_t i = 0; i < session_.owned_reservations(x).size(); ++i) {
+      const reservation_entry p = session_.owned_reservations(x)[i];
+      if (!p.is_back) continue;
+      const auto comes_later = [&](const record& r) { return !passes(x, r.facts.priority, p); };
+      // Some of them may hold reservations again, too.
+      if (session_.take_back_after(p, comes_later)) i = 0;
+    }
+  }
+  /// Those of x in their turn; what makes one late makes those behind it late.
+  void renew_of(quota_id x, delay_cause cause) {
+    for (const reservation_entry& p : session_.owned_reservations(x)) {
+      const delay_cause moved = renew(p, cause);
+      if (moved != delay_cause::none) cause = moved;
+    }
+  }
+  /// Returns why its start has become later, if it has; `cause` is what is known of that.
+  delay_cause renew(const reservation_entry& p, delay_cause cause) {
+    const record& r = session_.at(p.job);
+    const instant now = session_.now();
+    // Those behind it keep their starts beside it. If it is late, or they are and would make it so, they are
+    // renewed after it: or late ones could pass it for ever.
+    const bool is_in_time = p.what.start > now && p.what.start != without_end;
+    const auto others = [&](const reservation_entry& q) {
+      if (q.job == p.job || q.number < p.number) return q.job != p.job;
+      return is_in_time && (q.what.start > now || later(now, session_.at(q.job).estimate) <= p.what.start);
+    };
+    const auto start = state_.owned.earliest(session_, r, others);
+    // All that it needs is there. If it could not start, that may change as long as it is not late.
+    const bool is_hindered = !start && state_.owned.has_room(session_, r);
+    if (is_hindered && p.what.start != without_end && (p.what.start > now || !session_.was_tried(p.job))) {
+      return delay_cause::none;
+    }
+    reservation renewed = p.what;
+    renewed.start = start ? start->at : without_end;
+    renewed.after = start ? start->after : job_id{};
+    if (is_hindered) {
+      // Those end, too.
+      constexpr typename availability<Session>::no_claims no_claims;
+      const auto by_then = state_.profile.earliest(session_, r, no_claims);
+      renewed.start = by_then ? by_then->at : now;
+      renewed.after = by_then ? by_then->after : job_id{};
+    }
+    const bool is_late = renewed.start > p.what.first_start || renewed.start <= now;
+    const bool moves = renewed.start > p.what.start;
+    if (cause == delay_cause::none && (moves || (is_late && p.what.cause == delay_cause::none))) {
+      if (start && !start->waits_for_place) {
+        cause = why_late(r.facts.quota);
+      } else if (is_hindered && state_.claimed_at != now && !owned_profile<Session>::has_nodes(session_) &&
+                 !quota_allows(session_, r, now)) {
+        cause = delay_cause::protection;
+      } else {
+        cause = start || is_hindered ? delay_cause::owner : why_late(r.facts.quota);
+      }
+    }
+    if (is_late && cause != delay_cause::none) renewed.cause = cause;
+    if (!is_late) renewed.cause = delay_cause::none;
+    session_.renew_reservation(p.job, renewed);
+    return moves ? cause : delay_cause::none;
+  }
+  /// Why a reservation of x is late, if nothing has been told.
+  [[nodiscard]] delay_cause why_late(quota_id x) const {
+    const auto ends = session_.expected_ends_of(x);
+    if (!ends.empty() && ends.front().at <= session_.now()) return delay_cause::overrun;
+    if (state_.claimed_at == session_.now()) return delay_cause::owner;
+    // Who is overdue ends later with every moment.
+    for (const reservation_entry& p : session_.owned_reservations(x)) {
+      if (p.what.start <= session_.now() && p.what.cause != delay_cause::none) return p.what.cause;
+    }
+    // One of its quota that was to borrow was displaced by an owner, and it by that one.
+    return delay_cause::owner;
+  }
+
+  Session& session_;
+  backfill_state<Session>& state_;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot
