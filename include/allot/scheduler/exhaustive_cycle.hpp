@@ -287,7 +287,7 @@ class exhaustive_cycle {
     if (may_reserve(session, x) && session.first_of(x)) return {resources<n>{}, ~std::uint64_t{0}};
     const bool first_only = settings.head == queue_head::strict;
     std::int64_t priority = first.facts.priority;
-    for (const auto& reserved : session.owned_reservations(x)) {
+    for (const auto& reserved : session.reservations().owned_by(x)) {
       if (session.was_tried(reserved.job)) continue;
       const record& r = session.at(reserved.job);
       priority = std::max(priority, r.facts.priority);
@@ -389,7 +389,7 @@ class exhaustive_cycle {
     }
     if constexpr (foresees) {
       // Most that delay a reservation do so on any place: that is known before they are placed.
-      if (!session.reservations_by_start().empty() &&
+      if (!session.reservations().by_start().empty() &&
           (!could_place(session.places(), r.pod_request) || loans(session).are_delayed_by(r, a))) {
         return std::nullopt;
       }

@@ -503,7 +503,7 @@ class scheduler {
     vector<std::pair<std::uint64_t, job_id>> all;
     for (const auto& p : jobs().reservations().all()) all.emplace_back(p.number, p.job);
     for (const quota_id x : tree().top_down()) {
-      for (const auto& p : jobs().of(x).owned) all.emplace_back(p.number, p.job);
+      for (const auto& p : jobs().reservations().owned_by(x)) all.emplace_back(p.number, p.job);
     }
     detail::sort(all.begin(), all.end());
     for (const auto& [number, id] : all) visit(id);

@@ -84,9 +84,9 @@ class session {
   void look_ahead() {
     auto& kept = jobs_.books().horizons();
     kept.outdate();
-    const auto starts = reservations_by_start();
+    const auto starts = reservations().by_start();
     for (std::size_t i = 0; i < starts.size() && i < kept.most; ++i) {
-      const reservation_entry& p = reservations()[starts[i]];
+      const reservation_entry& p = reservations().all()[starts[i]];
       kept.keep(places(), p, at(p.job).pod_request, expected_ends(),
                 [this](job_id id) -> const record& { return at(id); });
     }
@@ -196,10 +196,10 @@ class session {
   /// too, in no particular order.
   template <class Visit>
   void for_each_waiting(quota_id x, Visit visit) const {
-    for (const reservation_entry& p : reservations()) {
+    for (const reservation_entry& p : reservations().all()) {
       if (at(p.job).facts.quota == x) visit(p.job);
     }
-    for (const reservation_entry& p : owned_reservations(x)) visit(p.job);
+    for (const reservation_entry& p : reservations().owned_by(x)) visit(p.job);
     jobs_.of(x).queue.for_each([&](const pending_entry& e) {
       if (jobs_.waits(e)) visit(e.id);
     });
@@ -229,29 +229,13 @@ class session {
     return r.menu.empty() ? r.pod_request
                           : detail::pod_request_of<Placement>(view(), r.what, r.facts.pods, pick);
   }
-  /// The pending jobs of x that hold a reservation with a time that stands on what x owns, in the order of
-  /// their turn. They are in no queue.
-  [[nodiscard]] std::span<const reservation_entry> owned_reservations(quota_id x) const {
-    return jobs_.of(x).owned;
-  }
-  /// The quotas that have any of these, in no particular order.
-  [[nodiscard]] std::span<const quota_id> with_owned_reservations() const noexcept {
-    return jobs_.with_owned_reservations();
-  }
-  /// Calls `visit(quota)` for each quota whose own jobs have changed since the last call; in a step first also
-  /// for those one of whose reserved starts has come.
+  /// The pending jobs that hold a reservation with a time. They are in no queue.
+  [[nodiscard]] const detail::reservations& reservations() const noexcept { return jobs_.reservations(); }
+  /// Calls `visit(quota)` for each quota whose own jobs have changed since the last call; in a step first
+  /// also for those one of whose reserved starts has come.
   template <class Visit>
   void take_renewing(Visit visit) {
     jobs_.take_renewing(visit);
-  }
-  /// The other pending jobs that hold a reservation with a time, in the order of their turn. They are in no
-  /// queue.
-  [[nodiscard]] std::span<const reservation_entry> reservations() const noexcept {
-    return jobs_.reservations().all();
-  }
-  /// The positions in `reservations` of those with a known start, the earliest first.
-  [[nodiscard]] std::span<const std::size_t> reservations_by_start() const noexcept {
-    return jobs_.reservations().by_start();
   }
   /// How many jobs of x that are ready hold such a reservation.
   [[nodiscard]] std::size_t reservations_held(quota_id x) const { return jobs_.of(x).reservations; }
@@ -272,7 +256,7 @@ class session {
   [[nodiscard]] std::span<const job_id> open_ended() const noexcept { return jobs_.books().open_ended(); }
   /// The next reserved start that has not come yet.
   [[nodiscard]] std::optional<instant> next_reserved_start() const {
-    return jobs_.next_reserved_start(last_look_);
+    return jobs_.reservations().next_after(last_look_);
   }
   /// What has happened that concerns reserved starts since the last call.
   [[nodiscard]] detail::reservation_news take_reservation_news() {

@@ -84,8 +84,8 @@ class availability {
                                                              Claims claims) {
     const no_claims nothing;
     const auto counts = others(session, r, nothing);
-    const auto all = session.reservations();
-    const auto starts = session.reservations_by_start();
+    const auto all = session.reservations().all();
+    const auto starts = session.reservations().by_start();
     std::size_t i = 0;
     while (i < starts.size() && !counts(all[starts[i]])) ++i;
     if (i == starts.size()) return std::nullopt;
@@ -98,7 +98,7 @@ class availability {
   /// Whether all reservations of others hold as they are if the job gets the place taken for it, but starts
   /// only when others have gone: until then it is not known when it ends.
   [[nodiscard]] bool all_hold_beside(Session& session, const record& r, const place& where) {
-    if (session.reservations_by_start().empty()) return true;
+    if (session.reservations().by_start().empty()) return true;
     begin();
     const no_claims claims;
     const auto seen =
@@ -130,7 +130,7 @@ class availability {
                                               instant before = without_end) {
     begin();
     // Who gathers, and comes earlier in turn, may start at any moment until it gives up, and run on.
-    for (const reservation_entry& p : session.reservations()) {
+    for (const reservation_entry& p : session.reservations().all()) {
       if (p.job == r.facts.id) break;
       if (p.what.gathers_since && others(session, r, claims)(p)) before = std::min(before, p.what.start);
     }
@@ -153,15 +153,15 @@ class availability {
     };
     std::optional<instant> t = next_time(session.now());
     if (!t || *t >= before) return std::nullopt;
-    const auto concerns = [&](std::size_t i) { return concerns_any(session.reservations()[i]); };
-    const auto starts = session.reservations_by_start();
+    const auto concerns = [&](std::size_t i) { return concerns_any(session.reservations().all()[i]); };
+    const auto starts = session.reservations().by_start();
     if (chance == without_end && detail::none_of(starts.begin(), starts.end(), concerns) &&
         session.what_if().begin(session.places(), r.pod_request)) {
-      const auto is_others = [&](std::size_t i) { return session.reservations()[i].job != r.facts.id; };
+      const auto is_others = [&](std::size_t i) { return session.reservations().all()[i].job != r.facts.id; };
       return earliest_alone(session, r, detail::any_of(starts.begin(), starts.end(), is_others), before);
     }
     const auto may_change = [&](const reservation_entry& p) { return claims.may_change(r, p); };
-    const auto all = session.reservations();
+    const auto all = session.reservations().all();
     if (detail::none_of(all.begin(), all.end(), may_change)) foresight_.note(session, r, concerns_any);
     t = next_time(session.now());
     if (!t || *t >= before) return std::nullopt;
@@ -261,8 +261,8 @@ class availability {
                                                                 Claims claims) {
     const reservation_entry* only = nullptr;
     bool are_more = false;
-    for (const std::size_t i : session.reservations_by_start()) {
-      const reservation_entry& p = session.reservations()[i];
+    for (const std::size_t i : session.reservations().by_start()) {
+      const reservation_entry& p = session.reservations().all()[i];
       // Who is gone before the first of them starts delays none.
       if (only == nullptr && end <= p.what.start) break;
       if (!others(session, r, claims)(p)) continue;
@@ -387,17 +387,17 @@ class availability {
     const auto consider = [&](instant u) { t = t ? std::min(*t, u) : u; };
     if (at_.ends < session.expected_ends().size()) consider(session.expected_ends()[at_.ends].at);
     if (!runs_.empty() && runs_.front().end != without_end) consider(runs_.front().end);
-    if (at_.starts < session.reservations_by_start().size()) consider(start_of(session).what.start);
+    if (at_.starts < session.reservations().by_start().size()) consider(start_of(session).what.start);
     return t;
   }
   /// The same of events of jobs with a reservation alone.
   [[nodiscard]] std::optional<instant> next_of_reserved(const Session& session) const {
     instant t = runs_.empty() ? without_end : runs_.front().end;
-    if (at_.starts < session.reservations_by_start().size()) t = std::min(t, start_of(session).what.start);
+    if (at_.starts < session.reservations().by_start().size()) t = std::min(t, start_of(session).what.start);
     return t == without_end ? std::nullopt : std::optional{t};
   }
   [[nodiscard]] const reservation_entry& start_of(const Session& session) const {
-    return session.reservations()[session.reservations_by_start()[at_.starts]];
+    return session.reservations().all()[session.reservations().by_start()[at_.starts]];
   }
   /// Lets all end that is expected to by `t`.
   void end_until(Session& session, instant t) {
@@ -443,8 +443,8 @@ class availability {
     if (after != ends.begin()) last = {std::prev(after)->at, std::prev(after)->job, {}};
     // Of those that end together one with a reservation is the last in a walk.
     bool has_reservation = false;
-    for (const std::size_t i : session.reservations_by_start()) {
-      const reservation_entry& p = session.reservations()[i];
+    for (const std::size_t i : session.reservations().by_start()) {
+      const reservation_entry& p = session.reservations().all()[i];
       const run x{detail::reserved_end(session, p), p.job, {}};
       if (p.what.start > t || x.end > t || x.end < last.end || (has_reservation && x < last)) continue;
       last = x;
@@ -473,7 +473,7 @@ class availability {
   /// Whether it claims any.
   template <class Claims>
   [[nodiscard]] static bool claims_any(Session& session, const record& r, Claims& claims) {
-    const auto all = session.reservations();
+    const auto all = session.reservations().all();
     return detail::any_of(all.begin(), all.end(),
                           [&](const reservation_entry& p) { return p.job != r.facts.id && claims(r, p); });
   }
@@ -482,8 +482,8 @@ class availability {
   template <class Claims>
   [[nodiscard]] bool claims_start(Session& session, const record& r, Claims& claims, instant from) {
     bool may_change = false;
-    for (const std::size_t i : session.reservations_by_start()) {
-      const reservation_entry& p = session.reservations()[i];
+    for (const std::size_t i : session.reservations().by_start()) {
+      const reservation_entry& p = session.reservations().all()[i];
       if (p.job == r.facts.id) continue;
       if (claims(r, p)) return true;
       may_change = may_change || claims.may_change(r, p);
@@ -511,7 +511,7 @@ class availability {
     vacate(session);
     auto as_it_was = open(session);
     for_each_open_ended(session, since, [&](const record& gone) { release(session, gone); });
-    for (const reservation_entry& p : session.reservations()) {
+    for (const reservation_entry& p : session.reservations().all()) {
       if (p.job == r.facts.id) break;
       if (p.what.gathers_since && counts(p))
         static_cast<void>(take(session, session.at(p.job), p.what.start));
@@ -537,7 +537,7 @@ class availability {
   /// and are not excused.
   template <class Counts, class Excused>
   [[nodiscard]] std::optional<missed_start> walk(Session& session, Counts counts, Excused is_excused) {
-    const auto starts = session.reservations_by_start();
+    const auto starts = session.reservations().by_start();
     while (at_.starts < starts.size()) {
       const instant t = *next(session);
       end_until(session, t);
@@ -595,7 +595,7 @@ class availability {
     // Claims that may change depend on usage.
     const auto noted = foresight_.noted();
     if (noted.empty()) release_ended(session);
-    const auto starts = session.reservations_by_start();
+    const auto starts = session.reservations().by_start();
     for (; at_.starts < starts.size() && start_of(session).what.start <= t; ++at_.starts) {
       const auto& p = start_of(session);
       const bool is_counted = others(session, r, claims)(p);
@@ -676,7 +676,7 @@ class availability {
     const auto counts = others(session, r, claims);
     const instant end = later(std::max(from, session.now()), r.estimate);
     vacate(session);
-    if (at_.starts == session.reservations_by_start().size()) {
+    if (at_.starts == session.reservations().by_start().size()) {
       return could_place(session.places(), r.pod_request);
     }
     if (foresight_.is_as_noted(session, state(), counts)) {
@@ -705,11 +705,11 @@ class availability {
   [[nodiscard]] bool leaves_no_place(Session& session, Counts counts, instant end) {
     // Until then it is not known which have no place anyway.
     if (!knows_missed_) return false;
-    const auto starts = session.reservations_by_start();
+    const auto starts = session.reservations().by_start();
     std::size_t i = at_.starts;
-    while (i < starts.size() && !counts(session.reservations()[starts[i]])) ++i;
+    while (i < starts.size() && !counts(session.reservations().all()[starts[i]])) ++i;
     if (i == starts.size()) return false;
-    const reservation_entry& next = session.reservations()[starts[i]];
+    const reservation_entry& next = session.reservations().all()[starts[i]];
     if (end <= next.what.start || is_missed_anyway(next)) return false;
     auto& what_if = session.what_if();
     if (!what_if.begin(session.places(), session.at(next.job).pod_request)) return false;

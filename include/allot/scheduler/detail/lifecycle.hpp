@@ -6,12 +6,12 @@
 #include <allot/core/change_feed.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/preemption/lost_work.hpp>
+#include <allot/scheduler/backfill/detail/reservations.hpp>
 #include <allot/scheduler/detail/books.hpp>
 #include <allot/scheduler/detail/borrow_backoffs.hpp>
 #include <allot/scheduler/detail/job_table.hpp>
 #include <allot/scheduler/detail/nominated_jobs.hpp>
 #include <allot/scheduler/detail/pending_queue.hpp>
-#include <allot/scheduler/backfill/detail/reservations.hpp>
 #include <allot/scheduler/detail/time_limits.hpp>
 #include <allot/scheduler/policies.hpp>
 #include <allot/scheduler/settings.hpp>
@@ -139,29 +139,12 @@ class lifecycle {
   [[nodiscard]] const detail::nominated_jobs<View, Placement>& nominated() const noexcept {
     return nominated_;
   }
-  /// The pending jobs that hold a reservation with a time that does not stand on what their quota owns alone.
+  /// The pending jobs that hold a reservation with a time.
   [[nodiscard]] const detail::reservations& reservations() const noexcept { return reservations_; }
-  /// The quotas with reservations that stand on what they own.
-  [[nodiscard]] std::span<const quota_id> with_owned_reservations() const noexcept { return with_owned_; }
-  /// The earliest reserved start after `since`.
-  [[nodiscard]] std::optional<instant> next_reserved_start(instant since) const {
-    if constexpr (!has_expected_ends) {
-      return std::nullopt;
-    } else {
-      const auto owned = owned_starts_.all();
-      const auto at = std::upper_bound(owned.begin(), owned.end(), since,
-                                       [](instant t, const expected_end& e) { return t < e.at; });
-      const std::optional<instant> other = reservations_.next_after(since);
-      if (at == owned.end()) return other;
-      return other ? std::min(*other, at->at) : at->at;
-    }
-  }
   /// The reservation of a pending job; null if it holds none.
   [[nodiscard]] const detail::reservations::entry* reservation_of(job_id id) const {
     if (!contains(id) || !jobs_[id].has_reservation) return nullptr;
-    if (const auto* const p = reservations_.find(id)) return p;
-    const auto& owned = of(jobs_[id].facts.quota).owned;
-    return &*detail::find_if(owned.begin(), owned.end(), [id](const auto& e) { return e.job == id; });
+    return reservations_.find(id, jobs_[id].facts.quota);
   }
 
   // Backoffs.
@@ -209,15 +192,11 @@ class lifecycle {
     /// the early ones.
     exact_sum<n> reserved_amount;
     std::size_t reservations = 0;
-    /// Those of them that stand on what it owns, in the order of their turn.
-    vector<detail::reservations::entry> owned;
     /// Pending or nominated.
     std::size_t waiting = 0;
     std::size_t jobs = 0;
     bool has_inadmissible = false;
     bool touched = false;
-    /// Whether its reserved starts may move.
-    bool renews = false;
     [[no_unique_address]] std::conditional_t<has_ready_times, early_jobs, no_early_jobs> early{};
   };
   [[nodiscard]] const quota_state& of(quota_id x) const { return quotas_[x.index()]; }
@@ -226,29 +205,16 @@ class lifecycle {
   void touch(quota_id x) {
     if (!std::exchange(state_of(x).touched, true)) touched_.push_back(x);
   }
-  /// What x's own jobs use, or are to, has changed: so may the reserved starts that stand on what it owns.
-  void note_own_change(quota_id x) {
-    if constexpr (has_expected_ends) {
-      quota_state& q = state_of(x);
-      if (!q.owned.empty() && !std::exchange(q.renews, true)) renewing_.push_back(x);
-    }
-  }
-  [[nodiscard]] std::span<const quota_id> renewing() const noexcept { return renewing_; }
-  /// So may those that have come by now.
+  /// The reserved starts that stand on what a quota owns may have moved that have come by now.
   void note_due_starts(instant now) {
-    for (const expected_end& e : owned_starts_.all()) {
-      if (e.at > now) break;
-      note_own_change(jobs_[e.job].facts.quota);
-    }
+    reservations_.note_due(now, [this](job_id id) { return jobs_[id].facts.quota; });
   }
-  /// Calls `visit(quota)` for each quota noted since the last call.
+  /// Calls `visit(quota)` for each quota of whose such starts that is so since the last call.
   template <class Visit>
   void take_renewing(Visit visit) {
-    for (std::size_t i = 0; i < renewing_.size(); ++i) {
-      state_of(renewing_[i]).renews = false;
-      if (tree().contains(renewing_[i])) visit(renewing_[i]);
-    }
-    renewing_.clear();
+    reservations_.take_changed([&](quota_id x) {
+      if (tree().contains(x)) visit(x);
+    });
   }
   /// As if it had not.
   void untouch(quota_id x) {
@@ -305,7 +271,7 @@ class lifecycle {
   bool requeue_inadmissible() {
     must_requeue_ = false;
     ++requeues_;
-    const bool any = !with_inadmissible_.empty() || !with_owned_.empty();
+    const bool any = !with_inadmissible_.empty() || !reservations_.owners().empty();
     for (const quota_id x : with_inadmissible_) {
       state_of(x).has_inadmissible = false;
       state_of(x).queue.requeue();
@@ -313,7 +279,7 @@ class lifecycle {
       touch(x);
     }
     with_inadmissible_.clear();
-    for (const quota_id x : with_owned_) touch(x);
+    for (const quota_id x : reservations_.owners()) touch(x);
     return any;
   }
 
@@ -510,32 +476,18 @@ class lifecycle {
     ++r.ticket;
     r.has_reservation = true;
     count_reservation(r);
-    if (p.owned) {
-      add_owned(r.facts.quota, {r.facts.id, p, without_end, number ? *number : reservations_.take_number(),
-                                number.has_value()});
-      if (p.start != without_end) owned_starts_.insert({p.start, r.facts.id});
-      if (p.start == without_end) note_own_change(r.facts.quota);
-    } else {
-      reservations_.add({r.facts.id, p, without_end});
-    }
+    reservations_.add({r.facts.id, r.facts.quota, p}, number);
     touch(r.facts.quota);
   }
   void renew_reservation(job_id id, const reservation& p) {
-    if (p.owned) {
-      auto& owned = state_of(jobs_[id].facts.quota).owned;
-      auto& own = *detail::find_if(owned.begin(), owned.end(), [id](const auto& e) { return e.job == id; });
-      move_owned_start(id, own.what.start, p.start);
-      own.what = p;
-      own.is_back = false;
-      return;
-    }
-    if (reservations_.find(id)->what.start != p.start) will_not_run_as_reserved(jobs_[id]);
-    reservations_.renew(id, p);
+    const record& r = jobs_[id];
+    if (!p.owned && reservations_.find(id, r.facts.quota)->what.start != p.start) will_not_run_as_reserved(r);
+    reservations_.renew(id, r.facts.quota, p);
   }
   /// The job with a reservation will run earlier, later or not at all.
   void will_not_run_as_reserved(const record& r) {
-    const auto* const p = reservations_.find(r.facts.id);
-    if (p == nullptr) return;
+    const auto* const p = reservations_.find(r.facts.id, r.facts.quota);
+    if (p == nullptr || p->what.owned) return;
     const instant start = p->what.start;
     if (start != without_end) reservations_.record_freed(later(start, r.estimate));
   }
@@ -563,7 +515,7 @@ class lifecycle {
   /// The running job started at another time than assumed.
   void restart(record& r, instant at) {
     if (r.facts.started != at) note(delay_cause::overrun);
-    note_own_change(r.facts.quota);
+    reservations_.note_change(r.facts.quota);
     books_.restart(r, at);
   }
   /// A job that is booked waits for evictions, after those that do.
@@ -764,13 +716,9 @@ class lifecycle {
     }
     books_.rebase(by);
     reservations_.rebase(by);
-    owned_starts_.rebase(by);
     backoffs_.rebase(by);
     news_.rebase(by);
-    for (quota_state& q : quotas_) {
-      q.queue.rebase(by);
-      for (auto& e : q.owned) e.rebase(by);
-    }
+    for (quota_state& q : quotas_) q.queue.rebase(by);
   }
 
   // The tree.
@@ -820,7 +768,7 @@ class lifecycle {
     if (next == job_state::evicting) evicting_.push_back(r.facts.id);
     r.state = next;
     touch(r.facts.quota);
-    note_own_change(r.facts.quota);
+    reservations_.note_change(r.facts.quota);
   }
   /// The pending job is in its queue no more, and holds no reservation.
   void leave_queue(record& r) {
@@ -929,19 +877,6 @@ class lifecycle {
   [[nodiscard]] static bool holds_reservation(const record& r) noexcept {
     return has_expected_ends && r.has_reservation;
   }
-  /// In the order of their turn.
-  void add_owned(quota_id x, const detail::reservations::entry& e) {
-    auto& owned = state_of(x).owned;
-    if (owned.empty()) with_owned_.push_back(x);
-    owned.insert(detail::find_if(owned.begin(), owned.end(),
-                                 [&](const auto& other) { return other.number > e.number; }),
-                 e);
-  }
-  void move_owned_start(job_id id, instant from, instant to) {
-    if (from == to) return;
-    if (from != without_end) owned_starts_.erase({from, id});
-    if (to != without_end) owned_starts_.insert({to, id});
-  }
   /// The pending job holds a reservation from now on.
   void count_reservation(const record& r) {
     quota_state& q = state_of(r.facts.quota);
@@ -954,12 +889,8 @@ class lifecycle {
   void end_reservation(record& r) {
     if constexpr (has_expected_ends) {
       quota_state& q = state_of(r.facts.quota);
-      if (reservations_.find(r.facts.id) == nullptr) {
-        end_owned(r);
-      } else {
-        reservations_.remove(r.facts.id);
-        books_.horizons().forget(r.facts.id);
-      }
+      reservations_.remove(r.facts.id, r.facts.quota);
+      books_.horizons().forget(r.facts.id);
       r.has_reservation = false;
       if constexpr (has_ready_times) {
         if (is_early(r)) return void(--q.early.reservations);
@@ -967,17 +898,6 @@ class lifecycle {
       q.reserved_amount -= r.facts.request;
       --q.reservations;
     }
-  }
-  void end_owned(const record& r) {
-    quota_state& q = state_of(r.facts.quota);
-    const auto own =
-        detail::find_if(q.owned.begin(), q.owned.end(), [&](const auto& e) { return e.job == r.facts.id; });
-    move_owned_start(r.facts.id, own->what.start, without_end);
-    q.owned.erase(own);
-    note_own_change(r.facts.quota);
-    if (!q.owned.empty()) return;
-    erase(with_owned_, r.facts.quota);
-    if (std::exchange(q.renews, false)) erase(renewing_, r.facts.quota);
   }
   void number_class(record& r) {
     r.request_class = classes_.add({r.facts.request, r.menu, room_key_of(r.pod_request), r.facts.in,
@@ -1108,12 +1028,6 @@ class lifecycle {
   job_table<record> jobs_;
   detail::nominated_jobs<View, Placement> nominated_;
   detail::reservations reservations_;
-  /// The known starts of those that stand on what their quotas own.
-  expected_ends owned_starts_;
-  /// The quotas that have any of these.
-  vector<quota_id> with_owned_;
-  /// Those of them whose starts may move.
-  vector<quota_id> renewing_;
   borrow_backoffs<n> backoffs_;
   [[no_unique_address]] std::conditional_t<has_ready_times, early_times, no_early_jobs> early_{};
   vector<job_id> evicting_;

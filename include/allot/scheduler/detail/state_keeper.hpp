@@ -60,7 +60,7 @@ class state_keeper {
     m.nominated.append(jobs.nominated_.waiting().begin(), jobs.nominated_.waiting().end());
     for (const auto& e : jobs.reservations_.all()) m.reservations.push_back(held(jobs, e));
     for (const quota_id x : of.tree().top_down()) {
-      for (const auto& e : jobs.of(x).owned) {
+      for (const auto& e : jobs.reservations_.owned_by(x)) {
         m.reservations.push_back(held(jobs, e));
         m.reservations.back().is_untried = !jobs.was_tried(jobs.at(e.job));
       }
@@ -76,7 +76,7 @@ class state_keeper {
     for (const quota_id x : jobs.touched_) {
       if (of.tree().contains(x)) m.touched.push_back(x);
     }
-    for (const quota_id x : jobs.renewing()) {
+    for (const quota_id x : jobs.reservations_.changed()) {
       if (of.tree().contains(x)) m.renewing.push_back(x);
     }
     m.must_requeue = jobs.must_requeue_;
@@ -270,7 +270,7 @@ class state_keeper {
     }
     jobs_.take_renewing([](quota_id) {});
     for (const quota_id x : memory_.renewing) {
-      if (const quota_id now = quota_now(ids_, x)) jobs_.note_own_change(now);
+      if (const quota_id now = quota_now(ids_, x)) jobs_.reservations_.note_change(now);
     }
     vector<quota_id> touched;
     for (const quota_id x : memory_.touched) {
@@ -409,7 +409,7 @@ class state_keeper {
     jobs_.queue_changes_.note({u.id, r.ticket, true});
   }
   [[nodiscard]] reservations::entry entry(const scheduler_memory::held_reservation& e) const {
-    reservations::entry to{e.job, e.what, e.freed_until, e.number};
+    reservations::entry to{e.job, jobs_.at(e.job).facts.quota, e.what, e.freed_until, e.number};
     if (!is_known(to.what.after)) to.what.after = {};
     return to;
   }
@@ -417,13 +417,8 @@ class state_keeper {
     vector<reservations::entry> all;
     for (const auto& e : memory_.reservations) {
       if (jobs_.state(e.job) != job_state::pending || !jobs_.at(e.job).has_reservation) continue;
-      if (!e.what.owned) {
-        all.push_back(entry(e));
-        continue;
-      }
-      jobs_.add_owned(jobs_.at(e.job).facts.quota, entry(e));
+      all.push_back(entry(e));
       if (e.is_untried) jobs_.at(e.job).tried_at = jobs_.requeues_ - 1;
-      if (e.what.start != without_end) jobs_.owned_starts_.insert({e.what.start, e.job});
     }
     jobs_.reservations_.restore(all, memory_.next_reservation);
   }

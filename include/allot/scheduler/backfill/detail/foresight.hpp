@@ -60,7 +60,7 @@ class foresight {
   };
   /// Where a walk stands.
   struct walk_state {
-    /// How many reserved starts have come, of those in `reservations_by_start`.
+    /// How many reserved starts have come, of those in `reservations::by_start`.
     std::size_t starts = 0;
     /// Who has started and not ended since.
     std::span<const run> runs;
@@ -115,14 +115,14 @@ class foresight {
   /// that all reservations hold.
   [[nodiscard]] std::optional<bool> borrows_as_reserved(Session& session, job_id job) {
     session.look_ahead();
-    const auto starts = session.reservations_by_start();
+    const auto starts = session.reservations().by_start();
     const auto counts = [](const reservation_entry&) { return true; };
     std::optional<bool> borrows;
     for (std::size_t i = 0; i < starts.size(); ++i) {
       const noted_start seen = look_at(session, i, counts, nullptr);
       if (seen.of == nullptr || !seen.is_allowed) return std::nullopt;
       if (!seen.of->room.fits(most_taken(session, *seen.of, 0, i, counts))) return std::nullopt;
-      if (session.reservations()[starts[i]].job == job) borrows = seen.borrows;
+      if (session.reservations().all()[starts[i]].job == job) borrows = seen.borrows;
     }
     return borrows;
   }
@@ -134,8 +134,8 @@ class foresight {
   template <class Counts>
   void note(Session& session, const record& r, Counts counts) {
     session.look_ahead();
-    for (std::size_t i = 0; i < session.reservations_by_start().size(); ++i) {
-      const bool is_counted = counts(session.reservations()[session.reservations_by_start()[i]]);
+    for (std::size_t i = 0; i < session.reservations().by_start().size(); ++i) {
+      const bool is_counted = counts(session.reservations().all()[session.reservations().by_start()[i]]);
       noted_.push_back(is_counted ? look_at(session, i, counts, &r) : noted_start{});
       noted_start& noted = noted_.back();
       noted.counts = is_counted;
@@ -146,14 +146,14 @@ class foresight {
   }
   /// Another walk begins.
   void forget() { noted_.clear(); }
-  /// By position in `reservations_by_start`: the first ones, as far as they are known.
+  /// By position in `reservations::by_start`: the first ones, as far as they are known.
   [[nodiscard]] std::span<const noted_start> noted() const noexcept { return noted_; }
   /// Whether the notes are true where the walk stands: not if the job claims other reservations by now.
   template <class Counts>
   [[nodiscard]] bool is_as_noted(Session& session, const walk_state& walk, Counts counts) const {
     if (noted_.empty() || walk.differs) return false;
     for (std::size_t i = 0; i < noted_.size(); ++i) {
-      if (counts(session.reservations()[session.reservations_by_start()[i]]) != noted_[i].counts)
+      if (counts(session.reservations().all()[session.reservations().by_start()[i]]) != noted_[i].counts)
         return false;
     }
     return true;
@@ -167,9 +167,9 @@ class foresight {
   [[nodiscard]] outlook foresee(Session& session, const walk_state& walk, const guest& g, Counts counts) {
     const bool walks = !noted_.empty();
     if (!walks) session.look_ahead();
-    const auto starts = session.reservations_by_start();
+    const auto starts = session.reservations().by_start();
     for (std::size_t i = walk.starts; i < starts.size(); ++i) {
-      const reservation_entry& p = session.reservations()[starts[i]];
+      const reservation_entry& p = session.reservations().all()[starts[i]];
       if (!counts(p)) continue;
       if (walks && i >= noted_.size()) return {};
       const noted_start seen = walks ? noted_[i] : look_at(session, i, counts, &g.job);
@@ -193,7 +193,7 @@ class foresight {
   template <class Counts>
   [[nodiscard]] instant ruled_out_from(Session& session, const walk_state& walk, const record& r,
                                        Counts counts) {
-    const auto starts = session.reservations_by_start();
+    const auto starts = session.reservations().by_start();
     for (std::size_t i = walk.starts; i < std::min(starts.size(), noted_.size()); ++i) {
       const noted_start& noted = noted_[i];
       if (!noted.counts) continue;
@@ -212,10 +212,10 @@ class foresight {
   template <class Counts, class Visit>
   static void for_each_before(Session& session, std::size_t from, std::size_t until, Counts counts,
                               Visit visit) {
-    const auto starts = session.reservations_by_start();
-    const instant at = session.reservations()[starts[until]].what.start;
+    const auto starts = session.reservations().by_start();
+    const instant at = session.reservations().all()[starts[until]].what.start;
     for (std::size_t i = from; i < until; ++i) {
-      const reservation_entry& p = session.reservations()[starts[i]];
+      const reservation_entry& p = session.reservations().all()[starts[i]];
       if (counts(p) && !p.what.gathers_since && reserved_end(session, p) > at) visit(p);
     }
   }
@@ -248,7 +248,7 @@ class foresight {
   template <class Counts>
   [[nodiscard]] static noted_start look_at(Session& session, std::size_t i, Counts counts,
                                            const record* beside) {
-    const reservation_entry& p = session.reservations()[session.reservations_by_start()[i]];
+    const reservation_entry& p = session.reservations().all()[session.reservations().by_start()[i]];
     noted_start seen;
     if (p.what.gathers_since) return seen;
     seen.of = session.horizon(p);

@@ -50,7 +50,7 @@ class loan_reservations {
   /// The job has made room for itself by preemption, perhaps with what others were to have.
   void note_preemption(const record& r, const place& where, attempt& a) {
     // A job that was to start in this very step holds its reservation again, without a start.
-    const bool lost_start = session_.reservations().size() > session_.reservations_by_start().size();
+    const bool lost_start = session_.reservations().all().size() > session_.reservations().by_start().size();
     state_.claimed_at = session_.now();
     a.claims = a.claims || lost_start || !state_.profile.all_hold_beside(session_, r, where);
   }
@@ -69,7 +69,7 @@ class loan_reservations {
     if (owned_.reserve(id)) return true;
     // Who waits for one that is ready soon would not start any later by the profile.
     if (a.kept_by != delay_cause::none) return false;
-    if (others_lend(r) && session_.reservations().size() >= most_on_loans) return false;
+    if (others_lend(r) && session_.reservations().all().size() >= most_on_loans) return false;
     std::optional<instant> gathers_since;
     auto start = state_.profile.earliest(session_, r, claims{*this});
     if (!start && !is_early && may_gather(r)) {
@@ -124,9 +124,9 @@ class loan_reservations {
   /// delays no other. What is being evicted is an occasion of its own when it has left.
   [[nodiscard]] bool must_look_again() const {
     if (session_.reservations().empty() || !session_.evicting().empty()) return false;
-    const auto starts = session_.reservations_by_start();
+    const auto starts = session_.reservations().by_start();
     const bool some_are_due =
-        !starts.empty() && session_.reservations()[starts.front()].what.start <= session_.now();
+        !starts.empty() && session_.reservations().all()[starts.front()].what.start <= session_.now();
     return some_are_due || some_may_miss() || any_overruns();
   }
   /// Whether a reservation may have been made impossible by another one's move or lost start.
@@ -170,7 +170,7 @@ class loan_reservations {
   /// back what it counts on, and it delays no job of its own quota.
   [[nodiscard]] bool is_lasting(const record& r, const profile_start& start) {
     if (start.borrows && is_wanted(r, start.at)) return false;
-    const auto owned = session_.owned_reservations(r.facts.quota);
+    const auto owned = session_.reservations().owned_by(r.facts.quota);
     const instant from = std::max(start.at, session_.now());
     return detail::none_of(owned.begin(), owned.end(), [&](const reservation_entry& p) {
       const instant until = later(std::max(p.what.start, session_.now()), session_.at(p.job).estimate);
@@ -208,12 +208,12 @@ class loan_reservations {
   /// What the pending jobs of x request at that time, without those that are to borrow as reserved.
   [[nodiscard]] resources<n> asked_at(quota_id x, instant at) const {
     resources<n> asked = session_.asked(x);
-    for (const reservation_entry& p : session_.reservations()) {
+    for (const reservation_entry& p : session_.reservations().all()) {
       const record& other = session_.at(p.job);
       if (other.facts.quota == x && !session_.is_early(other)) asked -= other.facts.request;
     }
     // Who is not ready does not ask before its start.
-    for (const reservation_entry& p : session_.owned_reservations(x)) {
+    for (const reservation_entry& p : session_.reservations().owned_by(x)) {
       const record& other = session_.at(p.job);
       if (session_.is_early(other) && p.what.start <= at) asked += other.facts.request;
     }
@@ -235,7 +235,7 @@ class loan_reservations {
     // It was displaced, its time has come since, and so the pause after it.
     if (is_over(r) && session_.now() < later(*r.gathers_until, may.longest)) return false;
     resources<n> together = r.facts.request;
-    for (const reservation_entry& p : session_.reservations()) {
+    for (const reservation_entry& p : session_.reservations().all()) {
       const record& other = session_.at(p.job);
       if (p.what.gathers_since && other.facts.quota == x) together += other.facts.request;
     }
@@ -276,16 +276,16 @@ class loan_reservations {
   void keep_what_may_move(const reservation_news& news, Admit admit) {
     const bool all = news.may_move_starts(session_.now());
     state_.ended_early = state_.ended_early || all;
-    const std::size_t before = session_.reservations().size();
+    const std::size_t before = session_.reservations().all().size();
     state_.to_keep.clear();
     // Those whose time to gather is over come first: what they leave is for the others.
     const auto gives_up = [&](const reservation_entry& p) {
       return p.what.gathers_since && p.what.start <= session_.now();
     };
-    for (const reservation_entry& p : session_.reservations()) {
+    for (const reservation_entry& p : session_.reservations().all()) {
       if (gives_up(p)) state_.to_keep.push_back(p);
     }
-    for (const reservation_entry& p : session_.reservations()) {
+    for (const reservation_entry& p : session_.reservations().all()) {
       const bool may_be_found = p.what.start == without_end && news.says_anything();
       if (gives_up(p)) continue;
       if (all || may_be_found || p.what.start <= session_.now()) state_.to_keep.push_back(p);
@@ -295,7 +295,7 @@ class loan_reservations {
       keep(p, delay_cause::none, admit, all_hold);
       if (state_.claimant) break;
     }
-    if (session_.any_may_preempt() && session_.reservations().size() < before) {
+    if (session_.any_may_preempt() && session_.reservations().all().size() < before) {
       let_owners_claim(admit, all_hold);
     }
     // Who starts only when others have gone has no expected end until then, and seems to be in the way.
@@ -309,7 +309,7 @@ class loan_reservations {
   template <class Admit>
   void let_owners_claim(Admit admit, bool& all_hold) {
     state_.to_keep.clear();
-    for (const reservation_entry& p : session_.reservations()) {
+    for (const reservation_entry& p : session_.reservations().all()) {
       if (!p.what.borrows && p.what.start > session_.now()) state_.to_keep.push_back(p);
     }
     for (const reservation_entry& p : state_.to_keep) {
@@ -325,12 +325,12 @@ class loan_reservations {
     auto& to_keep = state_.to_keep;
     to_keep.clear();
     if (in_turn) {
-      to_keep.append(session_.reservations().begin(), session_.reservations().end());
+      to_keep.append(session_.reservations().all().begin(), session_.reservations().all().end());
     } else {
-      for (const std::size_t i : session_.reservations_by_start()) {
-        to_keep.push_back(session_.reservations()[i]);
+      for (const std::size_t i : session_.reservations().by_start()) {
+        to_keep.push_back(session_.reservations().all()[i]);
       }
-      for (const reservation_entry& p : session_.reservations()) {
+      for (const reservation_entry& p : session_.reservations().all()) {
         if (p.what.start == without_end) to_keep.push_back(p);
       }
     }
@@ -346,7 +346,7 @@ class loan_reservations {
   /// then may leave no place for one that was renewed before.
   template <class CauseFor, class Admit>
   void renew_missed(CauseFor cause_for, Admit admit) {
-    for (std::size_t left = session_.reservations().size(); left > 0 && !state_.claimant; --left) {
+    for (std::size_t left = session_.reservations().all().size(); left > 0 && !state_.claimant; --left) {
       const job_id job = state_.profile.first_to_miss(session_);
       if (job.is_none()) return;
       const reservation_entry p = session_.reservation_of(job);
@@ -394,7 +394,7 @@ class loan_reservations {
       start = state_.profile.earliest(session_, r, no_claims{}, std::min(p.what.start, freed_until));
       if (!start) {
         // After that all is as it was, unless a job with a reservation is placed before.
-        const auto& next = session_.reservations()[session_.reservations_by_start().front()];
+        const auto& next = session_.reservations().all()[session_.reservations().by_start().front()];
         const bool stays = all_hold || next.what.start >= freed_until;
         if (stays && (gathers || session_.contains(p.what.after))) {
           return session_.renew_reservation(p.job, p.what);

@@ -78,8 +78,8 @@ class owned_profile {
   /// Calls `visit(entry)` for each reservation of a job of x, those that stand on what it owns first.
   template <class Visit>
   static void for_each_reservation_of(const Session& session, quota_id x, Visit visit) {
-    for (const reservation_entry& p : session.owned_reservations(x)) visit(p);
-    for (const reservation_entry& p : session.reservations()) {
+    for (const reservation_entry& p : session.reservations().owned_by(x)) visit(p);
+    for (const reservation_entry& p : session.reservations().all()) {
       if (session.at(p.job).facts.quota == x) visit(p);
     }
   }
@@ -140,7 +140,7 @@ class owned_profile {
   /// little of what the quota owns; none if it delays none.
   template <class Counts>
   [[nodiscard]] std::optional<instant> first_delayed(Session& session, const record& r, Counts counts) {
-    if (session.owned_reservations(r.facts.quota).empty()) return std::nullopt;
+    if (session.reservations().owned_by(r.facts.quota).empty()) return std::nullopt;
     draw(session, r, counts);
     const instant end = later(session.now(), r.estimate);
     resources<n> free = free_;
@@ -159,7 +159,7 @@ class owned_profile {
                                                        Counts counts) {
     if (!has_nodes(session)) return std::nullopt;
     const instant end = later(session.now(), r.estimate);
-    for (const reservation_entry& p : session.owned_reservations(r.facts.quota)) {
+    for (const reservation_entry& p : session.reservations().owned_by(r.facts.quota)) {
       if (!counts(p) || p.what.start == without_end || p.what.start >= end) continue;
       if (has_place(session, p, nullptr, counts)) continue;
       if (has_place(session, p, &where, counts)) return p.what.start;
@@ -172,9 +172,9 @@ class owned_profile {
   template <class Visit>
   void for_each_planned_place(Session& session, Visit visit) {
     vector<const reservation_entry*> all;
-    for (const reservation_entry& p : session.reservations()) all.push_back(&p);
-    for (const quota_id x : session.with_owned_reservations()) {
-      for (const reservation_entry& p : session.owned_reservations(x)) all.push_back(&p);
+    for (const reservation_entry& p : session.reservations().all()) all.push_back(&p);
+    for (const quota_id x : session.reservations().owners()) {
+      for (const reservation_entry& p : session.reservations().owned_by(x)) all.push_back(&p);
     }
     erase_if(all, [](const auto* p) { return p->what.start == without_end || p->what.gathers_since; });
     detail::sort(all.begin(), all.end(), [](const auto* p, const auto* q) {

@@ -105,7 +105,7 @@ class owned_reservations {
   }
   /// The first of x that has not been tried; none if all have.
   [[nodiscard]] static job_id first_untried(const Session& session, quota_id x) {
-    for (const reservation_entry& p : session.owned_reservations(x)) {
+    for (const reservation_entry& p : session.reservations().owned_by(x)) {
       if (!session.was_tried(p.job)) return p.job;
     }
     return {};
@@ -120,19 +120,20 @@ class owned_reservations {
   }
   /// Renews those of x that a job of that priority has passed.
   void renew_passed(quota_id x, std::int64_t priority) {
-    for (const reservation_entry& p : session_.owned_reservations(x)) {
+    for (const reservation_entry& p : session_.reservations().owned_by(x)) {
       if (passes(x, priority, p)) static_cast<void>(renew(p, delay_cause::higher_priority));
     }
   }
   /// Makes them all again, in their turn: the world has changed.
   void renew_all(delay_cause cause) {
-    for (const quota_id x : session_.with_owned_reservations()) {
-      for (const reservation_entry& p : session_.owned_reservations(x)) {
+    for (const quota_id x : session_.reservations().owners()) {
+      for (const reservation_entry& p : session_.reservations().owned_by(x)) {
         reservation unknown = p.what;
         unknown.start = without_end;
         session_.renew_reservation(p.job, unknown);
       }
-      for (const reservation_entry& p : session_.owned_reservations(x)) static_cast<void>(renew(p, cause));
+      for (const reservation_entry& p : session_.reservations().owned_by(x))
+        static_cast<void>(renew(p, cause));
     }
   }
 
@@ -173,8 +174,8 @@ class owned_reservations {
   /// Where the admission of a job with a reservation was taken back, jobs of its quota that came after it
   /// were admitted as if it ran.
   void take_back_later(quota_id x) {
-    for (std::size_t i = 0; i < session_.owned_reservations(x).size(); ++i) {
-      const reservation_entry p = session_.owned_reservations(x)[i];
+    for (std::size_t i = 0; i < session_.reservations().owned_by(x).size(); ++i) {
+      const reservation_entry p = session_.reservations().owned_by(x)[i];
       if (!p.is_back) continue;
       const auto comes_later = [&](const record& r) { return !passes(x, r.facts.priority, p); };
       // Some of them may hold reservations again, too.
@@ -183,7 +184,7 @@ class owned_reservations {
   }
   /// Those of x in their turn; what makes one late makes those behind it late.
   void renew_of(quota_id x, delay_cause cause) {
-    for (const reservation_entry& p : session_.owned_reservations(x)) {
+    for (const reservation_entry& p : session_.reservations().owned_by(x)) {
       const delay_cause moved = renew(p, cause);
       if (moved != delay_cause::none) cause = moved;
     }
@@ -238,7 +239,7 @@ class owned_reservations {
     if (!ends.empty() && ends.front().at <= session_.now()) return delay_cause::overrun;
     if (state_.claimed_at == session_.now()) return delay_cause::owner;
     // Who is overdue ends later with every moment.
-    for (const reservation_entry& p : session_.owned_reservations(x)) {
+    for (const reservation_entry& p : session_.reservations().owned_by(x)) {
       if (p.what.start <= session_.now() && p.what.cause != delay_cause::none) return p.what.cause;
     }
     // One of its quota that was to borrow was displaced by an owner, and it by that one.
