@@ -57,6 +57,8 @@ struct world_job {
   bool in_one_rack = false;
   std::int64_t priority = 0;
   bool preemptible = true;
+  /// It runs already when it comes, somewhere: the host has it adopted. For worlds without nodes.
+  bool runs = false;
   allot::instant submit = 0;
   allot::instant duration = 1;
   /// 0: none.
@@ -288,6 +290,7 @@ inline void tell_amounts(const world_amounts& a, const small_world& w, std::ostr
     if (j.in_one_rack) os << ", in one rack";
     if (j.priority != 0) os << ", priority " << j.priority;
     if (!j.preemptible) os << ", not preemptible";
+    if (j.runs) os << ", runs";
     os << ", lasts " << j.duration;
     if (j.estimate != j.duration) os << ", said to last " << j.estimate;
     os << '\n';
