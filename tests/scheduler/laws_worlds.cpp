@@ -96,7 +96,8 @@ struct known_faults {
   /// Law 10. Who starts by preemption, or under another choice than that of its reservation, or before a
   /// reserved start that was to come later than the promise to another job, is not asked whether it delays
   /// that. On nodes a promise on what a quota owns is made beside an earlier one that leaves it no place. The
-  /// cause on record is then an owner.
+  /// cause on record is then an owner. And the jobs of a quota above, from which nobody takes anything back,
+  /// use what was promised: then it is a protection.
   bool promises_are_delayed = true;
   /// Law 10. The cause on record is an owner, too, where a job overran, a node was closed, or a victim takes
   /// its time to leave (or it is a protection); and a higher priority where a job of a lower one with an
@@ -749,12 +750,11 @@ class life {
       case delay_cause::quotas:
         return resized_at_ >= 0;
       case delay_cause::protection:
-        // No job takes back what a quota above its own uses.
         return (known_.causes_are_taken_for_others &&
-                (world_.slow > 0 || world_.counts_cpus || world_.kinds == 2)) ||
+                (world_.slow > 0 || world_.counts_cpus || world_.kinds == 2 || world_.has_priorities())) ||
                any([&](const world_job& x) {
-                 return !x.preemptible ||
-                        (x.team != team && scheduler_.tree().common_ancestor(x.team, team) == x.team);
+                 return !x.preemptible || (known_.promises_are_delayed && x.team != team &&
+                                           scheduler_.tree().common_ancestor(x.team, team) == x.team);
                });
       case delay_cause::placement:
         return world_.nodes > 0;
@@ -1011,6 +1011,9 @@ class every_small_world {
   }
 };
 
+[[nodiscard]] std::size_t most_jobs() {
+  return allot_test::long_run() ? 4 : allot_test::short_run() ? 2 : 3;
+}
 /// Every world, with reservations of each of these depths. Returns how many there are.
 std::size_t check_every(const small_parts& of, const std::vector<std::uint32_t>& depths) {
   tally seen;
@@ -1019,6 +1022,14 @@ std::size_t check_every(const small_parts& of, const std::vector<std::uint32_t>&
   every_small_world::visit(of, [&](small_world w) {
     for (const std::uint32_t depth : depths) {
       w.by.reservations = depth;
+      // Without reservations all come at once; with them one at a time, and each runs for as long as two take
+      // to come.
+      allot::instant at = 0;
+      for (world_job& j : w.jobs) {
+        if (depth == 0) break;
+        j.duration = j.estimate = 2;
+        j.submit = j.runs ? 0 : at++;
+      }
       ++worlds;
       const int law = broken_law(w, seen);
       if (law != 0 && ++failed <= 3) FAIL_CHECK(story_of(w));
@@ -1037,8 +1048,8 @@ std::size_t check_every(const small_parts& of, const std::vector<std::uint32_t>&
 
 TEST_CASE("laws: every world of two teams that own up to two GPUs, and of up to three jobs") {
   small_parts of;
+  of.most_jobs = most_jobs();
   of.teams = teams_with({{0, 0}, {1, 0}, {2, 0}});
-  if (allot_test::long_run()) of.most_jobs = 4;
   for (const std::size_t team : {1U, 2U}) {
     for (const std::int64_t gpus : {1000, 2000}) {
       for (const std::int64_t priority : {0, 1}) {
@@ -1047,15 +1058,15 @@ TEST_CASE("laws: every world of two teams that own up to two GPUs, and of up to 
     }
     of.jobs.push_back({.team = allot::quota_id{team}, .preemptible = false});
   }
-  CHECK(check_every(of, {0, 1}) == (allot_test::long_run() ? 0 : 295'720));
+  const std::size_t worlds = check_every(of, {0, 1});
+  CHECK((worlds == (allot_test::long_run() ? 3'013'860 : 295'720) || allot_test::short_run()));
 }
 
-TEST_CASE(
-    "laws: every world of two teams that own up to one each of two resources, and of up to three jobs") {
+TEST_CASE("laws: every world of two teams that own up to one of each of two resources, and of three jobs") {
   small_parts of;
+  of.most_jobs = most_jobs();
   of.teams = teams_with({{0, 0}, {0, 1}, {1, 0}, {1, 1}});
   of.counts_cpus = true;
-  if (allot_test::long_run()) of.most_jobs = 4;
   for (const std::size_t team : {1U, 2U}) {
     for (const auto& [gpus, cpus] : {std::pair{1000, 0}, std::pair{0, 1}, std::pair{1000, 1}}) {
       for (const std::int64_t priority : {0, 1}) {
@@ -1063,7 +1074,143 @@ TEST_CASE(
       }
     }
   }
-  CHECK(check_every(
-            of, allot_test::long_run() ? std::vector<std::uint32_t>{0, 1} : std::vector<std::uint32_t>{0}) ==
-        (allot_test::long_run() ? 0 : 260'928));
+  std::vector<std::uint32_t> depths{0};
+  if (allot_test::long_run()) depths.push_back(1);
+  const std::size_t worlds = check_every(of, depths);
+  CHECK((worlds == (allot_test::long_run() ? 6'326'736 : 260'928) || allot_test::short_run()));
+}
+
+// What these tests have found, and is not so yet: the smallest worlds. Where one of these fails, a law holds
+// that did not, and the fault is to be taken out of `known_faults`.
+
+namespace {
+
+constexpr known_faults none_known{.who_must_wait_evicts = false,
+                                  .victims_remain_alone = false,
+                                  .reserved_owners_wait = false,
+                                  .promises_are_delayed = false,
+                                  .causes_are_taken_for_others = false,
+                                  .some_have_no_cause = false};
+constexpr allot::quota_id t0{1}, t1{2}, t2{3};
+
+/// Teams that own so many GPUs, and lend all of them.
+[[nodiscard]] small_world world_of(std::uint32_t depth, const std::vector<std::int64_t>& owned) {
+  small_world w;
+  w.by = {.reservations = depth, .backfill = allot::backfill_order::queue};
+  for (const std::int64_t gpus : owned) w.teams.push_back({.owns = {gpus, 0, 0}});
+  return w;
+}
+[[nodiscard]] world_job job_of(allot::quota_id team, instant submit, std::int64_t gpus, instant lasts,
+                               std::int64_t priority = 0) {
+  return {.team = team,
+          .gpus = 1000 * gpus,
+          .priority = priority,
+          .submit = submit,
+          .duration = lasts,
+          .estimate = lasts};
+}
+void check_broken(const small_world& w, int law) {
+  tally unused;
+  CHECK(broken_law(w, unused) == 0);
+  CHECK_MESSAGE(broken_law(w, unused, none_known) == law, story_of(w, none_known));
+}
+
+}  // namespace
+
+TEST_CASE("laws: found: an owner that would delay a borrower's reservation evicts another borrower in vain") {
+  // There is a GPU for job 2. It evicts job 0, which then starts again beside it.
+  small_world w = world_of(1, {2, 0});
+  w.jobs = {job_of(t1, 0, 1, 2), job_of(t1, 0, 2, 1), job_of(t0, 1, 1, 2)};
+  check_broken(w, 3);
+}
+TEST_CASE("laws: found: a victim that was asked after another one remains when that one is given back") {
+  // Job 5 takes a GPU of job 1 by priority, then the CPUs of its own from jobs 3 and 4, and gives back job 1:
+  // it has their GPUs now, which t1 owns.
+  small_world w = world_of(0, {1, 4});
+  w.counts_cpus = true;
+  w.teams[0].owns[2] = 6;
+  w.teams[1].owns[2] = 1;
+  w.jobs = {job_of(t1, 0, 1, 2), job_of(t0, 0, 1, 2), job_of(t0, 0, 1, 2, 1),
+            job_of(t1, 0, 1, 2), job_of(t1, 0, 1, 2), job_of(t0, 1, 1, 1, 1)};
+  const std::int64_t cpus[] = {1, 0, 2, 2, 2, 3};
+  for (std::size_t j = 0; j < w.jobs.size(); ++j) w.jobs[j].cpus = cpus[j];
+  check_broken(w, 3);
+}
+TEST_CASE("laws: found: an owner does not reclaim when the job of a quota above has ended") {
+  // Job 2 is promised the time at which both have ended. From 2 on it could reclaim its own from job 1.
+  small_world w = world_of(1, {0, 0, 2});
+  w.teams[2].parent = 0;
+  w.jobs = {job_of(t0, 0, 1, 2), job_of(t1, 0, 1, 3), job_of(t2, 1, 2, 1)};
+  check_broken(w, 2);
+}
+TEST_CASE("laws: found: an owner with a reservation does not reclaim under another of its choices") {
+  small_world w = world_of(1, {0, 1});
+  w.kinds = 2;
+  w.teams[1].owns[1] = 1;
+  w.jobs = {job_of(t1, 0, 1, 2), job_of(t0, 0, 1, 1), job_of(t1, 0, 1, 1), job_of(t1, 0, 1, 1)};
+  w.jobs[1].kind = w.jobs[2].kind = 1;
+  w.jobs[3].kind = 2;
+  check_broken(w, 2);
+}
+TEST_CASE("laws: found: who was evicted in a circle does not reclaim at its promised time") {
+  // At 18 job 2 takes from job 1 by priority, job 3 from job 2 as an owner, job 0 from job 3 by priority. Job
+  // 1 has its own promised for 19, and does not take it from job 0.
+  small_world w = world_of(1, {2, 1});
+  w.teams[1].weight = 2;
+  w.jobs = {job_of(t0, 2, 3, 10, 1), job_of(t1, 11, 1, 8), job_of(t1, 18, 3, 1, 1), job_of(t0, 18, 1, 1)};
+  check_broken(w, 2);
+}
+TEST_CASE("laws: found: a job that starts before its promise delays that of another one") {
+  // All are of one team. Job 4, promised for 12, starts at 8, the time promised to job 5.
+  small_world w = world_of(3, {1, 4});
+  w.jobs = {job_of(t1, 0, 3, 8), job_of(t1, 0, 1, 5), job_of(t1, 0, 1, 12),
+            job_of(t1, 0, 1, 4), job_of(t1, 0, 3, 1), job_of(t1, 0, 1, 5)};
+  check_broken(w, 10);
+}
+TEST_CASE("laws: found: a job that takes the place of one of lower priority delays a promise") {
+  // Job 2 is promised 1. Job 3, behind it, could not start beside it, but takes the place of job 0.
+  small_world w = world_of(1, {1, 1});
+  w.jobs = {job_of(t1, 0, 1, 1), job_of(t1, 0, 1, 1, 1), job_of(t1, 0, 2, 1, 1), job_of(t1, 0, 1, 2, 1)};
+  check_broken(w, 10);
+}
+TEST_CASE("laws: found: a job that takes the place of a borrower delays a promise of its own quota") {
+  // Job 2 waits at 0, as it would delay job 1, promised for 2. When job 3 comes, it starts.
+  small_world w = world_of(1, {3, 0});
+  w.nodes = 1;
+  w.gpus_of_node = 2;
+  w.jobs = {job_of(t0, 0, 1, 2), job_of(t0, 0, 1, 1), job_of(t0, 0, 1, 3), job_of(t1, 1, 1, 1)};
+  w.jobs[1].pods = 2;
+  check_broken(w, 13);
+}
+TEST_CASE("laws: found: a job of a quota above, that only borrows, delays a promise on what a quota owns") {
+  // Job 1 is promised 2. Nobody takes back what job 2 uses, and it may start.
+  small_world w = world_of(1, {0, 3});
+  w.teams[1].parent = 0;
+  w.jobs = {job_of(t1, 0, 1, 2), job_of(t1, 0, 3, 1), job_of(t0, 1, 1, 9)};
+  check_broken(w, 10);
+}
+TEST_CASE("laws: found: on nodes a start is promised that an earlier promise leaves no place for") {
+  // Job 1 is promised all three GPUs for 3, and then job 4 one of them for 2 to 4.
+  small_world w = world_of(2, {4});
+  w.nodes = 1;
+  w.gpus_of_node = 3;
+  w.jobs = {job_of(t0, 0, 1, 3), job_of(t0, 0, 3, 1), job_of(t0, 0, 1, 2), job_of(t0, 1, 1, 1),
+            job_of(t0, 1, 1, 2)};
+  check_broken(w, 10);
+}
+TEST_CASE("laws: found: on nodes an overrun is on record as an owner's claim") {
+  small_world w = world_of(1, {2});
+  w.nodes = 1;
+  w.jobs = {job_of(t0, 0, 1, 2), job_of(t0, 0, 1, 1)};
+  w.jobs[0].estimate = 1;
+  check_broken(w, 10);
+}
+TEST_CASE("laws: found: a promise behind one that is late becomes late without a cause on record") {
+  small_world w = world_of(2, {2, 1});
+  w.nodes = 2;
+  w.jobs = {job_of(t1, 8, 1, 5), job_of(t1, 10, 1, 3), job_of(t1, 10, 1, 1), job_of(t0, 11, 2, 1),
+            job_of(t1, 11, 1, 1)};
+  w.jobs[3].gpus = w.jobs[4].gpus = 1000;
+  w.jobs[3].pods = w.jobs[4].pods = 2;
+  check_broken(w, 10);
 }
