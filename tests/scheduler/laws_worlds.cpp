@@ -95,9 +95,10 @@ struct known_faults {
   bool reserved_owners_wait = true;
   /// Law 10. Who starts by preemption, or under another choice than that of its reservation, or before a
   /// reserved start that was to come later than the promise to another job, is not asked whether it delays
-  /// that. On nodes a promise on what a quota owns is made beside an earlier one that leaves it no place. The
-  /// cause on record is then an owner. And the jobs of a quota above, from which nobody takes anything back,
-  /// use what was promised: then it is a protection.
+  /// that; nor is one that has its reservation again, as its start was taken back in the step. On nodes a
+  /// promise on what a quota owns is made beside an earlier one that leaves it no place. The cause on record
+  /// is then an owner. And the jobs of a quota above, from which nobody takes anything back, use what was
+  /// promised: then it is a protection.
   bool promises_are_delayed = true;
   /// Law 10. The cause on record is an owner, too, where a job overran, a node was closed, or a victim takes
   /// its time to leave (or it is a protection); and a higher priority where a job of a lower one with an
@@ -276,6 +277,7 @@ class life {
     // Law 10: the first promise, and what the record said last.
     std::optional<instant> promised{};
     instant promised_at = 0;
+    bool promised_own = false;
     bool is_excused = false;
     delay_cause cause = delay_cause::none;
     // Law 13: since when it is the first of its quota, and by when it must have started.
@@ -697,6 +699,7 @@ class life {
       if (!u.promised) {
         u.promised = p->first_start;
         u.promised_at = now_;
+        u.promised_own = p->owned;
         u.is_excused = false;
         ++seen_.promised;
       }
@@ -718,6 +721,11 @@ class life {
     oracle law{scheduler_.tree()};
     return law.admits(beneficiary_of(world_.jobs[j], 0)) || law.admits(beneficiary_of(world_.jobs[j], 1));
   }
+  [[nodiscard]] std::size_t held_by(allot::quota_id team) const {
+    const auto held = scheduler_.reservations();
+    return static_cast<std::size_t>(std::count_if(
+        held.begin(), held.end(), [&](job_id id) { return world_.jobs[scheduler_.what(id)].team == team; }));
+  }
   /// Whether jobs of other teams were there since the promise.
   [[nodiscard]] bool others_were_there(std::size_t j) const {
     for (std::size_t k = 0; k < units_.size(); ++k) {
@@ -738,7 +746,8 @@ class life {
         return (known_.promises_are_delayed && (world_.has_priorities() || world_.kinds == 2)) ||
                (known_.causes_are_taken_for_others &&
                 (world_.slow > 0 || closed_ || resized_at_ >= 0 || !world_.is_exact())) ||
-               (known_.promises_are_delayed && world_.depth() > 1) || others_were_there(j);
+               (known_.promises_are_delayed && (world_.depth() > 1 || held_by(team) > world_.depth())) ||
+               ((!units_[j].promised_own || world_.nodes > 0) && others_were_there(j));
       case delay_cause::higher_priority:
         return any([&](const world_job& x) {
           return x.team == team && x.submit <= now_ &&
@@ -1014,13 +1023,26 @@ class every_small_world {
 [[nodiscard]] std::size_t most_jobs() {
   return allot_test::long_run() ? 4 : allot_test::short_run() ? 2 : 3;
 }
+/// Whether the order in which the jobs of a team are submitted at once differs from that of their priorities,
+/// which alone counts.
+[[nodiscard]] bool is_ordered_otherwise(const small_world& w) {
+  for (std::size_t j = 1; j < w.jobs.size(); ++j) {
+    const world_job& one = w.jobs[j - 1];
+    const world_job& next = w.jobs[j];
+    if (!one.runs && !next.runs && one.team == next.team && one.priority < next.priority) return true;
+  }
+  return false;
+}
 /// Every world, with reservations of each of these depths. Returns how many there are.
 std::size_t check_every(const small_parts& of, const std::vector<std::uint32_t>& depths) {
   tally seen;
   std::size_t worlds = 0;
   std::size_t failed = 0;
   every_small_world::visit(of, [&](small_world w) {
+    // The same with the teams exchanged comes before it.
+    if (w.teams[0] == w.teams[1] && w.jobs.front().team != allot::quota_id{1}) return;
     for (const std::uint32_t depth : depths) {
+      if (depth == 0 && is_ordered_otherwise(w)) continue;
       w.by.reservations = depth;
       // Without reservations all come at once; with them one at a time, and each runs for as long as two take
       // to come.
@@ -1059,7 +1081,7 @@ TEST_CASE("laws: every world of two teams that own up to two GPUs, and of up to 
     of.jobs.push_back({.team = allot::quota_id{team}, .preemptible = false});
   }
   const std::size_t worlds = check_every(of, {0, 1});
-  CHECK((worlds == (allot_test::long_run() ? 3'013'860 : 295'720) || allot_test::short_run()));
+  CHECK((worlds == (allot_test::long_run() ? 2'409'832 : 250'928) || allot_test::short_run()));
 }
 
 TEST_CASE("laws: every world of two teams that own up to one of each of two resources, and of three jobs") {
@@ -1077,7 +1099,7 @@ TEST_CASE("laws: every world of two teams that own up to one of each of two reso
   std::vector<std::uint32_t> depths{0};
   if (allot_test::long_run()) depths.push_back(1);
   const std::size_t worlds = check_every(of, depths);
-  CHECK((worlds == (allot_test::long_run() ? 6'326'736 : 260'928) || allot_test::short_run()));
+  CHECK((worlds == (allot_test::long_run() ? 5'034'204 : 198'444) || allot_test::short_run()));
 }
 
 // What these tests have found, and is not so yet: the smallest worlds. Where one of these fails, a law holds

@@ -43,6 +43,8 @@ struct world_team {
   std::int64_t lends = -1;
   std::int64_t borrows = -1;
   std::int64_t weight = 1;
+
+  friend bool operator==(const world_team&, const world_team&) = default;
 };
 
 struct world_job {
