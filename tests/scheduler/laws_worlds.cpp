@@ -100,6 +100,8 @@ struct known_faults {
   /// is then an owner. And the jobs of a quota above, from which nobody takes anything back, use what was
   /// promised: then it is a protection.
   bool promises_are_delayed = true;
+  /// Law 13. Who gets too old to be passed is passed until it is tried again.
+  bool age_is_seen_late = true;
   /// Law 10. The cause on record is an owner, too, where a job overran, a node was closed, or a victim takes
   /// its time to leave (or it is a protection); and a higher priority where a job of a lower one with an
   /// earlier promise started late.
@@ -274,11 +276,15 @@ class life {
     std::size_t turns = 0;
     std::size_t turns_seen = 0;
     instant last_turn = -1;
+    /// When a plan listed it last.
+    instant tried_at = -1;
     // Law 10: the first promise, and what the record said last.
     std::optional<instant> promised{};
     instant promised_at = 0;
     bool promised_own = false;
     bool is_excused = false;
+    /// Other promises of its quota, or evictions for others, may have delayed it.
+    bool is_beside_others = false;
     delay_cause cause = delay_cause::none;
     // Law 13: since when it is the first of its quota, and by when it must have started.
     instant first_since = 0;
@@ -385,6 +391,7 @@ class life {
       tell(plan);
       ++seen_.plans;
       check_plan(plan);
+      for (const auto& h : plan.pending) units_[h.what].tried_at = now_;
       if (plan.empty()) return;
       carry_out(plan);
       // Law 4, for the host has not yet reported anything.
@@ -413,6 +420,7 @@ class life {
     for (const auto& e : plan.evictions) {
       unit& u = units_[e.what];
       ++u.evictions;
+      evicted_at_ = now_;
       u.is = where::leaves;
       // Drawn from what does not depend on the order of decisions.
       random_source random{1000 * e.what + u.evictions};
@@ -608,9 +616,9 @@ class life {
     }
     if (!is_its_turn) return;
     const auto its = scheduler_.reservation_of(units_[j].id);
-    if (known_.reserved_owners_wait && its &&
-        (!its->owned || facts.has_choice() || world_.nodes > 0 || world_.has_priorities()))
-      return;
+    const bool may_be_missed =
+        facts.has_choice() || (its && (!its->owned || world_.nodes > 0 || world_.has_priorities()));
+    if (known_.reserved_owners_wait && may_be_missed) return;
     with_orders(law, a, j, [&](orders& all, std::size_t pick) {
       bool is_within = true;
       for (std::size_t d = 0; d < n; ++d) {
@@ -700,12 +708,14 @@ class life {
         u.promised = p->first_start;
         u.promised_at = now_;
         u.promised_own = p->owned;
-        u.is_excused = false;
+        u.is_excused = u.is_beside_others = false;
         ++seen_.promised;
       }
       if (p->first_start != *u.promised && resized_at_ >= u.promised_at) u.promised = p->first_start;
       if (p->first_start != *u.promised) broken(10, "the first promise is another one now", j);
       u.cause = p->cause;
+      const bool has_one_too_many = held_by(world_.jobs[j].team) > world_.depth();
+      if (world_.depth() > 1 || has_one_too_many || evicted_at_ == now_) u.is_beside_others = true;
       const bool is_late = p->start > p->first_start || p->start <= now_;
       some_are_late_ = some_are_late_ || p->cause != delay_cause::none;
       if (known_.some_have_no_cause && (some_are_late_ || world_.slow > 0 || resized_at_ >= 0))
@@ -741,12 +751,13 @@ class life {
     const auto team = world_.jobs[j].team;
     switch (cause) {
       case delay_cause::overrun:
-        return world_.slow > 0 || any([](const world_job& x) { return x.estimate < x.duration; });
+        return world_.slow > 0 || (known_.causes_are_taken_for_others && some_are_late_) ||
+               any([](const world_job& x) { return x.estimate < x.duration; });
       case delay_cause::owner:
         return (known_.promises_are_delayed && (world_.has_priorities() || world_.kinds == 2)) ||
                (known_.causes_are_taken_for_others &&
                 (world_.slow > 0 || closed_ || resized_at_ >= 0 || !world_.is_exact())) ||
-               (known_.promises_are_delayed && (world_.depth() > 1 || held_by(team) > world_.depth())) ||
+               (known_.promises_are_delayed && units_[j].is_beside_others) ||
                ((!units_[j].promised_own || world_.nodes > 0) && others_were_there(j));
       case delay_cause::higher_priority:
         return any([&](const world_job& x) {
@@ -821,7 +832,8 @@ class life {
     // Nobody takes back what a quota above uses.
     const bool is_displaced =
         held && (held->cause == delay_cause::protection ||
-                 (known_.reserved_owners_wait && world_.nodes > 0 && held->cause == delay_cause::owner));
+                 (known_.reserved_owners_wait && (world_.nodes > 0 || world_.has_priorities()) &&
+                  held->cause == delay_cause::owner));
     if (some_came_back || is_displaced ||
         ((!is_exact || known_.reserved_owners_wait) && held && !held->owned))
       u.by = allot::without_end;
@@ -834,10 +846,10 @@ class life {
       u.by = allot::without_end;
     if (now_ >= u.by && fits_without(later))
       broken(13, "the first of its quota waits at " + std::to_string(now_), j);
-    // By `aged` another one may come first that was submitted later.
-    const bool is_too_old = world_.by.strict_after > 0 &&
-                            world_.by.backfill == allot::backfill_order::queue &&
-                            now_ >= facts.submit + world_.by.strict_after;
+    // By `aged` another one may come first that was submitted later, and not be passed any more.
+    if (world_.by.strict_after > 0 && world_.by.backfill != allot::backfill_order::queue) return;
+    const bool is_too_old = world_.by.strict_after > 0 && (known_.age_is_seen_late ? u.tried_at : now_) >=
+                                                              facts.submit + world_.by.strict_after;
     if (!is_first || u.by != allot::without_end || !(is_exact || is_too_old) || !fits_without(own)) return;
     ++(is_exact ? seen_.bounded : seen_.bounded_by_age);
     if (world_.nodes > 0) ++seen_.bounded_on_nodes;
@@ -868,6 +880,7 @@ class life {
   std::size_t submitted_ = 0;
   std::size_t changed_ = 0;
   bool closed_ = false;
+  instant evicted_at_ = -1;
   bool some_are_late_ = false;
   instant resized_at_ = -1;
   assumed before_;
@@ -1111,6 +1124,7 @@ constexpr known_faults none_known{.who_must_wait_evicts = false,
                                   .victims_remain_alone = false,
                                   .reserved_owners_wait = false,
                                   .promises_are_delayed = false,
+                                  .age_is_seen_late = false,
                                   .causes_are_taken_for_others = false,
                                   .some_have_no_cause = false};
 constexpr allot::quota_id t0{1}, t1{2}, t2{3};
@@ -1202,6 +1216,16 @@ TEST_CASE("laws: found: a job that takes the place of a borrower delays a promis
   w.gpus_of_node = 2;
   w.jobs = {job_of(t0, 0, 1, 2), job_of(t0, 0, 1, 1), job_of(t0, 0, 1, 3), job_of(t1, 1, 1, 1)};
   w.jobs[1].pods = 2;
+  check_broken(w, 13);
+}
+TEST_CASE("laws: found: a job that has become too old to be passed is passed once more") {
+  // Job 1 is too old from 10 on. At 11 job 3 starts.
+  small_world w = world_of(1, {2});
+  w.by.strict_after = 10;
+  w.jobs = {job_of(t0, 0, 1, 12), job_of(t0, 0, 2, 1), job_of(t0, 10, 2, 1), job_of(t0, 11, 1, 14)};
+  w.jobs[0].estimate = 0;
+  w.jobs[0].priority = w.jobs[1].priority = w.jobs[3].priority = 1;
+  w.jobs[3].estimate = 13;
   check_broken(w, 13);
 }
 TEST_CASE("laws: found: a job of a quota above, that only borrows, delays a promise on what a quota owns") {

@@ -108,7 +108,8 @@ void for_minutes(const char* minutes, Run run) {
                                   : static_cast<std::uint64_t>(seconds.count()) * 1'000'000;
   std::uint64_t next = first;
   while (clock::now() < end) run(next++);
-  MESSAGE("seeds from " << first << ": " << next - first << " cases; ALLOT_FROM=" << next << " goes on");
+  MESSAGE("seeds from " << first << ": " << next - first << " cases; --from " << next
+                        << " (ALLOT_FROM) goes on");
 }
 }  // namespace detail
 
