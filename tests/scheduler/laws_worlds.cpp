@@ -275,7 +275,6 @@ class life {
     /// How often it was started or nominated.
     std::size_t turns = 0;
     std::size_t turns_seen = 0;
-    instant last_turn = -1;
     /// When a plan listed it last.
     instant tried_at = -1;
     // Law 10: the first promise, and what the record said last.
@@ -433,13 +432,11 @@ class life {
       u.since = now_;
       u.until = now_ + world_.jobs[a.what].duration;
       ++u.turns;
-      u.last_turn = now_;
     }
     for (const auto& r : plan.nominations) {
       unit& u = units_[r.what];
       u.pick = scheduler_.pick(r.id)[0];
       ++u.turns;
-      u.last_turn = now_;
     }
   }
 
@@ -652,7 +649,8 @@ class life {
       is_plain = is_plain && law.law().used(x.index(), 0) <= law.law().own_pool(x.index(), 0);
     }
     if (is_plain) return false;
-    if (units_[j].last_turn >= 0 && units_[j].last_turn + world_.slow >= now_) return true;
+    // It had its turns.
+    if (units_[j].turns > 0) return true;
     for (std::size_t i = 0; i < a.jobs.size(); ++i) {
       if ((victims >> i & 1U) != 0) law.release(a.jobs[i]);
     }
@@ -758,7 +756,8 @@ class life {
                (known_.causes_are_taken_for_others &&
                 (world_.slow > 0 || closed_ || resized_at_ >= 0 || !world_.is_exact())) ||
                (known_.promises_are_delayed && units_[j].is_beside_others) ||
-               ((!units_[j].promised_own || world_.nodes > 0) && others_were_there(j));
+               ((!units_[j].promised_own || world_.nodes > 0 || world_.has_inner_teams()) &&
+                others_were_there(j));
       case delay_cause::higher_priority:
         return any([&](const world_job& x) {
           return x.team == team && x.submit <= now_ &&

@@ -109,6 +109,9 @@ struct small_world {
   [[nodiscard]] bool has_priorities() const {
     return std::any_of(jobs.begin(), jobs.end(), [](const world_job& j) { return j.priority != 0; });
   }
+  [[nodiscard]] bool has_inner_teams() const {
+    return std::any_of(teams.begin(), teams.end(), [](const world_team& x) { return x.parent >= 0; });
+  }
   [[nodiscard]] std::uint32_t depth() const { return by.reservations.value_or(3); }
   [[nodiscard]] std::vector<allot::quota_spec<world_resources>> quotas() const {
     std::vector<allot::quota_spec<world_resources>> specs{{.name = "all"}};
