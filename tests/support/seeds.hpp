@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -85,14 +86,36 @@ namespace detail {
   return short_run() ? (cases + 29) / 30 : cases;
 }
 
-/// Whether a test runs all its random cases, and not only a part or the one selected by ALLOT_SEED or
-/// RC_PARAMS. Only then can a test check how many cases were of a kind.
+/// Whether a test runs all its random cases, and not only a part, those selected by ALLOT_SEED or RC_PARAMS,
+/// or as many as there is time for. Only then can a test check how many cases were of a kind.
 [[nodiscard]] inline bool all_cases_run() {
-  return std::getenv("ALLOT_SEED") == nullptr && std::getenv("RC_PARAMS") == nullptr && !short_run();
+  return std::getenv("ALLOT_SEED") == nullptr && std::getenv("ALLOT_MINUTES") == nullptr &&
+         std::getenv("RC_PARAMS") == nullptr && !short_run();
 }
 
+namespace detail {
+/// New seeds, or those from ALLOT_FROM on, until the time is over.
+template <class Run>
+void for_minutes(const char* minutes, Run run) {
+  using clock = std::chrono::steady_clock;
+  const auto end = clock::now() + std::chrono::minutes{std::strtoll(minutes, nullptr, 10)};
+  const char* from = std::getenv("ALLOT_FROM");
+  // No two runs have the same ones, as none takes a million in a second.
+  const auto seconds =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch());
+  const std::uint64_t first = from != nullptr && *from != '\0'
+                                  ? std::strtoull(from, nullptr, 10)
+                                  : static_cast<std::uint64_t>(seconds.count()) * 1'000'000;
+  std::uint64_t next = first;
+  while (clock::now() < end) run(next++);
+  MESSAGE("seeds from " << first << ": " << next - first << " cases; --from " << next
+                        << " (ALLOT_FROM) goes on");
+}
+}  // namespace detail
+
 /// Calls `body(random_source&)` with `cases` seeds, ten times as many in a long run, a tenth in a short one.
-/// A failure is reported with its seed; ALLOT_SEED=n in the environment runs that seed alone.
+/// A failure is reported with its seed; ALLOT_SEED=n in the environment runs that seed alone, ALLOT_MINUTES=n
+/// new ones for so long.
 template <class Body>
 void for_each_seed(std::size_t cases, Body body) {
   const auto run = [&body](std::uint64_t seed) {
@@ -104,6 +127,7 @@ void for_each_seed(std::size_t cases, Body body) {
     run(std::strtoull(only, nullptr, 10));
     return;
   }
+  if (const char* minutes = std::getenv("ALLOT_MINUTES")) return detail::for_minutes(minutes, run);
   const std::size_t seeds = cases_to_try(cases, 10 * cases);
   for (std::size_t i = 1; i <= seeds; ++i) run(i);
 }

@@ -1,0 +1,1261 @@
+// SPDX-License-Identifier: BSL-1.0
+// Laws 2, 3, 4, 5, 10, 12 and 13 for `standard` in small worlds in which all meets all: several resources,
+// nodes, racks, parts of GPUs, a choice of GPUs, estimates right and wrong, evictions that take their time,
+// nodes that fail and are drained, quotas that are resized, reservations of every depth. What could have been
+// decided is found by brute force (support/victim_orders.hpp), from the definitions of the quotas and with a
+// count of the GPUs of each node, which share nothing with the library's.
+//
+// A world is made from one number: ALLOT_SEED=n runs it alone, and a failure shows it shrunk. `./dev nightly
+// --minutes N` runs new ones.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/seeds.hpp"
+#include "tests/support/small_world.hpp"
+#include "tests/support/victim_orders.hpp"
+
+using allot::delay_cause;
+using allot::instant;
+using allot::job_id;
+using allot::job_state;
+using allot_test::job_set;
+using allot_test::random_source;
+using allot_test::small_world;
+using allot_test::world_change;
+using allot_test::world_job;
+
+namespace {
+
+constexpr std::size_t n = allot_test::world_resources;
+
+struct world_view {
+  using job = std::uint32_t;
+  const std::vector<world_job>* jobs = nullptr;
+
+  [[nodiscard]] const world_job& at(job j) const { return (*jobs)[j]; }
+  [[nodiscard]] allot::quota_id quota(job j) const { return at(j).team; }
+  /// What it requests under any choice.
+  [[nodiscard]] allot::resources<n> request(job j) const {
+    allot::resources<n> r = at(j).request(0);
+    if (at(j).has_choice()) r[0] = {};
+    return r;
+  }
+  [[nodiscard]] allot::flavor_menu<n> flavors(job j, std::uint32_t) const {
+    allot::flavor_menu<n> menu;
+    if (!at(j).has_choice()) return menu;
+    std::array<allot::resources<n>, 2> options{};
+    for (std::size_t k = 0; k < 2; ++k) options[k][k] = at(j).request(k)[k];
+    menu.add_group(options);
+    return menu;
+  }
+  [[nodiscard]] std::int64_t priority(job j) const { return at(j).priority; }
+  [[nodiscard]] instant submitted(job j) const { return at(j).submit; }
+  [[nodiscard]] std::uint64_t id(job j) const { return j; }
+  [[nodiscard]] bool preemptible(job j) const { return at(j).preemptible; }
+  [[nodiscard]] instant estimate(job j) const { return at(j).estimate; }
+  [[nodiscard]] allot::gpu::pod_request pod_request(job j) const { return pod_request(j, 1, {}); }
+  [[nodiscard]] allot::gpu::pod_request pod_request(job j, std::uint32_t,
+                                                    const allot::flavor_pick& pick) const {
+    allot::gpu::pod_request r;
+    r.gpus = allot::quantity::milli(at(j).gpus);
+    // No job is elastic: a gang is one unit.
+    r.pods = at(j).pods;
+    // The first mentioned pool is that of the first kind.
+    r.pools = std::uint64_t{1} << at(j).kind_under(pick[0]);
+    r.cpu_milli = 1000 * at(j).cpus;
+    if (at(j).in_one_rack) r.required_level = 0;
+    return r;
+  }
+};
+
+/// What this test has found, and is not so yet: left out of it. See "found" below for the smallest worlds.
+struct known_faults {
+  /// Law 3. Who would delay a reservation, and so does not start though there is room, evicts a borrower, and
+  /// starts then.
+  bool who_must_wait_evicts = true;
+  /// Law 3. Of victims that have been asked after others some remain when those are given back, in two
+  /// resources.
+  bool victims_remain_alone = true;
+  /// Laws 2 and 13. A job within its nominal whose reservation does not stand on that (a job of a quota above
+  /// or the reservation of a borrower was in its way, or it was to borrow under its first choice) is not
+  /// tried when it could reclaim; nor is one whose reservation does, where it is late on nodes, or was
+  /// evicted in a circle.
+  bool reserved_owners_wait = true;
+  /// Law 10. Who starts by preemption, or under another choice than that of its reservation, or before a
+  /// reserved start that was to come later than the promise to another job, is not asked whether it delays
+  /// that; nor is one that has its reservation again, as its start was taken back in the step. On nodes a
+  /// promise on what a quota owns is made beside an earlier one that leaves it no place. The cause on record
+  /// is then an owner. And the jobs of a quota above, from which nobody takes anything back, use what was
+  /// promised: then it is a protection.
+  bool promises_are_delayed = true;
+  /// Law 13. Who gets too old to be passed is passed until it is tried again.
+  bool age_is_seen_late = true;
+  /// Law 10. The cause on record is an owner, too, where a job overran, a node was closed, or a victim takes
+  /// its time to leave (or it is a protection); and a higher priority where a job of a lower one with an
+  /// earlier promise started late.
+  bool causes_are_taken_for_others = true;
+  /// Law 10. None is on record where the promise before it is late, a victim takes its time to leave, or a
+  /// quota was resized.
+  bool some_have_no_cause = true;
+};
+
+/// How often each law was put to the test, and what was seen.
+struct tally {
+  std::size_t plans = 0;
+  std::size_t guarantee = 0;
+  std::size_t need = 0;
+  std::size_t quiet = 0;
+  std::size_t complete = 0;
+  std::size_t promised = 0;
+  std::size_t kept_late = 0;
+  std::size_t bounded = 0;
+  std::size_t bounded_by_age = 0;
+  std::size_t bounded_on_nodes = 0;
+};
+
+struct law_broken : std::runtime_error {
+  explicit law_broken(int which, const std::string& how)
+      : std::runtime_error("law " + std::to_string(which) + ": " + how), law(which) {}
+  int law;
+};
+
+/// What is free on the nodes, as the host counts it.
+class free_devices {
+ public:
+  using scheduler = allot::scheduler_for<allot::standard, world_view, allot::sim::places>;
+
+  explicit free_devices(const small_world& w) : world_(w), nodes_(w.nodes) {
+    for (node& x : nodes_) {
+      x.milli.fill(0);
+      for (std::int64_t d = 0; d < w.gpus_of_node; ++d) x.milli[static_cast<std::size_t>(d)] = 1000;
+      x.cpus = 1000 * w.cpus_of_node;
+    }
+  }
+  void set_closed(std::size_t number, bool is) { nodes_[number].is_closed = is; }
+
+  /// Removes the places of the jobs of before, and counts these.
+  void count(const scheduler& s, const std::vector<allot::running_job<n>>& jobs) {
+    places_.clear();
+    if (nodes_.empty()) return;
+    for (const auto& j : jobs) {
+      const auto pods = s.places().inventory().pods(s.place_of(j.id));
+      places_.emplace_back(pods.begin(), pods.end());
+    }
+    for (std::size_t i = 0; i < jobs.size(); ++i) put_back(i);
+  }
+  void forget() {
+    for (std::size_t i = 0; i < places_.size(); ++i) take_off(i);
+    places_.clear();
+  }
+  void ask(const world_job& j, std::size_t kind) {
+    asks_ = &j;
+    kind_ = kind;
+  }
+
+  // What `victim_orders` asks for.
+  void take_off(std::size_t i) { add(i, 1); }
+  void put_back(std::size_t i) { add(i, -1); }
+  [[nodiscard]] bool has_room() const {
+    if (nodes_.empty()) return true;
+    std::int64_t all = 0;
+    std::int64_t in_rack = 0;
+    for (std::size_t x = 0; x < nodes_.size(); ++x) {
+      if (x > 0 && small_world::rack_of(x) != small_world::rack_of(x - 1)) in_rack = 0;
+      const std::int64_t pods = room_on(x);
+      all += pods;
+      in_rack += pods;
+      if ((asks_->in_one_rack ? in_rack : all) >= asks_->pods) return true;
+    }
+    return false;
+  }
+
+ private:
+  struct node {
+    std::array<std::int64_t, 4> milli{};
+    std::int64_t cpus = 0;
+    bool is_closed = false;
+  };
+  void add(std::size_t i, std::int64_t sign) {
+    if (nodes_.empty()) return;
+    for (const auto& p : places_[i]) {
+      node& x = nodes_[p.where.node.index()];
+      x.cpus += sign * p.cpu_milli;
+      for (std::size_t d = 0; d < x.milli.size(); ++d) {
+        if ((p.where.devices >> d & 1U) != 0) x.milli[d] += sign * std::int64_t{p.milli};
+      }
+    }
+  }
+  [[nodiscard]] std::int64_t room_on(std::size_t number) const {
+    const node& x = nodes_[number];
+    if (x.is_closed || world_.kind_of(number) != kind_) return 0;
+    std::int64_t pods = 0;
+    for (const std::int64_t free : x.milli) {
+      if (asks_->gpus < 1000) pods += free / asks_->gpus;
+      if (asks_->gpus >= 1000 && free == 1000) ++pods;
+    }
+    if (asks_->gpus >= 1000) pods /= asks_->gpus / 1000;
+    if (world_.cpus_of_node > 0 && asks_->cpus > 0) pods = std::min(pods, x.cpus / (1000 * asks_->cpus));
+    return std::max<std::int64_t>(0, pods);
+  }
+
+  const small_world& world_;
+  std::vector<node> nodes_;
+  std::vector<std::vector<allot::gpu::placed_pod>> places_;
+  const world_job* asks_ = nullptr;
+  std::size_t kind_ = 0;
+};
+
+/// The life of a world, from the first job until nothing more happens.
+class life {
+ public:
+  using scheduler = free_devices::scheduler;
+  using plan_type = scheduler::plan_type;
+  using oracle = allot_test::yield_oracle<n>;
+  using orders = allot_test::victim_orders<n, free_devices>;
+
+  life(const small_world& w, tally& seen, bool tells, const known_faults& known = {})
+      : world_(w),
+        known_(known),
+        seen_(seen),
+        tells_(tells),
+        scheduler_(allot::make_scheduler(w.by, world_view{&w.jobs}, w.quotas(), w.places()).value()),
+        units_(w.jobs.size()),
+        nodes_(w) {}
+
+  void live() {
+    for (;;) {
+      // Without `wakes_at` of before: the clock goes on at least by one.
+      std::optional<instant> next;
+      const auto consider = [&](std::optional<instant> t) {
+        if (t) next = next ? std::min(*next, *t) : t;
+      };
+      if (const auto wakes = scheduler_.wakes_at()) consider(std::max(*wakes, now_ + 1));
+      if (submitted_ < units_.size()) consider(world_.jobs[submitted_].submit);
+      if (changed_ < world_.changes.size()) consider(world_.changes[changed_].at);
+      for (const unit& u : units_) {
+        if (u.is == where::runs || u.is == where::leaves) consider(u.until);
+      }
+      if (!next || *next > 2000) return;
+      now_ = *next;
+      note("at ", now_, ":");
+      happen();
+      settle();
+      for (const job_id id : scheduler_.reservations()) {
+        const auto p = *scheduler_.reservation_of(id);
+        note("  job ", scheduler_.what(id), " is to start at ", p.start, ", first ", p.first_start,
+             p.owned ? ", on its own, " : ", ", to_string(p.cause));
+      }
+      check_rest();
+    }
+  }
+  [[nodiscard]] std::string diary() const { return diary_.str(); }
+
+ private:
+  enum class where : std::uint8_t { out, waits, runs, leaves };
+  struct unit {
+    job_id id{};
+    where is = where::out;
+    std::size_t pick = 0;
+    instant since = 0;
+    /// When it ends or, if it was evicted, has gone.
+    instant until = 0;
+    std::size_t evictions = 0;
+    /// How often it was started or nominated.
+    std::size_t turns = 0;
+    std::size_t turns_seen = 0;
+    /// When a plan listed it last.
+    instant tried_at = -1;
+    // Law 10: the first promise, and what the record said last.
+    std::optional<instant> promised{};
+    instant promised_at = 0;
+    bool promised_own = false;
+    bool is_excused = false;
+    /// Other promises of its quota, or evictions for others, may have delayed it.
+    bool is_beside_others = false;
+    delay_cause cause = delay_cause::none;
+    // Law 13: since when it is the first of its quota, and by when it must have started.
+    instant first_since = 0;
+    instant by = allot::without_end;
+  };
+
+  template <class... Parts>
+  void note(const Parts&... parts) {
+    if (!tells_) return;
+    ((diary_ << parts), ...);
+    diary_ << '\n';
+  }
+  [[noreturn]] static void broken(int law, const std::string& how, std::size_t j) {
+    throw law_broken(law, how + ": job " + std::to_string(j));
+  }
+  [[noreturn]] static void broken(int law, const std::string& how) { throw law_broken(law, how); }
+
+  // What happens.
+
+  void happen() {
+    for (std::size_t j = 0; j < units_.size(); ++j) {
+      unit& u = units_[j];
+      if (u.until != now_) continue;
+      if (u.is == where::runs) {
+        note("  job ", j, " ends");
+        static_cast<void>(scheduler_.finished(u.id));
+        u.is = where::out;
+        world_changed();
+      } else if (u.is == where::leaves) {
+        has_left(j);
+      }
+    }
+    for (; changed_ < world_.changes.size() && world_.changes[changed_].at == now_; ++changed_)
+      change(world_.changes[changed_]);
+    for (; submitted_ < units_.size() && world_.jobs[submitted_].submit == now_; ++submitted_) {
+      const world_job& j = world_.jobs[submitted_];
+      const auto number = static_cast<std::uint32_t>(submitted_);
+      const auto s = j.runs ? scheduler_.adopt(number, now_) : scheduler_.submit(number);
+      note("  job ", submitted_, j.runs ? " is adopted" : " is submitted", s ? "" : " and refused");
+      world_changed();
+      if (!s) continue;
+      units_[submitted_] = {.id = s.id, .is = j.runs ? where::runs : where::waits, .since = now_};
+      units_[submitted_].until = now_ + j.duration;
+      closed_ = closed_ || j.runs;
+    }
+  }
+  void world_changed() { evicted_by_.clear(); }
+  void has_left(std::size_t j) {
+    unit& u = units_[j];
+    note("  job ", j, " has left");
+    static_cast<void>(scheduler_.evicted(u.id));
+    u.is = where::waits;
+  }
+  void change(const world_change& c) {
+    using kind = world_change::kind;
+    world_changed();
+    // Whoever counted on things as they were starts anew.
+    for (unit& u : units_) u.by = allot::without_end;
+    note("  a change of ", c.which);
+    switch (c.what) {
+      case kind::cancel: {
+        unit& u = units_[c.which];
+        if (u.is == where::out) return;
+        static_cast<void>(scheduler_.cancel(u.id));
+        u = {};
+        return;
+      }
+      case kind::resize: {
+        allot::resize_quota<n> r{allot::quota_id{c.which + 1}};
+        r.nominal.emplace();
+        for (std::size_t d = 0; d < n; ++d) (*r.nominal)[d] = allot::gpus(c.owns[d]);
+        static_cast<void>(scheduler_.apply(std::vector<allot::quota_change<n>>{r}));
+        resized_at_ = now_;
+        return;
+      }
+      case kind::reopen:
+        static_cast<void>(scheduler_.nodes().reopen(allot::gpu::node_id{c.which}));
+        nodes_.set_closed(c.which, false);
+        break;
+      case kind::fail:
+      case kind::drain:
+        static_cast<void>(scheduler_.nodes().close(allot::gpu::node_id{c.which}));
+        nodes_.set_closed(c.which, true);
+        for (std::size_t j = 0; c.what == kind::fail && j < units_.size(); ++j) {
+          if (units_[j].is != where::runs && units_[j].is != where::leaves) continue;
+          const auto pods = scheduler_.places().inventory().pods(scheduler_.place_of(units_[j].id));
+          if (std::any_of(pods.begin(), pods.end(),
+                          [&](const auto& p) { return p.where.node.index() == c.which; }))
+            has_left(j);
+        }
+        break;
+    }
+    closed_ = true;
+    scheduler_.retry();
+  }
+
+  // What is decided.
+
+  void settle() {
+    for (int round = 0; round < 60; ++round) {
+      before_ = assumed_jobs();
+      held_before_ = scheduler_.reservations();
+      const plan_type& plan = scheduler_.step(now_);
+      tell(plan);
+      ++seen_.plans;
+      check_plan(plan);
+      for (const auto& h : plan.pending) units_[h.what].tried_at = now_;
+      if (plan.empty()) return;
+      carry_out(plan);
+      // Law 4, for the host has not yet reported anything.
+      if (!scheduler_.step(now_).empty()) broken(4, "a second step in an unchanged world decides something");
+      for (std::size_t j = 0; j < units_.size(); ++j) {
+        if (units_[j].is == where::leaves && units_[j].until == now_) has_left(j);
+      }
+    }
+    broken(4, "no rest in an unchanged world");
+  }
+  void tell(const plan_type& plan) {
+    if (!tells_) return;
+    for (const auto& e : plan.evictions) {
+      note("  - ", e.what, " for ", e.beneficiary ? std::to_string(scheduler_.what(e.beneficiary)) : "nobody",
+           " by ", to_string(e.how));
+    }
+    for (const auto& r : plan.nominations) note("  ~ ", r.what);
+    for (const auto& a : plan.admissions)
+      note("  + ", a.what, world_.jobs[a.what].has_choice() ? " as " : "",
+           world_.jobs[a.what].has_choice() ? std::to_string(int{a.pick[0]}) : "");
+    for (const auto& h : plan.pending) {
+      note("  ? ", h.what, ' ', to_string(h.reason));
+    }
+  }
+  void carry_out(const plan_type& plan) {
+    for (const auto& e : plan.evictions) {
+      unit& u = units_[e.what];
+      ++u.evictions;
+      evicted_at_ = now_;
+      u.is = where::leaves;
+      // Drawn from what does not depend on the order of decisions.
+      random_source random{1000 * e.what + u.evictions};
+      u.until = now_ + random.between(0, world_.slow);
+    }
+    for (const auto& a : plan.admissions) {
+      unit& u = units_[a.what];
+      u.is = where::runs;
+      u.pick = a.pick[0];
+      u.since = now_;
+      u.until = now_ + world_.jobs[a.what].duration;
+      ++u.turns;
+    }
+    for (const auto& r : plan.nominations) {
+      unit& u = units_[r.what];
+      u.pick = scheduler_.pick(r.id)[0];
+      ++u.turns;
+    }
+  }
+
+  // What could have been decided.
+
+  struct assumed {
+    std::vector<allot::running_job<n>> jobs{};
+    job_set may_yield = 0;
+    std::vector<std::size_t> numbers{};
+
+    [[nodiscard]] job_set bit_of(std::size_t number) const {
+      const auto at = std::find(numbers.begin(), numbers.end(), number);
+      return at == numbers.end() ? 0 : job_set{1} << (at - numbers.begin());
+    }
+  };
+  /// Decisions count on the jobs that run or are nominated; who is evicted has gone.
+  [[nodiscard]] assumed assumed_jobs() const {
+    assumed a;
+    for (std::size_t j = 0; j < units_.size(); ++j) {
+      const unit& u = units_[j];
+      const bool runs = u.is == where::runs;
+      if (!runs && !(u.is == where::waits && scheduler_.state(u.id) == job_state::nominated)) continue;
+      const world_job& facts = world_.jobs[j];
+      allot::running_job<n> r;
+      r.id = u.id;
+      r.quota = facts.team;
+      r.priority = facts.priority;
+      r.submitted = facts.submit;
+      r.order = j;
+      r.request = facts.request(u.pick);
+      r.in = capacity_of(facts);
+      if (runs && facts.preemptible) a.may_yield |= job_set{1} << a.jobs.size();
+      a.jobs.push_back(r);
+      a.numbers.push_back(j);
+    }
+    return a;
+  }
+  [[nodiscard]] static allot::capacity_kind capacity_of(const world_job& j) {
+    return j.preemptible ? allot::capacity_kind::any : allot::capacity_kind::guaranteed;
+  }
+  /// What `standard` says that its jobs may do.
+  [[nodiscard]] static allot::beneficiary<n> beneficiary_of(const world_job& j, std::size_t pick) {
+    allot::beneficiary<n> b;
+    b.quota = j.team;
+    b.request = j.request(pick);
+    b.in = capacity_of(j);
+    b.priority = j.priority;
+    b.submitted = j.submit;
+    b.may = {.within = allot::preempt_within::lower_priority,
+             .reclaim = allot::preempt_reclaim::any,
+             .rivals = allot::preempt_rivals::never};
+    return b;
+  }
+  /// Calls `look(orders)` for the job under each of its choices, until that returns true.
+  template <class Look>
+  bool with_orders(oracle& law, const assumed& a, std::size_t j, Look look) {
+    const world_job& facts = world_.jobs[j];
+    for (std::size_t pick = 0; pick < (facts.has_choice() ? 2 : 1); ++pick) {
+      nodes_.ask(facts, facts.kind_under(pick));
+      orders all{law, nodes_, a.jobs, a.may_yield, beneficiary_of(facts, pick)};
+      if (look(all, pick)) return true;
+    }
+    return false;
+  }
+  static constexpr std::size_t most_running = 10;
+  [[nodiscard]] bool is_sound(oracle& law) const {
+    if (!law.law().is_sound()) return false;
+    for (const allot::quota_id x : scheduler_.tree().top_down()) {
+      for (std::size_t d = 0; d < n; ++d) {
+        if (!law.law().is_sound(x.index(), d, allot::capacity_kind::guaranteed)) return false;
+      }
+    }
+    return true;
+  }
+
+  /// Laws 3 and 4, for what the plan says.
+  void check_plan(const plan_type& plan) {
+    for (const auto& e : plan.evictions) {
+      if (units_[e.what].is != where::runs) broken(3, "who does not run is evicted", e.what);
+      if (!world_.jobs[e.what].preemptible) broken(3, "who may not be evicted is", e.what);
+      const auto is_it = [&](const auto& x) { return x.id == e.beneficiary; };
+      if (!e.beneficiary || (std::none_of(plan.nominations.begin(), plan.nominations.end(), is_it) &&
+                             std::none_of(plan.admissions.begin(), plan.admissions.end(), is_it))) {
+        broken(3, "evicted for nobody in the plan", e.what);
+      }
+      const std::size_t by = scheduler_.what(e.beneficiary);
+      if (evicted_by_.count({by, e.what}) != 0) broken(4, "evicted by who it evicted", e.what);
+      evicted_by_.insert({e.what, by});
+      ++seen_.quiet;
+    }
+    if (plan.nominations.size() != 1 || plan.evictions.empty() || !plan.admissions.empty()) return;
+    if (before_.jobs.size() > most_running) return;
+    const std::size_t j = plan.nominations.front().what;
+    // It was nominated before, and has lost its place; or another nomination was taken back for it.
+    for (const std::size_t k : before_.numbers) {
+      if (k == j || scheduler_.state(units_[k].id) == job_state::pending) return;
+    }
+    oracle law{scheduler_.tree()};
+    for (const auto& r : before_.jobs) law.charge(r);
+    if (!is_sound(law)) return;
+    nodes_.count(scheduler_, before_.jobs);
+    // What was lent to others in this step and taken back is not told.
+    bool others_fit = false;
+    for (std::size_t k = 0; k < units_.size() && !others_fit; ++k) {
+      if (k == j || units_[k].is != where::waits) continue;
+      if (before_.bit_of(k) != 0) continue;
+      others_fit =
+          with_orders(law, before_, k, [&](orders& all, std::size_t) { return all.fits_without_more(); });
+    }
+    if (!others_fit) {
+      job_set victims = 0;
+      for (const auto& e : plan.evictions) victims |= before_.bit_of(e.what);
+      const std::size_t chosen = scheduler_.pick(plan.nominations.front().id)[0];
+      with_orders(law, before_, j, [&](orders& all, std::size_t pick) {
+        if (pick != chosen) return false;
+        if (known_.who_must_wait_evicts && all.fits_without_more() &&
+            (!held_before_.empty() || !scheduler_.reservations().empty())) {
+          return true;
+        }
+        all.explore();
+        if (!all.is_reached(victims)) {
+          if (known_.victims_remain_alone && (world_.counts_cpus || world_.kinds == 2)) return true;
+          broken(3, "in no order might all its victims have been preempted", j);
+        }
+        if (!all.is_reached_and_fits(victims)) broken(3, "does not fit without its victims", j);
+        for (job_set fewer = (victims - 1) & victims; fewer != victims; fewer = (fewer - 1) & victims) {
+          if (all.is_reached_and_fits(fewer)) broken(3, "would fit with fewer victims", j);
+        }
+        ++seen_.need;
+        return true;
+      });
+    }
+    nodes_.forget();
+  }
+
+  /// Laws 2, 5, 10, 12 and 13, when all is decided at this time.
+  void check_rest() {
+    check_promises();
+    const assumed a = assumed_jobs();
+    const bool in_flight = std::any_of(units_.begin(), units_.end(), [&](const unit& u) {
+      return u.is == where::leaves ||
+             (u.is == where::waits && scheduler_.state(u.id) == job_state::nominated);
+    });
+    if (a.jobs.size() > most_running) return;
+    oracle law{scheduler_.tree()};
+    for (const auto& r : a.jobs) law.charge(r);
+    if (!is_sound(law)) return;
+    nodes_.count(scheduler_, a.jobs);
+    const auto held = scheduler_.reservations();
+    for (std::size_t j = 0; j < units_.size(); ++j) {
+      if (units_[j].is != where::waits || scheduler_.state(units_[j].id) != job_state::pending) continue;
+      if (!in_flight) check_waits(law, a, j, held);
+      check_bound(law, a, j);
+    }
+    nodes_.forget();
+  }
+  /// Laws 2, 5 and 12: nobody waits who could start with an order of victims. (So neither is there anybody by
+  /// whose start the largest share would fall.) With reservations that is said of those within their nominal,
+  /// unless another job of their quota has its turn; and only where others have to yield: an owner leaves
+  /// what is idle to a reservation, and takes it back then.
+  void check_waits(oracle& law, const assumed& a, std::size_t j, const allot::vector<job_id>& held) {
+    const world_job& facts = world_.jobs[j];
+    bool is_its_turn = true;
+    for (const job_id id : held) {
+      is_its_turn =
+          is_its_turn && (id == units_[j].id || world_.jobs[scheduler_.what(id)].team != facts.team);
+    }
+    if (world_.by.strict_after > 0) {
+      for (std::size_t k = 0; k < units_.size(); ++k) {
+        const bool is_too_old =
+            units_[k].is == where::waits && now_ >= world_.jobs[k].submit + world_.by.strict_after;
+        if (k != j && is_too_old && world_.jobs[k].team == facts.team) is_its_turn = false;
+      }
+    }
+    if (!is_its_turn) return;
+    const auto its = scheduler_.reservation_of(units_[j].id);
+    const bool may_be_missed =
+        facts.has_choice() || (its && (!its->owned || world_.nodes > 0 || world_.has_priorities()));
+    if (known_.reserved_owners_wait && may_be_missed) return;
+    with_orders(law, a, j, [&](orders& all, std::size_t pick) {
+      bool is_within = true;
+      for (std::size_t d = 0; d < n; ++d) {
+        const allot_test::big asked = facts.request(pick)[d].in_milli();
+        const std::size_t x = facts.team.index();
+        is_within = is_within && (asked == 0 || law.law().used(x, d) + asked <= law.law().own_pool(x, d));
+      }
+      if (!held.empty() && !is_within) return false;
+      ++(is_within ? seen_.guarantee : seen_.complete);
+      const auto victims = all.find();
+      if (!victims || (*victims == 0 && !held.empty())) return false;
+      if (is_in_a_circle(law, a, j, pick, *victims)) return false;
+      std::string who;
+      for (std::size_t i = 0; i < a.numbers.size(); ++i) {
+        if ((*victims >> i & 1U) != 0) who += " " + std::to_string(a.numbers[i]);
+      }
+      broken(is_within ? 2 : 12,
+             "waits (" + std::string{to_string(scheduler_.why(units_[j].id).reason)} +
+                 "), though it could start with the victims [" + who + " ] at " + std::to_string(now_),
+             j);
+    });
+  }
+
+  /// Whether somebody could preempt anybody once the job has started by these victims. Where several
+  /// resources count, jobs may take from one another in a circle; each has a few turns then, and no more.
+  [[nodiscard]] bool is_in_a_circle(oracle& law, const assumed& a, std::size_t j, std::size_t pick,
+                                    job_set victims) {
+    bool is_plain = world_.kinds == 1 && !world_.counts_cpus && world_.nodes == 0;
+    for (allot::quota_id x = scheduler_.tree().parent(world_.jobs[j].team); x;
+         x = scheduler_.tree().parent(x)) {
+      is_plain = is_plain && law.law().used(x.index(), 0) <= law.law().own_pool(x.index(), 0);
+    }
+    if (is_plain) return false;
+    // It had its turns.
+    if (units_[j].turns > 0) return true;
+    for (std::size_t i = 0; i < a.jobs.size(); ++i) {
+      if ((victims >> i & 1U) != 0) law.release(a.jobs[i]);
+    }
+    allot::running_job<n> its;
+    const world_job& facts = world_.jobs[j];
+    its.id = units_[j].id;
+    its.quota = facts.team;
+    its.priority = facts.priority;
+    its.submitted = facts.submit;
+    its.request = facts.request(pick);
+    its.in = capacity_of(facts);
+    law.charge(its);
+    bool is = false;
+    for (std::size_t k = 0; k < units_.size() && !is; ++k) {
+      const bool waits = units_[k].is == where::waits || (a.bit_of(k) & victims) != 0;
+      if (k == j || !waits) continue;
+      const world_job& other = world_.jobs[k];
+      for (std::size_t of = 0; of < (other.has_choice() ? 2U : 1U) && !is; ++of) {
+        const auto b = beneficiary_of(other, of);
+        const auto contested = law.contested(b);
+        is = law.may_ask(b, its, contested);
+        for (std::size_t i = 0; i < a.jobs.size() && !is; ++i) {
+          const bool remains = ((a.may_yield & ~victims) >> i & 1U) != 0;
+          is = remains && law.may_ask(b, a.jobs[i], contested);
+        }
+      }
+    }
+    law.release(its);
+    for (std::size_t i = 0; i < a.jobs.size(); ++i) {
+      if ((victims >> i & 1U) != 0) law.charge(a.jobs[i]);
+    }
+    return is;
+  }
+
+  /// Law 10.
+  void check_promises() {
+    for (std::size_t j = 0; j < units_.size(); ++j) {
+      unit& u = units_[j];
+      const auto p = u.is == where::waits ? scheduler_.reservation_of(u.id) : std::nullopt;
+      const bool had_turn = u.turns > std::exchange(u.turns_seen, u.turns);
+      if (had_turn) u.by = allot::without_end;
+      if (u.promised && (!p || had_turn)) {
+        if (u.is != where::out && !had_turn && resized_at_ < u.promised_at && can_ever_start(j))
+          broken(10, "a reservation is gone, and its job has not started", j);
+        if (had_turn && now_ > *u.promised) {
+          if (u.cause == delay_cause::none && !u.is_excused) broken(10, "starts later than promised", j);
+          ++seen_.kept_late;
+        }
+        u.promised.reset();
+      }
+      if (!p) continue;
+      if (!u.promised) {
+        u.promised = p->first_start;
+        u.promised_at = now_;
+        u.promised_own = p->owned;
+        u.is_excused = u.is_beside_others = false;
+        ++seen_.promised;
+      }
+      if (p->first_start != *u.promised && resized_at_ >= u.promised_at) u.promised = p->first_start;
+      if (p->first_start != *u.promised) broken(10, "the first promise is another one now", j);
+      u.cause = p->cause;
+      const bool has_one_too_many = held_by(world_.jobs[j].team) > world_.depth();
+      if (world_.depth() > 1 || has_one_too_many || evicted_at_ == now_) u.is_beside_others = true;
+      const bool is_late = p->start > p->first_start || p->start <= now_;
+      some_are_late_ = some_are_late_ || p->cause != delay_cause::none;
+      if (known_.some_have_no_cause && (some_are_late_ || world_.slow > 0 || resized_at_ >= 0))
+        u.is_excused = true;
+      if (is_late && !u.is_excused && p->cause == delay_cause::none)
+        broken(10, "late for no cause on record", j);
+      if (p->cause != delay_cause::none && !may_be(p->cause, j))
+        broken(10, "late for a cause that there is not, " + std::string{to_string(p->cause)}, j);
+    }
+  }
+  /// Whether the quotas would allow it if nobody else were there.
+  [[nodiscard]] bool can_ever_start(std::size_t j) const {
+    oracle law{scheduler_.tree()};
+    return law.admits(beneficiary_of(world_.jobs[j], 0)) || law.admits(beneficiary_of(world_.jobs[j], 1));
+  }
+  [[nodiscard]] std::size_t held_by(allot::quota_id team) const {
+    const auto held = scheduler_.reservations();
+    return static_cast<std::size_t>(std::count_if(
+        held.begin(), held.end(), [&](job_id id) { return world_.jobs[scheduler_.what(id)].team == team; }));
+  }
+  /// Whether jobs of other teams were there since the promise.
+  [[nodiscard]] bool others_were_there(std::size_t j) const {
+    for (std::size_t k = 0; k < units_.size(); ++k) {
+      const bool was_there = units_[k].is != where::out || units_[k].until >= units_[j].promised_at;
+      if (was_there && world_.jobs[k].team != world_.jobs[j].team && world_.jobs[k].submit <= now_)
+        return true;
+    }
+    return false;
+  }
+  /// Whether anything of the kind has happened in this world.
+  [[nodiscard]] bool may_be(delay_cause cause, std::size_t j) const {
+    const auto any = [&](auto is) { return std::any_of(world_.jobs.begin(), world_.jobs.end(), is); };
+    const auto team = world_.jobs[j].team;
+    switch (cause) {
+      case delay_cause::overrun:
+        return world_.slow > 0 || (known_.causes_are_taken_for_others && some_are_late_) ||
+               any([](const world_job& x) { return x.estimate < x.duration; });
+      case delay_cause::owner:
+        return (known_.promises_are_delayed && (world_.has_priorities() || world_.kinds == 2)) ||
+               (known_.causes_are_taken_for_others &&
+                (world_.slow > 0 || closed_ || resized_at_ >= 0 || !world_.is_exact())) ||
+               (known_.promises_are_delayed && units_[j].is_beside_others) ||
+               ((!units_[j].promised_own || world_.nodes > 0 || world_.has_inner_teams()) &&
+                others_were_there(j));
+      case delay_cause::higher_priority:
+        return any([&](const world_job& x) {
+          return x.team == team && x.submit <= now_ &&
+                 (x.priority > world_.jobs[j].priority ||
+                  (known_.causes_are_taken_for_others && x.priority < world_.jobs[j].priority));
+        });
+      case delay_cause::cluster:
+        return closed_;
+      case delay_cause::quotas:
+        return resized_at_ >= 0;
+      case delay_cause::protection:
+        return (known_.causes_are_taken_for_others &&
+                (world_.slow > 0 || world_.counts_cpus || world_.kinds == 2 || world_.has_priorities())) ||
+               any([&](const world_job& x) {
+                 return !x.preemptible || (known_.promises_are_delayed && x.team != team &&
+                                           scheduler_.tree().common_ancestor(x.team, team) == x.team);
+               });
+      case delay_cause::placement:
+        return world_.nodes > 0;
+      case delay_cause::none:
+        break;
+    }
+    return true;
+  }
+
+  /// Law 13: the first job of a quota, if it asks for no more than the quota owns, has started when the jobs
+  /// that its quota runs have ended, if all else in its way may be preempted; if estimates are wrong from a
+  /// certain age on.
+  void check_bound(oracle& law, const assumed& a, std::size_t j) {
+    unit& u = units_[j];
+    const world_job& facts = world_.jobs[j];
+    if (facts.has_choice() || world_.depth() == 0) return;
+    for (std::size_t d = 0; d < n; ++d) {
+      if (big_of(facts.request(0)[d]) > law.law().own_pool(facts.team.index(), d)) {
+        u.by = allot::without_end;
+        return;
+      }
+    }
+    bool is_first = true;
+    bool some_came_back = false;
+    instant longest = now_;
+    job_set own = 0;
+    job_set later = 0;
+    for (std::size_t k = 0; k < units_.size(); ++k) {
+      const unit& other = units_[k];
+      if (k == j || other.is == where::out || world_.jobs[k].team != facts.team) continue;
+      own |= a.bit_of(k);
+      if (other.is != where::waits) {
+        longest = std::max(longest, other.until);
+        if (other.is == where::runs && other.since > u.first_since) later |= a.bit_of(k);
+        // Of higher priority, or earlier: evicted and back meanwhile.
+        const std::int64_t its = world_.jobs[k].priority;
+        const bool comes_first = its > facts.priority || (its == facts.priority && k < j);
+        if (other.since > u.first_since && comes_first) some_came_back = true;
+        continue;
+      }
+      if (scheduler_.state(other.id) == job_state::nominated) {
+        // It starts later than expected where victims take their time.
+        is_first = false;
+        some_came_back = some_came_back || world_.slow > 0;
+        continue;
+      }
+      const world_job& its = world_.jobs[k];
+      const bool is_earlier = its.priority > facts.priority || (its.priority == facts.priority && k < j);
+      is_first = is_first && !is_earlier && !scheduler_.reservation_of(other.id);
+      some_came_back = some_came_back || is_earlier;
+    }
+    const bool is_exact = world_.is_exact();
+    // One that stands on what others own is displaced as they want it.
+    const auto held = scheduler_.reservation_of(u.id);
+    // Nobody takes back what a quota above uses.
+    const bool is_displaced =
+        held && (held->cause == delay_cause::protection ||
+                 (known_.reserved_owners_wait && (world_.nodes > 0 || world_.has_priorities()) &&
+                  held->cause == delay_cause::owner));
+    if (some_came_back || is_displaced ||
+        ((!is_exact || known_.reserved_owners_wait) && held && !held->owned))
+      u.by = allot::without_end;
+    const auto fits_without = [&](job_set gone) {
+      return with_orders(law, a, j, [&](orders& all, std::size_t) { return all.find(gone).has_value(); });
+    };
+    // Something else is in its way.
+    if (u.by != allot::without_end && !fits_without(own)) u.by = allot::without_end;
+    if (now_ >= u.by && borrower_holds(j) && fits_at_once_without(law, a, j, later))
+      u.by = allot::without_end;
+    if (now_ >= u.by && fits_without(later))
+      broken(13, "the first of its quota waits at " + std::to_string(now_), j);
+    // By `aged` another one may come first that was submitted later, and not be passed any more.
+    if (world_.by.strict_after > 0 && world_.by.backfill != allot::backfill_order::queue) return;
+    const bool is_too_old = world_.by.strict_after > 0 && (known_.age_is_seen_late ? u.tried_at : now_) >=
+                                                              facts.submit + world_.by.strict_after;
+    if (!is_first || u.by != allot::without_end || !(is_exact || is_too_old) || !fits_without(own)) return;
+    ++(is_exact ? seen_.bounded : seen_.bounded_by_age);
+    if (world_.nodes > 0) ++seen_.bounded_on_nodes;
+    u.by = longest + 1;
+    u.first_since = now_;
+  }
+  /// An owner leaves what is idle to the reservation of another quota, and takes it back then.
+  [[nodiscard]] bool borrower_holds(std::size_t j) const {
+    const auto held = scheduler_.reservations();
+    return std::any_of(held.begin(), held.end(), [&](job_id id) {
+      return world_.jobs[scheduler_.what(id)].team != world_.jobs[j].team;
+    });
+  }
+  [[nodiscard]] bool fits_at_once_without(oracle& law, const assumed& a, std::size_t j, job_set gone) {
+    return with_orders(law, a, j, [&](orders& all, std::size_t) { return all.find(gone) == gone; });
+  }
+  [[nodiscard]] static allot_test::big big_of(allot::quantity q) { return q.in_milli(); }
+
+  const small_world& world_;
+  known_faults known_;
+  tally& seen_;
+  bool tells_;
+  std::ostringstream diary_;
+  scheduler scheduler_;
+  std::vector<unit> units_;
+  free_devices nodes_;
+  instant now_ = -1;
+  std::size_t submitted_ = 0;
+  std::size_t changed_ = 0;
+  bool closed_ = false;
+  instant evicted_at_ = -1;
+  bool some_are_late_ = false;
+  instant resized_at_ = -1;
+  assumed before_;
+  allot::vector<job_id> held_before_;
+  /// Who was evicted for whom, since the host has last reported anything but that.
+  std::set<std::pair<std::size_t, std::size_t>> evicted_by_;
+};
+
+/// The law that is broken in this world, 0 if none is.
+int broken_law(const small_world& w, tally& seen, const known_faults& known = {}) {
+  try {
+    life{w, seen, false, known}.live();
+  } catch (const law_broken& e) {
+    return e.law;
+  }
+  return 0;
+}
+std::string story_of(const small_world& w, const known_faults& known = {}) {
+  tally unused;
+  life it{w, unused, true, known};
+  try {
+    it.live();
+  } catch (const law_broken& e) {
+    return std::string{e.what()} + '\n' + allot_test::told(w) + it.diary();
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("laws: whatever meets whatever, no job waits that could start, and promises and bounds are kept") {
+  tally seen;
+  allot_test::for_each_seed(10'000, [&](random_source& random) {
+    const small_world w = allot_test::drawn_world(random);
+    const int law = broken_law(w, seen);
+    if (law == 0) return;
+    tally unused;
+    const small_world least =
+        allot_test::shrunk(w, [&](const small_world& x) { return broken_law(x, unused) == law; });
+    FAIL_CHECK("seed " << random.seed() << ", " << story_of(least));
+  });
+  MESSAGE(seen.plans << " plans; checks of law 2: " << seen.guarantee << ", 3: " << seen.need
+                     << ", 4: " << seen.quiet << ", 5 and 12: " << seen.complete << ", 10: " << seen.promised
+                     << " (" << seen.kept_late << " late), 13: " << seen.bounded << " and "
+                     << seen.bounded_by_age << " by age, " << seen.bounded_on_nodes << " on nodes");
+  if (!allot_test::all_cases_run()) return;
+  CHECK(seen.guarantee > 2000);
+  CHECK(seen.need > 2000);
+  CHECK(seen.quiet > 4000);
+  CHECK(seen.complete > 80'000);
+  CHECK(seen.promised > 10'000);
+  CHECK(seen.kept_late > 1000);
+  CHECK(seen.bounded > 1000);
+  CHECK(seen.bounded_by_age > 50);
+  CHECK(seen.bounded_on_nodes > 1000);
+}
+
+namespace {
+
+/// What the smallest worlds are made of.
+struct small_parts {
+  std::vector<allot_test::world_team> teams{};
+  std::vector<world_job> jobs{};
+  std::size_t most_jobs = 3;
+  bool counts_cpus = false;
+};
+/// Each team owns so much of each resource, and lends and borrows everything or nothing.
+[[nodiscard]] std::vector<allot_test::world_team> teams_with(
+    const std::vector<std::array<std::int64_t, 2>>& owned) {
+  std::vector<allot_test::world_team> all;
+  for (const auto& [gpus, cpus] : owned) {
+    for (const std::int64_t lends : {-1, 0}) {
+      for (const std::int64_t borrows : {-1, 0}) {
+        all.push_back({.owns = {gpus, 0, cpus}, .lends = lends, .borrows = borrows});
+      }
+    }
+  }
+  return all;
+}
+[[nodiscard]] bool is_sound(const small_world& w) {
+  allot_test::law_oracle<n> law{w.quotas()};
+  for (const world_job& j : w.jobs) {
+    if (!j.runs) continue;
+    for (std::size_t d = 0; d < n; ++d) {
+      law.add(j.team.index(), d, j.request(0)[d].in_milli(),
+              j.preemptible ? allot::capacity_kind::any : allot::capacity_kind::guaranteed);
+    }
+  }
+  for (std::size_t d = 0; d < n; ++d) {
+    for (const std::size_t x : {0U, 1U, 2U}) {
+      if (!law.is_sound(x, d) || !law.is_sound(x, d, allot::capacity_kind::guaranteed)) return false;
+    }
+  }
+  return true;
+}
+
+/// Calls `visit(world)` for all worlds of two such teams up to their names, and those of the resources, in
+/// which some such jobs run and at least one other is submitted, in every order.
+class every_small_world {
+ public:
+  template <class Visit>
+  static void visit(const small_parts& of, Visit visit) {
+    for (std::size_t a = 0; a < of.teams.size(); ++a) {
+      for (std::size_t b = a; b < of.teams.size(); ++b) {
+        small_world w;
+        w.counts_cpus = of.counts_cpus;
+        w.by.backfill = allot::backfill_order::queue;
+        w.teams = {of.teams[a], of.teams[b]};
+        if (of.counts_cpus && is_seen_otherwise(w)) continue;
+        add_running(of, w, 0, visit);
+      }
+    }
+  }
+
+ private:
+  /// Whether the same with the two resources exchanged comes before it.
+  [[nodiscard]] static bool is_seen_otherwise(const small_world& w) {
+    using kind = std::array<std::int64_t, 4>;
+    const auto of_teams = [&](std::size_t gpus, std::size_t cpus) {
+      std::array<kind, 2> all{};
+      for (std::size_t t = 0; t < 2; ++t) {
+        all[t] = {w.teams[t].owns[gpus], w.teams[t].owns[cpus], w.teams[t].lends, w.teams[t].borrows};
+      }
+      std::sort(all.begin(), all.end());
+      return all;
+    };
+    return of_teams(2, 0) < of_teams(0, 2);
+  }
+  /// Of those that run the order is of no account.
+  template <class Visit>
+  static void add_running(const small_parts& of, small_world& w, std::size_t from, Visit& visit) {
+    if (w.jobs.size() == of.most_jobs || !is_sound(w)) return;
+    add_pending(of, w, visit);
+    for (std::size_t k = from; k < of.jobs.size(); ++k) {
+      w.jobs.push_back(of.jobs[k]);
+      w.jobs.back().runs = true;
+      add_running(of, w, k, visit);
+      w.jobs.pop_back();
+    }
+  }
+  template <class Visit>
+  static void add_pending(const small_parts& of, small_world& w, Visit& visit) {
+    if (w.jobs.size() == of.most_jobs) return;
+    for (const world_job& j : of.jobs) {
+      w.jobs.push_back(j);
+      visit(w);
+      add_pending(of, w, visit);
+      w.jobs.pop_back();
+    }
+  }
+};
+
+[[nodiscard]] std::size_t most_jobs() {
+  return allot_test::long_run() ? 4 : allot_test::short_run() ? 2 : 3;
+}
+/// Whether the order in which the jobs of a team are submitted at once differs from that of their priorities,
+/// which alone counts.
+[[nodiscard]] bool is_ordered_otherwise(const small_world& w) {
+  for (std::size_t j = 1; j < w.jobs.size(); ++j) {
+    const world_job& one = w.jobs[j - 1];
+    const world_job& next = w.jobs[j];
+    if (!one.runs && !next.runs && one.team == next.team && one.priority < next.priority) return true;
+  }
+  return false;
+}
+/// Every world, with reservations of each of these depths. Returns how many there are.
+std::size_t check_every(const small_parts& of, const std::vector<std::uint32_t>& depths) {
+  tally seen;
+  std::size_t worlds = 0;
+  std::size_t failed = 0;
+  every_small_world::visit(of, [&](small_world w) {
+    // The same with the teams exchanged comes before it.
+    if (w.teams[0] == w.teams[1] && w.jobs.front().team != allot::quota_id{1}) return;
+    for (const std::uint32_t depth : depths) {
+      if (depth == 0 && is_ordered_otherwise(w)) continue;
+      w.by.reservations = depth;
+      // Without reservations all come at once; with them one at a time, and each runs for as long as two take
+      // to come.
+      allot::instant at = 0;
+      for (world_job& j : w.jobs) {
+        if (depth == 0) break;
+        j.duration = j.estimate = 2;
+        j.submit = j.runs ? 0 : at++;
+      }
+      ++worlds;
+      const int law = broken_law(w, seen);
+      if (law != 0 && ++failed <= 3) FAIL_CHECK(story_of(w));
+    }
+  });
+  CHECK(failed == 0);
+  // Without nodes none that is within its nominal waits, whatever others do.
+  CHECK(seen.guarantee == 0);
+  MESSAGE(worlds << " worlds, " << seen.plans << " plans; checks of law 2: " << seen.guarantee
+                 << ", 3: " << seen.need << ", 4: " << seen.quiet << ", 5 and 12: " << seen.complete
+                 << ", 10: " << seen.promised << ", 13: " << seen.bounded);
+  return worlds;
+}
+
+}  // namespace
+
+TEST_CASE("laws: every world of two teams that own up to two GPUs, and of up to three jobs") {
+  small_parts of;
+  of.most_jobs = most_jobs();
+  of.teams = teams_with({{0, 0}, {1, 0}, {2, 0}});
+  for (const std::size_t team : {1U, 2U}) {
+    for (const std::int64_t gpus : {1000, 2000}) {
+      for (const std::int64_t priority : {0, 1}) {
+        of.jobs.push_back({.team = allot::quota_id{team}, .gpus = gpus, .priority = priority});
+      }
+    }
+    of.jobs.push_back({.team = allot::quota_id{team}, .preemptible = false});
+  }
+  const std::size_t worlds = check_every(of, {0, 1});
+  CHECK((worlds == (allot_test::long_run() ? 2'409'832 : 250'928) || allot_test::short_run()));
+}
+
+TEST_CASE("laws: every world of two teams that own up to one of each of two resources, and of three jobs") {
+  small_parts of;
+  of.most_jobs = most_jobs();
+  of.teams = teams_with({{0, 0}, {0, 1}, {1, 0}, {1, 1}});
+  of.counts_cpus = true;
+  for (const std::size_t team : {1U, 2U}) {
+    for (const auto& [gpus, cpus] : {std::pair{1000, 0}, std::pair{0, 1}, std::pair{1000, 1}}) {
+      for (const std::int64_t priority : {0, 1}) {
+        of.jobs.push_back({.team = allot::quota_id{team}, .gpus = gpus, .cpus = cpus, .priority = priority});
+      }
+    }
+  }
+  std::vector<std::uint32_t> depths{0};
+  if (allot_test::long_run()) depths.push_back(1);
+  const std::size_t worlds = check_every(of, depths);
+  CHECK((worlds == (allot_test::long_run() ? 5'034'204 : 198'444) || allot_test::short_run()));
+}
+
+// What these tests have found, and is not so yet: the smallest worlds. Where one of these fails, a law holds
+// that did not, and the fault is to be taken out of `known_faults`.
+
+namespace {
+
+constexpr known_faults none_known{.who_must_wait_evicts = false,
+                                  .victims_remain_alone = false,
+                                  .reserved_owners_wait = false,
+                                  .promises_are_delayed = false,
+                                  .age_is_seen_late = false,
+                                  .causes_are_taken_for_others = false,
+                                  .some_have_no_cause = false};
+constexpr allot::quota_id t0{1}, t1{2}, t2{3};
+
+/// Teams that own so many GPUs, and lend all of them.
+[[nodiscard]] small_world world_of(std::uint32_t depth, const std::vector<std::int64_t>& owned) {
+  small_world w;
+  w.by = {.reservations = depth, .backfill = allot::backfill_order::queue};
+  for (const std::int64_t gpus : owned) w.teams.push_back({.owns = {gpus, 0, 0}});
+  return w;
+}
+[[nodiscard]] world_job job_of(allot::quota_id team, instant submit, std::int64_t gpus, instant lasts,
+                               std::int64_t priority = 0) {
+  return {.team = team,
+          .gpus = 1000 * gpus,
+          .priority = priority,
+          .submit = submit,
+          .duration = lasts,
+          .estimate = lasts};
+}
+void check_broken(const small_world& w, int law) {
+  tally unused;
+  CHECK(broken_law(w, unused) == 0);
+  CHECK_MESSAGE(broken_law(w, unused, none_known) == law, story_of(w, none_known));
+}
+
+}  // namespace
+
+TEST_CASE("laws: found: an owner that would delay a borrower's reservation evicts another borrower in vain") {
+  // There is a GPU for job 2. It evicts job 0, which then starts again beside it.
+  small_world w = world_of(1, {2, 0});
+  w.jobs = {job_of(t1, 0, 1, 2), job_of(t1, 0, 2, 1), job_of(t0, 1, 1, 2)};
+  check_broken(w, 3);
+}
+TEST_CASE("laws: found: a victim that was asked after another one remains when that one is given back") {
+  // Job 5 takes a GPU of job 1 by priority, then the CPUs of its own from jobs 3 and 4, and gives back job 1:
+  // it has their GPUs now, which t1 owns.
+  small_world w = world_of(0, {1, 4});
+  w.counts_cpus = true;
+  w.teams[0].owns[2] = 6;
+  w.teams[1].owns[2] = 1;
+  w.jobs = {job_of(t1, 0, 1, 2), job_of(t0, 0, 1, 2), job_of(t0, 0, 1, 2, 1),
+            job_of(t1, 0, 1, 2), job_of(t1, 0, 1, 2), job_of(t0, 1, 1, 1, 1)};
+  const std::int64_t cpus[] = {1, 0, 2, 2, 2, 3};
+  for (std::size_t j = 0; j < w.jobs.size(); ++j) w.jobs[j].cpus = cpus[j];
+  check_broken(w, 3);
+}
+TEST_CASE("laws: found: an owner does not reclaim when the job of a quota above has ended") {
+  // Job 2 is promised the time at which both have ended. From 2 on it could reclaim its own from job 1.
+  small_world w = world_of(1, {0, 0, 2});
+  w.teams[2].parent = 0;
+  w.jobs = {job_of(t0, 0, 1, 2), job_of(t1, 0, 1, 3), job_of(t2, 1, 2, 1)};
+  check_broken(w, 2);
+}
+TEST_CASE("laws: found: an owner with a reservation does not reclaim under another of its choices") {
+  small_world w = world_of(1, {0, 1});
+  w.kinds = 2;
+  w.teams[1].owns[1] = 1;
+  w.jobs = {job_of(t1, 0, 1, 2), job_of(t0, 0, 1, 1), job_of(t1, 0, 1, 1), job_of(t1, 0, 1, 1)};
+  w.jobs[1].kind = w.jobs[2].kind = 1;
+  w.jobs[3].kind = 2;
+  check_broken(w, 2);
+}
+TEST_CASE("laws: found: who was evicted in a circle does not reclaim at its promised time") {
+  // At 18 job 2 takes from job 1 by priority, job 3 from job 2 as an owner, job 0 from job 3 by priority. Job
+  // 1 has its own promised for 19, and does not take it from job 0.
+  small_world w = world_of(1, {2, 1});
+  w.teams[1].weight = 2;
+  w.jobs = {job_of(t0, 2, 3, 10, 1), job_of(t1, 11, 1, 8), job_of(t1, 18, 3, 1, 1), job_of(t0, 18, 1, 1)};
+  check_broken(w, 2);
+}
+TEST_CASE("laws: found: a job that starts before its promise delays that of another one") {
+  // All are of one team. Job 4, promised for 12, starts at 8, the time promised to job 5.
+  small_world w = world_of(3, {1, 4});
+  w.jobs = {job_of(t1, 0, 3, 8), job_of(t1, 0, 1, 5), job_of(t1, 0, 1, 12),
+            job_of(t1, 0, 1, 4), job_of(t1, 0, 3, 1), job_of(t1, 0, 1, 5)};
+  check_broken(w, 10);
+}
+TEST_CASE("laws: found: a job that takes the place of one of lower priority delays a promise") {
+  // Job 2 is promised 1. Job 3, behind it, could not start beside it, but takes the place of job 0.
+  small_world w = world_of(1, {1, 1});
+  w.jobs = {job_of(t1, 0, 1, 1), job_of(t1, 0, 1, 1, 1), job_of(t1, 0, 2, 1, 1), job_of(t1, 0, 1, 2, 1)};
+  check_broken(w, 10);
+}
+TEST_CASE("laws: found: a job that takes the place of a borrower delays a promise of its own quota") {
+  // Job 2 waits at 0, as it would delay job 1, promised for 2. When job 3 comes, it starts.
+  small_world w = world_of(1, {3, 0});
+  w.nodes = 1;
+  w.gpus_of_node = 2;
+  w.jobs = {job_of(t0, 0, 1, 2), job_of(t0, 0, 1, 1), job_of(t0, 0, 1, 3), job_of(t1, 1, 1, 1)};
+  w.jobs[1].pods = 2;
+  check_broken(w, 13);
+}
+TEST_CASE("laws: found: a job that has become too old to be passed is passed once more") {
+  // Job 1 is too old from 10 on. At 11 job 3 starts.
+  small_world w = world_of(1, {2});
+  w.by.strict_after = 10;
+  w.jobs = {job_of(t0, 0, 1, 12), job_of(t0, 0, 2, 1), job_of(t0, 10, 2, 1), job_of(t0, 11, 1, 14)};
+  w.jobs[0].estimate = 0;
+  w.jobs[0].priority = w.jobs[1].priority = w.jobs[3].priority = 1;
+  w.jobs[3].estimate = 13;
+  check_broken(w, 13);
+}
+TEST_CASE("laws: found: a job of a quota above, that only borrows, delays a promise on what a quota owns") {
+  // Job 1 is promised 2. Nobody takes back what job 2 uses, and it may start.
+  small_world w = world_of(1, {0, 3});
+  w.teams[1].parent = 0;
+  w.jobs = {job_of(t1, 0, 1, 2), job_of(t1, 0, 3, 1), job_of(t0, 1, 1, 9)};
+  check_broken(w, 10);
+}
+TEST_CASE("laws: found: on nodes a start is promised that an earlier promise leaves no place for") {
+  // Job 1 is promised all three GPUs for 3, and then job 4 one of them for 2 to 4.
+  small_world w = world_of(2, {4});
+  w.nodes = 1;
+  w.gpus_of_node = 3;
+  w.jobs = {job_of(t0, 0, 1, 3), job_of(t0, 0, 3, 1), job_of(t0, 0, 1, 2), job_of(t0, 1, 1, 1),
+            job_of(t0, 1, 1, 2)};
+  check_broken(w, 10);
+}
+TEST_CASE("laws: found: on nodes an overrun is on record as an owner's claim") {
+  small_world w = world_of(1, {2});
+  w.nodes = 1;
+  w.jobs = {job_of(t0, 0, 1, 2), job_of(t0, 0, 1, 1)};
+  w.jobs[0].estimate = 1;
+  check_broken(w, 10);
+}
+TEST_CASE("laws: found: a promise behind one that is late becomes late without a cause on record") {
+  small_world w = world_of(2, {2, 1});
+  w.nodes = 2;
+  w.jobs = {job_of(t1, 8, 1, 5), job_of(t1, 10, 1, 3), job_of(t1, 10, 1, 1), job_of(t0, 11, 2, 1),
+            job_of(t1, 11, 1, 1)};
+  w.jobs[3].gpus = w.jobs[4].gpus = 1000;
+  w.jobs[3].pods = w.jobs[4].pods = 2;
+  check_broken(w, 10);
+}
