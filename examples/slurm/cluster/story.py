@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""Three teams share a real Slurm cluster of 16 nodes with 8 GPUs each, for about two minutes.
+"""Three teams share a real Slurm cluster of 16 nodes with 8 GPUs each, for about four minutes.
 
     python3 story.py [--keep DIR]    the page, the log and the metrics are left in DIR
 """
