@@ -513,15 +513,30 @@ class exhaustive_cycle {
     if (most_moves == 0 && reclaimable(session, r.facts.quota, r.facts.priority, r.facts.request) == 0) {
       return std::nullopt;
     }
+    // What is free may be kept for others that must yield to it, as those would that it could evict.
+    const bool fits =
+        makes_reservations && is_allowed(session, r) && could_place(session.places(), r.pod_request);
+    bool takes_what_is_free = false;
     bool declined = false;
     const search_outcome outcome = session.make_room(search_, r, [&](std::span<const victim<n>> found) {
       if (is_kept_out(session, r, a)) return false;
+      takes_what_is_free = fits;
+      if (fits) return false;
       if (!bearable) return true;
       wide loss = 0;
       for (const victim<n>& v : found) loss += lost_work(v.job, session.now(), 0, n);
       declined = loss >= *bearable;
       return !declined;
     });
+    if constexpr (makes_reservations) {
+      if (takes_what_is_free) {
+        // Or two could take it from each other for ever.
+        session.count_preemption(r);
+        const auto at = session.places().place(r.pod_request);
+        loans(session).note_preemption(r, *at, a);
+        return at;
+      }
+    }
     a.declined = a.declined || declined;
     if (declined) return std::nullopt;
     a.gave_up = a.gave_up || outcome == search_outcome::not_proven;

@@ -49,6 +49,10 @@ class preemption_turns {
   [[nodiscard]] constexpr std::uint32_t taken_in(std::uint64_t epoch) const noexcept {
     return epoch == epoch_ ? taken_ : 0;
   }
+  /// As many as another one has taken, if these are more in the same epoch, or in a later one.
+  constexpr void take_over(const preemption_turns& other) noexcept {
+    if (other.epoch_ > epoch_ || (other.epoch_ == epoch_ && other.taken_ > taken_)) *this = other;
+  }
   constexpr void restore(std::uint64_t epoch, std::uint32_t taken) noexcept {
     epoch_ = taken == 0 ? 0 : epoch;
     taken_ = taken;

@@ -967,7 +967,10 @@ class lifecycle {
   void drop(job_id pod) {
     record& r = jobs_[pod];
     take_out(r);
-    ++jobs_[r.facts.core].pods_to_come;
+    record& core = jobs_[r.facts.core];
+    ++core.pods_to_come;
+    // The next one is made of the job: or each would have all turns to preempt again.
+    core.turns.take_over(r.turns);
     forget(pod);
   }
   void drop_elastic_pods(record& core) {

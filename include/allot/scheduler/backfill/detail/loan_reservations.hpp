@@ -295,7 +295,8 @@ class loan_reservations {
       keep(p, delay_cause::none, admit, all_hold);
       if (state_.claimant) break;
     }
-    if (session_.any_may_preempt() && session_.reservations().all().size() < before) {
+    const bool some_have_started = session_.reservations().all().size() < before;
+    if (session_.any_may_preempt() && (some_have_started || news.says_anything())) {
       let_owners_claim(admit, all_hold);
     }
     // Who starts only when others have gone has no expected end until then, and seems to be in the way.
@@ -305,7 +306,7 @@ class loan_reservations {
     const auto why = state_.claimed_at == session_.now() ? delay_cause::owner : displaced_by();
     renew_missed([why](const record&) { return why; }, admit);
   }
-  /// A job with a reservation that has started may borrow what the owner of another reservation can reclaim.
+  /// Where jobs have ended or started, the owner of a reservation may be able to reclaim what others borrow.
   template <class Admit>
   void let_owners_claim(Admit admit, bool& all_hold) {
     state_.to_keep.clear();
