@@ -10,9 +10,8 @@
 #include <allot/preemption/protection.hpp>
 #include <allot/preemption/resized.hpp>
 #include <allot/preemption/search.hpp>
-#include <allot/scheduler/backfill/detail/backfill_state.hpp>
-#include <allot/scheduler/backfill/detail/loan_reservations.hpp>
-#include <allot/scheduler/backfill/detail/owned_reservations.hpp>
+#include <allot/scheduler/backfill/loan_reservations.hpp>
+#include <allot/scheduler/backfill/owned_reservations.hpp>
 #include <allot/scheduler/detail/attempt.hpp>
 #include <allot/scheduler/detail/flavor_walk.hpp>
 #include <allot/scheduler/detail/parts_with_jobs.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/scheduler/backfill/detail/horizons.hpp>
+#include <allot/scheduler/backfill/horizons.hpp>
 
 #include <allot/presets/standard.hpp>
 

@@ -8,7 +8,7 @@
 #include <allot/preemption/running_index.hpp>
 #include <allot/preemption/search.hpp>
 #include <allot/quota/ledger.hpp>
-#include <allot/scheduler/backfill/detail/horizons.hpp>
+#include <allot/scheduler/backfill/horizons.hpp>
 #include <allot/scheduler/detail/borrow_backoffs.hpp>
 #include <allot/scheduler/detail/expected_ends.hpp>
 #include <allot/scheduler/detail/held_places.hpp>

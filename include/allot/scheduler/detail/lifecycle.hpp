@@ -6,7 +6,7 @@
 #include <allot/core/change_feed.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/preemption/lost_work.hpp>
-#include <allot/scheduler/backfill/detail/reservations.hpp>
+#include <allot/scheduler/backfill/reservations.hpp>
 #include <allot/scheduler/detail/books.hpp>
 #include <allot/scheduler/detail/borrow_backoffs.hpp>
 #include <allot/scheduler/detail/job_table.hpp>

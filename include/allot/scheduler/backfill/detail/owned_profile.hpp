@@ -7,6 +7,7 @@
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/preemption/possible_victims.hpp>
+#include <allot/scheduler/detail/expected_ends.hpp>
 #include <allot/scheduler/placement.hpp>
 #include <allot/scheduler/reservation.hpp>
 

@@ -5,7 +5,7 @@
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
-#include <allot/scheduler/backfill/detail/reservations.hpp>
+#include <allot/scheduler/backfill/reservations.hpp>
 #include <allot/scheduler/detail/expected_ends.hpp>
 #include <allot/scheduler/detail/job_table.hpp>
 #include <allot/scheduler/placement.hpp>

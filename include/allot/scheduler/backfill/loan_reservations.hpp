@@ -4,8 +4,7 @@
 #include <allot/core/algorithm.hpp>
 #include <allot/core/time.hpp>
 #include <allot/quota/ledger.hpp>
-#include <allot/scheduler/backfill/detail/backfill_state.hpp>
-#include <allot/scheduler/backfill/detail/owned_reservations.hpp>
+#include <allot/scheduler/backfill/owned_reservations.hpp>
 #include <allot/scheduler/detail/attempt.hpp>
 #include <allot/scheduler/reservation.hpp>
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
-#include <allot/scheduler/backfill/detail/backfill_state.hpp>
+#include <allot/core/vector.hpp>
+#include <allot/scheduler/backfill/availability.hpp>
+#include <allot/scheduler/backfill/detail/owned_profile.hpp>
 #include <allot/scheduler/detail/attempt.hpp>
 #include <allot/scheduler/reservation.hpp>
 
@@ -14,6 +17,25 @@
 namespace allot {
 inline namespace v0 {
 namespace detail {
+
+/// What reservations are made and renewed with.
+template <class Session>
+struct backfill_state {
+  /// The time to come of the whole tree.
+  availability<Session> profile;
+  /// That of what single quotas own.
+  owned_profile<Session> owned;
+  /// The job that has claimed capacity of reservations since they were renewed last; none if none has.
+  job_id claimant{};
+  /// When a job did so last.
+  std::optional<instant> claimed_at;
+  /// Whether a job has ended otherwise than expected since no job held a reservation.
+  bool ended_early = false;
+  /// Whether a reserved start has become unknown since reservations were last looked through.
+  bool has_lost_start = false;
+  /// The reservations to renew.
+  vector<typename Session::reservation_entry> to_keep;
+};
 
 /// The reservations that stand on what a quota owns. No other quota can displace them: what others borrow of
 /// it comes back when asked for. So each is made, delayed and renewed by the jobs of its own quota alone.
