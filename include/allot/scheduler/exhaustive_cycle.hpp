@@ -114,7 +114,7 @@ class exhaustive_cycle {
     if constexpr (makes_reservations) {
       m.claimed = backfill_.claimed_at;
       m.ended_early = backfill_.ended_early;
-      m.may_miss = backfill_.profile.saw_missed() || backfill_.has_lost_start;
+      m.may_miss = backfill_.some_may_miss();
     }
     return m;
   }
@@ -459,11 +459,15 @@ class exhaustive_cycle {
   [[nodiscard]] static bool may_hold_one_more(const queue_settings& settings, std::size_t held) noexcept {
     return settings.head == queue_head::reserve && held < settings.reservations;
   }
-  /// Gives the pending job a reservation, if its quota has one left and its start can be determined.
+  /// Gives the pending job a reservation, if its quota has one left and its start can be determined. `a` is
+  /// what became of trying it.
   bool reserve(Session& session, job_id id, const attempt& a) {
     const record& r = session.at(id);
     if (r.facts.elastic || (!session.is_early(r) && !may_reserve(session, r.facts.quota))) return false;
-    return loans(session).reserve(id, a);
+    if (owned(session).passes_one_too_many(r)) return false;
+    if (owned(session).reserve(id)) return true;
+    // Who waits for one that is ready soon would not start any later by the profile.
+    return a.kept_by == delay_cause::none && loans(session).reserve(id);
   }
   /// Gives jobs that are not ready reservations. Returns whether there are any.
   bool reserve_early([[maybe_unused]] Session& session) {
@@ -504,52 +508,48 @@ class exhaustive_cycle {
   /// A place made by evicting others.
   [[nodiscard]] std::optional<place_type> make_room(Session& session, const record& r, attempt& a) {
     if (!session.may_preempt_again(r)) return std::nullopt;
+    bool fits = false;
     std::optional<wide> bearable;
     if constexpr (makes_reservations) {
       if (owned(session).are_delayed_by(r, a)) return std::nullopt;
       bearable = bearable_loss(session, r);
+      // Then what is free is kept for others.
+      fits = a.ends_by && is_allowed(session, r) && could_place(session.places(), r.pod_request);
     }
-    if (most_moves == 0 && reclaimable(session, r.facts.quota, r.facts.priority, r.facts.request) == 0) {
-      return std::nullopt;
-    }
-    // What is free may be kept for others that must yield to it, as those would that it could evict.
-    const bool fits =
-        makes_reservations && is_allowed(session, r) && could_place(session.places(), r.pod_request);
     bool takes_what_is_free = false;
-    bool declined = false;
-    const search_outcome outcome = session.make_room(search_, r, [&](std::span<const victim<n>> found) {
+    bool declines = false;
+    const auto accept = [&](std::span<const victim<n>> found) {
       if (is_kept_out(session, r, a)) return false;
+      // Those must yield to it as these would that it could evict.
       takes_what_is_free = fits;
-      if (fits) return false;
-      if (!bearable) return true;
-      wide loss = 0;
-      for (const victim<n>& v : found) loss += lost_work(v.job, session.now(), 0, n);
-      declined = loss >= *bearable;
-      return !declined;
-    });
-    if constexpr (makes_reservations) {
-      if (takes_what_is_free) {
-        // Or two could take it from each other for ever.
-        session.count_preemption(r);
-        const auto at = session.places().place(r.pod_request);
-        loans(session).note_preemption(r, *at, a);
-        return at;
-      }
-    }
-    a.declined = a.declined || declined;
-    if (declined) return std::nullopt;
+      declines = !fits && bearable && lost_by(found, session.now()) >= *bearable;
+      return !fits && !declines;
+    };
+    const bool may_find = reclaimable(session, r.facts.quota, r.facts.priority, r.facts.request) != 0;
+    const search_outcome outcome =
+        may_find ? session.make_room(search_, r, accept) : search_outcome::impossible;
+    a.declined = a.declined || declines;
+    if (declines) return std::nullopt;
     a.gave_up = a.gave_up || outcome == search_outcome::not_proven;
-    if (outcome != search_outcome::found) {
+    const bool evicts = outcome == search_outcome::found;
+    if (!evicts && !takes_what_is_free) {
       // Who restarts elsewhere makes room on nodes alone.
       if constexpr (most_moves > 0) return move_others(session, r, a);
       return std::nullopt;
     }
+    // Also of what is free: or two could take it from each other for ever.
     session.count_preemption(r);
-    session.evict_found(search_.victims(), r.facts.id);
+    if (evicts) session.evict_found(search_.victims(), r.facts.id);
     const auto at = session.places().place(r.pod_request);
-    ALLOT_ASSERT(at.has_value(), "the search found a place");
+    ALLOT_ASSERT(at.has_value(), "the search found a place, or there was one");
     if constexpr (makes_reservations) loans(session).note_preemption(r, *at, a);
     return at;
+  }
+  /// What these would lose together if they were evicted now.
+  [[nodiscard]] static wide lost_by(std::span<const victim<n>> victims, instant now) {
+    wide lost = 0;
+    for (const victim<n>& v : victims) lost += lost_work(v.job, now, 0, n);
+    return lost;
   }
 
   /// What victims of the job may lose, at most: from then on it waits for its reservation instead. None if it

@@ -197,7 +197,7 @@ class session {
   template <class Visit>
   void for_each_waiting(quota_id x, Visit visit) const {
     for (const reservation_entry& p : reservations().all()) {
-      if (at(p.job).facts.quota == x) visit(p.job);
+      if (p.quota == x) visit(p.job);
     }
     for (const reservation_entry& p : reservations().owned_by(x)) visit(p.job);
     jobs_.of(x).queue.for_each([&](const pending_entry& e) {

@@ -225,11 +225,11 @@ class availability {
     close(session, std::move(before));
     return found;
   }
-  /// Whether, since the last call, a walk has come upon a reserved start that is missed anyway: what it
+  /// Whether, since `forget_missed`, a walk has come upon a reserved start that is missed anyway: what it
   /// answered holds for the others only.
-  [[nodiscard]] bool take_saw_missed() noexcept { return std::exchange(saw_missed_, false); }
-  /// The same, to look only.
   [[nodiscard]] bool saw_missed() const noexcept { return saw_missed_; }
+  /// They have been renewed.
+  void forget_missed() noexcept { saw_missed_ = false; }
   /// The first job with a reservation that would miss its start, if all reservations hold as they are; none
   /// if there is none. Those that gather, or whose start is overdue, are not expected to keep it.
   [[nodiscard]] job_id first_to_miss(Session& session) {
@@ -254,7 +254,7 @@ class availability {
   };
   [[nodiscard]] static missed_start missed(const reservation_entry& p) { return {p.what.start, p.job}; }
 
-  /// As `first_delayed`, for a job that would run until `end`.
+  /// The earliest reserved start that a job would delay that runs until `end` on the place taken for it.
   template <class Claims>
   [[nodiscard]] std::optional<missed_start> first_delayed_until(Session& session, const record& r,
                                                                 const place& where, instant end,

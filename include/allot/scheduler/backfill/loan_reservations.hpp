@@ -59,19 +59,13 @@ class loan_reservations {
     return start ? std::optional{start->at} : std::nullopt;
   }
 
-  /// Gives the pending job a reservation of either kind, if there is a start that it can count on. `a` is
-  /// what became of trying it.
-  bool reserve(job_id id, const attempt& a) {
+  /// Gives the pending job a reservation, if there is a start that it can count on.
+  bool reserve(job_id id) {
     const record& r = session_.at(id);
-    const bool is_early = session_.is_early(r);
-    if (owned_.passes_one_too_many(r)) return false;
-    if (owned_.reserve(id)) return true;
-    // Who waits for one that is ready soon would not start any later by the profile.
-    if (a.kept_by != delay_cause::none) return false;
     if (others_lend(r) && session_.reservations().all().size() >= most_on_loans) return false;
     std::optional<instant> gathers_since;
     auto start = state_.profile.earliest(session_, r, claims{*this});
-    if (!start && !is_early && may_gather(r)) {
+    if (!start && !session_.is_early(r) && may_gather(r)) {
       gathers_since = session_.now();
       start = state_.profile.gathered(session_, r, gives_up_at(r));
     }
@@ -126,10 +120,8 @@ class loan_reservations {
     const auto starts = session_.reservations().by_start();
     const bool some_are_due =
         !starts.empty() && session_.reservations().all()[starts.front()].what.start <= session_.now();
-    return some_are_due || some_may_miss() || any_overruns();
+    return some_are_due || state_.some_may_miss() || any_overruns();
   }
-  /// Whether a reservation may have been made impossible by another one's move or lost start.
-  [[nodiscard]] bool some_may_miss() const { return state_.profile.saw_missed() || state_.has_lost_start; }
 
  private:
   using profile_start = typename availability<Session>::start;
@@ -141,15 +133,13 @@ class loan_reservations {
     loan_reservations& of;
 
     [[nodiscard]] bool operator()(const record& r, const reservation_entry& p) const {
-      const record& reserved = of.session_.at(p.job);
-      if (r.facts.quota != reserved.facts.quota) return may_change(r, p) && !of.session_.would_borrow(r);
-      const bool by_priority = of.session_.settings(r.facts.quota).order == queue_order::priority &&
-                               r.facts.priority > reserved.facts.priority;
-      return by_priority || of.owned_.comes_before(r, p, of.session_.now());
+      if (r.facts.quota != p.quota) return may_change(r, p) && !of.session_.would_borrow(r);
+      return of.owned_.passes(p.quota, r.facts.priority, p) ||
+             of.owned_.comes_before(r, p, of.session_.now());
     }
     /// Whether it may claim the reservation at one time and not at another.
     [[nodiscard]] bool may_change(const record& r, const reservation_entry& p) const {
-      return p.what.borrows && r.facts.quota != of.session_.at(p.job).facts.quota &&
+      return p.what.borrows && r.facts.quota != p.quota &&
              (!waits_for_loans(of.session_.settings(r.facts.quota)) || of.owned_.is_due(r));
     }
   };
@@ -209,7 +199,7 @@ class loan_reservations {
     resources<n> asked = session_.asked(x);
     for (const reservation_entry& p : session_.reservations().all()) {
       const record& other = session_.at(p.job);
-      if (other.facts.quota == x && !session_.is_early(other)) asked -= other.facts.request;
+      if (p.quota == x && !session_.is_early(other)) asked -= other.facts.request;
     }
     // Who is not ready does not ask before its start.
     for (const reservation_entry& p : session_.reservations().owned_by(x)) {
@@ -235,8 +225,7 @@ class loan_reservations {
     if (is_over(r) && session_.now() < later(*r.gathers_until, may.longest)) return false;
     resources<n> together = r.facts.request;
     for (const reservation_entry& p : session_.reservations().all()) {
-      const record& other = session_.at(p.job);
-      if (p.what.gathers_since && other.facts.quota == x) together += other.facts.request;
+      if (p.what.gathers_since && p.quota == x) together += session_.at(p.job).facts.request;
     }
     for (std::size_t d = 0; d < n; ++d) {
       const quantity most = session_.assumed().potential(x, d);
@@ -260,7 +249,7 @@ class loan_reservations {
   /// The job gives up gathering, as its time is over or it was displaced.
   void stop_gathering(const reservation_entry& p) {
     if (p.what.start <= session_.now()) {
-      const instant longest = session_.settings(session_.at(p.job).facts.quota).gather.longest;
+      const instant longest = session_.settings(p.quota).gather.longest;
       return session_.give_up_gathering(p.job, later(session_.now(), longest), std::nullopt);
     }
     // By a claim, or a change of the world. Not again in this step, or two could displace each other for
@@ -295,12 +284,12 @@ class loan_reservations {
       if (state_.claimant) break;
     }
     const bool some_have_started = session_.reservations().all().size() < before;
-    if (session_.any_may_preempt() && (some_have_started || news.says_anything())) {
+    if (session_.any_may_preempt() && (some_have_started || (!all && news.says_anything()))) {
       let_owners_claim(admit, all_hold);
     }
     // Who starts only when others have gone has no expected end until then, and seems to be in the way.
-    if (!session_.evicting().empty() || !some_may_miss()) return;
-    static_cast<void>(state_.profile.take_saw_missed());
+    if (!session_.evicting().empty() || !state_.some_may_miss()) return;
+    state_.profile.forget_missed();
     state_.has_lost_start = false;
     const auto why = state_.claimed_at == session_.now() ? delay_cause::owner : displaced_by();
     renew_missed([why](const record&) { return why; }, admit);
@@ -337,7 +326,7 @@ class loan_reservations {
     const auto first =
         detail::find_if(to_keep.begin(), to_keep.end(), [&](const auto& p) { return p.job == claimant; });
     if (first != to_keep.end()) std::rotate(to_keep.begin(), first, first + 1);
-    for (const reservation_entry& p : to_keep) forget_start(p);
+    for (const reservation_entry& p : to_keep) forget_start(session_, p);
     bool all_hold = false;
     for (const reservation_entry& p : to_keep) keep(p, cause_for(session_.at(p.job)), admit, all_hold);
     renew_missed(cause_for, admit);
@@ -350,15 +339,10 @@ class loan_reservations {
       const job_id job = state_.profile.first_to_miss(session_);
       if (job.is_none()) return;
       const reservation_entry p = session_.reservation_of(job);
-      forget_start(p);
+      forget_start(session_, p);
       bool all_hold = false;
       keep(p, cause_for(session_.at(job)), admit, all_hold);
     }
-  }
-  void forget_start(const reservation_entry& p) {
-    reservation unknown = p.what;
-    unknown.start = without_end;
-    session_.renew_reservation(p.job, unknown);
   }
   [[nodiscard]] bool any_overruns() const {
     const auto ends = session_.expected_ends();
@@ -374,7 +358,7 @@ class loan_reservations {
   template <class Admit>
   void keep(const reservation_entry& p, delay_cause cause, Admit admit, bool& all_hold) {
     const record& r = session_.at(p.job);
-    if (session_.settings(r.facts.quota).head != queue_head::reserve) {
+    if (session_.settings(p.quota).head != queue_head::reserve) {
       return session_.withdraw_reservation(p.job);
     }
     const attempt a = admit(p.job);

@@ -35,7 +35,18 @@ struct backfill_state {
   bool has_lost_start = false;
   /// The reservations to renew.
   vector<typename Session::reservation_entry> to_keep;
+
+  /// Whether a reservation may have been made impossible by another one's move or lost start.
+  [[nodiscard]] bool some_may_miss() const { return profile.saw_missed() || has_lost_start; }
 };
+
+/// The job holds its reservation without a start, until that is found again.
+template <class Session>
+void forget_start(Session& session, const typename Session::reservation_entry& p) {
+  reservation unknown = p.what;
+  unknown.start = without_end;
+  session.renew_reservation(p.job, unknown);
+}
 
 /// The reservations that stand on what a quota owns. No other quota can displace them: what others borrow of
 /// it comes back when asked for. So each is made, delayed and renewed by the jobs of its own quota alone.
@@ -65,6 +76,11 @@ class owned_reservations {
       any = any || (others(p) && must_not_be_passed(session_, session_.at(p.job)));
     });
     return any;
+  }
+  /// Whether a job of x takes precedence over a reservation there: its priority is higher.
+  [[nodiscard]] bool passes(quota_id x, std::int64_t priority, const reservation_entry& p) const {
+    return session_.settings(x).order == queue_order::priority &&
+           priority > session_.at(p.job).facts.priority;
   }
   /// Whether a job starts by a reservation with an earlier turn than another's, by that time at the latest.
   [[nodiscard]] bool comes_before(const record& r, const reservation_entry& p, instant by) const {
@@ -149,22 +165,13 @@ class owned_reservations {
   /// Makes them all again, in their turn: the world has changed.
   void renew_all(delay_cause cause) {
     for (const quota_id x : session_.reservations().owners()) {
-      for (const reservation_entry& p : session_.reservations().owned_by(x)) {
-        reservation unknown = p.what;
-        unknown.start = without_end;
-        session_.renew_reservation(p.job, unknown);
-      }
+      for (const reservation_entry& p : session_.reservations().owned_by(x)) forget_start(session_, p);
       for (const reservation_entry& p : session_.reservations().owned_by(x))
         static_cast<void>(renew(p, cause));
     }
   }
 
  private:
-  /// Whether a job takes precedence over a reservation: its priority is higher.
-  [[nodiscard]] bool passes(quota_id x, std::int64_t priority, const reservation_entry& p) const {
-    return session_.settings(x).order == queue_order::priority &&
-           priority > session_.at(p.job).facts.priority;
-  }
   /// The reservations of its quota that a job must not delay.
   [[nodiscard]] auto others_of(const record& r) const {
     return [this, &r](const reservation_entry& p) {

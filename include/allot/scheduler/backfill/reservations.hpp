@@ -98,7 +98,7 @@ class reservations {
   }
   /// Precondition: the job of x holds one.
   void remove(job_id id, quota_id x) {
-    if (!is_owned(id, x)) {
+    if (!find(id, x)->what.owned) {
       const auto at = place_of(id);
       gathering_ -= at->what.gathers_since ? 1U : 0U;
       entries_.erase(at);
@@ -181,10 +181,6 @@ class reservations {
     bool has_changed = false;
   };
 
-  [[nodiscard]] bool is_owned(job_id id, quota_id x) const {
-    const auto owned = owned_by(x);
-    return detail::any_of(owned.begin(), owned.end(), [id](const entry& e) { return e.job == id; });
-  }
   [[nodiscard]] static vector<entry>::iterator place_in(of_quota& q, job_id id) {
     return detail::find_if(q.entries.begin(), q.entries.end(), [id](const entry& e) { return e.job == id; });
   }

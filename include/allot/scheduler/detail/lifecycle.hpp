@@ -212,9 +212,7 @@ class lifecycle {
   /// Calls `visit(quota)` for each quota of whose such starts that is so since the last call.
   template <class Visit>
   void take_renewing(Visit visit) {
-    reservations_.take_changed([&](quota_id x) {
-      if (tree().contains(x)) visit(x);
-    });
+    reservations_.take_changed(visit);
   }
   /// As if it had not.
   void untouch(quota_id x) {

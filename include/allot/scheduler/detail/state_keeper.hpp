@@ -76,9 +76,7 @@ class state_keeper {
     for (const quota_id x : jobs.touched_) {
       if (of.tree().contains(x)) m.touched.push_back(x);
     }
-    for (const quota_id x : jobs.reservations_.changed()) {
-      if (of.tree().contains(x)) m.renewing.push_back(x);
-    }
+    m.renewing.append(jobs.reservations_.changed().begin(), jobs.reservations_.changed().end());
     m.must_requeue = jobs.must_requeue_;
     m.freed_until = jobs.books_.freed_until();
     m.cause = jobs.news_.cause;

@@ -81,7 +81,7 @@ class owned_profile {
   static void for_each_reservation_of(const Session& session, quota_id x, Visit visit) {
     for (const reservation_entry& p : session.reservations().owned_by(x)) visit(p);
     for (const reservation_entry& p : session.reservations().all()) {
-      if (session.at(p.job).facts.quota == x) visit(p);
+      if (p.quota == x) visit(p);
     }
   }
 
