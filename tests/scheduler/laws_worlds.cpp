@@ -337,7 +337,7 @@ class life {
   void change(const world_change& c) {
     using kind = world_change::kind;
     world_changed();
-    // Whoever counted on things as they were starts anew.
+    // A bound that was found before no longer says anything.
     for (unit& u : units_) u.by = allot::without_end;
     note("  a change of ", c.which);
     switch (c.what) {
@@ -455,20 +455,24 @@ class life {
       const unit& u = units_[j];
       const bool runs = u.is == where::runs;
       if (!runs && !(u.is == where::waits && scheduler_.state(u.id) == job_state::nominated)) continue;
-      const world_job& facts = world_.jobs[j];
-      allot::running_job<n> r;
-      r.id = u.id;
-      r.quota = facts.team;
-      r.priority = facts.priority;
-      r.submitted = facts.submit;
-      r.order = j;
-      r.request = facts.request(u.pick);
-      r.in = capacity_of(facts);
-      if (runs && facts.preemptible) a.may_yield |= job_set{1} << a.jobs.size();
-      a.jobs.push_back(r);
+      if (runs && world_.jobs[j].preemptible) a.may_yield |= job_set{1} << a.jobs.size();
+      a.jobs.push_back(as_running(j, u.pick));
       a.numbers.push_back(j);
     }
     return a;
+  }
+  /// The job as if it ran, under that choice.
+  [[nodiscard]] allot::running_job<n> as_running(std::size_t j, std::size_t pick) const {
+    const world_job& facts = world_.jobs[j];
+    allot::running_job<n> r;
+    r.id = units_[j].id;
+    r.quota = facts.team;
+    r.priority = facts.priority;
+    r.submitted = facts.submit;
+    r.order = j;
+    r.request = facts.request(pick);
+    r.in = capacity_of(facts);
+    return r;
   }
   [[nodiscard]] static allot::capacity_kind capacity_of(const world_job& j) {
     return j.preemptible ? allot::capacity_kind::any : allot::capacity_kind::guaranteed;
@@ -646,14 +650,7 @@ class life {
     for (std::size_t i = 0; i < a.jobs.size(); ++i) {
       if ((victims >> i & 1U) != 0) law.release(a.jobs[i]);
     }
-    allot::running_job<n> its;
-    const world_job& facts = world_.jobs[j];
-    its.id = units_[j].id;
-    its.quota = facts.team;
-    its.priority = facts.priority;
-    its.submitted = facts.submit;
-    its.request = facts.request(pick);
-    its.in = capacity_of(facts);
+    const allot::running_job<n> its = as_running(j, pick);
     law.charge(its);
     bool is = false;
     for (std::size_t k = 0; k < units_.size() && !is; ++k) {
