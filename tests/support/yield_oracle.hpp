@@ -124,6 +124,12 @@ class yield_oracle {
     if (b.may.rivals == allot::preempt_rivals::lower_priority && j.priority >= b.priority) return false;
     return stands_beyond(b, j, contested) && keeps(b, j, contested) && is_fair(b, j);
   }
+  /// Whether both borrow, and the job's side would still use all that it owns without it. Changes the usage
+  /// temporarily.
+  [[nodiscard]] bool is_rival(const allot::beneficiary<N>& b, const allot::running_job<N>& j,
+                              const dimensions& contested) {
+    return stands_beyond(b, j, contested) && keeps(b, j, contested);
+  }
   /// The rule of the final share, at the children of the lowest common ancestor.
   [[nodiscard]] bool is_fair(const allot::beneficiary<N>& b, const allot::running_job<N>& j) {
     const allot::quota_id top = tree_.common_ancestor(j.quota, b.quota);
