@@ -13,6 +13,7 @@
 #include <allot/scheduler/backfill/loan_reservations.hpp>
 #include <allot/scheduler/backfill/owned_reservations.hpp>
 #include <allot/scheduler/detail/attempt.hpp>
+#include <allot/scheduler/detail/detours.hpp>
 #include <allot/scheduler/detail/flavor_walk.hpp>
 #include <allot/scheduler/detail/parts_with_jobs.hpp>
 #include <allot/scheduler/detail/soon_ready.hpp>
@@ -33,14 +34,16 @@ inline namespace v0 {
 
 namespace detail {
 
-/// Protects jobs that have not had the minimum runtime of their quota's settings.
+/// Protects jobs that have not had the minimum runtime of their quota's settings, and those that are spared.
 template <class Session>
 struct protection_by_settings {
   static constexpr std::size_t n = Session::n;
   const Session* session = nullptr;
+  const detours<Session>* spared = nullptr;
 
   [[nodiscard]] bool operator()(const ledger<n>& l, const beneficiary<n>& b, const victim_candidate<n>& v,
                                 const search_progress<n>& progress) const {
+    if (spared->spares(*session, b.id, v.next.id)) return true;
     if (!session->guarantees_runtime()) return false;
     const auto guarantee = [this](quota_id x) -> const runtime_guarantee& {
       return session->settings(x).min_runtime;
@@ -160,36 +163,16 @@ class exhaustive_cycle {
     detail::show_jobs<VictimOrder>(search_.order(), session);
     detail::show_jobs<Guard>(search_.guard(), session);
     detail::show_jobs<Protection>(protection_, session);
-    search_.protection() = protection_of_all{{&session}, protection_};
+    search_.protection() = protection_of_all{{&session, &detours_}, protection_};
     if constexpr (evicts_after_resize) {
       detail::show_jobs<VictimOrder>(shrink_.order(), session);
       if (std::exchange(is_new_tree_, false)) bring_down(session);
     }
     has_changed_ = session.has_changed();
-    // Each job that is considered becomes inadmissible, blocks its queue or is decided on, and
-    // `preemption_turns` bounds how often; so a pass ends, and another one follows only if it has decided
-    // something.
+    detours_.begin(session);
     do {
-      decided_ = false;
-      if (session.must_requeue()) {
-        session.requeue_inadmissible();
-        admitted_ = false;
-      }
-      if constexpr (makes_reservations) keep_reservations(session);
-      for (show_changes(session, look);; show_changes(session, look)) {
-        if (const quota_id x = turn_.best(session.tree())) {
-          consider(session, x);
-        } else if (!reserve_early(session)) {
-          break;
-        }
-        if constexpr (makes_reservations) {
-          // One whose admission was taken back comes before others of its quota.
-          owned(session).renew_changed();
-          loans(session).renew_claimed(admit_reserved_in(session));
-        }
-      }
-      has_changed_ = has_changed_ || decided_;
-    } while (decided_ && (session.must_requeue() || others_may_claim(session) || must_look_again(session)));
+      decide(session, look);
+    } while (detours_.avoid(session, [&](const record& r) { return could_start(session, r); }));
     sort_shown();
     for (const quota_id x : shown_) {
       if (const auto first = session.first_of(x)) session.list_pending(*first, pending_reason::quota);
@@ -223,6 +206,56 @@ class exhaustive_cycle {
   using order_of_victims = detail::order_in<VictimOrder, Session>;
   using protection_of_host = detail::protection_in<Protection, Session>;
   using protection_of_all = any_protection<detail::protection_by_settings<Session>, protection_of_host>;
+
+  /// Considers jobs until none can be decided on.
+  template <class Look>
+  void decide(Session& session, Look look) {
+    // Each job that is considered becomes inadmissible, blocks its queue or is decided on, and
+    // `preemption_turns` bounds how often; so a pass ends, and another one follows only if it has decided
+    // something.
+    do {
+      decided_ = false;
+      if (session.must_requeue()) {
+        session.requeue_inadmissible();
+        admitted_ = false;
+      }
+      if constexpr (makes_reservations) keep_reservations(session);
+      for (show_changes(session, look);; show_changes(session, look)) {
+        if (const quota_id x = turn_.best(session.tree())) {
+          consider(session, x);
+        } else if (!reserve_early(session)) {
+          break;
+        }
+        if constexpr (makes_reservations) {
+          // One whose admission was taken back comes before others of its quota.
+          owned(session).renew_changed();
+          loans(session).renew_claimed(admit_reserved_in(session));
+        }
+      }
+      has_changed_ = has_changed_ || decided_;
+    } while (decided_ && (session.must_requeue() || others_may_claim(session) || must_look_again(session)));
+  }
+  /// Whether a job that is evicting could start again if it were pending.
+  [[nodiscard]] bool could_start(Session& session, const record& r) {
+    attempt a;
+    if (const auto at = room_for(session, r, a)) {
+      session.places().release(*at);
+      return true;
+    }
+    if (!session.may_preempt_again(r) ||
+        reclaimable(session, r.facts.quota, r.facts.priority, r.facts.request) == 0) {
+      return false;
+    }
+    if constexpr (makes_reservations) {
+      if (owned(session).are_delayed_by(r, a)) return false;
+    }
+    bool is_room = false;
+    static_cast<void>(session.make_room(search_, r, [&](std::span<const victim<n>>) {
+      is_room = true;
+      return false;
+    }));
+    return is_room;
+  }
 
   /// Jobs that became inadmissible before others were admitted may have a claim on what these borrow, or on
   /// what these have left others to borrow. Lets them be tried again; returns whether there are any.
@@ -599,6 +632,7 @@ class exhaustive_cycle {
       shrink_;
   [[no_unique_address]] protection_of_host protection_;
   [[no_unique_address]] std::conditional_t<looks_ahead, detail::soon_ready<Session>, none<4>> soon_{};
+  detail::detours<Session> detours_;
   vector<running_job<n>> movable_;
   /// The quotas that have changed in this step. Their first jobs are in the plan, tried or not.
   vector<quota_id> shown_;

@@ -4,6 +4,7 @@
 #include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
 #include <allot/core/vector.hpp>
+#include <allot/scheduler/detail/detours.hpp>
 #include <allot/scheduler/detail/in_the_way.hpp>
 #include <allot/scheduler/detail/lifecycle.hpp>
 #include <allot/scheduler/plan.hpp>
@@ -493,6 +494,7 @@ class session {
   template <class, class, class>
   friend class scheduler;
   friend detail::state_keeper<View, Placement>;
+  friend detail::detours<session>;
   static constexpr bool has_elastic_pods = detail::lifecycle<View, Placement>::has_elastic_pods;
 
   void list(record& r) {
@@ -565,6 +567,16 @@ class session {
     const job_id id = r.facts.id;
     erase_if(plan_.admissions, [&](const auto& a) { return a.id == id || a.core == id; });
     jobs_.release(r);
+    wait_again(r);
+  }
+  /// The same for one that it has nominated. Its victims run on.
+  void take_back_nomination(record& r) {
+    r.turns.give_back(epoch());
+    jobs_.withdraw_nomination(r);
+    wait_again(r);
+  }
+  void wait_again(record& r) {
+    const job_id id = r.facts.id;
     jobs_.requeue(r);
     took_back_ = true;
     if constexpr (has_expected_ends) {

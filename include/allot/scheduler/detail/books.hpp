@@ -161,6 +161,27 @@ class books {
     places.vacate(r.where);
     goes(r);
   }
+  /// An evicting job runs on.
+  void take_back_eviction(record& r) {
+    assumed_.charge(r.facts.quota, r.facts.request, r.facts.in);
+    places.reoccupy(r.where);
+    expect_end(r, expected_end_of(r));
+    if (r.preemptible) may_go(r);
+  }
+  /// The job runs and may be preempted.
+  void may_go(const record& r) {
+    running_.insert(r.facts);
+    if constexpr (has_what_if) {
+      what_if_.may_go(places, groups_.add(r.facts.quota, r.facts.priority), r.where);
+    }
+  }
+  /// The job may no longer be preempted, but is still at its place.
+  void stays(const record& r) {
+    running_.erase(r.facts);
+    if constexpr (has_what_if) {
+      what_if_.may_not_go(places, groups_.remove(r.facts.quota, r.facts.priority), r.where);
+    }
+  }
   /// Removes a running or evicting job that has gone.
   void release(record& r) {
     if (r.state == job_state::running) {
@@ -374,20 +395,6 @@ class books {
   }
   [[nodiscard]] static instant expected_end_of(const record& r) noexcept {
     return r.estimate == without_end ? without_end : later(r.facts.started, r.estimate);
-  }
-  /// The job runs and may be preempted.
-  void may_go(const record& r) {
-    running_.insert(r.facts);
-    if constexpr (has_what_if) {
-      what_if_.may_go(places, groups_.add(r.facts.quota, r.facts.priority), r.where);
-    }
-  }
-  /// The job may no longer be preempted, but is still at its place.
-  void stays(const record& r) {
-    running_.erase(r.facts);
-    if constexpr (has_what_if) {
-      what_if_.may_not_go(places, groups_.remove(r.facts.quota, r.facts.priority), r.where);
-    }
   }
   /// The job is being evicted.
   void goes(record& r) {

@@ -45,6 +45,10 @@ class preemption_turns {
     taken_ = epoch == epoch_ ? taken_ + 1 : 1;
     epoch_ = epoch;
   }
+  /// The last one was for nothing.
+  constexpr void give_back(std::uint64_t epoch) noexcept {
+    if (taken_in(epoch) > 0) --taken_;
+  }
   /// How many it has taken in that epoch.
   [[nodiscard]] constexpr std::uint32_t taken_in(std::uint64_t epoch) const noexcept {
     return epoch == epoch_ ? taken_ : 0;

@@ -43,7 +43,7 @@ class state_keeper;
     case job_state::nominated:
       return from == job_state::unknown || from == job_state::pending;
     case job_state::running:
-      return from == job_state::unknown || from == job_state::pending || from == job_state::nominated;
+      return from != job_state::running;
     case job_state::evicting:
       return from == job_state::running;
   }
@@ -164,6 +164,8 @@ class lifecycle {
   void end_backoffs(instant now) {
     if (backoffs_.take_ended(now)) must_requeue_ = true;
   }
+  /// As it was then.
+  void restore(const borrow_backoffs<n>& then) { backoffs_ = then; }
   /// Returns false if the quota does not back off.
   bool restore(const backoff& known) {
     const backoff_times& times = of(known.quota).settings.borrow_backoff;
@@ -570,6 +572,15 @@ class lifecycle {
     books_.evict(r);
     enter(r, job_state::evicting);
     nominated_.expect(r.facts.id, beneficiary);
+  }
+  /// An evicting job runs on.
+  void take_back_eviction(record& r) {
+    books_.take_back_eviction(r);
+    enter(r, job_state::running);
+    nominated_.left(r.facts.id);
+    if constexpr (has_elastic_pods) {
+      if (core_of(r).state == job_state::running) grow(core_of(r));
+    }
   }
   /// Searches for victims for a pending job; those found are evicting. See `books::make_room`.
   template <class Search, class Accept>

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/algorithm.hpp>
+#include <allot/core/ids.hpp>
+#include <allot/core/vector.hpp>
+#include <allot/preemption/eligibility.hpp>
+#include <allot/scheduler/detail/borrow_backoffs.hpp>
+#include <allot/scheduler/job_state.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace allot {
+inline namespace v0 {
+namespace detail {
+
+/// A job that a plan evicts, and that could start again as soon as it has gone, would lose its work for
+/// nothing if others could have made the room. Then the plan is made once more, and the job it was evicted
+/// for must do without it. If that one finds no other victims, it may take it after all.
+///
+/// What others leave over counts, too, so that is looked at when all else is decided.
+template <class Session>
+class detours {
+ public:
+  using record = typename Session::record;
+
+  /// A step begins to decide.
+  void begin(const Session& s) {
+    if (step_ == s.steps_) return;
+    step_ = s.steps_;
+    spared_.clear();
+    evictions_ = s.plan_.evictions.size();
+    leaving_ = s.leaving().size();
+    backoffs_ = s.jobs_.backoffs();
+  }
+  /// Whether that job must do without that victim.
+  [[nodiscard]] bool spares(const Session& s, job_id beneficiary, job_id victim) const {
+    if (spared_.empty()) return false;
+    const job_id whole = whole_job(s, beneficiary);
+    return detail::any_of(spared_.begin(), spared_.end(), [&](const pair& p) {
+      return p.victim == victim && p.beneficiary == whole && !p.in_vain;
+    });
+  }
+  /// All is decided. Returns whether to decide again: the plan has been taken back because it evicts jobs
+  /// for which `could_start(record)`, or those who must do without such a victim need not any more.
+  template <class CouldStart>
+  bool avoid(Session& s, CouldStart could_start) {
+    const std::size_t before = spared_.size();
+    if (s.plan_.evictions.size() > evictions_) find(s, could_start);
+    if (spared_.size() > before) {
+      take_back(s);
+      return true;
+    }
+    bool any = false;
+    for (pair& p : spared_) {
+      if (p.in_vain || !waits(s, p.beneficiary)) continue;
+      p.in_vain = any = true;
+    }
+    if (any) s.jobs_.let_requeue();
+    return any;
+  }
+
+ private:
+  struct pair {
+    /// The job, of an elastic one the core.
+    job_id beneficiary;
+    job_id victim;
+    /// Whether there were no others.
+    bool in_vain = false;
+  };
+
+  [[nodiscard]] static job_id whole_job(const Session& s, job_id id) {
+    return s.contains(id) && s.at(id).facts.elastic ? s.at(id).facts.core : id;
+  }
+  /// The job, or one of its pods.
+  [[nodiscard]] static bool waits(const Session& s, job_id id) {
+    if (!s.contains(id)) return false;
+    const auto& pods = s.at(id).elastic_pods;
+    const auto is_pending = [&](job_id unit) { return s.jobs_.state(unit) == job_state::pending; };
+    return is_pending(id) || detail::any_of(pods.begin(), pods.end(), is_pending);
+  }
+
+  template <class CouldStart>
+  void find(Session& s, CouldStart could_start) {
+    const std::size_t before = spared_.size();
+    let_yield(s);
+    // The last victims, which yield last, come first. Of those for one job only one at a time: perhaps the
+    // others are needed then.
+    for (std::size_t i = s.plan_.evictions.size(); i-- > evictions_;) {
+      const auto& e = s.plan_.evictions[i];
+      // A pod goes with its job.
+      const bool goes_along = e.core && s.jobs_.state(e.core) != job_state::running;
+      if (e.beneficiary.is_none() || e.how == relation::consolidation || goes_along) continue;
+      const job_id whole = whole_job(s, e.beneficiary);
+      const auto is_known = [&](const pair& p) { return p.beneficiary == whole && p.victim == e.id; };
+      if (detail::any_of(spared_.begin(), spared_.end(), is_known)) continue;
+      const auto is_same = [&](const pair& p) { return p.beneficiary == whole; };
+      if (detail::any_of(spared_.begin() + static_cast<std::ptrdiff_t>(before), spared_.end(), is_same)) {
+        continue;
+      }
+      if (could_start(s.at(e.id))) spared_.push_back({whole, e.id});
+    }
+    for (const job_id id : yielding_) s.jobs_.books().stays(s.jobs_.at(id));
+  }
+  /// For now, what this plan has nominated may yield, as it may when it runs.
+  void let_yield(Session& s) {
+    yielding_.clear();
+    for (const auto& nominated : s.plan_.nominations) {
+      record& r = s.jobs_.at(nominated.id);
+      if (!r.preemptible) continue;
+      r.facts.started = s.now_;
+      s.jobs_.books().may_go(r);
+      yielding_.push_back(nominated.id);
+    }
+  }
+  /// What the plan nominates waits again, and what it evicts runs on. What it has started did not need that.
+  void take_back(Session& s) {
+    auto& nominations = s.plan_.nominations;
+    for (std::size_t i = nominations.size(); i-- > 0;) {
+      if (s.contains(nominations[i].id)) s.take_back_nomination(s.jobs_.at(nominations[i].id));
+    }
+    nominations.clear();
+    for (std::size_t i = s.leaving().size(); i-- > leaving_;) {
+      s.jobs_.take_back_eviction(s.jobs_.at(s.leaving()[i].job));
+    }
+    s.plan_.evictions.erase(s.plan_.evictions.begin() + static_cast<std::ptrdiff_t>(evictions_),
+                            s.plan_.evictions.end());
+    s.jobs_.restore(backoffs_);
+  }
+
+  vector<pair> spared_;
+  /// The nominated jobs that count as running.
+  vector<job_id> yielding_;
+  /// @{
+  /// The step, and what there was before it decided anything.
+  std::uint64_t step_ = 0;
+  std::size_t evictions_ = 0;
+  std::size_t leaving_ = 0;
+  borrow_backoffs<Session::n> backoffs_;
+  /// @}
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot
