@@ -401,7 +401,7 @@ TEST_CASE(
   // then one more job has gone, and it is placed on one of the two.
   std::vector<timed_job> jobs{
       {.quota = b, .gpus = 6, .submit = 11, .duration = 21},
-      {.quota = b, .gpus = 2, .submit = 11, .duration = 21, .estimate = 21},
+      {.quota = b, .gpus = 2, .submit = 31, .duration = 21, .estimate = 21},
       {.quota = a, .submit = 11, .duration = 33},
       {.quota = a, .gpus = 2, .submit = 31},
       {.quota = a, .submit = 31, .duration = 13, .estimate = 13, .priority = 1},
