@@ -7,6 +7,7 @@
 #include <allot/preemption/eligibility.hpp>
 #include <allot/scheduler/detail/borrow_backoffs.hpp>
 #include <allot/scheduler/job_state.hpp>
+#include <allot/scheduler/reservation.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -127,6 +128,8 @@ class detours {
     s.plan_.evictions.erase(s.plan_.evictions.begin() + static_cast<std::ptrdiff_t>(evictions_),
                             s.plan_.evictions.end());
     s.jobs_.restore(backoffs_);
+    // Some of those that wait again hold reservations again, whose starts others have taken into account.
+    s.jobs_.note(delay_cause::owner);
   }
 
   vector<pair> spared_;
