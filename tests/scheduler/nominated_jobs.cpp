@@ -49,17 +49,23 @@ struct world {
   }
   void run(record& r) {
     books.charge(r);
-    books.start(r, 0);
-    running.push_back(r.facts.id);
+    start(r.facts.id);
+  }
+  void start(job_id id) {
+    books.start(jobs[id], 1);
+    jobs[id].state = job_state::running;
+    running.push_back(id);
   }
   void tell_to_go(job_id id, job_id beneficiary) {
     books.evict(jobs[id]);
+    jobs[id].state = job_state::evicting;
     waiting.expect(id, beneficiary);
     std::erase(running, id);
     leaving.emplace_back(id, beneficiary);
   }
   void nominate(record& r) {
     books.charge(r);
+    books.nominate(r, 0);
     r.state = job_state::nominated;
     waiting.add(r.facts.id);
     order.push_back(r.facts.id);
@@ -108,11 +114,14 @@ TEST_CASE("nominated jobs: a job starts when it delays none nominated earlier") 
           record& r = w.add(random.pick(quotas), random.between(1, 4));
           if (!w.books.assumed().fits(r.facts.quota, r.facts.request)) break;
           w.books.charge(r);
+          w.books.nominate(r, 0);
+          r.state = job_state::nominated;
           const bool at_once = w.waiting.may_start(w.books, w.jobs, r);
           w.order.push_back(r.facts.id);
           CHECK(at_once == w.may_start(w.order.size() - 1));
           w.order.pop_back();
           w.books.release_nominated(r);
+          r.state = job_state::pending;
           if (at_once) {
             w.run(r);
           } else {
@@ -161,8 +170,7 @@ TEST_CASE("nominated jobs: a job starts when it delays none nominated earlier") 
         const job_id id = w.order[k];
         expected.push_back(id);
         w.forget(id);
-        w.books.start(w.jobs[id], 1);
-        w.running.push_back(id);
+        w.start(id);
         k = 0;
       }
       const auto after_running = w.running;
@@ -174,7 +182,7 @@ TEST_CASE("nominated jobs: a job starts when it delays none nominated earlier") 
           w.books, w.jobs, [](job_id) { return true; },
           [&](job_id id) {
             found.push_back(id);
-            w.books.start(w.jobs[id], 1);
+            w.start(id);
           });
       REQUIRE(found == expected);
       w.running = after_running;
@@ -207,4 +215,57 @@ TEST_CASE("nominated jobs: queries do not allocate once the buffers have grown")
   ask();
   CHECK(allot_test::allocations_in(ask) == 0);
   CHECK(w.waiting.waiting().size() == 5);
+}
+
+// What is kept for a nominated job is taken by who may preempt it, at once rather than when it has started.
+
+TEST_CASE("nominated jobs: an owner takes what is on its way to a borrower, and nobody else is evicted") {
+  allot_test::host<> h{{{.name = "root"},
+                        {.name = "a", .parent = "root", .nominal = gpus(4)},
+                        {.name = "b", .parent = "root"}}};
+  h.submit("a1", "a", 2);
+  h.submit("b1", "b", 2);
+  CHECK(h.step() == "+a1 +b1");
+  h.submit("b2", "b", 2, {.priority = 1});
+  CHECK(h.step() == "-b1>b2 ~b2");
+  h.submit("a2", "a", 2);
+  CHECK(h.step() == "~a2");
+  CHECK(h.state("b2") == job_state::pending);
+  CHECK(h.scheduler().beneficiary_of(h.id("b1")) == h.id("a2"));
+  h.evicted("b1");
+  CHECK(h.step() == "+a2");
+  CHECK(h.step().empty());
+}
+TEST_CASE("nominated jobs: in one step, of what was to be evicted only what the owner needs goes") {
+  allot_test::host<> h{{{.name = "root"},
+                        {.name = "a", .parent = "root", .nominal = gpus(4)},
+                        {.name = "b", .parent = "root"},
+                        {.name = "c", .parent = "root"}}};
+  for (const char* name : {"b1", "b2", "b3", "b4"}) h.submit(name, "b", 1);
+  CHECK(h.step() == "+b1 +b2 +b3 +b4");
+  // By its priority it takes from its own quota, after that the owner from the borrower.
+  h.submit("b5", "b", 4, {.priority = 1});
+  h.submit("a1", "a", 1);
+  const std::string plan = h.step();
+  CAPTURE(plan);
+  CHECK(h.state("a1") == job_state::nominated);
+  CHECK(h.state("b5") == job_state::pending);
+  CHECK(h.scheduler().evicting().size() == 1);
+  CHECK(std::count(plan.begin(), plan.end(), '-') == 1);
+}
+TEST_CASE("nominated jobs: one that may not be preempted keeps what is on its way to it") {
+  allot_test::host<> h{{{.name = "root"},
+                        {.name = "a", .parent = "root", .nominal = gpus(2)},
+                        {.name = "b", .parent = "root", .nominal = gpus(2)}}};
+  h.submit("b1", "b", 4);
+  CHECK(h.step() == "+b1");
+  h.submit("b2", "b", 2, {.priority = 1, .preemptible = false});
+  CHECK(h.step() == "-b1>b2 ~b2");
+  h.submit("b3", "b", 2, {.priority = 2});
+  CHECK(h.step() == "~b3");
+  h.submit("a1", "a", 2);
+  // From b3, which borrows, and not from b2.
+  CHECK(h.step() == "~a1");
+  CHECK(h.state("b2") == job_state::nominated);
+  CHECK(h.state("b3") == job_state::pending);
 }

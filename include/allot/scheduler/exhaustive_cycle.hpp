@@ -391,7 +391,6 @@ class exhaustive_cycle {
   /// Admits the pending job, if there is room or can be made.
   attempt admit(Session& session, job_id id) {
     const record& r = session.at(id);
-    const std::size_t first_eviction = session.plan().evictions.size();
     attempt a;
     if (session.is_early(r)) return a;
     const auto at = walk_flavors(
@@ -403,7 +402,7 @@ class exhaustive_cycle {
     if constexpr (makes_reservations) {
       if (a.claims) backfill_.claimant = id;
     }
-    session.nominate(id, *at, first_eviction);
+    session.nominate(id, *at);
     if constexpr (makes_reservations) owned(session).renew_passed(x, priority);
     return a;
   }
@@ -609,8 +608,9 @@ class exhaustive_cycle {
     if (!is_allowed(session, r) || is_kept_out(session, r, a)) return std::nullopt;
     movable_.clear();
     for (const quota_id x : session.tree().top_down()) {
-      const auto jobs = session.running().jobs_of(x);
-      movable_.append(jobs.begin(), jobs.end());
+      for (const running_job<n>& job : session.running().jobs_of(x)) {
+        if (session.at(job.id).state == job_state::running) movable_.push_back(job);
+      }
     }
     // The first to yield moves first; jobs that have just started lose least.
     detail::sort(movable_.begin(), movable_.end(),

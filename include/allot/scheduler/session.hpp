@@ -92,7 +92,7 @@ class session {
                 [this](job_id id) -> const record& { return at(id); });
     }
   }
-  /// The running jobs that may be preempted and are not evicting.
+  /// The running and nominated jobs that may be preempted; without the evicting ones.
   [[nodiscard]] const running_index<n>& running() const noexcept { return jobs_.books().running(); }
   /// From now on changes of `running` are recorded, for a cycle that takes them each time.
   void follow_running() { jobs_.books().running().follow(); }
@@ -345,14 +345,16 @@ class session {
     start(r, charge(r, where));
   }
   /// The pending job will run, at a place that was taken for it, once others have gone; until then no other
-  /// job gets its share. Its victims are the evictions of the plan from `first` on. Without any it starts at
-  /// once if that delays none nominated earlier.
-  void nominate(job_id id, const place& where, std::size_t first) {
+  /// job gets its share, unless it may preempt it. Its victims are the last evictions of the plan, as far as
+  /// they are for it. Without any it starts at once if that delays none nominated earlier.
+  void nominate(job_id id, const place& where) {
     record& r = jobs_.at(id);
     const resources<n> borrows = charge(r, where);
+    std::size_t first = plan_.evictions.size();
+    while (first > 0 && plan_.evictions[first - 1].beneficiary == id) --first;
     const std::size_t victims = plan_.evictions.size() - first;
     if (victims == 0 && jobs_.may_start(r)) return start(r, borrows);
-    jobs_.nominate(r);
+    jobs_.nominate(r, now_);
     plan_.nominations.push_back({id, r.what, r.facts.quota, first, victims});
   }
   /// The job stays pending until its victims, the evictions of the plan from `first` on, have gone. Nothing
@@ -381,9 +383,13 @@ class session {
       known->count += more;
     }
   }
-  /// Evicts a running job, with all its elastic pods if it is elastic.
+  /// Evicts a running job, with all its elastic pods if it is elastic. A nominated one waits again.
   void evict(job_id victim, job_id beneficiary, relation how) {
     record& r = jobs_.at(victim);
+    if (r.state == job_state::nominated) {
+      jobs_.withdraw_nomination(r);
+      return wait_again(r);
+    }
     const bool is_elastic = has_elastic_pods && !r.elastic_pods.empty();
     if constexpr (has_elastic_pods) take_back_elastic_pods(r);
     plan_.evictions.push_back(
@@ -413,16 +419,25 @@ class session {
     return at;
   }
   /// Enters the victims found by `make_room` in the plan. One that this very plan admitted has not started:
-  /// its admission is taken back, and no job has to wait for it. An evicted elastic job has one entry, for
-  /// all its pods.
+  /// its admission is taken back, and no job has to wait for it. One that is nominated waits again, and what
+  /// leaves for it leaves for the beneficiary, as far as that needs it. An evicted elastic job has one entry,
+  /// for all its pods.
   void evict_found(std::span<const victim<n>> found, job_id beneficiary) {
+    const std::size_t first = take_over_nominated(found, beneficiary);
+    bool some_had_not_started = false;
     bool are_elastic = false;
     for (const victim<n>& v : found) {
+      const job_state is = jobs_.state(v.job.id);
+      if (is != job_state::running && is != job_state::evicting) {
+        some_had_not_started = true;
+        continue;
+      }
       record& gone = jobs_.at(v.job.id);
       are_elastic = are_elastic || (has_elastic_pods && !gone.elastic_pods.empty());
       if (gone.admitted_in == steps_) {
         take_back_admission(gone);
         inherit_evictions(beneficiary, v.job.id);
+        some_had_not_started = true;
       } else {
         if (!goes_with_its_job(gone)) {
           plan_.evictions.push_back({v.job.id, gone.what, v.job.quota, beneficiary, v.how,
@@ -433,6 +448,7 @@ class session {
       }
     }
     if (are_elastic) inherit_evictions(beneficiary);
+    if (some_had_not_started) spare_unneeded(beneficiary, first);
     // Gangs are evicted whole: what is left over may be enough for a job that was skipped.
     jobs_.let_requeue();
   }
@@ -590,6 +606,48 @@ class session {
       again.start = without_end;
       again.borrows = !again.owned;
       jobs_.reserve(r, again, number);
+    }
+  }
+  /// Of the nominated jobs among these. Returns from which on the evictions of the plan are for the heir and
+  /// could be taken back: nobody else was given a place that they leave.
+  [[nodiscard]] std::size_t take_over_nominated(std::span<const victim<n>> found, job_id heir) {
+    std::size_t inherited = 0;
+    bool were_last = true;
+    for (const victim<n>& v : found) {
+      if (jobs_.state(v.job.id) != job_state::nominated) continue;
+      were_last = were_last && jobs_.nominated().waiting().back() == v.job.id;
+      record& r = jobs_.at(v.job.id);
+      jobs_.yield_nomination(r, heir);
+      const auto nominated = detail::find_if(plan_.nominations.begin(), plan_.nominations.end(),
+                                             [&](const auto& p) { return p.id == v.job.id; });
+      if (nominated != plan_.nominations.end()) {
+        const auto [from, count] = std::pair{nominated->first, nominated->count};
+        plan_.nominations.erase(nominated);
+        for (auto& other : plan_.nominations) {
+          if (other.first > from) other.first -= count;
+        }
+        const auto begin = plan_.evictions.begin() + static_cast<std::ptrdiff_t>(from);
+        std::rotate(begin, begin + static_cast<std::ptrdiff_t>(count), plan_.evictions.end());
+        inherit_evictions(heir, v.job.id);
+        inherited += count;
+      }
+      wait_again(r);
+    }
+    return plan_.evictions.size() - (were_last ? inherited : 0);
+  }
+  /// Of the evictions of the plan from `first` on, which are for a job that has not been placed yet, takes
+  /// back those without which it fits as well.
+  void spare_unneeded(job_id beneficiary, std::size_t first) {
+    const record& r = jobs_.at(beneficiary);
+    for (std::size_t i = plan_.evictions.size(); i-- > first;) {
+      record& v = jobs_.at(plan_.evictions[i].id);
+      // An elastic job runs on with all its pods or without them, and its quota may have begun to back off.
+      const bool goes_along = v.facts.elastic && jobs_.at(v.facts.core).state != job_state::running;
+      if (goes_along || !v.elastic_pods.empty() || settings(v.facts.quota).borrow_backoff.first != 0)
+        continue;
+      if (!jobs_.books().could_stay(v, r)) continue;
+      jobs_.take_back_eviction(v);
+      plan_.evictions.erase(plan_.evictions.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }
   /// The same for the elastic pods of a job that is evicted.

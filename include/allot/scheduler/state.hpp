@@ -107,7 +107,7 @@ struct unit_state {
   instant estimate = without_end;
   /// While it waits and is not ready: from when it is.
   std::optional<instant> ready_at{};
-  /// While it runs or is evicted: since when.
+  /// While it runs, is evicted or nominated: since when.
   instant since = 0;
   /// While it waits: what the cycle found that tried it last, if nothing has changed since.
   pending_reason found = pending_reason::quota;

@@ -77,12 +77,24 @@ class books {
     }
     assumed_.charge(r.facts.quota, r.facts.request, r.facts.in);
   }
+  /// A job that is charged waits for evictions. Others may have what is kept for it, if it may be preempted.
+  void nominate(record& r, instant at) {
+    r.facts.started = at;
+    if (r.preemptible) may_go(r);
+  }
+  /// The same at another time than assumed.
+  void renominate(record& r, instant at) {
+    if (r.preemptible) stays(r);
+    nominate(r, at);
+  }
   /// Drops a nominated job that has not started.
   void release_nominated(record& r) {
-    record_freed(without_end);
     assumed_.release(r.facts.quota, r.facts.request, r.facts.in);
+    goes(r);
     release_place(r);
   }
+  /// The same for one that `make_room` has found.
+  void release_found(record& r) { release_place(r); }
   /// Whether no evicting job is still in the way of a nominated job.
   [[nodiscard]] bool ready(const record& r) const {
     return allocated_.fits(r.facts.quota, r.facts.request, r.facts.in) && places.ready(r.where);
@@ -104,13 +116,13 @@ class books {
       return true;
     }
   }
-  /// Starts a nominated job.
+  /// Starts a job that is charged.
   void start(record& r, instant at) {
     allocated_.charge(r.facts.quota, r.facts.request, r.facts.in);
     allocated_by_all_ += r.facts.request;
-    r.facts.started = at;
     // Until now no end was expected.
-    if (r.state == job_state::nominated) record_freed(without_end);
+    if (r.state == job_state::nominated) goes(r);
+    r.facts.started = at;
     expect_end(r, expected_end_of(r));
     if (r.preemptible) may_go(r);
   }
@@ -161,26 +173,25 @@ class books {
     places.vacate(r.where);
     goes(r);
   }
+  /// Whether there would be room for the one job although the other one, which is evicting, ran on.
+  [[nodiscard]] bool could_stay(const record& evicting, const record& other) {
+    const auto& v = evicting.facts;
+    if (!assumed_.fits(v.quota, v.request, v.in)) return false;
+    const savepoint before = assumed_.save();
+    assumed_.charge(v.quota, v.request, v.in);
+    places.reoccupy(evicting.where);
+    const bool fits = assumed_.fits(other.facts.quota, other.facts.request, other.facts.in) &&
+                      allot::could_place(places, other.pod_request);
+    places.vacate(evicting.where);
+    assumed_.rollback(before);
+    return fits;
+  }
   /// An evicting job runs on.
   void take_back_eviction(record& r) {
     assumed_.charge(r.facts.quota, r.facts.request, r.facts.in);
     places.reoccupy(r.where);
     expect_end(r, expected_end_of(r));
     if (r.preemptible) may_go(r);
-  }
-  /// The job runs and may be preempted.
-  void may_go(const record& r) {
-    running_.insert(r.facts);
-    if constexpr (has_what_if) {
-      what_if_.may_go(places, groups_.add(r.facts.quota, r.facts.priority), r.where);
-    }
-  }
-  /// The job may no longer be preempted, but is still at its place.
-  void stays(const record& r) {
-    running_.erase(r.facts);
-    if constexpr (has_what_if) {
-      what_if_.may_not_go(places, groups_.remove(r.facts.quota, r.facts.priority), r.where);
-    }
   }
   /// Removes a running or evicting job that has gone.
   void release(record& r) {
@@ -396,10 +407,24 @@ class books {
   [[nodiscard]] static instant expected_end_of(const record& r) noexcept {
     return r.estimate == without_end ? without_end : later(r.facts.started, r.estimate);
   }
-  /// The job is being evicted.
+  /// The job may be preempted.
+  void may_go(const record& r) {
+    running_.insert(r.facts);
+    if constexpr (has_what_if) {
+      what_if_.may_go(places, groups_.add(r.facts.quota, r.facts.priority), r.where);
+    }
+  }
+  /// The job may no longer be preempted, but is still at its place.
+  void stays(const record& r) {
+    running_.erase(r.facts);
+    if constexpr (has_what_if) {
+      what_if_.may_not_go(places, groups_.remove(r.facts.quota, r.facts.priority), r.where);
+    }
+  }
+  /// The job is being evicted, or is no longer nominated: of such a one no end was expected.
   void goes(record& r) {
     record_freed(r.expected_end);
-    forget_end(r);
+    if (r.state != job_state::nominated) forget_end(r);
     if (r.preemptible) stays(r);
   }
 

@@ -85,7 +85,6 @@ class detours {
   template <class CouldStart>
   void find(Session& s, CouldStart could_start) {
     const std::size_t before = spared_.size();
-    let_yield(s);
     // The last victims, which yield last, come first. Of those for one job only one at a time: perhaps the
     // others are needed then.
     for (std::size_t i = s.plan_.evictions.size(); i-- > evictions_;) {
@@ -101,18 +100,6 @@ class detours {
         continue;
       }
       if (could_start(s.at(e.id))) spared_.push_back({whole, e.id});
-    }
-    for (const job_id id : yielding_) s.jobs_.books().stays(s.jobs_.at(id));
-  }
-  /// For now, what this plan has nominated may yield, as it may when it runs.
-  void let_yield(Session& s) {
-    yielding_.clear();
-    for (const auto& nominated : s.plan_.nominations) {
-      record& r = s.jobs_.at(nominated.id);
-      if (!r.preemptible) continue;
-      r.facts.started = s.now_;
-      s.jobs_.books().may_go(r);
-      yielding_.push_back(nominated.id);
     }
   }
   /// What the plan nominates waits again, and what it evicts runs on. What it has started did not need that.
@@ -133,8 +120,6 @@ class detours {
   }
 
   vector<pair> spared_;
-  /// The nominated jobs that count as running.
-  vector<job_id> yielding_;
   /// @{
   /// The step, and what there was before it decided anything.
   std::uint64_t step_ = 0;

@@ -519,7 +519,8 @@ class lifecycle {
     books_.restart(r, at);
   }
   /// A job that is booked waits for evictions, after those that do.
-  void nominate(record& r) {
+  void nominate(record& r, instant now) {
+    books_.nominate(r, now);
     enter(r, job_state::nominated);
     nominated_.add(r.facts.id);
   }
@@ -593,9 +594,19 @@ class lifecycle {
     }
     const search_outcome outcome = books_.make_room(jobs_, search, r, may, now, accept, backoffs_);
     if (outcome == search_outcome::found) {
-      for (const victim<n>& v : search.victims()) enter(jobs_[v.job.id], job_state::evicting);
+      for (const victim<n>& v : search.victims()) {
+        record& found = jobs_[v.job.id];
+        if (found.state == job_state::running) enter(found, job_state::evicting);
+      }
     }
     return outcome;
+  }
+  /// A nominated job that `make_room` has found waits again. What leaves for it leaves for `heir`.
+  void yield_nomination(record& r, job_id heir) {
+    nominated_.hand_over(r.facts.id, heir);
+    books_.release_found(r);
+    enter(r, job_state::unknown);
+    must_requeue_ = true;
   }
   /// Searches for jobs to restart elsewhere, for a pending one; those found are evicting. See
   /// `books::move_others`.
@@ -704,6 +715,7 @@ class lifecycle {
     jobs_.for_each([&](record& r) {
       if (r.facts.started <= now) return;
       if (r.state == job_state::evicting) r.facts.started = now;
+      if (r.state == job_state::nominated) books_.renominate(r, now);
       if (r.state != job_state::running) return;
       restart(r, now);
       visit(r.facts.id);

@@ -7,6 +7,7 @@
 #include <allot/scheduler/detail/books.hpp>
 #include <allot/scheduler/detail/job_table.hpp>
 
+#include <algorithm>
 #include <cstddef>
 
 namespace allot {
@@ -51,6 +52,15 @@ class nominated_jobs {
     for (departure& d : leaving_) {
       if (d.beneficiary == beneficiary) d.beneficiary = {};
     }
+  }
+  /// The same; the evictions are for `heir`, which is added next.
+  void hand_over(job_id beneficiary, job_id heir) {
+    const auto is_for_it = [&](const departure& d) { return d.beneficiary == beneficiary; };
+    const auto first = detail::find_if(leaving_.begin(), leaving_.end(), is_for_it);
+    auto last = first;
+    for (; last != leaving_.end() && is_for_it(*last); ++last) last->beneficiary = heir;
+    std::rotate(first, last, leaving_.end());
+    erase(waiting_, beneficiary);
   }
   /// The waiting jobs, in the order of the decisions.
   [[nodiscard]] const vector<job_id>& waiting() const noexcept { return waiting_; }

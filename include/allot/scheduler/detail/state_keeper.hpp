@@ -133,7 +133,7 @@ class state_keeper {
     u.estimate = r.estimate;
     if (jobs.is_early(r)) u.ready_at = r.ready.at;
     const bool holds = r.state == job_state::running || r.state == job_state::evicting;
-    if (holds) u.since = r.facts.started;
+    if (holds || r.state == job_state::nominated) u.since = r.facts.started;
     if (r.state == job_state::pending) u.found = jobs.found(r);
     u.preemptions = r.turns.taken_in(jobs.epoch_);
     u.follows_priority = r.follows_priority;
@@ -386,6 +386,7 @@ class state_keeper {
     charge_by_place(r, jobs_.view_, jobs_.books_.places);
     if (!jobs_.books_.assumed().can_count(r.facts.quota, r.facts.request)) return false;
     jobs_.books_.charge(r);
+    jobs_.books_.nominate(r, u.since);
     jobs_.enter(r, job_state::nominated);
     jobs_.nominated_.add(u.id);
     for (const auto& e : memory_.former_reservations) {
