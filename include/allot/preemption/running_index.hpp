@@ -89,9 +89,10 @@ template <std::size_t N>
   return b.id <=> a.id;
 }
 
-/// The running jobs that may be preempted, by quota, each quota's in the order in which they would yield.
-/// Sorted arrays: a search reads them in sequence, and the job started last is at the end of its priority,
-/// where it is cheap to insert. Insert and erase take O(log n) comparisons and move the elements behind.
+/// The running jobs that may be preempted, and those for which room is being made, by quota, each quota's in
+/// the order in which they would yield. Sorted arrays: a search reads them in sequence, and the job started
+/// last is at the end of its priority, where it is cheap to insert. Insert and erase take O(log n)
+/// comparisons and move the elements behind.
 template <std::size_t N = 1>
 class running_index {
  public:

@@ -65,6 +65,10 @@ struct protection_by_settings {
 /// `queue_head::reserve`. Promised jobs are tried first, in the order of their reservations, whatever the
 /// order of quotas by now.
 ///
+/// A nominated job may be preempted like one that runs: who does so takes over what is evicted for it. And no
+/// job is evicted that could start again at once, if the one it is evicted for finds other victims: then all
+/// that the step evicts is decided on once more. So jobs change places as rarely as can be.
+///
 /// A job that is not ready (`ready_view`) is not tried. Where its quota's head reserves, it may get a
 /// reservation for when it is, in its turn and after all jobs that are ready have been tried: as many of each
 /// quota as of those. What it is to take back soon is kept for it (`queue_settings::ready_horizon`).

@@ -223,8 +223,9 @@ struct plan {
     /// The rule by which it is fair, and the shares that the rule compared, if one was needed.
     verdict why{};
   };
-  /// It will be admitted when the evictions for it are done. Until then no other job gets its share, unless
-  /// the cycle only announces it, as those of Kueue and KAI do.
+  /// It will be admitted when the evictions for it are done. Until then no other job gets its share, but one
+  /// that may preempt it: then it is pending again, and what is still evicted for it is for that one. Cycles
+  /// that only announce it, as those of Kueue and KAI do, hold nothing.
   struct nomination {
     /// @{
     /// The job, by id and by the host's handle; its quota.
