@@ -193,15 +193,15 @@ TEST_CASE("session: a job nominated without victims starts if it delays no other
   told_host t{two_teams(4, 4)};
   t.h.submit("a1", "a", 3);
   t.h.submit("b1", "b", 2);
-  CHECK(t.step([&](bench_type& b) { b.nominate(t.h.id("b1"), {}, 0); }) == "+b1");
+  CHECK(t.step([&](bench_type& b) { b.nominate(t.h.id("b1"), {}); }) == "+b1");
   t.h.evicting("b1");
   CHECK(t.step([&](bench_type& b) {
     CHECK(b.evicting().size() == 1);
     CHECK(b.evicting().front() == t.h.id("b1"));
-    b.nominate(t.h.id("a1"), {}, 0);
+    b.nominate(t.h.id("a1"), {});
   }) == "+a1");
   t.h.submit("a2", "a", 5);
-  CHECK(t.step([&](bench_type& b) { b.nominate(t.h.id("a2"), {}, 0); }) == "~a2");
+  CHECK(t.step([&](bench_type& b) { b.nominate(t.h.id("a2"), {}); }) == "~a2");
   t.h.evicted("b1");
   CHECK(t.step({}) == "+a2");
 }
