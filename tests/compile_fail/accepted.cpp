@@ -71,7 +71,7 @@ struct everything {
   std::int8_t pod_request(job, std::uint32_t, const allot::flavor_pick&) const { return 1; }
 };
 
-/// What is required, final; and helpers that look like nothing of ours, or like it beside the right name.
+/// What is required, final, with helpers of the host's own.
 class least final {
  public:
   using job = std::uint16_t;
@@ -86,16 +86,6 @@ class least final {
 
   [[nodiscard]] bool not_preemptible(const job&) const { return false; }
   [[nodiscard]] int pod_count(const job&) const { return 2; }
-  [[nodiscard]] std::string name(const job&) const { return "least"; }
-  [[nodiscard]] std::string user(const job&) const { return "ann"; }
-  [[nodiscard]] std::string tag(const job&) const { return {}; }
-  [[nodiscard]] int length(const job&) const { return 1; }
-  [[nodiscard]] int deadline(const job&) const { return 1; }
-
- private:
-  // Data is nobody's misspelling.
-  [[maybe_unused]] int runtime = 0;
-  [[maybe_unused]] int expected_duration = 0;
 };
 
 struct oldest_first {

@@ -36,9 +36,6 @@ struct jobs {
 #ifdef preemptible_is_an_int
   // allot: the view's preemptible must be `bool preemptible(const job&) const`
   int preemptible(job) const;
-#elif defined preemptible_is_misspelt
-  // allot: the view has a member preemptable; the library calls preemptible
-  bool preemptable(job) const;
 #elif defined request_by_pods_is_missing
   // allot: with pods and min_pods the view must have `allot::resources<N> request(const job&, std::uint32_t
   std::uint32_t pods(job) const;
@@ -179,13 +176,6 @@ struct counts_rivals : allot::eligible_is_fair {
 };
 using chosen = allot::scheduler<jobs, placement,
                                 allot::policies<by_share, allot::by_settings, by_priority, counts_rivals> >;
-#elif defined judges_rivals_of_a_guard_is_misspelt
-// allot: the guard has a member judge_rivals; the library calls judges_rivals
-struct judge : allot::eligible_is_fair {
-  bool judge_rivals() const;
-};
-using chosen =
-    allot::scheduler<jobs, placement, allot::policies<by_share, allot::by_settings, by_priority, judge> >;
 #elif defined guard_with_strategies_returns_a_bool
 // with strategies > 1 it takes a std::size_t last, and returns a verdict
 struct says_too_little {

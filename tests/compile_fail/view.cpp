@@ -137,12 +137,6 @@ struct view {
 #elif defined submitted_is_a_text
   // allot: the view's submitted must be `allot::instant submitted(const job&) const`
   text submitted(const job&) const;
-#elif defined submitted_is_in_another_case
-  // allot: the view has a member submitTime; the library calls submitted
-  allot::instant submitTime(const job&) const;
-#elif defined submitted_is_misspelt
-  // allot: the view has a member submit_time; the library calls submitted
-  allot::instant submit_time(const job&) const;
 #endif
 
 #ifdef time_point_is_a_number
@@ -230,12 +224,6 @@ struct view {
   // allot: the view's preemptible must be `bool preemptible(const job&) const`
   template <class T>
   bool preemptible(const T*) const;
-#elif defined preemptible_is_misspelt
-  // allot: the view has a member preemptable; the library calls preemptible
-  bool preemptable(const job&) const;
-#elif defined preemptible_is_misspelt_and_not_const
-  // allot: the view has a member is_preemptible; the library calls preemptible
-  bool is_preemptible(job&);
 #endif
 
 #ifdef duration_is_a_double
@@ -250,9 +238,6 @@ struct view {
 #elif defined duration_is_not_const
   // allot: the view's duration must be `allot::instant duration(const job&) const`
   allot::instant duration(const job&);
-#elif defined duration_is_misspelt
-  // allot: the view has a member run_time; the library calls duration
-  allot::instant run_time(const job&) const;
 #endif
 
 #ifdef ready_at_is_a_double
@@ -267,9 +252,6 @@ struct view {
 #elif defined ready_at_is_not_const
   // allot: the view's ready_at must be `allot::instant ready_at(const job&) const`
   allot::instant ready_at(const job&);
-#elif defined ready_at_is_misspelt
-  // allot: the view has a member not_before; the library calls ready_at
-  allot::instant not_before(const job&) const;
 #endif
 
 #ifdef estimate_is_a_double
@@ -281,9 +263,6 @@ struct view {
 #elif defined estimate_is_not_const
   // allot: the view's estimate must be `allot::instant estimate(const job&) const`
   allot::instant estimate(const job&);
-#elif defined estimate_is_misspelt
-  // allot: the view has a member estimated_runtime; the library calls estimate
-  allot::instant estimated_runtime(const job&) const;
 #endif
 
 #ifdef time_limit_is_a_double
@@ -295,9 +274,6 @@ struct view {
 #elif defined time_limit_is_not_const
   // allot: the view's time_limit must be `allot::instant time_limit(const job&) const`
   allot::instant time_limit(const job&);
-#elif defined time_limit_is_misspelt
-  // allot: the view has a member max_runtime; the library calls time_limit
-  allot::instant max_runtime(const job&) const;
 #endif
 
 #ifdef checkpoint_is_a_bool
@@ -322,13 +298,6 @@ struct view {
 #elif defined restart_is_alone
   // allot: checkpoint and restart go together
   allot::instant restart(const job&) const;
-#elif defined checkpoint_is_misspelt
-  // allot: the view has a member checkpoint_interval; the library calls checkpoint
-  allot::instant checkpoint_interval(const job&) const;
-#elif defined restart_is_misspelt
-  // allot: the view has a member restart_cost; the library calls restart
-  allot::instant checkpoint(const job&) const;
-  allot::instant restart_cost(const job&) const;
 #endif
 
 #ifdef pods_is_a_long
@@ -346,14 +315,6 @@ struct view {
 #elif defined min_pods_is_alone
   // allot: pods and min_pods go together
   std::uint32_t min_pods(const job&) const;
-#elif defined pods_is_misspelt
-  // allot: the view has a member max_pods; the library calls pods
-  std::uint32_t max_pods(const job&) const;
-  std::uint32_t min_pods(const job&) const;
-#elif defined min_pods_is_misspelt
-  // allot: the view has a member minimum_pods; the library calls min_pods
-  std::uint32_t pods(const job&) const;
-  std::uint32_t minimum_pods(const job&) const;
 #elif defined request_by_pods_is_missing
   // must have `allot::resources<N> request(const job&, std::uint32_t
   // pods) const`
@@ -382,9 +343,6 @@ struct view {
 #elif defined flavors_has_other_dimensions
   // allot: the view's flavors must be `allot::flavor_menu<N> flavors(const job&,
   allot::flavor_menu<2> flavors(const job&, std::uint32_t) const;
-#elif defined flavors_is_misspelt
-  // allot: the view has a member flavours; the library calls flavors
-  allot::flavor_menu<> flavours(const job&, std::uint32_t) const;
 #endif
 
 #ifdef capacity_is_an_int

@@ -40,10 +40,6 @@ concept has_less_fair_when_larger = !requires { &part_and_names<Part>::less_fair
 /// True, or an error that names an optional member of a guard that the library would not call.
 template <class Guard>
 [[nodiscard]] consteval bool is_whole_guard() {
-  // Whether or not the guard it derives from has the right one.
-  static_assert(
-      !requires(Guard & g) { g.judge_rivals(); },
-      "allot: the guard has a member judge_rivals; the library calls judges_rivals");
   static_assert(!has_judges_rivals<Guard> || rival_guard<Guard>,
                 "allot: the guard's judges_rivals() must be const and return bool");
   static_assert(!has_strategies<Guard> || staged_guard<Guard>,

@@ -75,174 +75,6 @@ concept has_capacity = !requires { &view_and_names<View>::capacity; } || require
 
 // clang-format on
 
-/// True, or an error that names a member that is never called, because the library has another name for it.
-/// Only names with hardly any other meaning count, and only if the right one is missing: a view may have
-/// helpers of its own.
-template <job_view View>
-[[nodiscard]] consteval bool check_spelling() {  // NOLINT(readability-function-size): a list
-  using job = typename View::job;
-  // clang-format off
-  static_assert(has_submitted<View> || !requires(View& v, job& j) { v.submit_time(j); },
-                "allot: the view has a member submit_time; the library calls submitted");
-  static_assert(has_submitted<View> || !requires(View& v, job& j) { v.submitted_at(j); },
-                "allot: the view has a member submitted_at; the library calls submitted");
-  static_assert(has_submitted<View> || !requires(View& v, job& j) { v.submitted_time(j); },
-                "allot: the view has a member submitted_time; the library calls submitted");
-  static_assert(has_submitted<View> || !requires(View& v, job& j) { v.submission(j); },
-                "allot: the view has a member submission; the library calls submitted");
-  static_assert(has_submitted<View> || !requires(View& v, job& j) { v.submission_time(j); },
-                "allot: the view has a member submission_time; the library calls submitted");
-  static_assert(has_submitted<View> || !requires(View& v, job& j) { v.arrival_time(j); },
-                "allot: the view has a member arrival_time; the library calls submitted");
-  static_assert(has_submitted<View> || !requires(View& v, job& j) { v.submitTime(j); },
-                "allot: the view has a member submitTime; the library calls submitted");
-  static_assert(has_submitted<View> || !requires(View& v, job& j) { v.submittedAt(j); },
-                "allot: the view has a member submittedAt; the library calls submitted");
-  static_assert(has_submitted<View> || !requires(View& v, job& j) { v.submissionTime(j); },
-                "allot: the view has a member submissionTime; the library calls submitted");
-  static_assert(has_submitted<View> || !requires(View& v, job& j) { v.arrivalTime(j); },
-                "allot: the view has a member arrivalTime; the library calls submitted");
-
-  static_assert(has_ready_at<View> || !requires(View& v, job& j) { v.ready_time(j); },
-                "allot: the view has a member ready_time; the library calls ready_at");
-  static_assert(has_ready_at<View> || !requires(View& v, job& j) { v.readyAt(j); },
-                "allot: the view has a member readyAt; the library calls ready_at");
-  static_assert(has_ready_at<View> || !requires(View& v, job& j) { v.begin_time(j); },
-                "allot: the view has a member begin_time; the library calls ready_at");
-  static_assert(has_ready_at<View> || !requires(View& v, job& j) { v.eligible_at(j); },
-                "allot: the view has a member eligible_at; the library calls ready_at");
-  static_assert(has_ready_at<View> || !requires(View& v, job& j) { v.eligible_time(j); },
-                "allot: the view has a member eligible_time; the library calls ready_at");
-  static_assert(has_ready_at<View> || !requires(View& v, job& j) { v.not_before(j); },
-                "allot: the view has a member not_before; the library calls ready_at");
-
-  static_assert(has_preemptible<View> || !requires(View& v, job& j) { v.preemptable(j); },
-                "allot: the view has a member preemptable; the library calls preemptible");
-  static_assert(has_preemptible<View> || !requires(View& v, job& j) { v.premptible(j); },
-                "allot: the view has a member premptible; the library calls preemptible");
-  static_assert(has_preemptible<View> || !requires(View& v, job& j) { v.premptable(j); },
-                "allot: the view has a member premptable; the library calls preemptible");
-  static_assert(has_preemptible<View> || !requires(View& v, job& j) { v.preemtible(j); },
-                "allot: the view has a member preemtible; the library calls preemptible");
-  static_assert(has_preemptible<View> || !requires(View& v, job& j) { v.pre_emptible(j); },
-                "allot: the view has a member pre_emptible; the library calls preemptible");
-  static_assert(has_preemptible<View> || !requires(View& v, job& j) { v.is_preemptible(j); },
-                "allot: the view has a member is_preemptible; the library calls preemptible");
-  static_assert(has_preemptible<View> || !requires(View& v, job& j) { v.is_preemptable(j); },
-                "allot: the view has a member is_preemptable; the library calls preemptible");
-  static_assert(has_preemptible<View> || !requires(View& v, job& j) { v.isPreemptible(j); },
-                "allot: the view has a member isPreemptible; the library calls preemptible");
-  static_assert(has_preemptible<View> || !requires(View& v, job& j) { v.not_preemptible(j); },
-                "allot: the view has a member not_preemptible; the library calls preemptible");
-  static_assert(has_preemptible<View> || !requires(View& v, job& j) { v.non_preemptible(j); },
-                "allot: the view has a member non_preemptible; the library calls preemptible");
-  static_assert(has_preemptible<View> || !requires(View& v, job& j) { v.can_be_preempted(j); },
-                "allot: the view has a member can_be_preempted; the library calls preemptible");
-  static_assert(has_preemptible<View> || !requires(View& v, job& j) { v.may_be_preempted(j); },
-                "allot: the view has a member may_be_preempted; the library calls preemptible");
-  static_assert(has_preemptible<View> || !requires(View& v, job& j) { v.evictable(j); },
-                "allot: the view has a member evictable; the library calls preemptible");
-  static_assert(has_preemptible<View> || !requires(View& v, job& j) { v.is_evictable(j); },
-                "allot: the view has a member is_evictable; the library calls preemptible");
-  static_assert(has_preemptible<View> || !requires(View& v, job& j) { v.can_be_evicted(j); },
-                "allot: the view has a member can_be_evicted; the library calls preemptible");
-  static_assert(has_preemptible<View> || !requires(View& v, job& j) { v.may_be_evicted(j); },
-                "allot: the view has a member may_be_evicted; the library calls preemptible");
-
-  static_assert(has_duration<View> || !requires(View& v, job& j) { v.runtime(j); },
-                "allot: the view has a member runtime; the library calls duration");
-  static_assert(has_duration<View> || !requires(View& v, job& j) { v.run_time(j); },
-                "allot: the view has a member run_time; the library calls duration");
-  // A number of pods alone (`pod_count`) adds nothing to `request`: without a minimum all pods start
-  // together.
-  static_assert(has_pods<View> || !requires(View& v, job& j) { v.max_pods(j); },
-                "allot: the view has a member max_pods; the library calls pods");
-  static_assert(has_pods<View> || !requires(View& v, job& j) { v.maxPods(j); },
-                "allot: the view has a member maxPods; the library calls pods");
-  static_assert(has_pods<View> || !requires(View& v, job& j) { v.maximum_pods(j); },
-                "allot: the view has a member maximum_pods; the library calls pods");
-  static_assert(has_min_pods<View> || !requires(View& v, job& j) { v.min_pod(j); },
-                "allot: the view has a member min_pod; the library calls min_pods");
-  static_assert(has_min_pods<View> || !requires(View& v, job& j) { v.minPods(j); },
-                "allot: the view has a member minPods; the library calls min_pods");
-  static_assert(has_min_pods<View> || !requires(View& v, job& j) { v.minimum_pods(j); },
-                "allot: the view has a member minimum_pods; the library calls min_pods");
-  static_assert(has_min_pods<View> || !requires(View& v, job& j) { v.min_pod_count(j); },
-                "allot: the view has a member min_pod_count; the library calls min_pods");
-
-  static_assert(has_flavors<View> || !requires(View& v, job& j) { v.flavor(j, std::uint32_t{}); },
-                "allot: the view has a member flavor; the library calls flavors");
-  static_assert(has_flavors<View> || !requires(View& v, job& j) { v.flavour(j, std::uint32_t{}); },
-                "allot: the view has a member flavour; the library calls flavors");
-  static_assert(has_flavors<View> || !requires(View& v, job& j) { v.flavours(j, std::uint32_t{}); },
-                "allot: the view has a member flavours; the library calls flavors");
-
-  static_assert(has_time_limit<View> || !requires(View& v, job& j) { v.timelimit(j); },
-                "allot: the view has a member timelimit; the library calls time_limit");
-  static_assert(has_time_limit<View> || !requires(View& v, job& j) { v.timeLimit(j); },
-                "allot: the view has a member timeLimit; the library calls time_limit");
-  static_assert(has_time_limit<View> || !requires(View& v, job& j) { v.max_runtime(j); },
-                "allot: the view has a member max_runtime; the library calls time_limit");
-  static_assert(has_time_limit<View> || !requires(View& v, job& j) { v.max_run_time(j); },
-                "allot: the view has a member max_run_time; the library calls time_limit");
-  static_assert(has_time_limit<View> || !requires(View& v, job& j) { v.max_duration(j); },
-                "allot: the view has a member max_duration; the library calls time_limit");
-  static_assert(has_time_limit<View> || !requires(View& v, job& j) { v.runtime_limit(j); },
-                "allot: the view has a member runtime_limit; the library calls time_limit");
-  static_assert(has_time_limit<View> || !requires(View& v, job& j) { v.run_time_limit(j); },
-                "allot: the view has a member run_time_limit; the library calls time_limit");
-
-  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.estimated_runtime(j); },
-                "allot: the view has a member estimated_runtime; the library calls estimate");
-  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.estimated_run_time(j); },
-                "allot: the view has a member estimated_run_time; the library calls estimate");
-  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.estimated_duration(j); },
-                "allot: the view has a member estimated_duration; the library calls estimate");
-  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.expected_runtime(j); },
-                "allot: the view has a member expected_runtime; the library calls estimate");
-  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.expected_run_time(j); },
-                "allot: the view has a member expected_run_time; the library calls estimate");
-  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.expected_duration(j); },
-                "allot: the view has a member expected_duration; the library calls estimate");
-  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.runtime_estimate(j); },
-                "allot: the view has a member runtime_estimate; the library calls estimate");
-  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.run_time_estimate(j); },
-                "allot: the view has a member run_time_estimate; the library calls estimate");
-  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.estimates(j); },
-                "allot: the view has a member estimates; the library calls estimate");
-
-  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.estimatedDuration(j); },
-                "allot: the view has a member estimatedDuration; the library calls estimate");
-  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.estimatedRuntime(j); },
-                "allot: the view has a member estimatedRuntime; the library calls estimate");
-  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.expectedDuration(j); },
-                "allot: the view has a member expectedDuration; the library calls estimate");
-  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.expectedRuntime(j); },
-                "allot: the view has a member expectedRuntime; the library calls estimate");
-  static_assert(has_time_limit<View> || !requires(View& v, job& j) { v.maxRuntime(j); },
-                "allot: the view has a member maxRuntime; the library calls time_limit");
-  static_assert(has_time_limit<View> || !requires(View& v, job& j) { v.maxDuration(j); },
-                "allot: the view has a member maxDuration; the library calls time_limit");
-  static_assert(has_time_limit<View> || !requires(View& v, job& j) { v.runtimeLimit(j); },
-                "allot: the view has a member runtimeLimit; the library calls time_limit");
-  static_assert(has_checkpoint<View> || !requires(View& v, job& j) { v.checkpoints(j); },
-                "allot: the view has a member checkpoints; the library calls checkpoint");
-  static_assert(has_checkpoint<View> || !requires(View& v, job& j) { v.checkpoint_interval(j); },
-                "allot: the view has a member checkpoint_interval; the library calls checkpoint");
-  static_assert(has_checkpoint<View> || !requires(View& v, job& j) { v.checkpoint_period(j); },
-                "allot: the view has a member checkpoint_period; the library calls checkpoint");
-  static_assert(has_checkpoint<View> || !requires(View& v, job& j) { v.checkpointInterval(j); },
-                "allot: the view has a member checkpointInterval; the library calls checkpoint");
-  static_assert(has_restart<View> || !requires(View& v, job& j) { v.restartCost(j); },
-                "allot: the view has a member restartCost; the library calls restart");
-  static_assert(has_restart<View> || !requires(View& v, job& j) { v.restart_cost(j); },
-                "allot: the view has a member restart_cost; the library calls restart");
-  static_assert(has_restart<View> || !requires(View& v, job& j) { v.restart_time(j); },
-                "allot: the view has a member restart_time; the library calls restart");
-  // clang-format on
-  return true;
-}
-
 /// True, or an error that names an optional member with the wrong signature.
 template <job_view View>
 [[nodiscard]] consteval bool answers_by_its_names() {
@@ -388,14 +220,14 @@ template <class View>
   }
 }
 
-/// True, or an error whose first line names what the view lacks, or a member that is never called. The
-/// concepts alone would report the former in many lines. For the latter they would assume the default, and
-/// jobs that may not be evicted would be.
+/// True, or an error whose first line names what the view lacks, or an optional member with the wrong
+/// signature. The concepts alone would report the former in many lines. For the latter they would assume the
+/// default, and jobs that may not be evicted would be.
 template <class View, class Placement>
 [[nodiscard]] consteval bool is_view() {
   bool all = shows_jobs<View>();
   if constexpr (job_view<View>) {
-    all = all && check_spelling<View>() && answers_by_its_names<View>();
+    all = all && answers_by_its_names<View>();
     if constexpr (placement<Placement> && !std::same_as<Placement, no_placement>) {
       all = all && shows_demands<View, Placement>();
     }
