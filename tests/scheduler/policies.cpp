@@ -76,10 +76,10 @@ TEST_CASE("policies: shortest first") {
 TEST_CASE("policies: an order follows priority only if it says so") {
   const queue_settings ranked;
   const queue_settings fifo{.order = queue_order::fifo};
-  CHECK(allot::detail::follows_priority(by_settings{}, ranked));
-  CHECK_FALSE(allot::detail::follows_priority(by_settings{}, fifo));
-  CHECK_FALSE(allot::detail::follows_priority(shortest_first{}, ranked));
-  CHECK_FALSE(allot::detail::follows_priority(of_the_host{}, ranked));
+  CHECK(allot::detail::policies_or_default::follows_priority(by_settings{}, ranked));
+  CHECK_FALSE(allot::detail::policies_or_default::follows_priority(by_settings{}, fifo));
+  CHECK_FALSE(allot::detail::policies_or_default::follows_priority(shortest_first{}, ranked));
+  CHECK_FALSE(allot::detail::policies_or_default::follows_priority(of_the_host{}, ranked));
 }
 
 TEST_CASE("policies: non-preemptible jobs stay off borrowed capacity unless configured otherwise") {

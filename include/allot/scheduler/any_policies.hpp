@@ -62,26 +62,28 @@ class cycle_of final : public cycle_interface<Session> {
   void reset(Session& session) override { cycle_.reset(session); }
   void run(Session& session) override { cycle_.run(session); }
   void explain(Session& session, typename Session::plan_type::pending_job& job) override {
-    explain_by(cycle_, session, job);
+    of_cycle::explain(cycle_, session, job);
   }
   [[nodiscard]] std::optional<resources<Session::n>> entitled(quota_id x) const override {
-    return entitled_by<decltype(cycle_), Session::n>(cycle_, x);
+    return of_cycle::entitled(cycle_, x);
   }
-  [[nodiscard]] bool reserves() const override { return detail::reserves(cycle_); }
-  [[nodiscard]] bool backs_off() const override { return detail::backs_off(cycle_); }
-  [[nodiscard]] bool announces() const override { return detail::announces<Session>(cycle_); }
+  [[nodiscard]] bool reserves() const override { return of_cycle::reserves(cycle_); }
+  [[nodiscard]] bool backs_off() const override { return of_cycle::backs_off(cycle_); }
+  [[nodiscard]] bool announces() const override { return of_cycle::announces(cycle_); }
   [[nodiscard]] bool has_announced(const Session& session, job_id id) const override {
-    return detail::has_announced(cycle_, session, id);
+    return of_cycle::has_announced(cycle_, session, id);
   }
-  void rebase(instant by) override { detail::rebase(cycle_, by); }
+  void rebase(instant by) override { of_cycle::rebase(cycle_, by); }
   [[nodiscard]] cycle_memory memory(const Session& session) const override {
-    return memory_of(cycle_, session);
+    return of_cycle::memory(cycle_, session);
   }
   [[nodiscard]] bool resume(Session& session, const cycle_memory& m, std::span<const quota_id> ids) override {
-    return resume_cycle(cycle_, session, m, ids);
+    return of_cycle::resume(cycle_, session, m, ids);
   }
 
  private:
+  using of_cycle = cycle_or_default<Session>;
+
   typename Policies::template cycle<Session> cycle_;
 };
 
@@ -125,14 +127,16 @@ class policies_in final : public policies_interface<View, Placement> {
     return parts_.jobs(view, job, of_quota);
   }
   [[nodiscard]] bool follows_priority(const queue_settings& of_quota) const override {
-    return detail::follows_priority(parts_.jobs, of_quota);
+    return policies_or_default::follows_priority(parts_.jobs, of_quota);
   }
-  [[nodiscard]] std::optional<bool> judges_rivals() const override { return judges_rivals_of(parts_); }
+  [[nodiscard]] std::optional<bool> judges_rivals() const override {
+    return policies_or_default::judges_rivals(parts_);
+  }
   [[nodiscard]] std::unique_ptr<cycle_interface<session_type>> make_cycle() const override {
     return std::make_unique<cycle_of<session_type, Policies>>(parts_);
   }
   [[nodiscard]] bool keeps_what_is_too_large() const override {
-    return detail::keeps_what_is_too_large(parts_);
+    return policies_or_default::keeps_what_is_too_large(parts_);
   }
 
  private:

@@ -54,20 +54,6 @@ concept placement = requires(P p, const P& seen, const typename P::pod_request& 
   noexcept;
 };
 
-namespace detail {
-
-/// What of a pod request decides whether there is room; see `placement`.
-template <class Request>
-[[nodiscard]] constexpr Request room_key_of(const Request& d) {
-  if constexpr (requires { d.room_key(); }) {
-    return d.room_key();
-  } else {
-    return d;
-  }
-}
-
-}  // namespace detail
-
 /// A placement that may be without nodes, like `no_placement`: then quotas alone count. Default: it has some.
 /// (If it has some, and has them in a node-aware `inventory()`, `runai` uses that as well.)
 template <class P>
@@ -148,24 +134,6 @@ struct no_what_if {
   /// @}
 };
 
-namespace detail {
-template <class P>
-struct what_if_beside {
-  using type = no_what_if;
-};
-template <class P>
-requires requires {
-  typename P::what_if;
-}
-struct what_if_beside<P> {
-  using type = typename P::what_if;
-};
-}  // namespace detail
-
-/// The what-if beside a placement, or `no_what_if` if it has none.
-template <class P>
-using what_if_of = typename detail::what_if_beside<P>::type;
-
 /// What an availability profile asks of a placement, so that it need not walk through time for each job that
 /// may start: a class beside the placement, `P::forecast`, of which one is kept for each job with a
 /// reservation.
@@ -207,24 +175,6 @@ struct no_forecast {
   /// @}
 };
 
-namespace detail {
-template <class P>
-struct forecast_beside {
-  using type = no_forecast;
-};
-template <class P>
-requires requires {
-  typename P::forecast;
-}
-struct forecast_beside<P> {
-  using type = typename P::forecast;
-};
-}  // namespace detail
-
-/// The forecast beside a placement, or `no_forecast` if it has none.
-template <class P>
-using forecast_of = typename detail::forecast_beside<P>::type;
-
 /// A placement whose places can be lost: a node fails, or is closed to new jobs. `contains` says whether it
 /// has given a place that was not released; `usable` whether its job could start there now. A scheduler asks
 /// before it adopts a running job, and before it starts one that waited on its place for evictions.
@@ -264,17 +214,11 @@ struct no_placement {
   /// Never used: there is always a place.
   struct reason {};
   /// There always will be.
-  struct forecast {
+  struct forecast : no_forecast {
     /// @{
-    /// What the concept `placement_forecast` asks for.
+    /// What the concept `placement_forecast` asks for: always room.
     [[nodiscard]] bool begin(const no_placement&, pod_request) const noexcept { return true; }
-    void gone(const no_placement&, allocation) const noexcept {}
-    void back(const no_placement&, allocation) const noexcept {}
-    void look(const no_placement&) const noexcept {}
     [[nodiscard]] bool fits(std::uint64_t) const noexcept { return true; }
-    [[nodiscard]] std::uint64_t most_taken(const no_placement&, pod_request) const noexcept { return 0; }
-    [[nodiscard]] bool could_fit(std::uint64_t) const noexcept { return true; }
-    [[nodiscard]] std::uint64_t least_taken(const no_placement&, pod_request) const noexcept { return 0; }
     /// @}
   };
 
@@ -295,6 +239,47 @@ struct no_placement {
   /// @}
 };
 static_assert(placement<no_placement>);
+
+namespace detail {
+
+/// What a placement and its pod requests may have, each with its default.
+struct placement_or_default {
+  /// @{
+  /// The classes beside it; an overload for an int is better than one for a long.
+  template <class P>
+  static no_what_if what_if(long);
+  template <class P>
+  static typename P::what_if what_if(int);
+  template <class P>
+  static no_forecast forecast(long);
+  template <class P>
+  static typename P::forecast forecast(int);
+  /// @}
+  /// Whether jobs have places, so that more is in their way than what quotas use.
+  [[nodiscard]] static bool has_nodes(const placement auto&) { return true; }
+  [[nodiscard]] static bool has_nodes(const optional_nodes_placement auto& places) {
+    return places.has_nodes();
+  }
+  [[nodiscard]] static bool has_nodes(const no_placement&) { return false; }
+  /// Whether a job could start in its place now.
+  [[nodiscard]] static bool usable(const placement auto&, const auto&) { return true; }
+  [[nodiscard]] static bool usable(const revocable_placement auto& places, const auto& where) {
+    return places.usable(where);
+  }
+  /// What of a pod request decides whether there is room.
+  [[nodiscard]] static const auto& room_key(const auto& r) { return r; }
+  [[nodiscard]] static auto room_key(const auto& r) requires requires { r.room_key(); }
+  { return r.room_key(); }
+};
+
+}  // namespace detail
+
+/// The what-if beside a placement, or `no_what_if` if it has none.
+template <class P>
+using what_if_of = decltype(detail::placement_or_default::what_if<P>(0));
+/// The forecast beside a placement, or `no_forecast` if it has none.
+template <class P>
+using forecast_of = decltype(detail::placement_or_default::forecast<P>(0));
 
 namespace detail {
 
@@ -419,8 +404,7 @@ template <class P>
     static_assert(has_could_place || !names_could_place,
                   "allot: the placement's optional member could_place must be `bool could_place(const "
                   "pod_request&)`");
-    if constexpr (has_place && has_release && has_vacate && has_reoccupy && has_ready && has_could_ever_fit &&
-                  has_why_not && has_save && has_rollback && has_commit) {
+    if constexpr (placement<P>) {
       constexpr bool has_what_if = placement_what_if<what_if_of<P>, P>;
       static_assert(has_what_if,
                     "allot: the placement's type `what_if` must model allot::placement_what_if: may_go, "

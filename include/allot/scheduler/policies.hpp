@@ -256,126 +256,81 @@ concept refusable_policies = requires(const Policies& policies) {
 
 namespace detail {
 
-/// Whether the order declares that it follows priority.
-template <class Order>
-[[nodiscard]] bool follows_priority(const Order& order, const queue_settings& of_quota) {
-  if constexpr (priority_order<Order>) {
-    return order.follows_priority(of_quota);
-  } else {
-    return false;
+/// What policies and their order of jobs say of themselves, each with its default.
+struct policies_or_default {
+  [[nodiscard]] static bool follows_priority(const auto&, const queue_settings&) { return false; }
+  [[nodiscard]] static bool follows_priority(const priority_order auto& order, const queue_settings& s) {
+    return order.follows_priority(s);
   }
-}
-
-/// Whether the policies' guard decides what is fair between rivals; nullopt if that is not known.
-template <class Policies>
-[[nodiscard]] std::optional<bool> judges_rivals_of(const Policies& policies) {
-  if constexpr (rival_policies<Policies>) {
-    return policies.judges_rivals();
-  } else if constexpr (requires { policies.guard; }) {
-    return judges_rivals(policies.guard);
-  } else {
-    return false;
+  template <class Policies>
+  [[nodiscard]] static std::optional<bool> judges_rivals(const Policies& policies) {
+    if constexpr (rival_policies<Policies>) {
+      return policies.judges_rivals();
+    } else if constexpr (requires { policies.guard; }) {
+      return allot::judges_rivals(policies.guard);
+    } else {
+      return false;
+    }
   }
-}
-
-/// Explains why a job waits: by the cycle's own rules, if it has any besides the ledger's law.
-template <class Cycle, class Session, class PendingJob>
-void explain_by(Cycle& cycle, Session& session, PendingJob& job) {
-  if constexpr (explaining_cycle<Cycle, Session>) {
-    cycle.explain(session, job);
-  } else if constexpr (announcing_cycle<Cycle, Session>) {
-    session.explain_as_allocated(job, [&](job_id id) { return cycle.has_announced(session, id); });
-  } else {
-    session.explain(job);
-  }
-}
-
-/// Whether jobs that are larger than the cluster may wait until there are more nodes.
-template <class Policies>
-[[nodiscard]] bool keeps_what_is_too_large(const Policies& policies) {
-  if constexpr (patient_policies<Policies>) {
+  [[nodiscard]] static bool keeps_what_is_too_large(const auto&) { return false; }
+  [[nodiscard]] static bool keeps_what_is_too_large(const patient_policies auto& policies) {
     return policies.keeps_what_is_too_large();
-  } else {
-    return false;
   }
-}
+};
 
-/// What the cycle's policies say that the quota is entitled to, if they divide the capacity.
-template <class Cycle, std::size_t N>
-[[nodiscard]] std::optional<resources<N>> entitled_by(const Cycle& cycle, quota_id x) {
-  if constexpr (dividing_cycle<Cycle>) {
+/// What a cycle may have beside `reset` and `run`, each with its default.
+template <class Session>
+struct cycle_or_default {
+  using amounts = resources<Session::n>;
+
+  template <class Cycle>
+  static void explain(Cycle& cycle, Session& session, typename Session::plan_type::pending_job& job) {
+    if constexpr (explaining_cycle<Cycle, Session>) {
+      cycle.explain(session, job);
+    } else if constexpr (announcing_cycle<Cycle, Session>) {
+      session.explain_as_allocated(job, [&](job_id id) { return cycle.has_announced(session, id); });
+    } else {
+      session.explain(job);
+    }
+  }
+  [[nodiscard]] static std::optional<amounts> entitled(const auto&, quota_id) { return std::nullopt; }
+  [[nodiscard]] static std::optional<amounts> entitled(const dividing_cycle auto& cycle, quota_id x) {
     return cycle.entitled(x);
-  } else {
-    return std::nullopt;
   }
-}
-
-/// What the cycle remembers.
-template <class Cycle, class Session>
-[[nodiscard]] cycle_memory memory_of(const Cycle& cycle, const Session& session) {
-  if constexpr (resumable_cycle<Cycle, Session>) {
-    return cycle.memory(session);
-  } else {
-    return {};
+  [[nodiscard]] static bool reserves(const auto&) { return false; }
+  [[nodiscard]] static bool reserves(const reserving_cycle auto& cycle) { return cycle.reserves(); }
+  [[nodiscard]] static bool backs_off(const auto&) { return false; }
+  [[nodiscard]] static bool backs_off(const backing_off_cycle auto& cycle) { return cycle.backs_off(); }
+  /// One that stands for others says itself whether they announce jobs.
+  template <class Cycle>
+  [[nodiscard]] static bool announces(const Cycle& cycle) {
+    if constexpr (requires { cycle.announces(); }) {
+      return cycle.announces();
+    } else {
+      return announcing_cycle<Cycle, Session>;
+    }
   }
-}
-/// Makes it continue from that; returns false if past usage is not used.
-template <class Cycle, class Session>
-[[nodiscard]] bool resume_cycle(Cycle& cycle, Session& session, const cycle_memory& m,
-                                std::span<const quota_id> ids) {
-  if constexpr (resumable_cycle<Cycle, Session>) {
-    return cycle.resume(session, m, ids);
-  } else {
+  [[nodiscard]] static bool has_announced(const auto&, const Session&, job_id) { return false; }
+  [[nodiscard]] static bool has_announced(const announcing_cycle<Session> auto& cycle, const Session& session,
+                                          job_id id) {
+    return cycle.has_announced(session, id);
+  }
+  static void rebase(auto&, instant) {}
+  static void rebase(timekeeping_cycle auto& cycle, instant by) { cycle.rebase(by); }
+  [[nodiscard]] static cycle_memory memory(const auto&, const Session&) { return {}; }
+  [[nodiscard]] static cycle_memory memory(const resumable_cycle<Session> auto& cycle, const Session& of) {
+    return cycle.memory(of);
+  }
+  /// False if past usage is not used.
+  [[nodiscard]] static bool resume(auto&, Session&, const cycle_memory& m, std::span<const quota_id>) {
     return m.past_usage.empty();
   }
-}
-
-/// All times that the cycle keeps move by that span.
-template <class Cycle>
-void rebase(Cycle& cycle, instant by) {
-  if constexpr (timekeeping_cycle<Cycle>) cycle.rebase(by);
-}
-
-/// Whether the cycle makes reservations with a time.
-template <class Cycle>
-[[nodiscard]] bool reserves(const Cycle& cycle) {
-  if constexpr (reserving_cycle<Cycle>) {
-    return cycle.reserves();
-  } else {
-    return false;
+  [[nodiscard]] static bool resume(resumable_cycle<Session> auto& cycle, Session& session,
+                                   const cycle_memory& m, std::span<const quota_id> ids) {
+    return cycle.resume(session, m, ids);
   }
-}
+};
 
-/// Whether the cycle lets no job borrow while its quota backs off.
-template <class Cycle>
-[[nodiscard]] bool backs_off(const Cycle& cycle) {
-  if constexpr (backing_off_cycle<Cycle>) {
-    return cycle.backs_off();
-  } else {
-    return false;
-  }
-}
-
-/// Whether the cycle announces jobs, for which nothing is held, rather than nominate them. One that stands
-/// for others says itself whether they do.
-template <class Session, class Cycle>
-[[nodiscard]] bool announces(const Cycle& cycle) {
-  if constexpr (requires { cycle.announces(); }) {
-    return cycle.announces();
-  } else {
-    return announcing_cycle<Cycle, Session>;
-  }
-}
-
-/// Whether the cycle has announced the pending job.
-template <class Cycle, class Session>
-[[nodiscard]] bool has_announced(const Cycle& cycle, const Session& session, job_id id) {
-  if constexpr (announcing_cycle<Cycle, Session>) {
-    return cycle.has_announced(session, id);
-  } else {
-    return false;
-  }
-}
 /// Names any template of types.
 template <template <class...> class>
 struct template_name;

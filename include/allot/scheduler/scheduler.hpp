@@ -112,7 +112,7 @@ class scheduler {
   [[nodiscard]] const allot::ledger<n>& assumed() const noexcept { return jobs().books().assumed(); }
   /// Whether jobs are announced when others are evicted for them, rather than nominated: nothing is held for
   /// them then (Kueue, KAI).
-  [[nodiscard]] bool announces() const noexcept { return detail::announces<session_type>(cycle_); }
+  [[nodiscard]] bool announces() const noexcept { return of_cycle::announces(cycle_); }
   /// What counts against a pending job: what is assumed or, if jobs are announced, what is used now.
   [[nodiscard]] const allot::ledger<n>& counted() const noexcept {
     return announces() ? ledger() : assumed();
@@ -184,26 +184,17 @@ class scheduler {
     if (!tree().contains(quota_of(j))) return refusal::unknown_quota;
     typename session_type::record r;
     r.what = j;
-    if constexpr (elastic_view<View>) {
-      if (detail::is_negative(view().min_pods(j)) || detail::is_negative(view().pods(j)))
-        return refusal::invalid_request;
-      const std::uint32_t least = detail::core_pods(view(), j);
-      const std::uint32_t most = detail::all_pods(view(), j);
-      if (least == 0 || least > most) return refusal::invalid_request;
-      // It may start with any number in between (Kueue), and further pods come one by one.
-      for (const std::uint32_t pods : {std::uint32_t{1}, most}) {
-        if (least == most) break;
-        detail::read_request(r, view(), pods);
-        if (!asks_validly(r)) return refusal::invalid_request;
-      }
-    }
-    detail::read_request(r, view(), detail::core_pods(view(), j));
-    if (!asks_validly(r)) return refusal::invalid_request;
+    const auto [least, most] = shown::pods(view(), j);
+    if (least == 0 || least > most) return refusal::invalid_request;
+    // It may start with any number in between (Kueue), and further pods come one by one.
+    if (least < most && !(asks_validly(r, 1) && asks_validly(r, most))) return refusal::invalid_request;
+    if (!asks_validly(r, least)) return refusal::invalid_request;
     flavor_pick pick{};
     do {
       if (places().could_ever_fit(session_.pod_request_of(r, pick))) return refusal::none;
     } while (advance(pick, r.menu));
-    return detail::keeps_what_is_too_large(policies_) ? refusal::none : refusal::larger_than_cluster;
+    return detail::policies_or_default::keeps_what_is_too_large(policies_) ? refusal::none
+                                                                           : refusal::larger_than_cluster;
   }
 
   // Events. An invalid call changes nothing and says so, in release builds too.
@@ -219,7 +210,7 @@ class scheduler {
   /// All that it knows, as plain data: see `scheduler_state`. `resume` continues from it. O(jobs + quotas).
   [[nodiscard]] state_type state() const {
     state_type s = detail::state_keeper<View, Placement>::save(session_);
-    s.memory.of_cycle = detail::memory_of(cycle_, session_);
+    s.memory.of_cycle = of_cycle::memory(cycle_, session_);
     return s;
   }
   /// Continues from a state of another scheduler, of this process or of one before a restart: from then on it
@@ -257,10 +248,11 @@ class scheduler {
     cycle_.reset(session_);
     // What these have done since the last step is news for the next one.
     for (const quota_id x : touched) jobs().untouch(x);
-    answer.keeps_past_usage = detail::resume_cycle(cycle_, session_, s.memory.of_cycle, ids);
+    answer.keeps_past_usage = of_cycle::resume(cycle_, session_, s.memory.of_cycle, ids);
     for (const quota_id x : touched) jobs().touch(x);
     for (const auto& u : s.units) {
-      if (state(u.id) == job_state::running) watch_time(u.id, time_limit_of(what(u.id)), s.memory.now);
+      if (state(u.id) == job_state::running)
+        watch_time(u.id, shown::time_limit(view(), what(u.id)), s.memory.now);
       latest_start_ = std::max(latest_start_, u.since);
     }
     return answer;
@@ -280,7 +272,7 @@ class scheduler {
     if (const refusal why_not = refuses_to_adopt(j, at, pick); why_not != refusal::none) return {{}, why_not};
     record r = read(j);
     const auto placed = jobs().read_placed(r, at, pick);
-    const instant limit = time_limit_of(j);
+    const instant limit = shown::time_limit(view(), j);
     const job_id id = jobs().enrol(std::move(r));
     jobs().start_adopted(id, told_start(since), placed);
     jobs().note(delay_cause::cluster);
@@ -333,7 +325,7 @@ class scheduler {
     if (!session_.has_stepped()) return;
     const instant by = detail::span_between(session_.now(), at);
     session_.rebase(by);
-    detail::rebase(cycle_, by);
+    of_cycle::rebase(cycle_, by);
     time_limits_.rebase(by);
     guarantees_.rebase(by);
     latest_start_ = detail::moved(latest_start_, by);
@@ -343,7 +335,7 @@ class scheduler {
   /// The job of an admission has been running since `when`, if not since the step that admitted it.
   refusal started(job_id id, time_point when) {
     return if_in(id, {job_state::running}, [&](record& r) {
-      const instant limit = time_limit_of(r.what);
+      const instant limit = shown::time_limit(view(), r.what);
       jobs().restart(r, told_start(when));
       watch_time(id, limit);
     });
@@ -435,7 +427,7 @@ class scheduler {
     // For placements that care when jobs end.
     if constexpr (requires { session_.places().set_now(now); }) session_.places().set_now(now);
     if (std::exchange(latest_start_, std::numeric_limits<instant>::min()) > now) {
-      jobs().start_by(now, [this](job_id id) { watch_time(id, time_limit_of(what(id))); });
+      jobs().start_by(now, [this](job_id id) { watch_time(id, shown::time_limit(view(), what(id))); });
     }
     session_.begin(now);
     session_.plan().clamped_by = detail::span_between(told, now);
@@ -459,7 +451,7 @@ class scheduler {
     if (explains_plans_) {
       for (auto& h : session_.plan().pending) explain(h);
     }
-    for (const auto& a : session_.plan().admissions) watch_time(a.id, time_limit_of(a.what));
+    for (const auto& a : session_.plan().admissions) watch_time(a.id, shown::time_limit(view(), a.what));
     return session_.plan();
   }
 
@@ -582,7 +574,7 @@ class scheduler {
   /// Whether the pending job waits for evictions that were decided for it, although its share is not held for
   /// it: Kueue and KAI decide on it again when they are done.
   [[nodiscard]] bool announced(job_id id) const {
-    return state(id) == job_state::pending && detail::has_announced(cycle_, session_, id);
+    return state(id) == job_state::pending && of_cycle::has_announced(cycle_, session_, id);
   }
   /// The evicting jobs, in the order of their evictions. Valid until the next call.
   [[nodiscard]] std::span<const job_id> evicting() const noexcept { return jobs().evicting(); }
@@ -607,7 +599,8 @@ class scheduler {
       const bool is_alike = last != nullptr && r.facts.request == last->facts.request &&
                             r.facts.in == last->facts.in && !session_.is_early(r) &&
                             !session_.is_early(*last) &&
-                            detail::room_key_of(r.pod_request) == detail::room_key_of(last->pod_request) &&
+                            detail::placement_or_default::room_key(r.pod_request) ==
+                                detail::placement_or_default::room_key(last->pod_request) &&
                             session_.found(r) == session_.found(*last);
       if (!is_alike) reason = why(id).reason;
       last = &r;
@@ -624,12 +617,14 @@ class scheduler {
   /// What the quota with all below it is entitled to by the policies' own division, as of the last step. None
   /// if they divide nothing; then a `division` may.
   [[nodiscard]] std::optional<resources<n>> entitled(quota_id x) const {
-    return tree().contains(x) ? detail::entitled_by<decltype(cycle_), n>(cycle_, x) : std::nullopt;
+    return tree().contains(x) ? of_cycle::entitled(cycle_, x) : std::nullopt;
   }
 
  private:
   using session_type = session<View, Placement>;
   using record = typename session_type::record;
+  using of_cycle = detail::cycle_or_default<session_type>;
+  using shown = detail::view_or_default<View>;
 
   [[nodiscard]] detail::lifecycle<View, Placement>& jobs() noexcept { return session_.jobs_; }
   [[nodiscard]] const detail::lifecycle<View, Placement>& jobs() const noexcept { return session_.jobs_; }
@@ -640,7 +635,8 @@ class scheduler {
     return quotas_.rules().ignores_quotas ? tree().roots().front() : view().quota(j);
   }
   /// Whether the request is valid whichever flavors are chosen: tests the least and the most of each group.
-  [[nodiscard]] static bool asks_validly(const record& r) {
+  [[nodiscard]] bool asks_validly(record& r, std::uint32_t pods) const {
+    detail::read_request(r, view(), pods);
     if (r.menu.empty()) return is_valid_request(r.base);
     resources<n> least = r.base;
     resources<n> most = r.base;
@@ -675,12 +671,12 @@ class scheduler {
     const refusal why_not = refuses(j);
     if (why_not != refusal::none && why_not != refusal::larger_than_cluster) return why_not;
     if constexpr (flavored_view<View>) {
-      if (!is_choice(view().flavors(j, detail::core_pods(view(), j)), pick)) return refusal::unknown_flavors;
+      if (!is_choice(view().flavors(j, shown::pods(view(), j).least), pick)) return refusal::unknown_flavors;
     }
     if (const refusal why = refuses_place(at); why != refusal::none) return why;
     typename session_type::record r;
     r.what = j;
-    detail::read_request(r, view(), detail::core_pods(view(), j));
+    detail::read_request(r, view(), shown::pods(view(), j).least);
     return jobs().books().can_count(quota_of(j), session_.request_of(r, pick)) ? refusal::none
                                                                                : refusal::invalid_request;
   }
@@ -691,16 +687,13 @@ class scheduler {
     if (const refusal why = refuses(what); why != refusal::none && why != refusal::larger_than_cluster)
       return why;
     if constexpr (flavored_view<View>) {
-      if (!is_choice(view().flavors(what, detail::core_pods(view(), what)), u.pick))
+      if (!is_choice(view().flavors(what, shown::pods(view(), what).least), u.pick))
         return refusal::unknown_flavors;
     }
-    if (u.core || u.pods == detail::core_pods(view(), what)) return refusal::none;
-    if constexpr (elastic_view<View>) {
-      // It was admitted for good with other pods than its core.
-      const bool has_any = u.pods > 0 && u.pods <= detail::all_pods(view(), what);
-      return has_any ? refusal::none : refusal::invalid_request;
-    }
-    return refusal::invalid_request;
+    if (u.core || u.pods == shown::pods(view(), what).least) return refusal::none;
+    // An elastic one was admitted for good with other pods than its core.
+    const bool has_any = u.pods > 0 && u.pods <= shown::pods(view(), what).most;
+    return has_any ? refusal::none : refusal::invalid_request;
   }
   /// Whether that is no place of the host's, if that can be told.
   [[nodiscard]] refusal refuses_place([[maybe_unused]] const place& at) const {
@@ -715,19 +708,21 @@ class scheduler {
     vector<problem> wrong = contradictions(subject, settings, judges_rivals());
     if (wrong.empty()) {
       wrong = unsupported(subject, settings,
-                          {.reserves = detail::reserves(cycle_),
+                          {.reserves = of_cycle::reserves(cycle_),
                            .knows_ends = session_type::has_expected_ends,
-                           .backs_off = detail::backs_off(cycle_),
+                           .backs_off = of_cycle::backs_off(cycle_),
                            .knows_flavors = flavored_view<View>,
                            .knows_ready_times = ready_view<View>});
     }
     return wrong;
   }
-  [[nodiscard]] std::optional<bool> judges_rivals() const { return detail::judges_rivals_of(policies_); }
+  [[nodiscard]] std::optional<bool> judges_rivals() const {
+    return detail::policies_or_default::judges_rivals(policies_);
+  }
   [[nodiscard]] queue_settings resolved(queue_settings settings) const {
     settings.preempt = with_guard(settings.preempt, judges_rivals().value_or(false));
     if constexpr (ready_view<View> && clocked_view<View>) {
-      const bool has_none = detail::reserves(cycle_) && !settings.ready_horizon;
+      const bool has_none = of_cycle::reserves(cycle_) && !settings.ready_horizon;
       if (has_none) settings.ready_horizon = detail::ticks_of_seconds<View>(60);
     }
     return with_head(settings, jobs().defaults());
@@ -738,10 +733,10 @@ class scheduler {
     p.reason = session_.found(r);
     // To its cycle one that is not ready may not be there.
     const bool is_early = session_.is_early(r);
-    is_early ? session_.explain(p) : detail::explain_by(cycle_, session_, p);
+    is_early ? session_.explain(p) : of_cycle::explain(cycle_, session_, p);
     detail::in_the_way<session_type> seen{session_};
     if constexpr (announcing_cycle<decltype(cycle_), session_type>) {
-      const auto is_announced = [this](job_id id) { return detail::has_announced(cycle_, session_, id); };
+      const auto is_announced = [this](job_id id) { return of_cycle::has_announced(cycle_, session_, id); };
       announces() && !is_early ? seen.find_at_place_now(p, is_announced) : seen.find_at_place(p);
     } else {
       seen.find_at_place(p);
@@ -776,14 +771,6 @@ class scheduler {
   }
   [[nodiscard]] auto protects() {
     return [this](const detail::time_limits::run& r, instant until) { return is_protected_until(r, until); };
-  }
-  /// 0: none.
-  [[nodiscard]] instant time_limit_of([[maybe_unused]] const job& j) const {
-    if constexpr (time_limited_view<View>) {
-      return detail::span_of<View>(view().time_limit(j));
-    } else {
-      return 0;
-    }
   }
   /// Ends of protection up to `seen` are no news, as a step has seen them. Others that have passed are, at
   /// once.

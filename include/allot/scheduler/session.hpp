@@ -34,6 +34,8 @@ class session {
  public:
   /// The number of dimensions.
   static constexpr std::size_t n = dimensions<View>;
+  /// What shows the host's jobs.
+  using view_type = View;
   /// The host's handle of a job.
   using job = typename View::job;
   /// Where jobs run.

@@ -57,11 +57,8 @@ class livelock_detector {
 
   template <class View>
   [[nodiscard]] static std::uint64_t units_of(const View& view, const typename View::job& j) {
-    if constexpr (elastic_view<View>) {
-      return std::uint64_t{1} + detail::all_pods(view, j) - detail::core_pods(view, j);
-    } else {
-      return 1;
-    }
+    const auto [least, most] = detail::view_or_default<View>::pods(view, j);
+    return std::uint64_t{1} + most - least;
   }
   void record_eviction(job_id id, std::uint64_t units) {
     if (turns_.size() <= id.index()) turns_.resize(id.index() + 1);

@@ -116,7 +116,7 @@ class any_preset {
   /// Whether its guard says what is fair between rivals; empty if unknown (see `contradictions`).
   [[nodiscard]] std::optional<bool> judges_rivals() const {
     std::optional<bool> judges;
-    visit_policies([&](const auto& parts) { judges = detail::judges_rivals_of(parts); });
+    visit_policies([&](const auto& parts) { judges = detail::policies_or_default::judges_rivals(parts); });
     return judges;
   }
   /// Its parts, whatever their type. None if the view lacks what the preset orders jobs by.

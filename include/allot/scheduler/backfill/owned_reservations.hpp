@@ -250,8 +250,8 @@ class owned_reservations {
     if (cause == delay_cause::none && (moves || (is_late && p.what.cause == delay_cause::none))) {
       if (start && !start->waits_for_place) {
         cause = why_late(r.facts.quota);
-      } else if (is_hindered && state_.claimed_at != now && !owned_profile<Session>::has_nodes(session_) &&
-                 !quota_allows(session_, r, now)) {
+      } else if (is_hindered && state_.claimed_at != now &&
+                 !placement_or_default::has_nodes(session_.places()) && !quota_allows(session_, r, now)) {
         cause = delay_cause::protection;
       } else {
         cause = start || is_hindered ? delay_cause::owner : why_late(r.facts.quota);

@@ -73,7 +73,8 @@ class books {
   /// Charges a job, placed at `r.where`, to the assumed usage.
   void charge(const record& r) {
     if constexpr (knows_places) {
-      if (has_nodes()) held_.insert(r.where);
+      // Without nodes all have the same place.
+      if (placement_or_default::has_nodes(places)) held_.insert(r.where);
     }
     assumed_.charge(r.facts.quota, r.facts.request, r.facts.in);
   }
@@ -107,14 +108,6 @@ class books {
       if (left[d] < quantity{} && r.facts.request[d] > quantity{}) return false;
     }
     return true;
-  }
-  /// Whether a nominated job can still start at its place: not when its node has been closed since.
-  [[nodiscard]] bool is_usable(const record& r) const {
-    if constexpr (revocable_placement<Placement>) {
-      return places.usable(r.where);
-    } else {
-      return true;
-    }
   }
   /// Starts a job that is charged.
   void start(record& r, instant at) {
@@ -390,11 +383,6 @@ class books {
     }
   };
 
-  /// Without nodes all have the same place.
-  [[nodiscard]] bool has_nodes() const {
-    if constexpr (optional_nodes_placement<Placement>) return places.has_nodes();
-    return true;
-  }
   void release_place(const record& r) {
     if constexpr (knows_places) held_.erase(r.where);
     places.release(r.where);

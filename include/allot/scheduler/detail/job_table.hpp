@@ -150,27 +150,47 @@ template <placement Placement, job_view View>
   }
 }
 
-/// A view may count pods in signed integers.
-template <count_for<std::uint32_t> T>
-[[nodiscard]] constexpr bool is_negative([[maybe_unused]] const T& count) {
-  if constexpr (integer_for<T, std::int32_t>) {
-    return static_cast<std::int32_t>(count) < 0;
-  } else {
-    return false;
-  }
-}
-
-/// The pods the job starts with.
+/// What a view may show of a job, each with its default. See `read_job`, which reads the rest.
 template <job_view View>
-[[nodiscard]] std::uint32_t core_pods(const View& view, const typename View::job& j) {
-  if constexpr (elastic_view<View>) return static_cast<std::uint32_t>(view.min_pods(j));
-  return 1;
-}
-/// The most pods the job can have.
-template <elastic_view View>
-[[nodiscard]] std::uint32_t all_pods(const View& view, const typename View::job& j) {
-  return static_cast<std::uint32_t>(view.pods(j));
-}
+class view_or_default {
+  using job = typename View::job;
+
+ public:
+  /// The pods the job starts with, and the most that it can have; 0 if the view says a negative number.
+  struct pod_counts {
+    std::uint32_t least = 1;
+    std::uint32_t most = 1;
+  };
+  [[nodiscard]] static pod_counts pods(const View&, const job&) { return {}; }
+  [[nodiscard]] static pod_counts pods(const View& view, const job& j) requires elastic_view<View> {
+    return {counted(view.min_pods(j)), counted(view.pods(j))};
+  }
+  /// How long a run may last; 0 or less: forever.
+  [[nodiscard]] static instant time_limit(const View&, const job&) { return 0; }
+  [[nodiscard]] static instant time_limit(const View& view, const job& j) requires time_limited_view<View> {
+    return span_of<View>(view.time_limit(j));
+  }
+  /// How long a run of the job is expected to last.
+  [[nodiscard]] static instant estimate(const View& view, const job& j) {
+    const instant most = time_limit(view, j);
+    const instant end = most > 0 ? most : without_end;
+    if constexpr (estimated_view<View>) {
+      if (const auto said = span_of<View>(view.estimate(j)); said > 0) return std::min(said, end);
+    }
+    return end;
+  }
+
+ private:
+  /// A view may count in signed integers.
+  template <count_for<std::uint32_t> T>
+  [[nodiscard]] static std::uint32_t counted(const T& pods) {
+    if constexpr (integer_for<T, std::int32_t>) {
+      return static_cast<std::uint32_t>(std::max(static_cast<std::int32_t>(pods), std::int32_t{0}));
+    } else {
+      return static_cast<std::uint32_t>(pods);
+    }
+  }
+};
 
 /// Reads what `pods` pods of the job request, under the flavors picked in `r`.
 template <job_view View, placement Placement>
@@ -207,21 +227,6 @@ void charge_by_request(job_record<View, Placement>& r, const View& view) {
   }
 }
 
-/// How long a run of the job is expected to last.
-template <job_view View>
-[[nodiscard]] instant estimate_of(const View& view, const typename View::job& j) {
-  instant estimate = without_end;
-  if constexpr (estimated_view<View>) {
-    if (const auto said = span_of<View>(view.estimate(j)); said > 0) estimate = said;
-  }
-  if constexpr (time_limited_view<View>) {
-    if (const auto most = span_of<View>(view.time_limit(j)); most > 0) {
-      estimate = std::min(estimate, most);
-    }
-  }
-  return estimate;
-}
-
 /// Reads from when the job can start.
 template <job_view View, placement Placement>
 void read_ready_time([[maybe_unused]] job_record<View, Placement>& r, [[maybe_unused]] const View& view) {
@@ -249,9 +254,10 @@ void read_job(job_record<View, Placement>& r, const View& view, const typename V
     r.facts.restart = span_of<View>(view.restart(j));
   }
   read_ready_time(r, view);
-  r.estimate = estimate_of(view, j);
-  read_request(r, view, core_pods(view, j));
-  if constexpr (elastic_view<View>) r.pods_to_come = all_pods(view, j) - r.facts.pods;
+  r.estimate = view_or_default<View>::estimate(view, j);
+  const auto [least, most] = view_or_default<View>::pods(view, j);
+  read_request(r, view, least);
+  r.pods_to_come = most - least;
 }
 
 /// Records by id, at stable addresses. An index is reused after its job has gone, last freed first, each time

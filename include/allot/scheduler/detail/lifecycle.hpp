@@ -383,7 +383,7 @@ class lifecycle {
     r.facts.in = r.preemptible ? capacity_kind::any : not_preemptible;
     const queue_settings& settings = of(in).settings;
     r.rank = {static_cast<std::int64_t>(order(view_, j, settings)), r.facts.submitted, r.facts.order};
-    r.follows_priority = follows_priority(order, settings);
+    r.follows_priority = policies_or_default::follows_priority(order, settings);
     return r;
   }
   /// What a job that was read requests at a place, with these flavors.
@@ -640,10 +640,11 @@ class lifecycle {
   }
   /// The same for one that has not run after all.
   void requeue(record& r) {
-    r.estimate = estimate_of(view_, r.what);
+    r.estimate = view_or_default<View>::estimate(view_, r.what);
     // With the new estimate: what decides whether there is room stays as it was numbered.
     const auto renewed = pod_request_of<Placement>(view_, r.what, r.facts.pods, r.pick);
-    if (room_key_of(renewed) == room_key_of(r.pod_request)) r.pod_request = renewed;
+    if (placement_or_default::room_key(renewed) == placement_or_default::room_key(r.pod_request))
+      r.pod_request = renewed;
     if constexpr (has_elastic_pods) {
       if (r.facts.elastic) {
         record& core = jobs_[r.facts.core];
@@ -654,7 +655,7 @@ class lifecycle {
         if (core.state == job_state::running) grow(core);
         return;
       }
-      r.pods_to_come = all_pods(view_, r.what) - r.facts.pods;
+      r.pods_to_come = view_or_default<View>::pods(view_, r.what).most - r.facts.pods;
     }
     watch_ready(r);
     wait(r.facts.id);
@@ -698,7 +699,7 @@ class lifecycle {
     bool lost = false;
     for (std::size_t i = nominated_.waiting().size(); i-- > 0;) {
       record& r = jobs_[nominated_.waiting()[i]];
-      if (books_.has_room(r) && books_.is_usable(r)) continue;
+      if (books_.has_room(r) && placement_or_default::usable(books_.places, r.where)) continue;
       lost = true;
       withdraw_nomination(r);
       wait(r.facts.id);
@@ -921,8 +922,9 @@ class lifecycle {
     }
   }
   void number_class(record& r) {
-    r.request_class = classes_.add({r.facts.request, r.menu, room_key_of(r.pod_request), r.facts.in,
-                                    r.follows_priority ? classes::any_priority : r.facts.priority});
+    r.request_class =
+        classes_.add({r.facts.request, r.menu, placement_or_default::room_key(r.pod_request), r.facts.in,
+                      r.follows_priority ? classes::any_priority : r.facts.priority});
   }
   void forget(job_id id) {
     record& r = jobs_[id];

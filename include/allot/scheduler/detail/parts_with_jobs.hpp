@@ -19,7 +19,7 @@ template <class Order, class Session>
 class order_shown_jobs {
  public:
   static constexpr std::size_t n = Session::n;
-  using view = std::remove_cvref_t<decltype(std::declval<const Session&>().view())>;
+  using view = typename Session::view_type;
 
   // Implicit, as a cycle passes on the host's part.
   order_shown_jobs(Order order) : order_(std::move(order)) {}

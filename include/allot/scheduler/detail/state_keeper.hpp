@@ -306,9 +306,7 @@ class state_keeper {
     r.facts.in = r.preemptible ? capacity_kind::any : not_preemptible;
     r.facts.submitted = u.submitted;
     restore(r, u);
-    if constexpr (elastic_view<View>) {
-      if (u.pods != r.facts.pods) read_request(r, jobs_.view_, u.pods);
-    }
+    if (u.pods != r.facts.pods) read_request(r, jobs_.view_, u.pods);
     r.pods_to_come = u.pods_to_come;
     jobs_.set_pick(r, u.pick);
     ++jobs_.state_of(x).jobs;

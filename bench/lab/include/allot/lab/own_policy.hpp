@@ -127,7 +127,7 @@ own_policy own_policy_of() {
   own.ignores_quotas = P::ignores_quotas;
   own.takes_parts = takes_named_parts<P>;
   own.defaults = [](bool sees_estimates) { return detail::seen<P, 1>(sees_estimates).defaults(); };
-  own.judges_rivals = [] { return allot::detail::judges_rivals_of(policies_of(P{})); };
+  own.judges_rivals = [] { return allot::detail::policies_or_default::judges_rivals(policies_of(P{})); };
   if constexpr (requires { typename P::placement_type; }) {
     static_assert(
         placing_preset<P>,

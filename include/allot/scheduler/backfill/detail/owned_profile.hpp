@@ -46,16 +46,6 @@ class owned_profile {
     bool waits_for_place = false;
   };
 
-  /// Whether jobs have places, so that more is in their way than what quotas use.
-  [[nodiscard]] static bool has_nodes(const Session& session) {
-    if constexpr (std::is_same_v<typename Session::placement_type, no_placement>) {
-      return false;
-    } else if constexpr (optional_nodes_placement<typename Session::placement_type>) {
-      return session.places().has_nodes();
-    } else {
-      return true;
-    }
-  }
   /// Whether its quota owns all that the job asks for.
   [[nodiscard]] static bool owns_request(Session& session, const record& r) {
     const quota_id x = r.facts.quota;
@@ -93,7 +83,7 @@ class owned_profile {
     draw(session, r, counts);
     const bool has_room_now = has_room(session, r);
     if (has_room_now) {
-      if (!has_nodes(session)) return std::nullopt;
+      if (!placement_or_default::has_nodes(session.places())) return std::nullopt;
       const auto s = place_between(session, r, {session.now(), {}}, next_change(0), counts);
       if (s) return s->at > session.now() ? s : std::nullopt;
     }
@@ -108,7 +98,7 @@ class owned_profile {
       }
       const instant end = later(std::max(s.at, session.now()), r.estimate);
       if (!some_end || s.at < r.ready.at || !fits(free, i, r.facts.request, end)) continue;
-      if (!has_nodes(session)) return s;
+      if (!placement_or_default::has_nodes(session.places())) return s;
       s.waits_for_place = waits_for_place;
       if (const auto at = place_between(session, r, s, next_change(i), counts)) return at;
       waits_for_place = true;
@@ -158,7 +148,7 @@ class owned_profile {
   template <class Counts>
   [[nodiscard]] std::optional<instant> first_displaced(Session& session, const record& r, const place& where,
                                                        Counts counts) {
-    if (!has_nodes(session)) return std::nullopt;
+    if (!placement_or_default::has_nodes(session.places())) return std::nullopt;
     const instant end = later(session.now(), r.estimate);
     for (const reservation_entry& p : session.reservations().owned_by(r.facts.quota)) {
       if (!counts(p) || p.what.start == without_end || p.what.start >= end) continue;

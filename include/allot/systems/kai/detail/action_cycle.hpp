@@ -199,7 +199,8 @@ class action_cycle {
   [[nodiscard]] bool counts_past() const noexcept { return policies_.k > 0; }
   /// The total capacity; unlimited if only the nodes know it.
   [[nodiscard]] quantity known_capacity(Session& session, std::size_t d) const {
-    const bool is_known = world_type::knows_capacity || !world_type::on_nodes::has_nodes(session.places());
+    const bool is_known =
+        world_type::knows_capacity || !detail::placement_or_default::has_nodes(session.places());
     return is_known ? world_.accounts.capacity()[d] : quantity::unlimited();
   }
   /// Which evictions are in the way of the job: those that count in the capacity that it lacks or, if there

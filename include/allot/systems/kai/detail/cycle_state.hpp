@@ -92,7 +92,7 @@ class cycle_state {
     leaving_ = {};
     without_place_ = {};
     for (const job_id id : session.evicting()) leaving_ += session.at(id).facts.request;
-    has_nodes_ = on_nodes::has_nodes(session.places());
+    has_nodes_ = placement_or_default::has_nodes(session.places());
     is_bounded_ = knows_room() && (!has_nodes_ || (counts && !running.charges_places()));
   }
   /// Ends the cycle: a pipelined unit is pending like any other.
@@ -125,10 +125,8 @@ class cycle_state {
     return forgotten != 0 && active_pods(session, session.at(core)) == forgotten;
   }
 
-  static constexpr bool charges_by_place =
-      charging_view<std::remove_cvref_t<decltype(std::declval<const Session&>().view())>, places_type>;
-  static constexpr bool knows_capacity =
-      capacity_view<std::remove_cvref_t<decltype(std::declval<const Session&>().view())>>;
+  static constexpr bool charges_by_place = charging_view<typename Session::view_type, places_type>;
+  static constexpr bool knows_capacity = capacity_view<typename Session::view_type>;
   /// The capacity the view reports; where it is unknown, `least_capacity`.
   [[nodiscard]] static resources<n> capacity(const Session& session) {
     resources<n> sum = least_capacity(session.tree());
@@ -180,7 +178,7 @@ class cycle_state {
   }
   /// Lets the next pod of the unit's job wait if there is one and no other waits.
   std::optional<waiting_unit> add_extra([[maybe_unused]] Session& session, [[maybe_unused]] const record& r) {
-    if constexpr (elastic_view<std::remove_cvref_t<decltype(session.view())>>) {
+    if constexpr (elastic_view<typename Session::view_type>) {
       const job_id id = r.facts.elastic ? r.facts.core : r.facts.id;
       if (!is_active(session, id)) return std::nullopt;
       const record& core = session.at(id);

@@ -180,7 +180,7 @@ class job_queues {
 
   /// The request of a job's pods that are not units yet.
   [[nodiscard]] static resources<n> to_come(const Session& session, const record& core) {
-    if constexpr (elastic_view<std::remove_cvref_t<decltype(session.view())>>) {
+    if constexpr (elastic_view<typename Session::view_type>) {
       if (core.pods_to_come > 0)
         return resources<n>{session.view().request(core.what, 1)} * core.pods_to_come;
     }

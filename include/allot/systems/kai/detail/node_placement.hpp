@@ -148,17 +148,9 @@ class node_placement {
   using pod_request = typename Places::pod_request;
   using allocation = typename Places::allocation;
 
-  /// Whether there are nodes; if not, quotas alone count.
-  [[nodiscard]] static bool has_nodes(const Places& places) {
-    if constexpr (optional_nodes_placement<Places>) {
-      return places.has_nodes();
-    } else {
-      return !std::is_same_v<Places, no_placement>;
-    }
-  }
   /// Whether there are some that let their user choose. If not, all are one, and as `place` says.
   [[nodiscard]] static bool knows_nodes(const Places& places) {
-    return node_aware_placement<nodes_type> && has_nodes(places);
+    return node_aware_placement<nodes_type> && placement_or_default::has_nodes(places);
   }
 
   /// On nodes where its pods can start at once, if possible; or pods that must wait for others to leave,
@@ -569,7 +561,7 @@ class node_placement {
   template <class OnNodes, class Otherwise>
   static auto either(Places& places, OnNodes on_nodes, Otherwise otherwise) {
     if constexpr (node_aware_placement<nodes_type>) {
-      if (has_nodes(places)) return on_nodes(nodes_behind(places));
+      if (placement_or_default::has_nodes(places)) return on_nodes(nodes_behind(places));
     }
     return otherwise();
   }

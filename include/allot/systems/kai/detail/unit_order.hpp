@@ -74,8 +74,7 @@ template <class Record>
 /// Whether what the unit is charged depends on its place, and is thus not known before it has one.
 template <class Session>
 [[nodiscard]] bool is_charged_by_place(const Session& session, const typename Session::record& r) {
-  if constexpr (charging_view<std::remove_cvref_t<decltype(session.view())>,
-                              std::remove_cvref_t<decltype(std::declval<Session&>().places())>>) {
+  if constexpr (charging_view<typename Session::view_type, typename Session::placement_type>) {
     return session.view().is_charged_by_place(r.what);
   }
   return false;

@@ -133,8 +133,7 @@ class nominations {
     const record& r = session.at(e.job);
     e.pods = r.facts.pods;
     if constexpr (elastic) {
-      const std::uint32_t least = detail::core_pods(session.view(), r.what);
-      const std::uint32_t most = detail::all_pods(session.view(), r.what);
+      const auto [least, most] = shown::pods(session.view(), r.what);
       if (least < most) return nominate_part(session, e, r, bounds, least, most);
     }
     judge(session, e, r, bounds);
@@ -167,15 +166,15 @@ class nominations {
   void choose(Session& session, const entry& e) {
     const record& r = session.at(e.job);
     if constexpr (elastic) {
-      const auto& view = session.view();
-      if (detail::core_pods(view, r.what) < detail::all_pods(view, r.what)) session.settle_for(r, e.pods);
+      const auto [least, most] = shown::pods(session.view(), r.what);
+      if (least < most) session.settle_for(r, e.pods);
     }
     session.choose(r, e.chosen.pick);
   }
 
  private:
-  static constexpr bool elastic =
-      elastic_view<std::remove_cvref_t<decltype(std::declval<Session&>().view())>>;
+  using shown = detail::view_or_default<typename Session::view_type>;
+  static constexpr bool elastic = elastic_view<typename Session::view_type>;
   /// How many combinations of flavors are tried for a place.
   static constexpr std::size_t most_picks = 256;
   static constexpr bool placed = !std::same_as<typename Session::pod_request, no_placement::pod_request>;
@@ -339,11 +338,7 @@ class nominations {
   }
   /// Whether every job has a place.
   [[nodiscard]] static bool by_quota_alone(Session& session) {
-    if constexpr (optional_nodes_placement<typename Session::placement_type>) {
-      return !session.places().has_nodes();
-    } else {
-      return !placed;
-    }
+    return !detail::placement_or_default::has_nodes(session.places());
   }
   /// The trial that already answered this search, if only quotas count: the request has one dimension. Null
   /// if no such trial found victims.
