@@ -120,6 +120,10 @@ struct inventory {
   // allot: the placement's optional member could_place must be `bool could_place(const pod_request&)`
   bool could_place(const pod_request&, std::uint32_t);
 #endif
+#ifdef has_nodes_is_not_const
+  // allot: the placement's optional member has_nodes must be `bool has_nodes() const`
+  bool has_nodes();
+#endif
 #ifdef what_if_lacks_fits
   // allot: the placement's type `what_if` must model allot::placement_what_if: may_go, may_not_go, might_fit,
   struct what_if {

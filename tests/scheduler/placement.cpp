@@ -170,6 +170,17 @@ TEST_CASE("placement: no_placement places everything") {
   CHECK(p.place({}).has_value());
 }
 
+TEST_CASE("placement: one that does not say otherwise has nodes, and its places stay usable") {
+  using defaults = allot::detail::placement_or_default;
+  using placement_archetypes::least;
+  using placement_archetypes::revocable;
+  CHECK(defaults::has_nodes(least{}));
+  CHECK_FALSE(defaults::has_nodes(no_placement{}));
+  CHECK_FALSE(defaults::has_nodes(allot::sim::places{}));
+  CHECK(defaults::usable(least{}, 0));
+  CHECK_FALSE(defaults::usable(revocable{}, 0));
+}
+
 TEST_CASE("placement: could_place changes nothing") {
   allot::gpu::inventory nodes{allot::gpu::build_cluster({{.name = "n", .count = 2, .gpus = 4}}).value()};
   const allot::gpu::inventory before = nodes;

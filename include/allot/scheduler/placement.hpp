@@ -405,6 +405,11 @@ template <class P>
                   "allot: the placement's optional member could_place must be `bool could_place(const "
                   "pod_request&)`");
     if constexpr (placement<P>) {
+      constexpr bool names_has_nodes = requires {
+        &P::has_nodes;
+      };
+      static_assert(optional_nodes_placement<P> || !names_has_nodes,
+                    "allot: the placement's optional member has_nodes must be `bool has_nodes() const`");
       constexpr bool has_what_if = placement_what_if<what_if_of<P>, P>;
       static_assert(has_what_if,
                     "allot: the placement's type `what_if` must model allot::placement_what_if: may_go, "

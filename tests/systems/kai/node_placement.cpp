@@ -324,7 +324,6 @@ TEST_CASE("node_placement: devices that others may share, and whether moves coul
 TEST_CASE("node_placement: without nodes all is one, and has room for whatever is placed") {
   using on_nothing = allot::detail::node_placement<allot::no_placement>;
   allot::no_placement places;
-  CHECK_FALSE(on_nothing::has_nodes(places));
   CHECK_FALSE(on_nothing::knows_nodes(places));
   CHECK(on_nothing::place(places, {}, true));
   CHECK_FALSE(on_nothing::place_to_wait_on(places, {}, {}));
