@@ -670,9 +670,7 @@ class scheduler {
   [[nodiscard]] refusal refuses_to_adopt(const job& j, const place& at, const flavor_pick& pick) const {
     const refusal why_not = refuses(j);
     if (why_not != refusal::none && why_not != refusal::larger_than_cluster) return why_not;
-    if constexpr (flavored_view<View>) {
-      if (!is_choice(view().flavors(j, shown::pods(view(), j).least), pick)) return refusal::unknown_flavors;
-    }
+    if (!shown::accepts(view(), j, pick)) return refusal::unknown_flavors;
     if (const refusal why = refuses_place(at); why != refusal::none) return why;
     typename session_type::record r;
     r.what = j;
@@ -686,10 +684,7 @@ class scheduler {
       return refusal::wrong_state;
     if (const refusal why = refuses(what); why != refusal::none && why != refusal::larger_than_cluster)
       return why;
-    if constexpr (flavored_view<View>) {
-      if (!is_choice(view().flavors(what, shown::pods(view(), what).least), u.pick))
-        return refusal::unknown_flavors;
-    }
+    if (!shown::accepts(view(), what, u.pick)) return refusal::unknown_flavors;
     if (u.core || u.pods == shown::pods(view(), what).least) return refusal::none;
     // An elastic one was admitted for good with other pods than its core.
     const bool has_any = u.pods > 0 && u.pods <= shown::pods(view(), what).most;

@@ -165,6 +165,12 @@ class view_or_default {
   [[nodiscard]] static pod_counts pods(const View& view, const job& j) requires elastic_view<View> {
     return {counted(view.min_pods(j)), counted(view.pods(j))};
   }
+  /// Whether it accepts these flavors.
+  [[nodiscard]] static bool accepts(const View&, const job&, const flavor_pick&) { return true; }
+  [[nodiscard]] static bool accepts(const View& view, const job& j,
+                                    const flavor_pick& pick) requires flavored_view<View> {
+    return is_choice(view.flavors(j, pods(view, j).least), pick);
+  }
   /// How long a run may last; 0 or less: forever.
   [[nodiscard]] static instant time_limit(const View&, const job&) { return 0; }
   [[nodiscard]] static instant time_limit(const View& view, const job& j) requires time_limited_view<View> {

@@ -955,14 +955,10 @@ class lifecycle {
   }
   /// Turns the record of an elastic job into that of one more pod.
   void read_pod(record& r) const {
-    const flavor_pick pick = r.pick;
     read_request(r, view_, 1);
+    // Its flavors are those of its job.
+    r.base = r.facts.request;
     r.menu = {};
-    if constexpr (flavored_view<View>) {
-      r.base += view_.flavors(r.what, 1).request(pick);
-      r.facts.request = r.base;
-      r.pod_request = pod_request_of<Placement>(view_, r.what, 1, pick);
-    }
   }
   /// Adds one more pod of an elastic job, as `read_pod` has made it of its core, in no queue yet.
   [[nodiscard]] job_id add_pod(record& core, record pod) {
