@@ -26,7 +26,6 @@
 #include <optional>
 #include <span>
 #include <tuple>
-#include <type_traits>
 #include <utility>
 
 namespace allot {
@@ -44,7 +43,7 @@ class cycle_state {
   using record = typename Session::record;
   using place = typename Session::place;
   using pod_request = typename Session::pod_request;
-  using places_type = std::remove_cvref_t<decltype(std::declval<Session&>().places())>;
+  using places_type = typename Session::placement_type;
   using on_nodes = node_placement<places_type>;
 
   using waiting_unit = typename job_queues<Session>::waiting_unit;

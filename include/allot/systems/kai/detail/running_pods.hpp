@@ -16,7 +16,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 #include <utility>
 
 namespace allot {
@@ -30,7 +29,7 @@ class running_pods {
  public:
   static constexpr std::size_t n = Session::n;
   using record = typename Session::record;
-  using on_nodes = node_placement<std::remove_cvref_t<decltype(std::declval<Session&>().places())>>;
+  using on_nodes = node_placement<typename Session::placement_type>;
 
   using footing = typename on_nodes::footing;
 
