@@ -168,15 +168,15 @@ class scheduler {
     }
     vector<problem> wrong = problems_of(tree().name(x), settings);
     if (!wrong.empty()) return wrong;
-    const bool guarantees = settings.min_runtime != runtime_guarantee{} &&
-                            settings.min_runtime != jobs().of(x).settings.min_runtime;
+    const bool guarantees =
+        settings.min_runtime != runtime_guarantee{} && settings.min_runtime != this->settings(x).min_runtime;
     jobs().set_settings(x, resolved(settings));
     if (guarantees) watch_guarantee_below(x, settings.min_runtime);
     return wrong;
   }
   /// With `by_guard` and `by_preset` resolved. For an unknown quota: those of a quota that is not configured.
   [[nodiscard]] const queue_settings& settings(quota_id x) const {
-    return tree().contains(x) ? jobs().of(x).settings : jobs().defaults();
+    return tree().contains(x) ? jobs().queues().settings(x) : jobs().queues().defaults();
   }
 
   /// Whether the job would be refused, and why.
@@ -247,9 +247,9 @@ class scheduler {
         refuse);
     cycle_.reset(session_);
     // What these have done since the last step is news for the next one.
-    for (const quota_id x : touched) jobs().untouch(x);
+    for (const quota_id x : touched) jobs().queues().untouch(x);
     answer.keeps_past_usage = of_cycle::resume(cycle_, session_, s.memory.of_cycle, ids);
-    for (const quota_id x : touched) jobs().touch(x);
+    for (const quota_id x : touched) jobs().queues().touch(x);
     for (const auto& u : s.units) {
       if (state(u.id) == job_state::running)
         watch_time(u.id, shown::time_limit(view(), what(u.id)), s.memory.now);
@@ -387,7 +387,7 @@ class scheduler {
     detail::check_usage(ledger(), wrong);
     if (wrong.empty()) detail::check_usage(assumed(), wrong);
     detail::for_each_removed<n>(tree(), changes, [&](quota_id x) {
-      if (jobs().of(x).jobs == 0) return;
+      if (jobs().queues().jobs(x) == 0) return;
       const std::string name{tree().name(x)};
       wrong.push_back({problem_code::in_use, name, {}, name + " still has jobs"});
     });
@@ -580,7 +580,8 @@ class scheduler {
   [[nodiscard]] std::span<const job_id> evicting() const noexcept { return jobs().evicting(); }
   /// How many jobs of the quota wait, including nominated ones and the next pods of elastic ones.
   [[nodiscard]] std::size_t waiting(quota_id x) const {
-    return tree().contains(x) ? jobs().of(x).waiting : 0;
+    const auto& queues = jobs().queues();
+    return tree().contains(x) ? queues.waiting(x) + queues.early_waiting(x) : 0;
   }
   /// The same by `pending_reason`, as `why` gives it for each of them now. O(waiting jobs), and what one
   /// `why` costs for each equivalence class among them.
@@ -590,7 +591,7 @@ class scheduler {
     const auto count_of = [&](pending_reason r) -> std::size_t& {
       return counts[static_cast<std::size_t>(r)];
     };
-    count_of(pending_reason::not_ready) = jobs().early_without_reservation(x);
+    count_of(pending_reason::not_ready) = jobs().queues().early_waiting(x);
     std::size_t nominated = session_.waiting(x);
     const record* last = nullptr;
     pending_reason reason{};
@@ -720,7 +721,7 @@ class scheduler {
       const bool has_none = of_cycle::reserves(cycle_) && !settings.ready_horizon;
       if (has_none) settings.ready_horizon = detail::ticks_of_seconds<View>(60);
     }
-    return with_head(settings, jobs().defaults());
+    return with_head(settings, jobs().queues().defaults());
   }
   /// Why the pending job waits: what the cycle found when it tried the job, beside what is so now.
   void explain(typename plan_type::pending_job& p) {

@@ -63,7 +63,7 @@ class session {
       : jobs_(std::move(view), std::move(tree), std::move(where)) {}
 
   /// The quotas as the preset sees them, if there is one.
-  [[nodiscard]] const quota_tree<n>& tree() const noexcept { return jobs_.tree(); }
+  [[nodiscard]] const quota_tree<n>& tree() const noexcept { return jobs_.books().tree(); }
   /// The host's view.
   [[nodiscard]] const View& view() const noexcept { return jobs_.view(); }
   /// What jobs use now, evicting ones included.
@@ -116,7 +116,7 @@ class session {
   /// Whether there is such a job.
   [[nodiscard]] bool contains(job_id id) const { return jobs_.contains(id); }
   /// How the jobs of a quota are treated, with `by_guard` and `by_preset` resolved.
-  [[nodiscard]] const queue_settings& settings(quota_id x) const { return jobs_.of(x).settings; }
+  [[nodiscard]] const queue_settings& settings(quota_id x) const { return jobs_.queues().settings(x); }
   /// How many pods of the job run, including its elastic pods.
   [[nodiscard]] std::uint32_t running_pods(const record& r) const { return jobs_.running_pods(r); }
 
@@ -138,30 +138,29 @@ class session {
   }
 
   /// Whether the job is pending and not ready yet: see `ready_view`. It is in no queue then.
-  [[nodiscard]] bool is_early(const record& r) const noexcept { return jobs_.is_early(r); }
+  [[nodiscard]] bool is_early(const record& r) const noexcept { return r.is_early(); }
   /// Those that are ready within the horizons of their quotas (`queue_settings::ready_horizon`), the first to
   /// be ready first.
-  [[nodiscard]] std::span<const job_id> soon_ready() const noexcept requires has_ready_times {
-    return jobs_.soon_ready();
+  [[nodiscard]] auto soon_ready() const noexcept requires has_ready_times {
+    return jobs_.queues().soon_ready();
   }
   /// The first job of x that is not ready and may get a reservation, of those that `mark_early` has not ruled
   /// out.
   [[nodiscard]] std::optional<job_id> first_early(quota_id x) requires has_ready_times {
-    const job_id id = jobs_.first_early(x);
-    return id ? std::optional{id} : std::nullopt;
+    return jobs_.queues().first_early(x);
   }
   /// That job can't get one, with those of its equivalence class, until `requeue_inadmissible`.
-  void mark_early(quota_id x) requires has_ready_times { jobs_.mark_early(x); }
+  void mark_early(quota_id x) requires has_ready_times { jobs_.queues().mark_early(x); }
   /// How many jobs of x that are not ready hold a reservation.
   [[nodiscard]] std::size_t early_reservations(quota_id x) const requires has_ready_times {
-    return jobs_.early_reservations(x);
+    return jobs_.queues().early_reservations(x);
   }
 
   /// Whether the settings of some quota guarantee a runtime.
-  [[nodiscard]] bool guarantees_runtime() const noexcept { return jobs_.guarantees_runtime(); }
+  [[nodiscard]] bool guarantees_runtime() const noexcept { return jobs_.queues().guarantees_runtime(); }
 
   /// Whether the settings of some quota let its jobs preempt.
-  [[nodiscard]] bool any_may_preempt() const noexcept { return jobs_.any_may_preempt(); }
+  [[nodiscard]] bool any_may_preempt() const noexcept { return jobs_.queues().any_may_preempt(); }
 
   /// The time of the current step.
   [[nodiscard]] instant now() const noexcept { return now_; }
@@ -175,53 +174,42 @@ class session {
   [[nodiscard]] std::uint64_t epoch() const noexcept { return jobs_.epoch(); }
   /// Whether inadmissible jobs may have better chances now: something was given back, or the host changed the
   /// world. Reset by `requeue_inadmissible`.
-  [[nodiscard]] bool must_requeue() const noexcept { return jobs_.must_requeue(); }
+  [[nodiscard]] bool must_requeue() const noexcept { return jobs_.queues().must_requeue(); }
   /// Whether anything has happened since jobs were last considered by which pending ones may start.
-  [[nodiscard]] bool has_changed() const noexcept { return must_requeue() || jobs_.has_touched(); }
+  [[nodiscard]] bool has_changed() const noexcept { return jobs_.queues().has_changed(); }
   /// Calls `visit(quota)` for each quota whose queue or usage has changed since the last call.
   template <class Visit>
   void take_touched(Visit visit) {
-    jobs_.take_touched(visit);
+    jobs_.queues().take_touched(visit);
   }
 
   /// The first pending job of x that is not inadmissible.
-  [[nodiscard]] std::optional<job_id> first_of(quota_id x) {
-    const job_id id = jobs_.first_of(x, now_);
-    return id ? std::optional{id} : std::nullopt;
-  }
+  [[nodiscard]] std::optional<job_id> first_of(quota_id x) { return jobs_.queues().first_of(x, now_); }
   /// Calls `visit(request_class)` for each equivalence class of x with a job that may be tried, see
   /// `detail::request_classes`; perhaps also for one whose jobs have all stopped waiting.
   template <class Visit>
   void for_each_open_class(quota_id x, Visit visit) const {
-    jobs_.for_each_open_class(x, visit);
+    jobs_.queues().for_each_open_class(x, visit);
   }
   /// Calls `visit(job_id)` for every job in the queue of x, inadmissible ones and those with a reservation
   /// too, in no particular order.
   template <class Visit>
   void for_each_waiting(quota_id x, Visit visit) const {
-    for (const reservation_entry& p : reservations().all()) {
-      if (p.quota == x) visit(p.job);
-    }
-    for (const reservation_entry& p : reservations().owned_by(x)) visit(p.job);
-    jobs_.of(x).queue.for_each([&](const pending_entry& e) {
-      if (jobs_.waits(e)) visit(e.id);
-    });
+    jobs_.for_each_waiting(x, visit);
   }
   /// From now on the beginnings and ends of queue stays are recorded, for a cycle that reads them each step.
-  void follow_queues() { jobs_.follow_queues(); }
+  void follow_queues() { jobs_.queues().follow_stays(); }
   /// Calls `visit(queue_change)` for each stay that began or ended since the last call, in order: the job's
   /// id, the stay's ticket, and whether it `begins`. The job may be gone, or back under another ticket.
   template <class Visit>
   void take_queue_changes(Visit visit) {
-    jobs_.take_queue_changes(visit);
+    jobs_.queues().take_stays(visit);
   }
   /// How many jobs of x wait, including nominated ones; without those that are not ready, unless they hold a
   /// reservation.
-  [[nodiscard]] std::size_t waiting(quota_id x) const {
-    return jobs_.of(x).waiting - jobs_.early_without_reservation(x);
-  }
+  [[nodiscard]] std::size_t waiting(quota_id x) const { return jobs_.queues().waiting(x); }
   /// What the jobs of x that wait, and are ready, request together; without the nominated ones.
-  [[nodiscard]] resources<n> asked(quota_id x) const { return jobs_.of(x).asked.amount(); }
+  [[nodiscard]] resources<n> asked(quota_id x) const { return jobs_.queues().asked(x); }
 
   /// What the job requests of its quota under a choice of flavors, and what of the placement.
   [[nodiscard]] static resources<n> request_of(const record& r, const flavor_pick& pick) {
@@ -241,11 +229,11 @@ class session {
     jobs_.take_renewing(visit);
   }
   /// How many jobs of x that are ready hold such a reservation.
-  [[nodiscard]] std::size_t reservations_held(quota_id x) const { return jobs_.of(x).reservations; }
-  /// What these request together.
-  [[nodiscard]] resources<n> reserved_amount(quota_id x) const {
-    return jobs_.of(x).reserved_amount.amount();
+  [[nodiscard]] std::size_t reservations_held(quota_id x) const {
+    return jobs_.queues().reservations_held(x);
   }
+  /// What these request together.
+  [[nodiscard]] resources<n> reserved_amount(quota_id x) const { return jobs_.queues().reserved_amount(x); }
   /// When the running jobs are expected to end, the earliest first; those that overrun included, without the
   /// evicting ones and those without an estimate.
   [[nodiscard]] std::span<const expected_end> expected_ends() const noexcept {
@@ -310,16 +298,16 @@ class session {
   void mark_inadmissible(quota_id x, pending_reason why, const std::optional<instant>& ends_by = std::nullopt,
                          bool blocks = false) {
     list_pending(*first_of(x), why);
-    jobs_.mark_inadmissible(x, ends_by, blocks);
+    jobs_.queues().mark_inadmissible(x, ends_by, blocks);
   }
   /// The pending job was tried, and can't be admitted: why, if the cycle knows more than the books say.
-  void record_found(job_id id, pending_reason why) { jobs_.record_found(jobs_.at(id), why); }
+  void record_found(job_id id, pending_reason why) { jobs_.queues().record_found(jobs_.at(id), why); }
   /// Whether it was tried since jobs were requeued last.
-  [[nodiscard]] bool was_tried(job_id id) const { return jobs_.was_tried(at(id)); }
+  [[nodiscard]] bool was_tried(job_id id) const { return jobs_.queues().was_tried(at(id)); }
   /// The quota must be reordered: another of its jobs has its turn.
-  void touch(quota_id x) { jobs_.touch(x); }
+  void touch(quota_id x) { jobs_.queues().touch(x); }
   /// Why a pending job waits, as noted when it was tried last; `quota` if it was not since it could be.
-  [[nodiscard]] pending_reason found(const record& r) const noexcept { return jobs_.found(r); }
+  [[nodiscard]] pending_reason found(const record& r) const noexcept { return jobs_.queues().found(r); }
   /// The pending job leaves its queue and holds a reservation with a time, after those that do.
   void reserve(job_id id, const reservation& p) {
     list(jobs_.at(id));
@@ -452,7 +440,7 @@ class session {
     if (are_elastic) inherit_evictions(beneficiary);
     if (some_had_not_started) spare_unneeded(beneficiary, first);
     // Gangs are evicted whole: what is left over may be enough for a job that was skipped.
-    jobs_.let_requeue();
+    jobs_.queues().let_requeue();
   }
 
   /// The admission of a job was taken back, and it holds its reservation again. Takes back those of jobs of
@@ -534,7 +522,7 @@ class session {
     jobs_.end_backoffs(now);
     jobs_.become_ready(now);
     if constexpr (has_expected_ends) {
-      if (const auto due = next_reserved_start(); due && *due <= now) jobs_.let_requeue();
+      if (const auto due = next_reserved_start(); due && *due <= now) jobs_.queues().let_requeue();
       last_look_ = now;
       jobs_.note_due_starts(now);
     }
@@ -569,7 +557,7 @@ class session {
   /// whether one has started: the cycle then goes on, as others may take from it.
   bool start_with_what_was_taken_back() {
     if (!std::exchange(took_back_, false) || !start_ready()) return false;
-    jobs_.let_requeue();
+    jobs_.queues().let_requeue();
     return true;
   }
   /// A beneficiary of this plan may itself be preempted, alone or with its job. What was to be evicted

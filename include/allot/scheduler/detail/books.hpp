@@ -49,6 +49,7 @@ class books {
     resize();
   }
 
+  [[nodiscard]] const quota_tree<n>& tree() const noexcept { return allocated_.tree(); }
   [[nodiscard]] ledger<n>& allocated() noexcept { return allocated_; }
   [[nodiscard]] const ledger<n>& allocated() const noexcept { return allocated_; }
   [[nodiscard]] ledger<n>& assumed() noexcept { return assumed_; }

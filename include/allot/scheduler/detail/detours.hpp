@@ -58,7 +58,7 @@ class detours {
       if (p.in_vain || !waits(s, p.beneficiary)) continue;
       p.in_vain = any = true;
     }
-    if (any) s.jobs_.let_requeue();
+    if (any) s.jobs_.queues().let_requeue();
     return any;
   }
 

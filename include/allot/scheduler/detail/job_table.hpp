@@ -134,6 +134,15 @@ struct job_record {
   bool is_over = false;
   /// Whether a later job of the same equivalence class has no better chances.
   bool follows_priority = false;
+
+  /// Whether it waits and is not ready: see `ready_view`. It is in no queue then.
+  [[nodiscard]] bool is_early() const noexcept {
+    return state == job_state::pending && ready.at != ready_time::always;
+  }
+  /// What it requests of its quota under a choice of flavors.
+  [[nodiscard]] resources<dimensions<View>> request_under(const flavor_pick& chosen) const {
+    return menu.empty() ? base : base + menu.request(chosen);
+  }
 };
 
 template <placement Placement, job_view View>

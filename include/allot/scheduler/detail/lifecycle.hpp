@@ -3,7 +3,6 @@
 
 #include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
-#include <allot/core/change_feed.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/preemption/lost_work.hpp>
 #include <allot/scheduler/backfill/reservations.hpp>
@@ -11,7 +10,7 @@
 #include <allot/scheduler/detail/borrow_backoffs.hpp>
 #include <allot/scheduler/detail/job_table.hpp>
 #include <allot/scheduler/detail/nominated_jobs.hpp>
-#include <allot/scheduler/detail/pending_queue.hpp>
+#include <allot/scheduler/detail/queues.hpp>
 #include <allot/scheduler/detail/time_limits.hpp>
 #include <allot/scheduler/policies.hpp>
 #include <allot/scheduler/settings.hpp>
@@ -55,9 +54,9 @@ class state_keeper;
 /// the next job is decided on.
 ///
 /// The state of a job in the table is changed by `enter` only, which also keeps what is counted by state.
-/// What a pending job requests counts as asked for by its quota, and it is in the quota's queue or holds a
-/// reservation; what a running or evicting job requests is in the allocated books, what a nominated or
-/// running one does in the assumed books.
+/// What a pending job requests counts as asked for by its quota, and it is in the quota's queue (`queues`) or
+/// holds a reservation; what a running or evicting job requests is in the allocated books, what a nominated
+/// or running one does in the assumed books.
 ///
 /// A pending job that is not ready yet is *early*. To a cycle it is not there: it is in no queue, and its
 /// request does not count as asked for. Its time has come in the first step by then. Where ends are expected
@@ -74,6 +73,7 @@ class lifecycle {
   using place = typename Placement::allocation;
   using record = job_record<View, Placement>;
   using books_type = detail::books<View, Placement>;
+  using queues_type = detail::queues<View, Placement>;
   /// @{
   /// What the view does not show is not compiled.
   static constexpr bool has_elastic_pods = elastic_view<View>;
@@ -86,27 +86,15 @@ class lifecycle {
     on_new_tree();
   }
   /// Applies these settings to all quotas that are not configured, existing ones included.
-  void set_default_settings(const queue_settings& settings) {
-    defaults_ = settings;
-    guarantees_runtime_ = settings.min_runtime != runtime_guarantee{};
-    any_may_preempt_ = may_preempt(settings.preempt);
-    if constexpr (has_ready_times) early_.most_horizon = settings.ready_horizon.value_or(0);
-    for (quota_state& q : quotas_) q.settings = settings;
-  }
+  void set_default_settings(const queue_settings& settings) { queues_.set_defaults(settings); }
   /// Applies these settings to one quota.
   void set_settings(quota_id x, const queue_settings& settings) {
-    state_of(x).settings = settings;
+    queues_.set_settings(x, settings);
     if (settings.borrow_backoff.first == 0) {
       backoffs_.forget(x);
     } else {
       backoffs_.shorten(x, settings.borrow_backoff);
     }
-    guarantees_runtime_ = guarantees_runtime_ || settings.min_runtime != runtime_guarantee{};
-    any_may_preempt_ = any_may_preempt_ || may_preempt(settings.preempt);
-    if constexpr (has_ready_times) {
-      early_.most_horizon = std::max(early_.most_horizon, settings.ready_horizon.value_or(0));
-    }
-    touch(x);
     note(delay_cause::quotas);
     world_changed();
   }
@@ -115,12 +103,8 @@ class lifecycle {
   [[nodiscard]] const books_type& books() const noexcept { return books_; }
   /// For trials under a savepoint.
   [[nodiscard]] books_type& books() noexcept { return books_; }
-  [[nodiscard]] const quota_tree<n>& tree() const noexcept { return books_.allocated().tree(); }
-  [[nodiscard]] const queue_settings& defaults() const noexcept { return defaults_; }
-  /// Whether some quota's settings guarantee a runtime, now or before.
-  [[nodiscard]] bool guarantees_runtime() const noexcept { return guarantees_runtime_; }
-  /// Whether some quota's settings let jobs preempt, now or before.
-  [[nodiscard]] bool any_may_preempt() const noexcept { return any_may_preempt_; }
+  [[nodiscard]] const queues_type& queues() const noexcept { return queues_; }
+  [[nodiscard]] queues_type& queues() noexcept { return queues_; }
 
   [[nodiscard]] bool contains(job_id id) const { return jobs_.contains(id); }
   [[nodiscard]] record& at(job_id id) {
@@ -152,7 +136,7 @@ class lifecycle {
   [[nodiscard]] const borrow_backoffs<n>& backoffs() const noexcept { return backoffs_; }
   /// The running job is being evicted by an owner.
   void record_reclaim(const record& r, instant now) {
-    const backoff_times& times = of(r.facts.quota).settings.borrow_backoff;
+    const backoff_times& times = queues_.settings(r.facts.quota).borrow_backoff;
     if (times.first <= 0) return;
     backoffs_.reclaimed(books_.allocated(), r.facts.quota, r.facts.request, r.facts.started, now, times);
   }
@@ -162,50 +146,35 @@ class lifecycle {
   }
   /// Jobs of quotas that may borrow again since the last call have better chances.
   void end_backoffs(instant now) {
-    if (backoffs_.take_ended(now)) must_requeue_ = true;
+    if (backoffs_.take_ended(now)) queues_.let_requeue();
   }
   /// As it was then.
   void restore(const borrow_backoffs<n>& then) { backoffs_ = then; }
   /// Returns false if the quota does not back off.
   bool restore(const backoff& known) {
-    const backoff_times& times = of(known.quota).settings.borrow_backoff;
+    const backoff_times& times = queues_.settings(known.quota).borrow_backoff;
     if (times.first <= 0) return false;
     backoffs_.restore(known, times);
     return true;
   }
 
-  // Queues.
+  // Who waits.
 
-  /// The early jobs of a quota.
-  struct early_jobs {
-    /// Those that may get a reservation.
-    pending_queue queue;
-    /// How many have none, and how many have one.
-    std::size_t waiting = 0;
-    std::size_t reservations = 0;
-  };
-  struct no_early_jobs {};
-  struct quota_state {
-    pending_queue queue;
-    queue_settings settings;
-    /// What the jobs in the queue request together.
-    exact_sum<n> asked;
-    /// What those of its jobs request that hold a reservation with a time, and how many there are; without
-    /// the early ones.
-    exact_sum<n> reserved_amount;
-    std::size_t reservations = 0;
-    /// Pending or nominated.
-    std::size_t waiting = 0;
-    std::size_t jobs = 0;
-    bool has_inadmissible = false;
-    bool touched = false;
-    [[no_unique_address]] std::conditional_t<has_ready_times, early_jobs, no_early_jobs> early{};
-  };
-  [[nodiscard]] const quota_state& of(quota_id x) const { return quotas_[x.index()]; }
-
-  /// The queue or the usage of x has changed: a cycle that orders quotas must reorder it.
-  void touch(quota_id x) {
-    if (!std::exchange(state_of(x).touched, true)) touched_.push_back(x);
+  /// Calls `visit(job_id)` for every job in the queue of x, inadmissible ones and those with a reservation
+  /// too, in no particular order.
+  template <class Visit>
+  void for_each_waiting(quota_id x, Visit visit) const {
+    for (const auto& p : reservations_.all()) {
+      if (p.quota == x) visit(p.job);
+    }
+    for (const auto& p : reservations_.owned_by(x)) visit(p.job);
+    queues_.for_each_queued(x, visit);
+  }
+  /// Lets all inadmissible jobs be tried again. Returns whether there are any.
+  bool requeue_inadmissible() {
+    const bool any = queues_.requeue() || !reservations_.owners().empty();
+    for (const quota_id x : reservations_.owners()) queues_.touch(x);
+    return any;
   }
   /// The reserved starts that stand on what a quota owns may have moved that have come by now.
   void note_due_starts(instant now) {
@@ -216,83 +185,18 @@ class lifecycle {
   void take_renewing(Visit visit) {
     reservations_.take_changed(visit);
   }
-  /// As if it had not.
-  void untouch(quota_id x) {
-    if (std::exchange(state_of(x).touched, false)) erase(touched_, x);
-  }
-  /// Whether any quota was touched since the last call of `take_touched`.
-  [[nodiscard]] bool has_touched() const noexcept { return !touched_.empty(); }
-  /// Calls `visit(quota)` for each quota touched since the last call.
-  template <class Visit>
-  void take_touched(Visit visit) {
-    for (std::size_t i = 0; i < touched_.size(); ++i) {
-      state_of(touched_[i]).touched = false;
-      if (tree().contains(touched_[i])) visit(touched_[i]);
-    }
-    touched_.clear();
-  }
-
-  [[nodiscard]] bool waits(const pending_entry& e) const {
-    return jobs_[e.id].ticket == e.ticket && jobs_[e.id].state == job_state::pending;
-  }
-  /// The first job of x that may be tried; none if there is none.
-  [[nodiscard]] job_id first_of(quota_id x, instant now) {
-    quota_state& q = state_of(x);
-    const bool by_estimate =
-        q.settings.backfill == backfill_order::shortest_estimate && q.reservations >= q.settings.reservations;
-    const auto& first = q.queue.first([&](const pending_entry& e) { return waits(e); }, now, by_estimate);
-    if (!first) return {};
-    if constexpr (has_ready_times) {
-      if (q.settings.head == queue_head::strict && is_behind_soon(x, first->rank)) return {};
-    }
-    return first->id;
-  }
-  /// Calls `visit(request_class)` for each equivalence class of x with a job that may be tried, as in
-  /// `pending_queue`.
-  template <class Visit>
-  void for_each_open_class(quota_id x, Visit visit) const {
-    of(x).queue.for_each_open_class([&](class_number number) {
-      if (const auto* request_class = classes_.find(number)) visit(*request_class);
-    });
-  }
-  /// The first job of x is inadmissible with those of its equivalence class that would not end by `ends_by`,
-  /// or blocks its queue, as those of a strict one do.
-  void mark_inadmissible(quota_id x, const std::optional<instant>& ends_by, bool blocks) {
-    quota_state& q = state_of(x);
-    if (blocks || q.settings.head == queue_head::strict) {
-      q.queue.block_at_first();
-    } else {
-      q.queue.mark_inadmissible(ends_by);
-    }
-    if (!std::exchange(q.has_inadmissible, true)) with_inadmissible_.push_back(x);
-    touch(x);
-  }
-  /// Returns whether any job was inadmissible.
-  bool requeue_inadmissible() {
-    must_requeue_ = false;
-    ++requeues_;
-    const bool any = !with_inadmissible_.empty() || !reservations_.owners().empty();
-    for (const quota_id x : with_inadmissible_) {
-      state_of(x).has_inadmissible = false;
-      state_of(x).queue.requeue();
-      if constexpr (has_ready_times) state_of(x).early.queue.requeue();
-      touch(x);
-    }
-    with_inadmissible_.clear();
-    for (const quota_id x : reservations_.owners()) touch(x);
-    return any;
-  }
 
   // Early jobs.
 
-  /// Jobs that are ready by then are no longer early. Then those that are ready soon: see `soon_ready`.
+  /// Jobs that are ready by then are no longer early. Then those that are ready soon: see
+  /// `queues::soon_ready`.
   void become_ready([[maybe_unused]] instant now) {
     if constexpr (has_ready_times) {
       early_.ready_by = now;
       early_.times.take_expired(now, [this](const time_limits::run& e, instant at) {
         if (!is_early(e.job, at)) return;
         record& r = jobs_[e.job];
-        must_requeue_ = true;
+        queues_.let_requeue();
         if (r.has_reservation) return be_ready_with_reservation(r);
         leave_queue(r);
         enter(r, job_state::unknown);
@@ -302,65 +206,16 @@ class lifecycle {
       find_soon_ready(now);
     }
   }
-  /// The early jobs that are ready within the horizons of their quotas, the first to be ready first; as of
-  /// the last `become_ready`, without those that have gone since.
-  [[nodiscard]] std::span<const job_id> soon_ready() const noexcept requires has_ready_times {
-    return early_.soon;
-  }
   /// When the next early job is ready; none if there is none, or it is not known when.
   [[nodiscard]] std::optional<instant> next_ready() requires has_ready_times {
     return early_.times.next(still_early());
   }
-  [[nodiscard]] static bool is_early([[maybe_unused]] const record& r) noexcept {
-    return r.state == job_state::pending && r.ready.at != ready_time::always;
-  }
-  /// How many early jobs of x hold no reservation, and how many hold one.
-  [[nodiscard]] std::size_t early_without_reservation(quota_id x) const {
-    if constexpr (has_ready_times) return of(x).early.waiting;
-    return 0;
-  }
-  [[nodiscard]] std::size_t early_reservations(quota_id x) const requires has_ready_times {
-    return of(x).early.reservations;
-  }
-  /// The first early job of x that may get a reservation, of those that `mark_early` has not ruled out; none
-  /// while a job that is ready waits before it.
-  [[nodiscard]] job_id first_early(quota_id x) requires has_ready_times {
-    const auto waits_still = [&](const pending_entry& e) { return waits(e); };
-    const auto& first = state_of(x).early.queue.first(waits_still);
-    return first && !state_of(x).queue.has_before(first->rank, waits_still) ? first->id : job_id{};
-  }
-  /// It can't get one, with those of its equivalence class.
-  void mark_early(quota_id x) requires has_ready_times {
-    state_of(x).early.queue.mark_inadmissible();
-    if (!std::exchange(state_of(x).has_inadmissible, true)) with_inadmissible_.push_back(x);
-  }
-
-  /// From now on the beginnings and ends of queue stays are recorded.
-  void follow_queues() { queue_changes_.follow(); }
-  template <class Visit>
-  void take_queue_changes(Visit visit) {
-    queue_changes_.take(visit);
-  }
-
-  /// What a cycle found when it tried the pending job.
-  void record_found(record& r, pending_reason why) const noexcept {
-    r.found = why;
-    r.tried_at = requeues_;
-  }
-  [[nodiscard]] bool was_tried(const record& r) const noexcept { return r.tried_at == requeues_; }
-  /// The same, if it was tried since it could be; else `quota`, which says no more than the books.
-  [[nodiscard]] pending_reason found(const record& r) const noexcept {
-    return r.has_reservation || r.tried_at == requeues_ ? r.found : pending_reason::quota;
-  }
 
   // What makes decisions worth another look.
 
-  /// Inadmissible jobs may have better chances now.
-  void let_requeue() noexcept { must_requeue_ = true; }
-  [[nodiscard]] bool must_requeue() const noexcept { return must_requeue_; }
   /// Something has changed that no plan brought about.
   void world_changed() noexcept {
-    must_requeue_ = true;
+    queues_.let_requeue();
     ++epoch_;
   }
   /// Counts the changes of the world that no plan brought about.
@@ -381,7 +236,7 @@ class lifecycle {
     read_job(r, view_, j, submissions_ + 1);
     r.facts.quota = in;
     r.facts.in = r.preemptible ? capacity_kind::any : not_preemptible;
-    const queue_settings& settings = of(in).settings;
+    const queue_settings& settings = queues_.settings(in);
     r.rank = {static_cast<std::int64_t>(order(view_, j, settings)), r.facts.submitted, r.facts.order};
     r.follows_priority = policies_or_default::follows_priority(order, settings);
     return r;
@@ -419,9 +274,9 @@ class lifecycle {
     r = std::move(read);
     r.facts.id = id;
     ++submissions_;
-    number_class(r);
+    queues_.number_class(r);
     watch_ready(r);
-    ++state_of(r.facts.quota).jobs;
+    ++queues_.state_of(r.facts.quota).jobs;
     return id;
   }
   /// A job that is in no queue is pending, whatever it had before.
@@ -437,18 +292,14 @@ class lifecycle {
     r.where = {};
     r.has_reservation = false;
     r.found = pending_reason::quota;
-    quota_state& q = state_of(r.facts.quota);
-    r.rank.submitted = turn_of(r, q.settings);
-    if (is_early(r)) return join_early(r);
-    q.queue.push(r.request_class, {r.rank, id, ++r.ticket, r.estimate});
-    queue_changes_.note({id, r.ticket, true});
-    q.asked += r.facts.request;
+    r.rank.submitted = turn_of(r, queues_.settings(r.facts.quota));
+    queues_.join(r);
   }
   /// The pending job is asked for otherwise from now on: `change(record)` says how.
   template <class Change>
   void change_request(job_id id, Change change) {
     record& r = at(id);
-    quota_state& q = state_of(r.facts.quota);
+    auto& q = queues_.state_of(r.facts.quota);
     q.asked -= r.facts.request;
     if (r.has_reservation) {
       q.reserved_amount -= r.facts.request;
@@ -457,11 +308,12 @@ class lifecycle {
     change(r);
     q.asked += r.facts.request;
     if (r.has_reservation) q.reserved_amount += r.facts.request;
-    touch(r.facts.quota);
+    queues_.touch(r.facts.quota);
   }
   /// The pending job leaves its queue, whatever is ahead of it, for a place that was taken for it; it is
   /// assumed, and `start`ed or `nominate`d next. Returns what it borrows.
   resources<n> charge(record& r, const place& where) {
+    if constexpr (has_ready_times) queues_.drop_soon(r.facts.id);
     leave_queue(r);
     r.where = where;
     charge_by_place(r, view_, books_.places);
@@ -472,12 +324,12 @@ class lifecycle {
   /// A pending job leaves its queue for a reservation with a time. It is still asked for.
   /// `number`: its turn, if it has had one before.
   void reserve(record& r, const reservation& p, const std::optional<std::uint64_t>& number = {}) {
-    take_from_queue(r);
+    queues_.take_out(r);
     ++r.ticket;
     r.has_reservation = true;
-    count_reservation(r);
+    queues_.count_reservation(r);
     reservations_.add({r.facts.id, r.facts.quota, p}, number);
-    touch(r.facts.quota);
+    queues_.touch(r.facts.quota);
   }
   void renew_reservation(job_id id, const reservation& p) {
     const record& r = jobs_[id];
@@ -586,7 +438,7 @@ class lifecycle {
   /// Searches for victims for a pending job; those found are evicting. See `books::make_room`.
   template <class Search, class Accept>
   [[nodiscard]] search_outcome make_room(Search& search, const record& r, instant now, Accept accept) {
-    const preempt_settings& may = of(r.facts.quota).settings.preempt;
+    const preempt_settings& may = queues_.settings(r.facts.quota).preempt;
     // Only with jobs of its own quota gone it would borrow less.
     if (backoffs_.against(books_.assumed(), r.facts.quota, r.facts.request, now) &&
         (may.within == preempt_within::never || books_.running().jobs_of(r.facts.quota).empty())) {
@@ -606,7 +458,7 @@ class lifecycle {
     nominated_.hand_over(r.facts.id, heir);
     books_.release_found(r);
     enter(r, job_state::unknown);
-    must_requeue_ = true;
+    queues_.let_requeue();
   }
   /// Searches for jobs to restart elsewhere, for a pending one; those found are evicting. See
   /// `books::move_others`.
@@ -631,7 +483,7 @@ class lifecycle {
     news_.record_end(r.expected_end);
     books_.release(r);
     enter(r, job_state::unknown);
-    must_requeue_ = true;
+    queues_.let_requeue();
   }
   /// A job that has gone is pending again, with its old rank; so is one pod of an elastic job that shrinks.
   void come_back(record& r) {
@@ -664,7 +516,7 @@ class lifecycle {
     nominated_.remove(r.facts.id);
     books_.release_nominated(r);
     enter(r, job_state::unknown);
-    must_requeue_ = true;
+    queues_.let_requeue();
   }
   /// Removes a job that the host no longer wants, whatever its state. An elastic job of which one pod is
   /// removed does with fewer.
@@ -734,13 +586,12 @@ class lifecycle {
     if constexpr (has_ready_times) {
       early_.times.rebase(by);
       early_.ready_by = moved(early_.ready_by, by);
-      for (quota_state& q : quotas_) q.early.queue.rebase(by);
     }
     books_.rebase(by);
     reservations_.rebase(by);
     backoffs_.rebase(by);
     news_.rebase(by);
-    for (quota_state& q : quotas_) q.queue.rebase(by);
+    queues_.rebase(by);
   }
 
   // The tree.
@@ -750,7 +601,7 @@ class lifecycle {
   vector<quota_id> follow_tree() {
     on_new_tree();
     vector<quota_id> over;
-    for (const quota_id x : tree().top_down()) {
+    for (const quota_id x : books_.tree().top_down()) {
       if (!books_.allocated().is_sound(x)) over.push_back(x);
     }
     return over;
@@ -758,7 +609,6 @@ class lifecycle {
 
  private:
   friend state_keeper<View, Placement>;
-  using classes = request_classes<n, typename Placement::pod_request, menu_of<View>>;
 
   [[nodiscard]] record& core_of(record& r) { return r.facts.elastic ? jobs_[r.facts.core] : r; }
   void run(record& r, instant now) {
@@ -782,48 +632,22 @@ class lifecycle {
   /// The job's state changes, and with it what is counted by state.
   void enter(record& r, job_state next) {
     ALLOT_ASSERT(may_follow(r.state, next), "a job can't go from its state to that one");
-    quota_state& q = state_of(r.facts.quota);
+    auto& q = queues_.state_of(r.facts.quota);
     const auto waits = [](job_state s) { return s == job_state::pending || s == job_state::nominated; };
     if (waits(r.state)) --q.waiting;
     if (waits(next)) ++q.waiting;
     if (r.state == job_state::evicting) erase(evicting_, r.facts.id);
     if (next == job_state::evicting) evicting_.push_back(r.facts.id);
     r.state = next;
-    touch(r.facts.quota);
+    queues_.touch(r.facts.quota);
     reservations_.note_change(r.facts.quota);
   }
   /// The pending job is in its queue no more, and holds no reservation.
   void leave_queue(record& r) {
     ALLOT_ASSERT(r.state == job_state::pending, "only a pending job can leave its queue");
-    if (!is_early(r)) state_of(r.facts.quota).asked -= r.facts.request;
-    holds_reservation(r) ? end_reservation(r) : take_from_queue(r);
-    touch(r.facts.quota);
-  }
-  void take_from_queue(record& r) {
-    quota_state& q = state_of(r.facts.quota);
-    if constexpr (has_ready_times) {
-      if (is_early(r)) {
-        --q.early.waiting;
-        if (may_reserve_early(r)) q.early.queue.take_out(r.request_class, r.facts.id);
-        return;
-      }
-    }
-    q.queue.take_out(r.request_class, r.facts.id);
-    queue_changes_.note({r.facts.id, r.ticket, false});
-  }
-  void join_early(record& r) {
-    if constexpr (has_ready_times) {
-      quota_state& q = state_of(r.facts.quota);
-      ++q.early.waiting;
-      ++r.ticket;
-      if (may_reserve_early(r)) {
-        q.early.queue.push(r.request_class, {r.rank, r.facts.id, r.ticket, r.estimate});
-      }
-    }
-  }
-  /// Without an end of its own it would keep its place from all others, from then on.
-  [[nodiscard]] static bool may_reserve_early(const record& r) noexcept {
-    return has_expected_ends && r.estimate != without_end && r.ready.at != without_end;
+    if (!r.is_early()) queues_.state_of(r.facts.quota).asked -= r.facts.request;
+    holds_reservation(r) ? end_reservation(r) : queues_.take_out(r);
+    queues_.touch(r.facts.quota);
   }
   /// A job was read: it is ready, or from now on it is known when it will be.
   void watch_ready([[maybe_unused]] record& r) {
@@ -834,41 +658,31 @@ class lifecycle {
     }
   }
   [[nodiscard]] bool is_early(job_id id, instant at) const {
-    return jobs_.contains(id) && is_early(jobs_[id]) && jobs_[id].ready.at == at;
+    return jobs_.contains(id) && jobs_[id].is_early() && jobs_[id].ready.at == at;
   }
   [[nodiscard]] auto still_early() const {
     return [this](const time_limits::run& e, instant at) { return is_early(e.job, at); };
   }
   void be_ready_with_reservation(record& r) requires has_ready_times {
-    quota_state& q = state_of(r.facts.quota);
-    --q.early.reservations;
+    queues_.count_out_reservation(r);
     r.ready.at = ready_time::always;
-    count_reservation(r);
-    q.asked += r.facts.request;
-    touch(r.facts.quota);
+    queues_.count_reservation(r);
+    queues_.state_of(r.facts.quota).asked += r.facts.request;
+    queues_.touch(r.facts.quota);
   }
   void find_soon_ready(instant now) requires has_ready_times {
-    vector<job_id>& soon = early_.soon;
+    auto& soon = queues_.soon_;
     soon.clear();
-    early_.times.for_each_by(later(now, early_.most_horizon), [&](const time_limits::run& e, instant at) {
-      if (!is_early(e.job, at)) return;
-      const queue_settings& settings = of(jobs_[e.job].facts.quota).settings;
-      if (at > later(now, settings.ready_horizon.value_or(0))) return;
-      soon.push_back(e.job);
-    });
-    detail::sort(soon.begin(), soon.end(), [this](job_id i, job_id j) {
-      const record& a = jobs_[i];
-      const record& b = jobs_[j];
-      if (a.ready.at != b.ready.at) return a.ready.at < b.ready.at;
-      return a.facts.quota != b.facts.quota ? a.facts.quota.index() < b.facts.quota.index() : a.rank < b.rank;
-    });
+    early_.times.for_each_by(later(now, queues_.most_ready_horizon_),
+                             [&](const time_limits::run& e, instant at) {
+                               if (!is_early(e.job, at)) return;
+                               const record& r = jobs_[e.job];
+                               if (at > later(now, queues_.settings(r.facts.quota).ready_horizon.value_or(0)))
+                                 return;
+                               soon.push_back({e.job, r.facts.quota, r.rank, at});
+                             });
+    detail::sort(soon.begin(), soon.end());
     soon.erase(std::unique(soon.begin(), soon.end()), soon.end());
-  }
-  /// Whether a job of x that is ready soon comes before that rank.
-  [[nodiscard]] bool is_behind_soon(quota_id x, const job_rank& rank) const requires has_ready_times {
-    return detail::any_of(early_.soon.begin(), early_.soon.end(), [&](job_id id) {
-      return jobs_[id].facts.quota == x && is_early(jobs_[id]) && jobs_[id].rank < rank;
-    });
   }
   /// Releases all that is allocated or assumed for the job, and takes it out of its queue.
   void take_out(record& r) {
@@ -876,13 +690,13 @@ class lifecycle {
       case job_state::pending:
         if constexpr (has_ready_times) {
           // What was kept for it is for others.
-          if (is_early(r)) {
-            must_requeue_ = true;
-            erase(early_.soon, r.facts.id);
+          if (r.is_early()) {
+            queues_.let_requeue();
+            queues_.drop_soon(r.facts.id);
           }
         }
         if (holds_reservation(r)) {
-          must_requeue_ = true;
+          queues_.let_requeue();
           news_.starts_may_move = true;
           will_not_run_as_reserved(r);
         }
@@ -899,44 +713,25 @@ class lifecycle {
   [[nodiscard]] static bool holds_reservation(const record& r) noexcept {
     return has_expected_ends && r.has_reservation;
   }
-  /// The pending job holds a reservation from now on.
-  void count_reservation(const record& r) {
-    quota_state& q = state_of(r.facts.quota);
-    if constexpr (has_ready_times) {
-      if (is_early(r)) return void(++q.early.reservations);
-    }
-    q.reserved_amount += r.facts.request;
-    ++q.reservations;
-  }
   void end_reservation(record& r) {
     if constexpr (has_expected_ends) {
-      quota_state& q = state_of(r.facts.quota);
       reservations_.remove(r.facts.id, r.facts.quota);
       books_.horizons().forget(r.facts.id);
       r.has_reservation = false;
-      if constexpr (has_ready_times) {
-        if (is_early(r)) return void(--q.early.reservations);
-      }
-      q.reserved_amount -= r.facts.request;
-      --q.reservations;
+      queues_.count_out_reservation(r);
     }
-  }
-  void number_class(record& r) {
-    r.request_class =
-        classes_.add({r.facts.request, r.menu, placement_or_default::room_key(r.pod_request), r.facts.in,
-                      r.follows_priority ? classes::any_priority : r.facts.priority});
   }
   void forget(job_id id) {
     record& r = jobs_[id];
     const quota_id x = r.facts.quota;
-    classes_.remove(r.request_class);
+    queues_.classes_.remove(r.request_class);
     if (r.facts.elastic) {
       erase(jobs_[r.facts.core].elastic_pods, id);
     } else {
-      --state_of(x).jobs;
+      --queues_.state_of(x).jobs;
     }
     jobs_.remove(id);
-    touch(x);
+    queues_.touch(x);
   }
 
   /// The waiting pod of a running elastic job, if there is one.
@@ -977,7 +772,7 @@ class lifecycle {
     r.facts.elastic = true;
     r.facts.core = core.facts.id;
     r.rank.elastic = true;
-    number_class(r);
+    queues_.number_class(r);
     core.elastic_pods.push_back(id);
     --core.pods_to_come;
     return id;
@@ -1001,7 +796,6 @@ class lifecycle {
       if (s == job_state::pending || s == job_state::nominated) drop(core.elastic_pods[i]);
     }
   }
-  [[nodiscard]] quota_state& state_of(quota_id x) { return quotas_[x.index()]; }
   /// The time of submission by which the job takes its turn.
   [[nodiscard]] instant turn_of(const record& r, const queue_settings& settings) const {
     if (settings.head != queue_head::reserve || settings.backfill != backfill_order::aged) {
@@ -1020,15 +814,12 @@ class lifecycle {
     return later(r.facts.submitted, most == 0 ? delay : std::min(delay, most));
   }
   void on_new_tree() {
-    quota_state nothing_said;
-    nothing_said.settings = defaults_;
-    quotas_.resize(tree().slots(), nothing_said);
+    const quota_tree<n>& tree = books_.tree();
+    queues_.follow(tree);
     for (std::size_t i = 0; i < backoffs_.all().size();) {
       const quota_id x = backoffs_.all()[i].quota;
-      tree().contains(x) ? void(++i) : backoffs_.forget(x);
+      tree.contains(x) ? void(++i) : backoffs_.forget(x);
     }
-    erase_if(with_inadmissible_, [&](quota_id x) { return !tree().contains(x); });
-    for (const quota_id x : tree().top_down()) touch(x);
     review_nominations();
     news_.note(delay_cause::quotas);
     world_changed();
@@ -1039,34 +830,21 @@ class lifecycle {
     time_limits times;
     /// Who is ready by then is not early: the time of the last step.
     instant ready_by = ready_time::always;
-    /// Those that are ready soon.
-    vector<job_id> soon;
-    /// The longest horizon in the settings of a quota, now or before.
-    instant most_horizon = 0;
   };
+  struct nothing {};
 
   View view_;
   books_type books_;
+  queues_type queues_;
   job_table<record> jobs_;
   detail::nominated_jobs<View, Placement> nominated_;
   detail::reservations reservations_;
   borrow_backoffs<n> backoffs_;
-  [[no_unique_address]] std::conditional_t<has_ready_times, early_times, no_early_jobs> early_{};
+  [[no_unique_address]] std::conditional_t<has_ready_times, early_times, nothing> early_{};
   vector<job_id> evicting_;
-  change_feed<queue_change> queue_changes_;
   reservation_news news_;
-  classes classes_;
-  queue_settings defaults_{};
-  vector<quota_state> quotas_;
-  vector<quota_id> with_inadmissible_;
-  vector<quota_id> touched_;
   std::uint64_t submissions_ = 0;
   std::uint64_t epoch_ = 1;
-  /// How often inadmissible jobs were let to be tried again.
-  std::uint32_t requeues_ = 0;
-  bool must_requeue_ = false;
-  bool guarantees_runtime_ = false;
-  bool any_may_preempt_ = false;
 };
 
 }  // namespace detail

@@ -39,15 +39,15 @@ class soon_ready {
     const savepoint before = l.save();
     l.charge(r.facts.quota, r.facts.request, r.facts.in);
     job_id first{};
-    for (const job_id id : session.soon_ready()) {
-      const record& soon = session.at(id);
+    for (const auto& next : session.soon_ready()) {
+      const record& soon = session.at(next.job);
       if (soon.ready.at >= end) break;
       const bool may = may_take_back(session, soon, r);
       // It does not borrow because later ones of its quota will.
       if (!may && soon.facts.quota == r.facts.quota) continue;
       // Those of other quotas that would not take anything from it may leave others no room.
       if (fits_beside(session, soon, may) || !may || !takes_back(session, soon, r)) continue;
-      first = id;
+      first = next.job;
       break;
     }
     l.rollback(before);

@@ -62,7 +62,7 @@ class state_keeper {
     for (const quota_id x : of.tree().top_down()) {
       for (const auto& e : jobs.reservations_.owned_by(x)) {
         m.reservations.push_back(held(jobs, e));
-        m.reservations.back().is_untried = !jobs.was_tried(jobs.at(e.job));
+        m.reservations.back().is_untried = !jobs.queues_.was_tried(jobs.at(e.job));
       }
     }
     for (const auto& e : of.kept_) {
@@ -73,11 +73,11 @@ class state_keeper {
     for (const quota_id x : of.tree().top_down()) save_queue(jobs, x, m);
     detail::sort(m.inadmissible.begin(), m.inadmissible.end(),
                  [](const auto& a, const auto& b) { return a.job < b.job; });
-    for (const quota_id x : jobs.touched_) {
+    for (const quota_id x : jobs.queues_.touched_) {
       if (of.tree().contains(x)) m.touched.push_back(x);
     }
     m.renewing.append(jobs.reservations_.changed().begin(), jobs.reservations_.changed().end());
-    m.must_requeue = jobs.must_requeue_;
+    m.must_requeue = jobs.queues_.must_requeue_;
     m.freed_until = jobs.books_.freed_until();
     m.cause = jobs.news_.cause;
     m.starts_may_move = jobs.news_.starts_may_move;
@@ -100,6 +100,7 @@ class state_keeper {
 
  private:
   using lifecycle_type = lifecycle<View, Placement>;
+  using queues_type = queues<View, Placement>;
   static constexpr bool has_expected_ends = lifecycle_type::has_expected_ends;
   static constexpr bool has_ready_times = lifecycle_type::has_ready_times;
   /// Where a job of the state is.
@@ -131,10 +132,10 @@ class state_keeper {
     u.rank = r.rank;
     u.submitted = r.facts.submitted;
     u.estimate = r.estimate;
-    if (jobs.is_early(r)) u.ready_at = r.ready.at;
+    if (r.is_early()) u.ready_at = r.ready.at;
     const bool holds = r.state == job_state::running || r.state == job_state::evicting;
     if (holds || r.state == job_state::nominated) u.since = r.facts.started;
-    if (r.state == job_state::pending) u.found = jobs.found(r);
+    if (r.state == job_state::pending) u.found = jobs.queues_.found(r);
     u.preemptions = r.turns.taken_in(jobs.epoch_);
     u.follows_priority = r.follows_priority;
     u.is_over = r.is_over;
@@ -155,16 +156,16 @@ class state_keeper {
     return to;
   }
   static void save_queue(const lifecycle_type& jobs, quota_id x, scheduler_memory& m) {
-    const pending_queue& queue = jobs.of(x).queue;
+    const pending_queue& queue = jobs.queues_.of(x).queue;
     save_inadmissible(jobs, queue, m);
-    if constexpr (has_ready_times) save_inadmissible(jobs, jobs.of(x).early.queue, m);
+    if constexpr (has_ready_times) save_inadmissible(jobs, jobs.queues_.of(x).early.queue, m);
     const pending_entry* const first = queue.blocking();
-    if (first != nullptr && jobs.waits(*first)) m.blocking.push_back(first->id);
+    if (first != nullptr && jobs.queues_.waits(*first)) m.blocking.push_back(first->id);
   }
   static void save_inadmissible(const lifecycle_type& jobs, const pending_queue& queue, scheduler_memory& m) {
     class_number last{};
     queue.for_each_inadmissible([&](const pending_entry& e, const job_rank& rank, const auto& ends_by) {
-      if (!jobs.waits(e)) return;
+      if (!jobs.queues_.waits(e)) return;
       const bool is_new = std::exchange(last, jobs.at(e.id).request_class) != jobs.at(e.id).request_class;
       if (is_new) m.inadmissible.push_back({e.id, rank, ends_by});
       m.inadmissible.back().job = std::min(m.inadmissible.back().job, e.id);
@@ -259,14 +260,14 @@ class state_keeper {
     restore_reservations();
     restore_queues();
     if constexpr (has_ready_times) jobs_.find_soon_ready(memory_.now);
-    jobs_.must_requeue_ = memory_.must_requeue;
+    jobs_.queues_.must_requeue_ = memory_.must_requeue;
     jobs_.books_.restore_freed_until(memory_.freed_until);
     jobs_.news_ = {memory_.cause, memory_.starts_may_move, memory_.ended_from, memory_.ended_to};
     if (!is_whole) {
       jobs_.note(delay_cause::cluster);
       jobs_.world_changed();
     }
-    jobs_.take_renewing([](quota_id) {});
+    jobs_.reservations_.take_changed([](quota_id) {});
     for (const quota_id x : memory_.renewing) {
       if (const quota_id now = quota_now(ids_, x)) jobs_.reservations_.note_change(now);
     }
@@ -309,7 +310,7 @@ class state_keeper {
     if (u.pods != r.facts.pods) read_request(r, jobs_.view_, u.pods);
     r.pods_to_come = u.pods_to_come;
     jobs_.set_pick(r, u.pick);
-    ++jobs_.state_of(x).jobs;
+    ++jobs_.queues_.state_of(x).jobs;
   }
   void read_pod([[maybe_unused]] const auto& u) {
     if constexpr (elastic_view<View>) {
@@ -350,7 +351,7 @@ class state_keeper {
     if constexpr (has_ready_times) {
       r.ready.at = u.ready_at.value_or(ready_time::always);
     }
-    jobs_.number_class(r);
+    jobs_.queues_.number_class(r);
   }
   void forget(job_id id) {
     jobs_.forget(id);
@@ -394,16 +395,13 @@ class state_keeper {
   }
   void wait(const unit_state& u) {
     record& r = jobs_.jobs_[u.id];
-    auto& q = jobs_.state_of(r.facts.quota);
     jobs_.enter(r, job_state::pending);
     jobs_.watch_ready(r);
-    if (!jobs_.is_early(r)) q.asked += r.facts.request;
     // If its quota reserves nothing any more, the next step withdraws it.
     r.has_reservation = has_expected_ends && !r.facts.elastic && seats_[u.id.index()].has_reservation;
-    if (r.has_reservation) return jobs_.count_reservation(r);
-    if (jobs_.is_early(r)) return jobs_.join_early(r);
-    q.queue.push(r.request_class, {r.rank, u.id, ++r.ticket, r.estimate});
-    jobs_.queue_changes_.note({u.id, r.ticket, true});
+    if (!r.has_reservation) return jobs_.queues_.join(r);
+    if (!r.is_early()) jobs_.queues_.state_of(r.facts.quota).asked += r.facts.request;
+    jobs_.queues_.count_reservation(r);
   }
   [[nodiscard]] reservations::entry entry(const scheduler_memory::held_reservation& e) const {
     reservations::entry to{e.job, jobs_.at(e.job).facts.quota, e.what, e.freed_until, e.number};
@@ -415,7 +413,7 @@ class state_keeper {
     for (const auto& e : memory_.reservations) {
       if (jobs_.state(e.job) != job_state::pending || !jobs_.at(e.job).has_reservation) continue;
       all.push_back(entry(e));
-      if (e.is_untried) jobs_.at(e.job).tried_at = jobs_.requeues_ - 1;
+      if (e.is_untried) jobs_.at(e.job).tried_at = jobs_.queues_.requeues_ - 1;
     }
     jobs_.reservations_.restore(all, memory_.next_reservation);
   }
@@ -429,13 +427,14 @@ class state_keeper {
     const auto queue_of = [&](job_id id) -> pending_queue* {
       if (jobs_.state(id) != job_state::pending || jobs_.at(id).has_reservation) return nullptr;
       const quota_id x = jobs_.at(id).facts.quota;
-      if (!std::exchange(jobs_.state_of(x).has_inadmissible, true)) jobs_.with_inadmissible_.push_back(x);
+      jobs_.queues_.has_inadmissible(x);
       if constexpr (has_ready_times) {
         // One that may get no reservation is in no queue.
-        if (jobs_.is_early(jobs_.at(id)))
-          return jobs_.may_reserve_early(jobs_.at(id)) ? &jobs_.state_of(x).early.queue : nullptr;
+        if (jobs_.at(id).is_early())
+          return queues_type::may_reserve_early(jobs_.at(id)) ? &jobs_.queues_.state_of(x).early.queue
+                                                              : nullptr;
       }
-      return &jobs_.state_of(x).queue;
+      return &jobs_.queues_.state_of(x).queue;
     };
     for (const auto& i : memory_.inadmissible) {
       if (pending_queue* const q = queue_of(i.job)) {
