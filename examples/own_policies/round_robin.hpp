@@ -21,8 +21,8 @@ struct turns {
         if (!first) continue;
         someone = true;
         const auto& job = session.at(*first);
-        const bool fits = session.assumed().fits(x, job.facts.request, job.facts.in);
-        const auto place = fits ? session.places().place(job.pod_request) : std::nullopt;
+        const bool fits = session.books().assumed().fits(x, job.facts.request, job.facts.in);
+        const auto place = fits ? session.books().places.place(job.pod_request) : std::nullopt;
         place ? session.admit(*first, *place) : session.mark_inadmissible(x, allot::pending_reason::quota);
       }
     }

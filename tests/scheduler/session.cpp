@@ -214,7 +214,7 @@ TEST_CASE("session: an elastic job is evicted as one, with the pods that run") {
     b.admit(t.h.id("e"), {});
     for (int i = 0; i < 3; ++i) b.admit(*b.first_of(a), {});
     CHECK(b.running_pods(b.at(t.h.id("e"))) == 5);
-    CHECK(b.running().jobs_of(a).size() == 4);
+    CHECK(b.books().running().jobs_of(a).size() == 4);
   }) == "+e +e^ +e^ +e^");
   t.h.evicting(t.h.elastic_pod("e"));
   CHECK(t.step([&](bench_type& b) {
@@ -225,7 +225,7 @@ TEST_CASE("session: an elastic job is evicted as one, with the pods that run") {
     CHECK(b.plan().evictions.front().how == allot::relation::resized);
     CHECK(b.evicting().size() == 4);
     CHECK(b.waiting(a) == 0);
-    CHECK(b.running().jobs_of(a).empty());
+    CHECK(b.books().running().jobs_of(a).empty());
   }) == "-e");
 }
 

@@ -357,12 +357,12 @@ class restless_cycle {
     if (!waits) return;
     const allot::job_id id = *waits;
     const std::size_t first = session.plan().evictions.size();
-    const auto running = session.running().jobs_of(quota_id{1});
+    const auto running = session.books().running().jobs_of(quota_id{1});
     if (!running.empty()) {
       session.evict(running.front().id, id, allot::relation::same_quota);
       return session.announce(id, first);
     }
-    if (const auto at = session.places().place(session.at(id).pod_request)) session.admit(id, *at);
+    if (const auto at = session.books().places.place(session.at(id).pod_request)) session.admit(id, *at);
   }
 };
 struct restless_policies : allot::policies<> {

@@ -150,8 +150,8 @@ class exhaustive_cycle {
     const record& r = session.at(p.id);
     if (!is_allowed(session, r)) return;
     p.kept_for = soon_.keeps_out(session, r);
-    if (p.kept_for || !could_place(session.places(), r.pod_request)) return;
-    if (!soon_.beside(session, [&] { return could_place(session.places(), r.pod_request); })) {
+    if (p.kept_for || !could_place(session.books().places, r.pod_request)) return;
+    if (!soon_.beside(session, [&] { return could_place(session.books().places, r.pod_request); })) {
       p.kept_for = soon_.last_beside(session);
     }
   }
@@ -243,7 +243,7 @@ class exhaustive_cycle {
   [[nodiscard]] bool could_start(Session& session, const record& r) {
     attempt a;
     if (const auto at = room_for(session, r, a)) {
-      session.places().release(*at);
+      session.books().places.release(*at);
       return true;
     }
     if (!session.may_preempt_again(r) ||
@@ -277,12 +277,12 @@ class exhaustive_cycle {
   void bring_down(Session& session) {
     vector<quota_id> over;
     for (const quota_id x : session.tree().top_down()) {
-      if (!session.assumed().is_sound(x)) over.push_back(x);
+      if (!session.books().assumed().is_sound(x)) over.push_back(x);
     }
     if (over.empty()) return;
-    const savepoint before = session.assumed().save();
-    shrink_.run(session.assumed(), session.running(), over, session.now());
-    session.assumed().rollback(before);
+    const savepoint before = session.books().assumed().save();
+    shrink_.run(session.books().assumed(), session.books().running(), over, session.now());
+    session.books().assumed().rollback(before);
     for (const victim<n>& v : shrink_.victims()) {
       if (!v.with_its_job) session.evict(v.job.id, {}, relation::resized);
     }
@@ -305,13 +305,13 @@ class exhaustive_cycle {
         if (is_first) {
           turn_.enrol(x, request, r.rank, minimum_of(session, x, r));
         } else {
-          turn_.enter(session.assumed(), x, request, r.rank, minimum_of(session, x, r));
+          turn_.enter(session.books().assumed(), x, request, r.rank, minimum_of(session, x, r));
         }
       } else if (!is_first) {
-        turn_.leave(session.assumed(), x);
+        turn_.leave(session.books().assumed(), x);
       }
     });
-    if (others_too) turn_.refresh_all(session.assumed());
+    if (others_too) turn_.refresh_all(session.books().assumed());
   }
 
   /// The least that the jobs of x that may be tried request, and whether one may preempt: what can't be ruled
@@ -349,7 +349,7 @@ class exhaustive_cycle {
                                                  const resources<n>& request) {
     constexpr auto all = ~std::uint64_t{0};
     const preempt_settings& may = session.settings(x).preempt;
-    const auto running = session.running().jobs_of(x);
+    const auto running = session.books().running().jobs_of(x);
     const bool within = may.within != preempt_within::never && !running.empty() &&
                         (may.within == preempt_within::lower_priority ? running.back().priority < priority
                                                                       : running.back().priority <= priority);
@@ -357,7 +357,7 @@ class exhaustive_cycle {
     if (within || others || (may.children && !session.tree().children(x).empty())) return all;
     if (may.reclaim == preempt_reclaim::never) return 0;
     std::uint64_t reclaims = 0;
-    const ledger<n>& l = session.assumed();
+    const ledger<n>& l = session.books().assumed();
     for (std::size_t d = 0; d < n; ++d) {
       if (request[d] <= l.supply_of(x, d).own_pool - l.own_usage(x, d)) reclaims |= std::uint64_t{1} << d;
     }
@@ -425,14 +425,14 @@ class exhaustive_cycle {
     if constexpr (foresees) {
       // Most that delay a reservation do so on any place: that is known before they are placed.
       if (!session.reservations().by_start().empty() &&
-          (!could_place(session.places(), r.pod_request) || loans(session).are_delayed_by(r, a))) {
+          (!could_place(session.books().places, r.pod_request) || loans(session).are_delayed_by(r, a))) {
         return std::nullopt;
       }
     }
     const auto at = place(session, r, a);
     if constexpr (makes_reservations) {
       if (at && (owned(session).are_displaced_by(r, *at, a) || loans(session).are_displaced_by(r, *at, a))) {
-        session.places().release(*at);
+        session.books().places.release(*at);
         return std::nullopt;
       }
     }
@@ -456,12 +456,12 @@ class exhaustive_cycle {
   /// A place for the job beside those that are ready soon, after `is_kept_out`.
   [[nodiscard]] std::optional<place_type> place(Session& session, const record& r, attempt& a) {
     if constexpr (looks_ahead) {
-      const auto at = soon_.beside(session, [&] { return session.places().place(r.pod_request); });
+      const auto at = soon_.beside(session, [&] { return session.books().places.place(r.pod_request); });
       const job_id last = soon_.last_beside(session);
-      if (!at && last && could_place(session.places(), r.pod_request)) note_kept(session, r, last, a);
+      if (!at && last && could_place(session.books().places, r.pod_request)) note_kept(session, r, last, a);
       return at;
     } else {
-      return session.places().place(r.pod_request);
+      return session.books().places.place(r.pod_request);
     }
   }
 
@@ -550,7 +550,7 @@ class exhaustive_cycle {
       if (owned(session).are_delayed_by(r, a)) return std::nullopt;
       bearable = bearable_loss(session, r);
       // Then what is free is kept for others.
-      fits = a.ends_by && is_allowed(session, r) && could_place(session.places(), r.pod_request);
+      fits = a.ends_by && is_allowed(session, r) && could_place(session.books().places, r.pod_request);
     }
     bool takes_what_is_free = false;
     bool declines = false;
@@ -576,7 +576,7 @@ class exhaustive_cycle {
     // Also of what is free: or two could take it from each other for ever.
     session.count_preemption(r);
     if (evicts) session.evict_found(search_.victims(), r.facts.id);
-    const auto at = session.places().place(r.pod_request);
+    const auto at = session.books().places.place(r.pod_request);
     ALLOT_ASSERT(at.has_value(), "the search found a place, or there was one");
     if constexpr (makes_reservations) loans(session).note_preemption(r, *at, a);
     return at;
@@ -612,7 +612,7 @@ class exhaustive_cycle {
     if (!is_allowed(session, r) || is_kept_out(session, r, a)) return std::nullopt;
     movable_.clear();
     for (const quota_id x : session.tree().top_down()) {
-      for (const running_job<n>& job : session.running().jobs_of(x)) {
+      for (const running_job<n>& job : session.books().running().jobs_of(x)) {
         if (session.at(job.id).state == job_state::running) movable_.push_back(job);
       }
     }

@@ -329,7 +329,7 @@ class scheduler {
     time_limits_.rebase(by);
     guarantees_.rebase(by);
     latest_start_ = detail::moved(latest_start_, by);
-    if constexpr (requires { session_.places().rebase(by); }) session_.places().rebase(by);
+    if constexpr (requires { session_.books().places.rebase(by); }) session_.books().places.rebase(by);
   }
 
   /// The job of an admission has been running since `when`, if not since the step that admitted it.
@@ -425,7 +425,7 @@ class scheduler {
     const instant told = detail::point_of<View>(at);
     const instant now = session_.not_before_last(told);
     // For placements that care when jobs end.
-    if constexpr (requires { session_.places().set_now(now); }) session_.places().set_now(now);
+    if constexpr (requires { session_.books().places.set_now(now); }) session_.books().places.set_now(now);
     if (std::exchange(latest_start_, std::numeric_limits<instant>::min()) > now) {
       jobs().start_by(now, [this](job_id id) { watch_time(id, shown::time_limit(view(), what(id))); });
     }
@@ -800,13 +800,13 @@ class scheduler {
   }
   void watch_guarantees_of_paths(quota_id x) {
     if (!session_.guarantees_runtime()) return;
-    for (const running_job<n>& j : session_.running().jobs_of(x)) {
+    for (const running_job<n>& j : session_.books().running().jobs_of(x)) {
       if (!j.elastic) watch_guarantees(session_.at(j.id), session_.now());
     }
     for (const quota_id c : tree().children(x)) watch_guarantees_of_paths(c);
   }
   void watch_guarantee_below(quota_id x, const runtime_guarantee& g) {
-    for (const running_job<n>& j : session_.running().jobs_of(x)) {
+    for (const running_job<n>& j : session_.books().running().jobs_of(x)) {
       if (!j.elastic) watch_guarantee(session_.at(j.id), g);
     }
     for (const quota_id c : tree().children(x)) watch_guarantee_below(c, g);

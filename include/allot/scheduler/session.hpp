@@ -58,50 +58,32 @@ class session {
   using reservation_entry = detail::reservations::entry;
   /// What will have gone by a reserved start.
   using horizon_type = detail::horizon<View, Placement>;
+  /// What is used, and assumed.
+  using books_type = detail::books<View, Placement>;
 
   session(View view, quota_tree<n> tree, Placement where)
       : jobs_(std::move(view), std::move(tree), std::move(where)) {}
 
   /// The quotas as the preset sees them, if there is one.
-  [[nodiscard]] const quota_tree<n>& tree() const noexcept { return jobs_.books().tree(); }
+  [[nodiscard]] const quota_tree<n>& tree() const noexcept { return books().tree(); }
   /// The host's view.
   [[nodiscard]] const View& view() const noexcept { return jobs_.view(); }
-  /// What jobs use now, evicting ones included.
-  [[nodiscard]] ledger<n>& allocated() noexcept { return jobs_.books().allocated(); }
-  /// What decisions count on: evicting jobs are gone, nominated ones are there.
-  [[nodiscard]] ledger<n>& assumed() noexcept { return jobs_.books().assumed(); }
-  /// The placement.
-  [[nodiscard]] Placement& places() noexcept { return jobs_.books().places; }
-  /// The same, for reading.
-  [[nodiscard]] const Placement& places() const noexcept { return jobs_.books().places; }
-  /// The placement's what-if for jobs that might be evicted: see `placement_what_if`.
-  [[nodiscard]] what_if_of<Placement>& what_if() noexcept { return jobs_.books().what_if(); }
-  /// What will have gone by reserved starts: that of a reservation with a known start, or nothing if none is
-  /// kept. Valid until the next call of `look_ahead`.
-  [[nodiscard]] horizon_type* horizon(const reservation_entry& p) { return jobs_.books().horizons().find(p); }
-  /// The room that there is for a job now: see `detail::horizons`. Not within a trial.
-  [[nodiscard]] forecast_of<Placement>* room_now(const record& r) {
-    return jobs_.books().horizons().room_now(places(), r.facts.id, r.pod_request);
-  }
-  /// Brings those of the earliest starts up to date. Not within a trial.
+  /// @{
+  /// What is used: the ledgers, the placement, and who runs. A cycle may try things in `allocated()`,
+  /// `assumed()` and `places`, each under a savepoint that it rolls back.
+  [[nodiscard]] books_type& books() noexcept { return jobs_.books(); }
+  [[nodiscard]] const books_type& books() const noexcept { return jobs_.books(); }
+  /// @}
+  /// Brings the horizons of the earliest reserved starts up to date. Not within a trial.
   void look_ahead() {
-    auto& kept = jobs_.books().horizons();
+    auto& kept = books().horizons();
     kept.outdate();
     const auto starts = reservations().by_start();
     for (std::size_t i = 0; i < starts.size() && i < kept.most; ++i) {
       const reservation_entry& p = reservations().all()[starts[i]];
-      kept.keep(places(), p, at(p.job).pod_request, expected_ends(),
+      kept.keep(books().places, p, at(p.job).pod_request, books().ends(),
                 [this](job_id id) -> const record& { return at(id); });
     }
-  }
-  /// The running and nominated jobs that may be preempted; without the evicting ones.
-  [[nodiscard]] const running_index<n>& running() const noexcept { return jobs_.books().running(); }
-  /// From now on changes of `running` are recorded, for a cycle that takes them each time.
-  void follow_running() { jobs_.books().running().follow(); }
-  /// Calls `visit(change)` for each change since the last call; see `running_index`.
-  template <class Visit>
-  void take_running_changes(Visit visit) {
-    jobs_.books().running().take_changes(visit);
   }
   /// The evicting jobs, in the order of their evictions.
   [[nodiscard]] std::span<const job_id> evicting() const noexcept { return jobs_.evicting(); }
@@ -109,8 +91,6 @@ class session {
   [[nodiscard]] const auto& leaving() const noexcept { return jobs_.nominated().leaving(); }
   /// The nominated jobs, in the order of the decisions.
   [[nodiscard]] const vector<job_id>& nominated() const noexcept { return jobs_.nominated().waiting(); }
-  /// What all jobs use together, evicting ones included.
-  [[nodiscard]] quantity allocated_by_all(std::size_t d) const { return jobs_.books().allocated_by_all(d); }
   /// The record of a job. Precondition: the id is known (`contains`).
   [[nodiscard]] const record& at(job_id id) const { return jobs_.at(id); }
   /// Whether there is such a job.
@@ -120,15 +100,10 @@ class session {
   /// How many pods of the job run, including its elastic pods.
   [[nodiscard]] std::uint32_t running_pods(const record& r) const { return jobs_.running_pods(r); }
 
-  /// Whether the job would use more than its quota owns, as of what is assumed.
-  [[nodiscard]] bool would_borrow(const record& r) {
-    return jobs_.books().borrowed_by(assumed(), r) != resources<n>{};
-  }
-
   /// What keeps the job from starting at that time, now or later: its quota would then borrow, as of what is
   /// assumed, what owners have reclaimed from it. False: nothing.
   [[nodiscard]] backoff backs_off(const record& r, instant when) {
-    return jobs_.backoffs().against(assumed(), r.facts.quota, r.facts.request, when);
+    return jobs_.backoffs().against(books().assumed(), r.facts.quota, r.facts.request, when);
   }
   /// The next time after that, now or later, at which the job may have better chances by itself: then its
   /// quota may borrow more of what it requests, or it is ready.
@@ -234,17 +209,6 @@ class session {
   }
   /// What these request together.
   [[nodiscard]] resources<n> reserved_amount(quota_id x) const { return jobs_.queues().reserved_amount(x); }
-  /// When the running jobs are expected to end, the earliest first; those that overrun included, without the
-  /// evicting ones and those without an estimate.
-  [[nodiscard]] std::span<const expected_end> expected_ends() const noexcept {
-    return jobs_.books().ends().all();
-  }
-  /// Those of the jobs of x.
-  [[nodiscard]] std::span<const expected_end> expected_ends_of(quota_id x) const noexcept {
-    return jobs_.books().ends_of(x);
-  }
-  /// The running jobs without an expected end, in no particular order; without the evicting ones.
-  [[nodiscard]] std::span<const job_id> open_ended() const noexcept { return jobs_.books().open_ended(); }
   /// The next reserved start that has not come yet.
   [[nodiscard]] std::optional<instant> next_reserved_start() const {
     return jobs_.reservations().next_after(last_look_);
@@ -466,7 +430,7 @@ class session {
   /// not borrow for now, else its place. What a cycle found is kept as the reason.
   void explain(typename plan_type::pending_job& p) {
     const record& r = jobs_.at(p.id);
-    jobs_.books().explain(p, r, assumed());
+    books().explain(p, r, books().assumed());
     if (p.binding) detail::in_the_way<session>{*this}.find_held(p);
     if (is_early(r)) {
       p.reason = pending_reason::not_ready;
@@ -482,7 +446,7 @@ class session {
   /// `is_announced(id)` says which.
   template <class IsAnnounced>
   void explain_as_allocated(typename plan_type::pending_job& p, IsAnnounced is_announced) {
-    jobs_.books().explain(p, jobs_.at(p.id), allocated());
+    books().explain(p, jobs_.at(p.id), books().allocated());
     if (p.binding) return detail::in_the_way<session>{*this}.find_leaving(p);
     detail::in_the_way<session>{*this}.find_earlier_turn(p, is_announced);
   }
@@ -549,7 +513,7 @@ class session {
     };
     jobs_.start_ready(is_older, [&](record& r) {
       any = true;
-      start(r, jobs_.books().borrowed_by(allocated(), r));
+      start(r, books().borrowed_by(books().allocated(), r));
     });
     return any;
   }

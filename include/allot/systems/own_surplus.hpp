@@ -30,7 +30,7 @@ struct divided_state {
 
   template <class Session>
   void reset(Session& session) {
-    const ledger<N>& l = session.assumed();
+    const ledger<N>& l = session.books().assumed();
     usage.rebuild(l);
     used.assign(session.tree().slots(), resources<N>{});
     demand.assign(session.tree().slots(), resources<N>{});
@@ -43,14 +43,14 @@ struct divided_state {
   /// The queue or usage of x has changed.
   template <class Session>
   void look(Session& session, quota_id x) {
-    const resources<N> uses = session.assumed().own_usage(x);
+    const resources<N> uses = session.books().assumed().own_usage(x);
     const resources<N> wants = uses + session.asked(x);
     if (uses == used[x.index()] && wants == demand[x.index()]) return;
     usage.release(session.tree(), x, used[x.index()]);
     usage.charge(session.tree(), x, uses);
     used[x.index()] = uses;
     demand[x.index()] = wants;
-    entitlements.change_demand(session.assumed(), x, wants);
+    entitlements.change_demand(session.books().assumed(), x, wants);
   }
 };
 

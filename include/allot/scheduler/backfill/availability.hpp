@@ -105,7 +105,7 @@ class availability {
         foresight_.foresee(session, state(), {r, where, without_end}, others(session, r, claims));
     if (seen.says != verdict::unknown) return seen.says == verdict::hold;
     auto before = open(session);
-    session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
+    session.books().assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
     const bool some_missed = walk(session, others(session, r, claims), excuses_none{}).has_value();
     close(session, std::move(before));
     return !some_missed;
@@ -156,7 +156,7 @@ class availability {
     const auto concerns = [&](std::size_t i) { return concerns_any(session.reservations().all()[i]); };
     const auto starts = session.reservations().by_start();
     if (chance == without_end && detail::none_of(starts.begin(), starts.end(), concerns) &&
-        session.what_if().begin(session.places(), r.pod_request)) {
+        session.books().what_if().begin(session.books().places, r.pod_request)) {
       const auto is_others = [&](std::size_t i) { return session.reservations().all()[i].job != r.facts.id; };
       return earliest_alone(session, r, detail::any_of(starts.begin(), starts.end(), is_others), before);
     }
@@ -165,7 +165,7 @@ class availability {
     if (detail::none_of(all.begin(), all.end(), may_change)) foresight_.note(session, r, concerns_any);
     t = next_time(session.now());
     if (!t || *t >= before) return std::nullopt;
-    room_ = session.room_now(r);
+    room_ = session.books().room_now(r);
     auto as_it_was = open(session);
     std::optional<start> found;
     at_.without_places = room_ != nullptr;
@@ -180,7 +180,7 @@ class availability {
       }
       if (at_.without_places || !could_start(session, r, claims, *t)) continue;
       if (fits_from(session, r, claims, *t)) {
-        found = start{*t, waits_for_that ? job_id{} : at_.last, session.would_borrow(r)};
+        found = start{*t, waits_for_that ? job_id{} : at_.last, session.books().would_borrow(r)};
         found->claims = at_.claims || claims_start(session, r, claims, *t);
       }
     }
@@ -198,7 +198,7 @@ class availability {
     for (auto t = next(session); t && *t <= until; t = next(session)) step(session, r, claims, *t);
     std::optional<start> found;
     if (has_chance(session, r, until, session.now(), others(session, r, claims))) {
-      found = start{until, {}, session.would_borrow(r)};
+      found = start{until, {}, session.books().would_borrow(r)};
     }
     close(session, std::move(before));
     return found;
@@ -214,7 +214,7 @@ class availability {
     auto before = open(session);
     std::optional<start> found;
     const auto note = [&](const reservation_entry& p) {
-      if (p.job == job) found = start{p.what.start, at_.last, session.would_borrow(session.at(job))};
+      if (p.job == job) found = start{p.what.start, at_.last, session.books().would_borrow(session.at(job))};
       return true;
     };
     // Another job that no longer has a chance does not concern this one.
@@ -277,17 +277,18 @@ class availability {
       if (seen.says == verdict::hold) return std::nullopt;
       if (seen.says == verdict::delayed) return missed(*seen.first);
     }
-    if (!are_more && session.what_if().begin(session.places(), session.at(only->job).pod_request)) {
+    if (!are_more &&
+        session.books().what_if().begin(session.books().places, session.at(only->job).pod_request)) {
       return delays(session, r, *only) ? std::optional{missed(*only)} : std::nullopt;
     }
     return first_missed(
         session, others(session, r, claims),
         [&] {
-          session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
+          session.books().assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
           add_run(end, r.facts.id, where);
           return true;
         },
-        [&] { session.places().release(where); });
+        [&] { session.books().places.release(where); });
   }
 
   // With a single reservation the placement's what-if is used instead of trial placements.
@@ -296,39 +297,39 @@ class availability {
   /// the what-if has begun for the job with a reservation.
   [[nodiscard]] bool delays(Session& session, const record& r, const reservation_entry& p) {
     const record& reserved = session.at(p.job);
-    const savepoint before = session.assumed().save();
-    session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
-    for (const expected_end& e : session.expected_ends()) {
+    const savepoint before = session.books().assumed().save();
+    session.books().assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
+    for (const expected_end& e : session.books().ends()) {
       if (e.at > p.what.start) break;
       let_go(session, session.at(e.job));
     }
     if (p.what.gathers_since) {
       for_each_open_ended(session, *p.what.gathers_since, [&](const record& gone) { let_go(session, gone); });
     }
-    const bool fits =
-        detail::quota_allows(session, reserved, p.what.start) && session.what_if().fits(session.places());
-    session.assumed().rollback(before);
+    const bool fits = detail::quota_allows(session, reserved, p.what.start) &&
+                      session.books().what_if().fits(session.books().places);
+    session.books().assumed().rollback(before);
     return !fits;
   }
   /// Precondition: the what-if has begun for the job, and it claims all known starts, if there are any.
   [[nodiscard]] std::optional<start> earliest_alone(Session& session, const record& r, bool claims_some,
                                                     instant before) {
-    const savepoint as_it_was = session.assumed().save();
+    const savepoint as_it_was = session.books().assumed().save();
     std::optional<start> found;
-    const auto ends = session.expected_ends();
+    const auto ends = session.books().ends();
     for (std::size_t i = 0; i < ends.size() && ends[i].at < before && !found; ++i) {
       let_go(session, session.at(ends[i].job));
       if (i + 1 < ends.size() && ends[i + 1].at == ends[i].at) continue;
-      if (!session.what_if().fits(session.places())) continue;
-      if (!session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in)) continue;
-      found = start{ends[i].at, ends[i].job, session.would_borrow(r), claims_some};
+      if (!session.books().what_if().fits(session.books().places)) continue;
+      if (!session.books().assumed().fits(r.facts.quota, r.facts.request, r.facts.in)) continue;
+      found = start{ends[i].at, ends[i].job, session.books().would_borrow(r), claims_some};
     }
-    session.assumed().rollback(as_it_was);
+    session.books().assumed().rollback(as_it_was);
     return found;
   }
   void let_go(Session& session, const record& gone) {
-    session.assumed().release(gone.facts.quota, gone.facts.request, gone.facts.in);
-    session.what_if().gone(session.places(), gone.where);
+    session.books().assumed().release(gone.facts.quota, gone.facts.request, gone.facts.in);
+    session.books().what_if().gone(session.books().places, gone.where);
   }
 
   struct both_savepoints {
@@ -362,11 +363,11 @@ class availability {
   static constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
 
   [[nodiscard]] both_savepoints open(Session& session) {
-    return {session.assumed().save(), session.places().save()};
+    return {session.books().assumed().save(), session.books().places.save()};
   }
   void close(Session& session, both_savepoints before) {
-    session.places().rollback(std::move(before.in_places));
-    session.assumed().rollback(before.in_ledger);
+    session.books().places.rollback(std::move(before.in_places));
+    session.books().assumed().rollback(before.in_ledger);
   }
   void begin() {
     at_ = {};
@@ -385,7 +386,7 @@ class availability {
   [[nodiscard]] std::optional<instant> next(const Session& session) const {
     std::optional<instant> t;
     const auto consider = [&](instant u) { t = t ? std::min(*t, u) : u; };
-    if (at_.ends < session.expected_ends().size()) consider(session.expected_ends()[at_.ends].at);
+    if (at_.ends < session.books().ends().size()) consider(session.books().ends()[at_.ends].at);
     if (!runs_.empty() && runs_.front().end != without_end) consider(runs_.front().end);
     if (at_.starts < session.reservations().by_start().size()) consider(start_of(session).what.start);
     return t;
@@ -401,7 +402,7 @@ class availability {
   }
   /// Lets all end that is expected to by `t`.
   void end_until(Session& session, instant t) {
-    const auto ends = session.expected_ends();
+    const auto ends = session.books().ends();
     for (; at_.ends < ends.size() && ends[at_.ends].at <= t; ++at_.ends) at_.last = ends[at_.ends].job;
     // While room is counted there is mostly none, and it is not asked for.
     if (!at_.without_places) release_ended(session);
@@ -411,32 +412,32 @@ class availability {
       runs_.pop_back();
       at_.last = gone.job;
       const record& r = session.at(gone.job);
-      session.assumed().release(r.facts.quota, r.facts.request, r.facts.in);
+      session.books().assumed().release(r.facts.quota, r.facts.request, r.facts.in);
       at_.taken -= gone.takes;
-      if (!at_.without_places) session.places().release(gone.where);
+      if (!at_.without_places) session.books().places.release(gone.where);
     }
   }
   /// Releases in the ledger what those use that have ended.
   void release_ended(Session& session) {
     for (; at_.released < at_.ends; ++at_.released) {
-      const record& gone = session.at(session.expected_ends()[at_.released].job);
-      session.assumed().release(gone.facts.quota, gone.facts.request, gone.facts.in);
+      const record& gone = session.at(session.books().ends()[at_.released].job);
+      session.books().assumed().release(gone.facts.quota, gone.facts.request, gone.facts.in);
     }
   }
   /// Releases the places of those that have ended.
   void vacate(Session& session) {
     for (; at_.vacated < at_.ends; ++at_.vacated) {
-      session.places().release(session.at(session.expected_ends()[at_.vacated].job).where);
+      session.books().places.release(session.at(session.books().ends()[at_.vacated].job).where);
     }
   }
   void release(Session& session, const record& gone) {
-    session.assumed().release(gone.facts.quota, gone.facts.request, gone.facts.in);
-    session.places().release(gone.where);
+    session.books().assumed().release(gone.facts.quota, gone.facts.request, gone.facts.in);
+    session.books().places.release(gone.where);
   }
   /// Who ends last by `t`, of those who run and of the jobs with a reservation, if these start as reserved;
   /// none if no job ends by then.
   [[nodiscard]] static job_id last_to_end(const Session& session, instant t) {
-    const auto ends = session.expected_ends();
+    const auto ends = session.books().ends();
     const auto after = std::upper_bound(ends.begin(), ends.end(), t,
                                         [](instant u, const expected_end& e) { return u < e.at; });
     run last{std::numeric_limits<instant>::min(), {}, {}};
@@ -455,7 +456,7 @@ class availability {
   /// Calls `visit(record)` for each running job without an expected end that ran before `since`.
   template <class Visit>
   static void for_each_open_ended(Session& session, instant since, Visit visit) {
-    for (const job_id id : session.open_ended()) {
+    for (const job_id id : session.books().open_ended()) {
       const record& r = session.at(id);
       if (r.facts.started < since) visit(r);
     }
@@ -528,8 +529,8 @@ class availability {
   [[nodiscard]] std::optional<place> take(Session& session, const record& r, instant at) {
     if (!detail::quota_allows(session, r, at)) return std::nullopt;
     vacate(session);
-    const std::optional<place> where = session.places().place(r.pod_request);
-    if (where) session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
+    const std::optional<place> where = session.books().places.place(r.pod_request);
+    if (where) session.books().assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
     return where;
   }
 
@@ -590,7 +591,7 @@ class availability {
     std::size_t next_end = at_.ends;
     end_until(session, t);
     for (; room_ != nullptr && next_end < at_.ends; ++next_end) {
-      room_->gone(session.places(), session.at(session.expected_ends()[next_end].job).where);
+      room_->gone(session.books().places, session.at(session.books().ends()[next_end].job).where);
     }
     // Claims that may change depend on usage.
     const auto noted = foresight_.noted();
@@ -613,8 +614,8 @@ class availability {
           continue;
         }
         const record& reserved = session.at(p.job);
-        if (!session.assumed().can_count(reserved.facts.quota, reserved.facts.request)) return false;
-        session.assumed().charge(reserved.facts.quota, reserved.facts.request, reserved.facts.in);
+        if (!session.books().assumed().can_count(reserved.facts.quota, reserved.facts.request)) return false;
+        session.books().assumed().charge(reserved.facts.quota, reserved.facts.request, reserved.facts.in);
         add_run(detail::reserved_end(session, p), p.job, {}, takes_of_room(session, reserved));
         continue;
       }
@@ -625,11 +626,11 @@ class availability {
   /// Precondition: the room is counted, and there is none. Lets end one after the other that is expected to
   /// before `before`, until there is. Returns when.
   [[nodiscard]] std::optional<instant> end_until_room(Session& session, instant before) {
-    const auto ends = session.expected_ends();
+    const auto ends = session.books().ends();
     while (at_.ends < ends.size() && ends[at_.ends].at < before) {
       const expected_end& e = ends[at_.ends++];
       at_.last = e.job;
-      room_->gone(session.places(), session.at(e.job).where);
+      room_->gone(session.books().places, session.at(e.job).where);
       if (room_->could_fit(at_.taken)) return e.at;
     }
     return std::nullopt;
@@ -645,11 +646,11 @@ class availability {
   /// Precondition: those that have ended in the walk are on their places.
   void end_counting(Session& session) {
     for (std::size_t i = 0; room_ != nullptr && i < at_.ends; ++i) {
-      room_->back(session.places(), session.at(session.expected_ends()[i].job).where);
+      room_->back(session.books().places, session.at(session.books().ends()[i].job).where);
     }
   }
   [[nodiscard]] std::uint64_t takes_of_room(Session& session, const record& reserved) const {
-    return room_ == nullptr ? 0 : room_->least_taken(session.places(), reserved.pod_request);
+    return room_ == nullptr ? 0 : room_->least_taken(session.books().places, reserved.pod_request);
   }
   /// Whether the job may start where the walk stands, as far as that is known without placing it.
   template <class Claims>
@@ -677,7 +678,7 @@ class availability {
     const instant end = later(std::max(from, session.now()), r.estimate);
     vacate(session);
     if (at_.starts == session.reservations().by_start().size()) {
-      return could_place(session.places(), r.pod_request);
+      return could_place(session.books().places, r.pod_request);
     }
     if (foresight_.is_as_noted(session, state(), counts)) {
       auto before = open(session);
@@ -711,20 +712,20 @@ class availability {
     if (i == starts.size()) return false;
     const reservation_entry& next = session.reservations().all()[starts[i]];
     if (end <= next.what.start || is_missed_anyway(next)) return false;
-    auto& what_if = session.what_if();
-    if (!what_if.begin(session.places(), session.at(next.job).pod_request)) return false;
-    const auto ends = session.expected_ends();
+    auto& what_if = session.books().what_if();
+    if (!what_if.begin(session.books().places, session.at(next.job).pod_request)) return false;
+    const auto ends = session.books().ends();
     for (std::size_t k = at_.ends; k < ends.size() && ends[k].at <= next.what.start; ++k) {
-      what_if.gone(session.places(), session.at(ends[k].job).where);
+      what_if.gone(session.books().places, session.at(ends[k].job).where);
     }
     for (const run& x : runs_) {
-      if (x.end <= next.what.start) what_if.gone(session.places(), x.where);
+      if (x.end <= next.what.start) what_if.gone(session.books().places, x.where);
     }
     if (next.what.gathers_since) {
       for_each_open_ended(session, *next.what.gathers_since,
-                          [&](const record& gone) { what_if.gone(session.places(), gone.where); });
+                          [&](const record& gone) { what_if.gone(session.books().places, gone.where); });
     }
-    return !what_if.fits(session.places());
+    return !what_if.fits(session.books().places);
   }
   [[nodiscard]] bool is_missed_anyway(const reservation_entry& p) const {
     return detail::find(missed_anyway_.begin(), missed_anyway_.end(), p.job) != missed_anyway_.end();

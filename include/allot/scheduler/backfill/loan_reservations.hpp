@@ -133,7 +133,7 @@ class loan_reservations {
     loan_reservations& of;
 
     [[nodiscard]] bool operator()(const record& r, const reservation_entry& p) const {
-      if (r.facts.quota != p.quota) return may_change(r, p) && !of.session_.would_borrow(r);
+      if (r.facts.quota != p.quota) return may_change(r, p) && !of.session_.books().would_borrow(r);
       return of.owned_.passes(p.quota, r.facts.priority, p) ||
              of.owned_.comes_before(r, p, of.session_.now());
     }
@@ -173,9 +173,9 @@ class loan_reservations {
   /// Whether others, of what they own and their pending jobs ask for, leave too little for the job at that
   /// time: a start then would be displaced.
   [[nodiscard]] bool is_wanted(const record& r, instant at) {
-    ledger<n>& l = session_.assumed();
+    ledger<n>& l = session_.books().assumed();
     const savepoint before = l.save();
-    for (const expected_end& e : session_.expected_ends()) {
+    for (const expected_end& e : session_.books().ends()) {
       if (e.at > at) break;
       const record& gone = session_.at(e.job);
       l.release(gone.facts.quota, gone.facts.request, gone.facts.in);
@@ -228,7 +228,7 @@ class loan_reservations {
       if (p.what.gathers_since && p.quota == x) together += session_.at(p.job).facts.request;
     }
     for (std::size_t d = 0; d < n; ++d) {
-      const quantity most = session_.assumed().potential(x, d);
+      const quantity most = session_.books().assumed().potential(x, d);
       if (r.facts.request[d] <= quantity{} || most == quantity::unlimited()) continue;
       if (static_cast<wide>(together[d].in_milli()) * 100 >
           static_cast<wide>(most.in_milli()) * static_cast<wide>(may.percent)) {
@@ -345,7 +345,7 @@ class loan_reservations {
     }
   }
   [[nodiscard]] bool any_overruns() const {
-    const auto ends = session_.expected_ends();
+    const auto ends = session_.books().ends();
     return !ends.empty() && ends.front().at <= session_.now();
   }
   /// What has taken what a reservation counted on, if nothing has been told: other places, or, where places

@@ -264,7 +264,7 @@ class owned_reservations {
   }
   /// Why a reservation of x is late, if nothing has been told.
   [[nodiscard]] delay_cause why_late(quota_id x) const {
-    const auto ends = session_.expected_ends_of(x);
+    const auto ends = session_.books().ends_of(x);
     if (!ends.empty() && ends.front().at <= session_.now()) return delay_cause::overrun;
     if (state_.claimed_at == session_.now()) return delay_cause::owner;
     // Who is overdue ends later with every moment.

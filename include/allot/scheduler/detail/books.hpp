@@ -49,20 +49,26 @@ class books {
     resize();
   }
 
+  /// The quotas as the preset sees them, if there is one.
   [[nodiscard]] const quota_tree<n>& tree() const noexcept { return allocated_.tree(); }
+  /// What jobs use now, evicting ones included.
   [[nodiscard]] ledger<n>& allocated() noexcept { return allocated_; }
   [[nodiscard]] const ledger<n>& allocated() const noexcept { return allocated_; }
+  /// What decisions count on: evicting jobs are gone, nominated ones are there.
   [[nodiscard]] ledger<n>& assumed() noexcept { return assumed_; }
   [[nodiscard]] const ledger<n>& assumed() const noexcept { return assumed_; }
+  /// The running and nominated jobs that may be preempted; without the evicting ones. A cycle may follow its
+  /// changes.
   [[nodiscard]] const running_index<n>& running() const noexcept { return running_; }
   [[nodiscard]] running_index<n>& running() noexcept { return running_; }
-  /// When those that run, and are not evicting, are expected to end; and nominated ones that start on time.
-  [[nodiscard]] const expected_ends& ends() const noexcept { return ends_; }
+  /// When those that run, and are not evicting, are expected to end, the earliest first; those that overrun
+  /// included.
+  [[nodiscard]] std::span<const expected_end> ends() const noexcept { return ends_.all(); }
   /// Those of the jobs of x alone.
   [[nodiscard]] std::span<const expected_end> ends_of(quota_id x) const noexcept {
     return ends_of_[x.index()].all();
   }
-  /// Those that run, and are not evicting, without an expected end.
+  /// Those that run, and are not evicting, without an expected end, in no particular order.
   [[nodiscard]] std::span<const job_id> open_ended() const noexcept { return open_ended_; }
   /// Until when capacity has become free, since the last call, that was not expected to before; `without_end`
   /// if no end was expected, and the least time if none has become free.
@@ -231,6 +237,11 @@ class books {
     return result;
   }
 
+  /// Whether the job would use more than its quota owns, as of what is assumed.
+  [[nodiscard]] bool would_borrow(const record& r) const {
+    return borrowed_by(assumed_, r) != resources<n>{};
+  }
+
   /// Searches for victims for a job that does not fit. If some are found, and `accept` takes them, they are
   /// no longer assumed, and the job can be placed and assumed; otherwise nothing has changed. While its quota
   /// backs off, the job does not borrow.
@@ -315,9 +326,14 @@ class books {
 
   /// What will have gone by reserved starts, if the view says when jobs are expected to end.
   [[nodiscard]] auto& horizons() noexcept requires has_expected_ends { return horizons_; }
-  /// The placement's what-if for jobs that might be evicted.
+  /// The room that there is for a job now: see `detail::horizons`. Not within a trial.
+  [[nodiscard]] forecast_of<Placement>* room_now(const record& r) requires has_expected_ends {
+    return horizons_.room_now(places, r.facts.id, r.pod_request);
+  }
+  /// The placement's what-if for jobs that might be evicted: see `placement_what_if`.
   [[nodiscard]] what_if_of<Placement>& what_if() noexcept { return what_if_; }
 
+  /// Where jobs run.
   Placement places;
 
  private:

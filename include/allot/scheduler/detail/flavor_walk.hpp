@@ -36,7 +36,8 @@ template <class Session, class Fit, class Preempt>
   };
   const auto borrows = [&] {
     for (std::size_t d = 0; d < Session::n; ++d) {
-      if (r.facts.request[d] > std::max(quantity{}, session.assumed().balance(r.facts.quota, d))) return true;
+      if (r.facts.request[d] > std::max(quantity{}, session.books().assumed().balance(r.facts.quota, d)))
+        return true;
     }
     return false;
   };

@@ -40,12 +40,12 @@ class in_the_way {
 
   /// What nominated jobs hold of what the ledger's `p.binding` counts.
   void find_held(pending_job& p) {
-    find_at_bound(p, s_.assumed(), s_.nominated(),
+    find_at_bound(p, s_.books().assumed(), s_.nominated(),
                   [&](job_id id, quantity gained) { note_held(p.departures, id, gained); });
   }
   /// What leaves, of what the ledger's `p.binding` counts.
   void find_leaving(pending_job& p) {
-    find_at_bound(p, s_.allocated(), s_.leaving(),
+    find_at_bound(p, s_.books().allocated(), s_.leaving(),
                   [&](const departure& d, quantity gained) { note_leaving(p.departures, d, gained); });
   }
   /// The job that leaves is in the way: without it there would be that much more room at the bound.
@@ -77,7 +77,7 @@ class in_the_way {
   void find_earlier_turn(pending_job& p, IsAnnounced is_announced) {
     if (s_.leaving().empty()) return;
     const record& r = s_.at(p.id);
-    ledger<n>& l = s_.allocated();
+    ledger<n>& l = s_.books().allocated();
     const savepoint before = l.save();
     for_each_claimed(p, is_announced, [&](const departure& d, bool) { release(l, s_.at(d.job)); });
     for_each_claimed(p, is_announced, [&](const departure& d, bool is_first) {
@@ -97,10 +97,10 @@ class in_the_way {
     p.departures = {};
     if constexpr (!std::same_as<typename Session::placement_type, no_placement>) {
       if (s_.nominated().empty()) return;
-      const tentative trial{s_.places()};
+      const tentative trial{s_.books().places};
       for (const job_id id : s_.nominated()) {
-        s_.places().release(s_.at(id).where);
-        if (could_place(s_.places(), r.pod_request)) return note_held(p.departures, id, {});
+        s_.books().places.release(s_.at(id).where);
+        if (could_place(s_.books().places, r.pod_request)) return note_held(p.departures, id, {});
       }
     }
   }
@@ -109,21 +109,22 @@ class in_the_way {
   void find_at_place_now(pending_job& p, IsAnnounced is_announced) {
     if (!p.placement || s_.leaving().empty()) return find_at_place(p);
     const record& r = s_.at(p.id);
-    const tentative trial{s_.places()};
-    for (const departure& d : s_.leaving()) s_.places().reoccupy(s_.at(d.job).where);
-    p.placement.emplace(s_.places().why_not(r.pod_request));
+    const tentative trial{s_.books().places};
+    for (const departure& d : s_.leaving()) s_.books().places.reoccupy(s_.at(d.job).where);
+    p.placement.emplace(s_.books().places.why_not(r.pod_request));
     const bool has_room = has_place(p, r);
     if (!has_room) p.departures = {};
     for (const departure& d : s_.leaving()) {
-      s_.places().vacate(s_.at(d.job).where);
-      if (!has_room && could_place(s_.places(), r.pod_request)) return note_leaving(p.departures, d, {});
+      s_.books().places.vacate(s_.at(d.job).where);
+      if (!has_room && could_place(s_.books().places, r.pod_request))
+        return note_leaving(p.departures, d, {});
     }
     if (!has_room) return;
     settle_place(p);
     // Whether it would have none, had those their turn first for which others leave.
     for_each_claimed(p, is_announced, [&](const departure& d, bool is_first) {
-      if (!is_first || p.departures || !s_.places().place(s_.at(d.beneficiary).pod_request)) return;
-      if (!could_place(s_.places(), r.pod_request)) note_leaving(p.departures, d, {});
+      if (!is_first || p.departures || !s_.books().places.place(s_.at(d.beneficiary).pod_request)) return;
+      if (!could_place(s_.books().places, r.pod_request)) note_leaving(p.departures, d, {});
     });
   }
 
@@ -196,7 +197,7 @@ class in_the_way {
     l.rollback(before);
   }
   [[nodiscard]] bool has_place(const pending_job& p, const record& r) {
-    return !says_no(*p.placement) && could_place(s_.places(), r.pod_request);
+    return !says_no(*p.placement) && could_place(s_.books().places, r.pod_request);
   }
   static void settle_place(pending_job& p) {
     p.placement.reset();

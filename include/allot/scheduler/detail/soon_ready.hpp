@@ -35,7 +35,7 @@ class soon_ready {
     beside_.clear();
     if (session.soon_ready().empty()) return {};
     const instant end = later(session.now(), r.estimate);
-    ledger<n>& l = session.assumed();
+    ledger<n>& l = session.books().assumed();
     const savepoint before = l.save();
     l.charge(r.facts.quota, r.facts.request, r.facts.in);
     job_id first{};
@@ -58,12 +58,12 @@ class soon_ready {
   [[nodiscard]] auto beside(Session& session, Place place) {
     if constexpr (!std::same_as<typename Session::placement_type, no_placement>) {
       for (const entry& e : beside_) {
-        const auto at = session.places().place(session.pod_request_of(session.at(e.job), e.pick));
+        const auto at = session.books().places.place(session.pod_request_of(session.at(e.job), e.pick));
         if (at) held_.push_back(*at);
       }
     }
     const auto at = place();
-    for (; !held_.empty(); held_.pop_back()) session.places().release(held_.back());
+    for (; !held_.empty(); held_.pop_back()) session.books().places.release(held_.back());
     return at;
   }
   /// Which of these is ready last; none if there is none.
@@ -109,12 +109,13 @@ class soon_ready {
                                     const std::array<bool, n>& these) {
     const quota_id top = session.tree().common_ancestor(soon.facts.quota, r.facts.quota);
     if (!top) return false;
-    return reclaimable_dimensions(session.assumed(), r.facts.quota, top, these) != std::array<bool, n>{};
+    return reclaimable_dimensions(session.books().assumed(), r.facts.quota, top, these) !=
+           std::array<bool, n>{};
   }
   /// Whether the other has room beside the job, with one of its flavors. It is charged then.
   [[nodiscard]] bool fits_beside(Session& session, const record& soon, bool keeps_place) {
     flavor_pick pick{};
-    ledger<n>& l = session.assumed();
+    ledger<n>& l = session.books().assumed();
     do {
       const resources<n> request = Session::request_of(soon, pick);
       if (!l.fits(soon.facts.quota, request, soon.facts.in)) continue;
@@ -127,7 +128,7 @@ class soon_ready {
   /// Whether it would preempt the job for want of room, with one of its flavors.
   [[nodiscard]] static bool takes_back(Session& session, const record& soon, const record& r) {
     const relation how = relation_of(session, soon.facts.quota, r.facts.quota);
-    const ledger<n>& l = session.assumed();
+    const ledger<n>& l = session.books().assumed();
     beneficiary<n> b = beneficiary_of(session, soon);
     quota_id side = soon.facts.quota;
     const quota_id top = session.tree().common_ancestor(soon.facts.quota, r.facts.quota);

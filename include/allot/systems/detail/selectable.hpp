@@ -38,7 +38,7 @@ class fairness_state {
 
   template <class Session>
   void reset(Session& session) {
-    const ledger<N>& l = session.assumed();
+    const ledger<N>& l = session.books().assumed();
     const quota_tree<N>& tree = session.tree();
     usage.rebuild(l);
     own_.assign(tree.slots(), resources<N>{});
@@ -58,7 +58,7 @@ class fairness_state {
   /// The queue or usage of x has changed. Returns whether the standing of other quotas may have changed too.
   template <class Session>
   bool look(Session& session, quota_id x) {
-    const ledger<N>& l = session.assumed();
+    const ledger<N>& l = session.books().assumed();
     const resources<N> used = l.own_usage(x);
     const resources<N> wanted = used + session.asked(x);
     const bool uses_other = used != own_[x.index()];

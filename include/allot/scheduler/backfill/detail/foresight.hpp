@@ -20,7 +20,7 @@ namespace detail {
 /// Whether the job is ready and its quota allows it at that time, now or later, as of what is assumed.
 template <class Session>
 [[nodiscard]] bool quota_allows(Session& session, const typename Session::record& r, instant at) {
-  return session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in) &&
+  return session.books().assumed().fits(r.facts.quota, r.facts.request, r.facts.in) &&
          r.ready.at <= std::max(at, session.now()) && !session.backs_off(r, std::max(at, session.now()));
 }
 /// When a job with a reservation ends if it starts as reserved.
@@ -109,7 +109,8 @@ class foresight {
     if (seen.of == nullptr || !seen.is_allowed) return false;
     const auto& room = seen.of->room;
     if (!room.fits(0)) return false;
-    return !seen.is_allowed_beside || !room.could_fit(room.least_taken(session.places(), r.pod_request));
+    return !seen.is_allowed_beside ||
+           !room.could_fit(room.least_taken(session.books().places, r.pod_request));
   }
   /// Whether the job with a reservation borrows at its start. None if that is not known, or it is not certain
   /// that all reservations hold.
@@ -233,14 +234,14 @@ class foresight {
   [[nodiscard]] static std::uint64_t most_taken(Session& session, const horizon& h, std::size_t from,
                                                 std::size_t until, Counts counts) {
     return sum_before(session, from, until, counts, [&](const auto& pod_request) {
-      return h.room.most_taken(session.places(), pod_request);
+      return h.room.most_taken(session.books().places, pod_request);
     });
   }
   template <class Counts>
   [[nodiscard]] static std::uint64_t least_taken(Session& session, const horizon& h, std::size_t from,
                                                  std::size_t until, Counts counts) {
     return sum_before(session, from, until, counts, [&](const auto& pod_request) {
-      return h.room.least_taken(session.places(), pod_request);
+      return h.room.least_taken(session.books().places, pod_request);
     });
   }
   /// @}
@@ -251,9 +252,9 @@ class foresight {
     const reservation_entry& p = session.reservations().all()[session.reservations().by_start()[i]];
     noted_start seen;
     if (p.what.gathers_since) return seen;
-    seen.of = session.horizon(p);
+    seen.of = session.books().horizons().find(p);
     if (seen.of == nullptr) return seen;
-    auto& assumed = session.assumed();
+    auto& assumed = session.books().assumed();
     const auto as_it_was = assumed.save();
     for (const auto& share : seen.of->gone) {
       if (share.amount != resources<Session::n>{}) assumed.release(share.quota, share.amount, share.in);
@@ -271,7 +272,7 @@ class foresight {
     const record& reserved = session.at(p.job);
     seen.is_allowed = quota_allows(session, reserved, p.what.start);
     if (beside == nullptr) {
-      seen.borrows = session.would_borrow(reserved);
+      seen.borrows = session.books().would_borrow(reserved);
     } else {
       charge(*beside);
       seen.is_allowed_beside = quota_allows(session, reserved, p.what.start);
@@ -309,7 +310,7 @@ class foresight {
   [[nodiscard]] static bool ask_room(Session& session, const walk_state& walk, horizon& h,
                                      const difference& by_guest, Ask ask) {
     const auto set = [&](const place& where, bool is_taken) {
-      is_taken ? h.room.back(session.places(), where) : h.room.gone(session.places(), where);
+      is_taken ? h.room.back(session.books().places, where) : h.room.gone(session.books().places, where);
     };
     // What runs in the walk has begun since the counts were brought up to date.
     const auto shift = [&](bool on) {
@@ -335,7 +336,9 @@ class foresight {
   [[nodiscard]] bool could_hold_beside(Session& session, const walk_state& walk, const record& r,
                                        std::size_t i, Counts counts) {
     auto& h = *noted_[i].of;
-    const auto least = [&](const record& by) { return h.room.least_taken(session.places(), by.pod_request); };
+    const auto least = [&](const record& by) {
+      return h.room.least_taken(session.books().places, by.pod_request);
+    };
     const std::uint64_t taken = least(r) + least_taken(session, h, walk.starts, i, counts);
     if (!walk.without_places) return could_have_room(session, walk, h, taken);
     std::uint64_t by_runs = 0;

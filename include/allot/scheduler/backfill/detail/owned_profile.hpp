@@ -51,8 +51,8 @@ class owned_profile {
     for (std::size_t d = 0; d < n; ++d) {
       // A parent that is overcommitted may have less, and nothing that is guaranteed.
       if (r.facts.request[d] > quantity{} &&
-          (r.facts.request[d] > session.assumed().supply_of(x, d).own_pool ||
-           r.facts.request[d] > session.assumed().potential(x, d, r.facts.in))) {
+          (r.facts.request[d] > session.books().assumed().supply_of(x, d).own_pool ||
+           r.facts.request[d] > session.books().assumed().potential(x, d, r.facts.in))) {
         return false;
       }
     }
@@ -170,10 +170,10 @@ class owned_profile {
     detail::sort(all.begin(), all.end(), [](const auto* p, const auto* q) {
       return std::pair{p->what.start, p->number} < std::pair{q->what.start, q->number};
     });
-    auto& places = session.places();
+    auto& places = session.books().places;
     auto before = places.save();
     vector<std::pair<instant, place>> runs;
-    const auto ends = session.expected_ends();
+    const auto ends = session.books().ends();
     std::size_t ended = 0;
     for (const reservation_entry* const p : all) {
       for (; ended < ends.size() && ends[ended].at <= p->what.start; ++ended) {
@@ -233,9 +233,10 @@ class owned_profile {
     // From then on it can start, as if somebody had ended.
     if (session.is_early(of)) changes_.push_back({of.ready.at, false, {}, {}});
     for (std::size_t d = 0; d < n; ++d) {
-      free_[d] = session.assumed().supply_of(x, d).own_pool - session.assumed().own_usage(x, d);
+      free_[d] =
+          session.books().assumed().supply_of(x, d).own_pool - session.books().assumed().own_usage(x, d);
     }
-    for (const expected_end& e : session.expected_ends_of(x)) {
+    for (const expected_end& e : session.books().ends_of(x)) {
       changes_.push_back({e.at, false, e.job, session.at(e.job).facts.request});
     }
     for (const job_id id : session.nominated()) {
@@ -272,10 +273,10 @@ class owned_profile {
   /// preempted for the job, and others with a reservation have started.
   template <class Counts, class Ask>
   auto suppose(Session& session, const record& r, instant at, Counts counts, Ask ask) {
-    auto& places = session.places();
+    auto& places = session.books().places;
     auto before = places.save();
     vacate_victims(session, r, at);
-    for (const expected_end& e : session.expected_ends()) {
+    for (const expected_end& e : session.books().ends()) {
       if (e.at > at) break;
       places.release(session.at(e.job).where);
     }
@@ -293,11 +294,12 @@ class owned_profile {
     const beneficiary<n> b{r.facts.quota,    r.facts.request,   r.facts.in,
                            r.facts.priority, r.facts.submitted, session.settings(r.facts.quota).preempt,
                            session.now(),    r.facts.id};
-    for_each_possible_victim(session.assumed(), b, [&](const possible_victims& these) {
-      for (const running_job<n>& job : session.running().jobs_of(these.quota)) {
+    for_each_possible_victim(session.books().assumed(), b, [&](const possible_victims& these) {
+      for (const running_job<n>& job : session.books().running().jobs_of(these.quota)) {
         const record& v = session.at(job.id);
         // Who ends by then is released.
-        if (job.priority <= these.highest_priority && v.expected_end > at) session.places().vacate(v.where);
+        if (job.priority <= these.highest_priority && v.expected_end > at)
+          session.books().places.vacate(v.where);
       }
     });
   }
@@ -315,8 +317,8 @@ class owned_profile {
                                Counts counts) {
     const record& r = session.at(p.job);
     return suppose(session, r, p.what.start, before_it(p, counts), [&] {
-      if (without != nullptr) session.places().release(*without);
-      return could_place(session.places(), r.pod_request);
+      if (without != nullptr) session.books().places.release(*without);
+      return could_place(session.books().places, r.pod_request);
     });
   }
   [[nodiscard]] instant next_change(std::size_t i) const {
@@ -327,13 +329,13 @@ class owned_profile {
   [[nodiscard]] std::optional<start> place_between(Session& session, const record& r, const start& s,
                                                    instant until, Counts counts) {
     return suppose(session, r, s.at, counts, [&]() -> std::optional<start> {
-      if (could_place(session.places(), r.pod_request)) return s;
-      const auto ends = session.expected_ends();
+      if (could_place(session.books().places, r.pod_request)) return s;
+      const auto ends = session.books().ends();
       for (std::size_t i = 0; i < ends.size() && ends[i].at < until; ++i) {
         if (ends[i].at <= s.at) continue;
-        session.places().release(session.at(ends[i].job).where);
+        session.books().places.release(session.at(ends[i].job).where);
         if (i + 1 < ends.size() && ends[i + 1].at == ends[i].at) continue;
-        if (could_place(session.places(), r.pod_request)) return start{ends[i].at, ends[i].job, true};
+        if (could_place(session.books().places, r.pod_request)) return start{ends[i].at, ends[i].job, true};
       }
       return std::nullopt;
     });

@@ -175,9 +175,9 @@ class action_cycle {
       }
     }
     for (const std::size_t d : accounts.counted()) {
-      bind(root, d, bound::capacity, known_capacity(session, d), session.allocated_by_all(d));
+      bind(root, d, bound::capacity, known_capacity(session, d), session.books().allocated_by_all(d));
     }
-    if (!p.binding) p.placement = session.places().why_not(r.pod_request);
+    if (!p.binding) p.placement = session.books().places.why_not(r.pod_request);
     p.reason = p.binding ? pending_reason::quota : pending_reason::placement;
     if (!session.leaving().empty()) find_departures(session, p);
   }
@@ -200,7 +200,7 @@ class action_cycle {
   /// The total capacity; unlimited if only the nodes know it.
   [[nodiscard]] quantity known_capacity(Session& session, std::size_t d) const {
     const bool is_known =
-        world_type::knows_capacity || !detail::placement_or_default::has_nodes(session.places());
+        world_type::knows_capacity || !detail::placement_or_default::has_nodes(session.books().places);
     return is_known ? world_.accounts.capacity()[d] : quantity::unlimited();
   }
   /// Which evictions are in the way of the job: those that count in the capacity that it lacks or, if there
@@ -217,7 +217,7 @@ class action_cycle {
       return;
     }
     exact_sum<n> then;
-    for (std::size_t d = 0; d < n; ++d) then.add(d, session.allocated_by_all(d));
+    for (std::size_t d = 0; d < n; ++d) then.add(d, session.books().allocated_by_all(d));
     const auto is_announced = [&](job_id id) { return has_announced(session, id); };
     seen.for_each_claimed(p, is_announced,
                           [&](const auto& d, bool) { then -= session.at(d.job).facts.request; });

@@ -74,7 +74,7 @@ class cycle_state {
       lines.forget(x);
       running.forget(x);
       record_change(x);
-      const ledger<n>& assumed = session.assumed();
+      const ledger<n>& assumed = session.books().assumed();
       const resources<n> guaranteed = assumed.own_usage(x, capacity_kind::guaranteed);
       if (past_counts_) usage.note(session, x);
       accounts.set_own(x, assumed.own_usage(x), guaranteed, lines.asked(session, x));
@@ -91,19 +91,19 @@ class cycle_state {
     leaving_ = {};
     without_place_ = {};
     for (const job_id id : session.evicting()) leaving_ += session.at(id).facts.request;
-    has_nodes_ = placement_or_default::has_nodes(session.places());
+    has_nodes_ = placement_or_default::has_nodes(session.books().places);
     is_bounded_ = knows_room() && (!has_nodes_ || (counts && !running.charges_places()));
   }
   /// Ends the cycle: a pipelined unit is pending like any other.
   void end(Session& session) {
     for (std::size_t i = pipelined_.size(); i-- > 0;) {
       const pipelined_unit& p = pipelined_[i];
-      if (p.where) session.places().release(*p.where);
+      if (p.where) session.books().places.release(*p.where);
       if (!p.is_undone) accounts.release(p.quota, p.request, p.in);
       record_change(p.quota);
     }
     pipelined_.clear();
-    for (const place& p : lost_) session.places().release(p);
+    for (const place& p : lost_) session.books().places.release(p);
     lost_.clear();
     for (const extra_pod& e : extras()) lines.remove_extra(e.r, e.rank);
     extras_ = 0;
@@ -285,7 +285,7 @@ class cycle_state {
   [[nodiscard]] std::optional<place> find_place(Session& session, const pod_request& r,
                                                 const resources<n>& request, bool waits = false) {
     if (!has_room(request)) return std::nullopt;
-    return on_nodes::place(session.places(), r, waits, no_candidates_);
+    return on_nodes::place(session.books().places, r, waits, no_candidates_);
   }
   /// Whether the unit ran and was told to move in this cycle.
   [[nodiscard]] bool was_told(const record& r) const {
@@ -311,7 +311,7 @@ class cycle_state {
     }
     sort_once(waits_on_);
     for (const std::size_t node : waits_on_) {
-      if (!on_nodes::is_candidate(session.places(), node)) never_.push_back(node);
+      if (!on_nodes::is_candidate(session.books().places, node)) never_.push_back(node);
     }
   }
   /// Whether it is a fraction that waits alone on its device, so that a search may strand it: see
@@ -319,12 +319,13 @@ class cycle_state {
   [[nodiscard]] bool may_be_stranded(Session& session, unit_id id) const {
     if (!is_pipelined(id)) return false;
     const pipelined_unit* const p = find_pipelined(id);
-    return p != nullptr && p->where && (p->is_stranded || on_nodes::is_alone(session.places(), *p->where));
+    return p != nullptr && p->where &&
+           (p->is_stranded || on_nodes::is_alone(session.books().places, *p->where));
   }
   /// The same of any unit.
   [[nodiscard]] bool may_strand(Session& session) const {
     return detail::any_of(pipelined_.begin(), pipelined_.end(), [&](const pipelined_unit& p) {
-      return !p.is_undone && p.where && on_nodes::is_alone(session.places(), *p.where);
+      return !p.is_undone && p.where && on_nodes::is_alone(session.books().places, *p.where);
     });
   }
   /// A search is undone in which the unit was evicted, and if it moved, got a place on these nodes. A
@@ -335,8 +336,8 @@ class cycle_state {
     for (pipelined_unit& p : pipelined_) {
       if (p.id != id || p.is_undone || !p.where) continue;
       if (p.is_stranded) {
-        on_nodes::fill_unused(session.places(), at(session, id).pod_request, *p.where, lost_);
-      } else if (!moved_to.empty() && on_nodes::is_alone(session.places(), *p.where)) {
+        on_nodes::fill_unused(session.books().places, at(session, id).pod_request, *p.where, lost_);
+      } else if (!moved_to.empty() && on_nodes::is_alone(session.books().places, *p.where)) {
         waits_on_.clear();
         add_nodes_at(session, *p.where, waits_on_);
         p.is_stranded = waits_on_.front() == moved_to.front();
@@ -347,9 +348,9 @@ class cycle_state {
   void leave(Session& session, const record& r) {
     const pipelined_unit* const p = find_pipelined(unit_id::of(r));
     if (p == nullptr) {
-      session.places().vacate(r.where);
+      session.books().places.vacate(r.where);
     } else if (p->where && !p->is_stranded) {
-      session.places().vacate(*p->where);
+      session.books().places.vacate(*p->where);
     }
   }
   /// From now on, until `end_trial`, only candidates are considered. Those with victims have to be added.
@@ -371,23 +372,23 @@ class cycle_state {
     if (!where || !is_charged_by_place(session, r)) return where;
     const resources<n> charge = charge_at(session, r, r.facts.request, where);
     if (accounts.within_limits(r.facts.quota, charge, r.facts.in)) return where;
-    session.places().release(*where);
+    session.books().places.release(*where);
     return std::nullopt;
   }
   /// A place for a unit that is pipelined, on the given nodes if any: they had room for its pods.
   [[nodiscard]] std::optional<place> take_place_to_wait(Session& session, const record& r,
                                                         std::span<const std::size_t> nodes) {
     if (!nodes.empty()) {
-      if (const auto at = on_nodes::place_to_wait_on(session.places(), r.pod_request, nodes)) return at;
+      if (const auto at = on_nodes::place_to_wait_on(session.books().places, r.pod_request, nodes)) return at;
     }
     return find_place(session, r.pod_request, least_charge(session, r, r.facts.request), true);
   }
   /// A unit placed for an immediate start has to wait: its alternative stays available to others.
   [[nodiscard]] std::optional<place> wait_there(Session& session, const record& r, const place& where) {
-    if (!on_nodes::knows_nodes(session.places())) return where;
+    if (!on_nodes::knows_nodes(session.books().places)) return where;
     waits_on_.clear();
     add_nodes_at(session, where, waits_on_);
-    session.places().release(where);
+    session.books().places.release(where);
     return take_place_to_wait(session, r, waits_on_);
   }
   /// Where an evicted unit would be placed again.
@@ -403,19 +404,19 @@ class cycle_state {
     const resources<n> least = least_charge(session, r, r.facts.request);
     const std::optional<place> stood = place_of(r);
     const pod_set told = stood && stands_pipelined(unit_id::of(r)) ? pods_that_left(r) : 0;
-    const bool is_told = told != 0 && on_nodes::is_of_whole_pods(session.places(), r.pod_request);
+    const bool is_told = told != 0 && on_nodes::is_of_whole_pods(session.books().places, r.pod_request);
     // Several pods that were told to move may be given the same place.
     if (!has_room(is_told ? request_of_pods(r, 1) : least)) return std::nullopt;
     way_back way;
     if (stood) {
       if (is_told) {
-        const auto back = on_nodes::place_told(session.places(), r.pod_request, *stood, r.where, told,
+        const auto back = on_nodes::place_told(session.books().places, r.pod_request, *stood, r.where, told,
                                                no_candidates_, nodes);
         if (!back) return std::nullopt;
         if (back->without_place != 0) overbooked_ += request_of_pods(r, back->without_place);
         return way_back{{}, back->moved};
       }
-      const auto at = on_nodes::place_back(session.places(), r.pod_request, *stood, no_candidates_);
+      const auto at = on_nodes::place_back(session.books().places, r.pod_request, *stood, no_candidates_);
       if (!at) return std::nullopt;
       way = {at->at, at->moved};
     } else {
@@ -432,7 +433,7 @@ class cycle_state {
         if (p.where && !p.is_undone) visit(*p.where);
       }
     };
-    if (!on_nodes::is_ready(session.places(), where, for_each_waiting)) return false;
+    if (!on_nodes::is_ready(session.books().places, where, for_each_waiting)) return false;
     const resources<n> waiting = pipelined_total();
     return fits_in([&](std::size_t d) { return accounts.total(d) - waiting[d] + leaving_[d]; }, request);
   }
@@ -472,7 +473,7 @@ class cycle_state {
     }
   }
   void add_nodes_at(Session& session, const place& where, vector<std::size_t>& nodes) const {
-    on_nodes::for_each_node(session.places(), where, [&](std::size_t node) { nodes.push_back(node); });
+    on_nodes::for_each_node(session.books().places, where, [&](std::size_t node) { nodes.push_back(node); });
   }
 
   // Decisions.
@@ -498,7 +499,7 @@ class cycle_state {
                                               const std::optional<place>& where) {
     if constexpr (charges_by_place) {
       if (where && session.view().is_charged_by_place(r.what)) {
-        return session.view().request_at(r.what, request, session.places(), *where);
+        return session.view().request_at(r.what, request, session.books().places, *where);
       }
     }
     return request;
@@ -712,7 +713,7 @@ class cycle_state {
       if (p.id != id || p.is_undone) continue;
       p.is_undone = true;
       record_change(p.quota);
-      if (p.where && !p.is_stranded) session.places().vacate(*p.where);
+      if (p.where && !p.is_stranded) session.books().places.vacate(*p.where);
       accounts.release(p.quota, p.request, p.in);
     }
     auto& plan = session.plan();

@@ -37,7 +37,7 @@ class past_usage {
   }
   /// The usage of x may have changed. O(depth).
   void note(Session& session, quota_id x) {
-    const resources<n> now = session.allocated().own_usage(x);
+    const resources<n> now = session.books().allocated().own_usage(x);
     resources<n>& before = charged_[x.index()];
     if (now == before) return;
     history_.end_by(session.now());

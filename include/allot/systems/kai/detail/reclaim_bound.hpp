@@ -74,7 +74,7 @@ class reclaim_bound {
       if (line.odd > 0 || line.light[d] > 0) return true;
     }
     return on_nodes::might_gain(
-        session.places(), world_type::pod_request_of(r, 1), static_cast<std::uint64_t>(late),
+        session.books().places, world_type::pod_request_of(r, 1), static_cast<std::uint64_t>(late),
         [&](const auto& visit) {
           for (std::size_t c = 0; c < candidates.size(); ++c) {
             const auto& footings = world.running.line(session, candidates[c]).footings;

@@ -54,12 +54,12 @@ class running_pods {
   void reset(Session& session) {
     lines_.assign(session.tree().slots(), running_line{});
     runs_.clear();
-    session.follow_running();
+    session.books().running().follow();
   }
   /// Takes note of started and stopped jobs. Changes accumulate until then, so call it from time to time even
   /// if no line is queried.
   void follow(Session& session) {
-    session.take_running_changes([&](const auto& c) { note(session, c); });
+    session.books().running().take_changes([&](const auto& c) { note(session, c); });
   }
   /// The quota has changed.
   void forget(quota_id x) { lines_[x.index()].was_touched = true; }
@@ -101,7 +101,8 @@ class running_pods {
     follow(session);
     running_line& l = lines_[x.index()];
     // `stands` of an elastic pod depends on how many of them run.
-    if (l.is_old || ((l.has_elastic_pods || session.running().elastic_count(x) > 0) && l.was_touched)) {
+    if (l.is_old ||
+        ((l.has_elastic_pods || session.books().running().elastic_count(x) > 0) && l.was_touched)) {
       list_running(session, x, l);
     }
     l.was_touched = false;
@@ -211,7 +212,7 @@ class running_pods {
   }
   /// A unit whose part may yield alone, or that is charged by its place, is odd, too.
   [[nodiscard]] static footing footing_of(Session& session, const record& r) {
-    footing f = on_nodes::footing_of(session.places(), r.pod_request, r.where);
+    footing f = on_nodes::footing_of(session.books().places, r.pod_request, r.where);
     f.odd = f.odd || r.facts.elastic || r.pods_to_come > 0 || !r.elastic_pods.empty() ||
             r.facts.in == capacity_kind::guaranteed || is_charged_by_place(session, r);
     return f;
@@ -241,7 +242,7 @@ class running_pods {
       u.rank.stage = 2;
       u.stands = held_by(session, session.at(u.core));
     }
-    u.shared = on_nodes::shared_devices(session.places(), r.pod_request);
+    u.shared = on_nodes::shared_devices(session.books().places, r.pod_request);
     return u;
   }
   void list_running(Session& session, quota_id x, running_line& l) {
@@ -251,7 +252,7 @@ class running_pods {
     }
     l = {};
     l.is_old = false;
-    for (const running_job<n>& job : session.running().jobs_of(x)) {
+    for (const running_job<n>& job : session.books().running().jobs_of(x)) {
       const record& r = session.at(job.id);
       running_unit u = unit_of(session, r);
       if (u.elastic) {

@@ -104,7 +104,7 @@ class scenario_replay {
   /// next `run`, unless that says otherwise: see `suppose_again`.
   void suppose(Session& session, const world_type& world, const record& r, std::uint32_t pods,
                const vector<chosen_unit>& chosen, std::span<const std::size_t> recorded) {
-    supposes_ = session.what_if().begin(session.places(), world_type::pod_request_of(r, pods));
+    supposes_ = session.books().what_if().begin(session.books().places, world_type::pod_request_of(r, pods));
     if (!supposes_) return;
     for (const std::size_t i : recorded) goes(session, world, chosen[i]);
   }
@@ -123,10 +123,10 @@ class scenario_replay {
                                std::span<const std::size_t> these) {
     if (!supposes_) return true;
     for (const std::size_t i : these) goes(session, world, chosen[i]);
-    const bool fits = session.what_if().fits(session.places());
+    const bool fits = session.books().what_if().fits(session.books().places);
     for (const std::size_t i : these) {
       if (const auto at = world.place_of(world.at(session, chosen[i].unit->id))) {
-        session.what_if().back(session.places(), *at);
+        session.books().what_if().back(session.books().places, *at);
       }
     }
     return fits;
@@ -136,7 +136,7 @@ class scenario_replay {
   bool run(Session& session, world_type& world, const record& r, std::uint32_t pods,
            vector<chosen_unit>& chosen, std::span<const std::size_t> tried, bool may_fit = true) {
     nodes_.clear();
-    auto before = session.places().save();
+    auto before = session.books().places.save();
     charged_.clear();
     has_vacated_ = false;
     may_fit_ = may_fit;
@@ -155,7 +155,7 @@ class scenario_replay {
       world.accounts.charge(v.facts.quota, world.charge_of(v), v.facts.in);
       if (chosen[i].twice) world.accounts.charge(v.facts.quota, world.charge_of(v), v.facts.in);
     }
-    session.places().rollback(std::move(before));
+    session.books().places.rollback(std::move(before));
     return placed;
   }
 
@@ -231,7 +231,7 @@ class scenario_replay {
 
   static void goes(Session& session, const world_type& world, const chosen_unit& c) {
     if (const auto at = world.place_of(world.at(session, c.unit->id)))
-      session.what_if().gone(session.places(), *at);
+      session.books().what_if().gone(session.books().places, *at);
   }
 
   /// With more leaves than these, turns cost less than comparisons.
@@ -372,7 +372,8 @@ class scenario_replay {
       }
       if (!waits && open_ == 0) return true;
       if (waits && outlasting_ == 0 &&
-          !(world.has_room(least) && world_type::on_nodes::might_have_room(session.places(), pod_request))) {
+          !(world.has_room(least) &&
+            world_type::on_nodes::might_have_room(session.books().places, pod_request))) {
         return false;
       }
       if (takes_turns_) turn_.passed(session.tree(), x, !is_empty(l));
@@ -531,13 +532,13 @@ class scenario_replay {
     const auto at = world.place_of(v);
     return at && !is_charged_by_place(session, v) && world.has_room(v.facts.request) &&
            world.accounts.within_limits(v.facts.quota, v.facts.request, v.facts.in) &&
-           world_type::on_nodes::comes_back(session.places(), v.pod_request, *at);
+           world_type::on_nodes::comes_back(session.books().places, v.pod_request, *at);
   }
   /// Whether the pending unit, which comes first, has a place and leaves no room for any victim. Where it
   /// stands matters only for all of its pods, and is not determined for fewer.
   [[nodiscard]] bool takes_all(Session& session, world_type& world, const record& r, std::uint32_t pods) {
     if (!may_fit_ || !supposes_ || pods == pods_of_unit(r) || is_charged_by_place(session, r)) return false;
-    if (!world_type::on_nodes::is_of_whole_pods(session.places(), r.pod_request)) return false;
+    if (!world_type::on_nodes::is_of_whole_pods(session.books().places, r.pod_request)) return false;
     const resources<n> request = request_of_pods(r, pods);
     if (!world.has_room(request) || !world.accounts.within_limits(r.facts.quota, request, r.facts.in)) {
       return false;
@@ -551,8 +552,9 @@ class scenario_replay {
       const leaf& l = leaves_[job.quota.index()];
       if (job.waits || &job < l.involved.data() + l.next_involved) continue;
       const record& v = world.at(session, chosen[job.entry].unit->id);
-      job.is_open = world.has_room(least_needed(session, v, job.is_told)) &&
-                    world_type::on_nodes::might_have_room(session.places(), world_type::pod_request_of(v, 1));
+      job.is_open =
+          world.has_room(least_needed(session, v, job.is_told)) &&
+          world_type::on_nodes::might_have_room(session.books().places, world_type::pod_request_of(v, 1));
       if (job.is_open) ++open_;
     }
   }

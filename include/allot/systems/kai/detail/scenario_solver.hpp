@@ -64,8 +64,9 @@ class scenario_solver {
     // A search that can't succeed may leave something behind, too: see `cycle_state::undo_search`.
     may_strand_ = victims_.shared_devices() != 0 && world.may_strand(session);
     if (!may_succeed && !may_strand_) return false;
-    world.begin_search(session, victims_.shared_devices() > 0 || world_type::on_nodes::shared_devices(
-                                                                     session.places(), r.pod_request) > 0);
+    world.begin_search(session,
+                       victims_.shared_devices() > 0 ||
+                           world_type::on_nodes::shared_devices(session.books().places, r.pod_request) > 0);
     replay_.prepare(session, world, unit_id::of(r));
     for (std::uint32_t pods = 1; pods <= pods_of_unit(r); ++pods) {
       if (!solve_for(session, world, r, pods)) return false;
@@ -122,7 +123,7 @@ class scenario_solver {
   }
   /// No job may be evicted for good, so whole devices become free only where a job sharing them moves off.
   [[nodiscard]] bool may_do_by_moves(Session& session, const record& r) const {
-    return world_type::on_nodes::might_fit_after_moves(session.places(), r.pod_request,
+    return world_type::on_nodes::might_fit_after_moves(session.books().places, r.pod_request,
                                                        victims_.shared_devices());
   }
   [[nodiscard]] quantity most_reclaimable(Session& session, const world_type& world, const record& r,
@@ -167,7 +168,7 @@ class scenario_solver {
     // only those scenarios are run that leave something behind.
     bool may_fit = goes_on_;
     if (!goes_on_) start_over(session, world);
-    goes_on_ = !may_strand_ && world_type::on_nodes::is_of_whole_pods(session.places(), r.pod_request);
+    goes_on_ = !may_strand_ && world_type::on_nodes::is_of_whole_pods(session.books().places, r.pod_request);
     for (;;) {
       const auto* next = victims_.next(session, world);
       if (next == nullptr) return false;
@@ -470,7 +471,7 @@ class scenario_solver {
       if (where && world.is_free_now(session, *where, least)) {
         return world.admit(session, r.facts.id, *where, grown_);
       }
-      if (where) session.places().release(*where);
+      if (where) session.books().places.release(*where);
     }
     world.pipeline(session, r, world.take_place_to_wait(session, r, replay_.own_nodes()));
     for (const std::size_t i : recorded_) {

@@ -80,7 +80,7 @@ class victims_queue {
         list_movable(session, world, all);
         break;
       case action_kind::preempt: {
-        const auto own = session.running().jobs_of(r_.quota);
+        const auto own = session.books().running().jobs_of(r_.quota);
         // They are sorted by priority, the lowest at the end.
         const bool any_lower = !own.empty() && own.back().priority < r_.priority;
         const bool only_lower = any_lower && own.front().priority < r_.priority && !r.facts.elastic &&
@@ -240,7 +240,7 @@ class victims_queue {
   /// Whether jobs of the leaf run or are pipelined.
   [[nodiscard]] bool has_active(const Session& session, const world_type& world, quota_id x) {
     if (!world_type::is_leaf(session, x)) return false;
-    return !session.running().jobs_of(x).empty() || has_pipelined(session, world, x);
+    return !session.books().running().jobs_of(x).empty() || has_pipelined(session, world, x);
   }
   [[nodiscard]] bool has_pipelined(const Session& session, const world_type& world, quota_id x) {
     leaf& l = leaves_[x.index()];

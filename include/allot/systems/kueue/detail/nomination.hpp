@@ -74,7 +74,7 @@ class nominations {
 
   void reset(Session& session) {
     heights_.reset(session.tree());
-    search_.reset(session.allocated());
+    search_.reset(session.books().allocated());
   }
 
   /// To be called before the first nomination of a cycle, with the ledger that it is about.
@@ -87,7 +87,7 @@ class nominations {
     for (const job_id id : session.evicting()) {
       const record& r = session.at(id);
       leaving_.push_back({r.facts.quota, &r.facts});
-      if constexpr (placed) session.places().reoccupy(r.where);
+      if constexpr (placed) session.books().places.reoccupy(r.where);
     }
     detail::sort(leaving_.begin(), leaving_.end(), [](const auto& a, const auto& b) {
       return std::pair{a.first, a.second->id} < std::pair{b.first, b.second->id};
@@ -97,10 +97,10 @@ class nominations {
   void end([[maybe_unused]] Session& session) {
     books_ = nullptr;
     if constexpr (placed) {
-      for (; !reserved_.empty(); reserved_.pop_back()) session.places().release(reserved_.back());
+      for (; !reserved_.empty(); reserved_.pop_back()) session.books().places.release(reserved_.back());
       for (; !vacated_.empty(); vacated_.pop_back())
-        session.places().reoccupy(session.at(vacated_.back()).where);
-      for (const job_id id : session.evicting()) session.places().vacate(session.at(id).where);
+        session.books().places.reoccupy(session.at(vacated_.back()).where);
+      for (const job_id id : session.evicting()) session.books().places.vacate(session.at(id).where);
     }
   }
   /// The victim is claimed to a head: it counts as gone for all later nominations. The ledger is the
@@ -142,7 +142,7 @@ class nominations {
   /// were gone. Returns false, having changed nothing, if others took it.
   [[nodiscard]] bool take_place(Session& session, entry& e) {
     if constexpr (placed) {
-      auto& places = session.places();
+      auto& places = session.books().places;
       for (const victim<n>& v : e.victims) places.vacate(session.at(v.job.id).where);
       const auto at = places.place(pod_request_of(session, e));
       if (at && (!e.victims.empty() || places.ready(*at))) {
@@ -206,9 +206,9 @@ class nominations {
     Session& session;
     const typename Session::pod_request& pod_request;
 
-    void take_off(const running_job<n>& j) { session.places().vacate(session.at(j.id).where); }
-    void put_back(const running_job<n>& j) { session.places().reoccupy(session.at(j.id).where); }
-    [[nodiscard]] bool could_place() { return allot::could_place(session.places(), pod_request); }
+    void take_off(const running_job<n>& j) { session.books().places.vacate(session.at(j.id).where); }
+    void put_back(const running_job<n>& j) { session.books().places.reoccupy(session.at(j.id).where); }
+    [[nodiscard]] bool could_place() { return allot::could_place(session.books().places, pod_request); }
   };
   /// What trying preemption in one dimension found.
   struct trial {
@@ -224,7 +224,9 @@ class nominations {
             r.facts.priority, r.facts.submitted, session.settings(r.facts.quota).preempt,
             session.now(),    r.facts.id};
   }
-  [[nodiscard]] holders holders_of(Session& session) const { return {session.running(), leaving_, *this}; }
+  [[nodiscard]] holders holders_of(Session& session) const {
+    return {session.books().running(), leaving_, *this};
+  }
 
   /// Returns whether the head could start, now or once its victims are gone.
   bool judge(Session& session, entry& e, const record& r, flavor_bounds bounds) {
@@ -320,7 +322,7 @@ class nominations {
     }
     ledger<n>& l = *books_;
     const savepoint s = l.save();
-    auto p = session.places().save();
+    auto p = session.books().places.save();
     const auto b = beneficiary_of(session, r, e.chosen.request);
     bool found = false;
     if (by_quota_alone(session)) {
@@ -331,13 +333,13 @@ class nominations {
       trial_places world{session, pod_request};
       found = search_.run(l, holders_of(session), b, e.chosen.contested, world);
     }
-    session.places().rollback(std::move(p));
+    session.books().places.rollback(std::move(p));
     l.rollback(s);
     if (found) e.victims.assign(search_.victims().begin(), search_.victims().end());
   }
   /// Whether every job has a place.
   [[nodiscard]] static bool by_quota_alone(Session& session) {
-    return !detail::placement_or_default::has_nodes(session.places());
+    return !detail::placement_or_default::has_nodes(session.books().places);
   }
   /// The trial that already answered this search, if only quotas count: the request has one dimension. Null
   /// if no such trial found victims.
@@ -357,7 +359,7 @@ class nominations {
   /// Whether a place is available now or, when claimed victims are left out, once they are gone.
   [[nodiscard]] bool has_place(Session& session, const record& r, const flavor_pick& pick) {
     if constexpr (placed) {
-      auto& places = session.places();
+      auto& places = session.books().places;
       auto s = places.save();
       const auto at = places.place(session.pod_request_of(r, pick));
       const bool has = at && ((claimed_ && without_claimed_) || places.ready(*at));

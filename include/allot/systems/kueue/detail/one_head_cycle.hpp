@@ -51,7 +51,7 @@ class one_head_cycle {
   void reset(Session& session) {
     const quota_tree<n>& tree = session.tree();
     nominations_.reset(session);
-    order_.reset(session.allocated());
+    order_.reset(session.books().allocated());
     after_.emplace(tree);
     memory_.resize(tree.slots());
     root_of_.assign(tree.slots(), quota_id::none());
@@ -144,7 +144,7 @@ class one_head_cycle {
     if (count_ == 0) return;
     memory_.begin_cycle();
 
-    ledger<n>& l = session.allocated();
+    ledger<n>& l = session.books().allocated();
     const savepoint before = l.save();
     for (const quota_id root : cycle_roots_) copy_usage(l, root);
     const savepoint after_before = after_->save();
@@ -194,7 +194,7 @@ class one_head_cycle {
   }
 
   void process(Session& session, entry& e) {
-    ledger<n>& l = session.allocated();
+    ledger<n>& l = session.books().allocated();
     if (overlaps(e)) {
       nominations_.nominate_again(session, e);
       if (e.chosen.mode == fit_mode::fit) e.outcome = entry_outcome::deferred;
