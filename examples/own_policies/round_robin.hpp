@@ -13,14 +13,14 @@ struct turns {
   explicit turns(const Policies&) {}
   void reset(Session&) {}
   void run(Session& session) {
-    if (session.must_requeue()) session.requeue_inadmissible();
+    if (session.queues().must_requeue()) session.requeue_inadmissible();
     for (bool someone = true; someone;) {
       someone = false;
       for (const allot::quota_id x : session.tree().top_down()) {
         const auto first = session.first_of(x);
         if (!first) continue;
         someone = true;
-        const auto& job = session.at(*first);
+        const auto& job = session.jobs().at(*first);
         const bool fits = session.books().assumed().fits(x, job.facts.request, job.facts.in);
         const auto place = fits ? session.books().places.place(job.pod_request) : std::nullopt;
         place ? session.admit(*first, *place) : session.mark_inadmissible(x, allot::pending_reason::quota);

@@ -48,12 +48,13 @@ struct drawn_session {
     flavor_pick pick{};
   };
   struct accounts {
-    [[nodiscard]] static accounts assumed() { return {}; }
     [[nodiscard]] static allot::quantity balance(allot::quota_id, std::size_t) { return allot::gpus(5); }
   };
 
+  [[nodiscard]] const drawn_session& queues() const { return *this; }
+  [[nodiscard]] const drawn_session& books() const { return *this; }
   [[nodiscard]] const allot::queue_settings& settings(allot::quota_id) const { return rules; }
-  [[nodiscard]] static accounts books() { return {}; }
+  [[nodiscard]] accounts assumed() const { return {}; }
   void choose(const record&, const flavor_pick& pick) {
     job.pick = pick;
     // A request of 6 exceeds the balance of 5, so that the choice borrows.

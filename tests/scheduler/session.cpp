@@ -95,18 +95,18 @@ TEST_CASE("session: shows the queues") {
   t.h.cancel("a3");
   const quota_id a = t.h.quota("a");
   CHECK(t.step([&](bench_type& b) {
-    CHECK(b.waiting(a) == 2);
-    CHECK(b.asked(a) == models(11));
+    CHECK(b.queues().waiting(a) == 2);
+    CHECK(b.queues().asked(a) == models(11));
     CHECK(b.first_of(a) == t.h.id("a1"));
     b.mark_inadmissible(a, pending_reason::quota);
     CHECK(b.first_of(a) == t.h.id("a2"));
     std::vector<std::string> seen;
-    b.for_each_waiting(a, [&](job_id id) { seen.push_back(b.at(id).what->name); });
+    b.jobs().for_each_waiting(a, [&](job_id id) { seen.push_back(b.jobs().at(id).what->name); });
     std::sort(seen.begin(), seen.end());
     CHECK(seen == std::vector<std::string>{"a1", "a2"});
     b.admit(t.h.id("a2"), {});
-    CHECK(b.asked(a) == models(9));
-    CHECK(b.waiting(a) == 1);
+    CHECK(b.queues().asked(a) == models(9));
+    CHECK(b.queues().waiting(a) == 1);
     CHECK_FALSE(b.first_of(a));
     b.requeue_inadmissible();
     CHECK(b.first_of(a) == t.h.id("a1"));
@@ -118,7 +118,7 @@ TEST_CASE("session: quotas are touched by what changes their queue or usage, onc
   told_host t{two_teams(4, 4)};
   const auto touched = [&](bench_type& b) {
     std::vector<std::string> names;
-    b.take_touched([&](quota_id x) { names.emplace_back(b.tree().name(x)); });
+    b.queues().take_touched([&](quota_id x) { names.emplace_back(b.tree().name(x)); });
     std::sort(names.begin(), names.end());
     std::string all;
     for (const std::string& n : names) all += n + " ";
@@ -159,9 +159,9 @@ TEST_CASE("session: an announced job has nothing assumed, and is decided on agai
   CHECK(t.h.scheduler().assumed().own_usage(t.h.quota("a"), 0) == allot::gpus(0));
   t.h.evicted("b1");
   t.step([&](bench_type& b) {
-    CHECK(b.must_requeue());
+    CHECK(b.queues().must_requeue());
     CHECK(b.first_of(t.h.quota("a")) == t.h.id("a1"));
-    CHECK(b.evicting().empty());
+    CHECK(b.jobs().evicting().empty());
   });
 }
 
@@ -196,8 +196,8 @@ TEST_CASE("session: a job nominated without victims starts if it delays no other
   CHECK(t.step([&](bench_type& b) { b.nominate(t.h.id("b1"), {}); }) == "+b1");
   t.h.evicting("b1");
   CHECK(t.step([&](bench_type& b) {
-    CHECK(b.evicting().size() == 1);
-    CHECK(b.evicting().front() == t.h.id("b1"));
+    CHECK(b.jobs().evicting().size() == 1);
+    CHECK(b.jobs().evicting().front() == t.h.id("b1"));
     b.nominate(t.h.id("a1"), {});
   }) == "+a1");
   t.h.submit("a2", "a", 5);
@@ -213,18 +213,18 @@ TEST_CASE("session: an elastic job is evicted as one, with the pods that run") {
   CHECK(t.step([&](bench_type& b) {
     b.admit(t.h.id("e"), {});
     for (int i = 0; i < 3; ++i) b.admit(*b.first_of(a), {});
-    CHECK(b.running_pods(b.at(t.h.id("e"))) == 5);
+    CHECK(b.jobs().running_pods(b.jobs().at(t.h.id("e"))) == 5);
     CHECK(b.books().running().jobs_of(a).size() == 4);
   }) == "+e +e^ +e^ +e^");
   t.h.evicting(t.h.elastic_pod("e"));
   CHECK(t.step([&](bench_type& b) {
-    CHECK(b.running_pods(b.at(t.h.id("e"))) == 4);
+    CHECK(b.jobs().running_pods(b.jobs().at(t.h.id("e"))) == 4);
     b.evict(t.h.id("e"), {}, allot::relation::resized);
     REQUIRE(b.plan().evictions.size() == 1);
     CHECK(b.plan().evictions.front().pods == 4);
     CHECK(b.plan().evictions.front().how == allot::relation::resized);
-    CHECK(b.evicting().size() == 4);
-    CHECK(b.waiting(a) == 0);
+    CHECK(b.jobs().evicting().size() == 4);
+    CHECK(b.queues().waiting(a) == 0);
     CHECK(b.books().running().jobs_of(a).empty());
   }) == "-e");
 }
@@ -234,23 +234,23 @@ TEST_CASE("session: a choice of flavors determines the request from then on") {
   t.h.submit("j", "q", 0, {.menu = h100_then_a100(3)});
   const quota_id q = t.h.quota("q");
   CHECK(t.step([&](bench_type& b) {
-    const auto& r = b.at(t.h.id("j"));
-    CHECK(b.request_of(r, {0}) == models(3, 0));
-    CHECK(b.request_of(r, {1}) == models(0, 3));
-    CHECK(b.asked(q) == models(3, 0));
-    b.take_touched([](quota_id) {});
+    const auto& r = b.jobs().at(t.h.id("j"));
+    CHECK(r.request_under({0}) == models(3, 0));
+    CHECK(r.request_under({1}) == models(0, 3));
+    CHECK(b.queues().asked(q) == models(3, 0));
+    b.queues().take_touched([](quota_id) {});
     b.choose(r, {0});
     bool touched = false;
-    b.take_touched([&](quota_id) { touched = true; });
+    b.queues().take_touched([&](quota_id) { touched = true; });
     CHECK_FALSE(touched);
     b.choose(r, {1});
-    b.take_touched([&](quota_id) { touched = true; });
+    b.queues().take_touched([&](quota_id) { touched = true; });
     CHECK(touched);
-    CHECK(b.asked(q) == models(0, 3));
+    CHECK(b.queues().asked(q) == models(0, 3));
     CHECK(r.facts.request == models(0, 3));
     b.admit(t.h.id("j"), {});
     CHECK(b.plan().admissions.front().pick[0] == 1);
-    CHECK(b.asked(q) == models(0));
+    CHECK(b.queues().asked(q) == models(0));
   }) == "+j");
   CHECK(t.h.used("q", 1) == 3);
 }
@@ -259,7 +259,7 @@ TEST_CASE("session: changes of the world are counted, plans are not") {
   told_host t{two_teams(4, 4)};
   const auto epoch = [&] {
     std::uint64_t e = 0;
-    t.step([&](bench_type& b) { e = b.epoch(); });
+    t.step([&](bench_type& b) { e = b.jobs().epoch(); });
     return e;
   };
   const std::uint64_t start = epoch();

@@ -362,7 +362,8 @@ class restless_cycle {
       session.evict(running.front().id, id, allot::relation::same_quota);
       return session.announce(id, first);
     }
-    if (const auto at = session.books().places.place(session.at(id).pod_request)) session.admit(id, *at);
+    if (const auto at = session.books().places.place(session.jobs().at(id).pod_request))
+      session.admit(id, *at);
   }
 };
 struct restless_policies : allot::policies<> {

@@ -44,9 +44,9 @@ struct protection_by_settings {
   [[nodiscard]] bool operator()(const ledger<n>& l, const beneficiary<n>& b, const victim_candidate<n>& v,
                                 const search_progress<n>& progress) const {
     if (spared->spares(*session, b.id, v.next.id)) return true;
-    if (!session->guarantees_runtime()) return false;
+    if (!session->queues().guarantees_runtime()) return false;
     const auto guarantee = [this](quota_id x) -> const runtime_guarantee& {
-      return session->settings(x).min_runtime;
+      return session->queues().settings(x).min_runtime;
     };
     return minimum_runtime<decltype(guarantee)>{guarantee}(l, b, v, progress);
   }
@@ -147,7 +147,7 @@ class exhaustive_cycle {
   void explain(Session& session,
                typename Session::plan_type::pending_job& p) requires Session::has_ready_times {
     session.explain(p);
-    const record& r = session.at(p.id);
+    const record& r = session.jobs().at(p.id);
     if (!is_allowed(session, r)) return;
     p.kept_for = soon_.keeps_out(session, r);
     if (p.kept_for || !could_place(session.books().places, r.pod_request)) return;
@@ -172,7 +172,7 @@ class exhaustive_cycle {
       detail::show_jobs<VictimOrder>(shrink_.order(), session);
       if (std::exchange(is_new_tree_, false)) bring_down(session);
     }
-    has_changed_ = session.has_changed();
+    has_changed_ = session.queues().has_changed();
     detours_.begin(session);
     do {
       decide(session, look);
@@ -219,7 +219,7 @@ class exhaustive_cycle {
     // something.
     do {
       decided_ = false;
-      if (session.must_requeue()) {
+      if (session.queues().must_requeue()) {
         session.requeue_inadmissible();
         admitted_ = false;
       }
@@ -237,7 +237,8 @@ class exhaustive_cycle {
         }
       }
       has_changed_ = has_changed_ || decided_;
-    } while (decided_ && (session.must_requeue() || others_may_claim(session) || must_look_again(session)));
+    } while (decided_ &&
+             (session.queues().must_requeue() || others_may_claim(session) || must_look_again(session)));
   }
   /// Whether a job that is evicting could start again if it were pending.
   [[nodiscard]] bool could_start(Session& session, const record& r) {
@@ -246,7 +247,7 @@ class exhaustive_cycle {
       session.books().places.release(*at);
       return true;
     }
-    if (!session.may_preempt_again(r) ||
+    if (!session.jobs().may_preempt_again(r) ||
         reclaimable(session, r.facts.quota, r.facts.priority, r.facts.request) == 0) {
       return false;
     }
@@ -265,7 +266,7 @@ class exhaustive_cycle {
   /// what these have left others to borrow. Lets them be tried again; returns whether there are any.
   [[nodiscard]] bool others_may_claim(Session& session) {
     if (!std::exchange(admitted_, false)) return false;
-    return (session.any_may_preempt() || most_moves > 0) && session.requeue_inadmissible();
+    return (session.queues().any_may_preempt() || most_moves > 0) && session.requeue_inadmissible();
   }
 
   void sort_shown() {
@@ -294,13 +295,13 @@ class exhaustive_cycle {
     // Every quota has just been touched: one round of all matches costs less than one for each path.
     const bool is_first = std::exchange(nothing_shown_, false);
     bool others_too = is_first;
-    session.take_touched([&](quota_id x) {
+    session.queues().take_touched([&](quota_id x) {
       shown_.push_back(x);
       others_too = look(x) || others_too;
       if (const auto first = next_of(session, x)) {
-        const record& r = session.at(*first);
+        const record& r = session.jobs().at(*first);
         // Reserved capacity counts as used.
-        resources<n> request = session.reserved_amount(x);
+        resources<n> request = session.queues().reserved_amount(x);
         if (!r.has_reservation) request += r.facts.request;
         if (is_first) {
           turn_.enrol(x, request, r.rank, minimum_of(session, x, r));
@@ -318,21 +319,21 @@ class exhaustive_cycle {
   /// out cheaply counts as possible.
   [[nodiscard]] pending_minimum<n> minimum_of(Session& session, quota_id x, const record& first) const {
     auto p = pending_minimum<n>::of_none();
-    const queue_settings& settings = session.settings(x);
+    const queue_settings& settings = session.queues().settings(x);
     // A job that does not fit may still get a reservation.
     if (may_reserve(session, x) && session.first_of(x)) return {resources<n>{}, ~std::uint64_t{0}};
     const bool first_only = settings.head == queue_head::strict;
     std::int64_t priority = first.facts.priority;
     for (const auto& reserved : session.reservations().owned_by(x)) {
-      if (session.was_tried(reserved.job)) continue;
-      const record& r = session.at(reserved.job);
+      if (session.queues().was_tried(session.jobs().at(reserved.job))) continue;
+      const record& r = session.jobs().at(reserved.job);
       priority = std::max(priority, r.facts.priority);
       for (std::size_t d = 0; d < n; ++d) p.least[d] = std::min(p.least[d], r.facts.request[d]);
     }
     if (first_only) {
       p.least = first.menu.empty() ? first.facts.request : resources<n>{};
     } else {
-      session.for_each_open_class(x, [&](const auto& request_class) {
+      session.queues().for_each_open_class(x, [&](const auto& request_class) {
         priority = std::max(priority, request_class.priority);
         for (std::size_t d = 0; d < n; ++d) {
           p.least[d] =
@@ -348,7 +349,7 @@ class exhaustive_cycle {
   [[nodiscard]] static std::uint64_t reclaimable(Session& session, quota_id x, std::int64_t priority,
                                                  const resources<n>& request) {
     constexpr auto all = ~std::uint64_t{0};
-    const preempt_settings& may = session.settings(x).preempt;
+    const preempt_settings& may = session.queues().settings(x).preempt;
     const auto running = session.books().running().jobs_of(x);
     const bool within = may.within != preempt_within::never && !running.empty() &&
                         (may.within == preempt_within::lower_priority ? running.back().priority < priority
@@ -379,7 +380,7 @@ class exhaustive_cycle {
     }
     const std::optional<job_id> next = session.first_of(x);
     // By now one that is ready soon blocks the queue.
-    if (!next) return session.touch(x);
+    if (!next) return session.queues().touch(x);
     const job_id id = *next;
     const attempt a = admit(session, id);
     if (a.is_admitted) return;
@@ -387,16 +388,17 @@ class exhaustive_cycle {
       if (reserve(session, id, a)) return session.record_found(id, a.why());
     }
     // Those with a reservation come before it.
-    const bool is_behind = session.settings(x).head == queue_head::reserve && !may_reserve(session, x);
+    const bool is_behind =
+        session.queues().settings(x).head == queue_head::reserve && !may_reserve(session, x);
     const bool blocks =
-        !is_behind && detail::owned_reservations<Session>::must_not_be_passed(session, session.at(id));
+        !is_behind && detail::owned_reservations<Session>::must_not_be_passed(session, session.jobs().at(id));
     session.mark_inadmissible(x, a.why(), a.ends_by, blocks);
   }
   /// Admits the pending job, if there is room or can be made.
   attempt admit(Session& session, job_id id) {
-    const record& r = session.at(id);
+    const record& r = session.jobs().at(id);
     attempt a;
-    if (session.is_early(r)) return a;
+    if (r.is_early()) return a;
     const auto at = walk_flavors(
         session, r, [&] { return room_for(session, r, a); }, [&] { return make_room(session, r, a); });
     if (!at) return a;
@@ -449,9 +451,9 @@ class exhaustive_cycle {
     return false;
   }
   static void note_kept(const Session& session, const record& r, job_id soon, attempt& a) {
-    const bool is_own = session.at(soon).facts.quota == r.facts.quota;
+    const bool is_own = session.jobs().at(soon).facts.quota == r.facts.quota;
     a.kept_by = is_own ? delay_cause::higher_priority : delay_cause::owner;
-    a.is_delaying(session.at(soon).ready.at, later(session.now(), r.estimate));
+    a.is_delaying(session.jobs().at(soon).ready.at, later(session.now(), r.estimate));
   }
   /// A place for the job beside those that are ready soon, after `is_kept_out`.
   [[nodiscard]] std::optional<place_type> place(Session& session, const record& r, attempt& a) {
@@ -477,7 +479,7 @@ class exhaustive_cycle {
   /// where it moves reserved starts: then it is not tried.
   attempt admit_reserved(Session& session, job_id id) {
     if (!has_changed_) {
-      session.record_found(id, session.found(session.at(id)));
+      session.record_found(id, session.queues().found(session.jobs().at(id)));
       return {};
     }
     const attempt a = admit(session, id);
@@ -490,7 +492,7 @@ class exhaustive_cycle {
   /// Whether one more job of x may hold a reservation.
   [[nodiscard]] static bool may_reserve(const Session& session, quota_id x) {
     if constexpr (!makes_reservations) return false;
-    return may_hold_one_more(session.settings(x), session.reservations_held(x));
+    return may_hold_one_more(session.queues().settings(x), session.queues().reservations_held(x));
   }
   [[nodiscard]] static bool may_hold_one_more(const queue_settings& settings, std::size_t held) noexcept {
     return settings.head == queue_head::reserve && held < settings.reservations;
@@ -498,8 +500,8 @@ class exhaustive_cycle {
   /// Gives the pending job a reservation, if its quota has one left and its start can be determined. `a` is
   /// what became of trying it.
   bool reserve(Session& session, job_id id, const attempt& a) {
-    const record& r = session.at(id);
-    if (r.facts.elastic || (!session.is_early(r) && !may_reserve(session, r.facts.quota))) return false;
+    const record& r = session.jobs().at(id);
+    if (r.facts.elastic || (!r.is_early() && !may_reserve(session, r.facts.quota))) return false;
     if (owned(session).passes_one_too_many(r)) return false;
     if (owned(session).reserve(id)) return true;
     // Who waits for one that is ready soon would not start any later by the profile.
@@ -511,11 +513,11 @@ class exhaustive_cycle {
     if constexpr (makes_reservations && looks_ahead) {
       sort_shown();
       for (const quota_id x : shown_) {
-        while (may_hold_one_more(session.settings(x), session.early_reservations(x))) {
-          const std::optional<job_id> id = session.first_early(x);
+        while (may_hold_one_more(session.queues().settings(x), session.queues().early_reservations(x))) {
+          const std::optional<job_id> id = session.queues().first_early(x);
           if (!id) break;
           if (!reserve(session, *id, {})) {
-            session.mark_early(x);
+            session.queues().mark_early(x);
             continue;
           }
           loans(session).renew_claimed(admit_reserved_in(session));
@@ -543,7 +545,7 @@ class exhaustive_cycle {
 
   /// A place made by evicting others.
   [[nodiscard]] std::optional<place_type> make_room(Session& session, const record& r, attempt& a) {
-    if (!session.may_preempt_again(r)) return std::nullopt;
+    if (!session.jobs().may_preempt_again(r)) return std::nullopt;
     bool fits = false;
     std::optional<wide> bearable;
     if constexpr (makes_reservations) {
@@ -591,7 +593,7 @@ class exhaustive_cycle {
   /// What victims of the job may lose, at most: from then on it waits for its reservation instead. None if it
   /// does not.
   [[nodiscard]] std::optional<wide> bearable_loss(Session& session, const record& r) {
-    const std::int32_t percent = session.settings(r.facts.quota).wait_if_loss_percent;
+    const std::int32_t percent = session.queues().settings(r.facts.quota).wait_if_loss_percent;
     if (percent == 0 || r.facts.elastic) return std::nullopt;
     if (!r.has_reservation && !may_reserve(session, r.facts.quota)) return std::nullopt;
     const std::optional<instant> start = expected_start(session, r);

@@ -191,7 +191,7 @@ class scheduler {
     if (!asks_validly(r, least)) return refusal::invalid_request;
     flavor_pick pick{};
     do {
-      if (places().could_ever_fit(session_.pod_request_of(r, pick))) return refusal::none;
+      if (places().could_ever_fit(jobs().pod_request_of(r, pick))) return refusal::none;
     } while (advance(pick, r.menu));
     return detail::policies_or_default::keeps_what_is_too_large(policies_) ? refusal::none
                                                                            : refusal::larger_than_cluster;
@@ -592,17 +592,17 @@ class scheduler {
       return counts[static_cast<std::size_t>(r)];
     };
     count_of(pending_reason::not_ready) = jobs().queues().early_waiting(x);
-    std::size_t nominated = session_.waiting(x);
+    std::size_t nominated = session_.queues().waiting(x);
     const record* last = nullptr;
     pending_reason reason{};
-    session_.for_each_waiting(x, [&](job_id id) {
-      const record& r = session_.at(id);
+    jobs().for_each_waiting(x, [&](job_id id) {
+      const record& r = jobs().at(id);
       const bool is_alike = last != nullptr && r.facts.request == last->facts.request &&
-                            r.facts.in == last->facts.in && !session_.is_early(r) &&
-                            !session_.is_early(*last) &&
+                            r.facts.in == last->facts.in && !r.is_early() &&
+                            !last->is_early() &&
                             detail::placement_or_default::room_key(r.pod_request) ==
                                 detail::placement_or_default::room_key(last->pod_request) &&
-                            session_.found(r) == session_.found(*last);
+                            session_.queues().found(r) == session_.queues().found(*last);
       if (!is_alike) reason = why(id).reason;
       last = &r;
       ++count_of(reason);
@@ -613,7 +613,7 @@ class scheduler {
   }
   /// What the pending jobs of the quota request together, without those that are nominated or not ready.
   [[nodiscard]] resources<n> requested(quota_id x) const {
-    return tree().contains(x) ? session_.asked(x) : resources<n>{};
+    return tree().contains(x) ? session_.queues().asked(x) : resources<n>{};
   }
   /// What the quota with all below it is entitled to by the policies' own division, as of the last step. None
   /// if they divide nothing; then a `division` may.
@@ -676,7 +676,7 @@ class scheduler {
     typename session_type::record r;
     r.what = j;
     detail::read_request(r, view(), shown::pods(view(), j).least);
-    return jobs().books().can_count(quota_of(j), session_.request_of(r, pick)) ? refusal::none
+    return jobs().books().can_count(quota_of(j), r.request_under(pick)) ? refusal::none
                                                                                : refusal::invalid_request;
   }
   [[nodiscard]] refusal refuses_to_resume(const unit_state& u, const job& what) const {
@@ -726,9 +726,9 @@ class scheduler {
   /// Why the pending job waits: what the cycle found when it tried the job, beside what is so now.
   void explain(typename plan_type::pending_job& p) {
     const record& r = jobs().at(p.id);
-    p.reason = session_.found(r);
+    p.reason = session_.queues().found(r);
     // To its cycle one that is not ready may not be there.
-    const bool is_early = session_.is_early(r);
+    const bool is_early = r.is_early();
     is_early ? session_.explain(p) : of_cycle::explain(cycle_, session_, p);
     detail::in_the_way<session_type> seen{session_};
     if constexpr (announcing_cycle<decltype(cycle_), session_type>) {
@@ -747,8 +747,8 @@ class scheduler {
   }
   /// Whether the run still lasts.
   [[nodiscard]] bool is_run(const detail::time_limits::run& seen) {
-    if (!session_.contains(seen.job)) return false;
-    const record& r = session_.at(seen.job);
+    if (!jobs().contains(seen.job)) return false;
+    const record& r = jobs().at(seen.job);
     return r.state == job_state::running && r.facts.started == seen.since;
   }
   [[nodiscard]] auto lasts() {
@@ -757,7 +757,7 @@ class scheduler {
   /// Whether the run still lasts, and a guarantee ends then: settings may have changed.
   [[nodiscard]] bool is_protected_until(const detail::time_limits::run& seen, instant until) {
     if (!is_run(seen)) return false;
-    for (quota_id x = session_.at(seen.job).facts.quota; x; x = tree().parent(x)) {
+    for (quota_id x = jobs().at(seen.job).facts.quota; x; x = tree().parent(x)) {
       const runtime_guarantee& g = settings(x).min_runtime;
       for (const instant span : {g.preempt, g.reclaim}) {
         if (span > 0 && later(seen.since, span) == until) return true;
@@ -772,7 +772,7 @@ class scheduler {
   /// once.
   void watch_time(job_id id, [[maybe_unused]] instant limit,
                   instant seen = std::numeric_limits<instant>::min()) {
-    const record& r = session_.at(id);
+    const record& r = jobs().at(id);
     if (r.facts.elastic) return;
     const instant since = r.facts.started;
     if constexpr (time_limited_view<View>) {
@@ -781,7 +781,7 @@ class scheduler {
     if (r.preemptible) watch_guarantees(r, seen);
   }
   void watch_guarantees(const record& r, instant seen = std::numeric_limits<instant>::min()) {
-    if (!session_.guarantees_runtime()) return;
+    if (!session_.queues().guarantees_runtime()) return;
     for (quota_id x = r.facts.quota; x; x = tree().parent(x))
       watch_guarantee(r, settings(x).min_runtime, seen);
   }
@@ -799,15 +799,15 @@ class scheduler {
     }
   }
   void watch_guarantees_of_paths(quota_id x) {
-    if (!session_.guarantees_runtime()) return;
+    if (!session_.queues().guarantees_runtime()) return;
     for (const running_job<n>& j : session_.books().running().jobs_of(x)) {
-      if (!j.elastic) watch_guarantees(session_.at(j.id), session_.now());
+      if (!j.elastic) watch_guarantees(jobs().at(j.id), session_.now());
     }
     for (const quota_id c : tree().children(x)) watch_guarantees_of_paths(c);
   }
   void watch_guarantee_below(quota_id x, const runtime_guarantee& g) {
     for (const running_job<n>& j : session_.books().running().jobs_of(x)) {
-      if (!j.elastic) watch_guarantee(session_.at(j.id), g);
+      if (!j.elastic) watch_guarantee(jobs().at(j.id), g);
     }
     for (const quota_id c : tree().children(x)) watch_guarantee_below(c, g);
   }

@@ -23,12 +23,19 @@ inline namespace v0 {
 template <class View, class Placement, class Policies>
 class scheduler;
 
-/// What a cycle works on: the books, the jobs, the queues, and the plan that it writes. The host's calls keep
+/// What a cycle works on: the jobs, the queues, the books, and the plan that it writes. The host's calls keep
 /// it up to date. A cycle decides by `admit`, `nominate` or `announce`, `evict` and `mark_inadmissible`, each
 /// of which updates the books and the queues and enters the decision in the plan.
 ///
-/// Between decisions a cycle may try things in `allocated()`, `assumed()` and `places()`, each under a
-/// savepoint that it rolls back.
+/// | part             | what a cycle asks it first                                                       |
+/// |------------------|----------------------------------------------------------------------------------|
+/// | `jobs()`         | `at(id)`, `contains(id)`, `for_each_waiting(x, visit)`, `nominated()`, `evicting()` |
+/// | `queues()`       | `settings(x)`, `waiting(x)`, `asked(x)`, `must_requeue()`, `take_touched(visit)` |
+/// | `books()`        | the ledgers `allocated()` and `assumed()`, the placement `places`, `running()`   |
+/// | `reservations()` | `all()`, `owned_by(x)`, `by_start()`                                             |
+///
+/// Between decisions a cycle may try things in the ledgers and the placement, each under a savepoint that it
+/// rolls back. For good the books change by the session's own functions alone.
 template <job_view View, placement Placement>
 class session {
  public:
@@ -48,18 +55,22 @@ class session {
   using record = detail::job_record<View, Placement>;
   /// What a step decides.
   using plan_type = allot::plan<View, Placement>;
+  /// The jobs and their states.
+  using jobs_type = detail::lifecycle<View, Placement>;
+  /// What is kept by quota.
+  using queues_type = detail::queues<View, Placement>;
+  /// What is used, and assumed.
+  using books_type = detail::books<View, Placement>;
   /// Whether the view says when jobs are expected to end, without which nothing can be reserved for a time.
-  static constexpr bool has_expected_ends = detail::lifecycle<View, Placement>::has_expected_ends;
+  static constexpr bool has_expected_ends = jobs_type::has_expected_ends;
   /// Whether the view says when jobs are ready.
-  static constexpr bool has_ready_times = detail::lifecycle<View, Placement>::has_ready_times;
+  static constexpr bool has_ready_times = jobs_type::has_ready_times;
   /// Whether the view shows flavors.
   static constexpr bool has_flavors = flavored_view<View>;
   /// A pending job with a reservation that has a time.
   using reservation_entry = detail::reservations::entry;
   /// What will have gone by a reserved start.
   using horizon_type = detail::horizon<View, Placement>;
-  /// What is used, and assumed.
-  using books_type = detail::books<View, Placement>;
 
   session(View view, quota_tree<n> tree, Placement where)
       : jobs_(std::move(view), std::move(tree), std::move(where)) {}
@@ -68,74 +79,23 @@ class session {
   [[nodiscard]] const quota_tree<n>& tree() const noexcept { return books().tree(); }
   /// The host's view.
   [[nodiscard]] const View& view() const noexcept { return jobs_.view(); }
+  /// The jobs: the records of all, their states, and who is nominated, leaves or backs off.
+  [[nodiscard]] const jobs_type& jobs() const noexcept { return jobs_; }
+  /// @{
+  /// What is kept by quota: who waits, what they request, how they are treated, and what is new for a cycle.
+  [[nodiscard]] queues_type& queues() noexcept { return jobs_.queues(); }
+  [[nodiscard]] const queues_type& queues() const noexcept { return jobs_.queues(); }
+  /// @}
   /// @{
   /// What is used: the ledgers, the placement, and who runs. A cycle may try things in `allocated()`,
   /// `assumed()` and `places`, each under a savepoint that it rolls back.
   [[nodiscard]] books_type& books() noexcept { return jobs_.books(); }
   [[nodiscard]] const books_type& books() const noexcept { return jobs_.books(); }
   /// @}
-  /// Brings the horizons of the earliest reserved starts up to date. Not within a trial.
-  void look_ahead() {
-    auto& kept = books().horizons();
-    kept.outdate();
-    const auto starts = reservations().by_start();
-    for (std::size_t i = 0; i < starts.size() && i < kept.most; ++i) {
-      const reservation_entry& p = reservations().all()[starts[i]];
-      kept.keep(books().places, p, at(p.job).pod_request, books().ends(),
-                [this](job_id id) -> const record& { return at(id); });
-    }
-  }
-  /// The evicting jobs, in the order of their evictions.
-  [[nodiscard]] std::span<const job_id> evicting() const noexcept { return jobs_.evicting(); }
-  /// The same with the job that each is evicted for, if any: `job`, `beneficiary`, which may be gone.
-  [[nodiscard]] const auto& leaving() const noexcept { return jobs_.nominated().leaving(); }
-  /// The nominated jobs, in the order of the decisions.
-  [[nodiscard]] const vector<job_id>& nominated() const noexcept { return jobs_.nominated().waiting(); }
-  /// The record of a job. Precondition: the id is known (`contains`).
-  [[nodiscard]] const record& at(job_id id) const { return jobs_.at(id); }
-  /// Whether there is such a job.
-  [[nodiscard]] bool contains(job_id id) const { return jobs_.contains(id); }
-  /// How the jobs of a quota are treated, with `by_guard` and `by_preset` resolved.
-  [[nodiscard]] const queue_settings& settings(quota_id x) const { return jobs_.queues().settings(x); }
-  /// How many pods of the job run, including its elastic pods.
-  [[nodiscard]] std::uint32_t running_pods(const record& r) const { return jobs_.running_pods(r); }
-
-  /// What keeps the job from starting at that time, now or later: its quota would then borrow, as of what is
-  /// assumed, what owners have reclaimed from it. False: nothing.
-  [[nodiscard]] backoff backs_off(const record& r, instant when) {
-    return jobs_.backoffs().against(books().assumed(), r.facts.quota, r.facts.request, when);
-  }
-  /// The next time after that, now or later, at which the job may have better chances by itself: then its
-  /// quota may borrow more of what it requests, or it is ready.
-  [[nodiscard]] instant next_chance(const record& r, instant when) const {
-    const instant may_borrow = jobs_.backoffs().next_end(r.facts.quota, r.facts.request, when);
-    return r.ready.at > when ? std::min(may_borrow, r.ready.at) : may_borrow;
-  }
-
-  /// Whether the job is pending and not ready yet: see `ready_view`. It is in no queue then.
-  [[nodiscard]] bool is_early(const record& r) const noexcept { return r.is_early(); }
-  /// Those that are ready within the horizons of their quotas (`queue_settings::ready_horizon`), the first to
-  /// be ready first.
-  [[nodiscard]] auto soon_ready() const noexcept requires has_ready_times {
-    return jobs_.queues().soon_ready();
-  }
-  /// The first job of x that is not ready and may get a reservation, of those that `mark_early` has not ruled
-  /// out.
-  [[nodiscard]] std::optional<job_id> first_early(quota_id x) requires has_ready_times {
-    return jobs_.queues().first_early(x);
-  }
-  /// That job can't get one, with those of its equivalence class, until `requeue_inadmissible`.
-  void mark_early(quota_id x) requires has_ready_times { jobs_.queues().mark_early(x); }
-  /// How many jobs of x that are not ready hold a reservation.
-  [[nodiscard]] std::size_t early_reservations(quota_id x) const requires has_ready_times {
-    return jobs_.queues().early_reservations(x);
-  }
-
-  /// Whether the settings of some quota guarantee a runtime.
-  [[nodiscard]] bool guarantees_runtime() const noexcept { return jobs_.queues().guarantees_runtime(); }
-
-  /// Whether the settings of some quota let its jobs preempt.
-  [[nodiscard]] bool any_may_preempt() const noexcept { return jobs_.queues().any_may_preempt(); }
+  /// The pending jobs that hold a reservation with a time. They are in no queue.
+  [[nodiscard]] const detail::reservations& reservations() const noexcept { return jobs_.reservations(); }
+  /// What the step has decided so far.
+  [[nodiscard]] plan_type& plan() noexcept { return plan_; }
 
   /// The time of the current step.
   [[nodiscard]] instant now() const noexcept { return now_; }
@@ -143,83 +103,35 @@ class session {
   [[nodiscard]] bool has_time_passed() const noexcept { return has_time_passed_; }
   /// Whether there has been a step.
   [[nodiscard]] bool has_stepped() const noexcept { return has_stepped_; }
-  /// What the step has decided so far.
-  [[nodiscard]] plan_type& plan() noexcept { return plan_; }
-  /// Counts the changes of the world that no plan brought about.
-  [[nodiscard]] std::uint64_t epoch() const noexcept { return jobs_.epoch(); }
-  /// Whether inadmissible jobs may have better chances now: something was given back, or the host changed the
-  /// world. Reset by `requeue_inadmissible`.
-  [[nodiscard]] bool must_requeue() const noexcept { return jobs_.queues().must_requeue(); }
-  /// Whether anything has happened since jobs were last considered by which pending ones may start.
-  [[nodiscard]] bool has_changed() const noexcept { return jobs_.queues().has_changed(); }
-  /// Calls `visit(quota)` for each quota whose queue or usage has changed since the last call.
-  template <class Visit>
-  void take_touched(Visit visit) {
-    jobs_.queues().take_touched(visit);
-  }
-
   /// The first pending job of x that is not inadmissible.
-  [[nodiscard]] std::optional<job_id> first_of(quota_id x) { return jobs_.queues().first_of(x, now_); }
-  /// Calls `visit(request_class)` for each equivalence class of x with a job that may be tried, see
-  /// `detail::request_classes`; perhaps also for one whose jobs have all stopped waiting.
-  template <class Visit>
-  void for_each_open_class(quota_id x, Visit visit) const {
-    jobs_.queues().for_each_open_class(x, visit);
-  }
-  /// Calls `visit(job_id)` for every job in the queue of x, inadmissible ones and those with a reservation
-  /// too, in no particular order.
-  template <class Visit>
-  void for_each_waiting(quota_id x, Visit visit) const {
-    jobs_.for_each_waiting(x, visit);
-  }
-  /// From now on the beginnings and ends of queue stays are recorded, for a cycle that reads them each step.
-  void follow_queues() { jobs_.queues().follow_stays(); }
-  /// Calls `visit(queue_change)` for each stay that began or ended since the last call, in order: the job's
-  /// id, the stay's ticket, and whether it `begins`. The job may be gone, or back under another ticket.
-  template <class Visit>
-  void take_queue_changes(Visit visit) {
-    jobs_.queues().take_stays(visit);
-  }
-  /// How many jobs of x wait, including nominated ones; without those that are not ready, unless they hold a
-  /// reservation.
-  [[nodiscard]] std::size_t waiting(quota_id x) const { return jobs_.queues().waiting(x); }
-  /// What the jobs of x that wait, and are ready, request together; without the nominated ones.
-  [[nodiscard]] resources<n> asked(quota_id x) const { return jobs_.queues().asked(x); }
+  [[nodiscard]] std::optional<job_id> first_of(quota_id x) { return queues().first_of(x, now_); }
 
-  /// What the job requests of its quota under a choice of flavors, and what of the placement.
-  [[nodiscard]] static resources<n> request_of(const record& r, const flavor_pick& pick) {
-    return r.menu.empty() ? r.base : r.base + r.menu.request(pick);
-  }
-  /// What the job requests of the placement under a choice of flavors.
-  [[nodiscard]] pod_request pod_request_of(const record& r, const flavor_pick& pick) const {
-    return r.menu.empty() ? r.pod_request
-                          : detail::pod_request_of<Placement>(view(), r.what, r.facts.pods, pick);
-  }
-  /// The pending jobs that hold a reservation with a time. They are in no queue.
-  [[nodiscard]] const detail::reservations& reservations() const noexcept { return jobs_.reservations(); }
+  // For cycles that make reservations.
+
   /// Calls `visit(quota)` for each quota whose own jobs have changed since the last call; in a step first
   /// also for those one of whose reserved starts has come.
   template <class Visit>
   void take_renewing(Visit visit) {
-    jobs_.take_renewing(visit);
-  }
-  /// How many jobs of x that are ready hold such a reservation.
-  [[nodiscard]] std::size_t reservations_held(quota_id x) const {
-    return jobs_.queues().reservations_held(x);
-  }
-  /// What these request together.
-  [[nodiscard]] resources<n> reserved_amount(quota_id x) const { return jobs_.queues().reserved_amount(x); }
-  /// The next reserved start that has not come yet.
-  [[nodiscard]] std::optional<instant> next_reserved_start() const {
-    return jobs_.reservations().next_after(last_look_);
+    jobs_.reservations().take_changed(visit);
   }
   /// What has happened that concerns reserved starts since the last call.
   [[nodiscard]] detail::reservation_news take_reservation_news() {
     jobs_.record_freed();
     return jobs_.take_news();
   }
-  /// The reservation of a job, which must hold one.
-  [[nodiscard]] const reservation_entry& reservation_of(job_id id) const { return *jobs_.reservation_of(id); }
+  /// Brings the horizons of the earliest reserved starts up to date. Not within a trial.
+  void look_ahead() {
+    auto& kept = books().horizons();
+    kept.outdate();
+    const auto starts = reservations().by_start();
+    for (std::size_t i = 0; i < starts.size() && i < kept.most; ++i) {
+      const reservation_entry& p = reservations().all()[starts[i]];
+      kept.keep(books().places, p, jobs_.at(p.job).pod_request, books().ends(),
+                [this](job_id id) -> const record& { return jobs_.at(id); });
+    }
+  }
+
+  // What a pending job asks for.
 
   /// Sets the pending job's choice of flavors.
   void choose([[maybe_unused]] const record& r, [[maybe_unused]] const flavor_pick& pick) {
@@ -227,19 +139,12 @@ class session {
       if (r.menu.empty() || r.pick == pick) return;
       jobs_.change_request(r.facts.id, [&](record& changed) {
         changed.pick = pick;
-        changed.facts.request = request_of(changed, pick);
-        changed.pod_request = pod_request_of(changed, pick);
+        changed.facts.request = changed.request_under(pick);
+        changed.pod_request = jobs_.pod_request_of(changed, pick);
       });
     }
   }
 
-  /// The record of an elastic job as if `pods` were all that it needs. Precondition: an elastic view.
-  [[nodiscard]] record part_of(const record& r, std::uint32_t pods) const {
-    record part = r;
-    part.pick = {};
-    detail::read_request(part, view(), pods);
-    return part;
-  }
   /// The pending elastic job will start with `pods` and never have more (Kueue's partial admission).
   void settle_for(const record& r, std::uint32_t pods) {
     if (r.facts.pods == pods && r.pods_to_come == 0) return;
@@ -262,16 +167,10 @@ class session {
   void mark_inadmissible(quota_id x, pending_reason why, const std::optional<instant>& ends_by = std::nullopt,
                          bool blocks = false) {
     list_pending(*first_of(x), why);
-    jobs_.queues().mark_inadmissible(x, ends_by, blocks);
+    queues().mark_inadmissible(x, ends_by, blocks);
   }
   /// The pending job was tried, and can't be admitted: why, if the cycle knows more than the books say.
-  void record_found(job_id id, pending_reason why) { jobs_.queues().record_found(jobs_.at(id), why); }
-  /// Whether it was tried since jobs were requeued last.
-  [[nodiscard]] bool was_tried(job_id id) const { return jobs_.queues().was_tried(at(id)); }
-  /// The quota must be reordered: another of its jobs has its turn.
-  void touch(quota_id x) { jobs_.queues().touch(x); }
-  /// Why a pending job waits, as noted when it was tried last; `quota` if it was not since it could be.
-  [[nodiscard]] pending_reason found(const record& r) const noexcept { return jobs_.queues().found(r); }
+  void record_found(job_id id, pending_reason why) { queues().record_found(jobs_.at(id), why); }
   /// The pending job leaves its queue and holds a reservation with a time, after those that do.
   void reserve(job_id id, const reservation& p) {
     list(jobs_.at(id));
@@ -347,17 +246,14 @@ class session {
     const bool is_elastic = has_elastic_pods && !r.elastic_pods.empty();
     if constexpr (has_elastic_pods) take_back_elastic_pods(r);
     plan_.evictions.push_back(
-        {victim, r.what, r.facts.quota, beneficiary, how, running_pods(r), r.facts.core});
+        {victim, r.what, r.facts.quota, beneficiary, how, jobs_.running_pods(r), r.facts.core});
     if (how == relation::borrower) jobs_.record_reclaim(r, now_);
     jobs_.evict(r, beneficiary);
     if (is_elastic) inherit_evictions(beneficiary);
   }
 
-  /// Whether the job may preempt once more before the world changes. Where several rules meet, jobs could
-  /// otherwise evict one another forever.
-  [[nodiscard]] bool may_preempt_again(const record& r) const noexcept { return r.turns.left_in(epoch()); }
-  /// The job has preempted, or moved others.
-  void count_preemption(const record& r) { jobs_.at(r.facts.id).turns.take_in(epoch()); }
+  /// The job has preempted, or moved others: see `may_preempt_again`.
+  void count_preemption(const record& r) { jobs_.at(r.facts.id).turns.take_in(jobs_.epoch()); }
   /// Searches for victims for a pending job; those found are evicting in the books, if `accept(victims)`. See
   /// `books::make_room`.
   template <class Search, class Accept>
@@ -404,7 +300,7 @@ class session {
     if (are_elastic) inherit_evictions(beneficiary);
     if (some_had_not_started) spare_unneeded(beneficiary, first);
     // Gangs are evicted whole: what is left over may be enough for a job that was skipped.
-    jobs_.queues().let_requeue();
+    queues().let_requeue();
   }
 
   /// The admission of a job was taken back, and it holds its reservation again. Takes back those of jobs of
@@ -412,11 +308,11 @@ class session {
   /// are any.
   template <class ComesLater>
   bool take_back_after(const reservation_entry& held, ComesLater comes_later) {
-    const quota_id x = at(held.job).facts.quota;
+    const quota_id x = jobs_.at(held.job).facts.quota;
     const std::uint64_t number = held.number;
     const auto is_later = [&](const auto& a) {
       if (a.quota != x || a.core || jobs_.state(a.id) != job_state::running) return false;
-      return comes_later(at(a.id)) &&
+      return comes_later(jobs_.at(a.id)) &&
              detail::none_of(kept_.begin(), kept_.end(),
                              [&](const reservation_entry& p) { return p.job == a.id && p.number < number; });
     };
@@ -432,11 +328,11 @@ class session {
     const record& r = jobs_.at(p.id);
     books().explain(p, r, books().assumed());
     if (p.binding) detail::in_the_way<session>{*this}.find_held(p);
-    if (is_early(r)) {
+    if (r.is_early()) {
       p.reason = pending_reason::not_ready;
       p.ready_at = r.ready.at;
     }
-    p.backs_off = backs_off(r, now_);
+    p.backs_off = jobs_.backs_off(r, now_);
     if (p.binding || !p.backs_off) return;
     const bool is_known = detail::is_found_by_cycle(p.reason) || p.reason == pending_reason::not_ready;
     if (!is_known) p.reason = pending_reason::backoff;
@@ -454,7 +350,7 @@ class session {
   bool requeue_inadmissible() {
     const bool any = jobs_.requeue_inadmissible();
     for (const auto& p : plan_.pending) {
-      if (contains(p.id)) jobs_.at(p.id).listed_in = 0;
+      if (jobs_.contains(p.id)) jobs_.at(p.id).listed_in = 0;
     }
     plan_.pending.clear();
     return any;
@@ -465,12 +361,16 @@ class session {
   friend class scheduler;
   friend detail::state_keeper<View, Placement>;
   friend detail::detours<session>;
-  static constexpr bool has_elastic_pods = detail::lifecycle<View, Placement>::has_elastic_pods;
+  static constexpr bool has_elastic_pods = jobs_type::has_elastic_pods;
 
   void list(record& r) {
     if (r.listed_in == steps_) return;
     r.listed_in = steps_;
     plan_.pending.push_back({r.facts.id, r.what, r.facts.quota, {}});
+  }
+  /// The next reserved start that has not come yet.
+  [[nodiscard]] std::optional<instant> next_reserved_start() const {
+    return jobs_.reservations().next_after(last_look_);
   }
   /// The time of a step that the host says to be made then: no step is before the last one.
   [[nodiscard]] instant not_before_last(instant at) const noexcept {
@@ -486,15 +386,15 @@ class session {
     jobs_.end_backoffs(now);
     jobs_.become_ready(now);
     if constexpr (has_expected_ends) {
-      if (const auto due = next_reserved_start(); due && *due <= now) jobs_.queues().let_requeue();
+      if (const auto due = next_reserved_start(); due && *due <= now) queues().let_requeue();
       last_look_ = now;
       jobs_.note_due_starts(now);
     }
-    if (must_requeue()) jobs_.review_nominations();
+    if (queues().must_requeue()) jobs_.review_nominations();
     if constexpr (has_expected_ends) {
       erase_if(kept_, [&](const reservation_entry& p) { return jobs_.state(p.job) != job_state::nominated; });
     }
-    if (must_requeue()) start_ready();
+    if (queues().must_requeue()) start_ready();
   }
   /// All times move by that span.
   void rebase(instant by) {
@@ -521,16 +421,16 @@ class session {
   /// whether one has started: the cycle then goes on, as others may take from it.
   bool start_with_what_was_taken_back() {
     if (!std::exchange(took_back_, false) || !start_ready()) return false;
-    jobs_.queues().let_requeue();
+    queues().let_requeue();
     return true;
   }
   /// A beneficiary of this plan may itself be preempted, alone or with its job. What was to be evicted
   /// for it is then evicted for `heir`, which relies on it.
   void inherit_evictions(job_id heir, job_id from = {}) {
     for (auto& e : plan_.evictions) {
-      if (e.beneficiary && (e.beneficiary == from || !contains(e.beneficiary))) e.beneficiary = heir;
+      if (e.beneficiary && (e.beneficiary == from || !jobs_.contains(e.beneficiary))) e.beneficiary = heir;
     }
-    erase_if(plan_.nominations, [&](const auto& r) { return !contains(r.id); });
+    erase_if(plan_.nominations, [&](const auto& r) { return !jobs_.contains(r.id); });
   }
   /// A job admitted by this very plan has not started: it is pending again, and its elastic pods with it.
   void take_back_admission(record& r) {
@@ -541,7 +441,7 @@ class session {
   }
   /// The same for one that it has nominated. Its victims run on.
   void take_back_nomination(record& r) {
-    r.turns.give_back(epoch());
+    r.turns.give_back(jobs_.epoch());
     jobs_.withdraw_nomination(r);
     wait_again(r);
   }
@@ -552,7 +452,7 @@ class session {
     if constexpr (has_expected_ends) {
       const auto had = detail::find_if(kept_.begin(), kept_.end(),
                                        [&](const reservation_entry& p) { return p.job == id; });
-      if (had == kept_.end() || !contains(id)) return;
+      if (had == kept_.end() || !jobs_.contains(id)) return;
       // It holds its reservation again, without a start until the cycle looks at it.
       reservation again = had->what;
       const std::uint64_t number = had->number;
@@ -597,7 +497,7 @@ class session {
       record& v = jobs_.at(plan_.evictions[i].id);
       // An elastic job runs on with all its pods or without them, and its quota may have begun to back off.
       const bool goes_along = v.facts.elastic && jobs_.at(v.facts.core).state != job_state::running;
-      if (goes_along || !v.elastic_pods.empty() || settings(v.facts.quota).borrow_backoff.first != 0)
+      if (goes_along || !v.elastic_pods.empty() || jobs_.queues().settings(v.facts.quota).borrow_backoff.first != 0)
         continue;
       if (!jobs_.books().could_stay(v, r)) continue;
       jobs_.take_back_eviction(v);
@@ -627,7 +527,7 @@ class session {
   /// Books the pending job. Returns what it borrows.
   resources<n> charge(record& r, const place& where) {
     if (has_expected_ends && r.has_reservation) {
-      const reservation_entry& p = reservation_of(r.facts.id);
+      const reservation_entry& p = *jobs_.reservation_of(r.facts.id);
       kept_.push_back(p);
       if (p.what.start > now_) jobs_.will_not_run_as_reserved(r);
     }
@@ -640,7 +540,7 @@ class session {
     jobs_.start(r, now_);
   }
 
-  detail::lifecycle<View, Placement> jobs_;
+  jobs_type jobs_;
   plan_type plan_;
   instant now_ = 0;
   bool has_stepped_ = false;

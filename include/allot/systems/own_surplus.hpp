@@ -36,7 +36,7 @@ struct divided_state {
     demand.assign(session.tree().slots(), resources<N>{});
     for (const quota_id x : session.tree().top_down()) {
       used[x.index()] = l.own_usage(x);
-      demand[x.index()] = used[x.index()] + session.asked(x);
+      demand[x.index()] = used[x.index()] + session.queues().asked(x);
     }
     entitlements.update(l, demand);
   }
@@ -44,7 +44,7 @@ struct divided_state {
   template <class Session>
   void look(Session& session, quota_id x) {
     const resources<N> uses = session.books().assumed().own_usage(x);
-    const resources<N> wants = uses + session.asked(x);
+    const resources<N> wants = uses + session.queues().asked(x);
     if (uses == used[x.index()] && wants == demand[x.index()]) return;
     usage.release(session.tree(), x, used[x.index()]);
     usage.charge(session.tree(), x, uses);

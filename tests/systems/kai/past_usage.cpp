@@ -13,18 +13,15 @@ namespace {
 /// What past_usage requires of a session.
 struct small_session {
   static constexpr std::size_t n = 1;
-  struct used {
-    allot::ledger<> now;
-    [[nodiscard]] allot::ledger<>& allocated() { return now; }
-  };
   allot::quota_tree<> own;
-  used of{allot::ledger<>{own}};
+  allot::ledger<> used{own};
   allot::instant at = 0;
 
   explicit small_session(allot::quota_tree<> tree) : own(std::move(tree)) {}
   [[nodiscard]] const allot::quota_tree<>& tree() const { return own; }
   [[nodiscard]] allot::instant now() const { return at; }
-  [[nodiscard]] used& books() { return of; }
+  [[nodiscard]] small_session& books() { return *this; }
+  [[nodiscard]] allot::ledger<>& allocated() { return used; }
 };
 
 }  // namespace
@@ -38,10 +35,10 @@ TEST_CASE("past_usage: usage as a part of the capacity, over the time since the 
   allot::detail::past_usage<small_session> usage{{0, 1000}};
   usage.reset(session);
   static_cast<void>(usage.parts(session, gpus(8)));
-  session.of.now.charge(a, gpus(4));
+  session.used.charge(a, gpus(4));
   usage.note(session, a);
   session.at = 10;
-  session.of.now.charge(b, gpus(4));
+  session.used.charge(b, gpus(4));
   usage.note(session, b);
   usage.note(session, b);  // counted once
   session.at = 20;

@@ -135,7 +135,7 @@ class availability {
       if (p.what.gathers_since && others(session, r, claims)(p)) before = std::min(before, p.what.start);
     }
     // Then its quota may borrow again, if it backs off, or it is ready.
-    instant chance = session.next_chance(r, session.now());
+    instant chance = session.jobs().next_chance(r, session.now());
     const auto concerns_any = others(session, r, claims);
     // The next time after `from`, where the walk stands, at which it may be able to start.
     const auto next_time = [&](instant from) {
@@ -147,7 +147,7 @@ class availability {
       const bool is_out = is_ruled_out(session, r, concerns_any, end);
       const std::optional<instant> t = is_out ? next_of_reserved(session) : next(session);
       while (is_out && chance < t.value_or(without_end)) {
-        chance = session.next_chance(r, chance);
+        chance = session.jobs().next_chance(r, chance);
       }
       return chance < t.value_or(without_end) ? std::optional{chance} : t;
     };
@@ -171,7 +171,7 @@ class availability {
     at_.without_places = room_ != nullptr;
     for (; !found && t && *t < before; t = next_time(*t)) {
       const bool waits_for_that = t == chance;
-      if (waits_for_that) chance = session.next_chance(r, *t);
+      if (waits_for_that) chance = session.jobs().next_chance(r, *t);
       if (!step(session, r, claims, *t) || (at_.without_places && could_start(session, r, claims, *t))) {
         // Once more from the beginning, with all on their places.
         close(session, std::move(as_it_was));
@@ -208,13 +208,14 @@ class availability {
   [[nodiscard]] std::optional<start> planned(Session& session, job_id job) {
     begin();
     if (const auto borrows = foresight_.borrows_as_reserved(session, job)) {
-      const instant at = session.reservation_of(job).what.start;
+      const instant at = session.jobs().reservation_of(job)->what.start;
       return start{at, last_to_end(session, at), *borrows};
     }
     auto before = open(session);
     std::optional<start> found;
     const auto note = [&](const reservation_entry& p) {
-      if (p.job == job) found = start{p.what.start, at_.last, session.books().would_borrow(session.at(job))};
+      if (p.job == job)
+        found = start{p.what.start, at_.last, session.books().would_borrow(session.jobs().at(job))};
       return true;
     };
     // Another job that no longer has a chance does not concern this one.
@@ -278,7 +279,7 @@ class availability {
       if (seen.says == verdict::delayed) return missed(*seen.first);
     }
     if (!are_more &&
-        session.books().what_if().begin(session.books().places, session.at(only->job).pod_request)) {
+        session.books().what_if().begin(session.books().places, session.jobs().at(only->job).pod_request)) {
       return delays(session, r, *only) ? std::optional{missed(*only)} : std::nullopt;
     }
     return first_missed(
@@ -296,12 +297,12 @@ class availability {
   /// Whether the only reservation would be delayed by a job that starts now and lasts longer. Precondition:
   /// the what-if has begun for the job with a reservation.
   [[nodiscard]] bool delays(Session& session, const record& r, const reservation_entry& p) {
-    const record& reserved = session.at(p.job);
+    const record& reserved = session.jobs().at(p.job);
     const savepoint before = session.books().assumed().save();
     session.books().assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
     for (const expected_end& e : session.books().ends()) {
       if (e.at > p.what.start) break;
-      let_go(session, session.at(e.job));
+      let_go(session, session.jobs().at(e.job));
     }
     if (p.what.gathers_since) {
       for_each_open_ended(session, *p.what.gathers_since, [&](const record& gone) { let_go(session, gone); });
@@ -318,7 +319,7 @@ class availability {
     std::optional<start> found;
     const auto ends = session.books().ends();
     for (std::size_t i = 0; i < ends.size() && ends[i].at < before && !found; ++i) {
-      let_go(session, session.at(ends[i].job));
+      let_go(session, session.jobs().at(ends[i].job));
       if (i + 1 < ends.size() && ends[i + 1].at == ends[i].at) continue;
       if (!session.books().what_if().fits(session.books().places)) continue;
       if (!session.books().assumed().fits(r.facts.quota, r.facts.request, r.facts.in)) continue;
@@ -411,7 +412,7 @@ class availability {
       const run gone = runs_.back();
       runs_.pop_back();
       at_.last = gone.job;
-      const record& r = session.at(gone.job);
+      const record& r = session.jobs().at(gone.job);
       session.books().assumed().release(r.facts.quota, r.facts.request, r.facts.in);
       at_.taken -= gone.takes;
       if (!at_.without_places) session.books().places.release(gone.where);
@@ -420,14 +421,14 @@ class availability {
   /// Releases in the ledger what those use that have ended.
   void release_ended(Session& session) {
     for (; at_.released < at_.ends; ++at_.released) {
-      const record& gone = session.at(session.books().ends()[at_.released].job);
+      const record& gone = session.jobs().at(session.books().ends()[at_.released].job);
       session.books().assumed().release(gone.facts.quota, gone.facts.request, gone.facts.in);
     }
   }
   /// Releases the places of those that have ended.
   void vacate(Session& session) {
     for (; at_.vacated < at_.ends; ++at_.vacated) {
-      session.books().places.release(session.at(session.books().ends()[at_.vacated].job).where);
+      session.books().places.release(session.jobs().at(session.books().ends()[at_.vacated].job).where);
     }
   }
   void release(Session& session, const record& gone) {
@@ -457,7 +458,7 @@ class availability {
   template <class Visit>
   static void for_each_open_ended(Session& session, instant since, Visit visit) {
     for (const job_id id : session.books().open_ended()) {
-      const record& r = session.at(id);
+      const record& r = session.jobs().at(id);
       if (r.facts.started < since) visit(r);
     }
   }
@@ -468,7 +469,7 @@ class availability {
     return [&](const reservation_entry& p) {
       if (p.job == r.facts.id || claims(r, p)) return false;
       return !p.what.gathers_since || !r.has_reservation ||
-             p.number < session.reservation_of(r.facts.id).number;
+             p.number < session.jobs().reservation_of(r.facts.id)->number;
     };
   }
   /// Whether it claims any.
@@ -495,11 +496,11 @@ class availability {
   template <class Counts>
   bool start_reserved(Session& session, const reservation_entry& p, Counts counts) {
     if (!p.what.gathers_since) return start_as_reserved(session, p).has_value();
-    return has_chance(session, session.at(p.job), p.what.start, *p.what.gathers_since, counts);
+    return has_chance(session, session.jobs().at(p.job), p.what.start, *p.what.gathers_since, counts);
   }
   /// Starts one whose start is known, if it fits. Returns its place.
   std::optional<place> start_as_reserved(Session& session, const reservation_entry& p) {
-    const record& r = session.at(p.job);
+    const record& r = session.jobs().at(p.job);
     const std::optional<place> where = take(session, r, p.what.start);
     if (where) add_run(detail::reserved_end(session, p), p.job, *where, takes_of_room(session, r));
     return where;
@@ -515,7 +516,7 @@ class availability {
     for (const reservation_entry& p : session.reservations().all()) {
       if (p.job == r.facts.id) break;
       if (p.what.gathers_since && counts(p))
-        static_cast<void>(take(session, session.at(p.job), p.what.start));
+        static_cast<void>(take(session, session.jobs().at(p.job), p.what.start));
     }
     const bool fits = take(session, r, at).has_value();
     close(session, std::move(as_it_was));
@@ -591,7 +592,7 @@ class availability {
     std::size_t next_end = at_.ends;
     end_until(session, t);
     for (; room_ != nullptr && next_end < at_.ends; ++next_end) {
-      room_->gone(session.books().places, session.at(session.books().ends()[next_end].job).where);
+      room_->gone(session.books().places, session.jobs().at(session.books().ends()[next_end].job).where);
     }
     // Claims that may change depend on usage.
     const auto noted = foresight_.noted();
@@ -613,7 +614,7 @@ class availability {
           saw_missed_ = true;
           continue;
         }
-        const record& reserved = session.at(p.job);
+        const record& reserved = session.jobs().at(p.job);
         if (!session.books().assumed().can_count(reserved.facts.quota, reserved.facts.request)) return false;
         session.books().assumed().charge(reserved.facts.quota, reserved.facts.request, reserved.facts.in);
         add_run(detail::reserved_end(session, p), p.job, {}, takes_of_room(session, reserved));
@@ -630,7 +631,7 @@ class availability {
     while (at_.ends < ends.size() && ends[at_.ends].at < before) {
       const expected_end& e = ends[at_.ends++];
       at_.last = e.job;
-      room_->gone(session.books().places, session.at(e.job).where);
+      room_->gone(session.books().places, session.jobs().at(e.job).where);
       if (room_->could_fit(at_.taken)) return e.at;
     }
     return std::nullopt;
@@ -646,7 +647,7 @@ class availability {
   /// Precondition: those that have ended in the walk are on their places.
   void end_counting(Session& session) {
     for (std::size_t i = 0; room_ != nullptr && i < at_.ends; ++i) {
-      room_->back(session.books().places, session.at(session.books().ends()[i].job).where);
+      room_->back(session.books().places, session.jobs().at(session.books().ends()[i].job).where);
     }
   }
   [[nodiscard]] std::uint64_t takes_of_room(Session& session, const record& reserved) const {
@@ -713,10 +714,10 @@ class availability {
     const reservation_entry& next = session.reservations().all()[starts[i]];
     if (end <= next.what.start || is_missed_anyway(next)) return false;
     auto& what_if = session.books().what_if();
-    if (!what_if.begin(session.books().places, session.at(next.job).pod_request)) return false;
+    if (!what_if.begin(session.books().places, session.jobs().at(next.job).pod_request)) return false;
     const auto ends = session.books().ends();
     for (std::size_t k = at_.ends; k < ends.size() && ends[k].at <= next.what.start; ++k) {
-      what_if.gone(session.books().places, session.at(ends[k].job).where);
+      what_if.gone(session.books().places, session.jobs().at(ends[k].job).where);
     }
     for (const run& x : runs_) {
       if (x.end <= next.what.start) what_if.gone(session.books().places, x.where);

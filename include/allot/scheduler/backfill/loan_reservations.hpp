@@ -61,11 +61,11 @@ class loan_reservations {
 
   /// Gives the pending job a reservation, if there is a start that it can count on.
   bool reserve(job_id id) {
-    const record& r = session_.at(id);
+    const record& r = session_.jobs().at(id);
     if (others_lend(r) && session_.reservations().all().size() >= most_on_loans) return false;
     std::optional<instant> gathers_since;
     auto start = state_.profile.earliest(session_, r, claims{*this});
-    if (!start && !session_.is_early(r) && may_gather(r)) {
+    if (!start && !r.is_early() && may_gather(r)) {
       gathers_since = session_.now();
       start = state_.profile.gathered(session_, r, gives_up_at(r));
     }
@@ -102,9 +102,9 @@ class loan_reservations {
     while (state_.claimant) {
       const job_id by = std::exchange(state_.claimant, job_id{});
       state_.claimed_at = session_.now();
-      if (!session_.contains(by) || session_.reservations().empty()) return;
-      const quota_id quota = session_.at(by).facts.quota;
-      const std::int64_t priority = session_.at(by).facts.priority;
+      if (!session_.jobs().contains(by) || session_.reservations().empty()) return;
+      const quota_id quota = session_.jobs().at(by).facts.quota;
+      const std::int64_t priority = session_.jobs().at(by).facts.priority;
       const auto cause_for = [=](const record& r) {
         return r.facts.quota == quota && r.facts.priority < priority ? delay_cause::higher_priority
                                                                      : delay_cause::owner;
@@ -116,7 +116,7 @@ class loan_reservations {
   /// made again each time, one may start now, e.g. as the placement picks another place, on which its job
   /// delays no other. What is being evicted is an occasion of its own when it has left.
   [[nodiscard]] bool must_look_again() const {
-    if (session_.reservations().empty() || !session_.evicting().empty()) return false;
+    if (session_.reservations().empty() || !session_.jobs().evicting().empty()) return false;
     const auto starts = session_.reservations().by_start();
     const bool some_are_due =
         !starts.empty() && session_.reservations().all()[starts.front()].what.start <= session_.now();
@@ -140,7 +140,7 @@ class loan_reservations {
     /// Whether it may claim the reservation at one time and not at another.
     [[nodiscard]] bool may_change(const record& r, const reservation_entry& p) const {
       return p.what.borrows && r.facts.quota != p.quota &&
-             (!waits_for_loans(of.session_.settings(r.facts.quota)) || of.owned_.is_due(r));
+             (!waits_for_loans(of.session_.queues().settings(r.facts.quota)) || of.owned_.is_due(r));
     }
   };
   [[nodiscard]] static bool waits_for_loans(const queue_settings& settings) noexcept {
@@ -162,13 +162,13 @@ class loan_reservations {
     const auto owned = session_.reservations().owned_by(r.facts.quota);
     const instant from = std::max(start.at, session_.now());
     return detail::none_of(owned.begin(), owned.end(), [&](const reservation_entry& p) {
-      const instant until = later(std::max(p.what.start, session_.now()), session_.at(p.job).estimate);
+      const instant until = later(std::max(p.what.start, session_.now()), session_.jobs().at(p.job).estimate);
       return p.what.start < later(from, r.estimate) && until > from;
     });
   }
   /// Whether what the job is to use beyond what its quota owns may be called in again.
   [[nodiscard]] bool others_lend(const record& r) const {
-    return session_.settings(r.facts.quota).preempt.reclaim == preempt_reclaim::any;
+    return session_.queues().settings(r.facts.quota).preempt.reclaim == preempt_reclaim::any;
   }
   /// Whether others, of what they own and their pending jobs ask for, leave too little for the job at that
   /// time: a start then would be displaced.
@@ -177,11 +177,11 @@ class loan_reservations {
     const savepoint before = l.save();
     for (const expected_end& e : session_.books().ends()) {
       if (e.at > at) break;
-      const record& gone = session_.at(e.job);
+      const record& gone = session_.jobs().at(e.job);
       l.release(gone.facts.quota, gone.facts.request, gone.facts.in);
     }
     for (const quota_id x : session_.tree().top_down()) {
-      if (x == r.facts.quota || session_.waiting(x) == 0) continue;
+      if (x == r.facts.quota || session_.queues().waiting(x) == 0) continue;
       const resources<n> asked = asked_at(x, at);
       resources<n> wanted;
       for (std::size_t d = 0; d < n; ++d) {
@@ -196,15 +196,15 @@ class loan_reservations {
   }
   /// What the pending jobs of x request at that time, without those that are to borrow as reserved.
   [[nodiscard]] resources<n> asked_at(quota_id x, instant at) const {
-    resources<n> asked = session_.asked(x);
+    resources<n> asked = session_.queues().asked(x);
     for (const reservation_entry& p : session_.reservations().all()) {
-      const record& other = session_.at(p.job);
-      if (p.quota == x && !session_.is_early(other)) asked -= other.facts.request;
+      const record& other = session_.jobs().at(p.job);
+      if (p.quota == x && !other.is_early()) asked -= other.facts.request;
     }
     // Who is not ready does not ask before its start.
     for (const reservation_entry& p : session_.reservations().owned_by(x)) {
-      const record& other = session_.at(p.job);
-      if (session_.is_early(other) && p.what.start <= at) asked += other.facts.request;
+      const record& other = session_.jobs().at(p.job);
+      if (other.is_early() && p.what.start <= at) asked += other.facts.request;
     }
     return asked;
   }
@@ -219,13 +219,13 @@ class loan_reservations {
   /// Whether a job whose start can't be determined may gather.
   [[nodiscard]] bool may_gather(const record& r) const {
     const quota_id x = r.facts.quota;
-    const gathering& may = session_.settings(x).gather;
+    const gathering& may = session_.queues().settings(x).gather;
     if (may.longest == 0 || session_.now() < r.gathers_from) return false;
     // It was displaced, its time has come since, and so the pause after it.
     if (is_over(r) && session_.now() < later(*r.gathers_until, may.longest)) return false;
     resources<n> together = r.facts.request;
     for (const reservation_entry& p : session_.reservations().all()) {
-      if (p.what.gathers_since && p.quota == x) together += session_.at(p.job).facts.request;
+      if (p.what.gathers_since && p.quota == x) together += session_.jobs().at(p.job).facts.request;
     }
     for (std::size_t d = 0; d < n; ++d) {
       const quantity most = session_.books().assumed().potential(x, d);
@@ -244,12 +244,12 @@ class loan_reservations {
   /// When a job that begins to gather gives up: one that was displaced, when it would have.
   [[nodiscard]] instant gives_up_at(const record& r) const {
     if (r.gathers_until && !is_over(r)) return *r.gathers_until;
-    return later(session_.now(), session_.settings(r.facts.quota).gather.longest);
+    return later(session_.now(), session_.queues().settings(r.facts.quota).gather.longest);
   }
   /// The job gives up gathering, as its time is over or it was displaced.
   void stop_gathering(const reservation_entry& p) {
     if (p.what.start <= session_.now()) {
-      const instant longest = session_.settings(p.quota).gather.longest;
+      const instant longest = session_.queues().settings(p.quota).gather.longest;
       return session_.give_up_gathering(p.job, later(session_.now(), longest), std::nullopt);
     }
     // By a claim, or a change of the world. Not again in this step, or two could displace each other for
@@ -284,11 +284,11 @@ class loan_reservations {
       if (state_.claimant) break;
     }
     const bool some_have_started = session_.reservations().all().size() < before;
-    if (session_.any_may_preempt() && (some_have_started || (!all && news.says_anything()))) {
+    if (session_.queues().any_may_preempt() && (some_have_started || (!all && news.says_anything()))) {
       let_owners_claim(admit, all_hold);
     }
     // Who starts only when others have gone has no expected end until then, and seems to be in the way.
-    if (!session_.evicting().empty() || !state_.some_may_miss()) return;
+    if (!session_.jobs().evicting().empty() || !state_.some_may_miss()) return;
     state_.profile.forget_missed();
     state_.has_lost_start = false;
     const auto why = state_.claimed_at == session_.now() ? delay_cause::owner : displaced_by();
@@ -328,7 +328,7 @@ class loan_reservations {
     if (first != to_keep.end()) std::rotate(to_keep.begin(), first, first + 1);
     for (const reservation_entry& p : to_keep) forget_start(session_, p);
     bool all_hold = false;
-    for (const reservation_entry& p : to_keep) keep(p, cause_for(session_.at(p.job)), admit, all_hold);
+    for (const reservation_entry& p : to_keep) keep(p, cause_for(session_.jobs().at(p.job)), admit, all_hold);
     renew_missed(cause_for, admit);
   }
   /// Renews those that would miss their starts. They are renewed one after the other, and where one is placed
@@ -338,10 +338,10 @@ class loan_reservations {
     for (std::size_t left = session_.reservations().all().size(); left > 0 && !state_.claimant; --left) {
       const job_id job = state_.profile.first_to_miss(session_);
       if (job.is_none()) return;
-      const reservation_entry p = session_.reservation_of(job);
+      const reservation_entry p = *session_.jobs().reservation_of(job);
       forget_start(session_, p);
       bool all_hold = false;
-      keep(p, cause_for(session_.at(job)), admit, all_hold);
+      keep(p, cause_for(session_.jobs().at(job)), admit, all_hold);
     }
   }
   [[nodiscard]] bool any_overruns() const {
@@ -357,8 +357,8 @@ class loan_reservations {
   /// hold as they are.
   template <class Admit>
   void keep(const reservation_entry& p, delay_cause cause, Admit admit, bool& all_hold) {
-    const record& r = session_.at(p.job);
-    if (session_.settings(p.quota).head != queue_head::reserve) {
+    const record& r = session_.jobs().at(p.job);
+    if (session_.queues().settings(p.quota).head != queue_head::reserve) {
       return session_.withdraw_reservation(p.job);
     }
     const attempt a = admit(p.job);
@@ -374,13 +374,13 @@ class loan_reservations {
     std::optional<profile_start> start;
     if (is_to_come && cause == delay_cause::none) {
       // It can start earlier only with what has become free since its start was found.
-      const instant freed_until = session_.reservation_of(p.job).freed_until;
+      const instant freed_until = session_.jobs().reservation_of(p.job)->freed_until;
       start = state_.profile.earliest(session_, r, no_claims{}, std::min(p.what.start, freed_until));
       if (!start) {
         // After that all is as it was, unless a job with a reservation is placed before.
         const auto& next = session_.reservations().all()[session_.reservations().by_start().front()];
         const bool stays = all_hold || next.what.start >= freed_until;
-        if (stays && (gathers || session_.contains(p.what.after))) {
+        if (stays && (gathers || session_.jobs().contains(p.what.after))) {
           return session_.renew_reservation(p.job, p.what);
         }
         start = state_.profile.planned(session_, p.job);

@@ -63,29 +63,29 @@ class owned_reservations {
 
   /// Whether no later job of its quota may start before it: see `queue_settings::strict_after`.
   [[nodiscard]] static bool must_not_be_passed(Session& session, const record& r) {
-    const instant age = session.settings(r.facts.quota).strict_after;
-    return age != 0 && session.now() >= later(r.facts.submitted, age) && !r.facts.elastic &&
-           !session.is_early(r) && owned_profile<Session>::owns_request(session, r);
+    const instant age = session.queues().settings(r.facts.quota).strict_after;
+    return age != 0 && session.now() >= later(r.facts.submitted, age) && !r.facts.elastic && !r.is_early() &&
+           owned_profile<Session>::owns_request(session, r);
   }
   /// Whether a job without a reservation would pass one with a reservation that must not be passed.
   [[nodiscard]] bool passes_one_too_many(const record& r) const {
-    if (session_.settings(r.facts.quota).strict_after == 0) return false;
+    if (session_.queues().settings(r.facts.quota).strict_after == 0) return false;
     const auto others = others_of(r);
     bool any = false;
     owned_profile<Session>::for_each_reservation_of(session_, r.facts.quota, [&](const auto& p) {
-      any = any || (others(p) && must_not_be_passed(session_, session_.at(p.job)));
+      any = any || (others(p) && must_not_be_passed(session_, session_.jobs().at(p.job)));
     });
     return any;
   }
   /// Whether a job of x takes precedence over a reservation there: its priority is higher.
   [[nodiscard]] bool passes(quota_id x, std::int64_t priority, const reservation_entry& p) const {
-    return session_.settings(x).order == queue_order::priority &&
-           priority > session_.at(p.job).facts.priority;
+    return session_.queues().settings(x).order == queue_order::priority &&
+           priority > session_.jobs().at(p.job).facts.priority;
   }
   /// Whether a job starts by a reservation with an earlier turn than another's, by that time at the latest.
   [[nodiscard]] bool comes_before(const record& r, const reservation_entry& p, instant by) const {
     if (!r.has_reservation) return false;
-    const auto& own = session_.reservation_of(r.facts.id);
+    const auto& own = *session_.jobs().reservation_of(r.facts.id);
     return own.number < p.number && own.what.start <= std::max(session_.now(), by);
   }
 
@@ -112,14 +112,14 @@ class owned_reservations {
   /// early, all of that is there.
   [[nodiscard]] bool is_due(const record& r) {
     if (!r.has_reservation) return false;
-    const reservation& own = session_.reservation_of(r.facts.id).what;
+    const reservation& own = session_.jobs().reservation_of(r.facts.id)->what;
     if (!own.owned || own.start <= session_.now()) return own.owned;
     return state_.owned.has_room_now(session_, r, others_of(r));
   }
 
   /// Gives the pending job a reservation, if what its quota owns is enough for it.
   bool reserve(job_id id) {
-    const record& r = session_.at(id);
+    const record& r = session_.jobs().at(id);
     if (!owned_profile<Session>::may_hold(session_, r)) return false;
     const auto all = [](const reservation_entry&) { return true; };
     const auto start = state_.owned.earliest(session_, r, all);
@@ -144,7 +144,7 @@ class owned_reservations {
   /// The first of x that has not been tried; none if all have.
   [[nodiscard]] static job_id first_untried(const Session& session, quota_id x) {
     for (const reservation_entry& p : session.reservations().owned_by(x)) {
-      if (!session.was_tried(p.job)) return p.job;
+      if (!session.queues().was_tried(session.jobs().at(p.job))) return p.job;
     }
     return {};
   }
@@ -182,13 +182,14 @@ class owned_reservations {
   /// Starts the job, or renews its reservation. Returns whether it has started.
   template <class Admit>
   bool try_one(job_id id, Admit admit) {
-    const record& r = session_.at(id);
+    const record& r = session_.jobs().at(id);
     const quota_id x = r.facts.quota;
-    if (session_.settings(x).head != queue_head::reserve || !owned_profile<Session>::may_hold(session_, r)) {
+    if (session_.queues().settings(x).head != queue_head::reserve ||
+        !owned_profile<Session>::may_hold(session_, r)) {
       session_.withdraw_reservation(id);
       return false;
     }
-    const reservation before = session_.reservation_of(id).what;
+    const reservation before = session_.jobs().reservation_of(id)->what;
     const attempt a = admit(id);
     if (a.is_admitted) {
       // What made it late makes those behind it late.
@@ -197,7 +198,7 @@ class owned_reservations {
     }
     // It had room in its quota, and yet could not start.
     if (before.start <= session_.now()) renew_of(x, a.kept_by);
-    session_.touch(x);
+    session_.queues().touch(x);
     return false;
   }
   /// Where the admission of a job with a reservation was taken back, jobs of its quota that came after it
@@ -220,19 +221,21 @@ class owned_reservations {
   }
   /// Returns why its start has become later, if it has; `cause` is what is known of that.
   delay_cause renew(const reservation_entry& p, delay_cause cause) {
-    const record& r = session_.at(p.job);
+    const record& r = session_.jobs().at(p.job);
     const instant now = session_.now();
     // Those behind it keep their starts beside it. If it is late, or they are and would make it so, they are
     // renewed after it: or late ones could pass it for ever.
     const bool is_in_time = p.what.start > now && p.what.start != without_end;
     const auto others = [&](const reservation_entry& q) {
       if (q.job == p.job || q.number < p.number) return q.job != p.job;
-      return is_in_time && (q.what.start > now || later(now, session_.at(q.job).estimate) <= p.what.start);
+      return is_in_time &&
+             (q.what.start > now || later(now, session_.jobs().at(q.job).estimate) <= p.what.start);
     };
     const auto start = state_.owned.earliest(session_, r, others);
     // All that it needs is there. If it could not start, that may change as long as it is not late.
     const bool is_hindered = !start && state_.owned.has_room(session_, r);
-    if (is_hindered && p.what.start != without_end && (p.what.start > now || !session_.was_tried(p.job))) {
+    if (is_hindered && p.what.start != without_end &&
+        (p.what.start > now || !session_.queues().was_tried(session_.jobs().at(p.job)))) {
       return delay_cause::none;
     }
     reservation renewed = p.what;

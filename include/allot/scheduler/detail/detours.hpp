@@ -32,7 +32,7 @@ class detours {
     step_ = s.steps_;
     spared_.clear();
     evictions_ = s.plan_.evictions.size();
-    leaving_ = s.leaving().size();
+    leaving_ = s.jobs_.nominated().leaving().size();
     backoffs_ = s.jobs_.backoffs();
   }
   /// Whether that job must do without that victim.
@@ -72,12 +72,12 @@ class detours {
   };
 
   [[nodiscard]] static job_id whole_job(const Session& s, job_id id) {
-    return s.contains(id) && s.at(id).facts.elastic ? s.at(id).facts.core : id;
+    return s.jobs_.contains(id) && s.jobs_.at(id).facts.elastic ? s.jobs_.at(id).facts.core : id;
   }
   /// The job, or one of its pods.
   [[nodiscard]] static bool waits(const Session& s, job_id id) {
-    if (!s.contains(id)) return false;
-    const auto& pods = s.at(id).elastic_pods;
+    if (!s.jobs_.contains(id)) return false;
+    const auto& pods = s.jobs_.at(id).elastic_pods;
     const auto is_pending = [&](job_id unit) { return s.jobs_.state(unit) == job_state::pending; };
     return is_pending(id) || detail::any_of(pods.begin(), pods.end(), is_pending);
   }
@@ -99,18 +99,18 @@ class detours {
       if (detail::any_of(spared_.begin() + static_cast<std::ptrdiff_t>(before), spared_.end(), is_same)) {
         continue;
       }
-      if (could_start(s.at(e.id))) spared_.push_back({whole, e.id});
+      if (could_start(s.jobs_.at(e.id))) spared_.push_back({whole, e.id});
     }
   }
   /// What the plan nominates waits again, and what it evicts runs on. What it has started did not need that.
   void take_back(Session& s) {
     auto& nominations = s.plan_.nominations;
     for (std::size_t i = nominations.size(); i-- > 0;) {
-      if (s.contains(nominations[i].id)) s.take_back_nomination(s.jobs_.at(nominations[i].id));
+      if (s.jobs_.contains(nominations[i].id)) s.take_back_nomination(s.jobs_.at(nominations[i].id));
     }
     nominations.clear();
-    for (std::size_t i = s.leaving().size(); i-- > leaving_;) {
-      s.jobs_.take_back_eviction(s.jobs_.at(s.leaving()[i].job));
+    for (std::size_t i = s.jobs_.nominated().leaving().size(); i-- > leaving_;) {
+      s.jobs_.take_back_eviction(s.jobs_.at(s.jobs_.nominated().leaving()[i].job));
     }
     s.plan_.evictions.erase(s.plan_.evictions.begin() + static_cast<std::ptrdiff_t>(evictions_),
                             s.plan_.evictions.end());

@@ -22,7 +22,7 @@ namespace detail {
 template <class Session, class Fit, class Preempt>
 [[nodiscard]] auto walk_menu(Session& session, const typename Session::record& r, Fit fit, Preempt preempt)
     -> decltype(fit()) {
-  const flavor_choice& rule = session.settings(r.facts.quota).flavors;
+  const flavor_choice& rule = session.queues().settings(r.facts.quota).flavors;
   decltype(fit()) at;
   // Calls `tried()` for each choice until it returns true.
   const auto for_each_choice = [&](auto tried) {

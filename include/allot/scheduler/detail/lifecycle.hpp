@@ -74,6 +74,7 @@ class lifecycle {
   using record = job_record<View, Placement>;
   using books_type = detail::books<View, Placement>;
   using queues_type = detail::queues<View, Placement>;
+  using departure = typename detail::nominated_jobs<View, Placement>::departure;
   /// @{
   /// What the view does not show is not compiled.
   static constexpr bool has_elastic_pods = elastic_view<View>;
@@ -125,6 +126,7 @@ class lifecycle {
   }
   /// The pending jobs that hold a reservation with a time.
   [[nodiscard]] const detail::reservations& reservations() const noexcept { return reservations_; }
+  [[nodiscard]] detail::reservations& reservations() noexcept { return reservations_; }
   /// The reservation of a pending job; null if it holds none.
   [[nodiscard]] const detail::reservations::entry* reservation_of(job_id id) const {
     if (!contains(id) || !jobs_[id].has_reservation) return nullptr;
@@ -134,6 +136,17 @@ class lifecycle {
   // Backoffs.
 
   [[nodiscard]] const borrow_backoffs<n>& backoffs() const noexcept { return backoffs_; }
+  /// What keeps the job from starting at that time, now or later: its quota would then borrow, as of what is
+  /// assumed, what owners have reclaimed from it. False: nothing.
+  [[nodiscard]] backoff backs_off(const record& r, instant when) const {
+    return backoffs_.against(books_.assumed(), r.facts.quota, r.facts.request, when);
+  }
+  /// The next time after that, now or later, at which the job may have better chances by itself: then its
+  /// quota may borrow more of what it requests, or it is ready.
+  [[nodiscard]] instant next_chance(const record& r, instant when) const {
+    const instant may_borrow = backoffs_.next_end(r.facts.quota, r.facts.request, when);
+    return r.ready.at > when ? std::min(may_borrow, r.ready.at) : may_borrow;
+  }
   /// The running job is being evicted by an owner.
   void record_reclaim(const record& r, instant now) {
     const backoff_times& times = queues_.settings(r.facts.quota).borrow_backoff;
@@ -180,11 +193,6 @@ class lifecycle {
   void note_due_starts(instant now) {
     reservations_.note_due(now, [this](job_id id) { return jobs_[id].facts.quota; });
   }
-  /// Calls `visit(quota)` for each quota of whose such starts that is so since the last call.
-  template <class Visit>
-  void take_renewing(Visit visit) {
-    reservations_.take_changed(visit);
-  }
 
   // Early jobs.
 
@@ -211,6 +219,28 @@ class lifecycle {
     return early_.times.next(still_early());
   }
 
+  // What a job requests.
+
+  /// What it requests of the placement under a choice of flavors.
+  [[nodiscard]] typename Placement::pod_request pod_request_of(const record& r,
+                                                               const flavor_pick& pick) const {
+    if (r.menu.empty()) return r.pod_request;
+    return detail::pod_request_of<Placement>(view_, r.what, r.facts.pods, pick);
+  }
+  /// The record of an elastic job as if `pods` were all that it needs. Precondition: an elastic view.
+  [[nodiscard]] record part_of(const record& r, std::uint32_t pods) const {
+    record part = r;
+    part.pick = {};
+    read_request(part, view_, pods);
+    return part;
+  }
+  /// How many pods of the job run, including its elastic pods.
+  [[nodiscard]] std::uint32_t running_pods(const record& r) const {
+    std::uint32_t pods = r.facts.pods;
+    for (const job_id s : r.elastic_pods) pods += jobs_[s].state == job_state::running ? 1U : 0U;
+    return pods;
+  }
+
   // What makes decisions worth another look.
 
   /// Something has changed that no plan brought about.
@@ -220,6 +250,9 @@ class lifecycle {
   }
   /// Counts the changes of the world that no plan brought about.
   [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
+  /// Whether the job may preempt once more before the world changes. Where several rules meet, jobs could
+  /// otherwise evict one another forever.
+  [[nodiscard]] bool may_preempt_again(const record& r) const noexcept { return r.turns.left_in(epoch_); }
   /// Something has changed by which reserved starts may become later.
   void note(delay_cause cause) noexcept { news_.note(cause); }
   /// What has happened since the last call that concerns reserved starts.
@@ -440,7 +473,7 @@ class lifecycle {
   [[nodiscard]] search_outcome make_room(Search& search, const record& r, instant now, Accept accept) {
     const preempt_settings& may = queues_.settings(r.facts.quota).preempt;
     // Only with jobs of its own quota gone it would borrow less.
-    if (backoffs_.against(books_.assumed(), r.facts.quota, r.facts.request, now) &&
+    if (backs_off(r, now) &&
         (may.within == preempt_within::never || books_.running().jobs_of(r.facts.quota).empty())) {
       return search_outcome::impossible;
     }
@@ -494,7 +527,7 @@ class lifecycle {
   void requeue(record& r) {
     r.estimate = view_or_default<View>::estimate(view_, r.what);
     // With the new estimate: what decides whether there is room stays as it was numbered.
-    const auto renewed = pod_request_of<Placement>(view_, r.what, r.facts.pods, r.pick);
+    const auto renewed = detail::pod_request_of<Placement>(view_, r.what, r.facts.pods, r.pick);
     if (placement_or_default::room_key(renewed) == placement_or_default::room_key(r.pod_request))
       r.pod_request = renewed;
     if constexpr (has_elastic_pods) {
@@ -536,13 +569,6 @@ class lifecycle {
   void stop_growing(job_id pod) {
     jobs_[at(pod).facts.core].pods_to_come = 0;
     remove(pod);
-  }
-
-  /// How many pods of the job run, including its elastic pods.
-  [[nodiscard]] std::uint32_t running_pods(const record& r) const {
-    std::uint32_t pods = r.facts.pods;
-    for (const job_id s : r.elastic_pods) pods += jobs_[s].state == job_state::running ? 1U : 0U;
-    return pods;
   }
 
   /// Makes nominated jobs pending again, last first, if there is no longer room for them or their place is no
@@ -626,8 +652,8 @@ class lifecycle {
   void set_pick(record& r, const flavor_pick& pick) const {
     if (r.menu.empty()) return;
     r.pick = pick;
-    r.facts.request = r.base + r.menu.request(pick);
-    r.pod_request = pod_request_of<Placement>(view_, r.what, r.facts.pods, pick);
+    r.facts.request = r.request_under(pick);
+    r.pod_request = pod_request_of(r, pick);
   }
   /// The job's state changes, and with it what is counted by state.
   void enter(record& r, job_state next) {

@@ -27,12 +27,13 @@ class order_shown_jobs {
   void look_at(const Session& session) noexcept { session_ = &session; }
 
   [[nodiscard]] auto operator()(const ledger<n>& l, const victim_candidate<n>& v) const {
-    return order_(session_->view(), session_->at(v.next.id).what, l, v);
+    return order_(session_->view(), session_->jobs().at(v.next.id).what, l, v);
   }
   [[nodiscard]] bool within_quota(const running_job<n>& a, const running_job<n>& b,
                                   instant now) const requires orders_jobs_within_quota<Order, view> {
     const auto yields_before = [&](const running_job<n>& x, const running_job<n>& y) {
-      return order_.within_quota(session_->view(), session_->at(x.id).what, session_->at(y.id).what, now);
+      return order_.within_quota(session_->view(), session_->jobs().at(x.id).what,
+                                 session_->jobs().at(y.id).what, now);
     };
     if (yields_before(a, b)) return true;
     return !yields_before(b, a) && compare_as_victims(a, b) < 0;
@@ -63,7 +64,8 @@ class guard_shown_jobs : public declared_by<Guard> {
 
   [[nodiscard]] auto operator()(const ledger<n>& l, const beneficiary<n>& b,
                                 const victim_candidate<n>& v) const {
-    return guard_(session_->view(), session_->at(b.id).what, session_->at(v.next.id).what, l, b, v);
+    return guard_(session_->view(), session_->jobs().at(b.id).what, session_->jobs().at(v.next.id).what, l, b,
+                  v);
   }
   [[nodiscard]] bool judges_rivals() const requires rival_guard<Guard> { return guard_.judges_rivals(); }
 
@@ -84,8 +86,8 @@ class protection_shown_jobs {
 
   [[nodiscard]] bool operator()(const ledger<n>& l, const beneficiary<n>& b, const victim_candidate<n>& v,
                                 const search_progress<n>& progress) const {
-    return protection_(session_->view(), session_->at(b.id).what, session_->at(v.next.id).what, l, b, v,
-                       progress);
+    return protection_(session_->view(), session_->jobs().at(b.id).what, session_->jobs().at(v.next.id).what,
+                       l, b, v, progress);
   }
 
  private:

@@ -33,14 +33,14 @@ class soon_ready {
   /// places.
   [[nodiscard]] job_id keeps_out(Session& session, const record& r) {
     beside_.clear();
-    if (session.soon_ready().empty()) return {};
+    if (session.queues().soon_ready().empty()) return {};
     const instant end = later(session.now(), r.estimate);
     ledger<n>& l = session.books().assumed();
     const savepoint before = l.save();
     l.charge(r.facts.quota, r.facts.request, r.facts.in);
     job_id first{};
-    for (const auto& next : session.soon_ready()) {
-      const record& soon = session.at(next.job);
+    for (const auto& next : session.queues().soon_ready()) {
+      const record& soon = session.jobs().at(next.job);
       if (soon.ready.at >= end) break;
       const bool may = may_take_back(session, soon, r);
       // It does not borrow because later ones of its quota will.
@@ -58,7 +58,8 @@ class soon_ready {
   [[nodiscard]] auto beside(Session& session, Place place) {
     if constexpr (!std::same_as<typename Session::placement_type, no_placement>) {
       for (const entry& e : beside_) {
-        const auto at = session.books().places.place(session.pod_request_of(session.at(e.job), e.pick));
+        const auto at =
+            session.books().places.place(session.jobs().pod_request_of(session.jobs().at(e.job), e.pick));
         if (at) held_.push_back(*at);
       }
     }
@@ -70,7 +71,7 @@ class soon_ready {
   [[nodiscard]] job_id last_beside(const Session& session) const {
     job_id last{};
     for (const entry& e : beside_) {
-      if (!last || session.at(e.job).ready.at > session.at(last).ready.at) last = e.job;
+      if (!last || session.jobs().at(e.job).ready.at > session.jobs().at(last).ready.at) last = e.job;
     }
     return last;
   }
@@ -84,12 +85,13 @@ class soon_ready {
   /// How the one would preempt the other.
   [[nodiscard]] static relation relation_of(const Session& session, quota_id x, quota_id y) {
     if (x == y) return relation::same_quota;
-    const bool is_below = session.settings(x).preempt.children && session.tree().common_ancestor(x, y) == x;
+    const bool is_below =
+        session.queues().settings(x).preempt.children && session.tree().common_ancestor(x, y) == x;
     return is_below ? relation::descendant : relation::borrower;
   }
   [[nodiscard]] static beneficiary<n> beneficiary_of(const Session& session, const record& r) {
     return {r.facts.quota,    r.facts.request,   r.facts.in,
-            r.facts.priority, r.facts.submitted, session.settings(r.facts.quota).preempt,
+            r.facts.priority, r.facts.submitted, session.queues().settings(r.facts.quota).preempt,
             session.now(),    r.facts.id};
   }
   [[nodiscard]] static std::array<bool, n> all_of(const resources<n>& request) {
@@ -117,7 +119,7 @@ class soon_ready {
     flavor_pick pick{};
     ledger<n>& l = session.books().assumed();
     do {
-      const resources<n> request = Session::request_of(soon, pick);
+      const resources<n> request = soon.request_under(pick);
       if (!l.fits(soon.facts.quota, request, soon.facts.in)) continue;
       l.charge(soon.facts.quota, request, soon.facts.in);
       if (keeps_place) beside_.push_back({soon.facts.id, pick});
@@ -135,7 +137,7 @@ class soon_ready {
     while (side && side != top && session.tree().parent(side) != top) side = session.tree().parent(side);
     flavor_pick pick{};
     do {
-      b.request = Session::request_of(soon, pick);
+      b.request = soon.request_under(pick);
       const std::array<bool, n> contested = contested_dimensions(l, b);
       const bool does = how == relation::borrower
                             ? owns_request(l, b, side == top ? quota_id{} : side, contested) &&

@@ -44,7 +44,7 @@ class fairness_state {
     own_.assign(tree.slots(), resources<N>{});
     demand_.assign(tree.slots(), resources<N>{});
     for (const quota_id x : tree.top_down()) own_[x.index()] = l.own_usage(x);
-    for (const quota_id x : tree.top_down()) demand_[x.index()] = own_[x.index()] + session.asked(x);
+    for (const quota_id x : tree.top_down()) demand_[x.index()] = own_[x.index()] + session.queues().asked(x);
     capacity = resources<N>{};
     for (const quota_id root : tree.roots()) {
       for (std::size_t d = 0; d < N; ++d) capacity[d] += l.total_supply(root, d);
@@ -60,7 +60,7 @@ class fairness_state {
   bool look(Session& session, quota_id x) {
     const ledger<N>& l = session.books().assumed();
     const resources<N> used = l.own_usage(x);
-    const resources<N> wanted = used + session.asked(x);
+    const resources<N> wanted = used + session.queues().asked(x);
     const bool uses_other = used != own_[x.index()];
     if (uses_other) {
       usage.release(session.tree(), x, own_[x.index()]);

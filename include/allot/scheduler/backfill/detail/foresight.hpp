@@ -21,12 +21,13 @@ namespace detail {
 template <class Session>
 [[nodiscard]] bool quota_allows(Session& session, const typename Session::record& r, instant at) {
   return session.books().assumed().fits(r.facts.quota, r.facts.request, r.facts.in) &&
-         r.ready.at <= std::max(at, session.now()) && !session.backs_off(r, std::max(at, session.now()));
+         r.ready.at <= std::max(at, session.now()) &&
+         !session.jobs().backs_off(r, std::max(at, session.now()));
 }
 /// When a job with a reservation ends if it starts as reserved.
 template <class Session>
 [[nodiscard]] instant reserved_end(const Session& session, const typename Session::reservation_entry& p) {
-  return later(std::max(p.what.start, session.now()), session.at(p.job).estimate);
+  return later(std::max(p.what.start, session.now()), session.jobs().at(p.job).estimate);
 }
 
 /// What can be told about reserved starts without a walk to them, from the horizons that the session keeps:
@@ -225,7 +226,7 @@ class foresight {
                                                 Counts counts, Taken taken) {
     std::uint64_t sum = 0;
     for_each_before(session, from, until, counts,
-                    [&](const reservation_entry& p) { sum += taken(session.at(p.job).pod_request); });
+                    [&](const reservation_entry& p) { sum += taken(session.jobs().at(p.job).pod_request); });
     return sum;
   }
   /// @{
@@ -268,8 +269,8 @@ class foresight {
       }
     };
     for_each_before(session, 0, i, counts,
-                    [&](const reservation_entry& before) { charge(session.at(before.job)); });
-    const record& reserved = session.at(p.job);
+                    [&](const reservation_entry& before) { charge(session.jobs().at(before.job)); });
+    const record& reserved = session.jobs().at(p.job);
     seen.is_allowed = quota_allows(session, reserved, p.what.start);
     if (beside == nullptr) {
       seen.borrows = session.books().would_borrow(reserved);
@@ -343,7 +344,7 @@ class foresight {
     if (!walk.without_places) return could_have_room(session, walk, h, taken);
     std::uint64_t by_runs = 0;
     for (const run& x : walk.runs) {
-      if (x.end > h.at) by_runs += least(session.at(x.job));
+      if (x.end > h.at) by_runs += least(session.jobs().at(x.job));
     }
     return h.room.could_fit(taken + by_runs);
   }

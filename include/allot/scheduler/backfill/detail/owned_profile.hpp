@@ -61,7 +61,7 @@ class owned_profile {
   /// Whether the job may hold a reservation on what its quota owns: it owns all that the job asks for, and
   /// what it has lent comes back when asked for.
   [[nodiscard]] static bool may_hold(Session& session, const record& r) {
-    return session.settings(r.facts.quota).preempt.reclaim == preempt_reclaim::any &&
+    return session.queues().settings(r.facts.quota).preempt.reclaim == preempt_reclaim::any &&
            owns_request(session, r);
   }
 
@@ -82,7 +82,7 @@ class owned_profile {
     draw(session, r, counts);
     const bool has_room_now = has_room(session, r);
     if (has_room_now) {
-      if (!placement_or_default::has_nodes(session.places())) return std::nullopt;
+      if (!placement_or_default::has_nodes(session.books().places)) return std::nullopt;
       const auto s = place_between(session, r, {session.now(), {}}, next_change(0), counts);
       if (s) return s->at > session.now() ? s : std::nullopt;
     }
@@ -97,7 +97,7 @@ class owned_profile {
       }
       const instant end = later(std::max(s.at, session.now()), r.estimate);
       if (!some_end || s.at < r.ready.at || !fits(free, i, r.facts.request, end)) continue;
-      if (!placement_or_default::has_nodes(session.places())) return s;
+      if (!placement_or_default::has_nodes(session.books().places)) return s;
       s.waits_for_place = waits_for_place;
       if (const auto at = place_between(session, r, s, next_change(i), counts)) return at;
       waits_for_place = true;
@@ -106,7 +106,7 @@ class owned_profile {
   }
   /// Whether the quota has room now for the job that `earliest` was asked about last.
   [[nodiscard]] bool has_room(const Session& session, const record& r) const {
-    if (session.is_early(r)) return false;
+    if (r.is_early()) return false;
     resources<n> free = free_;
     for (const change& c : changes_) {
       if (c.is_start && c.at <= session.now()) free = sum(free, c);
@@ -137,7 +137,7 @@ class owned_profile {
     for (const change& c : changes_) {
       if (c.at >= end && c.at > session.now()) break;
       free = sum(free, c);
-      if (c.is_start && session.reservation_of(c.job).what.owned && !covers(free, r.facts.request))
+      if (c.is_start && session.jobs().reservation_of(c.job)->what.owned && !covers(free, r.facts.request))
         return c.at;
     }
     return std::nullopt;
@@ -147,7 +147,7 @@ class owned_profile {
   template <class Counts>
   [[nodiscard]] std::optional<instant> first_displaced(Session& session, const record& r, const place& where,
                                                        Counts counts) {
-    if (!placement_or_default::has_nodes(session.places())) return std::nullopt;
+    if (!placement_or_default::has_nodes(session.books().places)) return std::nullopt;
     const instant end = later(session.now(), r.estimate);
     for (const reservation_entry& p : session.reservations().owned_by(r.facts.quota)) {
       if (!counts(p) || p.what.start == without_end || p.what.start >= end) continue;
@@ -177,13 +177,13 @@ class owned_profile {
     std::size_t ended = 0;
     for (const reservation_entry* const p : all) {
       for (; ended < ends.size() && ends[ended].at <= p->what.start; ++ended) {
-        places.release(session.at(ends[ended].job).where);
+        places.release(session.jobs().at(ends[ended].job).where);
       }
       erase_if(runs, [&](const auto& run) {
         if (run.first <= p->what.start) places.release(run.second);
         return run.first <= p->what.start;
       });
-      const record& r = session.at(p->job);
+      const record& r = session.jobs().at(p->job);
       auto at = places.place(r.pod_request);
       if (!at && p->what.owned) {
         auto with_victims = places.save();
@@ -223,7 +223,7 @@ class owned_profile {
   }
   /// When a job with a reservation ends if it starts as reserved.
   [[nodiscard]] static instant end_of(const Session& session, const reservation_entry& p) {
-    return later(std::max(p.what.start, session.now()), session.at(p.job).estimate);
+    return later(std::max(p.what.start, session.now()), session.jobs().at(p.job).estimate);
   }
 
   template <class Counts>
@@ -231,22 +231,22 @@ class owned_profile {
     const quota_id x = of.facts.quota;
     changes_.clear();
     // From then on it can start, as if somebody had ended.
-    if (session.is_early(of)) changes_.push_back({of.ready.at, false, {}, {}});
+    if (of.is_early()) changes_.push_back({of.ready.at, false, {}, {}});
     for (std::size_t d = 0; d < n; ++d) {
       free_[d] =
           session.books().assumed().supply_of(x, d).own_pool - session.books().assumed().own_usage(x, d);
     }
     for (const expected_end& e : session.books().ends_of(x)) {
-      changes_.push_back({e.at, false, e.job, session.at(e.job).facts.request});
+      changes_.push_back({e.at, false, e.job, session.jobs().at(e.job).facts.request});
     }
-    for (const job_id id : session.nominated()) {
-      const record& r = session.at(id);
+    for (const job_id id : session.jobs().nominated().waiting()) {
+      const record& r = session.jobs().at(id);
       if (r.facts.quota != x || r.estimate == without_end) continue;
       changes_.push_back({later(session.now(), r.estimate), false, id, r.facts.request});
     }
     const auto add = [&](const reservation_entry& p) {
       if (!counts(p) || p.what.start == without_end || p.what.gathers_since) return;
-      const resources<n>& amount = session.at(p.job).facts.request;
+      const resources<n>& amount = session.jobs().at(p.job).facts.request;
       changes_.push_back({p.what.start, true, p.job, amount});
       if (const instant end = end_of(session, p); end != without_end) {
         changes_.push_back({end, false, p.job, amount});
@@ -278,12 +278,12 @@ class owned_profile {
     vacate_victims(session, r, at);
     for (const expected_end& e : session.books().ends()) {
       if (e.at > at) break;
-      places.release(session.at(e.job).where);
+      places.release(session.jobs().at(e.job).where);
     }
     const auto add = [&](const reservation_entry& p) {
       if (p.job == r.facts.id || !counts(p) || p.what.gathers_since) return;
       if (p.what.start > at || end_of(session, p) <= at) return;
-      static_cast<void>(places.place(session.at(p.job).pod_request));
+      static_cast<void>(places.place(session.jobs().at(p.job).pod_request));
     };
     for_each_reservation_of(session, r.facts.quota, add);
     auto result = ask();
@@ -291,12 +291,13 @@ class owned_profile {
     return result;
   }
   static void vacate_victims(Session& session, const record& r, instant at) {
-    const beneficiary<n> b{r.facts.quota,    r.facts.request,   r.facts.in,
-                           r.facts.priority, r.facts.submitted, session.settings(r.facts.quota).preempt,
-                           session.now(),    r.facts.id};
+    const beneficiary<n> b{r.facts.quota,     r.facts.request,
+                           r.facts.in,        r.facts.priority,
+                           r.facts.submitted, session.queues().settings(r.facts.quota).preempt,
+                           session.now(),     r.facts.id};
     for_each_possible_victim(session.books().assumed(), b, [&](const possible_victims& these) {
       for (const running_job<n>& job : session.books().running().jobs_of(these.quota)) {
-        const record& v = session.at(job.id);
+        const record& v = session.jobs().at(job.id);
         // Who ends by then is released.
         if (job.priority <= these.highest_priority && v.expected_end > at)
           session.books().places.vacate(v.where);
@@ -315,7 +316,7 @@ class owned_profile {
   template <class Counts>
   [[nodiscard]] bool has_place(Session& session, const reservation_entry& p, const place* without,
                                Counts counts) {
-    const record& r = session.at(p.job);
+    const record& r = session.jobs().at(p.job);
     return suppose(session, r, p.what.start, before_it(p, counts), [&] {
       if (without != nullptr) session.books().places.release(*without);
       return could_place(session.books().places, r.pod_request);
@@ -333,7 +334,7 @@ class owned_profile {
       const auto ends = session.books().ends();
       for (std::size_t i = 0; i < ends.size() && ends[i].at < until; ++i) {
         if (ends[i].at <= s.at) continue;
-        session.books().places.release(session.at(ends[i].job).where);
+        session.books().places.release(session.jobs().at(ends[i].job).where);
         if (i + 1 < ends.size() && ends[i + 1].at == ends[i].at) continue;
         if (could_place(session.books().places, r.pod_request)) return start{ends[i].at, ends[i].job, true};
       }

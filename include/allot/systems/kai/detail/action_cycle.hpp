@@ -100,7 +100,7 @@ class action_cycle {
   void run(Session& session) {
     world_.accounts.follow(session.tree());
     const bool changed = world_.follow(session);
-    if (!changed && !session.must_requeue() && !was_reset_ && !counts_past()) return;
+    if (!changed && !session.queues().must_requeue() && !was_reset_ && !counts_past()) return;
     was_reset_ = false;
     session.requeue_inadmissible();
     world_.begin(session, Walk::leaves_out_more);
@@ -121,14 +121,14 @@ class action_cycle {
   /// Whether the pending job was announced: if what it waits for was taken from a job that the same cycle had
   /// admitted, it starts in the next.
   [[nodiscard]] bool has_announced(const Session& session, job_id id) const {
-    return world_.is_announced(id, session.at(id).ticket);
+    return world_.is_announced(id, session.jobs().at(id).ticket);
   }
   /// What it remembers: see `resumable_cycle`.
   void rebase(instant by) { world_.usage.rebase(by); }
   [[nodiscard]] cycle_memory memory(const Session& session) const {
     cycle_memory m;
     for (const quota_id x : session.tree().top_down()) {
-      session.for_each_waiting(x, [&](job_id id) {
+      session.jobs().for_each_waiting(x, [&](job_id id) {
         if (has_announced(session, id)) m.announced.push_back(id);
       });
     }
@@ -140,8 +140,8 @@ class action_cycle {
   /// Continues from that; see `resumable_cycle`.
   [[nodiscard]] bool resume(Session& session, const cycle_memory& m, std::span<const quota_id> ids) {
     for (const job_id id : m.announced) {
-      if (session.contains(id) && session.at(id).state == job_state::pending) {
-        world_.adopt_announced(session.at(id));
+      if (session.jobs().contains(id) && session.jobs().at(id).state == job_state::pending) {
+        world_.adopt_announced(session.jobs().at(id));
       }
     }
     const bool keeps_usage =
@@ -157,7 +157,7 @@ class action_cycle {
   /// jobs, whose deserved amount does not allow it; else too little total capacity, if it is known; else its
   /// place. In the last two, jobs being evicted count until they have gone.
   void explain(Session& session, typename Session::plan_type::pending_job& p) {
-    const record& r = session.at(p.id);
+    const record& r = session.jobs().at(p.id);
     const auto& accounts = world_.accounts;
     p.binding.reset();
     p.placement.reset();
@@ -179,7 +179,7 @@ class action_cycle {
     }
     if (!p.binding) p.placement = session.books().places.why_not(r.pod_request);
     p.reason = p.binding ? pending_reason::quota : pending_reason::placement;
-    if (!session.leaving().empty()) find_departures(session, p);
+    if (!session.jobs().nominated().leaving().empty()) find_departures(session, p);
   }
 
  private:
@@ -207,10 +207,10 @@ class action_cycle {
   /// is enough, those for jobs that would take it if they had their turn first.
   void find_departures(Session& session, typename Session::plan_type::pending_job& p) {
     const detail::in_the_way<Session> seen{session};
-    const auto request = [&](job_id id, std::size_t d) { return session.at(id).facts.request[d]; };
+    const auto request = [&](job_id id, std::size_t d) { return session.jobs().at(id).facts.request[d]; };
     if (p.binding) {
       if (p.binding->kind != bound::capacity) return;
-      for (const auto& d : session.leaving()) {
+      for (const auto& d : session.jobs().nominated().leaving()) {
         const quantity gained = request(d.job, p.binding->dimension);
         if (gained > quantity{}) seen.note_leaving(p.departures, d, gained);
       }
@@ -220,10 +220,10 @@ class action_cycle {
     for (std::size_t d = 0; d < n; ++d) then.add(d, session.books().allocated_by_all(d));
     const auto is_announced = [&](job_id id) { return has_announced(session, id); };
     seen.for_each_claimed(p, is_announced,
-                          [&](const auto& d, bool) { then -= session.at(d.job).facts.request; });
+                          [&](const auto& d, bool) { then -= session.jobs().at(d.job).facts.request; });
     seen.for_each_claimed(p, is_announced, [&](const auto& d, bool is_first) {
       if (!is_first || p.departures) return;
-      then += session.at(d.beneficiary).facts.request;
+      then += session.jobs().at(d.beneficiary).facts.request;
       for (const std::size_t k : world_.accounts.counted()) {
         const bool is_short = then.amount(k) + request(p.id, k) > known_capacity(session, k);
         if (request(p.id, k) > quantity{} && is_short && !p.departures)
@@ -425,8 +425,8 @@ class action_cycle {
 
   void note_pending(Session& session) {
     for (const job_id id : held_) {
-      if (!session.contains(id) || world_.is_pipelined(id)) continue;
-      const record& r = session.at(id);
+      if (!session.jobs().contains(id) || world_.is_pipelined(id)) continue;
+      const record& r = session.jobs().at(id);
       if (r.state != job_state::pending) continue;
       session.plan().pending.push_back({id, r.what, r.facts.quota, pending_reason::quota});
     }

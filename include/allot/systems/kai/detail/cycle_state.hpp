@@ -69,7 +69,7 @@ class cycle_state {
   /// Takes note of changes; returns whether there were any.
   bool follow(Session& session) {
     bool any = false;
-    session.take_touched([&](quota_id x) {
+    session.queues().take_touched([&](quota_id x) {
       if (!std::exchange(any, true)) lines.follow(session, false);
       lines.forget(x);
       running.forget(x);
@@ -90,7 +90,7 @@ class cycle_state {
     admitted_.clear();
     leaving_ = {};
     without_place_ = {};
-    for (const job_id id : session.evicting()) leaving_ += session.at(id).facts.request;
+    for (const job_id id : session.jobs().evicting()) leaving_ += session.jobs().at(id).facts.request;
     has_nodes_ = placement_or_default::has_nodes(session.books().places);
     is_bounded_ = knows_room() && (!has_nodes_ || (counts && !running.charges_places()));
   }
@@ -121,7 +121,7 @@ class cycle_state {
   [[nodiscard]] bool seems_inactive(const Session& session, job_id core) const {
     std::uint32_t forgotten = 0;
     for (const forgotten_charge& c : forgotten_) forgotten += c.core == core ? 1U : 0U;
-    return forgotten != 0 && active_pods(session, session.at(core)) == forgotten;
+    return forgotten != 0 && active_pods(session, session.jobs().at(core)) == forgotten;
   }
 
   static constexpr bool charges_by_place = charging_view<typename Session::view_type, places_type>;
@@ -162,29 +162,29 @@ class cycle_state {
   // or move like any other, and are forgotten at the end of the cycle.
 
   [[nodiscard]] const record& at(const Session& session, unit_id id) const {
-    return id.is_extra() ? extra(id).r : session.at(id.job());
+    return id.is_extra() ? extra(id).r : session.jobs().at(id.job());
   }
   /// Whether the unit is there; of an extra pod, whether it is pipelined or the job that it belongs to has
   /// its minimum.
   [[nodiscard]] bool contains(const Session& session, unit_id id) const {
-    if (!id.is_extra()) return session.contains(id.job());
+    if (!id.is_extra()) return session.jobs().contains(id.job());
     if (stands_pipelined(id)) return true;
     return is_active(session, extra(id).r.facts.core);
   }
   /// How many units of x wait, extra pods included; perhaps more.
   [[nodiscard]] std::size_t waiting(const Session& session, quota_id x) const {
-    return session.waiting(x) + extras_;
+    return session.queues().waiting(x) + extras_;
   }
   /// Lets the next pod of the unit's job wait if there is one and no other waits.
   std::optional<waiting_unit> add_extra([[maybe_unused]] Session& session, [[maybe_unused]] const record& r) {
     if constexpr (elastic_view<typename Session::view_type>) {
       const job_id id = r.facts.elastic ? r.facts.core : r.facts.id;
       if (!is_active(session, id)) return std::nullopt;
-      const record& core = session.at(id);
+      const record& core = session.jobs().at(id);
       std::uint32_t left = core.pods_to_come;
       std::uint32_t active = 0;
       for (const job_id pod : core.elastic_pods) {
-        const job_state s = session.at(pod).state;
+        const job_state s = session.jobs().at(pod).state;
         const bool is_served = s == job_state::running || stands_pipelined(pod);
         active += is_served ? 1U : 0U;
         if (s == job_state::pending && !is_pipelined(pod)) return std::nullopt;
@@ -226,9 +226,9 @@ class cycle_state {
   /// In whose name evictions for the unit are announced.
   [[nodiscard]] job_id announced_as(const Session& session, const record& r) const {
     if (!unit_id::of(r).is_extra()) return r.facts.id;
-    const record& core = session.at(r.facts.core);
+    const record& core = session.jobs().at(r.facts.core);
     for (const job_id pod : core.elastic_pods) {
-      if (session.at(pod).state == job_state::pending) return pod;
+      if (session.jobs().at(pod).state == job_state::pending) return pod;
     }
     return core.facts.id;
   }
@@ -450,10 +450,10 @@ class cycle_state {
   /// The nodes of a job and its elastic pods, each once; without nodes, a single number for all.
   void nodes_of(Session& session, job_id core, vector<std::size_t>& nodes) const {
     nodes.clear();
-    add_nodes_of(session, session.at(core), nodes);
-    for (const job_id s : session.at(core).elastic_pods) {
-      if (session.at(s).state == job_state::running || stands_pipelined(s)) {
-        add_nodes_of(session, session.at(s), nodes);
+    add_nodes_of(session, session.jobs().at(core), nodes);
+    for (const job_id s : session.jobs().at(core).elastic_pods) {
+      if (session.jobs().at(s).state == job_state::running || stands_pipelined(s)) {
+        add_nodes_of(session, session.jobs().at(s), nodes);
       }
     }
     for (const extra_pod& e : extras()) {
@@ -480,7 +480,7 @@ class cycle_state {
 
   /// Admits a pending unit at a place taken for it. `grown` receives its job's surplus pending now.
   void admit(Session& session, job_id id, const place& where, std::optional<waiting_unit>& grown) {
-    const record& r = session.at(id);
+    const record& r = session.jobs().at(id);
     const job_id core = r.facts.elastic ? r.facts.core : id;
     ++changes_;
     const bool was_announced = is_announced(id, r.ticket);
@@ -490,8 +490,9 @@ class cycle_state {
     admitted_.push_back(id);
     follow(session);
     grown.reset();
-    for (const job_id s : session.at(core).elastic_pods) {
-      if (session.at(s).state == job_state::pending) grown = lines.unit_of(session, session.at(s));
+    for (const job_id s : session.jobs().at(core).elastic_pods) {
+      if (session.jobs().at(s).state == job_state::pending)
+        grown = lines.unit_of(session, session.jobs().at(s));
     }
   }
   /// What the unit is charged there for what it requests.
@@ -566,8 +567,8 @@ class cycle_state {
       leaving_ += r.facts.request;
       if (!r.facts.elastic) {
         for (const job_id s : r.elastic_pods) {
-          if (session.at(s).state != job_state::running || was_admitted(s)) continue;
-          leaving_ += session.at(s).facts.request;
+          if (session.jobs().at(s).state != job_state::running || was_admitted(s)) continue;
+          leaving_ += session.jobs().at(s).facts.request;
           gone_pods_.push_back(id);
         }
       }
@@ -627,7 +628,8 @@ class cycle_state {
     return extra_[id.number()];
   }
   [[nodiscard]] bool is_active(const Session& session, job_id id) const {
-    return session.contains(id) && (session.at(id).state == job_state::running || stands_pipelined(id));
+    return session.jobs().contains(id) &&
+           (session.jobs().at(id).state == job_state::running || stands_pipelined(id));
   }
   [[nodiscard]] std::span<const extra_pod> extras() const {
     return std::span<const extra_pod>{extra_}.subspan(0, extras_);
@@ -701,10 +703,10 @@ class cycle_state {
   /// A unit that was announced, and admitted since, waits again: that is not announced once more. An elastic
   /// pod comes back as the next pod of its job.
   void goes_on_waiting(Session& session, job_id id, job_id core) {
-    if (session.contains(id)) return adopt_announced(session.at(id));
-    if (!session.contains(core)) return;
-    for (const job_id pod : session.at(core).elastic_pods) {
-      if (session.at(pod).state == job_state::pending) adopt_announced(session.at(pod));
+    if (session.jobs().contains(id)) return adopt_announced(session.jobs().at(id));
+    if (!session.jobs().contains(core)) return;
+    for (const job_id pod : session.jobs().at(core).elastic_pods) {
+      if (session.jobs().at(pod).state == job_state::pending) adopt_announced(session.jobs().at(pod));
     }
   }
   void undo_pipelined(Session& session, const record& r, job_id beneficiary, bool is_moved, pod_set moved) {

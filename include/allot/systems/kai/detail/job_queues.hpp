@@ -70,9 +70,9 @@ class job_queues {
     lines_.assign(session.tree().slots(), line{});
     where_.clear();
     to_sweep_.clear();
-    session.follow_queues();
+    session.queues().follow_stays();
     for (const quota_id x : session.tree().top_down()) {
-      session.for_each_waiting(x, [&](job_id id) { enter(session, id); });
+      session.jobs().for_each_waiting(x, [&](job_id id) { enter(session, id); });
     }
   }
   /// The quota has changed.
@@ -81,10 +81,10 @@ class job_queues {
   /// then; this requires that no line is being walked.
   void follow(Session& session, bool sweep) {
     ++now_;
-    session.take_queue_changes([&](const auto& news) {
+    session.queues().take_stays([&](const auto& news) {
       if (!news.begins) return leave(news.id, news.ticket);
-      if (!session.contains(news.id)) return;
-      const record& r = session.at(news.id);
+      if (!session.jobs().contains(news.id)) return;
+      const record& r = session.jobs().at(news.id);
       if (r.state == job_state::pending && r.ticket == news.ticket) enter(session, news.id);
     });
     if (!sweep) return;
@@ -124,8 +124,8 @@ class job_queues {
   [[nodiscard]] static unit_rank rank_of(Session& session, const record& r) {
     unit_rank rank = unit_rank::of(r, 0);
     if (r.facts.elastic) {
-      const record& core = session.at(r.facts.core);
-      rank.stage = session.running_pods(core) > core.facts.pods ? 2 : 1;
+      const record& core = session.jobs().at(r.facts.core);
+      rank.stage = session.jobs().running_pods(core) > core.facts.pods ? 2 : 1;
     }
     return rank;
   }
@@ -137,11 +137,11 @@ class job_queues {
   /// called. O(running elastic jobs that could have more pods).
   [[nodiscard]] resources<n> asked(Session& session, quota_id x) {
     const line& l = lines_[x.index()];
-    resources<n> sum = session.asked(x) + l.to_come.amount();
+    resources<n> sum = session.queues().asked(x) + l.to_come.amount();
     for (const job_id id : l.elastic_pods) {
       // Its id may have been reused for a whole job.
-      if (!is_here(session, x, id) || !session.at(id).facts.elastic) continue;
-      sum += to_come(session, session.at(session.at(id).facts.core));
+      if (!is_here(session, x, id) || !session.jobs().at(id).facts.elastic) continue;
+      sum += to_come(session, session.jobs().at(session.jobs().at(id).facts.core));
     }
     return sum;
   }
@@ -174,8 +174,8 @@ class job_queues {
 
   [[nodiscard]] bool is_here(Session& session, quota_id x, job_id id) const {
     const last_stay* const last = where_.find(id);
-    return last != nullptr && !last->gone && last->quota == x && session.contains(id) &&
-           session.at(id).ticket == last->ticket && session.at(id).state == job_state::pending;
+    return last != nullptr && !last->gone && last->quota == x && session.jobs().contains(id) &&
+           session.jobs().at(id).ticket == last->ticket && session.jobs().at(id).state == job_state::pending;
   }
 
   /// The request of a job's pods that are not units yet.
@@ -188,7 +188,7 @@ class job_queues {
   }
 
   void enter(Session& session, job_id id) {
-    const record& r = session.at(id);
+    const record& r = session.jobs().at(id);
     line& l = lines_[r.facts.quota.index()];
     if (r.facts.elastic) {
       erase_if(l.elastic_pods, [&](job_id e) { return e == id || !is_here(session, r.facts.quota, e); });
@@ -247,7 +247,7 @@ class job_queues {
     for (std::size_t i = 0; i < l.elastic_pods.size(); ++i) {
       const job_id id = l.elastic_pods[i];
       if (!is_here(session, x, id)) continue;
-      const record& r = session.at(id);
+      const record& r = session.jobs().at(id);
       if (!r.facts.elastic) continue;
       const unit_rank rank = rank_of(session, r);
       const auto kind = unit_kind<n>::of(session, r);

@@ -115,7 +115,7 @@ class running_pods {
     if (std::exchange(l.knows_footings, true)) return l;
     l.footings.reserve(l.units.size());
     for (const running_unit& u : l.units) {
-      l.footings.push_back(footing_of(session, session.at(u.id.job())));
+      l.footings.push_back(footing_of(session, session.jobs().at(u.id.job())));
       count(l, u, l.footings.back(), 1);
     }
     return l;
@@ -162,7 +162,7 @@ class running_pods {
   };
 
   void note(Session& session, const typename running_index<n>::change& c) {
-    if (c.comes && session.contains(c.id) && is_charged_by_place(session, session.at(c.id)))
+    if (c.comes && session.jobs().contains(c.id) && is_charged_by_place(session, session.jobs().at(c.id)))
       charges_places_ = true;
     place_in_line& at = runs_[c.id];
     if (at.there) {
@@ -189,11 +189,11 @@ class running_pods {
     }
     running_line& l = lines_[c.quota.index()];
     if (!c.comes || l.is_old) return;
-    if (l.has_elastic_pods || !session.contains(c.id)) {
+    if (l.has_elastic_pods || !session.jobs().contains(c.id)) {
       l.is_old = l.is_old || l.has_elastic_pods;
       return;
     }
-    const record& r = session.at(c.id);
+    const record& r = session.jobs().at(c.id);
     if (r.state != job_state::running || r.facts.quota != c.quota) return;
     if (r.facts.elastic) {
       l.is_old = true;
@@ -240,7 +240,7 @@ class running_pods {
     if (u.elastic) {
       u.core = r.facts.core;
       u.rank.stage = 2;
-      u.stands = held_by(session, session.at(u.core));
+      u.stands = held_by(session, session.jobs().at(u.core));
     }
     u.shared = on_nodes::shared_devices(session.books().places, r.pod_request);
     return u;
@@ -253,12 +253,12 @@ class running_pods {
     l = {};
     l.is_old = false;
     for (const running_job<n>& job : session.books().running().jobs_of(x)) {
-      const record& r = session.at(job.id);
+      const record& r = session.jobs().at(job.id);
       running_unit u = unit_of(session, r);
       if (u.elastic) {
         l.has_elastic_pods = true;
-        for (const job_id s : session.at(u.core).elastic_pods) {
-          if (session.at(s).state == job_state::running) {
+        for (const job_id s : session.jobs().at(u.core).elastic_pods) {
+          if (session.jobs().at(s).state == job_state::running) {
             ++u.rank.position;
             u.stands += u.holds;
           }

@@ -264,7 +264,7 @@ class scenario_replay {
     for (const std::size_t i : tried) {
       const auto& u = *chosen[i].unit;
       const record& unit = world.at(session, u.id);
-      const record& core = session.at(u.core);
+      const record& core = session.jobs().at(u.core);
       const bool is_told = world.was_told(unit);
       const resources<n> least = least_needed(session, unit, is_told);
       for (const std::size_t d : world.accounts.counted()) {

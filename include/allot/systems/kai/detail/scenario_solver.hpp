@@ -263,7 +263,8 @@ class scenario_solver {
     if (elastic_taken_ > 0) return false;
     for (const std::size_t i : tried_) {
       const auto& u = *chosen_[i].unit;
-      if (chosen_[i].end != fate::gone || u.elastic || world.is_elastic(session.at(u.id.job()))) return false;
+      if (chosen_[i].end != fate::gone || u.elastic || world.is_elastic(session.jobs().at(u.id.job())))
+        return false;
     }
     for (const std::size_t i : on_node_[node]) {
       stands_on_.clear();
@@ -382,7 +383,7 @@ class scenario_solver {
       const std::size_t i = *at;
       const job_id core = chosen_[i].unit->core;
       if (detail::find(done_.begin(), done_.end(), core) != done_.end()) continue;
-      const record& job = session.at(core);
+      const record& job = session.jobs().at(core);
       if (!world.is_elastic(job)) {
         if (chosen_[i].end == fate::gone)
           bundles_.push_back({chosen_[i].unit->quota, chosen_[i].unit->request});

@@ -105,7 +105,7 @@ struct unit_kind {
   [[nodiscard]] static unit_kind of(Session& session, const typename Session::record& r) {
     unit_kind k{r.facts.priority, r.facts.in, 0, pods_of_unit(r), {}};
     if (!is_charged_by_place(session, r)) k.pod = request_of_pods(r, 1);
-    k.pods += r.facts.elastic ? session.at(r.facts.core).pods_to_come : r.pods_to_come;
+    k.pods += r.facts.elastic ? session.jobs().at(r.facts.core).pods_to_come : r.pods_to_come;
     if constexpr (pooled_request<typename Session::pod_request>) k.pools = r.pod_request.pools;
     return k;
   }

@@ -84,7 +84,7 @@ class victims_queue {
         // They are sorted by priority, the lowest at the end.
         const bool any_lower = !own.empty() && own.back().priority < r_.priority;
         const bool only_lower = any_lower && own.front().priority < r_.priority && !r.facts.elastic &&
-                                !world.is_elastic(r) && !session.guarantees_runtime();
+                                !world.is_elastic(r) && !session.queues().guarantees_runtime();
         if (world.has_pipelined(session, r_.quota) || (any_lower && !only_lower)) {
           add(session, world, r_.quota, all);
         } else if (only_lower) {
@@ -95,7 +95,7 @@ class victims_queue {
       case action_kind::reclaim:
         for (const quota_id x : session.tree().top_down()) {
           if (x == r_.quota || !has_active(session, world, x)) continue;
-          if (session.guarantees_runtime() || world.has_forgotten()) {
+          if (session.queues().guarantees_runtime() || world.has_forgotten()) {
             add(session, world, x, all);
           } else {
             add_all(line_of(session, world, x), x, all);
@@ -121,7 +121,7 @@ class victims_queue {
     lists_ = true;
     for (const Chosen& c : recorded) {
       c.unit->id.is_extra() ? marked_extras_.push_back(c.unit->id) : marked_.insert(c.unit->id.job());
-      lists_ = lists_ && !c.unit->elastic && !world.is_elastic(session.at(c.unit->id.job()));
+      lists_ = lists_ && !c.unit->elastic && !world.is_elastic(session.jobs().at(c.unit->id.job()));
     }
     next_listed_ = 0;
     if (lists_ && !listed_.empty()) return;
@@ -164,7 +164,7 @@ class victims_queue {
   /// Whether it is the rest of an elastic job that is protected as a whole: KAI rejects every scenario with
   /// it.
   [[nodiscard]] bool ends_search(Session& session, const world_type& world, const running_unit& u) const {
-    return !u.elastic && world.is_elastic(session.at(u.id.job())) && is_protected(session, world, u);
+    return !u.elastic && world.is_elastic(session.jobs().at(u.id.job())) && is_protected(session, world, u);
   }
 
  private:
@@ -218,15 +218,16 @@ class victims_queue {
         break;
     }
     // The filter lets elastic jobs through.
-    const bool elastic = u.elastic || world.is_elastic(session.at(u.id.job()));
+    const bool elastic = u.elastic || world.is_elastic(session.jobs().at(u.id.job()));
     return elastic || !is_protected(session, world, u);
   }
   [[nodiscard]] bool is_protected(Session& session, const world_type& world, const running_unit& u) const {
-    if (!session.guarantees_runtime() || world.at(session, u.id).state == job_state::pending) return false;
+    if (!session.queues().guarantees_runtime() || world.at(session, u.id).state == job_state::pending)
+      return false;
     const instant span = guaranteed_runtime(
         session.tree(), u.quota, r_.quota, wanted_.how == action_kind::preempt, wanted_.source,
-        [&](quota_id x) -> const runtime_guarantee& { return session.settings(x).min_runtime; });
-    return span > 0 && session.now() - session.at(u.id.job()).facts.started < span;
+        [&](quota_id x) -> const runtime_guarantee& { return session.queues().settings(x).min_runtime; });
+    return span > 0 && session.now() - session.jobs().at(u.id.job()).facts.started < span;
   }
 
   void add(Session& session, world_type& world, quota_id x, resources<n>& all) {

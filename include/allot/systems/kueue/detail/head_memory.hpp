@@ -33,11 +33,11 @@ class head_memory {
   /// victims; else the first; else, in a strict queue, the inadmissible head, which stays the head.
   [[nodiscard]] job_id head_of(Session& session, quota_id x) {
     memory& m = of_quota_[x.index()];
-    const bool strict = session.settings(x).head == queue_head::strict;
+    const bool strict = session.queues().settings(x).head == queue_head::strict;
     if (!strict && waits(session, x, m.sticky)) return m.sticky;
     m.sticky = {};
     while (const auto first = session.first_of(x)) {
-      if (!session.at(*first).facts.elastic) return *first;
+      if (!session.jobs().at(*first).facts.elastic) return *first;
       // A Kueue workload runs with the pods it was admitted with.
       session.stop_growing(*first);
     }
@@ -115,8 +115,9 @@ class head_memory {
     world_ = 1;
     cycle_ = 2;
     const auto of = [&](job_id id) -> memory* {
-      const bool is_pending = session.contains(id) && session.at(id).state == job_state::pending;
-      return is_pending ? &of_quota_[session.at(id).facts.quota.index()] : nullptr;
+      const bool is_pending =
+          session.jobs().contains(id) && session.jobs().at(id).state == job_state::pending;
+      return is_pending ? &of_quota_[session.jobs().at(id).facts.quota.index()] : nullptr;
     };
     for (const job_id id : m.announced) {
       if (memory* const q = of(id)) q->sticky = id;
@@ -159,8 +160,8 @@ class head_memory {
   };
 
   [[nodiscard]] static bool waits(const Session& session, quota_id x, job_id id) {
-    if (!session.contains(id)) return false;
-    const auto& r = session.at(id);
+    if (!session.jobs().contains(id)) return false;
+    const auto& r = session.jobs().at(id);
     return r.facts.quota == x && r.state == job_state::pending;
   }
 

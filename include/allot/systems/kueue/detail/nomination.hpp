@@ -84,8 +84,8 @@ class nominations {
     claimed_ = without_claimed_ = false;
     search_.begin_cycle();
     leaving_.clear();
-    for (const job_id id : session.evicting()) {
-      const record& r = session.at(id);
+    for (const job_id id : session.jobs().evicting()) {
+      const record& r = session.jobs().at(id);
       leaving_.push_back({r.facts.quota, &r.facts});
       if constexpr (placed) session.books().places.reoccupy(r.where);
     }
@@ -99,8 +99,9 @@ class nominations {
     if constexpr (placed) {
       for (; !reserved_.empty(); reserved_.pop_back()) session.books().places.release(reserved_.back());
       for (; !vacated_.empty(); vacated_.pop_back())
-        session.books().places.reoccupy(session.at(vacated_.back()).where);
-      for (const job_id id : session.evicting()) session.books().places.vacate(session.at(id).where);
+        session.books().places.reoccupy(session.jobs().at(vacated_.back()).where);
+      for (const job_id id : session.jobs().evicting())
+        session.books().places.vacate(session.jobs().at(id).where);
     }
   }
   /// The victim is claimed to a head: it counts as gone for all later nominations. The ledger is the
@@ -129,7 +130,7 @@ class nominations {
   /// Determines what the head would be given. An elastic job that can't have all its pods gets as many as it
   /// can have, found by bisection as in Kueue, though fitting need not be monotonic in the number of pods.
   void nominate(Session& session, entry& e, const flavor_bounds& bounds) {
-    const record& r = session.at(e.job);
+    const record& r = session.jobs().at(e.job);
     e.pods = r.facts.pods;
     if constexpr (elastic) {
       const auto [least, most] = shown::pods(session.view(), r.what);
@@ -143,7 +144,7 @@ class nominations {
   [[nodiscard]] bool take_place(Session& session, entry& e) {
     if constexpr (placed) {
       auto& places = session.books().places;
-      for (const victim<n>& v : e.victims) places.vacate(session.at(v.job.id).where);
+      for (const victim<n>& v : e.victims) places.vacate(session.jobs().at(v.job.id).where);
       const auto at = places.place(pod_request_of(session, e));
       if (at && (!e.victims.empty() || places.ready(*at))) {
         e.where = *at;
@@ -153,7 +154,8 @@ class nominations {
         return true;
       }
       if (at) places.release(*at);
-      for (std::size_t i = e.victims.size(); i-- > 0;) places.reoccupy(session.at(e.victims[i].job.id).where);
+      for (std::size_t i = e.victims.size(); i-- > 0;)
+        places.reoccupy(session.jobs().at(e.victims[i].job.id).where);
       return false;
     } else {
       e.where = {};
@@ -163,7 +165,7 @@ class nominations {
 
   /// Makes the entry's flavors those of its job.
   void choose(Session& session, const entry& e) {
-    const record& r = session.at(e.job);
+    const record& r = session.jobs().at(e.job);
     if constexpr (elastic) {
       const auto [least, most] = shown::pods(session.view(), r.what);
       if (least < most) session.settle_for(r, e.pods);
@@ -206,8 +208,8 @@ class nominations {
     Session& session;
     const typename Session::pod_request& pod_request;
 
-    void take_off(const running_job<n>& j) { session.books().places.vacate(session.at(j.id).where); }
-    void put_back(const running_job<n>& j) { session.books().places.reoccupy(session.at(j.id).where); }
+    void take_off(const running_job<n>& j) { session.books().places.vacate(session.jobs().at(j.id).where); }
+    void put_back(const running_job<n>& j) { session.books().places.reoccupy(session.jobs().at(j.id).where); }
     [[nodiscard]] bool could_place() { return allot::could_place(session.books().places, pod_request); }
   };
   /// What trying preemption in one dimension found.
@@ -221,7 +223,7 @@ class nominations {
   [[nodiscard]] beneficiary<n> beneficiary_of(Session& session, const record& r,
                                               const resources<n>& request) {
     return {r.facts.quota,    request,           capacity_kind::any,
-            r.facts.priority, r.facts.submitted, session.settings(r.facts.quota).preempt,
+            r.facts.priority, r.facts.submitted, session.queues().settings(r.facts.quota).preempt,
             session.now(),    r.facts.id};
   }
   [[nodiscard]] holders holders_of(Session& session) const {
@@ -250,14 +252,14 @@ class nominations {
   void nominate_part(Session& session, entry& e, const record& r, const flavor_bounds& bounds,
                      std::uint32_t least, std::uint32_t most) {
     e.pods = most;
-    if (judge(session, e, session.part_of(r, most), bounds)) return;
+    if (judge(session, e, session.jobs().part_of(r, most), bounds)) return;
     const flavor_assignment<n> whole = e.chosen;
     flavor_assignment<n> best;
     best_victims_.clear();
     std::uint32_t fewer = most - least + 1;
     for (std::uint32_t from = 0; from < fewer;) {
       const std::uint32_t middle = from + (fewer - from) / 2;
-      if (judge(session, e, session.part_of(r, most - middle), bounds)) {
+      if (judge(session, e, session.jobs().part_of(r, most - middle), bounds)) {
         fewer = middle;
         best = e.chosen;
         std::swap(best_victims_, e.victims);
@@ -272,20 +274,20 @@ class nominations {
     if (found) std::swap(e.victims, best_victims_);
   }
   [[nodiscard]] typename Session::pod_request pod_request_of(Session& session, const entry& e) const {
-    const record& r = session.at(e.job);
+    const record& r = session.jobs().at(e.job);
     if constexpr (elastic) {
       if (r.facts.pods != e.pods) {
-        const record part = session.part_of(r, e.pods);
-        return session.pod_request_of(part, e.chosen.pick);
+        const record part = session.jobs().part_of(r, e.pods);
+        return session.jobs().pod_request_of(part, e.chosen.pick);
       }
     }
-    return session.pod_request_of(r, e.chosen.pick);
+    return session.jobs().pod_request_of(r, e.chosen.pick);
   }
 
   void assign(Session& session, entry& e, const record& r, const flavor_bounds& bounds) {
     trials_.clear();
     found_.clear();
-    const queue_settings& settings = session.settings(e.quota);
+    const queue_settings& settings = session.queues().settings(e.quota);
     e.chosen = assign_flavors(*books_, heights_, e.quota, r.base, r.menu, settings.flavors,
                               search_.may_preempt_on_loan(settings.preempt), bounds,
                               [&](std::size_t d, quantity q) { return outlook(session, r, d, q); });
@@ -329,7 +331,7 @@ class nominations {
       detail::no_world<n> nowhere;
       found = search_.run(l, holders_of(session), b, e.chosen.contested, nowhere);
     } else {
-      const typename Session::pod_request pod_request = session.pod_request_of(r, e.chosen.pick);
+      const typename Session::pod_request pod_request = session.jobs().pod_request_of(r, e.chosen.pick);
       trial_places world{session, pod_request};
       found = search_.run(l, holders_of(session), b, e.chosen.contested, world);
     }
@@ -361,7 +363,7 @@ class nominations {
     if constexpr (placed) {
       auto& places = session.books().places;
       auto s = places.save();
-      const auto at = places.place(session.pod_request_of(r, pick));
+      const auto at = places.place(session.jobs().pod_request_of(r, pick));
       const bool has = at && ((claimed_ && without_claimed_) || places.ready(*at));
       places.rollback(std::move(s));
       return has;

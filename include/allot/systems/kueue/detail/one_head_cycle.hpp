@@ -75,12 +75,12 @@ class one_head_cycle {
     cycles_left_ = 2 * session.tree().slots() + 1;
     for (const std::size_t before = decisions(session); decisions(session) == before && cycles_left_ > 0;
          --cycles_left_) {
-      const bool must_requeue = session.must_requeue();
+      const bool must_requeue = session.queues().must_requeue();
       if (must_requeue) {
         session.requeue_inadmissible();
         memory_.forget_cursors();
       }
-      session.take_touched([&](quota_id x) { mark(root_of_[x.index()]); });
+      session.queues().take_touched([&](quota_id x) { mark(root_of_[x.index()]); });
       if (dirty_.empty() && !must_requeue) return;
       for (const quota_id root : waits_for_others_) mark(root);
       waits_for_others_.clear();
@@ -91,7 +91,7 @@ class one_head_cycle {
 
   /// Whether the pending job waits for its victims, and so stays the head of its quota.
   [[nodiscard]] bool has_announced(const Session& session, job_id id) const {
-    return memory_.is_sticky(session.at(id).facts.quota, id);
+    return memory_.is_sticky(session.jobs().at(id).facts.quota, id);
   }
   /// What it remembers: see `resumable_cycle`.
   [[nodiscard]] cycle_memory memory(const Session& session) const {
@@ -103,7 +103,7 @@ class one_head_cycle {
   }
   /// Continues from that; see `resumable_cycle`.
   [[nodiscard]] bool resume(Session& session, const cycle_memory& m, std::span<const quota_id> ids) {
-    session.take_touched([](quota_id) {});
+    session.queues().take_touched([](quota_id) {});
     memory_.resume(session, m);
     for (const quota_id x : m.revisited) {
       if (const quota_id now = quota_now(ids, x)) wait_for_others(root_of_[now.index()]);
@@ -134,13 +134,13 @@ class one_head_cycle {
     for (const quota_id root : dirty_) {
       is_dirty_[root.index()] = false;
       for (const quota_id x : members_[root.index()]) {
-        if (session.waiting(x) == 0) continue;
+        if (session.queues().waiting(x) == 0) continue;
         if (const job_id id = memory_.head_of(session, x)) add_entry(session, x, root, id);
       }
     }
     dirty_.clear();
     // Discards the changes made by dropping elastic pods: the heads behind them have been seen.
-    session.take_touched([](quota_id) {});
+    session.queues().take_touched([](quota_id) {});
     if (count_ == 0) return;
     memory_.begin_cycle();
 
@@ -183,7 +183,7 @@ class one_head_cycle {
   void add_entry(Session& session, quota_id x, quota_id root, job_id id) {
     if (count_ == entries_.size()) entries_.emplace_back();
     entry& e = entries_[count_++];
-    const auto& facts = session.at(id).facts;
+    const auto& facts = session.jobs().at(id).facts;
     e.quota = x;
     e.root = root;
     e.job = id;
@@ -213,7 +213,7 @@ class one_head_cycle {
       return;
     }
     if (e.chosen.mode == fit_mode::preempt && e.victims.empty()) {
-      if (session.settings(e.quota).preempt.reclaim != preempt_reclaim::any) keep_free(l, e);
+      if (session.queues().settings(e.quota).preempt.reclaim != preempt_reclaim::any) keep_free(l, e);
       e.outcome = entry_outcome::no_candidates;
       return;
     }
@@ -292,7 +292,7 @@ class one_head_cycle {
         nominations_.choose(session, e);
         const std::size_t first = session.plan().evictions.size();
         for (const victim<n>& v : e.victims) {
-          if (session.at(v.job.id).state == job_state::running) session.evict(v.job.id, e.job, v.how);
+          if (session.jobs().at(v.job.id).state == job_state::running) session.evict(v.job.id, e.job, v.how);
         }
         if (session.plan().evictions.size() > first) session.announce(e.job, first);
         memory_.make_sticky(e.quota, e.job);
