@@ -205,7 +205,7 @@ template <class Cycle>
 concept reserving_cycle = requires(const Cycle cycle) {
   { cycle.reserves() } -> std::same_as<bool>;
 };
-/// A cycle that lets no job borrow while its quota backs off (`session::backs_off`): quotas may have a
+/// A cycle that lets no job borrow while its quota backs off (`session.jobs().backs_off`): quotas may have a
 /// `queue_settings::borrow_backoff`. Default: it does, and such settings are refused.
 template <class Cycle>
 concept backing_off_cycle = requires(const Cycle cycle) {

@@ -107,9 +107,9 @@ class scheduler {
   }
 
   /// What jobs use now, evicting ones included.
-  [[nodiscard]] const allot::ledger<n>& ledger() const noexcept { return jobs().books().allocated(); }
+  [[nodiscard]] const allot::ledger<n>& ledger() const noexcept { return session_.books().allocated(); }
   /// What decisions count on: evicting jobs are gone, nominated ones are there.
-  [[nodiscard]] const allot::ledger<n>& assumed() const noexcept { return jobs().books().assumed(); }
+  [[nodiscard]] const allot::ledger<n>& assumed() const noexcept { return session_.books().assumed(); }
   /// Whether jobs are announced when others are evicted for them, rather than nominated: nothing is held for
   /// them then (Kueue, KAI).
   [[nodiscard]] bool announces() const noexcept { return of_cycle::announces(cycle_); }
@@ -122,20 +122,20 @@ class scheduler {
   /// The host's view. It is read during calls of the scheduler only.
   [[nodiscard]] const View& view() const noexcept { return session_.view(); }
   /// The placement, for reading. See `nodes` and `take_place` for what the host changes in it.
-  [[nodiscard]] const Placement& places() const noexcept { return jobs().books().places; }
+  [[nodiscard]] const Placement& places() const noexcept { return session_.books().places; }
   /// What the host may change in the placement: with `gpu::inventory`, it closes and opens nodes. After a
   /// change it calls `retry`.
   [[nodiscard]] auto nodes() noexcept requires guarded_placement<Placement> {
     // Asked for by clang 14, which looks at this where there is none, too.
     if constexpr (guarded_placement<Placement>) {
-      return typename Placement::host_nodes{jobs().books().places};
+      return typename Placement::host_nodes{session_.books().places};
     }
   }
   /// The placement itself, where it does not say what a host may change in it. Nothing is checked: the host
   /// changes nodes, and takes places for jobs that it adopts, but must not release those of others. After a
   /// change it calls `retry`.
   [[nodiscard]] Placement& unchecked_places() noexcept requires(!guarded_placement<Placement>) {
-    return jobs().books().places;
+    return session_.books().places;
   }
   /// Takes a place for the host: for a job that it adopts there, or for what runs there without the
   /// scheduler. With more than the request, it is where the placement's `place_at` says: for
@@ -144,16 +144,16 @@ class scheduler {
   [[nodiscard]] std::optional<place> take_place(const typename Placement::pod_request& r,
                                                 Where&&... where) requires revocable_placement<Placement> {
     if constexpr (sizeof...(Where) == 0) {
-      return jobs().books().places.place(r);
+      return session_.books().places.place(r);
     } else {
-      return jobs().books().places.place_at(r, std::forward<Where>(where)...);
+      return session_.books().places.place_at(r, std::forward<Where>(where)...);
     }
   }
   /// Gives back a place that the host has taken. The host calls `retry` for others to get it. Refused if the
   /// placement has not given it (`unknown_place`), or a job has it (`place_in_use`).
   refusal release_place(const place& at) requires revocable_placement<Placement> {
     const refusal why_not = refuses_place(at);
-    if (why_not == refusal::none) jobs().books().places.release(at);
+    if (why_not == refusal::none) session_.books().places.release(at);
     return why_not;
   }
 
@@ -176,7 +176,7 @@ class scheduler {
   }
   /// With `by_guard` and `by_preset` resolved. For an unknown quota: those of a quota that is not configured.
   [[nodiscard]] const queue_settings& settings(quota_id x) const {
-    return tree().contains(x) ? jobs().queues().settings(x) : jobs().queues().defaults();
+    return tree().contains(x) ? session_.queues().settings(x) : session_.queues().defaults();
   }
 
   /// Whether the job would be refused, and why.
@@ -247,9 +247,9 @@ class scheduler {
         refuse);
     cycle_.reset(session_);
     // What these have done since the last step is news for the next one.
-    for (const quota_id x : touched) jobs().queues().untouch(x);
+    for (const quota_id x : touched) session_.queues().untouch(x);
     answer.keeps_past_usage = of_cycle::resume(cycle_, session_, s.memory.of_cycle, ids);
-    for (const quota_id x : touched) jobs().queues().touch(x);
+    for (const quota_id x : touched) session_.queues().touch(x);
     for (const auto& u : s.units) {
       if (state(u.id) == job_state::running)
         watch_time(u.id, shown::time_limit(view(), what(u.id)), s.memory.now);
@@ -288,7 +288,7 @@ class scheduler {
     if (r.state != job_state::running || r.facts.elastic) return {{}, refusal::wrong_state};
     if (!jobs().can_grow(r)) return {{}, refusal::has_all_pods};
     if (const refusal why_not = refuses_place(at); why_not != refusal::none) return {{}, why_not};
-    if (!jobs().books().can_count(r.facts.quota, jobs().request_of_pod(r)))
+    if (!session_.books().can_count(r.facts.quota, jobs().request_of_pod(r)))
       return {{}, refusal::invalid_request};
     const job_id id = jobs().adopt_elastic_pod(r, told_start(since), at);
     jobs().note(delay_cause::cluster);
@@ -387,11 +387,11 @@ class scheduler {
     detail::check_usage(ledger(), wrong);
     if (wrong.empty()) detail::check_usage(assumed(), wrong);
     detail::for_each_removed<n>(tree(), changes, [&](quota_id x) {
-      if (jobs().queues().jobs(x) == 0) return;
+      if (session_.queues().jobs(x) == 0) return;
       const std::string name{tree().name(x)};
       wrong.push_back({problem_code::in_use, name, {}, name + " still has jobs"});
     });
-    auto& books = jobs().books();
+    auto& books = session_.books();
     bool is_moved = false;
     if (auto specs = quotas_.respecified(tree(), changes)) {
       books.exchange(*specs);
@@ -493,9 +493,9 @@ class scheduler {
   template <class Visit>
   void for_each_reservation(Visit visit) const {
     vector<std::pair<std::uint64_t, job_id>> all;
-    for (const auto& p : jobs().reservations().all()) all.emplace_back(p.number, p.job);
+    for (const auto& p : session_.reservations().all()) all.emplace_back(p.number, p.job);
     for (const quota_id x : tree().top_down()) {
-      for (const auto& p : jobs().reservations().owned_by(x)) all.emplace_back(p.number, p.job);
+      for (const auto& p : session_.reservations().owned_by(x)) all.emplace_back(p.number, p.job);
     }
     detail::sort(all.begin(), all.end());
     for (const auto& [number, id] : all) visit(id);
@@ -521,8 +521,8 @@ class scheduler {
   /// What the jobs that gather request together: the most that they may keep idle. O(reservations).
   [[nodiscard]] resources<n> gathered() const {
     resources<n> all;
-    if (!jobs().reservations().any_gathers()) return all;
-    for (const auto& p : jobs().reservations().all()) {
+    if (!session_.reservations().any_gathers()) return all;
+    for (const auto& p : session_.reservations().all()) {
       if (p.what.gathers_since) all += jobs().at(p.job).facts.request;
     }
     return all;
@@ -580,7 +580,7 @@ class scheduler {
   [[nodiscard]] std::span<const job_id> evicting() const noexcept { return jobs().evicting(); }
   /// How many jobs of the quota wait, including nominated ones and the next pods of elastic ones.
   [[nodiscard]] std::size_t waiting(quota_id x) const {
-    const auto& queues = jobs().queues();
+    const auto& queues = session_.queues();
     return tree().contains(x) ? queues.waiting(x) + queues.early_waiting(x) : 0;
   }
   /// The same by `pending_reason`, as `why` gives it for each of them now. O(waiting jobs), and what one
@@ -591,7 +591,7 @@ class scheduler {
     const auto count_of = [&](pending_reason r) -> std::size_t& {
       return counts[static_cast<std::size_t>(r)];
     };
-    count_of(pending_reason::not_ready) = jobs().queues().early_waiting(x);
+    count_of(pending_reason::not_ready) = session_.queues().early_waiting(x);
     std::size_t nominated = session_.queues().waiting(x);
     const record* last = nullptr;
     pending_reason reason{};
@@ -676,7 +676,7 @@ class scheduler {
     typename session_type::record r;
     r.what = j;
     detail::read_request(r, view(), shown::pods(view(), j).least);
-    return jobs().books().can_count(quota_of(j), r.request_under(pick)) ? refusal::none
+    return session_.books().can_count(quota_of(j), r.request_under(pick)) ? refusal::none
                                                                                : refusal::invalid_request;
   }
   [[nodiscard]] refusal refuses_to_resume(const unit_state& u, const job& what) const {
@@ -695,7 +695,7 @@ class scheduler {
   [[nodiscard]] refusal refuses_place([[maybe_unused]] const place& at) const {
     if constexpr (revocable_placement<Placement>) {
       if (!places().contains(at)) return refusal::unknown_place;
-      if (jobs().books().is_held(at)) return refusal::place_in_use;
+      if (session_.books().is_held(at)) return refusal::place_in_use;
     }
     return refusal::none;
   }
@@ -721,7 +721,7 @@ class scheduler {
       const bool has_none = of_cycle::reserves(cycle_) && !settings.ready_horizon;
       if (has_none) settings.ready_horizon = detail::ticks_of_seconds<View>(60);
     }
-    return with_head(settings, jobs().queues().defaults());
+    return with_head(settings, session_.queues().defaults());
   }
   /// Why the pending job waits: what the cycle found when it tried the job, beside what is so now.
   void explain(typename plan_type::pending_job& p) {

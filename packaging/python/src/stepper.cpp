@@ -49,15 +49,15 @@ class desk_of final : public desk {
   /// To be called each time before anything else. The session moves until the simulation begins.
   void open(Session& session) {
     session_ = &session;
-    session.take_queue_changes([&](const auto& change) {
-      if (!change.begins || !session.contains(change.id)) return;
-      const record& r = session.at(change.id);
+    session.queues().take_stays([&](const auto& change) {
+      if (!change.begins || !session.jobs().contains(change.id)) return;
+      const record& r = session.jobs().at(change.id);
       if (!r.facts.elastic) id_of_[r.what] = change.id;
     });
     if (std::exchange(has_looked_, true)) return;
     // What runs at the beginning was in no queue.
-    for (std::size_t i = 0; session.contains(allot::job_id{i}); ++i) {
-      const record& r = session.at(allot::job_id{i});
+    for (std::size_t i = 0; session.jobs().contains(allot::job_id{i}); ++i) {
+      const record& r = session.jobs().at(allot::job_id{i});
       if (r.facts.elastic) continue;
       id_of_[r.what] = r.facts.id;
       if (r.state == allot::job_state::running) running_.push_back(r.facts.id);
@@ -111,13 +111,13 @@ class desk_of final : public desk {
 
  private:
   [[nodiscard]] bool is_in(allot::job_id id, allot::job_state state) const {
-    return session_->contains(id) && session_->at(id).state == state;
+    return session_->jobs().contains(id) && session_->jobs().at(id).state == state;
   }
   [[nodiscard]] bool runs(allot::job_id id) const { return is_in(id, allot::job_state::running); }
   /// The id of the job, if the scheduler has it.
   [[nodiscard]] allot::job_id id_of(job_number j) const {
     const allot::job_id id = id_of_[j];
-    return id && session_->contains(id) && session_->at(id).what == j ? id : allot::job_id{};
+    return id && session_->jobs().contains(id) && session_->jobs().at(id).what == j ? id : allot::job_id{};
   }
   [[nodiscard]] std::string text_of(job_number j) const { return std::string{stepper_->jobs()[j].id}; }
 
@@ -186,8 +186,8 @@ class desk_of final : public desk {
   }
 
   void look_at_nodes(observation& to) {
-    if (!session_->places().has_nodes()) return;
-    const auto& inventory = session_->places().inventory();
+    if (!session_->books().places.has_nodes()) return;
+    const auto& inventory = session_->books().places.inventory();
     const auto& layout = inventory.layout();
     to.nodes.reserve(layout.size());
     for (std::size_t i = 0; i < layout.size(); ++i) {
@@ -210,7 +210,7 @@ class desk_of final : public desk {
   [[nodiscard]] answer grow(job_number j) {
     const allot::job_id id = id_of(j);
     if (!runs(id)) return {false, "not_running", {}, text_of(j) + " is not running"};
-    for (const allot::job_id pod : allot::vector(session_->at(id).elastic_pods)) {
+    for (const allot::job_id pod : allot::vector(session_->jobs().at(id).elastic_pods)) {
       if (is_in(pod, allot::job_state::pending)) return start_unit(pod);
     }
     return {false, "has_all_pods", {}, text_of(j) + " has all the pods that it can have"};
@@ -333,9 +333,9 @@ class outside_cycle {
   explicit outside_cycle(const Policies&) : of_(stepper::current()) {
     if (of_ != nullptr) desk_ = std::make_unique<desk_of<Session>>(*of_);
   }
-  void reset(Session& session) { session.follow_queues(); }
+  void reset(Session& session) { session.queues().follow_stays(); }
   void run(Session& session) {
-    if (session.must_requeue()) session.requeue_inadmissible();
+    if (session.queues().must_requeue()) session.requeue_inadmissible();
     if (of_ == nullptr) return;
     desk_->open(session);
     // A job at its time limit goes first.

@@ -51,7 +51,7 @@ class state_keeper;
 
 /// The life cycle of a scheduler's jobs: submitted, pending, nominated, running, evicting, gone. Keeps the
 /// table, the queues, the books and who is nominated consistent with one another, and knows nothing of how
-/// the next job is decided on.
+/// the next job is decided on. A cycle reads it (`session::jobs`), and changes it by what a session can do.
 ///
 /// The state of a job in the table is changed by `enter` only, which also keeps what is counted by state.
 /// What a pending job requests counts as asked for by its quota, and it is in the quota's queue (`queues`) or
@@ -102,12 +102,13 @@ class lifecycle {
 
   [[nodiscard]] const View& view() const noexcept { return view_; }
   [[nodiscard]] const books_type& books() const noexcept { return books_; }
-  /// For trials under a savepoint.
   [[nodiscard]] books_type& books() noexcept { return books_; }
   [[nodiscard]] const queues_type& queues() const noexcept { return queues_; }
   [[nodiscard]] queues_type& queues() noexcept { return queues_; }
 
+  /// Whether there is such a job.
   [[nodiscard]] bool contains(job_id id) const { return jobs_.contains(id); }
+  /// The record of a job. Precondition: there is such a job.
   [[nodiscard]] record& at(job_id id) {
     ALLOT_ASSERT(jobs_.contains(id), "no such job");
     return jobs_[id];
@@ -116,11 +117,13 @@ class lifecycle {
     ALLOT_ASSERT(jobs_.contains(id), "no such job");
     return jobs_[id];
   }
+  /// Its state; `unknown` if there is none.
   [[nodiscard]] job_state state(job_id id) const {
     return contains(id) ? jobs_[id].state : job_state::unknown;
   }
   /// The evicting jobs, in the order of their evictions.
   [[nodiscard]] std::span<const job_id> evicting() const noexcept { return evicting_; }
+  /// The nominated jobs, and who leaves for whom.
   [[nodiscard]] const detail::nominated_jobs<View, Placement>& nominated() const noexcept {
     return nominated_;
   }
@@ -346,7 +349,9 @@ class lifecycle {
   /// The pending job leaves its queue, whatever is ahead of it, for a place that was taken for it; it is
   /// assumed, and `start`ed or `nominate`d next. Returns what it borrows.
   resources<n> charge(record& r, const place& where) {
-    if constexpr (has_ready_times) queues_.drop_soon(r.facts.id);
+    if constexpr (has_ready_times) {
+      if (r.is_early()) queues_.drop_soon(r.facts.id);
+    }
     leave_queue(r);
     r.where = where;
     charge_by_place(r, view_, books_.places);

@@ -36,8 +36,8 @@ class state_keeper;
 /// What is kept by quota: who waits and in which order, what they request together, how they are treated, and
 /// whether there is anything new for a cycle. Who comes and goes is told by `lifecycle` alone.
 ///
-/// A pending job is in its queue, or holds a reservation. One that is not ready yet is *early*: it is in no
-/// queue that a cycle takes jobs from, but in one of those that may get a reservation, if it may.
+/// A pending job is in its queue, or holds a reservation. An early one, which is not ready yet, is in a queue
+/// of those that may get one.
 template <job_view View, placement Placement>
 class queues {
  public:
