@@ -68,7 +68,7 @@
 // | `rival_guard`         | whether it judges rivals                 | rivals are not asked                |
 // | `victim_protection`   | which jobs may not be preempted at all   | `unprotected`                       |
 //
-// ## The loop: a cycle, `Policies::cycle<Session>` (scheduler/session.hpp has its commands)
+// ## The loop: a cycle, `Policies::cycle<Session>` (scheduler/session.hpp: what it sees and can do)
 //
 // | concept             | members                                    | default                             |
 // |---------------------|--------------------------------------------|-------------------------------------|

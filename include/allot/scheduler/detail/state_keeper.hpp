@@ -73,9 +73,7 @@ class state_keeper {
     for (const quota_id x : of.tree().top_down()) save_queue(jobs, x, m);
     detail::sort(m.inadmissible.begin(), m.inadmissible.end(),
                  [](const auto& a, const auto& b) { return a.job < b.job; });
-    for (const quota_id x : jobs.queues_.touched_) {
-      if (of.tree().contains(x)) m.touched.push_back(x);
-    }
+    m.touched = jobs.queues_.touched_;
     m.renewing.append(jobs.reservations_.changed().begin(), jobs.reservations_.changed().end());
     m.must_requeue = jobs.queues_.must_requeue_;
     m.freed_until = jobs.books_.freed_until();
