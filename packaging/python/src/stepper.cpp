@@ -72,11 +72,13 @@ class desk_of final : public desk {
     look_at_quotas(to);
     std::vector<allot::job_id> waiting;
     for (const allot::quota_id x : s.tree().top_down()) {
-      s.for_each_waiting(x, [&](allot::job_id id) {
-        if (!s.at(id).facts.elastic) waiting.push_back(id);
+      s.jobs().for_each_waiting(x, [&](allot::job_id id) {
+        if (!s.jobs().at(id).facts.elastic) waiting.push_back(id);
       });
     }
-    const auto is_earlier = [&](allot::job_id a, allot::job_id b) { return s.at(a).what < s.at(b).what; };
+    const auto is_earlier = [&](allot::job_id a, allot::job_id b) {
+      return s.jobs().at(a).what < s.jobs().at(b).what;
+    };
     const std::size_t count = std::min(most_pending, waiting.size());
     std::partial_sort(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(count), waiting.end(),
                       is_earlier);
@@ -84,7 +86,7 @@ class desk_of final : public desk {
     // Jobs of one class have the same chances.
     std::map<std::pair<allot::quota_id, decltype(record::request_class)>, std::pair<bool, bool>> of_class;
     for (const allot::job_id id : waiting) {
-      const record& r = s.at(id);
+      const record& r = s.jobs().at(id);
       const auto key = std::pair{r.facts.quota, r.request_class};
       auto known = of_class.find(key);
       if (known == of_class.end()) known = of_class.emplace(key, chances(r)).first;
@@ -92,7 +94,7 @@ class desk_of final : public desk {
                             known->second.first, known->second.second});
     }
     std::erase_if(running_, [&](allot::job_id id) { return !runs(id); });
-    for (const allot::job_id id : running_) look_at_running(s.at(id), to);
+    for (const allot::job_id id : running_) look_at_running(s.jobs().at(id), to);
     look_at_nodes(to);
   }
 
@@ -127,8 +129,8 @@ class desk_of final : public desk {
     bool nodes = false;
     allot::flavor_pick pick{};
     do {
-      const bool allowed = s.assumed().fits(r.facts.quota, Session::request_of(r, pick), r.facts.in);
-      const bool placed = allot::could_place(s.places(), s.pod_request_of(r, pick));
+      const bool allowed = s.books().assumed().fits(r.facts.quota, r.request_under(pick), r.facts.in);
+      const bool placed = allot::could_place(s.books().places, s.jobs().pod_request_of(r, pick));
       if (allowed && placed) return {true, true};
       quota = quota || allowed;
       nodes = nodes || placed;
@@ -138,7 +140,7 @@ class desk_of final : public desk {
 
   void look_at_quotas(observation& to) {
     Session& s = *session_;
-    const auto& books = s.allocated();
+    const auto& books = s.books().allocated();
     const allot::loan_book<n> loans{books};
     to.quotas.resize(stepper_->of().quotas.size());
     for (const allot::quota_id x : s.tree().top_down()) {
@@ -147,7 +149,7 @@ class desk_of final : public desk {
       q.exists = true;
       if (const allot::quota_id p = s.tree().parent(x)) q.parent = p.index();
       q.nominal = widen(s.tree().spec(x).nominal);
-      q.headroom = widen(s.assumed().headroom(x));
+      q.headroom = widen(s.books().assumed().headroom(x));
       q.used = widen(books.own_usage(x));
       for (std::size_t d = 0; d < n; ++d) {
         q.borrowed[d] = loans.borrowed(x, d);
@@ -167,10 +169,10 @@ class desk_of final : public desk {
     job.job = r.what;
     job.quota = r.facts.quota.index();
     job.request = widen(r.facts.request);
-    job.pods = s.running_pods(r);
+    job.pods = s.jobs().running_pods(r);
     job.since = r.facts.started;
     const auto add_nodes = [&](const record& unit) {
-      s.places().for_each_node(unit.where, [&](std::size_t node) {
+      s.books().places.for_each_node(unit.where, [&](std::size_t node) {
         const auto number = static_cast<std::uint32_t>(node);
         if (std::find(job.nodes.begin(), job.nodes.end(), number) == job.nodes.end())
           job.nodes.push_back(number);
@@ -180,8 +182,8 @@ class desk_of final : public desk {
     for (const allot::job_id pod : r.elastic_pods) {
       if (is_in(pod, allot::job_state::pending)) job.may_grow = true;
       if (!runs(pod)) continue;
-      job.request += widen(s.at(pod).facts.request);
-      add_nodes(s.at(pod));
+      job.request += widen(s.jobs().at(pod).facts.request);
+      add_nodes(s.jobs().at(pod));
     }
   }
 
@@ -218,13 +220,13 @@ class desk_of final : public desk {
   /// With the first flavors that its quota and the nodes have.
   [[nodiscard]] answer start_unit(allot::job_id id) {
     Session& s = *session_;
-    const record& r = s.at(id);
+    const record& r = s.jobs().at(id);
     const allot::flavor_pick before = r.pick;
     allot::flavor_pick pick{};
     do {
-      if (!s.assumed().fits(r.facts.quota, Session::request_of(r, pick), r.facts.in)) continue;
+      if (!s.books().assumed().fits(r.facts.quota, r.request_under(pick), r.facts.in)) continue;
       s.choose(r, pick);
-      if (const auto at = s.places().place(r.pod_request)) {
+      if (const auto at = s.books().places.place(r.pod_request)) {
         s.admit(id, *at);
         return {};
       }
@@ -239,7 +241,7 @@ class desk_of final : public desk {
     s.explain(h);
     if (h.binding) {
       const allot::shortfall& b = *h.binding;
-      const auto& books = s.assumed();
+      const auto& books = s.books().assumed();
       const std::string_view name = s.tree().name(b.quota);
       const lab::standing now{books.supply_of(b.quota, b.dimension).borrow,
                               books.borrowed(b.quota, b.dimension), books.total_supply(b.quota, b.dimension),
@@ -250,7 +252,7 @@ class desk_of final : public desk {
     }
     if (h.placement && h.placement->reason != allot::gpu::obstacle::none) {
       return {false, std::string{allot::gpu::to_string(h.placement->reason)}, "cluster",
-              lab::explain(*h.placement, s.places())};
+              lab::explain(*h.placement, s.books().places)};
     }
     return {false, "quota", {}, text_of(r.what) + " has no room under its quota"};
   }
@@ -259,7 +261,7 @@ class desk_of final : public desk {
     Session& s = *session_;
     const allot::job_id id = id_of(a.job);
     if (!runs(id)) return {false, "not_running", {}, text_of(a.job) + " is not running"};
-    const record& r = s.at(id);
+    const record& r = s.jobs().at(id);
     if (!r.preemptible) return {false, "not_preemptible", {}, text_of(a.job) + " may not be preempted"};
     allot::job_id beneficiary;
     if (a.beneficiary) {
@@ -287,16 +289,16 @@ class desk_of final : public desk {
   /// How long the job may run before it is evicted; without a beneficiary, for whomever.
   [[nodiscard]] allot::instant guarantee(const record& r, allot::job_id beneficiary) const {
     Session& s = *session_;
-    if (!s.guarantees_runtime()) return 0;
+    if (!s.queues().guarantees_runtime()) return 0;
     const auto of_quota = [&](allot::quota_id x) -> const auto& {
-      return s.settings(x).min_runtime;
+      return s.queues().settings(x).min_runtime;
     };
     const allot::quota_id own = r.facts.quota;
     const auto against = [&](allot::quota_id other, bool preempts, allot::runtime_source source) {
       return allot::guaranteed_runtime(s.tree(), own, other, preempts, source, of_quota);
     };
     if (beneficiary) {
-      const allot::quota_id other = s.at(beneficiary).facts.quota;
+      const allot::quota_id other = s.jobs().at(beneficiary).facts.quota;
       return against(other, other == own, allot::runtime_source::common_ancestor);
     }
     return std::max(against(own, true, allot::runtime_source::leaf),
@@ -306,12 +308,12 @@ class desk_of final : public desk {
   [[nodiscard]] allot::relation relation_of(const record& victim, allot::job_id beneficiary) const {
     Session& s = *session_;
     const allot::quota_id own = victim.facts.quota;
-    if (beneficiary && s.at(beneficiary).facts.quota == own) return allot::relation::same_quota;
+    if (beneficiary && s.jobs().at(beneficiary).facts.quota == own) return allot::relation::same_quota;
     for (std::size_t d = 0; d < n; ++d) {
-      if (s.assumed().borrowed(own, d) > allot::quantity{}) return allot::relation::borrower;
+      if (s.books().assumed().borrowed(own, d) > allot::quantity{}) return allot::relation::borrower;
     }
     if (!beneficiary) return allot::relation::same_quota;
-    const allot::quota_id other = s.at(beneficiary).facts.quota;
+    const allot::quota_id other = s.jobs().at(beneficiary).facts.quota;
     return s.tree().common_ancestor(own, other) == other ? allot::relation::descendant
                                                          : allot::relation::rival;
   }
