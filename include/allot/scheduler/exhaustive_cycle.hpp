@@ -615,7 +615,7 @@ class exhaustive_cycle {
     movable_.clear();
     for (const quota_id x : session.tree().top_down()) {
       for (const running_job<n>& job : session.books().running().jobs_of(x)) {
-        if (session.at(job.id).state == job_state::running) movable_.push_back(job);
+        if (session.jobs().at(job.id).state == job_state::running) movable_.push_back(job);
       }
     }
     // The first to yield moves first; jobs that have just started lose least.

@@ -598,8 +598,7 @@ class scheduler {
     jobs().for_each_waiting(x, [&](job_id id) {
       const record& r = jobs().at(id);
       const bool is_alike = last != nullptr && r.facts.request == last->facts.request &&
-                            r.facts.in == last->facts.in && !r.is_early() &&
-                            !last->is_early() &&
+                            r.facts.in == last->facts.in && !r.is_early() && !last->is_early() &&
                             detail::placement_or_default::room_key(r.pod_request) ==
                                 detail::placement_or_default::room_key(last->pod_request) &&
                             session_.queues().found(r) == session_.queues().found(*last);
@@ -677,7 +676,7 @@ class scheduler {
     r.what = j;
     detail::read_request(r, view(), shown::pods(view(), j).least);
     return session_.books().can_count(quota_of(j), r.request_under(pick)) ? refusal::none
-                                                                               : refusal::invalid_request;
+                                                                          : refusal::invalid_request;
   }
   [[nodiscard]] refusal refuses_to_resume(const unit_state& u, const job& what) const {
     using enum job_state;

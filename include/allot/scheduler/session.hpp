@@ -497,7 +497,8 @@ class session {
       record& v = jobs_.at(plan_.evictions[i].id);
       // An elastic job runs on with all its pods or without them, and its quota may have begun to back off.
       const bool goes_along = v.facts.elastic && jobs_.at(v.facts.core).state != job_state::running;
-      if (goes_along || !v.elastic_pods.empty() || jobs_.queues().settings(v.facts.quota).borrow_backoff.first != 0)
+      if (goes_along || !v.elastic_pods.empty() ||
+          jobs_.queues().settings(v.facts.quota).borrow_backoff.first != 0)
         continue;
       if (!jobs_.books().could_stay(v, r)) continue;
       jobs_.take_back_eviction(v);

@@ -351,7 +351,8 @@ class loan_reservations {
   /// What has taken what a reservation counted on, if nothing has been told: other places, or, where places
   /// do not matter, owners.
   [[nodiscard]] delay_cause displaced_by() const {
-    return placement_or_default::has_nodes(session_.places()) ? delay_cause::placement : delay_cause::owner;
+    return placement_or_default::has_nodes(session_.books().places) ? delay_cause::placement
+                                                                    : delay_cause::owner;
   }
   /// Starts the job if that is possible, or renews its reservation. `all_hold` says that all are known to
   /// hold as they are.

@@ -254,7 +254,8 @@ class owned_reservations {
       if (start && !start->waits_for_place) {
         cause = why_late(r.facts.quota);
       } else if (is_hindered && state_.claimed_at != now &&
-                 !placement_or_default::has_nodes(session_.places()) && !quota_allows(session_, r, now)) {
+                 !placement_or_default::has_nodes(session_.books().places) &&
+                 !quota_allows(session_, r, now)) {
         cause = delay_cause::protection;
       } else {
         cause = start || is_hindered ? delay_cause::owner : why_late(r.facts.quota);

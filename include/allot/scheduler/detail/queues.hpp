@@ -342,8 +342,9 @@ class queues {
     r.tried_at = requeues_;
   }
   void number_class(record& r) {
-    r.request_class = classes_.add({r.facts.request, r.menu, placement_or_default::room_key(r.pod_request), r.facts.in,
-                                    r.follows_priority ? classes::any_priority : r.facts.priority});
+    r.request_class =
+        classes_.add({r.facts.request, r.menu, placement_or_default::room_key(r.pod_request), r.facts.in,
+                      r.follows_priority ? classes::any_priority : r.facts.priority});
   }
 
   /// Whether a job of x that is ready soon comes before that rank.
