@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// An owner within its nominal gets its place back on full nodes, whatever else is counted beside GPUs.
+// An owner within its nominal gets its place back on full nodes, whatever else is counted beside GPUs; and a
+// team gets back what its department owns.
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/inventory.hpp>
 #include <allot/presets/hyperpod.hpp>
@@ -16,6 +17,7 @@
 #include <cstdint>
 #include <deque>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -149,4 +151,36 @@ TEST_CASE("owners_served: so does pai") {
 }
 TEST_CASE("owners_served: so does hyperpod") {
   check_served(allot::hyperpod{});
+}
+
+namespace {
+
+/// A department owns all, and its team nothing. Another team borrows all.
+template <std::size_t N, class Preset>
+bool is_served_for_its_department(const Preset& preset) {
+  std::vector<allot::quota_spec<N>> specs{{.name = "all"},
+                                          {.name = "department", .parent = "all"},
+                                          {.name = "team", .parent = "department"},
+                                          {.name = "other", .parent = "all"}};
+  for (std::size_t d = 0; d < N; ++d) specs[0].nominal[d] = specs[1].nominal[d] = gpus(4);
+  // Under `pai` all parents are inclusive.
+  if (std::string_view{Preset::name} != "pai") specs[0].nominal = {};
+  auto made = allot::make_scheduler(preset, view_of<N>{}, std::move(specs));
+  REQUIRE(made);
+  auto& s = made.value();
+  const training loan{quota_id{3}, {.gpus = gpus(4)}};
+  const training own{quota_id{2}, {.gpus = gpus(2)}};
+  REQUIRE(s.submit(&loan));
+  REQUIRE(s.step(1).admissions.size() == 1);
+  const allot::job_id id = s.submit(&own);
+  return s.step(2).evictions.size() == 1 && s.state(id) == allot::job_state::nominated;
+}
+
+}  // namespace
+
+TEST_CASE("owners_served: a team takes back what its department owns, with any number of resources") {
+  CHECK(is_served_for_its_department<1>(allot::standard{}));
+  CHECK(is_served_for_its_department<2>(allot::standard{}));
+  CHECK(is_served_for_its_department<1>(allot::pai{}));
+  CHECK(is_served_for_its_department<2>(allot::pai{}));
 }

@@ -364,6 +364,21 @@ class exhaustive_cycle {
     }
     return reclaims;
   }
+  /// Whether a search for victims may find any for the job: on behalf of quotas above its own, too.
+  [[nodiscard]] static bool may_find_victims(Session& session, const record& r) {
+    const quota_id own = r.facts.quota;
+    resources<n> arriving = r.facts.request;
+    if (reclaimable(session, own, r.facts.priority, arriving) != 0) return true;
+    if (session.settings(own).preempt.reclaim == preempt_reclaim::never) return false;
+    const ledger<n>& l = session.assumed();
+    for (quota_id x = own; l.tree().parent(x); x = l.tree().parent(x)) {
+      for (std::size_t d = 0; d < n; ++d) {
+        if (arriving[d] <= l.balance(x, d)) return true;
+        arriving[d] = l.passed_up(x, d, arriving[d]);
+      }
+    }
+    return false;
+  }
 
   /// The job of x whose turn it is: one that holds a reservation on what x owns, or the first in its queue.
   [[nodiscard]] static std::optional<job_id> next_of(Session& session, quota_id x) {
@@ -563,9 +578,8 @@ class exhaustive_cycle {
       declines = !fits && bearable && lost_by(found, session.now()) >= *bearable;
       return !fits && !declines;
     };
-    const bool may_find = reclaimable(session, r.facts.quota, r.facts.priority, r.facts.request) != 0;
     const search_outcome outcome =
-        may_find ? session.make_room(search_, r, accept) : search_outcome::impossible;
+        may_find_victims(session, r) ? session.make_room(search_, r, accept) : search_outcome::impossible;
     a.declined = a.declined || declines;
     if (declines) return std::nullopt;
     a.gave_up = a.gave_up || outcome == search_outcome::not_proven;
