@@ -47,31 +47,34 @@ struct world_view {
   [[nodiscard]] const world_job& at(job j) const { return (*jobs)[j]; }
   [[nodiscard]] allot::quota_id quota(job j) const { return at(j).team; }
   /// What it requests under any choice.
-  [[nodiscard]] allot::resources<n> request(job j) const {
-    allot::resources<n> r = at(j).request(0);
+  [[nodiscard]] allot::resources<n> request(job j) const { return request(j, at(j).pods); }
+  [[nodiscard]] allot::resources<n> request(job j, std::uint32_t of_pods) const {
+    allot::resources<n> r = at(j).request(0, of_pods);
     if (at(j).has_choice()) r[0] = {};
     return r;
   }
-  [[nodiscard]] allot::flavor_menu<n> flavors(job j, std::uint32_t) const {
+  [[nodiscard]] std::uint32_t pods(job j) const { return at(j).pods; }
+  [[nodiscard]] std::uint32_t min_pods(job j) const { return at(j).core_pods(); }
+  [[nodiscard]] allot::flavor_menu<n> flavors(job j, std::uint32_t of_pods) const {
     allot::flavor_menu<n> menu;
     if (!at(j).has_choice()) return menu;
     std::array<allot::resources<n>, 2> options{};
-    for (std::size_t k = 0; k < 2; ++k) options[k][k] = at(j).request(k)[k];
+    for (std::size_t k = 0; k < 2; ++k) options[k][k] = at(j).request(k, of_pods)[k];
     menu.add_group(options);
     return menu;
   }
   [[nodiscard]] std::int64_t priority(job j) const { return at(j).priority; }
   [[nodiscard]] instant submitted(job j) const { return at(j).submit; }
+  [[nodiscard]] instant ready_at(job j) const { return at(j).ready; }
   [[nodiscard]] std::uint64_t id(job j) const { return j; }
   [[nodiscard]] bool preemptible(job j) const { return at(j).preemptible; }
   [[nodiscard]] instant estimate(job j) const { return at(j).estimate; }
-  [[nodiscard]] allot::gpu::pod_request pod_request(job j) const { return pod_request(j, 1, {}); }
-  [[nodiscard]] allot::gpu::pod_request pod_request(job j, std::uint32_t,
+  [[nodiscard]] allot::gpu::pod_request pod_request(job j) const { return pod_request(j, at(j).pods, {}); }
+  [[nodiscard]] allot::gpu::pod_request pod_request(job j, std::uint32_t of_pods,
                                                     const allot::flavor_pick& pick) const {
     allot::gpu::pod_request r;
     r.gpus = allot::quantity::milli(at(j).gpus);
-    // No job is elastic: a gang is one unit.
-    r.pods = at(j).pods;
+    r.pods = of_pods;
     // The first mentioned pool is that of the first kind.
     r.pools = std::uint64_t{1} << at(j).kind_under(pick[0]);
     r.cpu_milli = 1000 * at(j).cpus;
@@ -173,7 +176,7 @@ class free_devices {
       const std::int64_t pods = room_on(x);
       all += pods;
       in_rack += pods;
-      if ((asks_->in_one_rack ? in_rack : all) >= asks_->pods) return true;
+      if ((asks_->in_one_rack ? in_rack : all) >= asks_->core_pods()) return true;
     }
     return false;
   }
@@ -229,7 +232,16 @@ class life {
         tells_(tells),
         scheduler_(allot::make_scheduler(w.by, world_view{&w.jobs}, w.quotas(), w.places()).value()),
         units_(w.jobs.size()),
-        nodes_(w) {}
+        nodes_(w) {
+    for (std::size_t t = 0; t < w.teams.size(); ++t) {
+      const instant guarantee = w.teams[t].guarantees;
+      if (guarantee == 0 && w.ready_horizon == 0) continue;
+      allot::queue_settings settings = scheduler_.settings(allot::quota_id{t + 1});
+      settings.min_runtime = {guarantee, guarantee};
+      settings.ready_horizon = w.ready_horizon;
+      REQUIRE(scheduler_.configure(allot::quota_id{t + 1}, settings).empty());
+    }
+  }
 
   void live() {
     for (;;) {
@@ -244,6 +256,7 @@ class life {
       for (const unit& u : units_) {
         if (u.is == where::runs || u.is == where::leaves) consider(u.until);
       }
+      for (const leaving_pod& p : going_) consider(p.until);
       if (!next || *next > 2000) return;
       now_ = *next;
       note("at ", now_, ":");
@@ -287,6 +300,13 @@ class life {
     instant by = allot::without_end;
   };
 
+  /// An elastic pod that was evicted, and its job.
+  struct leaving_pod {
+    job_id id{};
+    std::size_t of = 0;
+    instant until = 0;
+  };
+
   template <class... Parts>
   void note(const Parts&... parts) {
     if (!tells_) return;
@@ -308,11 +328,13 @@ class life {
         note("  job ", j, " ends");
         static_cast<void>(scheduler_.finished(u.id));
         u.is = where::out;
+        forget_pods(j);
         world_changed();
       } else if (u.is == where::leaves) {
         has_left(j);
       }
     }
+    let_pods_go();
     for (; changed_ < world_.changes.size() && world_.changes[changed_].at == now_; ++changed_)
       change(world_.changes[changed_]);
     for (; submitted_ < units_.size() && world_.jobs[submitted_].submit == now_; ++submitted_) {
@@ -333,6 +355,18 @@ class life {
     note("  job ", j, " has left");
     static_cast<void>(scheduler_.evicted(u.id));
     u.is = where::waits;
+    forget_pods(j);
+  }
+  void forget_pods(std::size_t j) {
+    std::erase_if(going_, [j](const leaving_pod& p) { return p.of == j; });
+  }
+  void let_pods_go() {
+    std::erase_if(going_, [&](const leaving_pod& p) {
+      if (p.until > now_) return false;
+      note("  a pod of job ", p.of, " has left");
+      static_cast<void>(scheduler_.evicted(p.id));
+      return true;
+    });
   }
   void change(const world_change& c) {
     using kind = world_change::kind;
@@ -346,6 +380,7 @@ class life {
         if (u.is == where::out) return;
         static_cast<void>(scheduler_.cancel(u.id));
         u = {};
+        forget_pods(c.which);
         return;
       }
       case kind::resize: {
@@ -366,15 +401,25 @@ class life {
         nodes_.set_closed(c.which, true);
         for (std::size_t j = 0; c.what == kind::fail && j < units_.size(); ++j) {
           if (units_[j].is != where::runs && units_[j].is != where::leaves) continue;
-          const auto pods = scheduler_.places().inventory().pods(scheduler_.place_of(units_[j].id));
-          if (std::any_of(pods.begin(), pods.end(),
-                          [&](const auto& p) { return p.where.node.index() == c.which; }))
-            has_left(j);
+          if (stands_on(units_[j].id, c.which)) has_left(j);
+          const auto its = scheduler_.elastic_pods_of(units_[j].id);
+          for (const job_id pod : std::vector<job_id>{its.begin(), its.end()}) {
+            const job_state is = scheduler_.state(pod);
+            if (is != job_state::running && is != job_state::evicting) continue;
+            if (!stands_on(pod, c.which)) continue;
+            static_cast<void>(scheduler_.evicted(pod));
+            std::erase_if(going_, [pod](const leaving_pod& p) { return p.id == pod; });
+          }
         }
         break;
     }
     closed_ = true;
     scheduler_.retry();
+  }
+
+  [[nodiscard]] bool stands_on(job_id id, std::size_t node) const {
+    const auto pods = scheduler_.places().inventory().pods(scheduler_.place_of(id));
+    return std::any_of(pods.begin(), pods.end(), [&](const auto& p) { return p.where.node.index() == node; });
   }
 
   // What is decided.
@@ -386,7 +431,9 @@ class life {
       tell(plan);
       ++seen_.plans;
       check_plan(plan);
-      for (const auto& h : plan.pending) units_[h.what].tried_at = now_;
+      for (const auto& h : plan.pending) {
+        if (h.id == units_[h.what].id) units_[h.what].tried_at = now_;
+      }
       if (plan.empty()) return;
       carry_out(plan);
       // Law 4, for the host has not yet reported anything.
@@ -394,21 +441,23 @@ class life {
       for (std::size_t j = 0; j < units_.size(); ++j) {
         if (units_[j].is == where::leaves && units_[j].until == now_) has_left(j);
       }
+      let_pods_go();
     }
     broken(4, "no rest in an unchanged world");
   }
   void tell(const plan_type& plan) {
     if (!tells_) return;
     for (const auto& e : plan.evictions) {
-      note("  - ", e.what, " for ", e.beneficiary ? std::to_string(scheduler_.what(e.beneficiary)) : "nobody",
-           " by ", to_string(e.how));
+      note("  - ", e.what, e.core ? "^" : "", " for ",
+           e.beneficiary ? std::to_string(scheduler_.what(e.beneficiary)) : "nobody", " by ",
+           to_string(e.how));
     }
     for (const auto& r : plan.nominations) note("  ~ ", r.what);
     for (const auto& a : plan.admissions)
-      note("  + ", a.what, world_.jobs[a.what].has_choice() ? " as " : "",
+      note("  + ", a.what, a.core ? "^" : "", world_.jobs[a.what].has_choice() ? " as " : "",
            world_.jobs[a.what].has_choice() ? std::to_string(int{a.pick[0]}) : "");
     for (const auto& h : plan.pending) {
-      note("  ? ", h.what, ' ', to_string(h.reason));
+      note("  ? ", h.what, h.id == units_[h.what].id ? " " : "^ ", to_string(h.reason));
     }
   }
   void carry_out(const plan_type& plan) {
@@ -416,12 +465,19 @@ class life {
       unit& u = units_[e.what];
       ++u.evictions;
       evicted_at_ = now_;
-      u.is = where::leaves;
       // Drawn from what does not depend on the order of decisions.
       random_source random{1000 * e.what + u.evictions};
-      u.until = now_ + random.between(0, world_.slow);
+      const instant until = now_ + random.between(0, world_.slow);
+      if (e.core) {
+        going_.push_back({e.id, e.what, until});
+        continue;
+      }
+      u.is = where::leaves;
+      u.until = until;
+      forget_pods(e.what);
     }
     for (const auto& a : plan.admissions) {
+      if (a.core) continue;
       unit& u = units_[a.what];
       u.is = where::runs;
       u.pick = a.pick[0];
@@ -431,6 +487,7 @@ class life {
     }
     for (const auto& r : plan.nominations) {
       unit& u = units_[r.what];
+      if (r.id != u.id) continue;
       u.pick = scheduler_.pick(r.id)[0];
       ++u.turns;
     }
@@ -443,9 +500,17 @@ class life {
     job_set may_yield = 0;
     std::vector<std::size_t> numbers{};
 
-    [[nodiscard]] job_set bit_of(std::size_t number) const {
-      const auto at = std::find(numbers.begin(), numbers.end(), number);
-      return at == numbers.end() ? 0 : job_set{1} << (at - numbers.begin());
+    /// With its elastic pods.
+    [[nodiscard]] job_set bits_of(std::size_t number) const {
+      job_set all = 0;
+      for (std::size_t i = 0; i < numbers.size(); ++i) {
+        if (numbers[i] == number) all |= job_set{1} << i;
+      }
+      return all;
+    }
+    [[nodiscard]] job_set bit_of(job_id id) const {
+      const auto at = std::find_if(jobs.begin(), jobs.end(), [id](const auto& j) { return j.id == id; });
+      return at == jobs.end() ? 0 : job_set{1} << (at - jobs.begin());
     }
   };
   /// Decisions count on the jobs that run or are nominated; who is evicted has gone.
@@ -458,8 +523,54 @@ class life {
       if (runs && world_.jobs[j].preemptible) a.may_yield |= job_set{1} << a.jobs.size();
       a.jobs.push_back(as_running(j, u.pick));
       a.numbers.push_back(j);
+      if (!runs) continue;
+      for (const job_id pod : scheduler_.elastic_pods_of(u.id)) {
+        const job_state is = scheduler_.state(pod);
+        if (is != job_state::running && is != job_state::nominated) continue;
+        if (is == job_state::running && world_.jobs[j].preemptible)
+          a.may_yield |= job_set{1} << a.jobs.size();
+        allot::running_job<n> r = as_running(j, u.pick);
+        r.request = world_.jobs[j].request(u.pick, 1);
+        r.elastic = true;
+        r.core = u.id;
+        r.id = pod;
+        a.jobs.push_back(r);
+        a.numbers.push_back(j);
+      }
     }
     return a;
+  }
+  /// How long a job of one team runs before one of the other may preempt it: what its own, or the next one
+  /// above it that does, guarantees; against other teams, from that on which is beside the other's.
+  [[nodiscard]] instant guaranteed(allot::quota_id victim, allot::quota_id beneficiary) const {
+    const auto parent = [&](std::size_t x) {
+      return x == 0 || world_.teams[x - 1].parent < 0
+                 ? 0
+                 : static_cast<std::size_t>(world_.teams[x - 1].parent) + 1;
+    };
+    const auto is_above = [&](std::size_t x) {
+      for (std::size_t at = beneficiary.index(); at != 0; at = parent(at)) {
+        if (at == x) return true;
+      }
+      return x == 0;
+    };
+    std::size_t from = victim.index();
+    while (victim != beneficiary && !is_above(parent(from))) from = parent(from);
+    for (; from != 0; from = parent(from)) {
+      if (world_.teams[from - 1].guarantees > 0) return world_.teams[from - 1].guarantees;
+    }
+    return 0;
+  }
+  [[nodiscard]] bool is_protected_from(std::size_t victim, std::size_t j) const {
+    const instant span = guaranteed(world_.jobs[victim].team, world_.jobs[j].team);
+    return now_ - units_[victim].since < span;
+  }
+  [[nodiscard]] job_set may_yield_to(const assumed& a, std::size_t j) const {
+    job_set may = a.may_yield;
+    for (std::size_t i = 0; i < a.jobs.size() && world_.has_guarantees(); ++i) {
+      if (!a.jobs[i].elastic && is_protected_from(a.numbers[i], j)) may &= ~(job_set{1} << i);
+    }
+    return may;
   }
   /// The job as if it ran, under that choice.
   [[nodiscard]] allot::running_job<n> as_running(std::size_t j, std::size_t pick) const {
@@ -496,7 +607,7 @@ class life {
     const world_job& facts = world_.jobs[j];
     for (std::size_t pick = 0; pick < (facts.has_choice() ? 2 : 1); ++pick) {
       nodes_.ask(facts, facts.kind_under(pick));
-      orders all{law, nodes_, a.jobs, a.may_yield, beneficiary_of(facts, pick)};
+      orders all{law, nodes_, a.jobs, may_yield_to(a, j), beneficiary_of(facts, pick)};
       if (look(all, pick)) return true;
     }
     return false;
@@ -517,6 +628,8 @@ class life {
     for (const auto& e : plan.evictions) {
       if (units_[e.what].is != where::runs) broken(3, "who does not run is evicted", e.what);
       if (!world_.jobs[e.what].preemptible) broken(3, "who may not be evicted is", e.what);
+      if (e.beneficiary && !e.core && is_protected_from(e.what, scheduler_.what(e.beneficiary)))
+        broken(3, "who has not run for what it is guaranteed is evicted", e.what);
       const auto is_it = [&](const auto& x) { return x.id == e.beneficiary; };
       if (!e.beneficiary || (std::none_of(plan.nominations.begin(), plan.nominations.end(), is_it) &&
                              std::none_of(plan.admissions.begin(), plan.admissions.end(), is_it))) {
@@ -530,6 +643,7 @@ class life {
     if (plan.nominations.size() != 1 || plan.evictions.empty() || !plan.admissions.empty()) return;
     if (before_.jobs.size() > most_running) return;
     const std::size_t j = plan.nominations.front().what;
+    if (plan.nominations.front().id != units_[j].id) return;
     // It was nominated before, and has lost its place; or another nomination was taken back for it.
     for (const std::size_t k : before_.numbers) {
       if (k == j || scheduler_.state(units_[k].id) == job_state::pending) return;
@@ -539,16 +653,16 @@ class life {
     if (!is_sound(law)) return;
     nodes_.count(scheduler_, before_.jobs);
     // What was lent to others in this step and taken back is not told.
-    bool others_fit = false;
+    bool others_fit = lacks_pods();
     for (std::size_t k = 0; k < units_.size() && !others_fit; ++k) {
       if (k == j || units_[k].is != where::waits) continue;
-      if (before_.bit_of(k) != 0) continue;
+      if (before_.bits_of(k) != 0) continue;
       others_fit =
           with_orders(law, before_, k, [&](orders& all, std::size_t) { return all.fits_without_more(); });
     }
     if (!others_fit) {
       job_set victims = 0;
-      for (const auto& e : plan.evictions) victims |= before_.bit_of(e.what);
+      for (const auto& e : plan.evictions) victims |= e.core ? before_.bit_of(e.id) : before_.bits_of(e.what);
       const std::size_t chosen = scheduler_.pick(plan.nominations.front().id)[0];
       with_orders(law, before_, j, [&](orders& all, std::size_t pick) {
         if (pick != chosen) return false;
@@ -568,11 +682,22 @@ class life {
     nodes_.forget();
   }
 
+  /// Whether an elastic job runs with fewer pods than it may have.
+  [[nodiscard]] bool lacks_pods() const {
+    for (std::size_t j = 0; j < units_.size(); ++j) {
+      if (units_[j].is == where::runs && world_.jobs[j].is_elastic() && before_.numbers.size() > 0 &&
+          static_cast<std::size_t>(std::count(before_.numbers.begin(), before_.numbers.end(), j)) <=
+              world_.jobs[j].pods - world_.jobs[j].core_pods())
+        return true;
+    }
+    return false;
+  }
+
   /// Laws 2, 5, 10, 12 and 13, when all is decided at this time.
   void check_rest() {
     check_promises();
     const assumed a = assumed_jobs();
-    const bool in_flight = std::any_of(units_.begin(), units_.end(), [&](const unit& u) {
+    const bool in_flight = !going_.empty() || std::any_of(units_.begin(), units_.end(), [&](const unit& u) {
       return u.is == where::leaves ||
              (u.is == where::waits && scheduler_.state(u.id) == job_state::nominated);
     });
@@ -607,7 +732,7 @@ class life {
         if (k != j && is_too_old && world_.jobs[k].team == facts.team) is_its_turn = false;
       }
     }
-    if (!is_its_turn) return;
+    if (!is_its_turn || waits_otherwise(j)) return;
     const auto its = scheduler_.reservation_of(units_[j].id);
     const bool may_be_missed =
         facts.has_choice() || (its && (!its->owned || world_.nodes > 0 || world_.has_priorities()));
@@ -635,11 +760,22 @@ class life {
     });
   }
 
+  /// Whether it can't start yet, may not borrow yet, or must not be in the way of who is ready soon.
+  [[nodiscard]] bool waits_otherwise(std::size_t j) {
+    if (now_ < world_.jobs[j].ready) return true;
+    if (scheduler_.why(units_[j].id).backs_off) return true;
+    for (std::size_t k = 0; k < units_.size() && world_.ready_horizon > 0; ++k) {
+      if (units_[k].is == where::waits && now_ < world_.jobs[k].ready) return true;
+    }
+    return false;
+  }
+
   /// Whether somebody could preempt anybody once the job has started by these victims. Where several
   /// resources count, jobs may take from one another in a circle; each has a few turns then, and no more.
   [[nodiscard]] bool is_in_a_circle(oracle& law, const assumed& a, std::size_t j, std::size_t pick,
                                     job_set victims) {
-    bool is_plain = world_.kinds == 1 && !world_.counts_cpus && world_.nodes == 0;
+    bool is_plain =
+        world_.kinds == 1 && !world_.counts_cpus && world_.nodes == 0 && !world_.has_elastic_jobs();
     for (allot::quota_id x = scheduler_.tree().parent(world_.jobs[j].team); x;
          x = scheduler_.tree().parent(x)) {
       is_plain = is_plain && law.law().used(x.index(), 0) <= law.law().own_pool(x.index(), 0);
@@ -654,7 +790,7 @@ class life {
     law.charge(its);
     bool is = false;
     for (std::size_t k = 0; k < units_.size() && !is; ++k) {
-      const bool waits = units_[k].is == where::waits || (a.bit_of(k) & victims) != 0;
+      const bool waits = units_[k].is == where::waits || (a.bits_of(k) & victims) != 0;
       if (k == j || !waits) continue;
       const world_job& other = world_.jobs[k];
       for (std::size_t of = 0; of < (other.has_choice() ? 2U : 1U) && !is; ++of) {
@@ -678,7 +814,9 @@ class life {
   void check_promises() {
     for (std::size_t j = 0; j < units_.size(); ++j) {
       unit& u = units_[j];
-      const auto p = u.is == where::waits ? scheduler_.reservation_of(u.id) : std::nullopt;
+      auto p = u.is == where::waits ? scheduler_.reservation_of(u.id) : std::nullopt;
+      // Who gathers is promised nothing.
+      if (p && p->gathers_since) p.reset();
       const bool had_turn = u.turns > std::exchange(u.turns_seen, u.turns);
       if (had_turn) u.by = allot::without_end;
       if (u.promised && (!p || had_turn)) {
@@ -758,7 +896,8 @@ class life {
       case delay_cause::quotas:
         return resized_at_ >= 0;
       case delay_cause::protection:
-        return (known_.causes_are_taken_for_others &&
+        return world_.has_guarantees() ||
+               (known_.causes_are_taken_for_others &&
                 (world_.slow > 0 || world_.counts_cpus || world_.kinds == 2 || world_.has_priorities())) ||
                any([&](const world_job& x) {
                  return !x.preemptible || (known_.promises_are_delayed && x.team != team &&
@@ -779,6 +918,7 @@ class life {
     unit& u = units_[j];
     const world_job& facts = world_.jobs[j];
     if (facts.has_choice() || world_.depth() == 0) return;
+    if (now_ < facts.ready) return;
     for (std::size_t d = 0; d < n; ++d) {
       if (big_of(facts.request(0)[d]) > law.law().own_pool(facts.team.index(), d)) {
         u.by = allot::without_end;
@@ -793,10 +933,10 @@ class life {
     for (std::size_t k = 0; k < units_.size(); ++k) {
       const unit& other = units_[k];
       if (k == j || other.is == where::out || world_.jobs[k].team != facts.team) continue;
-      own |= a.bit_of(k);
+      own |= a.bits_of(k);
       if (other.is != where::waits) {
         longest = std::max(longest, other.until);
-        if (other.is == where::runs && other.since > u.first_since) later |= a.bit_of(k);
+        if (other.is == where::runs && other.since > u.first_since) later |= a.bits_of(k);
         // Of higher priority, or earlier: evicted and back meanwhile.
         const std::int64_t its = world_.jobs[k].priority;
         const bool comes_first = its > facts.priority || (its == facts.priority && k < j);
@@ -863,6 +1003,7 @@ class life {
   std::ostringstream diary_;
   scheduler scheduler_;
   std::vector<unit> units_;
+  std::vector<leaving_pod> going_;
   free_devices nodes_;
   instant now_ = -1;
   std::size_t submitted_ = 0;

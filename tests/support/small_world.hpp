@@ -43,6 +43,8 @@ struct world_team {
   std::int64_t lends = -1;
   std::int64_t borrows = -1;
   std::int64_t weight = 1;
+  /// How long its jobs run before they may be preempted, by whomever.
+  allot::instant guarantees = 0;
 
   friend bool operator==(const world_team&, const world_team&) = default;
 };
@@ -56,22 +58,33 @@ struct world_job {
   std::int64_t gpus = 1000;
   std::int64_t cpus = 0;
   std::uint32_t pods = 1;
+  /// How many of its pods it needs to run; 0: all.
+  std::uint32_t min_pods = 0;
   bool in_one_rack = false;
   std::int64_t priority = 0;
   bool preemptible = true;
   /// It runs already when it comes, somewhere: the host has it adopted. For worlds without nodes.
   bool runs = false;
   allot::instant submit = 0;
+  /// From when it can start.
+  allot::instant ready = 0;
   allot::instant duration = 1;
   /// 0: none.
   allot::instant estimate = 1;
 
   [[nodiscard]] bool has_choice() const { return kind == 2; }
   [[nodiscard]] std::size_t kind_under(std::size_t pick) const { return has_choice() ? pick : kind; }
+  [[nodiscard]] bool is_elastic() const { return min_pods != 0 && min_pods < pods; }
+  /// The pods that start together.
+  [[nodiscard]] std::uint32_t core_pods() const { return is_elastic() ? min_pods : pods; }
+  /// Of the pods that start together, or of so many.
   [[nodiscard]] allot::resources<world_resources> request(std::size_t pick) const {
+    return request(pick, core_pods());
+  }
+  [[nodiscard]] allot::resources<world_resources> request(std::size_t pick, std::uint32_t of_pods) const {
     allot::resources<world_resources> r;
-    r[kind_under(pick)] = allot::quantity::milli(gpus) * pods;
-    r[2] = allot::gpus(cpus) * pods;
+    r[kind_under(pick)] = allot::quantity::milli(gpus) * of_pods;
+    r[2] = allot::gpus(cpus) * of_pods;
     return r;
   }
 };
@@ -97,6 +110,8 @@ struct small_world {
   std::vector<world_change> changes;
   /// How long an evicted job takes to go at most.
   allot::instant slow = 0;
+  /// `queue_settings::ready_horizon` of all teams.
+  allot::instant ready_horizon = 0;
 
   [[nodiscard]] std::size_t kind_of(std::size_t node) const {
     return kinds == 1 || node < (nodes + 1) / 2 ? 0 : 1;
@@ -112,7 +127,13 @@ struct small_world {
   [[nodiscard]] bool has_inner_teams() const {
     return std::any_of(teams.begin(), teams.end(), [](const world_team& x) { return x.parent >= 0; });
   }
-  [[nodiscard]] std::uint32_t depth() const { return by.reservations.value_or(3); }
+  [[nodiscard]] bool has_elastic_jobs() const {
+    return std::any_of(jobs.begin(), jobs.end(), [](const world_job& j) { return j.is_elastic(); });
+  }
+  [[nodiscard]] bool has_guarantees() const {
+    return std::any_of(teams.begin(), teams.end(), [](const world_team& x) { return x.guarantees > 0; });
+  }
+  [[nodiscard]] std::uint32_t depth() const { return by.reservations.value_or(by.gather > 0 ? 2 : 3); }
   [[nodiscard]] std::vector<allot::quota_spec<world_resources>> quotas() const {
     std::vector<allot::quota_spec<world_resources>> specs{{.name = "all"}};
     for (const world_team& t : teams) {
@@ -233,6 +254,32 @@ inline void draw_changes(random_source& random, small_world& w) {
                    [](const world_change& a, const world_change& b) { return a.at < b.at; });
 }
 
+/// What only few worlds have.
+inline void draw_settings(random_source& random, small_world& w) {
+  if (random.one_in(4)) w.by.gather = random.between(1, 20);
+  if (random.one_in(4)) {
+    w.by.first_backoff = random.between(1, 6);
+    w.by.longest_backoff = w.by.first_backoff * random.between(1, 4);
+  }
+  if (random.one_in(4)) {
+    for (world_team& t : w.teams) {
+      if (random.one_in(2)) t.guarantees = random.between(1, 10);
+    }
+  }
+  if (random.one_in(4)) {
+    for (world_job& j : w.jobs) {
+      if (random.one_in(3)) j.ready = j.submit + random.between(1, 10);
+    }
+    if (random.one_in(2)) w.ready_horizon = random.between(1, 10);
+  }
+  if (random.one_in(4)) {
+    for (world_job& j : w.jobs) {
+      if (random.one_in(3)) j.pods = static_cast<std::uint32_t>(random.between(2, 4));
+      if (j.pods > 1) j.min_pods = static_cast<std::uint32_t>(random.between(1, j.pods));
+    }
+  }
+}
+
 }  // namespace detail
 
 [[nodiscard]] inline small_world drawn_world(random_source& random) {
@@ -254,6 +301,7 @@ inline void draw_changes(random_source& random, small_world& w) {
   if (depth == 5) w.by.reservations = allot::reserve_all;
   w.by.backfill = random.one_in(2) ? allot::backfill_order::aged : allot::backfill_order::queue;
   if (random.one_in(3)) w.by.strict_after = random.between(1, 30);
+  if (random.one_in(2)) detail::draw_settings(random, w);
   return w;
 }
 
@@ -268,7 +316,11 @@ inline void tell_amounts(const world_amounts& a, const small_world& w, std::ostr
   std::ostringstream os;
   os << "reservations " << (w.by.reservations ? std::to_string(*w.by.reservations) : "by default")
      << ", backfill " << to_string(w.by.backfill) << ", strict_after " << w.by.strict_after
-     << ", evicted jobs leave within " << w.slow << '\n';
+     << ", evicted jobs leave within " << w.slow;
+  if (w.by.gather > 0) os << ", gather for " << w.by.gather;
+  if (w.by.first_backoff > 0) os << ", back off for " << w.by.first_backoff << " to " << w.by.longest_backoff;
+  if (w.ready_horizon > 0) os << ", ready horizon " << w.ready_horizon;
+  os << '\n';
   for (std::size_t i = 0; i < w.teams.size(); ++i) {
     const world_team& t = w.teams[i];
     os << "t" << i;
@@ -278,6 +330,7 @@ inline void tell_amounts(const world_amounts& a, const small_world& w, std::ostr
     if (t.lends >= 0) os << ", lends " << t.lends;
     if (t.borrows >= 0) os << ", borrows " << t.borrows;
     if (t.weight != 1) os << ", weight " << t.weight;
+    if (t.guarantees > 0) os << ", guarantees " << t.guarantees;
     os << '\n';
   }
   if (w.nodes > 0) {
@@ -292,10 +345,12 @@ inline void tell_amounts(const world_amounts& a, const small_world& w, std::ostr
        << allot::to_string(allot::quantity::milli(j.gpus));
     if (w.kinds == 2) os << (j.kind == 2 ? " of either kind" : j.kind == 1 ? " of the second kind" : "");
     if (j.cpus > 0) os << " cpu " << j.cpus;
+    if (j.is_elastic()) os << ", needs " << j.min_pods;
     if (j.in_one_rack) os << ", in one rack";
     if (j.priority != 0) os << ", priority " << j.priority;
     if (!j.preemptible) os << ", not preemptible";
     if (j.runs) os << ", runs";
+    if (j.ready > 0) os << ", ready at " << j.ready;
     os << ", lasts " << j.duration;
     if (j.estimate != j.duration) os << ", said to last " << j.estimate;
     os << '\n';
@@ -339,6 +394,18 @@ template <class Still>
       });
     }
     if (w.slow > 0) again |= attempt([](small_world& x) { x.slow = 0; });
+    if (w.by.gather > 0) again |= attempt([](small_world& x) { x.by.gather = 0; });
+    if (w.by.first_backoff > 0) {
+      again |= attempt([](small_world& x) { x.by.first_backoff = x.by.longest_backoff = 0; });
+    }
+    if (w.by.longest_backoff > w.by.first_backoff) {
+      again |= attempt([](small_world& x) { x.by.longest_backoff = x.by.first_backoff; });
+    }
+    if (w.by.first_backoff > 1) {
+      again |= attempt([](small_world& x) { --x.by.first_backoff; });
+    }
+    if (w.by.gather > 1) again |= attempt([](small_world& x) { --x.by.gather; });
+    if (w.ready_horizon > 0) again |= attempt([](small_world& x) { --x.ready_horizon; });
     if (w.by.strict_after > 0) again |= attempt([](small_world& x) { x.by.strict_after = 0; });
     if (w.by.backfill != allot::backfill_order::queue) {
       again |= attempt([](small_world& x) { x.by.backfill = allot::backfill_order::queue; });
@@ -369,6 +436,7 @@ template <class Still>
       with(t.lends >= 0, [](world_team& x) { x.lends = -1; });
       with(t.borrows >= 0, [](world_team& x) { x.borrows = -1; });
       with(t.weight != 1, [](world_team& x) { x.weight = 1; });
+      with(t.guarantees > 0, [](world_team& x) { --x.guarantees; });
       for (std::size_t d = 0; d < world_resources; ++d) {
         with(t.owns[d] > 0, [&](world_team& x) { --x.owns[d]; });
       }
@@ -378,7 +446,9 @@ template <class Still>
         if (worth_it) again |= attempt([&](small_world& x) { change(x.jobs[i]); });
       };
       const world_job j = w.jobs[i];
+      with(j.min_pods > 0, [](world_job& x) { --x.min_pods; });
       with(j.pods > 1, [](world_job& x) { --x.pods; });
+      with(j.ready > 0, [](world_job& x) { x.ready = x.ready > x.submit + 1 ? x.ready - 1 : 0; });
       with(j.gpus % 1000 != 0, [](world_job& x) { x.gpus = 1000; });
       with(j.gpus > 1000, [](world_job& x) { x.gpus -= 1000; });
       with(j.cpus > 0, [](world_job& x) { --x.cpus; });

@@ -20,9 +20,18 @@ template <std::size_t N, class Room>
 class victim_orders {
  public:
   /// The oracle and the room count all of `running`; only those of `may_yield` are preempted.
+  /// Elastic pods go one by one, or with their job.
   victim_orders(yield_oracle<N>& oracle, Room& room, const std::vector<allot::running_job<N>>& running,
                 job_set may_yield, const allot::beneficiary<N>& b)
-      : oracle_(oracle), room_(room), running_(running), may_yield_(may_yield), b_(b) {}
+      : oracle_(oracle), room_(room), running_(running), may_yield_(may_yield), b_(b) {
+    for (std::size_t i = 0; i < running.size(); ++i) {
+      job_set all = job_set{1} << i;
+      for (std::size_t k = 0; k < running.size(); ++k) {
+        if (running[k].elastic && running[k].core == running[i].id) all |= job_set{1} << k;
+      }
+      whole_.push_back(all);
+    }
+  }
 
   [[nodiscard]] bool fits_without_more() { return room_.has_room() && oracle_.admits(b_); }
   /// A set of victims that makes room, if there is any; without those that have gone before.
@@ -72,9 +81,10 @@ class victim_orders {
     const auto contested = oracle_.contested(b_);
     for (std::size_t i = 0; i < running_.size(); ++i) {
       if (((gone | ~may_yield_) >> i & 1U) != 0 || !oracle_.may_ask(b_, running_[i], contested)) continue;
-      take_off(i);
-      const auto result = search(gone | job_set{1} << i);
-      put_back(i);
+      const job_set leave = whole_[i] & ~gone;
+      for_each(leave, [&](std::size_t k) { take_off(k); });
+      const auto result = search(gone | leave);
+      for_each(leave, [&](std::size_t k) { put_back(k); });
       if (result && stops_) return result;
     }
     return std::nullopt;
@@ -85,6 +95,8 @@ class victim_orders {
   const std::vector<allot::running_job<N>>& running_;
   job_set may_yield_;
   allot::beneficiary<N> b_;
+  /// What leaves with each.
+  std::vector<job_set> whole_;
   bool stops_ = true;
   std::vector<found> seen_;
 };
