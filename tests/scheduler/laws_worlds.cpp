@@ -123,6 +123,11 @@ struct tally {
   std::size_t bounded = 0;
   std::size_t bounded_by_age = 0;
   std::size_t bounded_on_nodes = 0;
+  /// Law 9: reasons that were looked at, those with jobs that leave, and decisions after what is missing was
+  /// granted or the victims had gone.
+  std::size_t said = 0;
+  std::size_t held = 0;
+  std::size_t explained = 0;
 };
 
 struct law_broken : std::runtime_error {
@@ -232,7 +237,8 @@ class life {
         tells_(tells),
         scheduler_(allot::make_scheduler(w.by, world_view{&w.jobs}, w.quotas(), w.places()).value()),
         units_(w.jobs.size()),
-        nodes_(w) {
+        nodes_(w),
+        said_(w.jobs.size()) {
     for (std::size_t t = 0; t < w.teams.size(); ++t) {
       const instant guarantee = w.teams[t].guarantees;
       if (guarantee == 0 && w.ready_horizon == 0) continue;
@@ -274,6 +280,8 @@ class life {
 
  private:
   enum class where : std::uint8_t { out, waits, runs, leaves };
+  /// Before a step.
+  enum class said : std::uint8_t { nothing, something_is_missing, nothing_is_missing };
   struct unit {
     job_id id{};
     where is = where::out;
@@ -427,6 +435,7 @@ class life {
   void settle() {
     for (int round = 0; round < 60; ++round) {
       before_ = assumed_jobs();
+      hear_reasons();
       const plan_type& plan = scheduler_.step(now_);
       tell(plan);
       ++seen_.plans;
@@ -645,15 +654,18 @@ class life {
     const std::size_t j = plan.nominations.front().what;
     if (plan.nominations.front().id != units_[j].id) return;
     // It was nominated before, and has lost its place; or another nomination was taken back for it.
-    for (const std::size_t k : before_.numbers) {
-      if (k == j || scheduler_.state(units_[k].id) == job_state::pending) return;
+    for (const auto& r : before_.jobs) {
+      const job_state is = scheduler_.state(r.id);
+      if (r.order == j || is == job_state::pending || is == job_state::unknown) return;
     }
+    // What it may not borrow it takes from its own quota.
+    if (scheduler_.backoffs().size() > 0) return;
     oracle law{scheduler_.tree()};
     for (const auto& r : before_.jobs) law.charge(r);
     if (!is_sound(law)) return;
     nodes_.count(scheduler_, before_.jobs);
     // What was lent to others in this step and taken back is not told.
-    bool others_fit = lacks_pods();
+    bool others_fit = some_may_grow(before_);
     for (std::size_t k = 0; k < units_.size() && !others_fit; ++k) {
       if (k == j || units_[k].is != where::waits) continue;
       if (before_.bits_of(k) != 0) continue;
@@ -667,28 +679,71 @@ class life {
       with_orders(law, before_, j, [&](orders& all, std::size_t pick) {
         if (pick != chosen) return false;
         all.explore();
-        if (!all.is_reached(victims)) {
+        // Of an elastic job that may be preempted as a whole some pods may be enough.
+        job_set with_all_pods = victims;
+        for (const auto& e : plan.evictions) with_all_pods |= before_.bits_of(e.what);
+        if (!all.is_reached(victims) && !all.is_reached(with_all_pods)) {
           if (known_.victims_remain_alone && (world_.counts_cpus || world_.kinds == 2)) return true;
           broken(3, "in no order might all its victims have been preempted", j);
         }
-        if (!all.is_reached_and_fits(victims)) broken(3, "does not fit without its victims", j);
+        if (all.is_reached(victims) && !all.is_reached_and_fits(victims))
+          broken(3, "does not fit without its victims", j);
         for (job_set fewer = (victims - 1) & victims; fewer != victims; fewer = (fewer - 1) & victims) {
           if (all.is_reached_and_fits(fewer)) broken(3, "would fit with fewer victims", j);
         }
         ++seen_.need;
         return true;
       });
+      check_nominated(plan, j);
     }
     nodes_.forget();
   }
+  /// Law 9: it was said before that something is missing; and when its victims have gone it starts.
+  void check_nominated(const plan_type& plan, std::size_t j) {
+    if (world_.jobs[j].has_choice()) return;
+    if (said_[j] == said::nothing_is_missing) broken(9, "evicts others, though nothing was missing", j);
+    if (!is_sample(j, plan.evictions.front().what)) return;
+    scheduler then = scheduler_;
+    for (const auto& e : plan.evictions) {
+      static_cast<void>(e.core ? then.finished(e.id) : then.cancel(e.id));
+    }
+    for (const leaving_pod& p : going_) static_cast<void>(then.finished(p.id));
+    for (std::size_t k = 0; k < units_.size(); ++k) {
+      const bool waits = units_[k].is == where::waits || units_[k].is == where::leaves;
+      if (k != j && waits) static_cast<void>(then.cancel(units_[k].id));
+    }
+    static_cast<void>(then.step(now_));
+    if (then.state(units_[j].id) != job_state::running)
+      broken(9, "does not start when its victims have gone", j);
+    ++seen_.explained;
+  }
+  /// Copies take their time: of eight decisions one is looked at.
+  [[nodiscard]] bool is_sample(std::size_t j, std::size_t other) const {
+    return (static_cast<std::size_t>(now_) + 3 * j + 5 * other) % 8 == 0;
+  }
+  /// Whether its time, or that of who may be preempted for it, has come since the last step.
+  [[nodiscard]] bool may_more_by_now(std::size_t j) const { return world_.jobs[j].ready > 0; }
+  /// What is said of each pending job before a step.
+  void hear_reasons() {
+    for (std::size_t j = 0; j < units_.size(); ++j) {
+      said_[j] = said::nothing;
+      const unit& u = units_[j];
+      // What it may do by now may be more than what it could when it was tried.
+      if (u.is != where::waits || scheduler_.state(u.id) != job_state::pending || may_more_by_now(j))
+        continue;
+      const auto why = scheduler_.why(u.id);
+      said_[j] = why.binding || why.placement || why.backs_off ? said::something_is_missing
+                                                               : said::nothing_is_missing;
+    }
+  }
 
   /// Whether an elastic job runs with fewer pods than it may have.
-  [[nodiscard]] bool lacks_pods() const {
+  [[nodiscard]] bool some_may_grow(const assumed& a) const {
     for (std::size_t j = 0; j < units_.size(); ++j) {
-      if (units_[j].is == where::runs && world_.jobs[j].is_elastic() && before_.numbers.size() > 0 &&
-          static_cast<std::size_t>(std::count(before_.numbers.begin(), before_.numbers.end(), j)) <=
-              world_.jobs[j].pods - world_.jobs[j].core_pods())
-        return true;
+      const world_job& its = world_.jobs[j];
+      if (units_[j].is != where::runs || !its.is_elastic()) continue;
+      const auto units = std::count(a.numbers.begin(), a.numbers.end(), j);
+      if (static_cast<std::uint32_t>(units) <= its.pods - its.core_pods()) return true;
     }
     return false;
   }
@@ -709,11 +764,136 @@ class life {
     const auto held = scheduler_.reservations();
     for (std::size_t j = 0; j < units_.size(); ++j) {
       if (units_[j].is != where::waits || scheduler_.state(units_[j].id) != job_state::pending) continue;
+      check_said(law, a, j, held, in_flight);
       if (!in_flight) check_waits(law, a, j, held);
       check_bound(law, a, j);
     }
     nodes_.forget();
   }
+  /// Law 9: what is said of why a job waits is so by the definitions, and accounts for it.
+  void check_said(oracle& law, const assumed& a, std::size_t j, const allot::vector<job_id>& held,
+                  bool in_flight) {
+    const world_job& facts = world_.jobs[j];
+    if (facts.has_choice()) return;
+    const auto why = scheduler_.why(units_[j].id);
+    const auto b = beneficiary_of(facts, 0);
+    const bool is_allowed = law.admits(b);
+    nodes_.ask(facts, facts.kind_under(0));
+    const bool has_room = nodes_.has_room();
+    ++seen_.said;
+    if (why.binding.has_value() == is_allowed) broken(9, "whether its quota allows it is said wrongly", j);
+    if (is_allowed && !why.backs_off && why.placement.has_value() == has_room)
+      broken(9, "whether it has a place is said wrongly", j);
+    if (why.binding && missing(law, b, *why.binding) != big_of(why.binding->missing))
+      broken(9, "what is missing is said wrongly", j);
+    if ((now_ < facts.ready) != (why.ready_at == facts.ready && facts.ready > 0))
+      broken(9, "when it is ready is said wrongly", j);
+    check_departures(law, a, j, b, why);
+    bool is_so = false;
+    switch (why.reason) {
+      case allot::pending_reason::quota:
+        is_so = !is_allowed;
+        if (!in_flight && !why.backs_off && !some_may_grow(a) && is_sample(j, held.size())) check_granted(j);
+        break;
+      case allot::pending_reason::placement:
+        is_so = is_allowed && !has_room;
+        break;
+      case allot::pending_reason::behind_head:
+        is_so = is_allowed && has_room &&
+                (!held.empty() || why.kept_for || why.departures || world_.by.strict_after > 0);
+        break;
+      case allot::pending_reason::backoff:
+        is_so = is_allowed && why.backs_off && why.backs_off.until > now_ &&
+                why.backs_off.quota == facts.team && borrows(law, b, why.backs_off.dimension);
+        break;
+      case allot::pending_reason::not_ready:
+        is_so = now_ < facts.ready;
+        break;
+      // The search finds all victims that there are in so small a world, and these jobs lose no work.
+      case allot::pending_reason::not_proven:
+      case allot::pending_reason::lost_work:
+      case allot::pending_reason::evictions:
+      case allot::pending_reason::not_waiting:
+        break;
+    }
+    if (!is_so) broken(9, "does not wait for what is said, " + std::string{to_string(why.reason)}, j);
+  }
+  [[nodiscard]] static bool borrows(oracle& law, const allot::beneficiary<n>& b, std::size_t d) {
+    const std::size_t x = b.quota.index();
+    return law.law().used(x, d) + big_of(b.request[d]) > law.law().own_pool(x, d);
+  }
+  /// By how much the bound is exceeded with the request.
+  [[nodiscard]] static allot_test::big missing(oracle& law, const allot::beneficiary<n>& b,
+                                               const allot::shortfall& s) {
+    const std::size_t d = s.dimension;
+    const std::size_t x = s.quota.index();
+    const bool is_of_guaranteed = s.kind == allot::bound::guarantee;
+    const auto in = is_of_guaranteed ? allot::capacity_kind::guaranteed : allot::capacity_kind::any;
+    law.law().add(b.quota.index(), d, b.request[d].in_milli(), b.in);
+    const allot_test::big over = -law.law().balance(x, d, in);
+    law.law().add(b.quota.index(), d, -b.request[d].in_milli(), b.in);
+    return s.kind == allot::bound::borrow_limit ? over - law.law().borrow(x, d) : over;
+  }
+  /// What is held for nominated jobs is named if it is in the way, with how much of it that is.
+  template <class Why>
+  void check_departures(oracle& law, const assumed& a, std::size_t j, const allot::beneficiary<n>& b,
+                        const Why& why) {
+    const allot::departures& d = why.departures;
+    if (d && (!d.is_held || scheduler_.state(d.beneficiary) != job_state::nominated))
+      broken(9, "something is said to be held for who is not nominated", j);
+    if (d.job && scheduler_.state(d.job) != job_state::evicting &&
+        std::none_of(going_.begin(), going_.end(),
+                     [&](const leaving_pod& p) { return p.of == scheduler_.what(d.job); }))
+      broken(9, "who does not leave is said to be in the way", j);
+    if (!why.binding) return;
+    // Of so much all that is spared below the bound is used up.
+    allot::beneficiary<n> all = b;
+    all.request[why.binding->dimension] = allot::gpus(1'000'000);
+    const allot_test::big before = missing(law, all, *why.binding);
+    const auto for_each_held = [&](int sign) {
+      for (const auto& r : a.jobs) {
+        if (scheduler_.state(r.id) == job_state::nominated) law.charge(r, sign);
+      }
+    };
+    for_each_held(-1);
+    const allot_test::big after = missing(law, all, *why.binding);
+    for_each_held(1);
+    if (before - after != big_of(d.amount)) broken(9, "how much is held is said wrongly", j);
+    if (d) ++seen_.held;
+  }
+  /// Granted exactly what is missing the job is admitted or, where it lacks a place, not held back by quotas.
+  void check_granted(std::size_t j) {
+    scheduler granted = scheduler_;
+    for (std::size_t k = 0; k < units_.size(); ++k) {
+      if (k != j && units_[k].is == where::waits) static_cast<void>(granted.cancel(units_[k].id));
+    }
+    if (!granted.step(now_).empty()) return;
+    const job_id id = units_[j].id;
+    std::vector<allot::quota_change<n>> changes;
+    const auto raise = [&](const allot::shortfall& s) {
+      const auto& spec = granted.tree().spec(s.quota);
+      allot::resize_quota<n> r{s.quota, spec.nominal, spec.lend, spec.borrow};
+      if (s.kind == allot::bound::borrow_limit) {
+        const allot::quantity limit = granted.counted().supply_of(s.quota, s.dimension).borrow;
+        (*r.borrow)[s.dimension] = allot::limit::at_most(limit + s.missing);
+      } else {
+        (*r.nominal)[s.dimension] += s.missing;
+      }
+      REQUIRE(granted.apply(std::vector<allot::quota_change<n>>{r}));
+    };
+    std::vector<allot::shortfall> all;
+    allot::for_each_shortfall(granted.counted(), world_.jobs[j].team, granted.request(id),
+                              capacity_of(world_.jobs[j]),
+                              [&](const allot::shortfall& s) { all.push_back(s); });
+    for (const allot::shortfall& s : all) raise(s);
+    static_cast<void>(granted.step(now_));
+    const job_state is = granted.state(id);
+    const auto why = granted.why(id);
+    if (is == job_state::pending && !why.placement)
+      broken(9, "is not admitted when it is granted what is missing", j);
+    ++seen_.explained;
+  }
+
   /// Laws 2, 5 and 12: nobody waits who could start with an order of victims. (So neither is there anybody by
   /// whose start the largest share would fall.) With reservations that is said of those within their nominal,
   /// unless another job of their quota has its turn; and only where others have to yield: an owner leaves
@@ -1013,6 +1193,7 @@ class life {
   bool some_are_late_ = false;
   instant resized_at_ = -1;
   assumed before_;
+  std::vector<said> said_;
   /// Who was evicted for whom, since the host has last reported anything but that.
   std::set<std::pair<std::size_t, std::size_t>> evicted_by_;
 };
@@ -1050,6 +1231,8 @@ TEST_CASE("laws: whatever meets whatever, no job waits that could start, and pro
         allot_test::shrunk(w, [&](const small_world& x) { return broken_law(x, unused) == law; });
     FAIL_CHECK("seed " << random.seed() << ", " << story_of(least));
   });
+  MESSAGE(seen.said << " reasons (" << seen.held << " with what is held), " << seen.explained
+                    << " decisions on what was said");
   MESSAGE(seen.plans << " plans; checks of law 2: " << seen.guarantee << ", 3: " << seen.need
                      << ", 4: " << seen.quiet << ", 5 and 12: " << seen.complete << ", 10: " << seen.promised
                      << " (" << seen.kept_late << " late), 13: " << seen.bounded << " and "
@@ -1064,6 +1247,9 @@ TEST_CASE("laws: whatever meets whatever, no job waits that could start, and pro
   CHECK(seen.bounded > 1000);
   CHECK(seen.bounded_by_age > 50);
   CHECK(seen.bounded_on_nodes > 1000);
+  CHECK(seen.said > 80'000);
+  CHECK(seen.held > 1000);
+  CHECK(seen.explained > 1000);
 }
 
 namespace {
