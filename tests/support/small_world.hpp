@@ -130,6 +130,9 @@ struct small_world {
   [[nodiscard]] bool has_elastic_jobs() const {
     return std::any_of(jobs.begin(), jobs.end(), [](const world_job& j) { return j.is_elastic(); });
   }
+  [[nodiscard]] bool has_ready_times() const {
+    return std::any_of(jobs.begin(), jobs.end(), [](const world_job& j) { return j.ready > 0; });
+  }
   [[nodiscard]] bool has_guarantees() const {
     return std::any_of(teams.begin(), teams.end(), [](const world_team& x) { return x.guarantees > 0; });
   }
