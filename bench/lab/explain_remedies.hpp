@@ -65,8 +65,9 @@ class remedy_finder {
   /// Finds the fewest running jobs, in the order of victims, whose eviction makes room, regardless of the
   /// policy's rules: what those allow has been tried already.
   void evict();
-  /// Why the policy does not evict this job for ours, as far as the rules of their quotas tell.
-  [[nodiscard]] std::string why_not(job_index victim) const;
+  /// Why the policy does not evict this job for ours where so much is used, as far as the rules of their
+  /// quotas tell.
+  [[nodiscard]] std::string why_not(job_index victim, const ledger<n>& assumed) const;
   /// A job that no bound blocks is behind others in its queue.
   void cancel_those_before();
 

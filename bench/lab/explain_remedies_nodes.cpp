@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Nodes that would have to be added to admit a job.
 #include "lab/explain_remedies.hpp"
+#include "lab/scenario_reader.hpp"
 
 #include <allot/core/vector.hpp>
 #include <allot/gpu/cluster.hpp>

@@ -45,11 +45,14 @@ void remedy_finder::evict() {
     places.rollback(nested);
     return has_place;
   };
-  const auto take_off = [&](const candidate& c) {
+  const auto release = [&](ledger<n>& l, const candidate& c) {
     for (const job_id u : c.units) {
-      assumed.release(policy.view().quota(c.job), policy.request(u), now_.capacity_of(c.job));
-      places.vacate(policy.place_of(u));
+      l.release(policy.view().quota(c.job), policy.request(u), now_.capacity_of(c.job));
     }
+  };
+  const auto take_off = [&](const candidate& c) {
+    release(assumed, c);
+    for (const job_id u : c.units) places.vacate(policy.place_of(u));
   };
   const auto put_back = [&](const candidate& c) {
     for (const job_id u : c.units) {
@@ -77,11 +80,14 @@ void remedy_finder::evict() {
   remedy r{"evict", {}};
   scenario changed = s_;
   vector<std::string> reasons;
+  // A quota may borrow enough for one of them and not for all.
+  ledger<n> left = policy.assumed();
   for (const candidate& c : gone) {
     r.jobs.emplace_back(now_.ids()[c.job]);
     erase_if(changed.jobs, [&](const job_entry& j) { return j.id == now_.ids()[c.job]; });
-    std::string reason = why_not(c.job);
+    std::string reason = why_not(c.job, left);
     if (!reason.empty()) reasons.push_back(r.jobs.back() + ' ' + reason);
+    release(left, c);
   }
   r.text = fmt::format("{} were not there", listed_plainly(r.jobs));
   propose(std::move(r), changed);
@@ -91,7 +97,7 @@ void remedy_finder::evict() {
   }
 }
 
-std::string remedy_finder::why_not(job_index victim) const {
+std::string remedy_finder::why_not(job_index victim, const ledger<n>& assumed) const {
   const auto& policy = now_.scheduler();
   const sim::job<n>& v = now_.job(victim);
   const sim::job<n>& b = now_.job(job_);
@@ -102,19 +108,25 @@ std::string remedy_finder::why_not(job_index victim) const {
     if (may.within == preempt_within::never) return "is of the same quota, which lets no job evict another";
     return v.priority >= b.priority ? "has no lower priority" : "";
   }
-  const ledger<n>& assumed = policy.assumed();
   for (quota_id a = quota_; a; a = assumed.tree().parent(a)) {
     if (a == of_victim) return "is of a quota above its own";
   }
   const bool is_below = assumed.tree().common_ancestor(of_victim, quota_) == quota_;
   if (is_below && may.children) return "";
+  // A quota borrows from others if no quota below those above both owns what it uses.
+  const quota_tree<n>& tree = assumed.tree();
+  const quota_id top = tree.common_ancestor(of_victim, quota_);
+  quota_id owner = of_victim;
   bool borrows = false;
-  for (std::size_t d = 0; d < n; ++d) {
-    borrows = borrows || (request_[d] > quantity{} &&
-                          v.request[d] + now_.scheduler().request(now_.id_of(victim))[d] > quantity{} &&
-                          assumed.own_usage(of_victim, d) > assumed.supply_of(of_victim, d).own_pool);
+  for (std::size_t d = 0; d < n && !borrows; ++d) {
+    if (request_[d] <= quantity{}) continue;
+    if (v.request[d] + now_.scheduler().request(now_.id_of(victim))[d] <= quantity{}) continue;
+    if (assumed.own_usage(of_victim, d) <= assumed.supply_of(of_victim, d).own_pool) continue;
+    owner = of_victim;
+    while (owner && owner != top && assumed.balance(owner, d) < quantity{}) owner = tree.parent(owner);
+    borrows = owner == top;
   }
-  if (!borrows) return fmt::format("uses only what {} owns", policy.tree().name(of_victim));
+  if (!borrows) return fmt::format("uses only what {} owns", tree.name(owner));
   if (may.reclaim == preempt_reclaim::never) return "is of another quota, and its own takes nothing back";
   if (may.reclaim == preempt_reclaim::lower_priority && v.priority >= b.priority)
     return "has no lower priority";

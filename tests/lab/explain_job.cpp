@@ -5,10 +5,16 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "lab/json_reader.hpp"
 #include "tests/lab/scenarios.hpp"
+#include "tests/support/seeds.hpp"
 
 using namespace allot;
 using allot_test::lines;
@@ -373,4 +379,197 @@ TEST_CASE("the remedies do admit the job") {
   CHECK(story->lacks[0].limit == "borrow_limit");
   CHECK(story->lacks[0].at == "team-b");
   CHECK(story->lacks[0].short_by == gpus(1));
+}
+
+TEST_CASE("a job that uses what its department owns is not said to borrow") {
+  const std::string text = told(R"("quotas": [{"name": "all"},
+      {"name": "department", "parent": "all", "nominal": {"gpu": 4}}, {"name": "team", "parent": "department"},
+      {"name": "other", "parent": "all"}, {"name": "own", "parent": "other", "nominal": {"gpu": 5}}],
+    "jobs": [{"id": "1", "quota": "other", "request": {"gpu": 7}, "priority": 1, "state": "running"},
+             {"id": "2", "quota": "team", "request": {"gpu": 2}, "state": "running"},
+             {"id": "3", "quota": "own", "request": {"gpu": 2}}])",
+                                "3");
+  CHECK(text.find("- 2 were not there (2 uses only what department owns)") != std::string::npos);
+}
+
+TEST_CASE("of jobs that borrow less than all of them use, the one beyond that is not said to borrow") {
+  const std::string text = told(R"("cluster": {"nodes": [{"name": "n", "count": 1, "gpus": 4}]},
+    "quotas": [{"name": "all"}, {"name": "a", "parent": "all", "nominal": {"gpu": 3}},
+      {"name": "b", "parent": "all", "nominal": {"gpu": 3}}],
+    "jobs": [{"id": "b1", "quota": "b", "request": {"gpu": 2}, "state": "running", "nodes": ["n-0"]},
+             {"id": "b2", "quota": "b", "request": {"gpu": 2}, "state": "running", "nodes": ["n-0"]},
+             {"id": "a1", "quota": "a", "request": {"gpu": 3}}])",
+                                "a1");
+  INFO(text);
+  CHECK(text.find("b1 and b2 were not there (b2 uses only what b owns)") != std::string::npos);
+}
+
+namespace {
+
+/// Full nodes, or none and a full tree, and a job that waits, "w".
+struct full_world {
+  struct job {
+    std::string id;
+    std::string rest;
+  };
+  std::string policy;
+  std::size_t resources = 1;
+  std::string cluster;
+  /// What the root contains where it is inclusive.
+  std::array<std::int64_t, 3> owned_together{};
+  std::vector<std::array<std::int64_t, 3>> owns;
+  std::vector<int> parents;
+  std::vector<job> jobs;
+  std::size_t team = 0;
+
+  explicit full_world(allot_test::random_source& random) {
+    constexpr std::int64_t per_node = 4;
+    policy = random.pick(std::array{"standard", "standard", "pai", "hyperpod"});
+    resources = 1 + random.below(3);
+    const std::size_t nodes = random.one_in(2) ? 1 + random.below(3) : 0;
+    if (nodes > 0) {
+      cluster =
+          R"("cluster": {"nodes": [{"name": "n", "count": )" + std::to_string(nodes) + R"(, "gpus": 4}]}, )";
+    }
+    owns.resize(static_cast<std::size_t>(random.between(2, 4)));
+    std::array<std::int64_t, 3> left{};
+    for (std::size_t t = 0; t < owns.size(); ++t) {
+      const bool is_inner = policy == "standard" && t > 0 && random.one_in(4);
+      parents.push_back(is_inner ? static_cast<int>(random.below(t)) : -1);
+      for (std::size_t d = 0; d < resources; ++d) {
+        owns[t][d] = random.between(0, 5);
+        left[d] += owns[t][d];
+      }
+    }
+    owned_together = left;
+    std::vector<std::int64_t> free(nodes, per_node);
+    for (int fails = 0; fails < 4;) {
+      const bool elastic = random.one_in(5);
+      const std::int64_t pods = elastic || random.one_in(4) ? 2 : 1;
+      std::array<std::int64_t, 3> each{random.between(1, 3)};
+      for (std::size_t d = 1; d < resources; ++d) each[d] = random.between(0, 2);
+      bool fits = true;
+      for (std::size_t d = 0; d < resources; ++d) fits = fits && each[d] * pods <= left[d];
+      std::string at;
+      std::vector<std::int64_t> then = free;
+      for (std::int64_t p = 0; p < pods && nodes > 0; ++p) {
+        std::size_t n = 0;
+        while (n < nodes && then[n] < each[0]) ++n;
+        fits = fits && n < nodes;
+        if (!fits) break;
+        then[n] -= each[0];
+        at += (p == 0 ? "\"n-" : ", \"n-") + std::to_string(n) + '"';
+      }
+      if (!fits) {
+        ++fails;
+        continue;
+      }
+      free = then;
+      for (std::size_t d = 0; d < resources; ++d) left[d] -= each[d] * pods;
+      std::string rest = asked(random.below(owns.size()), each, pods, random.between(0, 1));
+      rest += R"(, "state": "running", "start_s": )" + std::to_string(jobs.size());
+      if (nodes > 0) rest += R"(, "nodes": [)" + at + ']';
+      if (elastic) rest += R"(, "min_pods": 1)";
+      if (random.one_in(8)) rest += R"(, "preemptible": false)";
+      jobs.push_back({"j" + std::to_string(jobs.size()), rest});
+    }
+    team = random.below(owns.size());
+    std::array<std::int64_t, 3> each{random.between(1, 4)};
+    for (std::size_t d = 1; d < resources; ++d) each[d] = random.between(0, 2);
+    const std::int64_t pods = nodes > 0 && random.one_in(2) ? std::int64_t{2} : 1;
+    jobs.push_back({"w", asked(team, each, pods, random.between(0, 2)) + R"(, "submit_s": 100)"});
+  }
+  [[nodiscard]] std::string asked(std::size_t of, const std::array<std::int64_t, 3>& each, std::int64_t pods,
+                                  std::int64_t priority) const {
+    return R"("quota": "t)" + std::to_string(of) + R"(", "request": )" + amounts(each) + R"(, "pods": )" +
+           std::to_string(pods) + R"(, "priority": )" + std::to_string(priority);
+  }
+  [[nodiscard]] std::string amounts(const std::array<std::int64_t, 3>& of) const {
+    const char* const names[] = {"gpu", "cpu", "nic"};
+    std::string text = "{";
+    for (std::size_t d = 0; d < resources; ++d) {
+      text += (d == 0 ? "\"" : ", \"") + std::string{names[d]} + "\": " + std::to_string(of[d]);
+    }
+    return text + '}';
+  }
+  /// Without these jobs; if not `preempts`, w may preempt nobody.
+  [[nodiscard]] std::string text(const std::vector<std::string>& without = {}, bool preempts = true) const {
+    const char* const named[] = {R"("gpu")", R"("gpu", "cpu")", R"("gpu", "cpu", "nic")"};
+    std::string all = R"("resources": [)" + std::string{named[resources - 1]} + "], " + cluster +
+                      R"("quotas": [{"name": "all")";
+    if (policy != "standard") all += R"(, "nominal": )" + amounts(owned_together);
+    all += '}';
+    for (std::size_t t = 0; t < owns.size(); ++t) {
+      all += R"(, {"name": "t)" + std::to_string(t) + R"(", "parent": ")" +
+             (parents[t] < 0 ? "all" : "t" + std::to_string(parents[t])) + R"(", "nominal": )" +
+             amounts(owns[t]);
+      if (t == team && !preempts) all += R"(, "preempt": {"within": "never", "reclaim": "never"})";
+      all += '}';
+    }
+    all += R"(], "jobs": [)";
+    bool first = true;
+    for (const job& j : jobs) {
+      if (std::find(without.begin(), without.end(), j.id) != without.end()) continue;
+      if (!first) all += ", ";
+      first = false;
+      all += R"({"id": ")" + j.id + R"(", )" + j.rest + '}';
+    }
+    return all + ']';
+  }
+};
+
+lab::job_story story_of(const std::string& members, const std::string& policy) {
+  const auto s = parse_valid(members, policy);
+  lab::errors found;
+  auto story = lab::explain_job(s, "w", 1, found);
+  REQUIRE_MESSAGE(story, found.to_string());
+  return std::move(*story);
+}
+/// The jobs whose absence is said to admit it; none if nothing of the kind is said.
+const lab::job_story::remedy* absence_in(const lab::job_story& story) {
+  const auto at = std::find_if(story.remedies.begin(), story.remedies.end(),
+                               [](const auto& r) { return r.kind == "evict" && r.admits; });
+  return at == story.remedies.end() ? nullptr : &*at;
+}
+
+}  // namespace
+
+TEST_CASE("what is said of other jobs and what the search for victims did agree") {
+  using fate = lab::job_story::fate;
+  std::size_t nominated = 0;
+  std::size_t waiting = 0;
+  allot_test::for_each_seed(400, [&](allot_test::random_source& random) {
+    const full_world w{random};
+    const std::string now = w.text();
+    INFO(w.policy << ": " << now);
+    const auto story = story_of(now, w.policy);
+    const std::vector<std::string> victims{story.victims.begin(), story.victims.end()};
+    const auto starts_without = [&](const std::vector<std::string>& these, bool preempts) {
+      const fate is = story_of(w.text(these, preempts), w.policy).is;
+      return is == fate::starts || (preempts && is == fate::nominated);
+    };
+    if (story.is == fate::nominated) {
+      ++nominated;
+      CHECK(!victims.empty());
+      CHECK(starts_without(victims, false));
+      // Where it preempts nobody, it is said whose absence would admit it.
+      const auto before = story_of(w.text({}, false), w.policy);
+      REQUIRE(before.is == fate::waits);
+      const auto* const named = absence_in(before);
+      REQUIRE(named != nullptr);
+      CHECK(starts_without({named->jobs.begin(), named->jobs.end()}, false));
+      CHECK(!named->remark.empty());
+    }
+    const auto* const named = absence_in(story);
+    if (story.is == fate::waits && named != nullptr) {
+      ++waiting;
+      CHECK(story.reason != "not_proven");
+      CHECK(starts_without({named->jobs.begin(), named->jobs.end()}, true));
+      // The search found no victims: why not these, is said.
+      CHECK_MESSAGE(!named->remark.empty(), named->text);
+    }
+  });
+  if (!allot_test::all_cases_run()) return;
+  CHECK(nominated > 50);
+  CHECK(waiting > 50);
 }
