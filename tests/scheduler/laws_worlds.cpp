@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
-// Laws 2, 3, 4, 5, 10, 12 and 13 for `standard` in small worlds in which all meets all: several resources,
-// nodes, racks, parts of GPUs, a choice of GPUs, estimates right and wrong, evictions that take their time,
-// nodes that fail and are drained, quotas that are resized, reservations of every depth. What could have been
-// decided is found by brute force (support/victim_orders.hpp), from the definitions of the quotas and with a
-// count of the GPUs of each node, which share nothing with the library's.
+// Laws 2, 3, 4, 5, 9, 10, 12 and 13 for `standard` in small worlds in which all meets all: several resources,
+// nodes, racks, parts of GPUs, a choice of GPUs, elastic jobs, jobs that are not ready, estimates right and
+// wrong, evictions that take their time, nodes that fail and are drained, quotas that are resized, guarantee
+// a runtime, back off or gather, reservations of every depth. What could have been decided is found by brute
+// force (support/victim_orders.hpp), from the definitions of the quotas and with a count of the GPUs of each
+// node, which share nothing with the library's.
 //
 // A world is made from one number: ALLOT_SEED=n runs it alone, and a failure shows it shrunk. `./dev nightly
 // --minutes N` runs new ones.
