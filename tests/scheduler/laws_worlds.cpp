@@ -116,6 +116,11 @@ struct known_faults {
   /// Law 13. A borrower starts before an owner whose reserved start has just become earlier; where its
   /// quota guarantees it a runtime, the owner waits for that.
   bool earlier_starts_are_seen_late = true;
+  /// Law 13. On nodes, where an elastic job takes its time to leave, it gets the place back for which another
+  /// one was nominated.
+  bool nominations_are_lost = true;
+  /// Law 9. Of a job that waits for who is ready soon that one is not always named.
+  bool who_is_ready_soon_is_not_named = true;
   /// Law 13. Who gets too old to be passed is passed until it is tried again.
   bool age_is_seen_late = true;
   /// Law 10. The cause on record is an owner, too, where a job overran, a node was closed, or a victim takes
@@ -823,7 +828,8 @@ class life {
         break;
       case allot::pending_reason::behind_head:
         is_so = is_allowed && has_room &&
-                (!held.empty() || why.kept_for || why.departures || world_.by.strict_after > 0);
+                (!held.empty() || why.kept_for || why.departures || world_.by.strict_after > 0 ||
+                 (known_.who_is_ready_soon_is_not_named && world_.ready_horizon > 0));
         break;
       case allot::pending_reason::backoff:
         is_so = is_allowed && why.backs_off && why.backs_off.until > now_ &&
@@ -1175,7 +1181,8 @@ class life {
     const auto held = scheduler_.reservation_of(u.id);
     if ((known_.displaced_ones_go_first && held && one_of_its_quota_borrows(j)) ||
         (known_.pods_speak_for_jobs && asks_as_a_pod_does(j)) ||
-        (known_.earlier_starts_are_seen_late && world_.has_guarantees()))
+        (known_.earlier_starts_are_seen_late && world_.has_guarantees()) ||
+        (known_.nominations_are_lost && world_.nodes > 0 && world_.slow > 0 && world_.has_elastic_jobs()))
       u.by = allot::without_end;
     // Nobody takes back what a quota above uses.
     const bool is_displaced =
@@ -1496,6 +1503,8 @@ constexpr known_faults none_known{.victims_remain_alone = false,
                                   .displaced_ones_go_first = false,
                                   .pods_speak_for_jobs = false,
                                   .earlier_starts_are_seen_late = false,
+                                  .nominations_are_lost = false,
+                                  .who_is_ready_soon_is_not_named = false,
                                   .age_is_seen_late = false,
                                   .causes_are_taken_for_others = false,
                                   .some_have_no_cause = false};
@@ -1738,4 +1747,26 @@ TEST_CASE("laws: found: who could take the place of an elastic job is not tried 
     j.min_pods = 2;
   }
   check_broken(w, 2);
+}
+TEST_CASE("laws: found: it is not said that a job waits for one that is ready soon") {
+  small_world w = world_of(0, {2, 1});
+  w.ready_horizon = 2;
+  w.jobs = {job_of(t0, 0, 1, 3, 1), job_of(t1, 0, 1, 1), job_of(t0, 0, 1, 1, 2), job_of(t0, 0, 1, 1, 1),
+            job_of(t0, 0, 1, 3)};
+  w.jobs[0].in_one_rack = w.jobs[4].in_one_rack = true;
+  w.jobs[1].pods = 2;
+  w.jobs[1].ready = w.jobs[3].ready = 1;
+  w.jobs[2].ready = 2;
+  check_broken(w, 9);
+}
+TEST_CASE("laws: found: an elastic job that has left gets back the place of who it was evicted for") {
+  // Job 1 is nominated at 1. At 3 job 0 has left, and starts again.
+  small_world w = world_of(1, {2, 2});
+  w.kinds = 2;
+  w.nodes = 5;
+  w.slow = 3;
+  w.jobs = {job_of(t1, 0, 1, 2), job_of(t0, 1, 1, 1), job_of(t1, 4, 1, 1)};
+  w.jobs[0].pods = w.jobs[1].pods = 3;
+  w.jobs[0].min_pods = w.jobs[1].min_pods = 2;
+  check_broken(w, 13);
 }
