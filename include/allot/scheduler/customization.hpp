@@ -38,17 +38,17 @@
 //
 // ## The nodes: a placement (scheduler/placement.hpp; what only `runai` uses: systems/kai/placements.hpp)
 //
-// | concept                    | what it adds                              | default |
-// |----------------------------|-------------------------------------------|------------------------------------|
-// | `placement`                | places, and savepoints of its own type    | `no_placement`: quotas alone
-// count | | `placement_what_if`        | `P::what_if`: answers before jobs move    | trials under savepoints
-// | | `placement_forecast`       | `P::forecast`: room when others have gone | the profile is walked each
-// time    | | `could_place(d)`           | whether `place(d)` would find a place     | it is placed and taken
-// back        | | `optional_nodes_placement` | `has_nodes()`: without, quotas count      | it has nodes | |
-// `revocable_placement`      | `contains`, `usable`: places can be lost  | a place once given stays usable |
-// | `guarded_placement`        | `P::host_nodes`: what a host may change   | the host may change anything |
-// | `place_at(r, ...)`         | takes a place where a job runs            | `take_place(r)` alone | |
-// `r.room_key()`             | what of a request decides on room         | all of it |
+// | concept                    | what it adds                              | default                        |
+// |----------------------------|-------------------------------------------|--------------------------------|
+// | `placement`                | places, and savepoints of its own type    | `no_placement`: quotas alone   |
+// | `placement_what_if`        | `P::what_if`: answers before jobs move    | trials under savepoints        |
+// | `placement_forecast`       | `P::forecast`: room when others have gone | the profile is walked          |
+// | `could_place(d)`           | whether `place(d)` would find a place     | it is placed and taken back    |
+// | `optional_nodes_placement` | `has_nodes()`: without, quotas count      | it has nodes                   |
+// | `revocable_placement`      | `contains`, `usable`: places can be lost  | a given place stays usable     |
+// | `guarded_placement`        | `P::host_nodes`: what a host may change   | the host may change anything   |
+// | `place_at(r, ...)`         | takes a place where a job runs            | `take_place(r)` alone          |
+// | `r.room_key()`             | what of a request decides on room         | all of it                      |
 //
 // ## The parts of `policies` (scheduler/policies.hpp)
 //
