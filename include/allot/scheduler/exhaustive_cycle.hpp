@@ -369,8 +369,8 @@ class exhaustive_cycle {
     const quota_id own = r.facts.quota;
     resources<n> arriving = r.facts.request;
     if (reclaimable(session, own, r.facts.priority, arriving) != 0) return true;
-    if (session.settings(own).preempt.reclaim == preempt_reclaim::never) return false;
-    const ledger<n>& l = session.assumed();
+    if (session.queues().settings(own).preempt.reclaim == preempt_reclaim::never) return false;
+    const ledger<n>& l = session.books().assumed();
     for (quota_id x = own; l.tree().parent(x); x = l.tree().parent(x)) {
       for (std::size_t d = 0; d < n; ++d) {
         if (arriving[d] <= l.balance(x, d)) return true;
