@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // An inventory of a host's own: machines with CPUs, memory and GPUs. It models allot::guarded_placement,
-// with savepoints and a what-if of its own, and knows nothing of quotas, jobs or policies.
+// with savepoints and a room counter of its own, and knows nothing of quotas, jobs or policies.
 #pragma once
 
 #include <allot/core/resources.hpp>
@@ -138,10 +138,32 @@ class machines {
     machines* of_;
   };
 
-  /// What a search for victims asks: it keeps a count for each machine instead of moving jobs about.
-  class what_if {
+  /// What a scheduler asks before it moves jobs: what would fit without some of them. It counts what would be
+  /// free on each machine.
+  class room_counter {
    public:
-    // The running jobs that may be preempted, by group.
+    [[nodiscard]] bool begin(const machines& m, const pod_request& r) {
+      request_ = r;
+      free_.clear();
+      for (const node& n : m.nodes_) free_.push_back(n.closed ? std::nullopt : std::optional{n.free});
+      return true;
+    }
+    void gone(const machines& m, allocation a) {
+      if (auto& free = free_[m.at(a).on]) *free += m.at(a).what;
+    }
+    void back(const machines& m, allocation a) {
+      if (auto& free = free_[m.at(a).on]) *free -= m.at(a).what;
+    }
+    [[nodiscard]] bool helps(const machines& m, allocation a) const {
+      const auto& free = free_[m.at(a).on];
+      return free && all_at_most(request_, *free);
+    }
+    [[nodiscard]] std::optional<bool> fits(std::uint64_t) const {
+      return std::any_of(free_.begin(), free_.end(),
+                         [&](const auto& free) { return free && all_at_most(request_, *free); });
+    }
+
+    // The running jobs that may be preempted, by group: so that a search that can only fail need not begin.
     void may_go(const machines& m, std::uint32_t group, allocation a) {
       of(m, group)[m.at(a).on] += m.at(a).what;
     }
@@ -156,19 +178,6 @@ class machines {
       }
       return m.has_room(r, gone);
     }
-    // One trial.
-    [[nodiscard]] bool begin(const machines& m, const pod_request& r) {
-      request_ = r;
-      gone_.assign(m.size(), {});
-      return true;
-    }
-    void gone(const machines& m, allocation a) { gone_[m.at(a).on] += m.at(a).what; }
-    void back(const machines& m, allocation a) { gone_[m.at(a).on] -= m.at(a).what; }
-    [[nodiscard]] bool helps(const machines& m, allocation a) const {
-      const node& n = m.nodes_[m.at(a).on];
-      return !n.closed && all_at_most(request_, n.has);
-    }
-    [[nodiscard]] bool fits(const machines& m) const { return m.has_room(request_, gone_); }
 
    private:
     std::vector<amounts>& of(const machines& m, std::uint32_t group) {
@@ -177,9 +186,10 @@ class machines {
       return may_go_[group];
     }
 
-    std::vector<std::vector<amounts>> may_go_;
-    std::vector<amounts> gone_;
     pod_request request_;
+    /// Nothing on a machine that is closed.
+    std::vector<std::optional<amounts>> free_;
+    std::vector<std::vector<amounts>> may_go_;
   };
 
   friend bool operator==(const machines& a, const machines& b) {

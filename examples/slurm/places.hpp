@@ -18,34 +18,16 @@ namespace allot_slurm {
 
 class slurm_places : public allot::sim::places {
  public:
-  /// As that of the inventory. It can't tell whether pods that must spread have room, so that is tried.
-  class what_if {
+  /// As that of the inventory. It can't count places for pods that must spread, so that is tried.
+  class room_counter : public allot::sim::places::room_counter {
    public:
-    /// @{
-    /// What the concept `placement_what_if` asks for.
-    void may_go(const slurm_places& in, std::uint32_t group, allocation a) { it_.may_go(in, group, a); }
-    void may_not_go(const slurm_places& in, std::uint32_t group, allocation a) {
-      it_.may_not_go(in, group, a);
-    }
-    [[nodiscard]] bool might_fit(const slurm_places& in, const pod_request& d,
-                                 std::span<const std::uint32_t> groups) {
-      return it_.might_fit(in, d, groups);
-    }
+    /// For `allot::placement_room`.
     [[nodiscard]] bool begin(const slurm_places& in, const pod_request& d) {
-      return !in.must_spread(d) && it_.begin(in, d);
+      return !in.must_spread(d) && allot::sim::places::room_counter::begin(in, d);
     }
-    void gone(const slurm_places& in, allocation a) { it_.gone(in, a); }
-    void back(const slurm_places& in, allocation a) { it_.back(in, a); }
-    [[nodiscard]] bool helps(const slurm_places& in, allocation a) { return it_.helps(in, a); }
-    [[nodiscard]] bool fits(const slurm_places& in) const { return it_.fits(in); }
-    /// @}
-
-   private:
-    allot::sim::places::what_if it_;
+    /// It is not kept: what jobs with a reservation take depends on how they spread.
+    void keep() = delete;
   };
-
-  /// It can't tell whether pods that must spread will have room.
-  using forecast = allot::no_forecast;
 
   using allot::sim::places::places;
 
@@ -66,7 +48,7 @@ class slurm_places : public allot::sim::places {
                                                       std::span<const allot::gpu::node_id> nodes);
   [[nodiscard]] bool has_room(allot::gpu::node_id n, const allot::gpu::pod_shape& pod) const;
 };
-static_assert(allot::placement_what_if<slurm_places::what_if, slurm_places> &&
+static_assert(allot::grouped_placement_room<slurm_places::room_counter, slurm_places> &&
               allot::revocable_placement<slurm_places>);
 
 }  // namespace allot_slurm

@@ -124,28 +124,23 @@ struct inventory {
   // allot: the placement's optional member has_nodes must be `bool has_nodes() const`
   bool has_nodes();
 #endif
-#ifdef what_if_lacks_fits
-  // allot: the placement's type `what_if` must model allot::placement_what_if: may_go, may_not_go, might_fit,
-  struct what_if {
-    void may_go(const inventory&, std::uint32_t, int);
-    void may_not_go(const inventory&, std::uint32_t, int);
-    bool might_fit(const inventory&, int, std::span<const std::uint32_t>);
+#if defined counter_lacks_helps || defined counter_has_keep_alone || defined counter_has_might_fit_alone
+  struct room_counter {
     bool begin(const inventory&, int);
     void gone(const inventory&, int);
     void back(const inventory&, int);
+    std::optional<bool> fits(std::uint64_t) const;
+#ifdef counter_lacks_helps
+    // allot: the placement's type `room_counter` must model allot::placement_room: begin, gone, back, fits,
+#elif defined counter_has_keep_alone
+    // allot: keep, look and taken_by of the placement's type `room_counter` go together: see
     bool helps(const inventory&, int);
-  };
+    bool keep(const inventory&, int);
+#elif defined counter_has_might_fit_alone
+    // allot: might_fit, may_go and may_not_go of the placement's type `room_counter` go together: see
+    bool helps(const inventory&, int);
+    bool might_fit(const inventory&, int, std::span<const std::uint32_t>);
 #endif
-#ifdef forecast_lacks_look
-  // allot: the placement's type `forecast` must model allot::placement_forecast: begin, gone, back, look,
-  struct forecast {
-    bool begin(const inventory&, int);
-    void gone(const inventory&, int);
-    void back(const inventory&, int);
-    bool fits(std::uint64_t) const;
-    bool could_fit(std::uint64_t) const;
-    std::uint64_t most_taken(const inventory&, int) const;
-    std::uint64_t least_taken(const inventory&, int) const;
   };
 #endif
 };

@@ -20,11 +20,11 @@ static_assert(allot::placement<allot::sim::places>);
 static_assert(allot::revocable_placement<allot::gpu::inventory>);
 static_assert(allot::revocable_placement<allot::sim::places>);
 static_assert(!allot::revocable_placement<no_placement>);
-static_assert(allot::placement_what_if<allot::what_if_of<allot::gpu::inventory>, allot::gpu::inventory>);
-static_assert(allot::placement_what_if<allot::what_if_of<allot::sim::places>, allot::sim::places>);
-// A placement without a what-if gets one that answers nothing.
-static_assert(std::is_same_v<allot::what_if_of<no_placement>, allot::no_what_if>);
-static_assert(allot::placement_what_if<allot::no_what_if, no_placement>);
+static_assert(allot::grouped_placement_room<allot::gpu::inventory::room_counter, allot::gpu::inventory>);
+static_assert(allot::grouped_placement_room<allot::sim::places::room_counter, allot::sim::places>);
+static_assert(allot::kept_placement_room<allot::gpu::inventory::room_counter, allot::gpu::inventory>);
+static_assert(allot::kept_placement_room<allot::sim::places::room_counter, allot::sim::places>);
+static_assert(allot::kept_placement_room<no_placement::room_counter, no_placement>);
 
 // Not in an unnamed namespace: clang would warn about the archetype's unused members.
 namespace placement_archetypes {
@@ -47,6 +47,10 @@ struct least {
   void commit(savepoint) noexcept {}
 };
 static_assert(allot::placement<least>);
+// A placement without a counter gets one that counts nothing.
+static_assert(std::is_same_v<allot::room_counter_of<least>, allot::no_room_counter>);
+static_assert(allot::placement_room<allot::no_room_counter, least>);
+static_assert(!allot::grouped_placement_room<allot::no_room_counter, least>);
 
 // Counterexamples: each differs in one thing.
 struct without_reoccupy : least {

@@ -146,7 +146,7 @@ TEST_CASE("places: any number of different pod requests leaves nothing behind") 
     CAPTURE(gpu::placement_names[name]);
     const gpu::typical_pods typical{{{{1}, 3}, {{8}, 1}}};
     places p{nodes, near, {static_cast<gpu::placement_name>(name), nodes, typical}};
-    places::what_if asked;
+    places::room_counter asked;
     std::vector<gpu::allocation_id> standing(8);
     std::int64_t next = 0;
     std::size_t placed = 0;

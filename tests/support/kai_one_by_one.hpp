@@ -37,7 +37,7 @@ class blind_inventory : public allot::gpu::inventory {
  public:
   using base = allot::gpu::inventory;
   using base::base;
-  using what_if = allot::no_what_if;
+  using room_counter = allot::no_room_counter;
 };
 
 /// Decides in that way. Where it is to decide although nothing has changed, it rebuilds its queues first: its

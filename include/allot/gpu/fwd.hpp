@@ -19,7 +19,6 @@ struct clustering_score;
 class domain_range;
 struct domain_spec;
 struct dot_product_score;
-class forecast;
 class fragmentation;
 class free_index;
 struct gang_group;
@@ -53,6 +52,7 @@ struct pod_request;
 struct pod_shape;
 struct pod_split;
 class random_fit;
+class room_counter;
 struct run_estimate;
 class seen_pods;
 class topology;
@@ -64,7 +64,6 @@ struct typical_pod;
 class typical_pods;
 struct unplaceable;
 struct vector_best_fit_score;
-class what_if;
 
 }  // namespace gpu
 

@@ -5,14 +5,13 @@
 #include <allot/core/quantity.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/detail/occupancy.hpp>
-#include <allot/gpu/forecast.hpp>
 #include <allot/gpu/host_nodes.hpp>
 #include <allot/gpu/placement/best_fit.hpp>
 #include <allot/gpu/placement/indexed_best_fit.hpp>
 #include <allot/gpu/pod_request.hpp>
 #include <allot/gpu/reason.hpp>
 #include <allot/gpu/room.hpp>
-#include <allot/gpu/what_if.hpp>
+#include <allot/gpu/room_counter.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -38,10 +37,8 @@ class basic_inventory : public occupancy {
  public:
   /// What it is asked to place.
   using pod_request = gpu::pod_request;
-  /// How a search asks it what would fit without some jobs.
-  using what_if = gpu::what_if;
-  /// How a reservation's profile asks it what will fit.
-  using forecast = gpu::forecast;
+  /// What counts what would fit without some jobs.
+  using room_counter = gpu::room_counter;
   /// What a host may change in it while a scheduler counts on it.
   using host_nodes = gpu::host_nodes;
 

@@ -41,8 +41,9 @@
 // | concept                    | what it adds                              | default                        |
 // |----------------------------|-------------------------------------------|--------------------------------|
 // | `placement`                | places, and savepoints of its own type    | `no_placement`: quotas alone   |
-// | `placement_what_if`        | `P::what_if`: answers before jobs move    | trials under savepoints        |
-// | `placement_forecast`       | `P::forecast`: room when others have gone | the profile is walked          |
+// | `placement_room`           | `P::room_counter`: what fits without some | trials under savepoints        |
+// | `kept_placement_room`      | one that follows the placement            | the profile is walked          |
+// | `grouped_placement_room`   | one that rules out searches for victims   | they begin                     |
 // | `could_place(d)`           | whether `place(d)` would find a place     | it is placed and taken back    |
 // | `optional_nodes_placement` | `has_nodes()`: without, quotas count      | it has nodes                   |
 // | `revocable_placement`      | `contains`, `usable`: places can be lost  | a given place stays usable     |

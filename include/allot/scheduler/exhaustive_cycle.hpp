@@ -191,7 +191,8 @@ class exhaustive_cycle {
   /// Otherwise nothing of reservations is compiled.
   static constexpr bool makes_reservations = Session::has_expected_ends;
   static constexpr bool foresees =
-      makes_reservations && !std::same_as<forecast_of<typename Session::placement_type>, no_forecast>;
+      makes_reservations &&
+      !std::same_as<detail::kept_counter_of<typename Session::placement_type>, no_room_counter>;
   static constexpr bool looks_ahead = Session::has_ready_times;
   static constexpr std::size_t most_moves = std::same_as<typename Session::placement_type, no_placement>
                                                 ? 0

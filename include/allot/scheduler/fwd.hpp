@@ -33,9 +33,7 @@ enum class flavor_step : std::uint8_t;
 struct gathering;
 enum class job_state : std::uint8_t;
 class livelock_detector;
-struct no_forecast;
 struct no_placement;
-struct no_what_if;
 enum class pending_reason : std::uint8_t;
 template <class QuotaOrder, class JobOrder, class VictimOrder, class Guard, class Protection,
           class... Options>

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 namespace allot {
@@ -91,87 +92,74 @@ template <placement P>
   }
 }
 
-/// What a search for victims asks of a placement before it moves any job: a class beside the placement,
-/// `P::what_if`, which may keep counts of its own.
+/// Counts what would fit in a placement without some of its jobs, and moves none: a class beside the
+/// placement, `P::room_counter`. A search for victims asks one before it moves any job.
 ///
-/// - `begin` starts a trial, with no job gone, and returns whether it can answer for this pod request. Until
-///   the placement changes, `gone` and `back` change which jobs are gone, and `fits` says whether `place`
-///   would then find a place. `helps` is asked of a gone job: if false, `fits` returns the same whether or
-///   not that job is back, even with others back.
-/// - `may_go` and `may_not_go` report of each running job, by group, whether it may be preempted; `might_fit`
-///   is false only if the pod request has no place even without all of these groups. A search begins with
-///   that.
+/// - `begin` starts over for a pod request, with no job gone, and returns whether it can count for it. Until
+///   the placement changes, `gone` and `back` change which of the placed jobs are gone.
+/// - `fits(0)` says whether `place` would then find a place.
+/// - `helps` is asked of a gone job: if false, `fits` returns the same whether or not that job is back, even
+///   with others back.
 ///
-/// A placement without one works as well: the search then tries everything under a savepoint.
-template <class W, class P>
-concept placement_what_if = placement<P> && std::default_initializable<W> &&
-    requires(W what_if, const W& seen, P& places, const typename P::pod_request& pod_request,
-             typename P::allocation where, std::uint32_t group, std::span<const std::uint32_t> groups) {
-  what_if.may_go(places, group, where);
-  what_if.may_not_go(places, group, where);
-  { what_if.might_fit(places, pod_request, groups) } -> std::same_as<bool>;
-  { what_if.begin(places, pod_request) } -> std::same_as<bool>;
-  what_if.gone(places, where);
-  what_if.back(places, where);
-  { what_if.helps(places, where) } -> std::same_as<bool>;
-  { seen.fits(places) } -> std::same_as<bool>;
-};
-
-/// For a placement without a what-if: it can't answer, so everything is tried.
-struct no_what_if {
-  /// @{
-  /// What the concept `placement_what_if` asks for.
-  void may_go(const auto&, std::uint32_t, const auto&) const noexcept {}
-  void may_not_go(const auto&, std::uint32_t, const auto&) const noexcept {}
-  [[nodiscard]] bool might_fit(const auto&, const auto&, std::span<const std::uint32_t>) const noexcept {
-    return true;
-  }
-  [[nodiscard]] bool begin(const auto&, const auto&) const noexcept { return false; }
-  void gone(const auto&, const auto&) const noexcept {}
-  void back(const auto&, const auto&) const noexcept {}
-  [[nodiscard]] bool helps(const auto&, const auto&) const noexcept { return true; }
-  [[nodiscard]] bool fits(const auto&) const noexcept { return false; }
-  /// @}
-};
-
-/// What an availability profile asks of a placement, so that it need not walk through time for each job that
-/// may start: a class beside the placement, `P::forecast`, of which one is kept for each job with a
-/// reservation.
-///
-/// - `begin` starts over for a pod request, with no job gone, and returns whether it can answer for it.
-/// - `gone` tells it of a placed job that is expected to have gone by then; `back` takes that back or, for a
-///   job that is not gone, counts it a second time. `look` takes in all that has changed in the placement.
-/// - `fits` says whether `place` would then find a place; with `taken`, it is true only if it certainly would
-///   although other jobs had taken that much. `could_fit` is false only if it certainly would not although
-///   they had taken no more. `most_taken` and `least_taken` say what a job takes, wherever it is placed.
-///
-/// A placement without one works as well: the profile is then walked.
-template <class F, class P>
-concept placement_forecast = placement<P> && std::default_initializable<F> &&
-    requires(F forecast, const F& seen, P& places, const typename P::pod_request& pod_request,
+/// Where one can't count, a search tries everything under a savepoint. So it does in a placement without one.
+template <class R, class P>
+concept placement_room = placement<P> && std::default_initializable<R> &&
+    requires(R room, const R& seen, P& places, const typename P::pod_request& pod_request,
              typename P::allocation where, std::uint64_t taken) {
-  { forecast.begin(places, pod_request) } -> std::same_as<bool>;
-  forecast.gone(places, where);
-  forecast.back(places, where);
-  forecast.look(places);
-  { seen.fits(taken) } -> std::same_as<bool>;
-  { seen.could_fit(taken) } -> std::same_as<bool>;
-  { seen.most_taken(places, pod_request) } -> std::same_as<std::uint64_t>;
-  { seen.least_taken(places, pod_request) } -> std::same_as<std::uint64_t>;
+  { room.begin(places, pod_request) } -> std::same_as<bool>;
+  room.gone(places, where);
+  room.back(places, where);
+  { seen.fits(taken) } -> std::same_as<std::optional<bool>>;
+  { room.helps(places, where) } -> std::same_as<bool>;
 };
 
-/// For a placement without a forecast: it can't answer.
-struct no_forecast {
+/// One that can be kept while the placement changes. An availability profile has one for each of the next
+/// reserved starts, with the jobs gone that are expected to have ended by then, and so need not walk through
+/// time for each job that may start.
+///
+/// - `keep` is as `begin`, but it goes on being about the placement as it was then, or at the last `look`,
+///   which takes in all that has changed. `back` of a job that is not gone counts it a second time, and both
+///   may be about places that came or left since.
+/// - `fits(taken)` says whether there is a place although other jobs have taken so much of the room; nothing
+///   if that depends on which.
+/// - `taken_by` returns how much of it a job of another pod request takes at least, and at most, wherever it
+///   is placed.
+///
+/// Where one can't be kept, the profile is walked.
+template <class R, class P>
+concept kept_placement_room = placement_room<R, P> &&
+    requires(R room, const R& seen, P& places, const typename P::pod_request& pod_request) {
+  { room.keep(places, pod_request) } -> std::same_as<bool>;
+  room.look(places);
+  { seen.taken_by(places, pod_request) } -> std::same_as<std::pair<std::uint64_t, std::uint64_t>>;
+};
+
+/// One that can also rule out a search for victims before it begins. `may_go` and `may_not_go` report of each
+/// running job, by group, whether it may be preempted; `might_fit` is false only if the pod request has no
+/// place even without all of these groups. None of them depends on `begin`.
+template <class R, class P>
+concept grouped_placement_room = placement_room<R, P> &&
+    requires(R room, P& places, const typename P::pod_request& pod_request, typename P::allocation where,
+             std::uint32_t group, std::span<const std::uint32_t> groups) {
+  room.may_go(places, group, where);
+  room.may_not_go(places, group, where);
+  { room.might_fit(places, pod_request, groups) } -> std::same_as<bool>;
+};
+
+/// For a placement without a counter: nothing can be counted.
+struct no_room_counter {
   /// @{
-  /// What the concept `placement_forecast` asks for.
+  /// What the concept `kept_placement_room` asks for.
   [[nodiscard]] bool begin(const auto&, const auto&) const noexcept { return false; }
   void gone(const auto&, const auto&) const noexcept {}
   void back(const auto&, const auto&) const noexcept {}
+  [[nodiscard]] std::optional<bool> fits(std::uint64_t) const noexcept { return {}; }
+  [[nodiscard]] bool helps(const auto&, const auto&) const noexcept { return true; }
+  [[nodiscard]] bool keep(const auto&, const auto&) const noexcept { return false; }
   void look(const auto&) const noexcept {}
-  [[nodiscard]] bool fits(std::uint64_t) const noexcept { return false; }
-  [[nodiscard]] std::uint64_t most_taken(const auto&, const auto&) const noexcept { return 0; }
-  [[nodiscard]] bool could_fit(std::uint64_t) const noexcept { return true; }
-  [[nodiscard]] std::uint64_t least_taken(const auto&, const auto&) const noexcept { return 0; }
+  [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> taken_by(const auto&, const auto&) const noexcept {
+    return {};
+  }
   /// @}
 };
 
@@ -213,12 +201,21 @@ struct no_placement {
   };
   /// Never used: there is always a place.
   struct reason {};
-  /// There always will be.
-  struct forecast : no_forecast {
+  /// There is room at any time. A search does not count it, for it needs no trial either.
+  struct room_counter {
     /// @{
-    /// What the concept `placement_forecast` asks for: always room.
-    [[nodiscard]] bool begin(const no_placement&, pod_request) const noexcept { return true; }
-    [[nodiscard]] bool fits(std::uint64_t) const noexcept { return true; }
+    /// What the concept `kept_placement_room` asks for.
+    [[nodiscard]] bool begin(const no_placement&, pod_request) const noexcept { return false; }
+    void gone(const no_placement&, allocation) const noexcept {}
+    void back(const no_placement&, allocation) const noexcept {}
+    [[nodiscard]] std::optional<bool> fits(std::uint64_t) const noexcept { return true; }
+    [[nodiscard]] bool helps(const no_placement&, allocation) const noexcept { return true; }
+    [[nodiscard]] bool keep(const no_placement&, pod_request) const noexcept { return true; }
+    void look(const no_placement&) const noexcept {}
+    [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> taken_by(const no_placement&,
+                                                                   pod_request) const noexcept {
+      return {};
+    }
     /// @}
   };
 
@@ -245,15 +242,11 @@ namespace detail {
 /// What a placement and its pod requests may have, each with its default.
 struct placement_or_default {
   /// @{
-  /// The classes beside it; an overload for an int is better than one for a long.
+  /// The class beside it; an overload for an int is better than one for a long.
   template <class P>
-  static no_what_if what_if(long);
+  static no_room_counter room_counter(long);
   template <class P>
-  static typename P::what_if what_if(int);
-  template <class P>
-  static no_forecast forecast(long);
-  template <class P>
-  static typename P::forecast forecast(int);
+  static typename P::room_counter room_counter(int);
   /// @}
   /// Whether jobs have places, so that more is in their way than what quotas use.
   [[nodiscard]] static bool has_nodes(const placement auto&) { return true; }
@@ -274,14 +267,15 @@ struct placement_or_default {
 
 }  // namespace detail
 
-/// The what-if beside a placement, or `no_what_if` if it has none.
+/// The counter beside a placement, or `no_room_counter` if it has none.
 template <class P>
-using what_if_of = decltype(detail::placement_or_default::what_if<P>(0));
-/// The forecast beside a placement, or `no_forecast` if it has none.
-template <class P>
-using forecast_of = decltype(detail::placement_or_default::forecast<P>(0));
+using room_counter_of = decltype(detail::placement_or_default::room_counter<P>(0));
 
 namespace detail {
+/// The same if it can be kept.
+template <class P>
+using kept_counter_of =
+    std::conditional_t<kept_placement_room<room_counter_of<P>, P>, room_counter_of<P>, no_room_counter>;
 
 /// True, or an error that names a member that is missing or has the wrong signature. (clang prints the names
 /// of the constants before the message.)
@@ -410,15 +404,25 @@ template <class P>
       };
       static_assert(optional_nodes_placement<P> || !names_has_nodes,
                     "allot: the placement's optional member has_nodes must be `bool has_nodes() const`");
-      constexpr bool has_what_if = placement_what_if<what_if_of<P>, P>;
-      static_assert(has_what_if,
-                    "allot: the placement's type `what_if` must model allot::placement_what_if: may_go, "
-                    "may_not_go, might_fit, begin, gone, back, helps, fits");
-      constexpr bool has_forecast = placement_forecast<forecast_of<P>, P>;
-      static_assert(
-          has_forecast,
-          "allot: the placement's type `forecast` must model allot::placement_forecast: begin, gone, "
-          "back, look, fits, could_fit, most_taken, least_taken");
+      using room_counter = room_counter_of<P>;
+      constexpr bool has_room = placement_room<room_counter, P>;
+      static_assert(has_room,
+                    "allot: the placement's type `room_counter` must model allot::placement_room: begin, "
+                    "gone, back, fits, helps");
+      constexpr bool names_keep = requires {
+        &room_counter::keep;
+      };
+      constexpr bool is_kept = kept_placement_room<room_counter, P>;
+      static_assert(is_kept || !has_room || !names_keep,
+                    "allot: keep, look and taken_by of the placement's type `room_counter` go together: see "
+                    "allot::kept_placement_room");
+      constexpr bool names_groups = requires {
+        &room_counter::might_fit;
+      };
+      constexpr bool has_groups = grouped_placement_room<room_counter, P>;
+      static_assert(has_groups || !has_room || !names_groups,
+                    "allot: might_fit, may_go and may_not_go of the placement's type `room_counter` go "
+                    "together: see allot::grouped_placement_room");
     }
   }
   return true;

@@ -5,9 +5,9 @@
 #include <allot/core/time.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/placement/any_placement.hpp>
+#include <allot/gpu/room_counter.hpp>
 #include <allot/gpu/topology/topology.hpp>
 #include <allot/gpu/topology_inventory.hpp>
-#include <allot/gpu/what_if.hpp>
 #include <allot/scheduler/placement.hpp>
 
 #include <cstdint>
@@ -31,10 +31,39 @@ class places {
   using allocation = gpu::allocation_id;
 
   /// That of the inventory. Without nodes everything fits.
-  class what_if {
+  class room_counter {
    public:
     /// @{
-    /// What the concept `placement_what_if` asks for. Without nodes it can't answer, so everything is tried.
+    /// What `kept_placement_room` and `grouped_placement_room` ask for. Without nodes a search needs no
+    /// counts.
+    [[nodiscard]] bool begin(const places& in, const pod_request& r) {
+      has_nodes_ = in.has_nodes();
+      return has_nodes_ && of_inventory_.begin(in.inventory(), r);
+    }
+    void gone(const places& in, allocation a) {
+      if (has_nodes_) of_inventory_.gone(in.inventory(), a);
+    }
+    void back(const places& in, allocation a) {
+      if (has_nodes_) of_inventory_.back(in.inventory(), a);
+    }
+    [[nodiscard]] std::optional<bool> fits(std::uint64_t taken) const {
+      return has_nodes_ ? of_inventory_.fits(taken) : true;
+    }
+    [[nodiscard]] bool helps(const places& in, allocation a) {
+      return !has_nodes_ || of_inventory_.helps(in.inventory(), a);
+    }
+    [[nodiscard]] bool keep(const places& in, const pod_request& r) {
+      has_nodes_ = in.has_nodes();
+      return !has_nodes_ || of_inventory_.keep(in.inventory(), r);
+    }
+    void look(const places& in) {
+      if (has_nodes_) of_inventory_.look(in.inventory());
+    }
+    [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> taken_by(const places& in,
+                                                                   const pod_request& other) const {
+      if (!has_nodes_) return {};
+      return of_inventory_.taken_by(in.inventory(), other);
+    }
     void may_go(const places& in, std::uint32_t group, allocation a) {
       if (in.has_nodes()) of_inventory_.may_go(in.inventory(), group, a);
     }
@@ -45,53 +74,10 @@ class places {
                                  std::span<const std::uint32_t> groups) {
       return !in.has_nodes() || of_inventory_.might_fit(in.inventory(), r, groups);
     }
-    [[nodiscard]] bool begin(const places& in, const pod_request& r) {
-      return in.has_nodes() && of_inventory_.begin(in.inventory(), r);
-    }
-    void gone(const places& in, allocation a) { of_inventory_.gone(in.inventory(), a); }
-    void back(const places& in, allocation a) { of_inventory_.back(in.inventory(), a); }
-    [[nodiscard]] bool helps(const places& in, allocation a) {
-      return of_inventory_.helps(in.inventory(), a);
-    }
-    [[nodiscard]] bool fits(const places& in) const { return of_inventory_.fits(in.inventory()); }
     /// @}
 
    private:
-    gpu::what_if of_inventory_;
-  };
-
-  /// That of the inventory. Without nodes everything fits.
-  class forecast {
-   public:
-    /// @{
-    /// What the concept `placement_forecast` asks for.
-    [[nodiscard]] bool begin(const places& in, const pod_request& r) {
-      has_nodes_ = in.has_nodes();
-      return !has_nodes_ || of_inventory_.begin(in.inventory(), r);
-    }
-    void gone(const places& in, allocation a) {
-      if (has_nodes_) of_inventory_.gone(in.inventory(), a);
-    }
-    void back(const places& in, allocation a) {
-      if (has_nodes_) of_inventory_.back(in.inventory(), a);
-    }
-    void look(const places& in) {
-      if (has_nodes_) of_inventory_.look(in.inventory());
-    }
-    [[nodiscard]] bool fits(std::uint64_t taken) const { return !has_nodes_ || of_inventory_.fits(taken); }
-    [[nodiscard]] std::uint64_t most_taken(const places& in, const pod_request& by) const {
-      return has_nodes_ ? of_inventory_.most_taken(in.inventory(), by) : 0;
-    }
-    [[nodiscard]] bool could_fit(std::uint64_t taken) const {
-      return !has_nodes_ || of_inventory_.could_fit(taken);
-    }
-    [[nodiscard]] std::uint64_t least_taken(const places& in, const pod_request& by) const {
-      return has_nodes_ ? of_inventory_.least_taken(in.inventory(), by) : 0;
-    }
-    /// @}
-
-   private:
-    gpu::forecast of_inventory_;
+    gpu::room_counter of_inventory_;
     bool has_nodes_ = false;
   };
 
@@ -199,8 +185,8 @@ class places {
   std::optional<inventory_type> inventory_;
   bool explains_in_brief_ = false;
 };
-static_assert(placement_what_if<places::what_if, places> && placement_forecast<places::forecast, places> &&
-              guarded_placement<places>);
+static_assert(kept_placement_room<places::room_counter, places> &&
+              grouped_placement_room<places::room_counter, places> && guarded_placement<places>);
 
 }  // namespace sim
 }  // namespace v0

@@ -27,13 +27,17 @@ using allot_test::timed_job;
 
 namespace {
 
-/// Where a profile must be walked to be asked.
-struct without_forecast : allot::gpu::inventory {
-  using forecast = allot::no_forecast;
+/// Where a profile must be walked to be asked: what would fit is counted, but no counter can be kept.
+struct without_kept : allot::gpu::inventory {
+  struct room_counter : allot::gpu::room_counter {
+    [[nodiscard]] bool keep(const allot::gpu::inventory&, const allot::gpu::pod_request&) const {
+      return false;
+    }
+  };
   using allot::gpu::inventory::inventory;
 };
-static_assert(std::is_same_v<allot::forecast_of<allot::gpu::inventory>, allot::gpu::forecast>);
-static_assert(std::is_same_v<allot::forecast_of<without_forecast>, allot::no_forecast>);
+static_assert(std::is_same_v<allot::room_counter_of<allot::gpu::inventory>, allot::gpu::room_counter>);
+static_assert(allot::grouped_placement_room<allot::room_counter_of<without_kept>, without_kept>);
 
 struct world {
   std::vector<timed_job> jobs;
@@ -121,7 +125,7 @@ TEST_CASE("horizons: what is decided is the same as by walking, on nodes") {
     const world w = random_world(random, count * per_node);
     const allot_test::timed_nodes_view view{{&w.jobs}};
     const auto layout = allot_test::timed_nodes(count, per_node).layout();
-    check_same(story_of(w, view, allot::gpu::inventory{layout}), story_of(w, view, without_forecast{layout}));
+    check_same(story_of(w, view, allot::gpu::inventory{layout}), story_of(w, view, without_kept{layout}));
   });
 }
 

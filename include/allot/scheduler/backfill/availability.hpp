@@ -139,7 +139,7 @@ class availability {
     const auto concerns_any = others(session, r, claims);
     // The next time after `from`, where the walk stands, at which it may be able to start.
     const auto next_time = [&](instant from) {
-      if (at_.without_places && !room_->could_fit(at_.taken)) {
+      if (at_.without_places && !could_fit(at_.taken)) {
         const instant next_other = next_of_reserved(session).value_or(without_end);
         if (const auto t = end_until_room(session, std::min({before, chance, next_other}))) return t;
       }
@@ -292,10 +292,10 @@ class availability {
         [&] { session.books().places.release(where); });
   }
 
-  // With a single reservation the placement's what-if is used instead of trial placements.
+  // With a single reservation the room is counted instead of placing jobs on trial.
 
   /// Whether the only reservation would be delayed by a job that starts now and lasts longer. Precondition:
-  /// the what-if has begun for the job with a reservation.
+  /// the room is counted for the job with a reservation.
   [[nodiscard]] bool delays(Session& session, const record& r, const reservation_entry& p) {
     const record& reserved = session.jobs().at(p.job);
     const savepoint before = session.books().assumed().save();
@@ -308,11 +308,11 @@ class availability {
       for_each_open_ended(session, *p.what.gathers_since, [&](const record& gone) { let_go(session, gone); });
     }
     const bool fits = detail::quota_allows(session, reserved, p.what.start) &&
-                      session.books().what_if().fits(session.books().places);
+                      session.books().what_if().fits(0).value_or(false);
     session.books().assumed().rollback(before);
     return !fits;
   }
-  /// Precondition: the what-if has begun for the job, and it claims all known starts, if there are any.
+  /// Precondition: the room is counted for the job, and it claims all known starts, if there are any.
   [[nodiscard]] std::optional<start> earliest_alone(Session& session, const record& r, bool claims_some,
                                                     instant before) {
     const savepoint as_it_was = session.books().assumed().save();
@@ -321,7 +321,7 @@ class availability {
     for (std::size_t i = 0; i < ends.size() && ends[i].at < before && !found; ++i) {
       let_go(session, session.jobs().at(ends[i].job));
       if (i + 1 < ends.size() && ends[i + 1].at == ends[i].at) continue;
-      if (!session.books().what_if().fits(session.books().places)) continue;
+      if (!session.books().what_if().fits(0).value_or(false)) continue;
       if (!session.books().assumed().fits(r.facts.quota, r.facts.request, r.facts.in)) continue;
       found = start{ends[i].at, ends[i].job, session.books().would_borrow(r), claims_some};
     }
@@ -632,7 +632,7 @@ class availability {
       const expected_end& e = ends[at_.ends++];
       at_.last = e.job;
       room_->gone(session.books().places, session.jobs().at(e.job).where);
-      if (room_->could_fit(at_.taken)) return e.at;
+      if (could_fit(at_.taken)) return e.at;
     }
     return std::nullopt;
   }
@@ -650,13 +650,15 @@ class availability {
       room_->back(session.books().places, session.jobs().at(session.books().ends()[i].job).where);
     }
   }
+  /// Whether that room may suffice if others take at least so much of it.
+  [[nodiscard]] bool could_fit(std::uint64_t taken) const { return room_->fits(taken).value_or(true); }
   [[nodiscard]] std::uint64_t takes_of_room(Session& session, const record& reserved) const {
-    return room_ == nullptr ? 0 : room_->least_taken(session.books().places, reserved.pod_request);
+    return room_ == nullptr ? 0 : room_->taken_by(session.books().places, reserved.pod_request).first;
   }
   /// Whether the job may start where the walk stands, as far as that is known without placing it.
   template <class Claims>
   [[nodiscard]] bool could_start(Session& session, const record& r, Claims claims, instant at) {
-    if (room_ != nullptr && !room_->could_fit(at_.taken)) return false;
+    if (room_ != nullptr && !could_fit(at_.taken)) return false;
     release_ended(session);
     if (!detail::quota_allows(session, r, at)) return false;
     const instant end = later(std::max(at, session.now()), r.estimate);
@@ -726,7 +728,7 @@ class availability {
       for_each_open_ended(session, *next.what.gathers_since,
                           [&](const record& gone) { what_if.gone(session.books().places, gone.where); });
     }
-    return !what_if.fits(session.books().places);
+    return !what_if.fits(0).value_or(false);
   }
   [[nodiscard]] bool is_missed_anyway(const reservation_entry& p) const {
     return detail::find(missed_anyway_.begin(), missed_anyway_.end(), p.job) != missed_anyway_.end();
@@ -741,7 +743,7 @@ class availability {
   vector<job_id> missed_anyway_;
   foresight foresight_;
   /// While the room for a job is counted: that room, without those that have ended in the walk.
-  forecast_of<typename Session::placement_type>* room_ = nullptr;
+  detail::kept_counter_of<typename Session::placement_type>* room_ = nullptr;
   bool knows_missed_ = false;
   bool saw_missed_ = false;
 };

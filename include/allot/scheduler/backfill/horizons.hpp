@@ -36,9 +36,9 @@ struct horizon {
   bool is_known = false;
   /// Whether it has been brought up to date since all were outdated.
   bool is_current = false;
-  forecast_of<Placement> room{};
+  kept_counter_of<Placement> room{};
   /// The same as of now, with no job gone, for walks on behalf of the job.
-  forecast_of<Placement> room_now{};
+  kept_counter_of<Placement> room_now{};
   vector<released_share<dimensions<View>>> gone;
 };
 
@@ -100,7 +100,7 @@ class horizons {
       h.at = p.what.start;
       h.asked = asked;
       h.gone.clear();
-      h.is_known = h.room_now.begin(places, asked);
+      h.is_known = h.room_now.keep(places, asked);
       h.room = h.room_now;
       for (const expected_end& e : ends) {
         if (e.at > h.at || !h.is_known) break;
@@ -118,12 +118,12 @@ class horizons {
     h.at = p.what.start;
     if (h.is_known) h.room.look(places);
   }
-  /// The forecast for a job as of now, with no job gone, or null if the placement can't tell. The caller
+  /// The room for a job as of now, with no job gone, or null if the placement can't tell. The caller
   /// undoes its changes to it. O(changes in the placement) for a job with a reservation, O(nodes) for others.
-  [[nodiscard]] forecast_of<Placement>* room_now(const Placement& places, job_id job,
-                                                 const pod_request& asked) {
+  [[nodiscard]] kept_counter_of<Placement>* room_now(const Placement& places, job_id job,
+                                                     const pod_request& asked) {
     const auto own = find_if(kept_.begin(), kept_.end(), [&](const horizon_type& h) { return h.job == job; });
-    if (own == kept_.end() || own->asked != asked) return other_.begin(places, asked) ? &other_ : nullptr;
+    if (own == kept_.end() || own->asked != asked) return other_.keep(places, asked) ? &other_ : nullptr;
     if (!own->is_known) return nullptr;
     // All of them, before a walk makes changes that it undoes: a look that comes after them is cheap only
     // then.
@@ -169,7 +169,7 @@ class horizons {
 
   vector<horizon_type> kept_;
   /// For a job without a reservation.
-  forecast_of<Placement> other_{};
+  kept_counter_of<Placement> other_{};
 };
 
 }  // namespace detail

@@ -327,18 +327,21 @@ class books {
   /// What will have gone by reserved starts, if the view says when jobs are expected to end.
   [[nodiscard]] auto& horizons() noexcept requires has_expected_ends { return horizons_; }
   /// The room that there is for a job now: see `detail::horizons`. Not within a trial.
-  [[nodiscard]] forecast_of<Placement>* room_now(const record& r) requires has_expected_ends {
+  [[nodiscard]] detail::kept_counter_of<Placement>* room_now(const record& r) requires has_expected_ends {
     return horizons_.room_now(places, r.facts.id, r.pod_request);
   }
-  /// The placement's what-if for jobs that might be evicted: see `placement_what_if`.
-  [[nodiscard]] what_if_of<Placement>& what_if() noexcept { return what_if_; }
+  /// What counts the room without jobs that might be evicted.
+  [[nodiscard]] room_counter_of<Placement>& what_if() noexcept { return what_if_; }
 
   /// Where jobs run.
   Placement places;
 
  private:
   static constexpr bool knows_places = revocable_placement<Placement>;
-  static constexpr bool has_what_if = !std::same_as<what_if_of<Placement>, no_what_if>;
+  /// Without nodes there is nothing to count.
+  static constexpr bool has_what_if =
+      !std::same_as<room_counter_of<Placement>, no_room_counter> && !std::same_as<Placement, no_placement>;
+  static constexpr bool counts_groups = grouped_placement_room<room_counter_of<Placement>, Placement>;
 
   template <class Jobs>
   struct trial {
@@ -365,16 +368,19 @@ class books {
     void gone(const running_job<n>& v) { of.what_if_.gone(places, jobs[v.id].where); }
     void back(const running_job<n>& v) { of.what_if_.back(places, jobs[v.id].where); }
     [[nodiscard]] bool helps(const running_job<n>& v) { return of.what_if_.helps(places, jobs[v.id].where); }
-    [[nodiscard]] bool would_fit() const { return of.what_if_.fits(places); }
+    [[nodiscard]] bool would_fit() const { return of.what_if_.fits(0).value_or(false); }
 
-    /// Without a what-if there is no answer, so a search does not collect the groups.
+    /// Without a counter there is no answer, so a search does not collect the groups.
     [[nodiscard]] bool might_fit_without(std::span<const possible_victims> these) requires has_what_if {
-      vector<std::uint32_t>& groups = of.possible_;
-      groups.clear();
-      for (const possible_victims& y : these) {
-        of.groups_.for_each(y, [&](std::uint32_t group) { groups.push_back(group); });
+      if constexpr (counts_groups) {
+        vector<std::uint32_t>& groups = of.possible_;
+        groups.clear();
+        for (const possible_victims& y : these) {
+          of.groups_.for_each(y, [&](std::uint32_t group) { groups.push_back(group); });
+        }
+        return groups.empty() || of.what_if_.might_fit(places, pod_request, groups);
       }
-      return groups.empty() || of.what_if_.might_fit(places, pod_request, groups);
+      return true;
     }
   };
 
@@ -415,14 +421,14 @@ class books {
   /// The job may be preempted.
   void may_go(const record& r) {
     running_.insert(r.facts);
-    if constexpr (has_what_if) {
+    if constexpr (counts_groups) {
       what_if_.may_go(places, groups_.add(r.facts.quota, r.facts.priority), r.where);
     }
   }
   /// The job may no longer be preempted, but is still at its place.
   void stays(const record& r) {
     running_.erase(r.facts);
-    if constexpr (has_what_if) {
+    if constexpr (counts_groups) {
       what_if_.may_not_go(places, groups_.remove(r.facts.quota, r.facts.priority), r.where);
     }
   }
@@ -433,7 +439,7 @@ class books {
     if (r.preemptible) stays(r);
   }
 
-  [[no_unique_address]] what_if_of<Placement> what_if_{};
+  [[no_unique_address]] room_counter_of<Placement> what_if_{};
   ledger<n> allocated_;
   ledger<n> assumed_;
   exact_sum<n> allocated_by_all_{};

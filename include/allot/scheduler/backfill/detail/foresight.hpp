@@ -5,6 +5,7 @@
 #include <allot/core/resources.hpp>
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
+#include <allot/scheduler/placement.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -109,9 +110,9 @@ class foresight {
     const noted_start seen = look_at(session, i, counts, &r);
     if (seen.of == nullptr || !seen.is_allowed) return false;
     const auto& room = seen.of->room;
-    if (!room.fits(0)) return false;
+    if (!fits(room, 0)) return false;
     return !seen.is_allowed_beside ||
-           !room.could_fit(room.least_taken(session.books().places, r.pod_request));
+           !could_fit(room, room.taken_by(session.books().places, r.pod_request).first);
   }
   /// Whether the job with a reservation borrows at its start. None if that is not known, or it is not certain
   /// that all reservations hold.
@@ -123,7 +124,7 @@ class foresight {
     for (std::size_t i = 0; i < starts.size(); ++i) {
       const noted_start seen = look_at(session, i, counts, nullptr);
       if (seen.of == nullptr || !seen.is_allowed) return std::nullopt;
-      if (!seen.of->room.fits(most_taken(session, *seen.of, 0, i, counts))) return std::nullopt;
+      if (!fits(seen.of->room, most_taken(session, *seen.of, 0, i, counts))) return std::nullopt;
       if (session.reservations().all()[starts[i]].job == job) borrows = seen.borrows;
     }
     return borrows;
@@ -143,7 +144,7 @@ class foresight {
       noted.counts = is_counted;
       if (!is_counted) continue;
       if (noted.of == nullptr) break;
-      noted.holds = noted.is_allowed && noted.of->room.fits(most_taken(session, *noted.of, 0, i, counts));
+      noted.holds = noted.is_allowed && fits(noted.of->room, most_taken(session, *noted.of, 0, i, counts));
     }
   }
   /// Another walk begins.
@@ -209,6 +210,17 @@ class foresight {
   }
 
  private:
+  using room_counter = kept_counter_of<typename Session::placement_type>;
+
+  /// @{
+  /// Whether a job has a place, certainly or perhaps, if others take so much of the room.
+  [[nodiscard]] static bool fits(const room_counter& room, std::uint64_t taken) {
+    return room.fits(taken).value_or(false);
+  }
+  [[nodiscard]] static bool could_fit(const room_counter& room, std::uint64_t taken) {
+    return room.fits(taken).value_or(true);
+  }
+  /// @}
   /// Calls `visit(reservation)` for those from a position on that count, start before the one at `until`, and
   /// run then.
   template <class Counts, class Visit>
@@ -235,14 +247,14 @@ class foresight {
   [[nodiscard]] static std::uint64_t most_taken(Session& session, const horizon& h, std::size_t from,
                                                 std::size_t until, Counts counts) {
     return sum_before(session, from, until, counts, [&](const auto& pod_request) {
-      return h.room.most_taken(session.books().places, pod_request);
+      return h.room.taken_by(session.books().places, pod_request).second;
     });
   }
   template <class Counts>
   [[nodiscard]] static std::uint64_t least_taken(Session& session, const horizon& h, std::size_t from,
                                                  std::size_t until, Counts counts) {
     return sum_before(session, from, until, counts, [&](const auto& pod_request) {
-      return h.room.least_taken(session.books().places, pod_request);
+      return h.room.taken_by(session.books().places, pod_request).first;
     });
   }
   /// @}
@@ -299,11 +311,11 @@ class foresight {
   /// before it take so much of the room at most, or at least.
   [[nodiscard]] static bool has_room(Session& session, const walk_state& walk, horizon& h, std::uint64_t most,
                                      const difference& by_guest = {}) {
-    return ask_room(session, walk, h, by_guest, [most](const auto& room) { return room.fits(most); });
+    return ask_room(session, walk, h, by_guest, [most](const auto& room) { return fits(room, most); });
   }
   [[nodiscard]] static bool could_have_room(Session& session, const walk_state& walk, horizon& h,
                                             std::uint64_t least, const difference& by_guest = {}) {
-    return ask_room(session, walk, h, by_guest, [least](const auto& room) { return room.could_fit(least); });
+    return ask_room(session, walk, h, by_guest, [least](const auto& room) { return could_fit(room, least); });
   }
   /// @}
   /// Returns `ask(room)` about the room at a reserved start, without what runs in the walk by then.
@@ -338,7 +350,7 @@ class foresight {
                                        std::size_t i, Counts counts) {
     auto& h = *noted_[i].of;
     const auto least = [&](const record& by) {
-      return h.room.least_taken(session.books().places, by.pod_request);
+      return h.room.taken_by(session.books().places, by.pod_request).first;
     };
     const std::uint64_t taken = least(r) + least_taken(session, h, walk.starts, i, counts);
     if (!walk.without_places) return could_have_room(session, walk, h, taken);
@@ -346,7 +358,7 @@ class foresight {
     for (const run& x : walk.runs) {
       if (x.end > h.at) by_runs += least(session.jobs().at(x.job));
     }
-    return h.room.could_fit(taken + by_runs);
+    return could_fit(h.room, taken + by_runs);
   }
 
   vector<noted_start> noted_;
