@@ -4,6 +4,7 @@
 #include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
 #include <allot/core/vector.hpp>
+#include <allot/scheduler/detail/borrow_backoffs.hpp>
 #include <allot/scheduler/detail/detours.hpp>
 #include <allot/scheduler/detail/in_the_way.hpp>
 #include <allot/scheduler/detail/lifecycle.hpp>
@@ -206,7 +207,10 @@ class session {
     std::size_t first = plan_.evictions.size();
     while (first > 0 && plan_.evictions[first - 1].beneficiary == id) --first;
     const std::size_t victims = plan_.evictions.size() - first;
-    if (victims == 0 && jobs_.may_start(r)) return start(r, borrows);
+    if (victims == 0 && jobs_.may_start(r)) {
+      jobs_.waits_for_none(r);
+      return start(r, borrows);
+    }
     jobs_.nominate(r, now_);
     plan_.nominations.push_back({id, r.what, r.facts.quota, first, victims});
   }
@@ -384,6 +388,7 @@ class session {
     plan_.clear();
     took_back_ = false;
     jobs_.end_backoffs(now);
+    backoffs_before_ = jobs_.backoffs();
     jobs_.become_ready(now);
     if constexpr (has_expected_ends) {
       if (const auto due = next_reserved_start(); due && *due <= now) queues().let_requeue();
@@ -495,14 +500,25 @@ class session {
     const record& r = jobs_.at(beneficiary);
     for (std::size_t i = plan_.evictions.size(); i-- > first;) {
       record& v = jobs_.at(plan_.evictions[i].id);
-      // An elastic job runs on with all its pods or without them, and its quota may have begun to back off.
+      // An elastic job runs on with all its pods or without them.
       const bool goes_along = v.facts.elastic && jobs_.at(v.facts.core).state != job_state::running;
-      if (goes_along || !v.elastic_pods.empty() ||
-          jobs_.queues().settings(v.facts.quota).borrow_backoff.first != 0)
-        continue;
+      if (goes_along || !v.elastic_pods.empty()) continue;
       if (!jobs_.books().could_stay(v, r)) continue;
       jobs_.take_back_eviction(v);
       plan_.evictions.erase(plan_.evictions.begin() + static_cast<std::ptrdiff_t>(i));
+      record_reclaims_again();
+    }
+  }
+  /// Some evictions of the plan were taken back: only the others have made their quotas back off.
+  void record_reclaims_again() {
+    jobs_.restore(backoffs_before_);
+    for (const auto& e : plan_.evictions) {
+      if (e.how != relation::borrower) continue;
+      const record& r = jobs_.at(e.id);
+      jobs_.record_reclaim(r, now_);
+      for (const job_id pod : r.elastic_pods) {
+        if (jobs_.state(pod) == job_state::evicting) jobs_.record_reclaim(jobs_.at(pod), now_);
+      }
     }
   }
   /// The same for the elastic pods of a job that is evicted.
@@ -552,6 +568,8 @@ class session {
   /// The reservations of jobs that this step admitted, or that are nominated: they hold them again if their
   /// admission is taken back.
   vector<reservation_entry> kept_;
+  /// What quotas did not borrow when the step began.
+  detail::borrow_backoffs<n> backoffs_before_;
   /// Whether this step has taken back an admission, since it last looked for nominated jobs that may start.
   bool took_back_ = false;
 };

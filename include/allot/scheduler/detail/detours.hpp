@@ -5,7 +5,6 @@
 #include <allot/core/ids.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/preemption/eligibility.hpp>
-#include <allot/scheduler/detail/borrow_backoffs.hpp>
 #include <allot/scheduler/job_state.hpp>
 #include <allot/scheduler/reservation.hpp>
 
@@ -32,8 +31,7 @@ class detours {
     step_ = s.steps_;
     spared_.clear();
     evictions_ = s.plan_.evictions.size();
-    leaving_ = s.jobs_.nominated().leaving().size();
-    backoffs_ = s.jobs_.backoffs();
+    first_eviction_ = s.jobs_.nominated().evictions();
   }
   /// Whether that job must do without that victim.
   [[nodiscard]] bool spares(const Session& s, job_id beneficiary, job_id victim) const {
@@ -109,12 +107,13 @@ class detours {
       if (s.jobs_.contains(nominations[i].id)) s.take_back_nomination(s.jobs_.at(nominations[i].id));
     }
     nominations.clear();
-    for (std::size_t i = s.jobs_.nominated().leaving().size(); i-- > leaving_;) {
-      s.jobs_.take_back_eviction(s.jobs_.at(s.jobs_.nominated().leaving()[i].job));
+    const auto& leaving = s.jobs_.nominated().leaving();
+    for (std::size_t i = leaving.size(); i-- > 0;) {
+      if (leaving[i].number >= first_eviction_) s.jobs_.take_back_eviction(s.jobs_.at(leaving[i].job));
     }
     s.plan_.evictions.erase(s.plan_.evictions.begin() + static_cast<std::ptrdiff_t>(evictions_),
                             s.plan_.evictions.end());
-    s.jobs_.restore(backoffs_);
+    s.record_reclaims_again();
     // Some of those that wait again hold reservations again, whose starts others have taken into account.
     s.jobs_.note(delay_cause::owner);
   }
@@ -124,8 +123,7 @@ class detours {
   /// The step, and what there was before it decided anything.
   std::uint64_t step_ = 0;
   std::size_t evictions_ = 0;
-  std::size_t leaving_ = 0;
-  borrow_backoffs<Session::n> backoffs_;
+  std::uint64_t first_eviction_ = 0;
   /// @}
 };
 

@@ -416,6 +416,8 @@ class lifecycle {
   }
   /// Whether a job that is booked may start at once, without waiting behind the nominated ones.
   [[nodiscard]] bool may_start(const record& r) { return nominated_.may_start(books_, jobs_, r); }
+  /// What leaves for it, if it has taken that over, leaves for none in particular.
+  void waits_for_none(const record& r) { nominated_.remove(r.facts.id); }
   /// Calls `start(record)` for each nominated job with `is_asked(id)` that may start now.
   template <class IsAsked, class Start>
   void start_ready(IsAsked is_asked, Start start) {

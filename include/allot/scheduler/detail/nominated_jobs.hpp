@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 namespace allot {
 inline namespace v0 {
@@ -30,12 +31,18 @@ class nominated_jobs {
   struct departure {
     job_id job;
     job_id beneficiary;
+    /// Counts the evictions.
+    std::uint64_t number = 0;
   };
 
   /// Adds a job that waits for evictions, after those already waiting.
   void add(job_id beneficiary) { waiting_.push_back(beneficiary); }
   /// A job is being evicted for the one that is added next, or for none in particular.
-  void expect(job_id leaving, job_id beneficiary = {}) { leaving_.push_back({leaving, beneficiary}); }
+  void expect(job_id leaving, job_id beneficiary = {}) {
+    leaving_.push_back({leaving, beneficiary, evictions_++});
+  }
+  /// How many evictions there have been: the number of the next one.
+  [[nodiscard]] std::uint64_t evictions() const noexcept { return evictions_; }
   /// The beneficiary of the evicting job, if it waits.
   [[nodiscard]] job_id beneficiary_of(job_id leaving) const {
     const auto at = detail::find_if(leaving_.begin(), leaving_.end(),
@@ -137,6 +144,7 @@ class nominated_jobs {
 
   vector<job_id> waiting_;
   vector<departure> leaving_;
+  std::uint64_t evictions_ = 0;
   vector<bool> may_start_;
 };
 
