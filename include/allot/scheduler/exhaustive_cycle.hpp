@@ -16,6 +16,7 @@
 #include <allot/scheduler/detail/detours.hpp>
 #include <allot/scheduler/detail/flavor_walk.hpp>
 #include <allot/scheduler/detail/parts_with_jobs.hpp>
+#include <allot/scheduler/detail/quota_allows.hpp>
 #include <allot/scheduler/detail/soon_ready.hpp>
 #include <allot/scheduler/reservation.hpp>
 #include <allot/scheduler/session.hpp>
@@ -36,7 +37,7 @@ namespace detail {
 
 /// Protects jobs that have not had the minimum runtime of their quota's settings, and those that are spared.
 template <class Session>
-struct protection_by_settings {
+struct protection_of_settings_and_detours {
   static constexpr std::size_t n = Session::n;
   const Session* session = nullptr;
   const detours<Session>* spared = nullptr;
@@ -62,8 +63,8 @@ struct protection_by_settings {
 ///
 /// Where a quota's head reserves, a blocked job gets a reservation at the earliest start that the
 /// availability profile allows, and no later decision may delay it without a prior claim; see
-/// `queue_head::reserve`. Promised jobs are tried first, in the order of their reservations, whatever the
-/// order of quotas by now.
+/// `queue_head::reserve`. Jobs with a reservation are tried first, in the order of their reservations,
+/// whatever the order of quotas by now.
 ///
 /// A nominated job may be preempted like one that runs: who does so takes over what is evicted for it. And no
 /// job is evicted that could start again at once, if the one it is evicted for finds other victims: then all
@@ -156,7 +157,9 @@ class exhaustive_cycle {
     }
   }
 
-  /// Decides everything that can be decided now.
+  /// Decides everything that can be decided now: until no plan has a detour left that can be avoided,
+  /// `decide` makes passes, each of which considers the jobs whose turn it is until none is left that was not
+  /// tried.
   void run(Session& session) {
     run(session, [](quota_id) { return false; });
   }
@@ -210,7 +213,8 @@ class exhaustive_cycle {
 
   using order_of_victims = detail::order_in<VictimOrder, Session>;
   using protection_of_host = detail::protection_in<Protection, Session>;
-  using protection_of_all = any_protection<detail::protection_by_settings<Session>, protection_of_host>;
+  using protection_of_all =
+      any_protection<detail::protection_of_settings_and_detours<Session>, protection_of_host>;
 
   /// Considers jobs until none can be decided on.
   template <class Look>
@@ -570,29 +574,34 @@ class exhaustive_cycle {
       // Then what is free is kept for others.
       fits = a.ends_by && is_allowed(session, r) && could_place(session.books().places, r.pod_request);
     }
-    bool takes_what_is_free = false;
-    bool declines = false;
+    enum class way { none, evicts, takes_what_is_free, rather_waits } chosen = way::none;
     const auto accept = [&](std::span<const victim<n>> found) {
       if (is_kept_out(session, r, a)) return false;
-      // Those must yield to it as these would that it could evict.
-      takes_what_is_free = fits;
-      declines = !fits && bearable && lost_by(found, session.now()) >= *bearable;
-      return !fits && !declines;
+      if (fits) {
+        // Those must yield to it as these would that it could evict.
+        chosen = way::takes_what_is_free;
+      } else if (bearable && lost_by(found, session.now()) >= *bearable) {
+        chosen = way::rather_waits;
+      } else {
+        chosen = way::evicts;
+      }
+      return chosen == way::evicts;
     };
-    const search_outcome outcome =
-        may_find_victims(session, r) ? session.make_room(search_, r, accept) : search_outcome::impossible;
-    a.declined = a.declined || declines;
-    if (declines) return std::nullopt;
-    a.gave_up = a.gave_up || outcome == search_outcome::not_proven;
-    const bool evicts = outcome == search_outcome::found;
-    if (!evicts && !takes_what_is_free) {
+    if (may_find_victims(session, r)) {
+      a.gave_up |= session.make_room(search_, r, accept) == search_outcome::not_proven;
+    }
+    if (chosen == way::rather_waits) {
+      a.declined = true;
+      return std::nullopt;
+    }
+    if (chosen == way::none) {
       // Who restarts elsewhere makes room on nodes alone.
       if constexpr (most_moves > 0) return move_others(session, r, a);
       return std::nullopt;
     }
     // Also of what is free: or two could take it from each other for ever.
     session.count_preemption(r);
-    if (evicts) session.evict_found(search_.victims(), r.facts.id);
+    if (chosen == way::evicts) session.evict_found(search_.victims(), r.facts.id);
     const auto at = session.books().places.place(r.pod_request);
     ALLOT_ASSERT(at.has_value(), "the search found a place, or there was one");
     if constexpr (makes_reservations) loans(session).note_preemption(r, *at, a);

@@ -445,6 +445,7 @@ class scheduler {
     do {
       cycle_.run(session_);
     } while (session_.start_with_what_was_taken_back());
+    session_.end();
     // Explained last: jobs admitted after a job became inadmissible may block it, too.
     // A reservation may have been renewed before its job was admitted in the same step.
     erase_if(session_.plan().pending, [&](const auto& h) { return state(h.id) != job_state::pending; });

@@ -397,9 +397,24 @@ class session {
     }
     if (queues().must_requeue()) jobs_.review_nominations();
     if constexpr (has_expected_ends) {
-      erase_if(kept_, [&](const reservation_entry& p) { return jobs_.state(p.job) != job_state::nominated; });
+      for (std::size_t i = 0; i < kept_.size();) {
+        const job_id id = kept_[i].job;
+        if (jobs_.state(id) == job_state::nominated) {
+          ++i;
+        } else if (jobs_.state(id) == job_state::pending) {
+          hold_again(jobs_.at(id), i);
+        } else {
+          kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(i));
+        }
+      }
     }
     if (queues().must_requeue()) start_ready();
+  }
+  /// All is decided. Who has started holds no reservation any more, whatever becomes of it.
+  void end() {
+    if constexpr (has_expected_ends) {
+      erase_if(kept_, [&](const reservation_entry& p) { return jobs_.state(p.job) != job_state::nominated; });
+    }
   }
   /// All times move by that span.
   void rebase(instant by) {
@@ -458,14 +473,18 @@ class session {
       const auto had = detail::find_if(kept_.begin(), kept_.end(),
                                        [&](const reservation_entry& p) { return p.job == id; });
       if (had == kept_.end() || !jobs_.contains(id)) return;
-      // It holds its reservation again, without a start until the cycle looks at it.
-      reservation again = had->what;
-      const std::uint64_t number = had->number;
-      kept_.erase(had);
-      again.start = without_end;
-      again.borrows = !again.owned;
-      jobs_.reserve(r, again, number);
+      hold_again(r, static_cast<std::size_t>(had - kept_.begin()));
     }
+  }
+  /// The pending job holds the reservation that was kept at `i` again, without a start until the cycle looks
+  /// at it.
+  void hold_again(record& r, std::size_t i) {
+    reservation again = kept_[i].what;
+    const std::uint64_t number = kept_[i].number;
+    kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(i));
+    again.start = without_end;
+    again.borrows = !again.owned;
+    jobs_.reserve(r, again, number);
   }
   /// Of the nominated jobs among these. Returns from which on the evictions of the plan are for the heir and
   /// could be taken back: nobody else was given a place that they leave.

@@ -182,7 +182,7 @@ struct scheduler_memory {
   vector<job_id> nominated;
   /// In the order of their turn.
   vector<held_reservation> reservations;
-  /// What nominated jobs held.
+  /// What nominated jobs held, and those that are nominated no longer since the last step.
   vector<held_reservation> former_reservations;
   /// The number of the next reservation.
   std::uint64_t next_reservation = 1;

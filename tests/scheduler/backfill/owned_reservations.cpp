@@ -84,6 +84,32 @@ TEST_CASE("owned reservations: without estimates such a gang is passed until it 
   }
 }
 
+TEST_CASE("owned reservations: who is nominated and loses its room before it starts keeps its turn") {
+  std::vector<timed_job> jobs{{.quota = quota_id{2}, .gpus = 2, .duration = 100, .estimate = 100},
+                              {.quota = a, .gpus = 2, .duration = 10, .estimate = 10},
+                              {.quota = a, .gpus = 4, .submit = 1, .duration = 10, .estimate = 10},
+                              {.quota = a, .gpus = 4, .submit = 2, .duration = 10, .estimate = 10}};
+  auto s = allot::make_scheduler(allot::standard{}, allot_test::timed_view{&jobs}, teams({4, 0})).value();
+  std::vector<allot::job_id> ids;
+  for (std::uint32_t j = 0; j < jobs.size(); ++j) {
+    ids.push_back(s.submit(j).id);
+    s.step(jobs[j].submit);
+  }
+  CHECK(s.reservation_of(ids[2])->start == 10);
+  CHECK(s.reservation_of(ids[3])->start == 20);
+  s.finished(ids[1]);
+  CHECK(s.step(10).nominations.size() == 1);
+  CHECK(s.state(ids[2]) == allot::job_state::nominated);
+  // For a moment its team owns less. Job 0 is on its way out all the while.
+  for (const std::int64_t owned : {1, 4}) {
+    const allot::quota_change<1> to = allot::resize_quota<1>{a, gpus(owned)};
+    CHECK(s.apply({&to, 1}));
+  }
+  s.step(11);
+  CHECK(s.state(ids[2]) == allot::job_state::nominated);
+  CHECK(s.state(ids[3]) == allot::job_state::pending);
+}
+
 TEST_CASE("owned reservations: law 13, in random worlds of teams that always have jobs waiting") {
   std::size_t too_old = 0;
   std::size_t waited = 0;

@@ -7,6 +7,7 @@
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/scheduler/backfill/detail/foresight.hpp>
+#include <allot/scheduler/detail/quota_allows.hpp>
 #include <allot/scheduler/reservation.hpp>
 #include <allot/scheduler/session.hpp>
 

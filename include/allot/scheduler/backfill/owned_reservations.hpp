@@ -7,6 +7,7 @@
 #include <allot/scheduler/backfill/availability.hpp>
 #include <allot/scheduler/backfill/detail/owned_profile.hpp>
 #include <allot/scheduler/detail/attempt.hpp>
+#include <allot/scheduler/detail/quota_allows.hpp>
 #include <allot/scheduler/reservation.hpp>
 
 #include <algorithm>

@@ -17,7 +17,8 @@ namespace detail {
 
 /// A job that a plan evicts, and that could start again as soon as it has gone, would lose its work for
 /// nothing if others could have made the room. Then the plan is made once more, and the job it was evicted
-/// for must do without it. If that one finds no other victims, it may take it after all.
+/// for must do without it (`protection_of_settings_and_detours`). If that one finds no other victims, it may
+/// take it after all: then the detour can't be avoided.
 ///
 /// What others leave over counts, too, so that is looked at when all else is decided.
 template <class Session>

@@ -66,7 +66,7 @@ class state_keeper {
       }
     }
     for (const auto& e : of.kept_) {
-      if (jobs.state(e.job) == job_state::nominated) m.former_reservations.push_back(held(jobs, e));
+      if (jobs.contains(e.job)) m.former_reservations.push_back(held(jobs, e));
     }
     m.next_reservation = jobs.reservations_.next_number();
     m.backoffs = jobs.backoffs_.all();
@@ -255,6 +255,10 @@ class state_keeper {
     for (const auto& u : s.units) {
       if (is_known(u.id) && jobs_.jobs_[u.id].state == job_state::unknown) wait(u);
     }
+    // In the next step it holds its reservation again.
+    for (const auto& e : memory_.former_reservations) {
+      if (is_known(e.job)) session_.kept_.push_back(entry(e));
+    }
     restore_reservations();
     restore_queues();
     if constexpr (has_ready_times) jobs_.find_soon_ready(memory_.now);
@@ -386,9 +390,6 @@ class state_keeper {
     jobs_.books_.nominate(r, u.since);
     jobs_.enter(r, job_state::nominated);
     jobs_.nominated_.add(u.id);
-    for (const auto& e : memory_.former_reservations) {
-      if (e.job == u.id) session_.kept_.push_back(entry(e));
-    }
     return true;
   }
   void wait(const unit_state& u) {

@@ -5,6 +5,7 @@
 #include <allot/core/resources.hpp>
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
+#include <allot/scheduler/detail/quota_allows.hpp>
 #include <allot/scheduler/placement.hpp>
 
 #include <algorithm>
@@ -18,13 +19,6 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// Whether the job is ready and its quota allows it at that time, now or later, as of what is assumed.
-template <class Session>
-[[nodiscard]] bool quota_allows(Session& session, const typename Session::record& r, instant at) {
-  return session.books().assumed().fits(r.facts.quota, r.facts.request, r.facts.in) &&
-         r.ready.at <= std::max(at, session.now()) &&
-         !session.jobs().backs_off(r, std::max(at, session.now()));
-}
 /// When a job with a reservation ends if it starts as reserved.
 template <class Session>
 [[nodiscard]] instant reserved_end(const Session& session, const typename Session::reservation_entry& p) {
