@@ -574,7 +574,7 @@ class exhaustive_cycle {
       // Then what is free is kept for others.
       fits = a.ends_by && is_allowed(session, r) && could_place(session.books().places, r.pod_request);
     }
-    enum class way { none, evicts, takes_what_is_free, rather_waits } chosen = way::none;
+    enum class way { finds_none, evicts, takes_what_is_free, rather_waits } chosen = way::finds_none;
     const auto accept = [&](std::span<const victim<n>> found) {
       if (is_kept_out(session, r, a)) return false;
       if (fits) {
@@ -594,7 +594,7 @@ class exhaustive_cycle {
       a.declined = true;
       return std::nullopt;
     }
-    if (chosen == way::none) {
+    if (chosen == way::finds_none) {
       // Who restarts elsewhere makes room on nodes alone.
       if constexpr (most_moves > 0) return move_others(session, r, a);
       return std::nullopt;
