@@ -66,6 +66,14 @@ struct protection_of_settings_and_detours {
 /// `queue_head::reserve`. Jobs with a reservation are tried first, in the order of their reservations,
 /// whatever the order of quotas by now.
 ///
+/// The ways of a pending job into the plan, in this order, and what is asked on each:
+///
+/// - `room_for`, a free place: the quota, jobs that are ready soon, reservations on what its quota owns, all
+///   others, the placement.
+/// - `make_room`, others are evicted: how often it has preempted, reservations on what its quota owns, the
+///   search for victims, jobs that are ready soon. What else is reserved it claims, and that is renewed.
+/// - `move_others`, others restart elsewhere: the quota, jobs that are ready soon, that search.
+///
 /// A nominated job may be preempted like one that runs: who does so takes over what is evicted for it. And no
 /// job is evicted that could start again at once, if the one it is evicted for finds other victims: then all
 /// that the step evicts is decided on once more. So jobs change places as rarely as can be.
@@ -653,6 +661,8 @@ class exhaustive_cycle {
     return at;
   }
 
+  // From step to step last the tournament, what reservations are made with, and whether quotas are new. All
+  // else is of a step.
   tournament<n, QuotaOrder> turn_;
   [[no_unique_address]] std::conditional_t<makes_reservations, detail::backfill_state<Session>, none<0>>
       backfill_{};
