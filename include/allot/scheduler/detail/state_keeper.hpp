@@ -343,6 +343,7 @@ class state_keeper {
   void restore(record& r, const unit_state& u) {
     r.rank = u.rank;
     r.rank.id = r.facts.order;
+    are_numbered_anew_ = are_numbered_anew_ || r.rank.id != u.rank.id;
     r.estimate = u.estimate;
     r.follows_priority = u.follows_priority;
     r.is_over = u.is_over && u.state == job_state::evicting;
@@ -416,6 +417,14 @@ class state_keeper {
     }
     jobs_.reservations_.restore(all, memory_.next_reservation);
   }
+  /// The same where the view gives jobs other numbers than the one that wrote the state.
+  [[nodiscard]] job_rank rank_now(const job_rank& then) const {
+    if (!are_numbered_anew_) return then;
+    for (const seat& s : seats_) {
+      if (s.is != nullptr && s.is->rank == then) return jobs_.at(s.is->id).rank;
+    }
+    return then;
+  }
   void restore_queues() {
     for (const backoff& b : memory_.backoffs) {
       backoff known = b;
@@ -437,7 +446,7 @@ class state_keeper {
     };
     for (const auto& i : memory_.inadmissible) {
       if (pending_queue* const q = queue_of(i.job)) {
-        q->restore_inadmissible(jobs_.at(i.job).request_class, i.rank, i.ends_by);
+        q->restore_inadmissible(jobs_.at(i.job).request_class, rank_now(i.rank), i.ends_by);
       }
     }
     for (const job_id id : memory_.blocking) {
@@ -451,6 +460,7 @@ class state_keeper {
   std::span<const quota_id> ids_;
   /// By index of the id.
   vector<seat> seats_;
+  bool are_numbered_anew_ = false;
 };
 
 }  // namespace detail
