@@ -89,8 +89,8 @@ struct known_faults {
   /// Law 3. Of victims that have been asked after others some remain when those are given back, in two
   /// resources; and on nodes one that another order would not need.
   bool victims_remain_alone = true;
-  /// Law 4. Where two resources count, a job takes from who took from it, once another one has its turn or
-  /// its own.
+  /// Law 4. Where two resources count, an evicted job may evict the one that it was evicted for: once a third
+  /// job has been given its own.
   bool evicts_in_return = true;
   /// Laws 2 and 13. A job within its nominal whose reservation does not stand on that (a job of a quota above
   /// or the reservation of a borrower was in its way, or it was to borrow under its first choice) is not

@@ -251,7 +251,7 @@ class session {
     if constexpr (has_elastic_pods) take_back_elastic_pods(r);
     plan_.evictions.push_back(
         {victim, r.what, r.facts.quota, beneficiary, how, jobs_.running_pods(r), r.facts.core});
-    if (how == relation::borrower) jobs_.record_reclaim(r, now_);
+    record_reclaim(r, how);
     jobs_.evict(r, beneficiary);
     if (is_elastic) inherit_evictions(beneficiary);
   }
@@ -297,7 +297,7 @@ class session {
           plan_.evictions.push_back({v.job.id, gone.what, v.job.quota, beneficiary, v.how,
                                      gone.facts.pods + elastic_pods(found, v.job), gone.facts.core, v.why});
         }
-        if (v.how == relation::borrower) jobs_.record_reclaim(gone, now_);
+        record_reclaim(gone, v.how);
         jobs_.leave_for(gone, beneficiary);
       }
     }
@@ -388,7 +388,6 @@ class session {
     plan_.clear();
     took_back_ = false;
     jobs_.end_backoffs(now);
-    backoffs_before_ = jobs_.backoffs();
     jobs_.become_ready(now);
     if constexpr (has_expected_ends) {
       if (const auto due = next_reserved_start(); due && *due <= now) queues().let_requeue();
@@ -459,7 +458,14 @@ class session {
     jobs_.release(r);
     wait_again(r);
   }
-  /// The same for one that it has nominated. Its victims run on.
+  /// The same for the elastic pods of a job that is evicted.
+  void take_back_elastic_pods(const record& core) {
+    for (std::size_t i = core.elastic_pods.size(); i-- > 0;) {
+      record& s = jobs_.at(core.elastic_pods[i]);
+      if (s.state == job_state::running && s.admitted_in == steps_) take_back_admission(s);
+    }
+  }
+  /// A job nominated by this plan is pending again.
   void take_back_nomination(record& r) {
     r.turns.give_back(jobs_.epoch());
     jobs_.withdraw_nomination(r);
@@ -517,19 +523,25 @@ class session {
   /// back those without which it fits as well.
   void spare_unneeded(job_id beneficiary, std::size_t first) {
     const record& r = jobs_.at(beneficiary);
-    for (std::size_t i = plan_.evictions.size(); i-- > first;) {
+    const std::size_t before = plan_.evictions.size();
+    for (std::size_t i = before; i-- > first;) {
       record& v = jobs_.at(plan_.evictions[i].id);
       // An elastic job runs on with all its pods or without them.
-      const bool goes_along = v.facts.elastic && jobs_.at(v.facts.core).state != job_state::running;
-      if (goes_along || !v.elastic_pods.empty()) continue;
-      if (!jobs_.books().could_stay(v, r)) continue;
+      if (goes_with_its_job(v) || !v.elastic_pods.empty() || !books().could_stay(v, r)) continue;
       jobs_.take_back_eviction(v);
       plan_.evictions.erase(plan_.evictions.begin() + static_cast<std::ptrdiff_t>(i));
-      record_reclaims_again();
     }
+    if (plan_.evictions.size() < before) record_reclaims_again();
+  }
+  /// A job is evicted: if its quota borrows what is taken, it backs off.
+  void record_reclaim(const record& r, relation how) {
+    if (how != relation::borrower) return;
+    if (std::exchange(reclaimed_in_, steps_) != steps_) backoffs_before_ = jobs_.backoffs();
+    jobs_.record_reclaim(r, now_);
   }
   /// Some evictions of the plan were taken back: only the others have made their quotas back off.
   void record_reclaims_again() {
+    if (reclaimed_in_ != steps_) return;
     jobs_.restore(backoffs_before_);
     for (const auto& e : plan_.evictions) {
       if (e.how != relation::borrower) continue;
@@ -538,13 +550,6 @@ class session {
       for (const job_id pod : r.elastic_pods) {
         if (jobs_.state(pod) == job_state::evicting) jobs_.record_reclaim(jobs_.at(pod), now_);
       }
-    }
-  }
-  /// The same for the elastic pods of a job that is evicted.
-  void take_back_elastic_pods(const record& core) {
-    for (std::size_t i = core.elastic_pods.size(); i-- > 0;) {
-      record& s = jobs_.at(core.elastic_pods[i]);
-      if (s.state == job_state::running && s.admitted_in == steps_) take_back_admission(s);
     }
   }
   [[nodiscard]] bool goes_with_its_job(const record& r) const {
@@ -587,7 +592,8 @@ class session {
   /// The reservations of jobs that this step admitted, or that are nominated: they hold them again if their
   /// admission is taken back.
   vector<reservation_entry> kept_;
-  /// What quotas did not borrow when the step began.
+  /// The last step that reclaimed something, and what quotas did not borrow before it did.
+  std::uint64_t reclaimed_in_ = 0;
   detail::borrow_backoffs<n> backoffs_before_;
   /// Whether this step has taken back an admission, since it last looked for nominated jobs that may start.
   bool took_back_ = false;

@@ -417,7 +417,8 @@ class state_keeper {
     }
     jobs_.reservations_.restore(all, memory_.next_reservation);
   }
-  /// The same where the view gives jobs other numbers than the one that wrote the state.
+  /// What that rank of a job is now: the view may number jobs otherwise than the one that wrote the state.
+  /// O(1) if it does not, else O(jobs).
   [[nodiscard]] job_rank rank_now(const job_rank& then) const {
     if (!are_numbered_anew_) return then;
     for (const seat& s : seats_) {
