@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 // Other jobs that would have to be evicted, or not be ahead in the queue, to admit a job.
 #include <allot/core/vector.hpp>
+#include <allot/preemption/eligibility.hpp>
 
 #include "lab/explain_remedies.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <tuple>
 #include <utility>
 
@@ -113,20 +116,19 @@ std::string remedy_finder::why_not(job_index victim, const ledger<n>& assumed) c
   }
   const bool is_below = assumed.tree().common_ancestor(of_victim, quota_) == quota_;
   if (is_below && may.children) return "";
-  // A quota borrows from others if no quota below those above both owns what it uses.
+  // Its quota borrows if no quota below those above both owns what it uses.
   const quota_tree<n>& tree = assumed.tree();
   const quota_id top = tree.common_ancestor(of_victim, quota_);
-  quota_id owner = of_victim;
-  bool borrows = false;
-  for (std::size_t d = 0; d < n && !borrows; ++d) {
-    if (request_[d] <= quantity{}) continue;
-    if (v.request[d] + now_.scheduler().request(now_.id_of(victim))[d] <= quantity{}) continue;
-    if (assumed.own_usage(of_victim, d) <= assumed.supply_of(of_victim, d).own_pool) continue;
-    owner = of_victim;
-    while (owner && owner != top && assumed.balance(owner, d) < quantity{}) owner = tree.parent(owner);
-    borrows = owner == top;
+  std::array<bool, n> contested{};
+  for (std::size_t d = 0; d < n; ++d) {
+    contested[d] =
+        request_[d] > quantity{} && v.request[d] + policy.request(now_.id_of(victim))[d] > quantity{};
   }
-  if (!borrows) return fmt::format("uses only what {} owns", tree.name(owner));
+  for (quota_id owner = of_victim; owner != top; owner = tree.parent(owner)) {
+    if (reclaimable_dimensions(assumed, of_victim, tree.parent(owner), contested) == std::array<bool, n>{}) {
+      return fmt::format("uses only what {} owns", tree.name(owner));
+    }
+  }
   if (may.reclaim == preempt_reclaim::never) return "is of another quota, and its own takes nothing back";
   if (may.reclaim == preempt_reclaim::lower_priority && v.priority >= b.priority)
     return "has no lower priority";

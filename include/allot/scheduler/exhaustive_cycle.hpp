@@ -377,7 +377,8 @@ class exhaustive_cycle {
     }
     return reclaims;
   }
-  /// Whether a search for victims may find any for the job: on behalf of quotas above its own, too.
+  /// Whether a search for victims may find any for the job: on behalf of quotas above its own, too. An event
+  /// of ten saturated quotas costs 10 to 20 % less than with a search each time (`bench/micro/reservations`).
   [[nodiscard]] static bool may_find_victims(Session& session, const record& r) {
     const quota_id own = r.facts.quota;
     resources<n> arriving = r.facts.request;
