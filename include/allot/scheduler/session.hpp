@@ -395,25 +395,12 @@ class session {
       jobs_.note_due_starts(now);
     }
     if (queues().must_requeue()) jobs_.review_nominations();
-    if constexpr (has_expected_ends) {
-      for (std::size_t i = 0; i < kept_.size();) {
-        const job_id id = kept_[i].job;
-        if (jobs_.state(id) == job_state::nominated) {
-          ++i;
-        } else if (jobs_.state(id) == job_state::pending) {
-          hold_again(jobs_.at(id), i);
-        } else {
-          kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(i));
-        }
-      }
-    }
+    if constexpr (has_expected_ends) hold_again_what_was_kept();
     if (queues().must_requeue()) start_ready();
   }
   /// All is decided. Who has started holds no reservation any more, whatever becomes of it.
   void end() {
-    if constexpr (has_expected_ends) {
-      erase_if(kept_, [&](const reservation_entry& p) { return jobs_.state(p.job) != job_state::nominated; });
-    }
+    if constexpr (has_expected_ends) keep_nominated();
   }
   /// All times move by that span.
   void rebase(instant by) {
@@ -471,6 +458,7 @@ class session {
     jobs_.withdraw_nomination(r);
     wait_again(r);
   }
+  /// Its reservation, if it had one, it holds again.
   void wait_again(record& r) {
     const job_id id = r.facts.id;
     jobs_.requeue(r);
@@ -481,6 +469,17 @@ class session {
       if (had == kept_.end() || !jobs_.contains(id)) return;
       hold_again(r, static_cast<std::size_t>(had - kept_.begin()));
     }
+  }
+  /// So does one that is nominated no longer since the last step. Others may be gone.
+  void hold_again_what_was_kept() {
+    for (std::size_t i = 0; i < kept_.size();) {
+      const job_id id = kept_[i].job;
+      jobs_.state(id) == job_state::pending ? hold_again(jobs_.at(id), i) : void(++i);
+    }
+    keep_nominated();
+  }
+  void keep_nominated() {
+    erase_if(kept_, [&](const reservation_entry& p) { return jobs_.state(p.job) != job_state::nominated; });
   }
   /// The pending job holds the reservation that was kept at `i` again, without a start until the cycle looks
   /// at it.
