@@ -63,8 +63,8 @@ class state_keeper;
 /// it may get a reservation before: those that have none are in a queue of their own.
 ///
 /// An elastic job is several units: its core, the pods without which it can't run, and one unit for each
-/// further pod. A unit is a record like that of any job; elastic pods wait only while the core runs, one at a
-/// time, and go with it.
+/// further pod. A unit is a record like that of any job; elastic pods wait only while the core runs or is
+/// nominated, one at a time is pending, none starts before the core, and all go with it.
 template <job_view View, placement Placement>
 class lifecycle {
  public:
@@ -413,15 +413,20 @@ class lifecycle {
     books_.nominate(r, now);
     enter(r, job_state::nominated);
     nominated_.add(r.facts.id);
+    if constexpr (has_elastic_pods) grow(core_of(r));
   }
   /// Whether a job that is booked may start at once, without waiting behind the nominated ones.
-  [[nodiscard]] bool may_start(const record& r) { return nominated_.may_start(books_, jobs_, r); }
+  [[nodiscard]] bool may_start(const record& r) {
+    return !waits_for_core(r.facts.id) && nominated_.may_start(books_, jobs_, r);
+  }
   /// What leaves for it, if it has taken that over, leaves for none in particular.
   void waits_for_none(const record& r) { nominated_.remove(r.facts.id); }
   /// Calls `start(record)` for each nominated job with `is_asked(id)` that may start now.
   template <class IsAsked, class Start>
   void start_ready(IsAsked is_asked, Start start) {
-    nominated_.start_ready(books_, jobs_, is_asked, [&](job_id id) { start(jobs_[id]); });
+    nominated_.start_ready(
+        books_, jobs_, [&](job_id id) { return is_asked(id) && !waits_for_core(id); },
+        [&](job_id id) { start(jobs_[id]); });
   }
   /// Starts a job that already runs and is in no queue.
   void start_adopted(job_id id, instant since, const placed_request& p) {
@@ -434,7 +439,7 @@ class lifecycle {
   }
   /// Whether the job could have more pods than it runs with.
   [[nodiscard]] bool can_grow(const record& core) const {
-    return core.pods_to_come > 0 || waiting_elastic_pod(core).has_value();
+    return core.pods_to_come > 0 || has_pod(core, job_state::pending) || has_pod(core, job_state::nominated);
   }
   /// The request of one more pod of a running job.
   [[nodiscard]] resources<n> request_of_pod(const record& core) const {
@@ -495,6 +500,7 @@ class lifecycle {
   }
   /// A nominated job that `make_room` has found waits again. What leaves for it leaves for `heir`.
   void yield_nomination(record& r, job_id heir) {
+    if constexpr (has_elastic_pods) drop_elastic_pods(r);
     nominated_.hand_over(r.facts.id, heir);
     books_.release_found(r);
     enter(r, job_state::unknown);
@@ -544,7 +550,7 @@ class lifecycle {
         core.turns = std::max(core.turns, r.turns);
         ++core.pods_to_come;
         forget(r.facts.id);
-        if (core.state == job_state::running) grow(core);
+        if (may_grow(core)) grow(core);
         return;
       }
       r.pods_to_come = view_or_default<View>::pods(view_, r.what).most - r.facts.pods;
@@ -553,6 +559,7 @@ class lifecycle {
     wait(r.facts.id);
   }
   void withdraw_nomination(record& r) {
+    if constexpr (has_elastic_pods) drop_elastic_pods(r);
     nominated_.remove(r.facts.id);
     books_.release_nominated(r);
     enter(r, job_state::unknown);
@@ -567,7 +574,7 @@ class lifecycle {
     take_out(r);
     forget(id);
     if constexpr (has_elastic_pods) {
-      if (core && jobs_[core].state == job_state::running) grow(jobs_[core]);
+      if (core && may_grow(jobs_[core])) grow(jobs_[core]);
     }
   }
 
@@ -587,7 +594,7 @@ class lifecycle {
       if (books_.has_room(r) && placement_or_default::usable(books_.places, r.where)) continue;
       lost = true;
       withdraw_nomination(r);
-      wait(r.facts.id);
+      r.facts.elastic ? requeue(r) : wait(r.facts.id);
     }
     if (lost) world_changed();
   }
@@ -644,6 +651,15 @@ class lifecycle {
   friend state_keeper<View, Placement>;
 
   [[nodiscard]] record& core_of(record& r) { return r.facts.elastic ? jobs_[r.facts.core] : r; }
+  /// Whether the job may get more pods now.
+  [[nodiscard]] static bool may_grow(const record& core) noexcept {
+    return core.state == job_state::running || core.state == job_state::nominated;
+  }
+  /// Whether it is a pod of a job that does not run yet.
+  [[nodiscard]] bool waits_for_core(job_id id) const {
+    const auto& f = jobs_[id].facts;
+    return has_elastic_pods && f.elastic && jobs_[f.core].state == job_state::nominated;
+  }
   void run(record& r, instant now) {
     books_.start(r, now);
     enter(r, job_state::running);
@@ -767,16 +783,14 @@ class lifecycle {
     queues_.touch(x);
   }
 
-  /// The waiting pod of a running elastic job, if there is one.
-  [[nodiscard]] std::optional<job_id> waiting_elastic_pod(const record& core) const {
-    for (const job_id s : core.elastic_pods) {
-      if (jobs_[s].state == job_state::pending || jobs_[s].state == job_state::nominated) return s;
-    }
-    return std::nullopt;
+  /// Whether a pod of the elastic job is in that state.
+  [[nodiscard]] bool has_pod(const record& core, job_state in) const {
+    return detail::any_of(core.elastic_pods.begin(), core.elastic_pods.end(),
+                          [&](job_id pod) { return jobs_[pod].state == in; });
   }
-  /// Makes the next pod of a running elastic job pending, unless one waits already.
+  /// Makes the next pod of an elastic job pending that runs or is nominated, unless one is.
   void grow(record& core) {
-    if (core.pods_to_come == 0 || waiting_elastic_pod(core)) return;
+    if (core.pods_to_come == 0 || has_pod(core, job_state::pending)) return;
     record pod = core;
     read_pod(pod);
     join_queue(add_pod(core, std::move(pod)));

@@ -251,9 +251,15 @@ class state_keeper {
     for (const auto& r : memory_.reservations) {
       if (is_known(r.job)) seats_[r.job.index()].has_reservation = true;
     }
-    // A nominated job that has lost its place waits.
+    // A nominated job that has lost its place waits, without its pods.
     for (const auto& u : s.units) {
-      if (is_known(u.id) && jobs_.jobs_[u.id].state == job_state::unknown) wait(u);
+      if (!is_known(u.id) || jobs_.jobs_[u.id].state != job_state::unknown) continue;
+      if (may_wait(u)) {
+        wait(u);
+      } else {
+        ++jobs_.jobs_[u.core].pods_to_come;
+        forget(u.id);
+      }
     }
     // In the next step it holds its reservation again.
     for (const auto& e : memory_.former_reservations) {
@@ -295,10 +301,11 @@ class state_keeper {
     return id.index() < seats_.size() && seats_[id.index()].is != nullptr && seats_[id.index()].is->id == id;
   }
   [[nodiscard]] const unit_state& unit_at(job_id id) const { return *seats_[id.index()].is; }
-  /// A pod waits only while its job runs, and leaves with it.
+  /// A pod waits only while its job runs or is nominated, and leaves with it.
   [[nodiscard]] bool may_have_pod(const unit_state& pod) const {
     if (!elastic_view<View> || !is_known(pod.core) || unit_at(pod.core).core) return false;
     const job_state core = unit_at(pod.core).state;
+    if (core == job_state::nominated) return !holds(pod);
     return core == job_state::running || (core == job_state::evicting && pod.state == job_state::evicting);
   }
   void read_core(const auto& u, quota_id x, capacity_kind not_preemptible) {
@@ -379,10 +386,15 @@ class state_keeper {
     jobs_.nominated_.expect(u.id, is_known(beneficiary) ? beneficiary : job_id{});
     return true;
   }
+  /// Of a pod: whether its job is such that it may wait.
+  [[nodiscard]] bool may_wait(const unit_state& u) const {
+    const job_state core = jobs_.state(u.core);
+    return !u.core || core == job_state::running || core == job_state::nominated;
+  }
   /// Returns false if it waits instead.
   [[nodiscard]] bool nominate(const unit_state& u, const place& at) {
     record& r = jobs_.jobs_[u.id];
-    if (r.state != job_state::unknown || (u.core && jobs_.state(u.core) != job_state::running)) return false;
+    if (r.state != job_state::unknown || !may_wait(u)) return false;
     if (jobs_.books_.is_held(at)) return false;
     r.where = at;
     charge_by_place(r, jobs_.view_, jobs_.books_.places);
