@@ -218,19 +218,20 @@ class unit_host {
         CHECK(scheduler_.pick(s) == scheduler_.pick(id));
         const allot::job_state of_pod = scheduler_.state(s);
         CHECK(of_pod != allot::job_state::unknown);
-        const bool waits = of_pod == allot::job_state::pending || of_pod == allot::job_state::nominated;
+        const bool waits = of_pod == allot::job_state::pending;
         CHECK_FALSE((waits && next_waits));  // one at a time
         next_waits = next_waits || waits;
         known += 1;
       }
       CHECK(known + j.min_pods <= j.pods);
-      // Only a running job has elastic pods, and they are evicted with it.
+      // Only a job that runs or will has elastic pods, and they are evicted with it.
       const allot::job_state of_job = scheduler_.state(id);
-      if (of_job == allot::job_state::pending || of_job == allot::job_state::nominated) CHECK(known == 0);
-      if (of_job != allot::job_state::running) {
-        CHECK_FALSE(next_waits);
-        for (const allot::job_id s : scheduler_.elastic_pods_of(id)) {
-          CHECK(scheduler_.state(s) == allot::job_state::evicting);
+      if (of_job == allot::job_state::pending) CHECK(known == 0);
+      for (const allot::job_id s : scheduler_.elastic_pods_of(id)) {
+        const allot::job_state of_pod = scheduler_.state(s);
+        if (of_job == allot::job_state::evicting) CHECK(of_pod == allot::job_state::evicting);
+        if (of_job == allot::job_state::nominated) {
+          CHECK((of_pod == allot::job_state::pending || of_pod == allot::job_state::nominated));
         }
       }
     }

@@ -78,7 +78,7 @@ class soak_world {
     /// For an elastic pod: its job.
     allot::job_id core{};
     std::uint32_t pods = 1;
-    /// For a running job: the pods that it may have beyond those that run or are being released.
+    /// The pods that it may have beyond its core and those that run or are being released.
     std::uint32_t to_come = 0;
     allot::instant since = 0;
     /// From when it may start, as the host said when the scheduler asked last.
@@ -504,6 +504,7 @@ class soak_world {
     }
     return all;
   }
+  [[nodiscard]] static std::uint32_t most_to_come(const soak_job& j) { return j.pods - j.min_pods; }
   void start(unit& u, soak_place at, const allot::flavor_pick& pick, std::uint32_t pods,
              allot::instant since) {
     u.is = where::runs;
@@ -533,6 +534,7 @@ class soak_world {
     u.is = where::waits;
     u.nominated = false;
     u.place = {};
+    u.to_come = most_to_come(jobs_[u.job]);
     u.ready = jobs_[u.job].ready;
   }
   /// Updates which pods of elastic jobs are pending. `dropped`: those that were pending may be gone.
@@ -548,19 +550,23 @@ class soak_world {
       require(there.size() == now.size(), "a pod is listed twice", id);
       for (const allot::job_id s : elastic_pods_of(id, [](const unit&) { return true; })) {
         if (there.contains(s)) continue;
-        require(may_drop && units_.at(s).is == where::waits, "a pod is not listed", s);
+        const bool has_lost_its_job = may_review_ && core.is == where::waits;
+        require((may_drop || has_lost_its_job) && units_.at(s).is == where::waits, "a pod is not listed", s);
         leave(s);
       }
-      std::size_t waiting = 0;
+      std::size_t pending = 0, nominated = 0;
       for (const allot::job_id s : there) {
         if (find(s) == nullptr) {
           enter(s, {.job = core.job, .quota = core.quota, .core = id, .pick = core.pick});
         }
         require(units_.at(s).core == id, "a pod is listed with another job", s);
-        if (units_.at(s).is == where::waits) ++waiting;
+        if (units_.at(s).is != where::waits) continue;
+        it_->state(s) == allot::job_state::nominated ? ++nominated : ++pending;
       }
-      if (preset_.partial && may_drop && waiting == 0) core.to_come = 0;
-      require(waiting == (core.is == where::runs && core.to_come > 0 ? 1 : 0),
+      if (preset_.partial && may_drop && pending == 0) core.to_come = 0;
+      const bool may_grow = core.is == where::runs ||
+                            (core.is == where::waits && it_->state(id) == allot::job_state::nominated);
+      require(pending == (may_grow && core.to_come > nominated ? 1 : 0),
               "not so many further pods wait as should", id);
     }
   }
@@ -601,7 +607,11 @@ class soak_world {
     if (!s) return;
     note("  is ", told(s.id));
     stir();
-    enter(s.id, {.job = j, .quota = quota_of(jobs_[j]), .pods = jobs_[j].min_pods, .ready = jobs_[j].ready});
+    enter(s.id, {.job = j,
+                 .quota = quota_of(jobs_[j]),
+                 .pods = jobs_[j].min_pods,
+                 .to_come = most_to_come(jobs_[j]),
+                 .ready = jobs_[j].ready});
   }
   void adopt() {
     const std::uint32_t j = draw_job();
@@ -634,7 +644,7 @@ class soak_world {
     may_review_ = true;
     enter(s.id, {.job = j, .quota = quota_of(job)});
     start(units_.at(s.id), at->id, pick, job.min_pods, since);
-    units_.at(s.id).to_come = job.pods - job.min_pods;
+    units_.at(s.id).to_come = most_to_come(job);
     learn(false);
   }
   void adopt_elastic_pod() {
@@ -1211,7 +1221,7 @@ class soak_world {
     } else {
       require(a.pods == j.min_pods || (preset_.partial && a.pods > j.min_pods && a.pods <= j.pods),
               "a job starts with other pods than it asks for", a.id);
-      u.to_come = preset_.partial ? 0 : j.pods - a.pods;
+      if (preset_.partial) u.to_come = 0;
     }
   }
   /// All pods of an evicted job are reported, once, or those that move.
