@@ -550,8 +550,8 @@ class soak_world {
       require(there.size() == now.size(), "a pod is listed twice", id);
       for (const allot::job_id s : elastic_pods_of(id, [](const unit&) { return true; })) {
         if (there.contains(s)) continue;
-        const bool has_lost_its_job = may_review_ && core.is == where::waits;
-        require((may_drop || has_lost_its_job) && units_.at(s).is == where::waits, "a pod is not listed", s);
+        const bool had_no_room = may_review_ && (units_.at(s).nominated || core.is == where::waits);
+        require((may_drop || had_no_room) && units_.at(s).is == where::waits, "a pod is not listed", s);
         leave(s);
       }
       std::size_t pending = 0, nominated = 0;

@@ -187,7 +187,8 @@ class exhaustive_cycle {
     detours_.begin(session);
     do {
       decide(session, look);
-    } while (detours_.avoid(session, [&](const record& r) { return could_start(session, r); }));
+    } while (detours_.avoid(
+        session, [&](const record& r, job_id beneficiary) { return way_back_of(session, r, beneficiary); }));
     sort_shown();
     for (const quota_id x : shown_) {
       if (const auto first = session.first_of(x)) session.list_pending(*first, pending_reason::quota);
@@ -253,26 +254,30 @@ class exhaustive_cycle {
     } while (decided_ &&
              (session.queues().must_requeue() || others_may_claim(session) || must_look_again(session)));
   }
-  /// Whether a job that is evicting could start again if it were pending.
-  [[nodiscard]] bool could_start(Session& session, const record& r) {
+  /// How a job that is evicting for another could start again if it were pending.
+  [[nodiscard]] detail::way_back way_back_of(Session& session, const record& r, job_id beneficiary) {
+    using detail::way_back;
     attempt a;
     if (const auto at = room_for(session, r, a)) {
       session.books().places.release(*at);
-      return true;
+      return way_back::elsewhere;
     }
     if (!session.jobs().may_preempt_again(r) ||
         reclaimable(session, r.facts.quota, r.facts.priority, r.facts.request) == 0) {
-      return false;
+      return way_back::none;
     }
     if constexpr (makes_reservations) {
-      if (owned(session).are_delayed_by(r, a)) return false;
+      if (owned(session).are_delayed_by(r, a)) return way_back::none;
     }
-    bool is_room = false;
-    static_cast<void>(session.make_room(search_, r, [&](std::span<const victim<n>>) {
-      is_room = true;
+    way_back found = way_back::none;
+    static_cast<void>(session.make_room(search_, r, [&](std::span<const victim<n>> victims) {
+      const bool takes_it_back = detail::any_of(victims.begin(), victims.end(), [&](const victim<n>& v) {
+        return v.job.id == beneficiary || v.job.core == beneficiary;
+      });
+      found = takes_it_back ? way_back::from_the_beneficiary : way_back::elsewhere;
       return false;
     }));
-    return is_room;
+    return found;
   }
 
   /// Jobs that became inadmissible before others were admitted may have a claim on what these borrow, or on

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace allot {
 inline namespace v0 {
@@ -20,7 +21,11 @@ namespace detail {
 /// for must do without it (`protection_of_settings_and_detours`). If that one finds no other victims, it may
 /// take it after all: then the detour can't be avoided.
 ///
-/// What others leave over counts, too, so that is looked at when all else is decided.
+/// What others leave over counts, too, so that is looked at when all else is decided. And where the one could
+/// take back what it loses from the other, it is not evicted for it at all: they would change places for
+/// nothing.
+enum class way_back : std::uint8_t { none, elsewhere, from_the_beneficiary };
+
 template <class Session>
 class detours {
  public:
@@ -39,22 +44,21 @@ class detours {
     if (spared_.empty()) return false;
     const job_id whole = whole_job(s, beneficiary);
     return detail::any_of(spared_.begin(), spared_.end(), [&](const pair& p) {
-      return p.victim == victim && p.beneficiary == whole && !p.in_vain;
+      return p.victim == victim && (p.is_for_all || p.beneficiary == whole) && !p.in_vain;
     });
   }
   /// All is decided. Returns whether to decide again: the plan has been taken back because it evicts jobs
-  /// for which `could_start(record)`, or those who must do without such a victim need not any more.
-  template <class CouldStart>
-  bool avoid(Session& s, CouldStart could_start) {
-    const std::size_t before = spared_.size();
-    if (s.plan_.evictions.size() > evictions_) find(s, could_start);
-    if (spared_.size() > before) {
+  /// that have a `way_back_of(record, beneficiary)`, or those who must do without such a victim need not any
+  /// more.
+  template <class WayBack>
+  bool avoid(Session& s, WayBack way_back_of) {
+    if (s.plan_.evictions.size() > evictions_ && find(s, way_back_of)) {
       take_back(s);
       return true;
     }
     bool any = false;
     for (pair& p : spared_) {
-      if (p.in_vain || !waits(s, p.beneficiary)) continue;
+      if (p.in_vain || p.is_mutual || !waits(s, p.beneficiary)) continue;
       p.in_vain = any = true;
     }
     if (any) s.jobs_.queues().let_requeue();
@@ -66,6 +70,10 @@ class detours {
     /// The job, of an elastic one the core.
     job_id beneficiary;
     job_id victim;
+    /// Whether they would change places.
+    bool is_mutual = false;
+    /// Whether no other may evict it, either: it was taken over from one that did.
+    bool is_for_all = false;
     /// Whether there were no others.
     bool in_vain = false;
   };
@@ -81,9 +89,10 @@ class detours {
     return is_pending(id) || detail::any_of(pods.begin(), pods.end(), is_pending);
   }
 
-  template <class CouldStart>
-  void find(Session& s, CouldStart could_start) {
+  template <class WayBack>
+  [[nodiscard]] bool find(Session& s, WayBack way_back_of) {
     const std::size_t before = spared_.size();
+    bool any = false;
     // The last victims, which yield last, come first. Of those for one job only one at a time: perhaps the
     // others are needed then.
     for (std::size_t i = s.plan_.evictions.size(); i-- > evictions_;) {
@@ -93,13 +102,21 @@ class detours {
       if (e.beneficiary.is_none() || e.how == relation::consolidation || goes_along) continue;
       const job_id whole = whole_job(s, e.beneficiary);
       const auto is_known = [&](const pair& p) { return p.beneficiary == whole && p.victim == e.id; };
-      if (detail::any_of(spared_.begin(), spared_.end(), is_known)) continue;
+      if (const auto known = detail::find_if(spared_.begin(), spared_.end(), is_known);
+          known != spared_.end()) {
+        any = any || !(known->in_vain || std::exchange(known->is_for_all, true));
+        continue;
+      }
       const auto is_same = [&](const pair& p) { return p.beneficiary == whole; };
       if (detail::any_of(spared_.begin() + static_cast<std::ptrdiff_t>(before), spared_.end(), is_same)) {
         continue;
       }
-      if (could_start(s.jobs_.at(e.id))) spared_.push_back({whole, e.id});
+      const way_back back = way_back_of(s.jobs_.at(e.id), whole);
+      if (back == way_back::none) continue;
+      spared_.push_back({whole, e.id, back == way_back::from_the_beneficiary});
+      any = true;
     }
+    return any;
   }
   /// What the plan nominates waits again, and what it evicts runs on. What it has started did not need that.
   void take_back(Session& s) {
