@@ -925,6 +925,34 @@ TEST_CASE("search: a job is never evicted without its elastic pods, whatever the
   for (const auto& v : find.victims()) CHECK_FALSE(v.with_its_job);
 }
 
+TEST_CASE("search: an elastic pod that is protected goes with its job or not at all") {
+  struct of_pod {
+    bool operator()(const ledger<>&, const beneficiary<1>&, const allot::victim_candidate<1>& v,
+                    const allot::search_progress<1>&) const {
+      return v.next.id == job_id{1};
+    }
+  };
+  scene s{{{.name = "root"},
+           {.name = "A", .parent = "root", .nominal = gpus(9)},
+           {.name = "B", .parent = "root"}}};
+  allot::running_index<> running;
+  running.resize(3);
+  elastic jobs{s.accounts(), running};
+  jobs.add(s.quota("B"), 1, 1);
+  jobs.add(s.quota("B"), 7, 0);
+  allot::victim_search<1, allot::lowest_priority_then_highest_share, allot::eligible_is_fair, of_pod> find;
+  anywhere world;
+  const auto victims_of = [&](int request) {
+    const auto point = s.accounts().save();
+    REQUIRE(find.run(s.accounts(), running, s.asks("A", request), world) == search_outcome::found);
+    s.accounts().rollback(point);
+    return ids(find.victims());
+  };
+  CHECK(victims_of(7) == numbers{2});
+  // Of the last two either would be enough.
+  CHECK(victims_of(8) == numbers{2, 1, 0});
+}
+
 // Rivals.
 
 namespace {

@@ -470,18 +470,36 @@ class victim_search {
       // A job is preempted together with its elastic pods: one of them alone can't be given back.
       const bool bound = job.elastic && asked_.is_taken(job.core);
       if (!bound && !(last_is_needed && i + 1 == victims_.size())) {
-        give_back(l, world, job);
+        const std::size_t first = first_bound_to(l, b, i);
+        for (std::size_t k = first; k <= i; ++k) give_back(l, world, victims_[k].job);
         if (fits()) {
-          if (all_borrow || detail::still_fair<N>(guard_, l, b, victims_, i, needed)) continue;
+          if (all_borrow || detail::still_fair<N>(guard_, l, b, victims_, first, needed)) {
+            i = first;
+            continue;
+          }
           held_for_others = true;
         }
-        take(l, world, job);
+        for (std::size_t k = first; k <= i; ++k) take(l, world, victims_[k].job);
       }
       if (!bound) victims_[i].with_its_job = false;
       victims_[--needed] = victims_[i];
     }
     victims_.erase(victims_.begin(), victims_.begin() + static_cast<std::ptrdiff_t>(needed));
     return held_for_others;
+  }
+
+  /// The first of the victims that go with this one or not at all: those of its pods that were taken with it,
+  /// and are protected without it. Puts them next to it.
+  [[nodiscard]] std::size_t first_bound_to(const ledger<N>& l, const beneficiary<N>& b, std::size_t job) {
+    std::size_t first = job;
+    if constexpr (!std::same_as<Protection, unprotected>) {
+      for (std::size_t i = job; i-- > 0;) {
+        const victim<N>& v = victims_[i];
+        if (!v.with_its_job || v.job.core != victims_[job].job.id) break;
+        if (asked_.protects(l, b, v.job, v.how)) std::swap(victims_[i], victims_[--first]);
+      }
+    }
+    return first;
   }
 
   /// The possible victims of the search.

@@ -134,6 +134,11 @@ class victim_queue {
     if (!uses_any(job.request, help) || !may_preempt(b, job, how)) return std::nullopt;
     return protection_(l, b, candidate_of(job, how, b), progress) ? std::nullopt : std::optional{how};
   }
+  /// Whether the taken job would be protected if it went alone.
+  [[nodiscard]] bool protects(const ledger<N>& l, const beneficiary<N>& b, const running_job<N>& job,
+                              relation how) const {
+    return protection_(l, b, candidate_of(job, how, b), progress_);
+  }
   /// Whether one of the possible victims may be preempted then or after others have gone, as far as what its
   /// quota borrows says. O(N depth).
   [[nodiscard]] bool may_still_go(const ledger<N>& l, const beneficiary<N>& b,
