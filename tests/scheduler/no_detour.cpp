@@ -435,20 +435,19 @@ void check(const bounds& most) {
 
 }  // namespace
 
-// What is left: the beneficiary is chosen no other victims in its turn, though other jobs of the plan could
-// have evicted them. Elastic jobs grow pod by pod, each in a step of its own, when the evictions of the steps
-// before are done.
+// What is left: by its turn the beneficiary could preempt no others, but it could have if jobs of the plan had
+// been started in another order; guards that judge shares say so then.
 TEST_CASE("no detour: borrowers and owners") {
-  check<allot::eligible_is_fair>({1, 13});
+  check<allot::eligible_is_fair>({1, 1});
 }
 TEST_CASE("no detour: rivals by the final share") {
-  check<allot::final_share>({15, 27});
+  check<allot::final_share>({14, 10});
 }
 TEST_CASE("no detour: rivals by the initial share") {
-  check<allot::initial_share>({16, 33});
+  check<allot::initial_share>({7, 5});
 }
 TEST_CASE("no detour: rivals by the final share, then the initial") {
-  check<allot::final_then_initial_share>({21, 34});
+  check<allot::final_then_initial_share>({12, 5});
 }
 
 TEST_CASE("no detour: a victim with a claim of its own stays, and its own victim leaves") {

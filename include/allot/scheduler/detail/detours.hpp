@@ -89,6 +89,13 @@ class detours {
     return is_pending(id) || detail::any_of(pods.begin(), pods.end(), is_pending);
   }
 
+  /// Whether the plan gives a further pod to that elastic job: then it has a pod as before.
+  [[nodiscard]] static bool gains_pod(const Session& s, job_id core) {
+    const auto& pods = s.jobs_.at(core).elastic_pods;
+    return detail::any_of(pods.begin(), pods.end(), [&](job_id pod) {
+      return s.jobs_.state(pod) == job_state::nominated || s.jobs_.at(pod).admitted_in == s.steps_;
+    });
+  }
   template <class WayBack>
   [[nodiscard]] bool find(Session& s, WayBack way_back_of) {
     const std::size_t before = spared_.size();
@@ -111,7 +118,8 @@ class detours {
       if (detail::any_of(spared_.begin() + static_cast<std::ptrdiff_t>(before), spared_.end(), is_same)) {
         continue;
       }
-      const way_back back = way_back_of(s.jobs_.at(e.id), whole);
+      const way_back back =
+          e.core && gains_pod(s, e.core) ? way_back::elsewhere : way_back_of(s.jobs_.at(e.id), whole);
       if (back == way_back::none) continue;
       spared_.push_back({whole, e.id, back == way_back::from_the_beneficiary});
       any = true;
