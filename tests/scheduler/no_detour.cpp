@@ -435,8 +435,8 @@ void check(const bounds& most) {
 
 }  // namespace
 
-// What is left: by its turn the beneficiary could preempt no others, but it could have if jobs of the plan had
-// been started in another order; guards that judge shares say so then.
+// What is left: by its turn the beneficiary could preempt no others, but it could have if jobs of the plan
+// had been started in another order; guards that judge shares say so then.
 TEST_CASE("no detour: borrowers and owners") {
   check<allot::eligible_is_fair>({1, 1});
 }
