@@ -464,9 +464,7 @@ class scheduler {
     for (const auto& at : {guarantees_.next(protects()), session_.next_reserved_start()}) {
       if (at) next = next ? std::min(*next, *at) : at;
     }
-    if constexpr (ready_view<View>) {
-      if (const auto ready = jobs().next_ready()) next = std::min(next.value_or(*ready), *ready);
-    }
+    if (const auto ready = jobs().next_ready()) next = std::min(next.value_or(*ready), *ready);
     const instant may_borrow = jobs().backoffs().next();
     if (may_borrow != without_end) next = std::min(next.value_or(may_borrow), may_borrow);
     return next ? std::optional{time_of(*next)} : std::nullopt;

@@ -74,17 +74,11 @@ template <class View>
 using menu_of =
     std::conditional_t<flavored_view<View>, flavor_menu<dimensions<View>>, no_flavors<dimensions<View>>>;
 
-/// From when a job can start, while it waits and is not ready; `always` from then on. Where the view does not
-/// say so, every job is ready, and nothing is kept.
+/// From when a job can start, while it waits and is not ready; `always` from then on.
 struct ready_time {
   static constexpr instant always = std::numeric_limits<instant>::min();
   instant at = always;
 };
-struct always_ready {
-  static constexpr instant at = ready_time::always;
-};
-template <class View>
-using ready_time_of = std::conditional_t<ready_view<View>, ready_time, always_ready>;
 
 /// The scheduler's record of a job, read from the view once.
 template <job_view View, placement Placement>
@@ -113,7 +107,7 @@ struct job_record {
   std::uint32_t pods_to_come = 0;
   vector<job_id> elastic_pods{};
   preemption_turns turns{};
-  [[no_unique_address]] ready_time_of<View> ready{};
+  ready_time ready{};
   /// How long it is expected to run; `without_end` if that is not known.
   instant estimate = without_end;
   /// While it runs: when it is expected to end; `without_end` if that is not known.
@@ -135,7 +129,7 @@ struct job_record {
   /// Whether a later job of the same equivalence class has no better chances.
   bool follows_priority = false;
 
-  /// Whether it waits and is not ready: see `ready_view`. It is in no queue then.
+  /// Whether it waits and is not ready: the view says so, or the host. It is in no queue then.
   [[nodiscard]] bool is_early() const noexcept {
     return state == job_state::pending && ready.at != ready_time::always;
   }
@@ -242,9 +236,10 @@ void charge_by_request(job_record<View, Placement>& r, const View& view) {
   }
 }
 
-/// Reads from when the job can start.
+/// Reads from when the job can start: at once, where the view does not say so.
 template <job_view View, placement Placement>
-void read_ready_time([[maybe_unused]] job_record<View, Placement>& r, [[maybe_unused]] const View& view) {
+void read_ready_time(job_record<View, Placement>& r, [[maybe_unused]] const View& view) {
+  r.ready = {};
   if constexpr (ready_view<View>) r.ready.at = point_of<View>(view.ready_at(r.what));
 }
 

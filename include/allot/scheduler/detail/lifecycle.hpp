@@ -201,26 +201,15 @@ class lifecycle {
 
   /// Jobs that are ready by then are no longer early. Then those that are ready soon: see
   /// `queues::soon_ready`.
-  void become_ready([[maybe_unused]] instant now) {
-    if constexpr (has_ready_times) {
-      early_.ready_by = now;
-      early_.times.take_expired(now, [this](const time_limits::run& e, instant at) {
-        if (!is_early(e.job, at)) return;
-        record& r = jobs_[e.job];
-        queues_.let_requeue();
-        if (r.has_reservation) return be_ready_with_reservation(r);
-        leave_queue(r);
-        enter(r, job_state::unknown);
-        r.ready.at = ready_time::always;
-        join_queue(e.job);
-      });
-      find_soon_ready(now);
-    }
+  void become_ready(instant now) {
+    ready_by_ = now;
+    early_.take_expired(now, [this](const time_limits::run& e, instant at) {
+      if (is_early(e.job, at)) be_ready(jobs_[e.job]);
+    });
+    if constexpr (has_ready_times) find_soon_ready(now);
   }
   /// When the next early job is ready; none if there is none, or it is not known when.
-  [[nodiscard]] std::optional<instant> next_ready() requires has_ready_times {
-    return early_.times.next(still_early());
-  }
+  [[nodiscard]] std::optional<instant> next_ready() { return early_.next(still_early()); }
 
   // What a job requests.
 
@@ -621,12 +610,10 @@ class lifecycle {
         *at = moved(*at, by);
       }
       if (r.gathers_until) r.gathers_until = moved(*r.gathers_until, by);
-      if constexpr (has_ready_times) r.ready.at = moved(r.ready.at, by);
+      r.ready.at = moved(r.ready.at, by);
     });
-    if constexpr (has_ready_times) {
-      early_.times.rebase(by);
-      early_.ready_by = moved(early_.ready_by, by);
-    }
+    early_.rebase(by);
+    ready_by_ = moved(ready_by_, by);
     books_.rebase(by);
     reservations_.rebase(by);
     backoffs_.rebase(by);
@@ -663,7 +650,7 @@ class lifecycle {
   void run(record& r, instant now) {
     books_.start(r, now);
     enter(r, job_state::running);
-    if constexpr (has_ready_times) r.ready.at = ready_time::always;
+    r.ready = {};
   }
   void charge_adopted(record& r, const placed_request& p) {
     r.where = p.where;
@@ -699,12 +686,10 @@ class lifecycle {
     queues_.touch(r.facts.quota);
   }
   /// A job was read: it is ready, or from now on it is known when it will be.
-  void watch_ready([[maybe_unused]] record& r) {
-    if constexpr (has_ready_times) {
-      if (r.ready.at <= early_.ready_by) r.ready.at = ready_time::always;
-      if (r.ready.at == ready_time::always || r.ready.at == without_end) return;
-      early_.times.watch(r.ready.at, {r.facts.id, 0}, still_early());
-    }
+  void watch_ready(record& r) {
+    if (r.ready.at <= ready_by_) r.ready = {};
+    if (r.ready.at == ready_time::always || r.ready.at == without_end) return;
+    early_.watch(r.ready.at, {r.facts.id, 0}, still_early());
   }
   [[nodiscard]] bool is_early(job_id id, instant at) const {
     return jobs_.contains(id) && jobs_[id].is_early() && jobs_[id].ready.at == at;
@@ -712,9 +697,17 @@ class lifecycle {
   [[nodiscard]] auto still_early() const {
     return [this](const time_limits::run& e, instant at) { return is_early(e.job, at); };
   }
-  void be_ready_with_reservation(record& r) requires has_ready_times {
+  /// The early job is so no more.
+  void be_ready(record& r) {
+    queues_.let_requeue();
+    if (!r.has_reservation) {
+      leave_queue(r);
+      enter(r, job_state::unknown);
+      r.ready = {};
+      return join_queue(r.facts.id);
+    }
     queues_.count_out_reservation(r);
-    r.ready.at = ready_time::always;
+    r.ready = {};
     queues_.count_reservation(r);
     queues_.state_of(r.facts.quota).asked += r.facts.request;
     queues_.touch(r.facts.quota);
@@ -722,14 +715,12 @@ class lifecycle {
   void find_soon_ready(instant now) requires has_ready_times {
     auto& soon = queues_.soon_;
     soon.clear();
-    early_.times.for_each_by(later(now, queues_.most_ready_horizon_),
-                             [&](const time_limits::run& e, instant at) {
-                               if (!is_early(e.job, at)) return;
-                               const record& r = jobs_[e.job];
-                               if (at > later(now, queues_.settings(r.facts.quota).ready_horizon.value_or(0)))
-                                 return;
-                               soon.push_back({e.job, r.facts.quota, r.rank, at});
-                             });
+    early_.for_each_by(later(now, queues_.most_ready_horizon_), [&](const time_limits::run& e, instant at) {
+      if (!is_early(e.job, at)) return;
+      const record& r = jobs_[e.job];
+      if (at > later(now, queues_.settings(r.facts.quota).ready_horizon.value_or(0))) return;
+      soon.push_back({e.job, r.facts.quota, r.rank, at});
+    });
     detail::sort(soon.begin(), soon.end());
     soon.erase(std::unique(soon.begin(), soon.end()), soon.end());
   }
@@ -737,12 +728,10 @@ class lifecycle {
   void take_out(record& r) {
     switch (r.state) {
       case job_state::pending:
-        if constexpr (has_ready_times) {
+        if (r.is_early()) {
           // What was kept for it is for others.
-          if (r.is_early()) {
-            queues_.let_requeue();
-            queues_.drop_soon(r.facts.id);
-          }
+          queues_.let_requeue();
+          if constexpr (has_ready_times) queues_.drop_soon(r.facts.id);
         }
         if (holds_reservation(r)) {
           queues_.let_requeue();
@@ -808,7 +797,7 @@ class lifecycle {
     record& r = jobs_[id];
     pod.ticket = r.ticket;
     // Its job runs, perhaps one that was adopted before its time.
-    if constexpr (has_ready_times) pod.ready.at = ready_time::always;
+    pod.ready = {};
     r = std::move(pod);
     r.state = job_state::unknown;
     r.elastic_pods.clear();
@@ -872,14 +861,6 @@ class lifecycle {
     world_changed();
   }
 
-  struct early_times {
-    /// When early jobs are ready, without those of which that is not known.
-    time_limits times;
-    /// Who is ready by then is not early: the time of the last step.
-    instant ready_by = ready_time::always;
-  };
-  struct nothing {};
-
   View view_;
   books_type books_;
   queues_type queues_;
@@ -887,7 +868,10 @@ class lifecycle {
   detail::nominated_jobs<View, Placement> nominated_;
   detail::reservations reservations_;
   borrow_backoffs<n> backoffs_;
-  [[no_unique_address]] std::conditional_t<has_ready_times, early_times, nothing> early_{};
+  /// When early jobs are ready, without those of which that is not known.
+  time_limits early_;
+  /// Who is ready by then is not early: the time of the last step.
+  instant ready_by_ = ready_time::always;
   vector<job_id> evicting_;
   reservation_news news_;
   std::uint64_t submissions_ = 0;

@@ -43,7 +43,7 @@ class queues {
  public:
   static constexpr std::size_t n = dimensions<View>;
   using record = job_record<View, Placement>;
-  /// What the view does not show is not compiled.
+  /// Where the view does not say when jobs are ready, nothing is planned for those that are not.
   static constexpr bool has_ready_times = ready_view<View>;
 
   /// A job that is ready soon.
@@ -80,14 +80,9 @@ class queues {
   /// ones.
   [[nodiscard]] std::size_t waiting(quota_id x) const { return of(x).waiting - early_waiting(x); }
   /// The early ones without a reservation.
-  [[nodiscard]] std::size_t early_waiting([[maybe_unused]] quota_id x) const {
-    if constexpr (has_ready_times) return of(x).early.waiting;
-    return 0;
-  }
+  [[nodiscard]] std::size_t early_waiting(quota_id x) const { return of(x).early_waiting; }
   /// The early ones with a reservation.
-  [[nodiscard]] std::size_t early_reservations(quota_id x) const requires has_ready_times {
-    return of(x).early.reservations;
-  }
+  [[nodiscard]] std::size_t early_reservations(quota_id x) const { return of(x).early_reservations; }
   /// Those that are ready and hold a reservation with a time.
   [[nodiscard]] std::size_t reservations_held(quota_id x) const { return of(x).reservations; }
   /// What these request together.
@@ -176,13 +171,13 @@ class queues {
   /// The first of x that may get a reservation, of those that `mark_early` has not ruled out; none while a
   /// job that is ready waits before it.
   [[nodiscard]] std::optional<job_id> first_early(quota_id x) requires has_ready_times {
-    const auto& first = state_of(x).early.queue.first(is_current());
+    const auto& first = state_of(x).early.first(is_current());
     if (!first || state_of(x).queue.has_before(first->rank, is_current())) return std::nullopt;
     return first->id;
   }
   /// It can't get one, with those of its equivalence class, until all are requeued.
   void mark_early(quota_id x) requires has_ready_times {
-    state_of(x).early.queue.mark_inadmissible();
+    state_of(x).early.mark_inadmissible();
     has_inadmissible(x);
   }
 
@@ -192,14 +187,6 @@ class queues {
   friend state_keeper<View, Placement>;
   using classes = request_classes<n, typename Placement::pod_request, menu_of<View>>;
 
-  /// The early jobs of a quota.
-  struct early_jobs {
-    /// Those that may get a reservation.
-    pending_queue queue;
-    /// How many have none, and how many have one.
-    std::size_t waiting = 0;
-    std::size_t reservations = 0;
-  };
   struct nothing {};
   struct quota_state {
     pending_queue queue;
@@ -215,7 +202,10 @@ class queues {
     std::size_t jobs = 0;
     bool has_inadmissible = false;
     bool touched = false;
-    [[no_unique_address]] std::conditional_t<has_ready_times, early_jobs, nothing> early{};
+    /// The early ones: how many have no reservation, how many have one, and those that may get one.
+    std::size_t early_waiting = 0;
+    std::size_t early_reservations = 0;
+    [[no_unique_address]] std::conditional_t<has_ready_times, pending_queue, nothing> early{};
   };
   [[nodiscard]] const quota_state& of(quota_id x) const { return quotas_[x.index()]; }
   [[nodiscard]] quota_state& state_of(quota_id x) { return quotas_[x.index()]; }
@@ -255,12 +245,12 @@ class queues {
     if (tickets_.size() <= i) tickets_.resize(i + 1);
     tickets_[i] = ++r.ticket;
     quota_state& q = state_of(r.facts.quota);
-    if constexpr (has_ready_times) {
-      if (r.is_early()) {
-        ++q.early.waiting;
-        if (may_reserve_early(r)) q.early.queue.push(r.request_class, entry_of(r));
-        return;
+    if (r.is_early()) {
+      ++q.early_waiting;
+      if constexpr (has_ready_times) {
+        if (may_reserve_early(r)) q.early.push(r.request_class, entry_of(r));
       }
+      return;
     }
     q.queue.push(r.request_class, entry_of(r));
     stays_.note({r.facts.id, r.ticket, true});
@@ -270,12 +260,12 @@ class queues {
   void take_out(const record& r) {
     quota_state& q = state_of(r.facts.quota);
     tickets_[r.facts.id.index()] = no_ticket;
-    if constexpr (has_ready_times) {
-      if (r.is_early()) {
-        --q.early.waiting;
-        if (may_reserve_early(r)) q.early.queue.take_out(r.request_class, r.facts.id);
-        return;
+    if (r.is_early()) {
+      --q.early_waiting;
+      if constexpr (has_ready_times) {
+        if (may_reserve_early(r)) q.early.take_out(r.request_class, r.facts.id);
       }
+      return;
     }
     q.queue.take_out(r.request_class, r.facts.id);
     stays_.note({r.facts.id, r.ticket, false});
@@ -291,18 +281,14 @@ class queues {
   /// The pending job holds a reservation from now on.
   void count_reservation(const record& r) {
     quota_state& q = state_of(r.facts.quota);
-    if constexpr (has_ready_times) {
-      if (r.is_early()) return void(++q.early.reservations);
-    }
+    if (r.is_early()) return void(++q.early_reservations);
     q.reserved_amount += r.facts.request;
     ++q.reservations;
   }
   /// It holds none any more.
   void count_out_reservation(const record& r) {
     quota_state& q = state_of(r.facts.quota);
-    if constexpr (has_ready_times) {
-      if (r.is_early()) return void(--q.early.reservations);
-    }
+    if (r.is_early()) return void(--q.early_reservations);
     q.reserved_amount -= r.facts.request;
     --q.reservations;
   }
@@ -330,7 +316,7 @@ class queues {
     for (const quota_id x : with_inadmissible_) {
       state_of(x).has_inadmissible = false;
       state_of(x).queue.requeue();
-      if constexpr (has_ready_times) state_of(x).early.queue.requeue();
+      if constexpr (has_ready_times) state_of(x).early.requeue();
       touch(x);
     }
     with_inadmissible_.clear();
@@ -360,7 +346,7 @@ class queues {
   void rebase(instant by) {
     for (quota_state& q : quotas_) {
       q.queue.rebase(by);
-      if constexpr (has_ready_times) q.early.queue.rebase(by);
+      if constexpr (has_ready_times) q.early.rebase(by);
     }
   }
 

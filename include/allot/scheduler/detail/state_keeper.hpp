@@ -156,7 +156,7 @@ class state_keeper {
   static void save_queue(const lifecycle_type& jobs, quota_id x, scheduler_memory& m) {
     const pending_queue& queue = jobs.queues_.of(x).queue;
     save_inadmissible(jobs, queue, m);
-    if constexpr (has_ready_times) save_inadmissible(jobs, jobs.queues_.of(x).early.queue, m);
+    if constexpr (has_ready_times) save_inadmissible(jobs, jobs.queues_.of(x).early, m);
     const pending_entry* const first = queue.blocking();
     if (first != nullptr && jobs.queues_.waits(*first)) m.blocking.push_back(first->id);
   }
@@ -182,9 +182,7 @@ class state_keeper {
     };
     session_.has_stepped_ = memory_.now != scheduler_memory{}.now;
     if (session_.has_stepped_) session_.now_ = session_.last_look_ = memory_.now;
-    if constexpr (has_ready_times) {
-      if (session_.has_stepped_) jobs_.early_.ready_by = memory_.now;
-    }
+    if (session_.has_stepped_) jobs_.ready_by_ = memory_.now;
     jobs_.submissions_ = memory_.submissions;
     restore_ids();
     for (const bool is_pod : {false, true}) {
@@ -358,9 +356,7 @@ class state_keeper {
     r.found = u.found;
     if (u.gathers_from) r.gathers_from = *u.gathers_from;
     r.gathers_until = u.gathers_until;
-    if constexpr (has_ready_times) {
-      r.ready.at = u.ready_at.value_or(ready_time::always);
-    }
+    r.ready.at = u.ready_at.value_or(ready_time::always);
     jobs_.queues_.number_class(r);
   }
   void forget(job_id id) {
@@ -452,8 +448,7 @@ class state_keeper {
       if constexpr (has_ready_times) {
         // One that may get no reservation is in no queue.
         if (jobs_.at(id).is_early())
-          return queues_type::may_reserve_early(jobs_.at(id)) ? &jobs_.queues_.state_of(x).early.queue
-                                                              : nullptr;
+          return queues_type::may_reserve_early(jobs_.at(id)) ? &jobs_.queues_.state_of(x).early : nullptr;
       }
       return &jobs_.queues_.state_of(x).queue;
     };
