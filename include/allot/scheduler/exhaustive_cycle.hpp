@@ -269,10 +269,11 @@ class exhaustive_cycle {
     if constexpr (makes_reservations) {
       if (owned(session).are_delayed_by(r, a)) return way_back::none;
     }
+    const job_id core = session.jobs().at(beneficiary).facts.core;
     way_back found = way_back::none;
     static_cast<void>(session.make_room(search_, r, [&](std::span<const victim<n>> victims) {
       const bool takes_it_back = detail::any_of(victims.begin(), victims.end(), [&](const victim<n>& v) {
-        return v.job.id == beneficiary || v.job.core == beneficiary;
+        return v.job.id == beneficiary || (core && v.job.id == core);
       });
       found = takes_it_back ? way_back::from_the_beneficiary : way_back::elsewhere;
       return false;

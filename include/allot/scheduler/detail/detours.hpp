@@ -119,7 +119,7 @@ class detours {
         continue;
       }
       const way_back back =
-          e.core && gains_pod(s, e.core) ? way_back::elsewhere : way_back_of(s.jobs_.at(e.id), whole);
+          e.core && gains_pod(s, e.core) ? way_back::elsewhere : way_back_of(s.jobs_.at(e.id), e.beneficiary);
       if (back == way_back::none) continue;
       spared_.push_back({whole, e.id, back == way_back::from_the_beneficiary});
       any = true;
