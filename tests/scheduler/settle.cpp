@@ -40,6 +40,7 @@ struct scripted {
 
   [[nodiscard]] const shown& view() const { return view_; }
   [[nodiscard]] static allot::job_state state(job_id) { return allot::job_state::running; }
+  [[nodiscard]] static bool is_ready(job_id) { return false; }
   const plan_type& step(allot::instant) {
     plan_.clear();
     if (left > 0) {

@@ -75,6 +75,8 @@ class soak_world {
     bool nominated = false;
     /// It leaves because of its time limit.
     bool is_over = false;
+    /// The host holds it.
+    bool held = false;
     /// For an elastic pod: its job.
     allot::job_id core{};
     std::uint32_t pods = 1;
@@ -557,7 +559,7 @@ class soak_world {
       std::size_t pending = 0, nominated = 0;
       for (const allot::job_id s : there) {
         if (find(s) == nullptr) {
-          enter(s, {.job = core.job, .quota = core.quota, .core = id, .pick = core.pick});
+          enter(s, {.job = core.job, .quota = core.quota, .held = core.held, .core = id, .pick = core.pick});
         }
         require(units_.at(s).core == id, "a pod is listed with another job", s);
         if (units_.at(s).is != where::waits) continue;
@@ -576,8 +578,10 @@ class soak_world {
   void act() {
     const std::size_t n = random_.below(100);
     may_review_ = false;
-    if (n < 22) return submit();
-    if (n < 44) return step();
+    if (n < 20) return submit();
+    if (n < 42) return step();
+    if (n < 43) return start_failed();
+    if (n < 44) return random_.one_in(2) ? hold() : unhold();
     if (n < 51) return finished();
     if (n < 60) return evicted();
     if (n < 62) return all_have_gone();
@@ -715,6 +719,53 @@ class soak_world {
     come_back(id);
     learn(false);
   }
+  void start_failed() {
+    const allot::job_id id = draw_id([](const unit& u) { return u.is == where::runs; });
+    const allot::instant until = now_ + random_.between(-3, 20);
+    note("start of ", told(id), " failed, not before ", until);
+    const auto runs = [](const unit& u) { return u.is == where::runs; };
+    if (!carried_out(it_->start_failed(id, until), id, "start_failed", runs)) return;
+    stir();
+    const allot::job_id core = units_.at(id).core;
+    come_back(id);
+    learn(false);
+    if (!core) return put_off(units_.at(id), until);
+    for (const allot::job_id pod :
+         elastic_pods_of(core, [](const unit& u) { return u.is == where::waits; })) {
+      if (!units_.at(pod).nominated) put_off(units_.at(pod), until);
+    }
+  }
+  static void put_off(unit& u, allot::instant until) { u.ready = std::max(u.ready, until); }
+  void hold() {
+    const allot::job_id id = draw_id([this](const unit& u) { return is_core(u); });
+    note("hold ", told(id));
+    if (!carried_out(it_->hold(id), id, "hold", [this](const unit& u) { return is_core(u); })) return;
+    if (units_.at(id).held) return;
+    stir();
+    unit& u = units_.at(id);
+    u.held = true;
+    if (u.nominated) come_back(id);
+    for (const allot::job_id pod : elastic_pods_of(id, [](const unit&) { return true; }))
+      units_.at(pod).held = true;
+    learn(false);
+  }
+  void unhold() {
+    unhold(draw_id([this](const unit& u) { return is_core(u) && u.held; }));
+  }
+  void unhold(allot::job_id id) {
+    note("unhold ", told(id));
+    const auto suits = [this](const unit& u) { return is_core(u); };
+    if (!carried_out(it_->unhold(id), id, "unhold", suits)) return;
+    unit& u = units_.at(id);
+    if (!std::exchange(u.held, false)) return;
+    stir();
+    if (u.is == where::waits) u.ready = jobs_[u.job].ready;
+    for (const allot::job_id pod : elastic_pods_of(id, [](const unit&) { return true; })) {
+      units_.at(pod).held = false;
+      units_.at(pod).ready = std::numeric_limits<allot::instant>::min();
+    }
+    learn(false);
+  }
   void cancel() {
     const allot::job_id id = draw_id([](const unit& u) { return u.is == where::waits; });
     note("cancel ", told(id));
@@ -737,7 +788,7 @@ class soak_world {
   }
   /// To the scheduler, as of its last step.
   [[nodiscard]] bool is_not_ready(const unit& u) const {
-    if (u.is != where::waits || u.nominated) return false;
+    if (u.is != where::waits || u.nominated || u.held) return false;
     return has_stepped_ ? u.ready > last_step_ : u.ready > std::numeric_limits<allot::instant>::min();
   }
   static bool has_started(const unit& u) { return u.is != where::waits; }
@@ -1143,8 +1194,8 @@ class soak_world {
       const unit& u = was->second;
       require(u.job == e.what && u.quota == e.quota && u.core == e.core, "an eviction tells of another job",
               e.id);
-      require(jobs_[u.job].preemptible || e.how == allot::relation::time_limit, "a job goes that may not",
-              e.id);
+      require((jobs_[u.job].preemptible && !u.held) || e.how == allot::relation::time_limit,
+              "a job goes that may not", e.id);
       tell_to_go(e.id);
       units_.at(e.id).is_over = e.how == allot::relation::time_limit;
     }
@@ -1162,7 +1213,7 @@ class soak_world {
       const unit* u = find(r.id);
       require(u != nullptr && u->is == where::waits, "a job is nominated that does not wait", r.id);
       require(u->job == r.what && u->quota == r.quota, "a nomination tells of another job", r.id);
-      require(u->ready <= now_, "a job is nominated that is not ready", r.id);
+      require(u->ready <= now_ && !u->held, "a job is nominated that is not ready", r.id);
       require(!preset_.books || u->nominated, "a job is said to be nominated and is not", r.id);
       require(r.first + r.count <= plan.evictions.size(), "a nomination has victims that there are not",
               r.id);
@@ -1208,7 +1259,7 @@ class soak_world {
     unit& u = units_.at(a.id);
     const soak_job& j = jobs_[u.job];
     require(u.is == where::waits, "a job is admitted that did not wait", a.id);
-    require(u.ready <= now_, "a job is admitted that is not ready", a.id);
+    require(u.ready <= now_ && !u.held, "a job is admitted that is not ready", a.id);
     require(u.job == a.what && u.quota == a.quota && u.core == a.core, "an admission tells of another job",
             a.id);
     require(is_choice(j, a.pick), "a job gets flavors that it does not accept", a.id);
@@ -1273,7 +1324,8 @@ class soak_world {
         h.reason == allot::pending_reason::not_proven || h.reason == allot::pending_reason::lost_work;
     const bool is_early = h.reason == allot::pending_reason::not_ready;
     require(is_early == is_not_ready(*u), "why does not know who is ready", id);
-    require(!h.is_bound || is_found || is_early || h.reason == allot::pending_reason::quota,
+    require((h.reason == allot::pending_reason::held) == u->held, "why does not know who is held", id);
+    require(!h.is_bound || is_found || is_early || u->held || h.reason == allot::pending_reason::quota,
             "a bound is told of without a reason", id);
     static_cast<void>(it_->wakes_at());
     static_cast<void>(it_->settings(draw_quota()));
@@ -1350,6 +1402,7 @@ class soak_world {
     note("the end:");
     for (const auto n : std::set<allot::gpu::node_id>{closed_}) it_->reopen(n);
     closed_.clear();
+    for (const allot::job_id id : with([this](const unit& u) { return is_core(u) && u.held; })) unhold(id);
     retry();
     // The clock may step back before it is looked at.
     std::size_t wakes_left = 20 + 2 * units_.size();

@@ -182,6 +182,9 @@ class soak_scheduler {
   virtual allot::refusal started(allot::job_id id, allot::instant at) = 0;
   virtual allot::refusal finished(allot::job_id id) = 0;
   virtual allot::refusal evicted(allot::job_id id) = 0;
+  virtual allot::refusal start_failed(allot::job_id id, allot::instant not_before) = 0;
+  virtual allot::refusal hold(allot::job_id id) = 0;
+  virtual allot::refusal unhold(allot::job_id id) = 0;
   virtual allot::refusal cancel(allot::job_id id) = 0;
   virtual allot::refusal evicting(allot::job_id id) = 0;
   virtual void retry() = 0;
@@ -258,6 +261,11 @@ class soak_scheduler_of final : public soak_scheduler {
   }
   allot::refusal started(allot::job_id id, allot::instant at) override { return it_.started(id, at); }
   allot::refusal finished(allot::job_id id) override { return it_.finished(id); }
+  allot::refusal start_failed(allot::job_id id, allot::instant not_before) override {
+    return it_.start_failed(id, not_before);
+  }
+  allot::refusal hold(allot::job_id id) override { return it_.hold(id); }
+  allot::refusal unhold(allot::job_id id) override { return it_.unhold(id); }
   allot::refusal evicted(allot::job_id id) override { return it_.evicted(id); }
   allot::refusal cancel(allot::job_id id) override { return it_.cancel(id); }
   allot::refusal evicting(allot::job_id id) override { return it_.evicting(id); }

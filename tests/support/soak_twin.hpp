@@ -51,6 +51,16 @@ class soak_twin final : public soak_scheduler {
   allot::refusal evicted(allot::job_id id) override {
     return changed("evicted", kept_->evicted(id), killed_->evicted(id));
   }
+  allot::refusal start_failed(allot::job_id id, allot::instant not_before) override {
+    return changed("start_failed", kept_->start_failed(id, not_before),
+                   killed_->start_failed(id, not_before));
+  }
+  allot::refusal hold(allot::job_id id) override {
+    return changed("hold", kept_->hold(id), killed_->hold(id));
+  }
+  allot::refusal unhold(allot::job_id id) override {
+    return changed("unhold", kept_->unhold(id), killed_->unhold(id));
+  }
   allot::refusal cancel(allot::job_id id) override {
     return changed("cancel", kept_->cancel(id), killed_->cancel(id));
   }

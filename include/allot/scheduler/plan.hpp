@@ -106,11 +106,13 @@ enum class pending_reason : std::uint8_t {
   evictions,
   /// It can't start before a time: see `ready_at`.
   not_ready,
+  /// The host holds it: see `scheduler::hold`.
+  held,
   /// It does not wait: it runs, or is no job of this scheduler. Never in a plan.
   not_waiting,
 };
 /// The number of reasons.
-inline constexpr std::size_t pending_reason_count = 9;
+inline constexpr std::size_t pending_reason_count = 10;
 /// The name of the enumerator; empty if there is no such value.
 [[nodiscard]] constexpr std::string_view to_string(pending_reason value) noexcept {
   switch (value) {
@@ -130,6 +132,8 @@ inline constexpr std::size_t pending_reason_count = 9;
       return "evictions";
     case pending_reason::not_ready:
       return "not_ready";
+    case pending_reason::held:
+      return "held";
     case pending_reason::not_waiting:
       return "not_waiting";
   }
@@ -181,7 +185,7 @@ struct plan {
   using unplaceable = decltype(std::declval<const Placement&>().why_not(
       std::declval<const typename Placement::pod_request&>()));
 
-  /// Start it: it has its share and its place. If that fails, report `evicted`: it is pending again.
+  /// Start it: it has its share and its place. If that fails, report `start_failed`: it is pending again.
   struct admission {
     /// @{
     /// The job, by id and by the host's handle; its quota; its place.
@@ -260,7 +264,8 @@ struct plan {
     /// What of that is being evicted, or held for those for which it is. With neither, these jobs have their
     /// turn first, and will take the room that there is.
     allot::departures departures{};
-    /// From when it can start, if that is later: the view says so (`ready_view`).
+    /// From when it can start, if that is later: the view says so (`ready_view`), or the host, as a start has
+    /// failed.
     std::optional<instant> ready_at{};
     /// The job that is ready soon, and for which what this one asks for is kept: it would be evicted for it.
     /// None if there is none; see `queue_settings::ready_horizon`.

@@ -335,6 +335,7 @@ class scheduler {
   /// The job of an admission has been running since `when`, if not since the step that admitted it.
   refusal started(job_id id, time_point when) {
     return if_in(id, {job_state::running}, [&](record& r) {
+      r.had = {};
       const instant limit = shown::time_limit(view(), r.what);
       jobs().restart(r, told_start(when));
       watch_time(id, limit);
@@ -361,6 +362,44 @@ class scheduler {
       jobs().release(r);
       jobs().come_back(r);
     });
+  }
+  /// The job of an admission could not be started, or the pod of an elastic one. It is pending again with its
+  /// old rank and, if it held a reservation with a time, in its old turn; it is not ready, and so not tried,
+  /// before that time. Without that it would be admitted again at once, and fail again. O(log pending); as
+  /// the reservation is made again, the next step looks at the others of its quota.
+  refusal start_failed(job_id id, time_point not_before) {
+    return if_in(id, {job_state::running},
+                 [&](record& r) { session_.start_failed(r, detail::point_of<View>(not_before)); });
+  }
+  /// The host holds the job until `unhold`. While it waits it claims nothing, and loses its reservation; a
+  /// nominated one waits again. While it runs neither it nor a pod of it is preempted, though it still ends
+  /// by a time limit; evicted by the host itself it waits, held. Its age counts meanwhile (but see `unhold`).
+  /// A pod of an elastic job is held with its job alone (`wrong_state`). O(log pending + pods).
+  refusal hold(job_id id) {
+    return if_whole(id, [&](record& r) {
+      if (!r.is_held) session_.hold(r);
+    });
+  }
+  /// The host no longer holds it. It takes its turn as before. O(log pending + pods).
+  refusal unhold(job_id id) {
+    return if_whole(id, [&](record& r) {
+      if (r.is_held) jobs().unhold(r);
+    });
+  }
+  /// The same as if it had been submitted at that time: where what is held must not age, by as much later as
+  /// it was held.
+  refusal unhold(job_id id, time_point submitted) requires timed_view<View> {
+    return if_whole(id, [&](record& r) {
+      if (!r.is_held) return;
+      r.facts.submitted = detail::point_of<View>(submitted);
+      jobs().unhold(r);
+    });
+  }
+  /// Whether the host holds the job.
+  [[nodiscard]] bool is_held(job_id id) const { return of_job(id, &record::is_held); }
+  /// Whether the job waits and is ready: neither held nor put off, by the view or by the host.
+  [[nodiscard]] bool is_ready(job_id id) const {
+    return state(id) == job_state::pending && !jobs().at(id).is_early();
   }
   /// The job is no longer wanted, whatever its state.
   refusal cancel(job_id id) {
@@ -590,7 +629,8 @@ class scheduler {
     const auto count_of = [&](pending_reason r) -> std::size_t& {
       return counts[static_cast<std::size_t>(r)];
     };
-    count_of(pending_reason::not_ready) = session_.queues().early_waiting(x);
+    count_of(pending_reason::held) = session_.queues().held_waiting(x);
+    count_of(pending_reason::not_ready) = session_.queues().early_waiting(x) - count_of(pending_reason::held);
     std::size_t nominated = session_.queues().waiting(x);
     const record* last = nullptr;
     pending_reason reason{};
@@ -665,6 +705,13 @@ class scheduler {
     if (detail::find(states.begin(), states.end(), r.state) == states.end()) return refusal::wrong_state;
     happen(r);
     return refusal::none;
+  }
+  /// Carries out an event of a job that is no pod of another one.
+  template <class Happen>
+  refusal if_whole(job_id id, Happen happen) {
+    if (jobs().contains(id) && jobs().at(id).facts.elastic) return refusal::wrong_state;
+    using enum job_state;
+    return if_in(id, {pending, nominated, running, evicting}, happen);
   }
   [[nodiscard]] refusal refuses_to_adopt(const job& j, const place& at, const flavor_pick& pick) const {
     const refusal why_not = refuses(j);

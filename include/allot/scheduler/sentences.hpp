@@ -158,6 +158,8 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
   switch (p.reason) {
     case pending_reason::evictions:
       return job + " is next: it starts when the jobs that are evicted for it have gone";
+    case pending_reason::held:
+      return job + " waits: it is held";
     case pending_reason::not_waiting:
       return job + " does not wait";
     default:

@@ -333,12 +333,12 @@ class session {
     books().explain(p, r, books().assumed());
     if (p.binding) detail::in_the_way<session>{*this}.find_held(p);
     if (r.is_early()) {
-      p.reason = pending_reason::not_ready;
-      p.ready_at = r.ready.at;
+      p.reason = r.is_held ? pending_reason::held : pending_reason::not_ready;
+      if (!r.is_held) p.ready_at = r.ready.at;
     }
     p.backs_off = jobs_.backs_off(r, now_);
     if (p.binding || !p.backs_off) return;
-    const bool is_known = detail::is_found_by_cycle(p.reason) || p.reason == pending_reason::not_ready;
+    const bool is_known = detail::is_found_by_cycle(p.reason) || r.is_early();
     if (!is_known) p.reason = pending_reason::backoff;
     p.placement.reset();
   }
@@ -401,6 +401,27 @@ class session {
   /// All is decided. Who has started holds no reservation any more, whatever becomes of it.
   void end() {
     if constexpr (has_expected_ends) keep_nominated();
+  }
+  /// The job that runs could not be started: see `scheduler::start_failed`.
+  void start_failed(record& r, instant not_before) {
+    const auto had = r.had;
+    jobs_.start_failed(r, not_before);
+    if constexpr (has_expected_ends) {
+      if (!had.is_some || r.state != job_state::pending) return;
+      reservation again;
+      again.first_start = had.first_start;
+      again.owned = had.owned;
+      again.borrows = !had.owned;
+      jobs_.reserve(r, again, had.number);
+    }
+  }
+  /// The host holds the job.
+  void hold(record& r) {
+    if (r.state == job_state::nominated) {
+      jobs_.withdraw_nomination(r);
+      wait_again(r);
+    }
+    jobs_.hold(r);
   }
   /// All times move by that span.
   void rebase(instant by) {
@@ -478,8 +499,13 @@ class session {
     }
     keep_nominated();
   }
+  /// Of one that has started only its turn is kept, with the job.
   void keep_nominated() {
-    erase_if(kept_, [&](const reservation_entry& p) { return jobs_.state(p.job) != job_state::nominated; });
+    erase_if(kept_, [&](const reservation_entry& p) {
+      const job_state is = jobs_.state(p.job);
+      if (is == job_state::running) jobs_.at(p.job).had = {p.number, p.what.first_start, p.what.owned, true};
+      return is != job_state::nominated;
+    });
   }
   /// The pending job holds the reservation that was kept at `i` again, without a start until the cycle looks
   /// at it.

@@ -102,7 +102,7 @@ template <class Scheduler>
   for (const auto& a : plan.admissions) {
     const job_state is = s.state(a.id);
     const bool has_left = is == job_state::unknown && a.core && s.state(a.core) == job_state::running;
-    if (has_left || is == job_state::pending) return a.id;
+    if (has_left || (is == job_state::pending && s.is_ready(a.id))) return a.id;
   }
   return {};
 }

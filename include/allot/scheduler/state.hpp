@@ -115,6 +115,13 @@ struct unit_state {
   std::uint32_t preemptions = 0;
   /// Whether a later job of its equivalence class has no better chances.
   bool follows_priority = false;
+  /// Whether the host holds it.
+  bool is_held = false;
+  /// While it runs or is evicted: the turn of the reservation that it held, what that promised first, and
+  /// whether on what its quota owns.
+  std::optional<std::uint64_t> had_turn{};
+  instant had_start = without_end;
+  bool had_own = false;
   /// While it is evicted: whether it has run for as long as it may, and does not wait again.
   bool is_over = false;
   /// When it may gather again.

@@ -65,6 +65,14 @@ void for_each_field(const unit_state&, F f) {
   f(
       "is_over", [](auto& u) -> auto& { return u.is_over; });
   f(
+      "is_held", [](auto& u) -> auto& { return u.is_held; });
+  f(
+      "had_turn", [](auto& u) -> auto& { return u.had_turn; });
+  f(
+      "had_start", [](auto& u) -> auto& { return u.had_start; });
+  f(
+      "had_own", [](auto& u) -> auto& { return u.had_own; });
+  f(
       "gathers_from", [](auto& u) -> auto& { return u.gathers_from; });
   f(
       "gathers_until", [](auto& u) -> auto& { return u.gathers_until; });

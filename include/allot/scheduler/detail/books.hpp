@@ -88,11 +88,11 @@ class books {
   /// A job that is charged waits for evictions. Others may have what is kept for it, if it may be preempted.
   void nominate(record& r, instant at) {
     r.facts.started = at;
-    if (r.preemptible) may_go(r);
+    if (r.may_yield()) may_go(r);
   }
   /// The same at another time than assumed.
   void renominate(record& r, instant at) {
-    if (r.preemptible) stays(r);
+    if (r.may_yield()) stays(r);
     nominate(r, at);
   }
   /// Drops a nominated job that has not started.
@@ -124,14 +124,20 @@ class books {
     if (r.state == job_state::nominated) goes(r);
     r.facts.started = at;
     expect_end(r, expected_end_of(r));
-    if (r.preemptible) may_go(r);
+    if (r.may_yield()) may_go(r);
+  }
+  /// The running job, which may be preempted, is held, or no longer.
+  void hold(record& r, bool is_held) {
+    if (r.may_yield()) stays(r);
+    r.is_held = is_held;
+    if (r.may_yield()) may_go(r);
   }
   /// A running job started at another time than assumed.
   void restart(record& r, instant at) {
-    if (r.preemptible) running_.erase(r.facts);
+    if (r.may_yield()) running_.erase(r.facts);
     forget_end(r);
     r.facts.started = at;
-    if (r.preemptible) running_.insert(r.facts);
+    if (r.may_yield()) running_.insert(r.facts);
     expect_end(r, expected_end_of(r));
   }
   /// The running job is expected to end at that time; `without_end`: it is not known when.
@@ -191,7 +197,7 @@ class books {
     assumed_.charge(r.facts.quota, r.facts.request, r.facts.in);
     places.reoccupy(r.where);
     expect_end(r, expected_end_of(r));
-    if (r.preemptible) may_go(r);
+    if (r.may_yield()) may_go(r);
   }
   /// Removes a running or evicting job that has gone.
   void release(record& r) {
@@ -436,7 +442,7 @@ class books {
   void goes(record& r) {
     record_freed(r.expected_end);
     if (r.state != job_state::nominated) forget_end(r);
-    if (r.preemptible) stays(r);
+    if (r.may_yield()) stays(r);
   }
 
   [[no_unique_address]] room_counter_of<Placement> what_if_{};

@@ -80,6 +80,18 @@ struct ready_time {
   instant at = always;
 };
 
+/// What is kept of a reservation whose job has started: its turn, and what it promised first.
+struct former_reservation {
+  std::uint64_t number = 0;
+  instant first_start = without_end;
+  bool owned = false;
+  bool is_some = false;
+};
+struct no_reservation {};
+template <class View>
+using former_reservation_of =
+    std::conditional_t<estimated_view<View> || time_limited_view<View>, former_reservation, no_reservation>;
+
 /// The scheduler's record of a job, read from the view once.
 template <job_view View, placement Placement>
 struct job_record {
@@ -90,6 +102,8 @@ struct job_record {
   /// its request under that choice, and `pod_request` matches it.
   resources<dimensions<View>> base{};
   [[no_unique_address]] menu_of<View> menu{};
+  /// The reservation with which it started, in case that fails. A view without ends has none.
+  [[no_unique_address]] former_reservation_of<View> had{};
   flavor_pick pick{};
   typename Placement::pod_request pod_request{};
   typename Placement::allocation where{};
@@ -124,11 +138,15 @@ struct job_record {
   /// Whether it is pending with a reservation, and so in no queue.
   bool has_reservation = false;
   bool preemptible = true;
+  /// Whether the host holds it: while it waits it is early, and while it runs it is not preempted.
+  bool is_held = false;
   /// Whether it leaves because it has run for as long as it may: then it does not wait again.
   bool is_over = false;
   /// Whether a later job of the same equivalence class has no better chances.
   bool follows_priority = false;
 
+  /// Whether it may be preempted now.
+  [[nodiscard]] bool may_yield() const noexcept { return preemptible && !is_held; }
   /// Whether it waits and is not ready: the view says so, or the host. It is in no queue then.
   [[nodiscard]] bool is_early() const noexcept {
     return state == job_state::pending && ready.at != ready_time::always;
@@ -236,13 +254,6 @@ void charge_by_request(job_record<View, Placement>& r, const View& view) {
   }
 }
 
-/// Reads from when the job can start: at once, where the view does not say so.
-template <job_view View, placement Placement>
-void read_ready_time(job_record<View, Placement>& r, [[maybe_unused]] const View& view) {
-  r.ready = {};
-  if constexpr (ready_view<View>) r.ready.at = point_of<View>(view.ready_at(r.what));
-}
-
 /// Reads all that the view shows of a job; `sequence` replaces what it does not. Keeps the ticket, which
 /// belongs to the id.
 template <job_view View, placement Placement>
@@ -263,7 +274,7 @@ void read_job(job_record<View, Placement>& r, const View& view, const typename V
     r.facts.checkpoint = span_of<View>(view.checkpoint(j));
     r.facts.restart = span_of<View>(view.restart(j));
   }
-  read_ready_time(r, view);
+  if constexpr (ready_view<View>) r.ready.at = point_of<View>(view.ready_at(j));
   r.estimate = view_or_default<View>::estimate(view, j);
   const auto [least, most] = view_or_default<View>::pods(view, j);
   read_request(r, view, least);

@@ -522,12 +522,47 @@ class lifecycle {
   }
   /// A job that has gone is pending again, with its old rank; so is one pod of an elastic job that shrinks.
   void come_back(record& r) {
-    read_ready_time(r, view_);
+    r.ready.at = ready_time_of(r);
     requeue(r);
+  }
+  /// The start of the job has failed: it is pending again, and not ready before that time. A pod of an
+  /// elastic job is another one then.
+  void start_failed(record& r, instant not_before) {
+    world_changed();
+    release(r);
+    if (r.facts.elastic) {
+      record& core = core_of(r);
+      requeue(r);
+      for (const job_id pod : core.elastic_pods) {
+        if (jobs_[pod].state == job_state::pending) put_off(jobs_[pod], not_before);
+      }
+      return;
+    }
+    r.ready.at = std::max(ready_time_of(r), not_before);
+    requeue(r);
+  }
+  /// The pending job is not ready before that time, if it is later than any it is known for, and holds no
+  /// reservation any more.
+  void put_off(record& r, instant not_before) {
+    if (not_before > std::max(r.ready.at, ready_by_)) wait_until(r, not_before, r.is_held);
+  }
+  /// The host holds the job: while it waits it claims nothing, and while it runs neither it nor one of its
+  /// pods is preempted. Precondition: it is not nominated.
+  void hold(record& r) {
+    world_changed();
+    set_held(r, true);
+    for (const job_id pod : r.elastic_pods) set_held(jobs_[pod], true);
+  }
+  /// The host no longer does.
+  void unhold(record& r) {
+    world_changed();
+    set_held(r, false);
+    for (const job_id pod : r.elastic_pods) set_held(jobs_[pod], false);
   }
   /// The same for one that has not run after all.
   void requeue(record& r) {
     r.estimate = view_or_default<View>::estimate(view_, r.what);
+    r.had = {};
     // With the new estimate: what decides whether there is room stays as it was numbered.
     const auto renewed = detail::pod_request_of<Placement>(view_, r.what, r.facts.pods, r.pick);
     if (placement_or_default::room_key(renewed) == placement_or_default::room_key(r.pod_request))
@@ -544,6 +579,7 @@ class lifecycle {
       }
       r.pods_to_come = view_or_default<View>::pods(view_, r.what).most - r.facts.pods;
     }
+    if (r.is_held) r.ready.at = without_end;
     watch_ready(r);
     wait(r.facts.id);
   }
@@ -611,6 +647,7 @@ class lifecycle {
       }
       if (r.gathers_until) r.gathers_until = moved(*r.gathers_until, by);
       r.ready.at = moved(r.ready.at, by);
+      if constexpr (has_expected_ends) r.had.first_start = moved(r.had.first_start, by);
     });
     early_.rebase(by);
     ready_by_ = moved(ready_by_, by);
@@ -684,6 +721,33 @@ class lifecycle {
     if (!r.is_early()) queues_.state_of(r.facts.quota).asked -= r.facts.request;
     holds_reservation(r) ? end_reservation(r) : queues_.take_out(r);
     queues_.touch(r.facts.quota);
+  }
+  void set_held(record& r, bool is_held) {
+    switch (r.state) {
+      case job_state::pending:
+        return wait_until(r, is_held ? without_end : ready_time_of(r), is_held);
+      case job_state::running:
+      case job_state::nominated:
+        return books_.hold(r, is_held);
+      default:
+        r.is_held = is_held;
+    }
+  }
+  /// When the job is ready, as the view says.
+  [[nodiscard]] instant ready_time_of([[maybe_unused]] const record& r) const {
+    if constexpr (has_ready_times) return point_of<View>(view_.ready_at(r.what));
+    return ready_time::always;
+  }
+  /// The pending job is ready then, and holds no reservation any more.
+  void wait_until(record& r, instant ready, bool is_held) {
+    if (r.has_reservation) will_not_run_as_reserved(r);
+    leave_queue(r);
+    enter(r, job_state::unknown);
+    r.ready.at = ready;
+    r.is_held = is_held;
+    watch_ready(r);
+    join_queue(r.facts.id);
+    queues_.let_requeue();
   }
   /// A job was read: it is ready, or from now on it is known when it will be.
   void watch_ready(record& r) {
@@ -797,11 +861,12 @@ class lifecycle {
     record& r = jobs_[id];
     pod.ticket = r.ticket;
     // Its job runs, perhaps one that was adopted before its time.
-    pod.ready = {};
+    pod.ready.at = pod.is_held ? without_end : ready_time::always;
     r = std::move(pod);
     r.state = job_state::unknown;
     r.elastic_pods.clear();
     r.pods_to_come = 0;
+    r.had = {};
     r.expected_end = without_end;
     r.facts.started = core.facts.started;
     r.facts.id = id;

@@ -81,6 +81,8 @@ class queues {
   [[nodiscard]] std::size_t waiting(quota_id x) const { return of(x).waiting - early_waiting(x); }
   /// The early ones without a reservation.
   [[nodiscard]] std::size_t early_waiting(quota_id x) const { return of(x).early_waiting; }
+  /// Those of them that the host holds.
+  [[nodiscard]] std::size_t held_waiting(quota_id x) const { return of(x).held_waiting; }
   /// The early ones with a reservation.
   [[nodiscard]] std::size_t early_reservations(quota_id x) const { return of(x).early_reservations; }
   /// Those that are ready and hold a reservation with a time.
@@ -204,6 +206,7 @@ class queues {
     bool touched = false;
     /// The early ones: how many have no reservation, how many have one, and those that may get one.
     std::size_t early_waiting = 0;
+    std::size_t held_waiting = 0;
     std::size_t early_reservations = 0;
     [[no_unique_address]] std::conditional_t<has_ready_times, pending_queue, nothing> early{};
   };
@@ -247,6 +250,7 @@ class queues {
     quota_state& q = state_of(r.facts.quota);
     if (r.is_early()) {
       ++q.early_waiting;
+      if (r.is_held) ++q.held_waiting;
       if constexpr (has_ready_times) {
         if (may_reserve_early(r)) q.early.push(r.request_class, entry_of(r));
       }
@@ -262,6 +266,7 @@ class queues {
     tickets_[r.facts.id.index()] = no_ticket;
     if (r.is_early()) {
       --q.early_waiting;
+      if (r.is_held) --q.held_waiting;
       if constexpr (has_ready_times) {
         if (may_reserve_early(r)) q.early.take_out(r.request_class, r.facts.id);
       }

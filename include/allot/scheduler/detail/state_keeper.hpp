@@ -137,6 +137,14 @@ class state_keeper {
     u.preemptions = r.turns.taken_in(jobs.epoch_);
     u.follows_priority = r.follows_priority;
     u.is_over = r.is_over;
+    u.is_held = r.is_held;
+    if constexpr (has_expected_ends) {
+      if (holds && r.had.is_some) {
+        u.had_turn = r.had.number;
+        u.had_start = r.had.first_start;
+        u.had_own = r.had.owned;
+      }
+    }
     if (r.gathers_from != std::numeric_limits<instant>::min()) u.gathers_from = r.gathers_from;
     u.gathers_until = r.gathers_until;
     u.what = r.what;
@@ -328,6 +336,7 @@ class state_keeper {
       r.ticket = ticket;
       r.elastic_pods.clear();
       r.pods_to_come = 0;
+      r.had = {};
       jobs_.read_pod(r);
       r.facts.id = u.id;
       r.facts.elastic = true;
@@ -352,6 +361,10 @@ class state_keeper {
     r.estimate = u.estimate;
     r.follows_priority = u.follows_priority;
     r.is_over = u.is_over && u.state == job_state::evicting;
+    r.is_held = u.is_held;
+    if constexpr (has_expected_ends) {
+      if (u.had_turn) r.had = {*u.had_turn, u.had_start, u.had_own, true};
+    }
     r.turns.restore(jobs_.epoch_, u.preemptions);
     r.found = u.found;
     if (u.gathers_from) r.gathers_from = *u.gathers_from;

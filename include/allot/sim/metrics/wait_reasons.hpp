@@ -29,7 +29,7 @@ namespace sim {
 /// For a pending job, from the result of `scheduler::why`.
 template <class Hold>
 [[nodiscard]] wait_cause cause_of(const Hold& h) {
-  if (h.reason == pending_reason::not_ready) return wait_cause::order;
+  if (h.reason == pending_reason::not_ready || h.reason == pending_reason::held) return wait_cause::order;
   // What it lacks without preemption, whatever a search for victims has found.
   if (h.binding || h.reason == pending_reason::backoff) return wait_cause::fair_share;
   if constexpr (requires { h.backs_off.until; }) {

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: BSL-1.0
+// What a host says when a plan can't be carried out as it is: starts that fail, jobs that are held.
+#include <allot/presets/standard.hpp>
+#include <allot/scheduler/scheduler.hpp>
+#include <allot/scheduler/sentences.hpp>
+#include <allot/scheduler/settle.hpp>
+#include <allot/systems/kai/runai.hpp>
+#include <allot/systems/kueue/kueue.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+using allot::gpus;
+using allot::instant;
+using allot::job_state;
+using allot::pending_reason;
+using allot::refusal;
+
+namespace {
+
+struct work {
+  std::string name;
+  allot::quota_id quota;
+  std::int64_t gpus = 0;
+  std::uint32_t pods = 1;
+  std::uint32_t least = 1;
+  std::int64_t priority = 0;
+  instant submitted = 0;
+  instant lasts = 0;
+};
+struct work_view {
+  using job = const work*;
+  allot::quota_id quota(job j) const { return j->quota; }
+  allot::resources<> request(job j) const { return request(j, j->pods); }
+  allot::resources<> request(job j, std::uint32_t pods) const { return allot::gpus(j->gpus * pods); }
+  std::uint32_t pods(job j) const { return j->pods; }
+  std::uint32_t min_pods(job j) const { return j->least; }
+  std::int64_t priority(job j) const { return j->priority; }
+  instant submitted(job j) const { return j->submitted; }
+};
+struct estimating_view : work_view {
+  instant estimate(job j) const { return j->lasts; }
+};
+
+/// Two teams that own 4 GPUs each and lend all of them.
+template <class View, class Preset>
+class lab {
+ public:
+  using scheduler_type = allot::scheduler_for<Preset, View>;
+  explicit lab(const Preset& by)
+      : of(allot::make_scheduler(by, View{},
+                                 {{.name = "root"},
+                                  {.name = "a", .parent = "root", .nominal = gpus(4)},
+                                  {.name = "b", .parent = "root", .nominal = gpus(4)}})
+               .value()) {}
+
+  allot::job_id submit(work w, const char* team) {
+    w.quota = of.tree().find(team);
+    jobs_.push_back(std::move(w));
+    return ids_[jobs_.back().name] = of.submit(&jobs_.back());
+  }
+  allot::job_id operator[](const std::string& name) const { return ids_.at(name); }
+  /// "-x>y" x is evicted for y, "~y" y is nominated, "+y" y starts.
+  std::string step(instant now) {
+    const auto& plan = of.step(now);
+    std::string line;
+    const auto say = [&](const std::string& what) { line += (line.empty() ? "" : " ") + what; };
+    for (const auto& e : plan.evictions) say("-" + e.what->name + ">" + of.what(e.beneficiary)->name);
+    for (const auto& r : plan.nominations) say("~" + r.what->name);
+    for (const auto& a : plan.admissions) say("+" + a.what->name + (a.core ? "^" : ""));
+    return line;
+  }
+  std::string sentence(const char* name) {
+    return allot::sentence(
+        of, of.why((*this)[name]), allot::dimension_names<1>{"gpu"}, [](const work* j) { return j->name; },
+        [](instant at) { return std::to_string(at); });
+  }
+
+  scheduler_type of;
+
+ private:
+  std::deque<work> jobs_;
+  std::map<std::string, allot::job_id> ids_;
+};
+template <class View = work_view, class Preset = allot::standard>
+lab<View, Preset> lab_of(const Preset& by = {}) {
+  return lab<View, Preset>{by};
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("host failures: a job whose start fails is not tried before its time", Preset,
+                   allot::standard, allot::kueue, allot::runai) {
+  auto h = lab_of<work_view, Preset>();
+  h.submit({.name = "x", .gpus = 4}, "a");
+  h.submit({.name = "y", .gpus = 8, .submitted = 1}, "a");
+  CHECK(h.step(0) == "+x");
+  CHECK(h.of.start_failed(h["x"], 60) == refusal::none);
+  CHECK(h.of.state(h["x"]) == job_state::pending);
+  CHECK_FALSE(h.of.is_ready(h["x"]));
+  CHECK(h.of.wakes_at() == std::optional<instant>{60});
+  // Others need not wait for it.
+  CHECK(h.step(0) == "+y");
+  CHECK(h.of.why(h["x"]).reason == pending_reason::not_ready);
+  CHECK(h.sentence("x") == "x waits: it is not ready before 60");
+  CHECK(h.of.finished(h["y"]) == refusal::none);
+  CHECK(h.step(59).empty());
+  CHECK(h.step(60) == "+x");
+  CHECK(h.of.start_failed(h["x"], 60) == refusal::none);
+  CHECK(h.step(60) == "+x");
+}
+
+TEST_CASE("host failures: settle comes to rest although a start fails each time") {
+  auto h = lab_of();
+  h.submit({.name = "x", .gpus = 4}, "a");
+  h.submit({.name = "y", .gpus = 4, .submitted = 1}, "a");
+  std::size_t tries = 0;
+  for (const instant now : {0, 10, 20}) {
+    const auto end = allot::settle(h.of, now, [&](const auto& plan) {
+      for (const auto& a : plan.admissions) {
+        if (a.what->name != "x") continue;
+        ++tries;
+        CHECK(h.of.start_failed(a.id, now + 10) == refusal::none);
+      }
+    });
+    CHECK(end.at_rest);
+    CHECK(end.not_started.is_none());
+  }
+  CHECK(tries == 3);
+}
+
+TEST_CASE("host failures: a pod whose start fails is tried again, and its job runs on") {
+  auto h = lab_of();
+  h.submit({.name = "e", .gpus = 1, .pods = 3, .least = 1}, "a");
+  CHECK(h.step(0) == "+e +e^ +e^");
+  CHECK(h.of.start_failed(h.of.elastic_pods_of(h["e"]).front(), 5) == refusal::none);
+  CHECK(h.of.state(h["e"]) == job_state::running);
+  CHECK(h.step(1).empty());
+  CHECK(h.of.wakes_at() == std::optional<instant>{5});
+  CHECK(h.step(5) == "+e^");
+  CHECK(h.of.elastic_pods_of(h["e"]).size() == 2);
+  // With its job all pods are gone.
+  CHECK(h.of.start_failed(h["e"], 9) == refusal::none);
+  CHECK(h.of.elastic_pods_of(h["e"]).empty());
+  CHECK(h.step(8).empty());
+  CHECK(h.step(9) == "+e +e^ +e^");
+}
+
+TEST_CASE("host failures: who held a reservation holds it again, before those of its quota that came later") {
+  auto h = lab_of<estimating_view>();
+  h.submit({.name = "x", .gpus = 4, .lasts = 10}, "a");
+  h.submit({.name = "w", .gpus = 4, .lasts = 10}, "b");
+  CHECK(h.step(0) == "+x +w");
+  h.submit({.name = "y", .gpus = 4, .submitted = 1, .lasts = 10}, "a");
+  h.submit({.name = "z", .gpus = 4, .submitted = 2, .lasts = 10}, "a");
+  CHECK(h.step(2).empty());
+  CHECK(h.of.reservation_of(h["y"])->start == 10);
+  CHECK(h.of.reservation_of(h["z"])->start == 20);
+  CHECK(h.of.finished(h["x"]) == refusal::none);
+  CHECK(h.step(10) == "+y");
+  SUBCASE("at once") {}
+  SUBCASE("and after a restart") {
+    auto next = lab_of<estimating_view>();
+    CHECK(next.of.resume(h.of.state()).refused.empty());
+    h.of = next.of;
+  }
+  CHECK(h.of.start_failed(h["y"], 12) == refusal::none);
+  // z would not be over by then.
+  CHECK(h.step(10).empty());
+  CHECK(h.of.reservation_of(h["y"])->start == 12);
+  CHECK(h.of.reservation_of(h["z"])->start == 22);
+  CHECK(h.step(12) == "+y");
+}
+
+TEST_CASE_TEMPLATE("host failures: who is held waits and claims nothing", Preset, allot::standard,
+                   allot::kueue, allot::runai) {
+  auto h = lab_of<work_view, Preset>();
+  h.submit({.name = "x", .gpus = 4}, "a");
+  CHECK(h.of.hold(h["x"]) == refusal::none);
+  CHECK(h.of.is_held(h["x"]));
+  h.submit({.name = "y", .gpus = 4, .submitted = 1}, "a");
+  CHECK(h.step(0) == "+y");
+  CHECK(h.of.requested(h.of.tree().find("a")) == allot::resources<>{});
+  CHECK(h.of.why(h["x"]).reason == pending_reason::held);
+  CHECK(h.sentence("x") == "x waits: it is held");
+  CHECK(h.of.waiting_by_reason(h.of.tree().find("a"))[static_cast<std::size_t>(pending_reason::held)] == 1);
+  CHECK_FALSE(h.of.wakes_at().has_value());
+  CHECK(h.of.unhold(h["x"]) == refusal::none);
+  CHECK(h.step(0) == "+x");
+  // Held while it runs it waits, held, when the host has evicted it.
+  CHECK(h.of.hold(h["x"]) == refusal::none);
+  CHECK(h.of.evicting(h["x"]) == refusal::none);
+  CHECK(h.of.evicted(h["x"]) == refusal::none);
+  CHECK(h.step(1).empty());
+  CHECK(h.of.unhold(h["x"]) == refusal::none);
+  CHECK(h.step(1) == "+x");
+}
+
+TEST_CASE("host failures: who was held keeps its age, unless the host says otherwise") {
+  for (const bool ages : {true, false}) {
+    auto h = lab_of();
+    h.submit({.name = "x", .gpus = 8, .submitted = 0}, "a");
+    CHECK(h.of.hold(h["x"]) == refusal::none);
+    h.submit({.name = "y", .gpus = 8, .submitted = 1}, "a");
+    CHECK(h.step(2) == "+y");
+    h.submit({.name = "z", .gpus = 8, .submitted = 3}, "a");
+    CHECK((ages ? h.of.unhold(h["x"]) : h.of.unhold(h["x"], 4)) == refusal::none);
+    CHECK(h.of.finished(h["y"]) == refusal::none);
+    CHECK(h.step(5) == (ages ? "+x" : "+z"));
+  }
+}
+
+TEST_CASE_TEMPLATE("host failures: a job that is held while it runs is not preempted", Preset,
+                   allot::standard, allot::runai) {
+  auto h = lab_of<work_view, Preset>();
+  h.submit({.name = "x", .gpus = 8}, "a");
+  CHECK(h.step(0) == "+x");
+  CHECK(h.of.hold(h["x"]) == refusal::none);
+  h.submit({.name = "y", .gpus = 4, .submitted = 1}, "b");
+  CHECK(h.step(1).empty());
+  CHECK(h.of.unhold(h["x"]) == refusal::none);
+  CHECK(h.step(1) == "-x>y ~y");
+  CHECK(h.of.evicted(h["x"]) == refusal::none);
+  CHECK(h.step(1) == "+y");
+}
+
+TEST_CASE("host failures: an elastic job is held with its pods") {
+  auto h = lab_of();
+  h.submit({.name = "e", .gpus = 1, .pods = 8, .least = 1}, "a");
+  CHECK(h.step(0) == "+e +e^ +e^ +e^ +e^ +e^ +e^ +e^");
+  CHECK(h.of.hold(h["e"]) == refusal::none);
+  // It is its job that is held.
+  CHECK(h.of.hold(h.of.elastic_pods_of(h["e"]).front()) == refusal::wrong_state);
+  h.submit({.name = "y", .gpus = 2, .submitted = 1}, "b");
+  CHECK(h.step(1).empty());
+  // It does not grow, either.
+  CHECK(h.of.finished(h.of.elastic_pods_of(h["e"]).front()) == refusal::none);
+  CHECK(h.of.evicted(h.of.elastic_pods_of(h["e"]).front()) == refusal::none);
+  CHECK(h.step(2) == "+y");
+  CHECK(h.of.finished(h["y"]) == refusal::none);
+  CHECK(h.step(3).empty());
+  CHECK(h.of.unhold(h["e"]) == refusal::none);
+  CHECK(h.step(4) == "+e^");
+}
+
+TEST_CASE("host failures: a nominated job that is held gives its turn away") {
+  auto h = lab_of();
+  h.submit({.name = "x", .gpus = 8}, "a");
+  CHECK(h.step(0) == "+x");
+  h.submit({.name = "y", .gpus = 4, .submitted = 1}, "b");
+  h.submit({.name = "z", .gpus = 4, .submitted = 2}, "b");
+  CHECK(h.step(1) == "-x>y ~y ~z");
+  CHECK(h.of.hold(h["y"]) == refusal::none);
+  CHECK(h.of.state(h["y"]) == job_state::pending);
+  CHECK(h.of.evicted(h["x"]) == refusal::none);
+  CHECK(h.step(2) == "+z");
+  CHECK(h.of.unhold(h["y"]) == refusal::none);
+  CHECK(h.step(3) == "+y");
+}
+
+TEST_CASE("host failures: calls that are refused change nothing") {
+  auto h = lab_of();
+  h.submit({.name = "x", .gpus = 4}, "a");
+  CHECK(h.of.start_failed(h["x"], 1) == refusal::wrong_state);
+  CHECK(h.of.start_failed(allot::job_id{7}, 1) == refusal::unknown_job);
+  CHECK(h.of.hold(allot::job_id{7}) == refusal::unknown_job);
+  CHECK(h.of.unhold(allot::job_id{7}) == refusal::unknown_job);
+  CHECK_FALSE(h.of.is_held(allot::job_id{7}));
+  // Not held: nothing changes.
+  CHECK(h.of.unhold(h["x"]) == refusal::none);
+  CHECK(h.step(0) == "+x");
+}
