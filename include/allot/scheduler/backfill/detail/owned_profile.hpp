@@ -280,17 +280,26 @@ class owned_profile {
       if (e.at > at) break;
       places.release(session.jobs().at(e.job).where);
     }
-    const auto add = [&](const reservation_entry& p) {
-      if (p.job == r.facts.id || !counts(p) || p.what.gathers_since) return;
-      if (p.what.start > at || end_of(session, p) <= at) return;
-      static_cast<void>(places.place(session.jobs().at(p.job).pod_request));
-    };
-    for_each_reservation_of(session, r.facts.quota, add);
+    for_each_running_at(session, r, at, counts,
+                        [&](const record& other) { static_cast<void>(places.place(other.pod_request)); });
     auto result = ask();
     places.rollback(std::move(before));
     return result;
   }
+  /// Calls `visit(record)` for each other job of its quota with a reservation that runs at that time.
+  template <class Counts, class Visit>
+  static void for_each_running_at(Session& session, const record& r, instant at, Counts counts, Visit visit) {
+    for_each_reservation_of(session, r.facts.quota, [&](const reservation_entry& p) {
+      if (p.job == r.facts.id || !counts(p) || p.what.gathers_since) return;
+      if (p.what.start <= at && end_of(session, p) > at) visit(session.jobs().at(p.job));
+    });
+  }
   static void vacate_victims(Session& session, const record& r, instant at) {
+    for_each_victim(session, r, at, [&](const record& v) { session.books().places.vacate(v.where); });
+  }
+  /// Calls `visit(record)` for each job that may be preempted for it, and has not ended by then.
+  template <class Visit>
+  static void for_each_victim(Session& session, const record& r, instant at, Visit visit) {
     const beneficiary<n> b{r.facts.quota,     r.facts.request,
                            r.facts.in,        r.facts.priority,
                            r.facts.submitted, session.queues().settings(r.facts.quota).preempt,
@@ -298,11 +307,36 @@ class owned_profile {
     for_each_possible_victim(session.books().assumed(), b, [&](const possible_victims& these) {
       for (const running_job<n>& job : session.books().running().jobs_of(these.quota)) {
         const record& v = session.jobs().at(job.id);
-        // Who ends by then is released.
-        if (job.priority <= these.highest_priority && v.expected_end > at)
-          session.books().places.vacate(v.where);
+        if (job.priority <= these.highest_priority && v.expected_end > at) visit(v);
       }
     });
+  }
+  /// Whether the job certainly has a place at that time, in the world of `suppose`. Counted, and as soon as
+  /// enough have gone; the others may take as much of the room as they can. Nearly all questions end here: an
+  /// event of ten quotas with nodes costs 35 % less (`bench/micro/reservations`).
+  template <class Counts>
+  [[nodiscard]] static bool certainly_has_place(Session& session, const record& r, instant at,
+                                                Counts counts) {
+    using placement = typename Session::placement_type;
+    if constexpr (kept_placement_room<room_counter_of<placement>, placement>) {
+      const auto& places = session.books().places;
+      auto& room = session.books().what_if();
+      if (!room.begin(places, r.pod_request)) return false;
+      std::uint64_t taken = 0;
+      for_each_running_at(session, r, at, counts, [&](const record& other) {
+        taken += room.taken_by(places, other.pod_request).second;
+      });
+      const auto fits = [&] { return room.fits(taken).value_or(false); };
+      if (fits()) return true;
+      for (const expected_end& e : session.books().ends()) {
+        if (e.at > at) break;
+        room.gone(places, session.jobs().at(e.job).where);
+        if (fits()) return true;
+      }
+      for_each_victim(session, r, at, [&](const record& v) { room.gone(places, v.where); });
+      return fits();
+    }
+    return false;
   }
   /// Those that are placed before it.
   template <class Counts>
@@ -317,7 +351,9 @@ class owned_profile {
   [[nodiscard]] bool has_place(Session& session, const reservation_entry& p, const place* without,
                                Counts counts) {
     const record& r = session.jobs().at(p.job);
-    return suppose(session, r, p.what.start, before_it(p, counts), [&] {
+    const auto before = before_it(p, counts);
+    if (certainly_has_place(session, r, p.what.start, before)) return true;
+    return suppose(session, r, p.what.start, before, [&] {
       if (without != nullptr) session.books().places.release(*without);
       return could_place(session.books().places, r.pod_request);
     });
@@ -329,6 +365,7 @@ class owned_profile {
   template <class Counts>
   [[nodiscard]] std::optional<start> place_between(Session& session, const record& r, const start& s,
                                                    instant until, Counts counts) {
+    if (certainly_has_place(session, r, s.at, counts)) return s;
     return suppose(session, r, s.at, counts, [&]() -> std::optional<start> {
       if (could_place(session.books().places, r.pod_request)) return s;
       const auto ends = session.books().ends();
