@@ -362,6 +362,18 @@ TEST_CASE("room_counter: kept, by hand") {
   CHECK(then.fits(2) == false);
 }
 
+TEST_CASE("room_counter: in a trial it knows what others take, or that it does not") {
+  inventory one{allot_test::equal_nodes(1, 4)};
+  room_counter count;
+  REQUIRE(count.begin(one, {.gpus = gpus(1), .pods = 2}));
+  CHECK(count.fits(count.taken_by(one, {.gpus = gpus(2)}).second) == true);
+  CHECK(count.fits(count.taken_by(one, {.gpus = gpus(3)}).second) == false);
+  // Two on each GPU: who takes two of them leaves room for four.
+  REQUIRE(count.begin(one, {.gpus = quantity::milli(400), .pods = 6}));
+  CHECK(count.fits() == true);
+  CHECK(count.fits(count.taken_by(one, {.gpus = gpus(2)}).second) == false);
+}
+
 TEST_CASE("room_counter: says which requests it can't keep") {
   inventory one{allot_test::equal_nodes(1, 4)};
   room_counter count;

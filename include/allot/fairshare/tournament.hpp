@@ -183,7 +183,7 @@ class tournament {
       };
       const key& x = key_of(a);
       const key& y = key_of(b);
-      return x < y || (x == y && a < b);
+      return x < y || (a < b && !(y < x));
     };
   }
   [[nodiscard]] auto merged() {

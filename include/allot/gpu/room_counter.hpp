@@ -111,12 +111,13 @@ class room_counter {
     if (!pods_.has_rest() || rest_ > pods_.pods + taken) return true;
     return rest_ > pods_.pods ? std::nullopt : std::optional{false};
   }
-  /// How many places of its pods a job of this request takes at least, and at most, wherever it is placed. Of
-  /// a counter that is kept.
+  /// How many places of its pods a job of this request takes at least, and at most, wherever it is placed. A
+  /// counter that can't be kept does not know: at most more than there can be.
   [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> taken_by(const occupancy& in,
                                                                  const pod_request& other) const {
     const auto by = split(other, in.layout());
     if (!by) return {0, 0};
+    if (!can_be_kept_) return {0, beyond_all};
     const std::uint64_t each = pods_.each.devices;
     const auto most = [&](std::uint64_t devices) { return (devices + each - 1) / each; };
     const std::uint64_t at_most = by->pods * most(by->each.devices) + most(by->rest.devices);
@@ -141,6 +142,9 @@ class room_counter {
   }
 
  private:
+  /// More than all nodes together have of anything; the sum of a few can be counted.
+  static constexpr std::uint64_t beyond_all = std::uint64_t{1} << 48U;
+
   /// Which of the pods may run on a node of a type, and whether its free GPUs alone decide how many.
   struct type_facts {
     bool each = false;

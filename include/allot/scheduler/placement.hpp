@@ -123,7 +123,7 @@ concept placement_room = placement<P> && std::default_initializable<R> &&
 /// - `fits(taken)` says whether there is a place although other jobs have taken so much of the room; nothing
 ///   if that depends on which.
 /// - `taken_by` returns how much of it a job of another pod request takes at least, and at most, wherever it
-///   is placed.
+///   is placed. It is asked after `begin`, too: by one that could not be kept the range may be of any width.
 ///
 /// Where one can't be kept, the profile is walked.
 template <class R, class P>

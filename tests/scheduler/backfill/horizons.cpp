@@ -36,6 +36,19 @@ struct without_kept : allot::gpu::inventory {
   };
   using allot::gpu::inventory::inventory;
 };
+/// Where places are not even counted on behalf of reservations on what a quota owns, but tried.
+struct without_bounds : allot::gpu::inventory {
+  class room_counter : allot::gpu::room_counter {
+   public:
+    using allot::gpu::room_counter::back;
+    using allot::gpu::room_counter::begin;
+    using allot::gpu::room_counter::fits;
+    using allot::gpu::room_counter::gone;
+    using allot::gpu::room_counter::helps;
+  };
+  using allot::gpu::inventory::inventory;
+};
+static_assert(!allot::kept_placement_room<allot::room_counter_of<without_bounds>, without_bounds>);
 static_assert(std::is_same_v<allot::room_counter_of<allot::gpu::inventory>, allot::gpu::room_counter>);
 static_assert(allot::grouped_placement_room<allot::room_counter_of<without_kept>, without_kept>);
 
@@ -118,14 +131,16 @@ void check_same(const std::string& kept, const std::string& walked) {
 
 }  // namespace
 
-TEST_CASE("horizons: what is decided is the same as by walking, on nodes") {
+TEST_CASE("horizons: what is decided is the same as by walking, and by trying, on nodes") {
   allot_test::for_each_seed(300, [&](random_source& random) {
     const std::int64_t per_node = random.between(1, 8);
     const std::int64_t count = random.between(2, 10);
     const world w = random_world(random, count * per_node);
     const allot_test::timed_nodes_view view{{&w.jobs}};
     const auto layout = allot_test::timed_nodes(count, per_node).layout();
-    check_same(story_of(w, view, allot::gpu::inventory{layout}), story_of(w, view, without_kept{layout}));
+    const std::string story = story_of(w, view, allot::gpu::inventory{layout});
+    check_same(story, story_of(w, view, without_kept{layout}));
+    check_same(story, story_of(w, view, without_bounds{layout}));
   });
 }
 
