@@ -278,7 +278,8 @@ class selectable_cycle {
 }  // namespace detail
 
 /// The parts of the exhaustive cycle, each selected by name at run time. Ordering by saturation or Fair Tree
-/// re-evaluates all quotas when one has changed: O(n) per decision.
+/// re-evaluates all quotas when one has changed: O(n) per decision. Past usage only says whose turn it is: in
+/// an unchanged world all have had theirs, so its fading wakes no host.
 struct selectable_policies {
   template <class Session>
   using cycle = detail::selectable_cycle<Session>;
