@@ -93,25 +93,23 @@ struct in_rounds : allot::policies<> {
 }  // namespace
 
 TEST_CASE("scheduler: a cycle may say when it wants to run next, and the earliest of all times counts") {
-  const auto check = [](auto h) {
-    h.submit("b1", "b", 8);
-    CHECK(h.step_at(0) == "+b1");
-    CHECK_FALSE(h.scheduler().wakes_at());
-    h.submit("b2", "b", 8);
-    CHECK(h.step_at(3).empty());
-    CHECK(h.scheduler().wakes_at() == 13);
-    queue_settings s;
-    s.min_runtime = {.preempt = 7, .reclaim = 100};
-    h.configure("b", s);
-    CHECK(h.scheduler().wakes_at() == 7);
-    CHECK(h.step_at(8).empty());
-    CHECK(h.scheduler().wakes_at() == 18);
-    CHECK(h.step_at(95).empty());
-    CHECK(h.scheduler().wakes_at() == 100);
-  };
-  check(host<allot::no_placement, in_rounds>{two_teams()});
+  // Also through policies of any type.
   using any = allot::any_policies<allot_test::host_view>;
-  check(host<allot::no_placement, any>{two_teams(), {}, any{in_rounds{}}});
+  host<allot::no_placement, any> h{two_teams(), {}, any{in_rounds{}}};
+  h.submit("b1", "b", 8);
+  CHECK(h.step_at(0) == "+b1");
+  CHECK_FALSE(h.scheduler().wakes_at());
+  h.submit("b2", "b", 8);
+  CHECK(h.step_at(3).empty());
+  CHECK(h.scheduler().wakes_at() == 13);
+  queue_settings s;
+  s.min_runtime = {.preempt = 7, .reclaim = 100};
+  h.configure("b", s);
+  CHECK(h.scheduler().wakes_at() == 7);
+  CHECK(h.step_at(8).empty());
+  CHECK(h.scheduler().wakes_at() == 18);
+  CHECK(h.step_at(95).empty());
+  CHECK(h.scheduler().wakes_at() == 100);
 }
 
 TEST_CASE("scheduler: within a quota the preempt guarantee counts") {
