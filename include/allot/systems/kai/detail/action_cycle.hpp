@@ -121,7 +121,7 @@ class action_cycle {
     world_.end(session);
   }
 
-  /// The fair share of x with all below it, as of the last step.
+  /// The fair share of x with all below it, as of the last division.
   [[nodiscard]] resources<n> entitled(quota_id x) const { return world_.accounts.fair_share(x); }
 
   /// Whether the pending job was announced: if what it waits for was taken from a job that the same cycle had
