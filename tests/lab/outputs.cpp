@@ -289,8 +289,8 @@ TEST_CASE("outputs: classes, sizes, windows and why jobs wait") {
 }
 
 TEST_CASE("outputs: under runai past use makes tenants take turns, though nothing happens") {
-  const scratch in;
-  const auto preemptions = [&](const std::string& round) {
+  const auto preemptions = [](const std::string& round) {
+    const scratch in;
     const replayed r{
         in, R"json("policy": {"preset": "runai", "k": 1, "half_life_s": 128, "window_s": 256)json" + round +
                 R"json(}, "cluster": {"nodes": [{"name": "n", "gpus": 16}]},
