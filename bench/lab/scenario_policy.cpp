@@ -28,6 +28,10 @@ std::optional<named_policy> policy_choice::policy() const {
   if (parts.chooses_any()) static_cast<void>(chosen->choose(parts));
   any_preset* const listed = chosen->preset();
   if (listed == nullptr) return chosen;
+  listed->visit([](auto& p) {
+    // By default in seconds, as KAI's; here times are milliseconds.
+    if constexpr (requires { p.window, p.period; }) p.window *= 1000, p.period *= 1000;
+  });
   for (const auto& [option, value] : options) option->set(*listed, value);
   listed->visit([&](auto& p) {
     if constexpr (requires { p.resource_of; }) p.resource_of = resource_of;

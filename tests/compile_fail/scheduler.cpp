@@ -3,6 +3,7 @@
 #include <allot/presets/hyperpod.hpp>
 #include <allot/presets/pai.hpp>
 #include <allot/presets/single_queue.hpp>
+#include <allot/scheduler/any_policies.hpp>
 #include <allot/scheduler/scheduler.hpp>
 #include <allot/systems/kueue/kueue_fair.hpp>
 
@@ -76,6 +77,29 @@ struct unordered {
   struct key {};
   template <class Ledger, class Contender>
   key operator()(const Ledger&, const Contender&) const;
+};
+template <class Session>
+struct cycle_that_wakes : allot::policies<>::cycle<Session> {
+  using allot::policies<>::cycle<Session>::cycle;
+#ifdef wakes_at_of_a_cycle_takes_nothing
+  // allot: the cycle's wakes_at must be `std::optional<allot::instant> wakes_at(const Session&) const`
+  std::optional<allot::instant> wakes_at() const;
+#elif defined wakes_at_of_a_cycle_is_never_none
+  // allot: the cycle's wakes_at must be `std::optional<allot::instant> wakes_at(const Session&) const`
+  allot::instant wakes_at(const Session&) const;
+#elif defined wakes_at_of_a_cycle_is_not_const
+  // allot: the cycle's wakes_at must be `std::optional<allot::instant> wakes_at(const Session&) const`
+  std::optional<allot::instant> wakes_at(const Session&);
+#elif defined wakes_at_of_an_erased_cycle_takes_nothing
+  // allot: the cycle's wakes_at must be `std::optional<allot::instant> wakes_at(const Session&) const`
+  std::optional<allot::instant> wakes_at() const;
+#else
+  std::optional<allot::instant> wakes_at(const Session&) const;
+#endif
+};
+struct waking_policies : allot::policies<> {
+  template <class Session>
+  using cycle = cycle_that_wakes<Session>;
 };
 struct incomplete_policies {
   template <class Session>
@@ -223,8 +247,14 @@ struct says_little : allot::by_settings {
   bool follows_priority() const;
 };
 using chosen = allot::scheduler<jobs, placement, allot::policies<by_share, says_little> >;
+#elif defined wakes_at_of_an_erased_cycle_takes_nothing
+const allot::any_policies<jobs> chosen{waking_policies{}};
+#elif defined wakes_at_of_a_cycle_takes_nothing || defined wakes_at_of_a_cycle_is_never_none || \
+    defined wakes_at_of_a_cycle_is_not_const
+using chosen = allot::scheduler<jobs, placement, waking_policies>;
 #else
 using chosen = allot::scheduler<jobs>;
+static_assert(sizeof(allot::scheduler<jobs, placement, waking_policies>) > 0);
 #endif
 
 #ifdef view_is_deduced

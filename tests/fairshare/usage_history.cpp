@@ -362,6 +362,14 @@ TEST_CASE("usage_history: after a rebase all counts as if the clock had gone on"
       check_same_usage(is_moved, goes_on);
       CHECK(is_moved.now() == goes_on.now() + ahead);
     }
+    for (const bool own_jobs : {false, true}) {
+      std::size_t seen = 0;
+      goes_on.for_each_past_use(tree, own_jobs, 0, [&](allot::quota_id x, std::int64_t use) {
+        CHECK(use == goes_on.past_use(x, own_jobs, 0));
+        ++seen;
+      });
+      CHECK(seen == tree.top_down().size());
+    }
     const instant before = is_moved.now();
     is_moved.end_by(before + 1);
     CHECK(is_moved.now() == before);

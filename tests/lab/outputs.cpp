@@ -288,6 +288,28 @@ TEST_CASE("outputs: classes, sizes, windows and why jobs wait") {
         std::string::npos);
 }
 
+TEST_CASE("outputs: under runai past use makes tenants take turns, though nothing happens") {
+  const auto preemptions = [](const std::string& round) {
+    const scratch in;
+    const replayed r{
+        in, R"json("policy": {"preset": "runai", "k": 1, "half_life_s": 128, "window_s": 256)json" + round +
+                R"json(}, "cluster": {"nodes": [{"name": "n", "gpus": 16}]},
+      "quotas": [{"name": "root", "nominal": "cluster", "inclusive": true},
+                 {"name": "d", "parent": "root", "nominal": {"gpu": 0}},
+                 {"name": "q1", "parent": "d"}, {"name": "q2", "parent": "d"}],
+      "jobs": [{"id": "1", "quota": "q1", "request": {"gpu": 16}, "duration_s": 512, "checkpoint_s": 0},
+               {"id": "2", "quota": "q2", "request": {"gpu": 16}, "duration_s": 512, "checkpoint_s": 0}])json"};
+    const auto summary = parsed(in.written([&](auto& f) { lab::write_summary(f, r.result, 1); }));
+    CHECK(summary.root().find("jobs")->find("completed")->text() == "2");
+    CHECK(summary.root().find("window")->find("to_s")->text() == "1024");
+    CHECK(summary.root().find("events")->text() == "4");
+    return std::string{summary.root().find("preemptions")->text()};
+  };
+  CHECK(preemptions("") == "6");
+  CHECK(preemptions(R"(, "round_s": 300)") == "2");
+  CHECK(preemptions(R"(, "round_s": 600)") == "0");
+}
+
 TEST_CASE("outputs: how tenants fare alone") {
   const scratch in;
   // In one queue b waits for a's 6 GPUs; on its half it would not wait, and a's first job could not run on a

@@ -364,14 +364,18 @@ TEST_CASE("a policy: a preset, what is set of its parts, and its options") {
   CHECK(f.strategies == allot::fair_strategies::initial_share);
   CHECK(f.resource_of == std::vector<std::uint8_t>{0});
   const auto r = preset_of<allot::runai>(
-      R"("preset": "runai", "k": 0.5, "half_life_s": 60, "window_s": 3600, "saturation_multiplier": 1.5,
+      R"("preset": "runai", "k": 0.5, "half_life_s": 60, "window_s": 3600, "round_s": 360, "saturation_multiplier": 1.5,
          "float_sums": false)");
   CHECK_FALSE(r.float_sums);
   CHECK(r.k == 500);
   CHECK(r.half_life == 60'000);
   CHECK(r.window == 3'600'000);
+  CHECK(r.period == 360'000);
   CHECK(r.saturation_multiplier == 1500);
   CHECK(r.share_units == std::vector<std::int64_t>{1000});
+  const auto as_kai = preset_of<allot::runai>(R"("preset": "runai", "k": 1)");
+  CHECK(as_kai.window == 7 * 24 * 3'600'000);
+  CHECK(as_kai.period == 1000);
   const auto h = preset_of<allot::hyperpod>(R"("preset": "hyperpod", "idle": "fcfs", "tasks": "fcfs")");
   CHECK(h.idle == allot::hyperpod_idle::fcfs);
   CHECK(h.tasks == allot::hyperpod_tasks::fcfs);
@@ -385,6 +389,8 @@ TEST_CASE("a policy: a preset, what is set of its parts, and its options") {
         lines{"/policy/float_shares: expected true or false, found 1"});
   CHECK(policy(R"({"preset": "kueue", "float_shares": true})") ==
         lines{"/policy/float_shares: \"float_shares\" is an option of the preset kueue_fair, not of kueue"});
+  CHECK(policy(R"({"preset": "runai", "round_s": 0.5})") ==
+        lines{"/policy/round_s: expected at least 1, found 0.5"});
   CHECK(policy(R"("standart")") ==
         lines{"/policy: there is no preset \"standart\" (did you mean \"standard\"?)"});
   CHECK(policy("1") == lines{"/policy: expected the name of a preset or an object, found 1"});

@@ -4,6 +4,7 @@
 #include <allot/allot.hpp>
 
 #include <cstdint>
+#include <optional>
 
 // Each default in the header's table satisfies the concept beside it and claims no more than that.
 namespace {
@@ -37,7 +38,22 @@ static_assert(allot::victim_protection<parts::protection_type, 1>);
 using cycle = parts::cycle<session>;
 static_assert(allot::scheduling_cycle<cycle, session> && !allot::explaining_cycle<cycle, session> &&
               allot::reserving_cycle<cycle> && !allot::dividing_cycle<cycle> &&
-              !allot::announcing_cycle<cycle, session>);
+              !allot::announcing_cycle<cycle, session> && !allot::waking_cycle<cycle, session>);
+
+template <class Answer>
+struct waking : cycle {
+  Answer wakes_at(const session&) const;
+};
+struct waking_without_session : cycle {
+  std::optional<allot::instant> wakes_at() const;
+};
+static_assert(allot::waking_cycle<waking<std::optional<allot::instant>>, session>);
+static_assert(!allot::waking_cycle<waking<allot::instant>, session> &&
+              !allot::waking_cycle<waking<std::optional<int>>, session> &&
+              !allot::waking_cycle<waking_without_session, session>);
+// It is seen that these were meant to be one.
+static_assert(!allot::detail::has_wakes_at<cycle> && allot::detail::has_wakes_at<waking<allot::instant>> &&
+              allot::detail::has_wakes_at<waking_without_session>);
 
 static_assert(allot::preset<allot::standard>);
 static_assert(allot::surplus_rule<allot::proportional_to_weight>);

@@ -4,6 +4,7 @@
 #include <allot/gpu/placement/lifetime_alignment.hpp>
 #include <allot/preemption/guard.hpp>
 #include <allot/preemption/victim_order.hpp>
+#include <allot/scheduler/any_policies.hpp>
 #include <allot/scheduler/scheduler.hpp>
 
 #include <doctest/doctest.h>
@@ -68,6 +69,47 @@ TEST_CASE("scheduler: a runtime guaranteed later also protects running jobs") {
   CHECK_FALSE(above.scheduler().wakes_at().has_value());
   above.configure("root", s);
   CHECK(above.scheduler().wakes_at() == 5);
+}
+
+namespace {
+
+/// The library's own cycle, which also wants to run ten ticks after the last step while a job waits.
+template <class Session>
+struct cycle_in_rounds : allot::policies<>::cycle<Session> {
+  using allot::policies<>::cycle<Session>::cycle;
+
+  [[nodiscard]] std::optional<allot::instant> wakes_at(const Session& session) const {
+    for (const allot::quota_id x : session.tree().top_down()) {
+      if (session.queues().waiting(x) > 0) return session.now() + 10;
+    }
+    return std::nullopt;
+  }
+};
+struct in_rounds : allot::policies<> {
+  template <class Session>
+  using cycle = cycle_in_rounds<Session>;
+};
+
+}  // namespace
+
+TEST_CASE("scheduler: a cycle may say when it wants to run next, and the earliest of all times counts") {
+  // Also through policies of any type.
+  using any = allot::any_policies<allot_test::host_view>;
+  host<allot::no_placement, any> h{two_teams(), {}, any{in_rounds{}}};
+  h.submit("b1", "b", 8);
+  CHECK(h.step_at(0) == "+b1");
+  CHECK_FALSE(h.scheduler().wakes_at());
+  h.submit("b2", "b", 8);
+  CHECK(h.step_at(3).empty());
+  CHECK(h.scheduler().wakes_at() == 13);
+  queue_settings s;
+  s.min_runtime = {.preempt = 7, .reclaim = 100};
+  h.configure("b", s);
+  CHECK(h.scheduler().wakes_at() == 7);
+  CHECK(h.step_at(8).empty());
+  CHECK(h.scheduler().wakes_at() == 18);
+  CHECK(h.step_at(95).empty());
+  CHECK(h.scheduler().wakes_at() == 100);
 }
 
 TEST_CASE("scheduler: within a quota the preempt guarantee counts") {

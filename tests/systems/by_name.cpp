@@ -3,8 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "tests/presets/host.hpp"
@@ -58,6 +60,49 @@ TEST_CASE("any_preset: decides as the preset of that name") {
       CHECK(story(random, *any) == story(random, p));
     });
   });
+}
+
+namespace {
+
+template <class Preset>
+constexpr bool may_wake = [] {
+  using session = allot::session<allot_test::preset_view, allot::no_placement>;
+  return allot::waking_cycle<typename Preset::policies_type::template cycle<session>, session>;
+}();
+
+}  // namespace
+
+TEST_CASE("any_preset: time alone changes decisions where past usage counts, and nowhere else") {
+  allot::for_each_preset([](auto p) {
+    using preset_type = decltype(p);
+    static_assert(may_wake<preset_type> == std::is_same_v<preset_type, allot::runai>);
+  });
+  const auto wakes_at = [](const auto& preset) {
+    preset_host<any_preset> h{{{.name = "all", .nominal = gpus(8), .inclusive = true},
+                               {.name = "a", .parent = "all", .weight = fair_weight::whole(1)},
+                               {.name = "b", .parent = "all", .weight = fair_weight::whole(1)}},
+                              any_preset{preset}};
+    h.submit("a1", "a", 8);
+    h.submit("b1", "b", 8);
+    const std::string said = h.settle();
+    CHECK(said.find("+a1") != std::string::npos);
+    return h.scheduler().wakes_at();
+  };
+  const std::optional<allot::instant> counts = wakes_at(allot::runai{.k = 1000, .period = 50});
+  REQUIRE(counts);
+  CHECK(*counts >= 50);
+  CHECK_FALSE(wakes_at(allot::runai{}));
+  CHECK_FALSE(wakes_at(allot::pai{}));
+  CHECK_FALSE(wakes_at(allot::hyperpod{}));
+  CHECK_FALSE(wakes_at(allot::kueue{}));
+  // Fading usage only says whose turn it is.
+  any_preset by_fair_tree{allot::pai{}};
+  REQUIRE(by_fair_tree.choose({.queue_order = allot::quota_order_name::fair_tree, .half_life = 7}));
+  preset_host<any_preset> h{{{.name = "a", .nominal = gpus(8)}, {.name = "b"}}, by_fair_tree};
+  h.submit("a1", "a", 8);
+  h.submit("a2", "a", 8);
+  h.settle();
+  CHECK_FALSE(h.scheduler().wakes_at());
 }
 
 TEST_CASE("any_preset: entitlements are known where the policies divide the capacity") {

@@ -45,7 +45,8 @@ struct history_settings {
 template <std::size_t N = 1>
 class usage_history {
  public:
-  explicit usage_history(const history_settings& settings = {}) : settings_(settings) {}
+  explicit usage_history(const history_settings& settings = {})
+      : settings_(settings), left_of_window_(half_life_decay(settings.window, settings.half_life)) {}
 
   /// Clears all usage. O(slots).
   void reset(const quota_tree<N>& tree, instant now) {
@@ -124,13 +125,13 @@ class usage_history {
   /// or advance. At most a thousand times the capacity; 0 if there was none, or no such quota or dimension.
   /// O(1).
   [[nodiscard]] std::int64_t past_use(quota_id x, bool own_jobs, std::size_t d) const {
-    if (!is_known(x, d)) return 0;
-    wide use = mass(seat_of(x, own_jobs), d);
-    wide all = mass(2 * slots_, d);
-    while (use >= wide{1} << 90U || all >= wide{1} << 90U) use >>= 1U, all >>= 1U;
-    if (all == 0) return 0;
-    constexpr std::int64_t billion = 1'000'000'000;
-    return static_cast<std::int64_t>(std::min<wide>(use * billion / all, 1000 * wide{billion}));
+    return is_known(x, d) ? part_of(mass(2 * slots_, d), mass(seat_of(x, own_jobs), d)) : 0;
+  }
+  /// The same of all quotas: calls `visit(quota_id, billionths)`. O(quotas), at a third of the cost.
+  template <class Visit>
+  void for_each_past_use(const quota_tree<N>& tree, bool own_jobs, std::size_t d, Visit visit) const {
+    const wide all = mass(2 * slots_, d);
+    for (const quota_id x : tree.top_down()) visit(x, part_of(all, mass(x, own_jobs, d)));
   }
   /// The numerator of the fraction, in a unit that is the same for all quotas: for orders and for Fair Tree.
   [[nodiscard]] wide mass(quota_id x, bool own_jobs, std::size_t d) const {
@@ -266,6 +267,13 @@ class usage_history {
     return 2 * x.index() + (own_jobs ? 1 : 0);
   }
 
+  [[nodiscard]] static std::int64_t part_of(wide all, wide use) {
+    while (use >= wide{1} << 90U || all >= wide{1} << 90U) use >>= 1U, all >>= 1U;
+    if (all == 0) return 0;
+    constexpr std::int64_t billion = 1'000'000'000;
+    return static_cast<std::int64_t>(std::min<wide>(use * billion / all, 1000 * wide{billion}));
+  }
+
   void add(const quota_tree<N>& tree, quota_id x, const resources<N>& more, instant now) {
     advance(now);
     record({now, seat_of(x, true), more});
@@ -298,12 +306,13 @@ class usage_history {
     if (settings_.window <= 0 || settings_.tumbling) return all;
     // What had accumulated when the window began has decayed since.
     const wide before = mass_at(delayed_[seat], d, now_ - settings_.window);
-    const wide rest =
-        settings_.half_life <= 0 ? before : half_life_decay(settings_.window, settings_.half_life).of(before);
+    const wide rest = settings_.half_life <= 0 ? before : left_of_window_.of(before);
     return all > rest ? all - rest : 0;
   }
 
   history_settings settings_;
+  /// What is left of usage by the time that it leaves the window.
+  decay_factor left_of_window_;
   std::size_t slots_ = 0;
   /// Two for each quota, for its subtree and for its own jobs; the last is for the capacity.
   vector<meter> meters_;

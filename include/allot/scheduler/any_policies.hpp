@@ -39,6 +39,7 @@ class cycle_interface {
   [[nodiscard]] virtual bool backs_off() const = 0;
   [[nodiscard]] virtual bool announces() const = 0;
   [[nodiscard]] virtual bool has_announced(const Session& session, job_id id) const = 0;
+  [[nodiscard]] virtual std::optional<instant> wakes_at(const Session& session) const = 0;
   virtual void rebase(instant by) = 0;
   [[nodiscard]] virtual cycle_memory memory(const Session& session) const = 0;
   [[nodiscard]] virtual bool resume(Session& session, const cycle_memory& m,
@@ -54,6 +55,7 @@ class cycle_of final : public cycle_interface<Session> {
   explicit cycle_of(const Policies& policies) : cycle_(policies) {
     static_assert(std::copy_constructible<decltype(cycle_)>,
                   "allot: any_policies can be copied, so the cycle of these policies has to be, too");
+    static_assert(is_whole_cycle<decltype(cycle_), Session>());
   }
 
   [[nodiscard]] std::unique_ptr<cycle_interface<Session>> copy() const override {
@@ -72,6 +74,9 @@ class cycle_of final : public cycle_interface<Session> {
   [[nodiscard]] bool announces() const override { return of_cycle::announces(cycle_); }
   [[nodiscard]] bool has_announced(const Session& session, job_id id) const override {
     return of_cycle::has_announced(cycle_, session, id);
+  }
+  [[nodiscard]] std::optional<instant> wakes_at(const Session& session) const override {
+    return of_cycle::wakes_at(cycle_, session);
   }
   void rebase(instant by) override { of_cycle::rebase(cycle_, by); }
   [[nodiscard]] cycle_memory memory(const Session& session) const override {
@@ -209,6 +214,10 @@ class any_policies {
     /// Whether the erased policies have decided on evictions for this pending job.
     [[nodiscard]] bool has_announced(const Session& session, job_id id) const {
       return it_->has_announced(session, id);
+    }
+    /// When the cycle of the erased policies may decide something without an event.
+    [[nodiscard]] std::optional<instant> wakes_at(const Session& session) const {
+      return it_->wakes_at(session);
     }
     /// The times that the cycle of the erased policies keeps move by that span.
     void rebase(instant by) { it_->rebase(by); }

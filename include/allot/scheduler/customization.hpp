@@ -14,7 +14,7 @@
 
 // Everything that a host or a policy author can supply, with the concept that checks it: include this header
 // to find them all. In views, placements, orders and guards a member with the name of an optional one but the
-// wrong signature is an error that names it.
+// wrong signature is an error that names it; so is a cycle's `wakes_at`.
 //
 // ## The jobs: a view (scheduler/view.hpp)
 //
@@ -79,6 +79,7 @@
 // | `reserving_cycle`   | `reserves()`                               | no reservations with a time         |
 // | `backing_off_cycle` | `backs_off()`                              | a reclaimed quota borrows at once   |
 // | `announcing_cycle`  | `has_announced`                            | it nominates                        |
+// | `waking_cycle`      | `wakes_at(session)`                        | time alone changes nothing          |
 // | `timekeeping_cycle` | `rebase(by)`: its times move               | it keeps none                       |
 // | `resumable_cycle`   | `memory`, `resume`                         | nothing is remembered               |
 //

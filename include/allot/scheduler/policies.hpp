@@ -228,6 +228,13 @@ concept resumable_cycle = requires(Cycle cycle, const Cycle& seen, Session& sess
   { seen.memory(session) } -> std::same_as<cycle_memory>;
   { cycle.resume(session, m, ids) } -> std::same_as<bool>;
 };
+/// A cycle that decides by the passing of time alone: `wakes_at` says when the next step may decide something
+/// although nothing has happened since the last one; none: only after an event. It is part of
+/// `scheduler::wakes_at`, which hosts ask after each step. Default: none.
+template <class Cycle, class Session>
+concept waking_cycle = requires(const Cycle& seen, const Session& session) {
+  { seen.wakes_at(session) } -> std::same_as<std::optional<instant>>;
+};
 /// A cycle that keeps times: `rebase(by)` moves all of them by that span, which may be negative, because the
 /// clock was wrong (`scheduler::rebase`). Default: it keeps none.
 template <class Cycle>
@@ -315,6 +322,11 @@ struct cycle_or_default {
                                           job_id id) {
     return cycle.has_announced(session, id);
   }
+  [[nodiscard]] static std::optional<instant> wakes_at(const auto&, const Session&) { return std::nullopt; }
+  [[nodiscard]] static std::optional<instant> wakes_at(const waking_cycle<Session> auto& cycle,
+                                                       const Session& session) {
+    return cycle.wakes_at(session);
+  }
   static void rebase(auto&, instant) {}
   static void rebase(timekeeping_cycle auto& cycle, instant by) { cycle.rebase(by); }
   [[nodiscard]] static cycle_memory memory(const auto&, const Session&) { return {}; }
@@ -330,6 +342,15 @@ struct cycle_or_default {
     return cycle.resume(session, m, ids);
   }
 };
+
+/// True, or an error that names an optional member of a cycle that the library would not call.
+template <class Cycle, class Session>
+[[nodiscard]] consteval bool is_whole_cycle() {
+  static_assert(!has_wakes_at<Cycle> || waking_cycle<Cycle, Session>,
+                "allot: the cycle's wakes_at must be `std::optional<allot::instant> wakes_at(const Session&) "
+                "const`");
+  return true;
+}
 
 /// Names any template of types.
 template <template <class...> class>

@@ -496,11 +496,12 @@ class scheduler {
   }
 
   /// The next time at which a step may decide something without a prior event: a job reaches its time limit,
-  /// or may be preempted from then on; a job is ready; a quota may borrow again; or a reserved start has
-  /// come. None: never.
+  /// or may be preempted from then on; a job is ready; a quota may borrow again; a reserved start has come;
+  /// or the cycle decides by time alone (`waking_cycle`). None: never.
   [[nodiscard]] std::optional<time_point> wakes_at() {
     std::optional<instant> next = time_limits_.next(lasts());
-    for (const auto& at : {guarantees_.next(protects()), session_.next_reserved_start()}) {
+    for (const auto& at : {guarantees_.next(protects()), session_.next_reserved_start(),
+                           of_cycle::wakes_at(cycle_, session_)}) {
       if (at) next = next ? std::min(*next, *at) : at;
     }
     if (const auto ready = jobs().next_ready()) next = std::min(next.value_or(*ready), *ready);
@@ -856,6 +857,8 @@ class scheduler {
     }
     for (const quota_id c : tree().children(x)) watch_guarantee_below(c, g);
   }
+
+  static_assert(detail::is_whole_cycle<typename Policies::template cycle<session_type>, session_type>());
 
   session_type session_;
   detail::preset_quotas<n> quotas_{};

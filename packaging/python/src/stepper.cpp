@@ -98,6 +98,19 @@ class desk_of final : public desk {
     look_at_nodes(to);
   }
 
+  [[nodiscard]] bool may_go_on() const override {
+    if (std::any_of(running_.begin(), running_.end(), [&](allot::job_id id) { return runs(id); }))
+      return true;
+    bool any = false;
+    for (const allot::quota_id x : session_->tree().top_down()) {
+      any = any || session_->queues().early_waiting(x) > 0;
+      session_->jobs().for_each_waiting(x, [&](allot::job_id id) {
+        any = any || chances(session_->jobs().at(id)) == std::pair{true, true};
+      });
+    }
+    return any;
+  }
+
   [[nodiscard]] answer carry_out(const action& a) override {
     switch (a.what) {
       case action_kind::start:
@@ -333,7 +346,7 @@ class outside_cycle {
  public:
   template <class Policies>
   explicit outside_cycle(const Policies&) : of_(stepper::current()) {
-    if (of_ != nullptr) desk_ = std::make_unique<desk_of<Session>>(*of_);
+    if (of_ != nullptr) desk_ = std::make_shared<desk_of<Session>>(*of_);
   }
   void reset(Session& session) { session.queues().follow_stays(); }
   void run(Session& session) {
@@ -343,10 +356,14 @@ class outside_cycle {
     // A job at its time limit goes first.
     if (session.plan().empty()) of_->pause(*desk_);
   }
+  [[nodiscard]] std::optional<allot::instant> wakes_at(const Session&) const {
+    return of_ == nullptr ? std::nullopt : of_->wakes_at(*desk_);
+  }
 
  private:
   stepper* of_;
-  std::unique_ptr<desk_of<Session>> desk_;
+  /// A cycle can be copied; nobody copies the one that is stepped.
+  std::shared_ptr<desk_of<Session>> desk_;
 };
 
 struct outside_policies {
@@ -424,8 +441,10 @@ stepper::stepper(const run_input& input, const run_options& options, std::string
           job.job_class < w.classes.size() ? w.classes[job.job_class] : std::string_view{};
       jobs_.push_back({w.ids[j], name, job.quota.index(), job.pods(), job.priority, job.preemptible,
                        job.submit, job.estimate});
+      last_to_come_ = std::max(last_to_come_, job.submit);
     }
   });
+  for (const auto& e : s.events) last_to_come_ = std::max(last_to_come_, e.at);
   routine_ = std::make_unique<coroutine>();
   resume();
 }
@@ -495,7 +514,13 @@ std::vector<answer> stepper::act(const std::vector<action>& actions) {
   return answers;
 }
 
+std::optional<allot::instant> stepper::wakes_at(const desk& at) const {
+  const bool goes_on = until_ > at.now() && (at.now() < last_to_come_ || at.may_go_on());
+  return goes_on ? std::optional{until_} : std::nullopt;
+}
+
 void stepper::advance(allot::instant until) {
+  until_ = until;
   do {
     if (done_) return;
     resume();

@@ -108,6 +108,8 @@ class desk {
   [[nodiscard]] virtual allot::instant now() const = 0;
   virtual void look(observation& to, std::size_t most_pending) = 0;
   [[nodiscard]] virtual answer carry_out(const action& a) = 0;
+  /// Whether anything runs, is not ready yet, or could start.
+  [[nodiscard]] virtual bool may_go_on() const = 0;
 };
 
 /// The name of the policy that is decided from outside.
@@ -138,7 +140,8 @@ class stepper {
   /// Carries the actions out, one after the other, at this instant. What an eviction frees is free for the
   /// next start. An answer for each.
   [[nodiscard]] std::vector<answer> act(const std::vector<action>& actions);
-  /// Time passes until something happens, at `until` at the earliest.
+  /// Time passes to `until`, and if that is past until something happens. It is done if nothing is left that
+  /// could happen before, whatever is decided.
   void advance(allot::instant until);
   /// Ends the simulation at this instant.
   void stop();
@@ -149,6 +152,8 @@ class stepper {
   [[nodiscard]] static stepper* current() noexcept;
   /// For the cycle: shows it, and returns when it may go on.
   void pause(desk& at);
+  /// For the cycle: when to pause next though nothing happens.
+  [[nodiscard]] std::optional<allot::instant> wakes_at(const desk& at) const;
 
  private:
   struct coroutine;
@@ -160,6 +165,10 @@ class stepper {
 
   run run_;
   std::vector<job_facts> jobs_;
+  /// When the last job comes, or the last event.
+  allot::instant last_to_come_ = 0;
+  /// To which time passes.
+  allot::instant until_ = 0;
   std::unique_ptr<coroutine> routine_;
   desk* desk_ = nullptr;
   std::exception_ptr failure_;

@@ -57,7 +57,8 @@ def test_observe_act_advance(teams):
     assert sim.start("test")
     assert sim.advance() and sim.time == 960  # test has ended
     assert not sim.start("train")
-    assert sim.advance(1000) and sim.time == 1800  # tune has ended
+    assert sim.advance(1000) and sim.time == 1000 and not sim.start("train")  # nothing has happened
+    assert sim.advance() and sim.time == 1800  # tune has ended
     assert sim.start("train")
     assert sim.advance() and not sim.advance() and sim.done
 
@@ -170,6 +171,27 @@ def test_a_policy_of_ones_own_against_others(trace):
     assert sim.run_policy("fifo").summary["jobs"]["completed"] == run.summary["jobs"]["total"]
     spread = allot.Simulator(trace=trace, nodes="4x8", placement="worst_fit", report=False).run(first_fit)
     assert spread.summary["policy_set"] == {"placement": "worst_fit"} and spread.decision_hash
+
+
+def test_rounds(teams):
+    sim = allot.Simulator(teams, report=False)
+    times = []
+    while not sim.done:
+        if sim.time % 360 == 0:
+            times.append(sim.time)
+            sim.act(first_fit(sim.observe()))
+        sim.advance(sim.time // 360 * 360 + 360)
+    # Also while all that is to come is a job, and while those that are pending would start if they were told to.
+    # When nothing is left that could happen, it is over, at the last end.
+    assert times == [360 * i for i in range(len(times))]
+    assert sim.result().summary["jobs"]["completed"] == 3
+    jobs = sim.result().jobs().set_index("job_id")
+    assert list(jobs.start_s) == [0, 3600, 1080]
+    assert sim.time == max(jobs.end_s) == 4800 == sim.result().summary["window"]["to_s"]
+
+    sim.reset()
+    assert sim.advance(60) and sim.time == 60 and sim.advance(100_000) and sim.time == 100_000
+    assert sim.start("train") and sim.advance(100_001) and sim.time == 100_001
 
 
 def test_nothing_is_decided_that_is_not_asked_for(teams):

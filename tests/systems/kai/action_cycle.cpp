@@ -77,6 +77,20 @@ std::string random_world(random_source& random, bool elastic) {
   return told;
 }
 
+/// Two teams that deserve nothing and want more than there is, so that they take turns.
+std::string turns(random_source& random) {
+  const std::int64_t gpus = random.between(2, 6);
+  std::string told = "nodes " + std::to_string(gpus) + "\n queue d0 - 0 1";
+  for (const std::string team : {"d0t0", "d0t1"}) {
+    told += "\n queue " + team + " d0 0 " + std::to_string(random.between(1, 3));
+    for (int j = 0; j < 4; ++j) {
+      told += "\n wait " + team + "j" + std::to_string(j) + " " + team + " 1x" +
+              std::to_string(random.between((gpus + 1) / 2, gpus));
+    }
+  }
+  return told;
+}
+
 /// Whether an elastic job of that world belongs to q or a quota below it.
 bool has_elastic_jobs(const std::string& told, const allot::quota_tree<>& tree, allot::quota_id q) {
   std::istringstream lines{told};
@@ -164,6 +178,84 @@ TEST_CASE("action_cycle: past usage counts if k is set") {
   CHECK(w.step(1).empty());  // There is no past usage yet.
   // a has had all of the cluster: its part is 0.5 + 4 (0.5 - 1), which is negative, so it gets nothing.
   CHECK(w.step(100) == "-r3 -r2 -r1 ~p");
+}
+
+TEST_CASE("action_cycle: with past usage a host may sleep until it is told to wake") {
+  std::size_t later_evictions = 0;
+  std::size_t steps = 0;
+  std::size_t instants = 0;
+  allot_test::for_each_seed(400, [&](random_source& random) {
+    const std::string told = random.one_in(2) ? turns(random) : random_world(random, random.one_in(3));
+    INFO(told);
+    allot::kai_policies policies;
+    policies.k = random.between(1, 4) * 1000;
+    policies.half_life = random.one_in(3) ? 0 : random.between(1, 60);
+    policies.window = random.one_in(4) ? 0 : random.between(10, 120);
+    world sleeps{told, policies};
+    // As KAI does: a whole cycle at every instant, whether or not anything can have changed.
+    world runs{told, policies};
+    bool has_news = true;
+    for (allot::instant now = 1; now < 150; ++now) {
+      if (random.one_in(30)) {
+        const std::string job = "wait n" + std::to_string(now) + " d0t0 1x1";
+        sleeps.tell(job);
+        runs.tell(job);
+        has_news = true;
+      }
+      runs.retry();
+      const std::string said = runs.step(now);
+      ++instants;
+      const auto wakes = sleeps.scheduler().wakes_at();
+      std::string same;
+      if (has_news || (wakes && *wakes <= now)) {
+        same = sleeps.step(now);
+        ++steps;
+      }
+      INFO(now);
+      REQUIRE(same == said);
+      later_evictions += !has_news && said.find('-') != std::string::npos ? 1U : 0U;
+      has_news = !said.empty();
+      if (!has_news) CHECK(sleeps.step(now).empty());
+      for (world* w : {&sleeps, &runs}) w->let_go();
+    }
+  });
+  CHECK((later_evictions > 500 || !allot_test::all_cases_run()));
+  CHECK(steps < instants);
+}
+
+TEST_CASE("action_cycle: time wakes a host only while it may change a decision") {
+  const std::string nodes_and_queues = "nodes 4\n queue a - 0 1\n queue b - 0 1\n";
+  const std::string running = nodes_and_queues + "run r a 1x4 @0\n";
+  const auto wakes = [](const std::string& told, std::int64_t k) {
+    allot::kai_policies policies;
+    policies.k = k;
+    policies.period = 10;
+    world w{told, policies};
+    CHECK_FALSE(w.scheduler().wakes_at());  // There has been no step yet.
+    static_cast<void>(w.step(5));
+    return w.scheduler().wakes_at();
+  };
+  CHECK(wakes(running + "wait p b 1x3", 1000) == 15);
+  // Nothing is pending; nothing that runs could leave; time does not count.
+  CHECK_FALSE(wakes(running, 1000));
+  CHECK_FALSE(wakes(nodes_and_queues + "wait p b 1x5", 1000));
+  CHECK_FALSE(wakes(running + "wait p b 1x3", 0));
+}
+
+TEST_CASE("action_cycle: the period begins anew with each division") {
+  allot::kai_policies policies;
+  policies.k = 4000;
+  policies.period = 10;
+  world w{"nodes 4\n queue a - 0 1\n queue b - 0 1\n run r a 1x4 @0\n wait p b 1x3", policies};
+  CHECK(w.step(0).empty());
+  CHECK(w.step(9).empty());
+  CHECK(w.scheduler().wakes_at() == 10);
+  w.tell("wait q b 1x4");
+  CHECK(w.step(9) == "-r ~p");
+  CHECK(w.scheduler().wakes_at() == 19);
+  // What is kept moves with the clock.
+  w.scheduler().rebase(109);
+  CHECK(w.scheduler().wakes_at() == 119);
 }
 
 TEST_CASE("action_cycle: it comes to rest and respects limits in any world") {

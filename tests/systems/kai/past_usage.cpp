@@ -34,7 +34,7 @@ TEST_CASE("past_usage: usage as a part of the capacity, over the time since the 
   const auto d = session.own.find("d"), a = session.own.find("a"), b = session.own.find("b");
   allot::detail::past_usage<small_session> usage{{0, 1000}};
   usage.reset(session);
-  static_cast<void>(usage.parts(session, gpus(8)));
+  usage.advance(session, gpus(8));
   session.used.charge(a, gpus(4));
   usage.note(session, a);
   session.at = 10;
@@ -42,13 +42,18 @@ TEST_CASE("past_usage: usage as a part of the capacity, over the time since the 
   usage.note(session, b);
   usage.note(session, b);  // counted once
   session.at = 20;
-  const auto parts = usage.parts(session, gpus(8));
+  // Until it is told that time has passed, it is as it was.
+  CHECK(usage.now() == 10);
+  CHECK(usage.parts(session)[a.index()][0] == 500'000);
+  usage.advance(session, gpus(8));
+  CHECK(usage.now() == 20);
+  const auto parts = usage.parts(session);
   CHECK(parts[a.index()][0] == 500'000);
   CHECK(parts[b.index()][0] == 250'000);
   CHECK(parts[d.index()][0] == 750'000);
   // A new tree keeps the values.
   usage.reset(session);
-  CHECK(usage.parts(session, gpus(8))[a.index()][0] == 500'000);
+  CHECK(usage.parts(session)[a.index()][0] == 500'000);
 }
 
 TEST_CASE("past_usage, trap 14: without a half-life nothing fades") {

@@ -573,16 +573,60 @@ TEST_CASE("runai: a gang that evicts elastic pods of its quota may exceed the li
   CHECK(w.used("q") == 3);
 }
 
+namespace {
+
+/// Two queues with two jobs each as large as the cluster, of which one can run at a time.
+const std::string two_queues_for_one_job = R"(
+    nodes 16
+    queue d - 0 1
+    queue q1 d 0 1
+    queue q2 d 0 1
+    wait a q1 1x16
+    wait b q1 1x16
+    wait c q2 1x16
+    wait d q2 1x16)";
+
+}  // namespace
+
+TEST_CASE("runai: with past usage two queues take turns, though nothing happens but that time passes") {
+  const allot::runai by{.k = 1000, .half_life = 128, .window = 256};
+  world w{two_queues_for_one_job, by.policies()};
+  double of_q1 = 0;
+  double of_q2 = 0;
+  int evictions = 0;
+  for (allot::instant now = 0; now < 1024;) {
+    for (std::string said = w.step(now); !said.empty(); said = w.step(now)) {
+      evictions += said.starts_with('-') ? 1 : 0;
+      w.let_go();
+    }
+    const auto wakes = w.scheduler().wakes_at();
+    REQUIRE(wakes == now + 1);
+    of_q1 += w.used("q1");
+    of_q2 += w.used("q2");
+    now = *wakes;
+  }
+  CHECK(evictions == 6);
+  CHECK(of_q1 / 1024 == doctest::Approx(8.05).epsilon(0.01));
+  CHECK(of_q2 / 1024 == doctest::Approx(7.95).epsilon(0.01));
+}
+
 TEST_CASE("runai: options") {
   const allot::kai_policies by_default = allot::runai{}.policies();
   CHECK(by_default.k == 0);
   CHECK(by_default.window == 604'800);
-  const allot::runai chosen{
-      .k = 2000, .half_life = 60, .window = 600, .saturation_multiplier = 500, .share_units = {1}};
+  CHECK(by_default.period == 1);
+  const allot::runai chosen{.k = 2000,
+                            .half_life = 60,
+                            .window = 600,
+                            .period = 5,
+                            .saturation_multiplier = 500,
+                            .share_units = {1}};
   const allot::kai_policies p = chosen.policies();
   CHECK(p.k == 2000);
   CHECK(p.half_life == 60);
   CHECK(p.window == 600);
+  CHECK(p.period == 5);
+  CHECK(allot::runai{.period = -1}.policies().period == 1);
   CHECK(p.saturation_multiplier == 1000);
   CHECK(p.units[0] == 1);
   CHECK(p.units[1] == 1000);

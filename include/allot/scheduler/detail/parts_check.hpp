@@ -11,9 +11,9 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// The names of the optional members of policy parts.
+/// The names of the optional members of policy parts and cycles.
 struct optional_part_names {
-  int follows_priority, within_quota, judges_rivals, strategies, less_fair_when_larger;
+  int follows_priority, within_quota, judges_rivals, strategies, less_fair_when_larger, wakes_at;
 };
 
 /// As `view_and_names`: a name is ambiguous here exactly if the part has a member of that name, of any kind.
@@ -35,6 +35,8 @@ template <class Part>
 concept has_strategies = !requires { &part_and_names<Part>::strategies; };
 template <class Part>
 concept has_less_fair_when_larger = !requires { &part_and_names<Part>::less_fair_when_larger; };
+template <class Cycle>
+concept has_wakes_at = !requires { &part_and_names<Cycle>::wakes_at; };
 // clang-format on
 
 /// True, or an error that names an optional member of a guard that the library would not call.

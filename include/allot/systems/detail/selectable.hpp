@@ -124,7 +124,8 @@ class fairness_state {
   void rank_users(const quota_tree<N>& tree) {
     if (!follows_history()) return;
     used_.assign(tree.slots(), 0);
-    for (const quota_id x : tree.top_down()) used_[x.index()] = history_.past_use(x, true, 0);
+    history_.for_each_past_use(tree, true, 0,
+                               [this](quota_id x, std::int64_t use) { used_[x.index()] = use; });
     users_.update(tree, 0, used_, [&](quota_id x) { return demand_[x.index()] != resources<N>{}; });
   }
 
@@ -278,7 +279,8 @@ class selectable_cycle {
 }  // namespace detail
 
 /// The parts of the exhaustive cycle, each selected by name at run time. Ordering by saturation or Fair Tree
-/// re-evaluates all quotas when one has changed: O(n) per decision.
+/// re-evaluates all quotas when one has changed: O(n) per decision. Past usage only says whose turn it is: in
+/// an unchanged world all have had theirs, so its fading wakes no host.
 struct selectable_policies {
   template <class Session>
   using cycle = detail::selectable_cycle<Session>;

@@ -101,6 +101,10 @@ struct runai {
   instant half_life = 0;
   /// How far back usage counts.
   instant window = 604'800;
+  /// How often a cycle is due though nothing has happened, while past usage counts: KAI's schedule period, 1
+  /// s. In the unit of `step(now)`; below 1 it counts as 1. Each costs a division or, where that changes a
+  /// share, a whole cycle.
+  instant period = 1;
   /// KAI's relcaimerSaturationMultiplier (its spelling), in thousandths. Below 1,000 it counts as 1,000.
   std::int64_t saturation_multiplier = 1000;
   /// Whether the parts of GPUs that a gang requests are added as KAI does, in double precision, where it
@@ -117,6 +121,7 @@ struct runai {
     parts.k = std::max<std::int64_t>(0, k);
     parts.half_life = half_life;
     parts.window = window;
+    parts.period = std::max<instant>(1, period);
     parts.saturation_multiplier = std::max<std::int64_t>(1000, saturation_multiplier);
     parts.float_sums = float_sums;
     std::copy_n(share_units.begin(), std::min(parts.units.size(), share_units.size()), parts.units.begin());

@@ -123,9 +123,11 @@ class Simulator:
         return self.act([("evict", job, beneficiary)])[0]
 
     def advance(self, until: Optional[float] = None) -> bool:
-        """Lets time pass until something happens; if `until` is given, at that time (in seconds) at the earliest.
+        """Lets time pass until something happens; if `until` is given, to that time (in seconds), whether or not
+        something happens then, without asking for decisions before.
 
-        Returns whether something did: False if the simulation is done.
+        Returns whether it goes on: False if the simulation is done, because nothing is left that could happen,
+        whatever is decided: no job runs, none is to come, and none that is pending could start.
         """
         self._stepper.advance(float("-inf") if until is None else until)
         return not self.done

@@ -44,6 +44,9 @@ struct kai_policies {
   instant half_life = 0;
   /// How far back usage counts.
   instant window = 604'800;
+  /// After what time the shares are divided again though nothing has happened, if past usage counts; at least
+  /// 1.
+  instant period = 1;
   /// In thousandths, at least 1000: see `fair_reclaim`.
   std::int64_t saturation_multiplier = 1000;
   /// Whether the parts of GPUs that a gang requests are added as KAI does: see `fair_reclaim::may_reclaim`.
@@ -76,8 +79,9 @@ struct kai_policies {
 /// Nothing is assumed from one step to the next: a pipelined job stays in its queue, is announced in the plan
 /// when it is decided, and may find its place taken when the victims have left.
 ///
-/// A step in an unchanged world costs O(1), unless past usage counts: shares then change with time, and every
-/// step is a whole cycle.
+/// A step in an unchanged world costs O(1). But if past usage counts, shares change with time: where nothing
+/// has changed for a `period`, the next step divides anew, O(quotas), and is a whole cycle if that changes
+/// any share. While no job is pending or no job holds anything, it can change no decision, and wakes no host.
 template <class Session, class Policies, class Walk>
 class action_cycle {
  public:
@@ -100,11 +104,13 @@ class action_cycle {
   void run(Session& session) {
     world_.accounts.follow(session.tree());
     const bool changed = world_.follow(session);
-    if (!changed && !session.queues().must_requeue() && !was_reset_ && !counts_past()) return;
+    const bool is_new = changed || session.queues().must_requeue() || was_reset_;
+    if (!is_new && !(counts_past() && session.now() >= next_division())) return;
+    if (counts_past()) world_.usage.advance(session, world_type::capacity(session));
+    if (!divide(session) && !is_new) return;
     was_reset_ = false;
     session.requeue_inadmissible();
     world_.begin(session, Walk::leaves_out_more);
-    divide(session);
     allocate(session);
     if (policies_.most_moved != 0 && world_.has_nodes()) {
       solve_in_turn(session, {detail::action_kind::consolidation, policies_.most_moved, {}});
@@ -115,13 +121,18 @@ class action_cycle {
     world_.end(session);
   }
 
-  /// The fair share of x with all below it, as of the last step.
+  /// The fair share of x with all below it, as of the last division.
   [[nodiscard]] resources<n> entitled(quota_id x) const { return world_.accounts.fair_share(x); }
 
   /// Whether the pending job was announced: if what it waits for was taken from a job that the same cycle had
   /// admitted, it starts in the next.
   [[nodiscard]] bool has_announced(const Session& session, job_id id) const {
     return world_.is_announced(id, session.jobs().at(id).ticket);
+  }
+  /// When shares may have changed with time, and decisions with them: see `waking_cycle`. O(quotas).
+  [[nodiscard]] std::optional<instant> wakes_at(const Session& session) const {
+    if (!counts_past() || was_reset_ || !may_take(session)) return std::nullopt;
+    return next_division();
   }
   /// What it remembers: see `resumable_cycle`.
   void rebase(instant by) { world_.usage.rebase(by); }
@@ -149,7 +160,8 @@ class action_cycle {
     world_.accounts.follow(session.tree());
     static_cast<void>(world_.follow(session));
     was_reset_ = !m.is_at_rest;
-    if (m.is_at_rest) divide(session);
+    // As of the last time that it did: what has passed since is for the next one.
+    if (m.is_at_rest) static_cast<void>(divide(session));
     return keeps_usage;
   }
 
@@ -197,6 +209,18 @@ class action_cycle {
   };
 
   [[nodiscard]] bool counts_past() const noexcept { return policies_.k > 0; }
+  /// When past usage is to be looked at again, though nothing has changed.
+  [[nodiscard]] instant next_division() const { return later(world_.usage.now(), policies_.period); }
+  /// Whether other shares could let a pending job take something: all that fits what is free was tried.
+  [[nodiscard]] static bool may_take(const Session& session) {
+    const auto all = session.tree().top_down();
+    const auto waits = [&](quota_id x) { return session.queues().waiting(x) > 0; };
+    if (!detail::any_of(all.begin(), all.end(), waits)) return false;
+    for (std::size_t d = 0; d < n; ++d) {
+      if (session.books().allocated_by_all(d) > quantity{}) return true;
+    }
+    return false;
+  }
   /// The total capacity; unlimited if only the nodes know it.
   [[nodiscard]] quantity known_capacity(Session& session, std::size_t d) const {
     const bool is_known =
@@ -238,14 +262,12 @@ class action_cycle {
     return o;
   }
 
-  /// The fair shares as of now.
-  void divide(Session& session) {
+  /// Divides by what is requested now, and by past usage as it was last looked at. Returns whether that
+  /// changes any share.
+  bool divide(Session& session) {
     const resources<n> capacity = world_type::capacity(session);
-    if (counts_past()) {
-      world_.accounts.divide(capacity, world_.usage.parts(session, capacity), division_options());
-    } else {
-      world_.accounts.divide(capacity, {}, division_options());
-    }
+    if (!counts_past()) return world_.accounts.divide(capacity, {}, division_options());
+    return world_.accounts.divide(capacity, world_.usage.parts(session), division_options());
   }
 
   // Actions.

@@ -45,17 +45,21 @@ class past_usage {
     history_.charge(session.tree(), x, now, session.now());
     before = now;
   }
-  /// The usage of each quota with all below it, in parts of `usage_scale`, as of now. O(n).
-  [[nodiscard]] std::span<const part> parts(const Session& session, const resources<n>& capacity) {
+  /// Time has passed, and the capacity is now as given.
+  void advance(const Session& session, const resources<n>& capacity) {
     history_.end_by(session.now());
     if (capacity != capacity_) history_.set_capacity(capacity_ = capacity, session.now());
     history_.advance(session.now());
+  }
+  /// The time of the last change or advance.
+  [[nodiscard]] instant now() const noexcept { return history_.now(); }
+  /// The usage of each quota with all below it, in parts of `usage_scale`, as of that time. O(n).
+  [[nodiscard]] std::span<const part> parts(const Session& session) {
     constexpr std::int64_t billion = 1'000'000'000;
-    for (const quota_id x : session.tree().top_down()) {
-      for (std::size_t d = 0; d < n; ++d) {
-        parts_[x.index()][d] =
-            history_.past_use(x, false, d) / (billion / whole_unit_division<n>::usage_scale);
-      }
+    for (std::size_t d = 0; d < n; ++d) {
+      history_.for_each_past_use(session.tree(), false, d, [&](quota_id x, std::int64_t use) {
+        parts_[x.index()][d] = use / (billion / whole_unit_division<n>::usage_scale);
+      });
     }
     return parts_;
   }
