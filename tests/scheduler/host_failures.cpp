@@ -278,3 +278,107 @@ TEST_CASE("host failures: calls that are refused change nothing") {
   CHECK(h.of.unhold(h["x"]) == refusal::none);
   CHECK(h.step(0) == "+x");
 }
+
+TEST_CASE_TEMPLATE("host failures: who can't be evicted runs on, and another one goes", Preset,
+                   allot::standard, allot::kueue, allot::runai) {
+  auto h = lab_of<work_view, Preset>();
+  h.submit({.name = "x", .gpus = 4}, "a");
+  h.submit({.name = "w", .gpus = 4, .submitted = 1}, "a");
+  for (int i = 0; i < 3; ++i) static_cast<void>(h.step(0));
+  h.submit({.name = "y", .gpus = 4, .submitted = 2}, "b");
+  auto s = h.of.settings(h.of.tree().find("b"));
+  s.preempt.reclaim = allot::preempt_reclaim::any;
+  CHECK(h.of.configure(h.of.tree().find("b"), s).empty());
+  const auto evicts = [&](instant now) {
+    const auto& plan = h.of.step(now);
+    return plan.evictions.size() == 1 ? plan.evictions.front().what->name : std::string{};
+  };
+  const std::string first = evicts(1);
+  const std::string second = first == "x" ? "w" : "x";
+  REQUIRE(!first.empty());
+  CHECK(h.of.not_evicted(h[first], 100) == refusal::none);
+  CHECK(h.of.state(h[first]) == job_state::running);
+  CHECK(h.of.state(h["y"]) == job_state::pending);
+  CHECK(evicts(1) == second);
+  CHECK(h.of.not_evicted(h[second], 50) == refusal::none);
+  CHECK(evicts(1).empty());
+  CHECK(h.of.wakes_at() == std::optional<instant>{50});
+  CHECK(evicts(50) == second);
+  CHECK(h.of.evicted(h[second]) == refusal::none);
+  CHECK(h.step(50) == "+y");
+  // The other one may be asked again at 100.
+  CHECK(h.of.wakes_at() == std::optional<instant>{100});
+}
+
+TEST_CASE("host failures: what is evicted for a job that goes is withdrawn") {
+  for (const bool withdraws : {true, false}) {
+    auto h = lab_of();
+    h.of.withdraw_evictions(withdraws);
+    h.submit({.name = "x", .gpus = 8}, "a");
+    CHECK(h.step(0) == "+x");
+    h.submit({.name = "y", .gpus = 4, .submitted = 1}, "b");
+    CHECK(h.step(1) == "-x>y ~y");
+    SUBCASE("cancelled") {
+      CHECK(h.of.cancel(h["y"]) == refusal::none);
+    }
+    SUBCASE("held") {
+      CHECK(h.of.hold(h["y"]) == refusal::none);
+    }
+    const auto& plan = h.of.step(2);
+    CHECK(plan.withdrawn.size() == (withdraws ? 1 : 0));
+    CHECK(plan.empty() == !withdraws);
+    CHECK(h.of.state(h["x"]) == (withdraws ? job_state::running : job_state::evicting));
+    // A host that is too late says so.
+    CHECK(h.of.evicted(h["x"]) == refusal::none);
+    CHECK(h.of.state(h["x"]) == job_state::pending);
+    CHECK(h.step(3) == "+x");
+  }
+}
+
+TEST_CASE("host failures: what is withdrawn and claimed by another job goes after all") {
+  auto h = lab_of();
+  h.of.withdraw_evictions(true);
+  h.submit({.name = "x", .gpus = 8}, "a");
+  CHECK(h.step(0) == "+x");
+  h.submit({.name = "y", .gpus = 4, .submitted = 1}, "b");
+  CHECK(h.step(1) == "-x>y ~y");
+  CHECK(h.of.cancel(h["y"]) == refusal::none);
+  h.submit({.name = "z", .gpus = 3, .submitted = 2}, "b");
+  CHECK(h.step(2) == "-x>z ~z");
+  CHECK(h.of.step(2).withdrawn.empty());
+  CHECK(h.of.evicted(h["x"]) == refusal::none);
+  CHECK(h.step(3) == "+z");
+}
+
+TEST_CASE("host failures: one victim leaves by itself, and the other one is no longer needed") {
+  auto h = lab_of();
+  h.of.withdraw_evictions(true);
+  h.submit({.name = "v", .gpus = 4}, "a");
+  h.submit({.name = "w", .gpus = 4, .submitted = 1}, "a");
+  CHECK(h.step(0) == "+v +w");
+  h.submit({.name = "y", .gpus = 4, .submitted = 2}, "b");
+  CHECK(h.step(1) == "-w>y ~y");
+  // The other one ends, so there is room for y at once.
+  CHECK(h.of.finished(h["v"]) == refusal::none);
+  const auto& plan = h.of.step(2);
+  REQUIRE(plan.admissions.size() == 1);
+  CHECK(plan.admissions.front().what->name == "y");
+  REQUIRE(plan.withdrawn.size() == 1);
+  CHECK(plan.withdrawn.front().what->name == "w");
+  CHECK(h.of.state(h["w"]) == job_state::running);
+}
+
+TEST_CASE("host failures: an elastic job that can't be evicted keeps all its pods") {
+  auto h = lab_of();
+  h.submit({.name = "e", .gpus = 4, .pods = 2, .least = 1}, "a");
+  CHECK(h.step(0) == "+e +e^");
+  h.submit({.name = "y", .gpus = 4, .submitted = 2}, "b");
+  CHECK(h.step(1) == "-e>y ~y");
+  const allot::job_id pod = h.of.elastic_pods_of(h["e"]).front();
+  CHECK(h.of.state(pod) == job_state::evicting);
+  CHECK(h.of.not_evicted(pod, 10) == refusal::none);
+  CHECK(h.of.state(pod) == job_state::running);
+  // Its job may go instead, with it.
+  CHECK(h.step(2).empty());
+  CHECK(h.step(10) == "-e>y ~y");
+}

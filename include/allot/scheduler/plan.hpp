@@ -206,7 +206,7 @@ struct plan {
   };
   /// Evict it, and report `evicted` when it has gone: it is pending again. One that has run for as long as it
   /// may (`how` is `relation::time_limit`) is over: report `finished`; `evicted` is then taken as that. An
-  /// elastic job goes with all its elastic pods.
+  /// elastic job goes with all its elastic pods. If it can't be evicted, report `not_evicted`.
   struct eviction {
     /// @{
     /// The job, by id and by the host's handle; its quota.
@@ -226,6 +226,19 @@ struct plan {
     job_id core{};
     /// The rule by which it is fair, and the shares that the rule compared, if one was needed.
     verdict why{};
+  };
+  /// The eviction that an earlier plan decided is not needed any more: the job runs on, of an elastic one
+  /// with all its pods. If it is too late, report `evicted` as ever. See `scheduler::withdraw_evictions`.
+  struct withdrawal {
+    /// @{
+    /// The job, by id and by the host's handle; its quota.
+    job_id id{};
+    job what{};
+    quota_id quota{};
+    /// @}
+
+    /// Of an elastic pod that was to go alone: its job.
+    job_id core{};
   };
   /// It will be admitted when the evictions for it are done. Until then no other job gets its share, but one
   /// that may preempt it: then it is pending again, and what is still evicted for it is for that one. Cycles
@@ -281,6 +294,8 @@ struct plan {
   vector<admission> admissions;
   /// Jobs to end.
   vector<eviction> evictions;
+  /// Jobs to end no longer, of earlier plans.
+  vector<withdrawal> withdrawn;
   /// Jobs that will be started when others have gone.
   vector<nomination> nominations;
   /// Jobs that were tried and can't be started.
@@ -291,12 +306,13 @@ struct plan {
 
   /// Whether nothing was decided; pending jobs are news, not decisions.
   [[nodiscard]] bool empty() const noexcept {
-    return admissions.empty() && evictions.empty() && nominations.empty();
+    return admissions.empty() && evictions.empty() && nominations.empty() && withdrawn.empty();
   }
   /// Empties all lists and keeps their memory.
   void clear() noexcept {
     admissions.clear();
     evictions.clear();
+    withdrawn.clear();
     nominations.clear();
     pending.clear();
     clamped_by = 0;

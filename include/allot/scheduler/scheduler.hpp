@@ -371,6 +371,29 @@ class scheduler {
     return if_in(id, {job_state::running},
                  [&](record& r) { session_.start_failed(r, detail::point_of<View>(not_before)); });
   }
+  /// The evicting job, or a pod that was to go alone, can't be evicted, at least not now: it runs on, with
+  /// all its pods. The job that it was evicted for waits again, as do those that were given its place, and
+  /// the next step chooses other victims, or none: the job is not preempted until then (`without_end` as an
+  /// `instant`: as long as it runs). Refused for one that has reached its time limit (`wrong_state`), or
+  /// whose place the host itself has taken meanwhile (`place_in_use`). O(nominated jobs x what placing
+  /// costs).
+  refusal not_evicted(job_id id, time_point until) {
+    if (jobs().contains(id)) {
+      const record& r = jobs().at(id);
+      const bool goes_along = r.facts.elastic && state(r.facts.core) == job_state::evicting;
+      if (r.is_over || goes_along) return refusal::wrong_state;
+    }
+    refusal why_not = refusal::none;
+    const refusal wrong = if_in(id, {job_state::evicting}, [&](record& r) {
+      if (!session_.not_evicted(r, detail::point_of<View>(until))) why_not = refusal::place_in_use;
+    });
+    return wrong == refusal::none ? why_not : wrong;
+  }
+  /// Whether plans withdraw evictions of earlier ones that are not needed any more (`plan::withdrawn`): the
+  /// job that they were for was cancelled or is held, has found room, or waits again for another reason. Off
+  /// unless told otherwise: a host that does not read `withdrawn` would end jobs that count as running.
+  /// Cycles that announce jobs (Kueue, KAI) withdraw nothing.
+  void withdraw_evictions(bool do_withdraw) noexcept { session_.withdraws_ = do_withdraw; }
   /// The host holds the job until `unhold`. While it waits it claims nothing, and loses its reservation; a
   /// nominated one waits again. While it runs neither it nor a pod of it is preempted, though it still ends
   /// by a time limit; evicted by the host itself it waits, held. Its age counts meanwhile (but see `unhold`).
@@ -496,15 +519,17 @@ class scheduler {
   }
 
   /// The next time at which a step may decide something without a prior event: a job reaches its time limit,
-  /// or may be preempted from then on; a job is ready; a quota may borrow again; a reserved start has come;
-  /// or the cycle decides by time alone (`waking_cycle`). None: never.
+  /// or may be preempted from then on (`min_runtime`, `not_evicted`); a job is ready; a quota may borrow
+  /// again; a reserved start has come; or the cycle decides by time alone (`waking_cycle`). None: never.
   [[nodiscard]] std::optional<time_point> wakes_at() {
     std::optional<instant> next = time_limits_.next(lasts());
     for (const auto& at : {guarantees_.next(protects()), session_.next_reserved_start(),
                            of_cycle::wakes_at(cycle_, session_)}) {
       if (at) next = next ? std::min(*next, *at) : at;
     }
-    if (const auto ready = jobs().next_ready()) next = std::min(next.value_or(*ready), *ready);
+    for (const auto& at : {jobs().next_ready(), jobs().next_end_of_sparing()}) {
+      if (at) next = std::min(next.value_or(*at), *at);
+    }
     const instant may_borrow = jobs().backoffs().next();
     if (may_borrow != without_end) next = std::min(next.value_or(may_borrow), may_borrow);
     return next ? std::optional{time_of(*next)} : std::nullopt;

@@ -243,10 +243,7 @@ class session {
   /// Evicts a running job, with all its elastic pods if it is elastic. A nominated one waits again.
   void evict(job_id victim, job_id beneficiary, relation how) {
     record& r = jobs_.at(victim);
-    if (r.state == job_state::nominated) {
-      jobs_.withdraw_nomination(r);
-      return wait_again(r);
-    }
+    if (r.state == job_state::nominated) return let_wait_again(r);
     const bool is_elastic = has_elastic_pods && !r.elastic_pods.empty();
     if constexpr (has_elastic_pods) take_back_elastic_pods(r);
     plan_.evictions.push_back(
@@ -396,10 +393,14 @@ class session {
     }
     if (queues().must_requeue()) jobs_.review_nominations();
     if constexpr (has_expected_ends) hold_again_what_was_kept();
+    jobs_.end_sparing(now);
     if (queues().must_requeue()) start_ready();
+    if (withdraws_) withdraw_unneeded();
   }
   /// All is decided. Who has started holds no reservation any more, whatever becomes of it.
   void end() {
+    // One whose eviction was withdrawn, and that another job has claimed since, goes after all.
+    erase_if(plan_.withdrawn, [&](const auto& w) { return jobs_.state(w.id) != job_state::running; });
     if constexpr (has_expected_ends) keep_nominated();
   }
   /// The job that runs could not be started: see `scheduler::start_failed`.
@@ -415,12 +416,22 @@ class session {
       jobs_.reserve(r, again, had.number);
     }
   }
+  /// The evicting job, of an elastic one with its pods, could not be evicted. Who was given what it has waits
+  /// again. Returns false if it can't run on, as the host itself has taken its place.
+  [[nodiscard]] bool not_evicted(record& r, instant until) {
+    jobs_.world_changed();
+    const job_id beneficiary = jobs_.nominated().beneficiary_of(r.facts.id);
+    if (jobs_.state(beneficiary) == job_state::nominated) let_wait_again(jobs_.at(beneficiary));
+    while (!jobs_.run_on(r)) {
+      if (jobs_.nominated().waiting().empty()) return false;
+      let_wait_again(jobs_.at(jobs_.nominated().waiting().back()));
+    }
+    jobs_.spare(r, until);
+    return true;
+  }
   /// The host holds the job.
   void hold(record& r) {
-    if (r.state == job_state::nominated) {
-      jobs_.withdraw_nomination(r);
-      wait_again(r);
-    }
+    if (r.state == job_state::nominated) let_wait_again(r);
     jobs_.hold(r);
   }
   /// All times move by that span.
@@ -471,6 +482,20 @@ class session {
     for (std::size_t i = core.elastic_pods.size(); i-- > 0;) {
       record& s = jobs_.at(core.elastic_pods[i]);
       if (s.state == job_state::running && s.admitted_in == steps_) take_back_admission(s);
+    }
+  }
+  void let_wait_again(record& nominated) {
+    jobs_.withdraw_nomination(nominated);
+    wait_again(nominated);
+  }
+  /// Evictions of earlier plans for jobs that need them no more are withdrawn.
+  void withdraw_unneeded() {
+    const auto& leaving = jobs_.nominated().leaving();
+    for (std::size_t i = leaving.size(); i-- > 0;) {
+      if (i >= leaving.size() || !leaving[i].is_unneeded) continue;
+      record& r = jobs_.at(leaving[i].job);
+      if (goes_with_its_job(r) || !jobs_.may_run_on(r) || !jobs_.run_on(r)) continue;
+      plan_.withdrawn.push_back({r.facts.id, r.what, r.facts.quota, r.facts.core});
     }
   }
   /// A job nominated by this plan is pending again.
@@ -622,6 +647,8 @@ class session {
   detail::borrow_backoffs<n> backoffs_before_;
   /// Whether this step has taken back an admission, since it last looked for nominated jobs that may start.
   bool took_back_ = false;
+  /// Whether evictions that are needed no more are withdrawn.
+  bool withdraws_ = false;
 };
 
 }  // namespace v0

@@ -117,6 +117,8 @@ struct unit_state {
   bool follows_priority = false;
   /// Whether the host holds it.
   bool is_held = false;
+  /// While it runs: until when it is not preempted, as it could not be evicted.
+  std::optional<instant> spared_until{};
   /// While it runs or is evicted: the turn of the reservation that it held, what that promised first, and
   /// whether on what its quota owns.
   std::optional<std::uint64_t> had_turn{};
@@ -141,6 +143,9 @@ struct scheduler_memory {
     job_id job{};
     /// None: what it leaves is for any job.
     job_id beneficiary{};
+
+    /// Whether it was for a job that does not need it any more.
+    bool is_unneeded = false;
 
     friend bool operator==(const departure&, const departure&) = default;
   };

@@ -67,6 +67,8 @@ void for_each_field(const unit_state&, F f) {
   f(
       "is_held", [](auto& u) -> auto& { return u.is_held; });
   f(
+      "spared_until", [](auto& u) -> auto& { return u.spared_until; });
+  f(
       "had_turn", [](auto& u) -> auto& { return u.had_turn; });
   f(
       "had_start", [](auto& u) -> auto& { return u.had_start; });
@@ -83,6 +85,8 @@ void for_each_field(const scheduler_memory::departure&, F f) {
       "job", [](auto& d) -> auto& { return d.job; });
   f(
       "beneficiary", [](auto& d) -> auto& { return d.beneficiary; });
+  f(
+      "is_unneeded", [](auto& d) -> auto& { return d.is_unneeded; });
 }
 template <class F>
 void for_each_field(const scheduler_memory::held_reservation&, F f) {

@@ -126,10 +126,11 @@ class books {
     expect_end(r, expected_end_of(r));
     if (r.may_yield()) may_go(r);
   }
-  /// The running job, which may be preempted, is held, or no longer.
-  void hold(record& r, bool is_held) {
+  /// The running or nominated job is changed by `change(record)` such that it may be preempted, or no longer.
+  template <class Change>
+  void protect(record& r, Change change) {
     if (r.may_yield()) stays(r);
-    r.is_held = is_held;
+    change(r);
     if (r.may_yield()) may_go(r);
   }
   /// A running job started at another time than assumed.
@@ -192,10 +193,27 @@ class books {
     assumed_.rollback(before);
     return fits;
   }
+  /// Whether the evicting job's place was given to nobody else; then it has it again. A placement that can't
+  /// tell is asked only if there is nobody it could have been given to.
+  [[nodiscard]] bool could_reoccupy(const record& evicting, bool any_nominated) {
+    if constexpr (std::same_as<decltype(places.reoccupy(evicting.where)), bool>) {
+      return places.reoccupy(evicting.where);
+    } else {
+      if (any_nominated && placement_or_default::has_nodes(places)) return false;
+      places.reoccupy(evicting.where);
+      return true;
+    }
+  }
+  /// Its place is free for others, as before `could_reoccupy`.
+  void vacate(const record& evicting) { places.vacate(evicting.where); }
   /// An evicting job runs on.
   void take_back_eviction(record& r) {
-    assumed_.charge(r.facts.quota, r.facts.request, r.facts.in);
     places.reoccupy(r.where);
+    run_on(r);
+  }
+  /// The same for one that has its place again.
+  void run_on(record& r) {
+    assumed_.charge(r.facts.quota, r.facts.request, r.facts.in);
     expect_end(r, expected_end_of(r));
     if (r.may_yield()) may_go(r);
   }

@@ -140,13 +140,17 @@ struct job_record {
   bool preemptible = true;
   /// Whether the host holds it: while it waits it is early, and while it runs it is not preempted.
   bool is_held = false;
+  /// While it runs: until when it is not preempted, as it could not be evicted; the least time if it may be.
+  instant spared_until = std::numeric_limits<instant>::min();
   /// Whether it leaves because it has run for as long as it may: then it does not wait again.
   bool is_over = false;
   /// Whether a later job of the same equivalence class has no better chances.
   bool follows_priority = false;
 
   /// Whether it may be preempted now.
-  [[nodiscard]] bool may_yield() const noexcept { return preemptible && !is_held; }
+  [[nodiscard]] bool may_yield() const noexcept {
+    return preemptible && !is_held && spared_until == std::numeric_limits<instant>::min();
+  }
   /// Whether it waits and is not ready: the view says so, or the host. It is in no queue then.
   [[nodiscard]] bool is_early() const noexcept {
     return state == job_state::pending && ready.at != ready_time::always;

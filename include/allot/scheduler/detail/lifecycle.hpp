@@ -525,6 +525,63 @@ class lifecycle {
     r.ready.at = ready_time_of(r);
     requeue(r);
   }
+  /// Calls `visit(record)` for the evicting job and each of its pods that leave with it.
+  template <class Visit>
+  void for_each_leaving_with(record& r, Visit visit) {
+    visit(r);
+    for (const job_id pod : r.elastic_pods) {
+      if (jobs_[pod].state == job_state::evicting) visit(jobs_[pod]);
+    }
+  }
+  /// The evicting job runs on with all its pods, if nobody has been given what they have. Returns whether it
+  /// does.
+  [[nodiscard]] bool run_on(record& r) {
+    if (!books_.assumed().can_count(r.facts.quota, request_with_leaving(r))) return false;
+    bool are_free = true;
+    std::size_t had = 0;
+    for_each_leaving_with(r, [&](record& unit) {
+      are_free = are_free && books_.could_reoccupy(unit, !nominated_.waiting().empty());
+      had += are_free ? 1U : 0U;
+    });
+    if (!are_free) {
+      for_each_leaving_with(r, [&](record& unit) {
+        if (had == 0) return;
+        --had;
+        books_.vacate(unit);
+      });
+      return false;
+    }
+    for_each_leaving_with(r, [&](record& unit) {
+      books_.run_on(unit);
+      enter(unit, job_state::running);
+      nominated_.left(unit.facts.id);
+    });
+    if constexpr (has_elastic_pods) grow(core_of(r));
+    return true;
+  }
+  /// Whether what the evicting job and its pods have is within the bounds of their quota.
+  [[nodiscard]] bool may_run_on(record& r) {
+    return books_.assumed().fits(r.facts.quota, request_with_leaving(r), r.facts.in);
+  }
+  /// The running job and its pods are not preempted until then; nor is the job of a pod, which would take it
+  /// along.
+  void spare(record& r, instant until) {
+    spare_one(r, until);
+    for (const job_id pod : r.elastic_pods) {
+      if (jobs_[pod].state == job_state::running) spare_one(jobs_[pod], until);
+    }
+    if (r.facts.elastic && until > core_of(r).spared_until) spare_one(core_of(r), until);
+  }
+  /// Jobs that are spared no longer by now may be preempted again.
+  void end_sparing(instant now) {
+    spared_.take_expired(now, [this](const time_limits::run& e, instant at) {
+      if (!is_spared(e.job, at)) return;
+      spare(jobs_[e.job], ready_time::always);
+      world_changed();
+    });
+  }
+  /// When the next job may be preempted again.
+  [[nodiscard]] std::optional<instant> next_end_of_sparing() { return spared_.next(still_spared()); }
   /// The start of the job has failed: it is pending again, and not ready before that time. A pod of an
   /// elastic job is another one then.
   void start_failed(record& r, instant not_before) {
@@ -563,6 +620,7 @@ class lifecycle {
   void requeue(record& r) {
     r.estimate = view_or_default<View>::estimate(view_, r.what);
     r.had = {};
+    r.spared_until = ready_time::always;
     // With the new estimate: what decides whether there is room stays as it was numbered.
     const auto renewed = detail::pod_request_of<Placement>(view_, r.what, r.facts.pods, r.pick);
     if (placement_or_default::room_key(renewed) == placement_or_default::room_key(r.pod_request))
@@ -647,9 +705,11 @@ class lifecycle {
       }
       if (r.gathers_until) r.gathers_until = moved(*r.gathers_until, by);
       r.ready.at = moved(r.ready.at, by);
+      r.spared_until = moved(r.spared_until, by);
       if constexpr (has_expected_ends) r.had.first_start = moved(r.had.first_start, by);
     });
     early_.rebase(by);
+    spared_.rebase(by);
     ready_by_ = moved(ready_by_, by);
     books_.rebase(by);
     reservations_.rebase(by);
@@ -722,13 +782,30 @@ class lifecycle {
     holds_reservation(r) ? end_reservation(r) : queues_.take_out(r);
     queues_.touch(r.facts.quota);
   }
+  /// What the evicting job and the pods request that leave with it.
+  [[nodiscard]] resources<n> request_with_leaving(record& r) {
+    resources<n> all;
+    for_each_leaving_with(r, [&](record& unit) { all += unit.facts.request; });
+    return all;
+  }
+  void spare_one(record& r, instant until) {
+    books_.protect(r, [until](record& changed) { changed.spared_until = until; });
+    if (until != without_end && until != ready_time::always)
+      spared_.watch(until, {r.facts.id, 0}, still_spared());
+  }
+  [[nodiscard]] bool is_spared(job_id id, instant until) const {
+    return jobs_.contains(id) && jobs_[id].spared_until == until;
+  }
+  [[nodiscard]] auto still_spared() const {
+    return [this](const time_limits::run& e, instant at) { return is_spared(e.job, at); };
+  }
   void set_held(record& r, bool is_held) {
     switch (r.state) {
       case job_state::pending:
         return wait_until(r, is_held ? without_end : ready_time_of(r), is_held);
       case job_state::running:
       case job_state::nominated:
-        return books_.hold(r, is_held);
+        return books_.protect(r, [is_held](record& changed) { changed.is_held = is_held; });
       default:
         r.is_held = is_held;
     }
@@ -867,6 +944,7 @@ class lifecycle {
     r.elastic_pods.clear();
     r.pods_to_come = 0;
     r.had = {};
+    r.spared_until = ready_time::always;
     r.expected_end = without_end;
     r.facts.started = core.facts.started;
     r.facts.id = id;
@@ -937,6 +1015,8 @@ class lifecycle {
   time_limits early_;
   /// Who is ready by then is not early: the time of the last step.
   instant ready_by_ = ready_time::always;
+  /// Until when jobs are spared, without those for good.
+  time_limits spared_;
   vector<job_id> evicting_;
   reservation_news news_;
   std::uint64_t submissions_ = 0;

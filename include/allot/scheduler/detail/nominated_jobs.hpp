@@ -33,13 +33,15 @@ class nominated_jobs {
     job_id beneficiary;
     /// Counts the evictions.
     std::uint64_t number = 0;
+    /// Whether it was for a job that does not need it any more.
+    bool is_unneeded = false;
   };
 
   /// Adds a job that waits for evictions, after those already waiting.
   void add(job_id beneficiary) { waiting_.push_back(beneficiary); }
   /// A job is being evicted for the one that is added next, or for none in particular.
-  void expect(job_id leaving, job_id beneficiary = {}) {
-    leaving_.push_back({leaving, beneficiary, evictions_++});
+  void expect(job_id leaving, job_id beneficiary = {}, bool is_unneeded = false) {
+    leaving_.push_back({leaving, beneficiary, evictions_++, is_unneeded});
   }
   /// How many evictions there have been: the number of the next one.
   [[nodiscard]] std::uint64_t evictions() const noexcept { return evictions_; }
@@ -57,7 +59,9 @@ class nominated_jobs {
   void remove(job_id beneficiary) {
     erase(waiting_, beneficiary);
     for (departure& d : leaving_) {
-      if (d.beneficiary == beneficiary) d.beneficiary = {};
+      if (d.beneficiary != beneficiary) continue;
+      d.beneficiary = {};
+      d.is_unneeded = true;
     }
   }
   /// The same; the evictions are for `heir`, which is added next.

@@ -56,7 +56,8 @@ class state_keeper {
     m.free_ids = jobs.jobs_.free_ids();
     m.most_jobs = static_cast<std::uint32_t>(jobs.jobs_.size());
     m.submissions = jobs.submissions_;
-    for (const auto& d : jobs.nominated_.leaving()) m.leaving.push_back({d.job, known(jobs, d.beneficiary)});
+    for (const auto& d : jobs.nominated_.leaving())
+      m.leaving.push_back({d.job, known(jobs, d.beneficiary), d.is_unneeded});
     m.nominated.append(jobs.nominated_.waiting().begin(), jobs.nominated_.waiting().end());
     for (const auto& e : jobs.reservations_.all()) m.reservations.push_back(held(jobs, e));
     for (const quota_id x : of.tree().top_down()) {
@@ -109,6 +110,7 @@ class state_keeper {
     std::size_t at = 0;
     /// For which job it leaves.
     job_id beneficiary{};
+    bool is_unneeded = false;
     bool is_taken = false;
     bool has_reservation = false;
   };
@@ -138,6 +140,7 @@ class state_keeper {
     u.follows_priority = r.follows_priority;
     u.is_over = r.is_over;
     u.is_held = r.is_held;
+    if (r.spared_until != ready_time::always) u.spared_until = r.spared_until;
     if constexpr (has_expected_ends) {
       if (holds && r.had.is_some) {
         u.had_turn = r.had.number;
@@ -203,7 +206,7 @@ class state_keeper {
           leave_out(u, why);
           continue;
         }
-        seats_[u.id.index()] = {&u, i, {}, true};
+        seats_[u.id.index()] = {&u, i, {}, false, true};
         is_pod ? read_pod(u) : read_core(u, quota_of(u.what), policies.not_preemptible);
       }
     }
@@ -229,7 +232,9 @@ class state_keeper {
     vector<job_id> order;
     for (const auto& d : memory_.leaving) {
       order.push_back(d.job);
-      if (is_known(d.job) && is_known(d.beneficiary)) seats_[d.job.index()].beneficiary = d.beneficiary;
+      if (!is_known(d.job)) continue;
+      seats_[d.job.index()].is_unneeded = d.is_unneeded;
+      if (is_known(d.beneficiary)) seats_[d.job.index()].beneficiary = d.beneficiary;
     }
     for (const job_state in : {job_state::evicting, job_state::running}) {
       for (const auto& u : s.units) {
@@ -362,6 +367,11 @@ class state_keeper {
     r.follows_priority = u.follows_priority;
     r.is_over = u.is_over && u.state == job_state::evicting;
     r.is_held = u.is_held;
+    r.spared_until = ready_time::always;
+    if (u.spared_until && u.state == job_state::running) {
+      r.spared_until = *u.spared_until;
+      if (r.spared_until != without_end) jobs_.spared_.watch(r.spared_until, {u.id, 0}, jobs_.still_spared());
+    }
     if constexpr (has_expected_ends) {
       if (u.had_turn) r.had = {*u.had_turn, u.had_start, u.had_own, true};
     }
@@ -392,7 +402,8 @@ class state_keeper {
     jobs_.books_.evict(r);
     jobs_.enter(r, job_state::evicting);
     const job_id beneficiary = seats_[u.id.index()].beneficiary;
-    jobs_.nominated_.expect(u.id, is_known(beneficiary) ? beneficiary : job_id{});
+    jobs_.nominated_.expect(u.id, is_known(beneficiary) ? beneficiary : job_id{},
+                            seats_[u.id.index()].is_unneeded);
     return true;
   }
   /// Of a pod: whether its job is such that it may wait.
