@@ -77,6 +77,8 @@ class soak_world {
     bool is_over = false;
     /// The host holds it.
     bool held = false;
+    /// Until when it is not preempted, as it could not be evicted.
+    allot::instant spared = std::numeric_limits<allot::instant>::min();
     /// For an elastic pod: its job.
     allot::job_id core{};
     std::uint32_t pods = 1;
@@ -518,13 +520,17 @@ class soak_world {
   }
   /// The job is evicted, with all its running elastic pods; its pending ones are removed.
   void tell_to_go(allot::job_id id) {
-    units_.at(id).is = where::leaves;
+    goes(units_.at(id));
     if (units_.at(id).core) return;
     for (const allot::job_id s : elastic_pods_of(id, [](const unit& u) { return u.is == where::waits; }))
       leave(s);
     for (const allot::job_id s : elastic_pods_of(id, [](const unit& u) { return u.is == where::runs; })) {
-      units_.at(s).is = where::leaves;
+      goes(units_.at(s));
     }
+  }
+  static void goes(unit& u) {
+    u.is = where::leaves;
+    u.spared = std::numeric_limits<allot::instant>::min();
   }
   void come_back(allot::job_id id) {
     if (const allot::job_id core = units_.at(id).core) {
@@ -535,6 +541,7 @@ class soak_world {
     unit& u = units_.at(id);
     u.is = where::waits;
     u.nominated = false;
+    u.spared = std::numeric_limits<allot::instant>::min();
     u.place = {};
     u.to_come = most_to_come(jobs_[u.job]);
     u.ready = jobs_[u.job].ready;
@@ -580,7 +587,7 @@ class soak_world {
     may_review_ = false;
     if (n < 20) return submit();
     if (n < 42) return step();
-    if (n < 43) return start_failed();
+    if (n < 43) return random_.one_in(2) ? start_failed() : not_evicted();
     if (n < 44) return random_.one_in(2) ? hold() : unhold();
     if (n < 51) return finished();
     if (n < 60) return evicted();
@@ -735,6 +742,38 @@ class soak_world {
       if (!units_.at(pod).nominated) put_off(units_.at(pod), until);
     }
   }
+  void not_evicted() {
+    const allot::job_id id = draw_id([](const unit& u) { return u.is == where::leaves; });
+    const allot::instant until = random_.one_in(8) ? allot::without_end : now_ + random_.between(-3, 20);
+    note("not evicted ", told(id), " until ", until);
+    may_review_ = true;
+    const unit* u = find(id);
+    const allot::refusal is = it_->not_evicted(id, until);
+    // The host itself may have taken its place for a job that it adopted.
+    if (is == allot::refusal::place_in_use && u != nullptr && !nodes_.empty()) {
+      stir();
+      return learn(false);
+    }
+    const auto suits = [this](const unit& of) {
+      const bool goes_along = of.core && units_.at(of.core).is == where::leaves;
+      return of.is == where::leaves && !of.is_over && !goes_along;
+    };
+    if (!carried_out(is, id, "not_evicted", suits)) return;
+    stir();
+    stays(id);
+    units_.at(id).spared = until;
+    for (const allot::job_id pod : elastic_pods_of(id, [](const unit& of) { return of.is == where::runs; }))
+      units_.at(pod).spared = until;
+    if (const allot::job_id core = units_.at(id).core)
+      units_.at(core).spared = std::max(units_.at(core).spared, until);
+    learn(false);
+  }
+  /// The job runs on, with those of its pods that were to leave with it.
+  void stays(allot::job_id id) {
+    units_.at(id).is = where::runs;
+    for (const allot::job_id pod : elastic_pods_of(id, [](const unit& u) { return u.is == where::leaves; }))
+      units_.at(pod).is = where::runs;
+  }
   static void put_off(unit& u, allot::instant until) { u.ready = std::max(u.ready, until); }
   void hold() {
     const allot::job_id id = draw_id([this](const unit& u) { return is_core(u); });
@@ -875,6 +914,7 @@ class soak_world {
     check_quotas();
     if (preset_.ignores_quotas) return;
     note("  is done");
+    learn(false);
     for (std::size_t i = 0; i < quotas_.size(); ++i) {
       if (has_quota(allot::quota_id{i})) note_quota(allot::quota_id{i});
     }
@@ -1120,6 +1160,7 @@ class soak_world {
     for (auto& [id, u] : units_) {
       u.since += by;
       u.ready = allot::detail::moved(u.ready, by);
+      u.spared = allot::detail::moved(u.spared, by);
     }
     for (soak_job& j : jobs_) j.ready = allot::detail::moved(j.ready, by);
   }
@@ -1177,6 +1218,7 @@ class soak_world {
       note("  -", told(e.id), " for ", told(e.beneficiary), ", relation ", static_cast<int>(e.how), ", ",
            e.pods, " pods", e.core ? " of " + told(e.core) : "");
     }
+    for (const allot::job_id id : plan.withdrawn) note("  -", told(id), " withdrawn");
     for (const auto& r : plan.nominations) note("  ~", told(r.id), " ", r.first, "+", r.count);
     for (const auto& a : plan.admissions) {
       note("  +", told(a.id), " with ", a.pods, " pods", a.core ? " of " + told(a.core) : "", ", flavors ",
@@ -1186,16 +1228,24 @@ class soak_world {
   }
   void follow(const soak_plan& plan, const units& before) {
     std::set<allot::job_id> named;
+    for (const allot::job_id id : plan.withdrawn) {
+      const auto was = before.find(id);
+      require(was != before.end() && was->second.is == where::leaves && !was->second.is_over,
+              "an eviction is withdrawn that there is not", id);
+      stays(id);
+    }
     for (const auto& e : plan.evictions) {
       require(named.insert(e.id).second, "a job is evicted twice", e.id);
       const auto was = before.find(e.id);
-      require(was != before.end() && was->second.is == where::runs, "a job is evicted that did not run",
+      // One that leaves already may be claimed by another job than the one that does not need it any more.
+      require(was != before.end() && was->second.is != where::waits, "a job is evicted that did not run",
               e.id);
       const unit& u = was->second;
       require(u.job == e.what && u.quota == e.quota && u.core == e.core, "an eviction tells of another job",
               e.id);
-      require((jobs_[u.job].preemptible && !u.held) || e.how == allot::relation::time_limit,
-              "a job goes that may not", e.id);
+      require(
+          (jobs_[u.job].preemptible && !u.held && u.spared <= now_) || e.how == allot::relation::time_limit,
+          "a job goes that may not", e.id);
       tell_to_go(e.id);
       units_.at(e.id).is_over = e.how == allot::relation::time_limit;
     }
@@ -1288,6 +1338,7 @@ class soak_world {
       const unit* now = find(id);
       if (now != nullptr && now->is == where::leaves) pods += u.pods;
     }
+    if (before.at(e.id).is == where::leaves) return;
     const bool may_stay = preset_.moves_pods && told_pods > 0 && told_pods < pods;
     require(pods == told_pods || may_stay, "not all pods are told that go", e.id);
   }

@@ -159,11 +159,14 @@ struct soak_plan {
   };
   std::vector<admission> admissions{};
   std::vector<eviction> evictions{};
+  std::vector<allot::job_id> withdrawn{};
   std::vector<nomination> nominations{};
   std::vector<pending_job> pending{};
   allot::instant clamped_by = 0;
 
-  [[nodiscard]] bool empty() const { return admissions.empty() && evictions.empty() && nominations.empty(); }
+  [[nodiscard]] bool empty() const {
+    return admissions.empty() && evictions.empty() && withdrawn.empty() && nominations.empty();
+  }
 };
 
 /// A scheduler of any type, so that the host is compiled once.
@@ -183,6 +186,7 @@ class soak_scheduler {
   virtual allot::refusal finished(allot::job_id id) = 0;
   virtual allot::refusal evicted(allot::job_id id) = 0;
   virtual allot::refusal start_failed(allot::job_id id, allot::instant not_before) = 0;
+  virtual allot::refusal not_evicted(allot::job_id id, allot::instant until) = 0;
   virtual allot::refusal hold(allot::job_id id) = 0;
   virtual allot::refusal unhold(allot::job_id id) = 0;
   virtual allot::refusal cancel(allot::job_id id) = 0;
@@ -241,7 +245,7 @@ class soak_scheduler_of final : public soak_scheduler {
   using narrow_view = soak_view<n>;
 
  public:
-  explicit soak_scheduler_of(Scheduler s) : it_(std::move(s)) {}
+  explicit soak_scheduler_of(Scheduler s) : it_(std::move(s)) { it_.withdraw_evictions(true); }
 
   /// The input for a scheduler of this type.
   [[nodiscard]] static std::vector<allot::quota_spec<n>> narrow(const quotas& wide) {
@@ -263,6 +267,9 @@ class soak_scheduler_of final : public soak_scheduler {
   allot::refusal finished(allot::job_id id) override { return it_.finished(id); }
   allot::refusal start_failed(allot::job_id id, allot::instant not_before) override {
     return it_.start_failed(id, not_before);
+  }
+  allot::refusal not_evicted(allot::job_id id, allot::instant until) override {
+    return it_.not_evicted(id, until);
   }
   allot::refusal hold(allot::job_id id) override { return it_.hold(id); }
   allot::refusal unhold(allot::job_id id) override { return it_.unhold(id); }
@@ -287,6 +294,7 @@ class soak_scheduler_of final : public soak_scheduler {
     for (const auto& e : p.evictions) {
       copy.evictions.push_back({e.id, e.what, e.quota, e.beneficiary, e.how, e.pods, e.core});
     }
+    for (const auto& w : p.withdrawn) copy.withdrawn.push_back(w.id);
     for (const auto& r : p.nominations) {
       copy.nominations.push_back({r.id, r.what, r.quota, r.first, r.count});
     }

@@ -55,6 +55,9 @@ class soak_twin final : public soak_scheduler {
     return changed("start_failed", kept_->start_failed(id, not_before),
                    killed_->start_failed(id, not_before));
   }
+  allot::refusal not_evicted(allot::job_id id, allot::instant until) override {
+    return changed("not_evicted", kept_->not_evicted(id, until), killed_->not_evicted(id, until));
+  }
   allot::refusal hold(allot::job_id id) override {
     return changed("hold", kept_->hold(id), killed_->hold(id));
   }

@@ -385,7 +385,11 @@ class scheduler {
     }
     refusal why_not = refusal::none;
     const refusal wrong = if_in(id, {job_state::evicting}, [&](record& r) {
-      if (!session_.not_evicted(r, detail::point_of<View>(until))) why_not = refusal::place_in_use;
+      if (session_.not_evicted(r, detail::point_of<View>(until))) {
+        watch_time_again(r);
+      } else {
+        why_not = refusal::place_in_use;
+      }
     });
     return wrong == refusal::none ? why_not : wrong;
   }
@@ -515,6 +519,7 @@ class scheduler {
       for (auto& h : session_.plan().pending) explain(h);
     }
     for (const auto& a : session_.plan().admissions) watch_time(a.id, shown::time_limit(view(), a.what));
+    for (const auto& w : session_.plan().withdrawn) watch_time_again(jobs().at(w.id));
     return session_.plan();
   }
 
@@ -850,6 +855,10 @@ class scheduler {
       if (limit > 0) time_limits_.watch(later(since, limit), {id, since}, lasts());
     }
     if (r.preemptible) watch_guarantees(r, seen);
+  }
+  /// The same for one that was to be evicted, and runs on: meanwhile its time may have come.
+  void watch_time_again(const record& r) {
+    watch_time(r.facts.id, shown::time_limit(view(), r.what), session_.now());
   }
   void watch_guarantees(const record& r, instant seen = std::numeric_limits<instant>::min()) {
     if (!session_.queues().guarantees_runtime()) return;

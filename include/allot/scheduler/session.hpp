@@ -395,10 +395,12 @@ class session {
     if constexpr (has_expected_ends) hold_again_what_was_kept();
     jobs_.end_sparing(now);
     if (queues().must_requeue()) start_ready();
-    if (withdraws_) withdraw_unneeded();
+    withdraw_unneeded();
   }
   /// All is decided. Who has started holds no reservation any more, whatever becomes of it.
   void end() {
+    // Who had been given what they have may have started.
+    withdraw_unneeded();
     // One whose eviction was withdrawn, and that another job has claimed since, goes after all.
     erase_if(plan_.withdrawn, [&](const auto& w) { return jobs_.state(w.id) != job_state::running; });
     if constexpr (has_expected_ends) keep_nominated();
@@ -490,6 +492,7 @@ class session {
   }
   /// Evictions of earlier plans for jobs that need them no more are withdrawn.
   void withdraw_unneeded() {
+    if (!withdraws_) return;
     const auto& leaving = jobs_.nominated().leaving();
     for (std::size_t i = leaving.size(); i-- > 0;) {
       if (i >= leaving.size() || !leaving[i].is_unneeded) continue;

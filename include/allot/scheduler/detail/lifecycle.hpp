@@ -457,6 +457,7 @@ class lifecycle {
       }
     }
     books_.evict(r);
+    r.spared_until = ready_time::always;
     enter(r, job_state::evicting);
     nominated_.expect(r.facts.id, beneficiary);
   }
