@@ -161,7 +161,7 @@ class scheduler {
   /// guaranteed runtime counts from the start of running jobs. Returns the problems, and then changes
   /// nothing: the quota does not exist, or a setting lacks what it needs to have an effect: another setting,
   /// or something that the view or the cycle does not provide. O(1); with a newly guaranteed runtime,
-  /// O(log jobs) for each job running in the subtree.
+  /// O(jobs depth), and O(log jobs) for each job running in the subtree.
   [[nodiscard]] vector<problem> configure(quota_id x, const queue_settings& settings) {
     if (!tree().contains(x)) {
       return detail::one_problem(problem_code::unknown_quota, {}, {}, "there is no such quota to configure");
@@ -878,18 +878,23 @@ class scheduler {
       }
     }
   }
+  /// Calls `visit(record)` for each running job of x and the quotas below it that may be preempted, if not
+  /// now. O(jobs depth).
+  template <class Visit>
+  void for_each_guaranteed(quota_id x, Visit visit) {
+    jobs().for_each_running([&](const record& r) {
+      if (r.facts.elastic || !r.preemptible) return;
+      quota_id in = r.facts.quota;
+      while (in && in != x) in = tree().parent(in);
+      if (in) visit(r);
+    });
+  }
   void watch_guarantees_of_paths(quota_id x) {
     if (!session_.queues().guarantees_runtime()) return;
-    for (const running_job<n>& j : session_.books().running().jobs_of(x)) {
-      if (!j.elastic) watch_guarantees(jobs().at(j.id), session_.now());
-    }
-    for (const quota_id c : tree().children(x)) watch_guarantees_of_paths(c);
+    for_each_guaranteed(x, [this](const record& r) { watch_guarantees(r, session_.now()); });
   }
   void watch_guarantee_below(quota_id x, const runtime_guarantee& g) {
-    for (const running_job<n>& j : session_.books().running().jobs_of(x)) {
-      if (!j.elastic) watch_guarantee(jobs().at(j.id), g);
-    }
-    for (const quota_id c : tree().children(x)) watch_guarantee_below(c, g);
+    for_each_guaranteed(x, [&](const record& r) { watch_guarantee(r, g); });
   }
 
   static_assert(detail::is_whole_cycle<typename Policies::template cycle<session_type>, session_type>());

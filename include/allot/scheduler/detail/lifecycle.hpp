@@ -136,6 +136,14 @@ class lifecycle {
     return reservations_.find(id, jobs_[id].facts.quota);
   }
 
+  /// Calls `visit(record)` for each running job and elastic pod. O(jobs).
+  template <class Visit>
+  void for_each_running(Visit visit) {
+    jobs_.for_each([&](const record& r) {
+      if (r.state == job_state::running) visit(r);
+    });
+  }
+
   // Backoffs.
 
   [[nodiscard]] const borrow_backoffs<n>& backoffs() const noexcept { return backoffs_; }
