@@ -382,3 +382,40 @@ TEST_CASE("host failures: an elastic job that can't be evicted keeps all its pod
   CHECK(h.step(2).empty());
   CHECK(h.step(10) == "-e>y ~y");
 }
+
+TEST_CASE_TEMPLATE("host failures: where evictions are frozen nobody goes", Preset, allot::standard,
+                   allot::runai) {
+  auto h = lab_of<work_view, Preset>();
+  const allot::quota_id root = h.of.tree().find("root"), a = h.of.tree().find("a"), b = h.of.tree().find("b");
+  CHECK(h.of.freeze(root) == refusal::none);
+  CHECK(h.of.is_frozen(a));
+  h.submit({.name = "x", .gpus = 8}, "a");
+  CHECK(h.step(0) == "+x");
+  h.submit({.name = "y", .gpus = 4, .submitted = 1}, "b");
+  CHECK(h.step(1).empty());
+  CHECK(h.of.thaw(b) == refusal::none);
+  CHECK(h.step(2).empty());
+  CHECK(h.of.thaw(a) == refusal::none);
+  CHECK(h.step(3) == "-x>y ~y");
+  // What leaves leaves.
+  CHECK(h.of.freeze(a) == refusal::none);
+  CHECK(h.of.evicted(h["x"]) == refusal::none);
+  CHECK(h.step(4) == "+y");
+  CHECK(h.of.freeze(allot::quota_id{99}) == refusal::unknown_quota);
+}
+
+TEST_CASE("host failures: who can't be evicted is not asked while its quota is frozen, either") {
+  auto h = lab_of();
+  h.submit({.name = "x", .gpus = 8}, "a");
+  CHECK(h.step(0) == "+x");
+  h.submit({.name = "y", .gpus = 4, .submitted = 1}, "b");
+  CHECK(h.step(1) == "-x>y ~y");
+  CHECK(h.of.freeze(h.of.tree().find("a")) == refusal::none);
+  CHECK(h.of.not_evicted(h["x"], 5) == refusal::none);
+  CHECK(h.step(5).empty());
+  CHECK(h.of.hold(h["x"]) == refusal::none);
+  CHECK(h.of.thaw(h.of.tree().find("a")) == refusal::none);
+  CHECK(h.step(6).empty());
+  CHECK(h.of.unhold(h["x"]) == refusal::none);
+  CHECK(h.step(7) == "-x>y ~y");
+}

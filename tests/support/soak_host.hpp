@@ -94,6 +94,7 @@ class soak_world {
     allot::quota_spec<2> spec;
     bool removed = false;
     allot::queue_settings settings;
+    bool frozen = false;
   };
   using units = std::map<allot::job_id, unit>;
 
@@ -588,7 +589,7 @@ class soak_world {
     if (n < 20) return submit();
     if (n < 42) return step();
     if (n < 43) return random_.one_in(2) ? start_failed() : not_evicted();
-    if (n < 44) return random_.one_in(2) ? hold() : unhold();
+    if (n < 44) return random_.one_in(3) ? freeze() : random_.one_in(2) ? hold() : unhold();
     if (n < 51) return finished();
     if (n < 60) return evicted();
     if (n < 62) return all_have_gone();
@@ -787,6 +788,24 @@ class soak_world {
     for (const allot::job_id pod : elastic_pods_of(id, [](const unit&) { return true; }))
       units_.at(pod).held = true;
     learn(false);
+  }
+  void freeze() {
+    const allot::quota_id x = draw_quota();
+    const bool yes = random_.one_in(2);
+    note(yes ? "freeze " : "thaw ", told(x));
+    const bool is_known = it_->spec(x).has_value();
+    require_same(it_->freeze(x, yes), is_known ? allot::refusal::none : allot::refusal::unknown_quota,
+                 "freeze");
+    if (is_known) set_frozen(x, yes);
+  }
+  void set_frozen(allot::quota_id x, bool yes) {
+    if (x.index() >= quotas_.size()) return;
+    stir();
+    quotas_[x.index()].frozen = yes;
+    for (std::size_t i = 0; i < quotas_.size(); ++i) {
+      const allot::quota_id child{i};
+      if (has_quota(child) && quotas_[i].spec.parent == quotas_[x.index()].spec.name) set_frozen(child, yes);
+    }
   }
   void unhold() {
     unhold(draw_id([this](const unit& u) { return is_core(u) && u.held; }));
@@ -1243,9 +1262,9 @@ class soak_world {
       const unit& u = was->second;
       require(u.job == e.what && u.quota == e.quota && u.core == e.core, "an eviction tells of another job",
               e.id);
-      require(
-          (jobs_[u.job].preemptible && !u.held && u.spared <= now_) || e.how == allot::relation::time_limit,
-          "a job goes that may not", e.id);
+      require((jobs_[u.job].preemptible && !u.held && u.spared <= now_ && !quotas_[u.quota.index()].frozen) ||
+                  e.how == allot::relation::time_limit,
+              "a job goes that may not", e.id);
       tell_to_go(e.id);
       units_.at(e.id).is_over = e.how == allot::relation::time_limit;
     }

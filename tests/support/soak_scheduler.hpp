@@ -187,6 +187,7 @@ class soak_scheduler {
   virtual allot::refusal evicted(allot::job_id id) = 0;
   virtual allot::refusal start_failed(allot::job_id id, allot::instant not_before) = 0;
   virtual allot::refusal not_evicted(allot::job_id id, allot::instant until) = 0;
+  virtual allot::refusal freeze(allot::quota_id x, bool yes) = 0;
   virtual allot::refusal hold(allot::job_id id) = 0;
   virtual allot::refusal unhold(allot::job_id id) = 0;
   virtual allot::refusal cancel(allot::job_id id) = 0;
@@ -271,6 +272,7 @@ class soak_scheduler_of final : public soak_scheduler {
   allot::refusal not_evicted(allot::job_id id, allot::instant until) override {
     return it_.not_evicted(id, until);
   }
+  allot::refusal freeze(allot::quota_id x, bool yes) override { return yes ? it_.freeze(x) : it_.thaw(x); }
   allot::refusal hold(allot::job_id id) override { return it_.hold(id); }
   allot::refusal unhold(allot::job_id id) override { return it_.unhold(id); }
   allot::refusal evicted(allot::job_id id) override { return it_.evicted(id); }

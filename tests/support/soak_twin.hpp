@@ -58,6 +58,11 @@ class soak_twin final : public soak_scheduler {
   allot::refusal not_evicted(allot::job_id id, allot::instant until) override {
     return changed("not_evicted", kept_->not_evicted(id, until), killed_->not_evicted(id, until));
   }
+  allot::refusal freeze(allot::quota_id x, bool yes) override {
+    const allot::refusal is = kept_->freeze(x, yes);
+    past_.push_back([x, yes](soak_scheduler& it) { static_cast<void>(it.freeze(x, yes)); });
+    return changed("freeze", is, killed_->freeze(x, yes));
+  }
   allot::refusal hold(allot::job_id id) override {
     return changed("hold", kept_->hold(id), killed_->hold(id));
   }

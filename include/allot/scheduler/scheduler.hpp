@@ -398,6 +398,18 @@ class scheduler {
   /// unless told otherwise: a host that does not read `withdrawn` would end jobs that count as running.
   /// Cycles that announce jobs (Kueue, KAI) withdraw nothing.
   void withdraw_evictions(bool do_withdraw) noexcept { session_.withdraws_ = do_withdraw; }
+  /// Evictions of jobs of x and of the quotas below it are frozen, until `thaw`: none of these jobs is
+  /// preempted, moved elsewhere, or evicted because its quota is over its limits. One that has reached its
+  /// time limit goes all the same, and one that is being evicted leaves. Like settings it is the host's to
+  /// keep: after a restart, and for quotas that are added below, it says so again. Refused if there is no
+  /// such quota (`unknown_quota`). O(jobs x quotas).
+  refusal freeze(quota_id x) { return set_frozen(x, true); }
+  /// They may be evicted again. The same otherwise.
+  refusal thaw(quota_id x) { return set_frozen(x, false); }
+  /// Whether evictions of its jobs are frozen.
+  [[nodiscard]] bool is_frozen(quota_id x) const {
+    return tree().contains(x) && session_.queues().is_frozen(x);
+  }
   /// The host holds the job until `unhold`. While it waits it claims nothing, and loses its reservation; a
   /// nominated one waits again. While it runs neither it nor a pod of it is preempted, though it still ends
   /// by a time limit; evicted by the host itself it waits, held. Its age counts meanwhile (but see `unhold`).
@@ -735,6 +747,12 @@ class scheduler {
     record& r = jobs().at(id);
     if (detail::find(states.begin(), states.end(), r.state) == states.end()) return refusal::wrong_state;
     happen(r);
+    return refusal::none;
+  }
+  refusal set_frozen(quota_id x, bool is_frozen) {
+    if (!tree().contains(x)) return refusal::unknown_quota;
+    if (session_.queues().is_frozen(x) != is_frozen) jobs().freeze(x, is_frozen);
+    for (const quota_id c : tree().children(x)) static_cast<void>(set_frozen(c, is_frozen));
     return refusal::none;
   }
   /// Carries out an event of a job that is no pod of another one.

@@ -140,6 +140,8 @@ struct job_record {
   bool preemptible = true;
   /// Whether the host holds it: while it waits it is early, and while it runs it is not preempted.
   bool is_held = false;
+  /// While it runs or is nominated: whether evictions are frozen in its quota.
+  bool is_frozen = false;
   /// While it runs: until when it is not preempted, as it could not be evicted; the least time if it may be.
   instant spared_until = std::numeric_limits<instant>::min();
   /// Whether it leaves because it has run for as long as it may: then it does not wait again.
@@ -149,7 +151,7 @@ struct job_record {
 
   /// Whether it may be preempted now.
   [[nodiscard]] bool may_yield() const noexcept {
-    return preemptible && !is_held && spared_until == std::numeric_limits<instant>::min();
+    return preemptible && !is_held && !is_frozen && spared_until == std::numeric_limits<instant>::min();
   }
   /// Whether it waits and is not ready: the view says so, or the host. It is in no queue then.
   [[nodiscard]] bool is_early() const noexcept {

@@ -407,6 +407,7 @@ class lifecycle {
   }
   /// A job that is booked waits for evictions, after those that do.
   void nominate(record& r, instant now) {
+    r.is_frozen = queues_.is_frozen(r.facts.quota);
     books_.nominate(r, now);
     enter(r, job_state::nominated);
     nominated_.add(r.facts.id);
@@ -561,6 +562,7 @@ class lifecycle {
       return false;
     }
     for_each_leaving_with(r, [&](record& unit) {
+      unit.is_frozen = queues_.is_frozen(unit.facts.quota);
       books_.run_on(unit);
       enter(unit, job_state::running);
       nominated_.left(unit.facts.id);
@@ -580,6 +582,16 @@ class lifecycle {
       if (jobs_[pod].state == job_state::running) spare_one(jobs_[pod], until);
     }
     if (r.facts.elastic && until > core_of(r).spared_until) spare_one(core_of(r), until);
+  }
+  /// From now on jobs of x are not preempted, or are again.
+  void freeze(quota_id x, bool is_frozen) {
+    queues_.state_of(x).is_frozen = is_frozen;
+    jobs_.for_each([&](record& r) {
+      const bool counts = r.state == job_state::running || r.state == job_state::nominated;
+      if (!counts || r.facts.quota != x) return;
+      books_.protect(r, [is_frozen](record& changed) { changed.is_frozen = is_frozen; });
+    });
+    world_changed();
   }
   /// Jobs that are spared no longer by now may be preempted again.
   void end_sparing(instant now) {
@@ -630,6 +642,7 @@ class lifecycle {
     r.estimate = view_or_default<View>::estimate(view_, r.what);
     r.had = {};
     r.spared_until = ready_time::always;
+    r.is_frozen = false;
     // With the new estimate: what decides whether there is room stays as it was numbered.
     const auto renewed = detail::pod_request_of<Placement>(view_, r.what, r.facts.pods, r.pick);
     if (placement_or_default::room_key(renewed) == placement_or_default::room_key(r.pod_request))
@@ -754,6 +767,7 @@ class lifecycle {
     return has_elastic_pods && f.elastic && jobs_[f.core].state == job_state::nominated;
   }
   void run(record& r, instant now) {
+    if (r.state != job_state::nominated) r.is_frozen = queues_.is_frozen(r.facts.quota);
     books_.start(r, now);
     enter(r, job_state::running);
     r.ready = {};

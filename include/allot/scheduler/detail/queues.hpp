@@ -69,6 +69,8 @@ class queues {
   [[nodiscard]] const queue_settings& defaults() const noexcept { return defaults_; }
   /// Whether some quota's settings guarantee a runtime, now or before.
   [[nodiscard]] bool guarantees_runtime() const noexcept { return guarantees_runtime_; }
+  /// Whether evictions of its jobs are frozen.
+  [[nodiscard]] bool is_frozen(quota_id x) const { return of(x).is_frozen; }
   /// Whether some quota's settings let jobs preempt, now or before.
   [[nodiscard]] bool any_may_preempt() const noexcept { return any_may_preempt_; }
 
@@ -204,6 +206,7 @@ class queues {
     std::size_t jobs = 0;
     bool has_inadmissible = false;
     bool touched = false;
+    bool is_frozen = false;
     /// The early ones: how many have no reservation, how many have one, and those that may get one.
     std::size_t early_waiting = 0;
     std::size_t held_waiting = 0;

@@ -367,6 +367,7 @@ class state_keeper {
     r.follows_priority = u.follows_priority;
     r.is_over = u.is_over && u.state == job_state::evicting;
     r.is_held = u.is_held;
+    r.is_frozen = jobs_.queues_.is_frozen(r.facts.quota);
     r.spared_until = ready_time::always;
     if (u.spared_until && u.state == job_state::running) {
       r.spared_until = *u.spared_until;

@@ -107,7 +107,8 @@ class action_cycle {
     const bool is_new = changed || session.queues().must_requeue() || was_reset_;
     if (!is_new && !(counts_past() && session.now() >= next_division())) return;
     if (counts_past()) world_.usage.advance(session, world_type::capacity(session));
-    if (!divide(session) && !is_new) return;
+    const bool must_run = is_new || std::exchange(was_resumed_, false);
+    if (!divide(session) && !must_run) return;
     was_reset_ = false;
     session.requeue_inadmissible();
     world_.begin(session, Walk::leaves_out_more);
@@ -160,6 +161,7 @@ class action_cycle {
     world_.accounts.follow(session.tree());
     static_cast<void>(world_.follow(session));
     was_reset_ = !m.is_at_rest;
+    was_resumed_ = true;
     // As of the last time that it did: what has passed since is for the next one.
     if (m.is_at_rest) static_cast<void>(divide(session));
     return keeps_usage;
@@ -467,6 +469,8 @@ class action_cycle {
   /// The units for which no job could be moved in this cycle, whatever the quota.
   detail::failed_units<n> not_consolidated_;
   bool was_reset_ = true;
+  /// Whether it has not divided since: by what was requested before the last step's decisions it can't.
+  bool was_resumed_ = false;
 };
 
 }  // namespace v0
