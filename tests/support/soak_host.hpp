@@ -1368,8 +1368,9 @@ class soak_world {
     }
     for (const auto& [id, u] : before) {
       const allot::instant limit = jobs_[u.job].time_limit;
-      const bool is_over =
-          u.is == where::runs && is_core(u) && limit > 0 && u.since <= now_ && now_ - u.since >= limit;
+      // One that was to go anyway, and need not any more, goes for its limit if that has come meanwhile.
+      const bool ran = u.is == where::runs || (u.is == where::leaves && !u.is_over && over.contains(id));
+      const bool is_over = ran && is_core(u) && limit > 0 && u.since <= now_ && now_ - u.since >= limit;
       require(is_over == over.contains(id), "a job may run as long as its limit, and not longer", id);
     }
   }

@@ -509,14 +509,7 @@ class scheduler {
     }
     session_.begin(now);
     session_.plan().clamped_by = detail::span_between(told, now);
-    if constexpr (time_limited_view<View>) {
-      time_limits_.take_expired(now, [&](const detail::time_limits::run& r, instant) {
-        if (!is_run(r)) return;
-        session_.evict(r.job, {}, relation::time_limit);
-        jobs().at(r.job).is_over = true;
-        jobs().world_changed();
-      });
-    }
+    evict_overdue(now);
     guarantees_.take_expired(now, [&](const detail::time_limits::run& r, instant until) {
       if (is_protected_until(r, until)) jobs().world_changed();
     });
@@ -524,6 +517,9 @@ class scheduler {
       cycle_.run(session_);
     } while (session_.start_with_what_was_taken_back());
     session_.end();
+    if (!session_.plan().withdrawn.empty()) evict_overdue(now);
+    // One whose eviction was withdrawn, and that another job has claimed since, goes after all.
+    erase_if(session_.plan().withdrawn, [&](const auto& w) { return state(w.id) != job_state::running; });
     // Explained last: jobs admitted after a job became inadmissible may block it, too.
     // A reservation may have been renewed before its job was admitted in the same step.
     erase_if(session_.plan().pending, [&](const auto& h) { return state(h.id) != job_state::pending; });
@@ -531,7 +527,6 @@ class scheduler {
       for (auto& h : session_.plan().pending) explain(h);
     }
     for (const auto& a : session_.plan().admissions) watch_time(a.id, shown::time_limit(view(), a.what));
-    for (const auto& w : session_.plan().withdrawn) watch_time_again(jobs().at(w.id));
     return session_.plan();
   }
 
@@ -748,6 +743,19 @@ class scheduler {
     if (detail::find(states.begin(), states.end(), r.state) == states.end()) return refusal::wrong_state;
     happen(r);
     return refusal::none;
+  }
+  /// Evicts jobs that have run for as long as they may; those too whose time has come while they were to be
+  /// evicted otherwise.
+  void evict_overdue([[maybe_unused]] instant now) {
+    for (const auto& w : session_.plan().withdrawn) watch_time_again(jobs().at(w.id));
+    if constexpr (time_limited_view<View>) {
+      time_limits_.take_expired(now, [&](const detail::time_limits::run& r, instant) {
+        if (!is_run(r)) return;
+        session_.evict(r.job, {}, relation::time_limit);
+        jobs().at(r.job).is_over = true;
+        jobs().world_changed();
+      });
+    }
   }
   refusal set_frozen(quota_id x, bool is_frozen) {
     if (!tree().contains(x)) return refusal::unknown_quota;

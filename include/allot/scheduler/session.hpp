@@ -401,8 +401,6 @@ class session {
   void end() {
     // Who had been given what they have may have started.
     withdraw_unneeded();
-    // One whose eviction was withdrawn, and that another job has claimed since, goes after all.
-    erase_if(plan_.withdrawn, [&](const auto& w) { return jobs_.state(w.id) != job_state::running; });
     if constexpr (has_expected_ends) keep_nominated();
   }
   /// The job that runs could not be started: see `scheduler::start_failed`.
