@@ -262,10 +262,7 @@ class exhaustive_cycle {
       session.books().places.release(*at);
       return way_back::elsewhere;
     }
-    if (!session.jobs().may_preempt_again(r) ||
-        reclaimable(session, r.facts.quota, r.facts.priority, r.facts.request) == 0) {
-      return way_back::none;
-    }
+    if (!session.jobs().may_preempt_again(r) || !may_find_victims(session, r)) return way_back::none;
     if constexpr (makes_reservations) {
       if (owned(session).are_delayed_by(r, a)) return way_back::none;
     }
