@@ -292,7 +292,12 @@ class loan_reservations {
     state_.profile.forget_missed();
     state_.has_lost_start = false;
     const auto why = state_.claimed_at == session_.now() ? delay_cause::owner : displaced_by();
-    renew_missed([why](const record&) { return why; }, admit);
+    // One that owners have displaced may have to wait for what its quota has promised, too.
+    const auto cause_for = [&](const record& r) {
+      const bool is_displaced = session_.jobs().reservation_of(r.facts.id)->what.cause == delay_cause::owner;
+      return is_displaced ? delay_cause::owner : why;
+    };
+    renew_missed(cause_for, admit);
   }
   /// Where jobs have ended or started, the owner of a reservation may be able to reclaim what others borrow.
   template <class Admit>
@@ -377,6 +382,7 @@ class loan_reservations {
       // It can start earlier only with what has become free since its start was found.
       const instant freed_until = session_.jobs().reservation_of(p.job)->freed_until;
       start = state_.profile.earliest(session_, r, no_claims{}, std::min(p.what.start, freed_until));
+      if (start && after_owned(p, *start).at >= p.what.start) start.reset();
       if (!start) {
         // After that all is as it was, unless a job with a reservation is placed before.
         const auto& next = session_.reservations().all()[session_.reservations().by_start().front()];
@@ -402,24 +408,51 @@ class loan_reservations {
       if (start) return session_.renew_reservation(p.job, reservation_from(*start));
       return stop_gathering(p);
     }
+    // What a claim of this step has displaced may have displaced others in turn.
+    if (cause == delay_cause::none && is_later(start, p) && state_.claimed_at == session_.now()) {
+      cause = delay_cause::owner;
+    }
+    // Who comes later in turn, but starts earlier, may be placed elsewhere with more room.
+    if (cause == delay_cause::none && p.what.cause == delay_cause::none && state_.ended_early) {
+      cause = displaced_by();
+    }
+    // What was lent to it others may claim; what its quota owns, and has promised since, they may not.
+    const bool is_displaced = cause == delay_cause::owner && is_later(start, p);
+    if (is_displaced) session_.yield_turn(p.job);
+    if (start && !is_as_planned) start = after_owned(p, *start);
     reservation renewed = p.what;
     renewed.start = start ? start->at : without_end;
     renewed.after = start ? start->after : job_id{};
     if (start) renewed.borrows = start->borrows;
     const bool is_late = renewed.start > p.what.first_start || renewed.start <= session_.now();
-    // What a claim of this step has displaced may have displaced others in turn.
-    if (cause == delay_cause::none && renewed.start > p.what.start && state_.claimed_at == session_.now()) {
-      cause = delay_cause::owner;
-    }
-    // Who comes later in turn, but starts earlier, may be placed elsewhere with more room.
-    if (cause == delay_cause::none && renewed.cause == delay_cause::none && state_.ended_early) {
-      cause = displaced_by();
-    }
     if (is_late && cause != delay_cause::none) renewed.cause = cause;
     if (!is_late) renewed.cause = delay_cause::none;
     all_hold = all_hold && renewed.start == p.what.start;
     state_.has_lost_start = state_.has_lost_start || (!start && p.what.start != without_end);
     session_.renew_reservation(p.job, renewed);
+  }
+
+  [[nodiscard]] static bool is_later(const std::optional<profile_start>& start, const reservation_entry& p) {
+    return (start ? start->at : without_end) > p.what.start;
+  }
+  /// The start of a job with a reservation, but after those that its quota has promised what it owns, and
+  /// that come before it.
+  [[nodiscard]] profile_start after_owned(const reservation_entry& p, profile_start start) const {
+    const auto number = session_.jobs().reservation_of(p.job)->number;
+    const instant estimate = session_.jobs().at(p.job).estimate;
+    for (bool moved = true; moved && start.at != without_end;) {
+      moved = false;
+      for (const reservation_entry& q : session_.reservations().owned_by(p.quota)) {
+        const instant from = std::max(start.at, session_.now());
+        const instant until =
+            later(std::max(q.what.start, session_.now()), session_.jobs().at(q.job).estimate);
+        if (q.number > number || q.what.start >= later(from, estimate) || until <= from) continue;
+        start.at = until;
+        start.after = q.job;
+        moved = true;
+      }
+    }
+    return start;
   }
 
   Session& session_;

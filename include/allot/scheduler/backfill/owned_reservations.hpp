@@ -229,7 +229,9 @@ class owned_reservations {
     const bool is_in_time = p.what.start > now && p.what.start != without_end;
     const auto others = [&](const reservation_entry& q) {
       if (q.job == p.job || q.number < p.number) return q.job != p.job;
-      return is_in_time &&
+      // One that owners have displaced no longer holds a start that it was promised.
+      const bool is_displaced = !q.what.owned && q.what.start > q.what.first_start;
+      return is_in_time && !is_displaced &&
              (q.what.start > now || later(now, session_.jobs().at(q.job).estimate) <= p.what.start);
     };
     const auto start = state_.owned.earliest(session_, r, others);
