@@ -235,6 +235,7 @@ class exhaustive_cycle {
       decided_ = false;
       if (session.queues().must_requeue()) {
         session.requeue_inadmissible();
+        if constexpr (makes_reservations) static_cast<void>(loans(session).let_owners_claim_later());
         admitted_ = false;
       }
       if constexpr (makes_reservations) keep_reservations(session);
@@ -282,7 +283,9 @@ class exhaustive_cycle {
   /// what these have left others to borrow. Lets them be tried again; returns whether there are any.
   [[nodiscard]] bool others_may_claim(Session& session) {
     if (!std::exchange(admitted_, false)) return false;
-    return (session.queues().any_may_preempt() || most_moves > 0) && session.requeue_inadmissible();
+    bool any = false;
+    if constexpr (makes_reservations) any = loans(session).let_owners_claim_later();
+    return ((session.queues().any_may_preempt() || most_moves > 0) && session.requeue_inadmissible()) || any;
   }
 
   void sort_shown() {
@@ -344,7 +347,8 @@ class exhaustive_cycle {
       if (session.queues().was_tried(session.jobs().at(reserved.job))) continue;
       const record& r = session.jobs().at(reserved.job);
       priority = std::max(priority, r.facts.priority);
-      for (std::size_t d = 0; d < n; ++d) p.least[d] = std::min(p.least[d], r.facts.request[d]);
+      const resources<n> least = r.menu.empty() ? r.facts.request : resources<n>{};
+      for (std::size_t d = 0; d < n; ++d) p.least[d] = std::min(p.least[d], least[d]);
     }
     if (first_only) {
       p.least = first.menu.empty() ? first.facts.request : resources<n>{};

@@ -81,6 +81,7 @@ class loan_reservations {
   /// move them has happened: `news`, or what `has_changed` says.
   template <class Admit>
   void keep_all(const reservation_news& news, bool has_changed, Admit admit) {
+    const bool some_may_claim = std::exchange(state_.owners_may_claim, false);
     if (session_.reservations().empty()) {
       state_.ended_early = false;
       return;
@@ -92,7 +93,7 @@ class loan_reservations {
     if (cause != delay_cause::none) {
       reserve_again([cause](const record&) { return cause; }, admit, {}, cause == delay_cause::cluster);
     } else {
-      keep_what_may_move(news, admit);
+      keep_what_may_move(news, some_may_claim, admit);
     }
     renew_claimed(admit);
   }
@@ -111,6 +112,14 @@ class loan_reservations {
       };
       reserve_again(cause_for, admit, by);
     }
+  }
+  /// Others have been admitted: owners with a reservation are to be tried again. Returns whether there are
+  /// any.
+  bool let_owners_claim_later() {
+    return state_.owners_may_claim =
+               session_.queues().any_may_preempt() &&
+               detail::any_of(session_.reservations().all().begin(), session_.reservations().all().end(),
+                              [&](const reservation_entry& p) { return may_claim(p); });
   }
   /// Whether they are looked at again after a decision: where some are due or, as a job overruns, all are
   /// made again each time, one may start now, e.g. as the placement picks another place, on which its job
@@ -261,7 +270,7 @@ class loan_reservations {
 
   /// Nothing is known that moves all of them.
   template <class Admit>
-  void keep_what_may_move(const reservation_news& news, Admit admit) {
+  void keep_what_may_move(const reservation_news& news, bool some_may_claim, Admit admit) {
     const bool all = news.may_move_starts(session_.now());
     state_.ended_early = state_.ended_early || all;
     const std::size_t before = session_.reservations().all().size();
@@ -284,7 +293,8 @@ class loan_reservations {
       if (state_.claimant) break;
     }
     const bool some_have_started = session_.reservations().all().size() < before;
-    if (session_.queues().any_may_preempt() && (some_have_started || (!all && news.says_anything()))) {
+    if (session_.queues().any_may_preempt() &&
+        (some_have_started || some_may_claim || (!all && news.says_anything()))) {
       let_owners_claim(admit, all_hold);
     }
     // Who starts only when others have gone has no expected end until then, and seems to be in the way.
@@ -299,12 +309,16 @@ class loan_reservations {
     };
     renew_missed(cause_for, admit);
   }
+  /// Whether its job may use what its quota owns, and could start before its time if it preempts others.
+  [[nodiscard]] bool may_claim(const reservation_entry& p) const {
+    return p.what.start > session_.now() && (!p.what.borrows || !session_.jobs().at(p.job).menu.empty());
+  }
   /// Where jobs have ended or started, the owner of a reservation may be able to reclaim what others borrow.
   template <class Admit>
   void let_owners_claim(Admit admit, bool& all_hold) {
     state_.to_keep.clear();
     for (const reservation_entry& p : session_.reservations().all()) {
-      if (!p.what.borrows && p.what.start > session_.now()) state_.to_keep.push_back(p);
+      if (may_claim(p)) state_.to_keep.push_back(p);
     }
     for (const reservation_entry& p : state_.to_keep) {
       if (state_.claimant) return;

@@ -34,6 +34,8 @@ struct backfill_state {
   bool ended_early = false;
   /// Whether a reserved start has become unknown since reservations were last looked through.
   bool has_lost_start = false;
+  /// Whether others have been admitted since owners with a reservation were tried.
+  bool owners_may_claim = false;
   /// The reservations to renew.
   vector<typename Session::reservation_entry> to_keep;
 
