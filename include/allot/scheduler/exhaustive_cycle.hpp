@@ -593,6 +593,9 @@ class exhaustive_cycle {
     enum class way { finds_none, evicts, takes_what_is_free, rather_waits } chosen = way::finds_none;
     const auto accept = [&](std::span<const victim<n>> found) {
       if (is_kept_out(session, r, a)) return false;
+      if constexpr (makes_reservations) {
+        if (loans(session).are_delayed_within(r, found, fits, a)) return false;
+      }
       if (fits) {
         // Those must yield to it as these would that it could evict.
         chosen = way::takes_what_is_free;

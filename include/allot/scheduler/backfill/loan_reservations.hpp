@@ -3,14 +3,18 @@
 
 #include <allot/core/algorithm.hpp>
 #include <allot/core/time.hpp>
+#include <allot/preemption/victims.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/scheduler/backfill/owned_reservations.hpp>
 #include <allot/scheduler/detail/attempt.hpp>
+#include <allot/scheduler/detail/quota_allows.hpp>
+#include <allot/scheduler/placement.hpp>
 #include <allot/scheduler/reservation.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <utility>
 
 namespace allot {
@@ -45,6 +49,23 @@ class loan_reservations {
     const auto seen = state_.profile.effect_of(session_, r, where, claims{*this});
     a.claims = a.claims || seen.claims;
     return note_delay(r, seen.delayed, a);
+  }
+  /// Whether the job, started where these are gone, would delay one of its own quota over which it does not
+  /// take precedence. In the trial in which they are gone; if they `stay`, it takes what is free beside them.
+  [[nodiscard]] bool are_delayed_within(const record& r, std::span<const victim<n>> gone, bool stay,
+                                        attempt& a) {
+    const claims takes_precedence{*this};
+    const instant end = later(session_.now(), r.estimate);
+    for (const std::size_t i : session_.reservations().by_start()) {
+      const reservation_entry& p = session_.reservations().all()[i];
+      if (p.what.start >= end) return false;
+      if (p.quota != r.facts.quota || p.job == r.facts.id || p.what.gathers_since) continue;
+      if (takes_precedence(r, p) || starts_beside(p, gone, stay, &r)) continue;
+      if (!starts_beside(p, gone, stay, nullptr)) continue;
+      a.is_delaying(p.what.start, end);
+      return true;
+    }
+    return false;
   }
   /// The job has made room for itself by preemption, perhaps with what others were to have.
   void note_preemption(const record& r, const place& where, attempt& a) {
@@ -446,6 +467,46 @@ class loan_reservations {
     session_.renew_reservation(p.job, renewed);
   }
 
+  /// Whether the job with a reservation can start as reserved beside all that run and those with an earlier
+  /// start, without those that are gone, and with another one, if given, that has started now.
+  [[nodiscard]] bool starts_beside(const reservation_entry& p, std::span<const victim<n>> gone, bool stay,
+                                   const record* started) {
+    ledger<n>& l = session_.books().assumed();
+    auto& places = session_.books().places;
+    const savepoint before = l.save();
+    const tentative trial{places};
+    const auto is_gone = [&](job_id id) {
+      return detail::any_of(gone.begin(), gone.end(), [id](const victim<n>& v) { return v.job.id == id; });
+    };
+    const auto run = [&](const record& r) {
+      if (!places.place(r.pod_request)) return;
+      if (l.can_count(r.facts.quota, r.facts.request)) l.charge(r.facts.quota, r.facts.request, r.facts.in);
+    };
+    for (std::size_t i = 0; stay && i < gone.size(); ++i) {
+      const running_job<n>& v = gone[i].job;
+      l.charge(v.quota, v.request, v.in);
+      places.reoccupy(session_.jobs().at(v.id).where);
+    }
+    if (started != nullptr) run(*started);
+    for (const expected_end& e : session_.books().ends()) {
+      if (e.at > p.what.start) break;
+      if (!stay && is_gone(e.job)) continue;
+      const record& ended = session_.jobs().at(e.job);
+      l.release(ended.facts.quota, ended.facts.request, ended.facts.in);
+      places.release(ended.where);
+    }
+    for (const std::size_t i : session_.reservations().by_start()) {
+      const reservation_entry& q = session_.reservations().all()[i];
+      if (q.job == p.job) break;
+      const bool runs = started == nullptr || q.job != started->facts.id;
+      if (runs && !q.what.gathers_since && reserved_end(session_, q) > p.what.start)
+        run(session_.jobs().at(q.job));
+    }
+    const record& r = session_.jobs().at(p.job);
+    const bool starts = quota_allows(session_, r, p.what.start) && could_place(places, r.pod_request);
+    l.rollback(before);
+    return starts;
+  }
   [[nodiscard]] static bool is_later(const std::optional<profile_start>& start, const reservation_entry& p) {
     return (start ? start->at : without_end) > p.what.start;
   }
