@@ -95,12 +95,12 @@ struct known_faults {
   /// Law 2. On nodes, who could take the place of an elastic job as a whole, as that borrows from a pod on
   /// that it got in the same step, is not tried again in that step.
   bool grown_jobs_are_seen_late = true;
-  /// Law 10. Who starts by preemption, or under another choice than that of its reservation, or before a
-  /// reserved start that was to come later than the promise to another job, is not asked whether it delays
-  /// that; nor is one that has its reservation again, as its start was taken back in the step. On nodes a
-  /// promise on what a quota owns is made beside an earlier one that leaves it no place. The cause on record
-  /// is then an owner. And the jobs of a quota above, from which nobody takes anything back, use what was
-  /// promised: then it is a protection.
+  /// Law 10. Who starts under another choice than that of its reservation, or before a reserved start that
+  /// was to come later than the promise to another job, is not asked whether it delays that; nor is one that
+  /// has its reservation again, as its start was taken back in the step, nor one that preempts on nodes,
+  /// where it is about what its quota owns. On nodes a promise on what a quota owns is made beside an earlier
+  /// one that leaves it no place. The cause on record is then an owner. And the jobs of a quota above, from
+  /// which nobody takes anything back, use what was promised: then it is a protection.
   bool promises_are_delayed = true;
   /// Law 13. Who asks for just what a pod asks that an elastic job of its quota lacks gets no reservation
   /// while that pod waits.
@@ -1597,6 +1597,12 @@ TEST_CASE("laws: a job that could take the place of one of lower priority waits 
   // Job 2 is promised 1. Job 3, behind it, could not start beside it, but take the place of job 0.
   small_world w = world_of(1, {1, 1});
   w.jobs = {job_of(t1, 0, 1, 1), job_of(t1, 0, 1, 1, 1), job_of(t1, 0, 2, 1, 1), job_of(t1, 0, 1, 2, 1)};
+  check_held(w);
+}
+TEST_CASE("laws: a job that displaces reservations of lower priority waits behind those of its own") {
+  // Job 2 is promised 2, and job 0 then 3. Job 3 takes the time of job 0, not that of job 2.
+  small_world w = world_of(3, {0, 1});
+  w.jobs = {job_of(t0, 0, 1, 1), job_of(t0, 0, 1, 2, 1), job_of(t0, 0, 1, 1, 1), job_of(t0, 1, 1, 1, 1)};
   check_held(w);
 }
 TEST_CASE("laws: found: a job that takes the place of a borrower delays a promise of its own quota") {

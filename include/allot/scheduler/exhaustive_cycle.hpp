@@ -71,7 +71,8 @@ struct protection_of_settings_and_detours {
 /// - `room_for`, a free place: the quota, jobs that are ready soon, reservations on what its quota owns, all
 ///   others, the placement.
 /// - `make_room`, others are evicted: how often it has preempted, reservations on what its quota owns, the
-///   search for victims, jobs that are ready soon. What else is reserved it claims, and that is renewed.
+///   search for victims, jobs that are ready soon, other reservations of its quota. What else is reserved it
+///   claims, and that is renewed.
 /// - `move_others`, others restart elsewhere: the quota, jobs that are ready soon, that search.
 ///
 /// A nominated job may be preempted like one that runs: who does so takes over what is evicted for it. And no

@@ -363,11 +363,23 @@ class loan_reservations {
         if (p.what.start == without_end) to_keep.push_back(p);
       }
     }
+    bool all_hold = false;
     const auto first =
         detail::find_if(to_keep.begin(), to_keep.end(), [&](const auto& p) { return p.job == claimant; });
-    if (first != to_keep.end()) std::rotate(to_keep.begin(), first, first + 1);
+    if (first != to_keep.end()) {
+      // Those over which it takes no precedence keep their starts until it has its own.
+      const reservation_entry own = *first;
+      to_keep.erase(first);
+      const record& by = session_.jobs().at(claimant);
+      const claims takes_precedence{*this};
+      forget_start(session_, own);
+      for (const reservation_entry& p : to_keep) {
+        if (takes_precedence(by, p) || takes_precedence.may_change(by, p)) forget_start(session_, p);
+      }
+      keep(own, cause_for(by), admit, all_hold);
+    }
     for (const reservation_entry& p : to_keep) forget_start(session_, p);
-    bool all_hold = false;
+    all_hold = false;
     for (const reservation_entry& p : to_keep) keep(p, cause_for(session_.jobs().at(p.job)), admit, all_hold);
     renew_missed(cause_for, admit);
   }
