@@ -1605,6 +1605,17 @@ TEST_CASE("laws: a job that displaces reservations of lower priority waits behin
   w.jobs = {job_of(t0, 0, 1, 1), job_of(t0, 0, 1, 2, 1), job_of(t0, 0, 1, 1, 1), job_of(t0, 1, 1, 1, 1)};
   check_held(w);
 }
+TEST_CASE("laws: a promise on what a quota owns counts on one before it whose start is not known for now") {
+  // Job 2 is promised 25. At 24 job 4 evicts job 3, and until that has gone no start of job 2 is known.
+  small_world w = world_of(3, {1, 1, 0, 1});
+  w.jobs = {job_of(allot::quota_id{4}, 10, 1, 15),
+            job_of(t0, 12, 1, 13),
+            job_of(t0, 12, 3, 1),
+            job_of(t2, 13, 1, 12),
+            job_of(t1, 24, 1, 1),
+            job_of(t0, 24, 1, 1)};
+  check_held(w);
+}
 TEST_CASE("laws: found: a job that takes the place of a borrower delays a promise of its own quota") {
   // Job 2 waits at 0, as it would delay job 1, promised for 2. When job 3 comes, it starts.
   small_world w = world_of(1, {3, 0});
