@@ -1616,6 +1616,13 @@ TEST_CASE("laws: a promise on what a quota owns counts on one before it whose st
             job_of(t0, 24, 1, 1)};
   check_held(w);
 }
+TEST_CASE("laws: a promise that jobs of higher priority delay that were evicted has that on record") {
+  // Job 0 is promised 2. Jobs 1 and 3 are evicted at 1, and take what their quota owns when they can.
+  small_world w = world_of(1, {0, 3, 1});
+  w.jobs = {job_of(t2, 0, 1, 1), job_of(t2, 0, 2, 2, 1), job_of(t2, 0, 1, 2, 1), job_of(t2, 0, 1, 2, 1),
+            job_of(t1, 1, 3, 2)};
+  check_held(w);
+}
 TEST_CASE("laws: found: a job that takes the place of a borrower delays a promise of its own quota") {
   // Job 2 waits at 0, as it would delay job 1, promised for 2. When job 3 comes, it starts.
   small_world w = world_of(1, {3, 0});

@@ -257,7 +257,7 @@ class owned_reservations {
     const bool moves = renewed.start > p.what.start;
     if (cause == delay_cause::none && (moves || (is_late && p.what.cause == delay_cause::none))) {
       if (start && !start->waits_for_place) {
-        cause = why_late(r.facts.quota);
+        cause = why_late(r.facts.quota, is_passed(p, start->after));
       } else if (is_hindered && state_.claimed_at != now &&
                  !placement_or_default::has_nodes(session_.books().places) &&
                  !quota_allows(session_, r, now)) {
@@ -271,10 +271,18 @@ class owned_reservations {
     session_.renew_reservation(p.job, renewed);
     return moves ? cause : delay_cause::none;
   }
-  /// Why a reservation of x is late, if nothing has been told.
-  [[nodiscard]] delay_cause why_late(quota_id x) const {
+  /// Whether the job takes precedence over a reservation, for which it was not there in time: since that was
+  /// made it was submitted, or came back.
+  [[nodiscard]] bool is_passed(const reservation_entry& p, job_id by) const {
+    if (!session_.jobs().contains(by)) return false;
+    const record& r = session_.jobs().at(by);
+    return r.facts.quota == p.quota && passes(p.quota, r.facts.priority, p);
+  }
+  /// Why a reservation of x is late, if nothing has been told; whether a job that passes it is in its way.
+  [[nodiscard]] delay_cause why_late(quota_id x, bool is_passed = false) const {
     const auto ends = session_.books().ends_of(x);
     if (!ends.empty() && ends.front().at <= session_.now()) return delay_cause::overrun;
+    if (is_passed) return delay_cause::higher_priority;
     if (state_.claimed_at == session_.now()) return delay_cause::owner;
     // Who is overdue ends later with every moment.
     for (const reservation_entry& p : session_.reservations().owned_by(x)) {
