@@ -190,11 +190,13 @@ class loan_reservations {
   [[nodiscard]] bool is_lasting(const record& r, const profile_start& start) {
     if (start.borrows && is_wanted(r, start.at)) return false;
     const auto owned = session_.reservations().owned_by(r.facts.quota);
-    const instant from = std::max(start.at, session_.now());
-    return detail::none_of(owned.begin(), owned.end(), [&](const reservation_entry& p) {
-      const instant until = later(std::max(p.what.start, session_.now()), session_.jobs().at(p.job).estimate);
-      return p.what.start < later(from, r.estimate) && until > from;
-    });
+    return detail::none_of(owned.begin(), owned.end(),
+                           [&](const reservation_entry& p) { return runs_during(p, r, start.at); });
+  }
+  /// Whether the job with a reservation is to run at some time at which r does that starts at `at`.
+  [[nodiscard]] bool runs_during(const reservation_entry& p, const record& r, instant at) const {
+    const instant from = std::max(at, session_.now());
+    return p.what.start < later(from, r.estimate) && reserved_end(session_, p) > from;
   }
   /// Whether what the job is to use beyond what its quota owns may be called in again.
   [[nodiscard]] bool others_lend(const record& r) const {
@@ -429,7 +431,7 @@ class loan_reservations {
       // It can start earlier only with what has become free since its start was found.
       const instant freed_until = session_.jobs().reservation_of(p.job)->freed_until;
       start = state_.profile.earliest(session_, r, no_claims{}, std::min(p.what.start, freed_until));
-      if (start && after_owned(p, *start).at >= p.what.start) start.reset();
+      start = after_owned(p, start, p.what.start);
       if (!start) {
         // After that all is as it was, unless a job with a reservation is placed before.
         const auto& next = session_.reservations().all()[session_.reservations().by_start().front()];
@@ -466,7 +468,7 @@ class loan_reservations {
     // What was lent to it others may claim; what its quota owns, and has promised since, they may not.
     const bool is_displaced = cause == delay_cause::owner && is_later(start, p);
     if (is_displaced) session_.yield_turn(p.job);
-    if (start && !is_as_planned) start = after_owned(p, *start);
+    if (!is_as_planned) start = after_owned(p, start);
     reservation renewed = p.what;
     renewed.start = start ? start->at : without_end;
     renewed.after = start ? start->after : job_id{};
@@ -522,22 +524,24 @@ class loan_reservations {
   [[nodiscard]] static bool is_later(const std::optional<profile_start>& start, const reservation_entry& p) {
     return (start ? start->at : without_end) > p.what.start;
   }
-  /// The start of a job with a reservation, but after those that its quota has promised what it owns, and
-  /// that come before it.
-  [[nodiscard]] profile_start after_owned(const reservation_entry& p, profile_start start) const {
+  /// The earliest start of a job with a reservation, but after those that its quota has promised what it
+  /// owns, and that come before it; `start` is the earliest beside the others. None if that is not before
+  /// `before`.
+  [[nodiscard]] std::optional<profile_start> after_owned(const reservation_entry& p,
+                                                         std::optional<profile_start> start,
+                                                         instant before = without_end) {
+    const record& r = session_.jobs().at(p.job);
     const auto number = session_.jobs().reservation_of(p.job)->number;
-    const instant estimate = session_.jobs().at(p.job).estimate;
-    for (bool moved = true; moved && start.at != without_end;) {
-      moved = false;
-      for (const reservation_entry& q : session_.reservations().owned_by(p.quota)) {
-        const instant from = std::max(start.at, session_.now());
-        const instant until =
-            later(std::max(q.what.start, session_.now()), session_.jobs().at(q.job).estimate);
-        if (q.number > number || q.what.start >= later(from, estimate) || until <= from) continue;
-        start.at = until;
-        start.after = q.job;
-        moved = true;
-      }
+    const auto owned = session_.reservations().owned_by(p.quota);
+    while (start) {
+      const auto in_way = detail::find_if(owned.begin(), owned.end(), [&](const reservation_entry& q) {
+        return q.number < number && runs_during(q, r, start->at);
+      });
+      if (in_way == owned.end()) break;
+      // By then others may be in its way.
+      const instant until = reserved_end(session_, *in_way);
+      start = state_.profile.earliest(session_, r, no_claims{}, before, until);
+      if (start && start->at == until) start->after = in_way->job;
     }
     return start;
   }
