@@ -92,24 +92,16 @@ struct known_faults {
   /// Law 4. Where two resources count, an evicted job may evict the one that it was evicted for: once a third
   /// job has been given its own.
   bool evicts_in_return = true;
-  /// Laws 2 and 13. A job within its nominal whose reservation does not stand on that (a job of a quota above
-  /// or the reservation of a borrower was in its way, or it was to borrow under its first choice) is not
-  /// tried when it could reclaim; nor is one whose reservation does, where it is late on nodes, or was
-  /// evicted in a circle.
-  bool reserved_owners_wait = true;
   /// Law 2. On nodes, who could take the place of an elastic job as a whole, as that borrows from a pod on
   /// that it got in the same step, is not tried again in that step.
   bool grown_jobs_are_seen_late = true;
-  /// Law 10. Who starts by preemption, or under another choice than that of its reservation, or before a
-  /// reserved start that was to come later than the promise to another job, is not asked whether it delays
-  /// that; nor is one that has its reservation again, as its start was taken back in the step. On nodes a
-  /// promise on what a quota owns is made beside an earlier one that leaves it no place. The cause on record
-  /// is then an owner. And the jobs of a quota above, from which nobody takes anything back, use what was
-  /// promised: then it is a protection.
+  /// Law 10. Who starts under another choice than that of its reservation, or before a reserved start that
+  /// was to come later than the promise to another job, is not asked whether it delays that; nor is one that
+  /// has its reservation again, as its start was taken back in the step, nor one that preempts on nodes,
+  /// where it is about what its quota owns. On nodes a promise on what a quota owns is made beside an earlier
+  /// one that leaves it no place. The cause on record is then an owner. And the jobs of a quota above, from
+  /// which nobody takes anything back, use what was promised: then it is a protection.
   bool promises_are_delayed = true;
-  /// Law 13. A job of its quota that is to borrow, and is displaced by an owner, then goes before the first
-  /// one, though that has its own promised.
-  bool displaced_ones_go_first = true;
   /// Law 13. Who asks for just what a pod asks that an elastic job of its quota lacks gets no reservation
   /// while that pod waits.
   bool pods_speak_for_jobs = true;
@@ -957,10 +949,6 @@ class life {
       }
     }
     if (!is_its_turn || waits_otherwise(j)) return;
-    const auto its = scheduler_.reservation_of(units_[j].id);
-    const bool may_be_missed =
-        facts.has_choice() || (its && (!its->owned || world_.nodes > 0 || world_.has_priorities()));
-    if (known_.reserved_owners_wait && may_be_missed) return;
     with_orders(law, a, j, [&](orders& all, std::size_t pick) {
       bool is_within = true;
       for (std::size_t d = 0; d < n; ++d) {
@@ -1194,18 +1182,14 @@ class life {
     const bool is_exact = world_.is_exact();
     // One that stands on what others own is displaced as they want it.
     const auto held = scheduler_.reservation_of(u.id);
-    if ((known_.displaced_ones_go_first && held && one_of_its_quota_borrows(j)) ||
-        (known_.pods_speak_for_jobs && asks_as_a_pod_does(j)) ||
+    if ((known_.pods_speak_for_jobs && asks_as_a_pod_does(j)) ||
         (known_.earlier_starts_are_seen_late && world_.has_guarantees()))
       u.by = allot::without_end;
     // Nobody takes back what a quota above uses.
     const bool is_displaced =
         held && (held->cause == delay_cause::protection ||
-                 (known_.reserved_owners_wait && (world_.nodes > 0 || world_.has_priorities()) &&
-                  held->cause == delay_cause::owner));
-    if (some_came_back || is_displaced ||
-        ((!is_exact || known_.reserved_owners_wait) && held && !held->owned))
-      u.by = allot::without_end;
+                 (known_.promises_are_delayed && world_.nodes > 0 && held->cause == delay_cause::owner));
+    if (some_came_back || is_displaced || (!is_exact && held && !held->owned)) u.by = allot::without_end;
     const auto fits_without = [&](job_set gone) {
       return with_orders(law, a, j, [&](orders& all, std::size_t) { return all.find(gone).has_value(); });
     };
@@ -1224,14 +1208,6 @@ class life {
     if (world_.nodes > 0) ++seen_.bounded_on_nodes;
     u.by = longest + 1;
     u.first_since = now_;
-  }
-  /// Whether another job of its quota has a reservation, and does not stand on what the quota owns.
-  [[nodiscard]] bool one_of_its_quota_borrows(std::size_t j) const {
-    const auto held = scheduler_.reservations();
-    return std::any_of(held.begin(), held.end(), [&](job_id id) {
-      return id != units_[j].id && world_.jobs[scheduler_.what(id)].team == world_.jobs[j].team &&
-             !scheduler_.reservation_of(id)->owned;
-    });
   }
   [[nodiscard]] bool asks_as_a_pod_does(std::size_t j) const {
     const world_job& its = world_.jobs[j];
@@ -1440,6 +1416,7 @@ std::size_t check_every(const small_parts& of, const std::vector<std::uint32_t>&
   tally seen;
   std::size_t worlds = 0;
   std::size_t failed = 0;
+  std::size_t within_nominal = 0;
   every_small_world::visit(of, [&](small_world w) {
     // The same with the teams exchanged comes before it.
     if (w.teams[0] == w.teams[1] && w.jobs.front().team != allot::quota_id{1}) return;
@@ -1455,13 +1432,15 @@ std::size_t check_every(const small_parts& of, const std::vector<std::uint32_t>&
         j.submit = j.runs ? 0 : at++;
       }
       ++worlds;
+      const std::size_t before = seen.guarantee;
       const int law = broken_law(w, seen);
+      if (depth == 0) within_nominal += seen.guarantee - before;
       if (law != 0 && ++failed <= 3) FAIL_CHECK(story_of(w));
     }
   });
   CHECK(failed == 0);
-  // Without nodes none that is within its nominal waits, whatever others do.
-  CHECK(seen.guarantee == 0);
+  // Without nodes none that is within its nominal waits, whatever others do, unless others have reservations.
+  CHECK(within_nominal == 0);
   MESSAGE(worlds << " worlds, " << seen.plans << " plans; checks of law 2: " << seen.guarantee
                  << ", 3: " << seen.need << ", 4: " << seen.quiet << ", 5 and 12: " << seen.complete
                  << ", 10: " << seen.promised << ", 13: " << seen.bounded);
@@ -1511,10 +1490,8 @@ namespace {
 
 constexpr known_faults none_known{.victims_remain_alone = false,
                                   .evicts_in_return = false,
-                                  .reserved_owners_wait = false,
                                   .grown_jobs_are_seen_late = false,
                                   .promises_are_delayed = false,
-                                  .displaced_ones_go_first = false,
                                   .pods_speak_for_jobs = false,
                                   .earlier_starts_are_seen_late = false,
                                   .who_is_ready_soon_is_not_named = false,
@@ -1576,14 +1553,30 @@ TEST_CASE("laws: found: a victim that was asked after another one remains when t
   for (std::size_t j = 0; j < w.jobs.size(); ++j) w.jobs[j].cpus = cpus[j];
   check_broken(w, 3);
 }
-TEST_CASE("laws: found: an owner with a reservation does not reclaim under another of its choices") {
+TEST_CASE("laws: an owner with a reservation reclaims under another of its choices") {
   small_world w = world_of(1, {0, 1});
   w.kinds = 2;
   w.teams[1].owns[1] = 1;
   w.jobs = {job_of(t1, 0, 1, 2), job_of(t0, 0, 1, 1), job_of(t1, 0, 1, 1), job_of(t1, 0, 1, 1)};
   w.jobs[1].kind = w.jobs[2].kind = 1;
   w.jobs[3].kind = 2;
-  check_broken(w, 2);
+  check_held(w);
+}
+TEST_CASE(
+    "laws: an owner that another's reservation keeps out reclaims what is borrowed of its own by then") {
+  // Job 2 would delay job 1, promised for 2, and nobody borrows. Then job 3 starts, and does.
+  small_world w = world_of(1, {1, 1});
+  w.jobs = {job_of(t1, 0, 1, 2), job_of(t1, 0, 1, 1), job_of(t0, 1, 1, 2), job_of(t1, 1, 1, 1)};
+  w.jobs[1].gpus = 500;
+  w.jobs[1].pods = 3;
+  check_held(w);
+}
+TEST_CASE(
+    "laws: an owner with a reservation reclaims as soon as the borrower has had its guaranteed runtime") {
+  small_world w = world_of(1, {1, 0});
+  w.teams[1].guarantees = 2;
+  w.jobs = {job_of(t1, 0, 1, 3), job_of(t0, 1, 1, 1)};
+  check_held(w);
 }
 TEST_CASE("laws: jobs that would evict one another in a circle are decided on in one step") {
   // At 18 job 2 would take from job 1 by priority, job 3 from job 2 as an owner, job 0 from job 3 by
@@ -1600,11 +1593,35 @@ TEST_CASE("laws: found: a job that starts before its promise delays that of anot
             job_of(t1, 0, 1, 4), job_of(t1, 0, 3, 1), job_of(t1, 0, 1, 5)};
   check_broken(w, 10);
 }
-TEST_CASE("laws: found: a job that takes the place of one of lower priority delays a promise") {
-  // Job 2 is promised 1. Job 3, behind it, could not start beside it, but takes the place of job 0.
+TEST_CASE("laws: a job that could take the place of one of lower priority waits if it delays a promise") {
+  // Job 2 is promised 1. Job 3, behind it, could not start beside it, but take the place of job 0.
   small_world w = world_of(1, {1, 1});
   w.jobs = {job_of(t1, 0, 1, 1), job_of(t1, 0, 1, 1, 1), job_of(t1, 0, 2, 1, 1), job_of(t1, 0, 1, 2, 1)};
-  check_broken(w, 10);
+  check_held(w);
+}
+TEST_CASE("laws: a job that displaces reservations of lower priority waits behind those of its own") {
+  // Job 2 is promised 2, and job 0 then 3. Job 3 takes the time of job 0, not that of job 2.
+  small_world w = world_of(3, {0, 1});
+  w.jobs = {job_of(t0, 0, 1, 1), job_of(t0, 0, 1, 2, 1), job_of(t0, 0, 1, 1, 1), job_of(t0, 1, 1, 1, 1)};
+  check_held(w);
+}
+TEST_CASE("laws: a promise on what a quota owns counts on one before it whose start is not known for now") {
+  // Job 2 is promised 25. At 24 job 4 evicts job 3, and until that has gone no start of job 2 is known.
+  small_world w = world_of(3, {1, 1, 0, 1});
+  w.jobs = {job_of(allot::quota_id{4}, 10, 1, 15),
+            job_of(t0, 12, 1, 13),
+            job_of(t0, 12, 3, 1),
+            job_of(t2, 13, 1, 12),
+            job_of(t1, 24, 1, 1),
+            job_of(t0, 24, 1, 1)};
+  check_held(w);
+}
+TEST_CASE("laws: a promise that jobs of higher priority delay that were evicted has that on record") {
+  // Job 0 is promised 2. Jobs 1 and 3 are evicted at 1, and take what their quota owns when they can.
+  small_world w = world_of(1, {0, 3, 1});
+  w.jobs = {job_of(t2, 0, 1, 1), job_of(t2, 0, 2, 2, 1), job_of(t2, 0, 1, 2, 1), job_of(t2, 0, 1, 2, 1),
+            job_of(t1, 1, 3, 2)};
+  check_held(w);
 }
 TEST_CASE("laws: found: a job that takes the place of a borrower delays a promise of its own quota") {
   // Job 2 waits at 0, as it would delay job 1, promised for 2. When job 3 comes, it starts.
@@ -1691,16 +1708,20 @@ TEST_CASE("laws: a victim that another order would not need stays") {
   w.jobs[3].cpus = w.jobs[4].cpus = 1;
   check_held(w);
 }
-TEST_CASE("laws: found: a job that was to borrow, and was displaced, goes before the first of its quota") {
-  // Job 4 has its own promised for 9. When job 8 displaces job 6, that takes the own of job 4 until 10.
+TEST_CASE("laws: a job that was to borrow, and was displaced, goes behind what its quota has promised") {
+  // Job 4 has its own promised for 9. When job 8 displaces job 6, that would take the own of job 4 until 10.
   small_world w = world_of(3, {4, 2, 3});
   w.jobs = {job_of(t2, 0, 1, 9),  job_of(t2, 0, 2, 3), job_of(t2, 0, 1, 4),
             job_of(t0, 0, 1, 11), job_of(t2, 0, 1, 2), job_of(t2, 1, 1, 8),
             job_of(t2, 1, 4, 6),  job_of(t2, 1, 1, 8), job_of(t1, 2, 1, 2)};
   w.jobs[3].pods = w.jobs[4].pods = w.jobs[5].pods = 3;
-  known_faults others;
-  others.displaced_ones_go_first = false;
-  check_broken(w, 13, others);
+  check_held(w);
+}
+TEST_CASE("laws: where a borrower's start is taken back, those that its quota promised behind it hold") {
+  // Job 2 has its own promised for 3, when job 1 is to have ended. At 2 job 3 takes what that was to borrow.
+  small_world w = world_of(2, {1, 2});
+  w.jobs = {job_of(t0, 0, 1, 2), job_of(t0, 0, 3, 1), job_of(t0, 0, 1, 3), job_of(t1, 1, 1, 2)};
+  check_held(w);
 }
 TEST_CASE("laws: found: who asks for what an elastic job lacks gets no reservation") {
   // Job 0 lacks a pod of three GPUs, and so job 1 is not tried. Job 2, which comes later, has its turn.

@@ -466,3 +466,21 @@ TEST_CASE("no detour: a victim with a claim of its own stays, and its own victim
   // Not d, of the lowest priority, which would then evict c.
   CHECK(h.settle() == "-c>e ~e +e");
 }
+
+TEST_CASE("no detour: a victim that takes back what its department owns stays, and its own victim leaves") {
+  allot_test::host<allot::no_placement, guarded<allot::eligible_is_fair>> h{
+      {{.name = "root"},
+       {.name = "department", .parent = "root", .nominal = gpus(2)},
+       {.name = "guest", .parent = "department"},
+       {.name = "team", .parent = "department", .nominal = gpus(2)},
+       {.name = "other", .parent = "root"}}};
+  for (const quota_id x : h.scheduler().tree().top_down()) {
+    REQUIRE(h.scheduler().configure(x, allot::standard{}.defaults()).empty());
+  }
+  h.submit("a", "guest", 2, {.priority = 0});
+  h.submit("b", "other", 2, {.priority = 1});
+  CHECK(h.settle() == "+a +b");
+  h.submit("c", "team", 2);
+  // Not a, of the lowest priority, which would then evict b: its quota owns nothing, but the department does.
+  CHECK(h.settle() == "-b>c ~c +c");
+}

@@ -71,7 +71,8 @@ struct protection_of_settings_and_detours {
 /// - `room_for`, a free place: the quota, jobs that are ready soon, reservations on what its quota owns, all
 ///   others, the placement.
 /// - `make_room`, others are evicted: how often it has preempted, reservations on what its quota owns, the
-///   search for victims, jobs that are ready soon. What else is reserved it claims, and that is renewed.
+///   search for victims, jobs that are ready soon, other reservations of its quota. What else is reserved it
+///   claims, and that is renewed.
 /// - `move_others`, others restart elsewhere: the quota, jobs that are ready soon, that search.
 ///
 /// A nominated job may be preempted like one that runs: who does so takes over what is evicted for it. And no
@@ -235,6 +236,7 @@ class exhaustive_cycle {
       decided_ = false;
       if (session.queues().must_requeue()) {
         session.requeue_inadmissible();
+        if constexpr (makes_reservations) static_cast<void>(loans(session).let_owners_claim_later());
         admitted_ = false;
       }
       if constexpr (makes_reservations) keep_reservations(session);
@@ -262,10 +264,7 @@ class exhaustive_cycle {
       session.books().places.release(*at);
       return way_back::elsewhere;
     }
-    if (!session.jobs().may_preempt_again(r) ||
-        reclaimable(session, r.facts.quota, r.facts.priority, r.facts.request) == 0) {
-      return way_back::none;
-    }
+    if (!session.jobs().may_preempt_again(r) || !may_find_victims(session, r)) return way_back::none;
     if constexpr (makes_reservations) {
       if (owned(session).are_delayed_by(r, a)) return way_back::none;
     }
@@ -285,7 +284,9 @@ class exhaustive_cycle {
   /// what these have left others to borrow. Lets them be tried again; returns whether there are any.
   [[nodiscard]] bool others_may_claim(Session& session) {
     if (!std::exchange(admitted_, false)) return false;
-    return (session.queues().any_may_preempt() || most_moves > 0) && session.requeue_inadmissible();
+    bool any = false;
+    if constexpr (makes_reservations) any = loans(session).let_owners_claim_later();
+    return ((session.queues().any_may_preempt() || most_moves > 0) && session.requeue_inadmissible()) || any;
   }
 
   void sort_shown() {
@@ -347,7 +348,8 @@ class exhaustive_cycle {
       if (session.queues().was_tried(session.jobs().at(reserved.job))) continue;
       const record& r = session.jobs().at(reserved.job);
       priority = std::max(priority, r.facts.priority);
-      for (std::size_t d = 0; d < n; ++d) p.least[d] = std::min(p.least[d], r.facts.request[d]);
+      const resources<n> least = r.menu.empty() ? r.facts.request : resources<n>{};
+      for (std::size_t d = 0; d < n; ++d) p.least[d] = std::min(p.least[d], least[d]);
     }
     if (first_only) {
       p.least = first.menu.empty() ? first.facts.request : resources<n>{};
@@ -592,6 +594,9 @@ class exhaustive_cycle {
     enum class way { finds_none, evicts, takes_what_is_free, rather_waits } chosen = way::finds_none;
     const auto accept = [&](std::span<const victim<n>> found) {
       if (is_kept_out(session, r, a)) return false;
+      if constexpr (makes_reservations) {
+        if (loans(session).are_delayed_within(r, found, fits, a)) return false;
+      }
       if (fits) {
         // Those must yield to it as these would that it could evict.
         chosen = way::takes_what_is_free;

@@ -182,6 +182,8 @@ class session {
     list(jobs_.at(id));
     jobs_.renew_reservation(id, p);
   }
+  /// The job, which is to borrow, comes after those with a reservation on what its quota owns.
+  void yield_turn(job_id id) { jobs_.yield_turn(jobs_.at(id)); }
   /// The job loses its reservation and is in its queue again.
   void withdraw_reservation(job_id id) { jobs_.withdraw_reservation(jobs_.at(id)); }
   /// The same for one that gathers; it does not do so again before that time, and at most `until`, if given.

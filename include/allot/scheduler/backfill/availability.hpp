@@ -124,27 +124,29 @@ class availability {
     bool claims = false;
   };
   /// The earliest start of a pending job that can't start now, so that it delays no reservation but those
-  /// that it claims. None if that can't be determined, or is not before `before`. A reservation of its own
-  /// does not count.
+  /// that it claims, and is not before `from`. None if that can't be determined, or is not before `before`. A
+  /// reservation of its own does not count.
   template <class Claims>
   [[nodiscard]] std::optional<start> earliest(Session& session, const record& r, Claims claims,
-                                              instant before = without_end) {
+                                              instant before = without_end,
+                                              instant from = std::numeric_limits<instant>::min()) {
     begin();
     // Who gathers, and comes earlier in turn, may start at any moment until it gives up, and run on.
     for (const reservation_entry& p : session.reservations().all()) {
       if (p.job == r.facts.id) break;
       if (p.what.gathers_since && others(session, r, claims)(p)) before = std::min(before, p.what.start);
     }
-    // Then its quota may borrow again, if it backs off, or it is ready.
-    instant chance = session.jobs().next_chance(r, session.now());
+    if (from >= before) return std::nullopt;
+    // Then its quota may borrow again, if it backs off, or it is ready; at first, from then on it may start.
+    instant chance = from > session.now() ? from : session.jobs().next_chance(r, session.now());
     const auto concerns_any = others(session, r, claims);
-    // The next time after `from`, where the walk stands, at which it may be able to start.
-    const auto next_time = [&](instant from) {
+    // The next time after `here`, where the walk stands, at which it may be able to start.
+    const auto next_time = [&](instant here) {
       if (at_.without_places && !could_fit(at_.taken)) {
         const instant next_other = next_of_reserved(session).value_or(without_end);
         if (const auto t = end_until_room(session, std::min({before, chance, next_other}))) return t;
       }
-      const instant end = later(std::max(from, session.now()), r.estimate);
+      const instant end = later(std::max(here, session.now()), r.estimate);
       const bool is_out = is_ruled_out(session, r, concerns_any, end);
       const std::optional<instant> t = is_out ? next_of_reserved(session) : next(session);
       while (is_out && chance < t.value_or(without_end)) {
@@ -173,13 +175,14 @@ class availability {
     for (; !found && t && *t < before; t = next_time(*t)) {
       const bool waits_for_that = t == chance;
       if (waits_for_that) chance = session.jobs().next_chance(r, *t);
-      if (!step(session, r, claims, *t) || (at_.without_places && could_start(session, r, claims, *t))) {
+      const auto could_start_now = [&] { return *t >= from && could_start(session, r, claims, *t); };
+      if (!step(session, r, claims, *t) || (at_.without_places && could_start_now())) {
         // Once more from the beginning, with all on their places.
         close(session, std::move(as_it_was));
         as_it_was = open(session);
         place_all(session, r, claims, *t);
       }
-      if (at_.without_places || !could_start(session, r, claims, *t)) continue;
+      if (at_.without_places || !could_start_now()) continue;
       if (fits_from(session, r, claims, *t)) {
         found = start{*t, waits_for_that ? job_id{} : at_.last, session.books().would_borrow(r)};
         found->claims = at_.claims || claims_start(session, r, claims, *t);

@@ -3,14 +3,18 @@
 
 #include <allot/core/algorithm.hpp>
 #include <allot/core/time.hpp>
+#include <allot/preemption/victims.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/scheduler/backfill/owned_reservations.hpp>
 #include <allot/scheduler/detail/attempt.hpp>
+#include <allot/scheduler/detail/quota_allows.hpp>
+#include <allot/scheduler/placement.hpp>
 #include <allot/scheduler/reservation.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <utility>
 
 namespace allot {
@@ -45,6 +49,23 @@ class loan_reservations {
     const auto seen = state_.profile.effect_of(session_, r, where, claims{*this});
     a.claims = a.claims || seen.claims;
     return note_delay(r, seen.delayed, a);
+  }
+  /// Whether the job, started where these are gone, would delay one of its own quota over which it does not
+  /// take precedence. In the trial in which they are gone; if they `stay`, it takes what is free beside them.
+  [[nodiscard]] bool are_delayed_within(const record& r, std::span<const victim<n>> gone, bool stay,
+                                        attempt& a) {
+    const claims takes_precedence{*this};
+    const instant end = later(session_.now(), r.estimate);
+    for (const std::size_t i : session_.reservations().by_start()) {
+      const reservation_entry& p = session_.reservations().all()[i];
+      if (p.what.start >= end) return false;
+      if (p.quota != r.facts.quota || p.job == r.facts.id || p.what.gathers_since) continue;
+      if (takes_precedence(r, p) || starts_beside(p, gone, stay, &r)) continue;
+      if (!starts_beside(p, gone, stay, nullptr)) continue;
+      a.is_delaying(p.what.start, end);
+      return true;
+    }
+    return false;
   }
   /// The job has made room for itself by preemption, perhaps with what others were to have.
   void note_preemption(const record& r, const place& where, attempt& a) {
@@ -81,6 +102,7 @@ class loan_reservations {
   /// move them has happened: `news`, or what `has_changed` says.
   template <class Admit>
   void keep_all(const reservation_news& news, bool has_changed, Admit admit) {
+    const bool some_may_claim = std::exchange(state_.owners_may_claim, false);
     if (session_.reservations().empty()) {
       state_.ended_early = false;
       return;
@@ -92,7 +114,7 @@ class loan_reservations {
     if (cause != delay_cause::none) {
       reserve_again([cause](const record&) { return cause; }, admit, {}, cause == delay_cause::cluster);
     } else {
-      keep_what_may_move(news, admit);
+      keep_what_may_move(news, some_may_claim, admit);
     }
     renew_claimed(admit);
   }
@@ -111,6 +133,14 @@ class loan_reservations {
       };
       reserve_again(cause_for, admit, by);
     }
+  }
+  /// Others have been admitted: owners with a reservation are to be tried again. Returns whether there are
+  /// any.
+  bool let_owners_claim_later() {
+    return state_.owners_may_claim =
+               session_.queues().any_may_preempt() &&
+               detail::any_of(session_.reservations().all().begin(), session_.reservations().all().end(),
+                              [&](const reservation_entry& p) { return may_claim(p); });
   }
   /// Whether they are looked at again after a decision: where some are due or, as a job overruns, all are
   /// made again each time, one may start now, e.g. as the placement picks another place, on which its job
@@ -160,11 +190,13 @@ class loan_reservations {
   [[nodiscard]] bool is_lasting(const record& r, const profile_start& start) {
     if (start.borrows && is_wanted(r, start.at)) return false;
     const auto owned = session_.reservations().owned_by(r.facts.quota);
-    const instant from = std::max(start.at, session_.now());
-    return detail::none_of(owned.begin(), owned.end(), [&](const reservation_entry& p) {
-      const instant until = later(std::max(p.what.start, session_.now()), session_.jobs().at(p.job).estimate);
-      return p.what.start < later(from, r.estimate) && until > from;
-    });
+    return detail::none_of(owned.begin(), owned.end(),
+                           [&](const reservation_entry& p) { return runs_during(p, r, start.at); });
+  }
+  /// Whether the job with a reservation is to run at some time at which r does that starts at `at`.
+  [[nodiscard]] bool runs_during(const reservation_entry& p, const record& r, instant at) const {
+    const instant from = std::max(at, session_.now());
+    return p.what.start < later(from, r.estimate) && reserved_end(session_, p) > from;
   }
   /// Whether what the job is to use beyond what its quota owns may be called in again.
   [[nodiscard]] bool others_lend(const record& r) const {
@@ -261,7 +293,7 @@ class loan_reservations {
 
   /// Nothing is known that moves all of them.
   template <class Admit>
-  void keep_what_may_move(const reservation_news& news, Admit admit) {
+  void keep_what_may_move(const reservation_news& news, bool some_may_claim, Admit admit) {
     const bool all = news.may_move_starts(session_.now());
     state_.ended_early = state_.ended_early || all;
     const std::size_t before = session_.reservations().all().size();
@@ -284,7 +316,8 @@ class loan_reservations {
       if (state_.claimant) break;
     }
     const bool some_have_started = session_.reservations().all().size() < before;
-    if (session_.queues().any_may_preempt() && (some_have_started || (!all && news.says_anything()))) {
+    if (session_.queues().any_may_preempt() &&
+        (some_have_started || some_may_claim || (!all && news.says_anything()))) {
       let_owners_claim(admit, all_hold);
     }
     // Who starts only when others have gone has no expected end until then, and seems to be in the way.
@@ -292,14 +325,23 @@ class loan_reservations {
     state_.profile.forget_missed();
     state_.has_lost_start = false;
     const auto why = state_.claimed_at == session_.now() ? delay_cause::owner : displaced_by();
-    renew_missed([why](const record&) { return why; }, admit);
+    // One that owners have displaced may have to wait for what its quota has promised, too.
+    const auto cause_for = [&](const record& r) {
+      const bool is_displaced = session_.jobs().reservation_of(r.facts.id)->what.cause == delay_cause::owner;
+      return is_displaced ? delay_cause::owner : why;
+    };
+    renew_missed(cause_for, admit);
+  }
+  /// Whether its job may use what its quota owns, and could start before its time if it preempts others.
+  [[nodiscard]] bool may_claim(const reservation_entry& p) const {
+    return p.what.start > session_.now() && (!p.what.borrows || !session_.jobs().at(p.job).menu.empty());
   }
   /// Where jobs have ended or started, the owner of a reservation may be able to reclaim what others borrow.
   template <class Admit>
   void let_owners_claim(Admit admit, bool& all_hold) {
     state_.to_keep.clear();
     for (const reservation_entry& p : session_.reservations().all()) {
-      if (!p.what.borrows && p.what.start > session_.now()) state_.to_keep.push_back(p);
+      if (may_claim(p)) state_.to_keep.push_back(p);
     }
     for (const reservation_entry& p : state_.to_keep) {
       if (state_.claimant) return;
@@ -323,11 +365,23 @@ class loan_reservations {
         if (p.what.start == without_end) to_keep.push_back(p);
       }
     }
+    bool all_hold = false;
     const auto first =
         detail::find_if(to_keep.begin(), to_keep.end(), [&](const auto& p) { return p.job == claimant; });
-    if (first != to_keep.end()) std::rotate(to_keep.begin(), first, first + 1);
+    if (first != to_keep.end()) {
+      // Those over which it takes no precedence keep their starts until it has its own.
+      const reservation_entry own = *first;
+      to_keep.erase(first);
+      const record& by = session_.jobs().at(claimant);
+      const claims takes_precedence{*this};
+      forget_start(session_, own);
+      for (const reservation_entry& p : to_keep) {
+        if (takes_precedence(by, p) || takes_precedence.may_change(by, p)) forget_start(session_, p);
+      }
+      keep(own, cause_for(by), admit, all_hold);
+    }
     for (const reservation_entry& p : to_keep) forget_start(session_, p);
-    bool all_hold = false;
+    all_hold = false;
     for (const reservation_entry& p : to_keep) keep(p, cause_for(session_.jobs().at(p.job)), admit, all_hold);
     renew_missed(cause_for, admit);
   }
@@ -377,6 +431,7 @@ class loan_reservations {
       // It can start earlier only with what has become free since its start was found.
       const instant freed_until = session_.jobs().reservation_of(p.job)->freed_until;
       start = state_.profile.earliest(session_, r, no_claims{}, std::min(p.what.start, freed_until));
+      start = after_owned(p, start, p.what.start);
       if (!start) {
         // After that all is as it was, unless a job with a reservation is placed before.
         const auto& next = session_.reservations().all()[session_.reservations().by_start().front()];
@@ -402,24 +457,93 @@ class loan_reservations {
       if (start) return session_.renew_reservation(p.job, reservation_from(*start));
       return stop_gathering(p);
     }
+    // What a claim of this step has displaced may have displaced others in turn.
+    if (cause == delay_cause::none && is_later(start, p) && state_.claimed_at == session_.now()) {
+      cause = delay_cause::owner;
+    }
+    // Who comes later in turn, but starts earlier, may be placed elsewhere with more room.
+    if (cause == delay_cause::none && p.what.cause == delay_cause::none && state_.ended_early) {
+      cause = displaced_by();
+    }
+    // What was lent to it others may claim; what its quota owns, and has promised since, they may not.
+    const bool is_displaced = cause == delay_cause::owner && is_later(start, p);
+    if (is_displaced) session_.yield_turn(p.job);
+    if (!is_as_planned) start = after_owned(p, start);
     reservation renewed = p.what;
     renewed.start = start ? start->at : without_end;
     renewed.after = start ? start->after : job_id{};
     if (start) renewed.borrows = start->borrows;
     const bool is_late = renewed.start > p.what.first_start || renewed.start <= session_.now();
-    // What a claim of this step has displaced may have displaced others in turn.
-    if (cause == delay_cause::none && renewed.start > p.what.start && state_.claimed_at == session_.now()) {
-      cause = delay_cause::owner;
-    }
-    // Who comes later in turn, but starts earlier, may be placed elsewhere with more room.
-    if (cause == delay_cause::none && renewed.cause == delay_cause::none && state_.ended_early) {
-      cause = displaced_by();
-    }
     if (is_late && cause != delay_cause::none) renewed.cause = cause;
     if (!is_late) renewed.cause = delay_cause::none;
     all_hold = all_hold && renewed.start == p.what.start;
     state_.has_lost_start = state_.has_lost_start || (!start && p.what.start != without_end);
     session_.renew_reservation(p.job, renewed);
+  }
+
+  /// Whether the job with a reservation can start as reserved beside all that run and those with an earlier
+  /// start, without those that are gone, and with another one, if given, that has started now.
+  [[nodiscard]] bool starts_beside(const reservation_entry& p, std::span<const victim<n>> gone, bool stay,
+                                   const record* started) {
+    ledger<n>& l = session_.books().assumed();
+    auto& places = session_.books().places;
+    const savepoint before = l.save();
+    const tentative trial{places};
+    const auto is_gone = [&](job_id id) {
+      return detail::any_of(gone.begin(), gone.end(), [id](const victim<n>& v) { return v.job.id == id; });
+    };
+    const auto run = [&](const record& r) {
+      if (!places.place(r.pod_request)) return;
+      if (l.can_count(r.facts.quota, r.facts.request)) l.charge(r.facts.quota, r.facts.request, r.facts.in);
+    };
+    for (std::size_t i = 0; stay && i < gone.size(); ++i) {
+      const running_job<n>& v = gone[i].job;
+      l.charge(v.quota, v.request, v.in);
+      places.reoccupy(session_.jobs().at(v.id).where);
+    }
+    if (started != nullptr) run(*started);
+    for (const expected_end& e : session_.books().ends()) {
+      if (e.at > p.what.start) break;
+      if (!stay && is_gone(e.job)) continue;
+      const record& ended = session_.jobs().at(e.job);
+      l.release(ended.facts.quota, ended.facts.request, ended.facts.in);
+      places.release(ended.where);
+    }
+    for (const std::size_t i : session_.reservations().by_start()) {
+      const reservation_entry& q = session_.reservations().all()[i];
+      if (q.job == p.job) break;
+      const bool runs = started == nullptr || q.job != started->facts.id;
+      if (runs && !q.what.gathers_since && reserved_end(session_, q) > p.what.start)
+        run(session_.jobs().at(q.job));
+    }
+    const record& r = session_.jobs().at(p.job);
+    const bool starts = quota_allows(session_, r, p.what.start) && could_place(places, r.pod_request);
+    l.rollback(before);
+    return starts;
+  }
+  [[nodiscard]] static bool is_later(const std::optional<profile_start>& start, const reservation_entry& p) {
+    return (start ? start->at : without_end) > p.what.start;
+  }
+  /// The earliest start of a job with a reservation, but after those that its quota has promised what it
+  /// owns, and that come before it; `start` is the earliest beside the others. None if that is not before
+  /// `before`.
+  [[nodiscard]] std::optional<profile_start> after_owned(const reservation_entry& p,
+                                                         std::optional<profile_start> start,
+                                                         instant before = without_end) {
+    const record& r = session_.jobs().at(p.job);
+    const auto number = session_.jobs().reservation_of(p.job)->number;
+    const auto owned = session_.reservations().owned_by(p.quota);
+    while (start) {
+      const auto in_way = detail::find_if(owned.begin(), owned.end(), [&](const reservation_entry& q) {
+        return q.number < number && runs_during(q, r, start->at);
+      });
+      if (in_way == owned.end()) break;
+      // By then others may be in its way.
+      const instant until = reserved_end(session_, *in_way);
+      start = state_.profile.earliest(session_, r, no_claims{}, before, until);
+      if (start && start->at == until) start->after = in_way->job;
+    }
+    return start;
   }
 
   Session& session_;

@@ -34,6 +34,8 @@ struct backfill_state {
   bool ended_early = false;
   /// Whether a reserved start has become unknown since reservations were last looked through.
   bool has_lost_start = false;
+  /// Whether others have been admitted since owners with a reservation were tried.
+  bool owners_may_claim = false;
   /// The reservations to renew.
   vector<typename Session::reservation_entry> to_keep;
 
@@ -229,7 +231,9 @@ class owned_reservations {
     const bool is_in_time = p.what.start > now && p.what.start != without_end;
     const auto others = [&](const reservation_entry& q) {
       if (q.job == p.job || q.number < p.number) return q.job != p.job;
-      return is_in_time &&
+      // One that owners have displaced no longer holds a start that it was promised.
+      const bool is_displaced = !q.what.owned && q.what.start > q.what.first_start;
+      return is_in_time && !is_displaced &&
              (q.what.start > now || later(now, session_.jobs().at(q.job).estimate) <= p.what.start);
     };
     const auto start = state_.owned.earliest(session_, r, others);
@@ -253,7 +257,7 @@ class owned_reservations {
     const bool moves = renewed.start > p.what.start;
     if (cause == delay_cause::none && (moves || (is_late && p.what.cause == delay_cause::none))) {
       if (start && !start->waits_for_place) {
-        cause = why_late(r.facts.quota);
+        cause = why_late(r.facts.quota, is_passed(p, start->after));
       } else if (is_hindered && state_.claimed_at != now &&
                  !placement_or_default::has_nodes(session_.books().places) &&
                  !quota_allows(session_, r, now)) {
@@ -267,10 +271,18 @@ class owned_reservations {
     session_.renew_reservation(p.job, renewed);
     return moves ? cause : delay_cause::none;
   }
-  /// Why a reservation of x is late, if nothing has been told.
-  [[nodiscard]] delay_cause why_late(quota_id x) const {
+  /// Whether the job takes precedence over a reservation, for which it was not there in time: since that was
+  /// made it was submitted, or came back.
+  [[nodiscard]] bool is_passed(const reservation_entry& p, job_id by) const {
+    if (!session_.jobs().contains(by)) return false;
+    const record& r = session_.jobs().at(by);
+    return r.facts.quota == p.quota && passes(p.quota, r.facts.priority, p);
+  }
+  /// Why a reservation of x is late, if nothing has been told; whether a job that passes it is in its way.
+  [[nodiscard]] delay_cause why_late(quota_id x, bool is_passed = false) const {
     const auto ends = session_.books().ends_of(x);
     if (!ends.empty() && ends.front().at <= session_.now()) return delay_cause::overrun;
+    if (is_passed) return delay_cause::higher_priority;
     if (state_.claimed_at == session_.now()) return delay_cause::owner;
     // Who is overdue ends later with every moment.
     for (const reservation_entry& p : session_.reservations().owned_by(x)) {

@@ -131,6 +131,14 @@ class reservations {
     entries_[i].freed_until = never;
     if (moves) sort();
   }
+  /// The job of x, which is to borrow, comes after all that hold one, if some of them stand on what x owns.
+  void yield_turn(job_id id, quota_id x) {
+    if (owned_by(x).empty() || owned_by(x).back().number < place_of(id)->number) return;
+    const auto at = entries_.begin() + (place_of(id) - entries_.begin());
+    at->number = next_number_++;
+    std::rotate(at, at + 1, entries_.end());
+    sort();
+  }
   /// Capacity has become free on which no start counts, but only before `until`.
   void record_freed(instant until) {
     for (entry& e : entries_) e.freed_until = std::max(e.freed_until, until);

@@ -371,6 +371,8 @@ class lifecycle {
     if (!p.owned && reservations_.find(id, r.facts.quota)->what.start != p.start) will_not_run_as_reserved(r);
     reservations_.renew(id, r.facts.quota, p);
   }
+  /// The job, which is to borrow, comes after those with a reservation on what its quota owns.
+  void yield_turn(const record& r) { reservations_.yield_turn(r.facts.id, r.facts.quota); }
   /// The job with a reservation will run earlier, later or not at all.
   void will_not_run_as_reserved(const record& r) {
     const auto* const p = reservations_.find(r.facts.id, r.facts.quota);

@@ -260,11 +260,15 @@ class owned_profile {
     }
     // Who is to borrow takes what the quota owns first.
     for_each_reservation_of(session, x, [&](const reservation_entry& p) {
-      if (p.what.start > until || p.what.start == without_end || p.what.gathers_since || !counts(p)) return;
-      const resources<n>& amount = session.jobs().at(p.job).facts.request;
-      visit(change{p.what.start, true, p.job, amount});
-      if (const instant end = end_of(session, p); end != without_end) {
-        visit(change{end, false, p.job, amount});
+      if (p.what.gathers_since || !counts(p)) return;
+      // Who is to borrow may lose its start while others leave. It has it again when they have left.
+      const bool has_lost_it = p.what.start == without_end && !p.what.owned;
+      const instant at = has_lost_it ? p.what.first_start : p.what.start;
+      if (at > until || at == without_end || (has_lost_it && at <= session.now())) return;
+      const record& other = session.jobs().at(p.job);
+      visit(change{at, true, p.job, other.facts.request});
+      if (const instant end = later(std::max(at, session.now()), other.estimate); end != without_end) {
+        visit(change{end, false, p.job, other.facts.request});
       }
     });
   }
