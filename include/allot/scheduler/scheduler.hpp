@@ -37,6 +37,10 @@
 
 namespace allot {
 inline namespace v0 {
+namespace detail {
+template <class Scheduler>
+class find_holders;
+}  // namespace detail
 
 /// The whole scheduling loop, for hosts that want it: pending jobs in, plans out.
 ///
@@ -204,7 +208,7 @@ class scheduler {
     if (const refusal why_not = refuses(j); why_not != refusal::none) return {{}, why_not};
     const job_id id = jobs().enrol(read(j));
     jobs().join_queue(id);
-    return {id};
+    return {id, refusal::none, out_of_reach(jobs().at(id))};
   }
 
   /// All that it knows, as plain data: see `scheduler_state`. `resume` continues from it. O(jobs + quotas).
@@ -521,6 +525,25 @@ class scheduler {
     if (is == job_state::pending) explain(h);
     return h;
   }
+  /// How many pending jobs that are ready have their turn before that one in its quota: those with a
+  /// reservation with a time first, then by the order of the queue. 0 for one that is not pending. O(waiting
+  /// jobs of the quota, and reservations for each that has one).
+  [[nodiscard]] std::size_t jobs_before(job_id id) const {
+    if (state(id) != job_state::pending) return 0;
+    const record& r = jobs().at(id);
+    const auto* const its = jobs().reservation_of(id);
+    std::size_t before = 0;
+    jobs().for_each_waiting(r.facts.quota, [&](job_id other) {
+      const record& o = jobs().at(other);
+      if (other == id || o.is_early()) return;
+      const auto* const theirs = jobs().reservation_of(other);
+      const bool is_before = its && theirs   ? theirs->number < its->number
+                             : its || theirs ? theirs != nullptr
+                                             : o.rank < r.rank;
+      before += is_before ? 1U : 0U;
+    });
+    return before;
+  }
 
   /// The jobs that hold a reservation with a time, in the order of their turn.
   [[nodiscard]] vector<job_id> reservations() const {
@@ -661,6 +684,7 @@ class scheduler {
   }
 
  private:
+  friend detail::find_holders<scheduler>;
   using session_type = session<View, Placement>;
   using record = typename session_type::record;
   using of_cycle = detail::cycle_or_default<session_type>;
@@ -769,6 +793,20 @@ class scheduler {
     }
     return with_head(settings, session_.queues().defaults());
   }
+  /// See `pending_job::out_of_reach`.
+  [[nodiscard]] std::optional<shortfall> out_of_reach(const record& r) const {
+    const auto lacks = [&](const resources<n>& request) {
+      return lasting_shortfall(ledger(), r.facts.quota, request, r.facts.in);
+    };
+    std::optional<shortfall> least = lacks(r.facts.request);
+    if (!least || r.menu.empty()) return least;
+    flavor_pick pick{};
+    do {
+      const std::optional<shortfall> s = lacks(r.request_under(pick));
+      if (!s || s->missing < least->missing) least = s;
+    } while (least && advance(pick, r.menu));
+    return least;
+  }
   /// Why the pending job waits: what the cycle found when it tried the job, beside what is so now.
   void explain(typename plan_type::pending_job& p) {
     const record& r = jobs().at(p.id);
@@ -783,6 +821,7 @@ class scheduler {
     } else {
       seen.find_at_place(p);
     }
+    if (p.binding) p.out_of_reach = out_of_reach(r);
     if constexpr (session_type::has_expected_ends) p.reservation = reservation_of(p.id);
   }
   /// When a job has started, as the host says.
