@@ -63,9 +63,10 @@ TEST_CASE("holders: what an owner waits for has run for less than it is guarante
   CHECK(all[0] == holder{h.id("x"), h.quota("a"), 0, gpus(8), gpus(4), kept_by::min_runtime, 300});
   CHECK(h.scheduler().wakes_at() == 300);
   CHECK_FALSE(h.why("y").out_of_reach);
-  CHECK(waits(h, "y") ==
-        "y waits: b owns what it asks for; a borrows 4 gpu of that: x may not be preempted before t300, by its "
-        "guaranteed runtime");
+  CHECK(
+      waits(h, "y") ==
+      "y waits: b owns what it asks for; a borrows 4 gpu of that: x may not be preempted before t300, by its "
+      "guaranteed runtime");
   CHECK(sentence(h.scheduler(), h.why("y"), gpu_names, name_of) ==
         "y waits: b owns what it asks for; a borrows 4 gpu of that: x may not be preempted until it has run "
         "for as long as it is guaranteed");
@@ -132,7 +133,10 @@ TEST_CASE("holders: where nothing is held, those that leave still have it") {
   const auto all = holders_of_own(s, iy);
   REQUIRE(all.size() == 1);
   CHECK(all[0].why == kept_by::leaving);
-  CHECK(sentence(s, s.why(iy), gpu_names, name_of).find(": x is being evicted") != std::string::npos);
+  CHECK(sentence(s, all, gpu_names, name_of) == "a borrows 4 gpu of that: x is being evicted");
+  CHECK(sentence(s, s.why(iy), gpu_names, name_of) ==
+        "y waits: root has room for none of the 4 gpu; 4 must be released there, or its nominal raised by 4; "
+        "x, which is being evicted, still uses 8 gpu there");
 }
 
 TEST_CASE("holders: three are named, by quota, and the others counted") {
@@ -143,9 +147,10 @@ TEST_CASE("holders: three are named, by quota, and the others counted") {
     h.submit(name, "a", 1);
     all.push_back({h.id(name), h.quota(all.size() < 2 ? "a" : "b"), 0, gpus(1), gpus(2), kept_by::policy});
   }
-  CHECK(sentence(h.scheduler(), all, gpu_names, name_of) ==
-        "a borrows 2 gpu of that: x1 is not preempted as the policy stands, x2 is not preempted as the policy "
-        "stands; b borrows 2 gpu of that: x3 is not preempted as the policy stands, and 2 more");
+  CHECK(
+      sentence(h.scheduler(), all, gpu_names, name_of) ==
+      "a borrows 2 gpu of that: x1 is not preempted as the policy stands, x2 is not preempted as the policy "
+      "stands; b borrows 2 gpu of that: x3 is not preempted as the policy stands, and 2 more");
   // Each reason has its own name and text.
   std::set<std::string> texts;
   std::set<std::string_view> names;

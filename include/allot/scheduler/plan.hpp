@@ -78,9 +78,6 @@ struct [[nodiscard]] submission {
   job_id id{};
   /// Why it was refused, or `none`.
   refusal why_not = refusal::none;
-  /// Accepted, but as the quotas are it can never start: see `pending_job::out_of_reach`. Not refused, as a
-  /// quota may grow.
-  std::optional<shortfall> out_of_reach{};
 
   [[nodiscard]] constexpr explicit operator bool() const noexcept { return why_not == refusal::none; }
   /// None if the job was refused.
@@ -261,8 +258,8 @@ struct plan {
     /// Which quota's bound blocks it and how much is missing there; `for_each_shortfall` of
     /// `scheduler::counted` lists all. Known whatever the reason, like the rest.
     std::optional<shortfall> binding{};
-    /// *Never*, rather than not now: the bound that blocks it though nothing else ran, and how much it must be
-    /// raised by at least. Of several flavors, those that lack least; of an elastic job, its core.
+    /// *Never*, rather than not now: the bound that blocks it though nothing else ran, and how much it must
+    /// be raised by. Of several flavors, of those that lack least; not told of a job that is not ready.
     std::optional<shortfall> out_of_reach{};
     /// Why it has no place, if its quota allows it: data of the placement. If `departures` are in the way and
     /// nothing is held, they count as being there.

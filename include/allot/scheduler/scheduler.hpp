@@ -208,7 +208,7 @@ class scheduler {
     if (const refusal why_not = refuses(j); why_not != refusal::none) return {{}, why_not};
     const job_id id = jobs().enrol(read(j));
     jobs().join_queue(id);
-    return {id, refusal::none, out_of_reach(jobs().at(id))};
+    return {id};
   }
 
   /// All that it knows, as plain data: see `scheduler_state`. `resume` continues from it. O(jobs + quotas).
@@ -525,6 +525,10 @@ class scheduler {
     if (is == job_state::pending) explain(h);
     return h;
   }
+  /// Whether the job may start without a change of quotas, whatever others do. To be asked after `submit`,
+  /// which refuses no job for that: its quota may grow, and only the cycle knows. False for an unknown job.
+  /// Costs what `why` does.
+  [[nodiscard]] bool can_ever_start(job_id id) { return jobs().contains(id) && !why(id).out_of_reach; }
   /// How many pending jobs that are ready have their turn before that one in its quota: those with a
   /// reservation with a time first, then by the order of the queue. 0 for one that is not pending. O(waiting
   /// jobs of the quota, and reservations for each that has one).
@@ -793,20 +797,6 @@ class scheduler {
     }
     return with_head(settings, session_.queues().defaults());
   }
-  /// See `pending_job::out_of_reach`.
-  [[nodiscard]] std::optional<shortfall> out_of_reach(const record& r) const {
-    const auto lacks = [&](const resources<n>& request) {
-      return lasting_shortfall(ledger(), r.facts.quota, request, r.facts.in);
-    };
-    std::optional<shortfall> least = lacks(r.facts.request);
-    if (!least || r.menu.empty()) return least;
-    flavor_pick pick{};
-    do {
-      const std::optional<shortfall> s = lacks(r.request_under(pick));
-      if (!s || s->missing < least->missing) least = s;
-    } while (least && advance(pick, r.menu));
-    return least;
-  }
   /// Why the pending job waits: what the cycle found when it tried the job, beside what is so now.
   void explain(typename plan_type::pending_job& p) {
     const record& r = jobs().at(p.id);
@@ -821,7 +811,7 @@ class scheduler {
     } else {
       seen.find_at_place(p);
     }
-    if (p.binding) p.out_of_reach = out_of_reach(r);
+    if (is_early) p.out_of_reach.reset();
     if constexpr (session_type::has_expected_ends) p.reservation = reservation_of(p.id);
   }
   /// When a job has started, as the host says.

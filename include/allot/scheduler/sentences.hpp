@@ -24,8 +24,8 @@
 namespace allot {
 inline namespace v0 {
 
-// Decisions, and problems, as sentences for people: what, why, and what would help. They end without a full stop. No program
-// should read them: the same is in the plan as data. Each allocates its text.
+// Decisions, and problems, as sentences for people: what, why, and what would help. They end without a full
+// stop. No program should read them: the same is in the plan as data. Each allocates its text.
 
 namespace detail {
 
@@ -118,9 +118,9 @@ template <std::size_t N>
          to_string(s.missing);
 }
 
-/// Why a request is more than a quota can ever have: "vision can never have more than 6 of the 7 gpu, whatever
-/// others do; its borrow limit must be raised by 1". See `pending_job::out_of_reach`; `request` is that of the
-/// job.
+/// Why a request is more than a quota can ever have: "vision can never have more than 6 of the 7 gpu,
+/// whatever others do; its borrow limit must be raised by 1". See `pending_job::out_of_reach`; `request` is
+/// that of the job.
 template <std::size_t N>
 [[nodiscard]] std::string text_of_limit(const shortfall& s, const quota_tree<N>& tree,
                                         const std::type_identity_t<resources<N>>& request,
@@ -136,8 +136,8 @@ template <std::size_t N>
 }
 
 /// Who has what the pending job's quota owns, and why it isn't taken back: "vision borrows 4 gpu of that:
-/// train has run for less than it is guaranteed, until 300". `all` is what `holders_of_own` returns; the first
-/// three are named. Empty if there are none.
+/// train has run for less than it is guaranteed, until 300". `all` is what `holders_of_own` returns; the
+/// first three are named. Empty if there are none.
 template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
 [[nodiscard]] std::string sentence(const Scheduler& s, std::span<const holder> all,
                                    const dimension_names<Scheduler::n>& names, NameOf name_of,
@@ -256,7 +256,8 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
   } else if (p.out_of_reach) {
     return text + text_of_limit(*p.out_of_reach, s.tree(), s.request(p.id), names);
   } else if (p.binding) {
-    const vector<holder> holders = holders_of_own(s, p.id);
+    vector<holder> holders = holders_of_own(s, p.id);
+    if (!departs.empty()) erase_if(holders, [](const holder& h) { return h.why == kept_by::leaving; });
     if (holders.empty()) {
       text += sentence(*p.binding, s.tree(), s.request(p.id), names);
     } else {
