@@ -926,16 +926,20 @@ template <class Preset, class View, class Placement>
 struct made_by {
   using type = scheduler<View, Placement>;
 };
-template <preset Preset, class View, class Placement>
+template <class Preset, class View, class Placement>
+requires(!placement<Placement>) struct made_by<Preset, View, Placement> {
+  using type = scheduler<View>;
+};
+template <preset Preset, class View, placement Placement>
 struct made_by<Preset, View, Placement> {
   using type = scheduler_for<Preset, View, Placement>;
 };
 /// True, or an error that says what is wrong with what `make_scheduler` is given.
-template <class Preset, class View, std::size_t N>
+template <class Preset, class View, std::size_t N, class Placement>
 [[nodiscard]] consteval bool can_be_made() {
   static_assert(N == checked_dimensions<View>(),
                 "allot: the quotas have amounts of another number of resources than the view's request(job)");
-  return is_preset<Preset>();
+  return is_preset<Preset>() && is_placement<Placement>();
 }
 
 }  // namespace detail
@@ -950,7 +954,7 @@ template <class Preset, class View, class Placement = no_placement,
           class Policies = typename detail::policies_type_of<Preset>::type>
 [[nodiscard]] result<typename detail::made_by<Preset, View, Placement>::type> make_scheduler(
     const Preset& by, View view, std::vector<quota_spec<N>> quotas, Placement places, Policies policies) {
-  constexpr bool is_right = detail::can_be_made<Preset, View, N>();
+  constexpr bool is_right = detail::can_be_made<Preset, View, N, Placement>();
   constexpr bool are_its_own = std::same_as<Policies, typename detail::policies_type_of<Preset>::type>;
   static_assert(are_its_own,
                 "allot: these are not the policies of this preset: they are of its `policies_type`, as its "
@@ -968,7 +972,7 @@ template <class Preset, class View, class Placement = no_placement,
           std::size_t N = detail::checked_dimensions<View>()>
 [[nodiscard]] result<typename detail::made_by<Preset, View, Placement>::type> make_scheduler(
     const Preset& by, View view, std::vector<quota_spec<N>> quotas, Placement places = {}) {
-  constexpr bool is_right = detail::can_be_made<Preset, View, N>();
+  constexpr bool is_right = detail::can_be_made<Preset, View, N, Placement>();
   using made = typename detail::made_by<Preset, View, Placement>::type;
   if constexpr (is_right && preset<Preset> && N == dimensions<View>) {
     const Preset seen = as_seen_by<View, Placement>(by);
