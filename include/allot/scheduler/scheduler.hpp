@@ -688,7 +688,7 @@ class scheduler {
   }
 
  private:
-  friend detail::find_holders<scheduler>;
+  friend class detail::find_holders<scheduler>;
   using session_type = session<View, Placement>;
   using record = typename session_type::record;
   using of_cycle = detail::cycle_or_default<session_type>;
