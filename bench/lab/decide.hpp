@@ -90,6 +90,8 @@ struct decision {
     std::string text{};
     std::optional<reserved_start> reservation{};
     std::optional<leaving_jobs> leaving{};
+    /// Why its quotas never allow it, whatever others do; empty if they may.
+    std::string never{};
   };
   struct refusal {
     std::string_view id;

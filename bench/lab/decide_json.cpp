@@ -55,6 +55,7 @@ class decision_writer {
         out_.key("leaving");
         lab::write(out_, *h.leaving);
       }
+      if (!h.never.empty()) out_.member("never", h.never);
       if (!h.reservation) return;
       out_.key("promise");
       lab::write(out_, *h.reservation);

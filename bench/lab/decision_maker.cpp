@@ -216,6 +216,10 @@ decision::pending_job decision_maker::explain_waiting(job_index j) {
     pending.leaving = {id_of(h.departures.job), id_of(h.departures.beneficiary), h.departures.others,
                        h.binding ? std::optional{h.departures.amount} : std::nullopt, h.departures.is_held};
   }
+  if (h.out_of_reach) {
+    pending.never = text_of_limit(*h.out_of_reach, scheduler_.tree(), scheduler_.request(ids_[j]),
+                                  dimension_names<n>{scenario_.resources});
+  }
   if (h.ready_at) {
     pending.reason = to_string(pending_reason::not_ready);
     pending.text = "it is not ready before " + clock_time(*h.ready_at);

@@ -170,6 +170,7 @@ class story_teller {
     t.why = h.text;
     t.reservation = h.reservation;
     t.leaving = h.leaving;
+    t.never = h.never;
     if (const std::string_view word = word_of(h.reason); !word.empty()) t.reason = word;
     const auto choices = now_.choices_of(j);
     for (const decision_maker::choice& c : choices) {

@@ -104,6 +104,8 @@ struct job_story {
   vector<lack> lacks{};
   std::optional<reserved_start> reservation{};
   std::optional<leaving_jobs> leaving{};
+  /// Why its quotas never allow it, whatever others do; empty if they may.
+  std::string never{};
   /// The job at the head of its queue that no other may pass.
   std::string behind{};
   vector<remedy> remedies{};

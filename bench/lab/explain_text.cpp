@@ -273,6 +273,7 @@ class data_writer {
       out_.key("leaving");
       lab::write(out_, *t_.leaving);
     }
+    if (!t_.never.empty()) out_.member("never", t_.never);
     if (t_.reservation) {
       out_.key("promise");
       lab::write(out_, *t_.reservation);

@@ -6,6 +6,7 @@
 #include <vector>
 
 using allot::fair_weight;
+using allot::gpus;
 using allot::quota_id;
 using allot::quota_spec;
 
@@ -40,6 +41,26 @@ const std::vector<quota_spec<> > specs{{.name = "lab"}, {.name = "a", .parent = 
 allot::reweight_quota<1> change{quota_id{0}, 2};
 #else
 allot::reweight_quota<1> change{quota_id{0}, fair_weight::whole(2)};
+#endif
+
+#ifdef amounts_of_too_many_dimensions
+// allot: there must be one value for each dimension, as in resources<2>{gpus(4), gpus(16)}
+const quota_spec<2> sized{.name = "team", .nominal = {gpus(1), gpus(2), gpus(3)}};
+#elif defined amounts_of_too_few_dimensions
+// allot: there must be one value for each dimension, as in resources<2>{gpus(4), gpus(16)}
+const allot::resources<3> sized{gpus(1), gpus(2)};
+#elif defined amounts_of_too_many_dimensions_in_a_tree
+// allot: there must be one value for each dimension, as in resources<2>{gpus(4), gpus(16)}
+const auto sized = allot::build_quota_tree<1>({{.name = "a", .nominal = {gpus(1), gpus(2)}}});
+#elif defined amount_is_a_number
+// allot: a number is no amount: write gpus(4) or quantity::milli(500)
+const quota_spec<> sized{.name = "team", .nominal = 4};
+#elif defined amount_is_a_number_in_a_tree
+// allot: a number is no amount: write gpus(4) or quantity::milli(500)
+const auto sized = allot::build_quota_tree<1>({{.name = "a", .nominal = 4}});
+#else
+const quota_spec<2> sized{.name = "team", .nominal = {gpus(1), {}}};
+const allot::resources<3> of_three{gpus(1), {}, {}};
 #endif
 
 #ifdef weight_is_assigned_a_number

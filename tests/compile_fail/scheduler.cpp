@@ -291,6 +291,9 @@ struct only_places {
   std::optional<allocation> place(pod_request);
 };
 const auto made = allot::make_scheduler(allot::kueue_fair{}, jobs{}, {{.name = "lab"}}, only_places{});
+#elif defined preset_is_given_as_placement
+// allot: policies, or a preset, were given in place of the placement
+const auto made = allot::make_scheduler(allot::kueue_fair{}, jobs{}, {{.name = "lab"}}, allot::pai{});
 #elif defined policies_are_of_another_preset
 // allot: these are not the policies of this preset: they are of its `policies_type`
 const auto made =

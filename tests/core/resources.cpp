@@ -33,9 +33,10 @@ static_assert(std::convertible_to<int, per_dimension<level, 3>>);
 static_assert(per_dimension<level, 3>{4}[2].value == 4);
 static_assert(per_dimension<level, 2>{4, 5}[1].value == 5);
 static_assert(!std::constructible_from<per_dimension<level, 3>, int, int>);
-static_assert(!std::constructible_from<resources<1>, int> &&
-              !std::constructible_from<resources<2>, int, int>);
-static_assert(!std::constructible_from<resources<3>, quantity, quantity>);
+// Plain numbers and wrong counts of amounts have an error that says so: see tests/compile_fail/quota.cpp.
+static_assert(!std::convertible_to<quantity, resources<2>>);
+static_assert(resources<2>{allot::gpus(1), {}} == resources<2>{allot::gpus(1), quantity{}});
+static_assert(resources<3>{{}, allot::gpus(1), {}} == resources<3>{quantity{}, allot::gpus(1), quantity{}});
 static_assert(std::is_trivially_copyable_v<resources<4>> && sizeof(resources<4>) == 32);
 static_assert(resources<2>::size() == 2);
 

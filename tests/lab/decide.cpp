@@ -257,6 +257,26 @@ TEST_CASE("a job with a reservation: when it starts, and after which") {
   CHECK(promised(R"(, "head": "reserve", "gather": {"longest_s": 3600, "percent": 49})", "") == "");
 }
 
+TEST_CASE("a job that its quotas never allow is told apart") {
+  const auto s = parse_valid(R"("quotas": [{"name": "all"},
+      {"name": "a", "parent": "all", "nominal": {"gpu": 4}},
+      {"name": "b", "parent": "all", "nominal": {"gpu": 4}, "borrow": {"gpu": 2}}],
+    "jobs": [{"id": "1", "quota": "a", "request": {"gpu": 3}, "state": "running"},
+             {"id": "2", "quota": "b", "request": {"gpu": 7}}, {"id": "3", "quota": "b", "request": {"gpu": 6}}])");
+  lab::errors found;
+  const auto d = lab::decide(s, 1, found);
+  REQUIRE_MESSAGE(d, found.to_string());
+  REQUIRE(d->pending.size() == 2);
+  CHECK(
+      d->pending[0].never ==
+      "b can never have more than 6 of the 7 gpu, whatever others do; its borrow limit must be raised by 1");
+  CHECK(d->pending[1].never.empty());
+  const std::string json = lab::to_json(*d, s);
+  const std::size_t at = json.find("\"never\": \"b can never have");
+  CHECK(at != std::string::npos);
+  CHECK(json.find("\"never\"", at + 1) == std::string::npos);
+}
+
 TEST_CASE("a job with a reservation: on which nodes, as things stand") {
   const auto s = parse_valid(R"("cluster": {"nodes": [{"name": "n", "count": 4, "gpus": 8}]},
     "quotas": [{"name": "q", "nominal": "cluster", "head": "reserve"}],

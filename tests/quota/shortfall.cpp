@@ -105,6 +105,16 @@ void granting_admits(allot_test::random_source& random) {
     CHECK(s.missing > quantity{});
     CHECK(s.missing <= worst->missing);
   }
+
+  // Whatever others do: with nothing in use.
+  const auto lasting = allot::lasting_shortfall(l, x, wanted, in);
+  CHECK(lasting == binding_shortfall(ledger<N>{l.tree()}, x, wanted, in));
+  bool is_above = false;
+  for (std::size_t d = 0; d < N; ++d) {
+    is_above = is_above || (wanted[d] > quantity{} && wanted[d] > l.potential(x, d, in));
+  }
+  CHECK(lasting.has_value() == is_above);
+  if (lasting) CHECK(worst->missing >= lasting->missing);
   if (missing.empty()) return;
   for (const bool lend_nominal : {false, true}) {
     CAPTURE(lend_nominal);

@@ -821,6 +821,11 @@ class life {
       broken(9, "whether it has a place is said wrongly", j);
     if (why.binding && missing(law, b, *why.binding) != big_of(why.binding->missing))
       broken(9, "what is missing is said wrongly", j);
+    // Never, rather than not now: it would not be admitted if it were alone.
+    if (!why.ready_at && why.binding) {
+      oracle alone{scheduler_.tree()};
+      if (why.out_of_reach.has_value() == alone.admits(b)) broken(9, "never is said wrongly", j);
+    }
     if ((now_ < facts.ready) != (why.ready_at == facts.ready && facts.ready > 0))
       broken(9, "when it is ready is said wrongly", j);
     check_departures(law, a, j, b, why);

@@ -80,6 +80,69 @@ TEST_CASE("sentences: why a job waits") {
   CHECK_FALSE(h.pending().empty());
 }
 
+TEST_CASE("sentences: never, rather than not now") {
+  host h{{{.name = "root"},
+          {.name = "a", .parent = "root", .nominal = gpus(4)},
+          {.name = "b", .parent = "root", .nominal = gpus(4), .borrow = allot::limit::at_most(gpus(2))}}};
+  h.submit("b1", "b", 7);
+  CHECK_FALSE(h.scheduler().can_ever_start(h.id("b1")));
+  CHECK(h.scheduler().can_ever_start(h.submit("b2", "b", 6)));
+  CHECK_FALSE(h.scheduler().can_ever_start({}));
+  CHECK(h.why("b1").out_of_reach == allot::shortfall{h.quota("b"), 0, allot::bound::borrow_limit, gpus(1)});
+  CHECK(waits(h, "b1") ==
+        "b1 waits: b can never have more than 6 of the 7 gpu, whatever others do; its borrow limit must be "
+        "raised by 1");
+  h.submit("a1", "a", 9);
+  CHECK(waits(h, "a1") ==
+        "a1 waits: root can never have more than 8 of the 9 gpu, whatever others do; its nominal must be "
+        "raised by 1");
+  h.submit("fixed", "a", 5, {.preemptible = false});
+  h.step();
+  CHECK(waits(h, "fixed") ==
+        "fixed waits: a can never have more than 4 of the 5 gpu without borrowing, whatever others do; its "
+        "nominal must be raised by 1");
+  // It waits, as its quota may grow.
+  const std::vector<allot::quota_change<1>> more{
+      allot::resize_quota<1>{.quota = h.quota("b"), .borrow = allot::limit::at_most(gpus(3))}};
+  REQUIRE(h.scheduler().apply(more));
+  CHECK(h.scheduler().can_ever_start(h.id("b1")));
+
+  const auto tree = allot::build_quota_tree<1>({{.name = "z"}}).value();
+  CHECK(text_of_limit({tree.find("z"), 0, allot::bound::nominal, gpus(3)}, tree, gpus(3), gpu_names) ==
+        "z can never have any of the 3 gpu, whatever others do; its nominal must be raised by 3");
+}
+
+TEST_CASE("sentences: a problem names its resource, if it is one of several") {
+  const auto two =
+      allot::build_quota_tree<2>({{.name = "org", .nominal = {gpus(8), gpus(1)}, .inclusive = true},
+                                  {.name = "team", .parent = "org", .nominal = {gpus(8), gpus(2)}}});
+  REQUIRE_FALSE(two);
+  const allot::problem& p = two.problems()[0];
+  CHECK(p.dimension == 1);
+  CHECK(sentence(p, allot::dimension_names<2>{"cpu", "h100/gpu"}) == "h100/gpu: " + p.text);
+  CHECK(sentence(p, gpu_names) == p.text);
+  const allot::problem of_none{allot::problem_code::missing, "q", "head", "it lacks that"};
+  CHECK(sentence(of_none, allot::dimension_names<2>{"cpu", "gpu"}) == "it lacks that");
+}
+
+TEST_CASE("sentences: how many jobs of its quota have their turn before a job") {
+  host h{two_teams()};
+  h.submit("x", "a", 8);
+  h.step();
+  for (const char* name : {"a1", "a2"}) h.submit(name, "a", 3);
+  h.submit("b1", "b", 6);
+  h.submit("urgent", "a", 7, {.priority = 1});
+  const auto before = [&](const char* name) { return h.scheduler().jobs_before(h.id(name)); };
+  CHECK(before("urgent") == 0);
+  CHECK(before("a1") == 1);
+  CHECK(before("a2") == 2);
+  CHECK(before("b1") == 0);
+  CHECK(before("x") == 0);
+  REQUIRE(h.scheduler().hold(h.id("urgent")) == allot::refusal::none);
+  CHECK(before("a2") == 1);
+  CHECK(h.scheduler().jobs_before({}) == 0);
+}
+
 TEST_CASE("sentences: a placement's reason is part of the sentence") {
   host h{{{.name = "q", .nominal = gpus(16)}}, allot_test::nodes(2, 4)};
   for (const char* name : {"q1", "q2"}) h.submit(name, "q", 3);

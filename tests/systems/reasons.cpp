@@ -323,6 +323,8 @@ class random_world : public slow_host<Preset> {
       INFO(this->told(p.id));
       CHECK(allot_test::same_reasons(p, this->s.why(p.id)));
     }
+    const auto waiting = in_state(job_state::pending);
+    if (!waiting.empty()) check_never(random_.pick(waiting));
     if (this->s.evicting().empty() && this->s.nominated().empty()) return;
     std::size_t left = 3;
     for (const job_id id : in_state(job_state::pending)) {
@@ -369,6 +371,29 @@ class random_world : public slow_host<Preset> {
     }
   }
   [[nodiscard]] bool is_shrinking(job_id id) const { return this->s.state(id) == job_state::running; }
+
+  /// Out of reach is exactly who does not start though it is alone.
+  void check_never(job_id id) {
+    const auto why = this->s.why(id);
+    scheduler_type alone = this->s;
+    for (const job_id other : ids_) {
+      if (other != id) static_cast<void>(alone.cancel(other));
+    }
+    // Backoffs are over by then.
+    allot::instant later = this->now + 1'000'000;
+    // A head of Kueue's has its next flavors in later cycles.
+    for (int i = 0; i < 8; ++i) {
+      static_cast<void>(alone.step(++later));
+      alone.retry();
+    }
+    const bool has_started = alone.state(id) == job_state::running;
+    INFO(this->told(id));
+    if (why.out_of_reach) CHECK_FALSE(has_started);
+    if (this->has_nodes) return;
+    CHECK(has_started == !why.out_of_reach);
+    if (!has_started) CHECK(alone.why(id).out_of_reach == why.out_of_reach);
+    ++seen_[why.out_of_reach ? "never" : "not now"];
+  }
 
   /// The amount is what is freed at the bound when all of that has gone.
   void check_amount(job_id id, const pending_job& why) {
@@ -543,6 +568,8 @@ void keeps_the_ninth_law() {
   if (!allot_test::all_cases_run()) return;
   CHECK(seen["departures at a bound"] > 100);
   CHECK(seen["granted"] > 100);
+  CHECK(seen["never"] > 100);
+  CHECK(seen["not now"] > 100);
   CHECK(seen["granted beside departures"] > 100);
   if (std::same_as<Preset, allot::standard>) return;
   CHECK(seen["no place and departures"] > 10);

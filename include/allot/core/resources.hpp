@@ -27,6 +27,25 @@ class per_dimension {
   }
   template <std::same_as<T>... Ts>
   requires(sizeof...(Ts) == N && N > 1) constexpr per_dimension(Ts... values) noexcept : values_{values...} {}
+  /// @{
+  /// The same, where one may be `{}`.
+  constexpr per_dimension(T first, T second) noexcept requires(N == 2) : values_{first, second} {}
+  constexpr per_dimension(T first, T second, T third) noexcept requires(N == 3)
+      : values_{first, second, third} {}
+  /// @}
+  /// Values for another number of dimensions: an error that says so.
+  template <std::same_as<T>... Ts>
+  requires(sizeof...(Ts) != N && sizeof...(Ts) > 1) constexpr per_dimension(Ts...) noexcept {
+    static_assert(sizeof...(Ts) == N,
+                  "allot: there must be one value for each dimension, as in resources<2>{gpus(4), gpus(16)}");
+  }
+  /// Numbers, of which nobody can tell whether they are thousandths: an error that says so.
+  template <class... Numbers>
+  requires(std::same_as<T, quantity> && sizeof...(Numbers) > 0 &&
+           (std::is_arithmetic_v<Numbers> && ...)) constexpr per_dimension(Numbers...) noexcept {
+    static_assert(sizeof...(Numbers) == 0,
+                  "allot: a number is no amount: write gpus(4) or quantity::milli(500)");
+  }
   /// Numbers, if they convert to `T`: one, or one for each dimension. `fair_weight` has such a conversion
   /// only for its error message, which no one would read if the number did not get there.
   template <class... Numbers>

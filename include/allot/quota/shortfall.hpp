@@ -91,5 +91,33 @@ template <std::size_t N>
   return worst;
 }
 
+/// The binding shortfall that remains whatever others do: the one there would be if nothing were in use. None
+/// if the request does not exceed `ledger::potential`. O(N depth).
+template <std::size_t N>
+[[nodiscard]] std::optional<shortfall> lasting_shortfall(const ledger<N>& l, quota_id x,
+                                                         const std::type_identity_t<resources<N>>& request,
+                                                         capacity_kind in = capacity_kind::any) {
+  std::optional<shortfall> worst;
+  if (!is_valid_request(request)) return worst;
+  const quota_tree<N>& tree = l.tree();
+  for (std::size_t d = 0; d < N; ++d) {
+    quantity kept{};
+    for (quota_id at = x; at && request[d] > quantity{}; at = tree.parent(at)) {
+      const supply& s = l.supply_of(at, d);
+      const bool is_own = in == capacity_kind::guaranteed || !tree.parent(at);
+      const quantity most = kept + (is_own ? s.total : s.total + s.borrow);
+      if (request[d] > most && (!worst || request[d] - most > worst->missing)) {
+        const bound kind = !tree.parent(at)         ? bound::capacity
+                           : s.borrow == quantity{} ? bound::nominal
+                           : is_own                 ? bound::guarantee
+                                                    : bound::borrow_limit;
+        worst = shortfall{at, d, kind, request[d] - most};
+      }
+      kept += s.kept;
+    }
+  }
+  return worst;
+}
+
 }  // namespace v0
 }  // namespace allot

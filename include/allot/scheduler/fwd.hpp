@@ -31,7 +31,9 @@ template <std::size_t N>
 class flavor_menu;
 enum class flavor_step : std::uint8_t;
 struct gathering;
+struct holder;
 enum class job_state : std::uint8_t;
+enum class kept_by : std::uint8_t;
 class livelock_detector;
 struct no_placement;
 enum class pending_reason : std::uint8_t;

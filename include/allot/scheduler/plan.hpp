@@ -271,6 +271,9 @@ struct plan {
     /// Which quota's bound blocks it and how much is missing there; `for_each_shortfall` of
     /// `scheduler::counted` lists all. Known whatever the reason, like the rest.
     std::optional<shortfall> binding{};
+    /// *Never*, rather than not now: the bound that blocks it though nothing else ran, and how much it must
+    /// be raised by. Of several flavors, of those that lack least; not told of a job that is not ready.
+    std::optional<shortfall> out_of_reach{};
     /// Why it has no place, if its quota allows it: data of the placement. If `departures` are in the way and
     /// nothing is held, they count as being there.
     std::optional<unplaceable> placement{};

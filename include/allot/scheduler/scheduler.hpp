@@ -37,6 +37,10 @@
 
 namespace allot {
 inline namespace v0 {
+namespace detail {
+template <class Scheduler>
+class find_holders;
+}  // namespace detail
 
 /// The whole scheduling loop, for hosts that want it: pending jobs in, plans out.
 ///
@@ -558,6 +562,29 @@ class scheduler {
     if (is == job_state::pending) explain(h);
     return h;
   }
+  /// Whether the job may start without a change of quotas, whatever others do. To be asked after `submit`,
+  /// which refuses no job for that: its quota may grow, and only the cycle knows. False for an unknown job.
+  /// Costs what `why` does.
+  [[nodiscard]] bool can_ever_start(job_id id) { return jobs().contains(id) && !why(id).out_of_reach; }
+  /// How many pending jobs that are ready have their turn before that one in its quota: those with a
+  /// reservation with a time first, then by the order of the queue. 0 for one that is not pending. O(waiting
+  /// jobs of the quota, and reservations for each that has one).
+  [[nodiscard]] std::size_t jobs_before(job_id id) const {
+    if (state(id) != job_state::pending) return 0;
+    const record& r = jobs().at(id);
+    const auto* const its = jobs().reservation_of(id);
+    std::size_t before = 0;
+    jobs().for_each_waiting(r.facts.quota, [&](job_id other) {
+      const record& o = jobs().at(other);
+      if (other == id || o.is_early()) return;
+      const auto* const theirs = jobs().reservation_of(other);
+      const bool is_before = its && theirs   ? theirs->number < its->number
+                             : its || theirs ? theirs != nullptr
+                                             : o.rank < r.rank;
+      before += is_before ? 1U : 0U;
+    });
+    return before;
+  }
 
   /// The jobs that hold a reservation with a time, in the order of their turn.
   [[nodiscard]] vector<job_id> reservations() const {
@@ -698,6 +725,7 @@ class scheduler {
   }
 
  private:
+  friend class detail::find_holders<scheduler>;
   using session_type = session<View, Placement>;
   using record = typename session_type::record;
   using of_cycle = detail::cycle_or_default<session_type>;
@@ -839,6 +867,7 @@ class scheduler {
     } else {
       seen.find_at_place(p);
     }
+    if (is_early) p.out_of_reach.reset();
     if constexpr (session_type::has_expected_ends) p.reservation = reservation_of(p.id);
   }
   /// When a job has started, as the host says.
@@ -962,16 +991,20 @@ template <class Preset, class View, class Placement>
 struct made_by {
   using type = scheduler<View, Placement>;
 };
-template <preset Preset, class View, class Placement>
+template <class Preset, class View, class Placement>
+requires(!placement<Placement>) struct made_by<Preset, View, Placement> {
+  using type = scheduler<View>;
+};
+template <preset Preset, class View, placement Placement>
 struct made_by<Preset, View, Placement> {
   using type = scheduler_for<Preset, View, Placement>;
 };
 /// True, or an error that says what is wrong with what `make_scheduler` is given.
-template <class Preset, class View, std::size_t N>
+template <class Preset, class View, std::size_t N, class Placement>
 [[nodiscard]] consteval bool can_be_made() {
   static_assert(N == checked_dimensions<View>(),
                 "allot: the quotas have amounts of another number of resources than the view's request(job)");
-  return is_preset<Preset>();
+  return is_preset<Preset>() && is_placement<Placement>();
 }
 
 }  // namespace detail
@@ -986,7 +1019,7 @@ template <class Preset, class View, class Placement = no_placement,
           class Policies = typename detail::policies_type_of<Preset>::type>
 [[nodiscard]] result<typename detail::made_by<Preset, View, Placement>::type> make_scheduler(
     const Preset& by, View view, std::vector<quota_spec<N>> quotas, Placement places, Policies policies) {
-  constexpr bool is_right = detail::can_be_made<Preset, View, N>();
+  constexpr bool is_right = detail::can_be_made<Preset, View, N, Placement>();
   constexpr bool are_its_own = std::same_as<Policies, typename detail::policies_type_of<Preset>::type>;
   static_assert(are_its_own,
                 "allot: these are not the policies of this preset: they are of its `policies_type`, as its "
@@ -1004,7 +1037,7 @@ template <class Preset, class View, class Placement = no_placement,
           std::size_t N = detail::checked_dimensions<View>()>
 [[nodiscard]] result<typename detail::made_by<Preset, View, Placement>::type> make_scheduler(
     const Preset& by, View view, std::vector<quota_spec<N>> quotas, Placement places = {}) {
-  constexpr bool is_right = detail::can_be_made<Preset, View, N>();
+  constexpr bool is_right = detail::can_be_made<Preset, View, N, Placement>();
   using made = typename detail::made_by<Preset, View, Placement>::type;
   if constexpr (is_right && preset<Preset> && N == dimensions<View>) {
     const Preset seen = as_seen_by<View, Placement>(by);

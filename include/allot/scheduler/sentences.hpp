@@ -2,9 +2,11 @@
 #pragma once
 
 #include <allot/core/dimension_names.hpp>
+#include <allot/core/result.hpp>
 #include <allot/core/text.hpp>
 #include <allot/quota/shortfall.hpp>
 #include <allot/quota/tree.hpp>
+#include <allot/scheduler/holders.hpp>
 #include <allot/scheduler/job_state.hpp>
 #include <allot/scheduler/plan.hpp>
 #include <allot/scheduler/reservation.hpp>
@@ -14,6 +16,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -21,8 +24,8 @@
 namespace allot {
 inline namespace v0 {
 
-// Decisions as sentences for people: what, why, and what would help. They end without a full stop. No program
-// should read them: the same is in the plan as data. Each allocates its text.
+// Decisions, and problems, as sentences for people: what, why, and what would help. They end without a full
+// stop. No program should read them: the same is in the plan as data. Each allocates its text.
 
 namespace detail {
 
@@ -76,6 +79,13 @@ struct no_text_of_time {
 
 }  // namespace detail
 
+/// A problem with its resource, if it is one of several: "h100/gpu: children of org are given 48, more than
+/// the 0 it has". In a tree of one dimension, or for a problem of no single one, its text.
+template <std::size_t N>
+[[nodiscard]] std::string sentence(const problem& p, const dimension_names<N>& names) {
+  return N == 1 || p.dimension >= N ? p.text : std::string{names[p.dimension]} + ": " + p.text;
+}
+
 /// Why a bound does not allow a request: "vision may borrow for 1 of the 3 gpu; 2 must be released there, or
 /// its borrow limit raised by 2". `request` is that of the job, for which `s` was found.
 template <std::size_t N>
@@ -106,6 +116,71 @@ template <std::size_t N>
   }
   return text + "; " + to_string(s.missing) + " must be released there, or its " + raised + " raised by " +
          to_string(s.missing);
+}
+
+/// Why a request is more than a quota can ever have: "vision can never have more than 6 of the 7 gpu,
+/// whatever others do; its borrow limit must be raised by 1". See `pending_job::out_of_reach`; `request` is
+/// that of the job.
+template <std::size_t N>
+[[nodiscard]] std::string text_of_limit(const shortfall& s, const quota_tree<N>& tree,
+                                        const std::type_identity_t<resources<N>>& request,
+                                        const dimension_names<N>& names) {
+  const std::string quota = detail::name_of_quota(tree, s.quota);
+  const quantity wanted = s.dimension < N ? request[s.dimension] : quantity{};
+  const quantity most = std::max(quantity{}, wanted - s.missing);
+  const std::string raised = s.kind == bound::borrow_limit ? "borrow limit" : "nominal";
+  const std::string part = most == quantity{} ? "any" : "more than " + to_string(most);
+  return quota + " can never have " + part + " of the " + to_string(wanted) + ' ' +
+         std::string{names[s.dimension]} + (s.kind == bound::guarantee ? " without borrowing" : "") +
+         ", whatever others do; its " + raised + " must be raised by " + to_string(s.missing);
+}
+
+/// Who has what the pending job's quota owns, and why it isn't taken back: "vision borrows 4 gpu of that:
+/// train has run for less than it is guaranteed, until 300". `all` is what `holders_of_own` returns; the
+/// first three are named. Empty if there are none.
+template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
+[[nodiscard]] std::string sentence(const Scheduler& s, std::span<const holder> all,
+                                   const dimension_names<Scheduler::n>& names, NameOf name_of,
+                                   TextOf text_of = {}) {
+  static constexpr std::size_t most_named = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(all.size(), most_named); ++i) {
+    const holder& h = all[i];
+    const std::string quota = detail::name_of_quota(s.tree(), h.quota);
+    if (i == 0 || all[i - 1].quota != h.quota) {
+      text.append(i == 0 ? "" : "; ").append(quota).append(" borrows ").append(to_string(h.lent));
+      text.append(" ").append(names[h.dimension]).append(" of that: ");
+    } else {
+      text += ", ";
+    }
+    text += s.state(h.job) == job_state::unknown ? "a job" : std::string{name_of(s.what(h.job))};
+    switch (h.why) {
+      case kept_by::leaving:
+        text += " is being evicted";
+        break;
+      case kept_by::hold:
+        text += " is held, and so is not preempted";
+        break;
+      case kept_by::not_preemptible:
+        text += " may not be preempted";
+        break;
+      case kept_by::settings:
+        text += " may not be preempted by a job of that quota and priority";
+        break;
+      case kept_by::min_runtime: {
+        const std::string when = h.until ? text_of(Scheduler::time_of(*h.until)) : std::string{};
+        text += " may not be preempted ";
+        text += when.empty() ? "until it has run for as long as it is guaranteed"
+                             : "before " + when + ", by its guaranteed runtime";
+        break;
+      }
+      case kept_by::policy:
+        text += " is not preempted as the policy stands";
+        break;
+    }
+  }
+  if (all.size() > most_named) text += ", and " + std::to_string(all.size() - most_named) + " more";
+  return text;
 }
 
 /// What evictions under way have to do with it that a job waits, to be added to the sentence that says why;
@@ -148,7 +223,8 @@ template <class Scheduler, class NameOf>
 /// `reservation_of` says, and where, `for_each_planned_place`. `name_of(job)` is the host's name of a job,
 /// convertible to std::string. A placement's reason is part of the sentence if it is text or has a
 /// `to_string`. The library has no clock: `text_of(time_point)`, if given, says when a quota may borrow
-/// again, or the job is ready.
+/// again, the job is ready, or a job may be preempted. For a job within what its quota owns it says who has
+/// that, which is O(jobs): see `holders_of_own`.
 template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
 [[nodiscard]] std::string sentence(const Scheduler& s, const typename Scheduler::plan_type::pending_job& p,
                                    const dimension_names<Scheduler::n>& names, NameOf name_of,
@@ -177,8 +253,16 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
   const bool is_whole = !p.binding && !p.placement;
   if (!departs.empty() && is_whole && s.settings(p.quota).head == queue_head::best_effort) {
     text += departs;
+  } else if (p.out_of_reach) {
+    return text + text_of_limit(*p.out_of_reach, s.tree(), s.request(p.id), names);
   } else if (p.binding) {
-    text += sentence(*p.binding, s.tree(), s.request(p.id), names);
+    vector<holder> holders = holders_of_own(s, p.id);
+    if (!departs.empty()) erase_if(holders, [](const holder& h) { return h.why == kept_by::leaving; });
+    if (holders.empty()) {
+      text += sentence(*p.binding, s.tree(), s.request(p.id), names);
+    } else {
+      text += quota + " owns what it asks for; " + sentence(s, holders, names, name_of, text_of);
+    }
   } else if (p.backs_off) {
     const backoff of = p.backs_off;
     const std::string when = text_of(Scheduler::time_of(of.until));

@@ -317,11 +317,28 @@ class books {
     return at;
   }
 
+  /// What `lacks(request)` says of the flavors that lack least; none if some lack nothing.
+  template <class Lacks>
+  [[nodiscard]] static std::optional<shortfall> least_lacking(const record& r, Lacks lacks) {
+    std::optional<shortfall> least = lacks(r.facts.request);
+    if (r.menu.empty()) return least;
+    flavor_pick pick{};
+    do {
+      const std::optional<shortfall> s = lacks(r.request_under(pick));
+      if (least && (!s || s->missing < least->missing)) least = s;
+    } while (least && advance(pick, r.menu));
+    return least;
+  }
   /// Records in `p` what blocks a job: its quota, as of that ledger, else the lack of a place. What a cycle
   /// found is kept as the reason.
   void explain(typename plan<View, Placement>::pending_job& p, const record& r, const ledger<n>& by) const {
     p.binding = binding_shortfall(by, r.facts.quota, r.facts.request, r.facts.in);
     if (!p.binding) p.placement = places.why_not(r.pod_request);
+    if (p.binding) {
+      p.out_of_reach = least_lacking(r, [&](const resources<n>& request) {
+        return lasting_shortfall(by, r.facts.quota, request, r.facts.in);
+      });
+    }
     if (is_found_by_cycle(p.reason)) return;
     p.reason = p.binding ? pending_reason::quota : pending_reason::placement;
   }

@@ -194,6 +194,11 @@ class lifecycle {
     for (const auto& p : reservations_.owned_by(x)) visit(p.job);
     queues_.for_each_queued(x, visit);
   }
+  /// Calls `visit(record)` for each unit that there is, by index.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    jobs_.for_each(visit);
+  }
   /// Lets all inadmissible jobs be tried again. Returns whether there are any.
   bool requeue_inadmissible() {
     const bool any = queues_.requeue() || !reservations_.owners().empty();

@@ -172,25 +172,9 @@ class action_cycle {
   /// place. In the last two, jobs being evicted count until they have gone.
   void explain(Session& session, typename Session::plan_type::pending_job& p) {
     const record& r = session.jobs().at(p.id);
-    const auto& accounts = world_.accounts;
-    p.binding.reset();
     p.placement.reset();
-    const auto bind = [&](quota_id at, std::size_t d, bound kind, quantity most, quantity used) {
-      if (p.binding || r.facts.request[d] <= quantity{} || used + r.facts.request[d] <= most) return;
-      p.binding = shortfall{at, d, kind, used + r.facts.request[d] - most};
-    };
-    quota_id root = r.facts.quota;
-    for (quota_id a = root; a; a = session.tree().parent(a)) {
-      root = a;
-      for (const std::size_t d : accounts.counted()) {
-        bind(a, d, bound::borrow_limit, accounts.limit(a)[d], accounts.allocated(a)[d]);
-        if (r.facts.in != capacity_kind::guaranteed) continue;
-        bind(a, d, bound::guarantee, accounts.deserved(a)[d], accounts.guaranteed(a)[d]);
-      }
-    }
-    for (const std::size_t d : accounts.counted()) {
-      bind(root, d, bound::capacity, known_capacity(session, d), session.books().allocated_by_all(d));
-    }
+    p.binding = first_bound(session, r, false);
+    p.out_of_reach = first_bound(session, r, true);
     if (!p.binding) p.placement = session.books().places.why_not(r.pod_request);
     p.reason = p.binding ? pending_reason::quota : pending_reason::placement;
     if (!session.jobs().nominated().leaving().empty()) find_departures(session, p);
@@ -222,6 +206,30 @@ class action_cycle {
       if (session.books().allocated_by_all(d) > quantity{}) return true;
     }
     return false;
+  }
+  /// The first bound on the job's path that its request exceeds; if `is_alone`, with nothing in use.
+  [[nodiscard]] std::optional<shortfall> first_bound(Session& session, const record& r, bool is_alone) const {
+    const auto& accounts = world_.accounts;
+    const resources<n>& request = r.facts.request;
+    std::optional<shortfall> first;
+    const auto bind = [&](quota_id at, std::size_t d, bound kind, quantity most, quantity in_use) {
+      const quantity used = is_alone ? quantity{} : in_use;
+      if (first || request[d] <= quantity{} || used + request[d] <= most) return;
+      first = shortfall{at, d, kind, used + request[d] - most};
+    };
+    quota_id root = r.facts.quota;
+    for (quota_id a = root; a; a = session.tree().parent(a)) {
+      root = a;
+      for (const std::size_t d : accounts.counted()) {
+        bind(a, d, bound::borrow_limit, accounts.limit(a)[d], accounts.allocated(a)[d]);
+        if (r.facts.in != capacity_kind::guaranteed) continue;
+        bind(a, d, bound::guarantee, accounts.deserved(a)[d], accounts.guaranteed(a)[d]);
+      }
+    }
+    for (const std::size_t d : accounts.counted()) {
+      bind(root, d, bound::capacity, known_capacity(session, d), session.books().allocated_by_all(d));
+    }
+    return first;
   }
   /// The total capacity; unlimited if only the nodes know it.
   [[nodiscard]] quantity known_capacity(Session& session, std::size_t d) const {
