@@ -39,6 +39,9 @@ TEST_CASE("plan: pending jobs are no decisions") {
   SUBCASE("an eviction") {
     p.evictions.emplace_back();
   }
+  SUBCASE("a withdrawal") {
+    p.withdrawn.emplace_back();
+  }
   SUBCASE("a nomination") {
     p.nominations.emplace_back();
   }
@@ -49,5 +52,5 @@ TEST_CASE("plan: pending jobs are no decisions") {
 }
 
 TEST_CASE("plan: every enumerator has a name") {
-  CHECK(allot_test::has_words<allot::pending_reason>(9));
+  CHECK(allot_test::has_words<allot::pending_reason>(10));
 }

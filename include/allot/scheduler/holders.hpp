@@ -25,7 +25,8 @@ inline namespace v0 {
 enum class kept_by : std::uint8_t {
   /// It is on its way out, and has it until it has gone.
   leaving,
-  /// The host holds it: see `scheduler::hold`.
+  /// The host has said that it is not preempted for now: `scheduler::hold`, `freeze`, or `not_evicted`, which
+  /// says until when.
   hold,
   /// It may not be preempted at all.
   not_preemptible,
@@ -59,8 +60,9 @@ enum class kept_by : std::uint8_t {
 
 /// A job of a quota that borrows what belongs to the quota of a waiting job.
 struct holder {
-  /// The job, and its quota.
+  /// The job.
   job_id job{};
+  /// Its quota.
   quota_id quota{};
   /// Of which resource: that of the waiting job's `binding`.
   std::size_t dimension = 0;
@@ -70,7 +72,7 @@ struct holder {
   quantity lent{};
   /// Why it isn't taken back.
   kept_by why{};
-  /// Until when, as far as that is known: the end of its guaranteed runtime.
+  /// Until when, as far as that is known: the end of its guaranteed runtime, or of `not_evicted`.
   std::optional<instant> until{};
 
   friend bool operator==(const holder&, const holder&) = default;
@@ -151,8 +153,10 @@ class find_holders {
     h.why = kept_by::policy;
     if (other.state == job_state::evicting) {
       h.why = kept_by::leaving;
-    } else if (other.is_held) {
+    } else if (other.is_held || (other.preemptible && !other.may_yield())) {
       h.why = kept_by::hold;
+      const instant until = other.spared_until;
+      if (!other.is_held && !other.is_frozen && until != without_end) h.until = until;
     } else if (!other.preemptible) {
       h.why = kept_by::not_preemptible;
     } else if (rules_out(b, other.facts.priority, is_below ? relation::descendant : relation::borrower)) {

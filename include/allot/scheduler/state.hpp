@@ -119,10 +119,11 @@ struct unit_state {
   bool is_held = false;
   /// While it runs: until when it is not preempted, as it could not be evicted.
   std::optional<instant> spared_until{};
-  /// While it runs or is evicted: the turn of the reservation that it held, what that promised first, and
-  /// whether on what its quota owns.
+  /// While it runs or is evicted: the turn of the reservation that it held.
   std::optional<std::uint64_t> had_turn{};
+  /// What that promised first.
   instant had_start = without_end;
+  /// Whether it stood on what its quota owns.
   bool had_own = false;
   /// While it is evicted: whether it has run for as long as it may, and does not wait again.
   bool is_over = false;
