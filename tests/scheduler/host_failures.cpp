@@ -27,8 +27,8 @@ using allot::refusal;
 namespace {
 
 struct work {
-  std::string name;
-  allot::quota_id quota;
+  std::string name{};
+  allot::quota_id quota{};
   std::int64_t gpus = 0;
   std::uint32_t pods = 1;
   std::uint32_t least = 1;

@@ -854,6 +854,7 @@ class life {
       case allot::pending_reason::not_proven:
       case allot::pending_reason::lost_work:
       case allot::pending_reason::evictions:
+      case allot::pending_reason::held:
       case allot::pending_reason::not_waiting:
         break;
     }
