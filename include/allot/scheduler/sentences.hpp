@@ -257,7 +257,11 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
     return text + text_of_limit(*p.out_of_reach, s.tree(), s.request(p.id), names);
   } else if (p.binding) {
     vector<holder> holders = holders_of_own(s, p.id);
-    if (!departs.empty()) erase_if(holders, [](const holder& h) { return h.why == kept_by::leaving; });
+    // That is said below.
+    const bool is_found = detail::is_found_by_cycle(p.reason);
+    erase_if(holders, [&](const holder& h) {
+      return (h.why == kept_by::leaving && !departs.empty()) || (h.why == kept_by::policy && is_found);
+    });
     if (holders.empty()) {
       text += sentence(*p.binding, s.tree(), s.request(p.id), names);
     } else {

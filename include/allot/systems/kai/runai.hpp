@@ -102,8 +102,7 @@ struct runai {
   /// How far back usage counts.
   instant window = 604'800;
   /// How often a cycle is due though nothing has happened, while past usage counts: KAI's schedule period, 1
-  /// s. In the unit of `step(now)`; below 1 it counts as 1. Each costs a division or, where that changes a
-  /// share, a whole cycle.
+  /// s. In the unit of `step(now)`; below 1 it counts as 1.
   instant period = 1;
   /// KAI's relcaimerSaturationMultiplier (its spelling), in thousandths. Below 1,000 it counts as 1,000.
   std::int64_t saturation_multiplier = 1000;

@@ -80,8 +80,8 @@ struct kai_policies {
 /// when it is decided, and may find its place taken when the victims have left.
 ///
 /// A step in an unchanged world costs O(1). But if past usage counts, shares change with time: where nothing
-/// has changed for a `period`, the next step divides anew, O(quotas), and is a whole cycle if that changes
-/// any share. While no job is pending or no job holds anything, it can change no decision, and wakes no host.
+/// has changed for a `period`, the next step is a whole cycle. While no job is pending or no job holds
+/// anything, it can change no decision, and wakes no host.
 template <class Session, class Policies, class Walk>
 class action_cycle {
  public:
@@ -107,8 +107,7 @@ class action_cycle {
     const bool is_new = changed || session.queues().must_requeue() || was_reset_;
     if (!is_new && !(counts_past() && session.now() >= next_division())) return;
     if (counts_past()) world_.usage.advance(session, world_type::capacity(session));
-    const bool must_run = is_new || std::exchange(was_resumed_, false);
-    if (!divide(session) && !must_run) return;
+    divide(session);
     was_reset_ = false;
     session.requeue_inadmissible();
     world_.begin(session, Walk::leaves_out_more);
@@ -161,9 +160,8 @@ class action_cycle {
     world_.accounts.follow(session.tree());
     static_cast<void>(world_.follow(session));
     was_reset_ = !m.is_at_rest;
-    was_resumed_ = true;
     // As of the last time that it did: what has passed since is for the next one.
-    if (m.is_at_rest) static_cast<void>(divide(session));
+    if (m.is_at_rest) divide(session);
     return keeps_usage;
   }
 
@@ -272,12 +270,14 @@ class action_cycle {
     return o;
   }
 
-  /// Divides by what is requested now, and by past usage as it was last looked at. Returns whether that
-  /// changes any share.
-  bool divide(Session& session) {
+  /// Divides by what is requested now, and by past usage as it was last looked at.
+  void divide(Session& session) {
     const resources<n> capacity = world_type::capacity(session);
-    if (!counts_past()) return world_.accounts.divide(capacity, {}, division_options());
-    return world_.accounts.divide(capacity, world_.usage.parts(session), division_options());
+    if (counts_past()) {
+      world_.accounts.divide(capacity, world_.usage.parts(session), division_options());
+    } else {
+      world_.accounts.divide(capacity, {}, division_options());
+    }
   }
 
   // Actions.
@@ -477,8 +477,6 @@ class action_cycle {
   /// The units for which no job could be moved in this cycle, whatever the quota.
   detail::failed_units<n> not_consolidated_;
   bool was_reset_ = true;
-  /// Whether it has not divided since: by what was requested before the last step's decisions it can't.
-  bool was_resumed_ = false;
 };
 
 }  // namespace v0

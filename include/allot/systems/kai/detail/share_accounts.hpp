@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <utility>
 
 namespace allot {
 inline namespace v0 {
@@ -63,11 +62,10 @@ class share_accounts {
     }
     own = {used, guaranteed, asked};
   }
-  /// Divides the capacity by the current requests. Returns whether a share, or what counts, is other than
-  /// before. O(n rounds).
-  bool divide(const resources<N>& capacity, std::span<const per_dimension<std::int64_t, N>> used_lately = {},
+  /// Divides the capacity by the current requests. O(n rounds).
+  void divide(const resources<N>& capacity, std::span<const per_dimension<std::int64_t, N>> used_lately = {},
               const typename division_type::options& o = {}) {
-    bool is_other = std::exchange(capacity_, capacity) != capacity;
+    capacity_ = capacity;
     unit_ = o.unit;
     division_.update(*tree_, capacity, requested_, used_lately, o);
     counted_.clear();
@@ -76,16 +74,13 @@ class share_accounts {
     }
     for (const quota_id x : tree_->top_down()) {
       queue& q = queues_[x.index()];
-      const resources<N>& fair = division_.fair_share(x);
-      is_other = is_other || fair != q.fair;
       for (std::size_t d = 0; d < N; ++d) {
-        q.fair[d] = fair[d];
+        q.fair[d] = division_.fair_share(x)[d];
         q.allocatable[d] = q.deserved[d].is_unlimited()
                                ? q.limit[d]
                                : std::min(q.limit[d], std::max(q.deserved[d], q.fair[d]));
       }
     }
-    return is_other;
   }
 
   /// Charges `request` for a job of x, without affecting what `set_own` recorded.
