@@ -60,7 +60,7 @@ const quota_spec<> sized{.name = "team", .nominal = 4};
 const auto sized = allot::build_quota_tree<1>({{.name = "a", .nominal = 4}});
 #else
 const quota_spec<2> sized{.name = "team", .nominal = {gpus(1), {}}};
-const allot::resources<3> of_three{gpus(1), {}, {}};
+[[maybe_unused]] const allot::resources<3> of_three{gpus(1), {}, {}};
 #endif
 
 #ifdef weight_is_assigned_a_number

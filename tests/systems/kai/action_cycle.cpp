@@ -220,7 +220,7 @@ TEST_CASE("action_cycle: with past usage a host may sleep until it is told to wa
     }
   });
   CHECK((later_evictions > 500 || !allot_test::all_cases_run()));
-  CHECK(steps < instants);
+  CHECK((steps < instants || !allot_test::all_cases_run()));
 }
 
 TEST_CASE("action_cycle: time wakes a host only while it may change a decision") {
