@@ -16,6 +16,15 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
+/// How a job that is evicted for another could start again.
+enum class way_back : std::uint8_t {
+  none,
+  /// With a place that is free, or victims of its own.
+  elsewhere,
+  /// With what it has lost to the other one.
+  from_the_beneficiary,
+};
+
 /// A job that a plan evicts, and that could start again as soon as it has gone, would lose its work for
 /// nothing if others could have made the room. Then the plan is made once more, and the job it was evicted
 /// for must do without it (`protection_of_settings_and_detours`). If that one finds no other victims, it may
@@ -24,8 +33,6 @@ namespace detail {
 /// What others leave over counts, too, so that is looked at when all else is decided. And where the one could
 /// take back what it loses from the other, it is not evicted for it at all: they would change places for
 /// nothing.
-enum class way_back : std::uint8_t { none, elsewhere, from_the_beneficiary };
-
 template <class Session>
 class detours {
  public:
@@ -58,7 +65,8 @@ class detours {
     }
     bool any = false;
     for (pair& p : spared_) {
-      if (p.in_vain || p.is_mutual || !waits(s, p.beneficiary)) continue;
+      const bool would_swap = p.back == way_back::from_the_beneficiary;
+      if (p.in_vain || would_swap || !waits(s, p.beneficiary)) continue;
       p.in_vain = any = true;
     }
     if (any) s.jobs_.queues().let_requeue();
@@ -70,8 +78,7 @@ class detours {
     /// The job, of an elastic one the core.
     job_id beneficiary;
     job_id victim;
-    /// Whether they would change places.
-    bool is_mutual = false;
+    way_back back;
     /// Whether no other may evict it, either: it was taken over from one that did.
     bool is_for_all = false;
     /// Whether there were no others.
@@ -121,7 +128,7 @@ class detours {
       const way_back back =
           e.core && gains_pod(s, e.core) ? way_back::elsewhere : way_back_of(s.jobs_.at(e.id), e.beneficiary);
       if (back == way_back::none) continue;
-      spared_.push_back({whole, e.id, back == way_back::from_the_beneficiary});
+      spared_.push_back({whole, e.id, back});
       any = true;
     }
     return any;
