@@ -193,8 +193,8 @@ class books {
     assumed_.rollback(before);
     return fits;
   }
-  /// Whether the evicting job's place was given to nobody else; then it has it again. A placement that can't
-  /// tell is asked only if there is nobody it could have been given to.
+  /// Whether the evicting job's place was given to nobody else, in a trial: then it has it again. A placement
+  /// that can't tell is asked only if there is nobody it could have been given to.
   [[nodiscard]] bool could_reoccupy(const record& evicting, bool any_nominated) {
     if constexpr (std::same_as<decltype(places.reoccupy(evicting.where)), bool>) {
       return places.reoccupy(evicting.where);
@@ -204,15 +204,9 @@ class books {
       return true;
     }
   }
-  /// Its place is free for others, as before `could_reoccupy`.
-  void vacate(const record& evicting) { places.vacate(evicting.where); }
   /// An evicting job runs on.
   void take_back_eviction(record& r) {
     places.reoccupy(r.where);
-    run_on(r);
-  }
-  /// The same for one that has its place again.
-  void run_on(record& r) {
     assumed_.charge(r.facts.quota, r.facts.request, r.facts.in);
     expect_end(r, expected_end_of(r));
     if (r.may_yield()) may_go(r);

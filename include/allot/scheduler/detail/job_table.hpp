@@ -203,6 +203,11 @@ class view_or_default {
   [[nodiscard]] static instant time_limit(const View& view, const job& j) requires time_limited_view<View> {
     return span_of<View>(view.time_limit(j));
   }
+  /// From when it can start.
+  [[nodiscard]] static instant ready_at(const View&, const job&) { return ready_time::always; }
+  [[nodiscard]] static instant ready_at(const View& view, const job& j) requires ready_view<View> {
+    return point_of<View>(view.ready_at(j));
+  }
   /// How long a run of the job is expected to last.
   [[nodiscard]] static instant estimate(const View& view, const job& j) {
     const instant most = time_limit(view, j);
@@ -280,7 +285,7 @@ void read_job(job_record<View, Placement>& r, const View& view, const typename V
     r.facts.checkpoint = span_of<View>(view.checkpoint(j));
     r.facts.restart = span_of<View>(view.restart(j));
   }
-  if constexpr (ready_view<View>) r.ready.at = point_of<View>(view.ready_at(j));
+  r.ready.at = view_or_default<View>::ready_at(view, j);
   r.estimate = view_or_default<View>::estimate(view, j);
   const auto [least, most] = view_or_default<View>::pods(view, j);
   read_request(r, view, least);

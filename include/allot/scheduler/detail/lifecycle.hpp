@@ -479,6 +479,7 @@ class lifecycle {
   }
   /// An evicting job runs on.
   void take_back_eviction(record& r) {
+    r.is_frozen = queues_.is_frozen(r.facts.quota);
     books_.take_back_eviction(r);
     enter(r, job_state::running);
     nominated_.left(r.facts.id);
@@ -553,28 +554,9 @@ class lifecycle {
   /// The evicting job runs on with all its pods, if nobody has been given what they have. Returns whether it
   /// does.
   [[nodiscard]] bool run_on(record& r) {
-    if (!books_.assumed().can_count(r.facts.quota, request_with_leaving(r))) return false;
-    bool are_free = true;
-    std::size_t had = 0;
-    for_each_leaving_with(r, [&](record& unit) {
-      are_free = are_free && books_.could_reoccupy(unit, !nominated_.waiting().empty());
-      had += are_free ? 1U : 0U;
-    });
-    if (!are_free) {
-      for_each_leaving_with(r, [&](record& unit) {
-        if (had == 0) return;
-        --had;
-        books_.vacate(unit);
-      });
+    if (!books_.assumed().can_count(r.facts.quota, request_with_leaving(r)) || !has_its_place(r))
       return false;
-    }
-    for_each_leaving_with(r, [&](record& unit) {
-      unit.is_frozen = queues_.is_frozen(unit.facts.quota);
-      books_.run_on(unit);
-      enter(unit, job_state::running);
-      nominated_.left(unit.facts.id);
-    });
-    if constexpr (has_elastic_pods) grow(core_of(r));
+    for_each_leaving_with(r, [&](record& unit) { take_back_eviction(unit); });
     return true;
   }
   /// Whether what the evicting job and its pods have is within the bounds of their quota.
@@ -649,7 +631,6 @@ class lifecycle {
     r.estimate = view_or_default<View>::estimate(view_, r.what);
     r.had = {};
     r.spared_until = ready_time::always;
-    r.is_frozen = false;
     // With the new estimate: what decides whether there is room stays as it was numbered.
     const auto renewed = detail::pod_request_of<Placement>(view_, r.what, r.facts.pods, r.pick);
     if (placement_or_default::room_key(renewed) == placement_or_default::room_key(r.pod_request))
@@ -812,6 +793,14 @@ class lifecycle {
     holds_reservation(r) ? end_reservation(r) : queues_.take_out(r);
     queues_.touch(r.facts.quota);
   }
+  /// Whether nobody was given the places of the evicting job and of the pods that leave with it.
+  [[nodiscard]] bool has_its_place(record& r) {
+    const tentative trial{books_.places};
+    bool has = true;
+    for_each_leaving_with(
+        r, [&](record& unit) { has = has && books_.could_reoccupy(unit, !nominated_.waiting().empty()); });
+    return has;
+  }
   /// What the evicting job and the pods request that leave with it.
   [[nodiscard]] resources<n> request_with_leaving(record& r) {
     resources<n> all;
@@ -841,9 +830,8 @@ class lifecycle {
     }
   }
   /// When the job is ready, as the view says.
-  [[nodiscard]] instant ready_time_of([[maybe_unused]] const record& r) const {
-    if constexpr (has_ready_times) return point_of<View>(view_.ready_at(r.what));
-    return ready_time::always;
+  [[nodiscard]] instant ready_time_of(const record& r) const {
+    return view_or_default<View>::ready_at(view_, r.what);
   }
   /// The pending job is ready then, and holds no reservation any more.
   void wait_until(record& r, instant ready, bool is_held) {
@@ -870,13 +858,8 @@ class lifecycle {
   }
   /// The early job is so no more.
   void be_ready(record& r) {
+    if (!r.has_reservation) return wait_until(r, ready_time::always, r.is_held);
     queues_.let_requeue();
-    if (!r.has_reservation) {
-      leave_queue(r);
-      enter(r, job_state::unknown);
-      r.ready = {};
-      return join_queue(r.facts.id);
-    }
     queues_.count_out_reservation(r);
     r.ready = {};
     queues_.count_reservation(r);

@@ -207,10 +207,11 @@ class queues {
     bool has_inadmissible = false;
     bool touched = false;
     bool is_frozen = false;
-    /// The early ones: how many have no reservation, how many have one, and those that may get one.
+    /// How many early ones have no reservation, how many of these the host holds, and how many have one.
     std::size_t early_waiting = 0;
     std::size_t held_waiting = 0;
     std::size_t early_reservations = 0;
+    /// The early ones that may get one.
     [[no_unique_address]] std::conditional_t<has_ready_times, pending_queue, nothing> early{};
   };
   [[nodiscard]] const quota_state& of(quota_id x) const { return quotas_[x.index()]; }
