@@ -324,7 +324,8 @@ class random_world : public slow_host<Preset> {
       CHECK(allot_test::same_reasons(p, this->s.why(p.id)));
     }
     const auto waiting = in_state(job_state::pending);
-    if (!waiting.empty()) check_never(random_.pick(waiting));
+    // Not drawn, so that the worlds stay as they are.
+    if (!waiting.empty()) check_never(waiting[static_cast<std::size_t>(this->now) % waiting.size()]);
     if (this->s.evicting().empty() && this->s.nominated().empty()) return;
     std::size_t left = 3;
     for (const job_id id : in_state(job_state::pending)) {
@@ -573,7 +574,7 @@ void keeps_the_ninth_law() {
   CHECK(seen["granted beside departures"] > 100);
   if (std::same_as<Preset, allot::standard>) return;
   CHECK(seen["no place and departures"] > 10);
-  CHECK(seen["room"] + seen["room and departures"] > 5);
+  CHECK(seen["room"] + seen["room and departures"] > 10);
 }
 
 }  // namespace
