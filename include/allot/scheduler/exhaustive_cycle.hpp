@@ -236,7 +236,7 @@ class exhaustive_cycle {
       decided_ = false;
       if (session.queues().must_requeue()) {
         session.requeue_inadmissible();
-        if constexpr (makes_reservations) static_cast<void>(loans(session).let_owners_claim_later());
+        if constexpr (makes_reservations) loans(session).let_owners_claim_later();
         admitted_ = false;
       }
       if constexpr (makes_reservations) keep_reservations(session);

@@ -513,6 +513,7 @@ class scheduler {
     }
     session_.begin(now);
     session_.plan().clamped_by = detail::span_between(told, now);
+    watch_withdrawn(0);
     evict_overdue(now);
     guarantees_.take_expired(now, [&](const detail::time_limits::run& r, instant until) {
       if (is_protected_until(r, until)) jobs().world_changed();
@@ -520,8 +521,9 @@ class scheduler {
     do {
       cycle_.run(session_);
     } while (session_.start_with_what_was_taken_back());
+    const std::size_t withdrawn = session_.plan().withdrawn.size();
     session_.end();
-    if (!session_.plan().withdrawn.empty()) evict_overdue(now);
+    if (watch_withdrawn(withdrawn)) evict_overdue(now);
     // One whose eviction was withdrawn, and that another job has claimed since, goes after all.
     erase_if(session_.plan().withdrawn, [&](const auto& w) { return state(w.id) != job_state::running; });
     // Explained last: jobs admitted after a job became inadmissible may block it, too.
@@ -539,11 +541,9 @@ class scheduler {
   /// again; a reserved start has come; or the cycle decides by time alone (`waking_cycle`). None: never.
   [[nodiscard]] std::optional<time_point> wakes_at() {
     std::optional<instant> next = time_limits_.next(lasts());
-    for (const auto& at : {guarantees_.next(protects()), session_.next_reserved_start(),
-                           of_cycle::wakes_at(cycle_, session_)}) {
-      if (at) next = next ? std::min(*next, *at) : at;
-    }
-    for (const auto& at : {jobs().next_ready(), jobs().next_end_of_sparing()}) {
+    for (const auto& at :
+         {guarantees_.next(protects()), session_.next_reserved_start(), of_cycle::wakes_at(cycle_, session_),
+          jobs().next_ready(), jobs().next_end_of_sparing()}) {
       if (at) next = std::min(next.value_or(*at), *at);
     }
     const instant may_borrow = jobs().backoffs().next();
@@ -772,10 +772,15 @@ class scheduler {
     happen(r);
     return refusal::none;
   }
-  /// Evicts jobs that have run for as long as they may; those too whose time has come while they were to be
-  /// evicted otherwise.
+  /// The time of those whose evictions the plan withdraws, from that one on, may have come while they were to
+  /// be evicted. Returns whether there are any.
+  bool watch_withdrawn(std::size_t from) {
+    const auto& withdrawn = session_.plan().withdrawn;
+    for (std::size_t i = from; i < withdrawn.size(); ++i) watch_time_again(jobs().at(withdrawn[i].id));
+    return withdrawn.size() > from;
+  }
+  /// Evicts jobs that have run for as long as they may.
   void evict_overdue([[maybe_unused]] instant now) {
-    for (const auto& w : session_.plan().withdrawn) watch_time_again(jobs().at(w.id));
     if constexpr (time_limited_view<View>) {
       time_limits_.take_expired(now, [&](const detail::time_limits::run& r, instant) {
         if (!is_run(r)) return;

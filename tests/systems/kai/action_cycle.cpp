@@ -242,7 +242,7 @@ TEST_CASE("action_cycle: time wakes a host only while it may change a decision")
   CHECK_FALSE(wakes(running + "wait p b 1x3", 0));
 }
 
-TEST_CASE("action_cycle: the period begins anew with each division") {
+TEST_CASE("action_cycle: the period restarts with each cycle") {
   allot::kai_policies policies;
   policies.k = 4000;
   policies.period = 10;
