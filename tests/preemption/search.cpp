@@ -867,32 +867,41 @@ std::vector<std::size_t> ids(std::span<const allot::victim<1>> victims) {
   return result;
 }
 
-}  // namespace
-
-TEST_CASE("search: elastic pods are evicted first, one by one, and their job survives (KAI v0.5.1)") {
-  scene s{{{.name = "root"},
-           {.name = "A", .parent = "root", .nominal = gpus(9)},
-           {.name = "B", .parent = "root"}}};
-  allot::running_index<> running;
-  running.resize(3);
-  elastic jobs{s.accounts(), running};
-  // Six pods, of which two are needed; and a gang that started later.
-  jobs.add(s.quota("B"), 2, 4);
-  jobs.add(s.quota("B"), 3, 0);
-  search<1> find;
-  anywhere world;
-  const auto victims_of = [&](int request) {
+/// A, which owns 9 GPUs, and B, which borrows them for elastic jobs.
+struct lent_to_elastic {
+  lent_to_elastic() { running.resize(3); }
+  void add(int core, int pods) { jobs.add(s.quota("B"), core, pods); }
+  /// The victims of a job of A that asks for so much.
+  template <class Search>
+  std::vector<std::size_t> victims_of(Search& find, int request) {
+    anywhere world;
     const auto point = s.accounts().save();
     REQUIRE(find.run(s.accounts(), running, s.asks("A", request), world) == search_outcome::found);
     s.accounts().rollback(point);
     return ids(find.victims());
-  };
-  CHECK(victims_of(3) == numbers{4, 3, 2});
-  CHECK(victims_of(4) == numbers{4, 3, 2, 1});
+  }
+
+  scene s{{{.name = "root"},
+           {.name = "A", .parent = "root", .nominal = gpus(9)},
+           {.name = "B", .parent = "root"}}};
+  allot::running_index<> running;
+  elastic jobs{s.accounts(), running};
+};
+
+}  // namespace
+
+TEST_CASE("search: elastic pods are evicted first, one by one, and their job survives (KAI v0.5.1)") {
+  lent_to_elastic lent;
+  // Six pods, of which two are needed; and a gang that started later.
+  lent.add(2, 4);
+  lent.add(3, 0);
+  search<1> find;
+  CHECK(lent.victims_of(find, 3) == numbers{4, 3, 2});
+  CHECK(lent.victims_of(find, 4) == numbers{4, 3, 2, 1});
   // The gang releases more than two pods do, so two of four are dropped from the victims.
-  CHECK(victims_of(5) == numbers{4, 3, 5});
+  CHECK(lent.victims_of(find, 5) == numbers{4, 3, 5});
   // Two pods that the job needs are evicted together, and then none of its elastic pods remains.
-  CHECK(victims_of(9) == numbers{4, 3, 2, 1, 5, 0});
+  CHECK(lent.victims_of(find, 9) == numbers{4, 3, 2, 1, 5, 0});
 }
 
 TEST_CASE("search: a job is never evicted without its elastic pods, whatever the order") {
@@ -904,24 +913,14 @@ TEST_CASE("search: a job is never evicted without its elastic pods, whatever the
       return compare_as_victims(a, b) < 0;
     }
   };
-  scene s{{{.name = "root"},
-           {.name = "A", .parent = "root", .nominal = gpus(9)},
-           {.name = "B", .parent = "root"}}};
-  allot::running_index<> running;
-  running.resize(3);
-  elastic jobs{s.accounts(), running};
-  jobs.add(s.quota("B"), 2, 4);
-  jobs.add(s.quota("B"), 3, 0);
+  lent_to_elastic lent;
+  lent.add(2, 4);
+  lent.add(3, 0);
   allot::victim_search<1, cores_first, allot::eligible_is_fair> find;
-  anywhere world;
-  const auto point = s.accounts().save();
-  REQUIRE(find.run(s.accounts(), running, s.asks("A", 9), world) == search_outcome::found);
-  CHECK(ids(find.victims()) == numbers{5, 4, 3, 2, 1, 0});
+  CHECK(lent.victims_of(find, 9) == numbers{5, 4, 3, 2, 1, 0});
   for (const auto& v : find.victims()) CHECK(v.with_its_job == v.job.elastic);
-  s.accounts().rollback(point);
   // The other job stays when one elastic pod of it, preempted together with it, turns out to be enough.
-  REQUIRE(find.run(s.accounts(), running, s.asks("A", 4), world) == search_outcome::found);
-  CHECK(ids(find.victims()) == numbers{5, 4});
+  CHECK(lent.victims_of(find, 4) == numbers{5, 4});
   for (const auto& v : find.victims()) CHECK_FALSE(v.with_its_job);
 }
 
@@ -932,25 +931,13 @@ TEST_CASE("search: an elastic pod that is protected goes with its job or not at 
       return v.next.id == job_id{1};
     }
   };
-  scene s{{{.name = "root"},
-           {.name = "A", .parent = "root", .nominal = gpus(9)},
-           {.name = "B", .parent = "root"}}};
-  allot::running_index<> running;
-  running.resize(3);
-  elastic jobs{s.accounts(), running};
-  jobs.add(s.quota("B"), 1, 1);
-  jobs.add(s.quota("B"), 7, 0);
+  lent_to_elastic lent;
+  lent.add(1, 1);
+  lent.add(7, 0);
   allot::victim_search<1, allot::lowest_priority_then_highest_share, allot::eligible_is_fair, of_pod> find;
-  anywhere world;
-  const auto victims_of = [&](int request) {
-    const auto point = s.accounts().save();
-    REQUIRE(find.run(s.accounts(), running, s.asks("A", request), world) == search_outcome::found);
-    s.accounts().rollback(point);
-    return ids(find.victims());
-  };
-  CHECK(victims_of(7) == numbers{2});
+  CHECK(lent.victims_of(find, 7) == numbers{2});
   // Of the last two either would be enough.
-  CHECK(victims_of(8) == numbers{2, 1, 0});
+  CHECK(lent.victims_of(find, 8) == numbers{2, 1, 0});
 }
 
 // Rivals.

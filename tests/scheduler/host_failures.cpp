@@ -94,6 +94,15 @@ template <class View = work_view, class Preset = allot::standard>
 lab<View, Preset> lab_of(const Preset& by = {}) {
   return lab<View, Preset>{by};
 }
+/// One in which x of a, which has all, is evicted for y of b.
+lab<work_view, allot::standard> lab_with_an_eviction() {
+  auto h = lab_of();
+  h.submit({.name = "x", .gpus = 8}, "a");
+  CHECK(h.step(0) == "+x");
+  h.submit({.name = "y", .gpus = 4, .submitted = 1}, "b");
+  CHECK(h.step(1) == "-x>y ~y");
+  return h;
+}
 
 }  // namespace
 
@@ -310,38 +319,27 @@ TEST_CASE_TEMPLATE("host failures: who can't be evicted runs on, and another one
   CHECK(h.of.wakes_at() == std::optional<instant>{100});
 }
 
-TEST_CASE("host failures: what is evicted for a job that goes is withdrawn") {
+TEST_CASE("host failures: what is evicted for a job that goes is withdrawn, if the host wants that") {
   for (const bool withdraws : {true, false}) {
-    auto h = lab_of();
-    h.of.withdraw_evictions(withdraws);
-    h.submit({.name = "x", .gpus = 8}, "a");
-    CHECK(h.step(0) == "+x");
-    h.submit({.name = "y", .gpus = 4, .submitted = 1}, "b");
-    CHECK(h.step(1) == "-x>y ~y");
-    SUBCASE("cancelled") {
-      CHECK(h.of.cancel(h["y"]) == refusal::none);
+    for (const bool is_cancelled : {true, false}) {
+      auto h = lab_with_an_eviction();
+      h.of.withdraw_evictions(withdraws);
+      CHECK((is_cancelled ? h.of.cancel(h["y"]) : h.of.hold(h["y"])) == refusal::none);
+      const auto& plan = h.of.step(2);
+      CHECK(plan.withdrawn.size() == (withdraws ? 1 : 0));
+      CHECK(plan.empty() == !withdraws);
+      CHECK(h.of.state(h["x"]) == (withdraws ? job_state::running : job_state::evicting));
+      // A host that is too late says so.
+      CHECK(h.of.evicted(h["x"]) == refusal::none);
+      CHECK(h.of.state(h["x"]) == job_state::pending);
+      CHECK(h.step(3) == "+x");
     }
-    SUBCASE("held") {
-      CHECK(h.of.hold(h["y"]) == refusal::none);
-    }
-    const auto& plan = h.of.step(2);
-    CHECK(plan.withdrawn.size() == (withdraws ? 1 : 0));
-    CHECK(plan.empty() == !withdraws);
-    CHECK(h.of.state(h["x"]) == (withdraws ? job_state::running : job_state::evicting));
-    // A host that is too late says so.
-    CHECK(h.of.evicted(h["x"]) == refusal::none);
-    CHECK(h.of.state(h["x"]) == job_state::pending);
-    CHECK(h.step(3) == "+x");
   }
 }
 
 TEST_CASE("host failures: what is withdrawn and claimed by another job goes after all") {
-  auto h = lab_of();
+  auto h = lab_with_an_eviction();
   h.of.withdraw_evictions(true);
-  h.submit({.name = "x", .gpus = 8}, "a");
-  CHECK(h.step(0) == "+x");
-  h.submit({.name = "y", .gpus = 4, .submitted = 1}, "b");
-  CHECK(h.step(1) == "-x>y ~y");
   CHECK(h.of.cancel(h["y"]) == refusal::none);
   h.submit({.name = "z", .gpus = 3, .submitted = 2}, "b");
   CHECK(h.step(2) == "-x>z ~z");
@@ -405,11 +403,7 @@ TEST_CASE_TEMPLATE("host failures: where evictions are frozen nobody goes", Pres
 }
 
 TEST_CASE("host failures: who can't be evicted is not asked while its quota is frozen, either") {
-  auto h = lab_of();
-  h.submit({.name = "x", .gpus = 8}, "a");
-  CHECK(h.step(0) == "+x");
-  h.submit({.name = "y", .gpus = 4, .submitted = 1}, "b");
-  CHECK(h.step(1) == "-x>y ~y");
+  auto h = lab_with_an_eviction();
   CHECK(h.of.freeze(h.of.tree().find("a")) == refusal::none);
   CHECK(h.of.not_evicted(h["x"], 5) == refusal::none);
   CHECK(h.step(5).empty());

@@ -346,7 +346,7 @@ class outside_cycle {
  public:
   template <class Policies>
   explicit outside_cycle(const Policies&) : of_(stepper::current()) {
-    if (of_ != nullptr) desk_ = std::make_shared<desk_of<Session>>(*of_);
+    if (of_ != nullptr) desk_.emplace(*of_);
   }
   void reset(Session& session) { session.queues().follow_stays(); }
   void run(Session& session) {
@@ -362,8 +362,7 @@ class outside_cycle {
 
  private:
   stepper* of_;
-  /// A cycle can be copied; nobody copies the one that is stepped.
-  std::shared_ptr<desk_of<Session>> desk_;
+  std::optional<desk_of<Session>> desk_;
 };
 
 struct outside_policies {
