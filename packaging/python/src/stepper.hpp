@@ -101,8 +101,6 @@ struct job_facts {
 class desk {
  public:
   desk() = default;
-  desk(const desk&) = delete;
-  desk& operator=(const desk&) = delete;
   virtual ~desk() = default;
 
   [[nodiscard]] virtual allot::instant now() const = 0;
@@ -110,6 +108,10 @@ class desk {
   [[nodiscard]] virtual answer carry_out(const action& a) = 0;
   /// Whether anything runs, is not ready yet, or could start.
   [[nodiscard]] virtual bool may_go_on() const = 0;
+
+ protected:
+  desk(const desk&) = default;
+  desk& operator=(const desk&) = default;
 };
 
 /// The name of the policy that is decided from outside.
