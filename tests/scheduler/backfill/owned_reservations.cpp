@@ -57,6 +57,43 @@ TEST_CASE("owned reservations: a gang within what its team owns starts after one
   }
 }
 
+TEST_CASE("owned reservations: of hundreds that run, it starts when as many have ended as it needs") {
+  allot_test::for_each_seed(20, [](random_source& random) {
+    const std::size_t ones = 100 + random.below(400);
+    std::vector<timed_job> jobs;
+    for (std::size_t i = 0; i < ones; ++i) {
+      // Many end at the same time.
+      const instant length = 10 + static_cast<instant>(random.below(random.one_in(2) ? 30 : 1000));
+      jobs.push_back({.quota = a, .duration = length, .estimate = length});
+    }
+    const auto gang = static_cast<std::uint32_t>(jobs.size());
+    jobs.push_back({.quota = a,
+                    .gpus = 1 + static_cast<std::int64_t>(random.below(ones)),
+                    .submit = 1,
+                    .duration = 10,
+                    .estimate = 10});
+    const std::vector<std::int64_t> owned{static_cast<std::int64_t>(ones), 0};
+    auto s = allot::make_scheduler(allot::standard{}, allot_test::timed_view{&jobs}, teams(owned)).value();
+    std::vector<std::pair<instant, allot::job_id>> running;
+    for (std::uint32_t j = 0; j < gang; ++j) running.push_back({jobs[j].duration, s.submit(j).id});
+    s.step(0);
+    const allot::job_id id = s.submit(gang).id;
+    s.step(1);
+    std::sort(running.begin(), running.end());
+    // Some end early, in any order.
+    const auto needed = static_cast<std::size_t>(jobs[gang].gpus);
+    for (std::size_t ended = 0;; ++ended) {
+      REQUIRE(s.reservation_of(id).has_value());
+      REQUIRE(s.reservation_of(id)->start == running[needed - ended - 1].first);
+      if (ended + 1 == needed) break;
+      const std::size_t which = random.below(running.size());
+      REQUIRE(s.finished(running[which].second) == allot::refusal::none);
+      running.erase(running.begin() + static_cast<std::ptrdiff_t>(which));
+      s.step(2);
+    }
+  });
+}
+
 TEST_CASE("owned reservations: without estimates such a gang is passed until it is too old for that") {
   for (const bool says_nothing : {true, false}) {
     CAPTURE(says_nothing);

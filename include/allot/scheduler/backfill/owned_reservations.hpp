@@ -280,8 +280,8 @@ class owned_reservations {
   }
   /// Why a reservation of x is late, if nothing has been told; whether a job that passes it is in its way.
   [[nodiscard]] delay_cause why_late(quota_id x, bool is_passed = false) const {
-    const auto ends = session_.books().ends_of(x);
-    if (!ends.empty() && ends.front().at <= session_.now()) return delay_cause::overrun;
+    const auto& ends = session_.books().ends_of(x);
+    if (!ends.empty() && ends.front().end.at <= session_.now()) return delay_cause::overrun;
     if (is_passed) return delay_cause::higher_priority;
     if (state_.claimed_at == session_.now()) return delay_cause::owner;
     // Who is overdue ends later with every moment.

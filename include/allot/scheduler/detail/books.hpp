@@ -13,6 +13,7 @@
 #include <allot/scheduler/detail/expected_ends.hpp>
 #include <allot/scheduler/detail/held_places.hpp>
 #include <allot/scheduler/detail/job_table.hpp>
+#include <allot/scheduler/detail/release_schedule.hpp>
 #include <allot/scheduler/detail/victim_groups.hpp>
 #include <allot/scheduler/placement.hpp>
 #include <allot/scheduler/plan.hpp>
@@ -64,10 +65,8 @@ class books {
   /// When those that run, and are not evicting, are expected to end, the earliest first; those that overrun
   /// included.
   [[nodiscard]] std::span<const expected_end> ends() const noexcept { return ends_.all(); }
-  /// Those of the jobs of x alone.
-  [[nodiscard]] std::span<const expected_end> ends_of(quota_id x) const noexcept {
-    return ends_of_[x.index()].all();
-  }
+  /// Those of the jobs of x alone, with what each gives back.
+  [[nodiscard]] const release_schedule<n>& ends_of(quota_id x) const noexcept { return ends_of_[x.index()]; }
   /// Those that run, and are not evicting, without an expected end, in no particular order.
   [[nodiscard]] std::span<const job_id> open_ended() const noexcept { return open_ended_; }
   /// Until when capacity has become free, since the last call, that was not expected to before; `without_end`
@@ -147,7 +146,7 @@ class books {
       r.expected_end = at;
       if (at != without_end) {
         horizons_.expect(places, r);
-        ends_of_[r.facts.quota.index()].insert({at, r.facts.id});
+        ends_of_[r.facts.quota.index()].insert({{at, r.facts.id}, r.facts.request});
         return ends_.insert({at, r.facts.id});
       }
       const std::size_t i = r.facts.id.index();
@@ -341,7 +340,7 @@ class books {
   void rebase(instant by) {
     running_.rebase(by);
     ends_.rebase(by);
-    for (expected_ends& e : ends_of_) e.rebase(by);
+    for (auto& e : ends_of_) e.rebase(by);
     freed_until_ = moved(freed_until_, by);
     if constexpr (has_expected_ends) horizons_.rebase(by);
   }
@@ -481,7 +480,7 @@ class books {
   running_index<n> running_;
   expected_ends ends_;
   /// By quota.
-  vector<expected_ends> ends_of_;
+  vector<release_schedule<n>> ends_of_;
   struct nothing {};
   [[no_unique_address]] std::conditional_t<has_expected_ends, detail::horizons<View, Placement>, nothing>
       horizons_{};

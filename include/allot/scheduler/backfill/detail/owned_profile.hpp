@@ -4,15 +4,18 @@
 #include <allot/core/algorithm.hpp>
 #include <allot/core/ids.hpp>
 #include <allot/core/resources.hpp>
+#include <allot/core/stamped_set.hpp>
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/preemption/possible_victims.hpp>
 #include <allot/scheduler/detail/expected_ends.hpp>
+#include <allot/scheduler/detail/release_schedule.hpp>
 #include <allot/scheduler/placement.hpp>
 #include <allot/scheduler/reservation.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -80,45 +83,55 @@ class owned_profile {
   template <class Counts>
   [[nodiscard]] std::optional<start> earliest(Session& session, const record& r, Counts counts) {
     draw(session, r, counts);
+    const bool has_nodes = placement_or_default::has_nodes(session.books().places);
+    std::optional<places_ahead<Counts>> places;
+    const auto place_between = [&](const start& s, const std::optional<change>& until) {
+      if (!places) places.emplace(session, r, counts, victims_);
+      return first_place(*places, s, until ? until->at : without_end);
+    };
     const bool has_room_now = has_room(session, r);
     if (has_room_now) {
-      if (!placement_or_default::has_nodes(session.books().places)) return std::nullopt;
-      const auto s = place_between(session, r, {session.now(), {}}, next_change(0), counts);
+      if (!has_nodes) return std::nullopt;
+      spot first;
+      const auto s = place_between({session.now(), {}}, next(session, first));
       if (s) return s->at > session.now() ? s : std::nullopt;
     }
     resources<n> free = free_;
     bool waits_for_place = has_room_now;
-    for (std::size_t i = 0; i < changes_.size();) {
-      start s{changes_[i].at, changes_[i].job};
+    spot here;
+    for (;;) {
+      pass_ends(session, here, free,
+                [&](const resources<n>& then) { return !covers(then, r.facts.request); });
+      std::optional<change> c = next(session, here);
+      if (!c) return std::nullopt;
+      start s{c->at, c->job};
       bool some_end = false;
-      for (; i < changes_.size() && changes_[i].at == s.at; ++i) {
-        some_end = some_end || !changes_[i].is_start;
-        free = sum(free, changes_[i]);
+      spot after = here;
+      while (c && c->at == s.at) {
+        here = after;
+        some_end = some_end || !c->is_start;
+        free = sum(free, *c);
+        c = next(session, after);
       }
       const instant end = later(std::max(s.at, session.now()), r.estimate);
-      if (!some_end || s.at < r.ready.at || !fits(free, i, r.facts.request, end)) continue;
-      if (!placement_or_default::has_nodes(session.books().places)) return s;
+      if (!some_end || s.at < r.ready.at || !fits(session, free, c, after, r.facts.request, end)) continue;
+      if (!has_nodes) return s;
       s.waits_for_place = waits_for_place;
-      if (const auto at = place_between(session, r, s, next_change(i), counts)) return at;
+      if (const auto at = place_between(s, c)) return at;
       waits_for_place = true;
     }
-    return std::nullopt;
   }
   /// Whether the quota has room now for the job that `earliest` was asked about last.
   [[nodiscard]] bool has_room(const Session& session, const record& r) const {
     if (r.is_early()) return false;
     resources<n> free = free_;
-    for (const change& c : changes_) {
-      if (c.is_start && c.at <= session.now()) free = sum(free, c);
+    spot here;
+    std::optional<change> c = next(session, here);
+    // Who is overdue may end at any moment, and has not yet.
+    for (; c && c->at <= session.now(); c = next(session, here)) {
+      if (c->is_start) free = sum(free, *c);
     }
-    if (!covers(free, r.facts.request)) return false;
-    for (const change& c : changes_) {
-      if (c.at <= session.now()) continue;
-      if (c.at >= later(session.now(), r.estimate)) break;
-      free = sum(free, c);
-      if (c.is_start && !covers(free, r.facts.request)) return false;
-    }
-    return true;
+    return fits(session, free, c, here, r.facts.request, later(session.now(), r.estimate));
   }
   /// Whether the quota has room for it now, beside the reservations for which `counts(entry)`.
   template <class Counts>
@@ -130,20 +143,22 @@ class owned_profile {
   /// little of what the quota owns; none if it delays none.
   template <class Counts>
   [[nodiscard]] std::optional<instant> first_delayed(Session& session, const record& r, Counts counts) {
+    if (session.reservations().owned_by(r.facts.quota).empty()) return std::nullopt;
+    draw(session, r, counts);
     const instant end = later(session.now(), r.estimate);
-    // There are few of them. To put all changes in order first makes an event of 30 quotas without nodes 15 %
-    // dearer (`bench/micro/reservations`).
-    std::optional<instant> first;
-    for (const reservation_entry& p : session.reservations().owned_by(r.facts.quota)) {
-      if (p.what.start >= (first ? *first : end) || !counts(p)) continue;
-      const change at_start{p.what.start, true, p.job, {}};
-      resources<n> free = free_now(session, r.facts.quota);
-      for_each_change(session, r.facts.quota, counts, p.what.start, [&](const change& c) {
-        if (!(at_start < c)) free = sum(free, c);
-      });
-      if (!covers(free, r.facts.request)) first = p.what.start;
+    resources<n> free = free_;
+    spot here;
+    while (here.other < starts_) {
+      pass_ends(session, here, free, always);
+      const auto c = next(session, here);
+      if (!c || c->at >= end) break;
+      free = sum(free, *c);
+      if (c->is_start && session.jobs().reservation_of(c->job)->what.owned &&
+          !covers(free, r.facts.request)) {
+        return c->at;
+      }
     }
-    return first;
+    return std::nullopt;
   }
   /// The same by its place, which has been taken: the reserved start at which another job has none, but would
   /// have one without it.
@@ -154,8 +169,11 @@ class owned_profile {
     const instant end = later(session.now(), r.estimate);
     for (const reservation_entry& p : session.reservations().owned_by(r.facts.quota)) {
       if (!counts(p) || p.what.start == without_end || p.what.start >= end) continue;
-      if (has_place(session, p, nullptr, counts)) continue;
-      if (has_place(session, p, &where, counts)) return p.what.start;
+      const auto has_place = [&](const place* without) {
+        places_ahead places{session, session.jobs().at(p.job), before_it(p, counts), victims_, without};
+        return places.has_place(p.what.start);
+      };
+      if (!has_place(nullptr) && has_place(&where)) return p.what.start;
     }
     return std::nullopt;
   }
@@ -190,7 +208,7 @@ class owned_profile {
       auto at = places.place(r.pod_request);
       if (!at && p->what.owned) {
         auto with_victims = places.save();
-        vacate_victims(session, r, p->what.start);
+        for_each_victim(session, r, p->what.start, [&](const record& v) { places.vacate(v.where); });
         at = places.place(r.pod_request);
         at ? places.commit(std::move(with_victims)) : places.rollback(std::move(with_victims));
       }
@@ -229,34 +247,20 @@ class owned_profile {
     return later(std::max(p.what.start, session.now()), session.jobs().at(p.job).estimate);
   }
 
+  /// Sets what is free now and all changes but the ends of running jobs, which are in order anyway, and
+  /// thousands: `next` goes through both.
   template <class Counts>
   void draw(Session& session, const record& of, Counts counts) {
-    const quota_id x = of.facts.quota;
-    changes_.clear();
-    // From then on it can start, as if somebody had ended.
-    if (of.is_early()) changes_.push_back({of.ready.at, false, {}, {}});
-    free_ = free_now(session, x);
-    for_each_change(session, x, counts, without_end, [&](const change& c) { changes_.push_back(c); });
-    detail::sort(changes_.begin(), changes_.end());
-  }
-  /// What x owns and its own jobs do not use.
-  [[nodiscard]] static resources<n> free_now(Session& session, quota_id x) {
-    resources<n> free;
+    const quota_id x = quota_ = of.facts.quota;
     const auto& assumed = session.books().assumed();
-    for (std::size_t d = 0; d < n; ++d) free[d] = assumed.supply_of(x, d).own_pool - assumed.own_usage(x, d);
-    return free;
-  }
-  /// Calls `visit(change)` for all changes, in no particular order; those after `until` may be left out.
-  template <class Counts, class Visit>
-  static void for_each_change(Session& session, quota_id x, Counts counts, instant until, Visit visit) {
-    for (const expected_end& e : session.books().ends_of(x)) {
-      if (e.at > until) break;
-      visit(change{e.at, false, e.job, session.jobs().at(e.job).facts.request});
-    }
+    for (std::size_t d = 0; d < n; ++d) free_[d] = assumed.supply_of(x, d).own_pool - assumed.own_usage(x, d);
+    others_.clear();
+    // From then on it can start, as if somebody had ended.
+    if (of.is_early()) others_.push_back({of.ready.at, false, {}, {}});
     for (const job_id id : session.jobs().nominated().waiting()) {
       const record& r = session.jobs().at(id);
       if (r.facts.quota != x || r.estimate == without_end) continue;
-      visit(change{later(session.now(), r.estimate), false, id, r.facts.request});
+      others_.push_back({later(session.now(), r.estimate), false, id, r.facts.request});
     }
     // Who is to borrow takes what the quota owns first.
     for_each_reservation_of(session, x, [&](const reservation_entry& p) {
@@ -264,44 +268,57 @@ class owned_profile {
       // Who is to borrow may lose its start while others leave. It has it again when they have left.
       const bool has_lost_it = p.what.start == without_end && !p.what.owned;
       const instant at = has_lost_it ? p.what.first_start : p.what.start;
-      if (at > until || at == without_end || (has_lost_it && at <= session.now())) return;
+      if (at == without_end || (has_lost_it && at <= session.now())) return;
       const record& other = session.jobs().at(p.job);
-      visit(change{at, true, p.job, other.facts.request});
+      others_.push_back({at, true, p.job, other.facts.request});
       if (const instant end = later(std::max(at, session.now()), other.estimate); end != without_end) {
-        visit(change{end, false, p.job, other.facts.request});
+        others_.push_back({end, false, p.job, other.facts.request});
       }
     });
+    detail::sort(others_.begin(), others_.end());
+    starts_ = others_.size();
+    while (starts_ > 0 && !others_[starts_ - 1].is_start) --starts_;
   }
-  /// Whether so much is free, of that much at first, from the change at `from` on until then.
-  [[nodiscard]] bool fits(resources<n> free, std::size_t from, const resources<n>& request,
-                          instant until) const {
+  /// Where a walk through the changes stands: at which end, and at which of the others.
+  struct spot {
+    typename release_schedule<n>::spot end;
+    std::size_t other = 0;
+  };
+  /// The next change, the earliest first; none if there are no more.
+  [[nodiscard]] std::optional<change> next(const Session& session, spot& here) const {
+    const auto& ends = session.books().ends_of(quota_);
+    const auto* const e = ends.at(here.end);
+    const bool is_other = here.other < others_.size();
+    if (e == nullptr) return is_other ? std::optional{others_[here.other++]} : std::nullopt;
+    const change of_end{e->end.at, false, e->end.job, e->amount};
+    if (is_other && others_[here.other] < of_end) return others_[here.other++];
+    ends.next(here.end);
+    return of_end;
+  }
+  /// Passes many ends at once, and adds them up in `free`, for as long as `is_passed(free)`: none from the
+  /// next other change on.
+  template <class IsPassed>
+  void pass_ends(const Session& session, spot& here, resources<n>& free, IsPassed is_passed) const {
+    const instant until = here.other < others_.size() ? others_[here.other].at : without_end;
+    session.books().ends_of(quota_).pass_blocks(here.end, until, free, is_passed);
+  }
+  static constexpr auto always = [](const resources<n>&) { return true; };
+  /// Whether so much is free, of that much at first, from the change `c` on, after which the walk is `here`,
+  /// until then. Only starts take something away.
+  [[nodiscard]] bool fits(const Session& session, resources<n> free, std::optional<change> c, spot here,
+                          const resources<n>& request, instant until) const {
     if (!covers(free, request)) return false;
-    for (; from < changes_.size() && changes_[from].at < until; ++from) {
-      free = sum(free, changes_[from]);
-      if (changes_[from].is_start && !covers(free, request)) return false;
+    while (c && c->at < until && (c->is_start || here.other < starts_)) {
+      free = sum(free, *c);
+      if (c->is_start && !covers(free, request)) return false;
+      pass_ends(session, here, free, always);
+      c = next(session, here);
     }
     return true;
   }
 
   // Nodes.
 
-  /// Calls `ask` at a time in a world in which all have gone that are expected to by then, and may be
-  /// preempted for the job, and others with a reservation have started.
-  template <class Counts, class Ask>
-  auto suppose(Session& session, const record& r, instant at, Counts counts, Ask ask) {
-    auto& places = session.books().places;
-    auto before = places.save();
-    vacate_victims(session, r, at);
-    for (const expected_end& e : session.books().ends()) {
-      if (e.at > at) break;
-      places.release(session.jobs().at(e.job).where);
-    }
-    for_each_running_at(session, r, at, counts,
-                        [&](const record& other) { static_cast<void>(places.place(other.pod_request)); });
-    auto result = ask();
-    places.rollback(std::move(before));
-    return result;
-  }
   /// Calls `visit(record)` for each other job of its quota with a reservation that runs at that time.
   template <class Counts, class Visit>
   static void for_each_running_at(Session& session, const record& r, instant at, Counts counts, Visit visit) {
@@ -309,9 +326,6 @@ class owned_profile {
       if (p.job == r.facts.id || !counts(p) || p.what.gathers_since) return;
       if (p.what.start <= at && end_of(session, p) > at) visit(session.jobs().at(p.job));
     });
-  }
-  static void vacate_victims(Session& session, const record& r, instant at) {
-    for_each_victim(session, r, at, [&](const record& v) { session.books().places.vacate(v.where); });
   }
   /// Calls `visit(record)` for each job that may be preempted for it, and has not ended by then.
   template <class Visit>
@@ -327,33 +341,128 @@ class owned_profile {
       }
     });
   }
-  /// Whether the job certainly has a place at that time, in the world of `suppose`. Counted, and as soon as
-  /// enough have gone; the others may take as much of the room as they can. Nearly all questions end here: an
-  /// event of ten quotas with nodes costs 35 % less (`bench/micro/reservations`).
+
+  /// Whether a job has a place at ever later times, when all have gone that are expected to by then, and may
+  /// be preempted for it, and others of its quota with a reservation have started. Walks through time once: a
+  /// job whose place others hold for long is asked about at thousands of times.
   template <class Counts>
-  [[nodiscard]] static bool certainly_has_place(Session& session, const record& r, instant at,
-                                                Counts counts) {
-    using placement = typename Session::placement_type;
-    if constexpr (kept_placement_room<room_counter_of<placement>, placement>) {
-      const auto& places = session.books().places;
-      auto& room = session.books().what_if();
-      if (!room.begin(places, r.pod_request)) return false;
-      std::uint64_t taken = 0;
-      for_each_running_at(session, r, at, counts, [&](const record& other) {
-        taken += room.taken_by(places, other.pod_request).second;
-      });
-      const auto fits = [&] { return room.fits(taken).value_or(false); };
-      if (fits()) return true;
-      for (const expected_end& e : session.books().ends()) {
-        if (e.at > at) break;
-        room.gone(places, session.jobs().at(e.job).where);
-        if (fits()) return true;
+  class places_ahead {
+   public:
+    /// As if the job at `without`, if given, were not there.
+    places_ahead(Session& session, const record& r, Counts counts, stamped_set<job_id>& victims,
+                 const place* without = nullptr)
+        : session_(session), r_(r), counts_(counts), without_(without), victims_(victims) {
+      if constexpr (can_count) {
+        is_counted_ = room().begin(places(), r.pod_request);
+        if (is_counted_ && without_ != nullptr) room().gone(places(), *without_);
       }
-      for_each_victim(session, r, at, [&](const record& v) { room.gone(places, v.where); });
-      return fits();
+      victims_.clear();
     }
-    return false;
-  }
+    places_ahead(const places_ahead&) = delete;
+    places_ahead& operator=(const places_ahead&) = delete;
+    ~places_ahead() {
+      if (before_) places().rollback(std::move(*before_));
+    }
+
+    /// Asked no more once it is true.
+    [[nodiscard]] bool has_place(instant at) {
+      if (is_counted_) {
+        if (const std::optional<bool> known = count(at)) return *known;
+        is_counted_ = false;
+        victims_.clear();
+        has_victims_ = false;
+        passed_ = 0;
+      }
+      if (!before_) {
+        before_ = places().save();
+        if (without_ != nullptr) places().release(*without_);
+      }
+      go_to(
+          at, [&](const record& v) { places().vacate(v.where); },
+          [&](const record& e) {
+            places().release(e.where);
+            return false;
+          });
+      auto here = places().save();
+      for_each_running_at(session_, r_, at, counts_,
+                          [&](const record& other) { static_cast<void>(places().place(other.pod_request)); });
+      const bool fits = could_place(places(), r_.pod_request);
+      places().rollback(std::move(here));
+      return fits;
+    }
+    /// Of those that end next, the last.
+    [[nodiscard]] std::optional<expected_end> next_end() const {
+      const auto ends = session_.books().ends();
+      std::size_t i = passed_;
+      if (i == ends.size()) return std::nullopt;
+      while (i + 1 < ends.size() && ends[i + 1].at == ends[i].at) ++i;
+      return ends[i];
+    }
+
+   private:
+    using placement = typename Session::placement_type;
+    static constexpr bool can_count = kept_placement_room<room_counter_of<placement>, placement>;
+
+    [[nodiscard]] auto& places() const { return session_.books().places; }
+    [[nodiscard]] auto& room() const { return session_.books().what_if(); }
+
+    /// Counted, and as soon as enough have gone; the others with a reservation may take as much of the room
+    /// as they can. Nothing if it depends on where these are. Nearly all questions end here: an event of ten
+    /// quotas with nodes costs 35 % less (`bench/micro/reservations`).
+    [[nodiscard]] std::optional<bool> count(instant at) {
+      if constexpr (can_count) {
+        std::optional<std::uint64_t> taken;
+        const auto fits = [&] {
+          if (!room().fits(0).value_or(false)) return false;
+          if (!taken) taken = most_taken(at);
+          return room().fits(*taken).value_or(false);
+        };
+        const auto gone = [&](const record& x) {
+          room().gone(places(), x.where);
+          return fits();
+        };
+        if (fits() || go_to(at, gone, gone) || fits()) return true;
+        if (room().fits(0) == false) return false;
+      }
+      return std::nullopt;
+    }
+    /// How much the others with a reservation take of the room then, at most.
+    [[nodiscard]] std::uint64_t most_taken(instant at) const {
+      std::uint64_t taken = 0;
+      for_each_running_at(session_, r_, at, counts_, [&](const record& other) {
+        taken += room().taken_by(places(), other.pod_request).second;
+      });
+      return taken;
+    }
+    /// Until one that has ended returns true: then so does this.
+    template <class Victim, class Ended>
+    bool go_to(instant at, Victim victim, Ended ended) {
+      const auto ends = session_.books().ends();
+      for (; passed_ < ends.size() && ends[passed_].at <= at; ++passed_) {
+        const job_id id = ends[passed_].job;
+        if (!victims_.contains(id) && ended(session_.jobs().at(id))) return true;
+      }
+      if (std::exchange(has_victims_, true)) return false;
+      for_each_victim(session_, r_, at, [&](const record& v) {
+        victims_.insert(v.facts.id);
+        victim(v);
+      });
+      return false;
+    }
+
+    Session& session_;
+    const record& r_;
+    Counts counts_;
+    const place* without_;
+    /// Those that have gone as victims, and how many of all ends have been passed.
+    stamped_set<job_id>& victims_;
+    bool has_victims_ = false;
+    std::size_t passed_ = 0;
+    bool is_counted_ = false;
+    /// Once that can't be counted.
+    std::optional<decltype(std::declval<placement&>().save())> before_;
+  };
+
   /// Those that are placed before it.
   template <class Counts>
   [[nodiscard]] static auto before_it(const reservation_entry& p, Counts counts) {
@@ -362,42 +471,25 @@ class owned_profile {
              (q.what.start < p.what.start || (q.what.start == p.what.start && q.number < p.number));
     };
   }
-  /// Whether the job with a reservation has a place at its start; without the one at `without`, if given.
-  template <class Counts>
-  [[nodiscard]] bool has_place(Session& session, const reservation_entry& p, const place* without,
-                               Counts counts) {
-    const record& r = session.jobs().at(p.job);
-    const auto before = before_it(p, counts);
-    if (certainly_has_place(session, r, p.what.start, before)) return true;
-    return suppose(session, r, p.what.start, before, [&] {
-      if (without != nullptr) session.books().places.release(*without);
-      return could_place(session.books().places, r.pod_request);
-    });
-  }
-  [[nodiscard]] instant next_change(std::size_t i) const {
-    return i < changes_.size() ? changes_[i].at : without_end;
-  }
   /// The first time from `s` on, and before `until`, at which the job has a place: when something ends.
   template <class Counts>
-  [[nodiscard]] std::optional<start> place_between(Session& session, const record& r, const start& s,
-                                                   instant until, Counts counts) {
-    if (certainly_has_place(session, r, s.at, counts)) return s;
-    return suppose(session, r, s.at, counts, [&]() -> std::optional<start> {
-      if (could_place(session.books().places, r.pod_request)) return s;
-      const auto ends = session.books().ends();
-      for (std::size_t i = 0; i < ends.size() && ends[i].at < until; ++i) {
-        if (ends[i].at <= s.at) continue;
-        session.books().places.release(session.jobs().at(ends[i].job).where);
-        if (i + 1 < ends.size() && ends[i + 1].at == ends[i].at) continue;
-        if (could_place(session.books().places, r.pod_request)) return start{ends[i].at, ends[i].job, true};
-      }
-      return std::nullopt;
-    });
+  [[nodiscard]] static std::optional<start> first_place(places_ahead<Counts>& places, const start& s,
+                                                        instant until) {
+    if (places.has_place(s.at)) return s;
+    for (auto e = places.next_end(); e && e->at < until; e = places.next_end()) {
+      if (places.has_place(e->at)) return start{e->at, e->job, true};
+    }
+    return std::nullopt;
   }
 
-  /// What is free now, below zero if the quota borrows; and how that changes, the earliest first.
+  quota_id quota_{};
+  /// What is free now, below zero if the quota borrows.
   resources<n> free_{};
-  vector<change> changes_;
+  /// How that changes, the earliest first, but for the ends of running jobs; and up to which of them there
+  /// are starts.
+  vector<change> others_;
+  std::size_t starts_ = 0;
+  stamped_set<job_id> victims_;
 };
 
 }  // namespace detail
