@@ -275,6 +275,22 @@ TEST_CASE("host failures: a nominated job that is held gives its turn away") {
   CHECK(h.step(3) == "+y");
 }
 
+TEST_CASE("host failures: a nominated pod of a job that is held gives its turn away") {
+  auto h = lab_of();
+  h.submit({.name = "x", .gpus = 5}, "b");
+  CHECK(h.step(0) == "+x");
+  h.submit({.name = "e", .gpus = 1, .pods = 4, .least = 3, .submitted = 1}, "a");
+  CHECK(h.step(1) == "-x>e ~e +e");
+  CHECK(h.of.hold(h["e"]) == refusal::none);
+  CHECK(h.of.nominated().empty());
+  const allot::job_id pod = h.of.elastic_pods_of(h["e"]).front();
+  CHECK(h.of.why(pod).reason == pending_reason::held);
+  CHECK(h.of.evicted(h["x"]) == refusal::none);
+  CHECK(h.step(2) == "+x");
+  CHECK(h.of.unhold(h["e"]) == refusal::none);
+  CHECK(h.step(3) == "-x>e ~e");
+}
+
 TEST_CASE("host failures: calls that are refused change nothing") {
   auto h = lab_of();
   h.submit({.name = "x", .gpus = 4}, "a");

@@ -785,6 +785,8 @@ class soak_world {
     unit& u = units_.at(id);
     u.held = true;
     if (u.nominated) come_back(id);
+    for (const allot::job_id pod : elastic_pods_of(id, [](const unit& p) { return p.nominated; }))
+      come_back(pod);
     for (const allot::job_id pod : elastic_pods_of(id, [](const unit&) { return true; }))
       units_.at(pod).held = true;
     learn(false);

@@ -415,9 +415,9 @@ class scheduler {
     return tree().contains(x) && session_.queues().is_frozen(x);
   }
   /// The host holds the job until `unhold`. While it waits it claims nothing, and loses its reservation; a
-  /// nominated one waits again. While it runs neither it nor a pod of it is preempted, though it still ends
-  /// by a time limit; evicted by the host itself it waits, held. Its age counts meanwhile (but see `unhold`).
-  /// A pod of an elastic job is held with its job alone (`wrong_state`). O(log pending + pods).
+  /// nominated job or pod waits again. While it runs neither it nor a pod of it is preempted, though it still
+  /// ends by a time limit; evicted by the host itself it waits, held. Its age counts meanwhile (but see
+  /// `unhold`). A pod of an elastic job is held with its job alone (`wrong_state`). O(log pending + pods).
   refusal hold(job_id id) {
     return if_whole(id, [&](record& r) {
       if (!r.is_held) session_.hold(r);

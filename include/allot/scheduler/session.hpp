@@ -431,9 +431,15 @@ class session {
     jobs_.spare(r, until);
     return true;
   }
-  /// The host holds the job.
+  /// The host holds the job: neither it nor a pod of it claims anything more.
   void hold(record& r) {
     if (r.state == job_state::nominated) let_wait_again(r);
+    if constexpr (has_elastic_pods) {
+      for (std::size_t i = r.elastic_pods.size(); i-- > 0;) {
+        record& pod = jobs_.at(r.elastic_pods[i]);
+        if (pod.state == job_state::nominated) let_wait_again(pod);
+      }
+    }
     jobs_.hold(r);
   }
   /// All times move by that span.
