@@ -518,10 +518,11 @@ class scheduler {
     guarantees_.take_expired(now, [&](const detail::time_limits::run& r, instant until) {
       if (is_protected_until(r, until)) jobs().world_changed();
     });
+    const std::size_t withdrawn = session_.plan().withdrawn.size();
     do {
       cycle_.run(session_);
-    } while (session_.start_with_what_was_taken_back());
-    const std::size_t withdrawn = session_.plan().withdrawn.size();
+      // Who had been given what leaving jobs have may have started.
+    } while (session_.start_with_what_was_taken_back() || session_.withdraw_unneeded());
     session_.end();
     if (watch_withdrawn(withdrawn)) evict_overdue(now);
     // One whose eviction was withdrawn, and that another job has claimed since, goes after all.
