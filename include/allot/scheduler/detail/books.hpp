@@ -186,7 +186,7 @@ class books {
     const auto& v = evicting.facts;
     if (!assumed_.fits(v.quota, v.request, v.in)) return false;
     const savepoint before = assumed_.save();
-    const tentative trial{places};
+    const tentative attempt{places};
     assumed_.charge(v.quota, v.request, v.in);
     const bool fits = assumed_.fits(other.facts.quota, other.facts.request, other.facts.in) &&
                       could_reoccupy(evicting, any_nominated) &&
