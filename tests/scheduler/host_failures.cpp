@@ -275,6 +275,74 @@ TEST_CASE("host failures: a nominated job that is held gives its turn away") {
   CHECK(h.step(3) == "+y");
 }
 
+TEST_CASE("host failures: a nominated pod of a job that is held gives its turn away") {
+  auto h = lab_of();
+  h.submit({.name = "x", .gpus = 5}, "b");
+  CHECK(h.step(0) == "+x");
+  h.submit({.name = "e", .gpus = 1, .pods = 4, .least = 3, .submitted = 1}, "a");
+  CHECK(h.step(1) == "-x>e ~e +e");
+  CHECK(h.of.hold(h["e"]) == refusal::none);
+  CHECK(h.of.nominated().empty());
+  const allot::job_id pod = h.of.elastic_pods_of(h["e"]).front();
+  CHECK(h.of.why(pod).reason == pending_reason::held);
+  CHECK(h.of.evicted(h["x"]) == refusal::none);
+  CHECK(h.step(2) == "+x");
+  CHECK(h.of.unhold(h["e"]) == refusal::none);
+  CHECK(h.step(3) == "-x>e ~e");
+}
+
+TEST_CASE("host failures: a pod that was cancelled does not come back before its job has run") {
+  auto h = lab_of();
+  h.submit({.name = "x", .gpus = 8}, "a");
+  CHECK(h.step(0) == "+x");
+  h.submit({.name = "e", .gpus = 2, .pods = 2, .least = 1, .submitted = 1}, "b");
+  CHECK(h.step(1) == "-x>e ~e ~e");
+  CHECK(h.of.cancel(h.of.elastic_pods_of(h["e"]).front()) == refusal::none);
+  CHECK(h.of.hold(h["e"]) == refusal::none);
+  CHECK(h.of.unhold(h["e"]) == refusal::none);
+  CHECK(h.of.evicted(h["x"]) == refusal::none);
+  CHECK(h.step(2) == "+e");
+  CHECK(h.of.elastic_pods_of(h["e"]).empty());
+}
+
+TEST_CASE("host failures: who may be preempted again is, though the jobs of its quota were ruled out") {
+  for (const int how : {0, 1, 2}) {
+    auto h = lab_of();
+    h.submit({.name = "x", .gpus = 8}, "a");
+    CHECK(h.step(0) == "+x");
+    const allot::quota_id a = h.of.tree().find("a");
+    auto s = h.of.settings(a);
+    s.preempt.within = allot::preempt_within::lower_priority;
+    CHECK(h.of.configure(a, s).empty());
+    if (how == 0) CHECK(h.of.hold(h["x"]) == refusal::none);
+    if (how == 1) CHECK(h.of.freeze(a) == refusal::none);
+    if (how == 2) {
+      CHECK(h.of.evicting(h["x"]) == refusal::none);
+      CHECK(h.of.not_evicted(h["x"], 5) == refusal::none);
+    }
+    h.submit({.name = "y", .gpus = 4, .priority = 1, .submitted = 1}, "a");
+    CHECK(h.step(1).empty());
+    if (how == 0) CHECK(h.of.unhold(h["x"]) == refusal::none);
+    if (how == 1) CHECK(h.of.thaw(a) == refusal::none);
+    CHECK(h.step(5) == "-x>y ~y");
+  }
+}
+
+TEST_CASE("host failures: a job whose eviction is withdrawn grows in the same step") {
+  auto h = lab_of();
+  h.of.withdraw_evictions(true);
+  h.submit({.name = "e", .gpus = 1, .pods = 5, .least = 4}, "a");
+  h.submit({.name = "x", .gpus = 4, .submitted = 1}, "b");
+  CHECK(h.step(0) == "+e +x");
+  h.submit({.name = "y", .gpus = 3, .priority = 1, .submitted = 2}, "a");
+  CHECK(h.step(1) == "-e>y ~y");
+  CHECK(h.of.finished(h["x"]) == refusal::none);
+  const auto& plan = h.of.step(2);
+  CHECK(plan.withdrawn.size() == 1);
+  CHECK(plan.admissions.size() == 2);
+  CHECK(h.step(2).empty());
+}
+
 TEST_CASE("host failures: calls that are refused change nothing") {
   auto h = lab_of();
   h.submit({.name = "x", .gpus = 4}, "a");

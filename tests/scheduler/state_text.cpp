@@ -64,8 +64,13 @@ state full() {
   m.submissions = 21;
   m.leaving = {{job_id{0, 3}, job_id{1, 3}}, {job_id{0, 3}, {}}};
   m.nominated = {job_id{1, 3}};
-  m.reservations = {
-      {job_id{1, 3}, {22, 23, job_id{0, 3}, true, true, allot::delay_cause::owner, 24}, 25, 26, true}};
+  m.reservations = {{job_id{1, 3},
+                     {22, 23, job_id{0, 3}, true, true, allot::delay_cause::owner, 24},
+                     25,
+                     26,
+                     true,
+                     true,
+                     27}};
   m.former_reservations = {{job_id{0, 3}, {}, 27, 28}};
   m.next_reservation = 29;
   m.backoffs = {{quota_id{1}, 1, 32, 33, 34}, {quota_id{3}, 0, 35, 36, 37}};

@@ -415,9 +415,9 @@ class scheduler {
     return tree().contains(x) && session_.queues().is_frozen(x);
   }
   /// The host holds the job until `unhold`. While it waits it claims nothing, and loses its reservation; a
-  /// nominated one waits again. While it runs neither it nor a pod of it is preempted, though it still ends
-  /// by a time limit; evicted by the host itself it waits, held. Its age counts meanwhile (but see `unhold`).
-  /// A pod of an elastic job is held with its job alone (`wrong_state`). O(log pending + pods).
+  /// nominated job or pod waits again. While it runs neither it nor a pod of it is preempted, though it still
+  /// ends by a time limit; evicted by the host itself it waits, held. Its age counts meanwhile (but see
+  /// `unhold`). A pod of an elastic job is held with its job alone (`wrong_state`). O(log pending + pods).
   refusal hold(job_id id) {
     return if_whole(id, [&](record& r) {
       if (!r.is_held) session_.hold(r);
@@ -518,10 +518,11 @@ class scheduler {
     guarantees_.take_expired(now, [&](const detail::time_limits::run& r, instant until) {
       if (is_protected_until(r, until)) jobs().world_changed();
     });
+    const std::size_t withdrawn = session_.plan().withdrawn.size();
     do {
       cycle_.run(session_);
-    } while (session_.start_with_what_was_taken_back());
-    const std::size_t withdrawn = session_.plan().withdrawn.size();
+      // Who had been given what leaving jobs have may have started.
+    } while (session_.start_with_what_was_taken_back() || session_.withdraw_unneeded());
     session_.end();
     if (watch_withdrawn(withdrawn)) evict_overdue(now);
     // One whose eviction was withdrawn, and that another job has claimed since, goes after all.

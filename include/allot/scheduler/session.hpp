@@ -307,15 +307,16 @@ class session {
   }
 
   /// The admission of a job was taken back, and it holds its reservation again. Takes back those of jobs of
-  /// its quota that this plan has admitted since, and for which `comes_later(record)`. Returns whether there
-  /// are any.
+  /// its quota that were decided on after it and that this plan has admitted, and for which
+  /// `comes_later(record)`. Returns whether there are any.
   template <class ComesLater>
   bool take_back_after(const reservation_entry& held, ComesLater comes_later) {
     const quota_id x = jobs_.at(held.job).facts.quota;
     const std::uint64_t number = held.number;
+    const std::uint64_t decided_at = jobs_.at(held.job).decided_at;
     const auto is_later = [&](const auto& a) {
       if (a.quota != x || a.core || jobs_.state(a.id) != job_state::running) return false;
-      return comes_later(jobs_.at(a.id)) &&
+      return jobs_.at(a.id).decided_at > decided_at && comes_later(jobs_.at(a.id)) &&
              detail::none_of(kept_.begin(), kept_.end(),
                              [&](const reservation_entry& p) { return p.job == a.id && p.number < number; });
     };
@@ -401,8 +402,6 @@ class session {
   }
   /// All is decided. Who has started holds no reservation any more, whatever becomes of it.
   void end() {
-    // Who had been given what they have may have started.
-    withdraw_unneeded();
     if constexpr (has_expected_ends) keep_nominated();
   }
   /// The job that runs could not be started: see `scheduler::start_failed`.
@@ -431,9 +430,15 @@ class session {
     jobs_.spare(r, until);
     return true;
   }
-  /// The host holds the job.
+  /// The host holds the job: neither it nor a pod of it claims anything more.
   void hold(record& r) {
     if (r.state == job_state::nominated) let_wait_again(r);
+    if constexpr (has_elastic_pods) {
+      for (std::size_t i = r.elastic_pods.size(); i-- > 0;) {
+        record& pod = jobs_.at(r.elastic_pods[i]);
+        if (pod.state == job_state::nominated) let_wait_again(pod);
+      }
+    }
     jobs_.hold(r);
   }
   /// All times move by that span.
@@ -490,9 +495,11 @@ class session {
     jobs_.withdraw_nomination(nominated);
     wait_again(nominated);
   }
-  /// Evictions of earlier plans for jobs that need them no more are withdrawn.
-  void withdraw_unneeded() {
-    if (!withdraws_) return;
+  /// Evictions of earlier plans for jobs that need them no more are withdrawn. Returns whether there are any:
+  /// they may get further pods.
+  bool withdraw_unneeded() {
+    const std::size_t before = plan_.withdrawn.size();
+    if (!withdraws_) return false;
     const auto& leaving = jobs_.nominated().leaving();
     for (std::size_t i = leaving.size(); i-- > 0;) {
       if (i >= leaving.size() || !leaving[i].is_unneeded) continue;
@@ -500,6 +507,7 @@ class session {
       if (goes_with_its_job(r) || !jobs_.may_run_on(r) || !jobs_.run_on(r)) continue;
       plan_.withdrawn.push_back({r.facts.id, r.what, r.facts.quota, r.facts.core});
     }
+    return plan_.withdrawn.size() > before;
   }
   /// A job nominated by this plan is pending again.
   void take_back_nomination(record& r) {
@@ -545,14 +553,11 @@ class session {
     again.borrows = !again.owned;
     jobs_.reserve(r, again, number);
   }
-  /// Of the nominated jobs among these. Returns from which on the evictions of the plan are for the heir and
-  /// could be taken back: nobody else was given a place that they leave.
+  /// Of the nominated jobs among these. Returns from which on the evictions of the plan are for the heir.
   [[nodiscard]] std::size_t take_over_nominated(std::span<const victim<n>> found, job_id heir) {
     std::size_t inherited = 0;
-    bool were_last = true;
     for (const victim<n>& v : found) {
       if (jobs_.state(v.job.id) != job_state::nominated) continue;
-      were_last = were_last && jobs_.nominated().waiting().back() == v.job.id;
       record& r = jobs_.at(v.job.id);
       jobs_.yield_nomination(r, heir);
       const auto nominated = detail::find_if(plan_.nominations.begin(), plan_.nominations.end(),
@@ -570,21 +575,28 @@ class session {
       }
       wait_again(r);
     }
-    return plan_.evictions.size() - (were_last ? inherited : 0);
+    return plan_.evictions.size() - inherited;
   }
   /// Of the evictions of the plan from `first` on, which are for a job that has not been placed yet, takes
-  /// back those without which it fits as well.
+  /// back those without which it fits as well, and those nominated on what they leave.
   void spare_unneeded(job_id beneficiary, std::size_t first) {
     const record& r = jobs_.at(beneficiary);
     const std::size_t before = plan_.evictions.size();
     for (std::size_t i = before; i-- > first;) {
       record& v = jobs_.at(plan_.evictions[i].id);
       // An elastic job runs on with all its pods or without them.
-      if (goes_with_its_job(v) || !v.elastic_pods.empty() || !books().could_stay(v, r)) continue;
+      if (goes_with_its_job(v) || !v.elastic_pods.empty() || !could_stay(v, r)) continue;
       jobs_.take_back_eviction(v);
       plan_.evictions.erase(plan_.evictions.begin() + static_cast<std::ptrdiff_t>(i));
     }
     if (plan_.evictions.size() < before) record_reclaims_again();
+  }
+  [[nodiscard]] bool could_stay(const record& evicting, const record& other) {
+    const auto since = jobs_.nominated().number_of(evicting.facts.id);
+    const auto& waiting = jobs_.nominated().waiting();
+    const bool any_since = detail::any_of(waiting.begin(), waiting.end(),
+                                          [&](job_id id) { return jobs_.at(id).decided_at > since; });
+    return books().could_stay(evicting, any_since, other);
   }
   /// A job is evicted: if its quota borrows what is taken, it backs off.
   void record_reclaim(const record& r, relation how) {

@@ -163,6 +163,10 @@ struct scheduler_memory {
     /// Of one that stands on what its quota owns: whether its job was not tried since jobs were requeued
     /// last.
     bool is_untried = false;
+    /// Whether its job was nominated, and no longer is, since it was renewed last.
+    bool is_back = false;
+    /// How many of the nominated jobs were decided on before that.
+    std::uint32_t behind = 0;
 
     friend bool operator==(const held_reservation&, const held_reservation&) = default;
   };

@@ -112,6 +112,10 @@ void for_each_field(const scheduler_memory::held_reservation&, F f) {
       "number", [](auto& r) -> auto& { return r.number; });
   f(
       "is_untried", [](auto& r) -> auto& { return r.is_untried; });
+  f(
+      "is_back", [](auto& r) -> auto& { return r.is_back; });
+  f(
+      "behind", [](auto& r) -> auto& { return r.behind; });
 }
 template <class F>
 void for_each_field(const scheduler_memory::inadmissible_class&, F f) {

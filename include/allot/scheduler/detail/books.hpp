@@ -179,16 +179,17 @@ class books {
     places.vacate(r.where);
     goes(r);
   }
-  /// Whether there would be room for the one job although the other one, which is evicting, ran on.
-  [[nodiscard]] bool could_stay(const record& evicting, const record& other) {
+  /// Whether there would be room for the one job although the other one, which is evicting, ran on; see
+  /// `could_reoccupy`.
+  [[nodiscard]] bool could_stay(const record& evicting, bool any_nominated, const record& other) {
     const auto& v = evicting.facts;
     if (!assumed_.fits(v.quota, v.request, v.in)) return false;
     const savepoint before = assumed_.save();
+    const tentative attempt{places};
     assumed_.charge(v.quota, v.request, v.in);
-    places.reoccupy(evicting.where);
     const bool fits = assumed_.fits(other.facts.quota, other.facts.request, other.facts.in) &&
+                      could_reoccupy(evicting, any_nominated) &&
                       allot::could_place(places, other.pod_request);
-    places.vacate(evicting.where);
     assumed_.rollback(before);
     return fits;
   }

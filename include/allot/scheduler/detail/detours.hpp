@@ -44,7 +44,7 @@ class detours {
     step_ = s.steps_;
     spared_.clear();
     evictions_ = s.plan_.evictions.size();
-    first_eviction_ = s.jobs_.nominated().evictions();
+    first_eviction_ = s.jobs_.nominated().next_number();
   }
   /// Whether that job must do without that victim.
   [[nodiscard]] bool spares(const Session& s, job_id beneficiary, job_id victim) const {

@@ -117,6 +117,8 @@ struct job_record {
   std::uint64_t listed_in = 0;
   /// The number of the step in which it was announced last.
   std::uint64_t announced_in = 0;
+  /// When it was decided on last, by the numbers of `nominated_jobs`.
+  std::uint64_t decided_at = 0;
   /// For an elastic job: how many of its further pods are not units yet, and those that are.
   std::uint32_t pods_to_come = 0;
   vector<job_id> elastic_pods{};

@@ -355,6 +355,7 @@ class lifecycle {
       if (r.is_early()) queues_.drop_soon(r.facts.id);
     }
     leave_queue(r);
+    r.decided_at = nominated_.take_number();
     r.where = where;
     charge_by_place(r, view_, books_.places);
     const resources<n> borrows = books_.borrowed_by(books_.assumed(), r);
@@ -541,6 +542,7 @@ class lifecycle {
   /// A job that has gone is pending again, with its old rank; so is one pod of an elastic job that shrinks.
   void come_back(record& r) {
     r.ready.at = ready_time_of(r);
+    may_have_all_pods(r);
     requeue(r);
   }
   /// Calls `visit(record)` for the evicting job and each of its pods that leave with it.
@@ -578,7 +580,7 @@ class lifecycle {
     jobs_.for_each([&](record& r) {
       const bool counts = r.state == job_state::running || r.state == job_state::nominated;
       if (!counts || r.facts.quota != x) return;
-      books_.protect(r, [is_frozen](record& changed) { changed.is_frozen = is_frozen; });
+      protect(r, [is_frozen](record& changed) { changed.is_frozen = is_frozen; });
     });
     world_changed();
   }
@@ -606,6 +608,7 @@ class lifecycle {
       return;
     }
     r.ready.at = std::max(ready_time_of(r), not_before);
+    may_have_all_pods(r);
     requeue(r);
   }
   /// The pending job is not ready before that time, if it is later than any it is known for, and holds no
@@ -626,7 +629,7 @@ class lifecycle {
     set_held(r, false);
     for (const job_id pod : r.elastic_pods) set_held(jobs_[pod], false);
   }
-  /// The same for one that has not run after all.
+  /// The same for one that has not run after all: it does without the pods that the host has removed.
   void requeue(record& r) {
     r.estimate = view_or_default<View>::estimate(view_, r.what);
     r.had = {};
@@ -645,7 +648,6 @@ class lifecycle {
         if (may_grow(core)) grow(core);
         return;
       }
-      r.pods_to_come = view_or_default<View>::pods(view_, r.what).most - r.facts.pods;
     }
     if (r.is_held) r.ready.at = without_end;
     watch_ready(r);
@@ -745,6 +747,12 @@ class lifecycle {
   friend state_keeper<View, Placement>;
 
   [[nodiscard]] record& core_of(record& r) { return r.facts.elastic ? jobs_[r.facts.core] : r; }
+  /// The job has gone: it has as many pods to come as at first.
+  void may_have_all_pods(record& r) const {
+    if constexpr (has_elastic_pods) {
+      if (!r.facts.elastic) r.pods_to_come = view_or_default<View>::pods(view_, r.what).most - r.facts.pods;
+    }
+  }
   /// Whether the job may get more pods now.
   [[nodiscard]] static bool may_grow(const record& core) noexcept {
     return core.state == job_state::running || core.state == job_state::nominated;
@@ -807,8 +815,15 @@ class lifecycle {
     for_each_leaving_with(r, [&](record& unit) { all += unit.facts.request; });
     return all;
   }
+  /// The running or nominated job is changed by `change(record)` such that it may be preempted, or no longer.
+  /// A cycle may have ruled out jobs of its quota for want of victims.
+  template <class Change>
+  void protect(record& r, Change change) {
+    books_.protect(r, change);
+    queues_.touch(r.facts.quota);
+  }
   void spare_one(record& r, instant until) {
-    books_.protect(r, [until](record& changed) { changed.spared_until = until; });
+    protect(r, [until](record& changed) { changed.spared_until = until; });
     if (until != without_end && until != ready_time::always)
       spared_.watch(until, {r.facts.id, 0}, still_spared());
   }
@@ -824,7 +839,7 @@ class lifecycle {
         return wait_until(r, is_held ? without_end : ready_time_of(r), is_held);
       case job_state::running:
       case job_state::nominated:
-        return books_.protect(r, [is_held](record& changed) { changed.is_held = is_held; });
+        return protect(r, [is_held](record& changed) { changed.is_held = is_held; });
       default:
         r.is_held = is_held;
     }

@@ -31,7 +31,7 @@ class nominated_jobs {
   struct departure {
     job_id job;
     job_id beneficiary;
-    /// Counts the evictions.
+    /// By `next_number`.
     std::uint64_t number = 0;
     /// Whether it was for a job that does not need it any more.
     bool is_unneeded = false;
@@ -41,15 +41,23 @@ class nominated_jobs {
   void add(job_id beneficiary) { waiting_.push_back(beneficiary); }
   /// A job is being evicted for the one that is added next, or for none in particular.
   void expect(job_id leaving, job_id beneficiary = {}, bool is_unneeded = false) {
-    leaving_.push_back({leaving, beneficiary, evictions_++, is_unneeded});
+    leaving_.push_back({leaving, beneficiary, next_number_++, is_unneeded});
   }
-  /// How many evictions there have been: the number of the next one.
-  [[nodiscard]] std::uint64_t evictions() const noexcept { return evictions_; }
+  /// Counts the evictions and what is decided on otherwise: the number of the next one.
+  [[nodiscard]] std::uint64_t next_number() const noexcept { return next_number_; }
+  /// A job is decided on. Returns its number.
+  std::uint64_t take_number() noexcept { return next_number_++; }
   /// The beneficiary of the evicting job, if it waits.
   [[nodiscard]] job_id beneficiary_of(job_id leaving) const {
     const auto at = detail::find_if(leaving_.begin(), leaving_.end(),
                                     [&](const departure& d) { return d.job == leaving; });
     return at == leaving_.end() ? job_id{} : at->beneficiary;
+  }
+  /// The number of the eviction of that job.
+  [[nodiscard]] std::uint64_t number_of(job_id leaving) const {
+    return detail::find_if(leaving_.begin(), leaving_.end(),
+                           [&](const departure& d) { return d.job == leaving; })
+        ->number;
   }
   /// The job has gone.
   void left(job_id leaving) {
@@ -148,7 +156,7 @@ class nominated_jobs {
 
   vector<job_id> waiting_;
   vector<departure> leaving_;
-  std::uint64_t evictions_ = 0;
+  std::uint64_t next_number_ = 1;
   vector<bool> may_start_;
 };
 

@@ -162,6 +162,12 @@ class state_keeper {
                                                                const reservations::entry& e) {
     scheduler_memory::held_reservation to{e.job, e.what, e.freed_until, e.number};
     to.what.after = known(jobs, e.what.after);
+    to.is_back = e.is_back;
+    const record& r = jobs.at(e.job);
+    if (r.state != job_state::pending || (r.has_reservation && !e.is_back)) return to;
+    for (const job_id id : jobs.nominated_.waiting()) {
+      if (jobs.at(id).decided_at <= r.decided_at) ++to.behind;
+    }
     return to;
   }
   static void save_queue(const lifecycle_type& jobs, quota_id x, scheduler_memory& m) {
@@ -274,7 +280,9 @@ class state_keeper {
     }
     // In the next step it holds its reservation again.
     for (const auto& e : memory_.former_reservations) {
-      if (is_known(e.job)) session_.kept_.push_back(entry(e));
+      if (!is_known(e.job)) continue;
+      session_.kept_.push_back(entry(e));
+      restore_turn(e);
     }
     restore_reservations();
     restore_queues();
@@ -423,6 +431,7 @@ class state_keeper {
     jobs_.books_.charge(r);
     jobs_.books_.nominate(r, u.since);
     jobs_.enter(r, job_state::nominated);
+    r.decided_at = jobs_.nominated_.take_number();
     jobs_.nominated_.add(u.id);
     return true;
   }
@@ -439,13 +448,22 @@ class state_keeper {
   [[nodiscard]] reservations::entry entry(const scheduler_memory::held_reservation& e) const {
     reservations::entry to{e.job, jobs_.at(e.job).facts.quota, e.what, e.freed_until, e.number};
     if (!is_known(to.what.after)) to.what.after = {};
+    to.is_back = e.is_back;
     return to;
+  }
+  /// One that waits was decided on after the nominated jobs before it.
+  void restore_turn(const scheduler_memory::held_reservation& e) {
+    const auto& waiting = jobs_.nominated_.waiting();
+    if (jobs_.state(e.job) != job_state::pending || e.behind == 0 || waiting.empty()) return;
+    const std::size_t last = std::min<std::size_t>(e.behind, waiting.size()) - 1;
+    jobs_.at(e.job).decided_at = jobs_.at(waiting[last]).decided_at;
   }
   void restore_reservations() {
     vector<reservations::entry> all;
     for (const auto& e : memory_.reservations) {
       if (jobs_.state(e.job) != job_state::pending || !jobs_.at(e.job).has_reservation) continue;
       all.push_back(entry(e));
+      restore_turn(e);
       if (e.is_untried) jobs_.at(e.job).tried_at = jobs_.queues_.requeues_ - 1;
     }
     jobs_.reservations_.restore(all, memory_.next_reservation);
