@@ -144,6 +144,15 @@ TEST_CASE("explain_change: a job had a higher priority") {
     REQUIRE(copy.submit(&other));
   };
   CHECK(told(h.scheduler(), raised) == "+a3 -a1 a1: not_waiting > quota");
+  // So it is with one that runs.
+  allot_test::host_job urgent = *h.scheduler().what(h.id("a1"));
+  urgent.priority = 2;
+  const auto keep_a1 = [&](auto& copy) {
+    raised(copy);
+    copy.cancel(h.id("a1"));
+    REQUIRE(copy.adopt(&urgent, 0));
+  };
+  CHECK(told(h.scheduler(), keep_a1).empty());
   h.finished("a1");
   CHECK(told(h.scheduler(), raised) == "+a3 !+a2 a2: not_waiting > quota");
   // What is new, or gone, is no change of a job that was there.

@@ -141,7 +141,7 @@ std::map<std::string, std::size_t> check_explained_changes(const Preset& preset,
       REQUIRE(told.without.state() == without.state());
       REQUIRE(told.with.state() == with.state());
 
-      allot::change_effects e;
+      typename allot::explained_change<scheduler>::effects_type e;
       const auto compare = [&](allot::job_id id, allot::job_id in_without, allot::job_id in_with, state was) {
         if (with.state(in_with) == state::unknown && came_with[in_with] != "gone") return;
         const bool had = was == state::running || was == state::evicting;

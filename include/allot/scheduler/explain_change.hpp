@@ -18,60 +18,61 @@
 namespace allot {
 inline namespace v0 {
 
-/// What is otherwise with a change than without it, job by job, as of one instant. A job that the change
-/// itself takes out is in no list; one that it adds is there by its new id. An elastic job is one job. Each
-/// list is in the order of the ids, those of added jobs last.
-struct change_effects {
-  /// A job that waits, and without the change waits for another reason, or not at all (`not_waiting`).
-  struct other_reason {
-    /// @{
-    /// The job; why it waits without the change, and with it.
-    job_id job{};
-    pending_reason was = pending_reason::not_waiting;
-    pending_reason is = pending_reason::not_waiting;
-    /// @}
-
-    friend bool operator==(const other_reason&, const other_reason&) = default;
-  };
-
-  /// They start, and without the change do not. A job that is evicted and starts again, elsewhere, is under
-  /// `evicted` and here.
-  vector<job_id> started;
-  /// They do not start, and without the change do.
-  vector<job_id> not_started;
-  /// They run and have to go, by the change itself or by what is decided after it; without it they do not.
-  vector<job_id> evicted;
-  /// They run on, and without the change have to go.
-  vector<job_id> not_evicted;
-  /// @{
-  /// Elastic jobs that run either way: with more pods than without the change, or with fewer.
-  vector<job_id> grown;
-  vector<job_id> shrunk;
-  /// @}
-  /// @{
-  /// They wait either way, and start earlier at the latest than without the change, or later. One without a
-  /// reservation, or whose reservation says no time, starts later than all others; a nominated one earlier.
-  vector<job_id> sooner;
-  vector<job_id> later;
-  /// @}
-  /// Why others wait.
-  vector<other_reason> reasons;
-
-  /// Whether nothing is otherwise.
-  [[nodiscard]] bool empty() const noexcept {
-    return started.empty() && not_started.empty() && evicted.empty() && not_evicted.empty() &&
-           grown.empty() && shrunk.empty() && sooner.empty() && later.empty() && reasons.empty();
-  }
-
-  friend bool operator==(const change_effects&, const change_effects&) = default;
-};
-
 /// What `explain_change` returns: what is otherwise, and the two schedulers that were compared, to be asked
 /// for the rest: where a job starts, when at the latest, and why one waits.
 template <class Scheduler>
 struct explained_change {
+  /// What is otherwise with a change than without it, job by job, as of one instant. A job that the change
+  /// itself takes out is in no list; one that it adds is there by its new id. An elastic job is one job. Each
+  /// list is in the order of the ids, those of added jobs last. Jobs start, go and wait as decided at that
+  /// instant: none ends by itself meanwhile.
+  struct effects_type {
+    /// A job that waits, and without the change waits for another reason, or not at all (`not_waiting`).
+    struct other_reason {
+      /// @{
+      /// The job; why it waits without the change, and with it.
+      job_id job{};
+      pending_reason was = pending_reason::not_waiting;
+      pending_reason is = pending_reason::not_waiting;
+      /// @}
+
+      friend bool operator==(const other_reason&, const other_reason&) = default;
+    };
+
+    /// They start, and without the change do not. A job that is evicted and starts again, elsewhere, is under
+    /// `evicted` and here.
+    vector<job_id> started;
+    /// They do not start, and without the change do.
+    vector<job_id> not_started;
+    /// They run and have to go, by the change itself or by what is decided after it; without it they do not.
+    vector<job_id> evicted;
+    /// They run on, and without the change have to go.
+    vector<job_id> not_evicted;
+    /// @{
+    /// Elastic jobs that run either way: with more pods than without the change, or with fewer.
+    vector<job_id> grown;
+    vector<job_id> shrunk;
+    /// @}
+    /// @{
+    /// They wait either way, and start earlier at the latest than without the change, or later. One without a
+    /// reservation, or whose reservation says no time, starts later than all others; a nominated one earlier.
+    vector<job_id> sooner;
+    vector<job_id> later;
+    /// @}
+    /// They wait, and without the change for another reason, or not at all.
+    vector<other_reason> reasons;
+
+    /// Whether nothing is otherwise.
+    [[nodiscard]] bool empty() const noexcept {
+      return started.empty() && not_started.empty() && evicted.empty() && not_evicted.empty() &&
+             grown.empty() && shrunk.empty() && sooner.empty() && later.empty() && reasons.empty();
+    }
+
+    friend bool operator==(const effects_type&, const effects_type&) = default;
+  };
+
   /// What is otherwise.
-  change_effects effects{};
+  effects_type effects{};
   /// @{
   /// A copy that was not changed, and the one that was. All that is decided at that time has been carried
   /// out.
@@ -193,7 +194,7 @@ template <class Scheduler>
 /// What is otherwise for one job.
 template <class Scheduler>
 void compare(const compared_job& j, carried_out<Scheduler>& without, carried_out<Scheduler>& with,
-             change_effects& to) {
+             typename explained_change<Scheduler>::effects_type& to) {
   const job_id id = j.without ? j.without : j.with;
   const auto differ = [id](bool was, bool is, vector<job_id>& only_with, vector<job_id>& only_without) {
     if (was != is) (is ? only_with : only_without).push_back(id);
@@ -229,9 +230,9 @@ void compare(const compared_job& j, carried_out<Scheduler>& without, carried_out
 /// plans in the same way, this is what comes of it.
 ///
 /// For another priority, or any other fact that the view shows of a job, the change takes the job out and
-/// submits it again (`cancel`, `submit`), by a handle of which the view shows that. It is taken for the same
-/// job if the handle is the same or, with an `identified_view`, the id that the view shows of it, and the
-/// effects name it by the id that it has in `s`; see `id_with`.
+/// submits it again (`cancel`, then `submit`, or for one that runs `adopt`), by a handle of which the view
+/// shows that. It is taken for the same job if the handle is the same or, with an `identified_view`, the id
+/// that the view shows of it, and the effects name it by the id that it has in `s`; see `id_with`.
 ///
 /// `s` stays as it is. The copies share with it what its view, its placement and its policies point to, which
 /// the change must leave as it is or put back. O(jobs + quotas + nodes) for the copies, what the steps cost,

@@ -107,6 +107,15 @@ def test_a_decision(teams):
     assert allot.decide(teams, policy="fifo", rounds=9)["rounds"] == 1
 
 
+def test_a_change(teams):
+    told = allot.explain_change(teams, "quota:vision:gpu+2")
+    assert [j["id"] for j in told["started"]] == ["train"]
+    told = allot.explain_change(teams, ["job:tune:gone", "job:test:gone"], policy="fifo")
+    assert told["if"] == ["job:tune:gone", "job:test:gone"]
+    with pytest.raises(allot.InputError, match="no quota"):
+        allot.explain_change(teams, "quota:visoin:gpu+2")
+
+
 def test_a_sweep(teams, tmp_path):
     (tmp_path / "teams.json").write_text(json.dumps({"format": "allot-scenario/1", **teams}))
     experiment = {"scenarios": [str(tmp_path / "teams.json")], "policies": ["fifo", "standard"]}
