@@ -108,10 +108,12 @@ def test_a_decision(teams):
 
 
 def test_a_change(teams):
-    told = allot.explain_change(teams, "quota:vision:gpu+2")
+    told = allot.explain_change(teams, "quota:vision:gpu+4")
     assert [j["id"] for j in told["started"]] == ["train"]
-    told = allot.explain_change(teams, ["job:tune:gone", "job:test:gone"], policy="fifo")
-    assert told["if"] == ["job:tune:gone", "job:test:gone"]
+    assert [j["id"] for j in told["not_started"]] == ["tune"]
+    both = ["job:train:gone", "node:node-0:gone"]
+    told = allot.explain_change(teams, both, policy="fifo")
+    assert told["if"] == both and told["at_rest"]
     with pytest.raises(allot.InputError, match="no quota"):
         allot.explain_change(teams, "quota:visoin:gpu+2")
 
