@@ -2,6 +2,7 @@
 #include "lab/explain_job.hpp"
 
 #include "lab/decision_maker.hpp"
+#include "lab/explain_change.hpp"
 #include "lab/json_reader.hpp"
 #include "lab/scenario_reader.hpp"
 #include "lab/terminal.hpp"
@@ -340,9 +341,15 @@ std::optional<job_story> explain_job(const scenario& s, std::string_view id, std
 int run_explain(const explain_options& options) {
   errors found;
   const auto s = read_scenario(options.source, found);
-  const auto story = s ? explain_job(*s, options.job, options.rounds, found) : std::nullopt;
-  if (!story) return complain(found);
-  const std::string text = options.json ? to_json(*story, *s) : to_text(*story, *s);
+  std::string text;
+  if (s && options.job.empty()) {
+    const auto story = explain_changes(*s, options.changes, found);
+    if (story) text = options.json ? to_json(*story, options.changes) : to_text(*story);
+  } else if (s) {
+    const auto story = explain_job(*s, options.job, options.rounds, found);
+    if (story) text = options.json ? to_json(*story, *s) : to_text(*story, *s);
+  }
+  if (text.empty()) return complain(found);
   return print_result(text, "the explanation") ? 0 : bad_input_status;
 }
 

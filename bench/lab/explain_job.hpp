@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -139,7 +140,9 @@ struct job_story {
 /// `allot explain`.
 struct explain_options {
   scenario_source source{};
+  /// One job; or, if it is empty, what these changes would make otherwise (`explain_changes`).
   std::string job;
+  std::vector<std::string> changes{};
   std::size_t rounds = 1;
   bool json = false;
 };

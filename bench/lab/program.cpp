@@ -183,7 +183,7 @@ struct command_line {
   [[nodiscard]] int run() const {
     if (check_->parsed()) return lab::run_check(check_source_);
     if (decide_->parsed()) return lab::run_decide(decide_options_);
-    if (explain_->parsed()) return lab::run_explain(explain_options_);
+    if (explain_->parsed()) return run_explain();
     if (draw_->parsed()) return lab::run_draw(draw_options_);
     if (replay_->parsed()) return run_replay();
     if (sweep_->parsed()) return lab::sweep(sweep_options_);
@@ -219,18 +219,31 @@ struct command_line {
   void add_explain() {
     explain_ = app_.add_subcommand(
         "explain",
-        "one job: why it waits and what would admit it, or where it runs and which jobs may preempt it");
+        "one job: why it waits and what would admit it, or where it runs and which jobs may preempt it; or a "
+        "change: which jobs would start, have to go, or wait for less or longer");
     explain_->add_option("SCENARIO", explain_options_.source.file, "a scenario (JSON)")->required();
-    explain_->add_option("JOB", explain_options_.job, "the id of a job")->required();
+    CLI::Option* const job = explain_->add_option("JOB", explain_options_.job, "the id of a job");
     add_source(*explain_, explain_options_.source);
+    CLI::Option* const rounds =
+        explain_
+            ->add_option("--rounds", explain_options_.rounds,
+                         "the state after up to so many cycles; evicted jobs end in between")
+            ->check(whole_number(1, 1'000'000))
+            ->capture_default_str();
     explain_
-        ->add_option("--rounds", explain_options_.rounds,
-                     "the state after up to so many cycles; evicted jobs end in between")
-        ->check(whole_number(1, 1'000'000))
-        ->capture_default_str();
+        ->add_option(
+            "--if", explain_options_.changes,
+            "instead of JOB: what if quota:NAME:gpu+8 (or -8), job:NAME:priority=5, job:NAME:gone or "
+            "node:NAME:gone; may be repeated. All that can be decided at once is, and those who are "
+            "evicted go at once")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->excludes(job)
+        ->excludes(rounds);
     explain_->add_flag("--json", explain_options_.json, "as data, for programs");
     explain_->footer(
-        "Example:  allot explain --policy static_quotas bench/lab/scenarios/hyperpod_example.json b2");
+        "Examples:  allot explain --policy static_quotas bench/lab/scenarios/hyperpod_example.json b2\n"
+        "           allot explain bench/lab/scenarios/hyperpod_example.json --if quota:team-a:gpu-3");
   }
   void add_draw() {
     draw_ = app_.add_subcommand("draw", "the quotas of a scenario, or its topology, as a graph for GraphViz");
@@ -484,6 +497,11 @@ struct command_line {
   }
   void add_policies() { app_.add_subcommand("policies", "the presets and parts that a policy is made of"); }
 
+  [[nodiscard]] int run_explain() const {
+    if (!explain_options_.job.empty() || !explain_options_.changes.empty())
+      return lab::run_explain(explain_options_);
+    return lab::complain("expected a JOB, or --if (see: allot explain --help)", "allot explain");
+  }
   [[nodiscard]] int run_replay() const {
     if (replay_options_.source.file || replay_options_.source.trace) return lab::replay(replay_options_);
     return lab::complain("expected a scenario, or --trace (see: allot replay --help)", "allot replay");

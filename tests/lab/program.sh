@@ -85,6 +85,15 @@ expect 2 '' '*three_teams.json: there is no job "x" (there are *, as "*", "*", "
 expect 2 '' '*there is no job "something else" (there are "j")*' explain - 'something else' <<<"$scenario"
 expect 2 '' '*JOB*' explain "$scenarios/three_teams.json"
 
+# A change, instead of a job.
+expect 0 'These do not start:*  b2 (team-b)*These wait*  b2 (team-b): *' '' \
+  explain "$scenarios/hyperpod_example.json" --if quota:team-a:gpu-3
+expect 0 '{*"format": "allot-change/1"*"job:b2:gone"*"quota:team-b:gpu+4"*"waits": \[\]*}' '' \
+  explain --json "$scenarios/hyperpod_example.json" --if job:b2:gone --if quota:team-b:gpu+4
+expect 2 '' '*JOB*' explain "$scenarios/hyperpod_example.json" b2 --if job:b2:gone
+expect 2 '' '*there is no quota "team-c"*there is no node "x"*expected quota:NAME*' \
+  explain "$scenarios/hyperpod_example.json" --if quota:team-c:gpu+4 --if node:x:gone --if gone
+
 # Standard input is a scenario or a trace.
 expect 0 '*"admit": \[*"id": "j"*' '' decide - <<<"$scenario"
 expect 0 'scenario standard input: policy fifo*ok' '' check --policy fifo - <<<"$scenario"

@@ -79,13 +79,15 @@ inline std::deque<soak_job> random_jobs(random_source& random, std::size_t count
 template <allot::preset Preset, class Places>
 class random_host {
  public:
-  using scheduler = allot::scheduler_for<Preset, soak_view<2>, Places>;
+  using scheduler_type = allot::scheduler_for<Preset, soak_view<2>, Places>;
 
   /// `jobs` must outlive it, and its copies.
   random_host(const Preset& preset, const std::deque<soak_job>& jobs)
       : jobs_(&jobs),
         it_(allot::make_scheduler(preset, view_of(jobs), quotas(), Places{two_pools()}).value()) {}
 
+  [[nodiscard]] const scheduler_type& scheduler() const { return it_; }
+  [[nodiscard]] allot::instant now() const { return now_; }
   /// How many jobs and pods its plans have started and evicted.
   [[nodiscard]] std::size_t starts() const { return starts_; }
   [[nodiscard]] std::size_t evictions() const { return evictions_; }
@@ -271,7 +273,7 @@ class random_host {
   }
 
   const std::deque<soak_job>* jobs_;
-  scheduler it_;
+  scheduler_type it_;
   std::vector<allot::job_id> known_;
   std::size_t next_ = 1;
   allot::instant now_ = 1000;

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/support/copies.hpp"
+#include "tests/support/explained_changes.hpp"
 
 using allot::any_preset;
 
@@ -19,6 +20,12 @@ void check(const any_preset& preset) {
 
 TEST_CASE("copies: under every preset, by name") {
   allot::for_each_preset([](auto preset) { check(any_preset{preset}); });
+}
+TEST_CASE("copies: what explain_change says comes of a change, under every preset") {
+  allot::for_each_preset([](auto preset) {
+    auto said = allot_test::check_explained_changes<allot::sim::places>(any_preset{preset}, 6);
+    CHECK_MESSAGE((said["started"] > 0 || !allot_test::all_cases_run()), preset.name);
+  });
 }
 TEST_CASE("copies: under presets with options that remember") {
   check(any_preset{allot::runai{.k = 1000, .half_life = 50, .window = 500}});

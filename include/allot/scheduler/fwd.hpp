@@ -26,6 +26,8 @@ struct eviction_after_resize;
 class eviction_counts;
 template <class Session, class QuotaOrder, class VictimOrder, class Guard, class Protection, class... Options>
 class exhaustive_cycle;
+template <class Scheduler>
+struct explained_change;
 struct flavor_choice;
 template <std::size_t N>
 class flavor_menu;

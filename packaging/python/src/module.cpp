@@ -9,6 +9,7 @@
 #include "stepper.hpp"
 
 #include "lab/decide.hpp"
+#include "lab/explain_change.hpp"
 #include "lab/outputs.hpp"
 
 #include <allot/lab/named_policy.hpp>
@@ -293,6 +294,17 @@ std::string decide(const nb::dict& input, std::size_t rounds) {
   return lab::to_json(*made, s);
 }
 
+std::string explain_change(const nb::dict& input, const std::vector<std::string>& changes) {
+  prepare();
+  const run_input in = input_of(input);
+  const nb::gil_scoped_release others;
+  const lab::scenario s = read(in);
+  lab::errors found;
+  const auto told = lab::explain_changes(s, changes, found);
+  if (!told || !found.empty()) throw input_error{found};
+  return lab::to_json(*told, changes);
+}
+
 std::vector<nb::tuple> policies() {
   std::vector<nb::tuple> all;
   for (const lab::named_policy& p : lab::all_policies()) {
@@ -336,6 +348,7 @@ NB_MODULE(_allot, m) {
   m.def("policies", &policies);
   m.def("replay", &replay);
   m.def("decide", &decide);
+  m.def("explain_change", &explain_change);
   m.def("program", &program);
   nb::class_<python_stepper>(m, "Stepper")
       .def("__init__",

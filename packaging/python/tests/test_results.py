@@ -107,6 +107,17 @@ def test_a_decision(teams):
     assert allot.decide(teams, policy="fifo", rounds=9)["rounds"] == 1
 
 
+def test_a_change(teams):
+    told = allot.explain_change(teams, "quota:vision:gpu+4")
+    assert [j["id"] for j in told["started"]] == ["train"]
+    assert [j["id"] for j in told["not_started"]] == ["tune"]
+    both = ["job:train:gone", "node:node-0:gone"]
+    told = allot.explain_change(teams, both, policy="fifo")
+    assert told["if"] == both and told["at_rest"]
+    with pytest.raises(allot.InputError, match="no quota"):
+        allot.explain_change(teams, "quota:visoin:gpu+2")
+
+
 def test_a_sweep(teams, tmp_path):
     (tmp_path / "teams.json").write_text(json.dumps({"format": "allot-scenario/1", **teams}))
     experiment = {"scenarios": [str(tmp_path / "teams.json")], "policies": ["fifo", "standard"]}

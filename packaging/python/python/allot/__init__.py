@@ -4,6 +4,7 @@
     allot.replay("teams.json", policy="kueue").summary     a simulation under one policy
     allot.sweep("experiment.json")                         many of them, as a table
     allot.decide("teams.json")                             one decision
+    allot.explain_change("teams.json", "node:dgx-3:gone")  what a change would do
     allot.Simulator("teams.json")                          a simulation that you decide
 """
 
@@ -31,6 +32,7 @@ __all__ = [
     "Run",
     "Simulator",
     "decide",
+    "explain_change",
     "policies",
     "program",
     "replay",
@@ -105,6 +107,23 @@ def decide(
     evicted, for which job and why, and which stay pending and why."""
     with tempfile.TemporaryDirectory(prefix="allot-") as directory:
         return json.loads(_allot.decide(input_of(scenario, trace, nodes, policy, directory), rounds))
+
+
+def explain_change(
+    scenario: Scenario,
+    changes: Union[str, List[str]],
+    *,
+    trace=None,
+    policy: Union[str, Dict[str, Any], None] = None,
+    nodes: Optional[str] = None,
+) -> Dict[str, Any]:
+    """What would be otherwise with these changes, as `allot explain --if` prints it: which jobs would start, have to
+    go, or wait for less, longer or another reason.
+
+    changes: one or more of "quota:NAME:gpu+8" (or -8), "job:NAME:priority=5", "job:NAME:gone", "node:NAME:gone"."""
+    with tempfile.TemporaryDirectory(prefix="allot-") as directory:
+        given = input_of(scenario, trace, nodes, policy, directory)
+        return json.loads(_allot.explain_change(given, [changes] if isinstance(changes, str) else list(changes)))
 
 
 def sweep(experiment: Union[str, "os.PathLike[str]", Dict[str, Any]], out=None, *, jobs: Optional[int] = None,
