@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 namespace allot {
@@ -169,8 +170,10 @@ class owned_profile {
     const instant end = later(session.now(), r.estimate);
     for (const reservation_entry& p : session.reservations().owned_by(r.facts.quota)) {
       if (!counts(p) || p.what.start == without_end || p.what.start >= end) continue;
+      const auto earlier = before_it(p, counts);
       const auto has_place = [&](const place* without) {
-        places_ahead places{session, session.jobs().at(p.job), before_it(p, counts), victims_, without};
+        places_ahead<std::remove_const_t<decltype(earlier)>> places{session, session.jobs().at(p.job),
+                                                                    earlier, victims_, without};
         return places.has_place(p.what.start);
       };
       if (!has_place(nullptr) && has_place(&where)) return p.what.start;
