@@ -43,6 +43,8 @@ enum class refusal : std::uint8_t {
   place_in_use,
   /// The elastic job already runs with as many pods as it may have.
   has_all_pods,
+  /// The job runs, and has something else than what the view shows of its request by now.
+  request_in_use,
 };
 
 /// The name of the enumerator.
@@ -68,6 +70,8 @@ enum class refusal : std::uint8_t {
       return "place_in_use";
     case refusal::has_all_pods:
       return "has_all_pods";
+    case refusal::request_in_use:
+      return "request_in_use";
   }
   return "none";
 }

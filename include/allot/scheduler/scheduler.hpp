@@ -402,6 +402,44 @@ class scheduler {
   /// unless told otherwise: a host that does not read `withdrawn` would end jobs that count as running.
   /// Cycles that announce jobs (Kueue, KAI) withdraw nothing.
   void withdraw_evictions(bool do_withdraw) noexcept { session_.withdraws_ = do_withdraw; }
+  /// The host's view shows something else of the job than it did when it was read, or the same. It is read
+  /// again, but for when it was submitted and its number: it keeps its id and its age. The next step decides
+  /// as if it had always been like that, and with the same view nothing has changed.
+  ///
+  /// *Pending*: quota, priority, request, pods, flavors, estimate, whether it is preemptible and when it is
+  /// ready; a time that `start_failed` has named stays. It keeps a reservation with a time, in its turn, if
+  /// it asks for no more: of the same quota, no resource and no time more than before, on nodes with an equal
+  /// pod request, by a priority that is not lower. What it asks for less is for others. Otherwise it waits in
+  /// its queue. A higher priority counts from now on; it changes no turn of a reservation that it has.
+  ///
+  /// *Running*: quota, priority, estimate and time limit (both as of its start), whether it is preemptible,
+  /// and of an elastic job how many pods it may have: those that it lacks are asked for. It moves to another
+  /// quota with all that it has, whether or not that has room, as in `adopt`. What it requests, and the pods
+  /// that its core needs, can't change to other than it has (`request_in_use`): fewer pods than run or leave
+  /// only when the host has said which have gone (`finished`); fewer that it needs at least only for its next
+  /// run. Pods that are nominated wait again, if more than the estimate changes for them.
+  ///
+  /// Refused for one that is nominated or is evicted, and for a pod of an elastic job (`wrong_state`), and
+  /// for the reasons of `submit`, of a running job except its size. O(depth + log jobs) for each pod.
+  refusal update(job_id id) {
+    if (!jobs().contains(id)) return refusal::unknown_job;
+    record& r = jobs().at(id);
+    const bool runs = r.state == job_state::running;
+    if (r.facts.elastic || (!runs && r.state != job_state::pending)) return refusal::wrong_state;
+    const refusal why_not = refuses(r.what);
+    if (why_not != refusal::none && !(runs && why_not == refusal::larger_than_cluster)) return why_not;
+    record again = jobs().read_again(r, quota_of(r.what), policies_.jobs, policies_.not_preemptible);
+    const instant limit = shown::time_limit(view(), r.what);
+    if (runs && !jobs().has_its_request(r, again)) return refusal::request_in_use;
+    const quota_id to = again.facts.quota;
+    if (runs && to != r.facts.quota && !jobs().can_move(r, to)) return refusal::invalid_request;
+    const bool is_protected_anew = to != r.facts.quota || again.preemptible != r.preemptible;
+    if (!jobs().is_as_before(r, again)) session_.update(r, std::move(again));
+    if (!runs) return refusal::none;
+    watch_limit(r, limit);
+    if (is_protected_anew && r.preemptible) watch_guarantees(r, session_.now());
+    return refusal::none;
+  }
   /// Evictions of jobs of x and of the quotas below it are frozen, until `thaw`: none of these jobs is
   /// preempted, moved elsewhere, or evicted because its quota is over its limits. One that has reached its
   /// time limit goes all the same, and one that is being evicted leaves. Like settings it is the host's to
@@ -782,8 +820,8 @@ class scheduler {
   /// Evicts jobs that have run for as long as they may.
   void evict_overdue([[maybe_unused]] instant now) {
     if constexpr (time_limited_view<View>) {
-      time_limits_.take_expired(now, [&](const detail::time_limits::run& r, instant) {
-        if (!is_run(r)) return;
+      time_limits_.take_expired(now, [&](const detail::time_limits::run& r, instant until) {
+        if (!is_over(r, until)) return;
         session_.evict(r.job, {}, relation::time_limit);
         jobs().at(r.job).is_over = true;
         jobs().world_changed();
@@ -887,8 +925,12 @@ class scheduler {
     const record& r = jobs().at(seen.job);
     return r.state == job_state::running && r.facts.started == seen.since;
   }
+  /// Whether the run still lasts, and reaches its time limit then.
+  [[nodiscard]] bool is_over(const detail::time_limits::run& seen, instant until) {
+    return is_run(seen) && jobs().at(seen.job).over_at == until;
+  }
   [[nodiscard]] auto lasts() {
-    return [this](const detail::time_limits::run& r, instant) { return is_run(r); };
+    return [this](const detail::time_limits::run& r, instant until) { return is_over(r, until); };
   }
   /// Whether the run still lasts, and a guarantee ends then: settings may have changed.
   [[nodiscard]] bool is_protected_until(const detail::time_limits::run& seen, instant until) {
@@ -906,15 +948,21 @@ class scheduler {
   }
   /// Ends of protection up to `seen` are no news, as a step has seen them. Others that have passed are, at
   /// once.
-  void watch_time(job_id id, [[maybe_unused]] instant limit,
-                  instant seen = std::numeric_limits<instant>::min()) {
-    const record& r = jobs().at(id);
+  void watch_time(job_id id, instant limit, instant seen = std::numeric_limits<instant>::min()) {
+    record& r = jobs().at(id);
     if (r.facts.elastic) return;
-    const instant since = r.facts.started;
-    if constexpr (time_limited_view<View>) {
-      if (limit > 0) time_limits_.watch(later(since, limit), {id, since}, lasts());
-    }
+    r.over_at = without_end;
+    watch_limit(r, limit);
     if (r.preemptible) watch_guarantees(r, seen);
+  }
+  /// The run of the job may last so long.
+  void watch_limit([[maybe_unused]] record& r, [[maybe_unused]] instant limit) {
+    if constexpr (time_limited_view<View>) {
+      const instant since = r.facts.started;
+      const instant until = limit > 0 ? later(since, limit) : without_end;
+      const bool is_new = std::exchange(r.over_at, until) != until;
+      if (limit > 0 && is_new) time_limits_.watch(until, {r.facts.id, since}, lasts());
+    }
   }
   /// The same for one that was to be evicted, and runs on: meanwhile its time may have come.
   void watch_time_again(const record& r) {

@@ -78,6 +78,8 @@ using menu_of =
 struct ready_time {
   static constexpr instant always = std::numeric_limits<instant>::min();
   instant at = always;
+  /// The part of it that the host has said, as a start has failed.
+  instant not_before = always;
 };
 
 /// What is kept of a reservation whose job has started: its turn, and what it promised first.
@@ -126,6 +128,8 @@ struct job_record {
   instant estimate = without_end;
   /// While it runs: when it is expected to end; `without_end` if that is not known.
   instant expected_end = without_end;
+  /// While it runs: when it reaches its time limit; `without_end` if it has none.
+  instant over_at = without_end;
   /// While it waits: when it may gather again, after it has given up, and until when it would have gathered
   /// if it had not been displaced.
   instant gathers_from = std::numeric_limits<instant>::min();

@@ -133,6 +133,7 @@ class state_keeper {
     u.submitted = r.facts.submitted;
     u.estimate = r.estimate;
     if (r.is_early()) u.ready_at = r.ready.at;
+    if (r.is_early() && r.ready.not_before != ready_time::always) u.not_before = r.ready.not_before;
     const bool holds = r.state == job_state::running || r.state == job_state::evicting;
     if (holds || r.state == job_state::nominated) u.since = r.facts.started;
     if (r.state == job_state::pending) u.found = jobs.queues_.found(r);
@@ -381,6 +382,7 @@ class state_keeper {
     if (u.gathers_from) r.gathers_from = *u.gathers_from;
     r.gathers_until = u.gathers_until;
     r.ready.at = u.ready_at.value_or(ready_time::always);
+    r.ready.not_before = u.not_before.value_or(ready_time::always);
     jobs_.queues_.number_class(r);
   }
   void forget(job_id id) {
