@@ -43,9 +43,15 @@ struct changing_job {
 /// Two resources. All amounts are for each pod.
 struct changing_view {
   using job = const changing_job*;
-  const std::map<std::string, allot::quota_id>* teams;
 
-  allot::quota_id quota(job j) const { return teams->at(j->team); }
+  /// In the order in which the host gives them.
+  static std::map<std::string, allot::quota_id> teams() {
+    return {{"root", allot::quota_id{0}},
+            {"a", allot::quota_id{1}},
+            {"b", allot::quota_id{2}},
+            {"c", allot::quota_id{3}}};
+  }
+  allot::quota_id quota(job j) const { return teams().at(j->team); }
   allot::resources<2> request(job j) const { return request(j, j->pods); }
   allot::resources<2> request(job j, std::uint32_t n) const {
     const std::int64_t other = j->flavors == 0 ? j->cpus : 0;
@@ -84,8 +90,8 @@ class changing_host {
  public:
   using scheduler_type = allot::scheduler_for<Preset, View, Places>;
 
-  explicit changing_host(const Preset& by = {}) : of(make(by, teams_)) {
-    for (const char* team : {"root", "a", "b", "c"}) teams_[team] = of.tree().find(team);
+  explicit changing_host(const Preset& by = {}) : of(make(by)) {
+    for (const auto& [name, x] : View::teams()) REQUIRE(of.tree().find(name) == x);
     of.withdraw_evictions(true);
   }
   changing_host(const changing_host&) = delete;
@@ -158,7 +164,7 @@ class changing_host {
       if (why.ready_at) all += " from " + std::to_string(*why.ready_at);
       for (std::size_t d = 0; d < 2; ++d) all += ' ' + std::to_string(of.request(id)[d].in_milli());
     }
-    for (const auto& [name, x] : teams_) {
+    for (const auto& [name, x] : View::teams()) {
       all += "\n " + name;
       for (std::size_t d = 0; d < 2; ++d) {
         for (const allot::quantity q :
@@ -183,14 +189,12 @@ class changing_host {
         {.name = "b", .parent = "root", .nominal = four, .inclusive = true},
         {.name = "c", .parent = "b"}};
   }
-  static scheduler_type make(const Preset& by, const std::map<std::string, allot::quota_id>& teams) {
+  static scheduler_type make(const Preset& by) {
     Places places{};
     if constexpr (!std::same_as<Places, allot::no_placement>) {
       places = Places{allot::gpu::build_cluster({{.name = "n", .count = 2, .gpus = 4}}).value()};
     }
-    View view;
-    view.teams = &teams;
-    return allot::make_scheduler(by, view, quotas(), std::move(places)).value();
+    return allot::make_scheduler(by, View{}, quotas(), std::move(places)).value();
   }
   changing_job& add(changing_job w) {
     w.id = jobs_.size();
@@ -211,7 +215,6 @@ class changing_host {
     }
   }
 
-  std::map<std::string, allot::quota_id> teams_{{"root", {}}, {"a", {}}, {"b", {}}, {"c", {}}};
   std::deque<changing_job> jobs_;
   std::map<std::string, changing_job*> works_;
   std::map<std::string, allot::job_id> ids_;

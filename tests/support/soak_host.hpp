@@ -87,6 +87,8 @@ class soak_world {
     allot::instant since = 0;
     /// From when it may start, as the host said when the scheduler asked last.
     allot::instant ready = std::numeric_limits<allot::instant>::min();
+    /// The same, as a start has failed.
+    allot::instant not_before = std::numeric_limits<allot::instant>::min();
     allot::flavor_pick pick{};
     soak_place place{};
   };
@@ -544,8 +546,10 @@ class soak_world {
     u.nominated = false;
     u.spared = std::numeric_limits<allot::instant>::min();
     u.place = {};
+    u.pods = jobs_[u.job].min_pods;
     u.to_come = most_to_come(jobs_[u.job]);
     u.ready = jobs_[u.job].ready;
+    u.not_before = std::numeric_limits<allot::instant>::min();
   }
   /// Updates which pods of elastic jobs are pending. `dropped`: those that were pending may be gone.
   void learn(bool may_drop) {
@@ -595,7 +599,8 @@ class soak_world {
     if (n < 62) return all_have_gone();
     if (n < 65) return evicting();
     if (n < 68) return cancel();
-    if (n < 71) return started();
+    if (n < 69) return started();
+    if (n < 71) return update();
     if (n < 75) return adopt();
     if (n < 79) return adopt_elastic_pod();
     if (n < 81) return retry();
@@ -775,7 +780,10 @@ class soak_world {
     for (const allot::job_id pod : elastic_pods_of(id, [](const unit& u) { return u.is == where::leaves; }))
       units_.at(pod).is = where::runs;
   }
-  static void put_off(unit& u, allot::instant until) { u.ready = std::max(u.ready, until); }
+  static void put_off(unit& u, allot::instant until) {
+    u.not_before = std::max(u.not_before, until);
+    u.ready = std::max(u.ready, until);
+  }
   void hold() {
     const allot::job_id id = draw_id([this](const unit& u) { return is_core(u); });
     note("hold ", told(id));
@@ -817,12 +825,100 @@ class soak_world {
     unit& u = units_.at(id);
     if (!std::exchange(u.held, false)) return;
     stir();
-    if (u.is == where::waits) u.ready = jobs_[u.job].ready;
+    if (u.is == where::waits) u.ready = std::max(jobs_[u.job].ready, u.not_before);
     for (const allot::job_id pod : elastic_pods_of(id, [](const unit&) { return true; })) {
       units_.at(pod).held = false;
-      units_.at(pod).ready = std::numeric_limits<allot::instant>::min();
+      units_.at(pod).ready = units_.at(pod).not_before;
     }
     learn(false);
+  }
+  void update() {
+    const allot::job_id id = draw_id([this](const unit& u) { return is_core(u) && !u.nominated; });
+    const unit* u = find(id);
+    // Two jobs may be of one description, and what leaves or is nominated stays as it is.
+    const bool may = u != nullptr && is_core(*u) && !u->nominated && u->is != where::leaves;
+    if (may && with([&](const unit& other) { return is_core(other) && other.job == u->job; }).size() > 1)
+      return;
+    std::optional<soak_job> before;
+    if (may) {
+      before = jobs_[u->job];
+      change(jobs_[u->job], *u);
+    }
+    note("update ", told(id));
+    if (may) note_job(u->job);
+    allot::refusal expected = u == nullptr ? allot::refusal::unknown_job : allot::refusal::wrong_state;
+    if (may) expected = expected_refusal(jobs_[u->job]);
+    if (may && u->is == where::runs) {
+      if (expected == allot::refusal::larger_than_cluster) expected = allot::refusal::none;
+      if (expected == allot::refusal::none && !has_its_request(id, *before))
+        expected = allot::refusal::request_in_use;
+    }
+    const allot::refusal is = it_->update(id);
+    // Where it moves it may be too much to be counted.
+    if (expected == allot::refusal::none && u->is == where::runs && !is_surely_countable(request_of(*u)) &&
+        is == allot::refusal::invalid_request) {
+      expected = is;
+    }
+    require_same(is, expected, "update");
+    if (is != allot::refusal::none) {
+      if (may) jobs_[u->job] = *before;
+      return;
+    }
+    stir();
+    updated(id);
+  }
+  void updated(allot::job_id id) {
+    unit& u = units_.at(id);
+    const soak_job& j = jobs_[u.job];
+    u.quota = quota_of(j);
+    if (u.is == where::waits) {
+      u.pods = j.min_pods;
+      u.to_come = most_to_come(j);
+      u.ready = std::max(j.ready, u.not_before);
+      return learn(false);
+    }
+    may_review_ = true;
+    allot::instant not_before = std::numeric_limits<allot::instant>::min();
+    std::uint32_t live = 0;
+    for (const allot::job_id pod : elastic_pods_of(id, [](const unit&) { return true; })) {
+      const unit& its = units_.at(pod);
+      units_.at(pod).quota = u.quota;
+      if (its.is != where::waits) ++live;
+      if (its.is == where::waits && !its.nominated) not_before = std::max(not_before, its.not_before);
+    }
+    u.to_come = j.pods - u.pods - live;
+    learn(true);
+    for (const allot::job_id pod :
+         elastic_pods_of(id, [](const unit& its) { return its.is == where::waits; })) {
+      if (it_->state(pod) == allot::job_state::pending) put_off(units_.at(pod), not_before);
+    }
+  }
+  /// Whether the running job has what it requests by now: of its amounts only the first is ever changed.
+  [[nodiscard]] bool has_its_request(allot::job_id id, const soak_job& before) const {
+    const unit& u = units_.at(id);
+    const soak_job& j = jobs_[u.job];
+    const auto live = elastic_pods_of(id, [](const unit& pod) { return pod.is != where::waits; }).size();
+    return u.pods >= j.min_pods && u.pods + live <= j.pods && j.pod[0] == before.pod[0];
+  }
+  void change(soak_job& j, const unit& u) {
+    if (random_.one_in(8)) return;
+    if (random_.one_in(3)) j.quota = draw_quota();
+    if (random_.one_in(3)) j.priority = random_.between(0, 3);
+    if (random_.one_in(4)) j.preemptible = !j.preemptible;
+    if (random_.one_in(3)) j.duration = random_.between(1, 9);
+    if (random_.one_in(4)) j.checkpoint = random_.between(0, 9);
+    if (random_.one_in(4)) j.time_limit = random_.one_in(3) ? 0 : random_.between(1, 40);
+    if (random_.one_in(5)) j.ready = draw_ready();
+    if (random_.one_in(3) && !j.pod_request.total) {
+      const auto most = static_cast<std::int64_t>(j.pods);
+      j.pods = static_cast<std::uint32_t>(random_.between(std::max<std::int64_t>(most - 2, 0), most + 2));
+      if (random_.one_in(2)) j.min_pods = static_cast<std::uint32_t>(random_.between(1, most + 1));
+    }
+    if (random_.one_in(u.is == where::runs ? 10 : 3) && j.flavors.empty()) {
+      j.pod[0] += allot::gpus(random_.one_in(2) ? 1 : -1);
+      if (u.is == where::waits && !has_giants_) j.pod_request.gpus = j.pod[0];
+    }
+    if (u.is == where::waits && is_wrong()) spoil(j);
   }
   void cancel() {
     const allot::job_id id = draw_id([](const unit& u) { return u.is == where::waits; });
@@ -1179,6 +1275,7 @@ class soak_world {
     for (auto& [id, u] : units_) {
       u.since += by;
       u.ready = allot::detail::moved(u.ready, by);
+      u.not_before = allot::detail::moved(u.not_before, by);
       u.spared = allot::detail::moved(u.spared, by);
     }
     for (soak_job& j : jobs_) j.ready = allot::detail::moved(j.ready, by);

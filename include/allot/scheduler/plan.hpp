@@ -104,6 +104,9 @@ enum class pending_reason : std::uint8_t {
   /// It could preempt, but its victims would lose too much work (`queue_settings::wait_if_loss_percent`): it
   /// waits for its reserved start.
   lost_work,
+  /// It does not fit unless others are evicted, and has not waited long enough for that
+  /// (`queue_settings::preempt_after`): see `preempts_at`.
+  preempts_later,
   /// It would borrow what owners have just reclaimed from its quota: see `backs_off`.
   backoff,
   /// It is nominated: it starts when the evictions for it are done.
@@ -116,7 +119,7 @@ enum class pending_reason : std::uint8_t {
   not_waiting,
 };
 /// The number of reasons.
-inline constexpr std::size_t pending_reason_count = 10;
+inline constexpr std::size_t pending_reason_count = 11;
 /// The name of the enumerator; empty if there is no such value.
 [[nodiscard]] constexpr std::string_view to_string(pending_reason value) noexcept {
   switch (value) {
@@ -130,6 +133,8 @@ inline constexpr std::size_t pending_reason_count = 10;
       return "not_proven";
     case pending_reason::lost_work:
       return "lost_work";
+    case pending_reason::preempts_later:
+      return "preempts_later";
     case pending_reason::backoff:
       return "backoff";
     case pending_reason::evictions:
@@ -171,7 +176,8 @@ namespace detail {
 
 /// Whether a cycle alone knows that reason, from having tried the job: the books don't show it.
 [[nodiscard]] constexpr bool is_found_by_cycle(pending_reason why) noexcept {
-  return why == pending_reason::not_proven || why == pending_reason::lost_work;
+  return why == pending_reason::not_proven || why == pending_reason::lost_work ||
+         why == pending_reason::preempts_later;
 }
 
 }  // namespace detail
@@ -287,6 +293,9 @@ struct plan {
     /// From when it can start, if that is later: the view says so (`ready_view`), or the host, as a start has
     /// failed.
     std::optional<instant> ready_at{};
+    /// From when others may be evicted for it, if it is ready and has not waited that long
+    /// (`queue_settings::preempt_after`).
+    std::optional<instant> preempts_at{};
     /// The job that is ready soon, and for which what this one asks for is kept: it would be evicted for it.
     /// None if there is none; see `queue_settings::ready_horizon`.
     job_id kept_for{};

@@ -165,7 +165,8 @@ class scheduler {
   /// guaranteed runtime counts from the start of running jobs. Returns the problems, and then changes
   /// nothing: the quota does not exist, or a setting lacks what it needs to have an effect: another setting,
   /// or something that the view or the cycle does not provide. O(1); with a newly guaranteed runtime,
-  /// O(jobs depth), and O(log jobs) for each job running in the subtree.
+  /// O(jobs depth), and O(log jobs) for each job running in the subtree; with another `preempt_after`, O(log
+  /// jobs) for each that waits.
   [[nodiscard]] vector<problem> configure(quota_id x, const queue_settings& settings) {
     if (!tree().contains(x)) {
       return detail::one_problem(problem_code::unknown_quota, {}, {}, "there is no such quota to configure");
@@ -320,10 +321,11 @@ class scheduler {
   ///
   /// Times of submission stay, as the view's: a job that it said to be submitted in 2099 waits behind those
   /// that came before, until it is cancelled and submitted with another time; `backfill_order::aged` and
-  /// `queue_settings::strict_after`, which compare them with the clock, decide otherwise. What policies and
-  /// histories of the host keep is the host's to move (`usage_history::rebase`). If it knows better when a
-  /// job started, it says so (`started`). A placement with `set_now(now)` may have `rebase(by)`. The plan of
-  /// the last step is empty from now on. Without a step before, nothing happens. O(jobs log jobs + quotas).
+  /// `queue_settings::strict_after` and `preempt_after`, which compare them with the clock, decide otherwise.
+  /// What policies and histories of the host keep is the host's to move (`usage_history::rebase`). If it
+  /// knows better when a job started, it says so (`started`). A placement with `set_now(now)` may have
+  /// `rebase(by)`. The plan of the last step is empty from now on. Without a step before, nothing happens.
+  /// O(jobs log jobs + quotas).
   void rebase(time_point now) {
     const instant at = detail::point_of<View>(now);
     if (!session_.has_stepped()) return;
@@ -473,6 +475,7 @@ class scheduler {
     return if_whole(id, [&](record& r) {
       if (!r.is_held) return;
       r.facts.submitted = detail::point_of<View>(submitted);
+      r.waits_since = std::max(r.waits_since, r.facts.submitted);
       jobs().unhold(r);
     });
   }
@@ -575,13 +578,14 @@ class scheduler {
   }
 
   /// The next time at which a step may decide something without a prior event: a job reaches its time limit,
-  /// or may be preempted from then on (`min_runtime`, `not_evicted`); a job is ready; a quota may borrow
-  /// again; a reserved start has come; or the cycle decides by time alone (`waking_cycle`). None: never.
+  /// or may be preempted from then on (`min_runtime`, `not_evicted`); a job is ready, or may preempt from
+  /// then on (`preempt_after`); a quota may borrow again; a reserved start has come; or the cycle decides by
+  /// time alone (`waking_cycle`). None: never.
   [[nodiscard]] std::optional<time_point> wakes_at() {
     std::optional<instant> next = time_limits_.next(lasts());
     for (const auto& at :
          {guarantees_.next(protects()), session_.next_reserved_start(), of_cycle::wakes_at(cycle_, session_),
-          jobs().next_ready(), jobs().next_end_of_sparing()}) {
+          jobs().next_ready(), jobs().next_end_of_sparing(), jobs().next_end_of_patience()}) {
       if (at) next = std::min(next.value_or(*at), *at);
     }
     const instant may_borrow = jobs().backoffs().next();
@@ -880,6 +884,8 @@ class scheduler {
                           {.reserves = of_cycle::reserves(cycle_),
                            .knows_ends = session_type::has_expected_ends,
                            .backs_off = of_cycle::backs_off(cycle_),
+                           .delays_preemption = of_cycle::delays_preemption(cycle_),
+                           .knows_submissions = timed_view<View>,
                            .knows_flavors = flavored_view<View>,
                            .knows_ready_times = ready_view<View>});
     }
@@ -911,6 +917,7 @@ class scheduler {
       seen.find_at_place(p);
     }
     if (is_early) p.out_of_reach.reset();
+    if (!is_early && !r.may_preempt()) p.preempts_at = r.preempts_from;
     if constexpr (session_type::has_expected_ends) p.reservation = reservation_of(p.id);
   }
   /// When a job has started, as the host says.

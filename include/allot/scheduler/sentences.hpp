@@ -288,6 +288,10 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
   if (p.reason == pending_reason::lost_work) {
     text += "; others could yield, but they would lose too much work for the wait that it saves";
   }
+  if (p.reason == pending_reason::preempts_later) {
+    const std::string when = p.preempts_at ? text_of(Scheduler::time_of(*p.preempts_at)) : std::string{};
+    text += "; no other job is evicted for it " + (when.empty() ? "yet" : "before " + when);
+  }
   return text;
 }
 

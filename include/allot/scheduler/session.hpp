@@ -388,6 +388,7 @@ class session {
     took_back_ = false;
     jobs_.end_backoffs(now);
     jobs_.become_ready(now);
+    jobs_.end_patience(now);
     if constexpr (has_expected_ends) {
       if (const auto due = next_reserved_start(); due && *due <= now) queues().let_requeue();
       last_look_ = now;

@@ -109,6 +109,8 @@ struct unit_state {
   std::optional<instant> ready_at{};
   /// The part of it that the host has said, as a start has failed.
   std::optional<instant> not_before{};
+  /// When it was evicted last, if it waits since then: see `queue_settings::preempt_after`.
+  std::optional<instant> waits_since{};
   /// While it runs, is evicted or nominated: since when.
   instant since = 0;
   /// While it waits: what the cycle found that tried it last, if nothing has changed since.

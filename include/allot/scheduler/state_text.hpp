@@ -57,6 +57,8 @@ void for_each_field(const unit_state&, F f) {
   f(
       "not_before", [](auto& u) -> auto& { return u.not_before; });
   f(
+      "waits_since", [](auto& u) -> auto& { return u.waits_since; });
+  f(
       "since", [](auto& u) -> auto& { return u.since; });
   f(
       "found", [](auto& u) -> auto& { return u.found; });

@@ -90,7 +90,13 @@ class lifecycle {
   void set_default_settings(const queue_settings& settings) { queues_.set_defaults(settings); }
   /// Applies these settings to one quota.
   void set_settings(quota_id x, const queue_settings& settings) {
+    const bool waits_otherwise = queues_.settings(x).preempt_after != settings.preempt_after;
     queues_.set_settings(x, settings);
+    if (waits_otherwise) {
+      vector<job_id> waiting;
+      for_each_waiting(x, [&](job_id id) { waiting.push_back(id); });
+      for (const job_id id : waiting) renew_patience(jobs_[id]);
+    }
     if (settings.borrow_backoff.first == 0) {
       backoffs_.forget(x);
     } else {
@@ -221,6 +227,14 @@ class lifecycle {
     });
     if constexpr (has_ready_times) find_soon_ready(now);
   }
+  /// Jobs that have waited long enough by now may have others evicted for them.
+  void end_patience(instant now) {
+    patience_.take_expired(now, [this](const time_limits::run& e, instant at) {
+      if (is_patient(e.job, at)) renew_patience(jobs_[e.job]);
+    });
+  }
+  /// When others may be evicted for the next one that waits.
+  [[nodiscard]] std::optional<instant> next_end_of_patience() { return patience_.next(still_patient()); }
   /// When the next early job is ready; none if there is none, or it is not known when.
   [[nodiscard]] std::optional<instant> next_ready() { return early_.next(still_early()); }
 
@@ -391,6 +405,7 @@ class lifecycle {
     r.has_reservation = false;
     r.found = pending_reason::quota;
     r.rank.submitted = turn_of(r, queues_.settings(r.facts.quota));
+    watch_patience(r);
     queues_.join(r);
   }
   /// The pending job is asked for otherwise from now on: `change(record)` says how.
@@ -446,6 +461,7 @@ class lifecycle {
     renumber(r);
     watch_ready(r);
     if (!keeps) return join_queue(r.facts.id);
+    watch_patience(r);
     queues_.count_reservation(r);
     if (!r.is_early()) queues_.state_of(r.facts.quota).asked += r.facts.request;
     queues_.touch(r.facts.quota);
@@ -685,6 +701,8 @@ class lifecycle {
   /// A job that has gone is pending again, with its old rank; so is one pod of an elastic job that shrinks.
   void come_back(record& r) {
     r.ready.at = ready_time_of(r);
+    record& core = core_of(r);
+    core.waits_since = std::max(core.waits_since, ready_by_);
     requeue(r);
   }
   /// Calls `visit(record)` for the evicting job and each of its pods that leave with it.
@@ -754,9 +772,9 @@ class lifecycle {
   /// The pending job is not ready before that time, if it is later than any it is known for, and holds no
   /// reservation any more.
   void put_off(record& r, instant not_before) {
-    if (not_before <= std::max(r.ready.at, ready_by_)) return;
+    if (not_before <= std::max(r.ready.not_before, ready_by_)) return;
     r.ready.not_before = not_before;
-    wait_until(r, not_before, r.is_held);
+    if (!r.is_held) wait_until(r, not_before, false);
   }
   /// The host holds the job: while it waits it claims nothing, and while it runs neither it nor one of its
   /// pods is preempted. Precondition: it is not nominated.
@@ -869,6 +887,7 @@ class lifecycle {
       r.ready.at = moved(r.ready.at, by);
       r.ready.not_before = moved(r.ready.not_before, by);
       r.over_at = moved(r.over_at, by);
+      if (r.waits_since > r.facts.submitted) r.waits_since = moved(r.waits_since, by);
       r.spared_until = moved(r.spared_until, by);
       if constexpr (has_expected_ends) r.had.first_start = moved(r.had.first_start, by);
     });
@@ -880,6 +899,11 @@ class lifecycle {
     backoffs_.rebase(by);
     news_.rebase(by);
     queues_.rebase(by);
+    // Times of submission stay.
+    jobs_.for_each([this](record& r) {
+      if (r.state == job_state::pending && queues_.settings(r.facts.quota).preempt_after != 0)
+        renew_patience(r);
+    });
   }
 
   // The tree.
@@ -913,6 +937,7 @@ class lifecycle {
     books_.start(r, now);
     enter(r, job_state::running);
     r.ready = {};
+    r.preempts_from = ready_time::always;
   }
   void charge_adopted(record& r, const placed_request& p) {
     r.where = p.where;
@@ -983,8 +1008,9 @@ class lifecycle {
         r.is_held = is_held;
     }
   }
-  /// When the job is ready, as the view says, or the host.
+  /// When the job is ready, as the view says, or the host. Of a pod the job runs.
   [[nodiscard]] instant ready_time_of(const record& r) const {
+    if (r.facts.elastic) return r.ready.not_before;
     return std::max(view_or_default<View>::ready_at(view_, r.what), r.ready.not_before);
   }
   /// The pending job is ready then, and holds no reservation any more.
@@ -1071,18 +1097,53 @@ class lifecycle {
   }
   /// A job was read: it is ready, or from now on it is known when it will be.
   void watch_ready(record& r) {
-    if (r.ready.at <= ready_by_) r.ready = {};
+    if (r.ready.at <= ready_by_) {
+      note_ready(r);
+      r.ready = {};
+    }
     if (r.ready.at == ready_time::always || r.ready.at == without_end) return;
     early_.watch(r.ready.at, {r.facts.id, 0}, still_early());
   }
   [[nodiscard]] bool is_early(job_id id, instant at) const {
     return jobs_.contains(id) && jobs_[id].is_early() && jobs_[id].ready.at == at;
   }
+  /// Others may be evicted for the pending job, or from now on it is known from when.
+  void watch_patience(record& r) {
+    const instant wait = queues_.settings(r.facts.quota).preempt_after;
+    const bool is_to_come = r.ready.at != without_end && r.ready.at > r.ready.not_before;
+    const instant since = is_to_come ? std::max(r.waits_since, r.ready.at) : r.waits_since;
+    const instant from = wait == 0 ? ready_time::always : later(since, wait);
+    r.preempts_from = from <= ready_by_ ? ready_time::always : from;
+    if (queues_.classes_.find(r.request_class)->may_preempt != r.may_preempt()) renumber(r);
+    if (!r.may_preempt()) patience_.watch(from, {r.facts.id, 0}, still_patient());
+  }
+  /// The job is ready: it waits since then, if the view has said when.
+  static void note_ready(record& r) {
+    if (r.ready.at > r.ready.not_before) r.waits_since = std::max(r.waits_since, r.ready.at);
+  }
+  /// The pending job may have waited long enough. It has the chances of another equivalence class then.
+  void renew_patience(record& r) {
+    if (r.has_reservation) {
+      queues_.let_requeue();
+      reservations_.note_change(r.facts.quota);
+      return watch_patience(r);
+    }
+    leave_queue(r);
+    enter(r, job_state::unknown);
+    join_queue(r.facts.id);
+  }
+  [[nodiscard]] bool is_patient(job_id id, instant at) const {
+    return jobs_.contains(id) && jobs_[id].state == job_state::pending && jobs_[id].preempts_from == at;
+  }
+  [[nodiscard]] auto still_patient() const {
+    return [this](const time_limits::run& e, instant at) { return is_patient(e.job, at); };
+  }
   [[nodiscard]] auto still_early() const {
     return [this](const time_limits::run& e, instant at) { return is_early(e.job, at); };
   }
   /// The early job is so no more.
   void be_ready(record& r) {
+    note_ready(r);
     if (!r.has_reservation) return wait_until(r, ready_time::always, r.is_held);
     queues_.let_requeue();
     queues_.count_out_reservation(r);
@@ -1253,6 +1314,8 @@ class lifecycle {
   time_limits early_;
   /// Who is ready by then is not early: the time of the last step.
   instant ready_by_ = ready_time::always;
+  /// From when others may be evicted for those that wait.
+  time_limits patience_;
   /// Until when jobs are spared, without those for good.
   time_limits spared_;
   vector<job_id> evicting_;

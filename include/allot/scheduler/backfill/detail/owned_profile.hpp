@@ -74,9 +74,14 @@ class owned_profile {
     }
   }
 
+  /// From when it may take back what its quota has lent: not before it is ready, and others may be evicted
+  /// for it.
+  [[nodiscard]] static instant claims_from(const record& r) {
+    return std::max(r.is_early() ? r.ready.at : ready_time::always, r.preempts_from);
+  }
   /// The earliest start of the pending job, beside the reservations of its quota for which `counts(entry)`.
   /// None if that can't be determined, or the quota has room for it now: then others are in its way. O(jobs
-  /// of the quota x reservations); with nodes, and what placing costs. Not before the job is ready.
+  /// of the quota x reservations); with nodes, and what placing costs. Not before `claims_from`.
   template <class Counts>
   [[nodiscard]] std::optional<start> earliest(Session& session, const record& r, Counts counts) {
     draw(session, r, counts);
@@ -96,7 +101,7 @@ class owned_profile {
         free = sum(free, changes_[i]);
       }
       const instant end = later(std::max(s.at, session.now()), r.estimate);
-      if (!some_end || s.at < r.ready.at || !fits(free, i, r.facts.request, end)) continue;
+      if (!some_end || s.at < claims_from(r) || !fits(free, i, r.facts.request, end)) continue;
       if (!placement_or_default::has_nodes(session.books().places)) return s;
       s.waits_for_place = waits_for_place;
       if (const auto at = place_between(session, r, s, next_change(i), counts)) return at;
@@ -106,7 +111,7 @@ class owned_profile {
   }
   /// Whether the quota has room now for the job that `earliest` was asked about last.
   [[nodiscard]] bool has_room(const Session& session, const record& r) const {
-    if (r.is_early()) return false;
+    if (r.is_early() || !r.may_preempt()) return false;
     resources<n> free = free_;
     for (const change& c : changes_) {
       if (c.is_start && c.at <= session.now()) free = sum(free, c);
@@ -234,7 +239,7 @@ class owned_profile {
     const quota_id x = of.facts.quota;
     changes_.clear();
     // From then on it can start, as if somebody had ended.
-    if (of.is_early()) changes_.push_back({of.ready.at, false, {}, {}});
+    if (claims_from(of) != ready_time::always) changes_.push_back({claims_from(of), false, {}, {}});
     free_ = free_now(session, x);
     for_each_change(session, x, counts, without_end, [&](const change& c) { changes_.push_back(c); });
     detail::sort(changes_.begin(), changes_.end());
