@@ -86,13 +86,13 @@ struct with_elastic_jobs<allot::kueue_fair> {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("update: as one to which all jobs were always like that", Preset, allot::standard,
-                   allot::static_quotas, allot::pai, allot::hyperpod, allot::kueue, allot::kueue_fair,
-                   allot::runai) {
+/// A host of which some jobs change, and another one to which they were always like that, decide alike.
+template <class Preset, class Places>
+void check_update(std::size_t cases) {
   constexpr bool are_elastic = with_elastic_jobs<Preset>::value;
   std::size_t running = 0, waiting = 0, moved = 0;
-  allot_test::for_each_seed(300, [&](random_source& random) {
-    lab<work_view, Preset> h;
+  allot_test::for_each_seed(cases, [&](random_source& random) {
+    lab<work_view, Preset, Places> h;
     for (const char* team : {"root", "a", "b", "c"}) {
       // What is remembered of reclaims is no fact of a job.
       auto s = h.of.settings(h.of.tree().find(team));
@@ -129,7 +129,7 @@ TEST_CASE_TEMPLATE("update: as one to which all jobs were always like that", Pre
       moved += h(name).team != before.team ? 1U : 0U;
     }
     if (changes == 0) return;
-    lab<work_view, Preset> fresh;
+    lab<work_view, Preset, Places> fresh;
     for (const char* team : {"root", "a", "b", "c"}) {
       REQUIRE(fresh.of.configure(fresh.of.tree().find(team), h.of.settings(h.of.tree().find(team))).empty());
     }
@@ -145,4 +145,41 @@ TEST_CASE_TEMPLATE("update: as one to which all jobs were always like that", Pre
   CHECK(running > 50);
   CHECK(waiting > 50);
   CHECK(moved > 50);
+}
+
+TEST_CASE_TEMPLATE("update: as one to which all jobs were always like that", Preset, allot::standard,
+                   allot::static_quotas, allot::pai, allot::hyperpod, allot::kueue, allot::kueue_fair,
+                   allot::runai) {
+  check_update<Preset, allot::no_placement>(300);
+}
+TEST_CASE_TEMPLATE("update: as one to which all jobs were always like that, on nodes", Preset,
+                   allot::standard, allot::runai) {
+  check_update<Preset, allot::gpu::inventory>(300);
+}
+
+TEST_CASE("update: before the first step it is as if they had been submitted like that, with reservations") {
+  std::size_t reserved = 0;
+  allot_test::for_each_seed(300, [&](random_source& random) {
+    lab<estimating_view, allot::standard> h, fresh;
+    for (int i = 0; i < 10; ++i) {
+      work w = draw_work(random, true);
+      w.name = std::string(1, static_cast<char>('m' + i));
+      w.submitted = random.between(0, 5);
+      h.submit(w);
+      if (h[w.name].is_none()) continue;
+      const work before = h(w.name);
+      change(random, h(w.name), true, false);
+      h(w.name).submitted = before.submitted;
+      if (h.update(w.name) != refusal::none) h(w.name) = before;
+    }
+    fresh.build_like(h);
+    for (instant now = 5; now < 40; now += 3) {
+      REQUIRE(h.step(now) == fresh.step(now));
+      REQUIRE(h.told() == fresh.told());
+      reserved += h.of.reservations().size();
+      h.carry_out();
+      fresh.carry_out();
+    }
+  });
+  if (allot_test::all_cases_run()) CHECK(reserved > 300);
 }

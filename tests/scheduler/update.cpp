@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 // A host says that a job has changed: `scheduler::update`.
 #include <allot/presets/standard.hpp>
+#include <allot/quota/change.hpp>
 #include <allot/scheduler/scheduler.hpp>
 
 #include <doctest/doctest.h>
 
 #include <optional>
+#include <vector>
 
 #include "tests/support/changing_host.hpp"
 
@@ -280,4 +282,56 @@ TEST_CASE("update: who asks for no more than before holds nobody up") {
   // Nothing is looked at again.
   CHECK(h.step(1).empty());
   CHECK(h.of.step(1).pending.empty());
+}
+
+TEST_CASE("update: who is nominated no longer holds its reservation again as it has changed, or not at all") {
+  simple_lab<estimating_view> h;
+  const allot::quota_id a = h.of.tree().find("a"), b = h.of.tree().find("b");
+  auto s = h.of.settings(b);
+  s.min_runtime.reclaim = 5;
+  CHECK(h.of.configure(b, s).empty());
+  h.submit({.name = "x", .team = "c", .gpus = 8, .lasts = 100});
+  CHECK(h.step(0) == "+x");
+  h.submit({.name = "y", .team = "a", .gpus = 4, .submitted = 1, .lasts = 10});
+  CHECK(h.step(2).empty());
+  REQUIRE(h.of.reservation_of(h["y"]));
+  CHECK(h.step(5) == "-x>y ~y");
+  // There is no room for it any more.
+  const allot::quota_change<2> none = allot::resize_quota<2>{a, allot::resources<2>{}};
+  const allot::quota_change<2> less =
+      allot::resize_quota<2>{h.of.tree().find("root"), allot::resources<2>{gpus(4), gpus(4)}};
+  REQUIRE(h.of.apply(std::vector{none, less}));
+  REQUIRE(h.of.state(h["y"]) == allot::job_state::pending);
+  SUBCASE("held") {
+    CHECK(h.of.hold(h["y"]) == refusal::none);
+    static_cast<void>(h.step(6));
+    CHECK_FALSE(h.of.reservation_of(h["y"]));
+  }
+  SUBCASE("of another quota") {
+    CHECK(h.update("y", [](work& w) { w.team = "b"; }) == refusal::none);
+    CHECK_FALSE(h.of.reservation_of(h["y"]));
+  }
+  SUBCASE("for less") {
+    CHECK(h.update("y", [](work& w) { w.gpus = 3; }) == refusal::none);
+    CHECK(h.of.reservation_of(h["y"]));
+  }
+}
+
+TEST_CASE("update: a pod that leaves moves with its job, and runs on there") {
+  simple_lab<> h;
+  h.submit({.name = "e", .team = "c", .pods = 8, .least = 4});
+  CHECK(h.step(0) == "+e +e^ +e^ +e^ +e^");
+  h.submit({.name = "y", .team = "a", .gpus = 2, .submitted = 1});
+  CHECK(h.step(1) == "-e^>y -e^>y ~y");
+  const allot::quota_id b = h.of.tree().find("b"), c = h.of.tree().find("c");
+  CHECK(h.update("e", [](work& w) { w.team = "b"; }) == refusal::none);
+  CHECK(h.of.ledger().own_usage(c)[0] == gpus(0));
+  CHECK(h.of.ledger().own_usage(b)[0] == gpus(8));
+  CHECK(h.of.assumed().own_usage(b)[0] == gpus(6));
+  CHECK(h.update("e", [](work& w) { w.pods = 7; }) == refusal::request_in_use);
+  h("e").pods = 8;
+  const allot::job_id pod = h.of.evicting().front();
+  CHECK(h.of.not_evicted(pod, 10) == refusal::none);
+  CHECK(h.of.quota(pod) == b);
+  CHECK(h.of.assumed().own_usage(b)[0] == gpus(7));
 }

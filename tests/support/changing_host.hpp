@@ -156,6 +156,7 @@ class changing_host {
   std::string told() {
     std::string all;
     for (const auto& [name, id] : ids_) {
+      if (of.state(id) == allot::job_state::unknown) continue;
       all += ' ' + name + ' ' + std::string{to_string(of.state(id))};
       all += '@' + std::to_string(of.quota(id).index());
       const auto why = of.why(id);

@@ -87,7 +87,9 @@ class soak_world {
     allot::instant since = 0;
     /// From when it may start, as the host said when the scheduler asked last.
     allot::instant ready = std::numeric_limits<allot::instant>::min();
-    /// The same, as a start has failed.
+    /// When it was submitted, or evicted last.
+    allot::instant waits_since = 0;
+    /// The same as `ready`, as a start has failed.
     allot::instant not_before = std::numeric_limits<allot::instant>::min();
     allot::flavor_pick pick{};
     soak_place place{};
@@ -284,8 +286,12 @@ class soak_world {
       s.borrow_backoff.longest = s.borrow_backoff.first + random_.between(0, 40);
     }
     if (preset_.at_once && random_.one_in(2)) s.ready_horizon = random_.between(0, 20);
+    if (random_.one_in(3)) s.preempt_after = random_.between(1, 20);
     if (!is_wrong()) return s;
-    switch (random_.below(6)) {
+    switch (random_.below(7)) {
+      case 6:
+        s.preempt_after = -1;
+        break;
       case 0:
         s.preempt.reclaim = allot::preempt_reclaim::never;
         s.preempt.borrow = allot::preempt_borrow::lower_priority;
@@ -471,7 +477,10 @@ class soak_world {
   }
   [[nodiscard]] static bool is_contradictory(const allot::queue_settings& s) {
     const bool borrows = s.preempt.borrow != allot::preempt_borrow::never;
-    return (s.preempt.borrow_max_priority && !borrows) || s.preempt.rivals == allot::preempt_rivals::any ||
+    const bool can_preempt = borrows || s.preempt.within != allot::preempt_within::never ||
+                             s.preempt.reclaim != allot::preempt_reclaim::never || s.preempt.children;
+    return (s.preempt.borrow_max_priority && !borrows) || s.preempt_after < 0 ||
+           (s.preempt_after > 0 && !can_preempt) || s.preempt.rivals == allot::preempt_rivals::any ||
            s.preempt.rivals == allot::preempt_rivals::lower_priority || s.min_runtime.preempt < 0 ||
            s.min_runtime.reclaim < 0 || s.ready_horizon.value_or(0) < 0 ||
            s.borrow_backoff.longest < s.borrow_backoff.first ||
@@ -487,6 +496,7 @@ class soak_world {
   // Job state changes.
 
   void enter(allot::job_id id, unit u) {
+    u.waits_since = u.core ? units_.at(u.core).waits_since : jobs_[u.job].submitted;
     require(!id.is_none(), "a job has no id");
     require(ever_.insert(id).second, "an id is given twice", id);
     units_.emplace(id, std::move(u));
@@ -729,6 +739,8 @@ class soak_world {
     if (!carried_out(it_->evicted(id), id, "evicted", has_started)) return;
     if (units_.at(id).is_over) return remove(id);
     stir();
+    unit& whole = units_.at(units_.at(id).core ? units_.at(id).core : id);
+    if (has_stepped_) whole.waits_since = std::max(whole.waits_since, last_step_);
     come_back(id);
     learn(false);
   }
@@ -985,8 +997,8 @@ class soak_world {
          ", within ", static_cast<int>(s.preempt.within), ", reclaim ", static_cast<int>(s.preempt.reclaim),
          ", children ", s.preempt.children, ", borrow ", static_cast<int>(s.preempt.borrow), ", flavors ",
          static_cast<int>(s.flavors.when_can_borrow), static_cast<int>(s.flavors.when_can_preempt),
-         ", runtime ", s.min_runtime.preempt, " and ", s.min_runtime.reclaim, ", horizon ",
-         s.ready_horizon.value_or(0));
+         ", waits ", s.preempt_after, ", runtime ", s.min_runtime.preempt, " and ", s.min_runtime.reclaim,
+         ", horizon ", s.ready_horizon.value_or(0));
     const bool taken = it_->configure(x, s).empty();
     require(taken == (has_quota(x) && !is_contradictory(s)), "settings are taken that make no sense, or not");
     if (!taken) return;
@@ -1276,6 +1288,7 @@ class soak_world {
       u.since += by;
       u.ready = allot::detail::moved(u.ready, by);
       u.not_before = allot::detail::moved(u.not_before, by);
+      if (u.waits_since != jobs_[u.job].submitted) u.waits_since = allot::detail::moved(u.waits_since, by);
       u.spared = allot::detail::moved(u.spared, by);
     }
     for (soak_job& j : jobs_) j.ready = allot::detail::moved(j.ready, by);
@@ -1392,6 +1405,9 @@ class soak_world {
       const unit* u = find(e.beneficiary);
       require(u != nullptr && (u->is == where::waits || named.contains(e.beneficiary)),
               "somebody goes for who does not wait", e.id);
+      const allot::instant wait = quotas_[u->quota.index()].settings.preempt_after;
+      require(wait == 0 || now_ >= allot::later(u->waits_since, wait),
+              "somebody goes for a job that has not waited long enough", e.id);
     }
     bool anybody_leaves = false;
     for (const auto& [id, u] : units_) anybody_leaves = anybody_leaves || u.is == where::leaves;
@@ -1488,8 +1504,9 @@ class soak_world {
     require(h.quota == u->quota, "why tells of another quota", id);
     require((h.reason == allot::pending_reason::evictions) == u->nominated,
             "why does not know who is nominated", id);
-    const bool is_found =
-        h.reason == allot::pending_reason::not_proven || h.reason == allot::pending_reason::lost_work;
+    const bool is_found = h.reason == allot::pending_reason::not_proven ||
+                          h.reason == allot::pending_reason::lost_work ||
+                          h.reason == allot::pending_reason::preempts_later;
     const bool is_early = h.reason == allot::pending_reason::not_ready;
     require(is_early == is_not_ready(*u), "why does not know who is ready", id);
     require((h.reason == allot::pending_reason::held) == u->held, "why does not know who is held", id);
@@ -1610,7 +1627,8 @@ class soak_world {
     if (preset_.leaves_only && has_children(u.quota)) return;
     const auto h = it_->why(id);
     require(h.reason == allot::pending_reason::quota || h.reason == allot::pending_reason::placement ||
-                h.reason == allot::pending_reason::backoff || u.ready == allot::without_end ||
+                h.reason == allot::pending_reason::backoff ||
+                h.reason == allot::pending_reason::preempts_later || u.ready == allot::without_end ||
                 quotas_[u.quota.index()].settings.head == allot::queue_head::strict,
             "a job is left over in an empty world", id);
   }

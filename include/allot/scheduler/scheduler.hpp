@@ -165,8 +165,8 @@ class scheduler {
   /// guaranteed runtime counts from the start of running jobs. Returns the problems, and then changes
   /// nothing: the quota does not exist, or a setting lacks what it needs to have an effect: another setting,
   /// or something that the view or the cycle does not provide. O(1); with a newly guaranteed runtime,
-  /// O(jobs depth), and O(log jobs) for each job running in the subtree; with another `preempt_after`, O(log
-  /// jobs) for each that waits.
+  /// O(jobs depth), and O(log jobs) for each job running in the subtree; with another `preempt_after`,
+  /// O(jobs), and O(log jobs) for each that waits.
   [[nodiscard]] vector<problem> configure(quota_id x, const queue_settings& settings) {
     if (!tree().contains(x)) {
       return detail::one_problem(problem_code::unknown_quota, {}, {}, "there is no such quota to configure");
@@ -941,7 +941,7 @@ class scheduler {
   }
   /// Whether the run still lasts, and a guarantee ends then: settings may have changed.
   [[nodiscard]] bool is_protected_until(const detail::time_limits::run& seen, instant until) {
-    if (!is_run(seen)) return false;
+    if (!is_run(seen) || !jobs().at(seen.job).preemptible) return false;
     for (quota_id x = jobs().at(seen.job).facts.quota; x; x = tree().parent(x)) {
       const runtime_guarantee& g = settings(x).min_runtime;
       for (const instant span : {g.preempt, g.reclaim}) {

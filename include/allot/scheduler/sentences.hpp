@@ -174,6 +174,12 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
                              : "before " + when + ", by its guaranteed runtime";
         break;
       }
+      case kept_by::preempts_later: {
+        const std::string when = h.until ? text_of(Scheduler::time_of(*h.until)) : std::string{};
+        text += " is not preempted " + (when.empty() ? "yet" : "before " + when) +
+                ", as a job has to wait for that";
+        break;
+      }
       case kept_by::policy:
         text += " is not preempted as the policy stands";
         break;
@@ -260,7 +266,8 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
     // That is said below.
     const bool is_found = detail::is_found_by_cycle(p.reason);
     erase_if(holders, [&](const holder& h) {
-      return (h.why == kept_by::leaving && !departs.empty()) || (h.why == kept_by::policy && is_found);
+      return (h.why == kept_by::leaving && !departs.empty()) || (h.why == kept_by::policy && is_found) ||
+             (h.why == kept_by::preempts_later && is_found);
     });
     if (holders.empty()) {
       text += sentence(*p.binding, s.tree(), s.request(p.id), names);

@@ -109,7 +109,7 @@ struct unit_state {
   std::optional<instant> ready_at{};
   /// The part of it that the host has said, as a start has failed.
   std::optional<instant> not_before{};
-  /// When it was evicted last, if it waits since then: see `queue_settings::preempt_after`.
+  /// Since when it waits, if that is not when it was submitted: see `queue_settings::preempt_after`.
   std::optional<instant> waits_since{};
   /// While it runs, is evicted or nominated: since when.
   instant since = 0;

@@ -93,9 +93,9 @@ class lifecycle {
     const bool waits_otherwise = queues_.settings(x).preempt_after != settings.preempt_after;
     queues_.set_settings(x, settings);
     if (waits_otherwise) {
-      vector<job_id> waiting;
-      for_each_waiting(x, [&](job_id id) { waiting.push_back(id); });
-      for (const job_id id : waiting) renew_patience(jobs_[id]);
+      jobs_.for_each([&](record& r) {
+        if (r.facts.quota == x && r.state == job_state::pending) renew_patience(r);
+      });
     }
     if (settings.borrow_backoff.first == 0) {
       backoffs_.forget(x);
@@ -887,7 +887,7 @@ class lifecycle {
       r.ready.at = moved(r.ready.at, by);
       r.ready.not_before = moved(r.ready.not_before, by);
       r.over_at = moved(r.over_at, by);
-      if (r.waits_since > r.facts.submitted) r.waits_since = moved(r.waits_since, by);
+      if (r.waits_since != r.facts.submitted) r.waits_since = moved(r.waits_since, by);
       r.spared_until = moved(r.spared_until, by);
       if constexpr (has_expected_ends) r.had.first_start = moved(r.had.first_start, by);
     });
@@ -1115,7 +1115,7 @@ class lifecycle {
     const instant from = wait == 0 ? ready_time::always : later(since, wait);
     r.preempts_from = from <= ready_by_ ? ready_time::always : from;
     if (queues_.classes_.find(r.request_class)->may_preempt != r.may_preempt()) renumber(r);
-    if (!r.may_preempt()) patience_.watch(from, {r.facts.id, 0}, still_patient());
+    if (!r.may_preempt() && !r.is_early()) patience_.watch(from, {r.facts.id, 0}, still_patient());
   }
   /// The job is ready: it waits since then, if the view has said when.
   static void note_ready(record& r) {
@@ -1133,7 +1133,8 @@ class lifecycle {
     join_queue(r.facts.id);
   }
   [[nodiscard]] bool is_patient(job_id id, instant at) const {
-    return jobs_.contains(id) && jobs_[id].state == job_state::pending && jobs_[id].preempts_from == at;
+    return jobs_.contains(id) && jobs_[id].state == job_state::pending && !jobs_[id].is_early() &&
+           jobs_[id].preempts_from == at;
   }
   [[nodiscard]] auto still_patient() const {
     return [this](const time_limits::run& e, instant at) { return is_patient(e.job, at); };
@@ -1148,6 +1149,7 @@ class lifecycle {
     queues_.let_requeue();
     queues_.count_out_reservation(r);
     r.ready = {};
+    watch_patience(r);
     queues_.count_reservation(r);
     queues_.state_of(r.facts.quota).asked += r.facts.request;
     queues_.touch(r.facts.quota);

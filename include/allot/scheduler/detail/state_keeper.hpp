@@ -134,7 +134,7 @@ class state_keeper {
     u.estimate = r.estimate;
     if (r.is_early()) u.ready_at = r.ready.at;
     if (r.is_early() && r.ready.not_before != ready_time::always) u.not_before = r.ready.not_before;
-    if (r.waits_since > r.facts.submitted) u.waits_since = r.waits_since;
+    if (r.waits_since != r.facts.submitted) u.waits_since = r.waits_since;
     const bool holds = r.state == job_state::running || r.state == job_state::evicting;
     if (holds || r.state == job_state::nominated) u.since = r.facts.started;
     if (r.state == job_state::pending) u.found = jobs.queues_.found(r);
