@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 // A host says that a job has changed: `scheduler::update`.
 #include <allot/presets/standard.hpp>
-#include <allot/quota/change.hpp>
 #include <allot/scheduler/scheduler.hpp>
 
 #include <doctest/doctest.h>
 
 #include <optional>
-#include <vector>
 
 #include "tests/support/changing_host.hpp"
 
@@ -286,7 +284,7 @@ TEST_CASE("update: who asks for no more than before holds nobody up") {
 
 TEST_CASE("update: who is nominated no longer holds its reservation again as it has changed, or not at all") {
   simple_lab<estimating_view> h;
-  const allot::quota_id a = h.of.tree().find("a"), b = h.of.tree().find("b");
+  const allot::quota_id b = h.of.tree().find("b");
   auto s = h.of.settings(b);
   s.min_runtime.reclaim = 5;
   CHECK(h.of.configure(b, s).empty());
@@ -297,10 +295,8 @@ TEST_CASE("update: who is nominated no longer holds its reservation again as it 
   REQUIRE(h.of.reservation_of(h["y"]));
   CHECK(h.step(5) == "-x>y ~y");
   // There is no room for it any more.
-  const allot::quota_change<2> none = allot::resize_quota<2>{a, allot::resources<2>{}};
-  const allot::quota_change<2> less =
-      allot::resize_quota<2>{h.of.tree().find("root"), allot::resources<2>{gpus(4), gpus(4)}};
-  REQUIRE(h.of.apply(std::vector{none, less}));
+  const work z{.name = "z", .team = "b", .gpus = 8, .lasts = 20, .yields = false, .id = 9};
+  REQUIRE(h.of.adopt(&z, 5));
   REQUIRE(h.of.state(h["y"]) == allot::job_state::pending);
   SUBCASE("held") {
     CHECK(h.of.hold(h["y"]) == refusal::none);

@@ -191,11 +191,12 @@ class changing_host {
         {.name = "c", .parent = "b"}};
   }
   static scheduler_type make(const Preset& by) {
-    Places places{};
-    if constexpr (!std::same_as<Places, allot::no_placement>) {
-      places = Places{allot::gpu::build_cluster({{.name = "n", .count = 2, .gpus = 4}}).value()};
+    if constexpr (std::same_as<Places, allot::no_placement>) {
+      return allot::make_scheduler(by, View{}, quotas()).value();
+    } else {
+      const auto nodes = allot::gpu::build_cluster({{.name = "n", .count = 2, .gpus = 4}}).value();
+      return allot::make_scheduler(by, View{}, quotas(), Places{nodes}).value();
     }
-    return allot::make_scheduler(by, View{}, quotas(), std::move(places)).value();
   }
   changing_job& add(changing_job w) {
     w.id = jobs_.size();
