@@ -901,8 +901,7 @@ class lifecycle {
     queues_.rebase(by);
     // Times of submission stay.
     jobs_.for_each([this](record& r) {
-      if (r.state == job_state::pending && queues_.settings(r.facts.quota).preempt_after != 0)
-        renew_patience(r);
+      if (r.state == job_state::pending) renew_patience(r);
     });
   }
 
@@ -1107,15 +1106,20 @@ class lifecycle {
   [[nodiscard]] bool is_early(job_id id, instant at) const {
     return jobs_.contains(id) && jobs_[id].is_early() && jobs_[id].ready.at == at;
   }
+  /// From when others may be evicted for the pending job; `always`: by now.
+  [[nodiscard]] instant end_of_patience(const record& r) const {
+    const instant wait = queues_.settings(r.facts.quota).preempt_after;
+    if (wait == 0) return ready_time::always;
+    const bool is_to_come = r.ready.at != without_end && r.ready.at > r.ready.not_before;
+    const instant from = later(is_to_come ? std::max(r.waits_since, r.ready.at) : r.waits_since, wait);
+    return from <= ready_by_ ? ready_time::always : from;
+  }
   /// Others may be evicted for the pending job, or from now on it is known from when.
   void watch_patience(record& r) {
-    const instant wait = queues_.settings(r.facts.quota).preempt_after;
-    const bool is_to_come = r.ready.at != without_end && r.ready.at > r.ready.not_before;
-    const instant since = is_to_come ? std::max(r.waits_since, r.ready.at) : r.waits_since;
-    const instant from = wait == 0 ? ready_time::always : later(since, wait);
-    r.preempts_from = from <= ready_by_ ? ready_time::always : from;
+    r.preempts_from = end_of_patience(r);
     if (queues_.classes_.find(r.request_class)->may_preempt != r.may_preempt()) renumber(r);
-    if (!r.may_preempt() && !r.is_early()) patience_.watch(from, {r.facts.id, 0}, still_patient());
+    if (r.may_preempt() || r.is_early() || r.preempts_from == without_end) return;
+    patience_.watch(r.preempts_from, {r.facts.id, 0}, still_patient());
   }
   /// The job is ready: it waits since then, if the view has said when.
   static void note_ready(record& r) {
@@ -1123,6 +1127,7 @@ class lifecycle {
   }
   /// The pending job may have waited long enough. It has the chances of another equivalence class then.
   void renew_patience(record& r) {
+    if (end_of_patience(r) == r.preempts_from) return;
     if (r.has_reservation) {
       queues_.let_requeue();
       reservations_.note_change(r.facts.quota);
