@@ -83,7 +83,7 @@ void explain_waiting(const scenario& s, sim::simulator<N>& sim, const vector<std
     to.reason = "waits_turn";
     to.text = "there is room for it, but its turn has not come";
   }
-  tell_finding(h.reason, to.reason, to.text);
+  tell_finding(h.reason, h.preempts_at, to.reason, to.text);
   if (!h.reservation) return;
   const auto name_of_job = [&](sim::job_index other) { return ids[other]; };
   const auto nodes = planned.of(j);

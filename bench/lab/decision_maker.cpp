@@ -277,7 +277,7 @@ decision::pending_job decision_maker::explain_waiting(job_index j) {
       to.after = name_of_job(scheduler_.what(to.what.after));
     }
   }
-  tell_finding(h.reason, pending.reason, pending.text);
+  tell_finding(h.reason, h.preempts_at, pending.reason, pending.text);
   return pending;
 }
 

@@ -69,11 +69,19 @@ std::string explain(const shortfall& s, std::string_view quota, std::string_view
                      to_string(now.drawn), now.may_hold ? " or held" : "");
 }
 
-void tell_finding(pending_reason found, std::string& word, std::string& text) {
-  if (found != pending_reason::not_proven && found != pending_reason::lost_work) return;
+void tell_finding(pending_reason found, const std::optional<instant>& preempts_at, std::string& word,
+                  std::string& text) {
+  if (found != pending_reason::not_proven && found != pending_reason::lost_work &&
+      found != pending_reason::preempts_later) {
+    return;
+  }
   word = to_string(found);
   if (found == pending_reason::lost_work) {
     text += "; others could yield, but they would lose too much work for the wait that it saves";
+  }
+  if (found == pending_reason::preempts_later) {
+    text +=
+        "; no other job is evicted for it " + (preempts_at ? "before " + clock_time(*preempts_at) : "yet");
   }
 }
 

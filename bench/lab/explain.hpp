@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/time.hpp>
 #include <allot/gpu/reason.hpp>
 #include <allot/quota/shortfall.hpp>
 #include <allot/scheduler/backoff.hpp>
 #include <allot/scheduler/plan.hpp>
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -36,7 +38,8 @@ struct standing {
 
 /// What a cycle found when it tried the job, if that says more than what blocks the job: replaces the word,
 /// and adds to the sentence.
-void tell_finding(pending_reason found, std::string& word, std::string& text);
+void tell_finding(pending_reason found, const std::optional<instant>& preempts_at, std::string& word,
+                  std::string& text);
 
 /// Why a job has to wait although its quota allows it: the quota has just been reclaimed.
 [[nodiscard]] std::string explain(const backoff& why, std::string_view quota, std::string_view resource);

@@ -200,7 +200,7 @@ class story_teller {
   }
   [[nodiscard]] static std::string_view word_of(std::string_view reason) {
     for (const std::string_view known :
-         {"behind_head", "waits_turn", "not_proven", "lost_work", "backoff", "not_ready"}) {
+         {"behind_head", "waits_turn", "not_proven", "lost_work", "preempts_later", "backoff", "not_ready"}) {
       if (known == reason) return known;
     }
     return {};

@@ -212,11 +212,16 @@ void remedy_finder::let_it_be_preempted() {
 }
 
 void remedy_finder::let_it_preempt() {
-  if (now_.scheduler().why(now_.id_of(job_)).reason != pending_reason::lost_work) return;
+  const pending_reason found = now_.scheduler().why(now_.id_of(job_)).reason;
   scenario changed = s_;
   quota_entry& its = changed.quotas[now_.job(job_).quota.index()];
-  its.wait_if_loss_percent = 0;
-  propose({"preempt", fmt::format("jobs of {} preempted whatever is lost", its.spec.name)}, changed);
+  if (found == pending_reason::lost_work) {
+    its.wait_if_loss_percent = 0;
+    propose({"preempt", fmt::format("jobs of {} preempted whatever is lost", its.spec.name)}, changed);
+  } else if (found == pending_reason::preempts_later) {
+    its.preempt_after = 0;
+    propose({"preempt", fmt::format("jobs of {} preempted at once", its.spec.name)}, changed);
+  }
 }
 
 vector<job_story::remedy> find_remedies(decision_maker& now, std::uint32_t job, std::size_t rounds) {

@@ -58,6 +58,7 @@ std::string sentence(const wait_reason& why, std::string_view at, std::string_vi
                      std::string_view nodes) {
   std::string text = sentence_of_obstacle(why, at, resource);
   if (why.spares_others) text += "; could preempt, but others would lose too much work";
+  if (why.preempts_later) text += "; no job is evicted for it yet";
   if (why.by == without_end) return text;
   text += (why.gathers ? "; gathers what becomes free until " : "; starts by ") + clock_time(why.by);
   if (!nodes.empty()) text.append(", as planned now on ").append(nodes);

@@ -62,6 +62,8 @@ struct wait_reason {
   bool gathers = false;
   /// It could preempt, but its victims would lose too much work.
   bool spares_others = false;
+  /// It does not fit unless others are evicted, and has not waited long enough for that.
+  bool preempts_later = false;
   /// The number of the nodes on which it starts as planned now (`moment_log::nodes`); 0: not known.
   std::uint32_t nodes = 0;
 
@@ -107,6 +109,7 @@ template <class Pending>
     why.gathers = pending.reservation->gathers_since.has_value();
   }
   why.spares_others = pending.reason == pending_reason::lost_work;
+  why.preempts_later = pending.reason == pending_reason::preempts_later;
   return why;
 }
 

@@ -157,6 +157,9 @@ const vector<preset_option>& options_of_presets() {
        "from that age on a job within what its quota owns is not passed any more; 0: it may be passed for "
        "ever",
        kind::milli, &set_option<&standard::strict_after>},
+      {"standard", "preempt_after_s",
+       "nothing is evicted for a job that has waited less than that; 0: it preempts at once", kind::milli,
+       &set_option<&standard::preempt_after>},
       {"standard", "backfill", jobs_without, kind::word, &set_option<&standard::backfill>, order_words},
       {"easy",
        "reservations",

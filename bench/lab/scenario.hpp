@@ -82,6 +82,7 @@ struct quota_entry {
   std::optional<std::int32_t> gather_percent{};
   std::optional<std::int32_t> wait_if_loss_percent{};
   std::optional<instant> strict_after{};
+  std::optional<instant> preempt_after{};
   std::optional<instant> ready_horizon{};
   /// By job class: the time limit of a run.
   std::map<std::string, instant, std::less<>> time_limits{};

@@ -41,6 +41,8 @@ queue_settings quota_entry::settings(queue_settings otherwise) const {
   may.children = children.value_or(may.children);
   may.borrow = borrow.value_or(may.borrow);
   if (may.reclaim != preempt_reclaim::any) otherwise.owners_backfill = false;
+  if (!may_preempt(with_guard(may, false))) otherwise.preempt_after = 0;
+  otherwise.preempt_after = preempt_after.value_or(otherwise.preempt_after);
   if (borrow_max_priority) may.borrow_max_priority = borrow_max_priority;
   otherwise.min_runtime.preempt = min_runtime_preempt.value_or(otherwise.min_runtime.preempt);
   otherwise.min_runtime.reclaim = min_runtime_reclaim.value_or(otherwise.min_runtime.reclaim);
@@ -203,6 +205,7 @@ quota_entry scenario_reader::read_quota(json_value value) {
   if (const auto times = quota.find("borrow_backoff_s")) read_borrow_backoff(*times, q);
   if (const auto gather = quota.find("gather")) read_gathering(*gather, q);
   if (const auto age = quota.find("strict_after_s")) q.strict_after = read_milli(*age, found_);
+  if (const auto wait = quota.find("preempt_after_s")) q.preempt_after = read_milli(*wait, found_);
   if (const auto percent = quota.find("wait_if_loss_percent")) {
     constexpr std::int64_t most = 1'000'000;
     if (const auto n = read_whole(*percent, 0, most, found_)) {
@@ -451,7 +454,7 @@ void scenario_reader::check_settings() {
     std::string field = p.field;
     std::replace(field.begin(), field.end(), '.', '/');
     if (field == "min_runtime" || field == "borrow_backoff" || field == "strict_after" ||
-        field == "ready_horizon") {
+        field == "preempt_after" || field == "ready_horizon") {
       field += "_s";
     }
     if (field == "gather/longest") field += "_s";

@@ -254,6 +254,8 @@ namespace {
   return {.reserves = cycle.reserves(),
           .knows_ends = session<view, sim::places>::has_expected_ends,
           .backs_off = cycle.backs_off(),
+          .delays_preemption = cycle.delays_preemption(),
+          .knows_submissions = timed_view<view>,
           .knows_flavors = flavored_view<view>,
           .knows_ready_times = ready_view<view>};
 }

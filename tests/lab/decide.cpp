@@ -315,6 +315,26 @@ TEST_CASE("a job that could preempt, but whose victims would lose too much") {
   CHECK(decided(members("0")) == lines{"rounds 1", "evict b1 for a1: reclaim", "reserve a1 after b1"});
 }
 
+TEST_CASE("a job that has to wait before others are evicted for it") {
+  const auto members = [](const std::string& policy, const std::string& wait) {
+    return "\"policy\": \"" + policy +
+           R"(", "quotas": [{"name": "r", "nominal": {"gpu": 16}, "inclusive": true},
+      {"name": "a", "parent": "r", "nominal": {"gpu": 8}, "preempt": {"reclaim": "any"}, "preempt_after_s": )" +
+           wait + R"(}, {"name": "b", "parent": "r", "nominal": {"gpu": 8}}],
+    "jobs": [{"id": "b1", "quota": "b", "request": {"gpu": 16}, "state": "running", "start_s": 1,
+              "duration_s": 500},
+             {"id": "a1", "quota": "a", "request": {"gpu": 8}, "submit_s": 90, "duration_s": 9}])";
+  };
+  for (const std::string policy : {"standard", "pai", "hyperpod", "kueue", "runai"}) {
+    CAPTURE(policy);
+    const auto waits = decided(members(policy, "60")).all;
+    REQUIRE(waits.size() == 2);
+    CHECK(waits[1].find("hold a1: preempts_later at ") == 0);
+    CHECK(waits[1].find("; no other job is evicted for it before day 0, 00:02:30") != std::string::npos);
+    CHECK(decided(members(policy, "0")).all[1].find("evict b1 for a1") == 0);
+  }
+}
+
 TEST_CASE("a job that is not ready, and one that would have to be evicted for it") {
   const auto members = [](const std::string& ready) {
     return R"("quotas": [{"name": "r"},

@@ -46,7 +46,7 @@ TEST_CASE("a scenario with every key") {
                    "borrow": {"policy": "lower_priority", "max_priority": 4294967295}},
        "flavor_choice": {"when_can_borrow": "try_next", "when_can_preempt": "preempt"},
        "min_runtime_s": {"preempt": 60, "reclaim": 0.5}, "borrow_backoff_s": {"first": 600, "longest": 7200},
-       "ready_horizon_s": 1.5, "node_pools": ["train"],
+       "ready_horizon_s": 1.5, "preempt_after_s": 2.5, "node_pools": ["train"],
        "time_limit_s": {"interactive": 28800, "x-note": "anything"},
        "access": {"roles": ["r"], "users": ["ana"], "anyone": false}},
       {"name": "s", "parent": "root", "static": true, "lend": "none", "borrow": "all", "weight": 0}],
@@ -88,6 +88,7 @@ TEST_CASE("a scenario with every key") {
   CHECK(settings.min_runtime == runtime_guarantee{60000, 500});
   CHECK(settings.borrow_backoff == allot::backoff_times{600'000, 7'200'000});
   CHECK(settings.ready_horizon == 1'500);
+  CHECK(settings.preempt_after == 2'500);
   CHECK(lab::settings_of(s)[2].ready_horizon == 60'000);
   CHECK(settings.flavors == flavor_choice{flavor_step::try_next, flavor_step::stay});
   CHECK(t.spec.priority == -3);
@@ -311,6 +312,9 @@ TEST_CASE("invalid rules of preemption, flavors and time") {
       quota(R"("head": "strict", "strict_after_s": 60)") ==
       lines{"/quotas/0/strict_after_s: q: no job passes another in a strict queue: leave it out, or set head "
             "to best_effort or reserve"});
+  CHECK(quota(R"("preempt_after_s": 60, "preempt": {"within": "never", "reclaim": "never"})") ==
+        lines{"/quotas/0/preempt_after_s: q: its jobs can preempt nothing, however long they wait: set "
+              "preempt"});
   CHECK(quota(R"("borrow_backoff_s": {"first": 60, "longest": 6})") ==
         lines{"/quotas/0/borrow_backoff_s: q: the first backoff is longer than the longest"});
   for (const std::string preset : {"kueue", "kueue_fair", "runai"}) {

@@ -304,12 +304,15 @@ TEST_CASE("the number of dimensions is the smallest that holds the resources") {
 
 TEST_CASE("settings: of the policy's, a quota takes those that have an effect there") {
   const auto s = parse_valid(
-      R"("policy": {"preset": "standard", "reservations": 2, "gather_s": 60, "strict_after_s": 600},
+      R"("policy": {"preset": "standard", "reservations": 2, "gather_s": 60, "strict_after_s": 600,
+                 "preempt_after_s": 30},
       "quotas": [{"name": "a"}, {"name": "b", "head": "strict"},
-                 {"name": "c", "preempt": {"reclaim": "lower_priority"}}])");
+                 {"name": "c", "preempt": {"reclaim": "lower_priority"}},
+                 {"name": "d", "preempt": {"within": "never", "reclaim": "never"}}])");
   const auto all = lab::make_workload<1>(s).setup.settings;
   CHECK((all[0].owners_backfill && all[0].strict_after == 600'000 && all[0].gather.longest == 60'000));
-  CHECK(but_for_horizon(all[1]) == queue_settings{.head = queue_head::strict});
+  CHECK(but_for_horizon(all[1]) == queue_settings{.head = queue_head::strict, .preempt_after = 30'000});
+  CHECK((all[2].preempt_after == 30'000 && all[3].preempt_after == 0));
   CHECK((all[2].strict_after == 600'000 && !all[2].owners_backfill));
   // Where quotas are ignored, so is what they set.
   parse_valid(R"("policy": "fifo", "quotas": [{"name": "a", "wait_if_loss_percent": 100}])");

@@ -850,9 +850,11 @@ class life {
       case allot::pending_reason::not_ready:
         is_so = now_ < facts.ready;
         break;
-      // The search finds all victims that there are in so small a world, and these jobs lose no work.
+      // The search finds all victims that there are in so small a world, these jobs lose no work, and none
+      // waits before it preempts.
       case allot::pending_reason::not_proven:
       case allot::pending_reason::lost_work:
+      case allot::pending_reason::preempts_later:
       case allot::pending_reason::evictions:
       case allot::pending_reason::held:
       case allot::pending_reason::not_waiting:

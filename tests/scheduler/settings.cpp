@@ -32,7 +32,7 @@ namespace {
 /// All members, those of members included. It does not compile once there is another one: add that here, and
 /// a row to `rows`.
 auto members_of(const queue_settings& s) {
-  const auto& [order, head, preempt, flavors, min_runtime, strict_after, reservations, gather,
+  const auto& [order, head, preempt, flavors, min_runtime, strict_after, preempt_after, reservations, gather,
                wait_if_loss_percent, backfill, owners_backfill, borrow_backoff, ready_horizon] = s;
   const auto& [within, reclaim, children, borrow, borrow_max_priority, rivals] = preempt;
   const auto& [when_can_borrow, when_can_preempt] = flavors;
@@ -49,7 +49,8 @@ auto members_of(const queue_settings& s) {
                     percent,         wait_if_loss_percent,
                     backfill,        strict_after,
                     owners_backfill, first_backoff,
-                    longest_backoff, ready_horizon};
+                    longest_backoff, ready_horizon,
+                    preempt_after};
 }
 constexpr std::size_t members = std::tuple_size_v<decltype(members_of({}))>;
 
@@ -190,6 +191,25 @@ const row rows[] = {
        c.settings.borrow_backoff.first = 5;
        c.can.backs_off = true;
      }},
+    {"preempt_after", [](circumstances& c) { c.settings.preempt_after = -1; }, "negative",
+     [](circumstances& c) { c.settings.preempt_after = 0; }},
+    {"preempt_after",
+     [](circumstances& c) {
+       c.can.delays_preemption = c.can.knows_submissions = true;
+       c.settings.preempt = {.within = allot::preempt_within::never,
+                             .reclaim = allot::preempt_reclaim::never};
+       c.settings.preempt_after = 60;
+     },
+     "set preempt",
+     [](circumstances& c) { c.settings.preempt.within = allot::preempt_within::lower_priority; }},
+    {"preempt_after", [](circumstances& c) { c.settings.preempt_after = 60; }, "cycle",
+     [](circumstances& c) { c.can.delays_preemption = c.can.knows_submissions = true; }},
+    {"preempt_after",
+     [](circumstances& c) {
+       c.settings.preempt_after = 60;
+       c.can.delays_preemption = true;
+     },
+     "submitted(job)", [](circumstances& c) { c.can.knows_submissions = true; }},
     {"ready_horizon", [](circumstances& c) { c.settings.ready_horizon = 60; }, "ready_at(job)",
      [](circumstances& c) { c.can.reserves = c.can.knows_ready_times = true; }},
     {"ready_horizon",

@@ -87,6 +87,10 @@ class soak_world {
     allot::instant since = 0;
     /// From when it may start, as the host said when the scheduler asked last.
     allot::instant ready = std::numeric_limits<allot::instant>::min();
+    /// When it was submitted, or evicted last.
+    allot::instant waits_since = 0;
+    /// The same as `ready`, as a start has failed.
+    allot::instant not_before = std::numeric_limits<allot::instant>::min();
     allot::flavor_pick pick{};
     soak_place place{};
   };
@@ -282,8 +286,12 @@ class soak_world {
       s.borrow_backoff.longest = s.borrow_backoff.first + random_.between(0, 40);
     }
     if (preset_.at_once && random_.one_in(2)) s.ready_horizon = random_.between(0, 20);
+    if (random_.one_in(3)) s.preempt_after = random_.between(1, 20);
     if (!is_wrong()) return s;
-    switch (random_.below(6)) {
+    switch (random_.below(7)) {
+      case 6:
+        s.preempt_after = -1;
+        break;
       case 0:
         s.preempt.reclaim = allot::preempt_reclaim::never;
         s.preempt.borrow = allot::preempt_borrow::lower_priority;
@@ -469,7 +477,10 @@ class soak_world {
   }
   [[nodiscard]] static bool is_contradictory(const allot::queue_settings& s) {
     const bool borrows = s.preempt.borrow != allot::preempt_borrow::never;
-    return (s.preempt.borrow_max_priority && !borrows) || s.preempt.rivals == allot::preempt_rivals::any ||
+    const bool can_preempt = borrows || s.preempt.within != allot::preempt_within::never ||
+                             s.preempt.reclaim != allot::preempt_reclaim::never || s.preempt.children;
+    return (s.preempt.borrow_max_priority && !borrows) || s.preempt_after < 0 ||
+           (s.preempt_after > 0 && !can_preempt) || s.preempt.rivals == allot::preempt_rivals::any ||
            s.preempt.rivals == allot::preempt_rivals::lower_priority || s.min_runtime.preempt < 0 ||
            s.min_runtime.reclaim < 0 || s.ready_horizon.value_or(0) < 0 ||
            s.borrow_backoff.longest < s.borrow_backoff.first ||
@@ -485,6 +496,7 @@ class soak_world {
   // Job state changes.
 
   void enter(allot::job_id id, unit u) {
+    u.waits_since = u.core ? units_.at(u.core).waits_since : jobs_[u.job].submitted;
     require(!id.is_none(), "a job has no id");
     require(ever_.insert(id).second, "an id is given twice", id);
     units_.emplace(id, std::move(u));
@@ -544,8 +556,10 @@ class soak_world {
     u.nominated = false;
     u.spared = std::numeric_limits<allot::instant>::min();
     u.place = {};
+    u.pods = jobs_[u.job].min_pods;
     u.to_come = most_to_come(jobs_[u.job]);
     u.ready = jobs_[u.job].ready;
+    u.not_before = std::numeric_limits<allot::instant>::min();
   }
   /// Updates which pods of elastic jobs are pending. `dropped`: those that were pending may be gone.
   void learn(bool may_drop) {
@@ -595,7 +609,8 @@ class soak_world {
     if (n < 62) return all_have_gone();
     if (n < 65) return evicting();
     if (n < 68) return cancel();
-    if (n < 71) return started();
+    if (n < 69) return started();
+    if (n < 71) return update();
     if (n < 75) return adopt();
     if (n < 79) return adopt_elastic_pod();
     if (n < 81) return retry();
@@ -724,6 +739,8 @@ class soak_world {
     if (!carried_out(it_->evicted(id), id, "evicted", has_started)) return;
     if (units_.at(id).is_over) return remove(id);
     stir();
+    unit& whole = units_.at(units_.at(id).core ? units_.at(id).core : id);
+    if (has_stepped_) whole.waits_since = std::max(whole.waits_since, last_step_);
     come_back(id);
     learn(false);
   }
@@ -775,7 +792,10 @@ class soak_world {
     for (const allot::job_id pod : elastic_pods_of(id, [](const unit& u) { return u.is == where::leaves; }))
       units_.at(pod).is = where::runs;
   }
-  static void put_off(unit& u, allot::instant until) { u.ready = std::max(u.ready, until); }
+  static void put_off(unit& u, allot::instant until) {
+    u.not_before = std::max(u.not_before, until);
+    u.ready = std::max(u.ready, until);
+  }
   void hold() {
     const allot::job_id id = draw_id([this](const unit& u) { return is_core(u); });
     note("hold ", told(id));
@@ -819,12 +839,100 @@ class soak_world {
     unit& u = units_.at(id);
     if (!std::exchange(u.held, false)) return;
     stir();
-    if (u.is == where::waits) u.ready = jobs_[u.job].ready;
+    if (u.is == where::waits) u.ready = std::max(jobs_[u.job].ready, u.not_before);
     for (const allot::job_id pod : elastic_pods_of(id, [](const unit&) { return true; })) {
       units_.at(pod).held = false;
-      units_.at(pod).ready = std::numeric_limits<allot::instant>::min();
+      units_.at(pod).ready = units_.at(pod).not_before;
     }
     learn(false);
+  }
+  void update() {
+    const allot::job_id id = draw_id([this](const unit& u) { return is_core(u) && !u.nominated; });
+    const unit* u = find(id);
+    // Two jobs may be of one description, and what leaves or is nominated stays as it is.
+    const bool may = u != nullptr && is_core(*u) && !u->nominated && u->is != where::leaves;
+    if (may && with([&](const unit& other) { return is_core(other) && other.job == u->job; }).size() > 1)
+      return;
+    std::optional<soak_job> before;
+    if (may) {
+      before = jobs_[u->job];
+      change(jobs_[u->job], *u);
+    }
+    note("update ", told(id));
+    if (may) note_job(u->job);
+    allot::refusal expected = u == nullptr ? allot::refusal::unknown_job : allot::refusal::wrong_state;
+    if (may) expected = expected_refusal(jobs_[u->job]);
+    if (may && u->is == where::runs) {
+      if (expected == allot::refusal::larger_than_cluster) expected = allot::refusal::none;
+      if (expected == allot::refusal::none && !has_its_request(id, *before))
+        expected = allot::refusal::request_in_use;
+    }
+    const allot::refusal is = it_->update(id);
+    // Where it moves it may be too much to be counted.
+    if (expected == allot::refusal::none && u->is == where::runs && !is_surely_countable(request_of(*u)) &&
+        is == allot::refusal::invalid_request) {
+      expected = is;
+    }
+    require_same(is, expected, "update");
+    if (is != allot::refusal::none) {
+      if (may) jobs_[u->job] = *before;
+      return;
+    }
+    stir();
+    updated(id);
+  }
+  void updated(allot::job_id id) {
+    unit& u = units_.at(id);
+    const soak_job& j = jobs_[u.job];
+    u.quota = quota_of(j);
+    if (u.is == where::waits) {
+      u.pods = j.min_pods;
+      u.to_come = most_to_come(j);
+      u.ready = std::max(j.ready, u.not_before);
+      return learn(false);
+    }
+    may_review_ = true;
+    allot::instant not_before = std::numeric_limits<allot::instant>::min();
+    std::uint32_t live = 0;
+    for (const allot::job_id pod : elastic_pods_of(id, [](const unit&) { return true; })) {
+      const unit& its = units_.at(pod);
+      units_.at(pod).quota = u.quota;
+      if (its.is != where::waits) ++live;
+      if (its.is == where::waits && !its.nominated) not_before = std::max(not_before, its.not_before);
+    }
+    u.to_come = j.pods - u.pods - live;
+    learn(true);
+    for (const allot::job_id pod :
+         elastic_pods_of(id, [](const unit& its) { return its.is == where::waits; })) {
+      if (it_->state(pod) == allot::job_state::pending) put_off(units_.at(pod), not_before);
+    }
+  }
+  /// Whether the running job has what it requests by now: of its amounts only the first is ever changed.
+  [[nodiscard]] bool has_its_request(allot::job_id id, const soak_job& before) const {
+    const unit& u = units_.at(id);
+    const soak_job& j = jobs_[u.job];
+    const auto live = elastic_pods_of(id, [](const unit& pod) { return pod.is != where::waits; }).size();
+    return u.pods >= j.min_pods && u.pods + live <= j.pods && j.pod[0] == before.pod[0];
+  }
+  void change(soak_job& j, const unit& u) {
+    if (random_.one_in(8)) return;
+    if (random_.one_in(3)) j.quota = draw_quota();
+    if (random_.one_in(3)) j.priority = random_.between(0, 3);
+    if (random_.one_in(4)) j.preemptible = !j.preemptible;
+    if (random_.one_in(3)) j.duration = random_.between(1, 9);
+    if (random_.one_in(4)) j.checkpoint = random_.between(0, 9);
+    if (random_.one_in(4)) j.time_limit = random_.one_in(3) ? 0 : random_.between(1, 40);
+    if (random_.one_in(5)) j.ready = draw_ready();
+    if (random_.one_in(3) && !j.pod_request.total) {
+      const auto most = static_cast<std::int64_t>(j.pods);
+      j.pods = static_cast<std::uint32_t>(random_.between(std::max<std::int64_t>(most - 2, 0), most + 2));
+      if (random_.one_in(2)) j.min_pods = static_cast<std::uint32_t>(random_.between(1, most + 1));
+    }
+    if (random_.one_in(u.is == where::runs ? 10 : 3) && j.flavors.empty()) {
+      j.pod[0] += allot::gpus(random_.one_in(2) ? 1 : -1);
+      if (u.is == where::waits && !has_giants_) j.pod_request.gpus = j.pod[0];
+    }
+    if (u.is == where::waits && is_wrong()) spoil(j);
   }
   void cancel() {
     const allot::job_id id = draw_id([](const unit& u) { return u.is == where::waits; });
@@ -892,8 +1000,8 @@ class soak_world {
          ", within ", static_cast<int>(s.preempt.within), ", reclaim ", static_cast<int>(s.preempt.reclaim),
          ", children ", s.preempt.children, ", borrow ", static_cast<int>(s.preempt.borrow), ", flavors ",
          static_cast<int>(s.flavors.when_can_borrow), static_cast<int>(s.flavors.when_can_preempt),
-         ", runtime ", s.min_runtime.preempt, " and ", s.min_runtime.reclaim, ", horizon ",
-         s.ready_horizon.value_or(0));
+         ", waits ", s.preempt_after, ", runtime ", s.min_runtime.preempt, " and ", s.min_runtime.reclaim,
+         ", horizon ", s.ready_horizon.value_or(0));
     const bool taken = it_->configure(x, s).empty();
     require(taken == (has_quota(x) && !is_contradictory(s)), "settings are taken that make no sense, or not");
     if (!taken) return;
@@ -1183,6 +1291,8 @@ class soak_world {
     for (auto& [id, u] : units_) {
       u.since += by;
       u.ready = allot::detail::moved(u.ready, by);
+      u.not_before = allot::detail::moved(u.not_before, by);
+      if (u.waits_since != jobs_[u.job].submitted) u.waits_since = allot::detail::moved(u.waits_since, by);
       u.spared = allot::detail::moved(u.spared, by);
     }
     for (soak_job& j : jobs_) j.ready = allot::detail::moved(j.ready, by);
@@ -1302,6 +1412,9 @@ class soak_world {
       const unit* u = find(e.beneficiary);
       require(u != nullptr && (u->is == where::waits || named.contains(e.beneficiary)),
               "somebody goes for who does not wait", e.id);
+      const allot::instant wait = quotas_[u->quota.index()].settings.preempt_after;
+      require(wait == 0 || now_ >= allot::later(u->waits_since, wait),
+              "somebody goes for a job that has not waited long enough", e.id);
     }
     bool anybody_leaves = false;
     for (const auto& [id, u] : units_) anybody_leaves = anybody_leaves || u.is == where::leaves;
@@ -1401,8 +1514,9 @@ class soak_world {
     require(h.quota == u->quota, "why tells of another quota", id);
     require((h.reason == allot::pending_reason::evictions) == u->nominated,
             "why does not know who is nominated", id);
-    const bool is_found =
-        h.reason == allot::pending_reason::not_proven || h.reason == allot::pending_reason::lost_work;
+    const bool is_found = h.reason == allot::pending_reason::not_proven ||
+                          h.reason == allot::pending_reason::lost_work ||
+                          h.reason == allot::pending_reason::preempts_later;
     const bool is_early = h.reason == allot::pending_reason::not_ready;
     require(is_early == is_not_ready(*u), "why does not know who is ready", id);
     require((h.reason == allot::pending_reason::held) == u->held, "why does not know who is held", id);
@@ -1529,7 +1643,8 @@ class soak_world {
     if (preset_.leaves_only && has_children(u.quota)) return;
     const auto h = it_->why(id);
     require(h.reason == allot::pending_reason::quota || h.reason == allot::pending_reason::placement ||
-                h.reason == allot::pending_reason::backoff || u.ready == allot::without_end ||
+                h.reason == allot::pending_reason::backoff ||
+                h.reason == allot::pending_reason::preempts_later || u.ready == allot::without_end ||
                 quotas_[u.quota.index()].settings.head == allot::queue_head::strict,
             "a job is left over in an empty world", id);
   }

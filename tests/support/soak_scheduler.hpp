@@ -190,6 +190,7 @@ class soak_scheduler {
   virtual allot::refusal freeze(allot::quota_id x, bool yes) = 0;
   virtual allot::refusal hold(allot::job_id id) = 0;
   virtual allot::refusal unhold(allot::job_id id) = 0;
+  virtual allot::refusal update(allot::job_id id) = 0;
   virtual allot::refusal cancel(allot::job_id id) = 0;
   virtual allot::refusal evicting(allot::job_id id) = 0;
   virtual void retry() = 0;
@@ -275,6 +276,7 @@ class soak_scheduler_of final : public soak_scheduler {
   allot::refusal freeze(allot::quota_id x, bool yes) override { return yes ? it_.freeze(x) : it_.thaw(x); }
   allot::refusal hold(allot::job_id id) override { return it_.hold(id); }
   allot::refusal unhold(allot::job_id id) override { return it_.unhold(id); }
+  allot::refusal update(allot::job_id id) override { return it_.update(id); }
   allot::refusal evicted(allot::job_id id) override { return it_.evicted(id); }
   allot::refusal cancel(allot::job_id id) override { return it_.cancel(id); }
   allot::refusal evicting(allot::job_id id) override { return it_.evicting(id); }

@@ -69,6 +69,9 @@ class soak_twin final : public soak_scheduler {
   allot::refusal unhold(allot::job_id id) override {
     return changed("unhold", kept_->unhold(id), killed_->unhold(id));
   }
+  allot::refusal update(allot::job_id id) override {
+    return changed("update", kept_->update(id), killed_->update(id));
+  }
   allot::refusal cancel(allot::job_id id) override {
     return changed("cancel", kept_->cancel(id), killed_->cancel(id));
   }

@@ -61,6 +61,9 @@ struct standard {
   /// From that age on a job that asks for no more than its quota owns is not passed any more, in units of the
   /// host's clock; 0: it may be passed for ever (`queue_settings::strict_after`).
   instant strict_after = 0;
+  /// Nothing is evicted for a job that has waited less than that, in units of the host's clock
+  /// (`queue_settings::preempt_after`); the view needs `submitted(job)`. 0: it preempts at once.
+  instant preempt_after = 0;
 
   /// The parts under these options.
   [[nodiscard]] constexpr policies_type policies() const {
@@ -76,6 +79,7 @@ struct standard {
         .preempt = {.within = preempt_within::lower_priority, .reclaim = preempt_reclaim::any}};
     settings.owners_backfill = depth() > 0;
     settings.strict_after = strict_after;
+    settings.preempt_after = preempt_after;
     if (first_backoff != 0) {
       settings.borrow_backoff = {first_backoff,
                                  longest_backoff > first_backoff ? longest_backoff : first_backoff};

@@ -37,6 +37,7 @@ class cycle_interface {
   [[nodiscard]] virtual std::optional<resources<Session::n>> entitled(quota_id x) const = 0;
   [[nodiscard]] virtual bool reserves() const = 0;
   [[nodiscard]] virtual bool backs_off() const = 0;
+  [[nodiscard]] virtual bool delays_preemption() const = 0;
   [[nodiscard]] virtual bool announces() const = 0;
   [[nodiscard]] virtual bool has_announced(const Session& session, job_id id) const = 0;
   [[nodiscard]] virtual std::optional<instant> wakes_at(const Session& session) const = 0;
@@ -71,6 +72,7 @@ class cycle_of final : public cycle_interface<Session> {
   }
   [[nodiscard]] bool reserves() const override { return of_cycle::reserves(cycle_); }
   [[nodiscard]] bool backs_off() const override { return of_cycle::backs_off(cycle_); }
+  [[nodiscard]] bool delays_preemption() const override { return of_cycle::delays_preemption(cycle_); }
   [[nodiscard]] bool announces() const override { return of_cycle::announces(cycle_); }
   [[nodiscard]] bool has_announced(const Session& session, job_id id) const override {
     return of_cycle::has_announced(cycle_, session, id);
@@ -209,6 +211,8 @@ class any_policies {
     [[nodiscard]] bool reserves() const { return it_->reserves(); }
     /// Whether the erased policies let no job borrow while its quota backs off.
     [[nodiscard]] bool backs_off() const { return it_->backs_off(); }
+    /// Whether the erased policies evict nobody for a job that has not waited long enough.
+    [[nodiscard]] bool delays_preemption() const { return it_->delays_preemption(); }
     /// Whether the erased policies announce jobs rather than nominate them.
     [[nodiscard]] bool announces() const { return it_->announces(); }
     /// Whether the erased policies have decided on evictions for this pending job.

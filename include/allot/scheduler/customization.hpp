@@ -78,6 +78,7 @@
 // | `dividing_cycle`    | `entitled(quota)`                          | nothing is divided                  |
 // | `reserving_cycle`   | `reserves()`                               | no reservations with a time         |
 // | `backing_off_cycle` | `backs_off()`                              | a reclaimed quota borrows at once   |
+// | `delaying_cycle`    | `delays_preemption()`                      | jobs preempt at once                |
 // | `announcing_cycle`  | `has_announced`                            | it nominates                        |
 // | `waking_cycle`      | `wakes_at(session)`                        | time alone changes nothing          |
 // | `timekeeping_cycle` | `rebase(by)`: its times move               | it keeps none                       |

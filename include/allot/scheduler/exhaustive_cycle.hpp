@@ -116,6 +116,8 @@ class exhaustive_cycle {
   [[nodiscard]] static constexpr bool reserves() noexcept { return true; }
   /// Whether quotas may have a `borrow_backoff`.
   [[nodiscard]] static constexpr bool backs_off() noexcept { return true; }
+  /// Whether quotas may have a `preempt_after`.
+  [[nodiscard]] static constexpr bool delays_preemption() noexcept { return true; }
 
   /// All its times move by that span: see `timekeeping_cycle`.
   void rebase([[maybe_unused]] instant by) {
@@ -264,7 +266,10 @@ class exhaustive_cycle {
       session.books().places.release(*at);
       return way_back::elsewhere;
     }
-    if (!session.jobs().may_preempt_again(r) || !may_find_victims(session, r)) return way_back::none;
+    // Evicted it waits before it preempts.
+    const bool is_patient = session.queues().settings(r.facts.quota).preempt_after > 0;
+    if (is_patient || !session.jobs().may_preempt_again(r) || !may_find_victims(session, r))
+      return way_back::none;
     if constexpr (makes_reservations) {
       if (owned(session).are_delayed_by(r, a)) return way_back::none;
     }
@@ -583,6 +588,10 @@ class exhaustive_cycle {
   /// A place made by evicting others.
   [[nodiscard]] std::optional<place_type> make_room(Session& session, const record& r, attempt& a) {
     if (!session.jobs().may_preempt_again(r)) return std::nullopt;
+    if (!r.may_preempt()) {
+      a.is_patient = may_find_victims(session, r);
+      return std::nullopt;
+    }
     bool fits = false;
     std::optional<wide> bearable;
     if constexpr (makes_reservations) {

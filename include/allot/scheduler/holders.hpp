@@ -35,6 +35,8 @@ enum class kept_by : std::uint8_t {
   settings,
   /// It has not had its guaranteed runtime: see `holder::until`.
   min_runtime,
+  /// The waiting job has not waited long enough (`queue_settings::preempt_after`): see `holder::until`.
+  preempts_later,
   /// None of these. The policies spare it, by a guard or a protection; or they could not take enough with it,
   /// or have not decided since something changed.
   policy,
@@ -52,6 +54,8 @@ enum class kept_by : std::uint8_t {
       return "settings";
     case kept_by::min_runtime:
       return "min_runtime";
+    case kept_by::preempts_later:
+      return "preempts_later";
     case kept_by::policy:
       return "policy";
   }
@@ -72,7 +76,8 @@ struct holder {
   quantity lent{};
   /// Why it isn't taken back.
   kept_by why{};
-  /// Until when, as far as that is known: the end of its guaranteed runtime, or of `not_evicted`.
+  /// Until when, as far as that is known: the end of its guaranteed runtime, of `not_evicted`, or of the wait
+  /// before the job may preempt.
   std::optional<instant> until{};
 
   friend bool operator==(const holder&, const holder&) = default;
@@ -166,6 +171,9 @@ class find_holders {
                span > 0 && session_.now() - other.facts.started < span) {
       h.why = kept_by::min_runtime;
       h.until = later(other.facts.started, span);
+    } else if (!r.may_preempt()) {
+      h.why = kept_by::preempts_later;
+      h.until = r.preempts_from;
     }
   }
 

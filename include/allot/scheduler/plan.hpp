@@ -43,6 +43,8 @@ enum class refusal : std::uint8_t {
   place_in_use,
   /// The elastic job already runs with as many pods as it may have.
   has_all_pods,
+  /// The job runs, and has something else than what the view shows of its request by now.
+  request_in_use,
 };
 
 /// The name of the enumerator.
@@ -68,6 +70,8 @@ enum class refusal : std::uint8_t {
       return "place_in_use";
     case refusal::has_all_pods:
       return "has_all_pods";
+    case refusal::request_in_use:
+      return "request_in_use";
   }
   return "none";
 }
@@ -100,6 +104,9 @@ enum class pending_reason : std::uint8_t {
   /// It could preempt, but its victims would lose too much work (`queue_settings::wait_if_loss_percent`): it
   /// waits for its reserved start.
   lost_work,
+  /// It does not fit unless others are evicted, and has not waited long enough for that
+  /// (`queue_settings::preempt_after`): see `preempts_at`.
+  preempts_later,
   /// It would borrow what owners have just reclaimed from its quota: see `backs_off`.
   backoff,
   /// It is nominated: it starts when the evictions for it are done.
@@ -112,7 +119,7 @@ enum class pending_reason : std::uint8_t {
   not_waiting,
 };
 /// The number of reasons.
-inline constexpr std::size_t pending_reason_count = 10;
+inline constexpr std::size_t pending_reason_count = 11;
 /// The name of the enumerator; empty if there is no such value.
 [[nodiscard]] constexpr std::string_view to_string(pending_reason value) noexcept {
   switch (value) {
@@ -126,6 +133,8 @@ inline constexpr std::size_t pending_reason_count = 10;
       return "not_proven";
     case pending_reason::lost_work:
       return "lost_work";
+    case pending_reason::preempts_later:
+      return "preempts_later";
     case pending_reason::backoff:
       return "backoff";
     case pending_reason::evictions:
@@ -167,7 +176,8 @@ namespace detail {
 
 /// Whether a cycle alone knows that reason, from having tried the job: the books don't show it.
 [[nodiscard]] constexpr bool is_found_by_cycle(pending_reason why) noexcept {
-  return why == pending_reason::not_proven || why == pending_reason::lost_work;
+  return why == pending_reason::not_proven || why == pending_reason::lost_work ||
+         why == pending_reason::preempts_later;
 }
 
 }  // namespace detail
@@ -283,6 +293,9 @@ struct plan {
     /// From when it can start, if that is later: the view says so (`ready_view`), or the host, as a start has
     /// failed.
     std::optional<instant> ready_at{};
+    /// From when others may be evicted for it, if it is ready and has not waited that long
+    /// (`queue_settings::preempt_after`).
+    std::optional<instant> preempts_at{};
     /// The job that is ready soon, and for which what this one asks for is kept: it would be evicted for it.
     /// None if there is none; see `queue_settings::ready_horizon`.
     job_id kept_for{};

@@ -211,6 +211,12 @@ template <class Cycle>
 concept backing_off_cycle = requires(const Cycle cycle) {
   { cycle.backs_off() } -> std::same_as<bool>;
 };
+/// A cycle that evicts nobody for a job that has not waited long enough (`record::may_preempt`): quotas may
+/// have a `queue_settings::preempt_after`. Default: it does not look, and such settings are refused.
+template <class Cycle>
+concept delaying_cycle = requires(const Cycle cycle) {
+  { cycle.delays_preemption() } -> std::same_as<bool>;
+};
 /// A cycle that decides again on a job whose victims have gone, and says which jobs these are. Default: it
 /// nominates, and announces nothing.
 template <class Cycle, class Session>
@@ -308,6 +314,10 @@ struct cycle_or_default {
   [[nodiscard]] static bool reserves(const reserving_cycle auto& cycle) { return cycle.reserves(); }
   [[nodiscard]] static bool backs_off(const auto&) { return false; }
   [[nodiscard]] static bool backs_off(const backing_off_cycle auto& cycle) { return cycle.backs_off(); }
+  [[nodiscard]] static bool delays_preemption(const auto&) { return false; }
+  [[nodiscard]] static bool delays_preemption(const delaying_cycle auto& cycle) {
+    return cycle.delays_preemption();
+  }
   /// One that stands for others says itself whether they announce jobs.
   template <class Cycle>
   [[nodiscard]] static bool announces(const Cycle& cycle) {

@@ -20,10 +20,10 @@ enum class delay_cause : std::uint8_t {
   /// An owner uses what is its own, which the job was to borrow or where it was to stand, or its quota does
   /// not borrow for now because owners have reclaimed what it borrowed.
   owner,
-  /// A job of higher priority was submitted to the same quota.
+  /// A job of higher priority was submitted to the same quota, or got it there.
   higher_priority,
   /// The host changed what runs or where jobs may run: a node failed or was closed, a running job was
-  /// adopted.
+  /// adopted, or is expected to run longer or moved to another quota (`scheduler::update`).
   cluster,
   /// The quotas or their settings changed.
   quotas,

@@ -165,7 +165,8 @@ class scheduler {
   /// guaranteed runtime counts from the start of running jobs. Returns the problems, and then changes
   /// nothing: the quota does not exist, or a setting lacks what it needs to have an effect: another setting,
   /// or something that the view or the cycle does not provide. O(1); with a newly guaranteed runtime,
-  /// O(jobs depth), and O(log jobs) for each job running in the subtree.
+  /// O(jobs depth), and O(log jobs) for each job running in the subtree; with another `preempt_after`,
+  /// O(jobs), and O(log jobs) for each that waits.
   [[nodiscard]] vector<problem> configure(quota_id x, const queue_settings& settings) {
     if (!tree().contains(x)) {
       return detail::one_problem(problem_code::unknown_quota, {}, {}, "there is no such quota to configure");
@@ -320,10 +321,11 @@ class scheduler {
   ///
   /// Times of submission stay, as the view's: a job that it said to be submitted in 2099 waits behind those
   /// that came before, until it is cancelled and submitted with another time; `backfill_order::aged` and
-  /// `queue_settings::strict_after`, which compare them with the clock, decide otherwise. What policies and
-  /// histories of the host keep is the host's to move (`usage_history::rebase`). If it knows better when a
-  /// job started, it says so (`started`). A placement with `set_now(now)` may have `rebase(by)`. The plan of
-  /// the last step is empty from now on. Without a step before, nothing happens. O(jobs log jobs + quotas).
+  /// `queue_settings::strict_after` and `preempt_after`, which compare them with the clock, decide otherwise.
+  /// What policies and histories of the host keep is the host's to move (`usage_history::rebase`). If it
+  /// knows better when a job started, it says so (`started`). A placement with `set_now(now)` may have
+  /// `rebase(by)`. The plan of the last step is empty from now on. Without a step before, nothing happens.
+  /// O(jobs log jobs + quotas).
   void rebase(time_point now) {
     const instant at = detail::point_of<View>(now);
     if (!session_.has_stepped()) return;
@@ -402,6 +404,44 @@ class scheduler {
   /// unless told otherwise: a host that does not read `withdrawn` would end jobs that count as running.
   /// Cycles that announce jobs (Kueue, KAI) withdraw nothing.
   void withdraw_evictions(bool do_withdraw) noexcept { session_.withdraws_ = do_withdraw; }
+  /// The host's view shows something else of the job than it did when it was read, or the same. It is read
+  /// again, but for when it was submitted and its number: it keeps its id and its age. The next step decides
+  /// as if it had always been like that, and with the same view nothing has changed.
+  ///
+  /// *Pending*: quota, priority, request, pods, flavors, estimate, whether it is preemptible and when it is
+  /// ready; a time that `start_failed` has named stays. It keeps a reservation with a time, in its turn, if
+  /// it asks for no more: of the same quota, no resource and no time more than before, on nodes with an equal
+  /// pod request, by a priority that is not lower. What it asks for less is for others. Otherwise it waits in
+  /// its queue. A higher priority counts from now on; it changes no turn of a reservation that it has.
+  ///
+  /// *Running*: quota, priority, estimate and time limit (both as of its start), whether it is preemptible,
+  /// and of an elastic job how many pods it may have: those that it lacks are asked for. It moves to another
+  /// quota with all that it has, whether or not that has room, as in `adopt`. What it requests, and the pods
+  /// that its core needs, can't change to other than it has (`request_in_use`): fewer pods than run or leave
+  /// only when the host has said which have gone (`finished`); fewer that it needs at least only for its next
+  /// run. Pods that are nominated wait again, if more than the estimate changes for them.
+  ///
+  /// Refused for one that is nominated or is evicted, and for a pod of an elastic job (`wrong_state`), and
+  /// for the reasons of `submit`, of a running job except its size. O(depth + log jobs) for each pod.
+  refusal update(job_id id) {
+    if (!jobs().contains(id)) return refusal::unknown_job;
+    record& r = jobs().at(id);
+    const bool runs = r.state == job_state::running;
+    if (r.facts.elastic || (!runs && r.state != job_state::pending)) return refusal::wrong_state;
+    const refusal why_not = refuses(r.what);
+    if (why_not != refusal::none && !(runs && why_not == refusal::larger_than_cluster)) return why_not;
+    record again = jobs().read_again(r, quota_of(r.what), policies_.jobs, policies_.not_preemptible);
+    const instant limit = shown::time_limit(view(), r.what);
+    if (runs && !jobs().has_its_request(r, again)) return refusal::request_in_use;
+    const quota_id to = again.facts.quota;
+    if (runs && to != r.facts.quota && !jobs().can_move(r, to)) return refusal::invalid_request;
+    const bool is_protected_anew = to != r.facts.quota || again.preemptible != r.preemptible;
+    if (!jobs().is_as_before(r, again)) session_.update(r, std::move(again));
+    if (!runs) return refusal::none;
+    watch_limit(r, limit);
+    if (is_protected_anew && r.preemptible) watch_guarantees(r, session_.now());
+    return refusal::none;
+  }
   /// Evictions of jobs of x and of the quotas below it are frozen, until `thaw`: none of these jobs is
   /// preempted, moved elsewhere, or evicted because its quota is over its limits. One that has reached its
   /// time limit goes all the same, and one that is being evicted leaves. Like settings it is the host's to
@@ -435,6 +475,7 @@ class scheduler {
     return if_whole(id, [&](record& r) {
       if (!r.is_held) return;
       r.facts.submitted = detail::point_of<View>(submitted);
+      r.waits_since = std::max(r.waits_since, r.facts.submitted);
       jobs().unhold(r);
     });
   }
@@ -538,13 +579,14 @@ class scheduler {
   }
 
   /// The next time at which a step may decide something without a prior event: a job reaches its time limit,
-  /// or may be preempted from then on (`min_runtime`, `not_evicted`); a job is ready; a quota may borrow
-  /// again; a reserved start has come; or the cycle decides by time alone (`waking_cycle`). None: never.
+  /// or may be preempted from then on (`min_runtime`, `not_evicted`); a job is ready, or may preempt from
+  /// then on (`preempt_after`); a quota may borrow again; a reserved start has come; or the cycle decides by
+  /// time alone (`waking_cycle`). None: never.
   [[nodiscard]] std::optional<time_point> wakes_at() {
     std::optional<instant> next = time_limits_.next(lasts());
     for (const auto& at :
          {guarantees_.next(protects()), session_.next_reserved_start(), of_cycle::wakes_at(cycle_, session_),
-          jobs().next_ready(), jobs().next_end_of_sparing()}) {
+          jobs().next_ready(), jobs().next_end_of_sparing(), jobs().next_end_of_patience()}) {
       if (at) next = std::min(next.value_or(*at), *at);
     }
     const instant may_borrow = jobs().backoffs().next();
@@ -783,8 +825,8 @@ class scheduler {
   /// Evicts jobs that have run for as long as they may.
   void evict_overdue([[maybe_unused]] instant now) {
     if constexpr (time_limited_view<View>) {
-      time_limits_.take_expired(now, [&](const detail::time_limits::run& r, instant) {
-        if (!is_run(r)) return;
+      time_limits_.take_expired(now, [&](const detail::time_limits::run& r, instant until) {
+        if (!is_over(r, until)) return;
         session_.evict(r.job, {}, relation::time_limit);
         jobs().at(r.job).is_over = true;
         jobs().world_changed();
@@ -843,6 +885,8 @@ class scheduler {
                           {.reserves = of_cycle::reserves(cycle_),
                            .knows_ends = session_type::has_expected_ends,
                            .backs_off = of_cycle::backs_off(cycle_),
+                           .delays_preemption = of_cycle::delays_preemption(cycle_),
+                           .knows_submissions = timed_view<View>,
                            .knows_flavors = flavored_view<View>,
                            .knows_ready_times = ready_view<View>});
     }
@@ -874,6 +918,7 @@ class scheduler {
       seen.find_at_place(p);
     }
     if (is_early) p.out_of_reach.reset();
+    if (!is_early && !r.may_preempt()) p.preempts_at = r.preempts_from;
     if constexpr (session_type::has_expected_ends) p.reservation = reservation_of(p.id);
   }
   /// When a job has started, as the host says.
@@ -888,12 +933,16 @@ class scheduler {
     const record& r = jobs().at(seen.job);
     return r.state == job_state::running && r.facts.started == seen.since;
   }
+  /// Whether the run still lasts, and reaches its time limit then.
+  [[nodiscard]] bool is_over(const detail::time_limits::run& seen, instant until) {
+    return is_run(seen) && jobs().at(seen.job).over_at == until;
+  }
   [[nodiscard]] auto lasts() {
-    return [this](const detail::time_limits::run& r, instant) { return is_run(r); };
+    return [this](const detail::time_limits::run& r, instant until) { return is_over(r, until); };
   }
   /// Whether the run still lasts, and a guarantee ends then: settings may have changed.
   [[nodiscard]] bool is_protected_until(const detail::time_limits::run& seen, instant until) {
-    if (!is_run(seen)) return false;
+    if (!is_run(seen) || !jobs().at(seen.job).preemptible) return false;
     for (quota_id x = jobs().at(seen.job).facts.quota; x; x = tree().parent(x)) {
       const runtime_guarantee& g = settings(x).min_runtime;
       for (const instant span : {g.preempt, g.reclaim}) {
@@ -907,15 +956,21 @@ class scheduler {
   }
   /// Ends of protection up to `seen` are no news, as a step has seen them. Others that have passed are, at
   /// once.
-  void watch_time(job_id id, [[maybe_unused]] instant limit,
-                  instant seen = std::numeric_limits<instant>::min()) {
-    const record& r = jobs().at(id);
+  void watch_time(job_id id, instant limit, instant seen = std::numeric_limits<instant>::min()) {
+    record& r = jobs().at(id);
     if (r.facts.elastic) return;
-    const instant since = r.facts.started;
-    if constexpr (time_limited_view<View>) {
-      if (limit > 0) time_limits_.watch(later(since, limit), {id, since}, lasts());
-    }
+    r.over_at = without_end;
+    watch_limit(r, limit);
     if (r.preemptible) watch_guarantees(r, seen);
+  }
+  /// The run of the job may last so long.
+  void watch_limit([[maybe_unused]] record& r, [[maybe_unused]] instant limit) {
+    if constexpr (time_limited_view<View>) {
+      const instant since = r.facts.started;
+      const instant until = limit > 0 ? later(since, limit) : without_end;
+      const bool is_new = std::exchange(r.over_at, until) != until;
+      if (limit > 0 && is_new) time_limits_.watch(until, {r.facts.id, since}, lasts());
+    }
   }
   /// The same for one that was to be evicted, and runs on: meanwhile its time may have come.
   void watch_time_again(const record& r) {

@@ -174,6 +174,12 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
                              : "before " + when + ", by its guaranteed runtime";
         break;
       }
+      case kept_by::preempts_later: {
+        const std::string when = h.until ? text_of(Scheduler::time_of(*h.until)) : std::string{};
+        text += " is not preempted " + (when.empty() ? "yet" : "before " + when) +
+                ", as a job has to wait for that";
+        break;
+      }
       case kept_by::policy:
         text += " is not preempted as the policy stands";
         break;
@@ -260,7 +266,8 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
     // That is said below.
     const bool is_found = detail::is_found_by_cycle(p.reason);
     erase_if(holders, [&](const holder& h) {
-      return (h.why == kept_by::leaving && !departs.empty()) || (h.why == kept_by::policy && is_found);
+      return (h.why == kept_by::leaving && !departs.empty()) || (h.why == kept_by::policy && is_found) ||
+             (h.why == kept_by::preempts_later && is_found);
     });
     if (holders.empty()) {
       text += sentence(*p.binding, s.tree(), s.request(p.id), names);
@@ -287,6 +294,10 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
   if (p.reason == pending_reason::not_proven) text += "; whether others could yield was not proven";
   if (p.reason == pending_reason::lost_work) {
     text += "; others could yield, but they would lose too much work for the wait that it saves";
+  }
+  if (p.reason == pending_reason::preempts_later) {
+    const std::string when = p.preempts_at ? text_of(Scheduler::time_of(*p.preempts_at)) : std::string{};
+    text += "; no other job is evicted for it " + (when.empty() ? "yet" : "before " + when);
   }
   return text;
 }

@@ -389,6 +389,7 @@ class session {
     took_back_ = false;
     jobs_.end_backoffs(now);
     jobs_.become_ready(now);
+    jobs_.end_patience(now);
     if constexpr (has_expected_ends) {
       if (const auto due = next_reserved_start(); due && *due <= now) queues().let_requeue();
       last_look_ = now;
@@ -439,7 +440,14 @@ class session {
         if (pod.state == job_state::nominated) let_wait_again(pod);
       }
     }
+    hold_again_if_kept(r);
     jobs_.hold(r);
+  }
+  /// The pending or running job is as it was read again.
+  void update(record& r, record again) {
+    if (r.state == job_state::running) return jobs_.update_running(r, std::move(again));
+    hold_again_if_kept(r);
+    jobs_.update_waiting(r, std::move(again));
   }
   /// All times move by that span.
   void rebase(instant by) {
@@ -520,11 +528,15 @@ class session {
     const job_id id = r.facts.id;
     jobs_.requeue(r);
     took_back_ = true;
+    if (jobs_.contains(id)) hold_again_if_kept(r);
+  }
+  /// The pending job does, if it had one until it was nominated no longer.
+  void hold_again_if_kept([[maybe_unused]] record& r) {
     if constexpr (has_expected_ends) {
-      const auto had = detail::find_if(kept_.begin(), kept_.end(),
-                                       [&](const reservation_entry& p) { return p.job == id; });
-      if (had == kept_.end() || !jobs_.contains(id)) return;
-      hold_again(r, static_cast<std::size_t>(had - kept_.begin()));
+      const auto had = detail::find_if(kept_.begin(), kept_.end(), [&](const reservation_entry& p) {
+        return p.job == r.facts.id && r.state == job_state::pending;
+      });
+      if (had != kept_.end()) hold_again(r, static_cast<std::size_t>(had - kept_.begin()));
     }
   }
   /// So does one that is nominated no longer since the last step. Others may be gone.

@@ -186,6 +186,15 @@ struct queue_settings {
   /// see bench/lab/README.md, "Reservations". Who comes later is as `backfill_order` says, which lets no job
   /// come earlier by more than this. In units of the host's clock; 0: it may be passed for ever.
   instant strict_after = 0;
+  /// Nothing is evicted, or restarted elsewhere, for a job of the quota that has waited less than that since
+  /// it was submitted (`timed_view`), ready (`ready_view`) or evicted last, whichever is the latest; of an
+  /// elastic job, or a pod of it, since it or a pod of it was (KAI 0.17's preemption delay). In a cluster
+  /// that grows it gives new nodes the time to come. Meanwhile it starts where there is room, is evicted
+  /// itself like any other, and a reservation on what its quota owns counts on what others have borrowed from
+  /// then on only. A start that failed does not begin the wait again, nor does `hold`. Its reason may be
+  /// `pending_reason::preempts_later`; `scheduler::wakes_at` says when it has come. In units of the host's
+  /// clock; 0: it preempts at once. For cycles that can do it (`delaying_cycle`).
+  instant preempt_after = 0;
   /// With `queue_head::reserve`: how many of its jobs hold a reservation at once. 1: the first that can't
   /// start (EASY backfilling); `reserve_all`: every job (conservative backfilling).
   std::uint32_t reservations = 1;
@@ -318,6 +327,12 @@ struct queue_settings {
     report(problem_code::contradiction, "strict_after",
            "no job passes another in a strict queue: leave it out, or set head to best_effort or reserve");
   }
+  if (s.preempt_after < 0) {
+    report(problem_code::negative, "preempt_after", "jobs can't wait for a negative time");
+  } else if (s.preempt_after > 0 && !may_preempt(with_guard(p, judges_rivals.value_or(false)))) {
+    report(problem_code::contradiction, "preempt_after",
+           "its jobs can preempt nothing, however long they wait: set preempt");
+  }
   if (s.wait_if_loss_percent < 0) {
     report(problem_code::negative, "wait_if_loss_percent", "a part in percent can't be negative");
   }
@@ -355,6 +370,10 @@ struct cycle_abilities {
   bool knows_ends = false;
   /// Its cycle lets no job borrow while its quota backs off (`backing_off_cycle`).
   bool backs_off = false;
+  /// Its cycle evicts nobody for a job that has not waited long enough (`delaying_cycle`).
+  bool delays_preemption = false;
+  /// Its view shows when jobs were submitted (`timed_view`).
+  bool knows_submissions = false;
   /// Its view shows which flavors jobs accept (`flavored_view`).
   bool knows_flavors = false;
   /// Its view shows when jobs are ready (`ready_view`).
@@ -379,6 +398,11 @@ struct cycle_abilities {
     report("ready_horizon", "every job can start at once: the view needs ready_at(job)");
   } else if (s.ready_horizon.value_or(0) > 0 && !can.reserves) {
     report("ready_horizon", "to the cycle of these policies a job that is not ready is not there");
+  }
+  if (s.preempt_after > 0 && !can.delays_preemption) {
+    report("preempt_after", "the cycle of these policies does not look at how long jobs have waited");
+  } else if (s.preempt_after > 0 && !can.knows_submissions) {
+    report("preempt_after", "it is not known how long jobs have waited: the view needs submitted(job)");
   }
   if (s.borrow_backoff.first > 0 && !can.backs_off) {
     report("borrow_backoff",

@@ -107,6 +107,10 @@ struct unit_state {
   instant estimate = without_end;
   /// While it waits and is not ready: from when it is.
   std::optional<instant> ready_at{};
+  /// The part of it that the host has said, as a start has failed.
+  std::optional<instant> not_before{};
+  /// Since when it waits, if that is not when it was submitted: see `queue_settings::preempt_after`.
+  std::optional<instant> waits_since{};
   /// While it runs, is evicted or nominated: since when.
   instant since = 0;
   /// While it waits: what the cycle found that tried it last, if nothing has changed since.

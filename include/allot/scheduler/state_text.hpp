@@ -55,6 +55,10 @@ void for_each_field(const unit_state&, F f) {
   f(
       "ready_at", [](auto& u) -> auto& { return u.ready_at; });
   f(
+      "not_before", [](auto& u) -> auto& { return u.not_before; });
+  f(
+      "waits_since", [](auto& u) -> auto& { return u.waits_since; });
+  f(
       "since", [](auto& u) -> auto& { return u.since; });
   f(
       "found", [](auto& u) -> auto& { return u.found; });

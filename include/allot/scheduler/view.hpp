@@ -174,7 +174,8 @@ struct time_point_of<V> {
 /// fraction. `preemptible` returns bool itself. A member with one of these names but the wrong signature is
 /// not ignored: a scheduler does not compile with it, and says so (`detail::is_view`).
 ///
-/// The view is read when a job is submitted (or adopted), so it may answer from tables that change later.
+/// The view is read when a job is submitted (or adopted), so it may answer from tables that change later, and
+/// again when the host says that they have (`scheduler::update`).
 /// While the scheduler decides, it is read only for jobs with flavors and for further pods of elastic ones. A
 /// function may throw where a job is submitted, adopted or `started`; elsewhere that leaves the scheduler
 /// unusable: see `scheduler`.
@@ -219,7 +220,7 @@ concept timed_view = job_view<V> && requires(const V& view, const typename V::jo
 
 /// From when the job can start: what it depends on is there by then, its user has put it off, its nodes are
 /// still being cleaned up after its last run. Read when the job is submitted and again after an eviction; a
-/// host that learns of another time cancels the job and submits it again. A time that has passed: it can
+/// host that learns of another time says so (`scheduler::update`). A time that has passed: it can
 /// start now. The last (`without_end`): it is not known when, it only waits. Default: every job can start at
 /// once.
 ///
@@ -279,7 +280,7 @@ concept flavored_view = job_view<V> &&
 };
 
 /// How long a run of the job may last, 0 or less: forever. Then it is evicted (`relation::time_limit`), and
-/// is over. Default: forever.
+/// is over. Read as it starts, and by `scheduler::update`. Default: forever.
 template <class V>
 concept time_limited_view = job_view<V> && requires(const V& view, const typename V::job& job) {
   { view.time_limit(job) } -> detail::span_for<V>;
@@ -288,7 +289,8 @@ concept time_limited_view = job_view<V> && requires(const V& view, const typenam
 /// How long a run of the job is expected to last: an estimate, or the limit that its user gave. It may end
 /// earlier or overrun. 0 or less: unknown. Default: unknown, but a job ends at its time limit at the latest.
 /// Reservations depend on it (see `queue_head::reserve`). Read when the job is submitted or adopted and again
-/// after an eviction: then it is for the rest of its work. So is the pod request, where it has an estimate.
+/// after an eviction: then it is for the rest of its work; and by `scheduler::update`, of a job that runs as
+/// of its start. So is the pod request, where it has an estimate.
 template <class V>
 concept estimated_view = job_view<V> && requires(const V& view, const typename V::job& job) {
   { view.estimate(job) } -> detail::span_for<V>;

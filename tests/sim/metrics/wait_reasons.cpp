@@ -97,7 +97,8 @@ TEST_CASE("wait_reasons: the cause of each pending reason") {
   CHECK(allot::sim::cause_of(by_place(obstacle::fragmented)) == wait_cause::fragmentation);
   CHECK(allot::sim::cause_of(by_place(obstacle::none)) == wait_cause::order);
   CHECK(allot::sim::cause_of(pending_why{pending_reason::behind_head, {}, {}}) == wait_cause::order);
-  for (const auto found : {pending_reason::not_proven, pending_reason::lost_work}) {
+  for (const auto found :
+       {pending_reason::not_proven, pending_reason::lost_work, pending_reason::preempts_later}) {
     pending_why h = by_quota();
     h.reason = found;
     CHECK(allot::sim::cause_of(h) == wait_cause::fair_share);

@@ -22,6 +22,8 @@ struct attempt {
   bool gave_up = false;
   /// Whether it could preempt, but its victims would lose too much.
   bool declined = false;
+  /// Whether it might, but has not waited long enough.
+  bool is_patient = false;
   /// What it is late for if what it asks for is kept for a job that is ready soon; else none.
   delay_cause kept_by = delay_cause::none;
   /// If it ended by then, it might be admitted: see `is_delaying`.
@@ -36,6 +38,7 @@ struct attempt {
   /// Why it was not admitted, if the books do not say it.
   [[nodiscard]] pending_reason why() const noexcept {
     if (declined) return pending_reason::lost_work;
+    if (is_patient) return pending_reason::preempts_later;
     return gave_up ? pending_reason::not_proven : pending_reason::quota;
   }
 };

@@ -132,6 +132,26 @@ class books {
     change(r);
     if (r.may_yield()) may_go(r);
   }
+  /// The running job, or a pod of one that is evicting, is changed by `change(record)`: all but what it
+  /// requests, where, and since when. O(depth + log jobs).
+  template <class Change>
+  void change(record& r, Change change) {
+    const bool runs = r.state == job_state::running;
+    const instant end = r.expected_end;
+    if (runs) {
+      if (r.may_yield()) stays(r);
+      forget_end(r);
+      assumed_.release(r.facts.quota, r.facts.request, r.facts.in);
+    }
+    allocated_.release(r.facts.quota, r.facts.request, r.facts.in);
+    change(r);
+    allocated_.charge(r.facts.quota, r.facts.request, r.facts.in);
+    if (!runs) return;
+    assumed_.charge(r.facts.quota, r.facts.request, r.facts.in);
+    expect_end(r, expected_end_of(r));
+    if (r.may_yield()) may_go(r);
+    if (r.expected_end < end) record_freed(end);
+  }
   /// A running job started at another time than assumed.
   void restart(record& r, instant at) {
     if (r.may_yield()) running_.erase(r.facts);

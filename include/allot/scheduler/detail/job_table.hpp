@@ -78,6 +78,8 @@ using menu_of =
 struct ready_time {
   static constexpr instant always = std::numeric_limits<instant>::min();
   instant at = always;
+  /// The part of it that the host has said, as a start has failed.
+  instant not_before = always;
 };
 
 /// What is kept of a reservation whose job has started: its turn, and what it promised first.
@@ -124,10 +126,16 @@ struct job_record {
   vector<job_id> elastic_pods{};
   preemption_turns turns{};
   ready_time ready{};
+  /// Since when it waits, as far as `queue_settings::preempt_after` is concerned.
+  instant waits_since = ready_time::always;
+  /// While it waits: from when others may be evicted for it; `always` from then on.
+  instant preempts_from = ready_time::always;
   /// How long it is expected to run; `without_end` if that is not known.
   instant estimate = without_end;
   /// While it runs: when it is expected to end; `without_end` if that is not known.
   instant expected_end = without_end;
+  /// While it runs: when it reaches its time limit; `without_end` if it has none.
+  instant over_at = without_end;
   /// While it waits: when it may gather again, after it has given up, and until when it would have gathered
   /// if it had not been displaced.
   instant gathers_from = std::numeric_limits<instant>::min();
@@ -155,6 +163,8 @@ struct job_record {
   [[nodiscard]] bool may_yield() const noexcept {
     return preemptible && !is_held && !is_frozen && spared_until == std::numeric_limits<instant>::min();
   }
+  /// Whether others may be evicted for it by now.
+  [[nodiscard]] bool may_preempt() const noexcept { return preempts_from == ready_time::always; }
   /// Whether it waits and is not ready: the view says so, or the host. It is in no queue then.
   [[nodiscard]] bool is_early() const noexcept {
     return state == job_state::pending && ready.at != ready_time::always;
@@ -288,6 +298,7 @@ void read_job(job_record<View, Placement>& r, const View& view, const typename V
     r.facts.restart = span_of<View>(view.restart(j));
   }
   r.ready.at = view_or_default<View>::ready_at(view, j);
+  r.waits_since = r.facts.submitted;
   r.estimate = view_or_default<View>::estimate(view, j);
   const auto [least, most] = view_or_default<View>::pods(view, j);
   read_request(r, view, least);
@@ -390,6 +401,7 @@ class request_classes {
     capacity_kind in{};
     /// `any_priority` where it does not matter.
     std::int64_t priority = 0;
+    bool may_preempt = true;
     friend bool operator==(const request_class&, const request_class&) = default;
   };
   static constexpr std::int64_t any_priority = std::numeric_limits<std::int64_t>::min();
@@ -443,7 +455,7 @@ class request_classes {
       if (a.pod_request != b.pod_request) return a.pod_request < b.pod_request;
     }
     if (a.in != b.in) return a.in < b.in;
-    return a.priority < b.priority;
+    return a.priority != b.priority ? a.priority < b.priority : a.may_preempt < b.may_preempt;
   }
   [[nodiscard]] std::uint32_t* first_not_before(const request_class& s) {
     return detail::partition_point(order_.begin(), order_.end(),

@@ -90,7 +90,13 @@ class lifecycle {
   void set_default_settings(const queue_settings& settings) { queues_.set_defaults(settings); }
   /// Applies these settings to one quota.
   void set_settings(quota_id x, const queue_settings& settings) {
+    const bool waits_otherwise = queues_.settings(x).preempt_after != settings.preempt_after;
     queues_.set_settings(x, settings);
+    if (waits_otherwise) {
+      jobs_.for_each([&](record& r) {
+        if (r.facts.quota == x && r.state == job_state::pending) renew_patience(r);
+      });
+    }
     if (settings.borrow_backoff.first == 0) {
       backoffs_.forget(x);
     } else {
@@ -221,6 +227,14 @@ class lifecycle {
     });
     if constexpr (has_ready_times) find_soon_ready(now);
   }
+  /// Jobs that have waited long enough by now may have others evicted for them.
+  void end_patience(instant now) {
+    patience_.take_expired(now, [this](const time_limits::run& e, instant at) {
+      if (is_patient(e.job, at)) renew_patience(jobs_[e.job]);
+    });
+  }
+  /// When others may be evicted for the next one that waits.
+  [[nodiscard]] std::optional<instant> next_end_of_patience() { return patience_.next(still_patient()); }
   /// When the next early job is ready; none if there is none, or it is not known when.
   [[nodiscard]] std::optional<instant> next_ready() { return early_.next(still_early()); }
 
@@ -279,6 +293,66 @@ class lifecycle {
     r.follows_priority = policies_or_default::follows_priority(order, settings);
     return r;
   }
+  /// Reads a job that it knows again. When it was submitted is known.
+  template <class JobOrder>
+  [[nodiscard]] record read_again(const record& known, quota_id in, const JobOrder& order,
+                                  capacity_kind not_preemptible) const {
+    record r = read(known.what, in, order, not_preemptible);
+    r.facts.submitted = known.facts.submitted;
+    r.facts.order = r.rank.id = known.facts.order;
+    r.rank.submitted = turn_of(r, queues_.settings(in));
+    r.ready.not_before = known.ready.not_before;
+    r.ready.at = known.is_held ? without_end : std::max(r.ready.at, r.ready.not_before);
+    if (r.ready.at <= ready_by_ || known.state != job_state::pending) r.ready = {};
+    return r;
+  }
+  /// Whether the view shows the same of the job, read again, as before.
+  [[nodiscard]] bool is_as_before(const record& known, const record& again) const {
+    const auto& was = known.facts;
+    const auto& is = again.facts;
+    const std::size_t pods = was.pods + known.elastic_pods.size() + known.pods_to_come;
+    return was.quota == is.quota && was.in == is.in && was.priority == is.priority &&
+           was.checkpoint == is.checkpoint && was.restart == is.restart && was.pods == is.pods &&
+           known.preemptible == again.preemptible && known.rank.key == again.rank.key &&
+           known.follows_priority == again.follows_priority && known.estimate == again.estimate &&
+           known.ready.at == again.ready.at && pods == std::size_t{is.pods} + again.pods_to_come &&
+           asks_the_same(known, again);
+  }
+  /// Whether the running job has what was read of its request again, and no more pods than it may have by
+  /// now.
+  [[nodiscard]] bool has_its_request(const record& known, const record& again) const {
+    const std::size_t most = std::size_t{again.facts.pods} + again.pods_to_come;
+    if (known.facts.pods < again.facts.pods) return false;
+    if constexpr (has_elastic_pods) {
+      std::size_t pods = known.facts.pods;
+      for (const job_id id : known.elastic_pods) {
+        const record& pod = jobs_[id];
+        if (pod.state != job_state::running && pod.state != job_state::evicting) continue;
+        ++pods;
+        record one = again;
+        one.pick = known.pick;
+        read_pod(one);
+        if (!asks_the_same(pod, one)) return false;
+      }
+      if (pods > most) return false;
+    }
+    return known.facts.pods <= most && asks_the_same(known, with_pods(again, known.facts.pods));
+  }
+  /// Whether its quota can count a running job that moves there, with all its pods.
+  [[nodiscard]] bool can_move(const record& known, quota_id to) {
+    resources<n> all = known.facts.request;
+    for (const job_id pod : known.elastic_pods) {
+      if (jobs_[pod].state != job_state::pending) all += jobs_[pod].facts.request;
+    }
+    const auto counts = [&](ledger<n>& l) {
+      const savepoint before = l.save();
+      l.release(known.facts.quota, known.facts.request, known.facts.in);
+      const bool can = l.can_count(to, all);
+      l.rollback(before);
+      return can;
+    };
+    return counts(books_.assumed()) && counts(books_.allocated());
+  }
   /// What a job that was read requests at a place, with these flavors.
   struct placed_request {
     place where{};
@@ -331,6 +405,7 @@ class lifecycle {
     r.has_reservation = false;
     r.found = pending_reason::quota;
     r.rank.submitted = turn_of(r, queues_.settings(r.facts.quota));
+    watch_patience(r);
     queues_.join(r);
   }
   /// The pending job is asked for otherwise from now on: `change(record)` says how.
@@ -347,6 +422,91 @@ class lifecycle {
     q.asked += r.facts.request;
     if (r.has_reservation) q.reserved_amount += r.facts.request;
     queues_.touch(r.facts.quota);
+  }
+  /// The pending job is as it was read again. It keeps its turn, and a reservation if it asks for no more.
+  void update_waiting(record& r, record again) {
+    const bool keeps = holds_reservation(r) && keeps_reservation(r, again);
+    const flavor_pick pick = keeps ? r.pick : flavor_pick{};
+    world_changed();
+    if (r.has_reservation) {
+      news_.starts_may_move = true;
+      will_not_run_as_reserved(r);
+    }
+    if constexpr (has_ready_times) queues_.drop_soon(r.facts.id);
+    if (keeps) {
+      if (!r.is_early()) queues_.state_of(r.facts.quota).asked -= r.facts.request;
+      queues_.count_out_reservation(r);
+      reservations_.record_freed(without_end);
+      reservations_.note_change(r.facts.quota);
+    } else {
+      leave_queue(r);
+      enter(r, job_state::unknown);
+    }
+    if (r.facts.quota != again.facts.quota) {
+      --queues_.state_of(r.facts.quota).jobs;
+      ++queues_.state_of(again.facts.quota).jobs;
+      r.gathers_from = std::numeric_limits<instant>::min();
+      r.gathers_until.reset();
+    }
+    take_over(r, again);
+    r.facts.pods = again.facts.pods;
+    r.facts.request = again.facts.request;
+    r.base = again.base;
+    r.menu = std::move(again.menu);
+    r.pod_request = again.pod_request;
+    r.pick = {};
+    set_pick(r, pick);
+    r.pods_to_come = again.pods_to_come;
+    r.ready = again.ready;
+    renumber(r);
+    watch_ready(r);
+    if (!keeps) return join_queue(r.facts.id);
+    watch_patience(r);
+    queues_.count_reservation(r);
+    if (!r.is_early()) queues_.state_of(r.facts.quota).asked += r.facts.request;
+    queues_.touch(r.facts.quota);
+  }
+  /// The running job is as it was read again, with all its pods. Precondition: it has its request, and can
+  /// move.
+  void update_running(record& r, record again) {
+    const quota_id from = r.facts.quota;
+    const quota_id to = again.facts.quota;
+    const bool moves = from != to || r.facts.in != again.facts.in;
+    const instant end = r.expected_end;
+    world_changed();
+    const std::size_t most = std::size_t{again.facts.pods} + again.pods_to_come;
+    const instant pods_not_before = drop_for_update(r, again, most);
+    const auto changes = [&](record& unit) {
+      take_over(unit, again);
+      unit.is_frozen = queues_.is_frozen(to);
+    };
+    for (const job_id id : r.elastic_pods) {
+      record& pod = jobs_[id];
+      pod.state == job_state::nominated ? void(pod.estimate = again.estimate) : books_.change(pod, changes);
+    }
+    books_.change(r, changes);
+    r.pod_request = pod_request_of(with_pods(again, r.facts.pods), r.pick);
+    r.pods_to_come = static_cast<std::uint32_t>(most - r.facts.pods - r.elastic_pods.size());
+    // Of what it requests while it waits: it may be charged otherwise where it runs.
+    queues_.classes_.remove(r.request_class);
+    queues_.number_class(again);
+    r.request_class = again.request_class;
+    if (from != to) {
+      --queues_.state_of(from).jobs;
+      ++queues_.state_of(to).jobs;
+      r.had = {};
+    }
+    for (const quota_id x : {from, to}) {
+      queues_.touch(x);
+      reservations_.note_change(x);
+    }
+    news_.starts_may_move = true;
+    if (moves || r.expected_end > end) note(delay_cause::cluster);
+    if constexpr (has_elastic_pods) {
+      grow(r);
+      put_off_pods(r, pods_not_before);
+    }
+    if (moves) review_nominations();
   }
   /// The pending job leaves its queue, whatever is ahead of it, for a place that was taken for it; it is
   /// assumed, and `start`ed or `nominate`d next. Returns what it borrows.
@@ -543,6 +703,8 @@ class lifecycle {
   void come_back(record& r) {
     r.ready.at = ready_time_of(r);
     may_have_all_pods(r);
+    record& core = core_of(r);
+    core.waits_since = std::max(core.waits_since, ready_by_);
     requeue(r);
   }
   /// Calls `visit(record)` for the evicting job and each of its pods that leave with it.
@@ -602,19 +764,20 @@ class lifecycle {
     if (r.facts.elastic) {
       record& core = core_of(r);
       requeue(r);
-      for (const job_id pod : core.elastic_pods) {
-        if (jobs_[pod].state == job_state::pending) put_off(jobs_[pod], not_before);
-      }
+      put_off_pods(core, not_before);
       return;
     }
-    r.ready.at = std::max(ready_time_of(r), not_before);
+    r.ready.not_before = not_before;
+    r.ready.at = ready_time_of(r);
     may_have_all_pods(r);
     requeue(r);
   }
   /// The pending job is not ready before that time, if it is later than any it is known for, and holds no
   /// reservation any more.
   void put_off(record& r, instant not_before) {
-    if (not_before > std::max(r.ready.at, ready_by_)) wait_until(r, not_before, r.is_held);
+    if (not_before <= std::max(r.ready.not_before, ready_by_)) return;
+    r.ready.not_before = not_before;
+    if (!r.is_held) wait_until(r, not_before, false);
   }
   /// The host holds the job: while it waits it claims nothing, and while it runs neither it nor one of its
   /// pods is preempted. Precondition: it is not nominated.
@@ -717,6 +880,9 @@ class lifecycle {
       }
       if (r.gathers_until) r.gathers_until = moved(*r.gathers_until, by);
       r.ready.at = moved(r.ready.at, by);
+      r.ready.not_before = moved(r.ready.not_before, by);
+      r.over_at = moved(r.over_at, by);
+      if (r.waits_since != r.facts.submitted) r.waits_since = moved(r.waits_since, by);
       r.spared_until = moved(r.spared_until, by);
       if constexpr (has_expected_ends) r.had.first_start = moved(r.had.first_start, by);
     });
@@ -728,6 +894,10 @@ class lifecycle {
     backoffs_.rebase(by);
     news_.rebase(by);
     queues_.rebase(by);
+    // Times of submission stay.
+    jobs_.for_each([this](record& r) {
+      if (r.state == job_state::pending) renew_patience(r);
+    });
   }
 
   // The tree.
@@ -747,10 +917,18 @@ class lifecycle {
   friend state_keeper<View, Placement>;
 
   [[nodiscard]] record& core_of(record& r) { return r.facts.elastic ? jobs_[r.facts.core] : r; }
-  /// The job has gone: it has as many pods to come as at first.
-  void may_have_all_pods(record& r) const {
+  /// The job has gone: it needs as many pods as the view says now, and has the others to come.
+  void may_have_all_pods(record& r) {
     if constexpr (has_elastic_pods) {
-      if (!r.facts.elastic) r.pods_to_come = view_or_default<View>::pods(view_, r.what).most - r.facts.pods;
+      if (r.facts.elastic) return;
+      const auto [least, most] = view_or_default<View>::pods(view_, r.what);
+      if (r.facts.pods != least) {
+        // It ran with more, and needs no more than that.
+        r.pick = {};
+        read_request(r, view_, least);
+        renumber(r);
+      }
+      r.pods_to_come = most - least;
     }
   }
   /// Whether the job may get more pods now.
@@ -767,6 +945,7 @@ class lifecycle {
     books_.start(r, now);
     enter(r, job_state::running);
     r.ready = {};
+    r.preempts_from = ready_time::always;
   }
   void charge_adopted(record& r, const placed_request& p) {
     r.where = p.where;
@@ -844,9 +1023,10 @@ class lifecycle {
         r.is_held = is_held;
     }
   }
-  /// When the job is ready, as the view says.
+  /// When the job is ready, as the view says, or the host. Of a pod the job runs.
   [[nodiscard]] instant ready_time_of(const record& r) const {
-    return view_or_default<View>::ready_at(view_, r.what);
+    if (r.facts.elastic) return r.ready.not_before;
+    return std::max(view_or_default<View>::ready_at(view_, r.what), r.ready.not_before);
   }
   /// The pending job is ready then, and holds no reservation any more.
   void wait_until(record& r, instant ready, bool is_held) {
@@ -859,24 +1039,138 @@ class lifecycle {
     join_queue(r.facts.id);
     queues_.let_requeue();
   }
+  /// The record of a job as read for that many pods.
+  [[nodiscard]] record with_pods(const record& read, [[maybe_unused]] std::uint32_t pods) const {
+    if constexpr (has_elastic_pods) {
+      if (read.facts.pods != pods) return part_of(read, pods);
+    }
+    return read;
+  }
+  /// Whether the one requests what the other does.
+  [[nodiscard]] bool asks_the_same(const record& r, const record& other) const {
+    const auto key = [](const auto& pod_request) { return placement_or_default::room_key(pod_request); };
+    return r.base == other.base && r.menu == other.menu &&
+           key(r.pod_request) == key(pod_request_of(other, r.pick));
+  }
+  /// Whether the job with a reservation, as it was read again, asks for no more than before: of its quota, of
+  /// nodes, or of time; and whether its turn comes no later. Pod requests are compared by equality alone.
+  [[nodiscard]] bool keeps_reservation(const record& r, const record& again) const {
+    bool is_no_more = r.menu == again.menu;
+    for (std::size_t d = 0; d < n; ++d) is_no_more = is_no_more && again.base[d] <= r.base[d];
+    const auto key = [](const auto& pod_request) { return placement_or_default::room_key(pod_request); };
+    return is_no_more && again.facts.quota == r.facts.quota && again.facts.in == r.facts.in &&
+           again.rank.key <= r.rank.key && again.estimate <= r.estimate && again.ready.at <= r.ready.at &&
+           (!placement_or_default::has_nodes(books_.places) ||
+            key(r.pod_request) == key(pod_request_of(again, r.pick)));
+  }
+  /// The job, or pod of one, is as it was read again, but for what it requests.
+  static void take_over(record& r, const record& again) {
+    r.facts.quota = again.facts.quota;
+    r.facts.priority = again.facts.priority;
+    r.facts.in = again.facts.in;
+    r.facts.checkpoint = again.facts.checkpoint;
+    r.facts.restart = again.facts.restart;
+    r.rank.key = again.rank.key;
+    r.rank.submitted = again.rank.submitted;
+    r.preemptible = again.preemptible;
+    r.follows_priority = again.follows_priority;
+    r.estimate = again.estimate;
+  }
+  void renumber(record& r) {
+    queues_.classes_.remove(r.request_class);
+    queues_.number_class(r);
+  }
+  /// Drops the pods of a running job that wait, which come again as it was read: pending ones, and nominated
+  /// ones if what was decided for them was decided for others, or they are more than the `most` that it may
+  /// have. Returns the time before which the host does not want them to be tried.
+  instant drop_for_update([[maybe_unused]] record& r, [[maybe_unused]] const record& again,
+                          [[maybe_unused]] std::size_t most) {
+    instant not_before = ready_time::always;
+    if constexpr (has_elastic_pods) {
+      const auto& was = r.facts;
+      const auto& is = again.facts;
+      const bool is_other = was.quota != is.quota || was.in != is.in || was.priority != is.priority ||
+                            r.preemptible != again.preemptible || r.rank.key != again.rank.key;
+      record one = again;
+      one.pick = r.pick;
+      if (!r.elastic_pods.empty()) read_pod(one);
+      for (std::size_t i = r.elastic_pods.size(); i-- > 0;) {
+        const record& pod = jobs_[r.elastic_pods[i]];
+        if (pod.state == job_state::pending) not_before = pod.ready.not_before;
+        const bool yields =
+            is_other || r.facts.pods + r.elastic_pods.size() > most || !asks_the_same(pod, one);
+        if (pod.state == job_state::pending || (pod.state == job_state::nominated && yields))
+          drop(r.elastic_pods[i]);
+      }
+    }
+    return not_before;
+  }
+  void put_off_pods(const record& core, instant not_before) {
+    for (const job_id pod : core.elastic_pods) {
+      if (jobs_[pod].state == job_state::pending) put_off(jobs_[pod], not_before);
+    }
+  }
   /// A job was read: it is ready, or from now on it is known when it will be.
   void watch_ready(record& r) {
-    if (r.ready.at <= ready_by_) r.ready = {};
+    if (r.ready.at <= ready_by_) {
+      note_ready(r);
+      r.ready = {};
+    }
     if (r.ready.at == ready_time::always || r.ready.at == without_end) return;
     early_.watch(r.ready.at, {r.facts.id, 0}, still_early());
   }
   [[nodiscard]] bool is_early(job_id id, instant at) const {
     return jobs_.contains(id) && jobs_[id].is_early() && jobs_[id].ready.at == at;
   }
+  /// From when others may be evicted for the pending job; `always`: by now.
+  [[nodiscard]] instant end_of_patience(const record& r) const {
+    const instant wait = queues_.settings(r.facts.quota).preempt_after;
+    if (wait == 0) return ready_time::always;
+    const bool is_to_come = r.ready.at != without_end && r.ready.at > r.ready.not_before;
+    const instant from = later(is_to_come ? std::max(r.waits_since, r.ready.at) : r.waits_since, wait);
+    return from <= ready_by_ ? ready_time::always : from;
+  }
+  /// Others may be evicted for the pending job, or from now on it is known from when.
+  void watch_patience(record& r) {
+    r.preempts_from = end_of_patience(r);
+    if (queues_.classes_.find(r.request_class)->may_preempt != r.may_preempt()) renumber(r);
+    if (r.may_preempt() || r.is_early() || r.preempts_from == without_end) return;
+    patience_.watch(r.preempts_from, {r.facts.id, 0}, still_patient());
+  }
+  /// The job is ready: it waits since then, if the view has said when.
+  static void note_ready(record& r) {
+    if (r.ready.at > r.ready.not_before) r.waits_since = std::max(r.waits_since, r.ready.at);
+  }
+  /// The pending job may have waited long enough. It has the chances of another equivalence class then.
+  void renew_patience(record& r) {
+    if (end_of_patience(r) == r.preempts_from) return;
+    if (r.has_reservation) {
+      queues_.let_requeue();
+      reservations_.note_change(r.facts.quota);
+      return watch_patience(r);
+    }
+    leave_queue(r);
+    enter(r, job_state::unknown);
+    join_queue(r.facts.id);
+  }
+  [[nodiscard]] bool is_patient(job_id id, instant at) const {
+    return jobs_.contains(id) && jobs_[id].state == job_state::pending && !jobs_[id].is_early() &&
+           jobs_[id].preempts_from == at;
+  }
+  [[nodiscard]] auto still_patient() const {
+    return [this](const time_limits::run& e, instant at) { return is_patient(e.job, at); };
+  }
   [[nodiscard]] auto still_early() const {
     return [this](const time_limits::run& e, instant at) { return is_early(e.job, at); };
   }
   /// The early job is so no more.
   void be_ready(record& r) {
+    note_ready(r);
     if (!r.has_reservation) return wait_until(r, ready_time::always, r.is_held);
     queues_.let_requeue();
     queues_.count_out_reservation(r);
     r.ready = {};
+    watch_patience(r);
     queues_.count_reservation(r);
     queues_.state_of(r.facts.quota).asked += r.facts.request;
     queues_.touch(r.facts.quota);
@@ -1043,6 +1337,8 @@ class lifecycle {
   time_limits early_;
   /// Who is ready by then is not early: the time of the last step.
   instant ready_by_ = ready_time::always;
+  /// From when others may be evicted for those that wait.
+  time_limits patience_;
   /// Until when jobs are spared, without those for good.
   time_limits spared_;
   vector<job_id> evicting_;

@@ -339,7 +339,7 @@ class queues {
   void number_class(record& r) {
     r.request_class =
         classes_.add({r.facts.request, r.menu, placement_or_default::room_key(r.pod_request), r.facts.in,
-                      r.follows_priority ? classes::any_priority : r.facts.priority});
+                      r.follows_priority ? classes::any_priority : r.facts.priority, r.may_preempt()});
   }
 
   /// Whether a job of x that is ready soon comes before that rank.

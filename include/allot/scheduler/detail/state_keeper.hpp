@@ -133,6 +133,8 @@ class state_keeper {
     u.submitted = r.facts.submitted;
     u.estimate = r.estimate;
     if (r.is_early()) u.ready_at = r.ready.at;
+    if (r.is_early() && r.ready.not_before != ready_time::always) u.not_before = r.ready.not_before;
+    if (r.waits_since != r.facts.submitted) u.waits_since = r.waits_since;
     const bool holds = r.state == job_state::running || r.state == job_state::evicting;
     if (holds || r.state == job_state::nominated) u.since = r.facts.started;
     if (r.state == job_state::pending) u.found = jobs.queues_.found(r);
@@ -389,6 +391,8 @@ class state_keeper {
     if (u.gathers_from) r.gathers_from = *u.gathers_from;
     r.gathers_until = u.gathers_until;
     r.ready.at = u.ready_at.value_or(ready_time::always);
+    r.ready.not_before = u.not_before.value_or(ready_time::always);
+    r.waits_since = u.waits_since.value_or(r.facts.submitted);
     jobs_.queues_.number_class(r);
   }
   void forget(job_id id) {
@@ -439,6 +443,7 @@ class state_keeper {
     record& r = jobs_.jobs_[u.id];
     jobs_.enter(r, job_state::pending);
     jobs_.watch_ready(r);
+    jobs_.watch_patience(r);
     // If its quota reserves nothing any more, the next step withdraws it.
     r.has_reservation = has_expected_ends && !r.facts.elastic && seats_[u.id.index()].has_reservation;
     if (!r.has_reservation) return jobs_.queues_.join(r);

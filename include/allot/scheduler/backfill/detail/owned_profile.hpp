@@ -78,9 +78,14 @@ class owned_profile {
     }
   }
 
+  /// From when it may take back what its quota has lent: not before it is ready, and others may be evicted
+  /// for it.
+  [[nodiscard]] static instant claims_from(const record& r) {
+    return std::max(r.is_early() ? r.ready.at : ready_time::always, r.preempts_from);
+  }
   /// The earliest start of the pending job, beside the reservations of its quota for which `counts(entry)`.
   /// None if that can't be determined, or the quota has room for it now: then others are in its way. O(jobs
-  /// of the quota x reservations); with nodes, and what placing costs. Not before the job is ready.
+  /// of the quota x reservations); with nodes, and what placing costs. Not before `claims_from`.
   template <class Counts>
   [[nodiscard]] std::optional<start> earliest(Session& session, const record& r, Counts counts) {
     draw(session, r, counts);
@@ -115,7 +120,8 @@ class owned_profile {
         c = next(session, after);
       }
       const instant end = later(std::max(s.at, session.now()), r.estimate);
-      if (!some_end || s.at < r.ready.at || !fits(session, free, c, after, r.facts.request, end)) continue;
+      if (!some_end || s.at < claims_from(r) || !fits(session, free, c, after, r.facts.request, end))
+        continue;
       if (!has_nodes) return s;
       s.waits_for_place = waits_for_place;
       if (const auto at = place_between(s, c)) return at;
@@ -124,7 +130,7 @@ class owned_profile {
   }
   /// Whether the quota has room now for the job that `earliest` was asked about last.
   [[nodiscard]] bool has_room(const Session& session, const record& r) const {
-    if (r.is_early()) return false;
+    if (r.is_early() || !r.may_preempt()) return false;
     resources<n> free = free_;
     spot here;
     std::optional<change> c = next(session, here);
@@ -259,7 +265,7 @@ class owned_profile {
     for (std::size_t d = 0; d < n; ++d) free_[d] = assumed.supply_of(x, d).own_pool - assumed.own_usage(x, d);
     others_.clear();
     // From then on it can start, as if somebody had ended.
-    if (of.is_early()) others_.push_back({of.ready.at, false, {}, {}});
+    if (claims_from(of) != ready_time::always) others_.push_back({claims_from(of), false, {}, {}});
     for (const job_id id : session.jobs().nominated().waiting()) {
       const record& r = session.jobs().at(id);
       if (r.facts.quota != x || r.estimate == without_end) continue;

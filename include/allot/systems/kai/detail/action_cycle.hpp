@@ -134,6 +134,8 @@ class action_cycle {
     if (!counts_past() || was_reset_ || !may_take(session)) return std::nullopt;
     return next_division();
   }
+  /// Whether quotas may have a `preempt_after`.
+  [[nodiscard]] static constexpr bool delays_preemption() noexcept { return true; }
   /// What it remembers: see `resumable_cycle`.
   void rebase(instant by) { world_.usage.rebase(by); }
   [[nodiscard]] cycle_memory memory(const Session& session) const {
@@ -175,6 +177,9 @@ class action_cycle {
     p.out_of_reach = first_bound(session, r, true);
     if (!p.binding) p.placement = session.books().places.why_not(r.pod_request);
     p.reason = p.binding ? pending_reason::quota : pending_reason::placement;
+    // A limit is one whoever goes.
+    if (!r.may_preempt() && (!p.binding || p.binding->kind == bound::capacity))
+      p.reason = pending_reason::preempts_later;
     if (!session.jobs().nominated().leaving().empty()) find_departures(session, p);
   }
 
@@ -339,12 +344,12 @@ class action_cycle {
       return !is_beyond && solver_.solve(session, world_, r, wanted);
     };
     in_turn(
-        session, [&](const kind_line& k) { return !moves || k.preemptible; },
+        session, [&](const kind_line& k) { return k.may_preempt && (!moves || k.preemptible); },
         [&](quota_id x, const queue&, const kind_line& k) { return !may_try(x, k.request, k.kind); },
         [&](const record& r) -> std::optional<waiting_unit> {
           const quota_id x = r.facts.quota;
           const kind_type kind = kind_type::of(session, r);
-          if (!may_try(x, r.facts.request, kind)) return std::nullopt;
+          if (!r.may_preempt() || !may_try(x, r.facts.request, kind)) return std::nullopt;
           if (!solves(r)) {
             failed(x).add(kind);
             return std::nullopt;

@@ -55,6 +55,8 @@ class job_queues {
     class_number request_class{};
     bool preemptible = true;
     bool elastic = false;
+    /// Whether others may be evicted for them by now.
+    bool may_preempt = true;
     unit_kind<n> kind;
     resources<n> request;
     vector<stay> stays{};
@@ -206,11 +208,12 @@ class job_queues {
                                                const unit_rank& rank) {
     auto at = detail::find_if(l.kinds.begin(), l.kinds.end(), [&](const kind_line& k) {
       return k.request_class == r.request_class && k.preemptible == r.preemptible &&
-             k.elastic == r.facts.elastic && k.kind == kind && k.request == r.facts.request;
+             k.elastic == r.facts.elastic && k.may_preempt == r.may_preempt() && k.kind == kind &&
+             k.request == r.facts.request;
     });
     if (at == l.kinds.end()) {
-      at = l.kinds.insert(at,
-                          kind_line{r.request_class, r.preemptible, r.facts.elastic, kind, r.facts.request});
+      at = l.kinds.insert(at, kind_line{r.request_class, r.preemptible, r.facts.elastic, r.may_preempt(),
+                                        kind, r.facts.request});
     }
     const stay s{rank, unit_id::of(r), ++stays_, now_};
     // Usually the last.

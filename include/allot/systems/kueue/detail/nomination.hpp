@@ -295,6 +295,11 @@ class nominations {
   /// Kueue's preemption oracle: considers one dimension alone, by quota alone.
   [[nodiscard]] preemption_outlook outlook(Session& session, const record& r, std::size_t d, quantity q) {
     ledger<n>& l = *books_;
+    if (!r.may_preempt()) {
+      preemption_outlook none;
+      none.borrows = heights_.lowest_with(l, r.facts.quota, d, q).level;
+      return none;
+    }
     resources<n> request;
     std::array<bool, n> contested{};
     request[d] = q;
@@ -317,6 +322,7 @@ class nominations {
   }
 
   void find_victims(Session& session, entry& e, const record& r) {
+    if (!r.may_preempt()) return;
     if (const trial* t = by_quota_alone(session) ? same_trial(e) : nullptr) {
       const auto first = found_.begin() + static_cast<std::ptrdiff_t>(t->first);
       e.victims.assign(first, first + static_cast<std::ptrdiff_t>(t->count));

@@ -93,6 +93,8 @@ class one_head_cycle {
   [[nodiscard]] bool has_announced(const Session& session, job_id id) const {
     return memory_.is_sticky(session.jobs().at(id).facts.quota, id);
   }
+  /// Whether quotas may have a `preempt_after`.
+  [[nodiscard]] static constexpr bool delays_preemption() noexcept { return true; }
   /// What it remembers: see `resumable_cycle`.
   [[nodiscard]] cycle_memory memory(const Session& session) const {
     cycle_memory m;
@@ -231,6 +233,10 @@ class one_head_cycle {
     e.outcome = e.victims.empty() ? entry_outcome::admitted : entry_outcome::preempts;
   }
 
+  /// Whether it would have to preempt, and has not waited long enough.
+  [[nodiscard]] static bool is_patient(const Session& session, const entry& e) {
+    return e.outcome == entry_outcome::no_candidates && !session.jobs().at(e.job).may_preempt();
+  }
   [[nodiscard]] bool overlaps(const entry& e) const {
     return detail::any_of(e.victims.begin(), e.victims.end(),
                           [&](const victim<n>& v) { return nominations_.is_claimed(v.job.id); });
@@ -320,7 +326,8 @@ class one_head_cycle {
         }
         memory_.forget_cursor(e.quota, e.job);
         if (session.first_of(e.quota) != e.job) return;
-        session.mark_inadmissible(e.quota, pending_reason::quota);
+        session.mark_inadmissible(
+            e.quota, is_patient(session, e) ? pending_reason::preempts_later : pending_reason::quota);
         ++cycles_left_;
         memory_.block(e.quota, e.job);
         return;
