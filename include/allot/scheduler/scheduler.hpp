@@ -959,7 +959,7 @@ class scheduler {
   void watch_time(job_id id, instant limit, instant seen = std::numeric_limits<instant>::min()) {
     record& r = jobs().at(id);
     if (r.facts.elastic) return;
-    r.over_at = without_end;
+    r.over_at = record::no_limit;
     watch_limit(r, limit);
     if (r.preemptible) watch_guarantees(r, seen);
   }
@@ -967,7 +967,7 @@ class scheduler {
   void watch_limit([[maybe_unused]] record& r, [[maybe_unused]] instant limit) {
     if constexpr (time_limited_view<View>) {
       const instant since = r.facts.started;
-      const instant until = limit > 0 ? later(since, limit) : without_end;
+      const instant until = limit > 0 ? later(since, limit) : record::no_limit;
       const bool is_new = std::exchange(r.over_at, until) != until;
       if (limit > 0 && is_new) time_limits_.watch(until, {r.facts.id, since}, lasts());
     }

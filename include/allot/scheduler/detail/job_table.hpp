@@ -134,8 +134,10 @@ struct job_record {
   instant estimate = without_end;
   /// While it runs: when it is expected to end; `without_end` if that is not known.
   instant expected_end = without_end;
-  /// While it runs: when it reaches its time limit; `without_end` if it has none.
-  instant over_at = without_end;
+  /// While it runs: when it reaches its time limit, which may be at the end of time; the first of all times
+  /// if it has none.
+  instant over_at = no_limit;
+  static constexpr instant no_limit = std::numeric_limits<instant>::min();
   /// While it waits: when it may gather again, after it has given up, and until when it would have gathered
   /// if it had not been displaced.
   instant gathers_from = std::numeric_limits<instant>::min();
