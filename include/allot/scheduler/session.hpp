@@ -506,8 +506,8 @@ class session {
   /// Evictions of earlier plans for jobs that need them no more are withdrawn. Returns whether there are any:
   /// they may get further pods.
   bool withdraw_unneeded() {
-    const std::size_t before = plan_.withdrawn.size();
     if (!withdraws_) return false;
+    const std::size_t before = plan_.withdrawn.size();
     const auto& leaving = jobs_.nominated().leaving();
     for (std::size_t i = leaving.size(); i-- > 0;) {
       if (i >= leaving.size() || !leaving[i].is_unneeded) continue;
@@ -533,9 +533,9 @@ class session {
   /// The pending job does, if it had one until it was nominated no longer.
   void hold_again_if_kept([[maybe_unused]] record& r) {
     if constexpr (has_expected_ends) {
-      const auto had = detail::find_if(kept_.begin(), kept_.end(), [&](const reservation_entry& p) {
-        return p.job == r.facts.id && r.state == job_state::pending;
-      });
+      if (r.state != job_state::pending) return;
+      const auto had = detail::find_if(kept_.begin(), kept_.end(),
+                                       [&](const reservation_entry& p) { return p.job == r.facts.id; });
       if (had != kept_.end()) hold_again(r, static_cast<std::size_t>(had - kept_.begin()));
     }
   }
@@ -603,11 +603,11 @@ class session {
     }
     if (plan_.evictions.size() < before) record_reclaims_again();
   }
+  /// Whether the evicting job could run on although the other one starts. Who was decided on last waits last.
   [[nodiscard]] bool could_stay(const record& evicting, const record& other) {
-    const auto since = jobs_.nominated().number_of(evicting.facts.id);
     const auto& waiting = jobs_.nominated().waiting();
-    const bool any_since = detail::any_of(waiting.begin(), waiting.end(),
-                                          [&](job_id id) { return jobs_.at(id).decided_at > since; });
+    const bool any_since = !waiting.empty() && jobs_.at(waiting.back()).decided_at >
+                                                   jobs_.nominated().number_of(evicting.facts.id);
     return books().could_stay(evicting, any_since, other);
   }
   /// A job is evicted: if its quota borrows what is taken, it backs off.

@@ -18,7 +18,7 @@ namespace detail {
 
 /// When jobs are expected to end, the earliest first, and what they give back then. In blocks with their
 /// sums, so that one finds when enough has been given back without adding up the thousands of jobs that end
-/// before: a replay of a million jobs in three quotas makes five times as many decisions a second as with one
+/// before: a replay of a million jobs in three quotas makes four times as many decisions a second as with one
 /// sorted row.
 template <std::size_t Dimensions>
 class release_schedule {

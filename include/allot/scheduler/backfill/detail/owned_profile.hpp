@@ -85,7 +85,8 @@ class owned_profile {
   }
   /// The earliest start of the pending job, beside the reservations of its quota for which `counts(entry)`.
   /// None if that can't be determined, or the quota has room for it now: then others are in its way. O(jobs
-  /// of the quota x reservations); with nodes, and what placing costs. Not before `claims_from`.
+  /// of the quota + reservations); with nodes O(running jobs), and what placing costs. Not before
+  /// `claims_from`.
   template <class Counts>
   [[nodiscard]] std::optional<start> earliest(Session& session, const record& r, Counts counts) {
     draw(session, r, counts);

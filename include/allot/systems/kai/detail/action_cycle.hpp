@@ -177,7 +177,7 @@ class action_cycle {
     p.out_of_reach = first_bound(session, r, true);
     if (!p.binding) p.placement = session.books().places.why_not(r.pod_request);
     p.reason = p.binding ? pending_reason::quota : pending_reason::placement;
-    // A limit is one whoever goes.
+    // A limit binds, whoever leaves.
     if (!r.may_preempt() && (!p.binding || p.binding->kind == bound::capacity))
       p.reason = pending_reason::preempts_later;
     if (!session.jobs().nominated().leaving().empty()) find_departures(session, p);
