@@ -329,10 +329,7 @@ class lifecycle {
         const record& pod = jobs_[id];
         if (pod.state != job_state::running && pod.state != job_state::evicting) continue;
         ++pods;
-        record one = again;
-        one.pick = known.pick;
-        read_pod(one);
-        if (!asks_the_same(pod, one)) return false;
+        if (!asks_the_same(pod, pod_as_read(again, known.pick))) return false;
       }
       if (pods > most) return false;
     }
@@ -799,8 +796,7 @@ class lifecycle {
     r.spared_until = ready_time::always;
     // With the new estimate: what decides whether there is room stays as it was numbered.
     const auto renewed = detail::pod_request_of<Placement>(view_, r.what, r.facts.pods, r.pick);
-    if (placement_or_default::room_key(renewed) == placement_or_default::room_key(r.pod_request))
-      r.pod_request = renewed;
+    if (same_room(renewed, r.pod_request)) r.pod_request = renewed;
     if constexpr (has_elastic_pods) {
       if (r.facts.elastic) {
         record& core = jobs_[r.facts.core];
@@ -1046,22 +1042,30 @@ class lifecycle {
     }
     return read;
   }
+  /// One elastic pod of the job as read, under the flavors that the job has.
+  [[nodiscard]] record pod_as_read(record read, const flavor_pick& pick) const requires has_elastic_pods {
+    read.pick = pick;
+    read_pod(read);
+    return read;
+  }
+  /// Whether both need the same room on nodes.
+  [[nodiscard]] static bool same_room(const auto& pod_request, const auto& other) {
+    return placement_or_default::room_key(pod_request) == placement_or_default::room_key(other);
+  }
   /// Whether the one requests what the other does.
   [[nodiscard]] bool asks_the_same(const record& r, const record& other) const {
-    const auto key = [](const auto& pod_request) { return placement_or_default::room_key(pod_request); };
     return r.base == other.base && r.menu == other.menu &&
-           key(r.pod_request) == key(pod_request_of(other, r.pick));
+           same_room(r.pod_request, pod_request_of(other, r.pick));
   }
   /// Whether the job with a reservation, as it was read again, asks for no more than before: of its quota, of
   /// nodes, or of time; and whether its turn comes no later. Pod requests are compared by equality alone.
   [[nodiscard]] bool keeps_reservation(const record& r, const record& again) const {
     bool is_no_more = r.menu == again.menu;
     for (std::size_t d = 0; d < n; ++d) is_no_more = is_no_more && again.base[d] <= r.base[d];
-    const auto key = [](const auto& pod_request) { return placement_or_default::room_key(pod_request); };
     return is_no_more && again.facts.quota == r.facts.quota && again.facts.in == r.facts.in &&
            again.rank.key <= r.rank.key && again.estimate <= r.estimate && again.ready.at <= r.ready.at &&
            (!placement_or_default::has_nodes(books_.places) ||
-            key(r.pod_request) == key(pod_request_of(again, r.pick)));
+            same_room(r.pod_request, pod_request_of(again, r.pick)));
   }
   /// The job, or pod of one, is as it was read again, but for what it requests.
   static void take_over(record& r, const record& again) {
@@ -1091,9 +1095,8 @@ class lifecycle {
       const auto& is = again.facts;
       const bool is_other = was.quota != is.quota || was.in != is.in || was.priority != is.priority ||
                             r.preemptible != again.preemptible || r.rank.key != again.rank.key;
-      record one = again;
-      one.pick = r.pick;
-      if (!r.elastic_pods.empty()) read_pod(one);
+      if (r.elastic_pods.empty()) return not_before;
+      const record one = pod_as_read(again, r.pick);
       for (std::size_t i = r.elastic_pods.size(); i-- > 0;) {
         const record& pod = jobs_[r.elastic_pods[i]];
         if (pod.state == job_state::pending) not_before = pod.ready.not_before;
