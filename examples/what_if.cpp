@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <deque>
 #include <string>
+#include <utility>
 
 namespace {
 
@@ -58,7 +59,7 @@ void tell(const char* change, Told& told) {
   for (const auto& r : told.effects.reasons) {
     const auto name = [](const job* j) { return j->name; };
     const auto time = [](allot::instant t) { return fmt::format("t{}", t); };
-    fmt::print("  {}\n", sentence(told.with, told.with.why(told.id_with(r.job)), names, name, time));
+    fmt::print("  {}\n", sentence(told.with, told.with.why(r.job), names, name, time));
   }
 }
 
@@ -95,11 +96,11 @@ int main() {
   //! [quota]
 
   //! [job]
-  job other = *lab.what(eval);
-  other.priority = 1;
   auto urgent = allot::explain_change(lab, 1, [&](auto& copy) {
-    copy.cancel(eval);
-    if (!copy.submit(&other)) fmt::print("It is refused.\n");
+    int& priority = jobs.back().priority;
+    const int before = std::exchange(priority, 1);
+    if (copy.update(eval) != allot::refusal::none) fmt::print("It is refused.\n");
+    priority = before;
   });
   tell("eval had a higher priority", urgent);
   //! [job]

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/scheduler/host.hpp"
@@ -136,27 +137,25 @@ TEST_CASE("explain_change: a job had a higher priority") {
   h.submit("a2", "a", 8);
   h.submit("a3", "a", 8);
   REQUIRE(h.settle().empty());
-  // The view of that host knows a job by its number.
-  allot_test::host_job other = *h.scheduler().what(h.id("a3"));
-  other.priority = 1;
-  const auto raised = [&](auto& copy) {
-    copy.cancel(h.id("a3"));
-    REQUIRE(copy.submit(&other));
+  const auto is_at = [&](const char* name, std::int64_t priority, auto& copy) {
+    const std::int64_t before = std::exchange(h.shown(name).priority, priority);
+    REQUIRE(copy.update(h.id(name)) == allot::refusal::none);
+    h.shown(name).priority = before;
   };
+  const auto raised = [&](auto& copy) { is_at("a3", 1, copy); };
   CHECK(told(h.scheduler(), raised) == "+a3 -a1 a1: not_waiting > quota");
   // So it is with one that runs.
-  allot_test::host_job urgent = *h.scheduler().what(h.id("a1"));
-  urgent.priority = 2;
   const auto keep_a1 = [&](auto& copy) {
     raised(copy);
-    copy.cancel(h.id("a1"));
-    REQUIRE(copy.adopt(&urgent, 0));
+    is_at("a1", 2, copy);
   };
   CHECK(told(h.scheduler(), keep_a1).empty());
   h.finished("a1");
   CHECK(told(h.scheduler(), raised) == "+a3 !+a2 a2: not_waiting > quota");
   // What is new, or gone, is no change of a job that was there.
   CHECK(told(h.scheduler(), [&](auto& copy) { copy.cancel(h.id("a2")); }) == "+a3");
+  allot_test::host_job other = h.shown("a3");
+  other.priority = 1;
   other.name = "new";
   other.number = 9;
   CHECK(told(h.scheduler(), [&](auto& copy) { REQUIRE(copy.submit(&other)); }) ==

@@ -5,6 +5,7 @@
 #include <allot/quota/builder.hpp>
 #include <allot/scheduler/scheduler.hpp>
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -59,6 +60,10 @@ class host {
   [[nodiscard]] allot::job_state state(const std::string& name) const { return scheduler_.state(id(name)); }
   [[nodiscard]] std::int64_t used(const std::string& name) const {
     return scheduler_.ledger().own_usage(quota(name), 0).in_milli() / 1000;
+  }
+  /// What the view shows of the job.
+  [[nodiscard]] host_job& shown(const std::string& name) {
+    return *std::find_if(jobs_.begin(), jobs_.end(), [&](const host_job& j) { return j.name == name; });
   }
   auto why(const std::string& name) { return scheduler_.why(id(name)); }
 

@@ -17,8 +17,7 @@
 
 namespace allot_test {
 
-/// A change that a host may think of, drawn from random numbers: the same calls each time. `renumbered` is
-/// the job that it takes out and submits again, with its new id.
+/// A change that a host may think of, drawn from random numbers: the same calls each time.
 template <class Scheduler>
 class random_change {
  public:
@@ -26,7 +25,6 @@ class random_change {
       : random_(random), jobs_(jobs), now_(now) {}
 
   void operator()(Scheduler& s) {
-    renumbered = {};
     random_source random = random_;
     switch (random.below(8)) {
       case 0:
@@ -42,7 +40,7 @@ class random_change {
         s.retry();
         break;
       case 4:
-        submit_again(s, random);
+        raise(s, random);
         break;
       case 5:
         with_unit(s, random, [&](const auto& u) { s.cancel(u.id); });
@@ -57,8 +55,6 @@ class random_change {
         break;
     }
   }
-
-  std::pair<allot::job_id, allot::job_id> renumbered{};
 
  private:
   template <class Act>
@@ -76,14 +72,12 @@ class random_change {
     static_cast<void>(s.apply(std::vector<allot::quota_change<2>>{
         to(0, 15, 15), to(1, 9, 9), to(team, random.between(0, 5), random.between(0, 5))}));
   }
-  /// With another priority.
-  void submit_again(Scheduler& s, random_source& random) {
+  /// A job has another priority.
+  void raise(Scheduler& s, random_source& random) {
     with_unit(s, random, [&](const auto& u) {
-      if (u.state != allot::job_state::pending || u.core) return;
       soak_job& job = jobs_[u.what];
       const std::int64_t before = std::exchange(job.priority, random.between(0, 4));
-      s.cancel(u.id);
-      renumbered = {u.id, s.submit(u.what)};
+      static_cast<void>(s.update(u.id));
       job.priority = before;
     });
   }
@@ -142,8 +136,8 @@ std::map<std::string, std::size_t> check_explained_changes(const Preset& preset,
       REQUIRE(told.with.state() == with.state());
 
       typename allot::explained_change<scheduler>::effects_type e;
-      const auto compare = [&](allot::job_id id, allot::job_id in_without, allot::job_id in_with, state was) {
-        if (with.state(in_with) == state::unknown && came_with[in_with] != "gone") return;
+      const auto compare = [&](allot::job_id id, allot::job_id in_without, state was) {
+        if (with.state(id) == state::unknown && came_with[id] != "gone") return;
         const bool had = was == state::running || was == state::evicting;
         const auto runs_on = [&](auto& s, auto& came, auto x) {
           return had && s.state(x) == state::running && came[x].empty();
@@ -157,23 +151,23 @@ std::map<std::string, std::size_t> check_explained_changes(const Preset& preset,
           ++seen[what];
         };
         const bool starts_without = starts(without, came_without, in_without);
-        const bool starts_with = starts(with, came_with, in_with);
+        const bool starts_with = starts(with, came_with, id);
         note("started", starts_with && !starts_without, e.started);
         note("not_started", !starts_with && starts_without, e.not_started);
         const bool runs_on_without = runs_on(without, came_without, in_without);
-        const bool runs_on_with = runs_on(with, came_with, in_with);
+        const bool runs_on_with = runs_on(with, came_with, id);
         note("evicted", runs_on_without && !runs_on_with, e.evicted);
         note("not_evicted", !runs_on_without && runs_on_with, e.not_evicted);
         const state is_without = without.state(in_without);
-        const state is_with = with.state(in_with);
+        const state is_with = with.state(id);
         if (is_without == state::running && is_with == state::running) {
           const auto pods = [](const auto& s, auto x) {
             const auto all = s.elastic_pods_of(x);
             return std::count_if(all.begin(), all.end(),
                                  [&](auto p) { return s.state(p) == state::running; });
           };
-          note("grown", pods(with, in_with) > pods(without, in_without), e.grown);
-          note("shrunk", pods(with, in_with) < pods(without, in_without), e.shrunk);
+          note("grown", pods(with, id) > pods(without, in_without), e.grown);
+          note("shrunk", pods(with, id) < pods(without, in_without), e.shrunk);
         }
         const auto waits = [](state s) { return s == state::pending || s == state::nominated; };
         if (!waits(is_with)) return;
@@ -183,23 +177,22 @@ std::map<std::string, std::size_t> check_explained_changes(const Preset& preset,
           return r && !r->gathers_since ? r->start : allot::without_end;
         };
         if (waits(is_without)) {
-          note("sooner", start(with, in_with) < start(without, in_without), e.sooner);
-          note("later", start(with, in_with) > start(without, in_without), e.later);
+          note("sooner", start(with, id) < start(without, in_without), e.sooner);
+          note("later", start(with, id) > start(without, in_without), e.later);
         }
         const auto was_for = without.why(in_without).reason;
-        const auto is_for = with.why(in_with).reason;
+        const auto is_for = with.why(id).reason;
         if (was_for == is_for) return;
         e.reasons.push_back({id, was_for, is_for});
         ++seen["reason"];
       };
       for (const auto& u : before.units) {
         if (u.core) continue;
-        const bool is_other = u.id == change.renumbered.first;
-        compare(u.id, u.id, is_other ? change.renumbered.second : u.id, u.state);
+        compare(u.id, u.id, u.state);
       }
       for (const auto& u : changed.units) {
-        const bool is_new = h.scheduler().state(u.id) == state::unknown && u.id != change.renumbered.second;
-        if (is_new && !u.core) compare(u.id, {}, u.id, state::unknown);
+        const bool is_new = h.scheduler().state(u.id) == state::unknown;
+        if (is_new && !u.core) compare(u.id, {}, state::unknown);
       }
       REQUIRE(told.effects == e);
     }

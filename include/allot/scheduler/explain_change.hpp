@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <allot/core/algorithm.hpp>
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/scheduler/job_state.hpp>
 #include <allot/scheduler/plan.hpp>
 #include <allot/scheduler/settle.hpp>
-#include <allot/scheduler/view.hpp>
 
 #include <cstddef>
 #include <limits>
@@ -79,18 +77,9 @@ struct explained_change {
   Scheduler without;
   Scheduler with;
   /// @}
-  /// Jobs that the change has taken out and submitted again: their ids in `without`, and in `with`.
-  vector<std::pair<job_id, job_id>> renumbered{};
   /// Whether nothing more is to be decided in either. If not, the policies were stopped in a livelock (see
   /// `settle`), and the effects are those until then.
   bool at_rest = true;
-
-  /// The id in `with` of a job of the effects. O(renumbered).
-  [[nodiscard]] job_id id_with(job_id id) const {
-    const auto at = detail::find_if(renumbered.begin(), renumbered.end(),
-                                    [id](const auto& both) { return both.first == id; });
-    return at == renumbered.end() ? id : at->second;
-  }
 };
 
 namespace detail {
@@ -144,50 +133,23 @@ class carried_out {
   bool at_rest_ = true;
 };
 
-/// A job by its ids in both copies, none where it is not.
+/// A job that the change has left there, or added.
 struct compared_job {
-  job_id without{};
-  job_id with{};
-  /// Before.
+  job_id id;
+  /// Before; `unknown` if the change has added it.
   job_state was = job_state::unknown;
 };
 
-/// Whether both handles are of one job.
-template <class View>
-[[nodiscard]] bool is_one_job(const View& a, const typename View::job& of_a, const View& b,
-                              const typename View::job& of_b) {
-  if constexpr (identified_view<View>) {
-    return a.id(of_a) == b.id(of_b);
-  } else {
-    return of_a == of_b;
-  }
-}
-
-/// The jobs before anything is decided, but those that the change takes out. One that it takes out and
-/// submits again, to show something else of it, is one job: this is the only place that knows of it.
+/// The jobs before anything is decided, those that were added last.
 template <class Scheduler>
 [[nodiscard]] vector<compared_job> compared_jobs(const Scheduler& without, const Scheduler& with) {
   vector<compared_job> all;
   for (const auto& u : without.state().units) {
-    const bool is_gone = with.state(u.id) == job_state::unknown;
-    if (!u.core) all.push_back({u.id, is_gone ? job_id{} : u.id, u.state});
-  }
-  vector<std::size_t> gone;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!all[i].with) gone.push_back(i);
+    if (!u.core && with.state(u.id) != job_state::unknown) all.push_back({u.id, u.state});
   }
   for (const auto& u : with.state().units) {
-    if (u.core || without.state(u.id) != job_state::unknown) continue;
-    const auto same = detail::find_if(gone.begin(), gone.end(), [&](std::size_t i) {
-      return !all[i].with && is_one_job(without.view(), without.what(all[i].without), with.view(), u.what);
-    });
-    if (same != gone.end()) {
-      all[*same].with = u.id;
-    } else {
-      all.push_back({{}, u.id});
-    }
+    if (!u.core && without.state(u.id) == job_state::unknown) all.push_back({u.id});
   }
-  erase_if(all, [](const compared_job& j) { return !j.with; });
   return all;
 }
 
@@ -195,25 +157,27 @@ template <class Scheduler>
 template <class Scheduler>
 void compare(const compared_job& j, carried_out<Scheduler>& without, carried_out<Scheduler>& with,
              typename explained_change<Scheduler>::effects_type& to) {
-  const job_id id = j.without ? j.without : j.with;
+  const job_id id = j.id;
+  // A pod that comes in the other copy may have the id of an added job.
+  const job_id before = j.was == job_state::unknown ? job_id{} : id;
   const auto differ = [id](bool was, bool is, vector<job_id>& only_with, vector<job_id>& only_without) {
     if (was != is) (is ? only_with : only_without).push_back(id);
   };
-  differ(without.has_started(j.without), with.has_started(j.with), to.started, to.not_started);
-  differ(without.has_left(j.without, j.was), with.has_left(j.with, j.was), to.evicted, to.not_evicted);
-  if (without.runs(j.without) && with.runs(j.with)) {
-    const std::size_t was = without.pods(j.without);
-    const std::size_t is = with.pods(j.with);
+  differ(without.has_started(before), with.has_started(id), to.started, to.not_started);
+  differ(without.has_left(before, j.was), with.has_left(id, j.was), to.evicted, to.not_evicted);
+  if (without.runs(before) && with.runs(id)) {
+    const std::size_t was = without.pods(before);
+    const std::size_t is = with.pods(id);
     if (was != is) (is > was ? to.grown : to.shrunk).push_back(id);
   }
-  if (!with.waits(j.with)) return;
-  if (without.waits(j.without)) {
-    const instant was = without.starts_by(j.without);
-    const instant is = with.starts_by(j.with);
+  if (!with.waits(id)) return;
+  if (without.waits(before)) {
+    const instant was = without.starts_by(before);
+    const instant is = with.starts_by(id);
     if (was != is) (is < was ? to.sooner : to.later).push_back(id);
   }
-  const pending_reason was = without.reason(j.without);
-  const pending_reason is = with.reason(j.with);
+  const pending_reason was = without.reason(before);
+  const pending_reason is = with.reason(id);
   if (was != is) to.reasons.push_back({id, was, is});
 }
 
@@ -222,21 +186,19 @@ void compare(const compared_job& j, carried_out<Scheduler>& without, carried_out
 /// What would be otherwise if this changed: which jobs would start, have to go, or wait for less or longer.
 ///
 /// `change(copy)` makes, on a copy of the scheduler, the calls that the host would make: `apply`,
-/// `configure`, `submit`, `cancel`, `finished`, `hold`, `lose_node`. It returns nothing: whether a call is
-/// refused, it looks at itself. It may assign the copy another scheduler, which knows the same jobs by the
-/// same ids. Then all that there is to decide at `now` is carried out in that copy, and in one that is not
-/// changed, as by `settle`: who is evicted goes at once, and may start again; who was leaving before has not
-/// gone. The difference is what is returned. It is exact: if the host makes the change and carries out the
-/// plans in the same way, this is what comes of it.
+/// `configure`, `submit`, `update`, `cancel`, `finished`, `hold`, `lose_node`. It returns nothing: whether a
+/// call is refused, it looks at itself. It may assign the copy another scheduler, which knows the same jobs
+/// by the same ids. Then all that there is to decide at `now` is carried out in that copy, and in one that is
+/// not changed, as by `settle`: who is evicted goes at once, and may start again; who was leaving before has
+/// not gone. The difference is what is returned. It is exact: if the host makes the change and carries out
+/// the plans in the same way, this is what comes of it.
 ///
-/// For another priority, or any other fact that the view shows of a job, the change takes the job out and
-/// submits it again (`cancel`, then `submit`, or for one that runs `adopt`), by a handle of which the view
-/// shows that. It is taken for the same job if the handle is the same or, with an `identified_view`, the id
-/// that the view shows of it, and the effects name it by the id that it has in `s`; see `id_with`.
+/// For another priority, or any other fact that the view shows of a job, the change has the host's tables
+/// show it, says so (`update`), and puts the tables back.
 ///
 /// `s` stays as it is. The copies share with it what its view, its placement and its policies point to, which
 /// the change must leave as it is or put back. O(jobs + quotas + nodes) for the copies, what the steps cost,
-/// and two `why` for each waiting job; and the square of the number of jobs that are submitted again.
+/// and two `why` for each waiting job.
 template <class Scheduler, class Change>
 [[nodiscard]] explained_change<Scheduler> explain_change(const Scheduler& s,
                                                          typename Scheduler::time_point now,
@@ -250,10 +212,7 @@ template <class Scheduler, class Change>
   detail::carried_out without{told.without, now};
   detail::carried_out with{told.with, now};
   told.at_rest = without.at_rest() && with.at_rest();
-  for (const detail::compared_job& j : jobs) {
-    if (j.without && j.with != j.without) told.renumbered.emplace_back(j.without, j.with);
-    detail::compare(j, without, with, told.effects);
-  }
+  for (const detail::compared_job& j : jobs) detail::compare(j, without, with, told.effects);
   return told;
 }
 
