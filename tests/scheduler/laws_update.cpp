@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -70,26 +71,20 @@ void change(random_source& random, work& w, bool are_elastic, bool runs) {
   if (random.one_in(4)) w.flavors = other.flavors;
 }
 
-template <class Preset>
-struct with_elastic_jobs {
-  static constexpr bool value = true;
-};
 /// A workload of Kueue runs with the pods with which it was admitted.
-template <>
-struct with_elastic_jobs<allot::kueue> {
-  static constexpr bool value = false;
-};
-template <>
-struct with_elastic_jobs<allot::kueue_fair> {
-  static constexpr bool value = false;
-};
+template <class Preset>
+constexpr bool has_elastic_jobs =
+    !std::same_as<Preset, allot::kueue> && !std::same_as<Preset, allot::kueue_fair>;
 
-}  // namespace
-
+/// One step.
+void live(auto& h, instant& now) {
+  static_cast<void>(h.step(now++));
+  h.carry_out();
+}
 /// A host of which some jobs change, and another one to which they were always like that, decide alike.
 template <class Preset, class Places>
 void check_update(std::size_t cases) {
-  constexpr bool are_elastic = with_elastic_jobs<Preset>::value;
+  constexpr bool are_elastic = has_elastic_jobs<Preset>;
   std::size_t running = 0, waiting = 0, moved = 0;
   allot_test::for_each_seed(cases, [&](random_source& random) {
     lab<work_view, Preset, Places> h;
@@ -106,11 +101,10 @@ void check_update(std::size_t cases) {
       w.name = std::string(1, static_cast<char>('m' + i));
       w.submitted = random.between(0, 5);
       h.submit(std::move(w));
-      if (random.one_in(3)) static_cast<void>(h.step(now++)), h.carry_out();
+      if (random.one_in(3)) live(h, now);
     }
-    for (int i = 0; i < 12; ++i) static_cast<void>(h.step(now++)), h.carry_out();
+    for (int i = 0; i < 12; ++i) live(h, now);
     if (!h.is_at_rest()) return;
-    // A job with a time that has passed is ready in both.
     std::size_t changes = 0;
     for (std::size_t i = 0; i < jobs; ++i) {
       const std::string name(1, static_cast<char>('m' + i));
@@ -123,7 +117,6 @@ void check_update(std::size_t cases) {
         h(name) = before;
         continue;
       }
-      // As many pods as it needs and has, so that it can be adopted.
       ++changes;
       (is == job_state::running ? running : waiting) += 1;
       moved += h(name).team != before.team ? 1U : 0U;
@@ -146,6 +139,8 @@ void check_update(std::size_t cases) {
   CHECK(waiting > 50);
   CHECK(moved > 50);
 }
+
+}  // namespace
 
 TEST_CASE_TEMPLATE("update: as one to which all jobs were always like that", Preset, allot::standard,
                    allot::static_quotas, allot::pai, allot::hyperpod, allot::kueue, allot::kueue_fair,
