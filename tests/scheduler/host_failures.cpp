@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a host says when a plan can't be carried out as it is: starts that fail, jobs that are held.
+// What a host says when a plan can't be carried out as it is: starts that fail or take long, evictions that
+// do, jobs that are held.
 #include <allot/presets/standard.hpp>
+#include <allot/scheduler/holders.hpp>
 #include <allot/scheduler/scheduler.hpp>
 #include <allot/scheduler/sentences.hpp>
 #include <allot/scheduler/settle.hpp>
@@ -48,6 +50,9 @@ struct work_view {
 };
 struct estimating_view : work_view {
   instant estimate(job j) const { return j->lasts; }
+};
+struct limited_view : estimating_view {
+  instant time_limit(job j) const { return j->lasts; }
 };
 
 /// Two teams that own 4 GPUs each and lend all of them.
@@ -480,4 +485,158 @@ TEST_CASE("host failures: who can't be evicted is not asked while its quota is f
   CHECK(h.step(6).empty());
   CHECK(h.of.unhold(h["x"]) == refusal::none);
   CHECK(h.step(7) == "-x>y ~y");
+}
+
+TEST_CASE("host failures: a job that is starting has its share, and its run begins when it has started") {
+  auto h = lab_of<limited_view>();
+  h.submit({.name = "x", .gpus = 8, .lasts = 100}, "a");
+  h.submit({.name = "y", .gpus = 8, .submitted = 1, .lasts = 100}, "a");
+  CHECK(h.step(1) == "+x");
+  CHECK(h.of.reservation_of(h["y"])->start == 101);
+  CHECK(h.of.starting(h["x"], 31) == refusal::none);
+  CHECK(h.of.state(h["x"]) == job_state::starting);
+  CHECK(h.of.since(h["x"]) == 31);
+  CHECK(h.step(1).empty());
+  CHECK(h.of.reservation_of(h["y"])->start == 131);
+  CHECK(h.of.wakes_at() == std::optional<instant>{131});
+  // It takes longer, and nobody says so; then it has started.
+  CHECK(h.step(40).empty());
+  CHECK(h.of.state(h["x"]) == job_state::starting);
+  CHECK(h.of.started(h["x"], 50) == refusal::none);
+  CHECK(h.of.state(h["x"]) == job_state::running);
+  CHECK(h.step(50).empty());
+  CHECK(h.of.reservation_of(h["y"])->start == 150);
+  CHECK(h.of.reservation_of(h["y"])->cause == allot::delay_cause::overrun);
+  CHECK(h.of.step(150).evictions.size() == 1);
+  CHECK(h.of.evicted(h["x"]) == refusal::none);
+  CHECK(h.step(150) == "+y");
+}
+
+TEST_CASE("host failures: a start that takes long fails, is preempted, or ends by itself") {
+  auto h = lab_of();
+  h.submit({.name = "x", .gpus = 8}, "a");
+  CHECK(h.step(0) == "+x");
+  CHECK(h.of.starting(h["x"], 30) == refusal::none);
+  SUBCASE("it fails") {
+    CHECK(h.of.start_failed(h["x"], 60) == refusal::none);
+    CHECK(h.of.state(h["x"]) == job_state::pending);
+    CHECK(h.step(60) == "+x");
+    CHECK(h.of.state(h["x"]) == job_state::running);
+  }
+  SUBCASE("it is preempted") {
+    h.submit({.name = "y", .gpus = 4, .submitted = 1}, "b");
+    CHECK(h.step(1) == "-x>y ~y");
+    CHECK(h.of.state(h["x"]) == job_state::evicting);
+    CHECK(h.of.started(h["x"], 2) == refusal::wrong_state);
+    SUBCASE("and could not be") {
+      CHECK(h.of.not_evicted(h["x"], 20) == refusal::none);
+      CHECK(h.of.state(h["x"]) == job_state::starting);
+    }
+    SUBCASE("and goes") {
+      CHECK(h.of.evicted(h["x"]) == refusal::none);
+      CHECK(h.step(2) == "+y");
+      CHECK(h.of.starting(h["x"], 30) == refusal::wrong_state);
+    }
+  }
+  SUBCASE("it ends") {
+    CHECK(h.of.finished(h["x"]) == refusal::none);
+    CHECK(h.of.ledger().own_usage(h.of.tree().find("a"), 0) == gpus(0));
+  }
+}
+
+TEST_CASE("host failures: who should have left is listed once for each time that the host names") {
+  auto h = lab_with_an_eviction();
+  CHECK(h.of.leaves_by(h["y"], 10) == refusal::wrong_state);
+  CHECK(h.of.leaves_by(h["x"], 10) == refusal::none);
+  CHECK(h.of.wakes_at() == std::optional<instant>{10});
+  CHECK(h.of.step(9).empty());
+  const auto is_overdue = [&](instant now) {
+    const auto& plan = h.of.step(now);
+    CHECK(plan.empty() == plan.overdue.empty());
+    for (const auto& o : plan.overdue) {
+      CHECK(o.id == h["x"]);
+      CHECK(o.what->name == "x");
+      CHECK(o.quota == h.of.tree().find("a"));
+    }
+    return plan.overdue.size() == 1;
+  };
+  CHECK(is_overdue(12));
+  CHECK_FALSE(is_overdue(12));
+  CHECK_FALSE(h.of.wakes_at());
+  CHECK(h.of.leaves_by(h["x"], 20) == refusal::none);
+  CHECK(h.of.leaves_by(h["x"], 30) == refusal::none);
+  CHECK(h.of.wakes_at() == std::optional<instant>{30});
+  CHECK_FALSE(is_overdue(20));
+  SUBCASE("it can't be evicted") {
+    CHECK(h.of.not_evicted(h["x"], 40) == refusal::none);
+    CHECK_FALSE(is_overdue(30));
+    // And when it is evicted again no time is known.
+    CHECK(h.step(40) == "-x>y ~y");
+    CHECK_FALSE(h.of.wakes_at());
+  }
+  SUBCASE("it has gone") {
+    CHECK(h.of.evicted(h["x"]) == refusal::none);
+    CHECK(h.step(30) == "+y");
+    CHECK_FALSE(is_overdue(31));
+  }
+  SUBCASE("it has not") {
+    CHECK(is_overdue(30));
+  }
+}
+
+TEST_CASE("host failures: an owner is told by when the borrower will have left") {
+  auto h = lab_with_an_eviction();
+  h.submit({.name = "z", .gpus = 4, .submitted = 2}, "a");
+  CHECK(h.of.leaves_by(h["x"], 10) == refusal::none);
+  allot::scheduler_for<allot::kueue, work_view> kueue =
+      allot::make_scheduler(allot::kueue{}, work_view{},
+                            {{.name = "root"},
+                             {.name = "a", .parent = "root", .nominal = gpus(4)},
+                             {.name = "b", .parent = "root", .nominal = gpus(4)}})
+          .value();
+  // Where nothing is held for who was announced, what leaves is in the way until it is gone.
+  work x{.name = "x", .quota = kueue.tree().find("a"), .gpus = 8};
+  work y{.name = "y", .quota = kueue.tree().find("b"), .gpus = 4, .submitted = 1};
+  const auto of_x = kueue.submit(&x).id;
+  static_cast<void>(kueue.step(0));
+  auto settings = kueue.settings(y.quota);
+  settings.preempt.reclaim = allot::preempt_reclaim::any;
+  REQUIRE(kueue.configure(y.quota, settings).empty());
+  const auto of_y = kueue.submit(&y).id;
+  REQUIRE(kueue.step(1).evictions.size() == 1);
+  CHECK(kueue.leaves_by(of_x, 10) == refusal::none);
+  const auto holders = allot::holders_of_own(kueue, of_y);
+  REQUIRE(holders.size() == 1);
+  CHECK(holders[0].why == allot::kept_by::leaving);
+  CHECK(holders[0].until == std::optional<instant>{10});
+}
+
+TEST_CASE(
+    "host failures: what is starting or should have left is known after a restart, and in another clock") {
+  auto h = lab_with_an_eviction();
+  h.submit({.name = "z", .gpus = 4, .submitted = 2}, "b");
+  CHECK(h.of.leaves_by(h["x"], 10) == refusal::none);
+  auto other = lab_of();
+  const auto same = [&](auto& s) {
+    CHECK(s.wakes_at() == std::optional<instant>{10});
+    CHECK(s.step(10).overdue.size() == 1);
+    CHECK(s.step(10).empty());
+    CHECK(s.evicted(h["x"]) == refusal::none);
+    CHECK(s.step(11).admissions.size() == 2);
+    CHECK(s.starting(h["y"], 30) == refusal::none);
+  };
+  SUBCASE("restart") {
+    CHECK(other.of.resume(h.of.state()).refused.empty());
+    same(other.of);
+    auto third = lab_of();
+    CHECK(third.of.resume(other.of.state()).refused.empty());
+    CHECK(third.of.state(h["y"]) == job_state::starting);
+    CHECK(third.of.step(20).empty());
+    CHECK(third.of.since(h["y"]) == 30);
+  }
+  SUBCASE("clock") {
+    h.of.rebase(1001);
+    CHECK(h.of.wakes_at() == std::optional<instant>{1010});
+    CHECK(h.of.step(1010).overdue.size() == 1);
+  }
 }

@@ -42,6 +42,9 @@ TEST_CASE("plan: pending jobs are no decisions") {
   SUBCASE("a withdrawal") {
     p.withdrawn.emplace_back();
   }
+  SUBCASE("a job that should have left") {
+    p.overdue.emplace_back();
+  }
   SUBCASE("a nomination") {
     p.nominations.emplace_back();
   }

@@ -77,6 +77,10 @@ class soak_world {
     bool is_over = false;
     /// The host holds it.
     bool held = false;
+    /// The host is not done with starting it.
+    bool starting = false;
+    /// By when it should have left, if the host has said so and was not told that it has not.
+    std::optional<allot::instant> leaves_by{};
     /// Until when it is not preempted, as it could not be evicted.
     allot::instant spared = std::numeric_limits<allot::instant>::min();
     /// For an elastic pod: its job.
@@ -530,6 +534,7 @@ class soak_world {
     u.pick = pick;
     u.pods = pods;
     u.since = since;
+    u.starting = false;
   }
   /// The job is evicted, with all its running elastic pods; its pending ones are removed.
   void tell_to_go(allot::job_id id) {
@@ -543,6 +548,7 @@ class soak_world {
   }
   static void goes(unit& u) {
     u.is = where::leaves;
+    u.leaves_by.reset();
     u.spared = std::numeric_limits<allot::instant>::min();
   }
   void come_back(allot::job_id id) {
@@ -603,6 +609,7 @@ class soak_world {
     if (n < 20) return submit();
     if (n < 42) return step();
     if (n < 43) return random_.one_in(2) ? start_failed() : not_evicted();
+    if (n < 44 && random_.one_in(2)) return random_.one_in(2) ? starting() : leaves_by();
     if (n < 44) return random_.one_in(3) ? freeze() : random_.one_in(2) ? hold() : unhold();
     if (n < 51) return finished();
     if (n < 60) return evicted();
@@ -719,7 +726,25 @@ class soak_world {
     if (!carried_out(it_->started(id, at), id, "started", [](const unit& u) { return u.is == where::runs; }))
       return;
     units_.at(id).since = at;
+    units_.at(id).starting = false;
     quiet_ = false;
+  }
+  void starting() {
+    const allot::job_id id = draw_id([](const unit& u) { return u.is == where::runs; });
+    const allot::instant until = now_ + random_.between(-5, 30);
+    note("starting ", told(id), " until ", until);
+    const auto runs = [](const unit& u) { return u.is == where::runs; };
+    if (!carried_out(it_->starting(id, until), id, "starting", runs)) return;
+    units_.at(id).since = until;
+    units_.at(id).starting = true;
+    quiet_ = false;
+  }
+  void leaves_by() {
+    const allot::job_id id = draw_id([](const unit& u) { return u.is == where::leaves; });
+    const allot::instant when = now_ + random_.between(-5, 30);
+    note("leaves ", told(id), " by ", when);
+    const auto leaves = [](const unit& u) { return u.is == where::leaves; };
+    if (carried_out(it_->leaves_by(id, when), id, "leaves_by", leaves)) units_.at(id).leaves_by = when;
   }
   void finished() {
     finished(draw_id([](const unit& u) { return u.is == where::runs; }));
@@ -1290,6 +1315,7 @@ class soak_world {
     it_->rebase(now_);
     for (auto& [id, u] : units_) {
       u.since += by;
+      if (u.leaves_by) *u.leaves_by += by;
       u.ready = allot::detail::moved(u.ready, by);
       u.not_before = allot::detail::moved(u.not_before, by);
       if (u.waits_since != jobs_[u.job].submitted) u.waits_since = allot::detail::moved(u.waits_since, by);
@@ -1324,7 +1350,9 @@ class soak_world {
       behind = random_.between(1, random_.one_in(2) ? 20 : a_lifetime);
     }
     note("step at ", now_ - behind, " as of ", now_);
-    for (auto& [id, u] : units_) u.since = std::min(u.since, now_);
+    for (auto& [id, u] : units_) {
+      if (!u.starting) u.since = std::min(u.since, now_);
+    }
     const units before = units_;
     const bool was_sound = it_->is_sound();
     const auto wakes = it_->wakes_at();
@@ -1343,6 +1371,7 @@ class soak_world {
     may_review_ = true;
     follow(plan, before);
     check_time_limits(plan, before);
+    check_overdue(plan);
     if (preset_.keeps_law) require(!was_sound || it_->is_sound(), "the law is broken by a step");
     const auto next = it_->wakes_at();
     require(!next || *next > now_, "the time that was waited for is over");
@@ -1484,6 +1513,17 @@ class soak_world {
     const bool may_stay = preset_.moves_pods && told_pods > 0 && told_pods < pods;
     require(are_all || may_stay, "not all pods are told that go", e.id);
   }
+  void check_overdue(const soak_plan& plan) {
+    std::set<allot::job_id> should;
+    for (auto& [id, u] : units_) {
+      if (u.is != where::leaves || !u.leaves_by || *u.leaves_by > now_) continue;
+      should.insert(id);
+      u.leaves_by.reset();
+    }
+    const std::set<allot::job_id> listed(plan.overdue.begin(), plan.overdue.end());
+    require(listed == should && listed.size() == plan.overdue.size(),
+            "not those are overdue that should have left");
+  }
   void check_time_limits(const soak_plan& plan, const units& before) const {
     std::set<allot::job_id> over;
     for (const auto& e : plan.evictions) {
@@ -1556,7 +1596,8 @@ class soak_world {
   }
   void check(allot::job_id id, unit& u) {
     const allot::job_state is = it_->state(id);
-    const allot::job_state should = u.is == where::runs     ? allot::job_state::running
+    const allot::job_state runs = u.starting ? allot::job_state::starting : allot::job_state::running;
+    const allot::job_state should = u.is == where::runs     ? runs
                                     : u.is == where::leaves ? allot::job_state::evicting
                                     : u.nominated           ? allot::job_state::nominated
                                                             : allot::job_state::pending;

@@ -160,12 +160,14 @@ struct soak_plan {
   std::vector<admission> admissions{};
   std::vector<eviction> evictions{};
   std::vector<allot::job_id> withdrawn{};
+  std::vector<allot::job_id> overdue{};
   std::vector<nomination> nominations{};
   std::vector<pending_job> pending{};
   allot::instant clamped_by = 0;
 
   [[nodiscard]] bool empty() const {
-    return admissions.empty() && evictions.empty() && withdrawn.empty() && nominations.empty();
+    return admissions.empty() && evictions.empty() && withdrawn.empty() && overdue.empty() &&
+           nominations.empty();
   }
 };
 
@@ -185,6 +187,8 @@ class soak_scheduler {
   virtual allot::refusal started(allot::job_id id, allot::instant at) = 0;
   virtual allot::refusal finished(allot::job_id id) = 0;
   virtual allot::refusal evicted(allot::job_id id) = 0;
+  virtual allot::refusal starting(allot::job_id id, allot::instant until) = 0;
+  virtual allot::refusal leaves_by(allot::job_id id, allot::instant when) = 0;
   virtual allot::refusal start_failed(allot::job_id id, allot::instant not_before) = 0;
   virtual allot::refusal not_evicted(allot::job_id id, allot::instant until) = 0;
   virtual allot::refusal freeze(allot::quota_id x, bool yes) = 0;
@@ -267,6 +271,8 @@ class soak_scheduler_of final : public soak_scheduler {
   }
   allot::refusal started(allot::job_id id, allot::instant at) override { return it_.started(id, at); }
   allot::refusal finished(allot::job_id id) override { return it_.finished(id); }
+  allot::refusal starting(allot::job_id id, allot::instant until) override { return it_.starting(id, until); }
+  allot::refusal leaves_by(allot::job_id id, allot::instant when) override { return it_.leaves_by(id, when); }
   allot::refusal start_failed(allot::job_id id, allot::instant not_before) override {
     return it_.start_failed(id, not_before);
   }
@@ -299,6 +305,7 @@ class soak_scheduler_of final : public soak_scheduler {
       copy.evictions.push_back({e.id, e.what, e.quota, e.beneficiary, e.how, e.pods, e.core});
     }
     for (const auto& w : p.withdrawn) copy.withdrawn.push_back(w.id);
+    for (const auto& o : p.overdue) copy.overdue.push_back(o.id);
     for (const auto& r : p.nominations) {
       copy.nominations.push_back({r.id, r.what, r.quota, r.first, r.count});
     }

@@ -51,6 +51,12 @@ class soak_twin final : public soak_scheduler {
   allot::refusal evicted(allot::job_id id) override {
     return changed("evicted", kept_->evicted(id), killed_->evicted(id));
   }
+  allot::refusal starting(allot::job_id id, allot::instant until) override {
+    return changed("starting", kept_->starting(id, until), killed_->starting(id, until));
+  }
+  allot::refusal leaves_by(allot::job_id id, allot::instant when) override {
+    return changed("leaves_by", kept_->leaves_by(id, when), killed_->leaves_by(id, when));
+  }
   allot::refusal start_failed(allot::job_id id, allot::instant not_before) override {
     return changed("start_failed", kept_->start_failed(id, not_before),
                    killed_->start_failed(id, not_before));

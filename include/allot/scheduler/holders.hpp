@@ -76,8 +76,8 @@ struct holder {
   quantity lent{};
   /// Why it isn't taken back.
   kept_by why{};
-  /// Until when, as far as that is known: the end of its guaranteed runtime, of `not_evicted`, or of the wait
-  /// before the job may preempt.
+  /// Until when, as far as that is known: by when the host expects it to have left, the end of its guaranteed
+  /// runtime, of `not_evicted`, or of the wait before the job may preempt.
   std::optional<instant> until{};
 
   friend bool operator==(const holder&, const holder&) = default;
@@ -158,6 +158,7 @@ class find_holders {
     h.why = kept_by::policy;
     if (other.state == job_state::evicting) {
       h.why = kept_by::leaving;
+      if (other.leaves_by != record::no_limit) h.until = other.leaves_by;
     } else if (other.is_held || (other.preemptible && !other.may_yield())) {
       h.why = kept_by::hold;
       const instant until = other.spared_until;

@@ -17,6 +17,8 @@ enum class job_state : std::uint8_t {
   running,
   /// Being evicted; it still holds its share.
   evicting,
+  /// Admitted, and the host is not done with its start: see `scheduler::starting`. All else is as if it ran.
+  starting,
 };
 /// The name of the enumerator; empty if there is no such value.
 [[nodiscard]] constexpr std::string_view to_string(job_state value) noexcept {
@@ -31,6 +33,8 @@ enum class job_state : std::uint8_t {
       return "running";
     case job_state::evicting:
       return "evicting";
+    case job_state::starting:
+      return "starting";
   }
   return "";
 }

@@ -237,9 +237,8 @@ struct plan {
     /// The rule by which it is fair, and the shares that the rule compared, if one was needed.
     verdict why{};
   };
-  /// The eviction that an earlier plan decided is not needed any more: the job runs on, of an elastic one
-  /// with all its pods. If it is too late, report `evicted` as ever. See `scheduler::withdraw_evictions`.
-  struct withdrawal {
+  /// An earlier plan has evicted it.
+  struct leaving_job {
     /// @{
     /// The job, by id and by the host's handle; its quota.
     job_id id{};
@@ -310,8 +309,12 @@ struct plan {
   vector<admission> admissions;
   /// Jobs to end.
   vector<eviction> evictions;
-  /// Jobs to end no longer, of earlier plans.
-  vector<withdrawal> withdrawn;
+  /// Jobs to end no longer, as that is not needed any more: such a job runs on, an elastic one with all its
+  /// pods. If it is too late, report `evicted` as ever. See `scheduler::withdraw_evictions`.
+  vector<leaving_job> withdrawn;
+  /// Jobs that have not left by the time that the host named (`scheduler::leaves_by`), once for each: end
+  /// them by force, name another time, or report `not_evicted`.
+  vector<leaving_job> overdue;
   /// Jobs that will be started when others have gone.
   vector<nomination> nominations;
   /// Jobs that were tried and can't be started.
@@ -322,13 +325,15 @@ struct plan {
 
   /// Whether nothing was decided; pending jobs are news, not decisions.
   [[nodiscard]] bool empty() const noexcept {
-    return admissions.empty() && evictions.empty() && nominations.empty() && withdrawn.empty();
+    return admissions.empty() && evictions.empty() && nominations.empty() && withdrawn.empty() &&
+           overdue.empty();
   }
   /// Empties all lists and keeps their memory.
   void clear() noexcept {
     admissions.clear();
     evictions.clear();
     withdrawn.clear();
+    overdue.clear();
     nominations.clear();
     pending.clear();
     clamped_by = 0;

@@ -256,9 +256,11 @@ class scheduler {
     answer.keeps_past_usage = of_cycle::resume(cycle_, session_, s.memory.of_cycle, ids);
     for (const quota_id x : touched) session_.queues().touch(x);
     for (const auto& u : s.units) {
-      if (state(u.id) == job_state::running)
+      if (jobs().state(u.id) == job_state::running)
         watch_time(u.id, shown::time_limit(view(), what(u.id)), s.memory.now);
-      latest_start_ = std::max(latest_start_, u.since);
+      if (!u.is_starting) latest_start_ = std::max(latest_start_, u.since);
+      if (u.leaves_by && *u.leaves_by > s.memory.now && state(u.id) == job_state::evicting)
+        departures_.watch(*u.leaves_by, {u.id, jobs().at(u.id).facts.started}, leaves());
     }
     return answer;
   }
@@ -334,6 +336,7 @@ class scheduler {
     of_cycle::rebase(cycle_, by);
     time_limits_.rebase(by);
     guarantees_.rebase(by);
+    departures_.rebase(by);
     latest_start_ = detail::moved(latest_start_, by);
     if constexpr (requires { session_.books().places.rebase(by); }) session_.books().places.rebase(by);
   }
@@ -342,8 +345,23 @@ class scheduler {
   refusal started(job_id id, time_point when) {
     return if_in(id, {job_state::running}, [&](record& r) {
       r.had = {};
+      r.is_starting = false;
       const instant limit = shown::time_limit(view(), r.what);
       jobs().restart(r, told_start(when));
+      watch_time(id, limit);
+    });
+  }
+  /// The host is not done with starting the job of an admission, or the pod of an elastic one, and expects it
+  /// to run from that time on: an image is pulled, a machine boots. Until `started` it is *starting*: it has
+  /// its share and its place as if it ran, and all that counts from its start counts from then: its expected
+  /// end, its time limit, the runtime that it is guaranteed. If it is preempted it loses no work. To be
+  /// called again if it takes longer; what that delays has `delay_cause::overrun` on record.
+  /// O(depth + log jobs).
+  refusal starting(job_id id, time_point until) {
+    return if_in(id, {job_state::running}, [&](record& r) {
+      const instant limit = shown::time_limit(view(), r.what);
+      r.is_starting = true;
+      jobs().restart(r, detail::point_of<View>(until));
       watch_time(id, limit);
     });
   }
@@ -376,6 +394,15 @@ class scheduler {
   refusal start_failed(job_id id, time_point not_before) {
     return if_in(id, {job_state::running},
                  [&](record& r) { session_.start_failed(r, detail::point_of<View>(not_before)); });
+  }
+  /// The evicting job, or an evicting pod, will have left by then, as the host expects: it writes a
+  /// checkpoint, or has a grace period. At that time `wakes_at` wakes the host if it has not, and the plan
+  /// lists it as `overdue`. `holders_of_own` tells those who wait for it. O(log jobs).
+  refusal leaves_by(job_id id, time_point when) {
+    return if_in(id, {job_state::evicting}, [&](record& r) {
+      r.leaves_by = detail::point_of<View>(when);
+      departures_.watch(r.leaves_by, {id, r.facts.started}, leaves());
+    });
   }
   /// The evicting job, or a pod that was to go alone, can't be evicted, at least not now: it runs on, with
   /// all its pods. The job that it was evicted for waits again, as do those that were given its place, and
@@ -565,9 +592,11 @@ class scheduler {
       // Who had been given what leaving jobs have may have started.
     } while (session_.start_with_what_was_taken_back() || session_.withdraw_unneeded());
     session_.end();
+    list_overdue(now);
     if (watch_withdrawn(withdrawn)) evict_overdue(now);
     // One whose eviction was withdrawn, and that another job has claimed since, goes after all.
-    erase_if(session_.plan().withdrawn, [&](const auto& w) { return state(w.id) != job_state::running; });
+    erase_if(session_.plan().withdrawn,
+             [&](const auto& w) { return jobs().state(w.id) != job_state::running; });
     // Explained last: jobs admitted after a job became inadmissible may block it, too.
     // A reservation may have been renewed before its job was admitted in the same step.
     erase_if(session_.plan().pending, [&](const auto& h) { return state(h.id) != job_state::pending; });
@@ -579,14 +608,15 @@ class scheduler {
   }
 
   /// The next time at which a step may decide something without a prior event: a job reaches its time limit,
-  /// or may be preempted from then on (`min_runtime`, `not_evicted`); a job is ready, or may preempt from
-  /// then on (`preempt_after`); a quota may borrow again; a reserved start has come; or the cycle decides by
-  /// time alone (`waking_cycle`). None: never.
+  /// or should have left (`leaves_by`), or may be preempted from then on (`min_runtime`, `not_evicted`); a
+  /// job is ready, or may preempt from then on (`preempt_after`); a quota may borrow again; a reserved start
+  /// has come; or the cycle decides by time alone (`waking_cycle`). None: never.
   [[nodiscard]] std::optional<time_point> wakes_at() {
     std::optional<instant> next = time_limits_.next(lasts());
     for (const auto& at :
-         {guarantees_.next(protects()), session_.next_reserved_start(), of_cycle::wakes_at(cycle_, session_),
-          jobs().next_ready(), jobs().next_end_of_sparing(), jobs().next_end_of_patience()}) {
+         {guarantees_.next(protects()), departures_.next(leaves()), session_.next_reserved_start(),
+          of_cycle::wakes_at(cycle_, session_), jobs().next_ready(), jobs().next_end_of_sparing(),
+          jobs().next_end_of_patience()}) {
       if (at) next = std::min(next.value_or(*at), *at);
     }
     const instant may_borrow = jobs().backoffs().next();
@@ -686,7 +716,10 @@ class scheduler {
   // For an unknown job these return a default value.
 
   /// The state of the job.
-  [[nodiscard]] job_state state(job_id id) const { return jobs().state(id); }
+  [[nodiscard]] job_state state(job_id id) const {
+    const job_state is = jobs().state(id);
+    return is == job_state::running && jobs().at(id).is_starting ? job_state::starting : is;
+  }
   /// The host's handle of the job.
   [[nodiscard]] job what(job_id id) const { return of_job(id, &record::what); }
   /// The place of a running, evicting or nominated job.
@@ -706,7 +739,7 @@ class scheduler {
     return jobs().contains(id) ? std::span<const job_id>{jobs().at(id).elastic_pods}
                                : std::span<const job_id>{};
   }
-  /// When the running or evicting job started.
+  /// When the running or evicting job started; of one that is starting, when it is expected to.
   [[nodiscard]] time_point since(job_id id) const {
     return time_of(jobs().contains(id) ? jobs().at(id).facts.started : 0);
   }
@@ -833,6 +866,13 @@ class scheduler {
       });
     }
   }
+  void list_overdue(instant now) {
+    departures_.take_expired(now, [&](const detail::time_limits::run& seen, instant until) {
+      if (!is_to_leave(seen, until)) return;
+      const record& r = jobs().at(seen.job);
+      session_.plan().overdue.push_back({seen.job, r.what, r.facts.quota, r.facts.core});
+    });
+  }
   refusal set_frozen(quota_id x, bool is_frozen) {
     if (!tree().contains(x)) return refusal::unknown_quota;
     if (session_.queues().is_frozen(x) != is_frozen) jobs().freeze(x, is_frozen);
@@ -954,6 +994,13 @@ class scheduler {
   [[nodiscard]] auto protects() {
     return [this](const detail::time_limits::run& r, instant until) { return is_protected_until(r, until); };
   }
+  /// Whether the job is still evicted, and should have left then.
+  [[nodiscard]] bool is_to_leave(const detail::time_limits::run& seen, instant until) const {
+    return jobs().state(seen.job) == job_state::evicting && jobs().at(seen.job).leaves_by == until;
+  }
+  [[nodiscard]] auto leaves() {
+    return [this](const detail::time_limits::run& r, instant until) { return is_to_leave(r, until); };
+  }
   /// Ends of protection up to `seen` are no news, as a step has seen them. Others that have passed are, at
   /// once.
   void watch_time(job_id id, instant limit, instant seen = std::numeric_limits<instant>::min()) {
@@ -1021,6 +1068,7 @@ class scheduler {
   typename Policies::template cycle<session_type> cycle_;
   detail::time_limits time_limits_;
   detail::time_limits guarantees_;
+  detail::time_limits departures_;
   /// Of those told since the last step.
   instant latest_start_ = std::numeric_limits<instant>::min();
   bool explains_plans_ = true;

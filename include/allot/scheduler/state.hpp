@@ -131,6 +131,10 @@ struct unit_state {
   bool had_own = false;
   /// While it is evicted: whether it has run for as long as it may, and does not wait again.
   bool is_over = false;
+  /// While it runs or is evicted: whether the host is still starting it.
+  bool is_starting = false;
+  /// While it is evicted: by when the host expects that it has left.
+  std::optional<instant> leaves_by{};
   /// When it may gather again.
   std::optional<instant> gathers_from{};
   /// Until when it would have gathered.

@@ -69,6 +69,10 @@ void for_each_field(const unit_state&, F f) {
   f(
       "is_over", [](auto& u) -> auto& { return u.is_over; });
   f(
+      "is_starting", [](auto& u) -> auto& { return u.is_starting; });
+  f(
+      "leaves_by", [](auto& u) -> auto& { return u.leaves_by; });
+  f(
       "is_held", [](auto& u) -> auto& { return u.is_held; });
   f(
       "spared_until", [](auto& u) -> auto& { return u.spared_until; });

@@ -45,6 +45,8 @@ class state_keeper;
       return from != job_state::running;
     case job_state::evicting:
       return from == job_state::running;
+    case job_state::starting:
+      break;  // Told apart by the scheduler alone: `job_record::is_starting`.
   }
   return false;
 }
@@ -632,6 +634,7 @@ class lifecycle {
     }
     books_.evict(r);
     r.spared_until = ready_time::always;
+    r.leaves_by = record::no_limit;
     enter(r, job_state::evicting);
     nominated_.expect(r.facts.id, beneficiary);
   }
@@ -855,12 +858,12 @@ class lifecycle {
 
   // The clock.
 
-  /// What is said to have started later has started now: calls `visit(job_id)` for each such job that runs.
+  /// What is said to have started later has started now, unless it is starting: calls `visit(job_id)` for each such job that runs.
   /// O(jobs).
   template <class Visit>
   void start_by(instant now, Visit visit) {
     jobs_.for_each([&](record& r) {
-      if (r.facts.started <= now) return;
+      if (r.facts.started <= now || r.is_starting) return;
       if (r.state == job_state::evicting) r.facts.started = now;
       if (r.state == job_state::nominated) books_.renominate(r, now);
       if (r.state != job_state::running) return;
@@ -878,6 +881,7 @@ class lifecycle {
       r.ready.at = moved(r.ready.at, by);
       r.ready.not_before = moved(r.ready.not_before, by);
       r.over_at = moved(r.over_at, by);
+      r.leaves_by = moved(r.leaves_by, by);
       if (r.waits_since != r.facts.submitted) r.waits_since = moved(r.waits_since, by);
       r.spared_until = moved(r.spared_until, by);
       if constexpr (has_expected_ends) r.had.first_start = moved(r.had.first_start, by);
@@ -942,6 +946,7 @@ class lifecycle {
     enter(r, job_state::running);
     r.ready = {};
     r.preempts_from = ready_time::always;
+    r.is_starting = false;
   }
   void charge_adopted(record& r, const placed_request& p) {
     r.where = p.where;

@@ -141,6 +141,8 @@ class state_keeper {
     u.preemptions = r.turns.taken_in(jobs.epoch_);
     u.follows_priority = r.follows_priority;
     u.is_over = r.is_over;
+    u.is_starting = holds && r.is_starting;
+    if (r.state == job_state::evicting && r.leaves_by != record::no_limit) u.leaves_by = r.leaves_by;
     u.is_held = r.is_held;
     if (r.spared_until != ready_time::always) u.spared_until = r.spared_until;
     if constexpr (has_expected_ends) {
@@ -376,6 +378,8 @@ class state_keeper {
     r.estimate = u.estimate;
     r.follows_priority = u.follows_priority;
     r.is_over = u.is_over && u.state == job_state::evicting;
+    r.is_starting = u.is_starting;
+    if (u.leaves_by) r.leaves_by = *u.leaves_by;
     r.is_held = u.is_held;
     r.is_frozen = jobs_.queues_.is_frozen(r.facts.quota);
     r.spared_until = ready_time::always;
