@@ -27,6 +27,15 @@ struct without_estimates {
   [[nodiscard]] std::int64_t priority(job) const { return 0; }
 };
 
+/// Jobs by their GPUs and estimates: when they were submitted is not shown.
+struct untimed {
+  using job = std::pair<int, allot::instant>;
+  [[nodiscard]] allot::quota_id quota(job) const { return allot::quota_id{0}; }
+  [[nodiscard]] allot::resources<> request(job j) const { return gpus(j.first); }
+  [[nodiscard]] std::int64_t priority(job) const { return 0; }
+  [[nodiscard]] allot::instant estimate(job j) const { return j.second; }
+};
+
 struct derived : allot::standard {};
 
 /// Its cycle makes no reservations, and does nothing else either.
@@ -167,4 +176,20 @@ TEST_CASE("standard: gathers with two reservations of each quota, unless told ot
   CHECK(made({.gather = 60}) == std::pair<allot::instant, std::uint32_t>{60, 2});
   CHECK(made({.reservations = 4, .gather = 60}) == std::pair<allot::instant, std::uint32_t>{60, 4});
   CHECK(made({}) == std::pair<allot::instant, std::uint32_t>{0, 3});
+}
+
+TEST_CASE("standard: where it is not known when jobs were submitted, they keep the order of the queue") {
+  std::vector<allot::quota_spec<1>> quotas{{.name = "a", .nominal = gpus(8)}};
+  auto s = allot::make_scheduler(allot::standard{}, untimed{}, std::move(quotas)).value();
+  const allot::job_id first = s.submit({8, 100}).id;
+  CHECK(s.step(0).admissions.size() == 1);
+  const allot::job_id longer = s.submit({8, 1000}).id;
+  const allot::job_id shorter = s.submit({8, 1}).id;
+  CHECK(s.step(50).empty());
+  CHECK(s.reservation_of(longer)->start == 100);
+  CHECK(s.reservation_of(shorter)->start == 1100);
+  // No age is known by which a job could be too old to be passed.
+  auto settings = s.settings(s.quota(first));
+  settings.strict_after = 60;
+  CHECK(s.configure(s.quota(first), settings).size() == 1);
 }

@@ -88,7 +88,8 @@ enum class backfill_order : std::uint8_t {
   /// Short jobs pass long ones, and large ones pass small ones, until these have waited long enough: the
   /// order of the queue, in which a job counts as submitted later by `aged_delay`. Jobs get their
   /// reservations in this order, too. (With `shortest_estimate` a long job may be passed for ever, and the
-  /// oldest jobs hold the reservations, behind which large ones line up for days.)
+  /// oldest jobs hold the reservations, behind which large ones line up for days.) In a view that does not
+  /// show when jobs were submitted (`timed_view`) they have no age, and it is `queue`.
   aged,
 };
 /// The whole of what `aged_delay` takes a part of.
@@ -403,6 +404,9 @@ struct cycle_abilities {
     report("preempt_after", "the cycle of these policies does not look at how long jobs have waited");
   } else if (s.preempt_after > 0 && !can.knows_submissions) {
     report("preempt_after", "it is not known how long jobs have waited: the view needs submitted(job)");
+  }
+  if (s.strict_after > 0 && !can.knows_submissions) {
+    report("strict_after", "it is not known how old jobs are: the view needs submitted(job)");
   }
   if (s.borrow_backoff.first > 0 && !can.backs_off) {
     report("borrow_backoff",

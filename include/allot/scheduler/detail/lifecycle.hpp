@@ -1307,9 +1307,8 @@ class lifecycle {
   }
   /// The time of submission by which the job takes its turn.
   [[nodiscard]] instant turn_of(const record& r, const queue_settings& settings) const {
-    if (settings.head != queue_head::reserve || settings.backfill != backfill_order::aged) {
-      return r.facts.submitted;
-    }
+    const bool ages = timed_view<View> && settings.backfill == backfill_order::aged;
+    if (settings.head != queue_head::reserve || !ages) return r.facts.submitted;
     std::int64_t share = 0;
     for (std::size_t d = 0; d < n; ++d) {
       const quantity most = books_.assumed().potential(r.facts.quota, d);
