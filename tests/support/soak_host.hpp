@@ -1322,6 +1322,8 @@ class soak_world {
       u.spared = allot::detail::moved(u.spared, by);
     }
     for (soak_job& j : jobs_) j.ready = allot::detail::moved(j.ready, by);
+    // Who must wait again before it preempts is tried again.
+    if (has_untold_nodes_) stir();
   }
   /// When a job has started: mostly in the past, sometimes after the next step, by a clock that differs.
   [[nodiscard]] allot::instant draw_start() {
@@ -1352,6 +1354,9 @@ class soak_world {
     note("step at ", now_ - behind, " as of ", now_);
     for (auto& [id, u] : units_) {
       if (!u.starting) u.since = std::min(u.since, now_);
+      // One that was not ready in the last step waits since it is, if the view says so.
+      const bool is_news = u.is == where::waits && u.ready <= now_ && has_stepped_ && u.ready > last_step_;
+      if (is_news && !u.held && u.ready > u.not_before) u.waits_since = std::max(u.waits_since, u.ready);
     }
     const units before = units_;
     const bool was_sound = it_->is_sound();

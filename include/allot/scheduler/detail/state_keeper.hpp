@@ -379,7 +379,7 @@ class state_keeper {
     r.follows_priority = u.follows_priority;
     r.is_over = u.is_over && u.state == job_state::evicting;
     r.is_starting = u.is_starting;
-    if (u.leaves_by) r.leaves_by = *u.leaves_by;
+    r.leaves_by = u.leaves_by.value_or(record::no_limit);
     r.is_held = u.is_held;
     r.is_frozen = jobs_.queues_.is_frozen(r.facts.quota);
     r.spared_until = ready_time::always;
