@@ -150,6 +150,9 @@ void write_summary(output_file& file, const replay_result& r, std::int64_t wall_
   json.member("pods_given_up", f.pods_given_up);
   json.key("gang_collateral_gpus").raw(decimal(static_cast<std::int64_t>(f.over_preempted)));
   json.member("node_failures", f.of.node_failures);
+  // Only where faults are simulated.
+  if (f.of.failed_starts > 0) json.member("failed_starts", f.of.failed_starts);
+  if (f.of.failed_evictions > 0) json.member("failed_evictions", f.of.failed_evictions);
   write_hours(json, "lost_gpu_h", f.of.lost);
   write_hours(json, "borrowed_gpu_h", f.of.borrowed);
   write_hours(json, "lent_gpu_h", f.of.lent);

@@ -39,6 +39,7 @@ std::string_view word_of(const sim::interruption& how) noexcept {
     case sim::interruption::cause::decided:
       return to_string(how.how);
     case sim::interruption::cause::node_down:
+    case sim::interruption::cause::start_failed:
       return to_string(how.why);
     case sim::interruption::cause::told_before:
       break;

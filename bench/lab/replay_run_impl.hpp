@@ -170,7 +170,7 @@ void take_jobs(const sim::simulator<N>& sim, const workload<N>& w, const sim::me
     r.outcome = h.outcome;
     r.job_class = job.job_class;
     r.wait = metrics.waits().total(j, sim.now());
-    r.wait_for = metrics.reasons().split(j, r.wait, metrics.waits().waits(j), sim.now());
+    r.wait_for = metrics.reasons().split(j, r.wait, sim.now());
     r.lost = h.lost();
     r.preemptions = h.preemptions;
     r.estimate = job.estimate / sim::second;

@@ -80,6 +80,7 @@ std::string part_in_percent(std::size_t part, std::size_t whole) {
 /// The reason of an interruption, for people.
 std::string_view reason_for(const sim::interruption& how) {
   if (how.why == sim::interruption::cause::node_down) return "its node failed";
+  if (how.why == sim::interruption::cause::start_failed) return "its start failed";
   if (how.why == sim::interruption::cause::told_before) return "already being evicted";
   switch (how.how) {
     case relation::borrower:

@@ -133,6 +133,7 @@ std::optional<scenario> parse_scenario(std::string_view text, const scenario_sou
   if (s.quotas.empty() && found.size() == before_quotas) reader.make_quotas_of_tenants();
   reader.check_quotas();
   reader.read_events(top);
+  reader.read_faults(top);
   if (found.size() == before) reader.check_settings();
   reader.read_jobs(top);
   reader.check_cancellations();

@@ -13,6 +13,7 @@
 #include <allot/quota/change.hpp>
 #include <allot/scheduler/settings.hpp>
 #include <allot/sim/events.hpp>
+#include <allot/sim/faults.hpp>
 #include <allot/sim/hash.hpp>
 #include <allot/systems/named_parts.hpp>
 
@@ -179,6 +180,7 @@ struct scenario {
   std::optional<lab::trace> trace{};
   /// By time; events at the same time are in file order.
   vector<event_entry> events{};
+  sim::host_faults faults{};
   /// Of the bytes of the scenario and its trace, and of the nodes given on the command line.
   sim::fingerprint input{};
 };

@@ -9,6 +9,8 @@
 #include <allot/quota/ledger.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -232,6 +234,46 @@ bool scenario_reader::apply_changes(const vector<event_entry>& together, world& 
   if (!over) return report(over.problems(), " (as the preset " + to_.policy.preset + " sees it)");
   to_.events.append(together.begin(), together.end());
   return true;
+}
+
+void scenario_reader::read_faults(json_object& top) {
+  const auto value = top.find("faults");
+  if (!value || !expect_object(*value, found_)) return;
+  json_object faults{*value, found_};
+  sim::host_faults& to = to_.faults;
+  if (const auto v = faults.find("start_s")) to.start = read_fault_span(*v);
+  if (const auto v = faults.find("eviction_s")) to.eviction = read_fault_span(*v);
+  if (const auto v = faults.find("failed_starts_percent")) to.failed_starts = read_percent(*v);
+  if (const auto v = faults.find("failed_evictions_percent")) to.failed_evictions = read_percent(*v);
+  if (const auto v = faults.find("start_again_after_s"))
+    to.start_again_after = read_milli(*v, found_).value_or(0);
+  if (const auto v = faults.find("evict_again_after_s"))
+    to.evict_again_after = read_milli(*v, found_).value_or(0);
+  if (const auto v = faults.find("seed")) {
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    to.seed = static_cast<std::uint64_t>(read_whole(*v, 0, most, found_).value_or(1));
+  }
+  faults.reject_unknown();
+}
+
+/// 30, or [10, 60].
+sim::host_faults::span scenario_reader::read_fault_span(json_value value) {
+  if (!value.is_array()) {
+    const instant exactly = read_milli(value, found_).value_or(0);
+    return {exactly, exactly};
+  }
+  vector<instant> bounds;
+  value.for_each([&](json_value bound) { bounds.push_back(read_milli(bound, found_).value_or(0)); });
+  if (bounds.size() == 2 && bounds[0] <= bounds[1]) return {bounds[0], bounds[1]};
+  value.report(found_, "expected a time, or the least and the most");
+  return {};
+}
+
+std::uint32_t scenario_reader::read_percent(json_value value) {
+  const auto part = read_milli(value, found_);
+  if (!part || *part <= 100'000) return static_cast<std::uint32_t>(part.value_or(0));
+  value.report(found_, "expected at most 100, found " + value.shown());
+  return 0;
 }
 
 }  // namespace lab

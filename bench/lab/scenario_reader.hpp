@@ -64,6 +64,7 @@ class scenario_reader {
   // scenario_events.cpp
 
   void read_events(json_object& top);
+  void read_faults(json_object& top);
 
   // scenario_jobs.cpp
 
@@ -137,6 +138,9 @@ class scenario_reader {
   [[nodiscard]] std::string text_of(const problem& p) const;
 
   // scenario_events.cpp
+  [[nodiscard]] sim::host_faults::span read_fault_span(json_value value);
+  /// A part of 100, in thousandths.
+  [[nodiscard]] std::uint32_t read_percent(json_value value);
   /// An event that has a time, but has not been read any further.
   struct dated {
     instant at;

@@ -305,6 +305,7 @@ workload<N> make_workload(const scenario& s) {
                                .where = {},
                                .jobs = {}}};
   result.setup.capacity = narrow<N>(s.capacity);
+  result.setup.faults = s.faults;
   result.settings = std::move(settings);
   flavor_sets<N> flavors{result.setup.flavor_sets};
   class_numbers class_of{result.classes};

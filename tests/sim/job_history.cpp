@@ -22,5 +22,5 @@ TEST_CASE("job_history: lost work is given as time of all pods") {
 
 TEST_CASE("job_history: every enumerator has a name") {
   CHECK(allot_test::has_words<allot::sim::job_outcome>(7));
-  CHECK(allot_test::has_words<allot::sim::interruption::cause>(3));
+  CHECK(allot_test::has_words<allot::sim::interruption::cause>(4));
 }

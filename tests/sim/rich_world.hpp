@@ -118,6 +118,19 @@ namespace allot_test {
     s.quota_events.push_back({random.between(0, 60) * second,
                               allot::resize_quota<8>{.quota = allot::quota_id{i}, .nominal = amounts{}}});
   }
+  if (random.one_in(2)) return s;
+  const auto drawn_span = [&]() -> allot::sim::host_faults::span {
+    if (random.one_in(3)) return {};
+    const instant least = random.between(0, 5) * second;
+    return {least, least + random.between(0, 20) * second};
+  };
+  s.faults = {.start = drawn_span(),
+              .eviction = drawn_span(),
+              .failed_starts = random.one_in(2) ? 0U : 30'000U,
+              .failed_evictions = random.one_in(2) ? 0U : 30'000U,
+              .start_again_after = random.between(0, 20) * second,
+              .evict_again_after = random.between(0, 20) * second,
+              .seed = random.below(1000)};
   return s;
 }
 

@@ -53,6 +53,7 @@ class diary final : public allot::sim::observer<N> {
   [[nodiscard]] static std::string reason_of(const allot::sim::interruption& how) {
     if (how.why == allot::sim::interruption::cause::node_down) return " (node down)";
     if (how.why == allot::sim::interruption::cause::told_before) return " (told before)";
+    if (how.why == allot::sim::interruption::cause::start_failed) return " (start failed)";
     std::string text;
     if (how.beneficiary) text += " for " + std::to_string(*how.beneficiary);
     constexpr const char* words[] = {

@@ -21,6 +21,7 @@ class driver;
 class fingerprint;
 template <std::size_t N>
 struct flavor_set;
+struct host_faults;
 struct interruption;
 template <std::size_t N>
 struct job;

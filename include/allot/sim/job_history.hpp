@@ -61,6 +61,8 @@ struct interruption {
     node_down,
     /// Its eviction began before the simulation.
     told_before,
+    /// It could not be started: see `host_faults`.
+    start_failed,
   };
   /// The name of the enumerator; empty if there is no such value.
   [[nodiscard]] friend constexpr std::string_view to_string(cause value) noexcept {
@@ -71,6 +73,8 @@ struct interruption {
         return "node_down";
       case cause::told_before:
         return "told_before";
+      case cause::start_failed:
+        return "start_failed";
     }
     return "";
   }
@@ -107,12 +111,20 @@ struct job_history {
   std::uint32_t preemptions = 0;
   /// How often it was lost with a node.
   std::uint32_t node_failures = 0;
+  /// @{
+  /// How often its start, or an eviction of it or of its pods, was begun, and how often that failed.
+  std::uint32_t starts = 0;
+  std::uint32_t failed_starts = 0;
+  std::uint32_t evictions = 0;
+  std::uint32_t failed_evictions = 0;
+  /// @}
   /// Its id in the scheduler; none before it is submitted.
   job_id id{};
   /// @{
-  /// The events of its end and of its time limit; meaningless unless it runs.
+  /// The events of its end, of its time limit and of its start; meaningless unless it runs.
   event_queue<job_index>::ticket end_event{};
   event_queue<job_index>::ticket limit_event{};
+  event_queue<job_index>::ticket start_event{};
   /// @}
 
   /// Lost running time, as the time of all its pods: work since the last checkpoint, and restarts.

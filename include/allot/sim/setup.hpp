@@ -8,6 +8,7 @@
 #include <allot/scheduler/flavors.hpp>
 #include <allot/scheduler/settings.hpp>
 #include <allot/sim/events.hpp>
+#include <allot/sim/faults.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/places.hpp>
 
@@ -58,6 +59,8 @@ struct setup {
   vector<running_job_at_start> running{};
   /// The capacity of the nodes, unlimited in a dimension in which it is unknown; for policies that divide it.
   resources<N> capacity{quantity::unlimited()};
+  /// What is between a decision and its effect.
+  host_faults faults{};
 };
 
 }  // namespace sim

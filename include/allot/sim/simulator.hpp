@@ -34,8 +34,9 @@ inline namespace v0 {
 namespace sim {
 
 /// Runs a workload through a scheduler, event by event. At one instant jobs end first, then nodes change,
-/// then the quota tree, then jobs are withdrawn and arrive, then the scheduler decides until it is done;
-/// evictions take effect at once. It is a host like any other and uses only the public `scheduler`.
+/// then the quota tree, then jobs are withdrawn and arrive, then the scheduler decides until it is done; what
+/// it decides takes effect at once, or as `host_faults` says. It is a host like any other and uses only the
+/// public `scheduler`.
 ///
 /// - An elastic job runs with the pods that it is given, at the rate that `job_progress` defines.
 /// - A job that runs at the beginning has worked since its start with the pods that it has then. The
@@ -105,6 +106,11 @@ class simulator {
   [[nodiscard]] std::span<const resources<N>> demand() const noexcept { return runs_.accounts().demand(); }
   /// The number of pending jobs of each quota, by id.
   [[nodiscard]] std::span<const std::uint32_t> waiting() const noexcept { return runs_.accounts().waiting(); }
+  /// The pending jobs that wait neither for room nor for their turn, by index: they are not ready, or others
+  /// are being evicted for them.
+  [[nodiscard]] std::span<const job_index> aside() const noexcept { return aside_; }
+  /// How often an eviction that takes time has begun, failed or been withdrawn.
+  [[nodiscard]] std::uint64_t departures() const noexcept { return departures_seen_; }
   /// The number of pods that running elastic jobs could have and lack.
   [[nodiscard]] std::uint64_t lacking() const noexcept { return runs_.accounts().lacking(); }
   /// The scheduler, for reading.
@@ -136,6 +142,15 @@ class simulator {
  private:
   using plan_type = typename scheduler_type::plan_type;
 
+  struct departure {
+    job_id unit{};
+    job_index job = 0;
+    bool is_pod = false;
+    bool fails = false;
+    interruption how{};
+    typename job_runs<N>::event_queue_type::ticket when{};
+  };
+
   /// It tells the simulator what happens in place of its own events (driver.hpp).
   template <std::size_t, class>
   friend class driver;
@@ -147,6 +162,7 @@ class simulator {
         ignores_quotas_(ignores_quotas) {
     // Observers ask `why` of the jobs that they want to know it of.
     scheduler_.explain_plans(false);
+    scheduler_.withdraw_evictions(given_.faults.delays_evictions());
   }
 
   /// Applies the settings of existing quotas from `first` on.
@@ -181,6 +197,7 @@ class simulator {
       return;
     }
     h.id = taken;
+    if (!scheduler_.is_ready(h.id)) aside_.push_back(j);
     runs_.come(j);
     watch.on(*this, {.what = job_event_kind::submitted, .job = j});
   }
@@ -205,6 +222,7 @@ class simulator {
   }
 
   void finish(job_index j, observer<N, Places>& watch) {
+    forget_departure(runs_[j].id);
     scheduler_.finished(runs_[j].id);
     runs_.leave(j, now_, job_outcome::completed);
     watch.on(*this, {.what = job_event_kind::finished, .job = j});
@@ -213,6 +231,7 @@ class simulator {
   void cancel(job_index j, observer<N, Places>& watch) {
     job_history& h = runs_[j];
     if (h.outcome == job_outcome::waiting || h.outcome == job_outcome::running) {
+      forget_departure(h.id);
       scheduler_.cancel(h.id);
       runs_.leave(j, now_, job_outcome::cancelled);
     } else if (h.outcome == job_outcome::future) {
@@ -254,7 +273,8 @@ class simulator {
       }
       const auto pods = scheduler_.elastic_pods_of(h.id);
       for (const job_id pod : vector<job_id>{pods.begin(), pods.end()}) {
-        const bool runs = scheduler_.state(pod) == job_state::running;
+        const job_state is = scheduler_.state(pod);
+        const bool runs = is == job_state::running || is == job_state::evicting;
         if (runs && is_lost(pod)) shrink(j, pod, {interruption::cause::node_down}, watch);
       }
     }
@@ -283,6 +303,15 @@ class simulator {
   }
 
   // The scheduler decides.
+  void forget_those_in_turn() {
+    erase_if(aside_, [this](job_index j) {
+      const job_id id = runs_[j].id;
+      const bool waits = runs_[j].outcome == job_outcome::waiting;
+      return !waits || (scheduler_.is_ready(id) && !scheduler_.announced(id));
+    });
+    detail::sort(aside_.begin(), aside_.end());
+    aside_.erase(std::unique(aside_.begin(), aside_.end()), aside_.end());
+  }
   void decide(observer<N, Places>& watch);
 
   void obey(const plan_type& plan, const typename plan_type::eviction& e, observer<N, Places>& watch) {
@@ -302,7 +331,40 @@ class simulator {
       how.beneficiary = scheduler_.what(e.beneficiary);
     }
     log_.note(now_, e.core ? decision_kind::shrunk : decision_kind::evicted, j);
+    if (given_.faults.delays_evictions()) return begin_eviction(j, e.id, static_cast<bool>(e.core), how);
     e.core ? shrink(j, e.id, how, watch) : interrupt(j, how, watch);
+  }
+  void begin_eviction(job_index j, job_id unit, bool is_pod, const interruption& how) {
+    const auto drawn = given_.faults.of_eviction(j, runs_[j].evictions++);
+    ++departures_seen_;
+    const auto slot = static_cast<job_index>(departure_of({}) - departures_.begin());
+    if (slot == departures_.size()) departures_.emplace_back();
+    const auto when = runs_.push(now_ + drawn.takes, event_kind::departure, slot);
+    departures_[slot] = {unit, j, is_pod, drawn.fails, how, when};
+  }
+  /// The time of an eviction is over: what was to go has gone, or it can't.
+  void depart(job_index slot, observer<N, Places>& watch) {
+    const departure d = std::exchange(departures_[slot], {});
+    const bool has_limit = d.how.how == relation::time_limit;
+    const instant until = now_ + given_.faults.evict_again_after;
+    if (d.fails && !has_limit && scheduler_.not_evicted(d.unit, until) == refusal::none) {
+      ++runs_[d.job].failed_evictions;
+      ++departures_seen_;
+    } else {
+      d.is_pod ? shrink(d.job, d.unit, d.how, watch) : interrupt(d.job, d.how, watch);
+    }
+  }
+  [[nodiscard]] auto departure_of(job_id unit) {
+    return detail::find_if(departures_.begin(), departures_.end(),
+                           [unit](const departure& d) { return d.unit == unit; });
+  }
+  /// That one runs on, or has ended otherwise, with its pods.
+  void forget_departure(job_id unit) {
+    for (departure& d : departures_) {
+      if (!d.unit || (d.unit != unit && (!d.is_pod || runs_[d.job].id != unit))) continue;
+      runs_.events().cancel(d.when);
+      d = {};
+    }
   }
 
   void obey(const typename plan_type::admission& a, observer<N, Places>& watch) {
@@ -314,11 +376,28 @@ class simulator {
       return watch.on(*this,
                       {.what = job_event_kind::grew, .job = a.what, .pod = a.id, .borrows = a.borrows});
     }
-    runs_.start(a.what, now_, a.pick, a.pods);
+    const auto drawn = given_.faults.of_start(a.what, runs_[a.what].starts++);
+    runs_.start(a.what, now_, a.pick, a.pods, drawn.takes);
     watch.on(*this, {.what = job_event_kind::started, .job = a.what, .borrows = a.borrows});
+    if (drawn.takes == 0 && !drawn.fails) return;
+    const instant done = now_ + drawn.takes;
+    scheduler_.starting(a.id, done);
+    runs_.expect_start(a.what, done, drawn.fails ? event_kind::failed_start : event_kind::start);
+  }
+  void fail_start(job_index j, observer<N, Places>& watch) {
+    job_history& h = runs_[j];
+    ++h.failed_starts;
+    runs_.fail_start(j, now_);
+    forget_departure(h.id);
+    // One that was being evicted meanwhile has gone.
+    const bool leaves = scheduler_.state(h.id) == job_state::evicting;
+    leaves ? scheduler_.evicted(h.id) : scheduler_.start_failed(h.id, now_ + given_.faults.start_again_after);
+    aside_.push_back(j);
+    watch.on(*this, {.what = job_event_kind::evicted, .job = j, .how = {interruption::cause::start_failed}});
   }
 
   void shrink(job_index j, job_id pod, const interruption& how, observer<N, Places>& watch) {
+    forget_departure(pod);
     runs_.shrink(j, now_);
     scheduler_.evicted(pod);
     watch.on(*this, {.what = job_event_kind::shrank, .job = j, .pod = pod, .how = how});
@@ -326,6 +405,7 @@ class simulator {
   /// The run of a job is cut short.
   void interrupt(job_index j, interruption how, observer<N, Places>& watch) {
     job_history& h = runs_[j];
+    forget_departure(h.id);
     if (how.why == interruption::cause::decided && how.how == relation::time_limit) {
       scheduler_.finished(h.id);
       runs_.leave(j, now_, job_outcome::time_limit);
@@ -341,6 +421,10 @@ class simulator {
   setup<N, Places> given_;
   job_runs<N> runs_;
   vector<quota_change<N>> pending_changes_;
+  /// What is being evicted, where that takes time; a slot without a unit is free.
+  vector<departure> departures_;
+  std::uint64_t departures_seen_ = 0;
+  vector<job_index> aside_;
   scheduler_type scheduler_;
   decision_log log_;
   instant now_ = 0;
@@ -421,6 +505,15 @@ vector<problem> simulator<N, Places>::happen(observer<N, Places>& watch) {
       case event_kind::finish:
         finish(e.payload, watch);
         break;
+      case event_kind::departure:
+        depart(e.payload, watch);
+        break;
+      case event_kind::start:
+        scheduler_.started(runs_[e.payload].id, now_);
+        break;
+      case event_kind::failed_start:
+        fail_start(e.payload, watch);
+        break;
       case event_kind::node_change:
         change_node(given_.node_events[e.payload], watch);
         break;
@@ -446,10 +539,16 @@ void simulator<N, Places>::decide(observer<N, Places>& watch) {
   const settled end = settle(
       scheduler_, now_,
       [&](const plan_type& plan) {
+        for (const auto& w : plan.withdrawn) forget_departure(w.id);
+        departures_seen_ += plan.withdrawn.size();
         for (const auto& e : plan.evictions) obey(plan, e, watch);
         for (const auto& a : plan.admissions) obey(a, watch);
+        for (const auto& r : plan.nominations) {
+          if (runs_[r.what].id == r.id) aside_.push_back(r.what);
+        }
       },
       watch_);
+  forget_those_in_turn();
   if (end) return runs_.wake(scheduler_.wakes_at());
   if (livelocks_.instants++ != 0) return;
   livelocks_.first = now_;

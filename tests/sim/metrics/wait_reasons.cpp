@@ -58,8 +58,10 @@ struct slow_reasons final : allot::sim::observer<N> {
     last = sim.now();
     now.clear();
     for (job_index j = 0; j < sim.jobs().size(); ++j) {
-      if (sim.history(j).outcome == allot::sim::job_outcome::waiting)
-        now[j] = allot::sim::cause_of(sim.why(j));
+      if (sim.history(j).outcome != allot::sim::job_outcome::waiting) continue;
+      // Others are being evicted for it.
+      const bool is_announced = sim.scheduler().announced(sim.history(j).id);
+      now[j] = is_announced ? wait_cause::order : allot::sim::cause_of(sim.why(j));
     }
   }
 };
@@ -79,7 +81,7 @@ void compare(allot::sim::setup<N> s) {
     REQUIRE(total >= seen);
     expected[static_cast<std::size_t>(wait_cause::order)] += total - seen;
     INFO("job " << j);
-    REQUIRE(fast.reasons().split(j, total, fast.waits().waits(j), sim.now()) == expected);
+    REQUIRE(fast.reasons().split(j, total, sim.now()) == expected);
     for (std::size_t c = 0; c < wait_cause_count; ++c) all[c] += expected[c];
   }
   const auto figures = fast.figures(sim);
@@ -139,21 +141,21 @@ TEST_CASE("wait_reasons: clocks of a group, by hand") {
   CHECK(asked == 5);
   r.end(0, 25);
   r.end(2, 25);
-  CHECK(r.split(0, 15, false, 25) == split{13, 0, 0, 2});
-  CHECK(r.split(1, 11, true, 25) == split{9, 0, 0, 2});
-  CHECK(r.split(2, 15, false, 25) == split{0, 10, 5, 0});
+  CHECK(r.split(0, 15, 25) == split{13, 0, 0, 2});
+  CHECK(r.split(1, 11, 25) == split{9, 0, 0, 2});
+  CHECK(r.split(2, 15, 25) == split{0, 10, 5, 0});
   // It is pending again: the second wait adds to the first.
   pending[b] = by_quota();
   r.begin(jobs, 2, 40);
   r.look(40, reasons::change::any, why);
   CHECK_FALSE(r.any_lacks_a_place());
   r.end(2, 47);
-  CHECK(r.split(2, 22, false, 50) == split{7, 10, 5, 0});
+  CHECK(r.split(2, 22, 50) == split{7, 10, 5, 0});
   std::vector<job_index> kinds;
   r.for_each_kind([&](job_index j) { kinds.push_back(j); });
   CHECK(kinds == std::vector<job_index>{1});
   // A job that was never submitted has waited for nothing.
-  CHECK(r.split(77, 0, false, 50) == split{});
+  CHECK(r.split(77, 0, 50) == split{});
 }
 
 TEST_CASE("wait_reasons: the split of a run, worked by hand") {
@@ -166,9 +168,7 @@ TEST_CASE("wait_reasons: the split of a run, worked by hand") {
   s.where = nodes(2, 4);
   allot::sim::metrics<1> m;
   const auto sim = run<allot::static_quotas>(std::move(s), m);
-  const auto of = [&](job_index j) {
-    return m.reasons().split(j, m.waits().total(j, sim.now()), false, sim.now());
-  };
+  const auto of = [&](job_index j) { return m.reasons().split(j, m.waits().total(j, sim.now()), sim.now()); };
   CHECK(of(0) == split{});
   CHECK(of(1) == split{});
   CHECK(of(2) == split{10 * second, 0, 0, 0});

@@ -20,6 +20,12 @@ namespace sim {
 enum class event_kind : std::uint8_t {
   /// A job ends, by itself or at its time limit.
   finish,
+  /// A job or a pod that was evicted has gone, or could not be.
+  departure,
+  /// A job that was starting runs.
+  start,
+  /// Or it could not be started.
+  failed_start,
   /// A node fails, drains or comes back.
   node_change,
   /// An administrator changes the quota tree.

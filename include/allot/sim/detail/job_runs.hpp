@@ -95,18 +95,28 @@ class job_runs {
     histories_[j].outcome = job_outcome::waiting;
     accounts_.come(j);
   }
-  /// A pending job has been running since then.
-  void start(job_index j, instant since, const flavor_pick& pick, std::uint32_t pods) {
+  /// A pending job has been running since then; it does no work until its start is done, which `takes` so
+  /// long.
+  void start(job_index j, instant since, const flavor_pick& pick, std::uint32_t pods, instant takes = 0) {
     job_history& h = histories_[j];
     ALLOT_ASSERT(h.outcome == job_outcome::waiting, "only a waiting job can start");
     if (h.runs == 0) h.first_start = since;
     h.last_start = since;
     h.outcome = job_outcome::running;
     accounts_.start(j, std::exchange(h.pick, pick), pick, pods);
-    h.work.begin(since, pods, h.runs++ == 0 ? 0 : jobs_[j].restart);
+    h.work.begin(since, pods, takes + (h.runs++ == 0 ? 0 : jobs_[j].restart));
     expect_end(h, j);
     const instant limit = jobs_[j].time_limit;
-    if (limit > 0) h.limit_event = push(since + limit, event_kind::cycle, j);
+    if (limit > 0) h.limit_event = push(since + takes + limit, event_kind::cycle, j);
+  }
+  /// How the start of a running job goes on, at that time.
+  void expect_start(job_index j, instant at, event_kind how) { histories_[j].start_event = push(at, how, j); }
+  /// The start of a running job has failed: it is pending again, as if it had not been started.
+  void fail_start(job_index j, instant now) {
+    const instant resumption = resumption_[j];
+    cut_short(j, now);
+    resumption_[j] = resumption;
+    --histories_[j].runs;
   }
   /// A running job has had one pod more since then, or has one less from now on.
   void grow(job_index j, instant since) {
@@ -159,6 +169,7 @@ class job_runs {
   void forget_end(const job_history& h) {
     events_.cancel(h.end_event);
     events_.cancel(h.limit_event);
+    events_.cancel(h.start_event);
   }
 
   vector<job<N>> jobs_;

@@ -158,6 +158,11 @@ struct job_figures {
   std::uint64_t preemptions = 0;
   /// How often one was lost with a node.
   std::uint64_t node_failures = 0;
+  /// @{
+  /// How often one could not be started or evicted: see `host_faults`.
+  std::uint64_t failed_starts = 0;
+  std::uint64_t failed_evictions = 0;
+  /// @}
   /// The number of jobs preempted, and the most preemptions of one of them.
   std::uint64_t preempted_jobs = 0;
   /// The most preemptions of one job.

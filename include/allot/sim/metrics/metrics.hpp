@@ -104,6 +104,8 @@ class metrics final : public observer<N> {
     // Observers are not notified of changes to nodes and quotas.
     if (events_ + std::exchange(told_, 0) != sim.events()) given_back_ = true;
     events_ = sim.events();
+    if (std::exchange(departures_, sim.departures()) != sim.departures()) given_back_ = true;
+    reasons_.set_aside(sim.aside(), sim.now());
     const change less = usage_changed_ ? change::less_room : change::nothing;
     reasons_.look(sim.now(), given_back_ ? change::any : less,
                   [&sim](job_index j) { return sim.why_in_brief(j); });
@@ -364,6 +366,7 @@ class metrics final : public observer<N> {
   loan_book<N> loans_;
   waiting_times waits_;
   wait_reasons<N> reasons_;
+  std::uint64_t departures_ = 0;
   lost_time lost_;
   reclaim_times reclaims_;
   over_preemption over_preemption_;

@@ -69,32 +69,22 @@ class wait_reasons {
     if (of_job_.size() < jobs.size()) of_job_.resize(jobs.size());
     entry& e = of_job_[j];
     if (e.group == none) e.group = number(jobs[j]);
-    group& g = groups_[e.group];
-    for (std::size_t c = 0; c < clocks; ++c) e.waited[c] -= g.clock(c, now);
-    e.previous = none;
-    e.next = g.first;
-    if (g.first != none) {
-      of_job_[g.first].previous = j;
-    } else {
-      // Until the cause is known it does not matter which clock runs, because no time passes.
-      g.active = active_.size();
-      g.known = false;
-      active_.push_back(e.group);
-    }
-    g.first = j;
+    e.waits = true;
+    join(j, now);
   }
   /// Job j is no longer pending. Precondition: it is.
   void end(job_index j, instant now) {
-    entry& e = of_job_[j];
-    group& g = groups_[e.group];
-    for (std::size_t c = 0; c < clocks; ++c) e.waited[c] += g.clock(c, now);
-    if (e.previous != none) of_job_[e.previous].next = e.next;
-    if (e.next != none) of_job_[e.next].previous = e.previous;
-    if (g.first == j) g.first = e.next;
-    if (g.first != none) return;
-    groups_[active_.back()].active = g.active;
-    active_[g.active] = active_.back();
-    active_.pop_back();
+    of_job_[j].waits = false;
+    leave(j, now);
+  }
+  /// These pending jobs, by index, wait for nothing that the others of their kind wait for.
+  void set_aside(std::span<const job_index> those, instant now) {
+    if (aside_.empty() && those.empty()) return;
+    for (const job_index j : aside_) {
+      if (of_job_[j].waits && !std::binary_search(those.begin(), those.end(), j)) join(j, now);
+    }
+    for (const job_index j : those) leave(j, now);
+    aside_.assign(those.begin(), those.end());
   }
 
   /// Finds for every group why its jobs wait from now on; `why(job)` is as in a plan.
@@ -131,15 +121,14 @@ class wait_reasons {
   }
 
   /// How long a job has waited for each cause, of `total`, which is the sum of the parts. Waiting from before
-  /// the simulation counts as `order`. `waits`: whether it is still pending.
-  [[nodiscard]] std::array<instant, wait_cause_count> split(job_index j, instant total, bool waits,
-                                                            instant now) const {
+  /// the simulation, and what it was set aside, counts as `order`.
+  [[nodiscard]] std::array<instant, wait_cause_count> split(job_index j, instant total, instant now) const {
     std::array<instant, wait_cause_count> parts{};
     instant& rest = parts[clocks] = total;
     if (j >= of_job_.size() || of_job_[j].group == none) return parts;
     const entry& e = of_job_[j];
     for (std::size_t c = 0; c < clocks; ++c) {
-      parts[c] = e.waited[c] + (waits ? groups_[e.group].clock(c, now) : 0);
+      parts[c] = e.waited[c] + (e.is_in ? groups_[e.group].clock(c, now) : 0);
       rest -= parts[c];
     }
     return parts;
@@ -183,8 +172,41 @@ class wait_reasons {
     std::uint32_t group = none;
     job_index previous = none;
     job_index next = none;
+    bool waits = false;
+    /// Whether it is one of its group now.
+    bool is_in = false;
   };
 
+  void join(job_index j, instant now) {
+    entry& e = of_job_[j];
+    if (std::exchange(e.is_in, true)) return;
+    group& g = groups_[e.group];
+    for (std::size_t c = 0; c < clocks; ++c) e.waited[c] -= g.clock(c, now);
+    e.previous = none;
+    e.next = g.first;
+    if (g.first != none) {
+      of_job_[g.first].previous = j;
+    } else {
+      // Until the cause is known it does not matter which clock runs, because no time passes.
+      g.active = active_.size();
+      g.known = false;
+      active_.push_back(e.group);
+    }
+    g.first = j;
+  }
+  void leave(job_index j, instant now) {
+    entry& e = of_job_[j];
+    if (!std::exchange(e.is_in, false)) return;
+    group& g = groups_[e.group];
+    for (std::size_t c = 0; c < clocks; ++c) e.waited[c] += g.clock(c, now);
+    if (e.previous != none) of_job_[e.previous].next = e.next;
+    if (e.next != none) of_job_[e.next].previous = e.previous;
+    if (g.first == j) g.first = e.next;
+    if (g.first != none) return;
+    groups_[active_.back()].active = g.active;
+    active_[g.active] = active_.back();
+    active_.pop_back();
+  }
   [[nodiscard]] std::uint32_t number(const job<N>& j) {
     const auto fresh = static_cast<std::uint32_t>(groups_.size());
     const kind key{j.quota, j.request, j.pod_request.room_key(), j.flavors, j.fewest_pods(), j.preemptible};
@@ -198,6 +220,7 @@ class wait_reasons {
   /// The groups with pending jobs.
   vector<std::uint32_t> active_;
   vector<entry> of_job_;
+  vector<job_index> aside_;
   bool lacks_place_ = false;
   /// The first time at which a quota may borrow again, for which a job of a group waits.
   instant backoff_ends_ = without_end;

@@ -140,6 +140,8 @@ class job_statistics {
     f.lost += lost;
     f.preemptions += h.preemptions;
     f.node_failures += h.node_failures;
+    f.failed_starts += h.failed_starts;
+    f.failed_evictions += h.failed_evictions;
     f.preempted_jobs += h.preemptions > 0 ? 1 : 0;
     f.most_preemptions = std::max(f.most_preemptions, h.preemptions);
   }
@@ -161,7 +163,7 @@ class job_statistics {
       r.value[wait] = waited;
       r.value[slowdown] = bounded_slowdown_in_thousandths(took, job.duration, short_time);
     }
-    const auto parts = from_.reasons.split(j, waited, from_.waits.waits(j), sim.now());
+    const auto parts = from_.reasons.split(j, waited, sim.now());
     const bool starts_never = lives && came && !before_start;
     for_each_group(all, job, r.size, [&](job_figures& f) {
       f.came += came ? 1U : 0U;

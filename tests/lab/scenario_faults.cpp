@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "lab/scenario.hpp"
+#include "tests/lab/scenarios.hpp"
+
+using allot_test::lines;
+using allot_test::parse_valid;
+using allot_test::problems_of;
+
+namespace {
+
+const std::string quotas = R"("quotas": [{"name": "q", "nominal": {"gpu": 8}}], )";
+
+}  // namespace
+
+TEST_CASE("faults of a scenario: times and shares; without them everything takes effect at once") {
+  const auto none = parse_valid(quotas + R"("jobs": [])").faults;
+  CHECK(none.start.most == 0);
+  CHECK_FALSE(none.delays_evictions());
+  const auto f = parse_valid(quotas + R"("faults": {"start_s": [0.5, 60], "eviction_s": 30,
+    "failed_starts_percent": 1.5, "failed_evictions_percent": 100, "start_again_after_s": 10,
+    "evict_again_after_s": 0, "seed": 7})")
+                     .faults;
+  CHECK(f.start.least == 500);
+  CHECK(f.start.most == 60'000);
+  CHECK(f.eviction.least == 30'000);
+  CHECK(f.eviction.most == 30'000);
+  CHECK(f.failed_starts == 1'500);
+  CHECK(f.failed_evictions == 100'000);
+  CHECK(f.start_again_after == 10'000);
+  CHECK(f.evict_again_after == 0);
+  CHECK(f.seed == 7);
+}
+
+TEST_CASE("faults of a scenario: what is wrong with them is said where it is") {
+  CHECK(problems_of(quotas + R"("faults": {"start_s": [60, 10], "eviction_s": "long",
+    "failed_starts_percent": 101, "failed_evictions": 1})")
+            .size() == 4);
+  CHECK(problems_of(quotas + R"("faults": {"start_s": [60, 10]})").front().find("the least and the most") !=
+        std::string::npos);
+}
