@@ -571,7 +571,9 @@ class soak_world {
   void learn(bool may_drop) {
     std::vector<allot::job_id> cores;
     for (const auto& [id, u] : units_) {
-      if (is_core(u) && jobs_[u.job].is_elastic()) cores.push_back(id);
+      // One that is elastic no more may have had pods.
+      const bool has_pods = !elastic_pods_of(id, [](const unit&) { return true; }).empty();
+      if (is_core(u) && (jobs_[u.job].is_elastic() || has_pods)) cores.push_back(id);
     }
     for (const allot::job_id id : cores) {
       unit& core = units_.at(id);
