@@ -535,6 +535,7 @@ class soak_world {
     u.pods = pods;
     u.since = since;
     u.starting = false;
+    u.leaves_by.reset();
   }
   /// The job is evicted, with all its running elastic pods; its pending ones are removed.
   void tell_to_go(allot::job_id id) {
@@ -548,7 +549,6 @@ class soak_world {
   }
   static void goes(unit& u) {
     u.is = where::leaves;
-    u.leaves_by.reset();
     u.spared = std::numeric_limits<allot::instant>::min();
   }
   void come_back(allot::job_id id) {
@@ -816,8 +816,11 @@ class soak_world {
   /// The job runs on, with those of its pods that were to leave with it.
   void stays(allot::job_id id) {
     units_.at(id).is = where::runs;
-    for (const allot::job_id pod : elastic_pods_of(id, [](const unit& u) { return u.is == where::leaves; }))
+    units_.at(id).leaves_by.reset();
+    for (const allot::job_id pod : elastic_pods_of(id, [](const unit& u) { return u.is == where::leaves; })) {
       units_.at(pod).is = where::runs;
+      units_.at(pod).leaves_by.reset();
+    }
   }
   static void put_off(unit& u, allot::instant until) {
     u.not_before = std::max(u.not_before, until);
@@ -1324,8 +1327,11 @@ class soak_world {
       u.spared = allot::detail::moved(u.spared, by);
     }
     for (soak_job& j : jobs_) j.ready = allot::detail::moved(j.ready, by);
-    // Who must wait again before it preempts is tried again.
-    if (has_untold_nodes_) stir();
+    // Times of submission stay: who waits before it preempts may have waited long enough by now, or not any
+    // more.
+    if (std::any_of(quotas_.begin(), quotas_.end(),
+                    [](const quota& q) { return q.settings.preempt_after > 0; }))
+      stir();
   }
   /// When a job has started: mostly in the past, sometimes after the next step, by a clock that differs.
   [[nodiscard]] allot::instant draw_start() {

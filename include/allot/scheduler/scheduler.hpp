@@ -597,6 +597,7 @@ class scheduler {
     // One whose eviction was withdrawn, and that another job has claimed since, goes after all.
     erase_if(session_.plan().withdrawn,
              [&](const auto& w) { return jobs().state(w.id) != job_state::running; });
+    for (const auto& w : session_.plan().withdrawn) jobs().stays(jobs().at(w.id));
     // Explained last: jobs admitted after a job became inadmissible may block it, too.
     // A reservation may have been renewed before its job was admitted in the same step.
     erase_if(session_.plan().pending, [&](const auto& h) { return state(h.id) != job_state::pending; });

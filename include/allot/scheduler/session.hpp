@@ -428,6 +428,7 @@ class session {
       if (jobs_.nominated().waiting().empty()) return false;
       let_wait_again(jobs_.at(jobs_.nominated().waiting().back()));
     }
+    jobs_.stays(r);
     jobs_.spare(r, until);
     return true;
   }

@@ -160,7 +160,8 @@ struct job_record {
   bool is_over = false;
   /// While it runs: whether the host is still starting it, so that `facts.started` may be to come.
   bool is_starting = false;
-  /// While it is evicted: by when the host expects that it has left; the first of all times if it has not said.
+  /// While it is evicted: by when the host expects that it has left; the first of all times if it has not
+  /// said.
   instant leaves_by = no_limit;
   /// Whether a later job of the same equivalence class has no better chances.
   bool follows_priority = false;

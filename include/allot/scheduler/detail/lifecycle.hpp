@@ -634,9 +634,13 @@ class lifecycle {
     }
     books_.evict(r);
     r.spared_until = ready_time::always;
-    r.leaves_by = record::no_limit;
     enter(r, job_state::evicting);
     nominated_.expect(r.facts.id, beneficiary);
+  }
+  /// The job runs on, with its pods, after all: the time by which it was to have left says nothing any more.
+  void stays(record& r) {
+    r.leaves_by = record::no_limit;
+    for (const job_id pod : r.elastic_pods) jobs_[pod].leaves_by = record::no_limit;
   }
   /// An evicting job runs on.
   void take_back_eviction(record& r) {
@@ -858,8 +862,8 @@ class lifecycle {
 
   // The clock.
 
-  /// What is said to have started later has started now, unless it is starting: calls `visit(job_id)` for each such job that runs.
-  /// O(jobs).
+  /// What is said to have started later has started now, unless it is starting: calls `visit(job_id)` for
+  /// each such job that runs. O(jobs).
   template <class Visit>
   void start_by(instant now, Visit visit) {
     jobs_.for_each([&](record& r) {
@@ -947,6 +951,7 @@ class lifecycle {
     r.ready = {};
     r.preempts_from = ready_time::always;
     r.is_starting = false;
+    r.leaves_by = record::no_limit;
   }
   void charge_adopted(record& r, const placed_request& p) {
     r.where = p.where;
