@@ -110,8 +110,6 @@ struct known_faults {
   bool earlier_starts_are_seen_late = true;
   /// Law 9. Of a job that waits for who is ready soon that one is not always named.
   bool who_is_ready_soon_is_not_named = true;
-  /// Law 13. Who gets too old to be passed is passed until it is tried again.
-  bool age_is_seen_late = true;
   /// Law 10. The cause on record is an owner, too, where a job overran, a node was closed, or a victim takes
   /// its time to leave (or it is a protection); and a higher priority where a job of a lower one with an
   /// earlier promise started late.
@@ -303,8 +301,6 @@ class life {
     /// How often it was started or nominated.
     std::size_t turns = 0;
     std::size_t turns_seen = 0;
-    /// When a plan listed it last.
-    instant tried_at = -1;
     // Law 10: the first promise, and what the record said last.
     std::optional<instant> promised{};
     instant promised_at = 0;
@@ -450,9 +446,6 @@ class life {
       tell(plan);
       ++seen_.plans;
       check_plan(plan);
-      for (const auto& h : plan.pending) {
-        if (h.id == units_[h.what].id) units_[h.what].tried_at = now_;
-      }
       if (plan.empty()) return;
       carry_out(plan);
       // Law 4, for the host has not yet reported anything.
@@ -1209,8 +1202,7 @@ class life {
       broken(13, "the first of its quota waits at " + std::to_string(now_), j);
     // By `aged` another one may come first that was submitted later, and not be passed any more.
     if (world_.by.strict_after > 0 && world_.by.backfill != allot::backfill_order::queue) return;
-    const bool is_too_old = world_.by.strict_after > 0 && (known_.age_is_seen_late ? u.tried_at : now_) >=
-                                                              facts.submit + world_.by.strict_after;
+    const bool is_too_old = world_.by.strict_after > 0 && now_ >= facts.submit + world_.by.strict_after;
     if (!is_first || u.by != allot::without_end || !(is_exact || is_too_old) || !fits_without(own)) return;
     ++(is_exact ? seen_.bounded : seen_.bounded_by_age);
     if (world_.nodes > 0) ++seen_.bounded_on_nodes;
@@ -1503,7 +1495,6 @@ constexpr known_faults none_known{.victims_remain_alone = false,
                                   .pods_speak_for_jobs = false,
                                   .earlier_starts_are_seen_late = false,
                                   .who_is_ready_soon_is_not_named = false,
-                                  .age_is_seen_late = false,
                                   .causes_are_taken_for_others = false,
                                   .some_have_no_cause = false};
 constexpr allot::quota_id t0{1}, t1{2}, t2{3};
@@ -1640,7 +1631,7 @@ TEST_CASE("laws: found: a job that takes the place of a borrower delays a promis
   w.jobs[1].pods = 2;
   check_broken(w, 13);
 }
-TEST_CASE("laws: found: a job that has become too old to be passed is passed once more") {
+TEST_CASE("laws: a job is not passed any more from the moment at which it is too old") {
   // Job 1 is too old from 10 on. At 11 job 3 starts.
   small_world w = world_of(1, {2});
   w.by.strict_after = 10;
@@ -1648,7 +1639,7 @@ TEST_CASE("laws: found: a job that has become too old to be passed is passed onc
   w.jobs[0].estimate = 0;
   w.jobs[0].priority = w.jobs[1].priority = w.jobs[3].priority = 1;
   w.jobs[3].estimate = 13;
-  check_broken(w, 13);
+  check_held(w);
 }
 TEST_CASE("laws: found: a job of a quota above, that only borrows, delays a promise on what a quota owns") {
   // Job 1 is promised 2. Nobody takes back what job 2 uses, and it may start.

@@ -66,8 +66,7 @@ class owned_reservations {
 
   /// Whether no later job of its quota may start before it: see `queue_settings::strict_after`.
   [[nodiscard]] static bool must_not_be_passed(Session& session, const record& r) {
-    const instant age = session.queues().settings(r.facts.quota).strict_after;
-    return age != 0 && session.now() >= later(r.facts.submitted, age) && !r.facts.elastic && !r.is_early() &&
+    return r.is_too_old && !r.facts.elastic && !r.is_early() &&
            owned_profile<Session>::owns_request(session, r);
   }
   /// Whether a job without a reservation would pass one with a reservation that must not be passed.
