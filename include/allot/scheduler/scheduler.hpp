@@ -165,8 +165,8 @@ class scheduler {
   /// guaranteed runtime counts from the start of running jobs. Returns the problems, and then changes
   /// nothing: the quota does not exist, or a setting lacks what it needs to have an effect: another setting,
   /// or something that the view or the cycle does not provide. O(1); with a newly guaranteed runtime,
-  /// O(jobs depth), and O(log jobs) for each job running in the subtree; with another `preempt_after`,
-  /// O(jobs), and O(log jobs) for each that waits.
+  /// O(jobs depth), and O(log jobs) for each job running in the subtree; with another `preempt_after` or
+  /// `strict_after`, O(jobs), and O(log jobs) for each that waits.
   [[nodiscard]] vector<problem> configure(quota_id x, const queue_settings& settings) {
     if (!tree().contains(x)) {
       return detail::one_problem(problem_code::unknown_quota, {}, {}, "there is no such quota to configure");

@@ -177,6 +177,14 @@ class session {
     list(jobs_.at(id));
     jobs_.reserve(jobs_.at(id), p);
   }
+  /// Whether the nominated or running job was decided on at an earlier time.
+  [[nodiscard]] bool was_decided_on(const record& r) const noexcept { return r.decided_at < first_decision_; }
+  /// The reservation that a job held until it was nominated or, in this step, started; null if it held none.
+  [[nodiscard]] const reservation_entry* reservation_before(job_id id) const requires has_expected_ends {
+    const auto at =
+        detail::find_if(kept_.begin(), kept_.end(), [id](const reservation_entry& p) { return p.job == id; });
+    return at == kept_.end() ? nullptr : &*at;
+  }
   /// Replaces the reservation of a job.
   void renew_reservation(job_id id, const reservation& p) {
     list(jobs_.at(id));
@@ -385,6 +393,7 @@ class session {
     now_ = now;
     has_stepped_ = true;
     ++steps_;
+    if (has_time_passed_) first_decision_ = jobs_.nominated().next_number();
     plan_.clear();
     took_back_ = false;
     jobs_.end_backoffs(now);
@@ -667,6 +676,8 @@ class session {
   /// When reserved starts were compared with the clock last.
   instant last_look_ = std::numeric_limits<instant>::min();
   std::uint64_t steps_ = 0;
+  /// The number of the first decision at this time.
+  std::uint64_t first_decision_ = 0;
   /// The reservations of jobs that this step admitted, or that are nominated: they hold them again if their
   /// admission is taken back.
   vector<reservation_entry> kept_;

@@ -369,15 +369,16 @@ class loan_reservations {
     const auto first =
         detail::find_if(to_keep.begin(), to_keep.end(), [&](const auto& p) { return p.job == claimant; });
     if (first != to_keep.end()) {
-      // Those over which it takes no precedence keep their starts until it has its own.
+      // Those over which it takes no precedence keep their starts.
       const reservation_entry own = *first;
       to_keep.erase(first);
       const record& by = session_.jobs().at(claimant);
       const claims takes_precedence{*this};
       forget_start(session_, own);
-      for (const reservation_entry& p : to_keep) {
-        if (takes_precedence(by, p) || takes_precedence.may_change(by, p)) forget_start(session_, p);
-      }
+      erase_if(to_keep, [&](const reservation_entry& p) {
+        return !takes_precedence(by, p) && !takes_precedence.may_change(by, p);
+      });
+      for (const reservation_entry& p : to_keep) forget_start(session_, p);
       keep(own, cause_for(by), admit, all_hold);
     }
     for (const reservation_entry& p : to_keep) forget_start(session_, p);
@@ -431,7 +432,8 @@ class loan_reservations {
       // It can start earlier only with what has become free since its start was found.
       const instant freed_until = session_.jobs().reservation_of(p.job)->freed_until;
       start = state_.profile.earliest(session_, r, no_claims{}, std::min(p.what.start, freed_until));
-      start = after_owned(p, start, p.what.start);
+      // Others count on the start that it has.
+      start = after_owned(p, start, session_.reservations().next_number(), p.what.start);
       if (!start) {
         // After that all is as it was, unless a job with a reservation is placed before.
         const auto& next = session_.reservations().all()[session_.reservations().by_start().front()];
@@ -468,14 +470,20 @@ class loan_reservations {
     // What was lent to it others may claim; what its quota owns, and has promised since, they may not.
     const bool is_displaced = cause == delay_cause::owner && is_later(start, p);
     if (is_displaced) session_.yield_turn(p.job);
-    if (!is_as_planned) start = after_owned(p, start);
+    if (!is_as_planned) start = after_owned(p, start, session_.jobs().reservation_of(p.job)->number);
     reservation renewed = p.what;
     renewed.start = start ? start->at : without_end;
     renewed.after = start ? start->after : job_id{};
     if (start) renewed.borrows = start->borrows;
     const bool is_late = renewed.start > p.what.first_start || renewed.start <= session_.now();
-    if (is_late && cause != delay_cause::none) renewed.cause = cause;
-    if (!is_late) renewed.cause = delay_cause::none;
+    const bool moves = renewed.start > p.what.start;
+    if (!is_late) {
+      renewed.cause = delay_cause::none;
+    } else if (moves || p.what.cause == delay_cause::none) {
+      if (cause == delay_cause::none) cause = owned_.before_it(p).cause;
+      if (cause == delay_cause::none && p.what.cause == delay_cause::none) cause = displaced_by();
+      if (cause != delay_cause::none) renewed.cause = cause;
+    }
     all_hold = all_hold && renewed.start == p.what.start;
     state_.has_lost_start = state_.has_lost_start || (!start && p.what.start != without_end);
     session_.renew_reservation(p.job, renewed);
@@ -525,13 +533,12 @@ class loan_reservations {
     return (start ? start->at : without_end) > p.what.start;
   }
   /// The earliest start of a job with a reservation, but after those that its quota has promised what it
-  /// owns, and that come before it; `start` is the earliest beside the others. None if that is not before
-  /// `before`.
+  /// owns, and whose turn is before that number; `start` is the earliest beside the others. None if that is
+  /// not before `before`.
   [[nodiscard]] std::optional<profile_start> after_owned(const reservation_entry& p,
                                                          std::optional<profile_start> start,
-                                                         instant before = without_end) {
+                                                         std::uint64_t number, instant before = without_end) {
     const record& r = session_.jobs().at(p.job);
-    const auto number = session_.jobs().reservation_of(p.job)->number;
     const auto owned = session_.reservations().owned_by(p.quota);
     while (start) {
       const auto in_way = detail::find_if(owned.begin(), owned.end(), [&](const reservation_entry& q) {

@@ -13,7 +13,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
+#include <type_traits>
 
 namespace allot {
 inline namespace v0 {
@@ -66,8 +68,7 @@ class owned_reservations {
 
   /// Whether no later job of its quota may start before it: see `queue_settings::strict_after`.
   [[nodiscard]] static bool must_not_be_passed(Session& session, const record& r) {
-    const instant age = session.queues().settings(r.facts.quota).strict_after;
-    return age != 0 && session.now() >= later(r.facts.submitted, age) && !r.facts.elastic && !r.is_early() &&
+    return r.is_too_old && !r.facts.elastic && !r.is_early() &&
            owned_profile<Session>::owns_request(session, r);
   }
   /// Whether a job without a reservation would pass one with a reservation that must not be passed.
@@ -152,17 +153,43 @@ class owned_reservations {
     return {};
   }
 
+  /// Why a start has become later. Who has higher priority takes precedence, but not over all that come
+  /// behind whom it has delayed.
+  struct delay {
+    delay_cause cause = delay_cause::none;
+    /// Of that job.
+    std::int64_t priority = std::numeric_limits<std::int64_t>::max();
+  };
+  /// That of a job which is late for that cause.
+  [[nodiscard]] static delay of(delay_cause cause, const record& r) {
+    constexpr auto most = std::numeric_limits<std::int64_t>::max();
+    return {cause, r.facts.priority == most ? most : r.facts.priority + 1};
+  }
+  /// Why one of its quota is late that comes before a reservation, and so may make it late, too.
+  [[nodiscard]] delay before_it(const reservation_entry& p) const {
+    delay found;
+    owned_profile<Session>::for_each_reservation_of(session_, p.quota, [&](const reservation_entry& q) {
+      if (q.number >= p.number || found.cause != delay_cause::none) return;
+      if (const delay its = of(q.what.cause, session_.jobs().at(q.job)); is_inherited(its, p)) found = its;
+    });
+    return found;
+  }
+  /// Whether it makes a reservation late, too.
+  [[nodiscard]] bool is_inherited(const delay& d, const reservation_entry& p) const {
+    return d.cause != delay_cause::higher_priority || passes(p.quota, d.priority, p);
+  }
+
   /// Renews those of quotas whose own jobs have changed.
   void renew_changed() {
     session_.take_renewing([&](quota_id x) {
       take_back_later(x);
-      renew_of(x, delay_cause::none);
+      renew_of(x, {});
     });
   }
   /// Renews those of x that a job of that priority has passed.
   void renew_passed(quota_id x, std::int64_t priority) {
     for (const reservation_entry& p : session_.reservations().owned_by(x)) {
-      if (passes(x, priority, p)) static_cast<void>(renew(p, delay_cause::higher_priority));
+      if (passes(x, priority, p)) static_cast<void>(renew(p, {delay_cause::higher_priority, priority}, {}));
     }
   }
   /// Makes them all again, in their turn: the world has changed.
@@ -170,7 +197,7 @@ class owned_reservations {
     for (const quota_id x : session_.reservations().owners()) {
       for (const reservation_entry& p : session_.reservations().owned_by(x)) forget_start(session_, p);
       for (const reservation_entry& p : session_.reservations().owned_by(x))
-        static_cast<void>(renew(p, cause));
+        static_cast<void>(renew(p, {cause}, {}));
     }
   }
 
@@ -196,11 +223,11 @@ class owned_reservations {
     const attempt a = admit(id);
     if (a.is_admitted) {
       // What made it late makes those behind it late.
-      if (before.cause != delay_cause::none) renew_of(x, before.cause);
+      if (before.cause != delay_cause::none) renew_of(x, of(before.cause, r));
       return true;
     }
     // It had room in its quota, and yet could not start.
-    if (before.start <= session_.now()) renew_of(x, a.kept_by);
+    if (before.start <= session_.now()) renew_of(x, of(a.kept_by, r));
     session_.queues().touch(x);
     return false;
   }
@@ -215,15 +242,16 @@ class owned_reservations {
       if (session_.take_back_after(p, comes_later)) i = 0;
     }
   }
-  /// Those of x in their turn; what makes one late makes those behind it late.
-  void renew_of(quota_id x, delay_cause cause) {
+  /// Those of x in their turn; `before` is why one before them is late.
+  void renew_of(quota_id x, delay before) {
     for (const reservation_entry& p : session_.reservations().owned_by(x)) {
-      const delay_cause moved = renew(p, cause);
-      if (moved != delay_cause::none) cause = moved;
+      const delay moved = renew(p, {}, before);
+      if (moved.cause != delay_cause::none) before = moved;
     }
   }
-  /// Returns why its start has become later, if it has; `cause` is what is known of that.
-  delay_cause renew(const reservation_entry& p, delay_cause cause) {
+  /// `told` is why its start becomes later, if it does; `before` is why that of one before it has. Returns
+  /// why, if it does.
+  delay renew(const reservation_entry& p, const delay& told, const delay& before) {
     const record& r = session_.jobs().at(p.job);
     const instant now = session_.now();
     // Those behind it keep their starts beside it. If it is late, or they are and would make it so, they are
@@ -241,7 +269,7 @@ class owned_reservations {
     const bool is_hindered = !start && state_.owned.has_room(session_, r);
     if (is_hindered && p.what.start != without_end &&
         (p.what.start > now || !session_.queues().was_tried(session_.jobs().at(p.job)))) {
-      return delay_cause::none;
+      return {};
     }
     reservation renewed = p.what;
     renewed.start = start ? start->at : without_end;
@@ -254,42 +282,64 @@ class owned_reservations {
       renewed.after = by_then ? by_then->after : job_id{};
     }
     const bool is_late = renewed.start > p.what.first_start || renewed.start <= now;
-    const bool moves = renewed.start > p.what.start;
-    if (cause == delay_cause::none && (moves || (is_late && p.what.cause == delay_cause::none))) {
-      if (start && !start->waits_for_place) {
-        cause = why_late(r.facts.quota, is_passed(p, start->after));
-      } else if (is_hindered && state_.claimed_at != now &&
-                 !placement_or_default::has_nodes(session_.books().places) &&
-                 !quota_allows(session_, r, now)) {
-        cause = delay_cause::protection;
-      } else {
-        cause = start || is_hindered ? delay_cause::owner : why_late(r.facts.quota);
-      }
+    delay by;
+    const bool is_made_again = told.cause != delay_cause::none && p.what.start == without_end;
+    if (renewed.start > p.what.start || (is_late && p.what.cause == delay_cause::none) || is_made_again) {
+      by = told;
+      if (by.cause == delay_cause::none) by = why_late(p, before, is_hindered);
+      renewed.cause = by.cause;
     }
-    if (is_late && cause != delay_cause::none) renewed.cause = cause;
     if (!is_late) renewed.cause = delay_cause::none;
     session_.renew_reservation(p.job, renewed);
-    return moves ? cause : delay_cause::none;
+    return by;
   }
-  /// Whether the job takes precedence over a reservation, for which it was not there in time: since that was
-  /// made it was submitted, or came back.
-  [[nodiscard]] bool is_passed(const reservation_entry& p, job_id by) const {
-    if (!session_.jobs().contains(by)) return false;
-    const record& r = session_.jobs().at(by);
-    return r.facts.quota == p.quota && passes(p.quota, r.facts.priority, p);
-  }
-  /// Why a reservation of x is late, if nothing has been told; whether a job that passes it is in its way.
-  [[nodiscard]] delay_cause why_late(quota_id x, bool is_passed = false) const {
-    const auto& ends = session_.books().ends_of(x);
-    if (!ends.empty() && ends.front().end.at <= session_.now()) return delay_cause::overrun;
-    if (is_passed) return delay_cause::higher_priority;
-    if (state_.claimed_at == session_.now()) return delay_cause::owner;
-    // Who is overdue ends later with every moment.
-    for (const reservation_entry& p : session_.reservations().owned_by(x)) {
-      if (p.what.start <= session_.now() && p.what.cause != delay_cause::none) return p.what.cause;
+  /// What has made a start later, if nothing has been told: what has become of its quota's own jobs by now,
+  /// which the start counted on; else what made one before it later; else others.
+  [[nodiscard]] delay why_late(const reservation_entry& p, const delay& before, bool is_hindered) {
+    const instant now = session_.now();
+    const auto& ends = session_.books().ends_of(p.quota);
+    if (!ends.empty() && ends.front().end.at <= now) return {delay_cause::overrun};
+    delay by;
+    const auto look = [&](const record& r, instant end) {
+      const reservation_entry* const had = session_.reservation_before(r.facts.id);
+      delay its;
+      if (had != nullptr && had->number < p.number && !session_.was_decided_on(r)) {
+        // Its start was counted on.
+        its = of(had->what.cause, r);
+      } else if (passes(p.quota, r.facts.priority, p)) {
+        its = {delay_cause::higher_priority, r.facts.priority};
+      } else if (session_.was_decided_on(r)) {
+        // Its victims take their time to leave, or have.
+        its = {delay_cause::overrun};
+      }
+      if (its.cause != delay_cause::higher_priority && end <= p.what.start) return;
+      if (its.cause == delay_cause::none || !is_inherited(its, p)) return;
+      if (by.cause == delay_cause::none) by = its;
+      if (its.cause == by.cause) by.priority = std::max(by.priority, its.priority);
+    };
+    for (const job_id id : session_.jobs().nominated().waiting()) {
+      const record& r = session_.jobs().at(id);
+      if (r.facts.quota == p.quota) look(r, later(now, r.estimate));
     }
-    // One of its quota that was to borrow was displaced by an owner, and it by that one.
-    return delay_cause::owner;
+    typename std::remove_cvref_t<decltype(ends)>::spot here;
+    for (; ends.at(here) != nullptr; ends.next(here)) {
+      const record& r = session_.jobs().at(ends.at(here)->end.job);
+      if (r.facts.started == now) look(r, r.expected_end);
+    }
+    if (by.cause != delay_cause::none) return by;
+    if (before.cause != delay_cause::none && is_inherited(before, p)) return before;
+    if (const delay its = before_it(p); its.cause != delay_cause::none) return its;
+    // Who is overdue is so with every moment.
+    if (p.what.cause != delay_cause::none && p.what.start <= now) {
+      return of(p.what.cause, session_.jobs().at(p.job));
+    }
+    if (is_hindered && state_.claimed_at != now &&
+        !placement_or_default::has_nodes(session_.books().places) &&
+        !quota_allows(session_, session_.jobs().at(p.job), now)) {
+      return {delay_cause::protection};
+    }
+    // Or one of its quota that was to borrow was displaced by an owner, and it by that one.
+    return {delay_cause::owner};
   }
 
   Session& session_;

@@ -165,6 +165,8 @@ struct job_record {
   instant leaves_by = no_limit;
   /// Whether a later job of the same equivalence class has no better chances.
   bool follows_priority = false;
+  /// While it waits: whether it is too old to be passed (`queue_settings::strict_after`).
+  bool is_too_old = false;
 
   /// Whether it may be preempted now.
   [[nodiscard]] bool may_yield() const noexcept {
@@ -409,6 +411,7 @@ class request_classes {
     /// `any_priority` where it does not matter.
     std::int64_t priority = 0;
     bool may_preempt = true;
+    bool is_too_old = false;
     friend bool operator==(const request_class&, const request_class&) = default;
   };
   static constexpr std::int64_t any_priority = std::numeric_limits<std::int64_t>::min();
@@ -462,7 +465,8 @@ class request_classes {
       if (a.pod_request != b.pod_request) return a.pod_request < b.pod_request;
     }
     if (a.in != b.in) return a.in < b.in;
-    return a.priority != b.priority ? a.priority < b.priority : a.may_preempt < b.may_preempt;
+    if (a.priority != b.priority) return a.priority < b.priority;
+    return a.may_preempt != b.may_preempt ? a.may_preempt < b.may_preempt : a.is_too_old < b.is_too_old;
   }
   [[nodiscard]] std::uint32_t* first_not_before(const request_class& s) {
     return detail::partition_point(order_.begin(), order_.end(),

@@ -92,7 +92,9 @@ class lifecycle {
   void set_default_settings(const queue_settings& settings) { queues_.set_defaults(settings); }
   /// Applies these settings to one quota.
   void set_settings(quota_id x, const queue_settings& settings) {
-    const bool waits_otherwise = queues_.settings(x).preempt_after != settings.preempt_after;
+    const queue_settings& before = queues_.settings(x);
+    const bool waits_otherwise =
+        before.preempt_after != settings.preempt_after || before.strict_after != settings.strict_after;
     queues_.set_settings(x, settings);
     if (waits_otherwise) {
       jobs_.for_each([&](record& r) {
@@ -229,10 +231,13 @@ class lifecycle {
     });
     if constexpr (has_ready_times) find_soon_ready(now);
   }
-  /// Jobs that have waited long enough by now may have others evicted for them.
+  /// Jobs that have waited long enough by now may have others evicted for them, or are not passed any more.
   void end_patience(instant now) {
     patience_.take_expired(now, [this](const time_limits::run& e, instant at) {
       if (is_patient(e.job, at)) renew_patience(jobs_[e.job]);
+    });
+    ages_.take_expired(now, [this](const time_limits::run& e, instant at) {
+      if (is_young(e.job, at)) renew_patience(jobs_[e.job]);
     });
   }
   /// When others may be evicted for the next one that waits.
@@ -1143,10 +1148,20 @@ class lifecycle {
     const instant from = later(is_to_come ? std::max(r.waits_since, r.ready.at) : r.waits_since, wait);
     return from <= ready_by_ ? ready_time::always : from;
   }
-  /// Others may be evicted for the pending job, or from now on it is known from when.
+  /// From when the pending job is too old to be passed; none if it never is.
+  [[nodiscard]] instant too_old_from(const record& r) const {
+    const instant age = queues_.settings(r.facts.quota).strict_after;
+    return age == 0 ? without_end : later(r.facts.submitted, age);
+  }
+  [[nodiscard]] bool is_too_old(const record& r) const { return too_old_from(r) <= ready_by_; }
+  /// Others may be evicted for the pending job, and it is not passed any more, or from now on it is known
+  /// from when.
   void watch_patience(record& r) {
     r.preempts_from = end_of_patience(r);
-    if (queues_.classes_.find(r.request_class)->may_preempt != r.may_preempt()) renumber(r);
+    r.is_too_old = is_too_old(r);
+    if (!queues_.is_numbered(r)) renumber(r);
+    if (const instant at = too_old_from(r); !r.is_too_old && at != without_end)
+      ages_.watch(at, {r.facts.id, 0}, still_young());
     if (r.may_preempt() || r.is_early() || r.preempts_from == without_end) return;
     patience_.watch(r.preempts_from, {r.facts.id, 0}, still_patient());
   }
@@ -1156,7 +1171,7 @@ class lifecycle {
   }
   /// The pending job may have waited long enough. It has the chances of another equivalence class then.
   void renew_patience(record& r) {
-    if (end_of_patience(r) == r.preempts_from) return;
+    if (end_of_patience(r) == r.preempts_from && is_too_old(r) == r.is_too_old) return;
     if (r.has_reservation) {
       queues_.let_requeue();
       reservations_.note_change(r.facts.quota);
@@ -1172,6 +1187,13 @@ class lifecycle {
   }
   [[nodiscard]] auto still_patient() const {
     return [this](const time_limits::run& e, instant at) { return is_patient(e.job, at); };
+  }
+  [[nodiscard]] bool is_young(job_id id, instant at) const {
+    return jobs_.contains(id) && jobs_[id].state == job_state::pending && !jobs_[id].is_too_old &&
+           too_old_from(jobs_[id]) == at;
+  }
+  [[nodiscard]] auto still_young() const {
+    return [this](const time_limits::run& e, instant at) { return is_young(e.job, at); };
   }
   [[nodiscard]] auto still_early() const {
     return [this](const time_limits::run& e, instant at) { return is_early(e.job, at); };
@@ -1351,6 +1373,8 @@ class lifecycle {
   instant ready_by_ = ready_time::always;
   /// From when others may be evicted for those that wait.
   time_limits patience_;
+  /// From when those that wait are too old to be passed.
+  time_limits ages_;
   /// Until when jobs are spared, without those for good.
   time_limits spared_;
   vector<job_id> evicting_;

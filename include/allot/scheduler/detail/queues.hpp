@@ -337,9 +337,14 @@ class queues {
     r.tried_at = requeues_;
   }
   void number_class(record& r) {
-    r.request_class =
-        classes_.add({r.facts.request, r.menu, placement_or_default::room_key(r.pod_request), r.facts.in,
-                      r.follows_priority ? classes::any_priority : r.facts.priority, r.may_preempt()});
+    r.request_class = classes_.add({r.facts.request, r.menu, placement_or_default::room_key(r.pod_request),
+                                    r.facts.in, r.follows_priority ? classes::any_priority : r.facts.priority,
+                                    r.may_preempt(), r.is_too_old});
+  }
+  /// Whether that is the class that the job has by now: time has changed none of its chances.
+  [[nodiscard]] bool is_numbered(const record& r) const {
+    const auto& its = *classes_.find(r.request_class);
+    return its.may_preempt == r.may_preempt() && its.is_too_old == r.is_too_old;
   }
 
   /// Whether a job of x that is ready soon comes before that rank.
