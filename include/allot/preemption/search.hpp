@@ -32,7 +32,7 @@ inline namespace v0 {
 /// How a search for victims ended.
 enum class search_outcome : std::uint8_t {
   found,
-  /// No set of eligible victims makes room.
+  /// No set of eligible victims makes room; or one does, and the caller declined it.
   impossible,
   /// Undecided: the budget was exhausted, or others, or the same in another order, might have been enough:
   /// rivals that would have been fair, or borrowers that would still have borrowed.

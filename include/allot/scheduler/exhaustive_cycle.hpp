@@ -63,21 +63,24 @@ struct protection_of_settings_and_detours {
 ///
 /// Where a quota's head reserves, a blocked job gets a reservation at the earliest start that the
 /// availability profile allows, and no later decision may delay it without a prior claim; see
-/// `queue_head::reserve`. Jobs with a reservation are tried first, in the order of their reservations,
-/// whatever the order of quotas by now.
+/// `queue_head::reserve`. Jobs with a reservation come before all others of their quota: those that stand on
+/// what it owns when its turn comes, in their order; those on the whole tree before all quotas, those that
+/// gather first, the others by their starts.
 ///
 /// The ways of a pending job into the plan, in this order, and what is asked on each:
 ///
 /// - `room_for`, a free place: the quota, jobs that are ready soon, reservations on what its quota owns, all
-///   others, the placement.
-/// - `make_room`, others are evicted: how often it has preempted, reservations on what its quota owns, the
-///   search for victims, jobs that are ready soon, other reservations of its quota. What else is reserved it
-///   claims, and that is renewed.
+///   others, the placement, and whether that place is one that reservations count on.
+/// - `make_room`, others are evicted: how often it has preempted, how long it has waited, reservations on
+/// what
+///   its quota owns, the search for victims, jobs that are ready soon, other reservations of its quota, what
+///   its victims would lose. What else is reserved it claims, and that is renewed.
 /// - `move_others`, others restart elsewhere: the quota, jobs that are ready soon, that search.
 ///
 /// A nominated job may be preempted like one that runs: who does so takes over what is evicted for it. And no
-/// job is evicted that could start again at once, if the one it is evicted for finds other victims: then all
-/// that the step evicts is decided on once more. So jobs change places as rarely as can be.
+/// job is evicted that could start again at once, if the one it is evicted for finds other victims, or would
+/// only change places with it: then all that the step evicts is decided on once more. That ends, as each time
+/// a job must do without one more victim, or may have all again that it did without in vain.
 ///
 /// A job that is not ready (`ready_view`) is not tried. Where its quota's head reserves, it may get a
 /// reservation for when it is, in its turn and after all jobs that are ready have been tried: as many of each

@@ -28,8 +28,8 @@ enum class delay_cause : std::uint8_t {
   /// The quotas or their settings changed.
   quotas,
   /// A job ended before it was expected to, or without being expected to, or another reservation moved. So
-  /// others
-  /// with a reservation are placed elsewhere than planned; where places do not matter that delays no job.
+  /// others with a reservation are placed elsewhere than planned; where places do not matter that delays no
+  /// job.
   placement,
   /// Jobs that may not be preempted for it use what its quota owns.
   protection,
@@ -65,7 +65,7 @@ struct reservation {
   instant start = without_end;
   /// Its first start.
   instant first_start = without_end;
-  /// The running job, or the one with an earlier reservation, whose end it waits for last.
+  /// The running or nominated job, or the one with an earlier reservation, whose end it waits for last.
   job_id after{};
   /// Whether the job is to borrow: then owners take precedence.
   bool borrows = false;

@@ -48,14 +48,16 @@ enum class queue_head : std::uint8_t {
   ///
   /// Where owners reclaim (`preempt_reclaim::any`) a job that asks for no more than its quota owns gets its
   /// start on that (`reservation::owned`): only its quota's own jobs count, as others give back what they
-  /// borrow. So it starts once these have ended, however busy the tree is, and jobs of its quota that come
+  /// borrow. So it starts once these have ended, however busy the tree is with what may be preempted, and
+  /// jobs of its quota that come
   /// later start only if they leave it room; other quotas may borrow until then. Other reservations count on
   /// what others own. There are at most eight of these in the tree, and none that owners with pending jobs
   /// would be bound to displace.
   ///
   /// The reserved start becomes later only for a `delay_cause`, which is on record: a job overruns; an owner
-  /// reclaims what the job was to borrow; a job of higher priority is submitted to its quota; the host
-  /// changes nodes or quotas; or, where places matter, a job ends early and others with a reservation are
+  /// reclaims what the job was to borrow; a job of higher priority is submitted to its quota; jobs that may
+  /// not be preempted use what the quota owns; the host changes nodes or quotas; or, where places matter, a
+  /// job ends early and others with a reservation are
   /// placed elsewhere than planned. A job whose start can't be determined gets no reservation, but may gather
   /// (`queue_settings::gather`).
   reserve,
@@ -196,7 +198,8 @@ struct queue_settings {
   /// `pending_reason::preempts_later`; `scheduler::wakes_at` says when it has come. In units of the host's
   /// clock; 0: it preempts at once. For cycles that can do it (`delaying_cycle`).
   instant preempt_after = 0;
-  /// With `queue_head::reserve`: how many of its jobs hold a reservation at once. 1: the first that can't
+  /// With `queue_head::reserve`: how many of its jobs that are ready hold a reservation at once, and how many
+  /// of those that are not (`ready_view`); these keep theirs when they are. 1: the first that can't
   /// start (EASY backfilling); `reserve_all`: every job (conservative backfilling).
   std::uint32_t reservations = 1;
   /// With `queue_head::reserve`: whether a job whose start can't be determined gathers capacity instead, as
@@ -209,7 +212,8 @@ struct queue_settings {
   /// wait for what is its own, although for a known time; without a reservation, or a known start, a job
   /// preempts in any case. One that waits for this has `pending_reason::lost_work`.
   std::int32_t wait_if_loss_percent = 0;
-  /// With `queue_head::reserve`: the order of the other jobs once all reservations are held.
+  /// With `queue_head::reserve`: the order of its other jobs; of `shortest_estimate`, once all reservations
+  /// are held.
   backfill_order backfill = backfill_order::queue;
   /// With `queue_head::reserve` and `preempt_reclaim::any`: whether jobs that use what the quota owns
   /// backfill like all others where a job with a reservation is to borrow it; when that job runs, they take
@@ -235,7 +239,7 @@ struct queue_settings {
   /// that it yields to, or by one that takes back what its quota owns. (A job that is expected to be gone by
   /// then starts.) So nobody is started for seconds, and what is kept idle is kept for as long as this at
   /// most. In a strict queue such a job blocks those behind it. Jobs that are ready later are in nobody's
-  /// way.
+  /// way, unless they hold a reservation.
   ///
   /// None: a minute if the view says how the host measures time (`clocked_view`); elsewhere, as the library
   /// does not know how long a minute is, 0: nothing is kept. For cycles that can do it (`reserving_cycle`).

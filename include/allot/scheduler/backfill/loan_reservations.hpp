@@ -21,8 +21,9 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// The reservations that need more than a quota owns, or whose quota does not reclaim: they stand on the
-/// availability profile of the whole tree, and owners may claim what they count on.
+/// The reservations that have no start on what their quota owns: they ask for more than that, it does not
+/// reclaim, or none is known. They stand on the availability profile of the whole tree, and owners may claim
+/// what they count on.
 ///
 /// Lives as long as a call; all that it knows is in the session and in `backfill_state`. `Admit` tries a job
 /// with a reservation: `admit(job_id)` returns an attempt.
@@ -157,8 +158,10 @@ class loan_reservations {
   using profile_start = typename availability<Session>::start;
   using no_claims = typename availability<Session>::no_claims;
 
-  /// Whether a job takes precedence over a reservation: its priority in the same quota is higher, or it uses
-  /// what its quota owns, and the job with a reservation is to borrow. Who reclaims does so by preemption.
+  /// Whether a job takes precedence over a reservation: in the same quota its priority is higher, or it has
+  /// an earlier turn and starts by then; of another one, it uses what its quota owns, and the job with the
+  /// reservation is to borrow. With `owners_backfill` it does so only by preemption, or when its own reserved
+  /// start has come.
   struct claims {
     loan_reservations& of;
 

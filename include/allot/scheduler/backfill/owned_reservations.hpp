@@ -53,8 +53,9 @@ void forget_start(Session& session, const typename Session::reservation_entry& p
   session.renew_reservation(p.job, unknown);
 }
 
-/// The reservations that stand on what a quota owns. No other quota can displace them: what others borrow of
-/// it comes back when asked for. So each is made, delayed and renewed by the jobs of its own quota alone.
+/// The reservations that stand on what a quota owns. No other quota can displace them, unless by jobs that
+/// may not be preempted: what others borrow of it comes back when asked for. So each is made, delayed and
+/// renewed by the jobs of its own quota alone.
 ///
 /// Lives as long as a call; all that it knows is in the session and in `backfill_state`.
 template <class Session>
