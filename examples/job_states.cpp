@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a host may report of a job in each of its states, and what becomes of it: each call on a copy of one scheduler
-// that has a job in every state. Prints the table of the guide.
+// What a host may report of a job in each of its states, and what becomes of it: each call on a copy of one
+// scheduler that has a job in every state. Prints the table of the guide.
 #include <allot/allot.hpp>
 
 #include <cstddef>

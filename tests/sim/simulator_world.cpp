@@ -451,7 +451,8 @@ class world_auditor {
       const instant limit = sim.jobs()[j].time_limit;
       REQUIRE((h.work.pods() > 0) == (h.outcome == job_outcome::running));
       if (h.work.pods() == 0 || limit == 0) continue;
-      // Its limit may come while an eviction is to fail that takes its time, and then one for the limit begins.
+      // Its limit may come while an eviction is to fail that takes its time, and then one for the limit
+      // begins.
       const instant more = faults_.start.most + 2 * faults_.eviction.most;
       const instant ran = sim.now() - h.last_start;
       REQUIRE((ran < limit + faults_.start.most || (faults_.delays_evictions() && ran <= limit + more)));

@@ -13,8 +13,8 @@ inline namespace v0 {
 struct job_rank {
   /// The key of the job order, e.g. the complement of the priority, or the expected duration.
   std::int64_t key = 0;
-  /// The time of submission, or the number of the call if the view gives no time; under `backfill_order::aged`
-  /// that by which the job takes its turn.
+  /// The time of submission, or the number of the call if the view gives no time; under
+  /// `backfill_order::aged` that by which the job takes its turn.
   instant submitted = 0;
   /// A number that is unique among the jobs of the scheduler, as `identified_view` gives it.
   std::uint64_t id = 0;
