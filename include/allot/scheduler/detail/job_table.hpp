@@ -398,8 +398,9 @@ class job_table {
 
 /// Numbers the equivalence classes: what a job requests, so that jobs of one quota and class have the same
 /// chances. Where the queue is not ordered by priority, the priority is part of the class, because a higher
-/// one may preempt more. A class is kept while a job has it; so are as many unused ones as there are used, or
-/// a few: nothing is allocated while jobs of the same classes come and go. Numbers are not reused.
+/// one may preempt more. Elastic pods are of classes of their own, as they get no reservations. A class is
+/// kept while a job has it; so are as many unused ones as there are used, or a few: nothing is allocated
+/// while jobs of the same classes come and go. Numbers are not reused.
 template <std::size_t N, class PodRequest, class Menu = flavor_menu<N>>
 class request_classes {
  public:
@@ -412,6 +413,7 @@ class request_classes {
     std::int64_t priority = 0;
     bool may_preempt = true;
     bool is_too_old = false;
+    bool elastic = false;
     friend bool operator==(const request_class&, const request_class&) = default;
   };
   static constexpr std::int64_t any_priority = std::numeric_limits<std::int64_t>::min();
@@ -466,7 +468,8 @@ class request_classes {
     }
     if (a.in != b.in) return a.in < b.in;
     if (a.priority != b.priority) return a.priority < b.priority;
-    return a.may_preempt != b.may_preempt ? a.may_preempt < b.may_preempt : a.is_too_old < b.is_too_old;
+    if (a.may_preempt != b.may_preempt) return a.may_preempt < b.may_preempt;
+    return a.is_too_old != b.is_too_old ? a.is_too_old < b.is_too_old : a.elastic < b.elastic;
   }
   [[nodiscard]] std::uint32_t* first_not_before(const request_class& s) {
     return detail::partition_point(order_.begin(), order_.end(),

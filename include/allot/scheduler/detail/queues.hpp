@@ -339,7 +339,7 @@ class queues {
   void number_class(record& r) {
     r.request_class = classes_.add({r.facts.request, r.menu, placement_or_default::room_key(r.pod_request),
                                     r.facts.in, r.follows_priority ? classes::any_priority : r.facts.priority,
-                                    r.may_preempt(), r.is_too_old});
+                                    r.may_preempt(), r.is_too_old, r.facts.elastic});
   }
   /// Whether that is the class that the job has by now: time has changed none of its chances.
   [[nodiscard]] bool is_numbered(const record& r) const {
