@@ -16,7 +16,7 @@ const std::string quotas = R"("quotas": [{"name": "q", "nominal": {"gpu": 8}}], 
 
 }  // namespace
 
-TEST_CASE("faults of a scenario: times and shares; without them everything takes effect at once") {
+TEST_CASE("faults of a scenario: times and shares, and none by default") {
   const auto none = parse_valid(quotas + R"("jobs": [])").faults;
   CHECK(none.start.most == 0);
   CHECK_FALSE(none.delays_evictions());

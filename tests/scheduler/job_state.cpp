@@ -6,5 +6,5 @@
 #include "tests/support/words.hpp"
 
 TEST_CASE("job_state: every value has a name") {
-  CHECK(allot_test::has_words<allot::job_state>(5));
+  CHECK(allot_test::has_words<allot::job_state>(6));
 }

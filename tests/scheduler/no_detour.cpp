@@ -447,7 +447,7 @@ TEST_CASE("no detour: rivals by the initial share") {
   check<allot::initial_share>({7, 5});
 }
 TEST_CASE("no detour: rivals by the final share, then the initial") {
-  check<allot::final_then_initial_share>({12, 5});
+  check<allot::final_then_initial_share>({12, 6});
 }
 
 TEST_CASE("no detour: a victim with a claim of its own stays, and its own victim leaves") {

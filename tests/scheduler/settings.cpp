@@ -158,9 +158,12 @@ const row rows[] = {
     {"backfill", [](circumstances& c) { c.settings.backfill = allot::backfill_order::shortest_estimate; },
      "set head to reserve", reserve},
     {"strict_after", [](circumstances& c) { c.settings.strict_after = -1; }, "negative",
-     [](circumstances& c) { c.settings.strict_after = 1; }},
+     [](circumstances& c) { c.settings.strict_after = 0; }},
+    {"strict_after", [](circumstances& c) { c.settings.strict_after = 60; }, "submitted(job)",
+     [](circumstances& c) { c.can.knows_submissions = true; }},
     {"strict_after",
      [](circumstances& c) {
+       c.can.knows_submissions = true;
        c.settings.head = allot::queue_head::strict;
        c.settings.strict_after = 1;
      },
@@ -316,9 +319,12 @@ TEST_CASE("settings: a scheduler knows what its view shows") {
 TEST_CASE("settings: what presets make of their options is not refused") {
   const auto check = [](const auto& preset) {
     CAPTURE(preset.name);
-    const circumstances c{
-        .settings = preset.defaults(),
-        .can = {.reserves = true, .knows_ends = true, .backs_off = true, .knows_flavors = true}};
+    const circumstances c{.settings = preset.defaults(),
+                          .can = {.reserves = true,
+                                  .knows_ends = true,
+                                  .backs_off = true,
+                                  .knows_submissions = true,
+                                  .knows_flavors = true}};
     for (const auto& p : c.problems()) FAIL_CHECK(p.text);
   };
   check(allot::fifo{});
