@@ -577,9 +577,7 @@ class exhaustive_cycle {
   void keep_reservations(Session& session) {
     const detail::reservation_news news = session.take_reservation_news();
     has_changed_ = has_changed_ || news.says_anything();
-    if (news.cause == delay_cause::cluster || news.cause == delay_cause::quotas) {
-      owned(session).renew_all(news.cause);
-    }
+    if (news.are_made_again()) owned(session).renew_all(news.cause);
     owned(session).renew_changed();
     loans(session).keep_all(news, has_changed_, admit_reserved_in(session));
   }

@@ -93,3 +93,15 @@ TEST_CASE("reservations: only quotas with such on what they own are noted, once 
   CHECK(take_changed(all).empty());
   CHECK(all.owners().size() == 1);
 }
+
+TEST_CASE("reservations: what changes all starts is not hidden by what happens to a job in the same step") {
+  allot::detail::reservation_news news;
+  news.note(allot::delay_cause::overrun);
+  CHECK_FALSE(news.are_made_again());
+  news.note(allot::delay_cause::cluster);
+  news.note(allot::delay_cause::overrun);
+  CHECK(news.are_made_again());
+  CHECK(news.cause == allot::delay_cause::cluster);
+  news.note(allot::delay_cause::quotas);
+  CHECK(news.cause == allot::delay_cause::quotas);
+}

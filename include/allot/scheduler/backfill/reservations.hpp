@@ -242,7 +242,8 @@ class reservations {
 /// What has happened since the reserved starts were last checked. If all that ended did so when expected,
 /// none of them moves that is known.
 struct reservation_news {
-  /// The host has changed something other than running jobs that may delay a start.
+  /// What may delay a start, the latest; but nodes or quotas that have changed before all else, as all starts
+  /// are then made again.
   delay_cause cause = delay_cause::none;
   /// Whether any start may have become earlier, or later.
   bool starts_may_move = false;
@@ -250,8 +251,12 @@ struct reservation_news {
   instant ends_from = without_end;
   instant ends_to = std::numeric_limits<instant>::min();
 
+  /// Whether all starts are made again, in their turn.
+  [[nodiscard]] bool are_made_again() const noexcept {
+    return cause == delay_cause::cluster || cause == delay_cause::quotas;
+  }
   void note(delay_cause c) {
-    cause = c;
+    if (!are_made_again() || c == delay_cause::cluster || c == delay_cause::quotas) cause = c;
     starts_may_move = true;
   }
   void record_end(instant expected) {
