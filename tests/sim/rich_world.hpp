@@ -121,7 +121,7 @@ namespace allot_test {
   if (random.one_in(2)) return s;
   const auto drawn_span = [&]() -> allot::sim::host_faults::span {
     if (random.one_in(3)) return {};
-    const instant least = random.between(0, 5) * second;
+    const allot::instant least = random.between(0, 5) * second;
     return {least, least + random.between(0, 20) * second};
   };
   s.faults = {.start = drawn_span(),
