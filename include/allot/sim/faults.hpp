@@ -39,9 +39,9 @@ struct host_faults {
   std::uint32_t failed_starts = 0;
   std::uint32_t failed_evictions = 0;
   /// @}
-  /// How long a job whose start has failed is not tried.
+  /// How long a job whose start has failed is not tried: at least a millisecond, so that an instant ends.
   instant start_again_after = minute;
-  /// How long a job whose eviction has failed is not preempted.
+  /// The same of one whose eviction has failed: it is not preempted.
   instant evict_again_after = minute;
   /// Of all that is drawn.
   std::uint64_t seed = 1;

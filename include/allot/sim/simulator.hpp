@@ -346,7 +346,7 @@ class simulator {
   void depart(job_index slot, observer<N, Places>& watch) {
     const departure d = std::exchange(departures_[slot], {});
     const bool has_limit = d.how.how == relation::time_limit;
-    const instant until = now_ + given_.faults.evict_again_after;
+    const instant until = now_ + std::max<instant>(1, given_.faults.evict_again_after);
     if (d.fails && !has_limit && scheduler_.not_evicted(d.unit, until) == refusal::none) {
       ++runs_[d.job].failed_evictions;
       ++departures_seen_;
@@ -391,7 +391,8 @@ class simulator {
     forget_departure(h.id);
     // One that was being evicted meanwhile has gone.
     const bool leaves = scheduler_.state(h.id) == job_state::evicting;
-    leaves ? scheduler_.evicted(h.id) : scheduler_.start_failed(h.id, now_ + given_.faults.start_again_after);
+    leaves ? scheduler_.evicted(h.id)
+           : scheduler_.start_failed(h.id, now_ + std::max<instant>(1, given_.faults.start_again_after));
     aside_.push_back(j);
     watch.on(*this, {.what = job_event_kind::evicted, .job = j, .how = {interruption::cause::start_failed}});
   }
