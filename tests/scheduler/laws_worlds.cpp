@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // Laws 2, 3, 4, 5, 9, 10, 12 and 13 for `standard` in small worlds in which all meets all: several resources,
 // nodes, racks, parts of GPUs, a choice of GPUs, elastic jobs, jobs that are not ready, estimates right and
-// wrong, evictions that take their time, nodes that fail and are drained, quotas that are resized, guarantee
-// a runtime, back off or gather, reservations of every depth. What could have been decided is found by brute
+// wrong, starts and evictions that take their time or fail, nodes that fail and are drained, quotas that are
+// resized, guarantee a runtime, back off or gather, reservations of every depth. What could have been decided is found by brute
 // force (support/victim_orders.hpp), from the definitions of the quotas and with a count of the GPUs of each
 // node, which share nothing with the library's.
 //
@@ -259,6 +259,7 @@ class life {
       if (changed_ < world_.changes.size()) consider(world_.changes[changed_].at);
       for (const unit& u : units_) {
         if (u.is == where::runs || u.is == where::leaves) consider(u.until);
+        if (u.is == where::runs && u.since > now_) consider(u.since);
       }
       for (const leaving_pod& p : going_) consider(p.until);
       if (!next || *next > 2000) return;
@@ -285,8 +286,15 @@ class life {
     where is = where::out;
     std::size_t pick = 0;
     instant since = 0;
-    /// When it ends or, if it was evicted, has gone.
+    /// When it ends or, if it was evicted, has gone, or it turns out that its start or eviction fails.
     instant until = 0;
+    bool fails = false;
+    /// When it would have ended, if it was evicted.
+    instant ends = 0;
+    // Not ready since a start failed, and not to be preempted since an eviction did, until then.
+    instant ready = 0;
+    instant stays = 0;
+    bool is_held = false;
     std::size_t evictions = 0;
     /// How often it was started or nominated.
     std::size_t turns = 0;
@@ -308,6 +316,11 @@ class life {
     job_id id{};
     std::size_t of = 0;
     instant until = 0;
+    bool fails = false;
+  };
+  struct staying_pod {
+    job_id id{};
+    instant until = 0;
   };
 
   template <class... Parts>
@@ -326,15 +339,21 @@ class life {
   void happen() {
     for (std::size_t j = 0; j < units_.size(); ++j) {
       unit& u = units_[j];
+      if (u.is == where::runs && u.since == now_ && u.turns > 0 && !u.fails) {
+        note("  job ", j, " has started");
+        static_cast<void>(scheduler_.started(u.id, now_));
+      }
       if (u.until != now_) continue;
-      if (u.is == where::runs) {
+      if (u.is == where::runs && u.fails) {
+        start_fails(j);
+      } else if (u.is == where::runs) {
         note("  job ", j, " ends");
         static_cast<void>(scheduler_.finished(u.id));
         u.is = where::out;
         forget_pods(j);
         world_changed();
       } else if (u.is == where::leaves) {
-        has_left(j);
+        leave(j);
       }
     }
     let_pods_go();
@@ -353,19 +372,78 @@ class life {
     }
   }
   void world_changed() { evicted_by_.clear(); }
+  /// What is drawn does not depend on the order of decisions.
+  [[nodiscard]] static random_source draw(std::size_t j, std::size_t time, std::size_t what) {
+    return random_source{1'000'000 * what + 1000 * j + time};
+  }
+  [[nodiscard]] static bool fails_in(random_source& random, std::int64_t of_hundred) {
+    return random.between(1, 100) <= of_hundred;
+  }
+  void start_fails(std::size_t j) {
+    unit& u = units_[j];
+    u.ready = now_ + draw(j, u.turns, 2).between(1, 6);
+    note("  job ", j, " could not be started, and is ready at ", u.ready);
+    if (scheduler_.start_failed(u.id, u.ready) != allot::refusal::none)
+      broken(4, "a failed start is refused", j);
+    u.is = where::waits;
+    u.fails = false;
+    u.stays = 0;
+    forget_pods(j);
+    world_changed();
+    forget_bounds();
+  }
+  void is_not_evicted(std::size_t j) {
+    unit& u = units_[j];
+    u.stays = now_ + draw(j, u.evictions, 3).between(1, 6);
+    note("  job ", j, " could not be evicted, and stays until ", u.stays);
+    if (scheduler_.not_evicted(u.id, u.stays) != allot::refusal::none) return has_left(j);
+    u.is = where::runs;
+    u.fails = false;
+    u.until = std::max(u.ends, now_ + 1);
+    for (const job_id pod : scheduler_.elastic_pods_of(u.id)) staying_.push_back({pod, u.stays});
+    world_changed();
+    forget_bounds();
+  }
+  void pod_is_not_evicted(const leaving_pod& p) {
+    const instant until = now_ + draw(p.of, static_cast<std::size_t>(now_), 4).between(1, 6);
+    note("  a pod of job ", p.of, " could not be evicted, and stays until ", until);
+    if (scheduler_.not_evicted(p.id, until) != allot::refusal::none) {
+      static_cast<void>(scheduler_.evicted(p.id));
+      return;
+    }
+    units_[p.of].stays = std::max(units_[p.of].stays, until);
+    staying_.push_back({p.id, until});
+    world_changed();
+    forget_bounds();
+  }
+  [[nodiscard]] bool stays(job_id pod) const {
+    return std::any_of(staying_.begin(), staying_.end(),
+                       [&](const staying_pod& p) { return p.id == pod && now_ < p.until; });
+  }
+  /// What was found before no longer says anything.
+  void forget_bounds() {
+    for (unit& u : units_) u.by = allot::without_end;
+  }
   void has_left(std::size_t j) {
     unit& u = units_[j];
+    u.fails = false;
+    u.stays = 0;
     note("  job ", j, " has left");
     static_cast<void>(scheduler_.evicted(u.id));
     u.is = where::waits;
     forget_pods(j);
   }
+  void leave(std::size_t j) { units_[j].fails ? is_not_evicted(j) : has_left(j); }
   void forget_pods(std::size_t j) {
     std::erase_if(going_, [j](const leaving_pod& p) { return p.of == j; });
   }
   void let_pods_go() {
     std::erase_if(going_, [&](const leaving_pod& p) {
       if (p.until > now_) return false;
+      if (p.fails) {
+        pod_is_not_evicted(p);
+        return true;
+      }
       note("  a pod of job ", p.of, " has left");
       static_cast<void>(scheduler_.evicted(p.id));
       return true;
@@ -374,8 +452,7 @@ class life {
   void change(const world_change& c) {
     using kind = world_change::kind;
     world_changed();
-    // A bound that was found before no longer says anything.
-    for (unit& u : units_) u.by = allot::without_end;
+    forget_bounds();
     note("  a change of ", c.which);
     switch (c.what) {
       case kind::cancel: {
@@ -392,6 +469,21 @@ class life {
         for (std::size_t d = 0; d < n; ++d) (*r.nominal)[d] = allot::gpus(c.owns[d]);
         static_cast<void>(scheduler_.apply(std::vector<allot::quota_change<n>>{r}));
         resized_at_ = now_;
+        return;
+      }
+      case kind::hold:
+      case kind::unhold: {
+        unit& u = units_[c.which];
+        if (u.is == where::out || u.is == where::leaves) return;
+        u.is_held = c.what == kind::hold;
+        static_cast<void>(u.is_held ? scheduler_.hold(u.id) : scheduler_.unhold(u.id));
+        return;
+      }
+      case kind::freeze:
+      case kind::thaw: {
+        const allot::quota_id team{c.which + 1};
+        static_cast<void>(c.what == kind::freeze ? scheduler_.freeze(team) : scheduler_.thaw(team));
+        frozen_ = c.what == kind::freeze ? team : allot::quota_id{};
         return;
       }
       case kind::reopen:
@@ -439,8 +531,14 @@ class life {
       carry_out(plan);
       // Law 4, for the host has not yet reported anything.
       if (!scheduler_.step(now_).empty()) broken(4, "a second step in an unchanged world decides something");
+      for (const std::size_t j : std::exchange(starting_, {})) {
+        note("  job ", j, " starts until ", units_[j].since);
+        static_cast<void>(scheduler_.starting(units_[j].id, units_[j].since));
+      }
       for (std::size_t j = 0; j < units_.size(); ++j) {
-        if (units_[j].is == where::leaves && units_[j].until == now_) has_left(j);
+        if (units_[j].until != now_) continue;
+        if (units_[j].is == where::leaves) leave(j);
+        if (units_[j].is == where::runs && units_[j].fails) start_fails(j);
       }
       let_pods_go();
     }
@@ -466,15 +564,17 @@ class life {
       unit& u = units_[e.what];
       ++u.evictions;
       evicted_at_ = now_;
-      // Drawn from what does not depend on the order of decisions.
-      random_source random{1000 * e.what + u.evictions};
+      random_source random = draw(e.what, u.evictions, 0);
       const instant until = now_ + random.between(0, world_.slow);
+      const bool fails = fails_in(random, world_.failing_evictions);
       if (e.core) {
-        going_.push_back({e.id, e.what, until});
+        going_.push_back({e.id, e.what, until, fails});
         continue;
       }
       u.is = where::leaves;
+      u.ends = u.fails ? now_ + 1 : u.until;
       u.until = until;
+      u.fails = fails;
       forget_pods(e.what);
     }
     for (const auto& a : plan.admissions) {
@@ -482,9 +582,12 @@ class life {
       unit& u = units_[a.what];
       u.is = where::runs;
       u.pick = a.pick[0];
-      u.since = now_;
-      u.until = now_ + world_.jobs[a.what].duration;
       ++u.turns;
+      random_source random = draw(a.what, u.turns, 1);
+      u.since = now_ + random.between(0, world_.slow_starts);
+      u.fails = fails_in(random, world_.failing_starts);
+      u.until = u.fails ? u.since : u.since + world_.jobs[a.what].duration;
+      if (u.since > now_) starting_.push_back(a.what);
     }
     for (const auto& r : plan.nominations) {
       unit& u = units_[r.what];
@@ -521,13 +624,13 @@ class life {
       const unit& u = units_[j];
       const bool runs = u.is == where::runs;
       if (!runs && !(u.is == where::waits && scheduler_.state(u.id) == job_state::nominated)) continue;
-      if (runs && world_.jobs[j].preemptible) a.may_yield |= job_set{1} << a.jobs.size();
+      if (runs && may_be_preempted(j) && now_ >= u.stays) a.may_yield |= job_set{1} << a.jobs.size();
       a.jobs.push_back(as_running(j, u.pick));
       a.numbers.push_back(j);
       for (const job_id pod : scheduler_.elastic_pods_of(u.id)) {
         const job_state is = scheduler_.state(pod);
         if (is != job_state::running && is != job_state::nominated) continue;
-        if (is == job_state::running && world_.jobs[j].preemptible)
+        if (is == job_state::running && may_be_preempted(j) && !stays(pod))
           a.may_yield |= job_set{1} << a.jobs.size();
         allot::running_job<n> r = as_running(j, u.pick);
         r.request = world_.jobs[j].request(u.pick, 1);
@@ -539,6 +642,13 @@ class life {
       }
     }
     return a;
+  }
+  [[nodiscard]] bool may_be_preempted(std::size_t j) const {
+    for (int at = static_cast<int>(world_.jobs[j].team.index()) - 1; at >= 0;
+         at = world_.teams[static_cast<std::size_t>(at)].parent) {
+      if (frozen_ == allot::quota_id{static_cast<std::size_t>(at) + 1}) return false;
+    }
+    return world_.jobs[j].preemptible && !units_[j].is_held;
   }
   /// How long a job of one team runs before one of the other may preempt it: what its own, or the next one
   /// above it that does, guarantees; against other teams, from that on which is beside the other's.
@@ -563,7 +673,7 @@ class life {
   }
   [[nodiscard]] bool is_protected_from(std::size_t victim, std::size_t j) const {
     const instant span = guaranteed(world_.jobs[victim].team, world_.jobs[j].team);
-    return now_ - units_[victim].since < span;
+    return span > 0 && now_ - units_[victim].since < span;
   }
   [[nodiscard]] job_set may_yield_to(const assumed& a, std::size_t j) const {
     job_set may = a.may_yield;
@@ -627,7 +737,9 @@ class life {
   void check_plan(const plan_type& plan) {
     for (const auto& e : plan.evictions) {
       if (units_[e.what].is != where::runs) broken(3, "who does not run is evicted", e.what);
-      if (!world_.jobs[e.what].preemptible) broken(3, "who may not be evicted is", e.what);
+      if (e.core ? stays(e.id) : now_ < units_[e.what].stays)
+        broken(3, "who could not be evicted is evicted again before its time", e.what);
+      if (!may_be_preempted(e.what)) broken(3, "who may not be evicted is", e.what);
       if (e.beneficiary && !e.core && is_protected_from(e.what, scheduler_.what(e.beneficiary)))
         broken(3, "who has not run for what it is guaranteed is evicted", e.what);
       const auto is_it = [&](const auto& x) { return x.id == e.beneficiary; };
@@ -739,7 +851,10 @@ class life {
     return (static_cast<std::size_t>(now_) + 3 * j + 5 * other) % 16 == 0;
   }
   /// Whether its time, or that of who may be preempted for it, has come since the last step.
-  [[nodiscard]] bool may_more_by_now(std::size_t j) const { return world_.jobs[j].ready > 0; }
+  [[nodiscard]] bool may_more_by_now(std::size_t j) const { return ready_of(j) > 0; }
+  [[nodiscard]] instant ready_of(std::size_t j) const {
+    return std::max(world_.jobs[j].ready, units_[j].ready);
+  }
   /// What is said of each pending job before a step.
   void hear_reasons() {
     for (std::size_t j = 0; j < units_.size(); ++j) {
@@ -804,11 +919,13 @@ class life {
     if (why.binding && missing(law, b, *why.binding) != big_of(why.binding->missing))
       broken(9, "what is missing is said wrongly", j);
     // Never, rather than not now: it would not be admitted if it were alone.
-    if (!why.ready_at && why.binding) {
+    const bool is_held = units_[j].is_held;
+    if (!is_held && !why.ready_at && why.binding) {
       oracle alone{scheduler_.tree()};
       if (why.out_of_reach.has_value() == alone.admits(b)) broken(9, "never is said wrongly", j);
     }
-    if ((now_ < facts.ready) != (why.ready_at == facts.ready && facts.ready > 0))
+    const instant ready = ready_of(j);
+    if (!is_held && (now_ < ready) != (why.ready_at == ready && ready > 0))
       broken(9, "when it is ready is said wrongly", j);
     check_departures(law, a, j, b, why);
     bool is_so = false;
@@ -830,7 +947,10 @@ class life {
                 why.backs_off.quota == facts.team && borrows(law, b, why.backs_off.dimension);
         break;
       case allot::pending_reason::not_ready:
-        is_so = now_ < facts.ready;
+        is_so = now_ < ready;
+        break;
+      case allot::pending_reason::held:
+        is_so = units_[j].is_held;
         break;
       // The search finds all victims that there are in so small a world, these jobs lose no work, and none
       // waits before it preempts.
@@ -838,7 +958,6 @@ class life {
       case allot::pending_reason::lost_work:
       case allot::pending_reason::preempts_later:
       case allot::pending_reason::evictions:
-      case allot::pending_reason::held:
       case allot::pending_reason::not_waiting:
         break;
     }
@@ -972,10 +1091,10 @@ class life {
   }
   /// Whether it can't start yet, may not borrow yet, or must not be in the way of who is ready soon.
   [[nodiscard]] bool waits_otherwise(std::size_t j) {
-    if (now_ < world_.jobs[j].ready) return true;
+    if (now_ < ready_of(j) || units_[j].is_held) return true;
     if (scheduler_.why(units_[j].id).backs_off) return true;
     for (std::size_t k = 0; k < units_.size() && world_.ready_horizon > 0; ++k) {
-      if (units_[k].is == where::waits && now_ < world_.jobs[k].ready) return true;
+      if (units_[k].is == where::waits && now_ < ready_of(k)) return true;
     }
     return false;
   }
@@ -1027,6 +1146,8 @@ class life {
       auto p = u.is == where::waits ? scheduler_.reservation_of(u.id) : std::nullopt;
       // Who gathers is promised nothing.
       if (p && p->gathers_since) p.reset();
+      if (u.is_held) u.promised.reset();
+      if (p && u.is_held) broken(10, "who is held claims something", j);
       const bool had_turn = u.turns > std::exchange(u.turns_seen, u.turns);
       if (had_turn) u.by = allot::without_end;
       if (u.promised && (!p || had_turn)) {
@@ -1086,7 +1207,7 @@ class life {
     const auto team = world_.jobs[j].team;
     switch (cause) {
       case delay_cause::overrun:
-        return world_.slow > 0 || any([](const world_job& x) { return x.estimate < x.duration; });
+        return world_.slow > 0 || world_.slow_starts > 0 || any([](const world_job& x) { return x.estimate < x.duration; });
       case delay_cause::owner:
         return (known_.promises_are_delayed && (world_.has_priorities() || world_.kinds == 2)) ||
                (known_.promises_are_delayed && units_[j].is_beside_others) ||
@@ -1097,11 +1218,11 @@ class life {
           return x.team == team && x.submit <= now_ && x.priority > world_.jobs[j].priority;
         });
       case delay_cause::cluster:
-        return closed_;
+        return closed_ || world_.failing_starts > 0;
       case delay_cause::quotas:
         return resized_at_ >= 0;
       case delay_cause::protection:
-        return world_.has_guarantees() || any([&](const world_job& x) {
+        return world_.has_guarantees() || world_.failing_evictions > 0 || any([&](const world_job& x) {
                  return !x.preemptible || (known_.promises_are_delayed && x.team != team &&
                                            scheduler_.tree().common_ancestor(x.team, team) == x.team);
                });
@@ -1120,7 +1241,7 @@ class life {
     unit& u = units_[j];
     const world_job& facts = world_.jobs[j];
     if (facts.has_choice() || world_.depth() == 0) return;
-    if (now_ < facts.ready) return;
+    if (now_ < ready_of(j) || u.is_held) return;
     for (std::size_t d = 0; d < n; ++d) {
       if (big_of(facts.request(0)[d]) > law.law().own_pool(facts.team.index(), d)) {
         u.by = allot::without_end;
@@ -1203,11 +1324,15 @@ class life {
   scheduler scheduler_;
   std::vector<unit> units_;
   std::vector<leaving_pod> going_;
+  std::vector<staying_pod> staying_;
+  /// Of the last plan.
+  std::vector<std::size_t> starting_;
   free_devices nodes_;
   instant now_ = -1;
   std::size_t submitted_ = 0;
   std::size_t changed_ = 0;
   bool closed_ = false;
+  allot::quota_id frozen_{};
   instant evicted_at_ = -1;
   instant resized_at_ = -1;
   assumed before_;

@@ -90,11 +90,28 @@ struct world_job {
 };
 
 struct world_change {
-  enum class kind : std::uint8_t { drain, fail, reopen, resize, cancel } what = kind::drain;
+  enum class kind : std::uint8_t {
+    drain,
+    fail,
+    reopen,
+    resize,
+    cancel,
+    hold,
+    unhold,
+    freeze,
+    thaw
+  } what = kind::drain;
   allot::instant at = 0;
   /// The node, team or job.
   std::size_t which = 0;
   world_amounts owns{};
+
+  [[nodiscard]] bool is_of_job() const {
+    return what == kind::cancel || what == kind::hold || what == kind::unhold;
+  }
+  [[nodiscard]] bool is_of_team() const {
+    return what == kind::resize || what == kind::freeze || what == kind::thaw;
+  }
 };
 
 struct small_world {
@@ -110,6 +127,11 @@ struct small_world {
   std::vector<world_change> changes;
   /// How long an evicted job takes to go at most.
   allot::instant slow = 0;
+  /// How long a start takes at most, how many of a hundred fail when they have taken that long, and how many
+  /// of a hundred evictions do when the job was to have gone.
+  allot::instant slow_starts = 0;
+  std::int64_t failing_starts = 0;
+  std::int64_t failing_evictions = 0;
   /// `queue_settings::ready_horizon` of all teams.
   allot::instant ready_horizon = 0;
 
@@ -283,6 +305,24 @@ inline void draw_settings(random_source& random, small_world& w) {
   }
 }
 
+/// A host that can't always do what it is told.
+inline void draw_failures(random_source& random, small_world& w) {
+  if (random.one_in(2)) w.slow_starts = random.between(1, 4);
+  if (random.one_in(2)) w.failing_starts = random.between(1, 60);
+  if (random.one_in(2)) w.failing_evictions = random.between(1, 60);
+  using kind = world_change::kind;
+  const auto for_a_while = [&](kind begin, kind end, std::size_t which) {
+    const allot::instant at = random.between(1, 20);
+    w.changes.push_back({.what = begin, .at = at, .which = which});
+    w.changes.push_back({.what = end, .at = at + random.between(1, 10), .which = which});
+  };
+  for (std::int64_t n = random.between(0, 2); n > 0; --n)
+    for_a_while(kind::hold, kind::unhold, random.below(w.jobs.size()));
+  if (random.one_in(3)) for_a_while(kind::freeze, kind::thaw, random.below(w.teams.size()));
+  std::stable_sort(w.changes.begin(), w.changes.end(),
+                   [](const world_change& a, const world_change& b) { return a.at < b.at; });
+}
+
 }  // namespace detail
 
 [[nodiscard]] inline small_world drawn_world(random_source& random) {
@@ -305,6 +345,7 @@ inline void draw_settings(random_source& random, small_world& w) {
   w.by.backfill = random.one_in(2) ? allot::backfill_order::aged : allot::backfill_order::queue;
   if (random.one_in(3)) w.by.strict_after = random.between(1, 30);
   if (random.one_in(2)) detail::draw_settings(random, w);
+  if (random.one_in(4)) detail::draw_failures(random, w);
   return w;
 }
 
@@ -322,6 +363,9 @@ inline void tell_amounts(const world_amounts& a, const small_world& w, std::ostr
      << ", evicted jobs leave within " << w.slow;
   if (w.by.gather > 0) os << ", gather for " << w.by.gather;
   if (w.by.first_backoff > 0) os << ", back off for " << w.by.first_backoff << " to " << w.by.longest_backoff;
+  if (w.slow_starts > 0) os << ", jobs start within " << w.slow_starts;
+  if (w.failing_starts > 0) os << ", starts fail: " << w.failing_starts << " %";
+  if (w.failing_evictions > 0) os << ", evictions fail: " << w.failing_evictions << " %";
   if (w.ready_horizon > 0) os << ", ready horizon " << w.ready_horizon;
   os << '\n';
   for (std::size_t i = 0; i < w.teams.size(); ++i) {
@@ -359,7 +403,8 @@ inline void tell_amounts(const world_amounts& a, const small_world& w, std::ostr
     os << '\n';
   }
   for (const world_change& c : w.changes) {
-    const char* const verbs[] = {"drain n", "n fails: n", "reopen n", "resize t", "cancel job "};
+    const char* const verbs[] = {"drain n",     "n fails: n", "reopen n",    "resize t", "cancel job ",
+                                 "hold job ", "unhold job ", "freeze t", "thaw t"};
     os << "at " << c.at << ' ' << verbs[static_cast<std::size_t>(c.what)] << c.which;
     if (c.what == world_change::kind::resize) {
       os << " to ";
@@ -392,11 +437,14 @@ template <class Still>
       again |= attempt([&](small_world& x) {
         x.jobs.erase(std::next(x.jobs.begin(), static_cast<std::ptrdiff_t>(i)));
         std::erase_if(x.changes, [&](const world_change& c) {
-          return c.what == world_change::kind::cancel && c.which >= x.jobs.size();
+          return c.is_of_job() && c.which >= x.jobs.size();
         });
       });
     }
     if (w.slow > 0) again |= attempt([](small_world& x) { x.slow = 0; });
+    if (w.slow_starts > 0) again |= attempt([](small_world& x) { --x.slow_starts; });
+    if (w.failing_starts > 0) again |= attempt([](small_world& x) { x.failing_starts = 0; });
+    if (w.failing_evictions > 0) again |= attempt([](small_world& x) { x.failing_evictions = 0; });
     if (w.by.gather > 0) again |= attempt([](small_world& x) { x.by.gather = 0; });
     if (w.by.first_backoff > 0) {
       again |= attempt([](small_world& x) { x.by.first_backoff = x.by.longest_backoff = 0; });
@@ -469,7 +517,7 @@ template <class Still>
                         [&](const world_job& j) { return j.team.index() == w.teams.size(); }) &&
            std::none_of(w.changes.begin(), w.changes.end(),
                         [&](const world_change& c) {
-                          return c.what == world_change::kind::resize && c.which + 1 == w.teams.size();
+                          return c.is_of_team() && c.which + 1 == w.teams.size();
                         }) &&
            attempt([](small_world& x) { x.teams.pop_back(); })) {
       again = true;

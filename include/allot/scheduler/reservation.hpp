@@ -22,8 +22,8 @@ enum class delay_cause : std::uint8_t {
   owner,
   /// A job of higher priority was submitted to the same quota, or got it there.
   higher_priority,
-  /// The host changed what runs or where jobs may run: a node failed or was closed, a running job was
-  /// adopted, or is expected to run longer or moved to another quota (`scheduler::update`).
+  /// The host changed what runs or where jobs may run: a node failed or was closed, a start failed, a running
+  /// job was adopted, or is expected to run longer or moved to another quota (`scheduler::update`).
   cluster,
   /// The quotas or their settings changed.
   quotas,
@@ -31,7 +31,7 @@ enum class delay_cause : std::uint8_t {
   /// others with a reservation are placed elsewhere than planned; where places do not matter that delays no
   /// job.
   placement,
-  /// Jobs that may not be preempted for it use what its quota owns.
+  /// Jobs that may not be preempted for it, or that the host could not evict, use what it was to have.
   protection,
 };
 /// The name of the enumerator; empty if there is no such value.

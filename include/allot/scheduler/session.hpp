@@ -419,9 +419,10 @@ class session {
     const auto had = r.had;
     jobs_.start_failed(r, not_before);
     if constexpr (has_expected_ends) {
-      if (!had.is_some || r.state != job_state::pending) return;
+      if (!had.is_some || r.state != job_state::pending || r.is_held) return;
       reservation again;
       again.first_start = had.first_start;
+      again.cause = delay_cause::cluster;
       again.owned = had.owned;
       again.borrows = !had.owned;
       jobs_.reserve(r, again, had.number);
@@ -431,6 +432,7 @@ class session {
   /// again. Returns false if it can't run on, as the host itself has taken its place.
   [[nodiscard]] bool not_evicted(record& r, instant until) {
     jobs_.world_changed();
+    jobs_.note(delay_cause::protection);
     const job_id beneficiary = jobs_.nominated().beneficiary_of(r.facts.id);
     if (jobs_.state(beneficiary) == job_state::nominated) let_wait_again(jobs_.at(beneficiary));
     while (!jobs_.run_on(r)) {

@@ -309,8 +309,8 @@ class owned_reservations {
         its = of(had->what.cause, r);
       } else if (passes(p.quota, r.facts.priority, p)) {
         its = {delay_cause::higher_priority, r.facts.priority};
-      } else if (session_.was_decided_on(r)) {
-        // Its victims take their time to leave, or have.
+      } else if (session_.was_decided_on(r) || r.facts.started > now) {
+        // Its victims take their time to leave, or have; or it takes its time to start.
         its = {delay_cause::overrun};
       }
       if (its.cause != delay_cause::higher_priority && end <= p.what.start) return;
@@ -325,7 +325,7 @@ class owned_reservations {
     typename std::remove_cvref_t<decltype(ends)>::spot here;
     for (; ends.at(here) != nullptr; ends.next(here)) {
       const record& r = session_.jobs().at(ends.at(here)->end.job);
-      if (r.facts.started == now) look(r, r.expected_end);
+      if (r.facts.started >= now) look(r, r.expected_end);
     }
     if (by.cause != delay_cause::none) return by;
     if (before.cause != delay_cause::none && is_inherited(before, p)) return before;
