@@ -2,9 +2,9 @@
 // Laws 2, 3, 4, 5, 9, 10, 12 and 13 for `standard` in small worlds in which all meets all: several resources,
 // nodes, racks, parts of GPUs, a choice of GPUs, elastic jobs, jobs that are not ready, estimates right and
 // wrong, starts and evictions that take their time or fail, nodes that fail and are drained, quotas that are
-// resized, guarantee a runtime, back off or gather, reservations of every depth. What could have been decided is found by brute
-// force (support/victim_orders.hpp), from the definitions of the quotas and with a count of the GPUs of each
-// node, which share nothing with the library's.
+// resized, guarantee a runtime, back off or gather, reservations of every depth. What could have been decided
+// is found by brute force (support/victim_orders.hpp), from the definitions of the quotas and with a count of
+// the GPUs of each node, which share nothing with the library's.
 //
 // A world is made from one number: ALLOT_SEED=n runs it alone, and a failure shows it shrunk. `./dev nightly
 // --minutes N` runs new ones.
@@ -400,7 +400,9 @@ class life {
     u.is = where::runs;
     u.fails = false;
     u.until = std::max(u.ends, now_ + 1);
-    for (const job_id pod : scheduler_.elastic_pods_of(u.id)) staying_.push_back({pod, u.stays});
+    for (const job_id pod : scheduler_.elastic_pods_of(u.id)) {
+      if (scheduler_.state(pod) == job_state::running) staying_.push_back({pod, u.stays});
+    }
     world_changed();
     forget_bounds();
   }
@@ -587,7 +589,9 @@ class life {
       u.since = now_ + random.between(0, world_.slow_starts);
       u.fails = fails_in(random, world_.failing_starts);
       u.until = u.fails ? u.since : u.since + world_.jobs[a.what].duration;
-      if (u.since > now_) starting_.push_back(a.what);
+      if (u.since == now_) continue;
+      starting_.push_back(a.what);
+      forget_bounds();
     }
     for (const auto& r : plan.nominations) {
       unit& u = units_[r.what];
@@ -1069,6 +1073,12 @@ class life {
       ++(is_within ? seen_.guarantee : seen_.complete);
       const auto victims = all.find();
       if (!victims || (*victims == 0 && !held.empty())) return false;
+      // With the other choice it may borrow.
+      for (const allot::backoff& off : scheduler_.backoffs()) {
+        if (off.quota == facts.team && off.until > now_ &&
+            borrows(law, beneficiary_of(facts, pick), off.dimension))
+          return false;
+      }
       if (is_in_a_circle(law, a, j, pick, *victims)) return false;
       if (known_.grown_jobs_are_seen_late && world_.nodes > 0 && has_pods(a, *victims)) return false;
       std::string who;
@@ -1167,7 +1177,9 @@ class life {
         u.is_beside_others = false;
         ++seen_.promised;
       }
-      if (p->first_start != *u.promised && resized_at_ >= u.promised_at) u.promised = p->first_start;
+      // It may have been made before a start that failed.
+      if (p->first_start != *u.promised && resized_at_ >= std::min(u.promised_at, *u.promised))
+        u.promised = p->first_start;
       if (p->first_start != *u.promised) broken(10, "the first promise is another one now", j);
       u.cause = p->cause;
       const bool has_one_too_many = held_by(world_.jobs[j].team) > world_.depth();
@@ -1207,7 +1219,8 @@ class life {
     const auto team = world_.jobs[j].team;
     switch (cause) {
       case delay_cause::overrun:
-        return world_.slow > 0 || world_.slow_starts > 0 || any([](const world_job& x) { return x.estimate < x.duration; });
+        return world_.slow > 0 || world_.slow_starts > 0 ||
+               any([](const world_job& x) { return x.estimate < x.duration; });
       case delay_cause::owner:
         return (known_.promises_are_delayed && (world_.has_priorities() || world_.kinds == 2)) ||
                (known_.promises_are_delayed && units_[j].is_beside_others) ||
@@ -1222,7 +1235,8 @@ class life {
       case delay_cause::quotas:
         return resized_at_ >= 0;
       case delay_cause::protection:
-        return world_.has_guarantees() || world_.failing_evictions > 0 || any([&](const world_job& x) {
+        return world_.has_guarantees() || world_.failing_evictions > 0 || world_.spares_some() ||
+               any([&](const world_job& x) {
                  return !x.preemptible || (known_.promises_are_delayed && x.team != team &&
                                            scheduler_.tree().common_ancestor(x.team, team) == x.team);
                });
@@ -1831,6 +1845,15 @@ TEST_CASE("laws: found: a borrower starts when an owner's reserved start has bec
   w.jobs[5].pods = w.jobs[6].pods = 3;
   w.changes = {{.what = world_change::kind::cancel, .at = 11, .which = 4}};
   check_broken(w, 13);
+}
+TEST_CASE("laws: a promise on loans stands on what its quota owns as soon as that is enough") {
+  // Nobody knows when job 2 ends, so job 3 is promised 4, when job 0 has. From 2 on its own is enough at 3,
+  // and job 0, to whom that was lent, goes.
+  small_world w = world_of(1, {3, 2, 0});
+  w.jobs = {job_of(t2, 0, 3, 1), job_of(t0, 0, 2, 3), job_of(t0, 1, 1, 1), job_of(t0, 1, 3, 1)};
+  w.jobs[1].pods = 2;
+  w.jobs[2].estimate = 0;
+  check_held(w);
 }
 TEST_CASE("laws: found: an owner's promise is late for two jobs that are to borrow") {
   // Job 3 is promised 2, on its own. It waits for jobs 0 and 4, which are to borrow.

@@ -158,6 +158,12 @@ struct small_world {
   [[nodiscard]] bool has_guarantees() const {
     return std::any_of(teams.begin(), teams.end(), [](const world_team& x) { return x.guarantees > 0; });
   }
+  /// Whether the host holds a job, or freezes evictions.
+  [[nodiscard]] bool spares_some() const {
+    using kind = world_change::kind;
+    return std::any_of(changes.begin(), changes.end(),
+                       [](const world_change& c) { return c.what == kind::hold || c.what == kind::freeze; });
+  }
   [[nodiscard]] std::uint32_t depth() const { return by.reservations.value_or(by.gather > 0 ? 2 : 3); }
   [[nodiscard]] std::vector<allot::quota_spec<world_resources>> quotas() const {
     std::vector<allot::quota_spec<world_resources>> specs{{.name = "all"}};
@@ -403,7 +409,7 @@ inline void tell_amounts(const world_amounts& a, const small_world& w, std::ostr
     os << '\n';
   }
   for (const world_change& c : w.changes) {
-    const char* const verbs[] = {"drain n",     "n fails: n", "reopen n",    "resize t", "cancel job ",
+    const char* const verbs[] = {"drain n",   "n fails: n",  "reopen n", "resize t", "cancel job ",
                                  "hold job ", "unhold job ", "freeze t", "thaw t"};
     os << "at " << c.at << ' ' << verbs[static_cast<std::size_t>(c.what)] << c.which;
     if (c.what == world_change::kind::resize) {
@@ -436,9 +442,8 @@ template <class Still>
     for (std::size_t i = w.jobs.size(); i-- > 0;) {
       again |= attempt([&](small_world& x) {
         x.jobs.erase(std::next(x.jobs.begin(), static_cast<std::ptrdiff_t>(i)));
-        std::erase_if(x.changes, [&](const world_change& c) {
-          return c.is_of_job() && c.which >= x.jobs.size();
-        });
+        std::erase_if(x.changes,
+                      [&](const world_change& c) { return c.is_of_job() && c.which >= x.jobs.size(); });
       });
     }
     if (w.slow > 0) again |= attempt([](small_world& x) { x.slow = 0; });
@@ -515,10 +520,9 @@ template <class Still>
     while (w.teams.size() > 1 &&
            std::none_of(w.jobs.begin(), w.jobs.end(),
                         [&](const world_job& j) { return j.team.index() == w.teams.size(); }) &&
-           std::none_of(w.changes.begin(), w.changes.end(),
-                        [&](const world_change& c) {
-                          return c.is_of_team() && c.which + 1 == w.teams.size();
-                        }) &&
+           std::none_of(
+               w.changes.begin(), w.changes.end(),
+               [&](const world_change& c) { return c.is_of_team() && c.which + 1 == w.teams.size(); }) &&
            attempt([](small_world& x) { x.teams.pop_back(); })) {
       again = true;
     }

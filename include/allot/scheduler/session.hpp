@@ -190,6 +190,11 @@ class session {
     list(jobs_.at(id));
     jobs_.renew_reservation(id, p);
   }
+  /// Replaces the reservation of a job by one that stands on what its quota owns, in its turn.
+  void stand_on_own(job_id id, const reservation& p) {
+    list(jobs_.at(id));
+    jobs_.stand_on_own(jobs_.at(id), p);
+  }
   /// The job, which is to borrow, comes after those with a reservation on what its quota owns.
   void yield_turn(job_id id) { jobs_.yield_turn(jobs_.at(id)); }
   /// The job loses its reservation and is in its queue again.
@@ -330,7 +335,10 @@ class session {
     };
     for (bool any = false;; any = true) {
       const auto later = detail::find_if(plan_.admissions.begin(), plan_.admissions.end(), is_later);
-      if (later == plan_.admissions.end()) return any;
+      if (later == plan_.admissions.end()) {
+        if (any) spare_for_missing();
+        return any;
+      }
       take_back_admission(jobs_.at(later->id));
     }
   }
@@ -614,6 +622,31 @@ class session {
       plan_.evictions.erase(plan_.evictions.begin() + static_cast<std::ptrdiff_t>(i));
     }
     if (plan_.evictions.size() < before) record_reclaims_again();
+  }
+  /// Further pods that were nominated are gone with the admission of their job: what this plan was to evict
+  /// for them runs on or, where its room has been given away since, leaves for who was nominated last.
+  void spare_for_missing() {
+    const auto is_missing = [&](job_id id) { return id && !jobs_.contains(id); };
+    erase_if(plan_.nominations, [&](const auto& r) { return is_missing(r.id); });
+    bool any = false;
+    for (std::size_t i = plan_.evictions.size(); i-- > 0;) {
+      auto& e = plan_.evictions[i];
+      if (!is_missing(e.beneficiary)) continue;
+      record& v = jobs_.at(e.id);
+      any = true;
+      if (goes_with_its_job(v) || !jobs_.may_run_on(v) || !jobs_.run_on(v)) {
+        e.beneficiary = plan_.nominations.empty() ? job_id{} : plan_.nominations.back().id;
+        continue;
+      }
+      plan_.evictions.erase(plan_.evictions.begin() + static_cast<std::ptrdiff_t>(i));
+      for (auto& r : plan_.nominations) {
+        if (r.first > i)
+          --r.first;
+        else if (i < r.first + r.count)
+          --r.count;
+      }
+    }
+    if (any) record_reclaims_again();
   }
   /// Whether the evicting job could run on although the other one starts. Who was decided on last waits last.
   [[nodiscard]] bool could_stay(const record& evicting, const record& other) {

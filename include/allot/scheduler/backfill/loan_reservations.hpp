@@ -426,6 +426,10 @@ class loan_reservations {
       return;
     }
     if (cause == delay_cause::none) cause = a.kept_by;
+    if (owned_.take_over(p, cause)) {
+      all_hold = false;
+      return;
+    }
     // `admit` has made its claims, and the others' reservations have been renewed since.
     const bool is_to_come = p.what.start > session_.now() && p.what.start != without_end;
     const bool gathers = p.what.gathers_since.has_value();

@@ -135,6 +135,28 @@ class owned_reservations {
     session_.reserve(id, p);
     return true;
   }
+  /// The reservation on loans stands on what its job's quota owns, if that is enough by now for a start that
+  /// is not later: no owner displaces it there. Returns whether it does.
+  bool take_over(const reservation_entry& p, delay_cause cause) {
+    const record& r = session_.jobs().at(p.job);
+    if (!owned_profile<Session>::may_hold(session_, r)) return false;
+    const auto others = [&](const reservation_entry& q) { return q.job != p.job; };
+    const auto start = state_.owned.earliest(session_, r, others);
+    if (!start || start->at > p.what.start) return false;
+    reservation own = p.what;
+    own.start = start->at;
+    own.after = start->after;
+    own.owned = true;
+    own.borrows = false;
+    own.gathers_since.reset();
+    if (own.start > session_.now() && own.start <= own.first_start) {
+      own.cause = delay_cause::none;
+    } else if (own.cause == delay_cause::none) {
+      own.cause = cause != delay_cause::none ? cause : why_late(p, {}, false).cause;
+    }
+    session_.stand_on_own(p.job, own);
+    return true;
+  }
   /// Tries those of x that have not been tried, in their turn, until one starts: `admit(job_id)` returns an
   /// attempt. Returns whether there are any.
   template <class Admit>

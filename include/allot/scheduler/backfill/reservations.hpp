@@ -131,6 +131,13 @@ class reservations {
     entries_[i].freed_until = never;
     if (moves) sort();
   }
+  /// That of a job of x stands on what x owns from now on, in its turn.
+  void stand_on_own(job_id id, quota_id x, const reservation& p) {
+    entry moved = *place_of(id);
+    remove(id, x);
+    moved.what = p;
+    insert(moved);
+  }
   /// The job of x, which is to borrow, comes after all that hold one, if some of them stand on what x owns.
   void yield_turn(job_id id, quota_id x) {
     if (owned_by(x).empty() || owned_by(x).back().number < place_of(id)->number) return;

@@ -541,6 +541,11 @@ class lifecycle {
     if (!p.owned && reservations_.find(id, r.facts.quota)->what.start != p.start) will_not_run_as_reserved(r);
     reservations_.renew(id, r.facts.quota, p);
   }
+  /// The reservation of the job stands on what its quota owns from now on.
+  void stand_on_own(const record& r, const reservation& p) {
+    will_not_run_as_reserved(r);
+    reservations_.stand_on_own(r.facts.id, r.facts.quota, p);
+  }
   /// The job, which is to borrow, comes after those with a reservation on what its quota owns.
   void yield_turn(const record& r) { reservations_.yield_turn(r.facts.id, r.facts.quota); }
   /// The job with a reservation will run earlier, later or not at all.
@@ -800,6 +805,16 @@ class lifecycle {
     world_changed();
     set_held(r, false);
     for (const job_id pod : r.elastic_pods) set_held(jobs_[pod], false);
+  }
+  /// The same as of one that was submitted then, with its pods.
+  void unhold(record& r, instant submitted) {
+    const auto change = [submitted](record& unit) {
+      unit.facts.submitted = submitted;
+      unit.waits_since = std::max(unit.waits_since, submitted);
+    };
+    change(r);
+    for (const job_id pod : r.elastic_pods) change(jobs_[pod]);
+    unhold(r);
   }
   /// The same for one that has not run after all: it does without the pods that the host has removed.
   void requeue(record& r) {
