@@ -344,7 +344,7 @@ int run_explain(const explain_options& options) {
   std::string text;
   if (s && options.job.empty()) {
     const auto story = explain_changes(*s, options.changes, found);
-    if (story) text = options.json ? to_json(*story, options.changes) : to_text(*story);
+    if (story) text = options.json ? to_json(*story, options.changes) : to_text(*story, &clock_time);
   } else if (s) {
     const auto story = explain_job(*s, options.job, options.rounds, found);
     if (story) text = options.json ? to_json(*story, *s) : to_text(*story, *s);

@@ -10,6 +10,7 @@
 #include <allot/core/dimension_names.hpp>
 #include <allot/core/result.hpp>
 #include <allot/gpu/pod_request.hpp>
+#include <allot/lab/change_story.hpp>
 #include <allot/lab/dimensions.hpp>
 #include <allot/lab/quotas_file.hpp>
 #include <allot/presets/standard.hpp>
@@ -191,6 +192,10 @@ class engine {
   /// Why it waits, in a sentence without amounts that change all the time.
   [[nodiscard]] std::string why(const job_key& k);
   [[nodiscard]] engine_state state() const;
+  /// What would be otherwise with these changes, as of `now`; everything stays as it is. Adds to `problems`
+  /// what they name that is not there. Compiled in what_if.cpp.
+  [[nodiscard]] allot::lab::change_story what_if(const std::vector<allot::lab::asked_change>& changes,
+                                                 allot::instant now, std::vector<std::string>& problems);
 
   /// The nodes of a partition that satisfy a constraint, as pools; those with GPUs of a type, as models. 0:
   /// there are none. None: the constraint can't be read.

@@ -4,8 +4,10 @@
 #include "check.hpp"
 #include "config.hpp"
 #include "daemon.hpp"
+#include "log.hpp"
 #include "replay.hpp"
 #include "slurm_client.hpp"
+#include "what_if.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -15,6 +17,7 @@
 #include <iostream>
 #include <string>
 #include <system_error>
+#include <vector>
 
 namespace {
 
@@ -72,6 +75,23 @@ int status(const std::string& file, bool as_json) {
   return finding_status;
 }
 
+/// Answers from the log of events of the governor that runs with this configuration.
+int what_if(const std::string& file, const std::vector<std::string>& changes, bool as_json) {
+  auto reading = read_config(file);
+  if (!reading.value) return complain(reading.problems);
+  const std::string& path = reading.value->slurm.events;
+  if (path.empty()) {
+    return complain({file + ": --if needs the log of events: set \"events\" under \"slurm\", and reload"});
+  }
+  std::ifstream in{path};
+  if (!in) return complain({path + ": can't be read: no governor has run with this configuration"});
+  const what_if_answer answer = allot_slurm::what_if(in, changes, as_json);
+  if (!answer.problems.empty()) return complain(answer.problems);
+  if (!as_json) std::cout << "As of " << time_text(answer.asked_at) << ":\n";
+  std::cout << answer.text;
+  return 0;
+}
+
 int replay_log(const std::string& config_file, const std::string& file) {
   std::optional<std::string> config_text;
   if (!config_file.empty()) {
@@ -124,6 +144,12 @@ int main(int argc, char** argv) {
       app.add_subcommand("status", "Print quotas, loans, reservations and jobs, as of a moment ago");
   states->add_option("--config", config_file, "The configuration")->required();
   states->add_flag("--json", as_json, "For programs: all that is known");
+  std::vector<std::string> changes;
+  states
+      ->add_option("--if", changes,
+                   "What would be otherwise: quota:NAME:gpu+8 (or -8), job:ID:priority=5, job:ID:gone,\n"
+                   "node:NAME:gone. From the log of events")
+      ->allow_extra_args(false);
 
   CLI::App* const replays =
       app.add_subcommand("replay-log", "Replay a log of events and compare the plans of every cycle");
@@ -136,6 +162,7 @@ int main(int argc, char** argv) {
     return app.exit(e) == 0 ? 0 : bad_usage_status;
   }
   if (*checks) return check(config_file);
+  if (*states && !changes.empty()) return what_if(config_file, changes, as_json);
   if (*states) return status(config_file, as_json);
   if (*replays) return replay_log(config_file, log_file);
   options.config_file = config_file;

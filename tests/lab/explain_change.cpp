@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lab/json_reader.hpp"
+#include "lab/time_text.hpp"
 #include "tests/lab/scenarios.hpp"
 
 using namespace allot;
@@ -25,7 +26,7 @@ std::string told(const std::string& members, const std::vector<std::string>& cha
   if (!story) return "\n" + found.to_string();
   // Whatever the text, it is also JSON.
   CHECK(lab::json_document::parse("change", lab::to_json(*story, changes), found));
-  return "\n" + lab::to_text(*story);
+  return "\n" + lab::to_text(*story, &lab::clock_time);
 }
 
 const std::string two_teams = R"("cluster": {"nodes": [{"name": "n", "count": 3, "gpus": 4}]},
@@ -112,9 +113,9 @@ TEST_CASE("explain --if: what is no change is said, with all that is wrong") {
   CHECK(told(two_teams, changes) == R"(
 b+4: expected quota:NAME:gpu+8, job:NAME:priority=5, job:NAME:gone or node:NAME:gone
 quota:c:gpu+4: there is no quota "c"
-quota:b:cpu+4: expected a resource of the scenario, + or -, and an amount, as in "gpu+8"
-quota:b:gpu+x: expected a resource of the scenario, + or -, and an amount, as in "gpu+8"
-quota:b:gpu: expected a resource of the scenario, + or -, and an amount, as in "gpu+8"
+quota:b:cpu+4: there is no resource "cpu"
+quota:b:gpu+x: expected a resource, + or -, and an amount, as in "gpu+8"
+quota:b:gpu: expected a resource, + or -, and an amount, as in "gpu+8"
 job:b9:priority=1: the scenario itself, without its trace, has no job "b9"
 job:b2:priority=high: expected a whole number, as in "priority=5"
 node:n-7:gone: there is no node "n-7"

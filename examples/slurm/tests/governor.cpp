@@ -2,6 +2,7 @@
 #include "../governor.hpp"
 
 #include "../replay.hpp"
+#include "../what_if.hpp"
 #include "fake_slurm.hpp"
 
 #include <doctest/doctest.h>
@@ -627,6 +628,49 @@ TEST_CASE("governor: the log of events replays to the same plans") {
     other.replace(at + 17, 1, "9");
     std::stringstream changed{other};
     CHECK(!replay(changed, std::nullopt).differences.empty());
+  }
+}
+
+TEST_CASE("status --if: the log of events says what a change would make of the jobs as they stand") {
+  for (const bool places : {true, false}) {
+    CAPTURE(places);
+    world w{config_of(three_teams, places)};
+    std::vector<job_key> borrowers;
+    for (int i = 0; i < 3; ++i) borrowers.push_back(w.slurm.submit("a", 1, 8, 1000));
+    const job_key own = w.slurm.submit("b", 1, 8, 1000);
+    w.ticks(2);
+    const job_key waits = w.slurm.submit("b", 1, 8, 1000);
+    w.ticks(2);
+    const std::string events = w.events.str();
+    const auto asked = [&](const std::vector<std::string>& changes, bool as_json = false) {
+      std::stringstream in{events + "{\"cut"};
+      return what_if(in, changes, as_json);
+    };
+    const std::string last = to_string(borrowers.back());
+    const std::string next = to_string(waits);
+    const auto start = "These start:\n  " + next + " (b)" + (places ? " on n3" : "") + '\n';
+    const what_if_answer more = asked({"quota:b:gpu+8"});
+    CHECK(more.text.find(start) == 0);
+    CHECK(more.text.find("These have to go:\n  " + last + " (a)\n") != std::string::npos);
+    CHECK(asked({"quota:b:gpu+8"}, true).text.find(R"("format":"allot-change/1")") != std::string::npos);
+    CHECK(asked({"job:" + last + ":gone"}).text.find(start) == 0);
+    CHECK(asked({"job:" + to_string(own) + ":priority=-1"}).text.find("Nothing") == std::string::npos);
+    CHECK(asked({"job:" + to_string(own) + ":priority=0"}).text == "Nothing would be otherwise.\n");
+    if (places) CHECK(asked({"node:n1:gone"}).text.find("have to go") != std::string::npos);
+    using lines = std::vector<std::string>;
+    CHECK(asked({"quota:d:gpu+8"}).problems == lines{"there is no quota \"d\""});
+    CHECK(asked({"quota:b:tape+8"}).problems == lines{"there is no resource \"tape\""});
+    CHECK(asked({"job:77:gone", "node:n9:gone"}).problems ==
+          lines{"there is no job \"77\"", "there is no node \"n9\""});
+    CHECK(asked({"b+8"}).problems.size() == 1);
+    // And so it comes.
+    std::string larger = three_teams;
+    larger.replace(larger.find("\"b\", \"parent\": \"org\", \"nominal\": {\"gpu\": 8}"), 44,
+                   "\"b\", \"parent\": \"org\", \"nominal\": {\"gpu\": 16}");
+    w.it->reconfigure(config_of(larger, places));
+    w.ticks(12);
+    CHECK(w.state(waits) == run_state::running);
+    CHECK(w.state(borrowers.back()) == run_state::pending);
   }
 }
 
