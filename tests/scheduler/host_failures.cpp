@@ -264,6 +264,20 @@ TEST_CASE("host failures: an elastic job is held with its pods") {
   CHECK(h.step(4) == "+e^");
 }
 
+TEST_CASE(
+    "host failures: a job and its pods count as submitted when they were let go, also after a restart") {
+  auto h = lab_of();
+  h.submit({.name = "e", .gpus = 1, .pods = 3, .submitted = 1}, "a");
+  CHECK(h.step(1) == "+e +e^ +e^");
+  CHECK(h.of.hold(h["e"]) == refusal::none);
+  CHECK(h.of.unhold(h["e"], 7) == refusal::none);
+  const auto before = h.of.state();
+  for (const auto& u : before.units) CHECK(u.submitted == 7);
+  auto again = lab_of();
+  CHECK(again.of.resume(before).refused.empty());
+  CHECK(again.of.state() == before);
+}
+
 TEST_CASE("host failures: a nominated job that is held gives its turn away") {
   auto h = lab_of();
   h.submit({.name = "x", .gpus = 8}, "a");

@@ -500,10 +500,7 @@ class scheduler {
   /// it was held.
   refusal unhold(job_id id, time_point submitted) requires timed_view<View> {
     return if_whole(id, [&](record& r) {
-      if (!r.is_held) return;
-      r.facts.submitted = detail::point_of<View>(submitted);
-      r.waits_since = std::max(r.waits_since, r.facts.submitted);
-      jobs().unhold(r);
+      if (r.is_held) jobs().unhold(r, detail::point_of<View>(submitted));
     });
   }
   /// Whether the host holds the job.
@@ -637,7 +634,8 @@ class scheduler {
     return h;
   }
   /// Whether the job may start without a change of quotas, whatever others do. To be asked after `submit`,
-  /// which refuses no job for that: its quota may grow, and only the cycle knows. False for an unknown job.
+  /// which refuses no job for that: its quota may grow, and only the cycle knows. True also for one that is
+  /// not ready or held, which is not asked. False for an unknown job.
   /// Costs what `why` does.
   [[nodiscard]] bool can_ever_start(job_id id) { return jobs().contains(id) && !why(id).out_of_reach; }
   /// How many pending jobs that are ready have their turn before that one in its quota: those with a

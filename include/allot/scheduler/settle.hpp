@@ -89,6 +89,9 @@ struct settled {
   /// The first job or elastic pod that the host was to start and reported `evicted`, if that is why it was
   /// stopped.
   job_id not_started{};
+  /// By how much `now` lies before an earlier step: see `plan::clamped_by`, which a host does not see of a
+  /// plan that is empty.
+  instant clamped_by = 0;
 
   [[nodiscard]] constexpr explicit operator bool() const noexcept { return at_rest; }
 };
@@ -113,21 +116,25 @@ template <class Scheduler>
 /// could not be started, or a livelock is found. `act` carries out the plan and reports to the scheduler what
 /// happens; a victim that takes its time may be reported later.
 ///
-/// If the host can't start a job, `act` reports it `evicted` and goes on with the rest of the plan. As the
-/// next step would only start it again, `settle` then returns. What remains to be decided, that job included,
-/// is decided in the next call, for which the host chooses the time: nothing else need happen before, and
-/// `wakes_at` does not know of it. A job that can never start is one to `cancel`.
+/// If the host can't start a job, `act` reports `start_failed`, with the time before which it is not to be
+/// tried again, and goes on with the rest of the plan. As one that is only reported `evicted`, or whose time
+/// has come, would be started again by the next step, `settle` then returns. What remains to be decided, that
+/// job included, is decided in the next call, for which the host chooses the time: nothing else need happen
+/// before, and `wakes_at` does not know of it. A job that can never start is one to `cancel`.
 template <class Scheduler, class Act>
 settled settle(Scheduler& s, typename Scheduler::time_point now, Act&& act, livelock_detector& watch) {
   watch.begin();
   for (settled end;;) {
     const auto& plan = s.step(now);
+    end.clamped_by = plan.clamped_by;
     if (plan.empty()) return end;
     ++end.plans;
     watch.note(s, plan);
     act(plan);
-    if (watch.found()) return {end.plans, false, watch.job()};
-    if (const job_id id = detail::not_started(s, plan)) return {end.plans, false, {}, id};
+    end.restless = watch.job();
+    if (!watch.found()) end.not_started = detail::not_started(s, plan);
+    end.at_rest = !watch.found() && end.not_started.is_none();
+    if (!end.at_rest) return end;
   }
 }
 /// The same with a livelock detector of its own, which allocates.
