@@ -110,7 +110,7 @@ end
                                  gpu::inventory{layout})
                .value();
   s.withdraw_evictions(true);
-  for (const std::size_t node : {3, 5}) static_cast<void>(s.nodes().close(gpu::node_id{node}));
+  for (const std::size_t node : {3U, 5U}) static_cast<void>(s.nodes().close(gpu::node_id{node}));
   using where = std::vector<gpu::pod_location>;
   // "node-2:48,node-6:4,": each pod's node and devices.
   const auto read_place = [&](const std::string& text) -> std::optional<where> {

@@ -307,11 +307,12 @@ struct plan {
 
   /// Jobs to start.
   vector<admission> admissions;
-  /// Jobs to end. One that leaves already, by an earlier plan, is listed again if it was withdrawn within this
-  /// step: it leaves for another job now, and nothing more is to be done.
+  /// Jobs to end. One that leaves already, by an earlier plan, is listed again if it was withdrawn within
+  /// this step: it leaves for another job now, and nothing more is to be done.
   vector<eviction> evictions;
   /// Jobs to end no longer, as that is not needed any more: such a job runs on, an elastic one with all its
-  /// pods. They come before the evictions: one of its pods may be among these. If it is too late, report `evicted` as ever. See `scheduler::withdraw_evictions`.
+  /// pods. They come before the evictions: one of its pods may be among these. If it is too late, report
+  /// `evicted` as ever. See `scheduler::withdraw_evictions`.
   vector<leaving_job> withdrawn;
   /// Jobs that have not left by the time that the host named (`scheduler::leaves_by`), once for each: end
   /// them by force, name another time, or report `not_evicted`.
