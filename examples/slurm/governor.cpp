@@ -34,7 +34,7 @@ governor::~governor() = default;
 
 void governor::reconfigure(config c) {
   config_ = std::move(c);
-  starts_over_ = true;
+  starts_over_ = has_other_quotas_ = true;
 }
 
 void governor::tell(const event& e) {

@@ -197,6 +197,8 @@ class governor {
   std::string cluster_name_{};
   std::unique_ptr<engine> engine_;
   bool starts_over_ = true;
+  /// Whether reserved starts are to be made again, as the configuration is another one.
+  bool has_other_quotas_ = false;
   bool is_away_ = false;
   std::string why_no_engine_{};
   std::optional<memory> remembered_{};

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 namespace allot_slurm {
 
@@ -143,6 +144,10 @@ void governor::resume(const saved_state& s, const std::vector<record*>& holding,
   event e;
   e.is = event::kind::resume;
   e.state.memory = s.memory;
+  if (std::exchange(has_other_quotas_, false)) {
+    e.state.memory.cause = allot::delay_cause::quotas;
+    e.state.memory.starts_may_move = e.state.memory.must_requeue = true;
+  }
   // After a step of the clock.
   e.state.memory.now = std::min(e.state.memory.now, now_.wall);
   for (const auto& u : s.units) {

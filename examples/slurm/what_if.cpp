@@ -80,7 +80,9 @@ allot::lab::change_story engine::what_if(const std::vector<asked_change>& change
         return nodes;
       },
       [&](allot::job_id id) {
-        const auto name = [this](std::uint32_t slot) { return to_string(keys_[slot]); };
+        const auto name = [this, own = told.with.what(id)](std::uint32_t slot) {
+          return slot == own ? std::string{"it"} : to_string(keys_[slot]);
+        };
         return sentence(told.with, told.with.why(id), names_, name);
       });
 }
