@@ -1222,7 +1222,7 @@ class life {
         return world_.slow > 0 || world_.slow_starts > 0 ||
                any([](const world_job& x) { return x.estimate < x.duration; });
       case delay_cause::owner:
-        return (known_.promises_are_delayed && (world_.has_priorities() || world_.kinds == 2)) ||
+        return (known_.promises_are_delayed && world_.kinds == 2) ||
                (known_.promises_are_delayed && units_[j].is_beside_others) ||
                ((!units_[j].promised_own || world_.nodes > 0 || world_.has_inner_teams()) &&
                 others_were_there(j));

@@ -143,9 +143,6 @@ struct small_world {
   [[nodiscard]] bool is_exact() const {
     return std::all_of(jobs.begin(), jobs.end(), [](const world_job& j) { return j.estimate == j.duration; });
   }
-  [[nodiscard]] bool has_priorities() const {
-    return std::any_of(jobs.begin(), jobs.end(), [](const world_job& j) { return j.priority != 0; });
-  }
   [[nodiscard]] bool has_inner_teams() const {
     return std::any_of(teams.begin(), teams.end(), [](const world_team& x) { return x.parent >= 0; });
   }
