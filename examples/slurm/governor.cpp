@@ -34,7 +34,7 @@ governor::~governor() = default;
 
 void governor::reconfigure(config c) {
   config_ = std::move(c);
-  starts_over_ = has_other_quotas_ = true;
+  starts_over_ = allot::delay_cause::quotas;
 }
 
 void governor::tell(const event& e) {
@@ -56,7 +56,7 @@ void governor::set_time(moment now) {
     log_("slurm", {{"clock", step < 0 ? "back" : "on"}, {"by_s", std::to_string(std::abs(step) / 1000)}});
     if (step < 0) {
       now_.wall = now.wall;
-      starts_over_ = true;
+      if (!starts_over_) starts_over_ = allot::delay_cause::none;
     }
   }
   now_.wall = std::max(now_.wall, now.wall + behind_by_);

@@ -160,7 +160,8 @@ class governor {
 
   // Starting over (governor_restart.cpp).
   void start_over();
-  void resume(const saved_state& s, const std::vector<record*>& holding, const std::vector<record*>& waiting);
+  void resume(const saved_state& s, allot::delay_cause changed, const std::vector<record*>& holding,
+              const std::vector<record*>& waiting);
   void note_adopted(record& r, bool at_start);
   [[nodiscard]] static bool is_older(const record* a, const record* b);
   [[nodiscard]] memory stands() const;
@@ -196,9 +197,8 @@ class governor {
   decision_log log_;
   std::string cluster_name_{};
   std::unique_ptr<engine> engine_;
-  bool starts_over_ = true;
-  /// Whether reserved starts are to be made again, as the configuration is another one.
-  bool has_other_quotas_ = false;
+  /// Whether a new scheduler is to be made, and what has changed for who waits, if anything.
+  std::optional<allot::delay_cause> starts_over_ = allot::delay_cause::none;
   bool is_away_ = false;
   std::string why_no_engine_{};
   std::optional<memory> remembered_{};

@@ -106,7 +106,8 @@ void governor::take_in_nodes(std::vector<node> now) {
       std::equal(now.begin(), now.end(), nodes_.begin(), nodes_.end(), is_same_machine);
   nodes_ = std::move(now);
   if (same_machines) return;
-  starts_over_ = true;
+  // At a start they are as they were.
+  if (engine_ != nullptr) starts_over_ = allot::delay_cause::cluster;
   const auto is_gone = [&](const std::string& name) {
     return std::none_of(nodes_.begin(), nodes_.end(), [&](const node& n) { return n.name == name; });
   };

@@ -135,8 +135,9 @@ void governor::note_adopted(record& r, bool at_start) {
 }
 
 /// The scheduler continues from what another one knew, as far as Slurm agrees: what has nodes there runs,
-/// what waits there waits. Other jobs are left out, and told as Slurm has them.
-void governor::resume(const saved_state& s, const std::vector<record*>& holding,
+/// what waits there waits. Other jobs are left out, and told as Slurm has them. What has changed is news for
+/// who waits.
+void governor::resume(const saved_state& s, allot::delay_cause changed, const std::vector<record*>& holding,
                       const std::vector<record*>& waiting) {
   const auto is_in = [](const std::vector<record*>& all, const record* r) {
     return std::binary_search(all.begin(), all.end(), r, is_older);
@@ -144,8 +145,8 @@ void governor::resume(const saved_state& s, const std::vector<record*>& holding,
   event e;
   e.is = event::kind::resume;
   e.state.memory = s.memory;
-  if (std::exchange(has_other_quotas_, false)) {
-    e.state.memory.cause = allot::delay_cause::quotas;
+  if (changed != allot::delay_cause::none) {
+    e.state.memory.cause = changed;
     e.state.memory.starts_may_move = e.state.memory.must_requeue = true;
   }
   // After a step of the clock.
@@ -200,7 +201,7 @@ void governor::start_over() {
     return;
   }
   why_no_engine_.clear();
-  starts_over_ = false;
+  const auto changed = std::exchange(starts_over_, std::nullopt).value_or(allot::delay_cause::none);
   engine_ = std::move(made).value();
   if (around_.events) around_.events(to_json(engine_->setup(), config_.text));
   // Who is what, before anything is told.
@@ -245,7 +246,7 @@ void governor::start_over() {
   for (auto& [name, lost] : lost_) {
     if (lost.is_told) tell(lost_on(name));
   }
-  if (m.state) resume(*m.state, holding, waiting);
+  if (m.state) resume(*m.state, changed, holding, waiting);
   for (record* r : holding) {
     const auto warned = r->warned;
     const bool had_run = r->has_run;

@@ -598,6 +598,25 @@ TEST_CASE("governor: another configuration is a transition") {
   CHECK(w.it->look().quotas[1].nominal[0] == allot::quantity::whole(8));
 }
 
+TEST_CASE("governor: who waits with a reservation starts on machines that come") {
+  world w{config_of(three_teams)};
+  for (int i = 0; i < 4; ++i) w.slurm.submit("a", 1, 8, 1000);
+  const job_key waits = w.slurm.submit("a", 1, 8, 1000);
+  w.ticks(3);
+  CHECK(w.lines("reserve") == 1);
+  std::string larger = three_teams;
+  larger.replace(larger.find("\"gpu\": 16"), 9, "\"gpu\": 24");
+  w.conf = config_of(larger);
+  w.it->reconfigure(w.conf);
+  w.ticks(3);
+  CHECK(w.state(waits) == run_state::pending);
+  node fifth = w.slurm.nodes.front();
+  fifth.name = "n5";
+  w.slurm.nodes.push_back(fifth);
+  w.ticks(3);
+  CHECK(w.state(waits) == run_state::running);
+}
+
 TEST_CASE("governor: the log of events replays to the same plans") {
   for (const bool places : {true, false}) {
     world w{config_of(three_teams, places)};
@@ -656,7 +675,7 @@ TEST_CASE("status --if: the log of events says what a change would make of the j
     CHECK((more.text.find("These have to go:\n  " + last + " (a)\n") != std::string::npos) == places);
     CHECK(asked({"quota:b:gpu+8"}, true).text.find("allot-change/1") != std::string::npos);
     CHECK(asked({"job:" + last + ":gone"}).text.find(start) == 0);
-    CHECK(asked({"job:" + to_string(own) + ":priority=-1"}).text.find("Nothing") == std::string::npos);
+    CHECK(asked({"job:" + to_string(own) + ":priority=-1"}).text.find("have to go") != std::string::npos);
     CHECK(asked({"job:" + to_string(own) + ":priority=0"}).text == "Nothing would be otherwise.\n");
     if (places) CHECK(asked({"node:n1:gone"}).text.find("have to go") != std::string::npos);
     using lines = std::vector<std::string>;
