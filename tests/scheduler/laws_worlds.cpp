@@ -648,9 +648,8 @@ class life {
     return a;
   }
   [[nodiscard]] bool may_be_preempted(std::size_t j) const {
-    for (int at = static_cast<int>(world_.jobs[j].team.index()) - 1; at >= 0;
-         at = world_.teams[static_cast<std::size_t>(at)].parent) {
-      if (frozen_ == allot::quota_id{static_cast<std::size_t>(at) + 1}) return false;
+    for (allot::quota_id x = world_.jobs[j].team; x; x = scheduler_.tree().parent(x)) {
+      if (x == frozen_) return false;
     }
     return world_.jobs[j].preemptible && !units_[j].is_held;
   }

@@ -190,11 +190,6 @@ class session {
     list(jobs_.at(id));
     jobs_.renew_reservation(id, p);
   }
-  /// Replaces the reservation of a job by one that stands on what its quota owns, in its turn.
-  void stand_on_own(job_id id, const reservation& p) {
-    list(jobs_.at(id));
-    jobs_.stand_on_own(jobs_.at(id), p);
-  }
   /// The job, which is to borrow, comes after those with a reservation on what its quota owns.
   void yield_turn(job_id id) { jobs_.yield_turn(jobs_.at(id)); }
   /// The job loses its reservation and is in its queue again.
@@ -628,25 +623,17 @@ class session {
   void spare_for_missing() {
     const auto is_missing = [&](job_id id) { return id && !jobs_.contains(id); };
     erase_if(plan_.nominations, [&](const auto& r) { return is_missing(r.id); });
-    bool any = false;
-    for (std::size_t i = plan_.evictions.size(); i-- > 0;) {
-      auto& e = plan_.evictions[i];
-      if (!is_missing(e.beneficiary)) continue;
-      record& v = jobs_.at(e.id);
-      any = true;
-      if (goes_with_its_job(v) || !jobs_.may_run_on(v) || !jobs_.run_on(v)) {
-        e.beneficiary = plan_.nominations.empty() ? job_id{} : plan_.nominations.back().id;
-        continue;
-      }
+    const std::size_t before = plan_.evictions.size();
+    for (std::size_t i = before; i-- > 0;) {
+      if (!is_missing(plan_.evictions[i].beneficiary)) continue;
+      record& v = jobs_.at(plan_.evictions[i].id);
+      if (goes_with_its_job(v) || !jobs_.may_run_on(v) || !jobs_.run_on(v)) continue;
       plan_.evictions.erase(plan_.evictions.begin() + static_cast<std::ptrdiff_t>(i));
-      for (auto& r : plan_.nominations) {
-        if (r.first > i)
-          --r.first;
-        else if (i < r.first + r.count)
-          --r.count;
-      }
+      // None of these were for it.
+      for (auto& r : plan_.nominations) r.first -= r.first > i ? 1U : 0U;
     }
-    if (any) record_reclaims_again();
+    inherit_evictions(plan_.nominations.empty() ? job_id{} : plan_.nominations.back().id);
+    if (plan_.evictions.size() < before) record_reclaims_again();
   }
   /// Whether the evicting job could run on although the other one starts. Who was decided on last waits last.
   [[nodiscard]] bool could_stay(const record& evicting, const record& other) {

@@ -86,8 +86,7 @@ struct settled {
   bool at_rest = true;
   /// A job that was evicted again and again, if that is why it was stopped.
   job_id restless{};
-  /// The first job or elastic pod that the host was to start and reported `evicted`, if that is why it was
-  /// stopped.
+  /// The first job or elastic pod that the host was to start and could not, if that is why it was stopped.
   job_id not_started{};
   /// By how much `now` lies before an earlier step: see `plan::clamped_by`, which a host does not see of a
   /// plan that is empty.

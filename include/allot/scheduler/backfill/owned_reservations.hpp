@@ -154,7 +154,7 @@ class owned_reservations {
     } else if (own.cause == delay_cause::none) {
       own.cause = cause != delay_cause::none ? cause : why_late(p, {}, false).cause;
     }
-    session_.stand_on_own(p.job, own);
+    session_.renew_reservation(p.job, own);
     return true;
   }
   /// Tries those of x that have not been tried, in their turn, until one starts: `admit(job_id)` returns an

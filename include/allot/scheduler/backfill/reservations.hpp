@@ -114,9 +114,15 @@ class reservations {
     if (std::exchange(q.has_changed, false)) erase(changed_, x);
   }
   /// Replaces that of a job of x by one that counts on all that is free. `start` may be later than before
-  /// only for a cause.
+  /// only for a cause. One on loans may stand on what x owns from now on, in its turn.
   void renew(job_id id, quota_id x, const reservation& p) {
     if (p.owned) {
+      if (const auto at = place_of(id); at != entries_.end()) {
+        entry moved = *at;
+        remove(id, x);
+        moved.what = p;
+        return insert(moved);
+      }
       entry& own = *place_in(owned_[x.index()], id);
       move_start(id, own.what.start, p.start);
       own.what = p;
@@ -130,13 +136,6 @@ class reservations {
     entries_[i].what = p;
     entries_[i].freed_until = never;
     if (moves) sort();
-  }
-  /// That of a job of x stands on what x owns from now on, in its turn.
-  void stand_on_own(job_id id, quota_id x, const reservation& p) {
-    entry moved = *place_of(id);
-    remove(id, x);
-    moved.what = p;
-    insert(moved);
   }
   /// The job of x, which is to borrow, comes after all that hold one, if some of them stand on what x owns.
   void yield_turn(job_id id, quota_id x) {

@@ -538,13 +538,9 @@ class lifecycle {
   }
   void renew_reservation(job_id id, const reservation& p) {
     const record& r = jobs_[id];
-    if (!p.owned && reservations_.find(id, r.facts.quota)->what.start != p.start) will_not_run_as_reserved(r);
+    const bool is_other = p.owned || reservations_.find(id, r.facts.quota)->what.start != p.start;
+    if (is_other) will_not_run_as_reserved(r);
     reservations_.renew(id, r.facts.quota, p);
-  }
-  /// The reservation of the job stands on what its quota owns from now on.
-  void stand_on_own(const record& r, const reservation& p) {
-    will_not_run_as_reserved(r);
-    reservations_.stand_on_own(r.facts.id, r.facts.quota, p);
   }
   /// The job, which is to borrow, comes after those with a reservation on what its quota owns.
   void yield_turn(const record& r) { reservations_.yield_turn(r.facts.id, r.facts.quota); }
