@@ -193,7 +193,7 @@ class engine {
   [[nodiscard]] std::string why(const job_key& k);
   [[nodiscard]] engine_state state() const;
   /// What would be otherwise with these changes, as of `now`; everything stays as it is. Adds to `problems`
-  /// what they name that is not there. Compiled in what_if.cpp.
+  /// what they name that is not there, and what can't be changed now. Compiled in what_if.cpp.
   [[nodiscard]] allot::lab::change_story what_if(const std::vector<allot::lab::asked_change>& changes,
                                                  allot::instant now, std::vector<std::string>& problems);
 

@@ -86,6 +86,7 @@ int what_if(const std::string& file, const std::vector<std::string>& changes, bo
   std::ifstream in{path};
   if (!in) return complain({path + ": can't be read: no governor has run with this configuration"});
   const what_if_answer answer = allot_slurm::what_if(in, changes, as_json);
+  if (!answer.unreadable.empty()) return complain({path + ": " + answer.unreadable});
   if (!answer.problems.empty()) return complain(answer.problems);
   if (!as_json) std::cout << "As of " << time_text(answer.asked_at) << ":\n";
   std::cout << answer.text;

@@ -54,13 +54,19 @@ allot::lab::change_story engine::what_if(const std::vector<asked_change>& change
     const auto known = key ? slots_.find(*key) : slots_.end();
     if (known == slots_.end()) return wrong(c, "job");
     const allot::job_id id = ids_[known->second];
+    allot::refusal why_not{};
     if (c.what == asked_change::kind::job_gone) {
-      static_cast<void>(copy.cancel(id));
-      return;
+      why_not = copy.cancel(id);
+    } else {
+      const std::int64_t before = std::exchange(facts_[known->second].priority, c.priority);
+      why_not = copy.update(id);
+      facts_[known->second].priority = before;
     }
-    const std::int64_t before = std::exchange(facts_[known->second].priority, c.priority);
-    static_cast<void>(copy.update(id));
-    facts_[known->second].priority = before;
+    if (why_not == allot::refusal::wrong_state) {
+      problems.push_back("job \"" + c.name + "\" can't be changed while it leaves, or others leave for it");
+    } else if (why_not != allot::refusal::none) {
+      problems.push_back("job \"" + c.name + "\" can't be changed: " + std::string{to_string(why_not)});
+    }
   };
   auto told = explain_change(*scheduler_, now, [&](slurm_scheduler& copy) {
     for (const asked_change& c : changes) change(c, copy);
@@ -121,11 +127,11 @@ what_if_answer what_if(std::istream& events, const std::vector<std::string>& cha
       }
     }
   } catch (const std::exception& e) {
-    answer.problems.push_back("line " + std::to_string(number) + ": " + e.what());
+    answer.unreadable = "line " + std::to_string(number) + ": " + e.what();
     return answer;
   }
   if (it == nullptr) {
-    answer.problems.emplace_back("nothing is in it yet");
+    answer.unreadable = "nothing is in it yet";
     return answer;
   }
   const change_story story = it->what_if(asked, answer.asked_at, answer.problems);

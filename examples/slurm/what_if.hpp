@@ -15,8 +15,10 @@ struct what_if_answer {
   std::string text{};
   /// Of the last cycle in the log, in milliseconds since 1970: the answer is as of then.
   std::int64_t asked_at = 0;
-  /// What can't be read, or that a change names nothing; there is no text then.
+  /// Changes that can't be read, name nothing or can't be made, each with why; there is no text then.
   std::vector<std::string> problems{};
+  /// What can't be read of the log; nothing is answered then.
+  std::string unreadable{};
 };
 /// `changes` as `allot explain --if` takes them: "quota:NAME:gres/gpu+8", "job:ID:priority=5", "job:ID:gone"
 /// or "node:NAME:gone". All that the last scheduler of the log has decided is decided once more, so it takes

@@ -684,6 +684,10 @@ TEST_CASE("status --if: the log of events says what a change would make of the j
     CHECK(asked({"job:77:gone", "node:n9:gone"}).problems ==
           lines{"there is no job \"77\"", "there is no node \"n9\""});
     CHECK(asked({"b+8"}).problems.size() == 1);
+    std::stringstream empty;
+    std::stringstream other{"{\"event\": \"dance\"}\n"};
+    CHECK(what_if(empty, {}, false).unreadable == "nothing is in it yet");
+    CHECK(what_if(other, {}, false).unreadable.find("line 1: ") == 0);
     if (!places) continue;
     // And so it comes.
     std::string larger = three_teams;
@@ -694,6 +698,21 @@ TEST_CASE("status --if: the log of events says what a change would make of the j
     CHECK(w.state(waits) == run_state::running);
     CHECK(w.state(borrowers.back()) == run_state::pending);
   }
+}
+
+TEST_CASE("status --if: what can't be changed now is said") {
+  world w{config_of(three_teams)};
+  std::vector<job_key> borrowers;
+  for (int i = 0; i < 4; ++i) borrowers.push_back(w.slurm.submit("a", 1, 8, 1000));
+  w.ticks(2);
+  w.slurm.submit("b", 1, 8, 1000);
+  w.tick();
+  CHECK(w.lines("warn") == 1);
+  std::stringstream events{w.events.str()};
+  const std::string last = to_string(borrowers.back());
+  CHECK(what_if(events, {"job:" + last + ":priority=5"}, false).problems ==
+        std::vector<std::string>{"job \"" + last +
+                                 "\" can't be changed while it leaves, or others leave for it"});
 }
 
 TEST_CASE("governor: every job ends once, whatever happens") {
