@@ -126,6 +126,10 @@ struct tally {
   std::size_t said = 0;
   std::size_t held = 0;
   std::size_t explained = 0;
+  /// What the host could not do, and what it held.
+  std::size_t failed_starts = 0;
+  std::size_t failed_evictions = 0;
+  std::size_t holds = 0;
 };
 
 struct law_broken : std::runtime_error {
@@ -383,28 +387,28 @@ class life {
     unit& u = units_[j];
     u.ready = now_ + draw(j, u.turns, 2).between(1, 6);
     note("  job ", j, " could not be started, and is ready at ", u.ready);
+    ++seen_.failed_starts;
     if (scheduler_.start_failed(u.id, u.ready) != allot::refusal::none)
       broken(4, "a failed start is refused", j);
     u.is = where::waits;
     u.fails = false;
     u.stays = 0;
     forget_pods(j);
-    world_changed();
-    forget_bounds();
+    host_failed();
   }
   void is_not_evicted(std::size_t j) {
     unit& u = units_[j];
     u.stays = now_ + draw(j, u.evictions, 3).between(1, 6);
     note("  job ", j, " could not be evicted, and stays until ", u.stays);
     if (scheduler_.not_evicted(u.id, u.stays) != allot::refusal::none) return has_left(j);
+    ++seen_.failed_evictions;
     u.is = where::runs;
     u.fails = false;
     u.until = std::max(u.ends, now_ + 1);
     for (const job_id pod : scheduler_.elastic_pods_of(u.id)) {
       if (scheduler_.state(pod) == job_state::running) staying_.push_back({pod, u.stays});
     }
-    world_changed();
-    forget_bounds();
+    host_failed();
   }
   void pod_is_not_evicted(const leaving_pod& p) {
     const instant until = now_ + draw(p.of, static_cast<std::size_t>(now_), 4).between(1, 6);
@@ -415,12 +419,15 @@ class life {
     }
     units_[p.of].stays = std::max(units_[p.of].stays, until);
     staying_.push_back({p.id, until});
-    world_changed();
-    forget_bounds();
+    host_failed();
   }
   [[nodiscard]] bool stays(job_id pod) const {
     return std::any_of(staying_.begin(), staying_.end(),
                        [&](const staying_pod& p) { return p.id == pod && now_ < p.until; });
+  }
+  void host_failed() {
+    world_changed();
+    forget_bounds();
   }
   /// What was found before no longer says anything.
   void forget_bounds() {
@@ -479,6 +486,7 @@ class life {
         if (u.is == where::out || u.is == where::leaves) return;
         u.is_held = c.what == kind::hold;
         static_cast<void>(u.is_held ? scheduler_.hold(u.id) : scheduler_.unhold(u.id));
+        seen_.holds += u.is_held ? 1U : 0U;
         return;
       }
       case kind::freeze:
@@ -1389,6 +1397,8 @@ TEST_CASE("laws: whatever meets whatever, no job waits that could start, and pro
   });
   MESSAGE(seen.said << " reasons (" << seen.held << " with what is held), " << seen.explained
                     << " decisions on what was said");
+  MESSAGE(seen.failed_starts << " starts and " << seen.failed_evictions << " evictions failed, " << seen.holds
+                             << " jobs were held");
   MESSAGE(seen.plans << " plans; checks of law 2: " << seen.guarantee << ", 3: " << seen.need
                      << ", 4: " << seen.quiet << ", 5 and 12: " << seen.complete << ", 10: " << seen.promised
                      << " (" << seen.kept_late << " late), 13: " << seen.bounded << " and "
@@ -1406,6 +1416,9 @@ TEST_CASE("laws: whatever meets whatever, no job waits that could start, and pro
   CHECK(seen.said > 80'000);
   CHECK(seen.held > 1000);
   CHECK(seen.explained > 1000);
+  CHECK(seen.failed_starts > 1000);
+  CHECK(seen.failed_evictions > 200);
+  CHECK(seen.holds > 200);
 }
 
 namespace {
