@@ -71,6 +71,20 @@ TEST_CASE_TEMPLATE("preempt_after: nothing is evicted for a job that has waited 
   CHECK(h.step(16).find("+y") != std::string::npos);
 }
 
+TEST_CASE_TEMPLATE("preempt_after: nor for further pods of a job that has waited less", Preset,
+                   allot::standard, allot::runai) {
+  patient_lab<view, Preset> h{10};
+  CHECK(h.of.finished(h["x"]) == refusal::none);
+  h.submit({.name = "z", .team = "a", .gpus = 6, .submitted = 1});
+  CHECK(h.step(1) == "+z");
+  const allot_test::changing_job y{
+      .name = "y", .team = "a", .pods = 4, .least = 1, .priority = 1, .submitted = 5};
+  CHECK(h.of.adopt(&y, 5));
+  CHECK(h.step(5) == "+y^");
+  CHECK(h.step(14).empty());
+  CHECK(h.evictions(15) == "-z>y");
+}
+
 TEST_CASE_TEMPLATE("preempt_after: it starts meanwhile where there is room, and others pass it", Preset,
                    allot::standard, allot::pai, allot::hyperpod, allot::kueue, allot::runai) {
   patient_lab<view, Preset> h{10};

@@ -230,6 +230,25 @@ TEST_CASE("ready times: what is kept for a job is free again when it is cancelle
   CHECK(h.step(0) == "+b1");
 }
 
+TEST_CASE("ready times: what was kept for a job that is ready and can't start goes to a reservation") {
+  constexpr quota_id all{0};
+  host<estimated_view> h;
+  CHECK(h.it.configure(all, {.preempt = {.children = true}, .ready_horizon = horizon}).empty());
+  CHECK(h.it.configure(a, {.head = queue_head::reserve, .reservations = 1}).empty());
+  h.submit({.name = "b1", .quota = b, .gpus = 4, .estimate = 20});
+  h.submit({.name = "a1", .quota = a, .gpus = 5, .estimate = 100});
+  CHECK(h.step(0) == "+b1");
+  h.submit({.name = "huge", .quota = all, .gpus = 9, .ready = 30, .priority = 1, .estimate = 10});
+  h.finish("b1");
+  for (const instant now : {10, 11, 20}) CHECK(h.step(now) == "");
+  SUBCASE("its time has come") {
+    CHECK(h.step(30) == "+a1");
+  }
+  SUBCASE("it is cancelled") {
+    CHECK(h.it.cancel(h.id("huge")) == allot::refusal::none);
+    CHECK(h.step(21) == "+a1");
+  }
+}
 TEST_CASE("ready times: who is expected to be gone by then starts") {
   host<estimated_view> h;
   h.submit({"a1", a, 4, 50});

@@ -141,6 +141,17 @@ TEST_CASE("update: a running elastic job has more pods, or fewer") {
   CHECK(h.of.update(h.of.elastic_pods_of(h["e"]).back()) == refusal::wrong_state);
 }
 
+TEST_CASE("update: a running elastic job moves if its new quota can count it") {
+  simple_lab<> h;
+  // Three pods, each more than a fifth of what can be counted.
+  work huge{.team = "a", .gpus = 1'900'000'000'000'000, .pods = 3};
+  const allot::job_id id = h.of.adopt(&huge, 0).id;
+  for (int i = 0; i < 2; ++i) CHECK(h.of.adopt_elastic_pod(id, 0));
+  huge.team = "b";
+  CHECK(h.of.update(id) == refusal::none);
+  CHECK(h.of.ledger().own_usage(h.of.tree().find("b"))[0] == gpus(3 * huge.gpus));
+}
+
 TEST_CASE("update: an elastic job that needs fewer pods by now starts with these when it comes back") {
   simple_lab<> h;
   h.submit({.name = "e", .team = "a", .pods = 4, .least = 4});

@@ -1362,8 +1362,8 @@ class soak_world {
     note("step at ", now_ - behind, " as of ", now_);
     for (auto& [id, u] : units_) {
       if (!u.starting) u.since = std::min(u.since, now_);
-      // One that was not ready in the last step waits since it is, if the view says so.
-      const bool is_news = u.is == where::waits && u.ready <= now_ && has_stepped_ && u.ready > last_step_;
+      // One that was not ready in the last step, if there was one, waits since it is, if the view says so.
+      const bool is_news = u.is == where::waits && u.ready <= now_ && (!has_stepped_ || u.ready > last_step_);
       if (is_news && !u.held && u.ready > u.not_before) u.waits_since = std::max(u.waits_since, u.ready);
     }
     const units before = units_;
@@ -1544,9 +1544,8 @@ class soak_world {
     }
     for (const auto& [id, u] : before) {
       const allot::instant limit = jobs_[u.job].time_limit;
-      // One that was to go anyway, and need not any more, goes for its limit if that has come meanwhile.
-      const bool ran = u.is == where::runs || (u.is == where::leaves && !u.is_over && over.contains(id));
-      const bool is_over = ran && is_core(u) && limit > 0 && u.since <= now_ && now_ - u.since >= limit;
+      const bool is_over =
+          u.is == where::runs && is_core(u) && limit > 0 && u.since <= now_ && now_ - u.since >= limit;
       require(is_over == over.contains(id), "a job may run as long as its limit, and not longer", id);
     }
   }

@@ -256,7 +256,7 @@ class scheduler {
     answer.keeps_past_usage = of_cycle::resume(cycle_, session_, s.memory.of_cycle, ids);
     for (const quota_id x : touched) session_.queues().touch(x);
     for (const auto& u : s.units) {
-      if (jobs().state(u.id) == job_state::running)
+      if (jobs().state(u.id) == job_state::running || jobs().state(u.id) == job_state::evicting)
         watch_time(u.id, shown::time_limit(view(), what(u.id)), s.memory.now);
       if (!u.is_starting) latest_start_ = std::max(latest_start_, u.since);
       if (u.leaves_by && *u.leaves_by > s.memory.now && state(u.id) == job_state::evicting)
@@ -578,23 +578,23 @@ class scheduler {
     }
     session_.begin(now);
     session_.plan().clamped_by = detail::span_between(told, now);
-    watch_withdrawn(0);
     evict_overdue(now);
     guarantees_.take_expired(now, [&](const detail::time_limits::run& r, instant until) {
       if (is_protected_until(r, until)) jobs().world_changed();
     });
-    const std::size_t withdrawn = session_.plan().withdrawn.size();
     do {
       cycle_.run(session_);
       // Who had been given what leaving jobs have may have started.
     } while (session_.start_with_what_was_taken_back() || session_.withdraw_unneeded());
     session_.end();
     list_overdue(now);
-    if (watch_withdrawn(withdrawn)) evict_overdue(now);
     // One whose eviction was withdrawn, and that another job has claimed since, goes after all.
     erase_if(session_.plan().withdrawn,
              [&](const auto& w) { return jobs().state(w.id) != job_state::running; });
-    for (const auto& w : session_.plan().withdrawn) jobs().stays(jobs().at(w.id));
+    for (const auto& w : session_.plan().withdrawn) {
+      jobs().stays(jobs().at(w.id));
+      watch_time_again(jobs().at(w.id));
+    }
     // Explained last: jobs admitted after a job became inadmissible may block it, too.
     // A reservation may have been renewed before its job was admitted in the same step.
     erase_if(session_.plan().pending, [&](const auto& h) { return state(h.id) != job_state::pending; });
@@ -847,13 +847,6 @@ class scheduler {
     happen(r);
     return refusal::none;
   }
-  /// The time of those whose evictions the plan withdraws, from that one on, may have come while they were to
-  /// be evicted. Returns whether there are any.
-  bool watch_withdrawn(std::size_t from) {
-    const auto& withdrawn = session_.plan().withdrawn;
-    for (std::size_t i = from; i < withdrawn.size(); ++i) watch_time_again(jobs().at(withdrawn[i].id));
-    return withdrawn.size() > from;
-  }
   /// Evicts jobs that have run for as long as they may.
   void evict_overdue([[maybe_unused]] instant now) {
     if constexpr (time_limited_view<View>) {
@@ -867,9 +860,13 @@ class scheduler {
   }
   void list_overdue(instant now) {
     departures_.take_expired(now, [&](const detail::time_limits::run& seen, instant until) {
-      if (!is_to_leave(seen, until)) return;
+      auto& overdue = session_.plan().overdue;
+      // The host may have named that time twice.
+      const bool is_listed = detail::any_of(overdue.begin(), overdue.end(),
+                                            [&](const auto& known) { return known.id == seen.job; });
+      if (is_listed || !is_to_leave(seen, until)) return;
       const record& r = jobs().at(seen.job);
-      session_.plan().overdue.push_back({seen.job, r.what, r.facts.quota, r.facts.core});
+      overdue.push_back({seen.job, r.what, r.facts.quota, r.facts.core});
     });
   }
   refusal set_frozen(quota_id x, bool is_frozen) {

@@ -265,6 +265,9 @@ class session {
 
   /// The job has preempted, or moved others: see `may_preempt_again`.
   void count_preemption(const record& r) { jobs_.at(r.facts.id).turns.take_in(jobs_.epoch()); }
+  /// From when others may be evicted for a pending job, or for one more pod of a running one; `always`: by
+  /// now.
+  [[nodiscard]] instant preempts_from(const record& r) const { return jobs_.end_of_patience(r); }
   /// Searches for victims for a pending job; those found are evicting in the books, if `accept(victims)`. See
   /// `books::make_room`.
   template <class Search, class Accept>
@@ -472,17 +475,20 @@ class session {
     last_look_ = detail::moved(last_look_, by);
     for (reservation_entry& p : kept_) p.rebase(by);
   }
-  /// Starts the jobs nominated before this step that may start. Returns whether there are any.
+  /// Starts the nominated jobs that may start, but those for which this plan evicts. Returns whether there
+  /// are any.
   bool start_ready() {
     bool any = false;
-    const auto is_older = [&](job_id id) {
-      return detail::none_of(plan_.nominations.begin(), plan_.nominations.end(),
-                             [&](const auto& nominated) { return nominated.id == id; });
+    const auto waits_for_plan = [&](job_id id) {
+      return detail::any_of(plan_.nominations.begin(), plan_.nominations.end(),
+                            [&](const auto& p) { return p.id == id && p.count > 0; });
     };
-    jobs_.start_ready(is_older, [&](record& r) {
-      any = true;
-      start(r, books().borrowed_by(books().allocated(), r));
-    });
+    jobs_.start_ready([&](job_id id) { return !waits_for_plan(id); },
+                      [&](record& r) {
+                        any = true;
+                        erase_if(plan_.nominations, [&](const auto& p) { return p.id == r.facts.id; });
+                        start(r, books().borrowed_by(books().allocated(), r));
+                      });
     return any;
   }
   /// The capacity of an admission that this step took back may be enough for an older nominated job. Returns
@@ -518,8 +524,9 @@ class session {
     jobs_.withdraw_nomination(nominated);
     wait_again(nominated);
   }
-  /// Evictions of earlier plans for jobs that need them no more are withdrawn. Returns whether there are any:
-  /// they may get further pods.
+  /// Evictions of earlier plans for jobs that need them no more are withdrawn, but not those of jobs that
+  /// have reached their time limit, and who waited behind them starts. Returns whether there are any: they
+  /// may get further pods.
   bool withdraw_unneeded() {
     if (!withdraws_) return false;
     const std::size_t before = plan_.withdrawn.size();
@@ -527,10 +534,14 @@ class session {
     for (std::size_t i = leaving.size(); i-- > 0;) {
       if (i >= leaving.size() || !leaving[i].is_unneeded) continue;
       record& r = jobs_.at(leaving[i].job);
-      if (goes_with_its_job(r) || !jobs_.may_run_on(r) || !jobs_.run_on(r)) continue;
+      const record& whole = r.facts.elastic ? jobs_.at(r.facts.core) : r;
+      if (whole.is_over_by(now_) || goes_with_its_job(r) || !jobs_.may_run_on(r) || !jobs_.run_on(r))
+        continue;
       plan_.withdrawn.push_back({r.facts.id, r.what, r.facts.quota, r.facts.core});
     }
-    return plan_.withdrawn.size() > before;
+    if (plan_.withdrawn.size() == before) return false;
+    start_ready();
+    return true;
   }
   /// A job nominated by this plan is pending again.
   void take_back_nomination(record& r) {
@@ -573,12 +584,14 @@ class session {
   /// The pending job holds the reservation that was kept at `i` again, without a start until the cycle looks
   /// at it.
   void hold_again(record& r, std::size_t i) {
-    reservation again = kept_[i].what;
-    const std::uint64_t number = kept_[i].number;
+    const reservation_entry had = kept_[i];
     kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(i));
+    // Meanwhile its quota may have been told to reserve nothing.
+    if (queues().settings(r.facts.quota).head != queue_head::reserve) return;
+    reservation again = had.what;
     again.start = without_end;
     again.borrows = !again.owned;
-    jobs_.reserve(r, again, number);
+    jobs_.reserve(r, again, had.number);
   }
   /// Of the nominated jobs among these. Returns from which on the evictions of the plan are for the heir.
   [[nodiscard]] std::size_t take_over_nominated(std::span<const victim<n>> found, job_id heir) {

@@ -138,6 +138,7 @@ struct job_record {
   /// if it has none.
   instant over_at = no_limit;
   static constexpr instant no_limit = std::numeric_limits<instant>::min();
+  [[nodiscard]] bool is_over_by(instant now) const noexcept { return over_at != no_limit && over_at <= now; }
   /// While it waits: when it may gather again, after it has given up, and until when it would have gathered
   /// if it had not been displaced.
   instant gathers_from = std::numeric_limits<instant>::min();

@@ -240,6 +240,14 @@ class lifecycle {
       if (is_young(e.job, at)) renew_patience(jobs_[e.job]);
     });
   }
+  /// From when others may be evicted for the pending job; `always`: by now.
+  [[nodiscard]] instant end_of_patience(const record& r) const {
+    const instant wait = queues_.settings(r.facts.quota).preempt_after;
+    if (wait == 0) return ready_time::always;
+    const bool is_to_come = r.ready.at != without_end && r.ready.at > r.ready.not_before;
+    const instant from = later(is_to_come ? std::max(r.waits_since, r.ready.at) : r.waits_since, wait);
+    return from <= ready_by_ ? ready_time::always : from;
+  }
   /// When others may be evicted for the next one that waits.
   [[nodiscard]] std::optional<instant> next_end_of_patience() { return patience_.next(still_patient()); }
   /// When the next early job is ready; none if there is none, or it is not known when.
@@ -344,18 +352,21 @@ class lifecycle {
   }
   /// Whether its quota can count a running job that moves there, with all its pods.
   [[nodiscard]] bool can_move(const record& known, quota_id to) {
-    resources<n> all = known.facts.request;
-    for (const job_id pod : known.elastic_pods) {
-      if (jobs_[pod].state != job_state::pending) all += jobs_[pod].facts.request;
-    }
-    const auto counts = [&](ledger<n>& l) {
+    const auto counts = [&](ledger<n>& l, job_state other) {
       const savepoint before = l.save();
       l.release(known.facts.quota, known.facts.request, known.facts.in);
+      resources<n> all = known.facts.request;
+      for (const job_id pod : known.elastic_pods) {
+        const record& r = jobs_[pod];
+        if (r.state != job_state::running && r.state != other) continue;
+        l.release(r.facts.quota, r.facts.request, r.facts.in);
+        all += r.facts.request;
+      }
       const bool can = l.can_count(to, all);
       l.rollback(before);
       return can;
     };
-    return counts(books_.assumed()) && counts(books_.allocated());
+    return counts(books_.assumed(), job_state::nominated) && counts(books_.allocated(), job_state::evicting);
   }
   /// What a job that was read requests at a place, with these flavors.
   struct placed_request {
@@ -879,16 +890,15 @@ class lifecycle {
   // The clock.
 
   /// What is said to have started later has started now, unless it is starting: calls `visit(job_id)` for
-  /// each such job that runs. O(jobs).
+  /// each such job that runs or is being evicted. O(jobs).
   template <class Visit>
   void start_by(instant now, Visit visit) {
     jobs_.for_each([&](record& r) {
       if (r.facts.started <= now || r.is_starting) return;
-      if (r.state == job_state::evicting) r.facts.started = now;
       if (r.state == job_state::nominated) books_.renominate(r, now);
-      if (r.state != job_state::running) return;
-      restart(r, now);
-      visit(r.facts.id);
+      if (r.state == job_state::evicting) r.facts.started = now;
+      if (r.state == job_state::running) restart(r, now);
+      if (r.state == job_state::running || r.state == job_state::evicting) visit(r.facts.id);
     });
   }
   /// All times move by that span; not those of submissions, which are the view's.
@@ -1059,6 +1069,8 @@ class lifecycle {
     r.is_held = is_held;
     watch_ready(r);
     join_queue(r.facts.id);
+    // What was kept for it others may have, if it can't start.
+    news_.starts_may_move = true;
     queues_.let_requeue();
   }
   /// The record of a job as read for that many pods.
@@ -1151,14 +1163,6 @@ class lifecycle {
   [[nodiscard]] bool is_early(job_id id, instant at) const {
     return jobs_.contains(id) && jobs_[id].is_early() && jobs_[id].ready.at == at;
   }
-  /// From when others may be evicted for the pending job; `always`: by now.
-  [[nodiscard]] instant end_of_patience(const record& r) const {
-    const instant wait = queues_.settings(r.facts.quota).preempt_after;
-    if (wait == 0) return ready_time::always;
-    const bool is_to_come = r.ready.at != without_end && r.ready.at > r.ready.not_before;
-    const instant from = later(is_to_come ? std::max(r.waits_since, r.ready.at) : r.waits_since, wait);
-    return from <= ready_by_ ? ready_time::always : from;
-  }
   /// From when the pending job is too old to be passed; none if it never is.
   [[nodiscard]] instant too_old_from(const record& r) const {
     const instant age = queues_.settings(r.facts.quota).strict_after;
@@ -1239,6 +1243,7 @@ class lifecycle {
       case job_state::pending:
         if (r.is_early()) {
           // What was kept for it is for others.
+          news_.starts_may_move = true;
           queues_.let_requeue();
           if constexpr (has_ready_times) queues_.drop_soon(r.facts.id);
         }

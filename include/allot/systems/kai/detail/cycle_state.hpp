@@ -649,6 +649,7 @@ class cycle_state {
     e.r.facts.core = core.facts.id;
     e.r.state = job_state::pending;
     e.r.request_class = {};
+    e.r.preempts_from = session.preempts_from(e.r);
     e.rank = unit_rank::of(e.r, active > 0 ? 2 : 1);
     e.phase = 0;
     auto kind = unit_kind<n>::of(session, e.r);
