@@ -501,6 +501,7 @@ class soak_world {
 
   void enter(allot::job_id id, unit u) {
     u.waits_since = u.core ? units_.at(u.core).waits_since : jobs_[u.job].submitted;
+    note_ready(u);
     require(!id.is_none(), "a job has no id");
     require(ever_.insert(id).second, "an id is given twice", id);
     units_.emplace(id, std::move(u));
@@ -566,6 +567,12 @@ class soak_world {
     u.to_come = most_to_come(jobs_[u.job]);
     u.ready = jobs_[u.job].ready;
     u.not_before = std::numeric_limits<allot::instant>::min();
+    note_ready(u);
+  }
+  /// One that was ready before the last step, and is new, waits since it was, if the view says so.
+  void note_ready(unit& u) const {
+    const bool is_known = u.is == where::waits && has_stepped_ && u.ready <= last_step_;
+    if (is_known && !u.held && u.ready > u.not_before) u.waits_since = std::max(u.waits_since, u.ready);
   }
   /// Updates which pods of elastic jobs are pending. `dropped`: those that were pending may be gone.
   void learn(bool may_drop) {
@@ -870,6 +877,7 @@ class soak_world {
     if (!std::exchange(u.held, false)) return;
     stir();
     if (u.is == where::waits) u.ready = std::max(jobs_[u.job].ready, u.not_before);
+    note_ready(u);
     for (const allot::job_id pod : elastic_pods_of(id, [](const unit&) { return true; })) {
       units_.at(pod).held = false;
       units_.at(pod).ready = units_.at(pod).not_before;
@@ -919,6 +927,7 @@ class soak_world {
       u.pods = j.min_pods;
       u.to_come = most_to_come(j);
       u.ready = std::max(j.ready, u.not_before);
+      note_ready(u);
       return learn(false);
     }
     may_review_ = true;
