@@ -249,6 +249,7 @@ TEST_CASE("ready times: what was kept for a job that is ready and can't start go
     CHECK(h.step(21) == "+a1");
   }
 }
+
 TEST_CASE("ready times: who is expected to be gone by then starts") {
   host<estimated_view> h;
   h.submit({"a1", a, 4, 50});

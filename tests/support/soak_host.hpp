@@ -1419,6 +1419,9 @@ class soak_world {
       const auto was = before.find(id);
       require(was != before.end() && was->second.is == where::leaves && !was->second.is_over,
               "an eviction is withdrawn that there is not", id);
+      const allot::instant limit = jobs_[was->second.job].time_limit;
+      const bool is_over = is_core(was->second) && limit > 0 && now_ - was->second.since >= limit;
+      require(!is_over, "one that has reached its time limit is to run on", id);
       stays(id);
     }
     for (const auto& e : plan.evictions) {

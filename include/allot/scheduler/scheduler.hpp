@@ -427,8 +427,9 @@ class scheduler {
     return wrong == refusal::none ? why_not : wrong;
   }
   /// Whether plans withdraw evictions of earlier ones that are not needed any more (`plan::withdrawn`): the
-  /// job that they were for was cancelled or is held, has found room, or waits again for another reason. Off
-  /// unless told otherwise: a host that does not read `withdrawn` would end jobs that count as running.
+  /// job that they were for was cancelled or is held, has found room, or waits again for another reason. One
+  /// that has reached its time limit meanwhile leaves all the same. Off unless told otherwise: a host that
+  /// does not read `withdrawn` would end jobs that count as running.
   /// Cycles that announce jobs (Kueue, KAI) withdraw nothing.
   void withdraw_evictions(bool do_withdraw) noexcept { session_.withdraws_ = do_withdraw; }
   /// The host's view shows something else of the job than it did when it was read, or the same. It is read

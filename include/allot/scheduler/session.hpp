@@ -491,7 +491,7 @@ class session {
                       });
     return any;
   }
-  /// The capacity of an admission that this step took back may be enough for an older nominated job. Returns
+  /// The capacity of an admission that this step took back may be enough for a nominated job. Returns
   /// whether one has started: the cycle then goes on, as others may take from it.
   bool start_with_what_was_taken_back() {
     if (!std::exchange(took_back_, false) || !start_ready()) return false;
