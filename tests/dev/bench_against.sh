@@ -132,7 +132,7 @@ state() { git -C repository status --porcelain && git -C repository diff --cache
 trees() { git -C repository worktree list --porcelain | grep '^worktree .*/build/against/' | sed 's|.*/||'; }
 
 mkdir -p repository/bench/micro
-cp "$1" repository/dev
+cp -r "$1" "$(dirname "$1")/.dev" repository
 cp "$sources/bench/compare.awk" repository/bench/
 printf '/build/\n' >repository/.gitignore
 printf 'steady 1 100 ns\nodd[0]+ 1 100 ns\n' >repository/bench/micro/times.cpp

@@ -9,7 +9,7 @@ command -v doxygen >/dev/null || exit 77
 rm -rf docs && mkdir docs && cd docs || exit 1
 mkdir -p include tests
 cp -r "$top/include/allot" include
-cp -r "$top/.docs" "$top/examples" "$top/dev" .
+cp -r "$top/.docs" "$top/.dev" "$top/examples" "$top/dev" .
 cp -r "$top/tests/README.md" "$top/tests/examples" tests
 
 failures=0

@@ -12,7 +12,7 @@ version=$(sed -nE 's/.*int version_(major|minor|patch) = ([0-9]+);/\2/p' "$sourc
 as_somebody=(-c user.name=allot -c user.email=allot@localhost -c core.hooksPath=/dev/null -c commit.gpgsign=false)
 
 rm -rf repository && mkdir repository
-for part in .cmake CHANGELOG.md CMakeLists.txt LICENSE README.md conanfile.py dev examples include packaging; do
+for part in .cmake .dev CHANGELOG.md CMakeLists.txt LICENSE README.md conanfile.py dev examples include packaging; do
   cp -r "$sources/$part" repository/
 done
 mkdir -p repository/tests/examples && cp "$sources/tests/examples/quickstart.expected" repository/tests/examples/
