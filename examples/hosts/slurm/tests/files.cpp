@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // The configuration, the journal, and the lines of the log.
-#include "../config.hpp"
-#include "../journal.hpp"
-#include "../log.hpp"
+#include "../src/config.hpp"
+#include "../src/journal.hpp"
+#include "../src/log.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "../governor.hpp"
+#include "../src/governor.hpp"
 
-#include "../replay.hpp"
-#include "../what_if.hpp"
+#include "../src/replay.hpp"
+#include "../src/what_if.hpp"
 #include "fake_slurm.hpp"
 
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What the program knows and the man page doesn't is found here, in the sources themselves.
-#include "../metrics.hpp"
+#include "../src/metrics.hpp"
 #include "snapshots.hpp"
 
 #include <doctest/doctest.h>
@@ -30,12 +30,13 @@ namespace {
   return names;
 }
 
-const std::filesystem::path sources = std::filesystem::path{__FILE__}.parent_path().parent_path();
+const std::filesystem::path top = std::filesystem::path{__FILE__}.parent_path().parent_path();
+const std::filesystem::path sources = top / "src";
 
 }  // namespace
 
 TEST_CASE("man page: every command, option, key, log word and metric is in it") {
-  const std::string page = read(sources / "allot-slurm.8");
+  const std::string page = read(top / "allot-slurm.8");
   REQUIRE(page.size() > 1000);
   const auto all_in_page = [&](const std::set<std::string>& names, const std::string& before,
                                std::size_t least) {

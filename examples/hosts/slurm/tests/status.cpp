@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "../status.hpp"
+#include "../src/status.hpp"
 
 #include "snapshots.hpp"
 

@@ -12,7 +12,7 @@ import time
 from cluster import ClusterError
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(HERE))))
 
 Line = collections.namedtuple("Line", "at word values text")
 

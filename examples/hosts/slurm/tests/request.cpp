@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "../request.hpp"
+#include "../src/request.hpp"
 
 #include <doctest/doctest.h>
 

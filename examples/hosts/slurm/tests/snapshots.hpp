@@ -3,7 +3,7 @@
 // Snapshots for tests, and names that users should not choose.
 #pragma once
 
-#include "../snapshot.hpp"
+#include "../src/snapshot.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "../topology.hpp"
+#include "../src/topology.hpp"
 
-#include "../places.hpp"
+#include "../src/places.hpp"
 
 #include <doctest/doctest.h>
 

@@ -4,7 +4,7 @@
 // and knows the truth that the tests of the governor compare with.
 #pragma once
 
-#include "../cluster.hpp"
+#include "../src/cluster.hpp"
 
 #include <doctest/doctest.h>
 
