@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 // What `./dev demo` runs: the commands of the program `allot` that it needs, with the simulator for one
 // resource and two presets only. The whole simulator takes minutes to compile.
-#include "lab/compare.hpp"
-#include "lab/generate.hpp"
-#include "lab/replay.hpp"
-#include "lab/replay_run.hpp"
+#include "lab/replay/replay.hpp"
+#include "lab/replay/replay_run.hpp"
+#include "lab/sweep/compare.hpp"
+#include "lab/workload/generate.hpp"
 
 #include <allot/lab/named_policy.hpp>
 #include <allot/scheduler/scheduler.hpp>

@@ -10,8 +10,8 @@
 //
 // The time is that of `step()` alone. Beside it: `build_ms` for the scheduler with its running and pending
 // jobs, and what was decided: `admitted`, `evicted`, and `pending` after it; `quotas` and `jobs` are sizes.
-#include "lab/scenario.hpp"
-#include "lab/scenario_host.hpp"
+#include "lab/decide/scenario_host.hpp"
+#include "lab/scenario/scenario.hpp"
 
 #include <allot/lab/dimensions.hpp>
 #include <allot/lab/random.hpp>

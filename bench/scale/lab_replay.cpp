@@ -8,10 +8,10 @@
 //   others make way.
 // `events` and `decisions` are per second; the others are the parts of the time of one replay, and the most
 // memory that the program ever had.
-#include "lab/generated.hpp"
-#include "lab/replay.hpp"
-#include "lab/replay_run.hpp"
-#include "lab/scenario.hpp"
+#include "lab/replay/replay.hpp"
+#include "lab/replay/replay_run.hpp"
+#include "lab/scenario/scenario.hpp"
+#include "lab/workload/generated.hpp"
 
 #include <benchmark/benchmark.h>
 

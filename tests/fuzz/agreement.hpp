@@ -2,12 +2,12 @@
 // check, decide, explain and replay agree on whether a scenario is valid, and what is valid runs.
 #pragma once
 
-#include "lab/check.hpp"
-#include "lab/decide.hpp"
-#include "lab/explain_job.hpp"
-#include "lab/json_reader.hpp"
-#include "lab/replay.hpp"
-#include "lab/workload.hpp"
+#include "lab/decide/check.hpp"
+#include "lab/decide/decide.hpp"
+#include "lab/decide/explain_job.hpp"
+#include "lab/io/json_reader.hpp"
+#include "lab/replay/replay.hpp"
+#include "lab/scenario/workload.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // Whatever an experiment says, it is refused or each of its points is a scenario.
-#include "lab/experiment.hpp"
+#include "lab/sweep/experiment.hpp"
 
 #include <algorithm>
 #include <cstdint>

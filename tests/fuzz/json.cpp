@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 // The readers of JSON: scenarios, and the objects of Kueue and KAI. Any bytes are read or refused with a
 // reason, and what an importer makes without a complaint is JSON.
-#include "lab/import_log.hpp"
-#include "lab/kubernetes.hpp"
-#include "lab/scenario.hpp"
+#include "lab/import/import_log.hpp"
+#include "lab/import/kubernetes.hpp"
+#include "lab/scenario/scenario.hpp"
 
 #include <cstdio>
 #include <string>

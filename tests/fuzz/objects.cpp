@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 // Whatever the objects of a Kueue or KAI cluster say, an importer finds something wrong with them or makes a
 // scenario, which is checked.
-#include "lab/json_reader.hpp"
-#include "lab/kubernetes.hpp"
-#include "lab/workload.hpp"
+#include "lab/import/kubernetes.hpp"
+#include "lab/io/json_reader.hpp"
+#include "lab/scenario/workload.hpp"
 
 #include <cstdint>
 #include <cstdio>

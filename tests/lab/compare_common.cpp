@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lab/compare_common.hpp"
+#include "lab/sweep/compare_common.hpp"
 
-#include "lab/errors.hpp"
-#include "lab/run_summary.hpp"
+#include "lab/io/errors.hpp"
+#include "lab/report/run_summary.hpp"
 #include "tests/lab/scratch.hpp"
 
 #include <doctest/doctest.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lab/compare_curves.hpp"
+#include "lab/sweep/compare_curves.hpp"
 
-#include "lab/compare_sides_page.hpp"
-#include "lab/errors.hpp"
-#include "lab/run_summary.hpp"
+#include "lab/io/errors.hpp"
+#include "lab/report/run_summary.hpp"
+#include "lab/sweep/compare_sides_page.hpp"
 
 #include <doctest/doctest.h>
 

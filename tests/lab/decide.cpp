@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lab/decide.hpp"
+#include "lab/decide/decide.hpp"
 
 #include <allot/systems/catalog.hpp>
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/json_reader.hpp"
+#include "lab/io/json_reader.hpp"
 #include "tests/lab/scenarios.hpp"
 #include "tests/support/seeds.hpp"
 

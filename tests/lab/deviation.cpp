@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lab/deviation.hpp"
+#include "lab/io/deviation.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lab/draw.hpp"
+#include "lab/report/draw.hpp"
 
-#include "lab/errors.hpp"
-#include "lab/scenario.hpp"
+#include "lab/io/errors.hpp"
+#include "lab/scenario/scenario.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lab/explain_change.hpp"
+#include "lab/decide/explain_change.hpp"
 
 #include <allot/systems/catalog.hpp>
 
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "lab/json_reader.hpp"
-#include "lab/time_text.hpp"
+#include "lab/io/json_reader.hpp"
+#include "lab/workload/time_text.hpp"
 #include "tests/lab/scenarios.hpp"
 
 using namespace allot;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lab/explain_job.hpp"
+#include "lab/decide/explain_job.hpp"
 
 #include <allot/systems/catalog.hpp>
 
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/json_reader.hpp"
+#include "lab/io/json_reader.hpp"
 #include "tests/lab/scenarios.hpp"
 #include "tests/support/seeds.hpp"
 

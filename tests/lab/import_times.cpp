@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lab/import_times.hpp"
+#include "lab/import/import_times.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lab/json_reader.hpp"
+#include "lab/io/json_reader.hpp"
 
 #include <doctest/doctest.h>
 

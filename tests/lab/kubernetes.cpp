@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lab/kubernetes.hpp"
+#include "lab/import/kubernetes.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lab/load.hpp"
+#include "lab/workload/load.hpp"
 
 #include <doctest/doctest.h>
 

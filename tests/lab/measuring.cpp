@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lab/measuring.hpp"
+#include "lab/report/measuring.hpp"
 
-#include "lab/errors.hpp"
+#include "lab/io/errors.hpp"
 
 #include <doctest/doctest.h>
 

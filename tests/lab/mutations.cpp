@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/decide.hpp"
+#include "lab/decide/decide.hpp"
 #include "tests/lab/scenarios.hpp"
 #include "tests/support/seeds.hpp"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/lab/named_policy.hpp>
 
-#include "lab/check.hpp"
-#include "lab/decide.hpp"
-#include "lab/errors.hpp"
+#include "lab/decide/check.hpp"
+#include "lab/decide/decide.hpp"
+#include "lab/io/errors.hpp"
 
 #include <doctest/doctest.h>
 #include <allot/lab/simulators.hpp>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lab/outputs.hpp"
+#include "lab/report/outputs.hpp"
 
-#include "lab/json_reader.hpp"
-#include "lab/replay_headline.hpp"
-#include "lab/replay_run.hpp"
-#include "lab/report.hpp"
+#include "lab/io/json_reader.hpp"
+#include "lab/replay/replay_run.hpp"
+#include "lab/report/replay_headline.hpp"
+#include "lab/report/report.hpp"
 
 #include <allot/lab/csv.hpp>
 #include <allot/lab/text_table.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lab/planned_nodes.hpp"
+#include "lab/replay/planned_nodes.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lab/progress.hpp"
+#include "lab/replay/progress.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/lab/replay_files.hpp>
 
-#include "lab/errors.hpp"
+#include "lab/io/errors.hpp"
 
 #include <doctest/doctest.h>
 #include <tests/lab/scratch.hpp>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 // Whole files that the report, its drawings, the trace for Perfetto and the comparison are.
-#include "lab/compare_page.hpp"
-#include "lab/json_reader.hpp"
-#include "lab/outputs.hpp"
-#include "lab/replay_run.hpp"
-#include "lab/report.hpp"
+#include "lab/io/json_reader.hpp"
+#include "lab/replay/replay_run.hpp"
+#include "lab/report/outputs.hpp"
+#include "lab/report/report.hpp"
+#include "lab/sweep/compare_page.hpp"
 
 #include <doctest/doctest.h>
 

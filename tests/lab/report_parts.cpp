@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 // The parts that the report is made of: axes, thinning, texts that must not break a page, and what is kept of
 // a replay for it.
-#include "lab/files.hpp"
-#include "lab/json_reader.hpp"
-#include "lab/moment_log.hpp"
-#include "lab/report.hpp"
-#include "lab/report_chart.hpp"
+#include "lab/io/files.hpp"
+#include "lab/io/json_reader.hpp"
+#include "lab/report/moment_log.hpp"
+#include "lab/report/report.hpp"
+#include "lab/report/report_chart.hpp"
 
 #include <allot/lab/trace.hpp>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lab/run_summary.hpp"
+#include "lab/report/run_summary.hpp"
 
-#include "lab/errors.hpp"
-#include "lab/report.hpp"
+#include "lab/io/errors.hpp"
+#include "lab/report/report.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lab/scenario.hpp"
-#include "lab/workload.hpp"
+#include "lab/scenario/scenario.hpp"
+#include "lab/scenario/workload.hpp"
 
 #include <allot/lab/named_policy.hpp>
 

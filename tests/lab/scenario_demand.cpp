@@ -3,10 +3,10 @@
 
 #include <string>
 
-#include "lab/decide.hpp"
-#include "lab/explain.hpp"
-#include "lab/scenario.hpp"
-#include "lab/workload.hpp"
+#include "lab/decide/decide.hpp"
+#include "lab/scenario/explain.hpp"
+#include "lab/scenario/scenario.hpp"
+#include "lab/scenario/workload.hpp"
 #include "tests/lab/scenarios.hpp"
 
 using namespace allot;

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "lab/scenario.hpp"
+#include "lab/scenario/scenario.hpp"
 #include "tests/lab/scenarios.hpp"
 
 using allot_test::lines;

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "lab/decide.hpp"
-#include "lab/scenario.hpp"
+#include "lab/decide/decide.hpp"
+#include "lab/scenario/scenario.hpp"
 #include "tests/lab/scenarios.hpp"
 
 using namespace allot;

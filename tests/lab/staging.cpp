@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lab/staging.hpp"
+#include "lab/io/staging.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>

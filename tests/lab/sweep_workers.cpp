@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lab/sweep_workers.hpp"
+#include "lab/sweep/sweep_workers.hpp"
 
-#include "lab/sweep.hpp"
+#include "lab/sweep/sweep.hpp"
 
 #include <doctest/doctest.h>
 

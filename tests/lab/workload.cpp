@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "lab/scenario.hpp"
-#include "lab/workload.hpp"
+#include "lab/scenario/scenario.hpp"
+#include "lab/scenario/workload.hpp"
 #include "tests/lab/scenarios.hpp"
 #include "tests/lab/scratch.hpp"
 

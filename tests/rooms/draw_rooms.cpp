@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
-// Draws the rooms of include/allot and the includes between them, as a Mermaid flowchart; exits with 1 when
-// they form a cycle. With a second argument, a Markdown file, it also exits with 1 unless the file contains
-// the drawing.
+// Draws the rooms of include/allot or bench/lab and the includes between them, as a Mermaid flowchart; exits
+// with 1 when they form a cycle. With a second argument, a Markdown file, it also exits with 1 unless the
+// file contains the drawing.
 //
 //   draw_rooms include/allot [README.md]
+//   draw_rooms bench/lab [bench/lab/README.md]
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/topological_sort.hpp>
 #include <boost/graph/transitive_reduction.hpp>
@@ -30,8 +31,8 @@ std::string text_of(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>{in}, {}};
 }
 
-/// The room of a header, whose path is relative to include/allot: its directory, without the detail
-/// directory. Below systems/ each system is a room of its own; elsewhere sub-rooms belong to their room.
+/// The room of a file, whose path is relative to the top: its directory, without the detail directory. Below
+/// systems/ each system is a room of its own; elsewhere sub-rooms belong to their room.
 std::string room_of(const std::string& header) {
   const std::filesystem::path path{header};
   if (!path.has_parent_path()) return path.filename().string();
@@ -50,16 +51,20 @@ struct rooms {
 };
 
 rooms rooms_of(const std::filesystem::path& top) {
+  const bool is_lab = top.filename() == "lab";
+  const std::string directive = is_lab ? "#include \"lab/" : "#include <allot/";
   std::map<std::string, std::set<std::string>> includes;
   for (const auto& entry : std::filesystem::recursive_directory_iterator{top}) {
-    if (entry.path().extension() != ".hpp") continue;
-    const std::string from = room_of(entry.path().lexically_relative(top).generic_string());
+    const std::filesystem::path file = entry.path().lexically_relative(top);
+    // The lab's programs include all, and what it shows others includes nothing of its rooms.
+    if (is_lab && (!file.has_parent_path() || *file.begin() == "include")) continue;
+    if (file.extension() != ".hpp" && (!is_lab || file.extension() != ".cpp")) continue;
+    const std::string from = room_of(file.generic_string());
     std::set<std::string>& all = includes[from];
     const std::string text = text_of(entry.path());
-    const std::string directive = "#include <allot/";
     for (std::size_t at = text.find(directive); at != std::string::npos; at = text.find(directive, at + 1)) {
       const std::size_t begin = at + directive.size();
-      const std::string to = room_of(text.substr(begin, text.find('>', begin) - begin));
+      const std::string to = room_of(text.substr(begin, text.find_first_of(">\"", begin) - begin));
       if (to != from) all.insert(to);
     }
   }
@@ -99,7 +104,7 @@ std::string drawing_of(const rooms& r) {
 
 int main(int count, char** words) {
   if (count < 2 || count > 3) {
-    std::fputs("draw_rooms include/allot [README.md]\n", stderr);
+    std::fputs("draw_rooms include/allot|bench/lab [README.md]\n", stderr);
     return 2;
   }
   const rooms r = rooms_of(words[1]);

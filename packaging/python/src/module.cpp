@@ -8,9 +8,9 @@
 #include "runs.hpp"
 #include "stepper.hpp"
 
-#include "lab/decide.hpp"
-#include "lab/explain_change.hpp"
-#include "lab/outputs.hpp"
+#include "lab/decide/decide.hpp"
+#include "lab/decide/explain_change.hpp"
+#include "lab/report/outputs.hpp"
 
 #include <allot/lab/named_policy.hpp>
 #include <allot/lab/own_policy.hpp>

@@ -3,13 +3,13 @@
 
 #include "stepper.hpp"
 
-#include "lab/json_reader.hpp"
-#include "lab/measuring.hpp"
-#include "lab/outputs.hpp"
-#include "lab/replay.hpp"
-#include "lab/replay_headline.hpp"
-#include "lab/report.hpp"
-#include "lab/time_text.hpp"
+#include "lab/io/json_reader.hpp"
+#include "lab/replay/replay.hpp"
+#include "lab/report/measuring.hpp"
+#include "lab/report/outputs.hpp"
+#include "lab/report/replay_headline.hpp"
+#include "lab/report/report.hpp"
+#include "lab/workload/time_text.hpp"
 
 #include <array>
 #include <atomic>

@@ -2,10 +2,10 @@
 // Replays for Python: what `allot replay` does, without its output to a terminal and its handling of signals.
 #pragma once
 
-#include "lab/errors.hpp"
-#include "lab/replay_run.hpp"
-#include "lab/scenario.hpp"
-#include "lab/staging.hpp"
+#include "lab/io/errors.hpp"
+#include "lab/io/staging.hpp"
+#include "lab/replay/replay_run.hpp"
+#include "lab/scenario/scenario.hpp"
 
 #include <chrono>
 #include <cstdint>

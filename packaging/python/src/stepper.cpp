@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "stepper.hpp"
 
-#include "lab/explain.hpp"
-#include "lab/workload.hpp"
+#include "lab/scenario/explain.hpp"
+#include "lab/scenario/workload.hpp"
 
 #include <allot/core/time.hpp>
 #include <allot/gpu/reason.hpp>

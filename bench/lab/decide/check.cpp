@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/decide/check.hpp"
+
+#include "lab/io/files.hpp"
+#include "lab/io/packed_input.hpp"
+#include "lab/io/terminal.hpp"
+#include "lab/scenario/policy_parts.hpp"
+#include "lab/scenario/workload.hpp"
+#include "lab/workload/tag_columns.hpp"
+
+#include <allot/core/dimension_names.hpp>
+#include <allot/core/text.hpp>
+#include <allot/lab/decimal.hpp>
+#include <allot/lab/named_policy.hpp>
+#include <allot/lab/text_table.hpp>
+#include <allot/lab/trace_jobs.hpp>
+#include <allot/quota/tree.hpp>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+namespace {
+
+[[nodiscard]] std::string seconds(instant t) {
+  std::string text;
+  append_milli(text, t);
+  return text + " s";
+}
+
+[[nodiscard]] std::string counted(std::size_t n, std::string_view what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
+
+void describe_nodes(const scenario& s, std::string& out) {
+  if (!s.cluster) {
+    out += "cluster: none, so only the quotas count\n";
+    return;
+  }
+  out +=
+      fmt::format("cluster: {}, {} GPUs\n", counted(s.cluster->size(), "node"), to_string(s.cluster->gpus()));
+  for (const gpu::node_spec& n : s.nodes) {
+    out += fmt::format("  {}{}: {} GPUs{}{}{}{}{}\n", printable(n.name),
+                       n.count ? fmt::format(" x {}", *n.count) : "", n.gpus,
+                       n.gpu_model.empty() ? "" : " " + printable(n.gpu_model),
+                       n.count && *n.count > 1 ? " each" : "", n.mig ? " in MIG mode" : "",
+                       n.pool.empty() ? "" : ", pool ", printable(n.pool));
+  }
+  if (s.levels.empty()) return;
+  out += "  topology: ";
+  for (std::size_t l = 0; l < s.levels.size(); ++l) {
+    out += counted(s.nearness->domains_of(l).size(), printable(s.levels[l])) +
+           (l + 1 < s.levels.size() ? ", " : "\n");
+  }
+}
+
+/// By dimension, separated by slashes, or by bars if the names contain slashes: "48/unlimited".
+template <class Get>
+[[nodiscard]] std::string cells(const scenario& s, Get get) {
+  const bool has_flavors = std::any_of(s.resources.begin(), s.resources.end(),
+                                       [](const std::string& r) { return r.find('/') != std::string::npos; });
+  std::string text;
+  for (std::size_t d = 0; d < s.resources.size(); ++d) {
+    if (d > 0) text += has_flavors ? " | " : "/";
+    text += get(d);
+  }
+  return text;
+}
+
+[[nodiscard]] std::string shown(limit l, quantity nominal) {
+  const quantity most = l.of(nominal);
+  if (most.is_unlimited()) return "all";
+  return most == quantity{} ? "none" : to_string(most);
+}
+
+void describe_quotas(const scenario& s, std::string& out) {
+  std::vector<quota_spec<max_resources>> specs;
+  for (std::size_t i = 0; i < s.initial_quotas; ++i) specs.push_back(s.quotas[i].spec);
+  const quota_tree<max_resources> tree{std::move(specs)};
+  out += fmt::format("quotas: {} ({})\n", s.initial_quotas,
+                     printable(cells(s, [&](std::size_t d) { return s.resources[d]; })));
+  text_table table{{"", "nominal", "lends", "borrows", "weight"}};
+  const auto add = [&](const auto& self, quota_id x) -> void {
+    const quota_spec<max_resources>& q = tree.spec(x);
+    // Deep trees are shown no wider, or the table would grow with the square of their depth.
+    std::string name(2 * std::min<std::size_t>(tree.depth(x), 40), ' ');
+    name += q.name;
+    if (q.inclusive) name += " (inclusive)";
+    const bool is_root = !tree.parent(x);
+    const bool alone = is_root || q.is_static;
+    const std::string none = is_root ? "-" : "none";
+    table.add({name, cells(s, [&](std::size_t d) { return to_string(q.nominal[d]); }),
+               alone ? none : cells(s, [&](std::size_t d) { return shown(q.lend[d], q.nominal[d]); }),
+               alone ? none : cells(s, [&](std::size_t d) { return shown(q.borrow[d], q.nominal[d]); }),
+               cells(s, [&](std::size_t d) { return to_string(quantity::milli(q.weight[d].in_milli())); })});
+    for (const quota_id c : tree.children(x)) self(self, c);
+  };
+  for (const quota_id root : tree.roots()) add(add, root);
+  out += table.text();
+}
+
+void describe_jobs(const scenario& s, std::string& out) {
+  std::map<job_phase, std::size_t> phases;
+  amounts asked;
+  for (const job_entry& j : s.jobs) {
+    ++phases[j.phase];
+    asked += j.request;
+    // The best flavor of each group.
+    for (const flavor_group& g : j.flavors) {
+      asked += g.options.front().request *
+               (j.pod_request.total ? std::int64_t{1} : std::int64_t{j.pod_request.pods});
+    }
+  }
+  out += fmt::format("jobs: {} waiting, {} running, {} being evicted; they ask for {}\n",
+                     phases[job_phase::pending], phases[job_phase::running], phases[job_phase::evicting],
+                     printable(dimension_names<max_resources>{s.resources}.text(asked)));
+  if (!s.events.empty()) {
+    out += fmt::format("events: {}, the last at {}\n", s.events.size(), seconds(s.events.back().at));
+  }
+}
+
+/// The tags: what is there, and what was probably meant for something else.
+void describe_tags(const trace& t, std::string& out) {
+  std::string names;
+  for (const tag_column& c : tag_columns_of(t)) {
+    if (!names.empty()) names += ", ";
+    names += c.name.empty() ? "\"\"" : printable(std::string{c.name});
+    if (!c.meant.empty()) names.append(" (did you mean \"").append(c.meant).append("\"?)");
+  }
+  if (!names.empty()) out += "  tags, which no policy looks at: " + names + '\n';
+}
+
+/// The estimates. A job may legally run longer, which is worth reporting.
+void describe_estimates(const trace& t, std::string& out) {
+  constexpr std::int64_t far_too_long = 10;
+  std::size_t jobs = 0;
+  std::size_t overruns = 0;
+  std::size_t much_longer = 0;
+  instant longest_overrun = 0;
+  for (const trace_job& j : t.jobs) {
+    if (j.estimate == 0) continue;
+    ++jobs;
+    const instant overrun = j.duration - j.estimate * second;
+    if (overrun > 0) ++overruns;
+    longest_overrun = std::max(longest_overrun, overrun);
+    if (j.estimate > far_too_long * std::max<instant>(second, j.duration) / second) ++much_longer;
+  }
+  if (jobs == 0) return;
+  out += jobs == t.jobs.size() ? "  all have an estimate" : "  " + std::to_string(jobs) + " have an estimate";
+  if (overruns > 0) {
+    out +=
+        fmt::format("; {} longer than it, by up to {}",
+                    overruns == 1 ? "1 runs" : std::to_string(overruns) + " run", seconds(longest_overrun));
+  }
+  if (much_longer > 0) {
+    out += fmt::format("; of {} it is over {} times the duration", much_longer, far_too_long);
+  }
+  out += '\n';
+}
+
+}  // namespace
+
+std::string summary(const trace& t, const std::string& file) {
+  std::string out = fmt::format("trace {}: {}", printable(file), counted(t.jobs.size(), "job"));
+  if (t.jobs.empty()) {
+    out += '\n';
+    describe_tags(t, out);
+    return out;
+  }
+  quantity gpus;
+  quantity largest;
+  instant first = t.jobs.front().submit;
+  instant last = first;
+  for (const trace_job& j : t.jobs) {
+    gpus += j.gpus;
+    largest = std::max(largest, j.gpus);
+    first = std::min(first, j.submit);
+    last = std::max(last, j.submit);
+  }
+  out += fmt::format(" of {}, submitted from {} to {}\n", counted(t.tenants.size(), "tenant"), seconds(first),
+                     seconds(last));
+  out += fmt::format("  they ask for {} GPUs, the largest for {}\n", to_string(gpus), to_string(largest));
+  describe_estimates(t, out);
+  describe_tags(t, out);
+  return out;
+}
+
+std::string summary(const scenario& s) {
+  std::string out = fmt::format("scenario {}: policy {}\n", printable(s.file), s.policy.preset);
+  describe_nodes(s, out);
+  describe_quotas(s, out);
+  describe_jobs(s, out);
+  if (s.trace) out += summary(*s.trace, s.trace_file);
+  return out;
+}
+
+namespace {
+
+[[nodiscard]] bool is_called_csv(const std::string& path) {
+  const auto ends_in = [&](std::string_view ending) {
+    return path.size() > ending.size() &&
+           path.compare(path.size() - ending.size(), ending.size(), ending) == 0;
+  };
+  return ends_in(".csv") || ends_in(".csv.gz");
+}
+
+/// Standard input has no name that tells its format: a scenario begins with an object or a comment.
+[[nodiscard]] std::string check_standard_input(const scenario_source& source, errors& found) {
+  packed_input file{"-"};
+  const auto text = file.read_all();
+  if (!text) {
+    found.add(shown_path("-"), {}, file.problem() + " (expected a scenario or a trace)");
+    return {};
+  }
+  // Or with a byte order mark.
+  const std::size_t first = text->find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+  if (first == std::string::npos || (*text)[first] == '{' || (*text)[first] == '/') {
+    const auto s = parse_scenario(*text, source, found);
+    if (s) check_running(*s, found);
+    return s ? summary(*s) : std::string{};
+  }
+  const auto t = parse_trace(*text, "-", found);
+  return t ? summary(*t, shown_path("-")) : std::string{};
+}
+
+}  // namespace
+
+int run_check(const scenario_source& source) {
+  errors found;
+  std::string text;
+  if (*source.file == "-") {
+    text = check_standard_input(source, found);
+  } else if (is_called_csv(*source.file)) {
+    sim::fingerprint bytes;
+    if (const auto t = read_trace(*source.file, bytes, found)) text = summary(*t, *source.file);
+  } else if (const auto s = read_scenario(source, found)) {
+    check_running(*s, found);
+    text = summary(*s);
+  }
+  if (!found.empty()) return complain(found);
+  return print_result(text + "ok\n", "the summary") ? 0 : bad_input_status;
+}
+
+std::string list_policies() {
+  std::string out = "Presets (\"policy\": NAME, or --policy NAME):\n";
+  for (const named_policy& p : all_policies()) {
+    out += fmt::format("  {:<14} {}\n", p.name, p.summary);
+    for (const preset_option& o : options_of_presets()) {
+      if (o.preset == p.name) out += fmt::format("    {:<22} {}\n", o.key, o.summary);
+    }
+  }
+  out += "\nParts that can be set (\"policy\": {\"preset\": NAME, \"set\": {...}}):\n";
+  for (const part_kind& kind : settable_parts()) {
+    out += fmt::format("  {:<14} {}\n", kind.key, kind.summary);
+    for (const named_part& n : kind.names) out += fmt::format("    {:<22} {}\n", n.name, n.summary);
+  }
+  out +=
+      "    (queue_order also takes \"fifo\": the jobs of quotas that do not say theirs go by submission)\n"
+      "  seed           a whole number\n";
+  return out;
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include "lab/scenario/scenario.hpp"
+
+#include <string>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+/// A readable summary of a valid scenario: nodes, the quota tree with its numbers, jobs.
+[[nodiscard]] std::string summary(const scenario& s);
+/// The same for a trace alone.
+[[nodiscard]] std::string summary(const trace& t, const std::string& file);
+
+/// `allot check`: reads all of a scenario, or of a CSV trace (a file called *.csv). Returns the exit status:
+/// 0 with a summary on standard output, or 2 with all errors on standard error.
+[[nodiscard]] int run_check(const scenario_source& source);
+
+/// `allot policies`: the policy names that a scenario can use, with a line each.
+[[nodiscard]] std::string list_policies();
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

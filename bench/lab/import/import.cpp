@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/core/vector.hpp>
+
+#include "lab/import/import.hpp"
+
+#include "lab/import/import_trace.hpp"
+#include "lab/import/kubernetes.hpp"
+#include "lab/io/errors.hpp"
+
+#include <algorithm>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+namespace {
+
+using importer = int (*)(packed_input&, import_log&, const import_options&);
+
+struct named_importer {
+  import_format format;
+  importer run;
+};
+
+const vector<named_importer>& importers() {
+  static const vector<named_importer> all = {
+      {{"philly", "Microsoft 2017: timestamp,duration,num_gpus,gpu_time,cluster"}, import_philly},
+      {{"helios", "SenseTime 2020: job_id,user,vc,gpu_num,cpu_num,...,submit_time,...,duration"},
+       import_helios},
+      {{"acme", "Shanghai AI Laboratory 2023: as helios, with type and without vc"}, import_acme},
+      {{"pai", "Alibaba's PAI simulator 2020: job_id,num_inst,submit_time,num_cpu,num_gpu,..."}, import_pai},
+      {{"spot", "Alibaba 2026: job_name,organization,...,worker_num,submit_time,duration,job_type"},
+       import_spot},
+      {{"openb", "Alibaba 2023 (FGD): a list of pods, or of nodes, which becomes a scenario"}, import_openb},
+      {{"swf", "Standard Workload Format 2.2"}, import_swf},
+      {{"sacct",
+        "Slurm's accounting: sacct -aP "
+        "--format=JobID,User,Account,Submit,Start,Elapsed,Timelimit,AllocTRES,State"},
+       import_sacct},
+      {{"csv", "any table; --map says which column is what"}, import_csv},
+      {{"kueue",
+        "Kueue's objects, as kubectl get clusterqueues,cohorts,workloads,localqueues -A -o json prints them"},
+       import_kueue},
+      {{"kai", "KAI's objects, as kubectl get queues,podgroups,pods,nodes -A -o json prints them"},
+       import_kai},
+  };
+  return all;
+}
+
+}  // namespace
+
+const vector<import_format>& import_formats() {
+  static const vector<import_format> all = [] {
+    vector<import_format> formats;
+    for (const named_importer& i : importers()) formats.push_back(i.format);
+    return formats;
+  }();
+  return all;
+}
+
+int run_import(const import_options& options) {
+  const auto& all = importers();
+  const auto chosen = std::find_if(all.begin(), all.end(),
+                                   [&](const named_importer& i) { return i.format.name == options.format; });
+  if (chosen == all.end()) {
+    std::string names;
+    for (const named_importer& i : all) names.append(names.empty() ? "" : ", ").append(i.format.name);
+    return complain("there is no format \"" + options.format + "\" (expected " + names + ')', "allot import");
+  }
+  const bool is_csv = options.format == "csv";
+  if (!is_csv && (!options.map.empty() || !options.columns.empty() || options.separator != ",")) {
+    return complain(
+        "--map, --columns and --separator are options of the format csv, not of " + options.format,
+        "allot import");
+  }
+  import_log log{shown_path(options.file), options.shown};
+  packed_input file{options.file};
+  if (file.problem().empty()) return chosen->run(file, log, options);
+  log.fail({}, file.problem());
+  return bad_input_status;
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/import/import_log.hpp"
+
+#include "lab/io/terminal.hpp"
+
+#include <cstdio>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+void import_log::print(std::string_view place, std::string_view text) const {
+  // Far longer than any message of its own: what is longer has a name of the file in it.
+  constexpr std::size_t longest = 1500;
+  std::string line = printable(file_);
+  line += ": ";
+  if (!place.empty()) line.append(printable(shortened(place, longest))).append(": ");
+  line.append(printable(shortened(text, longest))).append("\n");
+  std::fwrite(line.data(), 1, line.size(), to_);
+}
+
+void import_log::reject(std::span<const text_problem> problems) {
+  if (++rejected_ > shown_) return;
+  for (const text_problem& p : problems) print({}, to_string(p) + " (the row is left out)");
+}
+
+void import_log::fail(std::string_view place, std::string_view text) {
+  print(place, text);
+}
+
+void import_log::note(std::string_view where, std::string_view text) {
+  print(where.empty() ? std::string{"note"} : "note: " + std::string{where}, text);
+}
+
+void import_log::finish() const {
+  if (rejected_ > shown_) {
+    print({}, "... and " + std::to_string(rejected_ - shown_) + " more rows are left out");
+  }
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

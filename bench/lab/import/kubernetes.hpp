@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSL-1.0
+// Shared by the importers of Kubernetes objects.
+#pragma once
+
+#include "lab/import/import.hpp"
+#include "lab/import/import_log.hpp"
+#include "lab/io/errors.hpp"
+#include "lab/io/json_reader.hpp"
+#include "lab/io/packed_input.hpp"
+
+#include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
+
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+/// Wide enough for any Kubernetes quantity in billionths, their finest unit.
+__extension__ using nano_amount = __int128;
+
+/// A quantity as Kubernetes writes it ("500m", "1Gi", "2e3", "1.5"), in billionths; nullopt if it is none.
+/// Digits beyond the ninth decimal are rounded up, as in Kubernetes.
+[[nodiscard]] std::optional<nano_amount> parse_kubernetes_quantity(std::string_view text);
+
+/// The quantity in a string or number; reports anything else.
+[[nodiscard]] std::optional<nano_amount> read_quantity(json_value value, errors& found);
+/// The same; also reports negative amounts.
+[[nodiscard]] nano_amount read_amount_of(json_value value, errors& found);
+
+/// A duration as Go writes it ("1h30m", "300ms", "0s"), in milliseconds; nullopt if it is none. Days and
+/// weeks ("1d", "1w") are understood too.
+[[nodiscard]] std::optional<instant> parse_go_duration(std::string_view text);
+
+/// Amounts by the resource's own name ("nvidia.com/gpu").
+using resource_list = std::map<std::string, nano_amount, std::less<>>;
+
+/// Adds amounts times a count. The result stays well within range.
+void add_amounts(resource_list& to, const resource_list& what, std::int64_t times = 1);
+
+/// {"cpu": "500m", ...}. Members that are not quantities are reported.
+[[nodiscard]] resource_list read_resource_list(json_value value, errors& found);
+
+/// What the scheduler counts for a pod: its containers together, or a container that runs before them if that
+/// requests more, plus the overhead. `pod_spec` is the `spec` of a pod or of its template.
+[[nodiscard]] resource_list request_of_pod(json_value pod_spec, errors& found);
+
+/// The member at the end of a path of keys, if the whole path exists and is not null. Reports what is on the
+/// way and no object.
+[[nodiscard]] std::optional<json_value> find_path(json_value from,
+                                                  std::initializer_list<std::string_view> path,
+                                                  errors& found);
+/// Its text, "" if there is none. Reports anything else.
+[[nodiscard]] std::string text_at(json_value from, std::initializer_list<std::string_view> path,
+                                  errors& found);
+/// The texts by key of the object there: labels, a selector. Reports anything else.
+[[nodiscard]] std::map<std::string, std::string, std::less<>> texts_at(
+    json_value from, std::initializer_list<std::string_view> path, errors& found);
+/// The whole number there.
+[[nodiscard]] std::optional<std::int64_t> whole_at(json_value from,
+                                                   std::initializer_list<std::string_view> path,
+                                                   std::int64_t least, std::int64_t most, errors& found);
+/// The timestamp there, in milliseconds since 1970.
+[[nodiscard]] std::optional<instant> time_at(json_value from, std::initializer_list<std::string_view> path,
+                                             errors& found);
+/// The elements of the array there. Reports anything else.
+[[nodiscard]] vector<json_value> elements_at(json_value from, std::initializer_list<std::string_view> path,
+                                             errors& found);
+
+/// An object of a list printed by kubectl.
+struct kubernetes_object {
+  std::string kind;
+  /// "namespace/name", or the name alone.
+  std::string name;
+  std::string space;
+  std::string own_name;
+  std::optional<instant> created;
+  json_value value;
+
+  /// "Workload ns/name", for messages.
+  [[nodiscard]] std::string shown() const { return kind + ' ' + name; }
+};
+
+/// The objects of `kubectl get ... -o json`, or a single object, by kind and in the order of age, then name.
+/// Reports anything that is not such a list.
+[[nodiscard]] std::map<std::string, vector<kubernetes_object>> read_objects(json_value root, errors& found);
+
+/// A condition of an object.
+struct kubernetes_condition {
+  bool is_true = false;
+  std::optional<instant> since;
+  std::string reason;
+};
+[[nodiscard]] std::optional<kubernetes_condition> find_condition(json_value object, std::string_view type,
+                                                                 errors& found);
+
+/// Notes every member of `part` that is neither in `known` nor empty, since it is not carried over.
+void note_unknown(const kubernetes_object& object, json_value part, std::string_view path,
+                  std::initializer_list<std::string_view> known, import_log& log);
+
+/// Reads the file as JSON and calls `make(root, found, log)`, which returns the text of a scenario. Writes it
+/// only if `allot check` accepts it. Returns the exit status.
+using scenario_maker = std::string (*)(json_value root, errors& found, import_log& log,
+                                       const import_options& options);
+[[nodiscard]] int import_objects(packed_input& file, import_log& log, const import_options& options,
+                                 scenario_maker make);
+
+/// The scenario made of the objects of Kueue or KAI. On errors reports them; the text is then no scenario.
+[[nodiscard]] std::string make_kueue_scenario(json_value root, errors& found, import_log& log,
+                                              const import_options& options);
+[[nodiscard]] std::string make_kai_scenario(json_value root, errors& found, import_log& log,
+                                            const import_options& options);
+
+int import_kueue(packed_input& file, import_log& log, const import_options& options);
+int import_kai(packed_input& file, import_log& log, const import_options& options);
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

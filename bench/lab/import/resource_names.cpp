@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/core/vector.hpp>
+
+#include "lab/import/resource_names.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <string>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+namespace {
+
+constexpr nano_amount nano = 1'000'000'000;
+/// The maximum of a scenario, in thousandths.
+constexpr std::int64_t most_milli = 1'000'000'000'000'000;
+
+/// GPUs first, because they matter most; then what every pod requests.
+[[nodiscard]] int rank_of(std::string_view name) {
+  if (name == "gpu") return 0;
+  if (name.find("gpu") != std::string_view::npos) return 1;
+  if (name == "cpu") return 2;
+  if (name.starts_with("memory_")) return 3;
+  return 4;
+}
+
+}  // namespace
+
+void resource_names::add(const std::string& resource, const std::string& flavor) {
+  const auto [at, is_new] = entries_.try_emplace(resource);
+  if (is_new) order_.push_back(resource);
+  vector<std::string>& flavors = at->second.flavors;
+  if (std::find(flavors.begin(), flavors.end(), flavor) == flavors.end()) flavors.push_back(flavor);
+}
+
+void resource_names::add_amount(const std::string& resource, nano_amount amount) {
+  constexpr nano_amount mib{1'048'576};
+  const auto at = entries_.find(resource);
+  if (at != entries_.end() && amount * 1000 % (mib * nano) != 0) at->second.is_exact_in_mib = false;
+}
+
+void resource_names::choose(import_log& log) {
+  bool has_gpu = entries_.find("nvidia.com/gpu") != entries_.end();
+  std::set<std::string, std::less<>> taken;
+  for (const std::string& resource : order_) {
+    entry& e = entries_.find(resource)->second;
+    if (resource == "memory") {
+      e.name = e.is_exact_in_mib ? "memory_mib" : "memory_kb";
+      if (!e.is_exact_in_mib)
+        log.note("memory", "counted in units of 1000 bytes, in which all amounts are exact");
+    } else if (resource == "nvidia.com/gpu" || (resource.ends_with("/gpu") && !has_gpu)) {
+      e.name = "gpu";
+      has_gpu = true;
+    } else {
+      // In the scenario a slash separates a flavor from the resource.
+      e.name = resource;
+      std::replace(e.name.begin(), e.name.end(), '/', '.');
+    }
+    // "nvidia.com/gpu" and "gpu" are two resources.
+    while (!taken.insert(e.name).second) e.name += '_';
+    if (e.name != resource && e.name != "gpu" && resource != "memory") {
+      log.note(resource, "called " + e.name + " in the scenario");
+    }
+  }
+  std::stable_sort(order_.begin(), order_.end(), [&](const std::string& a, const std::string& b) {
+    return rank_of(entries_.find(a)->second.name) < rank_of(entries_.find(b)->second.name);
+  });
+  for (const std::string& resource : order_) {
+    entry& e = entries_.find(resource)->second;
+    const std::size_t room = max_resources - dimensions_.size();
+    const std::size_t wanted = e.flavors.size();
+    // GPUs in some of their flavors are better than none; other resources are all or nothing.
+    if (wanted > room && (rank_of(e.name) > 1 || room == 0)) {
+      log.note(resource, "is not carried over: this program counts at most " + std::to_string(max_resources) +
+                             " resources, flavors told apart");
+      continue;
+    }
+    e.is_counted = true;
+    if (wanted > room) {
+      for (std::size_t i = room; i < wanted; ++i) {
+        log.note(resource, "its flavor " + e.flavors[i] +
+                               " is not carried over: this program counts at most " +
+                               std::to_string(max_resources) + " resources, flavors told apart");
+      }
+      e.flavors.resize(room);
+    }
+    if (wanted == 1) {
+      dimensions_.push_back(e.name);
+    } else {
+      for (const std::string& flavor : e.flavors) dimensions_.push_back(flavor + '/' + e.name);
+    }
+    // If only one of several flavors is left, it is still distinguished from the others.
+    if (wanted > 1 && e.flavors.size() == 1) e.flavors.emplace_back();
+  }
+}
+
+const resource_names::entry* resource_names::find(std::string_view resource) const {
+  const auto at = entries_.find(resource);
+  return at == entries_.end() || !at->second.is_counted ? nullptr : &at->second;
+}
+
+bool resource_names::counts(std::string_view resource) const {
+  return find(resource) != nullptr;
+}
+
+bool resource_names::has_flavors(std::string_view resource) const {
+  const entry* const e = find(resource);
+  return e != nullptr && e->flavors.size() > 1;
+}
+
+std::string resource_names::dimension(std::string_view resource, std::string_view flavor) const {
+  const entry* const e = find(resource);
+  if (e == nullptr) return {};
+  const bool is_there = std::find(e->flavors.begin(), e->flavors.end(), flavor) != e->flavors.end();
+  if (e->flavors.size() == 1) return is_there ? e->name : std::string{};
+  return is_there && !flavor.empty() ? std::string{flavor}.append("/").append(e->name) : std::string{};
+}
+
+std::string resource_names::first_flavor(std::string_view resource) const {
+  const entry* const e = find(resource);
+  return e == nullptr ? std::string{} : e->flavors.front();
+}
+
+const std::string& resource_names::plain(std::string_view resource) const {
+  static const std::string none;
+  const entry* const e = find(resource);
+  return e == nullptr ? none : e->name;
+}
+
+std::int64_t resource_names::milli(std::string_view resource, nano_amount amount, bool round_up) const {
+  nano_amount unit = nano;
+  const std::string& name = plain(resource);
+  if (resource == "memory") unit *= name == "memory_mib" ? nano_amount{1'048'576} : nano_amount{1000};
+  constexpr nano_amount milli_per_unit = 1000;
+  const nano_amount scaled = amount * milli_per_unit;
+  const nano_amount n = scaled / unit + (round_up && scaled % unit != 0 ? 1 : 0);
+  return static_cast<std::int64_t>(std::min<nano_amount>(n, most_milli));
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

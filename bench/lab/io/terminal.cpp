@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/io/terminal.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+namespace {
+
+struct character {
+  std::uint32_t code = 0;
+  /// The number of bytes; 0 if they are not UTF-8.
+  std::size_t size = 0;
+};
+
+[[nodiscard]] character first_of(std::string_view text) noexcept {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const std::uint32_t lead = byte(0);
+  if (lead < 0x80) return {lead, 1};
+  const std::size_t size = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < size) return {};
+  std::uint32_t code = lead & (0x7FU >> size);
+  for (std::size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xC0U) != 0x80) return {};
+    code = (code << 6U) | (byte(i) & 0x3FU);
+  }
+  constexpr std::array<std::uint32_t, 5> least = {0, 0, 0x80, 0x800, 0x10000};
+  const bool is_surrogate = 0xD800 <= code && code <= 0xDFFF;
+  if (code < least[size] || code > 0x10FFFF || is_surrogate) return {};
+  return {code, size};
+}
+
+[[nodiscard]] bool is_obeyed(std::uint32_t code) noexcept {
+  const auto is_in = [&](std::uint32_t first, std::uint32_t last) { return first <= code && code <= last; };
+  return code < 0x20 || is_in(0x7F, 0x9F) || code == 0x061C || is_in(0x200E, 0x200F) ||
+         is_in(0x2028, 0x202E) || is_in(0x2066, 0x2069);
+}
+
+void append_escaped(std::string& to, char kind, std::uint32_t code, int digits) {
+  char text[16];
+  std::snprintf(text, sizeof text, "\\%c%0*x", kind, digits, static_cast<unsigned>(code));
+  to += text;
+}
+
+[[nodiscard]] std::string escaped(std::string_view text, std::string_view kept) {
+  std::string shown;
+  shown.reserve(text.size());
+  while (!text.empty()) {
+    const character c = first_of(text);
+    if (c.size == 0) {
+      append_escaped(shown, 'x', static_cast<unsigned char>(text.front()), 2);
+    } else if (is_obeyed(c.code) && kept.find(text.front()) == std::string_view::npos) {
+      append_escaped(shown, c.code < 0x80 ? 'x' : 'u', c.code, c.code < 0x80 ? 2 : 4);
+    } else {
+      shown.append(text.substr(0, c.size));
+    }
+    text.remove_prefix(c.size == 0 ? 1 : c.size);
+  }
+  return shown;
+}
+
+}  // namespace
+
+bool is_utf8(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const std::size_t size = first_of(text).size;
+    if (size == 0) return false;
+    text.remove_prefix(size);
+  }
+  return true;
+}
+
+std::string printable(std::string_view text) {
+  return escaped(text, {});
+}
+
+std::string printable_lines(std::string_view text) {
+  return escaped(text, "\n\t");
+}
+
+std::string shortened(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return std::string{text};
+  // No character is cut in two.
+  const auto is_inside = [&](std::size_t i) { return (static_cast<unsigned char>(text[i]) & 0xC0U) == 0x80; };
+  std::size_t begin = most * 3 / 4;
+  while (begin > 0 && is_inside(begin)) --begin;
+  std::size_t end = text.size() - most / 4;
+  while (end < text.size() && is_inside(end)) ++end;
+  std::string shown{text.substr(0, begin)};
+  shown.append("... (")
+      .append(std::to_string(end - begin))
+      .append(" more bytes) ...")
+      .append(text.substr(end));
+  return shown;
+}
+
+void print_error(std::string_view text) {
+  const std::string shown = printable_lines(text);
+  std::fwrite(shown.data(), 1, shown.size(), stderr);
+}
+
+bool print_result(std::string_view text, std::string_view what) {
+  errno = 0;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
+    return true;
+  std::string problem = "standard output: ";
+  problem.append(what).append(" could not be written");
+  if (errno != 0) problem.append(": ").append(std::strerror(errno));
+  print_error(problem + '\n');
+  return false;
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include "lab/replay/recorder.hpp"
+#include "lab/report/moment_log.hpp"
+
+#include <allot/core/vector.hpp>
+#include <allot/sim/metrics/metrics.hpp>
+#include <allot/sim/observers.hpp>
+#include <allot/sim/places.hpp>
+#include <allot/sim/run_log.hpp>
+#include <allot/sim/simulator.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+/// The idle GPUs, in milli-GPUs, of partly used nodes, where a pod that takes a whole node has no room. 0
+/// without nodes.
+[[nodiscard]] std::int64_t stranded_in(const sim::places& where);
+
+/// Passes the events of a simulation to all of these. It reads metrics and log, so it must come after them.
+/// `Ask(job)` says why a pending job is pending.
+template <std::size_t N, class Ask>
+class recorder final : public sim::observer<N> {
+ public:
+  /// `events` may be null.
+  recorder(const sim::metrics<N>& metrics, const sim::run_log& log, time_recorder& time, moment_log& moments,
+           event_writer* events, Ask why)
+      : metrics_(&metrics),
+        log_(&log),
+        time_(&time),
+        moments_(&moments),
+        events_(events),
+        why_(std::move(why)) {}
+
+  void on(const sim::simulator<N>& sim, const sim::job_event<N>& e) override {
+    note(sim, e);
+    if (events_ != nullptr) write(sim, e);
+  }
+  void settled(const sim::simulator<N>& sim) override {
+    for (std::size_t i = 0; i < metrics_->quotas(); ++i) {
+      time_->note(sim.now(), i, metrics_->now(quota_id{i}));
+    }
+    note_reservation(sim);
+    const quantity capacity = metrics_->capacity();
+    time_->note_totals(sim.now(), metrics_->used(), capacity.is_bounded() ? capacity.in_milli() : 0,
+                       stranded_in(sim.places()), metrics_->pending());
+    moments_->look(sim.now(), why_);
+  }
+
+ private:
+  using kind = sim::job_event_kind;
+
+  void note_reservation(const sim::simulator<N>& sim) {
+    std::fill(reserved_.begin(), reserved_.end(), 0);
+    sim.scheduler().for_each_reservation([&](job_id id) {
+      reserved_.resize(metrics_->quotas());
+      const sim::job_index j = sim.scheduler().what(id);
+      reserved_[sim.jobs()[j].quota.index()] += metrics_->gpus(sim, j);
+    });
+    for (std::size_t i = 0; i < reserved_.size(); ++i) time_->note_reservation(sim.now(), i, reserved_[i]);
+  }
+
+  void note(const sim::simulator<N>& sim, const sim::job_event<N>& e) {
+    const sim::job<N>& job = sim.jobs()[e.job];
+    const bool is_cut = e.what == kind::shrank || e.what == kind::evicted;
+    if (is_cut) moments_->cut(sim.now(), e.job, e.how, e.what == kind::shrank);
+    if (e.what == kind::started || e.what == kind::cancelled) {
+      moments_->waits_no_more(job.quota, job.priority, e.job);
+    } else if (e.what == kind::submitted ||
+               (e.what == kind::evicted && sim.history(e.job).outcome == sim::job_outcome::waiting)) {
+      moments_->waits(job.quota, job.priority, e.job);
+    }
+  }
+  void write(const sim::simulator<N>& sim, const sim::job_event<N>& e) {
+    const quota_id quota = sim.jobs()[e.job].quota;
+    switch (e.what) {
+      case kind::started:
+        return events_->write_start(sim.now(), "started", e.job, quota, log_->pods(*log_->last_run(e.job)));
+      case kind::grew:
+        return events_->write_start(sim.now(), "grew", e.job, quota, log_->pods(log_->runs().back()));
+      case kind::shrank:
+        return events_->write_end(sim.now(), "shrank", e.job, quota, e.how);
+      case kind::evicted:
+        return events_->write_end(sim.now(), "evicted", e.job, quota, e.how);
+      case kind::submitted:
+        return events_->write(sim.now(), "submitted", e.job, quota);
+      case kind::refused:
+        return events_->write(sim.now(), "refused", e.job, quota);
+      case kind::finished:
+        return events_->write(sim.now(), "finished", e.job, quota);
+      case kind::cancelled:
+        return events_->write(sim.now(), "cancelled", e.job, quota);
+    }
+  }
+
+  const sim::metrics<N>* metrics_;
+  const sim::run_log* log_;
+  time_recorder* time_;
+  moment_log* moments_;
+  event_writer* events_;
+  Ask why_;
+  /// By quota, in milli-GPUs; empty until a job holds a reservation.
+  vector<std::int64_t> reserved_;
+};
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/scenario/explain.hpp"
+
+#include "lab/workload/time_text.hpp"
+
+#include <allot/core/text.hpp>
+#include <allot/sim/places.hpp>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+namespace {
+
+/// The domain with the most room: "rack b1/r2".
+[[nodiscard]] std::string best_of(const gpu::unplaceable& why, const sim::places& where) {
+  const gpu::topology& near = *where.inventory().nearness();
+  std::string text{near.level_name(why.level)};
+  if (why.best_domain) return text + ' ' + near.qualified_name(why.best_domain);
+  if (why.best_node) return text + ' ' + where.inventory().layout().name(why.best_node);
+  return text;
+}
+
+}  // namespace
+
+std::string explain(const gpu::unplaceable& why, const sim::places& where) {
+  switch (why.reason) {
+    case gpu::obstacle::larger_than_any_domain:
+    case gpu::obstacle::no_domain_has_room: {
+      if (!where.has_nodes() || where.inventory().nearness() == nullptr || why.level == gpu::any_level) break;
+      const std::string_view level = where.inventory().nearness()->level_name(why.level);
+      const bool is_never = why.reason == gpu::obstacle::larger_than_any_domain;
+      return fmt::format("its {} must be placed in one {}, and the {}, {}, has room for {}{}",
+                         why.pods == 1 ? "pod" : fmt::format("{} pods", why.pods), level,
+                         is_never ? "largest" : "one with most room", best_of(why, where), why.pods_with_room,
+                         is_never ? " when it is empty" : "");
+    }
+    default:
+      break;
+  }
+  return gpu::to_string(why);
+}
+
+std::string explain(const shortfall& s, std::string_view quota, std::string_view resource,
+                    const standing& now, std::string_view job, quantity request) {
+  switch (s.kind) {
+    case bound::borrow_limit: {
+      std::string text = fmt::format("{} may borrow {} {} and borrows {}", quota, to_string(now.borrow_limit),
+                                     resource, to_string(now.borrowed));
+      if (now.borrowed < now.borrow_limit) {
+        text += fmt::format("; with this job it would be {}", to_string(now.borrow_limit + s.missing));
+      }
+      return text;
+    }
+    case bound::nominal:
+      return fmt::format("{} has {} {}, {} {} and may not borrow", quota, to_string(now.supply), resource,
+                         now.may_hold ? "uses or holds" : "uses", to_string(now.drawn));
+    case bound::guarantee:
+      return fmt::format("{} can't be preempted, so it may only use what {} owns, and of that {} {} are left",
+                         job, quota, to_string(std::max(quantity{}, request - s.missing)), resource);
+    case bound::capacity:
+      break;
+  }
+  return fmt::format("{} has {} {} for all and {} are in use{}", quota, to_string(now.supply), resource,
+                     to_string(now.drawn), now.may_hold ? " or held" : "");
+}
+
+void tell_finding(pending_reason found, const std::optional<instant>& preempts_at, std::string& word,
+                  std::string& text) {
+  if (found != pending_reason::not_proven && found != pending_reason::lost_work &&
+      found != pending_reason::preempts_later) {
+    return;
+  }
+  word = to_string(found);
+  if (found == pending_reason::lost_work) {
+    text += "; others could yield, but they would lose too much work for the wait that it saves";
+  }
+  if (found == pending_reason::preempts_later) {
+    text +=
+        "; no other job is evicted for it " + (preempts_at ? "before " + clock_time(*preempts_at) : "yet");
+  }
+}
+
+std::string explain(const backoff& why, std::string_view quota, std::string_view resource) {
+  return fmt::format(
+      "owners have reclaimed {1} from {0}, which does not borrow it again for {2} from then on", quota,
+      resource, time_text(why.until - why.since));
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

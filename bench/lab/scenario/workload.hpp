@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include "lab/io/errors.hpp"
+#include "lab/scenario/scenario.hpp"
+
+#include <allot/core/vector.hpp>
+#include <allot/sim/setup.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+/// A job that its quota's access rule refuses. It never reaches the scheduler.
+struct refused_job {
+  std::string_view id;
+  quota_id quota;
+  instant submit = 0;
+  instant duration = 0;
+  /// In seconds; 0 if unknown.
+  std::int64_t estimate = 0;
+  /// "zoe may not submit to team-a: it admits the users ana".
+  std::string text;
+};
+
+/// The origin of a job in a workload.
+struct job_origin {
+  /// The index in `scenario::jobs`, or none.
+  std::optional<std::uint32_t> entry{};
+  /// The index in the jobs of the trace, or none.
+  std::optional<std::uint32_t> traced{};
+};
+
+/// The input of the simulator and the scheduler. Refers to texts of the scenario, which must outlive it.
+template <std::size_t N>
+struct workload {
+  /// The quotas as the user gave them: the simulator adapts them to the preset. (In the presets of Kueue a
+  /// quota without children may not borrow a flavor that it does not list.) The settings are those of the
+  /// quotas that exist from the start.
+  sim::setup<N> setup;
+  /// For every quota, including those added by events.
+  vector<queue_settings> settings{};
+  /// For the jobs in `setup.jobs`, in their order.
+  vector<std::string_view> ids{};
+  vector<job_origin> origins{};
+  /// The job classes, by `job::job_class`; the first is that of jobs without a class.
+  vector<std::string_view> classes{};
+  /// By submission, then id.
+  vector<refused_job> refused{};
+};
+
+/// The jobs of scenario and trace together, sorted by submission, then id; the settings from the preset,
+/// overridden by the quotas. N is 1 or max_resources, and must hold the scenario's resources. Running jobs
+/// are treated like the others here: a simulation, in which nothing runs at the beginning, must refuse them.
+template <std::size_t N>
+[[nodiscard]] workload<N> make_workload(const scenario& s);
+extern template workload<1> make_workload<1>(const scenario&);
+extern template workload<max_resources> make_workload<max_resources>(const scenario&);
+
+/// Takes the places of the jobs that are running, or being evicted, in `to.setup.where`, and lists them in
+/// `to.setup.running`. Jobs with known devices come first, then those with known nodes, so that a job that
+/// may run anywhere does not take their places. A running job with several flavors has the first one that its
+/// quota allows and that has room where the job runs. Reports jobs that do not fit.
+template <std::size_t N>
+void place_running(const scenario& s, workload<N>& to, errors& found);
+extern template void place_running<1>(const scenario&, workload<1>&, errors&);
+extern template void place_running<max_resources>(const scenario&, workload<max_resources>&, errors&);
+
+/// Reports the running jobs that `place_running` can't place, for those who only check a scenario.
+void check_running(const scenario& s, errors& found);
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot
