@@ -46,7 +46,7 @@ if(TARGET allot_lab)
     DESTINATION ${lab_dir}
     COMPONENT lab)
   install(TARGETS allot_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
-  # Where `allot --help` looks for them (bench/lab/guide.cpp).
+  # Where `allot --help` looks for them (bench/lab/cli/guide.cpp).
   install(
     DIRECTORY ${PROJECT_SOURCE_DIR}/bench/lab/scenarios ${PROJECT_SOURCE_DIR}/bench/lab/experiments
     DESTINATION share/allot
