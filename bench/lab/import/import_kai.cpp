@@ -24,19 +24,10 @@ namespace lab {
 
 namespace {
 
-constexpr std::int64_t most_priority = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t non_preemptible_from = 100;
 constexpr std::int64_t default_priority = 50;
-constexpr nano_amount nano = 1'000'000'000;
 /// KAI's value for no bound.
 constexpr std::int64_t unlimited = -1000;
-constexpr std::int64_t most_milli = 1'000'000'000'000'000;
-
-[[nodiscard]] std::string decimal(std::int64_t milli) {
-  std::string text;
-  append_milli(text, milli);
-  return text;
-}
 
 /// A resource that KAI divides: its key in a Queue, its name in the scenario, and how many billionths of the
 /// scenario's unit are one unit of a Queue (GPUs, milli-CPUs, megabytes) and one of Kubernetes (GPUs, cores,
@@ -63,7 +54,7 @@ struct queue_resource {
   }
 };
 
-struct queue {
+struct kai_queue {
   const kubernetes_object* object = nullptr;
   std::string parent;
   std::int64_t priority = 100;
@@ -150,7 +141,7 @@ class kai_importer {
   // Queues.
 
   void read_queue(const kubernetes_object& o) {
-    queue q;
+    kai_queue q;
     q.object = &o;
     q.parent = text_at(o.value, {"spec", "parentQueue"}, found_);
     q.priority = whole_at(o.value, {"spec", "priority"}, -most_priority, most_priority, found_).value_or(100);
@@ -203,9 +194,9 @@ class kai_importer {
   }
 
   void link_queues() {
-    std::map<std::string_view, queue*> by_name;
-    for (queue& q : queues_) by_name.emplace(q.object->name, &q);
-    for (queue& q : queues_) {
+    std::map<std::string_view, kai_queue*> by_name;
+    for (kai_queue& q : queues_) by_name.emplace(q.object->name, &q);
+    for (kai_queue& q : queues_) {
       if (q.parent.empty()) continue;
       if (const auto parent = by_name.find(q.parent); parent != by_name.end()) {
         parent->second->has_children = true;
@@ -394,9 +385,9 @@ class kai_importer {
   void choose_resources() {
     is_counted_[0] = true;
     for (std::size_t r = 1; r < kai_resources.size(); ++r) {
-      const bool is_said =
-          std::any_of(queues_.begin(), queues_.end(), [&](const queue& q) { return q.resources[r].is_said; });
-      is_counted_[r] = std::any_of(queues_.begin(), queues_.end(), [&](const queue& q) {
+      const bool is_said = std::any_of(queues_.begin(), queues_.end(),
+                                       [&](const kai_queue& q) { return q.resources[r].is_said; });
+      is_counted_[r] = std::any_of(queues_.begin(), queues_.end(), [&](const kai_queue& q) {
         return q.resources[r].is_said &&
                (q.resources[r].quota != unlimited || q.resources[r].limit != unlimited);
       });
@@ -419,7 +410,7 @@ class kai_importer {
     write_nodes(json);
     json.key("quotas").begin_array();
     write_root(json);
-    for (const queue& q : queues_) write_queue(q, json);
+    for (const kai_queue& q : queues_) write_queue(q, json);
     json.end_array();
     find_times();
     json.key("jobs").begin_array();
@@ -452,7 +443,7 @@ class kai_importer {
     root_ = "cluster";
     const auto is_taken = [&] {
       return std::any_of(queues_.begin(), queues_.end(),
-                         [&](const queue& q) { return q.object->name == root_; });
+                         [&](const kai_queue& q) { return q.object->name == root_; });
     };
     while (is_taken()) root_ = '(' + root_ + ')';
     json.begin_object().member("name", root_).member("inclusive", true).member("overcommit", true);
@@ -468,11 +459,11 @@ class kai_importer {
       if (all == unlimited) {
         json.value("unlimited");
       } else {
-        json.raw(decimal(all));
+        json.raw(milli_text(all));
       }
       if (nodes_.empty()) {
         log_.note(root_, std::string{"there are no nodes in the file, so the cluster is taken to have "}
-                             .append(all == unlimited ? "unlimited" : decimal(all))
+                             .append(all == unlimited ? "unlimited" : milli_text(all))
                              .append(" ")
                              .append(kai_resources[r].name)
                              .append(": what its queues are guaranteed, or use if that is more"));
@@ -484,7 +475,7 @@ class kai_importer {
   /// What the queues without a parent own together, or what all jobs use if that is more.
   [[nodiscard]] std::int64_t guaranteed_to_all(std::size_t r) const {
     std::int64_t sum = 0;
-    for (const queue& q : queues_) {
+    for (const kai_queue& q : queues_) {
       if (!q.parent.empty()) continue;
       const std::int64_t quota = q.resources[r].guaranteed();
       if (quota == unlimited) return unlimited;
@@ -499,7 +490,7 @@ class kai_importer {
     return std::max(sum, used);
   }
 
-  void write_queue(const queue& q, json_writer& json) {
+  void write_queue(const kai_queue& q, json_writer& json) {
     json.begin_object().member("name", q.object->name).member("parent", q.parent.empty() ? root_ : q.parent);
     if (q.has_children) json.member("inclusive", true).member("overcommit", true);
     std::array<std::optional<std::int64_t>, kai_resources.size()> borrow{};
@@ -516,7 +507,7 @@ class kai_importer {
       if (guaranteed == unlimited) {
         json.value("unlimited");
       } else {
-        json.raw(decimal(guaranteed));
+        json.raw(milli_text(guaranteed));
         if (own.limit != unlimited) borrow[r] = own.limit - guaranteed;
       }
     }
@@ -524,20 +515,20 @@ class kai_importer {
     if (std::any_of(borrow.begin(), borrow.end(), [](const auto& b) { return b.has_value(); })) {
       json.key("borrow").begin_object();
       for (std::size_t r = 0; r < kai_resources.size(); ++r) {
-        if (borrow[r]) json.key(kai_resources[r].name).raw(decimal(*borrow[r]));
+        if (borrow[r]) json.key(kai_resources[r].name).raw(milli_text(*borrow[r]));
       }
       json.end_object();
     }
     json.key("weight").begin_object();
     for (std::size_t r = 0; r < kai_resources.size(); ++r) {
-      if (is_counted_[r]) json.key(kai_resources[r].name).raw(decimal(q.resources[r].weight));
+      if (is_counted_[r]) json.key(kai_resources[r].name).raw(milli_text(q.resources[r].weight));
     }
     json.end_object();
     json.member("priority", q.priority);
     if (q.preempt_min_runtime || q.reclaim_min_runtime) {
       json.key("min_runtime_s").begin_object();
-      if (q.preempt_min_runtime) json.key("preempt").raw(decimal(*q.preempt_min_runtime));
-      if (q.reclaim_min_runtime) json.key("reclaim").raw(decimal(*q.reclaim_min_runtime));
+      if (q.preempt_min_runtime) json.key("preempt").raw(milli_text(*q.preempt_min_runtime));
+      if (q.reclaim_min_runtime) json.key("reclaim").raw(milli_text(*q.reclaim_min_runtime));
       json.end_object();
     }
     json.end_object();
@@ -560,15 +551,15 @@ class kai_importer {
     }
   }
 
-  [[nodiscard]] const queue* find_queue(const std::string& name) const {
-    for (const queue& q : queues_) {
+  [[nodiscard]] const kai_queue* find_queue(const std::string& name) const {
+    for (const kai_queue& q : queues_) {
       if (q.object->name == name) return &q;
     }
     return nullptr;
   }
 
   void write_group(const group& g, json_writer& json) {
-    const queue* const in = find_queue(g.queue);
+    const kai_queue* const in = find_queue(g.queue);
     const auto leave_out = [&](const std::string& why) { log_.note(g.object->shown(), "left out: " + why); };
     if (unusable_.count(g.object) > 0) return;
     if (g.pods.empty()) return leave_out("it has no pods that run or wait in the file");
@@ -619,7 +610,7 @@ class kai_importer {
     }
     json.key("request").begin_object();
     for (std::size_t r = 0; r < kai_resources.size(); ++r) {
-      if (is_counted_[r] && request[r] > 0) json.key(kai_resources[r].name).raw(decimal(request[r]));
+      if (is_counted_[r] && request[r] > 0) json.key(kai_resources[r].name).raw(milli_text(request[r]));
     }
     json.end_object();
     write_host_needs(request[1], memory_bytes, json);
@@ -627,7 +618,7 @@ class kai_importer {
     json.member("priority", g.priority).member("preemptible", g.preemptible);
     if (!g.priority_class.empty()) json.member("class", g.priority_class);
     const instant created = g.object->created.value_or(first_);
-    json.key("submit_s").raw(decimal(created - first_));
+    json.key("submit_s").raw(milli_text(created - first_));
     constexpr instant otherwise = 3'600'000;
     instant started = created;
     if (running > 0) {
@@ -635,11 +626,11 @@ class kai_importer {
       const bool is_going =
           std::all_of(g.pods.begin(), g.pods.end(), [](const pod& p) { return p.is_going; });
       json.member("state", is_going ? "evicting" : "running");
-      json.key("start_s").raw(decimal(started - first_));
+      json.key("start_s").raw(milli_text(started - first_));
       if (is_even && running < pods) json.member("running_pods", running);
       write_places(g, is_even, json);
     }
-    json.key("duration_s").raw(decimal((running > 0 ? now_ - started : 0) + otherwise));
+    json.key("duration_s").raw(milli_text((running > 0 ? now_ - started : 0) + otherwise));
     json.end_object();
   }
 
@@ -655,7 +646,8 @@ class kai_importer {
   void round_gpus(const group& g, pod_request& request) {
     if (request[0] < 1000 || request[0] % 1000 == 0) return;
     request[0] = (request[0] / 1000 + 1) * 1000;
-    log_.note(g.object->shown(), "together they ask for parts of GPUs: rounded up to " + decimal(request[0]));
+    log_.note(g.object->shown(),
+              "together they ask for parts of GPUs: rounded up to " + milli_text(request[0]));
   }
 
   void write_places(const group& g, bool is_even, json_writer& json) {
@@ -680,7 +672,7 @@ class kai_importer {
   import_log& log_;
   const import_options& options_;
   std::map<std::string, vector<kubernetes_object>> objects_;
-  vector<queue> queues_;
+  vector<kai_queue> queues_;
   vector<node> nodes_;
   vector<group> groups_;
   /// By namespace and name.

@@ -17,14 +17,7 @@ namespace lab {
 
 namespace {
 
-constexpr std::int64_t most_priority = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t most_pods = 1'000'000;
-
-[[nodiscard]] std::string decimal(std::int64_t milli) {
-  std::string text;
-  append_milli(text, milli);
-  return text;
-}
 
 /// A resource in a flavor, as a queue has it.
 struct cell {
@@ -42,7 +35,7 @@ struct resource_group {
 };
 
 /// A ClusterQueue or a Cohort.
-struct queue {
+struct kueue_queue {
   const kubernetes_object* object = nullptr;
   std::string name;
   std::string parent;
@@ -65,7 +58,7 @@ using assignment = std::map<std::string, resource_list, std::less<>>;
 
 struct workload_entry {
   const kubernetes_object* object = nullptr;
-  const queue* in = nullptr;
+  const kueue_queue* in = nullptr;
   vector<pod_set> pod_sets;
   std::int64_t priority = 0;
   bool is_admitted = false;
@@ -119,20 +112,20 @@ class kueue_importer {
     for (const kubernetes_object& o : all("ClusterQueue")) read_queue(o, false);
     // Cohorts that are only named exist too.
     vector<std::string> implicit;
-    for (const queue& q : queues_) {
-      const auto is_it = [&](const queue& c) { return c.is_cohort && c.name == q.parent; };
+    for (const kueue_queue& q : queues_) {
+      const auto is_it = [&](const kueue_queue& c) { return c.is_cohort && c.name == q.parent; };
       if (q.parent.empty() || std::any_of(queues_.begin(), queues_.end(), is_it)) continue;
       if (std::find(implicit.begin(), implicit.end(), q.parent) == implicit.end())
         implicit.push_back(q.parent);
     }
     for (std::string& name : implicit) {
-      queue cohort;
+      kueue_queue cohort;
       cohort.name = std::move(name);
       cohort.is_cohort = true;
       queues_.insert(queues_.begin(), std::move(cohort));
     }
     // A ClusterQueue and a Cohort may have the same name; quotas may not.
-    for (queue& q : queues_) {
+    for (kueue_queue& q : queues_) {
       if (!q.parent.empty() && names.count(q.parent) > 0) q.parent = "cohort " + q.parent;
       if (!q.is_cohort || names.count(q.name) == 0) continue;
       log_.note("Cohort " + q.name, "called \"cohort " + q.name + "\", because a ClusterQueue has that name");
@@ -141,7 +134,7 @@ class kueue_importer {
   }
 
   void read_queue(const kubernetes_object& o, bool is_cohort) {
-    queue q;
+    kueue_queue q;
     q.object = &o;
     q.name = o.name;
     q.is_cohort = is_cohort;
@@ -177,7 +170,7 @@ class kueue_importer {
       log_.note(o.shown(), "spec.namespaceSelector is not carried over: any job may be submitted to it");
   }
 
-  void read_group(json_value value, queue& to) {
+  void read_group(json_value value, kueue_queue& to) {
     resource_group group;
     for (const json_value& r : elements_at(value, {"coveredResources"}, found_)) {
       if (auto name = read_string(r, found_)) group.resources.push_back(std::move(*name));
@@ -226,8 +219,8 @@ class kueue_importer {
     return name.empty() ? name : o.space + '/' + name;
   }
 
-  [[nodiscard]] const queue* find_queue(std::string_view name) const {
-    for (const queue& q : queues_) {
+  [[nodiscard]] const kueue_queue* find_queue(std::string_view name) const {
+    for (const kueue_queue& q : queues_) {
       if (!q.is_cohort && q.name == name) return &q;
     }
     return nullptr;
@@ -367,7 +360,7 @@ class kueue_importer {
   // What is counted.
 
   void choose_resources() {
-    for (const queue& q : queues_) {
+    for (const kueue_queue& q : queues_) {
       for (const cell& c : q.cells) {
         names_.add_amount(c.resource, c.nominal);
         names_.add_amount(c.resource, c.borrow.value_or(0));
@@ -400,7 +393,7 @@ class kueue_importer {
     json.end_array();
     json.member("policy", uses_fair_sharing() ? "kueue_fair" : "kueue");
     json.key("quotas").begin_array();
-    for (const queue& q : queues_) write_queue(q, json);
+    for (const kueue_queue& q : queues_) write_queue(q, json);
     json.end_array();
     find_times();
     json.key("jobs").begin_array();
@@ -410,7 +403,7 @@ class kueue_importer {
   }
 
   [[nodiscard]] bool uses_fair_sharing() {
-    for (const queue& q : queues_) {
+    for (const kueue_queue& q : queues_) {
       if (q.object == nullptr) continue;
       const bool is_weighted = find_path(q.object->value, {"spec", "fairSharing"}, found_).has_value();
       if (!is_weighted && !find_path(q.object->value, {"status", "fairSharing"}, found_)) continue;
@@ -423,19 +416,19 @@ class kueue_importer {
 
   /// The amounts of a queue that `get` has, by dimension.
   template <class Get>
-  void write_amounts(const queue& q, std::string_view key, json_writer& json, Get get) {
+  void write_amounts(const kueue_queue& q, std::string_view key, json_writer& json, Get get) {
     bool is_open = false;
     for (const cell& c : q.cells) {
       const std::string dimension = names_.dimension(c.resource, c.flavor);
       const std::optional<nano_amount> amount = get(c);
       if (dimension.empty() || !amount) continue;
       if (!std::exchange(is_open, true)) json.key(key).begin_object();
-      json.key(dimension).raw(decimal(names_.milli(c.resource, *amount, false)));
+      json.key(dimension).raw(milli_text(names_.milli(c.resource, *amount, false)));
     }
     if (is_open) json.end_object();
   }
 
-  void write_borrow(const queue& q, json_writer& json) {
+  void write_borrow(const kueue_queue& q, json_writer& json) {
     if (q.parent.empty()) return;
     std::map<std::string, std::int64_t> most;
     for (const cell& c : q.cells) {
@@ -450,11 +443,11 @@ class kueue_importer {
     }
     if (most.empty()) return;
     json.key("borrow").begin_object();
-    for (const auto& [dimension, milli] : most) json.key(dimension).raw(decimal(milli));
+    for (const auto& [dimension, milli] : most) json.key(dimension).raw(milli_text(milli));
     json.end_object();
   }
 
-  void write_queue(const queue& q, json_writer& json) {
+  void write_queue(const kueue_queue& q, json_writer& json) {
     json.begin_object().member("name", q.name);
     if (!q.parent.empty()) json.member("parent", q.parent);
     write_amounts(q, "nominal", json, [](const cell& c) { return std::optional{c.nominal}; });
@@ -463,7 +456,7 @@ class kueue_importer {
     if (q.object != nullptr) {
       if (const auto weight = find_path(q.object->value, {"spec", "fairSharing", "weight"}, found_)) {
         json.key("weight").raw(
-            decimal(static_cast<std::int64_t>(read_amount_of(*weight, found_) / 1'000'000)));
+            milli_text(static_cast<std::int64_t>(read_amount_of(*weight, found_) / 1'000'000)));
       }
       if (!q.is_cohort) write_settings(q, json);
     }
@@ -472,7 +465,7 @@ class kueue_importer {
 
   /// Writes the scenario's word for one of Kueue's, and notes a word that has no counterpart.
   /// Returns whether it was one of the words.
-  bool write_word(const queue& q, json_writer& json, std::string_view key, std::string_view value,
+  bool write_word(const kueue_queue& q, json_writer& json, std::string_view key, std::string_view value,
                   std::string_view path,
                   std::initializer_list<std::pair<std::string_view, std::string_view>> words) {
     if (value.empty()) return false;
@@ -487,7 +480,7 @@ class kueue_importer {
     return false;
   }
 
-  void write_settings(const queue& q, json_writer& json) {
+  void write_settings(const kueue_queue& q, json_writer& json) {
     const auto has_spec = find_path(q.object->value, {"spec"}, found_);
     if (!has_spec) return;
     const json_value spec = *has_spec;
@@ -569,14 +562,14 @@ class kueue_importer {
       json.member("class", kind);
       break;
     }
-    json.key("submit_s").raw(decimal(w.created - first_));
+    json.key("submit_s").raw(milli_text(w.created - first_));
     const instant elapsed = w.is_admitted ? std::max<instant>(0, now_ - w.started) : 0;
     constexpr instant otherwise = 3'600'000;
-    json.key("duration_s").raw(decimal(w.longest ? std::max(*w.longest, elapsed) : elapsed + otherwise));
+    json.key("duration_s").raw(milli_text(w.longest ? std::max(*w.longest, elapsed) : elapsed + otherwise));
     if (w.longest && *w.longest > 0) json.member("estimate_s", *w.longest / ms_per_second);
     if (w.is_admitted) {
       json.member("state", w.is_going ? "evicting" : "running");
-      json.key("start_s").raw(decimal(std::max<instant>(0, w.started - first_)));
+      json.key("start_s").raw(milli_text(std::max<instant>(0, w.started - first_)));
     }
     json.end_object();
   }
@@ -618,7 +611,7 @@ class kueue_importer {
     }
     json.key("request").begin_object();
     for (const auto& [dimension, milli] : request) {
-      json.key(dimension).raw(decimal(is_even ? milli / w.running_pods : milli));
+      json.key(dimension).raw(milli_text(is_even ? milli / w.running_pods : milli));
     }
     json.end_object();
   }
@@ -650,7 +643,7 @@ class kueue_importer {
         note_uncounted(w, resource);
         continue;
       }
-      const std::string milli = decimal(names_.milli(resource, amount, true));
+      const std::string milli = milli_text(names_.milli(resource, amount, true));
       const bool is_grouped =
           std::any_of(w.in->groups.begin(), w.in->groups.end(), [&](const resource_group& g) {
             return std::find(g.resources.begin(), g.resources.end(), resource) != g.resources.end() &&
@@ -728,7 +721,7 @@ class kueue_importer {
   const import_options& options_;
   std::map<std::string, vector<kubernetes_object>> objects_;
   /// Cohorts first, then ClusterQueues, each by age.
-  vector<queue> queues_;
+  vector<kueue_queue> queues_;
   vector<workload_entry> workloads_;
   resource_names names_;
   std::map<std::string, std::map<std::string, std::string, std::less<>>, std::less<>> flavor_labels_;

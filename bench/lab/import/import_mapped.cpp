@@ -477,7 +477,7 @@ class mapped_import {
   }
 
   void read(imported_job& job) {
-    constexpr std::int64_t most_pods = std::numeric_limits<std::int32_t>::max();
+    constexpr std::int64_t largest = std::numeric_limits<std::int32_t>::max();
     if (at(mapped_key::job_id)) {
       job.id = text(mapped_key::job_id);
       if (job.id.empty()) report(mapped_key::job_id, "the id of a job");
@@ -486,8 +486,8 @@ class mapped_import {
     if (!submit && problems_.empty()) report(mapped_key::submit, "when the job was submitted");
     job.submit = submit.value_or(0);
     read_duration(job);
-    job.pods = whole(mapped_key::pods, 1, most_pods);
-    job.min_pods = whole(mapped_key::min_pods, 1, most_pods);
+    job.pods = whole(mapped_key::pods, 1, largest);
+    job.min_pods = whole(mapped_key::min_pods, 1, largest);
     if (job.min_pods > job.pods) report(mapped_key::min_pods, "at most the pods");
     read_gpus(job);
     job.tenant = text(mapped_key::tenant);

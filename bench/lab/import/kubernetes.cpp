@@ -20,7 +20,6 @@ namespace lab {
 
 namespace {
 
-constexpr nano_amount nano = 1'000'000'000;
 /// 10^18 whole units: more than can be requested, and products with counts of pods stay in range.
 constexpr nano_amount most_amount = nano * 1'000'000'000 * 1'000'000'000;
 
@@ -54,6 +53,12 @@ constexpr nano_amount most_amount = nano * 1'000'000'000 * 1'000'000'000;
 }
 
 }  // namespace
+
+std::string milli_text(std::int64_t milli) {
+  std::string text;
+  append_milli(text, milli);
+  return text;
+}
 
 std::optional<nano_amount> parse_kubernetes_quantity(std::string_view text) {
   bool negative = false;

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -24,6 +25,14 @@ namespace lab {
 
 /// Wide enough for any Kubernetes quantity in billionths, their finest unit.
 __extension__ using nano_amount = __int128;
+inline constexpr nano_amount nano = 1'000'000'000;
+/// The maximum of a scenario, in thousandths.
+inline constexpr std::int64_t most_milli = 1'000'000'000'000'000;
+/// The highest priority of a PriorityClass; the lowest is its negative.
+inline constexpr std::int64_t most_priority = std::numeric_limits<std::int32_t>::max();
+
+/// An amount in thousandths as JSON writes it ("1.5").
+[[nodiscard]] std::string milli_text(std::int64_t milli);
 
 /// A quantity as Kubernetes writes it ("500m", "1Gi", "2e3", "1.5"), in billionths; nullopt if it is none.
 /// Digits beyond the ninth decimal are rounded up, as in Kubernetes.

@@ -14,10 +14,6 @@ namespace lab {
 
 namespace {
 
-constexpr nano_amount nano = 1'000'000'000;
-/// The maximum of a scenario, in thousandths.
-constexpr std::int64_t most_milli = 1'000'000'000'000'000;
-
 /// GPUs first, because they matter most; then what every pod requests.
 [[nodiscard]] int rank_of(std::string_view name) {
   if (name == "gpu") return 0;

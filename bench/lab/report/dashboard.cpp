@@ -19,9 +19,6 @@ namespace lab {
 
 namespace {
 
-using report::grouped;
-using report::human_time;
-
 constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 /// For all further quotas.
 constexpr char other_letter = '#';

@@ -24,7 +24,6 @@ namespace lab {
 namespace {
 
 using report::escaped;
-using report::grouped;
 
 constexpr std::string_view own_style =
     "<style>.bar svg{position:absolute;inset:0;width:100%;height:100%;display:block;border-radius:3px}"

@@ -147,9 +147,9 @@ class trace_csv_parser {
   }
 
   void read_pods(trace_job& job) {
-    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-    const auto pods = rows_.whole(trace_column::pods, 1, most);
-    const auto min_pods = rows_.whole(trace_column::min_pods, 1, most);
+    constexpr std::int64_t most_of_a_job = std::numeric_limits<std::int32_t>::max();
+    const auto pods = rows_.whole(trace_column::pods, 1, most_of_a_job);
+    const auto min_pods = rows_.whole(trace_column::min_pods, 1, most_of_a_job);
     if (pods && job.gpus.in_milli() % *pods != 0) {
       rows_.report(trace_column::pods, "the GPUs of the job can't be split evenly over " +
                                            std::to_string(*pods) + " pods (to a thousandth)");
@@ -157,7 +157,7 @@ class trace_csv_parser {
     if (min_pods && !pods && rows_.text(trace_column::pods).empty()) {
       rows_.report(trace_column::min_pods, "min_pods means nothing without pods");
     } else if (min_pods && pods && *min_pods > *pods) {
-      rows_.report(trace_column::min_pods, "expected at most the " + std::to_string(*pods) +
+      rows_.report(trace_column::min_pods, "expected at most_of_a_job the " + std::to_string(*pods) +
                                                " of pods, found " +
                                                shown(rows_.text(trace_column::min_pods)));
     }
