@@ -13,12 +13,13 @@ check_format() {
     sed -nE 's/^([^:]*):.*: error: .*/\1: not formatted (clang-format-14 -i mends it)/p' | sort -u
 }
 
-# Includes run one way: core <- quota <- fairshare <- preemption <- scheduler <- presets <- systems; gpu stands
-# on core; sim on scheduler and gpu. What is in a detail/ is for the room around it.
+# Includes run one way: core <- quota <- fairshare <- preemption <- scheduler <- presets <- systems; extras stands
+# on preemption, gpu on core, sim on scheduler and gpu. What is in a detail/ is for the room around it.
 check_directions() {
   local room allowed reach=""
-  for room in core quota fairshare preemption scheduler presets systems gpu sim; do
+  for room in core quota fairshare preemption scheduler presets systems extras gpu sim; do
     case $room in
+      extras) allowed="core|quota|fairshare|preemption|extras" ;;
       gpu) allowed="core|gpu" ;;
       sim) allowed="core|quota|fairshare|preemption|scheduler|gpu|sim" ;;
       *) reach=$reach${reach:+|}$room allowed=$reach ;;
@@ -328,7 +329,7 @@ run_lint() {
   lint "tables of the documents are whole" check_tables
   local budget
   for budget in core/vector.hpp:17000 quota/ledger.hpp:36000 allot.hpp:54900 gpu/inventory.hpp:45300 \
-    sim/simulator.hpp:77900 systems/by_name.hpp:74800; do
+    sim/simulator.hpp:77900 systems/by_name/any_preset.hpp:74800; do
     [ -f "include/allot/${budget%:*}" ] || continue
     lint "cost of ${budget%:*}" check_budget "${budget%:*}" "${budget#*:}"
     printf '    %d of %d preprocessed lines\n' "$(preprocessed_lines "include/allot/${budget%:*}")" \

@@ -4,7 +4,7 @@
 // and chat 4. While vision is idle, the others queue up; then vision submits its jobs.
 #include <allot/allot.hpp>
 #include <allot/core/text.hpp>
-#include <allot/systems/by_name.hpp>
+#include <allot/systems/by_name/any_preset.hpp>
 
 #include <fmt/core.h>
 

@@ -4,12 +4,12 @@
 // policy: whole gangs, Armada's three shares, hierarchical dominant shares, Kueue's usage at admission, and a
 // budget of disruptions. None of them needs a scheduler.
 #include <allot/core/text.hpp>
-#include <allot/fairshare/adjusted_shares.hpp>
-#include <allot/fairshare/admission_usage.hpp>
+#include <allot/extras/adjusted_shares.hpp>
+#include <allot/extras/admission_usage.hpp>
+#include <allot/extras/disruption_budget.hpp>
+#include <allot/extras/hierarchical_drf.hpp>
+#include <allot/extras/whole_gangs.hpp>
 #include <allot/fairshare/division.hpp>
-#include <allot/fairshare/hierarchical_drf.hpp>
-#include <allot/fairshare/whole_gangs.hpp>
-#include <allot/preemption/disruption_budget.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/quota/weight.hpp>
 

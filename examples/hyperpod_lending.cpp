@@ -4,7 +4,7 @@
 // to team-b; the other 5 are a pool for any team that may borrow. First the lending modes, one task at a
 // time; then the same backlog under the four policies of the cluster.
 #include <allot/allot.hpp>
-#include <allot/systems/by_name.hpp>
+#include <allot/systems/by_name/any_preset.hpp>
 
 #include <fmt/core.h>
 

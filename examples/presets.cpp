@@ -2,7 +2,7 @@
 //
 // Every preset in C++: how each is made, with the settings and options that belong to it. All are given the
 // same jobs; see compare_policies.cpp for how their decisions differ on a longer list, and
-// systems/by_name.hpp for the choice of a preset by name.
+// systems/by_name/any_preset.hpp for the choice of a preset by name.
 #include <allot/allot.hpp>
 #include <allot/systems/kai/runai.hpp>
 #include <allot/systems/kueue/kueue.hpp>

@@ -10,7 +10,7 @@
 #include <allot/scheduler/scheduler.hpp>
 #include <allot/sim/metrics/metrics.hpp>
 #include <allot/sim/simulator.hpp>
-#include <allot/systems/by_name.hpp>
+#include <allot/systems/by_name/any_preset.hpp>
 
 #include <cstdio>
 #include <string_view>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 // The cost of dividing entitlements, over trees of (quotas, depth of the leaves): from scratch,
 // and after the demand of one quota has changed. What the cost grows with is printed as BigO.
-#include <allot/fairshare/adjusted_shares.hpp>
+#include <allot/extras/adjusted_shares.hpp>
+#include <allot/extras/whole_gangs.hpp>
 #include <allot/fairshare/decayed_surplus.hpp>
 #include <allot/fairshare/division.hpp>
 #include <allot/fairshare/even_totals.hpp>
 #include <allot/fairshare/first_come.hpp>
 #include <allot/fairshare/priority_bands.hpp>
 #include <allot/fairshare/surplus.hpp>
-#include <allot/fairshare/whole_gangs.hpp>
 
 #include <benchmark/benchmark.h>
 

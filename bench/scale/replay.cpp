@@ -12,7 +12,7 @@
 #include <allot/sim/observers.hpp>
 #include <allot/sim/run_log.hpp>
 #include <allot/sim/simulator.hpp>
-#include <allot/systems/catalog.hpp>
+#include <allot/systems/by_name/catalog.hpp>
 
 #include <benchmark/benchmark.h>
 

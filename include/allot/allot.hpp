@@ -3,7 +3,7 @@
 
 /// What a host needs: the parts, the scheduler, and the presets assembled from the parts. Not included:
 /// systems with their own cycle (systems/kueue/, systems/kai/), the choice of any preset by name
-/// (systems/by_name.hpp), the GPU inventory (gpu/), the simulator (sim/) and quota/graph.hpp.
+/// (systems/by_name/any_preset.hpp), the GPU inventory (gpu/), the simulator (sim/) and quota/graph.hpp.
 
 #include <allot/core/dimension_names.hpp>
 #include <allot/core/version.hpp>

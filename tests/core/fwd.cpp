@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Each room's nouns, declared first: what their definitions say must agree, or this does not compile.
 #include <allot/core/fwd.hpp>
+#include <allot/extras/fwd.hpp>
 #include <allot/fairshare/fwd.hpp>
 #include <allot/gpu/fwd.hpp>
 #include <allot/preemption/fwd.hpp>
@@ -26,8 +27,13 @@ struct host_of_a_scheduler {
 }  // namespace
 
 #include <allot/allot.hpp>
+#include <allot/extras/adjusted_shares.hpp>
+#include <allot/extras/admission_usage.hpp>
+#include <allot/extras/disruption_budget.hpp>
+#include <allot/extras/hierarchical_drf.hpp>
+#include <allot/extras/whole_gangs.hpp>
 #include <allot/sim/simulator.hpp>
-#include <allot/systems/by_name.hpp>
+#include <allot/systems/by_name/any_preset.hpp>
 
 TEST_CASE("fwd: what is declared there is what the headers define") {
   const allot::quota_tree<1> tree = allot::build_quota_tree<1>({{.name = "a"}}).value();

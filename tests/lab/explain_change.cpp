@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/decide/explain_change.hpp"
 
-#include <allot/systems/catalog.hpp>
+#include <allot/systems/by_name/catalog.hpp>
 
 #include <doctest/doctest.h>
 

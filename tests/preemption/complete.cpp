@@ -3,7 +3,7 @@
 // search finds one in a small world, and never says that there is none. All sets of victims that can be
 // reached are tried here, by breadth and with the rules for one job at a time.
 #include <allot/core/vector.hpp>
-#include <allot/preemption/disruption_budget.hpp>
+#include <allot/extras/disruption_budget.hpp>
 #include <allot/preemption/search.hpp>
 #include <allot/preemption/victim_order.hpp>
 #include <allot/presets/hyperpod.hpp>

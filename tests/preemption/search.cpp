@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/preemption/disruption_budget.hpp>
+#include <allot/extras/disruption_budget.hpp>
 #include <allot/preemption/search.hpp>
 #include <allot/preemption/victim_order.hpp>
 #include <allot/quota/builder.hpp>

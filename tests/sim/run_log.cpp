@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/sim/observers.hpp>
 #include <allot/sim/run_log.hpp>
-#include <allot/systems/catalog.hpp>
+#include <allot/systems/by_name/catalog.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/sim/simulator.hpp>
-#include <allot/systems/catalog.hpp>
+#include <allot/systems/by_name/catalog.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // A clock that was wrong makes no difference, under every preset.
 #include <allot/sim/places.hpp>
-#include <allot/systems/by_name.hpp>
+#include <allot/systems/by_name/any_preset.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // A copy of a scheduler is a different object that decides alike, under every preset and with parts by name.
 #include <allot/sim/places.hpp>
-#include <allot/systems/by_name.hpp>
+#include <allot/systems/by_name/any_preset.hpp>
 
 #include <doctest/doctest.h>
 

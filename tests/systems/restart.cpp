@@ -3,7 +3,7 @@
 // under every preset.
 #include <allot/quota/builder.hpp>
 #include <allot/scheduler/state_text.hpp>
-#include <allot/systems/by_name.hpp>
+#include <allot/systems/by_name/any_preset.hpp>
 
 #include <doctest/doctest.h>
 

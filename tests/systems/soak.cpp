@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // Any calls in any order, under every preset, against a model of what the host knows.
-#include <allot/systems/by_name.hpp>
+#include <allot/systems/by_name/any_preset.hpp>
 
 #include <doctest/doctest.h>
 

@@ -3,7 +3,7 @@
 // those that are not configured, now and later.
 #include <allot/scheduler/scheduler.hpp>
 #include <allot/scheduler/settle.hpp>
-#include <allot/systems/by_name.hpp>
+#include <allot/systems/by_name/any_preset.hpp>
 
 #include <doctest/doctest.h>
 #include <tests/presets/host.hpp>

@@ -6,9 +6,9 @@
 #include <allot/fairshare/borrowed_share.hpp>
 #include <allot/fairshare/division.hpp>
 #include <allot/quota/loans.hpp>
+#include <allot/systems/by_name/selectable_surplus.hpp>
 #include <allot/systems/kai/runai.hpp>
 #include <allot/systems/kai/whole_unit_division.hpp>
-#include <allot/systems/selectable_surplus.hpp>
 
 #include <algorithm>
 #include <utility>

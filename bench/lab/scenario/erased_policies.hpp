@@ -3,7 +3,7 @@
 
 #include <allot/lab/dimensions.hpp>
 #include <allot/lab/own_policy.hpp>
-#include <allot/systems/by_name.hpp>
+#include <allot/systems/by_name/any_preset.hpp>
 
 namespace allot {
 inline namespace v0 {

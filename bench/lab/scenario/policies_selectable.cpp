@@ -2,7 +2,7 @@
 #include <allot/lab/dimensions.hpp>
 #include <allot/scheduler/any_policies.hpp>
 #include <allot/sim/simulator.hpp>
-#include <allot/systems/by_name.hpp>
+#include <allot/systems/by_name/any_preset.hpp>
 
 namespace allot {
 inline namespace v0 {

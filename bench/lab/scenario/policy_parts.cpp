@@ -2,74 +2,83 @@
 #include "lab/scenario/policy_parts.hpp"
 
 #include <allot/core/vector.hpp>
-#include <allot/systems/by_name.hpp>
+#include <allot/gpu/placement/placement_name.hpp>
+#include <allot/systems/by_name/any_preset.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
+#include <string_view>
 #include <type_traits>
 
 namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// The names are in the order of the enumerations in systems/named_parts.hpp and
-/// gpu/placement/placement_name.hpp.
+namespace {
+
+/// The names of the enumerators, in their order, each with what it means.
+template <class Name>
+[[nodiscard]] vector<named_part> named(std::initializer_list<std::string_view> summaries) {
+  vector<named_part> names;
+  for (const std::string_view summary : summaries) {
+    names.push_back({to_string(static_cast<Name>(names.size())), summary});
+  }
+  return names;
+}
+
+template <auto Part>
+void choose(named_parts& parts, std::size_t i) {
+  using name = typename std::remove_reference_t<decltype(parts.*Part)>::value_type;
+  parts.*Part = static_cast<name>(i);
+}
+
+}  // namespace
+
 const vector<part_kind>& settable_parts() {
   static const vector<part_kind> kinds{
-      {"surplus",
-       "how the surplus is divided",
-       {{"weight", "in proportion to the weights"},
-        {"quota", "in proportion to what the quotas own"},
-        {"priority", "quotas of higher priority first, those of one priority by weight"},
-        {"first_come", "no division: first come, first served"},
-        {"decayed_usage", "less to quotas that have used more; older usage counts less"},
-        {"parent_as_peer", "a parent's own jobs are one more child"},
-        {"most_under_served", "to the quota with the smallest part of its guarantee"},
-        {"capped", "by weight, up to what is wanted (Armada)"}},
-       [](named_parts& p, std::size_t i) { p.surplus = static_cast<surplus_name>(i); }},
-      {"rounding",
-       "of shares to whole units",
-       {{"webster", "more GPUs never cost a quota one"},
-        {"largest_remainder", "the largest remainders are rounded up (KAI)"},
-        {"none", "exact to a thousandth"}},
-       [](named_parts& p, std::size_t i) { p.rounding = static_cast<rounding_name>(i); }},
-      {"queue_order",
-       "whose turn it is",
-       {{"borrowed_share", "the lowest weighted share of what could be borrowed (Kueue)"},
-        {"dominant_share", "the lowest weighted share of everything (DRF)"},
-        {"saturation", "the quota with the smallest part of its entitlement"},
-        {"fair_tree", "by rank in the tree (Slurm)"},
-        {"under_nominal", "quotas within their nominal first"},
-        {"priority", "the highest priority among the first jobs"},
-        {"submission", "the first job that was submitted first"},
-        {"best_job", "as if all jobs were in one queue"}},
-       [](named_parts& p, std::size_t i) { p.queue_order = static_cast<quota_order_name>(i); }},
-      {"victim_order",
-       "which job is preempted first",
-       {{"priority_share", "lowest priority, then the quota with the highest share, then newest"},
-        {"newest", "the job that started last"},
-        {"lost_work", "the job that loses the least work"}},
-       [](named_parts& p, std::size_t i) { p.victim_order = static_cast<victim_order_name>(i); }},
-      {"guard",
-       "when it is fair to take from another quota",
-       {{"none", "whenever the rules of preemption allow it"},
-        {"final_share", "when the other quota keeps at least the share that the beneficiary's reaches"},
-        {"initial_share", "when the other quota's share is larger than the beneficiary's will be"},
-        {"final_then_initial", "by the first of these, or else by the second"},
-        {"saturation", "when the other quota has a larger part of its entitlement"}},
-       [](named_parts& p, std::size_t i) { p.guard = static_cast<guard_name>(i); }},
-      {"placement",
-       "on which nodes jobs are placed",
-       {{"best_fit", "where the fewest GPUs are left"},
-        {"worst_fit", "where most is left of the GPUs: spread"},
-        {"first_fit", "on the first node with room"},
-        {"random", "on any node with room, by the seed"},
-        {"gpu_packing", "on GPUs, then nodes, that are used already"},
-        {"gpu_clustering", "beside pods of the same kind"},
-        {"dot_product", "where little is left of what is requested most (Tetris, as FGD's paper has it)"},
-        {"vector_best_fit", "where least is left of CPU and GPUs (BestFit of FGD's paper)"},
-        {"fgd", "where least becomes a fragment for the jobs of the scenario"},
-        {"lifetime_alignment", "beside jobs that are expected to end at about the same time"}},
+      {"surplus", "how the surplus is divided",
+       named<surplus_name>({"in proportion to the weights", "in proportion to what the quotas own",
+                            "quotas of higher priority first, those of one priority by weight",
+                            "no division: first come, first served",
+                            "less to quotas that have used more; older usage counts less",
+                            "a parent's own jobs are one more child",
+                            "to the quota with the smallest part of its guarantee",
+                            "by weight, up to what is wanted (Armada)"}),
+       choose<&named_parts::surplus>},
+      {"rounding", "of shares to whole units",
+       named<rounding_name>({"more GPUs never cost a quota one",
+                             "the largest remainders are rounded up (KAI)", "exact to a thousandth"}),
+       choose<&named_parts::rounding>},
+      {"queue_order", "whose turn it is",
+       named<quota_order_name>(
+           {"the lowest weighted share of what could be borrowed (Kueue)",
+            "the lowest weighted share of everything (DRF)",
+            "the quota with the smallest part of its entitlement", "by rank in the tree (Slurm)",
+            "quotas within their nominal first", "the highest priority among the first jobs",
+            "the first job that was submitted first", "as if all jobs were in one queue"}),
+       choose<&named_parts::queue_order>},
+      {"victim_order", "which job is preempted first",
+       named<victim_order_name>({"lowest priority, then the quota with the highest share, then newest",
+                                 "the job that started last", "the job that loses the least work"}),
+       choose<&named_parts::victim_order>},
+      {"guard", "when it is fair to take from another quota",
+       named<guard_name>({"whenever the rules of preemption allow it",
+                          "when the other quota keeps at least the share that the beneficiary's reaches",
+                          "when the other quota's share is larger than the beneficiary's will be",
+                          "by the first of these, or else by the second",
+                          "when the other quota has a larger part of its entitlement"}),
+       choose<&named_parts::guard>},
+      {"placement", "on which nodes jobs are placed",
+       named<gpu::placement_name>(
+           {"where the fewest GPUs are left", "where most is left of the GPUs: spread",
+            "on the first node with room", "on any node with room, by the seed",
+            "on GPUs, then nodes, that are used already", "beside pods of the same kind",
+            "where little is left of what is requested most (Tetris, as FGD's paper has it)",
+            "where least is left of CPU and GPUs (BestFit of FGD's paper)",
+            "where least becomes a fragment for the jobs of the scenario",
+            "beside jobs that are expected to end at about the same time"}),
        [](named_parts&, std::size_t) {}}};
   return kinds;
 }

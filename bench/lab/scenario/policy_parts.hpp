@@ -2,7 +2,7 @@
 #pragma once
 
 #include <allot/core/vector.hpp>
-#include <allot/systems/named_parts.hpp>
+#include <allot/systems/by_name/named_parts.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -15,7 +15,7 @@
 #include <allot/sim/events.hpp>
 #include <allot/sim/faults.hpp>
 #include <allot/sim/hash.hpp>
-#include <allot/systems/named_parts.hpp>
+#include <allot/systems/by_name/named_parts.hpp>
 
 #include <array>
 #include <cstddef>

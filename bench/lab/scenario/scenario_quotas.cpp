@@ -5,7 +5,7 @@
 
 #include <allot/core/vector.hpp>
 #include <allot/quota/builder.hpp>
-#include <allot/systems/catalog.hpp>
+#include <allot/systems/by_name/catalog.hpp>
 
 #include <algorithm>
 #include <limits>

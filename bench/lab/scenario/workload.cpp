@@ -9,7 +9,7 @@
 #include <allot/lab/simulators.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/sim/metrics/cluster_moment.hpp>
-#include <allot/systems/by_name.hpp>
+#include <allot/systems/by_name/any_preset.hpp>
 #include <allot/systems/kai/runai.hpp>
 
 #include <algorithm>

@@ -156,7 +156,7 @@ class even_totals {
 using most_under_served_first = even_totals<by_owned>;
 
 /// Armada's demand-capped adjusted shares, as a rule: totals, with guarantees, in proportion to weight.
-/// See fairshare/adjusted_shares.hpp for the shares themselves.
+/// See extras/adjusted_shares.hpp for the shares themselves.
 using even_totals_by_weight = even_totals<by_weight>;
 
 }  // namespace v0

@@ -10,12 +10,6 @@ namespace allot {
 inline namespace v0 {
 
 struct account;
-struct adjusted_share;
-class adjusted_shares;
-template <std::size_t N>
-class admission_usage;
-template <std::size_t N>
-struct admission_usage_settings;
 struct best_job_first;
 struct borrowed_share;
 struct by_owned;
@@ -33,8 +27,6 @@ class even_totals;
 class fair_tree;
 struct fair_tree_rank_first;
 class first_come;
-template <std::size_t N>
-class hierarchical_drf;
 struct highest_priority_first;
 struct history_settings;
 struct job_rank;
@@ -42,10 +34,6 @@ template <std::size_t N>
 struct least_past_use_first;
 template <class... Orders>
 class lexicographic;
-template <std::size_t N>
-struct lowest_admission_score_first;
-template <std::size_t N>
-struct lowest_hierarchical_share;
 template <std::size_t N, class Entitlements>
 struct lowest_saturation;
 template <std::size_t N>
@@ -59,7 +47,6 @@ struct portion;
 template <class Measure, class Rounding>
 class proportional;
 class rounded_down;
-struct share_claim;
 struct share_key;
 struct submission_first;
 template <std::size_t N>
@@ -70,8 +57,6 @@ template <std::size_t N>
 class usage_history;
 struct water_level;
 class webster;
-template <std::size_t N>
-class whole_gangs;
 class winner_trees;
 struct within_nominal_first;
 struct within_nominal_then_borrowed_share;

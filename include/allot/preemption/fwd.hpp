@@ -17,9 +17,7 @@ struct beneficiary;
 struct cheapest_lost_work;
 template <std::size_t N>
 class consolidation_search;
-struct disruption_budget;
 struct eligible_is_fair;
-class eviction_history;
 enum class fairness_rule : std::uint8_t;
 struct final_share;
 struct final_then_initial_share;

@@ -21,6 +21,7 @@ struct preset_list;
 enum class quota_order_name : std::uint8_t;
 enum class rounding_name : std::uint8_t;
 struct runai;
+struct selectable_policies;
 class selectable_surplus;
 enum class surplus_name : std::uint8_t;
 enum class victim_order_name : std::uint8_t;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/sim/metrics/detail/job_statistics.hpp>
 #include <allot/sim/metrics/metrics.hpp>
-#include <allot/systems/catalog.hpp>
+#include <allot/systems/by_name/catalog.hpp>
 
 #include <doctest/doctest.h>
 

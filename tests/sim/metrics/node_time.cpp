@@ -2,7 +2,7 @@
 #include <allot/sim/metrics/metrics.hpp>
 #include <allot/sim/metrics/node_time.hpp>
 #include <allot/sim/observers.hpp>
-#include <allot/systems/catalog.hpp>
+#include <allot/systems/by_name/catalog.hpp>
 
 #include <doctest/doctest.h>
 

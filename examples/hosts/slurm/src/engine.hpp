@@ -17,7 +17,7 @@
 #include <allot/scheduler/any_policies.hpp>
 #include <allot/scheduler/scheduler.hpp>
 
-#include <allot/systems/by_name.hpp>
+#include <allot/systems/by_name/any_preset.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include <allot/fairshare/borrowed_share.hpp>
 #include <allot/fairshare/division.hpp>
 #include <allot/quota/loans.hpp>
-#include <allot/systems/selectable_surplus.hpp>
+#include <allot/systems/by_name/selectable_surplus.hpp>
 
 #include <algorithm>
 

@@ -10,7 +10,7 @@
 #include <allot/sim/job.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/sim/simulator.hpp>
-#include <allot/systems/by_name.hpp>
+#include <allot/systems/by_name/any_preset.hpp>
 
 namespace allot_slurm {
 

@@ -10,7 +10,7 @@
 #include <allot/scheduler/view.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/places.hpp>
-#include <allot/systems/by_name.hpp>
+#include <allot/systems/by_name/any_preset.hpp>
 
 #include <cstddef>
 #include <optional>

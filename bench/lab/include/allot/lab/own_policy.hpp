@@ -15,7 +15,7 @@
 #include <allot/scheduler/settings.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/places.hpp>
-#include <allot/systems/named_parts.hpp>
+#include <allot/systems/by_name/named_parts.hpp>
 
 #include <concepts>
 #include <cstddef>

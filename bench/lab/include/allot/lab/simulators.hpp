@@ -7,7 +7,7 @@
 #include <allot/scheduler/scheduler.hpp>
 #include <allot/sim/metrics/metrics.hpp>
 #include <allot/sim/simulator.hpp>
-#include <allot/systems/by_name.hpp>
+#include <allot/systems/by_name/any_preset.hpp>
 
 namespace allot {
 inline namespace v0 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/systems/by_name.hpp>
-#include <allot/systems/detail/selectable.hpp>
+#include <allot/systems/by_name/any_preset.hpp>
+#include <allot/systems/by_name/selectable_policies.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/fairshare/admission_usage.hpp>
+#include <allot/extras/admission_usage.hpp>
 #include <allot/fairshare/order.hpp>
 #include <allot/quota/builder.hpp>
 

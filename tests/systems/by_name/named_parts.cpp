@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/systems/named_parts.hpp>
+#include <allot/systems/by_name/named_parts.hpp>
 
 #include <doctest/doctest.h>
 

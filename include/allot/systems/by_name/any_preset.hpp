@@ -6,9 +6,9 @@
 #include <allot/scheduler/policies.hpp>
 #include <allot/scheduler/preset.hpp>
 #include <allot/scheduler/settings.hpp>
-#include <allot/systems/catalog.hpp>
-#include <allot/systems/detail/selectable.hpp>
-#include <allot/systems/named_parts.hpp>
+#include <allot/systems/by_name/catalog.hpp>
+#include <allot/systems/by_name/named_parts.hpp>
+#include <allot/systems/by_name/selectable_policies.hpp>
 
 #include <cstddef>
 #include <optional>

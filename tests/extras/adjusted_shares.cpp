@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/fairshare/adjusted_shares.hpp>
+#include <allot/extras/adjusted_shares.hpp>
 #include <allot/fairshare/rounding.hpp>
 
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <allot/extras/whole_gangs.hpp>
 #include <allot/fairshare/division.hpp>
-#include <allot/fairshare/whole_gangs.hpp>
 #include <allot/quota/builder.hpp>
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/systems/by_name.hpp>
+#include <allot/systems/by_name/any_preset.hpp>
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,7 @@
 #include <allot/fairshare/division.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/quota/ledger.hpp>
-#include <allot/systems/selectable_surplus.hpp>
+#include <allot/systems/by_name/selectable_surplus.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/fairshare/hierarchical_drf.hpp>
+#include <allot/extras/hierarchical_drf.hpp>
 #include <allot/fairshare/subtree_usage.hpp>
 #include <allot/fairshare/total_share.hpp>
 #include <allot/fairshare/tournament.hpp>

@@ -8,7 +8,7 @@
 #include <allot/fairshare/priority_bands.hpp>
 #include <allot/fairshare/rounding.hpp>
 #include <allot/fairshare/surplus.hpp>
-#include <allot/systems/named_parts.hpp>
+#include <allot/systems/by_name/named_parts.hpp>
 
 #include <span>
 #include <utility>
