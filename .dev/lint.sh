@@ -47,21 +47,6 @@ check_header_form() {
   grep -rnE '\b(TODO|FIXME|XXX|HACK)\b' include examples tests bench --include='*.[ch]pp'
 }
 
-check_mirrors() {
-  local header test
-  # What is in a detail/ is tested by what is outside.
-  # Each room's fwd.hpp is tested by tests/core/fwd.cpp.
-  for header in $(find include/allot -mindepth 2 -name '*.hpp' -not -path '*/detail/*' -not -name fwd.hpp | sort); do
-    test=${header#include/allot/}
-    test=tests/${test%.hpp}.cpp
-    [ -f "$test" ] || echo "$header: no test mirrors it ($test)"
-  done
-  for header in $(find bench/lab/include -name '*.hpp' | sort); do
-    test=tests/lab/$(basename "$header" .hpp).cpp
-    [ -f "$test" ] || echo "$header: no test mirrors it ($test)"
-  done
-}
-
 # A public header that nothing but its own test includes is a claim that nobody sees kept. (The page of concepts, and
 # the views of Boost.Graph and the nouns of a room, are for hosts alone.)
 check_users() {
@@ -211,7 +196,8 @@ check_functions() { # SOURCE MOST
   [ "$count" -le "$2" ] || echo "$1: $count functions, $2 allowed"
 }
 
-# What takes longest to compile is a scheduler with a cycle: how many different ones a library or program has.
+# What takes longest to compile is a scheduler with a cycle: how many different ones a library or program has. The
+# numbers are no rule of the house: they tune the build. Who needs one more raises them, and knows what it costs.
 check_types() { # FILE WHAT MOST
   local count
   [ -f "$1" ] || return 0
@@ -317,7 +303,6 @@ run_lint() {
   lint "format" check_format
   lint "includes run one way" check_directions
   lint "form of headers" check_header_form
-  lint "every header has its test" check_mirrors
   lint "every header has a user" check_users
   lint "few public names a room" check_public_names
   lint "decisions are integer" check_integers
@@ -336,7 +321,7 @@ run_lint() {
       "${budget#*:}"
   done
   lint "functions of a host" check_functions examples/quickstart.cpp 3480
-  # Where ./dev test has built them.
+  # Tuning of the build, where ./dev test has made it.
   lint "cycles in the program" check_types build/test/bench/liballot_lab.a 'vtable for allot::v0::detail::cycle_of<.*' 16
   lint "simulators in the program" check_types build/test/bench/liballot_lab.a \
     'allot::v0::sim::simulator<[0-9]+ul, .*>::decisions\(\) const' 2
