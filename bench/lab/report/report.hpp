@@ -64,8 +64,6 @@ void append_json_string(std::string& json, std::string_view text);
 void begin_page(std::string& html, std::string_view title);
 /// `with_script`: there are charts or instants for the script.
 void end_page(std::string& html, bool with_script);
-/// The style of standalone charts: light, with the colours written out.
-[[nodiscard]] std::string_view drawing_style() noexcept;
 
 // The charts (report_charts.cpp).
 
