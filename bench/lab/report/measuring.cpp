@@ -3,7 +3,7 @@
 
 #include "lab/report/measuring.hpp"
 
-#include "lab/report/outputs.hpp"
+#include "lab/report/result_files.hpp"
 #include "lab/workload/time_text.hpp"
 
 namespace allot {

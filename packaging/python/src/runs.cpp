@@ -6,9 +6,9 @@
 #include "lab/io/json_reader.hpp"
 #include "lab/replay/replay.hpp"
 #include "lab/report/measuring.hpp"
-#include "lab/report/outputs.hpp"
 #include "lab/report/replay_headline.hpp"
 #include "lab/report/report.hpp"
+#include "lab/report/result_files.hpp"
 #include "lab/workload/time_text.hpp"
 
 #include <array>
