@@ -242,10 +242,8 @@ TEST_CASE("report: no text ends the script element or the string") {
   CHECK(report::escaped("<a href=\"x\">&") == "&lt;a href=&quot;x&quot;&gt;&amp;");
 }
 
-TEST_CASE("report: points in time") {
-  CHECK(report::human_instant(0) == "day 0, 00:00");
-  CHECK(report::human_instant(2 * day + 3 * hour + 59 * second) == "day 2, 03:00");
-  CHECK(report::human_instant(1'234 * day) == "day 1,234, 00:00");
+TEST_CASE("report: a time of nobody") {
+  CHECK(lab::human_time(allot::sim::sample_summary{}, 0) == "-");
 }
 
 TEST_CASE("timeline_log: some hundred instants, almost evenly spaced") {

@@ -372,27 +372,6 @@ TEST_CASE("result files: decimals") {
   CHECK(lab::decimal_of_millionths(2'100'000) == "2.1");
 }
 
-TEST_CASE("report: numbers for people") {
-  CHECK(report::grouped(0) == "0");
-  CHECK(report::grouped(999) == "999");
-  CHECK(report::grouped(53'069) == "53,069");
-  CHECK(report::grouped(1'234'567) == "1,234,567");
-  CHECK(report::rounded(1'234'567, 1) == "1,234.6");
-  CHECK(report::rounded(999'950, 1) == "1,000.0");
-  CHECK(report::rounded(1'499, 0) == "1");
-  CHECK(report::rounded(-1'500, 0) == "-2");
-  CHECK(report::rounded(-400, 0) == "0");
-  CHECK(report::rounded(5, 3) == "0.005");
-  CHECK(report::percent(629'677) == "62.97 %");
-  CHECK(report::human_time(0) == "0 s");
-  CHECK(report::human_time(1'500) == "1.5 s");
-  CHECK(report::human_time(119'000) == "119 s");
-  CHECK(report::human_time(120'000) == "2 min");
-  CHECK(report::human_time(7'200'000) == "2.0 h");
-  CHECK(report::human_time(172'800'000) == "2.0 d");
-  CHECK(report::human_time(allot::sim::sample_summary{}, 0) == "-");
-}
-
 TEST_CASE("report: more quotas than colours") {
   lab::replay_result r;
   r.figures.quotas.resize(12);
