@@ -6,13 +6,13 @@
 #include "lab/io/files.hpp"
 #include "lab/io/json_reader.hpp"
 #include "lab/io/terminal.hpp"
+#include "lab/io/time_text.hpp"
 #include "lab/report/dashboard.hpp"
 #include "lab/report/replay_headline.hpp"
 #include "lab/report/report.hpp"
 #include "lab/report/result_files.hpp"
 #include "lab/workload/load_level.hpp"
 #include "lab/workload/tag_columns.hpp"
-#include "lab/workload/time_text.hpp"
 
 #include <allot/core/vector.hpp>
 #include <allot/lab/text_table.hpp>

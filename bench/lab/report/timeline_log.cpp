@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/report/timeline_log.hpp"
 
+#include "lab/io/time_text.hpp"
 #include "lab/report/result_files.hpp"
-#include "lab/workload/time_text.hpp"
 
 namespace allot {
 inline namespace v0 {

@@ -5,8 +5,8 @@
 #include "lab/io/errors.hpp"
 #include "lab/io/number_text.hpp"
 #include "lab/io/terminal.hpp"
+#include "lab/io/time_text.hpp"
 #include "lab/workload/generated.hpp"
-#include "lab/workload/time_text.hpp"
 
 #include <allot/core/vector.hpp>
 #include <allot/lab/csv.hpp>
