@@ -13,6 +13,14 @@ check_format() {
     sed -nE 's/^([^:]*):.*: error: .*/\1: not formatted (clang-format-14 -i mends it)/p' | sort -u
 }
 
+# Style and script of the pages. esbuild, which makes both smaller, also warns of what no browser knows: a property, a
+# brace that is missing, a key that an object has twice.
+check_pages() {
+  find bench \( -name '*.css' -o -name '*.js' \) | sort | while read -r file; do
+    esbuild --log-level=warning --color=false "$file" --outfile=/dev/null 2>&1 </dev/null | grep .
+  done
+}
+
 # Includes run one way: core <- quota <- fairshare <- preemption <- scheduler <- presets <- systems; extras stands
 # on preemption, gpu on core, sim on scheduler and gpu. What is in a detail/ is for the room around it.
 check_directions() {
@@ -301,6 +309,7 @@ run_docs() {
 run_lint() {
   needs lint docs
   lint "format" check_format
+  lint "style and script of the pages" check_pages
   lint "includes run one way" check_directions
   lint "form of headers" check_header_form
   lint "every header has a user" check_users

@@ -60,6 +60,7 @@ look_for() { # GROUP...: fills `missing` and `optional`
       lint)
         needs_command clang-format-14 clang-format-14
         needs_command clang-tidy-14 clang-tidy-14
+        needs_command esbuild esbuild
         ;;
       docs) needs_command doxygen doxygen ;;
       packages)
@@ -128,7 +129,7 @@ needs() {
     printf 'On Debian 12, as root: apt-get install %s\n' "${missing[*]}"
     printf 'Elsewhere: g++ 12 or newer, CMake 3.25, Ninja, Boost 1.81 (headers), {fmt} 9, CLI11 2,\n'
     printf 'doctest 2.4.9 and rapidcheck for the tests, Google Benchmark for the benchmarks,\n'
-    printf 'clang, clang-format and clang-tidy 14 and doxygen 1.9 for lint and .ci/run, Chromium for .ci/run.\n'
+    printf 'clang, clang-format and clang-tidy 14, doxygen 1.9 and esbuild for lint and .ci/run, Chromium for .ci/run.\n'
   } >&2
   exit 2
 }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "lab/io/json_reader.hpp"
-#include "lab/workload/time_text.hpp"
+#include "lab/io/time_text.hpp"
 #include "tests/lab/scenarios.hpp"
 
 using namespace allot;

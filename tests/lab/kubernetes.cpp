@@ -13,8 +13,6 @@ using namespace allot::lab;
 
 namespace {
 
-constexpr nano_amount nano = 1'000'000'000;
-
 /// In billionths, if they fit 64 bits.
 std::optional<std::int64_t> nanos(const char* text) {
   const auto q = parse_kubernetes_quantity(text);

@@ -2,8 +2,8 @@
 // Whole files that the report, its drawings, the trace for Perfetto and the comparison are.
 #include "lab/io/json_reader.hpp"
 #include "lab/replay/replay_run.hpp"
-#include "lab/report/outputs.hpp"
 #include "lab/report/report.hpp"
+#include "lab/report/result_files.hpp"
 #include "lab/sweep/compare_page.hpp"
 
 #include <doctest/doctest.h>
@@ -181,7 +181,7 @@ TEST_CASE("report: the charts as separate files") {
   CHECK_FALSE(is_balanced("<svg><g></svg>"));
 }
 
-TEST_CASE("outputs: a trace for Perfetto, by time, without overlaps") {
+TEST_CASE("result files: a trace for Perfetto, by time, without overlaps") {
   const scratch in;
   const replayed r{in, two_teams};
   std::string note;

@@ -3,9 +3,9 @@
 // a replay for it.
 #include "lab/io/files.hpp"
 #include "lab/io/json_reader.hpp"
-#include "lab/report/moment_log.hpp"
 #include "lab/report/report.hpp"
 #include "lab/report/report_chart.hpp"
+#include "lab/report/timeline_log.hpp"
 
 #include <allot/lab/trace.hpp>
 
@@ -242,16 +242,14 @@ TEST_CASE("report: no text ends the script element or the string") {
   CHECK(report::escaped("<a href=\"x\">&") == "&lt;a href=&quot;x&quot;&gt;&amp;");
 }
 
-TEST_CASE("report: points in time") {
-  CHECK(report::human_instant(0) == "day 0, 00:00");
-  CHECK(report::human_instant(2 * day + 3 * hour + 59 * second) == "day 2, 03:00");
-  CHECK(report::human_instant(1'234 * day) == "day 1,234, 00:00");
+TEST_CASE("report: a time of nobody") {
+  CHECK(lab::human_time(allot::sim::sample_summary{}, 0) == "-");
 }
 
-TEST_CASE("moment_log: some hundred instants, almost evenly spaced") {
+TEST_CASE("timeline_log: some hundred instants, almost evenly spaced") {
   for_each_seed(40, [](random_source& random) {
     const std::size_t most = 2 + random.below(30);
-    lab::moment_log log{most};
+    lab::timeline_log log{most};
     std::vector<instant> happened;
     instant now = random.between(0, 999);
     const std::size_t count = random.below(600);
@@ -281,11 +279,11 @@ TEST_CASE("moment_log: some hundred instants, almost evenly spaced") {
   });
 }
 
-TEST_CASE("moment_log: with some times known before, fewer reasons are asked for and none is missing") {
+TEST_CASE("timeline_log: with some times known before, fewer reasons are asked for and none is missing") {
   for_each_seed(60, [](random_source& random) {
     const std::size_t most = 2 + random.below(30);
-    lab::moment_log log{most};
-    lab::moment_log knows{most};
+    lab::timeline_log log{most};
+    lab::timeline_log knows{most};
     std::vector<instant> times(1 + random.below(900));
     instant now = random.between(0, 999);
     for (instant& t : times) t = now += random.between(1, random.one_in(20) ? 90'000 : 50);
@@ -326,9 +324,9 @@ TEST_CASE("moment_log: with some times known before, fewer reasons are asked for
   });
 }
 
-TEST_CASE("moment_log: the first of every queue, by priority, then submission") {
+TEST_CASE("timeline_log: the first of every queue, by priority, then submission") {
   for_each_seed(40, [](random_source& random) {
-    lab::moment_log log{10'000};
+    lab::timeline_log log{10'000};
     struct waiting {
       std::size_t quota;
       std::int64_t priority;
@@ -361,7 +359,7 @@ TEST_CASE("moment_log: the first of every queue, by priority, then submission") 
       std::vector<allot::sim::job_index> expected;
       const std::size_t each =
           by_quota.empty() ? 1
-                           : std::clamp<std::size_t>(lab::moment_log::most_at_once / by_quota.size(), 1, 8);
+                           : std::clamp<std::size_t>(lab::timeline_log::most_at_once / by_quota.size(), 1, 8);
       for (auto& [quota, jobs] : by_quota) {
         std::sort(jobs.begin(), jobs.end());
         for (std::size_t i = 0; i < std::min(each, jobs.size()); ++i) expected.push_back(jobs[i].second);
@@ -376,8 +374,8 @@ TEST_CASE("moment_log: the first of every queue, by priority, then submission") 
   });
 }
 
-TEST_CASE("moment_log: nodes have numbers") {
-  lab::moment_log log;
+TEST_CASE("timeline_log: nodes have numbers") {
+  lab::timeline_log log;
   CHECK(log.number_of_nodes("") == 0);
   CHECK(log.nodes(0).empty());
   CHECK(log.number_of_nodes("n-1") == 1);
@@ -386,7 +384,7 @@ TEST_CASE("moment_log: nodes have numbers") {
   CHECK(log.nodes(2) == "n-2");
 }
 
-TEST_CASE("moment_log: reasons as sentences") {
+TEST_CASE("timeline_log: reasons as sentences") {
   using kind = lab::wait_reason::kind;
   const auto told = [](kind what, std::int64_t amount, std::string_view at = "q",
                        std::string_view resource = "gpu") {

@@ -2,6 +2,7 @@
 #include "lab/report/run_summary.hpp"
 
 #include "lab/io/errors.hpp"
+#include "lab/io/number_text.hpp"
 #include "lab/report/report.hpp"
 
 #include <doctest/doctest.h>
@@ -59,7 +60,7 @@ TEST_CASE("run_summary: the whole policy, where the file has it") {
 TEST_CASE("run_summary: a figure is rounded once, as in the headline and the report") {
   for (const std::int64_t millionths : {629'749, 629'750, 973'499, 973'500, 974'499, 1, 0, 1'000'000}) {
     const double value = static_cast<double>(millionths) / 1e6;
-    CHECK(shown(value, figure_kind::rate) == allot::lab::report::percent(millionths));
+    CHECK(shown(value, figure_kind::rate) == allot::lab::percent(millionths));
     CHECK(shown(value, figure_kind::index) == allot::lab::report::index_text(millionths, 3));
   }
   CHECK(shown(0.629749, figure_kind::rate) == "62.97 %");

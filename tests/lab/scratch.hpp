@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include "lab/io/atomic_files.hpp"
 #include "lab/io/packed_input.hpp"
-#include "lab/io/staging.hpp"
 
 #include <doctest/doctest.h>
 

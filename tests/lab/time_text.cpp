@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lab/workload/time_text.hpp"
+#include "lab/io/time_text.hpp"
 
 #include <doctest/doctest.h>
 

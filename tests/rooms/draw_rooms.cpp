@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
-// Draws the rooms of include/allot or bench/lab and the includes between them, as a Mermaid flowchart; exits
-// with 1 when they form a cycle. With a second argument, a Markdown file, it also exits with 1 unless the
-// file contains the drawing.
+// Draws the rooms of include/allot or bench/lab, or the parts of a host, and the includes between them, as a
+// Mermaid flowchart; exits with 1 when they form a cycle. With a second argument, a Markdown file, it also
+// exits with 1 unless the file contains the drawing.
 //
 //   draw_rooms include/allot [README.md]
 //   draw_rooms bench/lab [bench/lab/README.md]
+//   draw_rooms examples/hosts/slurm/src [examples/hosts/slurm/README.md]
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/topological_sort.hpp>
 #include <boost/graph/transitive_reduction.hpp>
@@ -50,21 +51,34 @@ struct rooms {
   graph includes;
 };
 
+/// The part of a host that a file belongs to: itself, or the one that its name begins with
+/// ("governor_actions.cpp" of "governor.hpp").
+std::string part_of(const std::filesystem::path& file) {
+  std::string part = file.stem().string();
+  const auto has_header = [&] { return exists(file.parent_path() / (part + ".hpp")); };
+  while (!has_header() && part.find('_') != std::string::npos) part.resize(part.rfind('_'));
+  return has_header() ? part : file.stem().string();
+}
+
 rooms rooms_of(const std::filesystem::path& top) {
-  const bool is_lab = top.filename() == "lab";
-  const std::string directive = is_lab ? "#include \"lab/" : "#include <allot/";
+  const bool is_library = top.filename() == "allot";
+  const bool is_host = top.filename() == "src";
+  const std::string directive = is_library ? "#include <allot/" : is_host ? "#include \"" : "#include \"lab/";
   std::map<std::string, std::set<std::string>> includes;
   for (const auto& entry : std::filesystem::recursive_directory_iterator{top}) {
     const std::filesystem::path file = entry.path().lexically_relative(top);
     // The lab's programs include all, and what it shows others includes nothing of its rooms.
-    if (is_lab && (!file.has_parent_path() || *file.begin() == "include")) continue;
-    if (file.extension() != ".hpp" && (!is_lab || file.extension() != ".cpp")) continue;
-    const std::string from = room_of(file.generic_string());
+    if (!is_library && !is_host && (!file.has_parent_path() || *file.begin() == "include")) continue;
+    if (file.extension() != ".hpp" && (is_library || file.extension() != ".cpp")) continue;
+    const auto name_of = [&](const std::string& path) {
+      return is_host ? part_of(top / path) : room_of(path);
+    };
+    const std::string from = name_of(file.generic_string());
     std::set<std::string>& all = includes[from];
     const std::string text = text_of(entry.path());
     for (std::size_t at = text.find(directive); at != std::string::npos; at = text.find(directive, at + 1)) {
       const std::size_t begin = at + directive.size();
-      const std::string to = room_of(text.substr(begin, text.find_first_of(">\"", begin) - begin));
+      const std::string to = name_of(text.substr(begin, text.find_first_of(">\"", begin) - begin));
       if (to != from) all.insert(to);
     }
   }
@@ -104,7 +118,7 @@ std::string drawing_of(const rooms& r) {
 
 int main(int count, char** words) {
   if (count < 2 || count > 3) {
-    std::fputs("draw_rooms include/allot|bench/lab [README.md]\n", stderr);
+    std::fputs("draw_rooms include/allot|bench/lab|examples/hosts/HOST/src [README.md]\n", stderr);
     return 2;
   }
   const rooms r = rooms_of(words[1]);

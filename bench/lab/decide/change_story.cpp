@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/lab/change_story.hpp>
 
-#include "lab/report/outputs.hpp"
+#include "lab/report/result_files.hpp"
 
 #include <allot/lab/decimal.hpp>
 #include <allot/lab/json_writer.hpp>

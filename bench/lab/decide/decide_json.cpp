@@ -2,7 +2,7 @@
 #include "lab/decide/decide.hpp"
 
 #include "lab/io/terminal.hpp"
-#include "lab/report/outputs.hpp"
+#include "lab/report/result_files.hpp"
 
 #include <allot/core/vector.hpp>
 #include <allot/lab/json_writer.hpp>

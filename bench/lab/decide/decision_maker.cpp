@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/decide/decision_maker.hpp"
 
+#include "lab/io/time_text.hpp"
 #include "lab/scenario/scenario_reader.hpp"
-#include "lab/workload/time_text.hpp"
 
 #include <allot/core/vector.hpp>
 #include <allot/scheduler/flavors.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // Alibaba's trace of 2023: a list of pods becomes a trace, a list of nodes the cluster of a scenario.
 #include "lab/import/import_table.hpp"
+#include "lab/io/atomic_files.hpp"
 #include "lab/io/number_text.hpp"
-#include "lab/io/staging.hpp"
 
 #include <allot/core/vector.hpp>
 #include <allot/gpu/cluster.hpp>

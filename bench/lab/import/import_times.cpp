@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/import/import_times.hpp"
 
-#include "lab/workload/time_text.hpp"
+#include "lab/io/time_text.hpp"
 
 #include <allot/core/ratio.hpp>
 #include <allot/lab/trace.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/import/import_trace.hpp"
 
+#include "lab/io/atomic_files.hpp"
 #include "lab/io/errors.hpp"
 #include "lab/io/number_text.hpp"
-#include "lab/io/staging.hpp"
 #include "lab/scenario/scenario_reader.hpp"
 
 #include <allot/core/vector.hpp>

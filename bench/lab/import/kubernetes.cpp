@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/import/kubernetes.hpp"
 
-#include "lab/io/staging.hpp"
+#include "lab/io/atomic_files.hpp"
 #include "lab/scenario/scenario.hpp"
 #include "lab/scenario/workload.hpp"
 

@@ -3,11 +3,11 @@
 
 // The state of a simulation, for `cluster_state`. Included only where `run_replay` is instantiated.
 
+#include "lab/io/time_text.hpp"
 #include "lab/replay/planned_nodes.hpp"
 #include "lab/report/dashboard.hpp"
 #include "lab/scenario/explain.hpp"
 #include "lab/scenario/scenario.hpp"
-#include "lab/workload/time_text.hpp"
 
 #include <allot/core/vector.hpp>
 #include <allot/fairshare/borrowed_share.hpp>

@@ -2,7 +2,7 @@
 #include "lab/replay/recorder.hpp"
 
 #include "lab/replay/recorder_impl.hpp"
-#include "lab/report/outputs.hpp"
+#include "lab/report/result_files.hpp"
 
 #include <allot/core/vector.hpp>
 #include <allot/lab/csv.hpp>

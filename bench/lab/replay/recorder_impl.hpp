@@ -2,7 +2,7 @@
 #pragma once
 
 #include "lab/replay/recorder.hpp"
-#include "lab/report/moment_log.hpp"
+#include "lab/report/timeline_log.hpp"
 
 #include <allot/core/vector.hpp>
 #include <allot/sim/metrics/metrics.hpp>
@@ -32,8 +32,8 @@ template <std::size_t N, class Ask>
 class recorder final : public sim::observer<N> {
  public:
   /// `events` may be null.
-  recorder(const sim::metrics<N>& metrics, const sim::run_log& log, time_recorder& time, moment_log& moments,
-           event_writer* events, Ask why)
+  recorder(const sim::metrics<N>& metrics, const sim::run_log& log, time_recorder& time,
+           timeline_log& moments, event_writer* events, Ask why)
       : metrics_(&metrics),
         log_(&log),
         time_(&time),
@@ -105,7 +105,7 @@ class recorder final : public sim::observer<N> {
   const sim::metrics<N>* metrics_;
   const sim::run_log* log_;
   time_recorder* time_;
-  moment_log* moments_;
+  timeline_log* moments_;
   event_writer* events_;
   Ask why_;
   /// By quota, in milli-GPUs; empty until a job holds a reservation.

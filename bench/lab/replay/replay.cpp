@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/replay/replay.hpp"
 
+#include "lab/io/atomic_files.hpp"
 #include "lab/io/errors.hpp"
 #include "lab/io/files.hpp"
 #include "lab/io/json_reader.hpp"
-#include "lab/io/staging.hpp"
 #include "lab/io/terminal.hpp"
+#include "lab/io/time_text.hpp"
 #include "lab/report/dashboard.hpp"
-#include "lab/report/outputs.hpp"
 #include "lab/report/replay_headline.hpp"
 #include "lab/report/report.hpp"
-#include "lab/workload/load.hpp"
+#include "lab/report/result_files.hpp"
+#include "lab/workload/load_level.hpp"
 #include "lab/workload/tag_columns.hpp"
-#include "lab/workload/time_text.hpp"
 
 #include <allot/core/vector.hpp>
 #include <allot/lab/text_table.hpp>
@@ -186,8 +186,8 @@ int look(scenario& s, replay_result& r, replay_control control, dashboard_printe
 
 /// Writes one file by `write(file)`. Returns an error message, or an empty string.
 template <class Write>
-std::string write_file(const staging_directory& staging, std::string_view name, Write write) {
-  output_file file{staging.path_of(name)};
+std::string write_file(const atomic_directory& directory, std::string_view name, Write write) {
+  output_file file{directory.path_of(name)};
   write(file);
   return file.close();
 }
@@ -232,7 +232,7 @@ replay_result result_for(const scenario& s, std::uint64_t seed, bool has_own_quo
   return r;
 }
 
-replay_conclusion replay_into(const staging_directory& staging, scenario& s, replay_result& r,
+replay_conclusion replay_into(const atomic_directory& directory, scenario& s, replay_result& r,
                               const replay_control& control, const replay_outputs& outputs,
                               std::chrono::steady_clock::time_point begin) {
   replay_conclusion done;
@@ -241,9 +241,9 @@ replay_conclusion replay_into(const staging_directory& staging, scenario& s, rep
     const interruptible may_be_stopped;
     // Without a name, what is written to it is discarded.
     output_file tenants;
-    if (outputs.tables) tenants = output_file{staging.path_of("tenants.csv")};
+    if (outputs.tables) tenants = output_file{directory.path_of("tenants.csv")};
     std::optional<output_file> events;
-    if (outputs.events) events.emplace(staging.path_of("events.csv"));
+    if (outputs.events) events.emplace(directory.path_of("events.csv"));
     const replay_stop stop = simulate(s, {tenants, events ? &*events : nullptr}, r, control);
     done.found = explain_stop(s, stop);
     if (!done.found.empty()) return done;
@@ -254,7 +254,7 @@ replay_conclusion replay_into(const staging_directory& staging, scenario& s, rep
   const auto before_writing = std::chrono::steady_clock::now();
   explain_refusals(r);
   const auto write = [&](bool wanted, std::string_view name, auto to) {
-    if (wanted && problem.empty()) problem = write_file(staging, name, to);
+    if (wanted && problem.empty()) problem = write_file(directory, name, to);
   };
   write(outputs.tables, "jobs.csv", [&](output_file& f) { write_jobs(f, r); });
   write(outputs.report, "report.html", [&](output_file& f) { write_report(f, r); });
@@ -304,16 +304,16 @@ int replay(const replay_options& options) {
   warn_of_load(*s, control);
   if (s->trace) print_error(doubtful_tags(*s->trace, shown_path(s->trace_file)));
 
-  staging_directory staging;
+  atomic_directory directory;
   remove_leftovers(options.out, replay_file_names);
-  std::string problem = staging.open(options.out, replay_file_names, options.force);
+  std::string problem = directory.open(options.out, replay_file_names, options.force);
   if (!problem.empty()) return complain(problem);
   control.show = std::ref(printer);
   const replay_outputs outputs{true, true, options.events, options.chrome, options.svg};
-  const replay_conclusion done = replay_into(staging, *s, r, control, outputs, begin);
+  const replay_conclusion done = replay_into(directory, *s, r, control, outputs, begin);
   if (!done.found.empty()) return complain(done.found);
   if (printer.failed) return bad_input_status;
-  problem = done.problem.empty() ? staging.publish() : done.problem;
+  problem = done.problem.empty() ? directory.publish() : done.problem;
   if (!problem.empty()) return complain(problem);
 
   print_error(warnings(r));

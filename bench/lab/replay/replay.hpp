@@ -3,7 +3,7 @@
 
 #include <allot/core/vector.hpp>
 
-#include "lab/io/staging.hpp"
+#include "lab/io/atomic_files.hpp"
 #include "lab/replay/replay_run.hpp"
 #include "lab/report/measuring.hpp"
 #include "lab/report/report.hpp"
@@ -98,7 +98,7 @@ struct replay_conclusion {
 };
 /// Replays the scenario and writes the files into the directory, which must then be published. `begin` is
 /// when the work on it began.
-[[nodiscard]] replay_conclusion replay_into(const staging_directory& staging, scenario& s, replay_result& r,
+[[nodiscard]] replay_conclusion replay_into(const atomic_directory& directory, scenario& s, replay_result& r,
                                             const replay_control& control, const replay_outputs& outputs,
                                             std::chrono::steady_clock::time_point begin);
 

@@ -3,8 +3,8 @@
 
 #include <allot/core/vector.hpp>
 
+#include "lab/io/atomic_files.hpp"
 #include "lab/io/errors.hpp"
-#include "lab/io/staging.hpp"
 #include "lab/report/dashboard.hpp"
 #include "lab/report/replay_result.hpp"
 #include "lab/scenario/scenario.hpp"

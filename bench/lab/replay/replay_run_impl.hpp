@@ -3,7 +3,7 @@
 
 // The implementation of `run_replay`. Included only where it is instantiated, once for each N.
 
-#include "lab/io/staging.hpp"
+#include "lab/io/atomic_files.hpp"
 #include "lab/replay/cluster_state_impl.hpp"
 #include "lab/replay/isolated_impl.hpp"
 #include "lab/replay/progress.hpp"

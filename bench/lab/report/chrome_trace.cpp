@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // trace.json: what ran where, for Perfetto and chrome://tracing. The format is Chrome's trace events.
-#include "lab/report/outputs.hpp"
 #include "lab/report/report.hpp"
+#include "lab/report/result_files.hpp"
 
 #include <allot/core/vector.hpp>
 #include <allot/core/version.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/report/dashboard.hpp"
 
-#include "lab/report/outputs.hpp"
+#include "lab/io/time_text.hpp"
 #include "lab/report/report.hpp"
-#include "lab/workload/time_text.hpp"
+#include "lab/report/result_files.hpp"
 
 #include <allot/core/vector.hpp>
 #include <allot/lab/text_table.hpp>

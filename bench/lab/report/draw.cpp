@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/report/draw.hpp"
 
+#include "lab/io/atomic_files.hpp"
 #include "lab/io/errors.hpp"
 #include "lab/io/files.hpp"
-#include "lab/io/staging.hpp"
 #include "lab/io/terminal.hpp"
 
 #include <allot/core/text.hpp>

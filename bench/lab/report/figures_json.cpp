@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/report/figures_json.hpp"
 
-#include "lab/report/outputs.hpp"
+#include "lab/report/result_files.hpp"
 #include "lab/scenario/scenario.hpp"
 
 #include <allot/core/vector.hpp>

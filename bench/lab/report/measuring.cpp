@@ -3,8 +3,8 @@
 
 #include "lab/report/measuring.hpp"
 
-#include "lab/report/outputs.hpp"
-#include "lab/workload/time_text.hpp"
+#include "lab/io/time_text.hpp"
+#include "lab/report/result_files.hpp"
 
 namespace allot {
 inline namespace v0 {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "lab/report/measuring.hpp"
-#include "lab/report/moment_log.hpp"
+#include "lab/report/timeline_log.hpp"
 
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
@@ -163,7 +163,7 @@ struct replay_result {
   /// By submission, then id.
   vector<replayed_job> jobs{};
   sim::run_log log{};
-  moment_log moments{};
+  timeline_log moments{};
   replayed_time time{};
   std::uint64_t decisions = 0;
   std::uint64_t events = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/report/report.hpp"
 
-#include "lab/report/outputs.hpp"
+#include "lab/report/result_files.hpp"
 
 #include <allot/core/vector.hpp>
 #include <allot/lab/trace.hpp>

@@ -3,8 +3,8 @@
 
 #include <allot/core/vector.hpp>
 
+#include "lab/io/atomic_files.hpp"
 #include "lab/io/number_text.hpp"
-#include "lab/io/staging.hpp"
 #include "lab/report/replay_result.hpp"
 #include "lab/report/report_chart.hpp"
 
@@ -64,8 +64,6 @@ void append_json_string(std::string& json, std::string_view text);
 void begin_page(std::string& html, std::string_view title);
 /// `with_script`: there are charts or instants for the script.
 void end_page(std::string& html, bool with_script);
-/// The style of standalone charts: light, with the colours written out.
-[[nodiscard]] std::string_view drawing_style() noexcept;
 
 // The charts (report_charts.cpp).
 

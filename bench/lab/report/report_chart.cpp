@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/report/report_chart.hpp"
 
-#include "lab/report/outputs.hpp"
 #include "lab/report/report.hpp"
+#include "lab/report/result_files.hpp"
 
 #include <allot/core/vector.hpp>
 #include <allot/lab/trace.hpp>
@@ -14,6 +14,12 @@
 namespace allot {
 inline namespace v0 {
 namespace lab {
+
+// The file of that name, without its last newline: .cmake/embed.cmake makes a string of it.
+namespace embedded {
+extern const std::string_view chart_css;
+}  // namespace embedded
+
 namespace report {
 
 namespace {
@@ -396,8 +402,8 @@ std::string standalone_svg(std::span<const chart> charts, std::string_view title
   std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + std::to_string(width + 24) +
                     "\" height=\"" + std::to_string(height) + "\" viewBox=\"0 0 " +
                     std::to_string(width + 24) + ' ' + std::to_string(height) + "\" role=\"img\">\n<title>" +
-                    escaped(title) + "</title>\n<style>" + std::string{drawing_style()} +
-                    "</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
+                    escaped(title) + "</title>\n<style>\n" + std::string{embedded::chart_css} +
+                    "\n</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
   std::int64_t y = 12;
   for (const chart& c : charts) {
     c.draw(svg, 12, y, width);

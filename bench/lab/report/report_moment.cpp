@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // The data that the page needs to show any instant: what ran where, which jobs were pending and why, and
 // when.
-#include "lab/report/outputs.hpp"
 #include "lab/report/report.hpp"
+#include "lab/report/result_files.hpp"
 
 #include <allot/core/vector.hpp>
 #include <allot/lab/decimal.hpp>
@@ -62,8 +62,8 @@ vector<stay> stays_of(const replay_result& r, const vector<const replayed_job*>&
 using noted = std::pair<instant, wait_reason>;
 vector<vector<noted>> notes_of(const replay_result& r, std::size_t jobs) {
   vector<vector<noted>> notes(jobs);
-  for (const moment_log::moment& m : r.moments.moments()) {
-    for (const moment_log::note& n : m.waiting) notes[n.job].emplace_back(m.at, n.why);
+  for (const timeline_log::moment& m : r.moments.moments()) {
+    for (const timeline_log::note& n : m.waiting) notes[n.job].emplace_back(m.at, n.why);
   }
   return notes;
 }
@@ -206,7 +206,7 @@ class data_writer {
     for (const stay& s : stays) all.push_back(s.when);
     // The reasons of the first jobs in each queue are known at these instants.
     vector<instant> candidates;
-    for (const moment_log::moment& m : r_.moments.moments()) candidates.push_back(m.at);
+    for (const timeline_log::moment& m : r_.moments.moments()) candidates.push_back(m.at);
     vector<instant> stops = stops_for(all, candidates, most_intervals);
     if (!stops.empty()) {
       // Then the page has only stays with a known reason; the others are counted.

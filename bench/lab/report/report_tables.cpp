@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // The texts and tables of the report.
-#include "lab/report/outputs.hpp"
 #include "lab/report/report.hpp"
+#include "lab/report/result_files.hpp"
 
 #include <allot/core/vector.hpp>
 #include <allot/lab/trace.hpp>
@@ -403,8 +403,8 @@ void write_unfinished(std::string& html, const replay_result& r) {
   if (r.figures.of.jobs.unfinished == 0) return;
   const auto jobs = jobs_by_index(r);
   std::map<sim::job_index, wait_reason> last;
-  for (const moment_log::moment& m : r.moments.moments()) {
-    for (const moment_log::note& n : m.waiting) {
+  for (const timeline_log::moment& m : r.moments.moments()) {
+    for (const timeline_log::note& n : m.waiting) {
       const sim::job_outcome o = jobs[n.job]->outcome;
       if (o == sim::job_outcome::waiting) last[n.job] = n.why;
     }

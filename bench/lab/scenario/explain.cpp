@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/scenario/explain.hpp"
 
-#include "lab/workload/time_text.hpp"
+#include "lab/io/time_text.hpp"
 
 #include <allot/core/text.hpp>
 #include <allot/sim/places.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/sweep/compare.hpp"
 
+#include "lab/io/atomic_files.hpp"
 #include "lab/io/files.hpp"
 #include "lab/io/json_reader.hpp"
-#include "lab/io/staging.hpp"
 #include "lab/io/terminal.hpp"
 #include "lab/sweep/compare_common.hpp"
 #include "lab/sweep/compare_curves.hpp"

@@ -3,8 +3,8 @@
 
 #include "lab/io/files.hpp"
 #include "lab/io/packed_input.hpp"
-#include "lab/report/outputs.hpp"
 #include "lab/report/report.hpp"
+#include "lab/report/result_files.hpp"
 
 #include <allot/core/vector.hpp>
 #include <allot/lab/csv_table.hpp>

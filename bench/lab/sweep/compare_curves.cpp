@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/sweep/compare_curves.hpp"
 
-#include "lab/report/outputs.hpp"
 #include "lab/report/report.hpp"
+#include "lab/report/result_files.hpp"
 
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/sweep/compare_page.hpp"
 
+#include "lab/io/atomic_files.hpp"
 #include "lab/io/errors.hpp"
 #include "lab/io/packed_input.hpp"
-#include "lab/io/staging.hpp"
 #include "lab/io/terminal.hpp"
 #include "lab/report/report.hpp"
 #include "lab/report/run_summary.hpp"

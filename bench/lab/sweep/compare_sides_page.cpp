@@ -21,14 +21,14 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
+// compare_sides.css, without its last newline: .cmake/embed.cmake makes a string of it.
+namespace embedded {
+extern const std::string_view compare_sides_css;
+}  // namespace embedded
+
 namespace {
 
 using report::escaped;
-
-constexpr std::string_view own_style =
-    "<style>.bar svg{position:absolute;inset:0;width:100%;height:100%;display:block;border-radius:3px}"
-    ".whisker{stroke:var(--ink);stroke-width:1.5}.zero{stroke:var(--soft)}"
-    ".team .t{white-space:nowrap}</style>\n";
 
 /// Sides that are compared with each other.
 struct side_set {
@@ -235,7 +235,7 @@ std::string page_of_sides(const vector<run_group>& groups, const vector<std::str
   std::string title = "Comparison:";
   for (const run_group& g : groups) title += (&g == groups.data() ? " " : ", ") + g.label;
   report::begin_page(html, title);
-  html += own_style;
+  html.append("<style>").append(embedded::compare_sides_css).append("</style>\n");
   write_head(html, groups);
   html += "<main>\n";
   html += curve_figures(curves_over_load(groups, curves));

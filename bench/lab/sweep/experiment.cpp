@@ -3,9 +3,9 @@
 
 #include "lab/io/files.hpp"
 #include "lab/io/packed_input.hpp"
-#include "lab/report/outputs.hpp"
-#include "lab/workload/load.hpp"
-#include "lab/workload/time_text.hpp"
+#include "lab/io/time_text.hpp"
+#include "lab/report/result_files.hpp"
+#include "lab/workload/load_level.hpp"
 
 #include <allot/core/vector.hpp>
 #include <allot/core/version.hpp>

@@ -3,12 +3,12 @@
 
 #include "lab/sweep/sweep.hpp"
 
-#include "lab/io/staging.hpp"
+#include "lab/io/atomic_files.hpp"
 #include "lab/io/terminal.hpp"
 #include "lab/replay/progress.hpp"
 #include "lab/replay/replay.hpp"
-#include "lab/report/outputs.hpp"
 #include "lab/report/report.hpp"
+#include "lab/report/result_files.hpp"
 #include "lab/sweep/sweep_results.hpp"
 #include "lab/sweep/sweep_workers.hpp"
 
@@ -53,13 +53,13 @@ sweep_record record_of(const experiment& e) {
 
 /// Writes the directory of a point that has no other files.
 std::string publish_point(const std::string& sweep_directory, const swept_point& p) {
-  staging_directory staging;
-  std::string problem = staging.open(directory_of_point(sweep_directory, p.name), point_file_names, true);
+  atomic_directory directory;
+  std::string problem = directory.open(directory_of_point(sweep_directory, p.name), point_file_names, true);
   if (!problem.empty()) return problem;
-  output_file file{staging.path_of("point.json")};
+  output_file file{directory.path_of("point.json")};
   file.text() = point_json(p);
   problem = file.close();
-  return problem.empty() ? staging.publish() : problem;
+  return problem.empty() ? directory.publish() : problem;
 }
 
 /// Replays a point, in a separate process. Returns its exit status; errors are on standard error.
@@ -82,10 +82,10 @@ int run_point(const experiment& e, const experiment_point& which, swept_point p,
     print_error(printable(problem) + '\n');
     return unwritable_status;
   };
-  staging_directory staging;
-  std::string problem = staging.open(directory_of_point(sweep_directory, p.name), point_file_names, true);
+  atomic_directory directory;
+  std::string problem = directory.open(directory_of_point(sweep_directory, p.name), point_file_names, true);
   if (!problem.empty()) return can_not_write(problem);
-  const replay_conclusion done = replay_into(staging, *s, r, control, {full, full, false, false}, begin);
+  const replay_conclusion done = replay_into(directory, *s, r, control, {full, full, false, false}, begin);
   if (!done.found.empty()) return complain(done.found);
   if (done.asked != 0) return 128 + done.asked;
   if (!done.problem.empty()) return can_not_write(done.problem);
@@ -94,10 +94,10 @@ int run_point(const experiment& e, const experiment_point& which, swept_point p,
     p.is = swept_point::state::stopped;
     p.reason = fmt::format("{} at {} s", word_of(r.stopped->why), decimal(r.stopped->at));
   }
-  output_file file{staging.path_of("point.json")};
+  output_file file{directory.path_of("point.json")};
   file.text() = point_json(p);
   problem = file.close();
-  if (problem.empty()) problem = staging.publish();
+  if (problem.empty()) problem = directory.publish();
   return problem.empty() ? 0 : can_not_write(problem);
 }
 
@@ -353,17 +353,17 @@ int run_sweep(const sweep_options& options, sweep_shard shard) {
 
 /// Copies a point's directory so that it appears at once or not at all.
 std::string copy_point(const std::string& from, const std::string& to, const std::string& point) {
-  staging_directory staging;
-  std::string problem = staging.open(directory_of_point(to, point), point_file_names, true);
+  atomic_directory directory;
+  std::string problem = directory.open(directory_of_point(to, point), point_file_names, true);
   if (!problem.empty()) return problem;
   for (const std::string_view name : point_file_names) {
     std::error_code error;
     const fs::path file = fs::path{directory_of_point(from, point)} / name;
     if (!fs::exists(file, error)) continue;
-    fs::copy_file(file, staging.path_of(name), error);
+    fs::copy_file(file, directory.path_of(name), error);
     if (error) return "can't copy " + file.string() + ": " + error.message();
   }
-  return staging.publish();
+  return directory.publish();
 }
 
 /// Takes from another directory the points that this sweep lacks. Returns what could not be written, or an

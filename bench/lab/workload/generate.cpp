@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/workload/generate.hpp"
 
+#include "lab/io/atomic_files.hpp"
 #include "lab/io/errors.hpp"
 #include "lab/io/number_text.hpp"
-#include "lab/io/staging.hpp"
 #include "lab/io/terminal.hpp"
+#include "lab/io/time_text.hpp"
 #include "lab/workload/generated.hpp"
-#include "lab/workload/time_text.hpp"
 
 #include <allot/core/vector.hpp>
 #include <allot/lab/csv.hpp>

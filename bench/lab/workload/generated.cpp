@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/workload/generated.hpp"
 
-#include "lab/workload/time_text.hpp"
+#include "lab/io/time_text.hpp"
 
 #include <allot/core/vector.hpp>
 #include <allot/lab/generate.hpp>

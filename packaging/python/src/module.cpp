@@ -10,7 +10,7 @@
 
 #include "lab/decide/decide.hpp"
 #include "lab/decide/explain_change.hpp"
-#include "lab/report/outputs.hpp"
+#include "lab/report/result_files.hpp"
 
 #include <allot/lab/named_policy.hpp>
 #include <allot/lab/own_policy.hpp>

@@ -4,12 +4,12 @@
 #include "stepper.hpp"
 
 #include "lab/io/json_reader.hpp"
+#include "lab/io/time_text.hpp"
 #include "lab/replay/replay.hpp"
 #include "lab/report/measuring.hpp"
-#include "lab/report/outputs.hpp"
 #include "lab/report/replay_headline.hpp"
 #include "lab/report/report.hpp"
-#include "lab/workload/time_text.hpp"
+#include "lab/report/result_files.hpp"
 
 #include <array>
 #include <atomic>

@@ -2,8 +2,8 @@
 // Replays for Python: what `allot replay` does, without its output to a terminal and its handling of signals.
 #pragma once
 
+#include "lab/io/atomic_files.hpp"
 #include "lab/io/errors.hpp"
-#include "lab/io/staging.hpp"
 #include "lab/replay/replay_run.hpp"
 #include "lab/scenario/scenario.hpp"
 

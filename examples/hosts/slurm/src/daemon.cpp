@@ -222,7 +222,7 @@ class daemon_files {
     const std::int64_t at = ms_of(CLOCK_MONOTONIC);
     if (!at_once && at - shown_at_ < page_ms) return;
     shown_at_ = at;
-    const snapshot s = it.look();
+    const snapshot s = it.snapshot_view();
     const slurm_options& o = it.configuration().slurm;
     const std::string suffix = s.observes ? ".observe" : "";
     put(directory_ + "/status.txt" + suffix, status_text(s));

@@ -74,7 +74,7 @@ class governor {
   /// Polls, decides, acts.
   void tick(moment now);
 
-  [[nodiscard]] snapshot look() const;
+  [[nodiscard]] snapshot snapshot_view() const;
   [[nodiscard]] const config& configuration() const noexcept { return config_; }
   [[nodiscard]] decision_log& log() noexcept { return log_; }
   /// Whether slurmctld answered the last time.

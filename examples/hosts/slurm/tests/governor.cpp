@@ -160,7 +160,7 @@ TEST_CASE("governor: a job that somebody else has released is held again") {
   w.ticks(2);
   CHECK(w.at(waits).is_held);
   CHECK(w.lines("hold") == 1);
-  CHECK(w.it->look().since_start.held_again == 1);
+  CHECK(w.it->snapshot_view().since_start.held_again == 1);
 }
 
 TEST_CASE("governor: what runs unasked is counted and can be reclaimed") {
@@ -170,7 +170,7 @@ TEST_CASE("governor: what runs unasked is counted and can be reclaimed") {
   w.slurm.advance(1);
   w.ticks(1);
   CHECK(w.state(k) == run_state::running);
-  CHECK(w.it->look().quotas[2].used[0] == allot::quantity::whole(16));
+  CHECK(w.it->snapshot_view().quotas[2].used[0] == allot::quantity::whole(16));
 }
 
 TEST_CASE("governor: a released job that Slurm does not start gives its share back and backs off") {
@@ -296,7 +296,7 @@ TEST_CASE(
     w.ticks(3);
     CHECK(w.slurm.used_by("a") == 24);
     CHECK(w.at(later).comment.find("allot: waits: it begins at ") == 0);
-    REQUIRE(w.it->look().reservations.size() == 1);
+    REQUIRE(w.it->snapshot_view().reservations.size() == 1);
     w.ticks(100);
     if (restarts) w.restart(true);
     // What its account owns comes back when it is ready, so one borrows it that would still run by then.
@@ -386,7 +386,7 @@ TEST_CASE("governor: GPUs of which Slurm has lost count get no jobs until it has
   };
   CHECK(seen("node=" + name + " lost_gpus=6 why=\"Slurm counts them as used, and no job has them"));
   CHECK(seen("hold job=" + to_string(k) + " user=ana why=\"Slurm counts GPUs of " + name + " as used"));
-  CHECK(w.it->look().nodes[static_cast<std::size_t>(name.back() - '1')].lost_gpus == 6);
+  CHECK(w.it->snapshot_view().nodes[static_cast<std::size_t>(name.back() - '1')].lost_gpus == 6);
   // What is seen for a moment changes nothing.
   w.slurm.lost[name] = 7;
   w.ticks(3);
@@ -456,8 +456,8 @@ TEST_CASE("governor: a job with the id of another, which Slurm has forgotten, is
   w.slurm.jobs[k] = again;
   w.ticks(2);
   CHECK(w.state(k) == run_state::running);
-  CHECK(w.it->look().quotas[1].used[0] == allot::quantity{});
-  CHECK(w.it->look().quotas[2].used[0] == allot::quantity::whole(8));
+  CHECK(w.it->snapshot_view().quotas[1].used[0] == allot::quantity{});
+  CHECK(w.it->snapshot_view().quotas[2].used[0] == allot::quantity::whole(8));
 }
 
 TEST_CASE("governor: observing touches nothing") {
@@ -504,7 +504,7 @@ TEST_CASE("governor: a restart moves no job, with the journal or without it") {
     w.ticks(5);
     CHECK(w.slurm.changing_calls == before);
     CHECK(w.slurm.used_by("a") == used);
-    CHECK(w.it->look().since_start.adopted == 4);
+    CHECK(w.it->snapshot_view().since_start.adopted == 4);
   }
 }
 
@@ -595,7 +595,7 @@ TEST_CASE("governor: another configuration is a transition") {
   w.it->reconfigure(config_of(smaller));
   w.ticks(2);
   for (const job_key& k : jobs) CHECK(w.state(k) == run_state::running);
-  CHECK(w.it->look().quotas[1].nominal[0] == allot::quantity::whole(8));
+  CHECK(w.it->snapshot_view().quotas[1].nominal[0] == allot::quantity::whole(8));
 }
 
 TEST_CASE("governor: who waits with a reservation starts on machines that come") {

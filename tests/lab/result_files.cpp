@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lab/report/outputs.hpp"
+#include "lab/report/result_files.hpp"
 
 #include "lab/io/json_reader.hpp"
 #include "lab/replay/replay_run.hpp"
@@ -93,7 +93,7 @@ lab::json_document parsed(const std::string& json) {
 
 }  // namespace
 
-TEST_CASE("outputs: awkward names survive in every file") {
+TEST_CASE("result files: awkward names survive in every file") {
   const scratch in;
   const replayed r{in, awkward};
   const std::string quota = R"(a,"b" </script><b>&)";
@@ -156,7 +156,7 @@ TEST_CASE("outputs: awkward names survive in every file") {
   CHECK(layers == 2);
 }
 
-TEST_CASE("outputs: jobs refused by an access rule are counted and explained") {
+TEST_CASE("result files: jobs refused by an access rule are counted and explained") {
   const scratch in;
   const replayed r{in, awkward};
   CHECK(r.result.figures.of.jobs.total == 4);
@@ -166,7 +166,7 @@ TEST_CASE("outputs: jobs refused by an access rule are counted and explained") {
   CHECK(told.find("1 job refused:\n  no: ") == 0);
 }
 
-TEST_CASE("outputs: unknown values are null or empty, not zero") {
+TEST_CASE("result files: unknown values are null or empty, not zero") {
   const scratch in;
   const replayed r{in, R"("quotas": [{"name": "q", "nominal": {"gpu": 1}}],
                           "jobs": [{"id": "j", "request": {"gpu": 2}, "duration_s": 5}])"};
@@ -182,7 +182,7 @@ TEST_CASE("outputs: unknown values are null or empty, not zero") {
   CHECK(html.find("<svg") == std::string::npos);
 }
 
-TEST_CASE("outputs: jobs.csv has the estimates as its last column, if there are any") {
+TEST_CASE("result files: jobs.csv has the estimates as its last column, if there are any") {
   const scratch in;
   const replayed r{in, R"json(
     "cluster": {"nodes": [{"name": "n", "gpus": 2}]},
@@ -200,7 +200,7 @@ TEST_CASE("outputs: jobs.csv has the estimates as its last column, if there are 
   for (const auto& row : jobs) CHECK(row.size() == jobs[0].size());
 }
 
-TEST_CASE("outputs: elastic pods, interrupted runs, and jobs that ran from the start") {
+TEST_CASE("result files: elastic pods, interrupted runs, and jobs that ran from the start") {
   const scratch in;
   // The two elastic pods of `wide` are lost with a node; `late` is placed where the others were.
   const replayed r{in, R"json(
@@ -235,7 +235,7 @@ TEST_CASE("outputs: elastic pods, interrupted runs, and jobs that ran from the s
   CHECK(lab::headline(r.result).find("1 at their time limit") != std::string::npos);
 }
 
-TEST_CASE("outputs: classes, sizes, windows and why jobs wait") {
+TEST_CASE("result files: classes, sizes, windows and why jobs wait") {
   const scratch in;
   // a has 5 of two nodes' 8 GPUs and b 3: a's third job has no quota for 10 s, b's no place for 3 together.
   constexpr const char* text = R"json(
@@ -288,7 +288,7 @@ TEST_CASE("outputs: classes, sizes, windows and why jobs wait") {
         std::string::npos);
 }
 
-TEST_CASE("outputs: under runai past use makes tenants take turns, though nothing happens") {
+TEST_CASE("result files: under runai past use makes tenants take turns, though nothing happens") {
   const auto preemptions = [](const std::string& round) {
     const scratch in;
     const replayed r{
@@ -310,7 +310,7 @@ TEST_CASE("outputs: under runai past use makes tenants take turns, though nothin
   CHECK(preemptions(R"(, "round_s": 600)") == "0");
 }
 
-TEST_CASE("outputs: how tenants fare alone") {
+TEST_CASE("result files: how tenants fare alone") {
   const scratch in;
   // In one queue b waits for a's 6 GPUs; on its half it would not wait, and a's first job could not run on a
   // half.
@@ -352,7 +352,7 @@ TEST_CASE("outputs: how tenants fare alone") {
   CHECK(head.find("rho 2.25 on average, 3.50 at most, 50.00 % above 1.05") != std::string::npos);
 }
 
-TEST_CASE("outputs: a policy that never came to rest is reported") {
+TEST_CASE("result files: a policy that never came to rest is reported") {
   lab::replay_result r;
   r.policy = "kueue";
   lab::replayed_job& ping = r.jobs.emplace_back();
@@ -364,33 +364,12 @@ TEST_CASE("outputs: a policy that never came to rest is reported") {
                             "5 s (ping was evicted again and again)") == 0);
 }
 
-TEST_CASE("outputs: decimals") {
+TEST_CASE("result files: decimals") {
   CHECK(lab::decimal(1'500) == "1.5");
   CHECK(lab::decimal_of_millionths(629'677) == "0.629677");
   CHECK(lab::decimal_of_millionths(1'000'000) == "1");
   CHECK(lab::decimal_of_millionths(50) == "0.00005");
   CHECK(lab::decimal_of_millionths(2'100'000) == "2.1");
-}
-
-TEST_CASE("report: numbers for people") {
-  CHECK(report::grouped(0) == "0");
-  CHECK(report::grouped(999) == "999");
-  CHECK(report::grouped(53'069) == "53,069");
-  CHECK(report::grouped(1'234'567) == "1,234,567");
-  CHECK(report::rounded(1'234'567, 1) == "1,234.6");
-  CHECK(report::rounded(999'950, 1) == "1,000.0");
-  CHECK(report::rounded(1'499, 0) == "1");
-  CHECK(report::rounded(-1'500, 0) == "-2");
-  CHECK(report::rounded(-400, 0) == "0");
-  CHECK(report::rounded(5, 3) == "0.005");
-  CHECK(report::percent(629'677) == "62.97 %");
-  CHECK(report::human_time(0) == "0 s");
-  CHECK(report::human_time(1'500) == "1.5 s");
-  CHECK(report::human_time(119'000) == "119 s");
-  CHECK(report::human_time(120'000) == "2 min");
-  CHECK(report::human_time(7'200'000) == "2.0 h");
-  CHECK(report::human_time(172'800'000) == "2.0 d");
-  CHECK(report::human_time(allot::sim::sample_summary{}, 0) == "-");
 }
 
 TEST_CASE("report: more quotas than colours") {

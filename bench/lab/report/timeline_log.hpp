@@ -64,7 +64,7 @@ struct wait_reason {
   bool spares_others = false;
   /// It does not fit unless others are evicted, and has not waited long enough for that.
   bool preempts_later = false;
-  /// The number of the nodes on which it starts as planned now (`moment_log::nodes`); 0: not known.
+  /// The number of the nodes on which it starts as planned now (`timeline_log::nodes`); 0: not known.
   std::uint32_t nodes = 0;
 
   friend bool operator==(const wait_reason&, const wait_reason&) = default;
@@ -132,7 +132,7 @@ struct cut_short {
 /// almost evenly spaced: each is the first in a span of time at which something happened, and when there are
 /// too many the spans double. So their memory does not grow with the replay; interruptions take 48 bytes
 /// each.
-class moment_log {
+class timeline_log {
  public:
   static constexpr std::size_t default_most_moments = 800;
   /// How many pending jobs are recorded in each queue, and at one instant in total.
@@ -149,7 +149,7 @@ class moment_log {
   };
 
   /// Precondition: at least 2 moments.
-  explicit moment_log(std::size_t most_moments = default_most_moments) : most_(most_moments) {}
+  explicit timeline_log(std::size_t most_moments = default_most_moments) : most_(most_moments) {}
 
   [[nodiscard]] std::span<const cut_short> cuts() const noexcept { return cuts_; }
   /// By time. Jobs are sorted by quota, then by queue order: by priority, then submission.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lab/io/staging.hpp"
+#include "lab/io/atomic_files.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -20,9 +20,9 @@
 namespace {
 
 namespace fs = std::filesystem;
+using allot::lab::atomic_directory;
 using allot::lab::output_file;
 using allot::lab::publish_file;
-using allot::lab::staging_directory;
 using allot_test::scratch;
 
 constexpr std::array<std::string_view, 2> names = {"one", "two"};
@@ -45,9 +45,9 @@ void write(const std::string& path, std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("staging: files appear all at once") {
+TEST_CASE("atomic files: files appear all at once") {
   const scratch in;
-  staging_directory s;
+  atomic_directory s;
   REQUIRE(s.open(in.path_of("run"), names, false).empty());
   write(s.path_of("one"), "1");
   CHECK_FALSE(fs::exists(in.path_of("run")));
@@ -58,10 +58,10 @@ TEST_CASE("staging: files appear all at once") {
   CHECK(read(in.path_of("run/two")) == "2");
 }
 
-TEST_CASE("staging: unpublished output is removed, with the directories made for it") {
+TEST_CASE("atomic files: unpublished output is removed, with the directories made for it") {
   const scratch in;
   {
-    staging_directory s;
+    atomic_directory s;
     REQUIRE(s.open(in.path_of("a/b/run/"), names, false).empty());
     write(s.path_of("one"), "1");
     CHECK(fs::exists(in.path_of("a/b")));
@@ -69,11 +69,11 @@ TEST_CASE("staging: unpublished output is removed, with the directories made for
   CHECK(files_in(in.path_of("")).empty());
 }
 
-TEST_CASE("staging: a directory that appears meanwhile is not touched") {
+TEST_CASE("atomic files: a directory that appears meanwhile is not touched") {
   const scratch in;
   for (const bool empty : {true, false}) {
     const std::string name = empty ? "empty" : "full";
-    staging_directory s;
+    atomic_directory s;
     REQUIRE(s.open(in.path_of(name), names, false).empty());
     write(s.path_of("one"), "mine");
     fs::create_directory(in.path_of(name));
@@ -85,15 +85,15 @@ TEST_CASE("staging: a directory that appears meanwhile is not touched") {
   CHECK(files_in(in.path_of("")) == std::set<std::string>{"empty", "full"});
 }
 
-TEST_CASE("staging: with force, only files of an earlier run are replaced") {
+TEST_CASE("atomic files: with force, only files of an earlier run are replaced") {
   const scratch in;
   fs::create_directory(in.path_of("run"));
   write(in.path_of("run/one"), "old");
   write(in.path_of("run/two"), "old");
   write(in.path_of("run/notes"), "keep");
-  staging_directory refused;
+  atomic_directory refused;
   CHECK(refused.open(in.path_of("run"), names, false).find("--force") != std::string::npos);
-  staging_directory s;
+  atomic_directory s;
   REQUIRE(s.open(in.path_of("run"), names, true).empty());
   write(s.path_of("one"), "new");
   CHECK(read(in.path_of("run/one")) == "old");
@@ -105,13 +105,13 @@ TEST_CASE("staging: with force, only files of an earlier run are replaced") {
   CHECK(files_in(in.path_of("")) == std::set<std::string>{"run"});
 }
 
-TEST_CASE("staging: by force, a directory that has nothing else is replaced at once, with its mode") {
+TEST_CASE("atomic files: by force, a directory that has nothing else is replaced at once, with its mode") {
   const scratch in;
   fs::create_directory(in.path_of("run"));
   fs::permissions(in.path_of("run"), fs::perms::owner_all);
   write(in.path_of("run/one"), "old");
   write(in.path_of("run/two"), "old");
-  staging_directory s;
+  atomic_directory s;
   REQUIRE(s.open(in.path_of("run"), names, true).empty());
   write(s.path_of("one"), "new");
   struct stat staged {};
@@ -125,11 +125,11 @@ TEST_CASE("staging: by force, a directory that has nothing else is replaced at o
   CHECK(files_in(in.path_of("")) == std::set<std::string>{"run"});
 }
 
-TEST_CASE("staging: by force, nothing goes where something can't be replaced") {
+TEST_CASE("atomic files: by force, nothing goes where something can't be replaced") {
   const scratch in;
   fs::create_directories(in.path_of("run/one"));
   write(in.path_of("run/two"), "old");
-  staging_directory s;
+  atomic_directory s;
   REQUIRE(s.open(in.path_of("run"), names, true).empty());
   write(s.path_of("one"), "new");
   write(s.path_of("two"), "new");
@@ -138,12 +138,12 @@ TEST_CASE("staging: by force, nothing goes where something can't be replaced") {
   CHECK(files_in(in.path_of("")) == std::set<std::string>{"run"});
 }
 
-TEST_CASE("staging: a link to a directory stays one") {
+TEST_CASE("atomic files: a link to a directory stays one") {
   const scratch in;
   fs::create_directory(in.path_of("there"));
   write(in.path_of("there/one"), "old");
   fs::create_directory_symlink(in.path_of("there"), in.path_of("run"));
-  staging_directory s;
+  atomic_directory s;
   REQUIRE(s.open(in.path_of("run"), names, true).empty());
   write(s.path_of("one"), "new");
   REQUIRE(s.publish().empty());
@@ -151,13 +151,13 @@ TEST_CASE("staging: a link to a directory stays one") {
   CHECK(read(in.path_of("there/one")) == "new");
 }
 
-TEST_CASE("staging: what a killed run left goes, also if this process has its number") {
+TEST_CASE("atomic files: what a killed run left goes, also if this process has its number") {
   const scratch in;
   // In a container every run may be process 1.
   const std::string left = in.path_of("run.partial-") + std::to_string(::getpid());
   fs::create_directory(left);
   write(left + "/one", "half");
-  staging_directory s;
+  atomic_directory s;
   REQUIRE(s.open(in.path_of("run"), names, false).empty());
   allot::lab::remove_leftovers(in.path_of("run"), names);
   CHECK_FALSE(fs::exists(left));
@@ -165,24 +165,24 @@ TEST_CASE("staging: what a killed run left goes, also if this process has its nu
   CHECK(fs::exists(s.path_of("")));
 }
 
-TEST_CASE("staging: paths that are refused") {
+TEST_CASE("atomic files: paths that are refused") {
   const scratch in;
   write(in.path_of("file"), "x");
   fs::create_symlink(in.path_of("nowhere"), in.path_of("link"));
   for (const std::string name : {"file", "file/run", "link", ".", ".."}) {
     INFO(name);
-    staging_directory s;
+    atomic_directory s;
     CHECK_FALSE(s.open(in.path_of(name), names, false).empty());
-    staging_directory by_force;
+    atomic_directory by_force;
     CHECK_FALSE(by_force.open(in.path_of(name), names, true).empty());
   }
-  staging_directory s;
+  atomic_directory s;
   CHECK_FALSE(s.open("", names, true).empty());
   CHECK_FALSE(s.open("/", names, true).empty());
   CHECK(files_in(in.path_of("")) == std::set<std::string>{"file", "link"});
 }
 
-TEST_CASE("staging: a file reports its first error once") {
+TEST_CASE("atomic files: a file reports its first error once") {
   const scratch in;
   output_file nowhere{in.path_of("no/where")};
   nowhere.text() = "x";
@@ -195,7 +195,7 @@ TEST_CASE("staging: a file reports its first error once") {
   CHECK_FALSE(full.close().empty());
 }
 
-TEST_CASE("staging: a long file is complete") {
+TEST_CASE("atomic files: a long file is complete") {
   const scratch in;
   std::string expected;
   output_file file{in.path_of("long")};
@@ -209,7 +209,7 @@ TEST_CASE("staging: a long file is complete") {
   CHECK(read(in.path_of("long")) == expected);
 }
 
-TEST_CASE("staging: a single file is published in the same way") {
+TEST_CASE("atomic files: a single file is published in the same way") {
   const scratch in;
   CHECK(publish_file(in.path_of("f"), "1", false).empty());
   CHECK(publish_file(in.path_of("f"), "2", false).find("--force") != std::string::npos);
@@ -220,7 +220,7 @@ TEST_CASE("staging: a single file is published in the same way") {
   CHECK(files_in(in.path_of("")) == std::set<std::string>{"f"});
 }
 
-TEST_CASE("staging: while it is interruptible, the first interrupt only asks to stop") {
+TEST_CASE("atomic files: while it is interruptible, the first interrupt only asks to stop") {
   using allot::lab::interruptible;
   for (const int signal_number : {SIGINT, SIGTERM}) {
     const interruptible now;
@@ -234,14 +234,14 @@ TEST_CASE("staging: while it is interruptible, the first interrupt only asks to 
   CHECK(interruptible::asked() == 0);
 }
 
-TEST_CASE("staging: the file that makes a directory a run is removed first and written last") {
+TEST_CASE("atomic files: the file that makes a directory a run is removed first and written last") {
   const scratch in;
   fs::create_directory(in.path_of("run"));
   // Something else is there, too, and makes removing the other file fail.
   write(in.path_of("run/notes"), "keep");
   write(in.path_of("run/two"), "old");
   constexpr std::array<std::string_view, 2> in_the_way = {"notes/one", "two"};
-  staging_directory s;
+  atomic_directory s;
   REQUIRE(s.open(in.path_of("run"), in_the_way, true).empty());
   write(s.path_of("two"), "2");
   CHECK(s.publish().find("can't replace") == 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/core/vector.hpp>
 
-#include "lab/io/staging.hpp"
+#include "lab/io/atomic_files.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -295,7 +295,7 @@ std::string output_file::close() {
   return problem_;
 }
 
-std::string staging_directory::open(std::string target, std::span<const std::string_view> names, bool force) {
+std::string atomic_directory::open(std::string target, std::span<const std::string_view> names, bool force) {
   target = without_slashes(std::move(target));
   if (target.empty()) return "the output directory has no name";
   const fs::path last = fs::path{target}.filename();
@@ -343,17 +343,17 @@ std::string staging_directory::open(std::string target, std::span<const std::str
   return {};
 }
 
-staging_directory::~staging_directory() {
+atomic_directory::~atomic_directory() {
   abandon();
 }
 
-std::string staging_directory::path_of(std::string_view name) const {
+std::string atomic_directory::path_of(std::string_view name) const {
   std::string path = path_;
   path.append("/").append(name);
   return path;
 }
 
-void staging_directory::abandon() {
+void atomic_directory::abandon() {
   unlock(lock_);
   if (!std::exchange(is_open_, false)) return;
   for (const std::string& name : names_) ::unlink(path_of(name).c_str());
@@ -363,7 +363,7 @@ void staging_directory::abandon() {
   to_remove.store(nullptr);
 }
 
-std::string staging_directory::publish() {
+std::string atomic_directory::publish() {
   const uninterrupted now;
   const int error_number = rename_to_new(path_, target_);
   if (error_number == 0) {
@@ -382,7 +382,7 @@ std::string staging_directory::publish() {
   return problem;
 }
 
-std::string staging_directory::replace_files() {
+std::string atomic_directory::replace_files() {
   struct stat old {};
   const bool is_ours = ::lstat(target_.c_str(), &old) == 0 && old.st_uid == ::geteuid();
   if (is_ours && has_only(target_, names_) && ::chmod(path_.c_str(), old.st_mode & 07777U) == 0 &&
@@ -397,7 +397,7 @@ std::string staging_directory::replace_files() {
   return problem;
 }
 
-std::string staging_directory::replace_one_by_one() {
+std::string atomic_directory::replace_one_by_one() {
   for (const std::string& name : names_) {
     const std::string in_the_way = target_ + "/" + name;
     std::error_code error;
@@ -419,7 +419,7 @@ std::string staging_directory::replace_one_by_one() {
   return {};
 }
 
-std::string staged_file::open(const std::string& target, bool force) {
+std::string atomic_file::open(const std::string& target, bool force) {
   if (target.empty()) return "the file has no name";
   target_ = target;
   force_ = force;
@@ -439,11 +439,11 @@ std::string staged_file::open(const std::string& target, bool force) {
   return {};
 }
 
-staged_file::~staged_file() {
+atomic_file::~atomic_file() {
   abandon();
 }
 
-void staged_file::abandon() {
+void atomic_file::abandon() {
   unlock(lock_);
   if (partial_.empty()) return;
   ::unlink(partial_.c_str());
@@ -451,7 +451,7 @@ void staged_file::abandon() {
   to_remove.store(nullptr);
 }
 
-std::string staged_file::publish() {
+std::string atomic_file::publish() {
   std::string problem = file_.close();
   if (partial_.empty()) return problem;
   const uninterrupted now;
@@ -511,7 +511,7 @@ std::string output_target::publish() {
 }
 
 std::string publish_file(const std::string& path, std::string_view text, bool force) {
-  staged_file file;
+  atomic_file file;
   std::string problem = file.open(path, force);
   if (!problem.empty()) return problem;
   file.text() = text;

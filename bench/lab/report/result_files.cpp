@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lab/report/outputs.hpp"
+#include "lab/report/result_files.hpp"
 
 #include "lab/report/figures_json.hpp"
 

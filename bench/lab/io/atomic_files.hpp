@@ -52,7 +52,7 @@ class output_file {
 
 /// While it exists, the first interrupt (SIGINT, SIGTERM or SIGHUP) only asks the program to stop: `asked`
 /// then returns its number. The second one ends the program, as the first one normally does. Only one at a
-/// time, and only while there is a `staging_directory`, which handles the signals.
+/// time, and only while there is a `atomic_directory`, which handles the signals.
 class interruptible {
  public:
   interruptible() noexcept;
@@ -83,12 +83,12 @@ void remove_leftovers_in(const std::string& directory,
 /// another name beside the final one ("runs/a.partial-4711") and then renamed. If the program is interrupted
 /// (SIGINT, SIGTERM, SIGHUP; but see `interruptible`) or this object is destroyed before `publish`, nothing
 /// is left. Only one at a time.
-class staging_directory {
+class atomic_directory {
  public:
-  staging_directory() = default;
-  staging_directory(const staging_directory&) = delete;
-  staging_directory& operator=(const staging_directory&) = delete;
-  ~staging_directory();
+  atomic_directory() = default;
+  atomic_directory(const atomic_directory&) = delete;
+  atomic_directory& operator=(const atomic_directory&) = delete;
+  ~atomic_directory();
 
   /// Creates it, and its parent directories. `names` are all files that a run may ever leave there: with
   /// `force` the directory may exist, and only those files are replaced. The last of them is the one that
@@ -121,12 +121,12 @@ class staging_directory {
 /// final one and then renamed. If the program is interrupted or this object is destroyed before `publish`,
 /// nothing is left. An existing target that is not a regular file (a pipe, /dev/null) is written to directly.
 /// Only one at a time.
-class staged_file {
+class atomic_file {
  public:
-  staged_file() = default;
-  staged_file(const staged_file&) = delete;
-  staged_file& operator=(const staged_file&) = delete;
-  ~staged_file();
+  atomic_file() = default;
+  atomic_file(const atomic_file&) = delete;
+  atomic_file& operator=(const atomic_file&) = delete;
+  ~atomic_file();
 
   /// Creates it. It may exist only with `force`. Returns an error message, or an empty string.
   [[nodiscard]] std::string open(const std::string& target, bool force);
@@ -144,13 +144,13 @@ class staged_file {
   std::string target_;
   /// Its name until then; empty if the target is written to directly.
   std::string partial_;
-  /// As of a `staging_directory`.
+  /// As of a `atomic_directory`.
   int lock_ = -1;
   bool force_ = false;
 };
 
-/// Where a command writes its only result: a staged file, packed with gzip if its name ends in ".gz", or
-/// standard output if the name is "-".
+/// Where a command writes its only result: a file that appears at once, packed with gzip if its name ends in
+/// ".gz", or standard output if the name is "-".
 class output_target {
  public:
   /// Returns an error message, or an empty string.
@@ -163,7 +163,7 @@ class output_target {
  private:
   void flush_standard_output();
 
-  staged_file file_;
+  atomic_file file_;
   std::optional<gzip_packer> packer_;
   /// Text for standard output, or to be packed.
   std::string text_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lab/workload/load.hpp"
+#include "lab/workload/load_level.hpp"
 
 #include <allot/core/ratio.hpp>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lab/report/moment_log.hpp"
+#include "lab/report/timeline_log.hpp"
 
-#include "lab/report/outputs.hpp"
-#include "lab/workload/time_text.hpp"
+#include "lab/io/time_text.hpp"
+#include "lab/report/result_files.hpp"
 
 namespace allot {
 inline namespace v0 {
@@ -65,7 +65,7 @@ std::string sentence(const wait_reason& why, std::string_view at, std::string_vi
   return text;
 }
 
-std::uint32_t moment_log::number_of_nodes(const std::string& text) {
+std::uint32_t timeline_log::number_of_nodes(const std::string& text) {
   if (text.empty()) return 0;
   const auto [at, is_new] =
       numbers_of_nodes_.try_emplace(text, static_cast<std::uint32_t>(nodes_.size() + 1));
@@ -73,7 +73,7 @@ std::uint32_t moment_log::number_of_nodes(const std::string& text) {
   return at->second;
 }
 
-void moment_log::begin(instant now) {
+void timeline_log::begin(instant now) {
   origin_ = now;
   // At no time are there more moments than `most_`, so there are too many spans of a width if even the
   // expected looks alone are in more.
@@ -93,13 +93,13 @@ void moment_log::begin(instant now) {
   }
 }
 
-void moment_log::widen() {
+void timeline_log::widen() {
   width_ *= 2;
   const auto same = [this](const moment& a, const moment& b) { return span_of(a.at) == span_of(b.at); };
   moments_.erase(std::unique(moments_.begin(), moments_.end(), same), moments_.end());
 }
 
-void moment_log::thin_out() {
+void timeline_log::thin_out() {
   while (moments_.size() > most_ / 2) widen();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include "lab/io/staging.hpp"
+#include "lab/io/atomic_files.hpp"
 #include "lab/report/replay_result.hpp"
 
 #include <allot/gpu/cluster.hpp>

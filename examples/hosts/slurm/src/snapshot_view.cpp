@@ -18,7 +18,7 @@ constexpr std::size_t most_asked = 100;
 
 }  // namespace
 
-snapshot governor::look() const {
+snapshot governor::snapshot_view() const {
   snapshot s;
   s.cluster = cluster_name_;
   s.policy = config_.quotas.policy_name;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lab/workload/load.hpp"
+#include "lab/workload/load_level.hpp"
 
 #include <doctest/doctest.h>
 
@@ -35,7 +35,7 @@ trace small() {
 
 }  // namespace
 
-TEST_CASE("load: submitted work over capacity") {
+TEST_CASE("load level: submitted work over capacity") {
   CHECK(offered_load(small(), gpus(8)) == 500);
   CHECK(offered_load(small(), gpus(16)) == 250);
   // A job that never runs is no load.
@@ -49,7 +49,7 @@ TEST_CASE("load: submitted work over capacity") {
   CHECK_FALSE(set_load(at_once, gpus(8), 900));
 }
 
-TEST_CASE("load: arrivals closer together and further apart") {
+TEST_CASE("load level: arrivals closer together and further apart") {
   trace t = small();
   t.jobs[1].deadline = 300 * second;
   scale_arrivals(t, 1000, 2000);
@@ -66,7 +66,7 @@ TEST_CASE("load: arrivals closer together and further apart") {
   CHECK(t.jobs[1].submit == t.jobs[0].submit + 1);
 }
 
-TEST_CASE("load: a trace is scaled to a given load") {
+TEST_CASE("load level: a trace is scaled to a given load") {
   for (const std::int64_t load : {1, 250, 500, 900, 1100, 40'000}) {
     CAPTURE(load);
     trace t = small();
