@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/gpu/detail/mig_use.hpp>
 #include <allot/gpu/inventory.hpp>
 #include <allot/gpu/mig/mig.hpp>
 #include <allot/gpu/mig/mig_request.hpp>

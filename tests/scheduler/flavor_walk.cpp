@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/scheduler/detail/flavor_walk.hpp>
 
 #include <doctest/doctest.h>
 

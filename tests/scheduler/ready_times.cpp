@@ -4,7 +4,6 @@
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/inventory.hpp>
 #include <allot/presets/standard.hpp>
-#include <allot/scheduler/detail/soon_ready.hpp>
 #include <allot/scheduler/scheduler.hpp>
 #include <allot/scheduler/sentences.hpp>
 #include <allot/scheduler/state_text.hpp>

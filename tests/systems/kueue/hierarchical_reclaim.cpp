@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/systems/kueue/detail/hierarchical_reclaim.hpp>
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,6 @@
 #include <allot/gpu/inventory.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/scheduler/scheduler.hpp>
-#include <allot/systems/kueue/detail/nomination.hpp>
 #include <allot/systems/kueue/kueue.hpp>
 
 #include <doctest/doctest.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/systems/kueue/detail/one_head_cycle.hpp>
 
 #include <doctest/doctest.h>
 
