@@ -33,7 +33,7 @@ inline namespace v0 {
 
 namespace detail {
 
-/// What the actions of a cycle read and change besides the session: the shares of the quotas, the lines of
+/// What the actions of a cycle read and change besides the session: the shares of the quotas, the queues of
 /// pending units and potential victims, and the *pipelined* units: decided on in this cycle, waiting for
 /// evicted jobs to leave, and forgotten at its end.
 template <class Session>
@@ -50,7 +50,7 @@ class cycle_state {
   using running_unit = typename running_pods<Session>::running_unit;
 
   share_accounts<n> accounts;
-  job_queues<Session> lines;
+  job_queues<Session> queues;
   running_pods<Session> running;
   past_usage<Session> usage;
 
@@ -60,7 +60,7 @@ class cycle_state {
 
   void reset(Session& session) {
     accounts.reset(session.tree());
-    lines.reset(session);
+    queues.reset(session);
     running.reset(session);
     usage.reset(session);
     leaving_ = {};
@@ -70,14 +70,14 @@ class cycle_state {
   bool follow(Session& session) {
     bool any = false;
     session.queues().take_touched([&](quota_id x) {
-      if (!std::exchange(any, true)) lines.follow(session, false);
-      lines.forget(x);
+      if (!std::exchange(any, true)) queues.follow(session, false);
+      queues.forget(x);
       running.forget(x);
       record_change(x);
       const ledger<n>& assumed = session.books().assumed();
       const resources<n> guaranteed = assumed.own_usage(x, capacity_kind::guaranteed);
       if (past_counts_) usage.note(session, x);
-      accounts.set_own(x, assumed.own_usage(x), guaranteed, lines.asked(session, x));
+      accounts.set_own(x, assumed.own_usage(x), guaranteed, queues.asked(session, x));
     });
     return any;
   }
@@ -105,7 +105,7 @@ class cycle_state {
     pipelined_.clear();
     for (const place& p : lost_) session.books().places.release(p);
     lost_.clear();
-    for (const extra_pod& e : extras()) lines.remove_extra(e.r, e.rank);
+    for (const extra_pod& e : extras()) queues.remove_extra(e.r, e.rank);
     extras_ = 0;
     for (const forgotten_charge& c : forgotten_) accounts.charge(c.quota, c.request, c.in);
     forgotten_.clear();
@@ -288,7 +288,7 @@ class cycle_state {
     return on_nodes::place(session.books().places, r, waits, no_candidates_);
   }
   /// Whether the unit ran and was told to move in this cycle.
-  [[nodiscard]] bool was_told(const record& r) const {
+  [[nodiscard]] bool was_moved(const record& r) const {
     const unit_id unit = unit_id::of(r);
     return is_pipelined(unit) && pods_that_left(r) != 0 && stands_pipelined(unit);
   }
@@ -403,15 +403,15 @@ class cycle_state {
                                                         vector<std::size_t>& nodes) {
     const resources<n> least = least_charge(session, r, r.facts.request);
     const std::optional<place> stood = place_of(r);
-    const pod_set told = stood && stands_pipelined(unit_id::of(r)) ? pods_that_left(r) : 0;
-    const bool is_told = told != 0 && on_nodes::is_of_whole_pods(session.books().places, r.pod_request);
+    const pod_set moved = stood && stands_pipelined(unit_id::of(r)) ? pods_that_left(r) : 0;
+    const bool moves_again = moved != 0 && on_nodes::is_of_whole_pods(session.books().places, r.pod_request);
     // Several pods that were told to move may be given the same place.
-    if (!has_room(is_told ? request_of_pods(r, 1) : least)) return std::nullopt;
+    if (!has_room(moves_again ? request_of_pods(r, 1) : least)) return std::nullopt;
     way_back way;
     if (stood) {
-      if (is_told) {
-        const auto back = on_nodes::place_told(session.books().places, r.pod_request, *stood, r.where, told,
-                                               no_candidates_, nodes);
+      if (moves_again) {
+        const auto back = on_nodes::place_moved(session.books().places, r.pod_request, *stood, r.where, moved,
+                                                no_candidates_, nodes);
         if (!back) return std::nullopt;
         if (back->without_place != 0) overbooked_ += request_of_pods(r, back->without_place);
         return way_back{{}, back->moved};
@@ -492,7 +492,7 @@ class cycle_state {
     grown.reset();
     for (const job_id s : session.jobs().at(core).elastic_pods) {
       if (session.jobs().at(s).state == job_state::pending)
-        grown = lines.unit_of(session, session.jobs().at(s));
+        grown = queues.unit_of(session, session.jobs().at(s));
     }
   }
   /// What the unit is charged there for what it requests.
@@ -654,7 +654,7 @@ class cycle_state {
     e.phase = 0;
     auto kind = unit_kind<n>::of(session, e.r);
     kind.pods = left;
-    lines.add_extra(e.r, kind, e.rank);
+    queues.add_extra(e.r, kind, e.rank);
     return {e.rank, unit_id::of(e.r), e.r.facts.request};
   }
   [[nodiscard]] static bool contains(const vector<std::size_t>& nodes, std::size_t node) {
@@ -778,7 +778,7 @@ class cycle_state {
   std::uint64_t last_change_ = 0;
   /// What the jobs being evicted hold.
   resources<n> leaving_;
-  /// What was pipelined in this cycle without a place; and what a trial has given so: see `place_told`.
+  /// What was pipelined in this cycle without a place; and what a trial has given so: see `place_moved`.
   resources<n> without_place_;
   resources<n> overbooked_;
   bool past_counts_ = false;

@@ -315,8 +315,8 @@ class node_placement {
     };
     return either(places, on_nodes, [] { return false; });
   }
-  /// What `place_told` did.
-  struct told {
+  /// What `place_moved` did.
+  struct moved_again {
     /// How many pods are on other nodes than where they were to stand.
     std::uint32_t moved = 0;
     std::uint32_t without_place = 0;
@@ -326,27 +326,28 @@ class node_placement {
   /// told: there KAI v0.13 finds its eviction, and takes back the one that it has just made. If others have
   /// been given its place, more is given than there is; here it is then without a place. `nodes` receives
   /// the node of each pod. Nothing if a pod fits nowhere. O(its pods x a placement).
-  [[nodiscard]] static std::optional<told> place_told(Places& places, const pod_request& r, allocation stands,
-                                                      allocation ran, std::uint64_t pods,
-                                                      std::span<const std::size_t> no_candidates,
-                                                      vector<std::size_t>& nodes) {
-    const auto on_nodes = [&](auto& on) -> std::optional<told> {
+  [[nodiscard]] static std::optional<moved_again> place_moved(Places& places, const pod_request& r,
+                                                              allocation stands, allocation ran,
+                                                              std::uint64_t pods,
+                                                              std::span<const std::size_t> no_candidates,
+                                                              vector<std::size_t>& nodes) {
+    const auto on_nodes = [&](auto& on) -> std::optional<moved_again> {
       using location = location_on<decltype(on)>;
       auto one = asked_on<decltype(on)>(r);
       one.pods = 1;
       auto before = places.save();
       const auto all = on.pods(stands);
       auto old = on.pods(ran).begin();
-      told result;
+      moved_again result;
       for (auto was = all.begin(); was != all.end(); ++was) {
         const location home = was->where;
-        const bool is_told = (std::exchange(pods, pods >> 1U) & 1U) != 0;
+        const bool was_moved = (std::exchange(pods, pods >> 1U) & 1U) != 0;
         const auto ran_on = (old++)->where.node;
         bool has_place = false;
         const auto choose = [&](const auto& from, const auto& pod) -> std::optional<location> {
           std::optional<location> where = policy_on<decltype(on)>{true, no_candidates, home}(from, pod);
           has_place = where.has_value();
-          if (!where || !is_told || where->node != ran_on || ran_on == home.node) return where;
+          if (!where || !was_moved || where->node != ran_on || ran_on == home.node) return where;
           const auto there = from.layout().type_of(home.node).shape_on(pod);
           if (!there || !from.has_room(home.node, *there)) return std::nullopt;
           return location{home.node, choose_most_taken(from, home.node, *there, true)};
@@ -363,7 +364,7 @@ class node_placement {
       places.commit(std::move(before));
       return result;
     };
-    return either(places, on_nodes, [] { return std::optional<told>{}; });
+    return either(places, on_nodes, [] { return std::optional<moved_again>{}; });
   }
   /// Calls `visit(node number)` for each of its pods, in the order of placement.
   template <class Visit>
@@ -405,7 +406,7 @@ class node_placement {
   }
 
   /// How a running unit has its nodes to itself or with others, as far as `might_gain` needs to know.
-  struct footing {
+  struct node_share {
     /// The node of its first pod.
     std::uint32_t node = 0;
     /// What it has on one node: the most, if it is on several.
@@ -415,13 +416,14 @@ class node_placement {
     /// What it has in all.
     std::uint32_t all = 0;
     /// It is on several nodes and has all devices of each.
-    bool wide = false;
+    bool spans_nodes = false;
     /// Nothing is known about it: it has parts of devices, none, or some of several nodes.
-    bool odd = true;
+    bool unknown = true;
   };
-  [[nodiscard]] static footing footing_of(Places& places, const pod_request& r, const allocation& where) {
+  [[nodiscard]] static node_share node_share_of(Places& places, const pod_request& r,
+                                                const allocation& where) {
     const auto on_nodes = [&](auto& on) {
-      footing f;
+      node_share f;
       const auto pods = on.pods(where);
       const auto first = pods.begin();
       if (first == pods.end()) return f;
@@ -432,17 +434,17 @@ class node_placement {
       for (const auto& pod : pods) {
         const auto has = static_cast<std::uint32_t>(std::popcount(pod.where.devices));
         if (pod.milli != 1000 || !pod.mig.is_none() || has == 0) return f;
-        f.wide = f.wide || pod.where.node != first->where.node;
+        f.spans_nodes = f.spans_nodes || pod.where.node != first->where.node;
         fills = fills && has == on.index().layout().type_of(pod.where.node).gpus;
         f.least = std::min(f.least, has);
         largest = std::max(largest, has);
         f.all += has;
       }
-      f.devices = f.wide ? largest : f.all;
-      f.odd = f.wide && (!fills || asked_on<decltype(on)>(r).has_level());
+      f.devices = f.spans_nodes ? largest : f.all;
+      f.unknown = f.spans_nodes && (!fills || asked_on<decltype(on)>(r).has_level());
       return f;
     };
-    return either(places, on_nodes, [] { return footing{}; });
+    return either(places, on_nodes, [] { return node_share{}; });
   }
   /// The bits of a set of devices.
   static constexpr std::size_t most_devices = 64;
@@ -452,9 +454,9 @@ class node_placement {
     std::uint32_t movable = 0;
   };
   /// Whether a request that has no place might get one when units on one node are evicted and all but `late`
-  /// of their devices are taken again before its turn; `visit_all(visit)` calls visit(footing, whether it may
-  /// wait until then) for all units in question, none of them odd. These find their own nodes as they left
-  /// them, so they move only to devices that are unused now. True if that can't be determined. O(types x
+  /// of their devices are taken again before its turn; `visit_all(visit)` calls visit(node_share, whether it
+  /// may wait until then) for all units in question, none of them odd. These find their own nodes as they
+  /// left them, so they move only to devices that are unused now. True if that can't be determined. O(types x
   /// sizes), and O(units) if unused devices could matter.
   template <class VisitAll>
   [[nodiscard]] static bool might_gain(Places& places, const pod_request& r, std::uint64_t late,
@@ -497,9 +499,9 @@ class node_placement {
       const auto suffices = [&](std::uint64_t before, std::uint64_t after) {
         return after >= wanted && after / wanted - (lacks > 0 ? before / wanted : 0) >= lacks;
       };
-      visit_all([&](const footing& f, bool may_wait) {
+      visit_all([&](const node_share& f, bool may_wait) {
         const bool moves = f.least <= largest;
-        if (f.wide) {
+        if (f.spans_nodes) {
           if (moves || (may_wait && f.all <= late)) gains = gains || suffices(0, f.all);
           return;
         }
@@ -521,8 +523,8 @@ class node_placement {
         if (gains || !suffices(free, with(has.movable))) continue;
         // Units move only to nodes with that many unused devices.
         std::array<std::uint32_t, most_devices + 1> of_size{};
-        visit_all([&](const footing& f, bool) {
-          if (!f.wide && f.node == i) of_size[f.least] += f.devices;
+        visit_all([&](const node_share& f, bool) {
+          if (!f.spans_nodes && f.node == i) of_size[f.least] += f.devices;
         });
         std::uint64_t moved = 0;
         for (std::size_t size = largest; size > 0; --size) {
