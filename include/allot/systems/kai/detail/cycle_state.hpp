@@ -58,52 +58,60 @@ class cycle_state {
   cycle_state(bool past_counts, const history_settings& history)
       : usage(history), past_counts_(past_counts) {}
 
-  void reset(Session& session) {
-    accounts.reset(session.tree());
-    queues.reset(session);
-    running.reset(session);
-    usage.reset(session);
+  /// The session may have moved since the last call of the scheduler.
+  void bind(Session& session) {
+    session_ = &session;
+    queues.bind(session);
+    running.bind(session);
+    usage.bind(session);
+    accounts.follow(session.tree());
+  }
+  void reset() {
+    accounts.reset(session_->tree());
+    queues.reset();
+    running.reset();
+    usage.reset();
     leaving_ = {};
-    changed_at_.assign(session.tree().slots(), ++last_change_);
+    changed_at_.assign(session_->tree().slots(), ++last_change_);
   }
   /// Takes note of changes; returns whether there were any.
-  bool follow(Session& session) {
+  bool follow() {
     bool any = false;
-    session.queues().take_touched([&](quota_id x) {
-      if (!std::exchange(any, true)) queues.follow(session, false);
+    session_->queues().take_touched([&](quota_id x) {
+      if (!std::exchange(any, true)) queues.follow(false);
       queues.forget(x);
       running.forget(x);
       record_change(x);
-      const ledger<n>& assumed = session.books().assumed();
+      const ledger<n>& assumed = session_->books().assumed();
       const resources<n> guaranteed = assumed.own_usage(x, capacity_kind::guaranteed);
-      if (past_counts_) usage.note(session, x);
-      accounts.set_own(x, assumed.own_usage(x), guaranteed, queues.asked(session, x));
+      if (past_counts_) usage.note(x);
+      accounts.set_own(x, assumed.own_usage(x), guaranteed, queues.asked(x));
     });
     return any;
   }
   /// Begins a cycle. If it `counts`, nodes that know what is left are asked only where the sums allow it.
-  void begin(Session& session, bool counts) {
-    running.follow(session);
+  void begin(bool counts) {
+    running.follow();
     pipelined_.clear();
     gone_pods_.clear();
     cycle_ = ++phase_;
     admitted_.clear();
     leaving_ = {};
     without_place_ = {};
-    for (const job_id id : session.jobs().evicting()) leaving_ += session.jobs().at(id).facts.request;
-    has_nodes_ = placement_or_default::has_nodes(session.books().places);
+    for (const job_id id : session_->jobs().evicting()) leaving_ += session_->jobs().at(id).facts.request;
+    has_nodes_ = placement_or_default::has_nodes(session_->books().places);
     is_bounded_ = knows_room() && (!has_nodes_ || (counts && !running.charges_places()));
   }
   /// Ends the cycle: a pipelined unit is pending like any other.
-  void end(Session& session) {
+  void end() {
     for (std::size_t i = pipelined_.size(); i-- > 0;) {
       const pipelined_unit& p = pipelined_[i];
-      if (p.where) session.books().places.release(*p.where);
+      if (p.where) session_->books().places.release(*p.where);
       if (!p.is_undone) accounts.release(p.quota, p.request, p.in);
       record_change(p.quota);
     }
     pipelined_.clear();
-    for (const place& p : lost_) session.books().places.release(p);
+    for (const place& p : lost_) session_->books().places.release(p);
     lost_.clear();
     for (const extra_pod& e : extras()) queues.remove_extra(e.r, e.rank);
     extras_ = 0;
@@ -118,19 +126,19 @@ class cycle_state {
   }
   [[nodiscard]] bool has_forgotten() const noexcept { return !forgotten_.empty(); }
   /// Whether as many pods of the job are active as were forgotten: KAI takes it for a job without any.
-  [[nodiscard]] bool seems_inactive(const Session& session, job_id core) const {
+  [[nodiscard]] bool seems_inactive(job_id core) const {
     std::uint32_t forgotten = 0;
     for (const forgotten_charge& c : forgotten_) forgotten += c.core == core ? 1U : 0U;
-    return forgotten != 0 && active_pods(session, session.jobs().at(core)) == forgotten;
+    return forgotten != 0 && active_pods(session_->jobs().at(core)) == forgotten;
   }
 
   static constexpr bool charges_by_place = charging_view<typename Session::view_type, places_type>;
   static constexpr bool knows_capacity = capacity_view<typename Session::view_type>;
   /// The capacity the view reports; where it is unknown, `least_capacity`.
-  [[nodiscard]] static resources<n> capacity(const Session& session) {
-    resources<n> sum = least_capacity(session.tree());
+  [[nodiscard]] resources<n> capacity() const {
+    resources<n> sum = least_capacity(session_->tree());
     if constexpr (knows_capacity) {
-      const resources<n> known = session.view().capacity();
+      const resources<n> known = session_->view().capacity();
       for (std::size_t d = 0; d < n; ++d) {
         if (!known[d].is_unlimited()) sum[d] = known[d];
       }
@@ -139,9 +147,7 @@ class cycle_state {
   }
   [[nodiscard]] bool has_nodes() const noexcept { return has_nodes_; }
   /// Only leaves take part: a job of an inner quota neither starts nor is preempted (KAI v0.13).
-  [[nodiscard]] static bool is_leaf(const Session& session, quota_id x) {
-    return session.tree().children(x).empty();
-  }
+  [[nodiscard]] bool is_leaf(quota_id x) const { return session_->tree().children(x).empty(); }
 
   /// Begins the next action (phase) of the cycle; returns its number.
   std::uint64_t next_phase() noexcept { return ++phase_; }
@@ -161,30 +167,28 @@ class cycle_state {
   // because it lets one pod wait at a time, and none before the job runs. They may be pipelined, then yield
   // or move like any other, and are forgotten at the end of the cycle.
 
-  [[nodiscard]] const record& at(const Session& session, unit_id id) const {
-    return id.is_extra() ? extra(id).r : session.jobs().at(id.job());
+  [[nodiscard]] const record& at(unit_id id) const {
+    return id.is_extra() ? extra(id).r : session_->jobs().at(id.job());
   }
   /// Whether the unit is there; of an extra pod, whether it is pipelined or the job that it belongs to has
   /// its minimum.
-  [[nodiscard]] bool contains(const Session& session, unit_id id) const {
-    if (!id.is_extra()) return session.jobs().contains(id.job());
+  [[nodiscard]] bool contains(unit_id id) const {
+    if (!id.is_extra()) return session_->jobs().contains(id.job());
     if (stands_pipelined(id)) return true;
-    return is_active(session, extra(id).r.facts.core);
+    return is_active(extra(id).r.facts.core);
   }
   /// How many units of x wait, extra pods included; perhaps more.
-  [[nodiscard]] std::size_t waiting(const Session& session, quota_id x) const {
-    return session.queues().waiting(x) + extras_;
-  }
+  [[nodiscard]] std::size_t waiting(quota_id x) const { return session_->queues().waiting(x) + extras_; }
   /// Lets the next pod of the unit's job wait if there is one and no other waits.
-  std::optional<waiting_unit> add_extra([[maybe_unused]] Session& session, [[maybe_unused]] const record& r) {
+  std::optional<waiting_unit> add_extra([[maybe_unused]] const record& r) {
     if constexpr (elastic_view<typename Session::view_type>) {
       const job_id id = r.facts.elastic ? r.facts.core : r.facts.id;
-      if (!is_active(session, id)) return std::nullopt;
-      const record& core = session.jobs().at(id);
+      if (!is_active(id)) return std::nullopt;
+      const record& core = session_->jobs().at(id);
       std::uint32_t left = core.pods_to_come;
       std::uint32_t active = 0;
       for (const job_id pod : core.elastic_pods) {
-        const job_state s = session.jobs().at(pod).state;
+        const job_state s = session_->jobs().at(pod).state;
         const bool is_served = s == job_state::running || stands_pipelined(pod);
         active += is_served ? 1U : 0U;
         if (s == job_state::pending && !is_pipelined(pod)) return std::nullopt;
@@ -197,15 +201,15 @@ class cycle_state {
       }
       for (const job_id pod_of : gone_pods_) left -= pod_of == id ? std::min(left, std::uint32_t{1}) : 0U;
       if (left == 0) return std::nullopt;
-      return add_extra(session, core, left, active);
+      return add_extra(core, left, active);
     }
     return std::nullopt;
   }
   /// The same for all jobs of which some pods are pipelined.
-  void add_extras(Session& session) {
+  void add_extras() {
     for (std::size_t i = 0; i < pipelined_.size(); ++i) {
-      if (pipelined_[i].is_undone || !contains(session, pipelined_[i].id)) continue;
-      static_cast<void>(add_extra(session, at(session, pipelined_[i].id)));
+      if (pipelined_[i].is_undone || !contains(pipelined_[i].id)) continue;
+      static_cast<void>(add_extra(at(pipelined_[i].id)));
     }
   }
   /// Whether the job has pods beyond its minimum.
@@ -215,20 +219,20 @@ class cycle_state {
                           [&](const extra_pod& e) { return e.r.facts.core == core.facts.id; });
   }
   /// How many pods of the job run or are pipelined.
-  [[nodiscard]] std::uint32_t active_pods(const Session& session, const record& core) const {
-    std::uint32_t active = is_active(session, core.facts.id) ? core.facts.pods : 0;
-    for (const job_id pod : core.elastic_pods) active += is_active(session, pod) ? 1U : 0U;
+  [[nodiscard]] std::uint32_t active_pods(const record& core) const {
+    std::uint32_t active = is_active(core.facts.id) ? core.facts.pods : 0;
+    for (const job_id pod : core.elastic_pods) active += is_active(pod) ? 1U : 0U;
     for (const extra_pod& e : extras()) {
       if (e.r.facts.core == core.facts.id) active += stands_pipelined(unit_id::of(e.r)) ? 1U : 0U;
     }
     return active;
   }
   /// In whose name evictions for the unit are announced.
-  [[nodiscard]] job_id announced_as(const Session& session, const record& r) const {
+  [[nodiscard]] job_id announced_as(const record& r) const {
     if (!unit_id::of(r).is_extra()) return r.facts.id;
-    const record& core = session.jobs().at(r.facts.core);
+    const record& core = session_->jobs().at(r.facts.core);
     for (const job_id pod : core.elastic_pods) {
-      if (session.jobs().at(pod).state == job_state::pending) return pod;
+      if (session_->jobs().at(pod).state == job_state::pending) return pod;
     }
     return core.facts.id;
   }
@@ -236,14 +240,14 @@ class cycle_state {
   [[nodiscard]] bool stands_pipelined(unit_id id) const { return find_pipelined(id) != nullptr; }
   /// Calls `visit(id)` for each pipelined unit of x that may be evicted, in the order of the decisions.
   template <class Visit>
-  void for_each_pipelined(const Session& session, quota_id x, Visit visit) const {
+  void for_each_pipelined(quota_id x, Visit visit) const {
     for (const pipelined_unit& p : pipelined_) {
-      if (may_evict(session, p, x)) visit(p.id);
+      if (may_evict(p, x)) visit(p.id);
     }
   }
-  [[nodiscard]] bool has_pipelined(const Session& session, quota_id x) const {
+  [[nodiscard]] bool has_pipelined(quota_id x) const {
     return detail::any_of(pipelined_.begin(), pipelined_.end(),
-                          [&](const pipelined_unit& p) { return may_evict(session, p, x); });
+                          [&](const pipelined_unit& p) { return may_evict(p, x); });
   }
   /// Numbers the changes of what runs or is pipelined; that of the last in x.
   [[nodiscard]] std::uint64_t changed_at(quota_id x) const { return changed_at_[x.index()]; }
@@ -258,10 +262,11 @@ class cycle_state {
 
   // Places.
 
+  [[nodiscard]] on_nodes placement() const { return on_nodes{session_->books().places}; }
   /// The unit may be decided on now. What it is charged by its place may be more than what it takes there: so
   /// the nodes alone know what is left.
-  void expect(const Session& session, const record& r) {
-    if (has_nodes_ && is_charged_by_place(session, r)) is_bounded_ = false;
+  void expect(const record& r) {
+    if (has_nodes_ && is_charged_by_place(*session_, r)) is_bounded_ = false;
   }
   /// Whether there is enough of everything, regardless of nodes.
   [[nodiscard]] bool has_room(const resources<n>& request) const {
@@ -282,10 +287,10 @@ class cycle_state {
   /// The same, and what units that were pipelined without a place do not take.
   [[nodiscard]] resources<n> most_room() const { return room() + without_place_; }
   /// A place where it can start at once if there is one; for pods that are pipelined, wherever they could.
-  [[nodiscard]] std::optional<place> find_place(Session& session, const pod_request& r,
-                                                const resources<n>& request, bool waits = false) {
+  [[nodiscard]] std::optional<place> find_place(const pod_request& r, const resources<n>& request,
+                                                bool waits = false) {
     if (!has_room(request)) return std::nullopt;
-    return on_nodes::place(session.books().places, r, waits, no_candidates_);
+    return placement().place(r, waits, no_candidates_);
   }
   /// Whether the unit ran and was told to move in this cycle.
   [[nodiscard]] bool was_moved(const record& r) const {
@@ -294,71 +299,70 @@ class cycle_state {
   }
   /// Whether a unit that ran was told to move in this cycle, so that more may be given than there is.
   /// O(units that are pipelined).
-  [[nodiscard]] bool may_overbook(const Session& session) const {
+  [[nodiscard]] bool may_overbook() const {
     return detail::any_of(pipelined_.begin(), pipelined_.end(), [&](const pipelined_unit& p) {
-      return !p.is_undone && contains(session, p.id) && pods_that_left(at(session, p.id)) != 0;
+      return !p.is_undone && contains(p.id) && pods_that_left(at(p.id)) != 0;
     });
   }
   /// Determines which nodes are no candidates for the victims and the beneficiary of a search that begins:
   /// see `node_placement`. Only nodes for which units wait can be such, and only `with_fractions`
   /// does it matter. O(their pods x devices).
-  void begin_search(Session& session, bool with_fractions) {
+  void begin_search(bool with_fractions) {
     never_.clear();
     if (!with_fractions) return;
     waits_on_.clear();
     for (const pipelined_unit& p : pipelined_) {
-      if (p.where && !p.is_undone) add_nodes_at(session, *p.where, waits_on_);
+      if (p.where && !p.is_undone) add_nodes_at(*p.where, waits_on_);
     }
     sort_once(waits_on_);
     for (const std::size_t node : waits_on_) {
-      if (!on_nodes::is_candidate(session.books().places, node)) never_.push_back(node);
+      if (!placement().is_candidate(node)) never_.push_back(node);
     }
   }
   /// Whether it is a fraction that waits alone on its device, so that a search may strand it: see
   /// `undo_search`. O(units that are pipelined).
-  [[nodiscard]] bool may_be_stranded(Session& session, unit_id id) const {
+  [[nodiscard]] bool may_be_stranded(unit_id id) const {
     if (!is_pipelined(id)) return false;
     const pipelined_unit* const p = find_pipelined(id);
-    return p != nullptr && p->where &&
-           (p->is_stranded || on_nodes::is_alone(session.books().places, *p->where));
+    return p != nullptr && p->where && (p->is_stranded || placement().is_alone(*p->where));
   }
   /// The same of any unit.
-  [[nodiscard]] bool may_strand(Session& session) const {
+  [[nodiscard]] bool may_strand() const {
     return detail::any_of(pipelined_.begin(), pipelined_.end(), [&](const pipelined_unit& p) {
-      return !p.is_undone && p.where && on_nodes::is_alone(session.books().places, *p.where);
+      return !p.is_undone && p.where && placement().is_alone(*p.where);
     });
   }
   /// A search is undone in which the unit was evicted, and if it moved, got a place on these nodes. A
   /// fraction that waits alone on its device is stranded if it was to get another one of the same node (as in
   /// KAI v0.13, until the end of the cycle): evicting it again frees no device, and each time that is undone,
   /// its node loses one.
-  void undo_search(Session& session, unit_id id, std::span<const std::size_t> moved_to) {
+  void undo_search(unit_id id, std::span<const std::size_t> moved_to) {
     for (pipelined_unit& p : pipelined_) {
       if (p.id != id || p.is_undone || !p.where) continue;
       if (p.is_stranded) {
-        on_nodes::fill_unused(session.books().places, at(session, id).pod_request, *p.where, lost_);
-      } else if (!moved_to.empty() && on_nodes::is_alone(session.books().places, *p.where)) {
+        placement().fill_unused(at(id).pod_request, *p.where, lost_);
+      } else if (!moved_to.empty() && placement().is_alone(*p.where)) {
         waits_on_.clear();
-        add_nodes_at(session, *p.where, waits_on_);
+        add_nodes_at(*p.where, waits_on_);
         p.is_stranded = waits_on_.front() == moved_to.front();
       }
     }
   }
   /// The unit leaves its place, in a trial.
-  void leave(Session& session, const record& r) {
+  void leave(const record& r) {
     const pipelined_unit* const p = find_pipelined(unit_id::of(r));
     if (p == nullptr) {
-      session.books().places.vacate(r.where);
+      session_->books().places.vacate(r.where);
     } else if (p->where && !p->is_stranded) {
-      session.books().places.vacate(*p->where);
+      session_->books().places.vacate(*p->where);
     }
   }
   /// From now on, until `end_trial`, only candidates are considered. Those with victims have to be added.
   void begin_trial() { no_candidates_ = never_; }
-  void add_candidates_of(Session& session, const record& victim) {
+  void add_candidates_of(const record& victim) {
     if (no_candidates_.empty()) return;
     waits_on_.clear();
-    add_nodes_of(session, victim, waits_on_);
+    add_nodes_of(victim, waits_on_);
     erase_if(no_candidates_, [&](std::size_t node) { return contains(waits_on_, node); });
   }
   void end_trial() {
@@ -366,30 +370,28 @@ class cycle_state {
     overbooked_ = {};
   }
   /// The same if the limits of its quotas allow what it is charged there.
-  [[nodiscard]] std::optional<place> find_allowed_place(Session& session, const record& r,
-                                                        const resources<n>& least) {
-    const std::optional<place> where = find_place(session, r.pod_request, least);
-    if (!where || !is_charged_by_place(session, r)) return where;
-    const resources<n> charge = charge_at(session, r, r.facts.request, where);
+  [[nodiscard]] std::optional<place> find_allowed_place(const record& r, const resources<n>& least) {
+    const std::optional<place> where = find_place(r.pod_request, least);
+    if (!where || !is_charged_by_place(*session_, r)) return where;
+    const resources<n> charge = charge_at(r, r.facts.request, where);
     if (accounts.within_limits(r.facts.quota, charge, r.facts.in)) return where;
-    session.books().places.release(*where);
+    session_->books().places.release(*where);
     return std::nullopt;
   }
   /// A place for a unit that is pipelined, on the given nodes if any: they had room for its pods.
-  [[nodiscard]] std::optional<place> take_place_to_wait(Session& session, const record& r,
-                                                        std::span<const std::size_t> nodes) {
+  [[nodiscard]] std::optional<place> take_place_to_wait(const record& r, std::span<const std::size_t> nodes) {
     if (!nodes.empty()) {
-      if (const auto at = on_nodes::place_to_wait_on(session.books().places, r.pod_request, nodes)) return at;
+      if (const auto at = placement().place_to_wait_on(r.pod_request, nodes)) return at;
     }
-    return find_place(session, r.pod_request, least_charge(session, r, r.facts.request), true);
+    return find_place(r.pod_request, least_charge(r, r.facts.request), true);
   }
   /// A unit placed for an immediate start has to wait: its alternative stays available to others.
-  [[nodiscard]] std::optional<place> wait_there(Session& session, const record& r, const place& where) {
-    if (!on_nodes::knows_nodes(session.books().places)) return where;
+  [[nodiscard]] std::optional<place> wait_there(const record& r, const place& where) {
+    if (!placement().knows_nodes()) return where;
     waits_on_.clear();
-    add_nodes_at(session, where, waits_on_);
-    session.books().places.release(where);
-    return take_place_to_wait(session, r, waits_on_);
+    add_nodes_at(where, waits_on_);
+    session_->books().places.release(where);
+    return take_place_to_wait(r, waits_on_);
   }
   /// Where an evicted unit would be placed again.
   struct way_back {
@@ -399,41 +401,40 @@ class cycle_state {
     std::uint32_t moved = 0;
   };
   /// Places an evicted unit again, in a trial; `nodes` receives the nodes of its pods.
-  [[nodiscard]] std::optional<way_back> find_place_back(Session& session, const record& r,
-                                                        vector<std::size_t>& nodes) {
-    const resources<n> least = least_charge(session, r, r.facts.request);
+  [[nodiscard]] std::optional<way_back> find_place_back(const record& r, vector<std::size_t>& nodes) {
+    const resources<n> least = least_charge(r, r.facts.request);
     const std::optional<place> stood = place_of(r);
     const pod_set moved = stood && stands_pipelined(unit_id::of(r)) ? pods_that_left(r) : 0;
-    const bool moves_again = moved != 0 && on_nodes::is_of_whole_pods(session.books().places, r.pod_request);
+    const bool moves_again = moved != 0 && placement().is_of_whole_pods(r.pod_request);
     // Several pods that were told to move may be given the same place.
     if (!has_room(moves_again ? request_of_pods(r, 1) : least)) return std::nullopt;
     way_back way;
     if (stood) {
       if (moves_again) {
-        const auto back = on_nodes::place_moved(session.books().places, r.pod_request, *stood, r.where, moved,
-                                                no_candidates_, nodes);
+        const auto back =
+            placement().place_moved(r.pod_request, *stood, r.where, moved, no_candidates_, nodes);
         if (!back) return std::nullopt;
         if (back->without_place != 0) overbooked_ += request_of_pods(r, back->without_place);
         return way_back{{}, back->moved};
       }
-      const auto at = on_nodes::place_back(session.books().places, r.pod_request, *stood, no_candidates_);
+      const auto at = placement().place_back(r.pod_request, *stood, no_candidates_);
       if (!at) return std::nullopt;
       way = {at->at, at->moved};
     } else {
-      way.at = find_place(session, r.pod_request, least, true);
+      way.at = find_place(r.pod_request, least, true);
       if (!way.at) return std::nullopt;
     }
-    add_nodes_at(session, *way.at, nodes);
+    add_nodes_at(*way.at, nodes);
     return way;
   }
   /// Whether no job being evicted still holds the place or its capacity.
-  [[nodiscard]] bool is_free_now(Session& session, const place& where, const resources<n>& request) const {
+  [[nodiscard]] bool is_free_now(const place& where, const resources<n>& request) const {
     const auto for_each_waiting = [&](const auto& visit) {
       for (const pipelined_unit& p : pipelined_) {
         if (p.where && !p.is_undone) visit(*p.where);
       }
     };
-    if (!on_nodes::is_ready(session.books().places, where, for_each_waiting)) return false;
+    if (!placement().is_ready(where, for_each_waiting)) return false;
     const resources<n> waiting = pipelined_total();
     return fits_in([&](std::size_t d) { return accounts.total(d) - waiting[d] + leaving_[d]; }, request);
   }
@@ -448,16 +449,16 @@ class cycle_state {
     return p != nullptr ? p->request : r.facts.request;
   }
   /// The nodes of a job and its elastic pods, each once; without nodes, a single number for all.
-  void nodes_of(Session& session, job_id core, vector<std::size_t>& nodes) const {
+  void nodes_of(job_id core, vector<std::size_t>& nodes) const {
     nodes.clear();
-    add_nodes_of(session, session.jobs().at(core), nodes);
-    for (const job_id s : session.jobs().at(core).elastic_pods) {
-      if (session.jobs().at(s).state == job_state::running || stands_pipelined(s)) {
-        add_nodes_of(session, session.jobs().at(s), nodes);
+    add_nodes_of(session_->jobs().at(core), nodes);
+    for (const job_id s : session_->jobs().at(core).elastic_pods) {
+      if (session_->jobs().at(s).state == job_state::running || stands_pipelined(s)) {
+        add_nodes_of(session_->jobs().at(s), nodes);
       }
     }
     for (const extra_pod& e : extras()) {
-      if (e.r.facts.core == core && stands_pipelined(unit_id::of(e.r))) add_nodes_of(session, e.r, nodes);
+      if (e.r.facts.core == core && stands_pipelined(unit_id::of(e.r))) add_nodes_of(e.r, nodes);
     }
     sort_once(nodes);
   }
@@ -465,58 +466,56 @@ class cycle_state {
     detail::sort(nodes.begin(), nodes.end());
     nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   }
-  void add_nodes_of(Session& session, const record& r, vector<std::size_t>& nodes) const {
+  void add_nodes_of(const record& r, vector<std::size_t>& nodes) const {
     if (const std::optional<place> where = place_of(r)) {
-      add_nodes_at(session, *where, nodes);
+      add_nodes_at(*where, nodes);
     } else if (!has_nodes_) {
       nodes.push_back(0);
     }
   }
-  void add_nodes_at(Session& session, const place& where, vector<std::size_t>& nodes) const {
-    on_nodes::for_each_node(session.books().places, where, [&](std::size_t node) { nodes.push_back(node); });
+  void add_nodes_at(const place& where, vector<std::size_t>& nodes) const {
+    placement().for_each_node(where, [&](std::size_t node) { nodes.push_back(node); });
   }
 
   // Decisions.
 
   /// Admits a pending unit at a place taken for it. `grown` receives its job's surplus pending now.
-  void admit(Session& session, job_id id, const place& where, std::optional<waiting_unit>& grown) {
-    const record& r = session.jobs().at(id);
+  void admit(job_id id, const place& where, std::optional<waiting_unit>& grown) {
+    const record& r = session_->jobs().at(id);
     const job_id core = r.facts.elastic ? r.facts.core : id;
     ++changes_;
     const bool was_announced = is_announced(id, r.ticket);
-    session.admit(id, where);
+    session_->admit(id, where);
     // If its admission is taken back, it goes on waiting as it did.
     if (was_announced) announced_[id] = r.ticket;
     admitted_.push_back(id);
-    follow(session);
+    follow();
     grown.reset();
-    for (const job_id s : session.jobs().at(core).elastic_pods) {
-      if (session.jobs().at(s).state == job_state::pending)
-        grown = queues.unit_of(session, session.jobs().at(s));
+    for (const job_id s : session_->jobs().at(core).elastic_pods) {
+      if (session_->jobs().at(s).state == job_state::pending) grown = queues.unit_of(session_->jobs().at(s));
     }
   }
   /// What the unit is charged there for what it requests.
-  [[nodiscard]] static resources<n> charge_at(Session& session, const record& r, const resources<n>& request,
-                                              const std::optional<place>& where) {
+  [[nodiscard]] resources<n> charge_at(const record& r, const resources<n>& request,
+                                       const std::optional<place>& where) const {
     if constexpr (charges_by_place) {
-      if (where && session.view().is_charged_by_place(r.what)) {
-        return session.view().request_at(r.what, request, session.books().places, *where);
+      if (where && session_->view().is_charged_by_place(r.what)) {
+        return session_->view().request_at(r.what, request, session_->books().places, *where);
       }
     }
     return request;
   }
   /// The least that the request may turn out to be charged: nothing, where that depends on its place.
-  [[nodiscard]] static resources<n> least_charge(const Session& session, const record& r,
-                                                 const resources<n>& request) {
+  [[nodiscard]] resources<n> least_charge(const record& r, const resources<n>& request) const {
     resources<n> least = request;
-    if (!is_charged_by_place(session, r)) return least;
+    if (!is_charged_by_place(*session_, r)) return least;
     for (std::size_t d = 0; d < n; ++d) least[d] = {};
     return least;
   }
   /// Pipelines the unit: until the end of the cycle it is to have that place once evicted jobs have left.
-  void pipeline(Session& session, const record& r, const std::optional<place>& where) {
+  void pipeline(const record& r, const std::optional<place>& where) {
     ++changes_;
-    const resources<n> request = charge_at(session, r, r.facts.request, where);
+    const resources<n> request = charge_at(r, r.facts.request, where);
     accounts.charge(r.facts.quota, request, r.facts.in);
     record_change(r.facts.quota);
     pipelined_.push_back({unit_id::of(r), r.facts.quota, request, r.facts.in, where});
@@ -531,13 +530,13 @@ class cycle_state {
   void adopt_announced(const record& r) { announced_[r.facts.id] = r.ticket; }
   /// Records in the plan that the unit waits for others to leave: the evictions from `first` on, if any;
   /// otherwise, that it waits at all is recorded once per stay in the queue.
-  void announce(Session& session, const record& r, std::size_t first) {
+  void announce(const record& r, std::size_t first) {
     if (unit_id::of(r).is_extra()) {
-      if (session.plan().evictions.size() > first) session.announce(announced_as(session, r), first);
+      if (session_->plan().evictions.size() > first) session_->announce(announced_as(r), first);
       return;
     }
     const bool is_known = std::exchange(announced_[r.facts.id], r.ticket) == r.ticket;
-    if (!is_known || session.plan().evictions.size() > first) session.announce(r.facts.id, first);
+    if (!is_known || session_->plan().evictions.size() > first) session_->announce(r.facts.id, first);
   }
   /// Whether that was recorded for a stay in the queue.
   [[nodiscard]] bool is_announced(job_id id, std::uint32_t ticket) const {
@@ -548,36 +547,36 @@ class cycle_state {
   /// again. A pipelined one is undone and waits for the next cycle; the victims that were to make room for it
   /// then do so for the beneficiary. `moves`: how many of its pods are placed elsewhere, on these nodes; 0:
   /// it is evicted.
-  void evict(Session& session, unit_id unit, job_id beneficiary, relation how, std::uint32_t moves = 0,
+  void evict(unit_id unit, job_id beneficiary, relation how, std::uint32_t moves = 0,
              std::span<const std::size_t> nodes = {}) {
     ++changes_;
-    const record& r = at(session, unit);
-    const pod_set moved = moves == 0 ? ~pod_set{0} : moving_pods(session, r, moves, nodes);
+    const record& r = at(unit);
+    const pod_set moved = moves == 0 ? ~pod_set{0} : moving_pods(r, moves, nodes);
     if (r.facts.elastic && !unit.is_extra()) gone_pods_.push_back(r.facts.core);
-    if (stands_pipelined(unit)) return undo_pipelined(session, r, beneficiary, moves > 0, moved);
+    if (stands_pipelined(unit)) return undo_pipelined(r, beneficiary, moves > 0, moved);
     const job_id id = unit.job();
     if (was_admitted(id)) {
       const victim<n> v{r.facts, how};
       const bool was_announced = is_announced(id, r.ticket);
       const job_id core = r.facts.elastic ? r.facts.core : id;
       erase(admitted_, id);
-      session.evict_found(std::span{&v, 1}, beneficiary);
-      if (was_announced) goes_on_waiting(session, id, core);
+      session_->evict_found(std::span{&v, 1}, beneficiary);
+      if (was_announced) goes_on_waiting(id, core);
     } else {
       leaving_ += r.facts.request;
       if (!r.facts.elastic) {
         for (const job_id s : r.elastic_pods) {
-          if (session.jobs().at(s).state != job_state::running || was_admitted(s)) continue;
-          leaving_ += session.jobs().at(s).facts.request;
+          if (session_->jobs().at(s).state != job_state::running || was_admitted(s)) continue;
+          leaving_ += session_->jobs().at(s).facts.request;
           gone_pods_.push_back(id);
         }
       }
-      session.evict(id, beneficiary, how);
+      session_->evict(id, beneficiary, how);
       // Of a gang that moves, only some pods may have to.
-      if (moves > 0) session.plan().evictions.back().pods -= r.facts.pods - count(r, moved);
+      if (moves > 0) session_->plan().evictions.back().pods -= r.facts.pods - count(r, moved);
       evicted_pods_[id] = moved;
     }
-    follow(session);
+    follow();
   }
   [[nodiscard]] static pod_request pod_request_of(const record& r, std::uint32_t pods) {
     pod_request request = r.pod_request;
@@ -600,8 +599,8 @@ class cycle_state {
     bool is_stranded = false;
   };
   /// Whether the unit is of x and may be evicted.
-  [[nodiscard]] bool may_evict(const Session& session, const pipelined_unit& p, quota_id x) const {
-    return p.quota == x && !p.is_undone && contains(session, p.id) && at(session, p.id).preemptible;
+  [[nodiscard]] bool may_evict(const pipelined_unit& p, quota_id x) const {
+    return p.quota == x && !p.is_undone && contains(p.id) && at(p.id).preemptible;
   }
   [[nodiscard]] const pipelined_unit* find_pipelined(unit_id id) const {
     // Most are not: that much is told where it is asked.
@@ -627,20 +626,20 @@ class cycle_state {
     ALLOT_ASSERT(id.number() < extras_, "the cycle of that extra pod is over");
     return extra_[id.number()];
   }
-  [[nodiscard]] bool is_active(const Session& session, job_id id) const {
-    return session.jobs().contains(id) &&
-           (session.jobs().at(id).state == job_state::running || stands_pipelined(id));
+  [[nodiscard]] bool is_active(job_id id) const {
+    return session_->jobs().contains(id) &&
+           (session_->jobs().at(id).state == job_state::running || stands_pipelined(id));
   }
   [[nodiscard]] std::span<const extra_pod> extras() const {
     return std::span<const extra_pod>{extra_}.subspan(0, extras_);
   }
-  waiting_unit add_extra(Session& session, const record& core, std::uint32_t left, std::uint32_t active) {
+  waiting_unit add_extra(const record& core, std::uint32_t left, std::uint32_t active) {
     // Their records are used again, so that copying one allocates nothing.
     if (extra_.size() == extras_) extra_.push_back({});
     extra_pod& e = extra_[extras_++];
     e.r = core;
     e.r.pick = {};
-    detail::read_request(e.r, session.view(), 1);
+    detail::read_request(e.r, session_->view(), 1);
     e.r.elastic_pods.clear();
     e.r.pods_to_come = 0;
     e.r.facts.id = {};
@@ -649,10 +648,10 @@ class cycle_state {
     e.r.facts.core = core.facts.id;
     e.r.state = job_state::pending;
     e.r.request_class = {};
-    e.r.preempts_from = session.preempts_from(e.r);
+    e.r.preempts_from = session_->preempts_from(e.r);
     e.rank = unit_rank::of(e.r, active > 0 ? 2 : 1);
     e.phase = 0;
-    auto kind = unit_kind<n>::of(session, e.r);
+    auto kind = unit_kind<n>::of(*session_, e.r);
     kind.pods = left;
     queues.add_extra(e.r, kind, e.rank);
     return {e.rank, unit_id::of(e.r), e.r.facts.request};
@@ -690,10 +689,10 @@ class cycle_state {
     return r.state == job_state::evicting && evicted != nullptr ? *evicted : 0;
   }
   /// Those that would not stay on their nodes; if these are fewer, they change devices: the first ones.
-  [[nodiscard]] pod_set moving_pods(Session& session, const record& r, std::uint32_t moves,
+  [[nodiscard]] pod_set moving_pods(const record& r, std::uint32_t moves,
                                     std::span<const std::size_t> nodes) {
     waits_on_.clear();
-    add_nodes_of(session, r, waits_on_);
+    add_nodes_of(r, waits_on_);
     pod_set moving = 0;
     for (std::size_t i = 0; i < nodes.size() && i < 64; ++i) {
       if (i >= waits_on_.size() || waits_on_[i] != nodes[i]) moving |= pod_set{1} << i;
@@ -703,23 +702,23 @@ class cycle_state {
   }
   /// A unit that was announced, and admitted since, waits again: that is not announced once more. An elastic
   /// pod comes back as the next pod of its job.
-  void goes_on_waiting(Session& session, job_id id, job_id core) {
-    if (session.jobs().contains(id)) return adopt_announced(session.jobs().at(id));
-    if (!session.jobs().contains(core)) return;
-    for (const job_id pod : session.jobs().at(core).elastic_pods) {
-      if (session.jobs().at(pod).state == job_state::pending) adopt_announced(session.jobs().at(pod));
+  void goes_on_waiting(job_id id, job_id core) {
+    if (session_->jobs().contains(id)) return adopt_announced(session_->jobs().at(id));
+    if (!session_->jobs().contains(core)) return;
+    for (const job_id pod : session_->jobs().at(core).elastic_pods) {
+      if (session_->jobs().at(pod).state == job_state::pending) adopt_announced(session_->jobs().at(pod));
     }
   }
-  void undo_pipelined(Session& session, const record& r, job_id beneficiary, bool is_moved, pod_set moved) {
+  void undo_pipelined(const record& r, job_id beneficiary, bool is_moved, pod_set moved) {
     const unit_id id = unit_id::of(r);
     for (pipelined_unit& p : pipelined_) {
       if (p.id != id || p.is_undone) continue;
       p.is_undone = true;
       record_change(p.quota);
-      if (p.where && !p.is_stranded) session.books().places.vacate(*p.where);
+      if (p.where && !p.is_stranded) session_->books().places.vacate(*p.where);
       accounts.release(p.quota, p.request, p.in);
     }
-    auto& plan = session.plan();
+    auto& plan = session_->plan();
     if (pod_set* const evicted = evicted_pods_.find(r.facts.id);
         r.state == job_state::evicting && evicted != nullptr) {
       // It was running: pods that move or go only now are evicted, too.
@@ -744,6 +743,7 @@ class cycle_state {
     resources<n> request;
     capacity_kind in = capacity_kind::any;
   };
+  Session* session_ = nullptr;
   vector<pipelined_unit> pipelined_;
   vector<forgotten_charge> forgotten_;
   vector<extra_pod> extra_;

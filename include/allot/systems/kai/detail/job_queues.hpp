@@ -68,26 +68,29 @@ class job_queues {
     std::uint64_t version = 0;
   };
 
-  void reset(Session& session) {
-    queues_.assign(session.tree().slots(), queue{});
+  /// The session may have moved since the last call of the scheduler.
+  void bind(Session& session) noexcept { session_ = &session; }
+
+  void reset() {
+    queues_.assign(session_->tree().slots(), queue{});
     where_.clear();
     to_sweep_.clear();
-    session.queues().follow_stays();
-    for (const quota_id x : session.tree().top_down()) {
-      session.jobs().for_each_waiting(x, [&](job_id id) { enter(session, id); });
+    session_->queues().follow_stays();
+    for (const quota_id x : session_->tree().top_down()) {
+      session_->jobs().for_each_waiting(x, [&](job_id id) { enter(id); });
     }
   }
   /// The quota has changed.
   void forget(quota_id x) { queues_[x.index()].elastic_pod_is_old = true; }
   /// Takes note of the units that have come and left. With `sweep`, stays that are over are dropped now and
   /// then; this requires that no queue is being walked.
-  void follow(Session& session, bool sweep) {
+  void follow(bool sweep) {
     ++now_;
-    session.queues().take_stays([&](const auto& news) {
+    session_->queues().take_stays([&](const auto& news) {
       if (!news.begins) return leave(news.id, news.ticket);
-      if (!session.jobs().contains(news.id)) return;
-      const record& r = session.jobs().at(news.id);
-      if (r.state == job_state::pending && r.ticket == news.ticket) enter(session, news.id);
+      if (!session_->jobs().contains(news.id)) return;
+      const record& r = session_->jobs().at(news.id);
+      if (r.state == job_state::pending && r.ticket == news.ticket) enter(news.id);
     });
     if (!sweep) return;
     for (const auto& [x, kind] : to_sweep_) {
@@ -114,36 +117,36 @@ class job_queues {
   }
 
   /// The kinds of the units pending in x. Kinds are appended; an elastic pod has its current rank and kind.
-  [[nodiscard]] std::span<const pending_kind> kinds(Session& session, quota_id x) {
+  [[nodiscard]] std::span<const pending_kind> kinds(quota_id x) {
     queue& q = queues_[x.index()];
-    if (std::exchange(q.elastic_pod_is_old, false)) renew_elastic(session, x);
+    if (std::exchange(q.elastic_pod_is_old, false)) renew_elastic(x);
     return q.kinds;
   }
   /// Counts the changes of the queue of x: while it stays, so does what a walk that starts there finds.
   [[nodiscard]] std::uint64_t version(quota_id x) const { return queues_[x.index()].version; }
   /// The same without checking for changes.
   [[nodiscard]] std::span<const pending_kind> kinds(quota_id x) const { return queues_[x.index()].kinds; }
-  [[nodiscard]] static unit_rank rank_of(Session& session, const record& r) {
+  [[nodiscard]] unit_rank rank_of(const record& r) const {
     unit_rank rank = unit_rank::of(r, 0);
     if (r.facts.elastic) {
-      const record& core = session.jobs().at(r.facts.core);
-      rank.stage = session.jobs().running_pods(core) > core.facts.pods ? 2 : 1;
+      const record& core = session_->jobs().at(r.facts.core);
+      rank.stage = session_->jobs().running_pods(core) > core.facts.pods ? 2 : 1;
     }
     return rank;
   }
-  [[nodiscard]] static waiting_unit unit_of(Session& session, const record& r) {
-    return {rank_of(session, r), r.facts.id, r.facts.request};
+  [[nodiscard]] waiting_unit unit_of(const record& r) const {
+    return {rank_of(r), r.facts.id, r.facts.request};
   }
 
   /// What is pending in x, including pods of elastic jobs that are not units yet. Precondition: `follow` was
   /// called. O(running elastic jobs that could have more pods).
-  [[nodiscard]] resources<n> asked(Session& session, quota_id x) {
+  [[nodiscard]] resources<n> asked(quota_id x) {
     const queue& q = queues_[x.index()];
-    resources<n> sum = session.queues().asked(x) + q.to_come.amount();
+    resources<n> sum = session_->queues().asked(x) + q.to_come.amount();
     for (const job_id id : q.elastic_pods) {
       // Its id may have been reused for a whole job.
-      if (!is_here(session, x, id) || !session.jobs().at(id).facts.elastic) continue;
-      sum += to_come(session, session.jobs().at(session.jobs().at(id).facts.core));
+      if (!is_here(x, id) || !session_->jobs().at(id).facts.elastic) continue;
+      sum += to_come(session_->jobs().at(session_->jobs().at(id).facts.core));
     }
     return sum;
   }
@@ -174,30 +177,31 @@ class job_queues {
     resources<n> to_come{};
   };
 
-  [[nodiscard]] bool is_here(Session& session, quota_id x, job_id id) const {
+  [[nodiscard]] bool is_here(quota_id x, job_id id) const {
     const last_stay* const last = where_.find(id);
-    return last != nullptr && !last->gone && last->quota == x && session.jobs().contains(id) &&
-           session.jobs().at(id).ticket == last->ticket && session.jobs().at(id).state == job_state::pending;
+    return last != nullptr && !last->gone && last->quota == x && session_->jobs().contains(id) &&
+           session_->jobs().at(id).ticket == last->ticket &&
+           session_->jobs().at(id).state == job_state::pending;
   }
 
   /// The request of a job's pods that are not units yet.
-  [[nodiscard]] static resources<n> to_come(const Session& session, const record& core) {
+  [[nodiscard]] resources<n> to_come(const record& core) const {
     if constexpr (elastic_view<typename Session::view_type>) {
       if (core.pods_to_come > 0)
-        return resources<n>{session.view().request(core.what, 1)} * core.pods_to_come;
+        return resources<n>{session_->view().request(core.what, 1)} * core.pods_to_come;
     }
     return {};
   }
 
-  void enter(Session& session, job_id id) {
-    const record& r = session.jobs().at(id);
+  void enter(job_id id) {
+    const record& r = session_->jobs().at(id);
     queue& q = queues_[r.facts.quota.index()];
     if (r.facts.elastic) {
-      erase_if(q.elastic_pods, [&](job_id e) { return e == id || !is_here(session, r.facts.quota, e); });
+      erase_if(q.elastic_pods, [&](job_id e) { return e == id || !is_here(r.facts.quota, e); });
       q.elastic_pods.push_back(id);
     }
-    enter(q, r, unit_kind<n>::of(session, r), rank_of(session, r));
-    if (!r.facts.elastic) q.to_come += where_[id].to_come = to_come(session, r);
+    enter(q, r, unit_kind<n>::of(*session_, r), rank_of(r));
+    if (!r.facts.elastic) q.to_come += where_[id].to_come = to_come(r);
   }
   void enter(queue& q, const record& r, const unit_kind<n>& kind, const unit_rank& rank) {
     const auto [at, number] = insert(q, r, kind, rank);
@@ -245,15 +249,15 @@ class job_queues {
   }
   /// The rank of an elastic pod depends on how many pods of its job run, its kind on how many more there may
   /// be.
-  void renew_elastic(Session& session, quota_id x) {
+  void renew_elastic(quota_id x) {
     queue& q = queues_[x.index()];
     for (std::size_t i = 0; i < q.elastic_pods.size(); ++i) {
       const job_id id = q.elastic_pods[i];
-      if (!is_here(session, x, id)) continue;
-      const record& r = session.jobs().at(id);
+      if (!is_here(x, id)) continue;
+      const record& r = session_->jobs().at(id);
       if (!r.facts.elastic) continue;
-      const unit_rank rank = rank_of(session, r);
-      const auto kind = unit_kind<n>::of(session, r);
+      const unit_rank rank = rank_of(r);
+      const auto kind = unit_kind<n>::of(*session_, r);
       const last_stay& last = where_[id];
       const pending_kind& k = q.kinds[last.kind];
       const auto at = first_from(k.stays, rank);
@@ -284,6 +288,7 @@ class job_queues {
     q.most_kinds = std::max(least_kinds, 2 * q.kinds.size());
   }
 
+  Session* session_ = nullptr;
   vector<queue> queues_;
   by_job<last_stay> where_;
   vector<std::pair<quota_id, std::size_t>> to_sweep_;

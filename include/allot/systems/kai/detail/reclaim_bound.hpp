@@ -39,45 +39,45 @@ class reclaim_bound {
   using on_nodes = typename state_type::on_nodes;
   using node_share = typename on_nodes::node_share;
 
+  void bind(Session& session, state_type& state) noexcept { session_ = &session, state_ = &state; }
   /// `candidates` are the quotas of the victims. O(quotas x kinds of pending units), and O(victims) if there
   /// are unused devices.
-  [[nodiscard]] bool might_succeed(Session& session, state_type& state, const record& r,
-                                   std::span<const quota_id> candidates) {
-    const auto counted = state.accounts.counted();
-    if (counted.size() != 1 || !state.has_nodes() || is_charged_by_place(session, r)) return true;
+  [[nodiscard]] bool might_succeed(const record& r, std::span<const quota_id> candidates) {
+    const auto counted = state_->accounts.counted();
+    if (counted.size() != 1 || !state_->has_nodes() || is_charged_by_place(*session_, r)) return true;
     const std::size_t d = counted.front();
-    if (state.room()[d] < quantity{}) return true;
-    const quota_id above = session.tree().parent(r.facts.quota);
+    if (state_->room()[d] < quantity{}) return true;
+    const quota_id above = session_->tree().parent(r.facts.quota);
     for (const quota_id x : candidates) {
-      if (session.tree().parent(x) != above || state.has_pipelined(session, x)) return true;
-      if (state.running.of(session, x).has_elastic_pods) return true;
-      for (quota_id q = x; q; q = session.tree().parent(q)) {
-        if (state.accounts.allocated(q)[d] > state.accounts.limit(q)[d]) return true;
+      if (session_->tree().parent(x) != above || state_->has_pipelined(x)) return true;
+      if (state_->running.of(x).has_elastic_pods) return true;
+      for (quota_id q = x; q; q = session_->tree().parent(q)) {
+        if (state_->accounts.allocated(q)[d] > state_->accounts.limit(q)[d]) return true;
       }
     }
-    state.queues.follow(session, false);
+    state_->queues.follow(false);
     const unit_rank own = unit_rank::of(r, 0);
     resources<n> ahead = request_of_pods(r, 1);
-    for_each_pending(
-        session, state, r.facts.quota, own, unit_id::of(r),
-        [&](const resources<n>& other, const unit_rank&) { ahead[d] = std::max(ahead[d], other[d]); });
-    const standing key{state.accounts, r.facts.quota, ahead, {}};
+    for_each_pending(r.facts.quota, own, unit_id::of(r), [&](const resources<n>& other, const unit_rank&) {
+      ahead[d] = std::max(ahead[d], other[d]);
+    });
+    const standing key{state_->accounts, r.facts.quota, ahead, {}};
     std::int64_t late = 0;
     first_late_.clear();
     for (const quota_id x : candidates) {
-      const late_units those = most_late(session, state, x, unit_id::of(r), d, key);
+      const late_units those = most_late(x, unit_id::of(r), d, key);
       late += those.held / 1000;
       first_late_.push_back(those.first);
     }
     for (const quota_id x : candidates) {
-      const auto& those = state.running.with_node_shares(session, x);
+      const auto& those = state_->running.with_node_shares(x);
       if (those.unknown > 0 || those.underweight[d] > 0) return true;
     }
-    return on_nodes::might_gain(
-        session.books().places, state_type::pod_request_of(r, 1), static_cast<std::uint64_t>(late),
+    return state_->placement().might_gain(
+        state_type::pod_request_of(r, 1), static_cast<std::uint64_t>(late),
         [&](const auto& visit) {
           for (std::size_t c = 0; c < candidates.size(); ++c) {
-            const auto& node_shares = state.running.of(session, candidates[c]).node_shares;
+            const auto& node_shares = state_->running.of(candidates[c]).node_shares;
             for (std::size_t i = 0; i < node_shares.size(); ++i) visit(node_shares[i], i >= first_late_[c]);
           }
         },
@@ -97,20 +97,19 @@ class reclaim_bound {
   /// Calls `visit(request, rank)` for the kinds of units that pend in x, with the rank of the first of each,
   /// if that is before `before`.
   template <class Visit>
-  static void for_each_pending(Session& session, state_type& state, quota_id x, const unit_rank& before,
-                               unit_id own, Visit visit) {
-    for (const auto& kind : state.queues.kinds(session, x)) {
+  void for_each_pending(quota_id x, const unit_rank& before, unit_id own, Visit visit) const {
+    for (const auto& kind : state_->queues.kinds(x)) {
       for (std::size_t i = kind.first; i < kind.stays.size() && kind.stays[i].rank < before; ++i) {
         const auto& stay = kind.stays[i];
-        if (!stay.was_there(state.queues.now()) || stay.id == own || state.is_pipelined(stay.id)) continue;
+        if (!stay.was_there(state_->queues.now()) || stay.id == own || state_->is_pipelined(stay.id))
+          continue;
         visit(kind.request, stay.rank);
         break;
       }
     }
   }
-  [[nodiscard]] static late_units most_late(Session& session, state_type& state, quota_id x, unit_id own,
-                                            std::size_t d, const standing& key) {
-    const auto& those = state.running.of(session, x);
+  [[nodiscard]] late_units most_late(quota_id x, unit_id own, std::size_t d, const standing& key) const {
+    const auto& those = state_->running.of(x);
     late_units late{0, those.units.size()};
     // Whether the quota may come later with such a request at its front and victims that hold so much.
     const auto is_behind = [&](quantity request, std::int64_t held) {
@@ -118,9 +117,9 @@ class reclaim_bound {
       resources<n> gone;
       head[d] = request;
       gone[d] = quantity::milli(held);
-      state.accounts.release(x, gone, capacity_kind::any);
-      const bool is = key < standing{state.accounts, x, head, {}};
-      state.accounts.charge(x, gone, capacity_kind::any);
+      state_->accounts.release(x, gone, capacity_kind::any);
+      const bool is = key < standing{state_->accounts, x, head, {}};
+      state_->accounts.charge(x, gone, capacity_kind::any);
       return is;
     };
     unit_rank last = those.units.back().rank;
@@ -128,7 +127,7 @@ class reclaim_bound {
     quantity largest{};
     quantity least = quantity::unlimited();
     std::optional<unit_rank> first;
-    for_each_pending(session, state, x, last, own, [&](const resources<n>& request, const unit_rank& rank) {
+    for_each_pending(x, last, own, [&](const resources<n>& request, const unit_rank& rank) {
       if (first && *first < rank && request[d] <= largest) return;
       if (request[d] < least && !is_behind(request[d], 1)) return;
       least = std::min(least, request[d]);
@@ -153,6 +152,8 @@ class reclaim_bound {
     return late;
   }
 
+  Session* session_ = nullptr;
+  state_type* state_ = nullptr;
   /// By candidate.
   vector<std::size_t> first_late_;
   vector<typename on_nodes::node_tally> tallies_;

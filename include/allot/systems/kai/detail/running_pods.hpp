@@ -51,15 +51,18 @@ class running_pods {
     std::uint64_t shared = 0;
   };
 
-  void reset(Session& session) {
-    victims_.assign(session.tree().slots(), victims{});
+  /// The session may have moved since the last call of the scheduler.
+  void bind(Session& session) noexcept { session_ = &session; }
+
+  void reset() {
+    victims_.assign(session_->tree().slots(), victims{});
     runs_.clear();
-    session.books().running().follow();
+    session_->books().running().follow();
   }
   /// Takes note of started and stopped jobs. Changes accumulate until then, so call it from time to time even
   /// if no quota is queried.
-  void follow(Session& session) {
-    session.books().running().take_changes([&](const auto& c) { note(session, c); });
+  void follow() {
+    session_->books().running().take_changes([&](const auto& c) { note(c); });
   }
   /// The quota has changed.
   void forget(quota_id x) { victims_[x.index()].was_touched = true; }
@@ -97,25 +100,25 @@ class running_pods {
     mutable bool knows_largest = false;
   };
   /// The potential victims in a leaf. Valid until a job starts or stops.
-  [[nodiscard]] const victims& of(Session& session, quota_id x) {
-    follow(session);
+  [[nodiscard]] const victims& of(quota_id x) {
+    follow();
     victims& v = victims_[x.index()];
     // `stands` of an elastic pod depends on how many of them run.
     if (v.is_old ||
-        ((v.has_elastic_pods || session.books().running().elastic_count(x) > 0) && v.was_touched)) {
-      list_running(session, x, v);
+        ((v.has_elastic_pods || session_->books().running().elastic_count(x) > 0) && v.was_touched)) {
+      list_running(x, v);
     }
     v.was_touched = false;
     return v;
   }
   /// The same, and how its units stand. O(units) the first time and after it was listed again.
-  [[nodiscard]] const victims& with_node_shares(Session& session, quota_id x) {
-    static_cast<void>(of(session, x));
+  [[nodiscard]] const victims& with_node_shares(quota_id x) {
+    static_cast<void>(of(x));
     victims& v = victims_[x.index()];
     if (std::exchange(v.knows_node_shares, true)) return v;
     v.node_shares.reserve(v.units.size());
     for (const running_unit& u : v.units) {
-      v.node_shares.push_back(node_share_of(session, session.jobs().at(u.id.job())));
+      v.node_shares.push_back(node_share_of(session_->jobs().at(u.id.job())));
       count(v, u, v.node_shares.back(), 1);
     }
     return v;
@@ -131,9 +134,9 @@ class running_pods {
   }
   /// Adds a pipelined unit, which is active like a running one, to such a copy, in order. Only `running` of
   /// its pods still run where they were.
-  static void add_pipelined(Session& session, const record& r, std::uint32_t running, victims& all) {
+  void add_pipelined(const record& r, std::uint32_t running, victims& all) const {
     vector<running_unit>& units = all.units;
-    running_unit u = unit_of(session, r);
+    running_unit u = unit_of(r);
     if (running == 0) u.holds = {};
     if (running > 0 && running < u.pods) u.holds = request_of_pods(r, running);
     if (u.elastic) {
@@ -161,8 +164,9 @@ class running_pods {
     bool there = false;
   };
 
-  void note(Session& session, const typename running_index<n>::change& c) {
-    if (c.comes && session.jobs().contains(c.id) && is_charged_by_place(session, session.jobs().at(c.id)))
+  void note(const typename running_index<n>::change& c) {
+    if (c.comes && session_->jobs().contains(c.id) &&
+        is_charged_by_place(*session_, session_->jobs().at(c.id)))
       charges_places_ = true;
     place_in_order& at = runs_[c.id];
     if (at.there) {
@@ -189,20 +193,20 @@ class running_pods {
     }
     victims& v = victims_[c.quota.index()];
     if (!c.comes || v.is_old) return;
-    if (v.has_elastic_pods || !session.jobs().contains(c.id)) {
+    if (v.has_elastic_pods || !session_->jobs().contains(c.id)) {
       v.is_old = v.is_old || v.has_elastic_pods;
       return;
     }
-    const record& r = session.jobs().at(c.id);
+    const record& r = session_->jobs().at(c.id);
     if (r.state != job_state::running || r.facts.quota != c.quota) return;
     if (r.facts.elastic) {
       v.is_old = true;
       return;
     }
-    const running_unit u = unit_of(session, r);
+    const running_unit u = unit_of(r);
     const auto before = first_from(v.units, u.rank);
     if (v.knows_node_shares) {
-      const node_share stands = node_share_of(session, r);
+      const node_share stands = node_share_of(r);
       v.node_shares.insert(v.node_shares.begin() + (before - v.units.begin()), stands);
       count(v, u, stands, 1);
     }
@@ -211,10 +215,10 @@ class running_pods {
     at = {u.rank, c.quota, true};
   }
   /// A unit whose part may yield alone, or that is charged by its place, is odd, too.
-  [[nodiscard]] static node_share node_share_of(Session& session, const record& r) {
-    node_share f = on_nodes::node_share_of(session.books().places, r.pod_request, r.where);
+  [[nodiscard]] node_share node_share_of(const record& r) const {
+    node_share f = on_nodes{session_->books().places}.node_share_of(r.pod_request, r.where);
     f.unknown = f.unknown || r.facts.elastic || r.pods_to_come > 0 || !r.elastic_pods.empty() ||
-                r.facts.in == capacity_kind::guaranteed || is_charged_by_place(session, r);
+                r.facts.in == capacity_kind::guaranteed || is_charged_by_place(*session_, r);
     return f;
   }
   static void count(victims& v, const running_unit& u, const node_share& f, int sign) {
@@ -229,36 +233,35 @@ class running_pods {
     v.shared += u.shared;
     for (std::size_t d = 0; d < n; ++d) v.most[d] = std::max(v.most[d], u.request[d]);
   }
-  [[nodiscard]] static resources<n> held_by(const Session& session, const record& r) {
-    return is_charged_by_place(session, r) ? resources<n>{} : r.facts.request;
+  [[nodiscard]] resources<n> held_by(const record& r) const {
+    return is_charged_by_place(*session_, r) ? resources<n>{} : r.facts.request;
   }
   /// An elastic pod stands on what its job has without any.
-  [[nodiscard]] static running_unit unit_of(Session& session, const record& r) {
-    running_unit u{unit_rank::of(r, 1), unit_id::of(r),      r.facts.id,
-                   r.facts.quota,       r.facts.elastic,     r.facts.pods,
-                   r.facts.request,     held_by(session, r), held_by(session, r)};
+  [[nodiscard]] running_unit unit_of(const record& r) const {
+    running_unit u{unit_rank::of(r, 1), unit_id::of(r),  r.facts.id, r.facts.quota, r.facts.elastic,
+                   r.facts.pods,        r.facts.request, held_by(r), held_by(r)};
     if (u.elastic) {
       u.core = r.facts.core;
       u.rank.stage = 2;
-      u.stands = held_by(session, session.jobs().at(u.core));
+      u.stands = held_by(session_->jobs().at(u.core));
     }
-    u.shared = on_nodes::shared_devices(session.books().places, r.pod_request);
+    u.shared = on_nodes{session_->books().places}.shared_devices(r.pod_request);
     return u;
   }
-  void list_running(Session& session, quota_id x, victims& v) {
+  void list_running(quota_id x, victims& v) {
     for (const running_unit& u : v.units) {
       // Its id may have been reused.
       if (place_in_order& at = runs_[u.id.job()]; at.quota == x) at.there = false;
     }
     v = {};
     v.is_old = false;
-    for (const running_job<n>& job : session.books().running().jobs_of(x)) {
-      const record& r = session.jobs().at(job.id);
-      running_unit u = unit_of(session, r);
+    for (const running_job<n>& job : session_->books().running().jobs_of(x)) {
+      const record& r = session_->jobs().at(job.id);
+      running_unit u = unit_of(r);
       if (u.elastic) {
         v.has_elastic_pods = true;
-        for (const job_id s : session.jobs().at(u.core).elastic_pods) {
-          if (session.jobs().at(s).state == job_state::running) {
+        for (const job_id s : session_->jobs().at(u.core).elastic_pods) {
+          if (session_->jobs().at(s).state == job_state::running) {
             ++u.rank.position;
             u.stands += u.holds;
           }
@@ -274,6 +277,7 @@ class running_pods {
                  [](const running_unit& a, const running_unit& b) { return a.rank < b.rank; });
   }
 
+  Session* session_ = nullptr;
   vector<victims> victims_;
   /// By job.
   by_job<place_in_order> runs_;

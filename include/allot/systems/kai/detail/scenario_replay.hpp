@@ -55,6 +55,7 @@ class scenario_replay {
     std::size_t nodes = 0;
   };
 
+  void bind(Session& session, state_type& state) noexcept { session_ = &session, state_ = &state; }
   void reset(const quota_tree<n>& tree) {
     turn_.reset(tree);
     leaves_.assign(tree.slots(), leaf{});
@@ -63,15 +64,15 @@ class scenario_replay {
   }
   /// Collects the units pending besides `own`. Must be called before the first run for `own` after the state
   /// has changed. O(quotas), and O(kinds of pending units) for each that has changed.
-  void prepare(Session& session, state_type& state, unit_id own) {
+  void prepare(unit_id own) {
     marked_.clear();
     with_waiting_.clear();
     with_involved_.clear();
-    state.queues.follow(session, false);
-    const quota_tree<n>& tree = session.tree();
+    state_->queues.follow(false);
+    const quota_tree<n>& tree = session_->tree();
     for (const quota_id x : tree.top_down()) {
       leaf& l = leaves_[x.index()];
-      l.may_wait = state_type::is_leaf(session, x) && state.waiting(session, x) != 0;
+      l.may_wait = state_->is_leaf(x) && state_->waiting(x) != 0;
       l.involved = {};
       l.next_involved = 0;
       if (!l.may_wait) {
@@ -79,83 +80,83 @@ class scenario_replay {
         continue;
       }
       with_waiting_.push_back(x);
-      static_cast<void>(state.queues.kinds(session, x));
+      static_cast<void>(state_->queues.kinds(x));
       // Only the job's own leaf, and one that has changed, is walked from the start again.
-      const bool is_own = state.at(session, own).facts.quota == x;
-      if (!is_own && l.version == state.queues.version(x) && l.as_of == state.changed_at(x)) continue;
-      l.version = is_own ? 0 : state.queues.version(x);
-      l.as_of = state.changed_at(x);
-      l.others.start(state.queues, x, 0, every_kind, others_than(session, state, own));
+      const bool is_own = state_->at(own).facts.quota == x;
+      if (!is_own && l.version == state_->queues.version(x) && l.as_of == state_->changed_at(x)) continue;
+      l.version = is_own ? 0 : state_->queues.version(x);
+      l.as_of = state_->changed_at(x);
+      l.others.start(state_->queues, x, 0, every_kind, others_than(own));
       l.waiting = {};
       l.others.for_each_kind([&](std::size_t k, const unit_rank&) {
-        const resources<n>& request = state.queues.kinds(x)[k].request;
+        const resources<n>& request = state_->queues.kinds(x)[k].request;
         // More dimensions may count in the next cycle.
         l.waiting.add({request, request}, every_dimension);
       });
     }
     for (const quota_id x : with_waiting_) {
       for (quota_id q = tree.parent(x); q; q = tree.parent(q)) {
-        leaves_[q.index()].waiting.add(leaves_[x.index()].waiting, state.accounts.counted());
+        leaves_[q.index()].waiting.add(leaves_[x.index()].waiting, state_->accounts.counted());
       }
     }
   }
 
   /// Supposes from now on that the chosen units `recorded` are evicted, for `could_fit`. It ends with the
   /// next `run`, unless that says otherwise: see `suppose_again`.
-  void suppose(Session& session, const state_type& state, const record& r, std::uint32_t pods,
-               const vector<chosen_unit>& chosen, std::span<const std::size_t> recorded) {
-    supposes_ = session.books().what_if().begin(session.books().places, state_type::pod_request_of(r, pods));
+  void suppose(const record& r, std::uint32_t pods, const vector<chosen_unit>& chosen,
+               std::span<const std::size_t> recorded) {
+    supposes_ =
+        session_->books().what_if().begin(session_->books().places, state_type::pod_request_of(r, pods));
     if (!supposes_) return;
-    for (const std::size_t i : recorded) goes(session, state, chosen[i]);
+    for (const std::size_t i : recorded) goes(chosen[i]);
   }
   /// Goes on to suppose that after a run that did not succeed.
-  void suppose_again(Session& session, const state_type& state, const record& r, std::uint32_t pods,
-                     const vector<chosen_unit>& chosen, std::span<const std::size_t> recorded) {
-    if (has_vacated_) suppose(session, state, r, pods, chosen, recorded);
+  void suppose_again(const record& r, std::uint32_t pods, const vector<chosen_unit>& chosen,
+                     std::span<const std::size_t> recorded) {
+    if (has_vacated_) suppose(r, pods, chosen, recorded);
   }
   /// Supposes that one more is evicted.
-  void suppose_gone(Session& session, const state_type& state, const chosen_unit& c) {
-    if (supposes_) goes(session, state, c);
+  void suppose_gone(const chosen_unit& c) {
+    if (supposes_) goes(c);
   }
   /// Whether `pods` of the pods of `r` would have a place if these units were evicted, too, and no victim
   /// were placed again. True if that can't be determined. O(these units).
-  [[nodiscard]] bool could_fit(Session& session, const state_type& state, const vector<chosen_unit>& chosen,
-                               std::span<const std::size_t> these) {
+  [[nodiscard]] bool could_fit(const vector<chosen_unit>& chosen, std::span<const std::size_t> these) {
     if (!supposes_) return true;
-    for (const std::size_t i : these) goes(session, state, chosen[i]);
-    const bool fits = session.books().what_if().fits(0).value_or(true);
+    for (const std::size_t i : these) goes(chosen[i]);
+    const bool fits = session_->books().what_if().fits(0).value_or(true);
     for (const std::size_t i : these) {
-      if (const auto at = state.place_of(state.at(session, chosen[i].unit->id))) {
-        session.books().what_if().back(session.books().places, *at);
+      if (const auto at = state_->place_of(state_->at(chosen[i].unit->id))) {
+        session_->books().what_if().back(session_->books().places, *at);
       }
     }
     return fits;
   }
   /// Whether `pods` of the pods of `r` would have a place if the units with the indices `tried` were evicted.
   /// If so, their fates are written to `chosen`. `may_fit` is what `could_fit` says of them.
-  bool run(Session& session, state_type& state, const record& r, std::uint32_t pods,
-           vector<chosen_unit>& chosen, std::span<const std::size_t> tried, bool may_fit = true) {
+  bool run(const record& r, std::uint32_t pods, vector<chosen_unit>& chosen,
+           std::span<const std::size_t> tried, bool may_fit = true) {
     nodes_.clear();
-    auto before = session.books().places.save();
+    auto before = session_->books().places.save();
     charged_.clear();
     has_vacated_ = false;
     may_fit_ = may_fit;
     for (const std::size_t i : tried) {
-      const record& v = state.at(session, chosen[i].unit->id);
+      const record& v = state_->at(chosen[i].unit->id);
       chosen[i].end = fate::gone;
-      state.accounts.release(v.facts.quota, state.charge_of(v), v.facts.in);
-      if (chosen[i].counted_twice) state.accounts.release(v.facts.quota, state.charge_of(v), v.facts.in);
+      state_->accounts.release(v.facts.quota, state_->charge_of(v), v.facts.in);
+      if (chosen[i].counted_twice) state_->accounts.release(v.facts.quota, state_->charge_of(v), v.facts.in);
     }
-    list_involved(session, state, r, pods, chosen, tried);
-    const bool placed = place_in_turn(session, state, r, pods, chosen, tried);
-    state.end_trial();
-    release_charged(state);
+    list_involved(r, pods, chosen, tried);
+    const bool placed = place_in_turn(r, pods, chosen, tried);
+    state_->end_trial();
+    release_charged();
     for (const std::size_t i : tried) {
-      const record& v = state.at(session, chosen[i].unit->id);
-      state.accounts.charge(v.facts.quota, state.charge_of(v), v.facts.in);
-      if (chosen[i].counted_twice) state.accounts.charge(v.facts.quota, state.charge_of(v), v.facts.in);
+      const record& v = state_->at(chosen[i].unit->id);
+      state_->accounts.charge(v.facts.quota, state_->charge_of(v), v.facts.in);
+      if (chosen[i].counted_twice) state_->accounts.charge(v.facts.quota, state_->charge_of(v), v.facts.in);
     }
-    session.books().places.rollback(std::move(before));
+    session_->books().places.rollback(std::move(before));
     return placed;
   }
 
@@ -229,9 +230,9 @@ class scenario_replay {
     capacity_kind in = capacity_kind::any;
   };
 
-  static void goes(Session& session, const state_type& state, const chosen_unit& c) {
-    if (const auto at = state.place_of(state.at(session, c.unit->id)))
-      session.books().what_if().gone(session.books().places, *at);
+  void goes(const chosen_unit& c) const {
+    if (const auto at = state_->place_of(state_->at(c.unit->id)))
+      session_->books().what_if().gone(session_->books().places, *at);
   }
 
   /// With more leaves than these, turns cost less than comparisons.
@@ -244,16 +245,16 @@ class scenario_replay {
   }();
 
   /// Passes over the job itself, pipelined units, and pods of jobs that have lost some.
-  [[nodiscard]] auto others_than(Session& session, const state_type& state, unit_id own) const {
-    return [this, &session, &state, own](unit_id id) {
-      if (id == own || state.is_pipelined(id)) return true;
-      const record& w = state.at(session, id);
+  [[nodiscard]] auto others_than(unit_id own) const {
+    return [this, own](unit_id id) {
+      if (id == own || state_->is_pipelined(id)) return true;
+      const record& w = state_->at(id);
       return w.facts.elastic && marked_.contains(w.facts.core);
     };
   }
 
-  void list_involved(Session& session, const state_type& state, const record& r, std::uint32_t pods,
-                     const vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
+  void list_involved(const record& r, std::uint32_t pods, const vector<chosen_unit>& chosen,
+                     std::span<const std::size_t> tried) {
     involved_.clear();
     marked_.clear();
     any_marked_ = false;
@@ -263,25 +264,25 @@ class scenario_replay {
     involved_.push_back({r.facts.quota, unit_rank::of(r, 0), r.facts.id, request_of_pods(r, pods), true});
     for (const std::size_t i : tried) {
       const auto& u = *chosen[i].unit;
-      const record& unit = state.at(session, u.id);
-      const record& core = session.jobs().at(u.core);
-      const bool was_moved = state.was_moved(unit);
-      const resources<n> least = least_needed(session, unit, was_moved);
-      for (const std::size_t d : state.accounts.counted()) {
+      const record& unit = state_->at(u.id);
+      const record& core = session_->jobs().at(u.core);
+      const bool was_moved = state_->was_moved(unit);
+      const resources<n> least = least_needed(unit, was_moved);
+      for (const std::size_t d : state_->accounts.counted()) {
         least_of_victims_[d] = std::min(least_of_victims_[d], least[d]);
       }
-      if (!state.is_elastic(core)) {
+      if (!state_->is_elastic(core)) {
         // Its turn depends on what it requests, not on what it was charged where it stood.
         involved_.push_back(
-            {u.quota, unit_rank::of(core, 0), u.core, demand_of(session, core), false, i, was_moved});
+            {u.quota, unit_rank::of(core, 0), u.core, demand_of(*session_, core), false, i, was_moved});
       } else if (!marked_.contains(u.core)) {
         marked_.insert(u.core);
         any_marked_ = true;
-        involved_.push_back(elastic(session, state, core, chosen, tried));
+        involved_.push_back(elastic(core, chosen, tried));
         involved_job& last = involved_.back();
-        last.was_moved = state.was_moved(state.at(session, chosen[last.entry].unit->id));
+        last.was_moved = state_->was_moved(state_->at(chosen[last.entry].unit->id));
       }
-      if (state.may_be_stranded(session, u.id)) outlasts(u.core);
+      if (state_->may_be_stranded(u.id)) outlasts(u.core);
     }
     detail::sort(involved_.begin(), involved_.end(), [](const involved_job& a, const involved_job& b) {
       return a.quota != b.quota ? a.quota < b.quota : a.rank < b.rank;
@@ -297,12 +298,12 @@ class scenario_replay {
       l.involved = std::span<const involved_job>{involved_}.subspan(first, last - first);
       request_range requests;
       for (const involved_job& job : l.involved) {
-        requests.add({job.request, job.request}, state.accounts.counted());
+        requests.add({job.request, job.request}, state_->accounts.counted());
       }
-      for (quota_id q = x; q; q = state.accounts.tree().parent(q)) {
+      for (quota_id q = x; q; q = state_->accounts.tree().parent(q)) {
         leaf& above = leaves_[q.index()];
         if (std::exchange(above.run, run_) != run_) above.all = above.waiting;
-        above.all.add(requests, state.accounts.counted());
+        above.all.add(requests, state_->accounts.counted());
       }
       with_involved_.push_back(x);
       first = last;
@@ -315,15 +316,12 @@ class scenario_replay {
     }
   }
   /// What must be left for it to come back or to move.
-  [[nodiscard]] static resources<n> least_needed(const Session& session, const record& victim,
-                                                 bool was_moved) {
-    return state_type::least_charge(session, victim,
-                                    was_moved ? request_of_pods(victim, 1) : victim.facts.request);
+  [[nodiscard]] resources<n> least_needed(const record& victim, bool was_moved) const {
+    return state_->least_charge(victim, was_moved ? request_of_pods(victim, 1) : victim.facts.request);
   }
-  [[nodiscard]] static involved_job elastic(Session& session, const state_type& state, const record& core,
-                                            const vector<chosen_unit>& chosen,
-                                            std::span<const std::size_t> tried) {
-    involved_job job{core.facts.quota, unit_rank::of(core, 0), core.facts.id, demand_of(session, core)};
+  [[nodiscard]] involved_job elastic(const record& core, const vector<chosen_unit>& chosen,
+                                     std::span<const std::size_t> tried) const {
+    involved_job job{core.facts.quota, unit_rank::of(core, 0), core.facts.id, demand_of(*session_, core)};
     std::uint32_t lost = 0;
     for (const std::size_t i : tried) {
       const auto& u = *chosen[i].unit;
@@ -331,103 +329,102 @@ class scenario_replay {
       // The core is taken last; of the elastic pods, the last to arrive is taken first.
       job.entry = i;
       if (!u.elastic) {
-        job.request = demand_of(session, core);
+        job.request = demand_of(*session_, core);
         return job;
       }
       lost += u.pods;
-      job.request = demand_of(session, state.at(session, u.id));
+      job.request = demand_of(*session_, state_->at(u.id));
     }
-    job.rank.stage = state.active_pods(session, core) > core.facts.pods + lost ? 2 : 1;
+    job.rank.stage = state_->active_pods(core) > core.facts.pods + lost ? 2 : 1;
     return job;
   }
 
-  bool place_in_turn(Session& session, state_type& state, const record& r, std::uint32_t pods,
-                     vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
-    const auto left_out = others_than(session, state, unit_id::of(r));
+  bool place_in_turn(const record& r, std::uint32_t pods, vector<chosen_unit>& chosen,
+                     std::span<const std::size_t> tried) {
+    const auto left_out = others_than(unit_id::of(r));
     for (const quota_id x : with_involved_) leaves_[x.index()].next_involved = 0;
     takes_turns_ = false;
     bool waits = true;
-    const resources<n> least = state_type::least_charge(session, r, request_of_pods(r, pods));
+    const resources<n> least = state_->least_charge(r, request_of_pods(r, pods));
     const auto pod_request = state_type::pod_request_of(r, pods);
     for (std::size_t left = involved_.size(); left > 0; --left) {
-      const quota_id x = next_with_involved(state, involved_.size() - left, left_out);
+      const quota_id x = next_with_involved(involved_.size() - left, left_out);
       leaf& l = leaves_[x.index()];
       const involved_job& job = l.next();
       if (job.waits) waits = false;
       // Most that fail do so because the first victim comes back: then nothing has to be placed, unless some
       // may be stranded.
       if (waits && !has_vacated_ && outlasting_ == 0 && !job.was_moved &&
-          !state.has_room(least, state.at(session, chosen[job.entry].unit->id).facts.request) &&
-          comes_back(session, state, chosen[job.entry])) {
+          !state_->has_room(least, state_->at(chosen[job.entry].unit->id).facts.request) &&
+          comes_back(chosen[job.entry])) {
         return false;
       }
-      if (job.waits && outlasting_ == 0 && takes_all(session, state, r, pods)) return true;
-      vacate(session, state, chosen, tried);
-      if (!place_next_of(session, state, r, pods, chosen, l)) return false;
+      if (job.waits && outlasting_ == 0 && takes_all(r, pods)) return true;
+      vacate(chosen, tried);
+      if (!place_next_of(r, pods, chosen, l)) return false;
       // There is ever less room for those that come later.
       if (job.outlasts) --outlasting_;
       if (job.waits) {
-        count_open(session, state, chosen);
+        count_open(chosen);
       } else if (job.is_open) {
         --open_;
       }
       if (!waits && open_ == 0) return true;
       if (waits && outlasting_ == 0 &&
-          !(state.has_room(least) &&
-            state_type::on_nodes::might_have_room(session.books().places, pod_request))) {
+          !(state_->has_room(least) && state_->placement().might_have_room(pod_request))) {
         return false;
       }
-      if (takes_turns_) turn_.passed(session.tree(), x, !is_empty(l));
+      if (takes_turns_) turn_.passed(session_->tree(), x, !is_empty(l));
     }
     return true;
   }
   /// The leaf whose next involved job has the next turn of them all, `placed` of which have had theirs.
   template <class LeftOut>
-  [[nodiscard]] quota_id next_with_involved(state_type& state, std::size_t placed, const LeftOut& left_out) {
+  [[nodiscard]] quota_id next_with_involved(std::size_t placed, const LeftOut& left_out) {
     if (!takes_turns_) {
-      if (const quota_id x = surely_next(state)) return x;
-      take_turns(state, placed, left_out);
+      if (const quota_id x = surely_next()) return x;
+      take_turns(placed, left_out);
     }
-    return pass_others(state, left_out);
+    return pass_others(left_out);
   }
   /// The leaf whose next involved job surely has its turn before those of the others; none if that can't be
   /// told without taking turns.
-  [[nodiscard]] quota_id surely_next(const state_type& state) const {
+  [[nodiscard]] quota_id surely_next() const {
     if (!Walk::leaves_out_more || with_involved_.size() > most_compared) return quota_id::none();
     quota_id first;
     for (const quota_id x : with_involved_) {
       if (!leaves_[x.index()].has_involved()) continue;
-      first = first ? surely_first(state, first, x) : x;
+      first = first ? surely_first(first, x) : x;
       if (!first) break;
     }
     return first;
   }
   /// The same of two leaves. One precedes the other if, on the two sides of the quota where they meet, all
   /// jobs that may come first until its turn are ahead of some that the other must let pass.
-  [[nodiscard]] quota_id surely_first(const state_type& state, quota_id x, quota_id y) const {
-    const quota_tree<n>& tree = state.accounts.tree();
+  [[nodiscard]] quota_id surely_first(quota_id x, quota_id y) const {
+    const quota_tree<n>& tree = state_->accounts.tree();
     const quota_id meet = tree.common_ancestor(x, y);
     const quota_id ours = tree.side_of(x, meet);
     const quota_id theirs = tree.side_of(y, meet);
     const auto is_ahead = [&](quota_id q, const resources<n>& most, quota_id other,
                               const resources<n>& least) {
-      return saturation_standing<n>{state.accounts, q, most, {}}.is_ahead_of(
-          saturation_standing<n>{state.accounts, other, least, {}});
+      return saturation_standing<n>{state_->accounts, q, most, {}}.is_ahead_of(
+          saturation_standing<n>{state_->accounts, other, least, {}});
     };
     request_range a = leaves_[ours.index()].all;
     request_range b = leaves_[theirs.index()].all;
     if (is_ahead(ours, a.most, theirs, b.least)) return x;
     if (is_ahead(theirs, b.most, ours, a.least)) return y;
-    narrow(state, x, ours, a);
-    narrow(state, y, theirs, b);
+    narrow(x, ours, a);
+    narrow(y, theirs, b);
     if (is_ahead(ours, a.most, theirs, b.least)) return x;
     if (is_ahead(theirs, b.most, ours, a.least)) return y;
     return quota_id::none();
   }
   /// `leaf::all` up to the turn of the next involved job of its leaf x: none more than `most`, and one at
   /// least `least`.
-  void narrow(const state_type& state, quota_id x, quota_id above, request_range& all) const {
-    const quota_tree<n>& tree = state.accounts.tree();
+  void narrow(quota_id x, quota_id above, request_range& all) const {
+    const quota_tree<n>& tree = state_->accounts.tree();
     const leaf& l = leaves_[x.index()];
     // What had its turn before an involved job did was judged by less usage.
     const bool is_new =
@@ -439,16 +436,16 @@ class scenario_replay {
     request_range until{own, own};
     bool is_first = true;
     if (l.may_wait && !l.others.is_over()) {
-      const auto kinds = state.queues.kinds(x);
+      const auto kinds = state_->queues.kinds(x);
       const std::size_t first = l.others.first().kind;
       l.others.for_each_kind([&](std::size_t k, const unit_rank& rank) {
         if (!(rank < l.next().rank)) return;
         is_first = false;
         const resources<n>& request = kinds[k].request;
-        until.raise_most(request, state.accounts.counted());
+        until.raise_most(request, state_->accounts.counted());
         // The very first represents its leaf, but perhaps nothing above.
         const bool represents = is_new && (x == above || k != first);
-        if (represents && state.accounts.at_most(until.least, request)) until.least = request;
+        if (represents && state_->accounts.at_most(until.least, request)) until.least = request;
       });
     }
     if (x == above) {
@@ -458,14 +455,14 @@ class scenario_replay {
     if (!is_first) all.least = until.least;
     if (tree.parent(x) != above || tree.children(above).size() > most_compared) return;
     // Siblings represent it, too, unless they have no turn before x.
-    const saturation_standing<n> last{state.accounts, x, until.most, {}};
+    const saturation_standing<n> last{state_->accounts, x, until.most, {}};
     for (const quota_id c : tree.children(above)) {
       if (c == x) continue;
       const leaf& other = leaves_[c.index()];
       if (!other.involved.empty() || !tree.children(c).empty()) return;
       if (!other.may_wait || other.others.is_over()) continue;
       const resources<n>& request = other.others.first().request;
-      if (!last.is_ahead_of(saturation_standing<n>{state.accounts, c, request, {}})) return;
+      if (!last.is_ahead_of(saturation_standing<n>{state_->accounts, c, request, {}})) return;
     }
     all.most = until.most;
   }
@@ -473,138 +470,135 @@ class scenario_replay {
     while (x && x != above) x = tree.parent(x);
     return x == above;
   }
-  [[nodiscard]] auto key(const state_type& state) const {
-    return [this, &state](quota_id x, quota_id of) {
-      return saturation_standing<n>{state.accounts, x, head(leaves_[of.index()]), {}};
+  [[nodiscard]] auto key() const {
+    return [this](quota_id x, quota_id of) {
+      return saturation_standing<n>{state_->accounts, x, head(leaves_[of.index()]), {}};
     };
   }
   /// From now on quotas and jobs take turns, one after the other. The first `placed` have had theirs.
   template <class LeftOut>
-  void take_turns(state_type& state, std::size_t placed, const LeftOut& left_out) {
+  void take_turns(std::size_t placed, const LeftOut& left_out) {
     takes_turns_ = true;
-    release_charged(state);
+    release_charged();
     for (const quota_id x : with_involved_) leaves_[x.index()].next_involved = 0;
-    turn_.clear(state.accounts.tree());
-    enter_leaves(state, left_out);
-    turn_.start(state.accounts.tree(), key(state));
+    turn_.clear(state_->accounts.tree());
+    enter_leaves(left_out);
+    turn_.start(state_->accounts.tree(), key());
     before_ = quota_id::none();
     std::size_t charged = 0;
     for (; placed > 0; --placed) {
-      const quota_id x = pass_others(state, left_out);
+      const quota_id x = pass_others(left_out);
       leaf& l = leaves_[x.index()];
       if (charged < charged_.size() && charged_[charged].by == &l.next()) {
         const charge& c = charged_[charged++];
-        state.accounts.charge(c.quota, c.request, c.in);
+        state_->accounts.charge(c.quota, c.request, c.in);
       }
       ++l.next_involved;
-      turn_.passed(state.accounts.tree(), x, !is_empty(l));
+      turn_.passed(state_->accounts.tree(), x, !is_empty(l));
     }
   }
   /// Passes over all up to the next involved job; returns its leaf, whose turn it is.
   template <class LeftOut>
-  [[nodiscard]] quota_id pass_others(const state_type& state, const LeftOut& left_out) {
+  [[nodiscard]] quota_id pass_others(const LeftOut& left_out) {
     for (;;) {
-      const quota_id x = turn_.next(state.accounts.tree(), key(state));
+      const quota_id x = turn_.next(state_->accounts.tree(), key());
       leaf& l = leaves_[x.index()];
       const bool passes = !involved_first(l);
       const bool again = std::exchange(before_, passes ? x : quota_id::none()) == x;
       if (passes && !std::exchange(l.has_begun, true)) l.walk.start_like(l.others);
       if (l.has_begun) l.walk.take_turn(again && passes, turn_.keyed_others_than(x));
       if (!passes) return x;
-      pass_waiting(state, x, l, left_out);
-      turn_.passed(state.accounts.tree(), x, !is_empty(l));
+      pass_waiting(x, l, left_out);
+      turn_.passed(state_->accounts.tree(), x, !is_empty(l));
     }
   }
   /// Takes the victims off their nodes, once.
-  void vacate(Session& session, state_type& state, const vector<chosen_unit>& chosen,
-              std::span<const std::size_t> tried) {
+  void vacate(const vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
     if (std::exchange(has_vacated_, true)) return;
     supposes_ = false;
-    state.begin_trial();
+    state_->begin_trial();
     for (const std::size_t i : tried) {
-      const record& v = state.at(session, chosen[i].unit->id);
-      state.add_candidates_of(session, v);
-      state.leave(session, v);
+      const record& v = state_->at(chosen[i].unit->id);
+      state_->add_candidates_of(v);
+      state_->leave(v);
     }
   }
   /// Whether a victim gets a place for sure if it is the first to be placed.
-  [[nodiscard]] static bool comes_back(Session& session, const state_type& state, const chosen_unit& c) {
-    const record& v = state.at(session, c.unit->id);
-    const auto at = state.place_of(v);
-    return at && !is_charged_by_place(session, v) && state.has_room(v.facts.request) &&
-           state.accounts.within_limits(v.facts.quota, v.facts.request, v.facts.in) &&
-           state_type::on_nodes::comes_back(session.books().places, v.pod_request, *at);
+  [[nodiscard]] bool comes_back(const chosen_unit& c) const {
+    const record& v = state_->at(c.unit->id);
+    const auto at = state_->place_of(v);
+    return at && !is_charged_by_place(*session_, v) && state_->has_room(v.facts.request) &&
+           state_->accounts.within_limits(v.facts.quota, v.facts.request, v.facts.in) &&
+           state_->placement().comes_back(v.pod_request, *at);
   }
   /// Whether the pending unit, which comes first, has a place and leaves no room for any victim. Where it
   /// stands matters only for all of its pods, and is not determined for fewer.
-  [[nodiscard]] bool takes_all(Session& session, state_type& state, const record& r, std::uint32_t pods) {
-    if (!may_fit_ || !supposes_ || pods == pods_of_unit(r) || is_charged_by_place(session, r)) return false;
-    if (!state_type::on_nodes::is_of_whole_pods(session.books().places, r.pod_request)) return false;
+  [[nodiscard]] bool takes_all(const record& r, std::uint32_t pods) {
+    if (!may_fit_ || !supposes_ || pods == pods_of_unit(r) || is_charged_by_place(*session_, r)) return false;
+    if (!state_->placement().is_of_whole_pods(r.pod_request)) return false;
     const resources<n> request = request_of_pods(r, pods);
-    if (!state.has_room(request) || !state.accounts.within_limits(r.facts.quota, request, r.facts.in)) {
+    if (!state_->has_room(request) || !state_->accounts.within_limits(r.facts.quota, request, r.facts.in)) {
       return false;
     }
-    return !state.has_room(least_of_victims_, request);
+    return !state_->has_room(least_of_victims_, request);
   }
   /// The pending unit has been placed: counts the victims left for which there may be room.
-  void count_open(Session& session, const state_type& state, const vector<chosen_unit>& chosen) {
+  void count_open(const vector<chosen_unit>& chosen) {
     open_ = 0;
     for (involved_job& job : involved_) {
       const leaf& l = leaves_[job.quota.index()];
       if (job.waits || &job < l.involved.data() + l.next_involved) continue;
-      const record& v = state.at(session, chosen[job.entry].unit->id);
-      job.is_open =
-          state.has_room(least_needed(session, v, job.was_moved)) &&
-          state_type::on_nodes::might_have_room(session.books().places, state_type::pod_request_of(v, 1));
+      const record& v = state_->at(chosen[job.entry].unit->id);
+      job.is_open = state_->has_room(least_needed(v, job.was_moved)) &&
+                    state_->placement().might_have_room(state_type::pod_request_of(v, 1));
       if (job.is_open) ++open_;
     }
   }
   /// Enters the leaves with pending or involved jobs, each from its first.
   template <class LeftOut>
-  void enter_leaves(const state_type& state, const LeftOut& left_out) {
+  void enter_leaves(const LeftOut& left_out) {
     for (const quota_id x : with_involved_) {
       if (!leaves_[x.index()].may_wait) turn_.enter(x);
     }
     for (const quota_id x : with_waiting_) {
       leaf& l = leaves_[x.index()];
       l.has_begun = any_marked_;
-      if (any_marked_) l.walk.start(state.queues, x, 0, every_kind, left_out);
+      if (any_marked_) l.walk.start(state_->queues, x, 0, every_kind, left_out);
       if (!is_empty(l)) turn_.enter(x);
     }
   }
   /// Passes over the pending unit at the front and, up to the next involved job, those behind it with which
   /// the leaf would come first again. Precondition: no involved job is at the front.
   template <class LeftOut>
-  void pass_waiting(const state_type& state, quota_id x, leaf& l, const LeftOut& left_out) {
-    const auto kinds = state.queues.kinds(x);
+  void pass_waiting(quota_id x, leaf& l, const LeftOut& left_out) {
+    const auto kinds = state_->queues.kinds(x);
     const auto stops = [&](std::size_t k) { return !l.walk.has_seen(kinds[k].request); };
     std::optional<unit_rank> until;
     if (l.has_involved()) until = l.next().rank;
     if (!stops(l.walk.first().kind) && (!until || l.walk.first().rank < *until)) {
-      l.walk.pass_until(state.queues, x, stops, left_out, until);
+      l.walk.pass_until(state_->queues, x, stops, left_out, until);
     } else {
-      l.walk.pass(state.queues, x, left_out);
+      l.walk.pass(state_->queues, x, left_out);
     }
   }
   /// Returns false if it is the pending job and has no place.
-  bool place_next_of(Session& session, state_type& state, const record& r, std::uint32_t pods,
-                     vector<chosen_unit>& chosen, leaf& l) {
+  bool place_next_of(const record& r, std::uint32_t pods, vector<chosen_unit>& chosen, leaf& l) {
     const involved_job& job = l.involved[l.next_involved++];
     if (job.waits) {
       const auto pod_request = state_type::pod_request_of(r, pods);
-      const resources<n> least = state_type::least_charge(session, r, job.request);
-      if (!state.accounts.within_limits(r.facts.quota, least, r.facts.in)) return false;
-      const auto where = state.find_place(session, pod_request, least, true);
+      const resources<n> least = state_->least_charge(r, job.request);
+      if (!state_->accounts.within_limits(r.facts.quota, least, r.facts.in)) return false;
+      const auto where = state_->find_place(pod_request, least, true);
       if (!where) return false;
-      const resources<n> charged = state_type::charge_at(session, r, job.request, where);
-      if (!state.accounts.within_limits(r.facts.quota, charged, r.facts.in)) return false;
-      charge_for(state, job, r.facts.quota, charged, r.facts.in);
+      const resources<n> charged = state_->charge_at(r, job.request, where);
+      if (!state_->accounts.within_limits(r.facts.quota, charged, r.facts.in)) return false;
+      charge_for(job, r.facts.quota, charged, r.facts.in);
       own_first_ = nodes_.size();
-      state.add_nodes_at(session, *where, nodes_);
+      state_->add_nodes_at(*where, nodes_);
       own_nodes_ = nodes_.size() - own_first_;
       return true;
     }
-    place_victim(session, state, job, chosen[job.entry]);
+    place_victim(job, chosen[job.entry]);
     return true;
   }
 
@@ -621,31 +615,32 @@ class scenario_replay {
     return involved_first(l) ? l.next().request : walk_of(l).first().request;
   }
 
-  void charge_for(state_type& state, const involved_job& job, quota_id x, const resources<n>& request,
-                  capacity_kind in) {
-    state.accounts.charge(x, request, in);
+  void charge_for(const involved_job& job, quota_id x, const resources<n>& request, capacity_kind in) {
+    state_->accounts.charge(x, request, in);
     charged_.push_back({&job, x, request, in});
   }
-  void release_charged(state_type& state) const {
+  void release_charged() const {
     for (std::size_t i = charged_.size(); i-- > 0;) {
-      state.accounts.release(charged_[i].quota, charged_[i].request, charged_[i].in);
+      state_->accounts.release(charged_[i].quota, charged_[i].request, charged_[i].in);
     }
   }
-  void place_victim(Session& session, state_type& state, const involved_job& job, chosen_unit& back) {
-    const record& v = state.at(session, back.unit->id);
-    const resources<n> least = state_type::least_charge(session, v, v.facts.request);
-    if (!state.accounts.within_limits(v.facts.quota, least, v.facts.in)) return;
+  void place_victim(const involved_job& job, chosen_unit& back) {
+    const record& v = state_->at(back.unit->id);
+    const resources<n> least = state_->least_charge(v, v.facts.request);
+    if (!state_->accounts.within_limits(v.facts.quota, least, v.facts.in)) return;
     back.first_node = nodes_.size();
-    const auto where = state.find_place_back(session, v, nodes_);
+    const auto where = state_->find_place_back(v, nodes_);
     if (!where) return;
-    const resources<n> charged = state_type::charge_at(session, v, v.facts.request, where->at);
-    if (!state.accounts.within_limits(v.facts.quota, charged, v.facts.in)) return;
-    charge_for(state, job, v.facts.quota, charged, v.facts.in);
-    back.end = where->moved == 0 && !state.stands_pipelined(unit_id::of(v)) ? fate::stays : fate::moves;
+    const resources<n> charged = state_->charge_at(v, v.facts.request, where->at);
+    if (!state_->accounts.within_limits(v.facts.quota, charged, v.facts.in)) return;
+    charge_for(job, v.facts.quota, charged, v.facts.in);
+    back.end = where->moved == 0 && !state_->stands_pipelined(unit_id::of(v)) ? fate::stays : fate::moves;
     back.moved = where->moved;
     back.nodes = nodes_.size() - back.first_node;
   }
 
+  Session* session_ = nullptr;
+  state_type* state_ = nullptr;
   lazy_tournament<saturation_standing<n>> turn_;
   vector<leaf> leaves_;
   vector<quota_id> with_waiting_;

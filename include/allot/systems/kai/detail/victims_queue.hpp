@@ -59,6 +59,7 @@ class victims_queue {
   using record = typename Session::record;
   using running_unit = typename state_type::running_unit;
 
+  void bind(Session& session, state_type& state) noexcept { session_ = &session, state_ = &state; }
   void reset(const quota_tree<n>& tree) {
     turn_.reset(tree);
     leaves_.assign(tree.slots(), leaf{});
@@ -67,7 +68,7 @@ class victims_queue {
 
   /// Determines which units a search may consider; returns what they hold in total. O(quotas); O(running)
   /// where priorities or minimum runtimes distinguish them.
-  resources<n> gather(Session& session, state_type& state, const record& r, const victims_wanted& wanted) {
+  resources<n> gather(const record& r, const victims_wanted& wanted) {
     r_ = {r.facts.elastic ? r.facts.core : r.facts.id, r.facts.quota, r.facts.priority};
     wanted_ = wanted;
     candidates_.clear();
@@ -77,28 +78,28 @@ class victims_queue {
     resources<n> all;
     switch (wanted.how) {
       case action_kind::consolidation:
-        list_movable(session, state, all);
+        list_movable(all);
         break;
       case action_kind::preempt: {
-        const auto own = session.books().running().jobs_of(r_.quota);
+        const auto own = session_->books().running().jobs_of(r_.quota);
         // They are sorted by priority, the lowest at the end.
         const bool any_lower = !own.empty() && own.back().priority < r_.priority;
         const bool only_lower = any_lower && own.front().priority < r_.priority && !r.facts.elastic &&
-                                !state.is_elastic(r) && !session.queues().guarantees_runtime();
-        if (state.has_pipelined(session, r_.quota) || (any_lower && !only_lower)) {
-          add(session, state, r_.quota, all);
+                                !state_->is_elastic(r) && !session_->queues().guarantees_runtime();
+        if (state_->has_pipelined(r_.quota) || (any_lower && !only_lower)) {
+          add(r_.quota, all);
         } else if (only_lower) {
-          add_all(state.running.of(session, r_.quota), r_.quota, all);
+          add_all(state_->running.of(r_.quota), r_.quota, all);
         }
         break;
       }
       case action_kind::reclaim:
-        for (const quota_id x : session.tree().top_down()) {
-          if (x == r_.quota || !has_active(session, state, x)) continue;
-          if (session.queues().guarantees_runtime() || state.has_forgotten()) {
-            add(session, state, x, all);
+        for (const quota_id x : session_->tree().top_down()) {
+          if (x == r_.quota || !has_active(x)) continue;
+          if (session_->queues().guarantees_runtime() || state_->has_forgotten()) {
+            add(x, all);
           } else {
-            add_all(victims_of(session, state, x), x, all);
+            add_all(victims_of(x), x, all);
           }
         }
     }
@@ -111,40 +112,39 @@ class victims_queue {
   [[nodiscard]] std::uint64_t shared_devices() const noexcept { return shared_; }
   /// The quotas that they are in.
   [[nodiscard]] std::span<const quota_id> candidates() const noexcept { return candidates_; }
-  [[nodiscard]] bool is_any_asked() const noexcept { return !candidates_.empty(); }
 
   /// Starts over from the first unit, leaving out those recorded. Precondition: `gather` was called.
   template <class Chosen>
-  void start(Session& session, state_type& state, const vector<Chosen>& recorded) {
+  void start(const vector<Chosen>& recorded) {
     marked_.clear();
     marked_extras_.clear();
     lists_ = true;
     for (const Chosen& c : recorded) {
       c.unit->id.is_extra() ? marked_extras_.push_back(c.unit->id) : marked_.insert(c.unit->id.job());
-      lists_ = lists_ && !c.unit->elastic && !state.is_elastic(session.jobs().at(c.unit->id.job()));
+      lists_ = lists_ && !c.unit->elastic && !state_->is_elastic(session_->jobs().at(c.unit->id.job()));
     }
     next_listed_ = 0;
     if (lists_ && !listed_.empty()) return;
     listed_.clear();
-    turn_.clear(session.tree());
+    turn_.clear(session_->tree());
     for (const quota_id x : candidates_) {
       leaf& l = leaves_[x.index()];
       l.left = l.units.size();
       l.given = {};
-      skip(session, state, l);
+      skip(l);
       if (l.left > 0) turn_.enter(x);
     }
-    turn_.start(session.tree(), key(state));
+    turn_.start(session_->tree(), key());
   }
   /// The next victim; none when all have been considered. Valid until the state changes.
-  [[nodiscard]] const running_unit* next(Session& session, const state_type& state) {
+  [[nodiscard]] const running_unit* next() {
     for (;;) {
       if (next_listed_ < listed_.size()) {
         const running_unit* const u = listed_[next_listed_++];
         if (is_marked(u->id)) continue;
         return u;
       }
-      const quota_id x = turn_.next(session.tree(), key(state));
+      const quota_id x = turn_.next(session_->tree(), key());
       if (!x) return nullptr;
       leaf& l = leaves_[x.index()];
       const running_unit& u = l.units[--l.left];
@@ -152,8 +152,8 @@ class victims_queue {
       const bool known = is_marked(u.id);
       // The job comes back without any of its recorded units.
       while (known && l.left > 0 && l.next().core == u.core && is_marked(l.next().id)) --l.left;
-      skip(session, state, l);
-      turn_.passed(session.tree(), x, l.left > 0);
+      skip(l);
+      turn_.passed(session_->tree(), x, l.left > 0);
       if (lists_) {
         listed_.push_back(&u);
         ++next_listed_;
@@ -163,8 +163,8 @@ class victims_queue {
   }
   /// Whether it is the rest of an elastic job that is protected as a whole: KAI rejects every scenario with
   /// it.
-  [[nodiscard]] bool ends_search(Session& session, const state_type& state, const running_unit& u) const {
-    return !u.elastic && state.is_elastic(session.jobs().at(u.id.job())) && is_protected(session, state, u);
+  [[nodiscard]] bool ends_search(const running_unit& u) const {
+    return !u.elastic && state_->is_elastic(session_->jobs().at(u.id.job())) && is_protected(u);
   }
 
  private:
@@ -192,76 +192,75 @@ class victims_queue {
     return detail::find(marked_extras_.begin(), marked_extras_.end(), id) != marked_extras_.end();
   }
   /// The standing of a quota without the units already considered and the next one.
-  [[nodiscard]] auto key(const state_type& state) const {
-    return [this, &state](quota_id x, quota_id of) {
+  [[nodiscard]] auto key() const {
+    return [this](quota_id x, quota_id of) {
       const leaf& l = leaves_[of.index()];
       resources<n> given = l.given;
-      for (const std::size_t d : state.accounts.counted()) {
+      for (const std::size_t d : state_->accounts.counted()) {
         if (l.left > 0) given[d] += l.next().stands[d];
       }
-      return saturation_standing<n>{state.accounts, x, {}, given};
+      return saturation_standing<n>{state_->accounts, x, {}, given};
     };
   }
-  void skip(Session& session, const state_type& state, leaf& l) const {
-    while (l.left > 0 && !may_yield(session, state, l.next())) --l.left;
+  void skip(leaf& l) const {
+    while (l.left > 0 && !may_yield(l.next())) --l.left;
   }
 
-  [[nodiscard]] bool may_yield(Session& session, const state_type& state, const running_unit& u) const {
-    if (u.core == r_.core || state.seems_inactive(session, u.core)) return false;
+  [[nodiscard]] bool may_yield(const running_unit& u) const {
+    if (u.core == r_.core || state_->seems_inactive(u.core)) return false;
     switch (wanted_.how) {
       case action_kind::consolidation:
         return std::binary_search(movable_.begin(), movable_.end(), u.core);
       case action_kind::preempt:
-        if (state.at(session, u.id).facts.priority >= r_.priority) return false;
+        if (state_->at(u.id).facts.priority >= r_.priority) return false;
         break;
       case action_kind::reclaim:
         break;
     }
     // The filter lets elastic jobs through.
-    const bool elastic = u.elastic || state.is_elastic(session.jobs().at(u.id.job()));
-    return elastic || !is_protected(session, state, u);
+    const bool elastic = u.elastic || state_->is_elastic(session_->jobs().at(u.id.job()));
+    return elastic || !is_protected(u);
   }
-  [[nodiscard]] bool is_protected(Session& session, const state_type& state, const running_unit& u) const {
-    if (!session.queues().guarantees_runtime() || state.at(session, u.id).state == job_state::pending)
+  [[nodiscard]] bool is_protected(const running_unit& u) const {
+    if (!session_->queues().guarantees_runtime() || state_->at(u.id).state == job_state::pending)
       return false;
     const instant span = guaranteed_runtime(
-        session.tree(), u.quota, r_.quota, wanted_.how == action_kind::preempt, wanted_.source,
-        [&](quota_id x) -> const runtime_guarantee& { return session.queues().settings(x).min_runtime; });
-    return span > 0 && session.now() - session.jobs().at(u.id.job()).facts.started < span;
+        session_->tree(), u.quota, r_.quota, wanted_.how == action_kind::preempt, wanted_.source,
+        [&](quota_id x) -> const runtime_guarantee& { return session_->queues().settings(x).min_runtime; });
+    return span > 0 && session_->now() - session_->jobs().at(u.id.job()).facts.started < span;
   }
 
-  void add(Session& session, state_type& state, quota_id x, resources<n>& all) {
-    const auto& units = victims_of(session, state, x).units;
+  void add(quota_id x, resources<n>& all) {
+    const auto& units = victims_of(x).units;
     bool any = false;
     for (const running_unit& u : units) {
-      if (may_yield(session, state, u)) any = true, count(u, all);
+      if (may_yield(u)) any = true, count(u, all);
     }
     if (any) ask(x, units);
   }
   /// Whether jobs of the leaf run or are pipelined.
-  [[nodiscard]] bool has_active(const Session& session, const state_type& state, quota_id x) {
-    if (!state_type::is_leaf(session, x)) return false;
-    return !session.books().running().jobs_of(x).empty() || has_pipelined(session, state, x);
+  [[nodiscard]] bool has_active(quota_id x) {
+    if (!state_->is_leaf(x)) return false;
+    return !session_->books().running().jobs_of(x).empty() || has_pipelined(x);
   }
-  [[nodiscard]] bool has_pipelined(const Session& session, const state_type& state, quota_id x) {
+  [[nodiscard]] bool has_pipelined(quota_id x) {
     leaf& l = leaves_[x.index()];
-    if (std::exchange(l.as_of, state.changed_at(x)) != state.changed_at(x)) {
-      l.has_pipelined = state.has_pipelined(session, x);
+    if (std::exchange(l.as_of, state_->changed_at(x)) != state_->changed_at(x)) {
+      l.has_pipelined = state_->has_pipelined(x);
       l.active.is_old = true;
     }
     return l.has_pipelined;
   }
   /// Those that run or are pipelined. Valid until the state changes.
-  [[nodiscard]] const typename running_pods<Session>::victims& victims_of(Session& session, state_type& state,
-                                                                          quota_id x) {
-    const auto& those = state.running.of(session, x);
-    if (!has_pipelined(session, state, x)) return those;
+  [[nodiscard]] const typename running_pods<Session>::victims& victims_of(quota_id x) {
+    const auto& those = state_->running.of(x);
+    if (!has_pipelined(x)) return those;
     auto& all = leaves_[x.index()].active;
     if (!std::exchange(all.is_old, false)) return all;
-    running_pods<Session>::copy(those, all);
-    state.for_each_pipelined(session, x, [&](unit_id id) {
-      const record& r = state.at(session, id);
-      running_pods<Session>::add_pipelined(session, r, state.pods_that_stay(r), all);
+    state_->running.copy(those, all);
+    state_->for_each_pipelined(x, [&](unit_id id) {
+      const record& r = state_->at(id);
+      state_->running.add_pipelined(r, state_->pods_that_stay(r), all);
     });
     return all;
   }
@@ -283,18 +282,18 @@ class victims_queue {
   }
   /// KAI takes the first ones in the order of a hash table, here the oldest; and one more than configured.
   /// O(quotas x priorities x most that may move).
-  void list_movable(Session& session, state_type& state, resources<n>& all) {
-    choose_movable(session, state);
+  void list_movable(resources<n>& all) {
+    choose_movable();
     movable_units_.clear();
     first_movable_.clear();
-    for (const quota_id x : session.tree().top_down()) {
-      if (!has_active(session, state, x)) continue;
+    for (const quota_id x : session_->tree().top_down()) {
+      if (!has_active(x)) continue;
       const std::size_t first = movable_units_.size();
-      const auto& those = victims_of(session, state, x);
+      const auto& those = victims_of(x);
       const auto& units = those.units;
       if (those.has_elastic_pods) {
         std::copy_if(units.begin(), units.end(), std::back_inserter(movable_units_),
-                     [&](const running_unit& u) { return may_yield(session, state, u); });
+                     [&](const running_unit& u) { return may_yield(u); });
       } else {
         for (const by_age& j : oldest_) {
           if (j.quota == x) movable_units_.push_back(units[j.position]);
@@ -313,18 +312,18 @@ class victims_queue {
           first_movable_[i], first_movable_[i + 1] - first_movable_[i]);
     }
   }
-  void choose_movable(Session& session, state_type& state) {
+  void choose_movable() {
     oldest_.clear();
     const std::size_t limit = wanted_.most_moved + 1;
-    for (const quota_id x : session.tree().top_down()) {
-      if (!has_active(session, state, x)) continue;
-      const auto& units = victims_of(session, state, x).units;
+    for (const quota_id x : session_->tree().top_down()) {
+      if (!has_active(x)) continue;
+      const auto& units = victims_of(x).units;
       // Within each priority, the oldest come first.
       for (auto u = units.begin(); u != units.end();) {
         const std::int64_t key = u->rank.key;
         std::size_t found = 0;
         for (; u != units.end() && u->rank.key == key && !u->elastic && found < limit; ++u) {
-          if (u->core == r_.core || state.seems_inactive(session, u->core)) continue;
+          if (u->core == r_.core || state_->seems_inactive(u->core)) continue;
           ++found;
           oldest_.push_back(
               {u->rank.submitted, u->rank.order, u->core, x, static_cast<std::size_t>(u - units.begin())});
@@ -350,6 +349,8 @@ class victims_queue {
     friend auto operator<=>(const by_age&, const by_age&) noexcept = default;
   };
 
+  Session* session_ = nullptr;
+  state_type* state_ = nullptr;
   asker r_;
   victims_wanted wanted_;
   lazy_tournament<saturation_standing<n>, true> turn_;
