@@ -107,13 +107,13 @@ class action_cycle {
     const bool changed = state_.follow();
     const bool is_new = changed || session.queues().must_requeue() || was_reset_;
     if (!is_new && !(counts_past() && session.now() >= next_division())) return;
-    if (counts_past()) state_.usage.advance(state_.capacity());
+    if (counts_past()) state_.usage.advance(session, state_.capacity());
     divide();
     was_reset_ = false;
     session.requeue_inadmissible();
     state_.begin(Walk::leaves_out_more);
     allocate();
-    if (policies_.most_moved != 0 && state_.has_nodes()) {
+    if (policies_.most_moved != 0 && state_.places.has_nodes()) {
       solve_in_turn({detail::action_kind::consolidation, policies_.most_moved, {}});
     }
     solve_in_turn({detail::action_kind::reclaim, 0, policies_.reclaim_protection});
@@ -128,7 +128,7 @@ class action_cycle {
   /// Whether the pending job was announced: if what it waits for was taken from a job that the same cycle had
   /// admitted, it starts in the next.
   [[nodiscard]] bool has_announced(const Session& session, job_id id) const {
-    return state_.is_announced(id, session.jobs().at(id).ticket);
+    return state_.announced.contains(id, session.jobs().at(id).ticket);
   }
   /// When shares may have changed with time, and decisions with them: see `waking_cycle`. O(quotas).
   [[nodiscard]] std::optional<instant> wakes_at(const Session& session) const {
@@ -156,7 +156,7 @@ class action_cycle {
     bind(session);
     for (const job_id id : m.announced) {
       if (session.jobs().contains(id) && session.jobs().at(id).state == job_state::pending) {
-        state_.adopt_announced(session.jobs().at(id));
+        state_.announced.add(session.jobs().at(id));
       }
     }
     const bool keeps_usage =
@@ -244,8 +244,8 @@ class action_cycle {
   }
   /// The total capacity; unlimited if only the nodes know it.
   [[nodiscard]] quantity known_capacity(std::size_t d) const {
-    const bool is_known =
-        state_type::knows_capacity || !detail::placement_or_default::has_nodes(session_->books().places);
+    const bool is_known = detail::cycle_places<Session>::knows_capacity ||
+                          !detail::placement_or_default::has_nodes(session_->books().places);
     return is_known ? state_.accounts.capacity()[d] : quantity::unlimited();
   }
   /// Which evictions are in the way of the job: those that count in the capacity that it lacks or, if there
@@ -287,7 +287,7 @@ class action_cycle {
   void divide() {
     const resources<n> capacity = state_.capacity();
     if (counts_past()) {
-      state_.accounts.divide(capacity, state_.usage.parts(), division_options());
+      state_.accounts.divide(capacity, state_.usage.parts(*session_), division_options());
     } else {
       state_.accounts.divide(capacity, {}, division_options());
     }
@@ -307,17 +307,17 @@ class action_cycle {
     const detail::unit_id unit = detail::unit_id::of(r);
     queue& q = queues_[r.facts.quota.index()];
     if (!unit.is_extra() && has_failed(q, r.request_class)) return grown;
-    state_.expect(r);
+    state_.places.expect(r);
     const resources<n> least = state_.least_charge(r, r.facts.request);
     if (state_.accounts.within_limits(r.facts.quota, least, r.facts.in)) {
-      if (const auto where = state_.find_allowed_place(r, least)) {
+      if (const auto where = state_.places.find_allowed_place(r, least)) {
         // The session can't start an extra pod: it waits until the next cycle.
-        if (!unit.is_extra() && state_.is_free_now(*where, least)) {
+        if (!unit.is_extra() && state_.places.is_free_now(*where, least)) {
           state_.admit(unit.job(), *where, grown);
         } else {
-          state_.pipeline(r, state_.wait_there(r, *where));
+          state_.pipeline(r, state_.places.wait_there(r, *where));
           state_.announce(r, session_->plan().evictions.size());
-          grown = state_.add_extra(r);
+          grown = state_.extras.add_next(r);
         }
         return grown;
       }
@@ -334,7 +334,7 @@ class action_cycle {
     using detail::action_kind;
     const bool moves = wanted.how == action_kind::consolidation;
     not_consolidated_.clear();
-    state_.add_extras();
+    state_.extras.add_all();
     const auto failed = [&](quota_id x) -> auto& {
       return moves ? not_consolidated_ : queues_[x.index()].hardest;
     };
@@ -374,8 +374,8 @@ class action_cycle {
   template <class Wanted, class IsHopeless, class Visit>
   void in_turn(Wanted wanted, IsHopeless is_hopeless, Visit visit) {
     const quota_tree<n>& tree = session_->tree();
-    const std::uint64_t phase = state_.next_phase();
-    const auto left_out = [&](detail::unit_id id) { return state_.is_pipelined_before(id, phase); };
+    const std::uint64_t phase = state_.pipelined.begin_phase();
+    const auto left_out = [&](detail::unit_id id) { return state_.pipelined.contains_before(id, phase); };
     start_walks(wanted, left_out);
     if (!is_any_hope(is_hopeless)) return;
     turn_.start(tree, key());
@@ -449,7 +449,7 @@ class action_cycle {
   }
   /// Evicting a victim also removes its pending pods.
   [[nodiscard]] bool waits(detail::unit_id id, quota_id x) const {
-    if (!state_.contains(id) || state_.is_pipelined(id)) return false;
+    if (!state_.contains(id) || state_.pipelined.contains(id)) return false;
     const record& r = state_.at(id);
     return r.state == job_state::pending && r.facts.quota == x;
   }
@@ -468,7 +468,7 @@ class action_cycle {
 
   void note_pending() {
     for (const job_id id : held_) {
-      if (!session_->jobs().contains(id) || state_.is_pipelined(id)) continue;
+      if (!session_->jobs().contains(id) || state_.pipelined.contains(id)) continue;
       const record& r = session_->jobs().at(id);
       if (r.state != job_state::pending) continue;
       session_->plan().pending.push_back({id, r.what, r.facts.quota, pending_reason::quota});

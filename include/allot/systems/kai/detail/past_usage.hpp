@@ -25,40 +25,39 @@ class past_usage {
 
   explicit past_usage(const history_settings& settings) : history_(settings) {}
 
-  void bind(const Session& session) noexcept { session_ = &session; }
   /// The session has a new tree. Quotas keep their past usage.
-  void reset() {
+  void reset(const Session& session) {
     if (charged_.empty()) {
-      history_.reset(session_->tree(), session_->now());
+      history_.reset(session.tree(), session.now());
     } else {
-      history_.follow(session_->tree());
+      history_.follow(session.tree());
     }
-    charged_.resize(session_->tree().slots());
-    parts_.resize(session_->tree().slots());
+    charged_.resize(session.tree().slots());
+    parts_.resize(session.tree().slots());
   }
   /// The usage of x may have changed. O(depth).
-  void note(quota_id x) {
-    const resources<n> now = session_->books().allocated().own_usage(x);
+  void note(Session& session, quota_id x) {
+    const resources<n> now = session.books().allocated().own_usage(x);
     resources<n>& before = charged_[x.index()];
     if (now == before) return;
-    history_.end_by(session_->now());
-    history_.release(session_->tree(), x, before, session_->now());
-    history_.charge(session_->tree(), x, now, session_->now());
+    history_.end_by(session.now());
+    history_.release(session.tree(), x, before, session.now());
+    history_.charge(session.tree(), x, now, session.now());
     before = now;
   }
   /// Time has passed, and the capacity is now as given.
-  void advance(const resources<n>& capacity) {
-    history_.end_by(session_->now());
-    if (capacity != capacity_) history_.set_capacity(capacity_ = capacity, session_->now());
-    history_.advance(session_->now());
+  void advance(const Session& session, const resources<n>& capacity) {
+    history_.end_by(session.now());
+    if (capacity != capacity_) history_.set_capacity(capacity_ = capacity, session.now());
+    history_.advance(session.now());
   }
   /// The time of the last change or advance.
   [[nodiscard]] instant now() const noexcept { return history_.now(); }
   /// The usage of each quota with all below it, in parts of `usage_scale`, as of that time. O(n).
-  [[nodiscard]] std::span<const part> parts() {
+  [[nodiscard]] std::span<const part> parts(const Session& session) {
     constexpr std::int64_t billion = 1'000'000'000;
     for (std::size_t d = 0; d < n; ++d) {
-      history_.for_each_past_use(session_->tree(), false, d, [&](quota_id x, std::int64_t use) {
+      history_.for_each_past_use(session.tree(), false, d, [&](quota_id x, std::int64_t use) {
         parts_[x.index()][d] = use / (billion / whole_unit_division<n>::usage_scale);
       });
     }
@@ -84,7 +83,6 @@ class past_usage {
   }
 
  private:
-  const Session* session_ = nullptr;
   usage_history<n> history_;
   /// By quota: what its own jobs were last charged.
   vector<resources<n>> charged_;

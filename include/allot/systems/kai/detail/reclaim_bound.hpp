@@ -44,9 +44,9 @@ class reclaim_bound {
   /// are unused devices.
   [[nodiscard]] bool might_succeed(const record& r, std::span<const quota_id> candidates) {
     const auto counted = state_->accounts.counted();
-    if (counted.size() != 1 || !state_->has_nodes() || is_charged_by_place(*session_, r)) return true;
+    if (counted.size() != 1 || !state_->places.has_nodes() || is_charged_by_place(*session_, r)) return true;
     const std::size_t d = counted.front();
-    if (state_->room()[d] < quantity{}) return true;
+    if (state_->places.room()[d] < quantity{}) return true;
     const quota_id above = session_->tree().parent(r.facts.quota);
     for (const quota_id x : candidates) {
       if (session_->tree().parent(x) != above || state_->has_pipelined(x)) return true;
@@ -73,7 +73,7 @@ class reclaim_bound {
       const auto& those = state_->running.with_node_shares(x);
       if (those.unknown > 0 || those.underweight[d] > 0) return true;
     }
-    return state_->placement().might_gain(
+    return state_->places.rules().might_gain(
         state_type::pod_request_of(r, 1), static_cast<std::uint64_t>(late),
         [&](const auto& visit) {
           for (std::size_t c = 0; c < candidates.size(); ++c) {
@@ -101,7 +101,7 @@ class reclaim_bound {
     for (const auto& kind : state_->queues.kinds(x)) {
       for (std::size_t i = kind.first; i < kind.stays.size() && kind.stays[i].rank < before; ++i) {
         const auto& stay = kind.stays[i];
-        if (!stay.was_there(state_->queues.now()) || stay.id == own || state_->is_pipelined(stay.id))
+        if (!stay.was_there(state_->queues.now()) || stay.id == own || state_->pipelined.contains(stay.id))
           continue;
         visit(kind.request, stay.rank);
         break;
@@ -117,9 +117,10 @@ class reclaim_bound {
       resources<n> gone;
       head[d] = request;
       gone[d] = quantity::milli(held);
-      state_->accounts.release(x, gone, capacity_kind::any);
+      const std::size_t before = state_->statement.checkpoint();
+      state_->statement.release(x, gone, capacity_kind::any);
       const bool is = key < standing{state_->accounts, x, head, {}};
-      state_->accounts.charge(x, gone, capacity_kind::any);
+      state_->statement.rollback(before);
       return is;
     };
     unit_rank last = those.units.back().rank;

@@ -137,26 +137,20 @@ class scenario_replay {
   bool run(const record& r, std::uint32_t pods, vector<chosen_unit>& chosen,
            std::span<const std::size_t> tried, bool may_fit = true) {
     nodes_.clear();
-    auto before = session_->books().places.save();
-    charged_.clear();
     has_vacated_ = false;
     may_fit_ = may_fit;
+    const typename statement<Session>::trial trial{state_->statement};
     for (const std::size_t i : tried) {
       const record& v = state_->at(chosen[i].unit->id);
       chosen[i].end = fate::gone;
-      state_->accounts.release(v.facts.quota, state_->charge_of(v), v.facts.in);
-      if (chosen[i].counted_twice) state_->accounts.release(v.facts.quota, state_->charge_of(v), v.facts.in);
+      for (int times = chosen[i].counted_twice ? 2 : 1; times > 0; --times) {
+        state_->statement.release(v.facts.quota, state_->charge_of(v), v.facts.in);
+      }
     }
+    before_placing_ = state_->statement.checkpoint();
     list_involved(r, pods, chosen, tried);
     const bool placed = place_in_turn(r, pods, chosen, tried);
-    state_->end_trial();
-    release_charged();
-    for (const std::size_t i : tried) {
-      const record& v = state_->at(chosen[i].unit->id);
-      state_->accounts.charge(v.facts.quota, state_->charge_of(v), v.facts.in);
-      if (chosen[i].counted_twice) state_->accounts.charge(v.facts.quota, state_->charge_of(v), v.facts.in);
-    }
-    session_->books().places.rollback(std::move(before));
+    state_->places.end_trial();
     return placed;
   }
 
@@ -185,6 +179,9 @@ class scenario_replay {
     bool outlasts = false;
     /// Whether there may be room for it once the pending unit is placed.
     bool is_open = false;
+    /// What it is charged where it has been placed.
+    std::optional<resources<n>> charged{};
+    capacity_kind in = capacity_kind::any;
   };
   /// By dimension that counts, the least and the most that some jobs request.
   struct request_range {
@@ -212,7 +209,7 @@ class scenario_replay {
     bool has_begun = false;
     bool may_wait = false;
     /// The involved jobs, and the next to be placed.
-    std::span<const involved_job> involved;
+    std::span<involved_job> involved;
     std::size_t next_involved = 0;
     /// What the units pending here request. Of an inner quota, those of all leaves below.
     request_range waiting;
@@ -223,13 +220,6 @@ class scenario_replay {
     [[nodiscard]] bool has_involved() const { return next_involved < involved.size(); }
     [[nodiscard]] const involved_job& next() const { return involved[next_involved]; }
   };
-  struct charge {
-    const involved_job* by;
-    quota_id quota;
-    resources<n> request;
-    capacity_kind in = capacity_kind::any;
-  };
-
   void goes(const chosen_unit& c) const {
     if (const auto at = state_->place_of(state_->at(c.unit->id)))
       session_->books().what_if().gone(session_->books().places, *at);
@@ -247,7 +237,7 @@ class scenario_replay {
   /// Passes over the job itself, pipelined units, and pods of jobs that have lost some.
   [[nodiscard]] auto others_than(unit_id own) const {
     return [this, own](unit_id id) {
-      if (id == own || state_->is_pipelined(id)) return true;
+      if (id == own || state_->pipelined.contains(id)) return true;
       const record& w = state_->at(id);
       return w.facts.elastic && marked_.contains(w.facts.core);
     };
@@ -282,7 +272,7 @@ class scenario_replay {
         involved_job& last = involved_.back();
         last.was_moved = state_->was_moved(state_->at(chosen[last.entry].unit->id));
       }
-      if (state_->may_be_stranded(u.id)) outlasts(u.core);
+      if (state_->places.may_be_stranded(u.id)) outlasts(u.core);
     }
     detail::sort(involved_.begin(), involved_.end(), [](const involved_job& a, const involved_job& b) {
       return a.quota != b.quota ? a.quota < b.quota : a.rank < b.rank;
@@ -295,7 +285,7 @@ class scenario_replay {
       while (last < involved_.size() && involved_[last].quota == involved_[first].quota) ++last;
       const quota_id x = involved_[first].quota;
       leaf& l = leaves_[x.index()];
-      l.involved = std::span<const involved_job>{involved_}.subspan(first, last - first);
+      l.involved = std::span<involved_job>{involved_}.subspan(first, last - first);
       request_range requests;
       for (const involved_job& job : l.involved) {
         requests.add({job.request, job.request}, state_->accounts.counted());
@@ -355,7 +345,7 @@ class scenario_replay {
       // Most that fail do so because the first victim comes back: then nothing has to be placed, unless some
       // may be stranded.
       if (waits && !has_vacated_ && outlasting_ == 0 && !job.was_moved &&
-          !state_->has_room(least, state_->at(chosen[job.entry].unit->id).facts.request) &&
+          !state_->places.has_room(least, state_->at(chosen[job.entry].unit->id).facts.request) &&
           comes_back(chosen[job.entry])) {
         return false;
       }
@@ -371,7 +361,7 @@ class scenario_replay {
       }
       if (!waits && open_ == 0) return true;
       if (waits && outlasting_ == 0 &&
-          !(state_->has_room(least) && state_->placement().might_have_room(pod_request))) {
+          !(state_->places.has_room(least) && state_->places.rules().might_have_room(pod_request))) {
         return false;
       }
       if (takes_turns_) turn_.passed(session_->tree(), x, !is_empty(l));
@@ -479,20 +469,16 @@ class scenario_replay {
   template <class LeftOut>
   void take_turns(std::size_t placed, const LeftOut& left_out) {
     takes_turns_ = true;
-    release_charged();
+    state_->statement.rollback(before_placing_);
     for (const quota_id x : with_involved_) leaves_[x.index()].next_involved = 0;
     turn_.clear(state_->accounts.tree());
     enter_leaves(left_out);
     turn_.start(state_->accounts.tree(), key());
     before_ = quota_id::none();
-    std::size_t charged = 0;
     for (; placed > 0; --placed) {
       const quota_id x = pass_others(left_out);
       leaf& l = leaves_[x.index()];
-      if (charged < charged_.size() && charged_[charged].by == &l.next()) {
-        const charge& c = charged_[charged++];
-        state_->accounts.charge(c.quota, c.request, c.in);
-      }
+      if (l.next().charged) state_->statement.charge(x, *l.next().charged, l.next().in);
       ++l.next_involved;
       turn_.passed(state_->accounts.tree(), x, !is_empty(l));
     }
@@ -516,31 +502,32 @@ class scenario_replay {
   void vacate(const vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
     if (std::exchange(has_vacated_, true)) return;
     supposes_ = false;
-    state_->begin_trial();
+    state_->places.begin_trial();
     for (const std::size_t i : tried) {
       const record& v = state_->at(chosen[i].unit->id);
-      state_->add_candidates_of(v);
-      state_->leave(v);
+      state_->places.add_candidates_of(v);
+      state_->places.leave(v);
     }
   }
   /// Whether a victim gets a place for sure if it is the first to be placed.
   [[nodiscard]] bool comes_back(const chosen_unit& c) const {
     const record& v = state_->at(c.unit->id);
     const auto at = state_->place_of(v);
-    return at && !is_charged_by_place(*session_, v) && state_->has_room(v.facts.request) &&
+    return at && !is_charged_by_place(*session_, v) && state_->places.has_room(v.facts.request) &&
            state_->accounts.within_limits(v.facts.quota, v.facts.request, v.facts.in) &&
-           state_->placement().comes_back(v.pod_request, *at);
+           state_->places.rules().comes_back(v.pod_request, *at);
   }
   /// Whether the pending unit, which comes first, has a place and leaves no room for any victim. Where it
   /// stands matters only for all of its pods, and is not determined for fewer.
   [[nodiscard]] bool takes_all(const record& r, std::uint32_t pods) {
     if (!may_fit_ || !supposes_ || pods == pods_of_unit(r) || is_charged_by_place(*session_, r)) return false;
-    if (!state_->placement().is_of_whole_pods(r.pod_request)) return false;
+    if (!state_->places.rules().is_of_whole_pods(r.pod_request)) return false;
     const resources<n> request = request_of_pods(r, pods);
-    if (!state_->has_room(request) || !state_->accounts.within_limits(r.facts.quota, request, r.facts.in)) {
+    if (!state_->places.has_room(request) ||
+        !state_->accounts.within_limits(r.facts.quota, request, r.facts.in)) {
       return false;
     }
-    return !state_->has_room(least_of_victims_, request);
+    return !state_->places.has_room(least_of_victims_, request);
   }
   /// The pending unit has been placed: counts the victims left for which there may be room.
   void count_open(const vector<chosen_unit>& chosen) {
@@ -549,8 +536,8 @@ class scenario_replay {
       const leaf& l = leaves_[job.quota.index()];
       if (job.waits || &job < l.involved.data() + l.next_involved) continue;
       const record& v = state_->at(chosen[job.entry].unit->id);
-      job.is_open = state_->has_room(least_needed(v, job.was_moved)) &&
-                    state_->placement().might_have_room(state_type::pod_request_of(v, 1));
+      job.is_open = state_->places.has_room(least_needed(v, job.was_moved)) &&
+                    state_->places.rules().might_have_room(state_type::pod_request_of(v, 1));
       if (job.is_open) ++open_;
     }
   }
@@ -583,16 +570,16 @@ class scenario_replay {
   }
   /// Returns false if it is the pending job and has no place.
   bool place_next_of(const record& r, std::uint32_t pods, vector<chosen_unit>& chosen, leaf& l) {
-    const involved_job& job = l.involved[l.next_involved++];
+    involved_job& job = l.involved[l.next_involved++];
     if (job.waits) {
       const auto pod_request = state_type::pod_request_of(r, pods);
       const resources<n> least = state_->least_charge(r, job.request);
       if (!state_->accounts.within_limits(r.facts.quota, least, r.facts.in)) return false;
-      const auto where = state_->find_place(pod_request, least, true);
+      const auto where = state_->places.find_place(pod_request, least, true);
       if (!where) return false;
       const resources<n> charged = state_->charge_at(r, job.request, where);
       if (!state_->accounts.within_limits(r.facts.quota, charged, r.facts.in)) return false;
-      charge_for(job, r.facts.quota, charged, r.facts.in);
+      charge(job, r, charged);
       own_first_ = nodes_.size();
       state_->add_nodes_at(*where, nodes_);
       own_nodes_ = nodes_.size() - own_first_;
@@ -615,26 +602,22 @@ class scenario_replay {
     return involved_first(l) ? l.next().request : walk_of(l).first().request;
   }
 
-  void charge_for(const involved_job& job, quota_id x, const resources<n>& request, capacity_kind in) {
-    state_->accounts.charge(x, request, in);
-    charged_.push_back({&job, x, request, in});
+  void charge(involved_job& job, const record& r, const resources<n>& request) {
+    state_->statement.charge(job.quota, request, r.facts.in);
+    job.charged = request;
+    job.in = r.facts.in;
   }
-  void release_charged() const {
-    for (std::size_t i = charged_.size(); i-- > 0;) {
-      state_->accounts.release(charged_[i].quota, charged_[i].request, charged_[i].in);
-    }
-  }
-  void place_victim(const involved_job& job, chosen_unit& back) {
+  void place_victim(involved_job& job, chosen_unit& back) {
     const record& v = state_->at(back.unit->id);
     const resources<n> least = state_->least_charge(v, v.facts.request);
     if (!state_->accounts.within_limits(v.facts.quota, least, v.facts.in)) return;
     back.first_node = nodes_.size();
-    const auto where = state_->find_place_back(v, nodes_);
+    const auto where = state_->places.find_place_back(v, nodes_);
     if (!where) return;
     const resources<n> charged = state_->charge_at(v, v.facts.request, where->at);
     if (!state_->accounts.within_limits(v.facts.quota, charged, v.facts.in)) return;
-    charge_for(job, v.facts.quota, charged, v.facts.in);
-    back.end = where->moved == 0 && !state_->stands_pipelined(unit_id::of(v)) ? fate::stays : fate::moves;
+    charge(job, v, charged);
+    back.end = where->moved == 0 && !state_->pipelined.stands(unit_id::of(v)) ? fate::stays : fate::moves;
     back.moved = where->moved;
     back.nodes = nodes_.size() - back.first_node;
   }
@@ -648,11 +631,12 @@ class scenario_replay {
   /// Numbers the runs.
   std::uint64_t run_ = 0;
   vector<involved_job> involved_;
-  vector<charge> charged_;
   /// Whether quotas and jobs take turns one by one: the order could not be told otherwise.
   bool takes_turns_ = false;
   /// The leaf whose turn was the last, if it passed over a pending unit.
   quota_id before_;
+  /// The charges of the statement before anything was placed.
+  std::size_t before_placing_ = 0;
   vector<std::size_t> nodes_;
   std::size_t own_first_ = 0;
   std::size_t own_nodes_ = 0;

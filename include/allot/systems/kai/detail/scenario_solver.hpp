@@ -64,14 +64,14 @@ class scenario_solver {
     chosen_.clear();
     recorded_.clear();
     goes_on_ = false;
-    state_->expect(r);
+    state_->places.expect(r);
     if (!is_worth_moving(r)) return false;
     const bool may_succeed = could_be_solved(r);
-    // A search that can't succeed may leave something behind, too: see `cycle_state::undo_search`.
-    may_strand_ = victims_.shared_devices() != 0 && state_->may_strand();
+    // A search that can't succeed may leave something behind, too: see `cycle_places::undo_search`.
+    may_strand_ = victims_.shared_devices() != 0 && state_->places.may_strand();
     if (!may_succeed && !may_strand_) return false;
-    state_->begin_search(victims_.shared_devices() > 0 ||
-                         state_->placement().shared_devices(r.pod_request) > 0);
+    state_->places.begin_search(victims_.shared_devices() > 0 ||
+                                state_->places.rules().shared_devices(r.pod_request) > 0);
     replay_.prepare(unit_id::of(r));
     for (std::uint32_t pods = 1; pods <= pods_of_unit(r); ++pods) {
       if (!solve_for(r, pods)) return false;
@@ -95,13 +95,13 @@ class scenario_solver {
   /// Jobs are moved for no job that requests more than is left. A job that is only moved gives nothing.
   [[nodiscard]] bool is_worth_moving(const record& r) const {
     return wanted_.how != action_kind::consolidation ||
-           suffices(state_->least_charge(r, r.facts.request), state_->room_as_charged());
+           suffices(state_->least_charge(r, r.facts.request), state_->places.room_as_charged());
   }
   /// Anticipates what the search would find in the end: that all potential victims do not hold enough, or
   /// that they can't be made to give enough.
   [[nodiscard]] bool could_be_solved(const record& r) {
     const resources<n> request = state_->least_charge(r, r.facts.request);
-    const resources<n> room = state_->most_room();
+    const resources<n> room = state_->places.most_room();
     if (!suffices(request, room, victims_.gather(r, wanted_))) return false;
     if (victims_.candidates().empty()) return false;
     if (wanted_.how == action_kind::preempt) return true;
@@ -128,7 +128,7 @@ class scenario_solver {
   }
   /// No job may be evicted for good, so whole devices become free only where a job sharing them moves off.
   [[nodiscard]] bool may_do_by_moves(const record& r) const {
-    return state_->placement().might_fit_after_moves(r.pod_request, victims_.shared_devices());
+    return state_->places.rules().might_fit_after_moves(r.pod_request, victims_.shared_devices());
   }
   [[nodiscard]] quantity most_reclaimable(const record& r, std::size_t d) const {
     const quota_tree<n>& tree = session_->tree();
@@ -146,7 +146,7 @@ class scenario_solver {
   }
   [[nodiscard]] bool solve_for(const record& r, std::uint32_t pods) {
     const resources<n> request = state_->least_charge(r, request_of_pods(r, pods));
-    const resources<n> room = state_->most_room();
+    const resources<n> room = state_->places.most_room();
     resources<n> freed;
     for (const std::size_t i : recorded_) freed += chosen_[i].unit->request;
     const auto is_enough = [&] { return suffices(request, room, freed); };
@@ -170,7 +170,7 @@ class scenario_solver {
     // only those scenarios are run that leave something behind.
     bool may_fit = goes_on_;
     if (!goes_on_) start_over();
-    goes_on_ = !may_strand_ && state_->placement().is_of_whole_pods(r.pod_request);
+    goes_on_ = !may_strand_ && state_->places.rules().is_of_whole_pods(r.pod_request);
     for (;;) {
       const auto* next = victims_.next();
       if (next == nullptr) return false;
@@ -286,7 +286,7 @@ class scenario_solver {
     };
     if (recorded_.empty() || !all_go()) return pods;
     const resources<n> pod = request_of_pods(r, 1);
-    resources<n> there = state_->most_room();
+    resources<n> there = state_->places.most_room();
     for (const std::size_t i : recorded_) there += chosen_[i].unit->request;
     std::int64_t most = pods_of_unit(r);
     for (const std::size_t d : state_->accounts.counted()) {
@@ -405,8 +405,9 @@ class scenario_solver {
   /// Whether the scenario, with those recorded, might strand a fraction that waits, even if it fails.
   [[nodiscard]] bool strands() const {
     const auto any_may_be = [&](std::span<const std::size_t> units) {
-      return detail::any_of(units.begin(), units.end(),
-                            [&](std::size_t i) { return state_->may_be_stranded(chosen_[i].unit->id); });
+      return detail::any_of(units.begin(), units.end(), [&](std::size_t i) {
+        return state_->places.may_be_stranded(chosen_[i].unit->id);
+      });
     };
     return may_strand_ && (any_may_be(tried_) || any_may_be(recorded_));
   }
@@ -416,7 +417,7 @@ class scenario_solver {
     for (const std::size_t i : tried_) {
       const chosen_unit& c = chosen_[i];
       const bool moved = c.end == fate::moves && c.moved > 0;
-      state_->undo_search(c.unit->id, moved ? replay_.nodes_of(c) : std::span<const std::size_t>{});
+      state_->places.undo_search(c.unit->id, moved ? replay_.nodes_of(c) : std::span<const std::size_t>{});
     }
   }
   /// What was supposed before a run that did not succeed: that all taken are gone, or, once there may be a
@@ -449,7 +450,7 @@ class scenario_solver {
     const job_id beneficiary = state_->announced_as(r);
     for (const std::size_t i : recorded_) {
       const chosen_unit& c = chosen_[i];
-      if (c.unit->elastic && goes_with_core(c.unit->core) && !state_->stands_pipelined(c.unit->id)) continue;
+      if (c.unit->elastic && goes_with_core(c.unit->core) && !state_->pipelined.stands(c.unit->id)) continue;
       if (!state_->contains(c.unit->id) || keeps_its_place(c)) continue;
       const bool moves = c.end == fate::moves;
       if (c.counted_twice) state_->forget_charge(state_->at(c.unit->id));
@@ -457,26 +458,26 @@ class scenario_solver {
                     moves ? replay_.nodes_of(c) : std::span<const std::size_t>{});
       losers_.push_back(c.unit->quota);
     }
-    const bool is_known = !unit_id::of(r).is_extra() && state_->is_announced(r.facts.id, r.ticket);
+    const bool is_known = !unit_id::of(r).is_extra() && state_->announced.contains(r.facts.id, r.ticket);
     // All victims were admitted in this very cycle and have not started, so no job has to leave. KAI
     // pipelines the job, in this cycle and in every later one. Here it starts in the cycle after it was
     // announced.
     if (is_known && session_->plan().evictions.size() == first) {
       const resources<n> least = state_->least_charge(r, r.facts.request);
-      const auto where = state_->find_place(r.pod_request, least);
-      if (where && state_->is_free_now(*where, least)) {
+      const auto where = state_->places.find_place(r.pod_request, least);
+      if (where && state_->places.is_free_now(*where, least)) {
         return state_->admit(r.facts.id, *where, grown_);
       }
       if (where) session_->books().places.release(*where);
     }
-    state_->pipeline(r, state_->take_place_to_wait(r, replay_.own_nodes()));
+    state_->pipeline(r, state_->places.take_place_to_wait(r, replay_.own_nodes()));
     for (const std::size_t i : recorded_) {
       const chosen_unit& c = chosen_[i];
       if (c.end != fate::moves || keeps_its_place(c)) continue;
       if (!state_->contains(c.unit->id)) continue;
       const record& moved = state_->at(c.unit->id);
       const bool was_running = moved.state != job_state::pending;
-      state_->pipeline(moved, state_->take_place_to_wait(moved, replay_.nodes_of(c)));
+      state_->pipeline(moved, state_->places.take_place_to_wait(moved, replay_.nodes_of(c)));
       // It was admitted or pipelined by this very plan, and waits from now on.
       if (!was_running) state_->announce(moved, session_->plan().evictions.size());
     }
@@ -508,7 +509,7 @@ class scenario_solver {
   bool goes_on_ = false;
   /// Among those taken for this number.
   std::size_t elastic_taken_ = 0;
-  /// Whether scenarios that are undone may strand fractions that wait: see `cycle_state::undo_search`.
+  /// Whether scenarios that are undone may strand fractions that wait: see `cycle_places::undo_search`.
   bool may_strand_ = false;
   /// By node: the units taken for this number that run there.
   vector<vector<std::size_t>> on_node_;

@@ -260,7 +260,7 @@ class victims_queue {
     state_->running.copy(those, all);
     state_->for_each_pipelined(x, [&](unit_id id) {
       const record& r = state_->at(id);
-      state_->running.add_pipelined(r, state_->pods_that_stay(r), all);
+      state_->running.add_pipelined(r, state_->evicted.left(r), all);
     });
     return all;
   }
