@@ -96,10 +96,10 @@ void evict_or_release(random_source& random, inventory& i, std::vector<inventory
 
 TEST_CASE("node_placement: best fit while nothing is being evicted") {
   inventory i = nodes({4, 2, 3});
-  CHECK(nodes_of(i, rules::place(i, {.gpus = gpus(2)}, false).value()) == std::vector<std::size_t>{1});
-  CHECK(nodes_of(i, rules::place(i, {.gpus = gpus(2), .pods = 2}, false).value()) ==
+  CHECK(nodes_of(i, rules{i}.place({.gpus = gpus(2)}, false).value()) == std::vector<std::size_t>{1});
+  CHECK(nodes_of(i, rules{i}.place({.gpus = gpus(2), .pods = 2}, false).value()) ==
         std::vector<std::size_t>{2, 0});
-  CHECK_FALSE(rules::place(i, {.gpus = gpus(3)}, false));
+  CHECK_FALSE(rules{i}.place({.gpus = gpus(3)}, false));
 }
 
 TEST_CASE("node_placement: where it can start at once, though that fits worse") {
@@ -107,13 +107,13 @@ TEST_CASE("node_placement: where it can start at once, though that fits worse") 
   const auto old = i.place({.gpus = gpus(2)}).value();
   REQUIRE(nodes_of(i, old) == std::vector<std::size_t>{0});
   i.vacate(old);
-  const auto at_once = rules::place(i, {.gpus = gpus(2)}, false).value();
+  const auto at_once = rules{i}.place({.gpus = gpus(2)}, false).value();
   CHECK(nodes_of(i, at_once) == std::vector<std::size_t>{1});
   CHECK(i.ready(at_once));
   // With nothing available at once it waits.
-  const auto rest = rules::place(i, {.gpus = gpus(6)}, false).value();
+  const auto rest = rules{i}.place({.gpus = gpus(6)}, false).value();
   CHECK(i.ready(rest));
-  const auto later = rules::place(i, {.gpus = gpus(2)}, false).value();
+  const auto later = rules{i}.place({.gpus = gpus(2)}, false).value();
   CHECK(nodes_of(i, later) == std::vector<std::size_t>{0});
   CHECK_FALSE(i.ready(later));
 }
@@ -121,10 +121,10 @@ TEST_CASE("node_placement: where it can start at once, though that fits worse") 
 TEST_CASE("node_placement: a fraction where one is already") {
   inventory i = nodes({2, 2});
   const auto half = quantity::milli(500);
-  const auto first = rules::place(i, {.gpus = half}, false).value();
-  const auto whole = rules::place(i, {.gpus = gpus(1)}, false).value();
-  const auto second = rules::place(i, {.gpus = half}, false).value();
-  const auto third = rules::place(i, {.gpus = half}, false).value();
+  const auto first = rules{i}.place({.gpus = half}, false).value();
+  const auto whole = rules{i}.place({.gpus = gpus(1)}, false).value();
+  const auto second = rules{i}.place({.gpus = half}, false).value();
+  const auto third = rules{i}.place({.gpus = half}, false).value();
   CHECK(rules::stand_alike(i, first, second));
   CHECK_FALSE(rules::stand_alike(i, first, third));
   CHECK_FALSE(rules::stand_alike(i, first, whole));
@@ -135,16 +135,16 @@ TEST_CASE("node_placement: a pod that waits leaves to others what can start at o
   inventory i = nodes({4});
   const auto old = i.place({.gpus = gpus(2)}).value();
   i.vacate(old);
-  const auto waits = rules::place(i, {.gpus = gpus(1)}, true).value();
+  const auto waits = rules{i}.place({.gpus = gpus(1)}, true).value();
   CHECK_FALSE(i.ready(waits));
-  const auto at_once = rules::place(i, {.gpus = gpus(2)}, false).value();
+  const auto at_once = rules{i}.place({.gpus = gpus(2)}, false).value();
   CHECK(i.ready(at_once));
   // On given nodes, one pod on each.
   const std::vector<std::size_t> there{0, 0};
-  CHECK_FALSE(rules::place_to_wait_on(i, {.gpus = gpus(1), .pods = 2}, there));
+  CHECK_FALSE(rules{i}.place_to_wait_on({.gpus = gpus(1), .pods = 2}, there));
   i.release(at_once);
-  CHECK(nodes_of(i, rules::place_to_wait_on(i, {.gpus = gpus(1), .pods = 2}, there).value()) == there);
-  CHECK_FALSE(rules::place_to_wait_on(i, {.gpus = gpus(1)}, there));
+  CHECK(nodes_of(i, rules{i}.place_to_wait_on({.gpus = gpus(1), .pods = 2}, there).value()) == there);
+  CHECK_FALSE(rules{i}.place_to_wait_on({.gpus = gpus(1)}, there));
 }
 
 TEST_CASE("node_placement: pods come back where they have stood") {
@@ -155,15 +155,15 @@ TEST_CASE("node_placement: pods come back where they have stood") {
   {
     // Node 0 is the fuller one, for both.
     const auto before = i.save();
-    const auto back = rules::place_back(i, {.gpus = gpus(1), .pods = 2}, old).value();
+    const auto back = rules{i}.place_back({.gpus = gpus(1), .pods = 2}, old).value();
     CHECK(back.moved == 1);
     CHECK(nodes_of(i, back.at) == std::vector<std::size_t>{0, 0});
     i.rollback(before);
   }
   CHECK(i.place({.gpus = gpus(1)}));
-  const auto back = rules::place_back(i, {.gpus = gpus(1), .pods = 2}, old).value();
+  const auto back = rules{i}.place_back({.gpus = gpus(1), .pods = 2}, old).value();
   CHECK(back.moved == 1);
-  CHECK_FALSE(rules::place_back(i, {.gpus = gpus(3), .pods = 2}, old));
+  CHECK_FALSE(rules{i}.place_back({.gpus = gpus(3), .pods = 2}, old));
 }
 
 TEST_CASE("node_placement: a fraction that comes back alone gets a new share of a device") {
@@ -172,19 +172,19 @@ TEST_CASE("node_placement: a fraction that comes back alone gets a new share of 
   const auto first = i.place({.gpus = half}).value();
   const auto second = i.place({.gpus = half}).value();
   i.vacate(second);
-  CHECK(rules::place_back(i, {.gpus = half}, second)->moved == 0);
+  CHECK(rules{i}.place_back({.gpus = half}, second)->moved == 0);
   i = nodes({1});
   const auto alone = i.place({.gpus = half}).value();
   i.vacate(alone);
-  CHECK(rules::place_back(i, {.gpus = half}, alone)->moved == 1);
+  CHECK(rules{i}.place_back({.gpus = half}, alone)->moved == 1);
   CHECK(first != second);
 }
 
 TEST_CASE("node_placement: compares whole GPUs by node alone") {
   inventory i = nodes({4, 1});
-  const auto a = rules::place(i, {.gpus = gpus(2)}, false).value();
-  const auto b = rules::place(i, {.gpus = gpus(2)}, false).value();
-  const auto c = rules::place(i, {.gpus = gpus(1)}, false).value();
+  const auto a = rules{i}.place({.gpus = gpus(2)}, false).value();
+  const auto b = rules{i}.place({.gpus = gpus(2)}, false).value();
+  const auto c = rules{i}.place({.gpus = gpus(1)}, false).value();
   CHECK(rules::stand_alike(i, a, b));
   CHECK_FALSE(rules::stand_alike(i, a, c));
 }
@@ -201,7 +201,7 @@ TEST_CASE("node_placement: a job that is evicted is placed again, pod by pod") {
 
   SUBCASE("where nothing else is free its pods keep their nodes and devices") {
     fill(3);
-    const auto back = rules::place_back(i, gang, going);
+    const auto back = rules{i}.place_back(gang, going);
     REQUIRE(back);
     CHECK(back->moved == 0);
     CHECK(pods_of(i, back->at) == pods_of(i, going));
@@ -209,7 +209,7 @@ TEST_CASE("node_placement: a job that is evicted is placed again, pod by pod") {
   }
   SUBCASE("it counts the pods that are elsewhere now") {
     fill(0);
-    const auto back = rules::place_back(i, gang, going);
+    const auto back = rules{i}.place_back(gang, going);
     REQUIRE(back);
     const std::vector<std::size_t> was = nodes_of(i, going);
     const std::vector<std::size_t> is = nodes_of(i, back->at);
@@ -222,7 +222,7 @@ TEST_CASE("node_placement: a job that is evicted is placed again, pod by pod") {
     fill(0);
     fill(1);
     const inventory before = i;
-    CHECK_FALSE(rules::place_back(i, gang, going));
+    CHECK_FALSE(rules{i}.place_back(gang, going));
     CHECK(i == before);
   }
   SUBCASE("a total is placed as a whole, and has moved if it is elsewhere") {
@@ -230,7 +230,7 @@ TEST_CASE("node_placement: a job that is evicted is placed again, pod by pod") {
     i.release(going);
     const inventory::allocation split = *i.place(total(24));
     i.vacate(split);
-    const auto back = rules::place_back(i, total(24), split);
+    const auto back = rules{i}.place_back(total(24), split);
     REQUIRE(back);
     CHECK(back->moved == 0);
   }
@@ -244,7 +244,7 @@ TEST_CASE("node_placement: pods that return may move the list of all pods") {
     const pod_request gang{gpus(1), pods};
     const inventory::allocation going = *i.place(gang);
     i.vacate(going);
-    const auto back = rules::place_back(i, gang, going);
+    const auto back = rules{i}.place_back(gang, going);
     REQUIRE(back);
     CHECK(back->moved == 0);
     CHECK(pods_of(i, back->at) == pods_of(i, going));
@@ -256,7 +256,7 @@ TEST_CASE("node_placement: pods that wait for others to leave") {
   const inventory::allocation going = *i.place({gpus(8), 2});
   i.vacate(going);
   SUBCASE("take a node where they can start, and its devices that are not held") {
-    const auto waiting = rules::place(i, {gpus(4)}, true);
+    const auto waiting = rules{i}.place({gpus(4)}, true);
     REQUIRE(waiting);
     CHECK(i.ready(*waiting));
     CHECK(nodes_of(i, *waiting) == std::vector<std::size_t>{2});
@@ -264,7 +264,7 @@ TEST_CASE("node_placement: pods that wait for others to leave") {
   SUBCASE("get vacated devices once nothing else is left") {
     const std::vector<pod_location> others{{node_id{2}}, {node_id{3}}};
     REQUIRE(i.place_at({gpus(8), 2}, others));
-    const auto waiting = rules::place(i, {gpus(8), 2}, true);
+    const auto waiting = rules{i}.place({gpus(8), 2}, true);
     REQUIRE(waiting);
     CHECK_FALSE(i.ready(*waiting));
     i.release(going);
@@ -272,7 +272,7 @@ TEST_CASE("node_placement: pods that wait for others to leave") {
   }
   SUBCASE("one on each of the named nodes, in this order") {
     const std::vector<std::size_t> nodes{3, 0, 1};
-    const auto waiting = rules::place_to_wait_on(i, {gpus(6), 3}, nodes);
+    const auto waiting = rules{i}.place_to_wait_on({gpus(6), 3}, nodes);
     REQUIRE(waiting);
     CHECK(nodes_of(i, *waiting) == nodes);
     CHECK_FALSE(i.ready(*waiting));
@@ -280,10 +280,10 @@ TEST_CASE("node_placement: pods that wait for others to leave") {
   SUBCASE("as many nodes as pods, each with room, or nothing changes") {
     const std::vector<std::size_t> nodes{3, 3};
     const inventory before = i;
-    CHECK_FALSE(rules::place_to_wait_on(i, {gpus(6), 3}, nodes));
-    CHECK_FALSE(rules::place_to_wait_on(i, {gpus(6), 2}, nodes));
+    CHECK_FALSE(rules{i}.place_to_wait_on({gpus(6), 3}, nodes));
+    CHECK_FALSE(rules{i}.place_to_wait_on({gpus(6), 2}, nodes));
     CHECK(i == before);
-    CHECK(rules::place_to_wait_on(i, {gpus(4), 2}, nodes));
+    CHECK(rules{i}.place_to_wait_on({gpus(4), 2}, nodes));
   }
 }
 
@@ -291,24 +291,24 @@ TEST_CASE("node_placement: devices that others may share, and whether moves coul
   inventory i{
       allot::gpu::build_cluster({{.name = "small", .gpus = 2}, {.name = "large", .gpus = 8}}).value()};
   const auto half = quantity::milli(500);
-  CHECK(rules::shared_devices(i, {.gpus = gpus(2), .pods = 3}) == 0);
-  CHECK(rules::shared_devices(i, {.gpus = half, .pods = 3}) == 3);
-  CHECK(rules::shared_devices(i, {.gpus = half, .pods = 3, .devices = 2}) == 6);
-  CHECK(rules::shared_devices(i, {.pods = 3, .gpu_memory_mib = 80'000}) == 3);
-  CHECK(rules::shared_devices(i, {.pods = 2, .mig = allot::gpu::mig_request{0}}) == 2);
-  CHECK(rules::shared_devices(i, {.pods = 2, .cpu_milli = 1000}) == 0);
+  CHECK(rules{i}.shared_devices({.gpus = gpus(2), .pods = 3}) == 0);
+  CHECK(rules{i}.shared_devices({.gpus = half, .pods = 3}) == 3);
+  CHECK(rules{i}.shared_devices({.gpus = half, .pods = 3, .devices = 2}) == 6);
+  CHECK(rules{i}.shared_devices({.pods = 3, .gpu_memory_mib = 80'000}) == 3);
+  CHECK(rules{i}.shared_devices({.pods = 2, .mig = allot::gpu::mig_request{0}}) == 2);
+  CHECK(rules{i}.shared_devices({.pods = 2, .cpu_milli = 1000}) == 0);
 
   // The most GPUs for which it might do.
   const auto most = [&](std::uint64_t shared) {
     std::uint32_t pods = 0;
-    while (rules::might_fit_after_moves(i, {.gpus = gpus(1), .pods = pods + 1}, shared)) ++pods;
+    while (rules{i}.might_fit_after_moves({.gpus = gpus(1), .pods = pods + 1}, shared)) ++pods;
     return pods;
   };
   CHECK(most(0) == 10);
-  CHECK(rules::might_fit_after_moves(i, total(10), 0));
-  CHECK_FALSE(rules::might_fit_after_moves(i, total(11), 0));
-  CHECK(rules::might_fit_after_moves(i, {.gpus = half, .pods = 30}, 0));
-  CHECK(rules::might_fit_after_moves(i, {.pods = 30, .cpu_milli = 1000}, 0));
+  CHECK(rules{i}.might_fit_after_moves(total(10), 0));
+  CHECK_FALSE(rules{i}.might_fit_after_moves(total(11), 0));
+  CHECK(rules{i}.might_fit_after_moves({.gpus = half, .pods = 30}, 0));
+  CHECK(rules{i}.might_fit_after_moves({.pods = 30, .cpu_milli = 1000}, 0));
   const auto whole = i.place({.gpus = gpus(4)});
   REQUIRE(whole);
   REQUIRE(i.place({.gpus = quantity::milli(300)}));
@@ -324,15 +324,15 @@ TEST_CASE("node_placement: devices that others may share, and whether moves coul
 TEST_CASE("node_placement: without nodes all is one, and has room for whatever is placed") {
   using on_nothing = allot::detail::node_placement<allot::no_placement>;
   allot::no_placement places;
-  CHECK_FALSE(on_nothing::knows_nodes(places));
-  CHECK(on_nothing::place(places, {}, true));
-  CHECK_FALSE(on_nothing::place_to_wait_on(places, {}, {}));
-  CHECK(on_nothing::place_back(places, {}, {})->moved == 0);
+  CHECK_FALSE(on_nothing{places}.knows_nodes());
+  CHECK(on_nothing{places}.place({}, true));
+  CHECK_FALSE(on_nothing{places}.place_to_wait_on({}, {}));
+  CHECK(on_nothing{places}.place_back({}, {})->moved == 0);
   std::vector<std::size_t> nodes;
-  on_nothing::for_each_node(places, {}, [&](std::size_t n) { nodes.push_back(n); });
+  on_nothing{places}.for_each_node({}, [&](std::size_t n) { nodes.push_back(n); });
   CHECK(nodes == std::vector<std::size_t>{0});
-  CHECK(on_nothing::shared_devices(places, {}) == 0);
-  CHECK(on_nothing::might_fit_after_moves(places, {}, 0));
+  CHECK(on_nothing{places}.shared_devices({}) == 0);
+  CHECK(on_nothing{places}.might_fit_after_moves({}, 0));
 }
 
 TEST_CASE("node_placement: allocates nothing") {
@@ -344,10 +344,10 @@ TEST_CASE("node_placement: allocates nothing") {
       const auto outer = i.save();
       const auto a = i.place(d);
       i.vacate(*a);
-      static_cast<void>(rules::place(i, d, false));
-      static_cast<void>(rules::place(i, d, true));
-      static_cast<void>(rules::place_to_wait_on(i, d, there));
-      static_cast<void>(rules::place_back(i, d, *a));
+      static_cast<void>(rules{i}.place(d, false));
+      static_cast<void>(rules{i}.place(d, true));
+      static_cast<void>(rules{i}.place_to_wait_on(d, there));
+      static_cast<void>(rules{i}.place_back(d, *a));
       i.rollback(outer);
     }
   };
@@ -378,7 +378,7 @@ TEST_CASE("node_placement: is the rule, looked up node by node, and finds a plac
         const std::tuple here{at_once < need, free, n};
         if (!expected || here < *expected) expected = here;
       }
-      const auto at = rules::place(i, {.gpus = size}, false);
+      const auto at = rules{i}.place({.gpus = size}, false);
       CHECK(at.has_value() == fits);
       if (expected) CHECK(nodes_of(i, at.value()) == std::vector<std::size_t>{std::get<2>(*expected)});
       if (at) all.push_back(*at);
@@ -418,7 +418,7 @@ TEST_CASE("node_placement: is the rule on nodes with models and hosts, by trying
         }
         i.rollback(before);
       }
-      const auto a = rules::place(i, d, false);
+      const auto a = rules{i}.place(d, false);
       REQUIRE(a.has_value() == expected.has_value());
       if (a) {
         REQUIRE(i.pods(*a).begin()->where.node.index() == std::get<3>(*expected));
@@ -443,31 +443,31 @@ TEST_CASE("node_placement: a fraction that comes back to pods that wait gets a n
   i.vacate(leaving);
   SUBCASE("not if one of them stays") {
     REQUIRE(i.place({.gpus = some}));
-    CHECK(rules::place_back(i, {.gpus = some}, leaving)->moved == 0);
+    CHECK(rules{i}.place_back({.gpus = some}, leaving)->moved == 0);
   }
   SUBCASE("but if all came when the others were leaving") {
     i.vacate(stays);
     REQUIRE(i.place({.gpus = some}));
-    CHECK(rules::place_back(i, {.gpus = some}, leaving)->moved == 1);
+    CHECK(rules{i}.place_back({.gpus = some}, leaving)->moved == 1);
   }
   SUBCASE("not if that was undone") {
     auto before = i.save();
     i.vacate(stays);
     REQUIRE(i.place({.gpus = some}));
     i.rollback(std::move(before));
-    CHECK(rules::place_back(i, {.gpus = some}, leaving)->moved == 0);
+    CHECK(rules{i}.place_back({.gpus = some}, leaving)->moved == 0);
   }
 }
 
 TEST_CASE("node_placement: a node is a candidate while something of it is idle or leaving") {
   inventory i = nodes({1});
-  CHECK(rules::is_candidate(i, 0));
+  CHECK(rules{i}.is_candidate(0));
   const auto whole = i.place({.gpus = gpus(1)}).value();
-  CHECK_FALSE(rules::is_candidate(i, 0));
+  CHECK_FALSE(rules{i}.is_candidate(0));
   i.vacate(whole);
-  CHECK(rules::is_candidate(i, 0));
-  REQUIRE(rules::place(i, {.gpus = quantity::milli(500)}, true));
-  CHECK_FALSE(rules::is_candidate(i, 0));
+  CHECK(rules{i}.is_candidate(0));
+  REQUIRE(rules{i}.place({.gpus = quantity::milli(500)}, true));
+  CHECK_FALSE(rules{i}.is_candidate(0));
   i.release(whole);
-  CHECK(rules::is_candidate(i, 0));
+  CHECK(rules{i}.is_candidate(0));
 }

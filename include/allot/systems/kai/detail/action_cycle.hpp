@@ -89,45 +89,46 @@ class action_cycle {
 
   explicit action_cycle(const Policies& policies)
       : policies_(policies),
-        world_(policies.k > 0, {policies.half_life, policies.window}),
+        state_(policies.k > 0, {policies.half_life, policies.window}),
         solver_(policies.saturation_multiplier) {}
 
   /// Starts over on the session's tree.
   void reset(Session& session) {
-    world_.reset(session);
-    solver_.reset(session);
+    bind(session);
+    state_.reset();
+    solver_.reset();
     turn_.reset(session.tree());
     queues_.assign(session.tree().slots(), queue{});
     was_reset_ = true;
   }
 
   void run(Session& session) {
-    world_.accounts.follow(session.tree());
-    const bool changed = world_.follow(session);
+    bind(session);
+    const bool changed = state_.follow();
     const bool is_new = changed || session.queues().must_requeue() || was_reset_;
     if (!is_new && !(counts_past() && session.now() >= next_division())) return;
-    if (counts_past()) world_.usage.advance(session, world_type::capacity(session));
-    divide(session);
+    if (counts_past()) state_.usage.advance(session, state_.capacity());
+    divide();
     was_reset_ = false;
     session.requeue_inadmissible();
-    world_.begin(session, Walk::leaves_out_more);
-    allocate(session);
-    if (policies_.most_moved != 0 && world_.has_nodes()) {
-      solve_in_turn(session, {detail::action_kind::consolidation, policies_.most_moved, {}});
+    state_.begin(Walk::leaves_out_more);
+    allocate();
+    if (policies_.most_moved != 0 && state_.places.has_nodes()) {
+      solve_in_turn({detail::action_kind::consolidation, policies_.most_moved, {}});
     }
-    solve_in_turn(session, {detail::action_kind::reclaim, 0, policies_.reclaim_protection});
-    solve_in_turn(session, {detail::action_kind::preempt, 0, {}});
-    note_pending(session);
-    world_.end(session);
+    solve_in_turn({detail::action_kind::reclaim, 0, policies_.reclaim_protection});
+    solve_in_turn({detail::action_kind::preempt, 0, {}});
+    note_pending();
+    state_.end();
   }
 
   /// The fair share of x with all below it, as of the last division.
-  [[nodiscard]] resources<n> entitled(quota_id x) const { return world_.accounts.fair_share(x); }
+  [[nodiscard]] resources<n> entitled(quota_id x) const { return state_.accounts.fair_share(x); }
 
   /// Whether the pending job was announced: if what it waits for was taken from a job that the same cycle had
   /// admitted, it starts in the next.
   [[nodiscard]] bool has_announced(const Session& session, job_id id) const {
-    return world_.is_announced(id, session.jobs().at(id).ticket);
+    return state_.announced.contains(id, session.jobs().at(id).ticket);
   }
   /// When shares may have changed with time, and decisions with them: see `waking_cycle`. O(quotas).
   [[nodiscard]] std::optional<instant> wakes_at(const Session& session) const {
@@ -137,7 +138,7 @@ class action_cycle {
   /// Whether quotas may have a `preempt_after`.
   [[nodiscard]] static constexpr bool delays_preemption() noexcept { return true; }
   /// What it remembers: see `resumable_cycle`.
-  void rebase(instant by) { world_.usage.rebase(by); }
+  void rebase(instant by) { state_.usage.rebase(by); }
   [[nodiscard]] cycle_memory memory(const Session& session) const {
     cycle_memory m;
     for (const quota_id x : session.tree().top_down()) {
@@ -146,24 +147,24 @@ class action_cycle {
       });
     }
     detail::sort(m.announced.begin(), m.announced.end());
-    if (counts_past()) m.past_usage = world_.usage.save();
+    if (counts_past()) m.past_usage = state_.usage.save();
     m.is_at_rest = !was_reset_;
     return m;
   }
   /// Continues from that; see `resumable_cycle`.
   [[nodiscard]] bool resume(Session& session, const cycle_memory& m, std::span<const quota_id> ids) {
+    bind(session);
     for (const job_id id : m.announced) {
       if (session.jobs().contains(id) && session.jobs().at(id).state == job_state::pending) {
-        world_.adopt_announced(session.jobs().at(id));
+        state_.announced.add(session.jobs().at(id));
       }
     }
     const bool keeps_usage =
-        counts_past() ? world_.usage.restore(session.tree(), m.past_usage, ids) : m.past_usage.empty();
-    world_.accounts.follow(session.tree());
-    static_cast<void>(world_.follow(session));
+        counts_past() ? state_.usage.restore(session.tree(), m.past_usage, ids) : m.past_usage.empty();
+    static_cast<void>(state_.follow());
     was_reset_ = !m.is_at_rest;
     // As of the last time that it did: what has passed since is for the next one.
-    if (m.is_at_rest) divide(session);
+    if (m.is_at_rest) divide();
     return keeps_usage;
   }
 
@@ -171,23 +172,24 @@ class action_cycle {
   /// jobs, whose deserved amount does not allow it; else too little total capacity, if it is known; else its
   /// place. In the last two, jobs being evicted count until they have gone.
   void explain(Session& session, typename Session::plan_type::pending_job& p) {
+    bind(session);
     const record& r = session.jobs().at(p.id);
     p.placement.reset();
-    p.binding = first_bound(session, r, false);
-    p.out_of_reach = first_bound(session, r, true);
+    p.binding = first_bound(r, false);
+    p.out_of_reach = first_bound(r, true);
     if (!p.binding) p.placement = session.books().places.why_not(r.pod_request);
     p.reason = p.binding ? pending_reason::quota : pending_reason::placement;
     // A limit binds, whoever leaves.
     if (!r.may_preempt() && (!p.binding || p.binding->kind == bound::capacity))
       p.reason = pending_reason::preempts_later;
-    if (!session.jobs().nominated().leaving().empty()) find_departures(session, p);
+    if (!session.jobs().nominated().leaving().empty()) find_departures(p);
   }
 
  private:
-  using world_type = detail::cycle_state<Session>;
+  using state_type = detail::cycle_state<Session>;
   using record = typename Session::record;
-  using waiting_unit = typename world_type::waiting_unit;
-  using kind_line = typename Walk::kind_line;
+  using waiting_unit = typename state_type::waiting_unit;
+  using pending_kind = typename Walk::pending_kind;
   using kind_type = detail::unit_kind<n>;
 
   struct queue {
@@ -197,9 +199,15 @@ class action_cycle {
     detail::failed_units<n> hardest;
   };
 
+  /// The session may have moved since the last call of the scheduler, and so may this.
+  void bind(Session& session) {
+    session_ = &session;
+    state_.bind(session);
+    solver_.bind(session, state_);
+  }
   [[nodiscard]] bool counts_past() const noexcept { return policies_.k > 0; }
   /// When past usage is to be looked at again, though nothing has changed.
-  [[nodiscard]] instant next_division() const { return later(world_.usage.now(), policies_.period); }
+  [[nodiscard]] instant next_division() const { return later(state_.usage.now(), policies_.period); }
   /// Whether other shares could let a pending job take something: all that fits what is free was tried.
   [[nodiscard]] static bool may_take(const Session& session) {
     const auto all = session.tree().top_down();
@@ -211,8 +219,8 @@ class action_cycle {
     return false;
   }
   /// The first bound on the job's path that its request exceeds; if `is_alone`, with nothing in use.
-  [[nodiscard]] std::optional<shortfall> first_bound(Session& session, const record& r, bool is_alone) const {
-    const auto& accounts = world_.accounts;
+  [[nodiscard]] std::optional<shortfall> first_bound(const record& r, bool is_alone) const {
+    const auto& accounts = state_.accounts;
     const resources<n>& request = r.facts.request;
     std::optional<shortfall> first;
     const auto bind = [&](quota_id at, std::size_t d, bound kind, quantity most, quantity in_use) {
@@ -221,7 +229,7 @@ class action_cycle {
       first = shortfall{at, d, kind, used + request[d] - most};
     };
     quota_id root = r.facts.quota;
-    for (quota_id a = root; a; a = session.tree().parent(a)) {
+    for (quota_id a = root; a; a = session_->tree().parent(a)) {
       root = a;
       for (const std::size_t d : accounts.counted()) {
         bind(a, d, bound::borrow_limit, accounts.limit(a)[d], accounts.allocated(a)[d]);
@@ -230,39 +238,39 @@ class action_cycle {
       }
     }
     for (const std::size_t d : accounts.counted()) {
-      bind(root, d, bound::capacity, known_capacity(session, d), session.books().allocated_by_all(d));
+      bind(root, d, bound::capacity, known_capacity(d), session_->books().allocated_by_all(d));
     }
     return first;
   }
   /// The total capacity; unlimited if only the nodes know it.
-  [[nodiscard]] quantity known_capacity(Session& session, std::size_t d) const {
-    const bool is_known =
-        world_type::knows_capacity || !detail::placement_or_default::has_nodes(session.books().places);
-    return is_known ? world_.accounts.capacity()[d] : quantity::unlimited();
+  [[nodiscard]] quantity known_capacity(std::size_t d) const {
+    const bool is_known = detail::cycle_places<Session>::knows_capacity ||
+                          !detail::placement_or_default::has_nodes(session_->books().places);
+    return is_known ? state_.accounts.capacity()[d] : quantity::unlimited();
   }
   /// Which evictions are in the way of the job: those that count in the capacity that it lacks or, if there
   /// is enough, those for jobs that would take it if they had their turn first.
-  void find_departures(Session& session, typename Session::plan_type::pending_job& p) {
-    const detail::in_the_way<Session> seen{session};
-    const auto request = [&](job_id id, std::size_t d) { return session.jobs().at(id).facts.request[d]; };
+  void find_departures(typename Session::plan_type::pending_job& p) {
+    const detail::in_the_way<Session> seen{*session_};
+    const auto request = [&](job_id id, std::size_t d) { return session_->jobs().at(id).facts.request[d]; };
     if (p.binding) {
       if (p.binding->kind != bound::capacity) return;
-      for (const auto& d : session.jobs().nominated().leaving()) {
+      for (const auto& d : session_->jobs().nominated().leaving()) {
         const quantity gained = request(d.job, p.binding->dimension);
         if (gained > quantity{}) seen.note_leaving(p.departures, d, gained);
       }
       return;
     }
     exact_sum<n> then;
-    for (std::size_t d = 0; d < n; ++d) then.add(d, session.books().allocated_by_all(d));
-    const auto is_announced = [&](job_id id) { return has_announced(session, id); };
+    for (std::size_t d = 0; d < n; ++d) then.add(d, session_->books().allocated_by_all(d));
+    const auto is_announced = [&](job_id id) { return has_announced(*session_, id); };
     seen.for_each_claimed(p, is_announced,
-                          [&](const auto& d, bool) { then -= session.jobs().at(d.job).facts.request; });
+                          [&](const auto& d, bool) { then -= session_->jobs().at(d.job).facts.request; });
     seen.for_each_claimed(p, is_announced, [&](const auto& d, bool is_first) {
       if (!is_first || p.departures) return;
-      then += session.jobs().at(d.beneficiary).facts.request;
-      for (const std::size_t k : world_.accounts.counted()) {
-        const bool is_short = then.amount(k) + request(p.id, k) > known_capacity(session, k);
+      then += session_->jobs().at(d.beneficiary).facts.request;
+      for (const std::size_t k : state_.accounts.counted()) {
+        const bool is_short = then.amount(k) + request(p.id, k) > known_capacity(k);
         if (request(p.id, k) > quantity{} && is_short && !p.departures)
           seen.note_leaving(p.departures, d, {});
       }
@@ -276,41 +284,40 @@ class action_cycle {
   }
 
   /// Divides by what is requested now, and by past usage as it was last looked at.
-  void divide(Session& session) {
-    const resources<n> capacity = world_type::capacity(session);
+  void divide() {
+    const resources<n> capacity = state_.capacity();
     if (counts_past()) {
-      world_.accounts.divide(capacity, world_.usage.parts(session), division_options());
+      state_.accounts.divide(capacity, state_.usage.parts(*session_), division_options());
     } else {
-      world_.accounts.divide(capacity, {}, division_options());
+      state_.accounts.divide(capacity, {}, division_options());
     }
   }
 
   // Actions.
 
-  void allocate(Session& session) {
+  void allocate() {
     held_.clear();
-    in_turn(
-        session, [](const kind_line&) { return true; },
-        [](quota_id, const queue& q, const kind_line& k) { return has_failed(q, k.request_class); },
-        [&](const record& r) { return start(session, r); });
+    in_turn([](const pending_kind&) { return true; },
+            [](quota_id, const queue& q, const pending_kind& k) { return has_failed(q, k.request_class); },
+            [&](const record& r) { return start(r); });
   }
   /// Returns what of the job is pending now because it has started.
-  std::optional<waiting_unit> start(Session& session, const record& r) {
+  std::optional<waiting_unit> start(const record& r) {
     std::optional<waiting_unit> grown;
     const detail::unit_id unit = detail::unit_id::of(r);
     queue& q = queues_[r.facts.quota.index()];
     if (!unit.is_extra() && has_failed(q, r.request_class)) return grown;
-    world_.expect(session, r);
-    const resources<n> least = world_type::least_charge(session, r, r.facts.request);
-    if (world_.accounts.within_limits(r.facts.quota, least, r.facts.in)) {
-      if (const auto where = world_.find_allowed_place(session, r, least)) {
+    state_.places.expect(r);
+    const resources<n> least = state_.least_charge(r, r.facts.request);
+    if (state_.accounts.within_limits(r.facts.quota, least, r.facts.in)) {
+      if (const auto where = state_.places.find_allowed_place(r, least)) {
         // The session can't start an extra pod: it waits until the next cycle.
-        if (!unit.is_extra() && world_.is_free_now(session, *where, least)) {
-          world_.admit(session, unit.job(), *where, grown);
+        if (!unit.is_extra() && state_.places.is_free_now(*where, least)) {
+          state_.admit(unit.job(), *where, grown);
         } else {
-          world_.pipeline(session, r, world_.wait_there(session, r, *where));
-          world_.announce(session, r, session.plan().evictions.size());
-          grown = world_.add_extra(session, r);
+          state_.pipeline(r, state_.places.wait_there(r, *where));
+          state_.announce(r, session_->plan().evictions.size());
+          grown = state_.extras.add_next(r);
         }
         return grown;
       }
@@ -323,11 +330,11 @@ class action_cycle {
 
   /// Serves pending units by moving or evicting running ones, as the action says. Of those that failed, only
   /// easier ones are tried.
-  void solve_in_turn(Session& session, const detail::victims_wanted& wanted) {
+  void solve_in_turn(const detail::victims_wanted& wanted) {
     using detail::action_kind;
     const bool moves = wanted.how == action_kind::consolidation;
     not_consolidated_.clear();
-    world_.add_extras(session);
+    state_.extras.add_all();
     const auto failed = [&](quota_id x) -> auto& {
       return moves ? not_consolidated_ : queues_[x.index()].hardest;
     };
@@ -335,28 +342,27 @@ class action_cycle {
     const auto may_try = [&](quota_id x, const resources<n>& request, const kind_type& kind) {
       return failed(x).is_easier(kind) &&
              (wanted.how != action_kind::reclaim ||
-              fair_reclaim<n>::may_reclaim(world_.accounts, x, request, kind.in,
+              fair_reclaim<n>::may_reclaim(state_.accounts, x, request, kind.in,
                                            policies_.float_sums ? kind.pod : exactly));
     };
     const auto solves = [&](const record& r) {
       const bool is_beyond = wanted.how == action_kind::preempt && r.facts.in == capacity_kind::guaranteed &&
-                             !world_.accounts.within_deserved_of_all(r.facts.quota, r.facts.request);
-      return !is_beyond && solver_.solve(session, world_, r, wanted);
+                             !state_.accounts.within_deserved_of_all(r.facts.quota, r.facts.request);
+      return !is_beyond && solver_.solve(r, wanted);
     };
-    in_turn(
-        session, [&](const kind_line& k) { return k.may_preempt && (!moves || k.preemptible); },
-        [&](quota_id x, const queue&, const kind_line& k) { return !may_try(x, k.request, k.kind); },
-        [&](const record& r) -> std::optional<waiting_unit> {
-          const quota_id x = r.facts.quota;
-          const kind_type kind = kind_type::of(session, r);
-          if (!r.may_preempt() || !may_try(x, r.facts.request, kind)) return std::nullopt;
-          if (!solves(r)) {
-            failed(x).add(kind);
-            return std::nullopt;
-          }
-          for (const quota_id loser : solver_.losers()) turn_.changed(session.tree(), loser, key());
-          return solver_.grown();
-        });
+    in_turn([&](const pending_kind& k) { return k.may_preempt && (!moves || k.preemptible); },
+            [&](quota_id x, const queue&, const pending_kind& k) { return !may_try(x, k.request, k.kind); },
+            [&](const record& r) -> std::optional<waiting_unit> {
+              const quota_id x = r.facts.quota;
+              const kind_type kind = kind_type::of(*session_, r);
+              if (!r.may_preempt() || !may_try(x, r.facts.request, kind)) return std::nullopt;
+              if (!solves(r)) {
+                failed(x).add(kind);
+                return std::nullopt;
+              }
+              for (const quota_id loser : solver_.losers()) turn_.changed(session_->tree(), loser, key());
+              return solver_.grown();
+            });
   }
 
   // Turns.
@@ -366,31 +372,31 @@ class action_cycle {
   /// `is_hopeless(quota, queue, kind)` a visit would change nothing: they keep their place in the order and
   /// are passed many at a time. The action ends when only such units are left.
   template <class Wanted, class IsHopeless, class Visit>
-  void in_turn(Session& session, Wanted wanted, IsHopeless is_hopeless, Visit visit) {
-    const quota_tree<n>& tree = session.tree();
-    const std::uint64_t phase = world_.next_phase();
-    const auto left_out = [&](detail::unit_id id) { return world_.is_pipelined_before(id, phase); };
-    start_walks(session, wanted, left_out);
+  void in_turn(Wanted wanted, IsHopeless is_hopeless, Visit visit) {
+    const quota_tree<n>& tree = session_->tree();
+    const std::uint64_t phase = state_.pipelined.begin_phase();
+    const auto left_out = [&](detail::unit_id id) { return state_.pipelined.contains_before(id, phase); };
+    start_walks(wanted, left_out);
     if (!is_any_hope(is_hopeless)) return;
     turn_.start(tree, key());
     quota_id last;
     // Each turn passes at least one pending unit, and only a decision makes another one pending.
     std::size_t turns_left = 0;
-    for (const quota_id x : walking_) turns_left += world_.waiting(session, x);
+    for (const quota_id x : walking_) turns_left += state_.waiting(x);
     for (; turns_left > 0 && is_any_hope(is_hopeless); --turns_left) {
       const quota_id x = turn_.next(tree, key());
       queue& q = queues_[x.index()];
-      const auto kinds = world_.lines.kinds(x);
+      const auto kinds = state_.queues.kinds(x);
       const auto stops = [&](std::size_t k) {
         return kinds[k].elastic || !q.walk.has_seen(kinds[k].request) || !is_hopeless(x, q, kinds[k]);
       };
       const auto first = q.walk.first();
       q.walk.take_turn(std::exchange(last, x) == x, turn_.keyed_others_than(x));
       if (first.kind != Walk::no_kind && !stops(first.kind)) {
-        q.walk.pass_until(world_.lines, x, stops, left_out);
+        q.walk.pass_until(state_.queues, x, stops, left_out);
       } else {
-        q.walk.pass(world_.lines, x, left_out);
-        if (decides(session, first.id, x, visit)) {
+        q.walk.pass(state_.queues, x, left_out);
+        if (decides(first.id, x, visit)) {
           last = quota_id::none();
           ++turns_left;
         }
@@ -400,18 +406,18 @@ class action_cycle {
     ALLOT_ASSERT(!is_any_hope(is_hopeless), "turns follow one another and no quota is passed");
   }
   template <class Wanted, class LeftOut>
-  void start_walks(Session& session, Wanted wanted, const LeftOut& left_out) {
-    world_.lines.follow(session, true);
-    turn_.clear(session.tree());
+  void start_walks(Wanted wanted, const LeftOut& left_out) {
+    state_.queues.follow(true);
+    turn_.clear(session_->tree());
     hopeful_ = 0;
     walking_.clear();
-    for (const quota_id x : session.tree().top_down()) {
-      if (world_.waiting(session, x) == 0 || !world_type::is_leaf(session, x)) continue;
+    for (const quota_id x : session_->tree().top_down()) {
+      if (state_.waiting(x) == 0 || !state_.is_leaf(x)) continue;
       queue& q = queues_[x.index()];
       q.failed.clear();
       q.hardest.clear();
-      static_cast<void>(world_.lines.kinds(session, x));
-      q.walk.start(world_.lines, x, policies_.queue_depth, wanted, left_out);
+      static_cast<void>(state_.queues.kinds(x));
+      q.walk.start(state_.queues, x, policies_.queue_depth, wanted, left_out);
       if (q.walk.is_over()) continue;
       walking_.push_back(x);
       turn_.enter(x);
@@ -419,12 +425,12 @@ class action_cycle {
   }
   /// Visits the unit, which x has passed, if it is still pending; returns whether anything was decided.
   template <class Visit>
-  [[nodiscard]] bool decides(Session& session, detail::unit_id id, quota_id x, Visit& visit) {
-    if (!waits(session, id, x)) return false;
-    const auto before = world_.changes();
-    const std::optional<waiting_unit> grown = visit(world_.at(session, id));
+  [[nodiscard]] bool decides(detail::unit_id id, quota_id x, Visit& visit) {
+    if (!waits(id, x)) return false;
+    const auto before = state_.changes();
+    const std::optional<waiting_unit> grown = visit(state_.at(id));
     if (grown) queues_[x.index()].walk.add(*grown);
-    return world_.changes() != before;
+    return state_.changes() != before;
   }
   /// Whether a unit may be left for which the action could do something. O(kinds of one quota), amortised
   /// over an action in which no job has hope again.
@@ -432,7 +438,7 @@ class action_cycle {
   [[nodiscard]] bool is_any_hope(const IsHopeless& is_hopeless) {
     const auto has_hope = [&](quota_id x) {
       const queue& q = queues_[x.index()];
-      const auto kinds = world_.lines.kinds(x);
+      const auto kinds = state_.queues.kinds(x);
       return q.walk.has_left([&](std::size_t k) { return kinds[k].elastic || !is_hopeless(x, q, kinds[k]); });
     };
     for (std::size_t hopeless = 0; hopeless < walking_.size(); ++hopeless) {
@@ -442,15 +448,15 @@ class action_cycle {
     return false;
   }
   /// Evicting a victim also removes its pending pods.
-  [[nodiscard]] bool waits(Session& session, detail::unit_id id, quota_id x) const {
-    if (!world_.contains(session, id) || world_.is_pipelined(id)) return false;
-    const record& r = world_.at(session, id);
+  [[nodiscard]] bool waits(detail::unit_id id, quota_id x) const {
+    if (!state_.contains(id) || state_.pipelined.contains(id)) return false;
+    const record& r = state_.at(id);
     return r.state == job_state::pending && r.facts.quota == x;
   }
   [[nodiscard]] auto key() const {
     return [this](quota_id x, quota_id of) {
       const queue& q = queues_[of.index()];
-      return saturation_standing<n>{world_.accounts, x, q.walk.request(), {}};
+      return saturation_standing<n>{state_.accounts, x, q.walk.request(), {}};
     };
   }
   /// Whether a unit with the same request has failed in this action: nothing has become free since.
@@ -460,17 +466,18 @@ class action_cycle {
 
   // The plan.
 
-  void note_pending(Session& session) {
+  void note_pending() {
     for (const job_id id : held_) {
-      if (!session.jobs().contains(id) || world_.is_pipelined(id)) continue;
-      const record& r = session.jobs().at(id);
+      if (!session_->jobs().contains(id) || state_.pipelined.contains(id)) continue;
+      const record& r = session_->jobs().at(id);
       if (r.state != job_state::pending) continue;
-      session.plan().pending.push_back({id, r.what, r.facts.quota, pending_reason::quota});
+      session_->plan().pending.push_back({id, r.what, r.facts.quota, pending_reason::quota});
     }
   }
 
   Policies policies_;
-  world_type world_;
+  Session* session_ = nullptr;
+  state_type state_;
   detail::scenario_solver<Session, Walk> solver_;
   lazy_tournament<saturation_standing<n>> turn_;
   vector<queue> queues_;

@@ -25,14 +25,14 @@ namespace detail {
 
 /// The pending units of each quota, by kind, each kind in order: only units that come or leave are visited.
 ///
-/// `job_walk` visits the pending units. Meanwhile others may come and leave: it sees the lines as of a
+/// `job_walk` visits the pending units. Meanwhile others may come and leave: it sees the queues as of a
 /// `moment`, as long as nothing is swept.
 template <class Session>
 class job_queues {
  public:
   static constexpr std::size_t n = Session::n;
   using record = typename Session::record;
-  /// Numbers the changes of the lines.
+  /// Numbers the changes of the queues.
   using moment = std::uint64_t;
 
   struct waiting_unit {
@@ -40,7 +40,7 @@ class job_queues {
     unit_id id;
     resources<n> request;
   };
-  /// The stay of a unit in its line. Stays are numbered as they begin.
+  /// The stay of a unit in its queue. Stays are numbered as they begin.
   struct stay {
     unit_rank rank;
     unit_id id;
@@ -51,7 +51,7 @@ class job_queues {
     [[nodiscard]] bool was_there(moment then) const noexcept { return came <= then && then < left; }
   };
   /// The units of a quota that have the same request and the same chances, by rank.
-  struct kind_line {
+  struct pending_kind {
     class_number request_class{};
     bool preemptible = true;
     bool elastic = false;
@@ -68,44 +68,47 @@ class job_queues {
     std::uint64_t version = 0;
   };
 
-  void reset(Session& session) {
-    lines_.assign(session.tree().slots(), line{});
+  /// The session may have moved since the last call of the scheduler.
+  void bind(Session& session) noexcept { session_ = &session; }
+
+  void reset() {
+    queues_.assign(session_->tree().slots(), queue{});
     where_.clear();
     to_sweep_.clear();
-    session.queues().follow_stays();
-    for (const quota_id x : session.tree().top_down()) {
-      session.jobs().for_each_waiting(x, [&](job_id id) { enter(session, id); });
+    session_->queues().follow_stays();
+    for (const quota_id x : session_->tree().top_down()) {
+      session_->jobs().for_each_waiting(x, [&](job_id id) { enter(id); });
     }
   }
   /// The quota has changed.
-  void forget(quota_id x) { lines_[x.index()].elastic_pod_is_old = true; }
+  void forget(quota_id x) { queues_[x.index()].elastic_pod_is_old = true; }
   /// Takes note of the units that have come and left. With `sweep`, stays that are over are dropped now and
-  /// then; this requires that no line is being walked.
-  void follow(Session& session, bool sweep) {
+  /// then; this requires that no queue is being walked.
+  void follow(bool sweep) {
     ++now_;
-    session.queues().take_stays([&](const auto& news) {
+    session_->queues().take_stays([&](const auto& news) {
       if (!news.begins) return leave(news.id, news.ticket);
-      if (!session.jobs().contains(news.id)) return;
-      const record& r = session.jobs().at(news.id);
-      if (r.state == job_state::pending && r.ticket == news.ticket) enter(session, news.id);
+      if (!session_->jobs().contains(news.id)) return;
+      const record& r = session_->jobs().at(news.id);
+      if (r.state == job_state::pending && r.ticket == news.ticket) enter(news.id);
     });
     if (!sweep) return;
     for (const auto& [x, kind] : to_sweep_) {
-      ++lines_[x.index()].version;
-      this->sweep(lines_[x.index()].kinds[kind]);
+      ++queues_[x.index()].version;
+      this->sweep(queues_[x.index()].kinds[kind]);
     }
-    for (const auto& [x, kind] : to_sweep_) forget_kinds(lines_[x.index()]);
+    for (const auto& [x, kind] : to_sweep_) forget_kinds(queues_[x.index()]);
     to_sweep_.clear();
   }
   [[nodiscard]] moment now() const noexcept { return now_; }
   /// Adds a unit that the session does not know, until `remove_extra`.
   void add_extra(const record& r, const unit_kind<n>& kind, const unit_rank& rank) {
     ++now_;
-    insert(lines_[r.facts.quota.index()], r, kind, rank);
+    insert(queues_[r.facts.quota.index()], r, kind, rank);
   }
   void remove_extra(const record& r, const unit_rank& rank) {
     ++now_;
-    vector<kind_line>& kinds = lines_[r.facts.quota.index()].kinds;
+    vector<pending_kind>& kinds = queues_[r.facts.quota.index()].kinds;
     for (std::size_t k = 0; k < kinds.size(); ++k) {
       for (auto at = first_from(kinds[k].stays, rank); at != kinds[k].stays.end() && at->rank == rank; ++at) {
         if (at->id == unit_id::of(r) && at->was_there(now_)) return end_stay(kinds[k], *at, r.facts.quota, k);
@@ -114,36 +117,36 @@ class job_queues {
   }
 
   /// The kinds of the units pending in x. Kinds are appended; an elastic pod has its current rank and kind.
-  [[nodiscard]] std::span<const kind_line> kinds(Session& session, quota_id x) {
-    line& l = lines_[x.index()];
-    if (std::exchange(l.elastic_pod_is_old, false)) renew_elastic(session, x);
-    return l.kinds;
+  [[nodiscard]] std::span<const pending_kind> kinds(quota_id x) {
+    queue& q = queues_[x.index()];
+    if (std::exchange(q.elastic_pod_is_old, false)) renew_elastic(x);
+    return q.kinds;
   }
-  /// Counts the changes of the line of x: while it stays, so does what a walk that starts there finds.
-  [[nodiscard]] std::uint64_t version(quota_id x) const { return lines_[x.index()].version; }
+  /// Counts the changes of the queue of x: while it stays, so does what a walk that starts there finds.
+  [[nodiscard]] std::uint64_t version(quota_id x) const { return queues_[x.index()].version; }
   /// The same without checking for changes.
-  [[nodiscard]] std::span<const kind_line> kinds(quota_id x) const { return lines_[x.index()].kinds; }
-  [[nodiscard]] static unit_rank rank_of(Session& session, const record& r) {
+  [[nodiscard]] std::span<const pending_kind> kinds(quota_id x) const { return queues_[x.index()].kinds; }
+  [[nodiscard]] unit_rank rank_of(const record& r) const {
     unit_rank rank = unit_rank::of(r, 0);
     if (r.facts.elastic) {
-      const record& core = session.jobs().at(r.facts.core);
-      rank.stage = session.jobs().running_pods(core) > core.facts.pods ? 2 : 1;
+      const record& core = session_->jobs().at(r.facts.core);
+      rank.stage = session_->jobs().running_pods(core) > core.facts.pods ? 2 : 1;
     }
     return rank;
   }
-  [[nodiscard]] static waiting_unit unit_of(Session& session, const record& r) {
-    return {rank_of(session, r), r.facts.id, r.facts.request};
+  [[nodiscard]] waiting_unit unit_of(const record& r) const {
+    return {rank_of(r), r.facts.id, r.facts.request};
   }
 
   /// What is pending in x, including pods of elastic jobs that are not units yet. Precondition: `follow` was
   /// called. O(running elastic jobs that could have more pods).
-  [[nodiscard]] resources<n> asked(Session& session, quota_id x) {
-    const line& l = lines_[x.index()];
-    resources<n> sum = session.queues().asked(x) + l.to_come.amount();
-    for (const job_id id : l.elastic_pods) {
+  [[nodiscard]] resources<n> asked(quota_id x) {
+    const queue& q = queues_[x.index()];
+    resources<n> sum = session_->queues().asked(x) + q.to_come.amount();
+    for (const job_id id : q.elastic_pods) {
       // Its id may have been reused for a whole job.
-      if (!is_here(session, x, id) || !session.jobs().at(id).facts.elastic) continue;
-      sum += to_come(session, session.jobs().at(session.jobs().at(id).facts.core));
+      if (!is_here(x, id) || !session_->jobs().at(id).facts.elastic) continue;
+      sum += to_come(session_->jobs().at(session_->jobs().at(id).facts.core));
     }
     return sum;
   }
@@ -151,8 +154,8 @@ class job_queues {
  private:
   static constexpr std::size_t least_kinds = 64;
 
-  struct line {
-    vector<kind_line> kinds;
+  struct queue {
+    vector<pending_kind> kinds;
     /// From this size on, kinds are checked for removal.
     std::size_t most_kinds = least_kinds;
     /// The elastic pods, possibly including some that have left.
@@ -170,50 +173,51 @@ class job_queues {
     quota_id quota{};
     std::size_t kind = 0;
     unit_rank rank{};
-    /// What it adds to that of its line while it is there.
+    /// What it adds to that of its queue while it is there.
     resources<n> to_come{};
   };
 
-  [[nodiscard]] bool is_here(Session& session, quota_id x, job_id id) const {
+  [[nodiscard]] bool is_here(quota_id x, job_id id) const {
     const last_stay* const last = where_.find(id);
-    return last != nullptr && !last->gone && last->quota == x && session.jobs().contains(id) &&
-           session.jobs().at(id).ticket == last->ticket && session.jobs().at(id).state == job_state::pending;
+    return last != nullptr && !last->gone && last->quota == x && session_->jobs().contains(id) &&
+           session_->jobs().at(id).ticket == last->ticket &&
+           session_->jobs().at(id).state == job_state::pending;
   }
 
   /// The request of a job's pods that are not units yet.
-  [[nodiscard]] static resources<n> to_come(const Session& session, const record& core) {
+  [[nodiscard]] resources<n> to_come(const record& core) const {
     if constexpr (elastic_view<typename Session::view_type>) {
       if (core.pods_to_come > 0)
-        return resources<n>{session.view().request(core.what, 1)} * core.pods_to_come;
+        return resources<n>{session_->view().request(core.what, 1)} * core.pods_to_come;
     }
     return {};
   }
 
-  void enter(Session& session, job_id id) {
-    const record& r = session.jobs().at(id);
-    line& l = lines_[r.facts.quota.index()];
+  void enter(job_id id) {
+    const record& r = session_->jobs().at(id);
+    queue& q = queues_[r.facts.quota.index()];
     if (r.facts.elastic) {
-      erase_if(l.elastic_pods, [&](job_id e) { return e == id || !is_here(session, r.facts.quota, e); });
-      l.elastic_pods.push_back(id);
+      erase_if(q.elastic_pods, [&](job_id e) { return e == id || !is_here(r.facts.quota, e); });
+      q.elastic_pods.push_back(id);
     }
-    enter(l, r, unit_kind<n>::of(session, r), rank_of(session, r));
-    if (!r.facts.elastic) l.to_come += where_[id].to_come = to_come(session, r);
+    enter(q, r, unit_kind<n>::of(*session_, r), rank_of(r));
+    if (!r.facts.elastic) q.to_come += where_[id].to_come = to_come(r);
   }
-  void enter(line& l, const record& r, const unit_kind<n>& kind, const unit_rank& rank) {
-    const auto [at, number] = insert(l, r, kind, rank);
+  void enter(queue& q, const record& r, const unit_kind<n>& kind, const unit_rank& rank) {
+    const auto [at, number] = insert(q, r, kind, rank);
     where_[r.facts.id] = {number, r.ticket, false, r.facts.quota, at, rank};
   }
   /// Returns the number of its kind and that of its stay.
-  std::pair<std::size_t, std::uint64_t> insert(line& l, const record& r, const unit_kind<n>& kind,
+  std::pair<std::size_t, std::uint64_t> insert(queue& q, const record& r, const unit_kind<n>& kind,
                                                const unit_rank& rank) {
-    auto at = detail::find_if(l.kinds.begin(), l.kinds.end(), [&](const kind_line& k) {
+    auto at = detail::find_if(q.kinds.begin(), q.kinds.end(), [&](const pending_kind& k) {
       return k.request_class == r.request_class && k.preemptible == r.preemptible &&
              k.elastic == r.facts.elastic && k.may_preempt == r.may_preempt() && k.kind == kind &&
              k.request == r.facts.request;
     });
-    if (at == l.kinds.end()) {
-      at = l.kinds.insert(at, kind_line{r.request_class, r.preemptible, r.facts.elastic, r.may_preempt(),
-                                        kind, r.facts.request});
+    if (at == q.kinds.end()) {
+      at = q.kinds.insert(at, pending_kind{r.request_class, r.preemptible, r.facts.elastic, r.may_preempt(),
+                                           kind, r.facts.request});
     }
     const stay s{rank, unit_id::of(r), ++stays_, now_};
     // Usually the last.
@@ -222,13 +226,13 @@ class job_queues {
     at->first = std::min(at->first, static_cast<std::size_t>(place - at->stays.begin()));
     at->stays.insert(place, s);
     ++at->version;
-    ++l.version;
-    return {static_cast<std::size_t>(at - l.kinds.begin()), s.number};
+    ++q.version;
+    return {static_cast<std::size_t>(at - q.kinds.begin()), s.number};
   }
-  void end_stay(kind_line& k, stay& s, quota_id x, std::size_t kind) {
+  void end_stay(pending_kind& k, stay& s, quota_id x, std::size_t kind) {
     s.left = now_;
     ++k.gone;
-    ++lines_[x.index()].version;
+    ++queues_[x.index()].version;
     if (!std::exchange(k.to_sweep, true)) to_sweep_.push_back({x, kind});
   }
   void leave(job_id id, std::uint32_t ticket) {
@@ -237,32 +241,32 @@ class job_queues {
     last_stay& last = *known;
     if (last.gone || last.ticket != ticket) return;
     last.gone = true;
-    lines_[last.quota.index()].to_come -= last.to_come;
-    kind_line& k = lines_[last.quota.index()].kinds[last.kind];
+    queues_[last.quota.index()].to_come -= last.to_come;
+    pending_kind& k = queues_[last.quota.index()].kinds[last.kind];
     auto at = first_from(k.stays, last.rank);
     while (at->number != last.number) ++at;
     end_stay(k, *at, last.quota, last.kind);
   }
   /// The rank of an elastic pod depends on how many pods of its job run, its kind on how many more there may
   /// be.
-  void renew_elastic(Session& session, quota_id x) {
-    line& l = lines_[x.index()];
-    for (std::size_t i = 0; i < l.elastic_pods.size(); ++i) {
-      const job_id id = l.elastic_pods[i];
-      if (!is_here(session, x, id)) continue;
-      const record& r = session.jobs().at(id);
+  void renew_elastic(quota_id x) {
+    queue& q = queues_[x.index()];
+    for (std::size_t i = 0; i < q.elastic_pods.size(); ++i) {
+      const job_id id = q.elastic_pods[i];
+      if (!is_here(x, id)) continue;
+      const record& r = session_->jobs().at(id);
       if (!r.facts.elastic) continue;
-      const unit_rank rank = rank_of(session, r);
-      const auto kind = unit_kind<n>::of(session, r);
+      const unit_rank rank = rank_of(r);
+      const auto kind = unit_kind<n>::of(*session_, r);
       const last_stay& last = where_[id];
-      const kind_line& k = l.kinds[last.kind];
+      const pending_kind& k = q.kinds[last.kind];
       const auto at = first_from(k.stays, rank);
       if (k.kind == kind && at != k.stays.end() && at->rank == rank && at->number == last.number) continue;
       leave(id, last.ticket);
-      enter(l, r, kind, rank);
+      enter(q, r, kind, rank);
     }
   }
-  void sweep(kind_line& k) {
+  void sweep(pending_kind& k) {
     k.to_sweep = false;
     while (k.first < k.stays.size() && !k.stays[k.first].was_there(now_)) ++k.first;
     if (k.gone <= 16 || k.gone <= k.stays.size() / 2) return;
@@ -272,19 +276,20 @@ class job_queues {
   }
 
   /// Drops kinds with no pending unit, once they may be as many as the others.
-  void forget_kinds(line& l) {
-    if (l.kinds.size() < l.most_kinds) return;
-    erase_if(l.kinds, [](const kind_line& k) { return k.gone == k.stays.size(); });
-    for (std::size_t k = 0; k < l.kinds.size(); ++k) {
-      for (const stay& s : l.kinds[k].stays) {
+  void forget_kinds(queue& q) {
+    if (q.kinds.size() < q.most_kinds) return;
+    erase_if(q.kinds, [](const pending_kind& k) { return k.gone == k.stays.size(); });
+    for (std::size_t k = 0; k < q.kinds.size(); ++k) {
+      for (const stay& s : q.kinds[k].stays) {
         // Extra units have no place of their own.
         if (s.was_there(now_) && !s.id.is_extra()) where_[s.id.job()].kind = k;
       }
     }
-    l.most_kinds = std::max(least_kinds, 2 * l.kinds.size());
+    q.most_kinds = std::max(least_kinds, 2 * q.kinds.size());
   }
 
-  vector<line> lines_;
+  Session* session_ = nullptr;
+  vector<queue> queues_;
   by_job<last_stay> where_;
   vector<std::pair<quota_id, std::size_t>> to_sweep_;
   std::uint64_t stays_ = 0;

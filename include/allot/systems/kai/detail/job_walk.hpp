@@ -26,9 +26,9 @@ template <class Session>
 class job_walk {
  public:
   static constexpr std::size_t n = Session::n;
-  using lines_type = job_queues<Session>;
-  using kind_line = typename lines_type::kind_line;
-  using waiting_unit = typename lines_type::waiting_unit;
+  using queues_type = job_queues<Session>;
+  using pending_kind = typename queues_type::pending_kind;
+  using waiting_unit = typename queues_type::waiting_unit;
   /// Nor need searches be made or scenarios be run that are known to fail, turns be taken whose order is
   /// known, or nodes be asked where the sums forbid it.
   static constexpr bool leaves_out_more = true;
@@ -46,12 +46,12 @@ class job_walk {
   /// Starts at the first unit of the kinds for which `wanted(kind)`, skipping those for which `left_out(id)`;
   /// ends after `depth` units unless that is 0.
   template <class Wanted, class LeftOut>
-  void start(const lines_type& lines, quota_id x, std::size_t depth, Wanted wanted, LeftOut left_out) {
-    begun_ = lines.now();
+  void start(const queues_type& queues, quota_id x, std::size_t depth, Wanted wanted, LeftOut left_out) {
+    begun_ = queues.now();
     seen_.clear();
     came_.clear();
     last_.reset();
-    const auto kinds = lines.kinds(x);
+    const auto kinds = queues.kinds(x);
     at_.assign(kinds.size(), position{});
     for (std::size_t k = 0; k < kinds.size(); ++k) {
       at_[k].version = kinds[k].version;
@@ -100,8 +100,8 @@ class job_walk {
   }
   /// Brings the next unit to the front.
   template <class LeftOut>
-  void pass(const lines_type& lines, quota_id x, LeftOut left_out) {
-    const auto kinds = lines.kinds(x);
+  void pass(const queues_type& queues, quota_id x, LeftOut left_out) {
+    const auto kinds = queues.kinds(x);
     if (front_->kind == no_kind) {
       came_.erase(came_.begin());
     } else {
@@ -112,9 +112,9 @@ class job_walk {
   /// Passes the front and all units behind it up to the first that is of a kind for which `stops(kind
   /// number)`, became pending during the walk, or does not rank before `until`. Precondition: the front does.
   template <class Stops, class LeftOut>
-  void pass_until(const lines_type& lines, quota_id x, Stops stops, LeftOut left_out,
+  void pass_until(const queues_type& queues, quota_id x, Stops stops, LeftOut left_out,
                   std::optional<unit_rank> until = {}) {
-    const auto kinds = lines.kinds(x);
+    const auto kinds = queues.kinds(x);
     if (!came_.empty() && (!until || came_.front().rank < *until)) until = came_.front().rank;
     passing_.clear();
     for (std::size_t k = 0; k < at_.size(); ++k) {
@@ -155,14 +155,14 @@ class job_walk {
  private:
   struct position {
     std::size_t index = 0;
-    /// The version of the line that `index` refers to: units may have been added since.
+    /// The version of the kind that `index` refers to: units may have been added since.
     std::uint64_t version = 0;
     unit_rank rank;
     bool left = false;
   };
 
   /// Finds its index again after units have been added.
-  void find_again(const kind_line& k, position& p) const {
+  void find_again(const pending_kind& k, position& p) const {
     if (p.version == k.version) return;
     p.version = k.version;
     p.index = static_cast<std::size_t>(first_from(k.stays, p.rank) - k.stays.begin());
@@ -171,7 +171,7 @@ class job_walk {
   }
   /// Advances to the first unit from here on that was there and is not left out.
   template <class LeftOut>
-  void settle(const kind_line& k, position& p, LeftOut& left_out) const {
+  void settle(const pending_kind& k, position& p, LeftOut& left_out) const {
     while (p.index < k.stays.size() &&
            (!k.stays[p.index].was_there(begun_) || left_out(k.stays[p.index].id))) {
       ++p.index;
@@ -180,12 +180,12 @@ class job_walk {
     if (p.left) p.rank = k.stays[p.index].rank;
   }
   template <class LeftOut>
-  void advance(const kind_line& k, position& p, LeftOut& left_out) const {
+  void advance(const pending_kind& k, position& p, LeftOut& left_out) const {
     find_again(k, p);
     ++p.index;
     settle(k, p, left_out);
   }
-  void find_front(std::span<const kind_line> kinds) {
+  void find_front(std::span<const pending_kind> kinds) {
     front_.reset();
     const unit_rank* first = came_.empty() ? nullptr : &came_.front().rank;
     std::size_t kind = no_kind;
@@ -202,7 +202,7 @@ class job_walk {
     }
   }
   template <class LeftOut>
-  void stop_after(std::span<const kind_line> kinds, std::size_t depth, LeftOut& left_out) {
+  void stop_after(std::span<const pending_kind> kinds, std::size_t depth, LeftOut& left_out) {
     beginning_ = at_;
     std::optional<unit_rank> last;
     for (; depth > 0 && front_; --depth) {
@@ -216,7 +216,7 @@ class job_walk {
     find_front(kinds);
   }
 
-  typename lines_type::moment begun_ = 0;
+  typename queues_type::moment begun_ = 0;
   vector<position> at_;
   vector<position> beginning_;
   vector<waiting_unit> came_;

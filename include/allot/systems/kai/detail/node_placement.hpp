@@ -148,26 +148,27 @@ class node_placement {
   using pod_request = typename Places::pod_request;
   using allocation = typename Places::allocation;
 
+  explicit node_placement(Places& places) noexcept : places_(&places) {}
+
   /// Whether there are some that let their user choose. If not, all are one, and as `place` says.
-  [[nodiscard]] static bool knows_nodes(const Places& places) {
-    return node_aware_placement<nodes_type> && placement_or_default::has_nodes(places);
+  [[nodiscard]] bool knows_nodes() const {
+    return node_aware_placement<nodes_type> && placement_or_default::has_nodes(*places_);
   }
 
   /// On nodes where its pods can start at once, if possible; or pods that must wait for others to leave,
   /// wherever they are placed.
-  [[nodiscard]] static std::optional<allocation> place(Places& places, const pod_request& r, bool waits,
-                                                       std::span<const std::size_t> no_candidates = {}) {
+  [[nodiscard]] std::optional<allocation> place(const pod_request& r, bool waits,
+                                                std::span<const std::size_t> no_candidates = {}) const {
     return either(
-        places,
         [&](auto& on) {
           return on.place_by(policy_on<decltype(on)>{waits, no_candidates}, r);
         },
-        [&] { return places.place(r); });
+        [&] { return places_->place(r); });
   }
   /// Whether the node is one of KAI's candidates for a pod that waits: one with an unused device, or one that
   /// has a part left of what is allocated now. Room that is left only on devices for which all pods wait is
   /// none of it. O(devices of the node).
-  [[nodiscard]] static bool is_candidate(Places& places, std::size_t node) {
+  [[nodiscard]] bool is_candidate(std::size_t node) const {
     const auto on_nodes = [&](auto& on) {
       const auto& use = on.index().devices();
       const decltype(location_on<decltype(on)>::node) n{node};
@@ -177,14 +178,13 @@ class node_placement {
       }
       return false;
     };
-    return either(places, on_nodes, [] { return true; });
+    return either(on_nodes, [] { return true; });
   }
   /// Whether it can start at once. A fraction may use what is left of a device at the moment, also if
   /// waiting units, which `for_each_waiting(visit)` visits, count on that for later; but it waits for a
   /// device that all have left or are leaving (as in KAI v0.13). O(its pods x waiting pods).
   template <class ForEachWaiting>
-  [[nodiscard]] static bool is_ready(Places& places, const allocation& where,
-                                     ForEachWaiting for_each_waiting) {
+  [[nodiscard]] bool is_ready(const allocation& where, ForEachWaiting for_each_waiting) const {
     const auto on_nodes = [&](auto& on) {
       const auto& use = on.index().devices();
       const auto later = [&](auto n, std::uint32_t d) {
@@ -207,10 +207,10 @@ class node_placement {
         return on.index().hosts().is_ready(pod);
       });
     };
-    return either(places, on_nodes, [&] { return places.ready(where); });
+    return either(on_nodes, [&] { return places_->ready(where); });
   }
   /// Whether it is one pod with a part of a device that no other pod uses.
-  [[nodiscard]] static bool is_alone(Places& places, const allocation& where) {
+  [[nodiscard]] bool is_alone(const allocation& where) const {
     const auto on_nodes = [&](auto& on) {
       const auto pods = on.pods(where);
       auto next = pods.begin();
@@ -221,11 +221,10 @@ class node_placement {
       const auto d = static_cast<std::uint32_t>(std::countr_zero(pod.where.devices));
       return on.index().devices().used(pod.where.node, d) == pod.milli;
     };
-    return either(places, on_nodes, [] { return false; });
+    return either(on_nodes, [] { return false; });
   }
   /// Fills an unused device, if there is one, of the node of such a pod with pods like it.
-  static void fill_unused(Places& places, const pod_request& r, const allocation& where,
-                          vector<allocation>& filled) {
+  void fill_unused(const pod_request& r, const allocation& where, vector<allocation>& filled) const {
     const auto on_nodes = [&](auto& on) {
       using location = location_on<decltype(on)>;
       location there = (*on.pods(where).begin()).where;
@@ -236,11 +235,11 @@ class node_placement {
       };
       while (const auto one = on.place_each(r, choose)) filled.push_back(*one);
     };
-    either(places, on_nodes, [] {});
+    either(on_nodes, [] {});
   }
   /// Pods that must wait, one on each of these nodes, in this order.
-  [[nodiscard]] static std::optional<allocation> place_to_wait_on(Places& places, const pod_request& r,
-                                                                  std::span<const std::size_t> nodes) {
+  [[nodiscard]] std::optional<allocation> place_to_wait_on(const pod_request& r,
+                                                           std::span<const std::size_t> nodes) const {
     const auto choose_on = [&](auto& on) -> std::optional<allocation> {
       using location = location_on<decltype(on)>;
       const auto pods = on.pods_of(r);
@@ -253,7 +252,7 @@ class node_placement {
         return location{n, choose_most_taken(from, n, *here, true)};
       });
     };
-    return either(places, choose_on, [] { return std::optional<allocation>{}; });
+    return either(choose_on, [] { return std::optional<allocation>{}; });
   }
 
   /// What `place_back` did.
@@ -265,28 +264,26 @@ class node_placement {
   };
   /// Places a unit that is being evicted again, pod by pod: on its former node a pod keeps its devices if
   /// they are still free. With levels, or if it is split, as a whole.
-  [[nodiscard]] static std::optional<returned> place_back(Places& places, const pod_request& r,
-                                                          allocation stood,
-                                                          std::span<const std::size_t> no_candidates = {}) {
-    return either(
-        places, [&](auto& on) { return return_to(on, r, stood, no_candidates); },
-        [&]() -> std::optional<returned> {
-          const auto at = places.place(r);
-          if (!at) return std::nullopt;
-          return returned{*at, 0};
-        });
+  [[nodiscard]] std::optional<returned> place_back(const pod_request& r, allocation stood,
+                                                   std::span<const std::size_t> no_candidates = {}) const {
+    return either([&](auto& on) { return return_to(on, r, stood, no_candidates); },
+                  [&]() -> std::optional<returned> {
+                    const auto at = places_->place(r);
+                    if (!at) return std::nullopt;
+                    return returned{*at, 0};
+                  });
   }
   /// Whether it consists of pods of whole GPUs that are placed one by one.
-  [[nodiscard]] static bool is_of_whole_pods(Places& places, const pod_request& r) {
+  [[nodiscard]] bool is_of_whole_pods(const pod_request& r) const {
     const auto on_nodes = [&](auto& on) {
       const auto& asked = asked_on<decltype(on)>(r);
-      return !asked.total && !asked.has_level() && shared_devices(places, r) == 0;
+      return !asked.total && !asked.has_level() && shared_devices(r) == 0;
     };
-    return either(places, on_nodes, [] { return false; });
+    return either(on_nodes, [] { return false; });
   }
   /// Whether there may be room for such a unit: for one of whole pods, enough unused devices on enough nodes.
   /// O(types x sizes).
-  [[nodiscard]] static bool might_have_room(Places& places, const pod_request& r) {
+  [[nodiscard]] bool might_have_room(const pod_request& r) const {
     const auto on_nodes = [&](auto& on) {
       const auto& asked = asked_on<decltype(on)>(r);
       const auto pods = on.pods_of(r);
@@ -302,21 +299,21 @@ class node_placement {
       }
       return room >= pods->pods;
     };
-    return either(places, on_nodes, [] { return true; });
+    return either(on_nodes, [] { return true; });
   }
   /// Whether such a unit gets a place for sure if it is evicted and placed again before any other is.
-  [[nodiscard]] static bool comes_back(Places& places, const pod_request& r, const allocation& where) {
-    if (!is_of_whole_pods(places, r)) return false;
+  [[nodiscard]] bool comes_back(const pod_request& r, const allocation& where) const {
+    if (!is_of_whole_pods(r)) return false;
     const auto on_nodes = [&](auto& on) {
       const auto pods = on.pods(where);
       return std::all_of(pods.begin(), pods.end(), [&](const auto& pod) {
         return pod.mig.is_none() && !on.index().is_closed(pod.where.node);
       });
     };
-    return either(places, on_nodes, [] { return false; });
+    return either(on_nodes, [] { return false; });
   }
-  /// What `place_told` did.
-  struct told {
+  /// What `place_moved` did.
+  struct moved_again {
     /// How many pods are on other nodes than where they were to stand.
     std::uint32_t moved = 0;
     std::uint32_t without_place = 0;
@@ -326,50 +323,49 @@ class node_placement {
   /// told: there KAI v0.13 finds its eviction, and takes back the one that it has just made. If others have
   /// been given its place, more is given than there is; here it is then without a place. `nodes` receives
   /// the node of each pod. Nothing if a pod fits nowhere. O(its pods x a placement).
-  [[nodiscard]] static std::optional<told> place_told(Places& places, const pod_request& r, allocation stands,
-                                                      allocation ran, std::uint64_t pods,
-                                                      std::span<const std::size_t> no_candidates,
-                                                      vector<std::size_t>& nodes) {
-    const auto on_nodes = [&](auto& on) -> std::optional<told> {
+  [[nodiscard]] std::optional<moved_again> place_moved(const pod_request& r, allocation stands,
+                                                       allocation ran, std::uint64_t pods,
+                                                       std::span<const std::size_t> no_candidates,
+                                                       vector<std::size_t>& nodes) const {
+    const auto on_nodes = [&](auto& on) -> std::optional<moved_again> {
       using location = location_on<decltype(on)>;
       auto one = asked_on<decltype(on)>(r);
       one.pods = 1;
-      auto before = places.save();
+      auto before = places_->save();
       const auto all = on.pods(stands);
       auto old = on.pods(ran).begin();
-      told result;
+      moved_again result;
       for (auto was = all.begin(); was != all.end(); ++was) {
         const location home = was->where;
-        const bool is_told = (std::exchange(pods, pods >> 1U) & 1U) != 0;
+        const bool was_moved = (std::exchange(pods, pods >> 1U) & 1U) != 0;
         const auto ran_on = (old++)->where.node;
         bool has_place = false;
         const auto choose = [&](const auto& from, const auto& pod) -> std::optional<location> {
           std::optional<location> where = policy_on<decltype(on)>{true, no_candidates, home}(from, pod);
           has_place = where.has_value();
-          if (!where || !is_told || where->node != ran_on || ran_on == home.node) return where;
+          if (!where || !was_moved || where->node != ran_on || ran_on == home.node) return where;
           const auto there = from.layout().type_of(home.node).shape_on(pod);
           if (!there || !from.has_room(home.node, *there)) return std::nullopt;
           return location{home.node, choose_most_taken(from, home.node, *there, true)};
         };
         const auto at = on.place_each(one, choose);
         if (!has_place) {
-          places.rollback(std::move(before));
+          places_->rollback(std::move(before));
           return std::nullopt;
         }
         nodes.push_back((at ? on.pods(*at).begin()->where.node : home.node).index());
         if (!at) ++result.without_place;
         if (nodes.back() != home.node.index()) ++result.moved;
       }
-      places.commit(std::move(before));
+      places_->commit(std::move(before));
       return result;
     };
-    return either(places, on_nodes, [] { return std::optional<told>{}; });
+    return either(on_nodes, [] { return std::optional<moved_again>{}; });
   }
   /// Calls `visit(node number)` for each of its pods, in the order of placement.
   template <class Visit>
-  static void for_each_node(Places& places, allocation where, Visit visit) {
+  void for_each_node(allocation where, Visit visit) const {
     either(
-        places,
         [&](auto& on) {
           for (const auto& pod : on.pods(where)) visit(pod.where.node.index());
         },
@@ -377,21 +373,20 @@ class node_placement {
   }
 
   /// How many devices a unit has a part of, or perhaps less than all: others may share them. O(node types).
-  [[nodiscard]] static std::uint64_t shared_devices(Places& places, const pod_request& r) {
+  [[nodiscard]] std::uint64_t shared_devices(const pod_request& r) const {
     const auto on_nodes = [&](auto& on) -> std::uint64_t {
       if (!asked_on<decltype(on)>(r).takes_parts()) return 0;
       const auto pods = on.pods_of(r);
       return pods ? pods->pods * pods->each.devices : 0;
     };
-    return either(places, on_nodes, [] { return std::uint64_t{0}; });
+    return either(on_nodes, [] { return std::uint64_t{0}; });
   }
   /// Whether it would have enough devices if others moved off these shared ones: moving a job frees no device
   /// that the job has to itself. O(types x sizes).
-  [[nodiscard]] static bool might_fit_after_moves(Places& places, const pod_request& r,
-                                                  std::uint64_t shared) {
+  [[nodiscard]] bool might_fit_after_moves(const pod_request& r, std::uint64_t shared) const {
     const auto on_nodes = [&](auto& on) {
       const auto pods = on.pods_of(r);
-      if (!pods || shared_devices(places, r) > 0) return true;
+      if (!pods || shared_devices(r) > 0) return true;
       const auto& types = on.index().layout().types();
       std::uint64_t unused = shared;
       for (std::size_t t = 0; t < types.size(); ++t) {
@@ -401,11 +396,11 @@ class node_placement {
       }
       return pods->pods * pods->each.devices + pods->rest.devices <= unused;
     };
-    return either(places, on_nodes, [] { return true; });
+    return either(on_nodes, [] { return true; });
   }
 
   /// How a running unit has its nodes to itself or with others, as far as `might_gain` needs to know.
-  struct footing {
+  struct node_share {
     /// The node of its first pod.
     std::uint32_t node = 0;
     /// What it has on one node: the most, if it is on several.
@@ -415,13 +410,13 @@ class node_placement {
     /// What it has in all.
     std::uint32_t all = 0;
     /// It is on several nodes and has all devices of each.
-    bool wide = false;
+    bool spans_nodes = false;
     /// Nothing is known about it: it has parts of devices, none, or some of several nodes.
-    bool odd = true;
+    bool unknown = true;
   };
-  [[nodiscard]] static footing footing_of(Places& places, const pod_request& r, const allocation& where) {
+  [[nodiscard]] node_share node_share_of(const pod_request& r, const allocation& where) const {
     const auto on_nodes = [&](auto& on) {
-      footing f;
+      node_share f;
       const auto pods = on.pods(where);
       const auto first = pods.begin();
       if (first == pods.end()) return f;
@@ -432,17 +427,17 @@ class node_placement {
       for (const auto& pod : pods) {
         const auto has = static_cast<std::uint32_t>(std::popcount(pod.where.devices));
         if (pod.milli != 1000 || !pod.mig.is_none() || has == 0) return f;
-        f.wide = f.wide || pod.where.node != first->where.node;
+        f.spans_nodes = f.spans_nodes || pod.where.node != first->where.node;
         fills = fills && has == on.index().layout().type_of(pod.where.node).gpus;
         f.least = std::min(f.least, has);
         largest = std::max(largest, has);
         f.all += has;
       }
-      f.devices = f.wide ? largest : f.all;
-      f.odd = f.wide && (!fills || asked_on<decltype(on)>(r).has_level());
+      f.devices = f.spans_nodes ? largest : f.all;
+      f.unknown = f.spans_nodes && (!fills || asked_on<decltype(on)>(r).has_level());
       return f;
     };
-    return either(places, on_nodes, [] { return footing{}; });
+    return either(on_nodes, [] { return node_share{}; });
   }
   /// The bits of a set of devices.
   static constexpr std::size_t most_devices = 64;
@@ -452,14 +447,13 @@ class node_placement {
     std::uint32_t movable = 0;
   };
   /// Whether a request that has no place might get one when units on one node are evicted and all but `late`
-  /// of their devices are taken again before its turn; `visit_all(visit)` calls visit(footing, whether it may
-  /// wait until then) for all units in question, none of them odd. These find their own nodes as they left
-  /// them, so they move only to devices that are unused now. True if that can't be determined. O(types x
+  /// of their devices are taken again before its turn; `visit_all(visit)` calls visit(node_share, whether it
+  /// may wait until then) for all units in question, none of them odd. These find their own nodes as they
+  /// left them, so they move only to devices that are unused now. True if that can't be determined. O(types x
   /// sizes), and O(units) if unused devices could matter.
   template <class VisitAll>
-  [[nodiscard]] static bool might_gain(Places& places, const pod_request& r, std::uint64_t late,
-                                       VisitAll visit_all, vector<node_tally>& tallies,
-                                       vector<std::uint32_t>& tallied) {
+  [[nodiscard]] bool might_gain(const pod_request& r, std::uint64_t late, VisitAll visit_all,
+                                vector<node_tally>& tallies, vector<std::uint32_t>& tallied) const {
     const auto on_nodes = [&](auto& on) {
       const auto& index = on.index();
       const auto& types = index.layout().types();
@@ -497,9 +491,9 @@ class node_placement {
       const auto suffices = [&](std::uint64_t before, std::uint64_t after) {
         return after >= wanted && after / wanted - (lacks > 0 ? before / wanted : 0) >= lacks;
       };
-      visit_all([&](const footing& f, bool may_wait) {
+      visit_all([&](const node_share& f, bool may_wait) {
         const bool moves = f.least <= largest;
-        if (f.wide) {
+        if (f.spans_nodes) {
           if (moves || (may_wait && f.all <= late)) gains = gains || suffices(0, f.all);
           return;
         }
@@ -521,8 +515,8 @@ class node_placement {
         if (gains || !suffices(free, with(has.movable))) continue;
         // Units move only to nodes with that many unused devices.
         std::array<std::uint32_t, most_devices + 1> of_size{};
-        visit_all([&](const footing& f, bool) {
-          if (!f.wide && f.node == i) of_size[f.least] += f.devices;
+        visit_all([&](const node_share& f, bool) {
+          if (!f.spans_nodes && f.node == i) of_size[f.least] += f.devices;
         });
         std::uint64_t moved = 0;
         for (std::size_t size = largest; size > 0; --size) {
@@ -533,7 +527,7 @@ class node_placement {
       tallied.clear();
       return gains;
     };
-    return either(places, on_nodes, [] { return true; });
+    return either(on_nodes, [] { return true; });
   }
 
   /// Whether both are placed alike: pod by pod on the same nodes, and fractions on the same devices.
@@ -559,9 +553,9 @@ class node_placement {
     return r;
   }
   template <class OnNodes, class Otherwise>
-  static auto either(Places& places, OnNodes on_nodes, Otherwise otherwise) {
+  auto either(OnNodes on_nodes, Otherwise otherwise) const {
     if constexpr (node_aware_placement<nodes_type>) {
-      if (placement_or_default::has_nodes(places)) return on_nodes(nodes_behind(places));
+      if (placement_or_default::has_nodes(*places_)) return on_nodes(nodes_behind(*places_));
     }
     return otherwise();
   }
@@ -608,6 +602,8 @@ class node_placement {
     if (!at) return std::nullopt;
     return returned{*at, moved};
   }
+
+  Places* places_;
 };
 
 }  // namespace detail

@@ -23,9 +23,9 @@ namespace detail {
 /// again in their turn, and where theirs comes before that of the pending unit they take their nodes back.
 ///
 /// Among sibling quotas a unit has its turn when the key of its quota is the least with the largest request
-/// ahead of it in its line, or its own. A sibling's victims wait for theirs no longer than its key is greater
-/// than that, and it is the less, the more of them wait. What is left for the unit is what may wait then, and
-/// what the others leave by moving to unused devices (`node_placement::might_gain`).
+/// ahead of it in its queue, or its own. A sibling's victims wait for theirs no longer than its key is
+/// greater than that, and it is the less, the more of them wait. What is left for the unit is what may wait
+/// then, and what the others leave by moving to unused devices (`node_placement::might_gain`).
 ///
 /// True wherever it can't say: with several dimensions, with victims that are not all siblings', that are
 /// elastic, pipelined, have parts of devices or share several nodes, with closed nodes, or if CPU and memory
@@ -34,51 +34,51 @@ template <class Session>
 class reclaim_bound {
  public:
   static constexpr std::size_t n = Session::n;
-  using world_type = cycle_state<Session>;
+  using state_type = cycle_state<Session>;
   using record = typename Session::record;
-  using on_nodes = typename world_type::on_nodes;
-  using footing = typename on_nodes::footing;
+  using on_nodes = typename state_type::on_nodes;
+  using node_share = typename on_nodes::node_share;
 
+  void bind(Session& session, state_type& state) noexcept { session_ = &session, state_ = &state; }
   /// `candidates` are the quotas of the victims. O(quotas x kinds of pending units), and O(victims) if there
   /// are unused devices.
-  [[nodiscard]] bool might_succeed(Session& session, world_type& world, const record& r,
-                                   std::span<const quota_id> candidates) {
-    const auto counted = world.accounts.counted();
-    if (counted.size() != 1 || !world.has_nodes() || is_charged_by_place(session, r)) return true;
+  [[nodiscard]] bool might_succeed(const record& r, std::span<const quota_id> candidates) {
+    const auto counted = state_->accounts.counted();
+    if (counted.size() != 1 || !state_->places.has_nodes() || is_charged_by_place(*session_, r)) return true;
     const std::size_t d = counted.front();
-    if (world.room()[d] < quantity{}) return true;
-    const quota_id above = session.tree().parent(r.facts.quota);
+    if (state_->places.room()[d] < quantity{}) return true;
+    const quota_id above = session_->tree().parent(r.facts.quota);
     for (const quota_id x : candidates) {
-      if (session.tree().parent(x) != above || world.has_pipelined(session, x)) return true;
-      if (world.running.line(session, x).has_elastic_pods) return true;
-      for (quota_id q = x; q; q = session.tree().parent(q)) {
-        if (world.accounts.allocated(q)[d] > world.accounts.limit(q)[d]) return true;
+      if (session_->tree().parent(x) != above || state_->has_pipelined(x)) return true;
+      if (state_->running.of(x).has_elastic_pods) return true;
+      for (quota_id q = x; q; q = session_->tree().parent(q)) {
+        if (state_->accounts.allocated(q)[d] > state_->accounts.limit(q)[d]) return true;
       }
     }
-    world.lines.follow(session, false);
+    state_->queues.follow(false);
     const unit_rank own = unit_rank::of(r, 0);
     resources<n> ahead = request_of_pods(r, 1);
-    for_each_pending(
-        session, world, r.facts.quota, own, unit_id::of(r),
-        [&](const resources<n>& other, const unit_rank&) { ahead[d] = std::max(ahead[d], other[d]); });
-    const standing key{world.accounts, r.facts.quota, ahead, {}};
+    for_each_pending(r.facts.quota, own, unit_id::of(r), [&](const resources<n>& other, const unit_rank&) {
+      ahead[d] = std::max(ahead[d], other[d]);
+    });
+    const standing key{state_->accounts, r.facts.quota, ahead, {}};
     std::int64_t late = 0;
     first_late_.clear();
     for (const quota_id x : candidates) {
-      const late_units those = most_late(session, world, x, unit_id::of(r), d, key);
+      const late_units those = most_late(x, unit_id::of(r), d, key);
       late += those.held / 1000;
       first_late_.push_back(those.first);
     }
     for (const quota_id x : candidates) {
-      const auto& line = world.running.with_footings(session, x);
-      if (line.odd > 0 || line.light[d] > 0) return true;
+      const auto& those = state_->running.with_node_shares(x);
+      if (those.unknown > 0 || those.underweight[d] > 0) return true;
     }
-    return on_nodes::might_gain(
-        session.books().places, world_type::pod_request_of(r, 1), static_cast<std::uint64_t>(late),
+    return state_->places.rules().might_gain(
+        state_type::pod_request_of(r, 1), static_cast<std::uint64_t>(late),
         [&](const auto& visit) {
           for (std::size_t c = 0; c < candidates.size(); ++c) {
-            const auto& footings = world.running.line(session, candidates[c]).footings;
-            for (std::size_t i = 0; i < footings.size(); ++i) visit(footings[i], i >= first_late_[c]);
+            const auto& node_shares = state_->running.of(candidates[c]).node_shares;
+            for (std::size_t i = 0; i < node_shares.size(); ++i) visit(node_shares[i], i >= first_late_[c]);
           }
         },
         tallies_, tallied_);
@@ -88,7 +88,7 @@ class reclaim_bound {
   using standing = saturation_standing<n>;
 
   /// The victims of one quota that may wait for their turn when that of the unit comes: the most that they
-  /// hold, in milli, and the position of the first of them in their line.
+  /// hold, in milli, and the position of the first of them in their quota.
   struct late_units {
     std::int64_t held = 0;
     std::size_t first = 0;
@@ -97,38 +97,38 @@ class reclaim_bound {
   /// Calls `visit(request, rank)` for the kinds of units that pend in x, with the rank of the first of each,
   /// if that is before `before`.
   template <class Visit>
-  static void for_each_pending(Session& session, world_type& world, quota_id x, const unit_rank& before,
-                               unit_id own, Visit visit) {
-    for (const auto& kind : world.lines.kinds(session, x)) {
+  void for_each_pending(quota_id x, const unit_rank& before, unit_id own, Visit visit) const {
+    for (const auto& kind : state_->queues.kinds(x)) {
       for (std::size_t i = kind.first; i < kind.stays.size() && kind.stays[i].rank < before; ++i) {
         const auto& stay = kind.stays[i];
-        if (!stay.was_there(world.lines.now()) || stay.id == own || world.is_pipelined(stay.id)) continue;
+        if (!stay.was_there(state_->queues.now()) || stay.id == own || state_->pipelined.contains(stay.id))
+          continue;
         visit(kind.request, stay.rank);
         break;
       }
     }
   }
-  [[nodiscard]] static late_units most_late(Session& session, world_type& world, quota_id x, unit_id own,
-                                            std::size_t d, const standing& key) {
-    const auto& line = world.running.line(session, x);
-    late_units late{0, line.units.size()};
+  [[nodiscard]] late_units most_late(quota_id x, unit_id own, std::size_t d, const standing& key) const {
+    const auto& those = state_->running.of(x);
+    late_units late{0, those.units.size()};
     // Whether the quota may come later with such a request at its front and victims that hold so much.
     const auto is_behind = [&](quantity request, std::int64_t held) {
       resources<n> head;
       resources<n> gone;
       head[d] = request;
       gone[d] = quantity::milli(held);
-      world.accounts.release(x, gone, capacity_kind::any);
-      const bool is = key < standing{world.accounts, x, head, {}};
-      world.accounts.charge(x, gone, capacity_kind::any);
+      const std::size_t before = state_->statement.checkpoint();
+      state_->statement.release(x, gone, capacity_kind::any);
+      const bool is = key < standing{state_->accounts, x, head, {}};
+      state_->statement.rollback(before);
       return is;
     };
-    unit_rank last = line.units.back().rank;
+    unit_rank last = those.units.back().rank;
     last.stage = 0;
     quantity largest{};
     quantity least = quantity::unlimited();
     std::optional<unit_rank> first;
-    for_each_pending(session, world, x, last, own, [&](const resources<n>& request, const unit_rank& rank) {
+    for_each_pending(x, last, own, [&](const resources<n>& request, const unit_rank& rank) {
       if (first && *first < rank && request[d] <= largest) return;
       if (request[d] < least && !is_behind(request[d], 1)) return;
       least = std::min(least, request[d]);
@@ -137,14 +137,14 @@ class reclaim_bound {
     });
     // With a victim itself at the front, its quota uses no more than now.
     if (is_behind({}, 0)) {
-      largest = std::max(largest, line.largest()[d]);
+      largest = std::max(largest, those.largest()[d]);
       late.first = 0;
     } else if (first) {
-      first->stage = line.units.front().rank.stage;
-      late.first = static_cast<std::size_t>(first_from(line.units, *first) - line.units.begin());
+      first->stage = those.units.front().rank.stage;
+      late.first = static_cast<std::size_t>(first_from(those.units, *first) - those.units.begin());
     }
-    if (late.first == line.units.size() || !is_behind(largest, 1)) return {0, line.units.size()};
-    std::int64_t more = line.sum[d].in_milli() + 1;
+    if (late.first == those.units.size() || !is_behind(largest, 1)) return {0, those.units.size()};
+    std::int64_t more = those.sum[d].in_milli() + 1;
     late.held = 1;
     while (late.held + 1 < more) {
       const std::int64_t middle = late.held + (more - late.held) / 2;
@@ -153,6 +153,8 @@ class reclaim_bound {
     return late;
   }
 
+  Session* session_ = nullptr;
+  state_type* state_ = nullptr;
   /// By candidate.
   vector<std::size_t> first_late_;
   vector<typename on_nodes::node_tally> tallies_;

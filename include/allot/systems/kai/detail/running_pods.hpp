@@ -22,8 +22,8 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// The potential victims in each quota, in order. A line follows starts and stops; one with elastic pods,
-/// whose order depends on how many run, is sorted again when queried after its quota has changed.
+/// The potential victims in each quota, in order. They follow starts and stops; with elastic pods,
+/// their order depends on how many run, and they are sorted again when queried after its quota has changed.
 template <class Session>
 class running_pods {
  public:
@@ -31,7 +31,7 @@ class running_pods {
   using record = typename Session::record;
   using on_nodes = node_placement<typename Session::placement_type>;
 
-  using footing = typename on_nodes::footing;
+  using node_share = typename on_nodes::node_share;
 
   struct running_unit {
     unit_rank rank;
@@ -51,22 +51,25 @@ class running_pods {
     std::uint64_t shared = 0;
   };
 
-  void reset(Session& session) {
-    lines_.assign(session.tree().slots(), running_line{});
+  /// The session may have moved since the last call of the scheduler.
+  void bind(Session& session) noexcept { session_ = &session; }
+
+  void reset() {
+    victims_.assign(session_->tree().slots(), victims{});
     runs_.clear();
-    session.books().running().follow();
+    session_->books().running().follow();
   }
   /// Takes note of started and stopped jobs. Changes accumulate until then, so call it from time to time even
-  /// if no line is queried.
-  void follow(Session& session) {
-    session.books().running().take_changes([&](const auto& c) { note(session, c); });
+  /// if no quota is queried.
+  void follow() {
+    session_->books().running().take_changes([&](const auto& c) { note(c); });
   }
   /// The quota has changed.
-  void forget(quota_id x) { lines_[x.index()].was_touched = true; }
+  void forget(quota_id x) { victims_[x.index()].was_touched = true; }
   /// Whether a unit that is charged by its place has ever run.
   [[nodiscard]] bool charges_places() const noexcept { return charges_places_; }
 
-  struct running_line {
+  struct victims {
     /// The first to be considered is at the end.
     vector<running_unit> units{};
     /// What they hold in total.
@@ -74,10 +77,10 @@ class running_pods {
     std::uint64_t shared = 0;
     /// How each stands, as `node_placement::might_gain` wants it, in the same order; of how many that does
     /// not say enough; and by dimension, how many request less than their devices.
-    vector<footing> footings{};
-    bool knows_footings = false;
-    std::size_t odd = 0;
-    std::array<std::size_t, n> light{};
+    vector<node_share> node_shares{};
+    bool knows_node_shares = false;
+    std::size_t unknown = 0;
+    std::array<std::size_t, n> underweight{};
     bool has_elastic_pods = false;
     /// Whether they must be listed again.
     bool is_old = true;
@@ -97,31 +100,31 @@ class running_pods {
     mutable bool knows_largest = false;
   };
   /// The potential victims in a leaf. Valid until a job starts or stops.
-  [[nodiscard]] const running_line& line(Session& session, quota_id x) {
-    follow(session);
-    running_line& l = lines_[x.index()];
+  [[nodiscard]] const victims& of(quota_id x) {
+    follow();
+    victims& v = victims_[x.index()];
     // `stands` of an elastic pod depends on how many of them run.
-    if (l.is_old ||
-        ((l.has_elastic_pods || session.books().running().elastic_count(x) > 0) && l.was_touched)) {
-      list_running(session, x, l);
+    if (v.is_old ||
+        ((v.has_elastic_pods || session_->books().running().elastic_count(x) > 0) && v.was_touched)) {
+      list_running(x, v);
     }
-    l.was_touched = false;
-    return l;
+    v.was_touched = false;
+    return v;
   }
   /// The same, and how its units stand. O(units) the first time and after it was listed again.
-  [[nodiscard]] const running_line& with_footings(Session& session, quota_id x) {
-    static_cast<void>(line(session, x));
-    running_line& l = lines_[x.index()];
-    if (std::exchange(l.knows_footings, true)) return l;
-    l.footings.reserve(l.units.size());
-    for (const running_unit& u : l.units) {
-      l.footings.push_back(footing_of(session, session.jobs().at(u.id.job())));
-      count(l, u, l.footings.back(), 1);
+  [[nodiscard]] const victims& with_node_shares(quota_id x) {
+    static_cast<void>(of(x));
+    victims& v = victims_[x.index()];
+    if (std::exchange(v.knows_node_shares, true)) return v;
+    v.node_shares.reserve(v.units.size());
+    for (const running_unit& u : v.units) {
+      v.node_shares.push_back(node_share_of(session_->jobs().at(u.id.job())));
+      count(v, u, v.node_shares.back(), 1);
     }
-    return l;
+    return v;
   }
-  /// A copy of a line, to add pipelined units to.
-  static void copy(const running_line& from, running_line& to) {
+  /// A copy of them, to add pipelined units to.
+  static void copy(const victims& from, victims& to) {
     to.units = from.units;
     to.sum = from.sum;
     to.shared = from.shared;
@@ -131,9 +134,9 @@ class running_pods {
   }
   /// Adds a pipelined unit, which is active like a running one, to such a copy, in order. Only `running` of
   /// its pods still run where they were.
-  static void add_pipelined(Session& session, const record& r, std::uint32_t running, running_line& line) {
-    vector<running_unit>& units = line.units;
-    running_unit u = unit_of(session, r);
+  void add_pipelined(const record& r, std::uint32_t running, victims& all) const {
+    vector<running_unit>& units = all.units;
+    running_unit u = unit_of(r);
     if (running == 0) u.holds = {};
     if (running > 0 && running < u.pods) u.holds = request_of_pods(r, running);
     if (u.elastic) {
@@ -144,9 +147,9 @@ class running_pods {
     }
     u.stands = u.holds;
     units.insert(first_from(units, u.rank), u);
-    count(line, u);
-    line.has_elastic_pods = line.has_elastic_pods || u.elastic;
-    if (!line.has_elastic_pods) return;
+    count(all, u);
+    all.has_elastic_pods = all.has_elastic_pods || u.elastic;
+    if (!all.has_elastic_pods) return;
     resources<n> stands;
     for (running_unit& each : units) {
       if (each.core == u.core) each.stands = stands += each.holds;
@@ -154,129 +157,130 @@ class running_pods {
   }
 
  private:
-  /// The quota and rank of a unit in a line.
-  struct place_in_line {
+  /// The quota and rank of a unit among the victims.
+  struct place_in_order {
     unit_rank rank;
     quota_id quota;
     bool there = false;
   };
 
-  void note(Session& session, const typename running_index<n>::change& c) {
-    if (c.comes && session.jobs().contains(c.id) && is_charged_by_place(session, session.jobs().at(c.id)))
+  void note(const typename running_index<n>::change& c) {
+    if (c.comes && session_->jobs().contains(c.id) &&
+        is_charged_by_place(*session_, session_->jobs().at(c.id)))
       charges_places_ = true;
-    place_in_line& at = runs_[c.id];
+    place_in_order& at = runs_[c.id];
     if (at.there) {
-      running_line& l = lines_[at.quota.index()];
+      victims& v = victims_[at.quota.index()];
       at.there = false;
-      if (!l.is_old) {
-        const auto unit = first_from(l.units, at.rank);
-        if (l.has_elastic_pods || unit == l.units.end() || unit->id != c.id) {
-          l.is_old = true;
+      if (!v.is_old) {
+        const auto unit = first_from(v.units, at.rank);
+        if (v.has_elastic_pods || unit == v.units.end() || unit->id != c.id) {
+          v.is_old = true;
         } else {
           for (std::size_t d = 0; d < n; ++d) {
-            if (unit->request[d] == l.most[d]) l.knows_largest = false;
+            if (unit->request[d] == v.most[d]) v.knows_largest = false;
           }
-          l.sum -= unit->request;
-          l.shared -= unit->shared;
-          if (l.knows_footings) {
-            const auto stood = l.footings.begin() + (unit - l.units.begin());
-            count(l, *unit, *stood, -1);
-            l.footings.erase(stood);
+          v.sum -= unit->request;
+          v.shared -= unit->shared;
+          if (v.knows_node_shares) {
+            const auto stood = v.node_shares.begin() + (unit - v.units.begin());
+            count(v, *unit, *stood, -1);
+            v.node_shares.erase(stood);
           }
-          l.units.erase(unit);
+          v.units.erase(unit);
         }
       }
     }
-    running_line& l = lines_[c.quota.index()];
-    if (!c.comes || l.is_old) return;
-    if (l.has_elastic_pods || !session.jobs().contains(c.id)) {
-      l.is_old = l.is_old || l.has_elastic_pods;
+    victims& v = victims_[c.quota.index()];
+    if (!c.comes || v.is_old) return;
+    if (v.has_elastic_pods || !session_->jobs().contains(c.id)) {
+      v.is_old = v.is_old || v.has_elastic_pods;
       return;
     }
-    const record& r = session.jobs().at(c.id);
+    const record& r = session_->jobs().at(c.id);
     if (r.state != job_state::running || r.facts.quota != c.quota) return;
     if (r.facts.elastic) {
-      l.is_old = true;
+      v.is_old = true;
       return;
     }
-    const running_unit u = unit_of(session, r);
-    const auto before = first_from(l.units, u.rank);
-    if (l.knows_footings) {
-      const footing stands = footing_of(session, r);
-      l.footings.insert(l.footings.begin() + (before - l.units.begin()), stands);
-      count(l, u, stands, 1);
+    const running_unit u = unit_of(r);
+    const auto before = first_from(v.units, u.rank);
+    if (v.knows_node_shares) {
+      const node_share stands = node_share_of(r);
+      v.node_shares.insert(v.node_shares.begin() + (before - v.units.begin()), stands);
+      count(v, u, stands, 1);
     }
-    l.units.insert(before, u);
-    count(l, u);
+    v.units.insert(before, u);
+    count(v, u);
     at = {u.rank, c.quota, true};
   }
   /// A unit whose part may yield alone, or that is charged by its place, is odd, too.
-  [[nodiscard]] static footing footing_of(Session& session, const record& r) {
-    footing f = on_nodes::footing_of(session.books().places, r.pod_request, r.where);
-    f.odd = f.odd || r.facts.elastic || r.pods_to_come > 0 || !r.elastic_pods.empty() ||
-            r.facts.in == capacity_kind::guaranteed || is_charged_by_place(session, r);
+  [[nodiscard]] node_share node_share_of(const record& r) const {
+    node_share f = on_nodes{session_->books().places}.node_share_of(r.pod_request, r.where);
+    f.unknown = f.unknown || r.facts.elastic || r.pods_to_come > 0 || !r.elastic_pods.empty() ||
+                r.facts.in == capacity_kind::guaranteed || is_charged_by_place(*session_, r);
     return f;
   }
-  static void count(running_line& l, const running_unit& u, const footing& f, int sign) {
+  static void count(victims& v, const running_unit& u, const node_share& f, int sign) {
     const auto step = static_cast<std::size_t>(sign);
-    if (f.odd) l.odd += step;
+    if (f.unknown) v.unknown += step;
     for (std::size_t d = 0; d < n; ++d) {
-      if (u.request[d].in_milli() < std::int64_t{f.all} * 1000) l.light[d] += step;
+      if (u.request[d].in_milli() < std::int64_t{f.all} * 1000) v.underweight[d] += step;
     }
   }
-  static void count(running_line& l, const running_unit& u) {
-    l.sum += u.request;
-    l.shared += u.shared;
-    for (std::size_t d = 0; d < n; ++d) l.most[d] = std::max(l.most[d], u.request[d]);
+  static void count(victims& v, const running_unit& u) {
+    v.sum += u.request;
+    v.shared += u.shared;
+    for (std::size_t d = 0; d < n; ++d) v.most[d] = std::max(v.most[d], u.request[d]);
   }
-  [[nodiscard]] static resources<n> held_by(const Session& session, const record& r) {
-    return is_charged_by_place(session, r) ? resources<n>{} : r.facts.request;
+  [[nodiscard]] resources<n> held_by(const record& r) const {
+    return is_charged_by_place(*session_, r) ? resources<n>{} : r.facts.request;
   }
   /// An elastic pod stands on what its job has without any.
-  [[nodiscard]] static running_unit unit_of(Session& session, const record& r) {
-    running_unit u{unit_rank::of(r, 1), unit_id::of(r),      r.facts.id,
-                   r.facts.quota,       r.facts.elastic,     r.facts.pods,
-                   r.facts.request,     held_by(session, r), held_by(session, r)};
+  [[nodiscard]] running_unit unit_of(const record& r) const {
+    running_unit u{unit_rank::of(r, 1), unit_id::of(r),  r.facts.id, r.facts.quota, r.facts.elastic,
+                   r.facts.pods,        r.facts.request, held_by(r), held_by(r)};
     if (u.elastic) {
       u.core = r.facts.core;
       u.rank.stage = 2;
-      u.stands = held_by(session, session.jobs().at(u.core));
+      u.stands = held_by(session_->jobs().at(u.core));
     }
-    u.shared = on_nodes::shared_devices(session.books().places, r.pod_request);
+    u.shared = on_nodes{session_->books().places}.shared_devices(r.pod_request);
     return u;
   }
-  void list_running(Session& session, quota_id x, running_line& l) {
-    for (const running_unit& u : l.units) {
+  void list_running(quota_id x, victims& v) {
+    for (const running_unit& u : v.units) {
       // Its id may have been reused.
-      if (place_in_line& at = runs_[u.id.job()]; at.quota == x) at.there = false;
+      if (place_in_order& at = runs_[u.id.job()]; at.quota == x) at.there = false;
     }
-    l = {};
-    l.is_old = false;
-    for (const running_job<n>& job : session.books().running().jobs_of(x)) {
-      const record& r = session.jobs().at(job.id);
-      running_unit u = unit_of(session, r);
+    v = {};
+    v.is_old = false;
+    for (const running_job<n>& job : session_->books().running().jobs_of(x)) {
+      const record& r = session_->jobs().at(job.id);
+      running_unit u = unit_of(r);
       if (u.elastic) {
-        l.has_elastic_pods = true;
-        for (const job_id s : session.jobs().at(u.core).elastic_pods) {
-          if (session.jobs().at(s).state == job_state::running) {
+        v.has_elastic_pods = true;
+        for (const job_id s : session_->jobs().at(u.core).elastic_pods) {
+          if (session_->jobs().at(s).state == job_state::running) {
             ++u.rank.position;
             u.stands += u.holds;
           }
           if (s == job.id) break;
         }
       }
-      l.units.push_back(u);
-      count(l, u);
+      v.units.push_back(u);
+      count(v, u);
       runs_[job.id] = {u.rank, x, true};
     }
-    l.knows_largest = true;
-    detail::sort(l.units.begin(), l.units.end(),
+    v.knows_largest = true;
+    detail::sort(v.units.begin(), v.units.end(),
                  [](const running_unit& a, const running_unit& b) { return a.rank < b.rank; });
   }
 
-  vector<running_line> lines_;
+  Session* session_ = nullptr;
+  vector<victims> victims_;
   /// By job.
-  by_job<place_in_line> runs_;
+  by_job<place_in_order> runs_;
   bool charges_places_ = false;
 };
 

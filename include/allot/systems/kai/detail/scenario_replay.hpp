@@ -33,7 +33,7 @@ template <class Session, class Walk = job_walk<Session>>
 class scenario_replay {
  public:
   static constexpr std::size_t n = Session::n;
-  using world_type = cycle_state<Session>;
+  using state_type = cycle_state<Session>;
   using record = typename Session::record;
 
   enum class fate : std::uint8_t {
@@ -45,33 +45,34 @@ class scenario_replay {
   };
   struct chosen_unit {
     /// Valid until the victims of another search are gathered.
-    const typename world_type::running_unit* unit;
+    const typename state_type::running_unit* unit;
     fate end = fate::stays;
     /// It is evicted twice over: it was found for fewer pods, and comes again with its job.
-    bool twice = false;
+    bool counted_twice = false;
     /// How many of its pods move, perhaps none, and to which nodes: see `nodes_of`.
     std::uint32_t moved = 0;
     std::size_t first_node = 0;
     std::size_t nodes = 0;
   };
 
+  void bind(Session& session, state_type& state) noexcept { session_ = &session, state_ = &state; }
   void reset(const quota_tree<n>& tree) {
     turn_.reset(tree);
     leaves_.assign(tree.slots(), leaf{});
     with_waiting_.clear();
     with_involved_.clear();
   }
-  /// Collects the units pending besides `own`. Must be called before the first run for `own` after the world
+  /// Collects the units pending besides `own`. Must be called before the first run for `own` after the state
   /// has changed. O(quotas), and O(kinds of pending units) for each that has changed.
-  void prepare(Session& session, world_type& world, unit_id own) {
+  void prepare(unit_id own) {
     marked_.clear();
     with_waiting_.clear();
     with_involved_.clear();
-    world.lines.follow(session, false);
-    const quota_tree<n>& tree = session.tree();
+    state_->queues.follow(false);
+    const quota_tree<n>& tree = session_->tree();
     for (const quota_id x : tree.top_down()) {
       leaf& l = leaves_[x.index()];
-      l.may_wait = world_type::is_leaf(session, x) && world.waiting(session, x) != 0;
+      l.may_wait = state_->is_leaf(x) && state_->waiting(x) != 0;
       l.involved = {};
       l.next_involved = 0;
       if (!l.may_wait) {
@@ -79,83 +80,77 @@ class scenario_replay {
         continue;
       }
       with_waiting_.push_back(x);
-      static_cast<void>(world.lines.kinds(session, x));
+      static_cast<void>(state_->queues.kinds(x));
       // Only the job's own leaf, and one that has changed, is walked from the start again.
-      const bool is_own = world.at(session, own).facts.quota == x;
-      if (!is_own && l.version == world.lines.version(x) && l.as_of == world.changed_at(x)) continue;
-      l.version = is_own ? 0 : world.lines.version(x);
-      l.as_of = world.changed_at(x);
-      l.others.start(world.lines, x, 0, every_kind, others_than(session, world, own));
+      const bool is_own = state_->at(own).facts.quota == x;
+      if (!is_own && l.version == state_->queues.version(x) && l.as_of == state_->changed_at(x)) continue;
+      l.version = is_own ? 0 : state_->queues.version(x);
+      l.as_of = state_->changed_at(x);
+      l.others.start(state_->queues, x, 0, every_kind, others_than(own));
       l.waiting = {};
       l.others.for_each_kind([&](std::size_t k, const unit_rank&) {
-        const resources<n>& request = world.lines.kinds(x)[k].request;
+        const resources<n>& request = state_->queues.kinds(x)[k].request;
         // More dimensions may count in the next cycle.
         l.waiting.add({request, request}, every_dimension);
       });
     }
     for (const quota_id x : with_waiting_) {
       for (quota_id q = tree.parent(x); q; q = tree.parent(q)) {
-        leaves_[q.index()].waiting.add(leaves_[x.index()].waiting, world.accounts.counted());
+        leaves_[q.index()].waiting.add(leaves_[x.index()].waiting, state_->accounts.counted());
       }
     }
   }
 
   /// Supposes from now on that the chosen units `recorded` are evicted, for `could_fit`. It ends with the
   /// next `run`, unless that says otherwise: see `suppose_again`.
-  void suppose(Session& session, const world_type& world, const record& r, std::uint32_t pods,
-               const vector<chosen_unit>& chosen, std::span<const std::size_t> recorded) {
-    supposes_ = session.books().what_if().begin(session.books().places, world_type::pod_request_of(r, pods));
+  void suppose(const record& r, std::uint32_t pods, const vector<chosen_unit>& chosen,
+               std::span<const std::size_t> recorded) {
+    supposes_ =
+        session_->books().what_if().begin(session_->books().places, state_type::pod_request_of(r, pods));
     if (!supposes_) return;
-    for (const std::size_t i : recorded) goes(session, world, chosen[i]);
+    for (const std::size_t i : recorded) goes(chosen[i]);
   }
   /// Goes on to suppose that after a run that did not succeed.
-  void suppose_again(Session& session, const world_type& world, const record& r, std::uint32_t pods,
-                     const vector<chosen_unit>& chosen, std::span<const std::size_t> recorded) {
-    if (has_vacated_) suppose(session, world, r, pods, chosen, recorded);
+  void suppose_again(const record& r, std::uint32_t pods, const vector<chosen_unit>& chosen,
+                     std::span<const std::size_t> recorded) {
+    if (has_vacated_) suppose(r, pods, chosen, recorded);
   }
   /// Supposes that one more is evicted.
-  void suppose_gone(Session& session, const world_type& world, const chosen_unit& c) {
-    if (supposes_) goes(session, world, c);
+  void suppose_gone(const chosen_unit& c) {
+    if (supposes_) goes(c);
   }
   /// Whether `pods` of the pods of `r` would have a place if these units were evicted, too, and no victim
   /// were placed again. True if that can't be determined. O(these units).
-  [[nodiscard]] bool could_fit(Session& session, const world_type& world, const vector<chosen_unit>& chosen,
-                               std::span<const std::size_t> these) {
+  [[nodiscard]] bool could_fit(const vector<chosen_unit>& chosen, std::span<const std::size_t> these) {
     if (!supposes_) return true;
-    for (const std::size_t i : these) goes(session, world, chosen[i]);
-    const bool fits = session.books().what_if().fits(0).value_or(true);
+    for (const std::size_t i : these) goes(chosen[i]);
+    const bool fits = session_->books().what_if().fits(0).value_or(true);
     for (const std::size_t i : these) {
-      if (const auto at = world.place_of(world.at(session, chosen[i].unit->id))) {
-        session.books().what_if().back(session.books().places, *at);
+      if (const auto at = state_->place_of(state_->at(chosen[i].unit->id))) {
+        session_->books().what_if().back(session_->books().places, *at);
       }
     }
     return fits;
   }
   /// Whether `pods` of the pods of `r` would have a place if the units with the indices `tried` were evicted.
   /// If so, their fates are written to `chosen`. `may_fit` is what `could_fit` says of them.
-  bool run(Session& session, world_type& world, const record& r, std::uint32_t pods,
-           vector<chosen_unit>& chosen, std::span<const std::size_t> tried, bool may_fit = true) {
+  bool run(const record& r, std::uint32_t pods, vector<chosen_unit>& chosen,
+           std::span<const std::size_t> tried, bool may_fit = true) {
     nodes_.clear();
-    auto before = session.books().places.save();
-    charged_.clear();
     has_vacated_ = false;
     may_fit_ = may_fit;
+    const typename statement<Session>::trial trial{state_->statement};
     for (const std::size_t i : tried) {
-      const record& v = world.at(session, chosen[i].unit->id);
+      const record& v = state_->at(chosen[i].unit->id);
       chosen[i].end = fate::gone;
-      world.accounts.release(v.facts.quota, world.charge_of(v), v.facts.in);
-      if (chosen[i].twice) world.accounts.release(v.facts.quota, world.charge_of(v), v.facts.in);
+      for (int times = chosen[i].counted_twice ? 2 : 1; times > 0; --times) {
+        state_->statement.release(v.facts.quota, state_->charge_of(v), v.facts.in);
+      }
     }
-    list_involved(session, world, r, pods, chosen, tried);
-    const bool placed = place_in_turn(session, world, r, pods, chosen, tried);
-    world.end_trial();
-    release_charged(world);
-    for (const std::size_t i : tried) {
-      const record& v = world.at(session, chosen[i].unit->id);
-      world.accounts.charge(v.facts.quota, world.charge_of(v), v.facts.in);
-      if (chosen[i].twice) world.accounts.charge(v.facts.quota, world.charge_of(v), v.facts.in);
-    }
-    session.books().places.rollback(std::move(before));
+    before_placing_ = state_->statement.checkpoint();
+    list_involved(r, pods, chosen, tried);
+    const bool placed = place_in_turn(r, pods, chosen, tried);
+    state_->places.end_trial();
     return placed;
   }
 
@@ -179,11 +174,14 @@ class scenario_replay {
     /// For a victim: the unit to be placed again.
     std::size_t entry = 0;
     /// That was told to move, so that several of its pods, if they are whole, may be given the same place.
-    bool is_told = false;
+    bool was_moved = false;
     /// That may be stranded: what happens to it outlasts a trial that fails.
     bool outlasts = false;
     /// Whether there may be room for it once the pending unit is placed.
     bool is_open = false;
+    /// What it is charged where it has been placed.
+    std::optional<resources<n>> charged{};
+    capacity_kind in = capacity_kind::any;
   };
   /// By dimension that counts, the least and the most that some jobs request.
   struct request_range {
@@ -205,13 +203,13 @@ class scenario_replay {
     Walk walk;
     /// The walk before its first step, with no job marked; it is the walk itself until that is `begun`.
     Walk others;
-    /// Of the line and of its quota, when that walk was started.
+    /// Of the queue and of its quota, when that walk was started.
     std::uint64_t version = 0;
     std::uint64_t as_of = 0;
     bool has_begun = false;
     bool may_wait = false;
     /// The involved jobs, and the next to be placed.
-    std::span<const involved_job> involved;
+    std::span<involved_job> involved;
     std::size_t next_involved = 0;
     /// What the units pending here request. Of an inner quota, those of all leaves below.
     request_range waiting;
@@ -222,16 +220,9 @@ class scenario_replay {
     [[nodiscard]] bool has_involved() const { return next_involved < involved.size(); }
     [[nodiscard]] const involved_job& next() const { return involved[next_involved]; }
   };
-  struct charge {
-    const involved_job* by;
-    quota_id quota;
-    resources<n> request;
-    capacity_kind in = capacity_kind::any;
-  };
-
-  static void goes(Session& session, const world_type& world, const chosen_unit& c) {
-    if (const auto at = world.place_of(world.at(session, c.unit->id)))
-      session.books().what_if().gone(session.books().places, *at);
+  void goes(const chosen_unit& c) const {
+    if (const auto at = state_->place_of(state_->at(c.unit->id)))
+      session_->books().what_if().gone(session_->books().places, *at);
   }
 
   /// With more leaves than these, turns cost less than comparisons.
@@ -244,16 +235,16 @@ class scenario_replay {
   }();
 
   /// Passes over the job itself, pipelined units, and pods of jobs that have lost some.
-  [[nodiscard]] auto others_than(Session& session, const world_type& world, unit_id own) const {
-    return [this, &session, &world, own](unit_id id) {
-      if (id == own || world.is_pipelined(id)) return true;
-      const record& w = world.at(session, id);
+  [[nodiscard]] auto others_than(unit_id own) const {
+    return [this, own](unit_id id) {
+      if (id == own || state_->pipelined.contains(id)) return true;
+      const record& w = state_->at(id);
       return w.facts.elastic && marked_.contains(w.facts.core);
     };
   }
 
-  void list_involved(Session& session, const world_type& world, const record& r, std::uint32_t pods,
-                     const vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
+  void list_involved(const record& r, std::uint32_t pods, const vector<chosen_unit>& chosen,
+                     std::span<const std::size_t> tried) {
     involved_.clear();
     marked_.clear();
     any_marked_ = false;
@@ -263,25 +254,25 @@ class scenario_replay {
     involved_.push_back({r.facts.quota, unit_rank::of(r, 0), r.facts.id, request_of_pods(r, pods), true});
     for (const std::size_t i : tried) {
       const auto& u = *chosen[i].unit;
-      const record& unit = world.at(session, u.id);
-      const record& core = session.jobs().at(u.core);
-      const bool is_told = world.was_told(unit);
-      const resources<n> least = least_needed(session, unit, is_told);
-      for (const std::size_t d : world.accounts.counted()) {
+      const record& unit = state_->at(u.id);
+      const record& core = session_->jobs().at(u.core);
+      const bool was_moved = state_->was_moved(unit);
+      const resources<n> least = least_needed(unit, was_moved);
+      for (const std::size_t d : state_->accounts.counted()) {
         least_of_victims_[d] = std::min(least_of_victims_[d], least[d]);
       }
-      if (!world.is_elastic(core)) {
+      if (!state_->is_elastic(core)) {
         // Its turn depends on what it requests, not on what it was charged where it stood.
         involved_.push_back(
-            {u.quota, unit_rank::of(core, 0), u.core, demand_of(session, core), false, i, is_told});
+            {u.quota, unit_rank::of(core, 0), u.core, demand_of(*session_, core), false, i, was_moved});
       } else if (!marked_.contains(u.core)) {
         marked_.insert(u.core);
         any_marked_ = true;
-        involved_.push_back(elastic(session, world, core, chosen, tried));
+        involved_.push_back(elastic(core, chosen, tried));
         involved_job& last = involved_.back();
-        last.is_told = world.was_told(world.at(session, chosen[last.entry].unit->id));
+        last.was_moved = state_->was_moved(state_->at(chosen[last.entry].unit->id));
       }
-      if (world.may_be_stranded(session, u.id)) outlasts(u.core);
+      if (state_->places.may_be_stranded(u.id)) outlasts(u.core);
     }
     detail::sort(involved_.begin(), involved_.end(), [](const involved_job& a, const involved_job& b) {
       return a.quota != b.quota ? a.quota < b.quota : a.rank < b.rank;
@@ -294,15 +285,15 @@ class scenario_replay {
       while (last < involved_.size() && involved_[last].quota == involved_[first].quota) ++last;
       const quota_id x = involved_[first].quota;
       leaf& l = leaves_[x.index()];
-      l.involved = std::span<const involved_job>{involved_}.subspan(first, last - first);
+      l.involved = std::span<involved_job>{involved_}.subspan(first, last - first);
       request_range requests;
       for (const involved_job& job : l.involved) {
-        requests.add({job.request, job.request}, world.accounts.counted());
+        requests.add({job.request, job.request}, state_->accounts.counted());
       }
-      for (quota_id q = x; q; q = world.accounts.tree().parent(q)) {
+      for (quota_id q = x; q; q = state_->accounts.tree().parent(q)) {
         leaf& above = leaves_[q.index()];
         if (std::exchange(above.run, run_) != run_) above.all = above.waiting;
-        above.all.add(requests, world.accounts.counted());
+        above.all.add(requests, state_->accounts.counted());
       }
       with_involved_.push_back(x);
       first = last;
@@ -315,14 +306,12 @@ class scenario_replay {
     }
   }
   /// What must be left for it to come back or to move.
-  [[nodiscard]] static resources<n> least_needed(const Session& session, const record& victim, bool is_told) {
-    return world_type::least_charge(session, victim,
-                                    is_told ? request_of_pods(victim, 1) : victim.facts.request);
+  [[nodiscard]] resources<n> least_needed(const record& victim, bool was_moved) const {
+    return state_->least_charge(victim, was_moved ? request_of_pods(victim, 1) : victim.facts.request);
   }
-  [[nodiscard]] static involved_job elastic(Session& session, const world_type& world, const record& core,
-                                            const vector<chosen_unit>& chosen,
-                                            std::span<const std::size_t> tried) {
-    involved_job job{core.facts.quota, unit_rank::of(core, 0), core.facts.id, demand_of(session, core)};
+  [[nodiscard]] involved_job elastic(const record& core, const vector<chosen_unit>& chosen,
+                                     std::span<const std::size_t> tried) const {
+    involved_job job{core.facts.quota, unit_rank::of(core, 0), core.facts.id, demand_of(*session_, core)};
     std::uint32_t lost = 0;
     for (const std::size_t i : tried) {
       const auto& u = *chosen[i].unit;
@@ -330,103 +319,102 @@ class scenario_replay {
       // The core is taken last; of the elastic pods, the last to arrive is taken first.
       job.entry = i;
       if (!u.elastic) {
-        job.request = demand_of(session, core);
+        job.request = demand_of(*session_, core);
         return job;
       }
       lost += u.pods;
-      job.request = demand_of(session, world.at(session, u.id));
+      job.request = demand_of(*session_, state_->at(u.id));
     }
-    job.rank.stage = world.active_pods(session, core) > core.facts.pods + lost ? 2 : 1;
+    job.rank.stage = state_->active_pods(core) > core.facts.pods + lost ? 2 : 1;
     return job;
   }
 
-  bool place_in_turn(Session& session, world_type& world, const record& r, std::uint32_t pods,
-                     vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
-    const auto left_out = others_than(session, world, unit_id::of(r));
+  bool place_in_turn(const record& r, std::uint32_t pods, vector<chosen_unit>& chosen,
+                     std::span<const std::size_t> tried) {
+    const auto left_out = others_than(unit_id::of(r));
     for (const quota_id x : with_involved_) leaves_[x.index()].next_involved = 0;
     takes_turns_ = false;
     bool waits = true;
-    const resources<n> least = world_type::least_charge(session, r, request_of_pods(r, pods));
-    const auto pod_request = world_type::pod_request_of(r, pods);
+    const resources<n> least = state_->least_charge(r, request_of_pods(r, pods));
+    const auto pod_request = state_type::pod_request_of(r, pods);
     for (std::size_t left = involved_.size(); left > 0; --left) {
-      const quota_id x = next_with_involved(world, involved_.size() - left, left_out);
+      const quota_id x = next_with_involved(involved_.size() - left, left_out);
       leaf& l = leaves_[x.index()];
       const involved_job& job = l.next();
       if (job.waits) waits = false;
       // Most that fail do so because the first victim comes back: then nothing has to be placed, unless some
       // may be stranded.
-      if (waits && !has_vacated_ && outlasting_ == 0 && !job.is_told &&
-          !world.has_room(least, world.at(session, chosen[job.entry].unit->id).facts.request) &&
-          comes_back(session, world, chosen[job.entry])) {
+      if (waits && !has_vacated_ && outlasting_ == 0 && !job.was_moved &&
+          !state_->places.has_room(least, state_->at(chosen[job.entry].unit->id).facts.request) &&
+          comes_back(chosen[job.entry])) {
         return false;
       }
-      if (job.waits && outlasting_ == 0 && takes_all(session, world, r, pods)) return true;
-      vacate(session, world, chosen, tried);
-      if (!place_next_of(session, world, r, pods, chosen, l)) return false;
+      if (job.waits && outlasting_ == 0 && takes_all(r, pods)) return true;
+      vacate(chosen, tried);
+      if (!place_next_of(r, pods, chosen, l)) return false;
       // There is ever less room for those that come later.
       if (job.outlasts) --outlasting_;
       if (job.waits) {
-        count_open(session, world, chosen);
+        count_open(chosen);
       } else if (job.is_open) {
         --open_;
       }
       if (!waits && open_ == 0) return true;
       if (waits && outlasting_ == 0 &&
-          !(world.has_room(least) &&
-            world_type::on_nodes::might_have_room(session.books().places, pod_request))) {
+          !(state_->places.has_room(least) && state_->places.rules().might_have_room(pod_request))) {
         return false;
       }
-      if (takes_turns_) turn_.passed(session.tree(), x, !is_empty(l));
+      if (takes_turns_) turn_.passed(session_->tree(), x, !is_empty(l));
     }
     return true;
   }
   /// The leaf whose next involved job has the next turn of them all, `placed` of which have had theirs.
   template <class LeftOut>
-  [[nodiscard]] quota_id next_with_involved(world_type& world, std::size_t placed, const LeftOut& left_out) {
+  [[nodiscard]] quota_id next_with_involved(std::size_t placed, const LeftOut& left_out) {
     if (!takes_turns_) {
-      if (const quota_id x = surely_next(world)) return x;
-      take_turns(world, placed, left_out);
+      if (const quota_id x = surely_next()) return x;
+      take_turns(placed, left_out);
     }
-    return pass_others(world, left_out);
+    return pass_others(left_out);
   }
   /// The leaf whose next involved job surely has its turn before those of the others; none if that can't be
   /// told without taking turns.
-  [[nodiscard]] quota_id surely_next(const world_type& world) const {
+  [[nodiscard]] quota_id surely_next() const {
     if (!Walk::leaves_out_more || with_involved_.size() > most_compared) return quota_id::none();
     quota_id first;
     for (const quota_id x : with_involved_) {
       if (!leaves_[x.index()].has_involved()) continue;
-      first = first ? surely_first(world, first, x) : x;
+      first = first ? surely_first(first, x) : x;
       if (!first) break;
     }
     return first;
   }
   /// The same of two leaves. One precedes the other if, on the two sides of the quota where they meet, all
   /// jobs that may come first until its turn are ahead of some that the other must let pass.
-  [[nodiscard]] quota_id surely_first(const world_type& world, quota_id x, quota_id y) const {
-    const quota_tree<n>& tree = world.accounts.tree();
+  [[nodiscard]] quota_id surely_first(quota_id x, quota_id y) const {
+    const quota_tree<n>& tree = state_->accounts.tree();
     const quota_id meet = tree.common_ancestor(x, y);
     const quota_id ours = tree.side_of(x, meet);
     const quota_id theirs = tree.side_of(y, meet);
     const auto is_ahead = [&](quota_id q, const resources<n>& most, quota_id other,
                               const resources<n>& least) {
-      return saturation_standing<n>{world.accounts, q, most, {}}.is_ahead_of(
-          saturation_standing<n>{world.accounts, other, least, {}});
+      return saturation_standing<n>{state_->accounts, q, most, {}}.is_ahead_of(
+          saturation_standing<n>{state_->accounts, other, least, {}});
     };
     request_range a = leaves_[ours.index()].all;
     request_range b = leaves_[theirs.index()].all;
     if (is_ahead(ours, a.most, theirs, b.least)) return x;
     if (is_ahead(theirs, b.most, ours, a.least)) return y;
-    narrow(world, x, ours, a);
-    narrow(world, y, theirs, b);
+    narrow(x, ours, a);
+    narrow(y, theirs, b);
     if (is_ahead(ours, a.most, theirs, b.least)) return x;
     if (is_ahead(theirs, b.most, ours, a.least)) return y;
     return quota_id::none();
   }
   /// `leaf::all` up to the turn of the next involved job of its leaf x: none more than `most`, and one at
   /// least `least`.
-  void narrow(const world_type& world, quota_id x, quota_id above, request_range& all) const {
-    const quota_tree<n>& tree = world.accounts.tree();
+  void narrow(quota_id x, quota_id above, request_range& all) const {
+    const quota_tree<n>& tree = state_->accounts.tree();
     const leaf& l = leaves_[x.index()];
     // What had its turn before an involved job did was judged by less usage.
     const bool is_new =
@@ -438,16 +426,16 @@ class scenario_replay {
     request_range until{own, own};
     bool is_first = true;
     if (l.may_wait && !l.others.is_over()) {
-      const auto kinds = world.lines.kinds(x);
+      const auto kinds = state_->queues.kinds(x);
       const std::size_t first = l.others.first().kind;
       l.others.for_each_kind([&](std::size_t k, const unit_rank& rank) {
         if (!(rank < l.next().rank)) return;
         is_first = false;
         const resources<n>& request = kinds[k].request;
-        until.raise_most(request, world.accounts.counted());
+        until.raise_most(request, state_->accounts.counted());
         // The very first represents its leaf, but perhaps nothing above.
         const bool represents = is_new && (x == above || k != first);
-        if (represents && world.accounts.at_most(until.least, request)) until.least = request;
+        if (represents && state_->accounts.at_most(until.least, request)) until.least = request;
       });
     }
     if (x == above) {
@@ -457,14 +445,14 @@ class scenario_replay {
     if (!is_first) all.least = until.least;
     if (tree.parent(x) != above || tree.children(above).size() > most_compared) return;
     // Siblings represent it, too, unless they have no turn before x.
-    const saturation_standing<n> last{world.accounts, x, until.most, {}};
+    const saturation_standing<n> last{state_->accounts, x, until.most, {}};
     for (const quota_id c : tree.children(above)) {
       if (c == x) continue;
       const leaf& other = leaves_[c.index()];
       if (!other.involved.empty() || !tree.children(c).empty()) return;
       if (!other.may_wait || other.others.is_over()) continue;
       const resources<n>& request = other.others.first().request;
-      if (!last.is_ahead_of(saturation_standing<n>{world.accounts, c, request, {}})) return;
+      if (!last.is_ahead_of(saturation_standing<n>{state_->accounts, c, request, {}})) return;
     }
     all.most = until.most;
   }
@@ -472,138 +460,132 @@ class scenario_replay {
     while (x && x != above) x = tree.parent(x);
     return x == above;
   }
-  [[nodiscard]] auto key(const world_type& world) const {
-    return [this, &world](quota_id x, quota_id of) {
-      return saturation_standing<n>{world.accounts, x, head(leaves_[of.index()]), {}};
+  [[nodiscard]] auto key() const {
+    return [this](quota_id x, quota_id of) {
+      return saturation_standing<n>{state_->accounts, x, head(leaves_[of.index()]), {}};
     };
   }
   /// From now on quotas and jobs take turns, one after the other. The first `placed` have had theirs.
   template <class LeftOut>
-  void take_turns(world_type& world, std::size_t placed, const LeftOut& left_out) {
+  void take_turns(std::size_t placed, const LeftOut& left_out) {
     takes_turns_ = true;
-    release_charged(world);
+    state_->statement.rollback(before_placing_);
     for (const quota_id x : with_involved_) leaves_[x.index()].next_involved = 0;
-    turn_.clear(world.accounts.tree());
-    enter_leaves(world, left_out);
-    turn_.start(world.accounts.tree(), key(world));
+    turn_.clear(state_->accounts.tree());
+    enter_leaves(left_out);
+    turn_.start(state_->accounts.tree(), key());
     before_ = quota_id::none();
-    std::size_t charged = 0;
     for (; placed > 0; --placed) {
-      const quota_id x = pass_others(world, left_out);
+      const quota_id x = pass_others(left_out);
       leaf& l = leaves_[x.index()];
-      if (charged < charged_.size() && charged_[charged].by == &l.next()) {
-        const charge& c = charged_[charged++];
-        world.accounts.charge(c.quota, c.request, c.in);
-      }
+      if (l.next().charged) state_->statement.charge(x, *l.next().charged, l.next().in);
       ++l.next_involved;
-      turn_.passed(world.accounts.tree(), x, !is_empty(l));
+      turn_.passed(state_->accounts.tree(), x, !is_empty(l));
     }
   }
   /// Passes over all up to the next involved job; returns its leaf, whose turn it is.
   template <class LeftOut>
-  [[nodiscard]] quota_id pass_others(const world_type& world, const LeftOut& left_out) {
+  [[nodiscard]] quota_id pass_others(const LeftOut& left_out) {
     for (;;) {
-      const quota_id x = turn_.next(world.accounts.tree(), key(world));
+      const quota_id x = turn_.next(state_->accounts.tree(), key());
       leaf& l = leaves_[x.index()];
       const bool passes = !involved_first(l);
       const bool again = std::exchange(before_, passes ? x : quota_id::none()) == x;
       if (passes && !std::exchange(l.has_begun, true)) l.walk.start_like(l.others);
       if (l.has_begun) l.walk.take_turn(again && passes, turn_.keyed_others_than(x));
       if (!passes) return x;
-      pass_waiting(world, x, l, left_out);
-      turn_.passed(world.accounts.tree(), x, !is_empty(l));
+      pass_waiting(x, l, left_out);
+      turn_.passed(state_->accounts.tree(), x, !is_empty(l));
     }
   }
   /// Takes the victims off their nodes, once.
-  void vacate(Session& session, world_type& world, const vector<chosen_unit>& chosen,
-              std::span<const std::size_t> tried) {
+  void vacate(const vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
     if (std::exchange(has_vacated_, true)) return;
     supposes_ = false;
-    world.begin_trial();
+    state_->places.begin_trial();
     for (const std::size_t i : tried) {
-      const record& v = world.at(session, chosen[i].unit->id);
-      world.add_candidates_of(session, v);
-      world.leave(session, v);
+      const record& v = state_->at(chosen[i].unit->id);
+      state_->places.add_candidates_of(v);
+      state_->places.leave(v);
     }
   }
   /// Whether a victim gets a place for sure if it is the first to be placed.
-  [[nodiscard]] static bool comes_back(Session& session, const world_type& world, const chosen_unit& c) {
-    const record& v = world.at(session, c.unit->id);
-    const auto at = world.place_of(v);
-    return at && !is_charged_by_place(session, v) && world.has_room(v.facts.request) &&
-           world.accounts.within_limits(v.facts.quota, v.facts.request, v.facts.in) &&
-           world_type::on_nodes::comes_back(session.books().places, v.pod_request, *at);
+  [[nodiscard]] bool comes_back(const chosen_unit& c) const {
+    const record& v = state_->at(c.unit->id);
+    const auto at = state_->place_of(v);
+    return at && !is_charged_by_place(*session_, v) && state_->places.has_room(v.facts.request) &&
+           state_->accounts.within_limits(v.facts.quota, v.facts.request, v.facts.in) &&
+           state_->places.rules().comes_back(v.pod_request, *at);
   }
   /// Whether the pending unit, which comes first, has a place and leaves no room for any victim. Where it
   /// stands matters only for all of its pods, and is not determined for fewer.
-  [[nodiscard]] bool takes_all(Session& session, world_type& world, const record& r, std::uint32_t pods) {
-    if (!may_fit_ || !supposes_ || pods == pods_of_unit(r) || is_charged_by_place(session, r)) return false;
-    if (!world_type::on_nodes::is_of_whole_pods(session.books().places, r.pod_request)) return false;
+  [[nodiscard]] bool takes_all(const record& r, std::uint32_t pods) {
+    if (!may_fit_ || !supposes_ || pods == pods_of_unit(r) || is_charged_by_place(*session_, r)) return false;
+    if (!state_->places.rules().is_of_whole_pods(r.pod_request)) return false;
     const resources<n> request = request_of_pods(r, pods);
-    if (!world.has_room(request) || !world.accounts.within_limits(r.facts.quota, request, r.facts.in)) {
+    if (!state_->places.has_room(request) ||
+        !state_->accounts.within_limits(r.facts.quota, request, r.facts.in)) {
       return false;
     }
-    return !world.has_room(least_of_victims_, request);
+    return !state_->places.has_room(least_of_victims_, request);
   }
   /// The pending unit has been placed: counts the victims left for which there may be room.
-  void count_open(Session& session, const world_type& world, const vector<chosen_unit>& chosen) {
+  void count_open(const vector<chosen_unit>& chosen) {
     open_ = 0;
     for (involved_job& job : involved_) {
       const leaf& l = leaves_[job.quota.index()];
       if (job.waits || &job < l.involved.data() + l.next_involved) continue;
-      const record& v = world.at(session, chosen[job.entry].unit->id);
-      job.is_open =
-          world.has_room(least_needed(session, v, job.is_told)) &&
-          world_type::on_nodes::might_have_room(session.books().places, world_type::pod_request_of(v, 1));
+      const record& v = state_->at(chosen[job.entry].unit->id);
+      job.is_open = state_->places.has_room(least_needed(v, job.was_moved)) &&
+                    state_->places.rules().might_have_room(state_type::pod_request_of(v, 1));
       if (job.is_open) ++open_;
     }
   }
   /// Enters the leaves with pending or involved jobs, each from its first.
   template <class LeftOut>
-  void enter_leaves(const world_type& world, const LeftOut& left_out) {
+  void enter_leaves(const LeftOut& left_out) {
     for (const quota_id x : with_involved_) {
       if (!leaves_[x.index()].may_wait) turn_.enter(x);
     }
     for (const quota_id x : with_waiting_) {
       leaf& l = leaves_[x.index()];
       l.has_begun = any_marked_;
-      if (any_marked_) l.walk.start(world.lines, x, 0, every_kind, left_out);
+      if (any_marked_) l.walk.start(state_->queues, x, 0, every_kind, left_out);
       if (!is_empty(l)) turn_.enter(x);
     }
   }
   /// Passes over the pending unit at the front and, up to the next involved job, those behind it with which
   /// the leaf would come first again. Precondition: no involved job is at the front.
   template <class LeftOut>
-  void pass_waiting(const world_type& world, quota_id x, leaf& l, const LeftOut& left_out) {
-    const auto kinds = world.lines.kinds(x);
+  void pass_waiting(quota_id x, leaf& l, const LeftOut& left_out) {
+    const auto kinds = state_->queues.kinds(x);
     const auto stops = [&](std::size_t k) { return !l.walk.has_seen(kinds[k].request); };
     std::optional<unit_rank> until;
     if (l.has_involved()) until = l.next().rank;
     if (!stops(l.walk.first().kind) && (!until || l.walk.first().rank < *until)) {
-      l.walk.pass_until(world.lines, x, stops, left_out, until);
+      l.walk.pass_until(state_->queues, x, stops, left_out, until);
     } else {
-      l.walk.pass(world.lines, x, left_out);
+      l.walk.pass(state_->queues, x, left_out);
     }
   }
   /// Returns false if it is the pending job and has no place.
-  bool place_next_of(Session& session, world_type& world, const record& r, std::uint32_t pods,
-                     vector<chosen_unit>& chosen, leaf& l) {
-    const involved_job& job = l.involved[l.next_involved++];
+  bool place_next_of(const record& r, std::uint32_t pods, vector<chosen_unit>& chosen, leaf& l) {
+    involved_job& job = l.involved[l.next_involved++];
     if (job.waits) {
-      const auto pod_request = world_type::pod_request_of(r, pods);
-      const resources<n> least = world_type::least_charge(session, r, job.request);
-      if (!world.accounts.within_limits(r.facts.quota, least, r.facts.in)) return false;
-      const auto where = world.find_place(session, pod_request, least, true);
+      const auto pod_request = state_type::pod_request_of(r, pods);
+      const resources<n> least = state_->least_charge(r, job.request);
+      if (!state_->accounts.within_limits(r.facts.quota, least, r.facts.in)) return false;
+      const auto where = state_->places.find_place(pod_request, least, true);
       if (!where) return false;
-      const resources<n> charged = world_type::charge_at(session, r, job.request, where);
-      if (!world.accounts.within_limits(r.facts.quota, charged, r.facts.in)) return false;
-      charge_for(world, job, r.facts.quota, charged, r.facts.in);
+      const resources<n> charged = state_->charge_at(r, job.request, where);
+      if (!state_->accounts.within_limits(r.facts.quota, charged, r.facts.in)) return false;
+      charge(job, r, charged);
       own_first_ = nodes_.size();
-      world.add_nodes_at(session, *where, nodes_);
+      state_->add_nodes_at(*where, nodes_);
       own_nodes_ = nodes_.size() - own_first_;
       return true;
     }
-    place_victim(session, world, job, chosen[job.entry]);
+    place_victim(job, chosen[job.entry]);
     return true;
   }
 
@@ -620,31 +602,28 @@ class scenario_replay {
     return involved_first(l) ? l.next().request : walk_of(l).first().request;
   }
 
-  void charge_for(world_type& world, const involved_job& job, quota_id x, const resources<n>& request,
-                  capacity_kind in) {
-    world.accounts.charge(x, request, in);
-    charged_.push_back({&job, x, request, in});
+  void charge(involved_job& job, const record& r, const resources<n>& request) {
+    state_->statement.charge(job.quota, request, r.facts.in);
+    job.charged = request;
+    job.in = r.facts.in;
   }
-  void release_charged(world_type& world) const {
-    for (std::size_t i = charged_.size(); i-- > 0;) {
-      world.accounts.release(charged_[i].quota, charged_[i].request, charged_[i].in);
-    }
-  }
-  void place_victim(Session& session, world_type& world, const involved_job& job, chosen_unit& back) {
-    const record& v = world.at(session, back.unit->id);
-    const resources<n> least = world_type::least_charge(session, v, v.facts.request);
-    if (!world.accounts.within_limits(v.facts.quota, least, v.facts.in)) return;
+  void place_victim(involved_job& job, chosen_unit& back) {
+    const record& v = state_->at(back.unit->id);
+    const resources<n> least = state_->least_charge(v, v.facts.request);
+    if (!state_->accounts.within_limits(v.facts.quota, least, v.facts.in)) return;
     back.first_node = nodes_.size();
-    const auto where = world.find_place_back(session, v, nodes_);
+    const auto where = state_->places.find_place_back(v, nodes_);
     if (!where) return;
-    const resources<n> charged = world_type::charge_at(session, v, v.facts.request, where->at);
-    if (!world.accounts.within_limits(v.facts.quota, charged, v.facts.in)) return;
-    charge_for(world, job, v.facts.quota, charged, v.facts.in);
-    back.end = where->moved == 0 && !world.stands_pipelined(unit_id::of(v)) ? fate::stays : fate::moves;
+    const resources<n> charged = state_->charge_at(v, v.facts.request, where->at);
+    if (!state_->accounts.within_limits(v.facts.quota, charged, v.facts.in)) return;
+    charge(job, v, charged);
+    back.end = where->moved == 0 && !state_->pipelined.stands(unit_id::of(v)) ? fate::stays : fate::moves;
     back.moved = where->moved;
     back.nodes = nodes_.size() - back.first_node;
   }
 
+  Session* session_ = nullptr;
+  state_type* state_ = nullptr;
   lazy_tournament<saturation_standing<n>> turn_;
   vector<leaf> leaves_;
   vector<quota_id> with_waiting_;
@@ -652,11 +631,12 @@ class scenario_replay {
   /// Numbers the runs.
   std::uint64_t run_ = 0;
   vector<involved_job> involved_;
-  vector<charge> charged_;
   /// Whether quotas and jobs take turns one by one: the order could not be told otherwise.
   bool takes_turns_ = false;
   /// The leaf whose turn was the last, if it passed over a pending unit.
   quota_id before_;
+  /// The charges of the statement before anything was placed.
+  std::size_t before_placing_ = 0;
   vector<std::size_t> nodes_;
   std::size_t own_first_ = 0;
   std::size_t own_nodes_ = 0;

@@ -41,44 +41,49 @@ template <class Session, class Walk = job_walk<Session>>
 class scenario_solver {
  public:
   static constexpr std::size_t n = Session::n;
-  using world_type = cycle_state<Session>;
+  using state_type = cycle_state<Session>;
   using record = typename Session::record;
 
   explicit scenario_solver(std::int64_t saturation_margin) : fair_(saturation_margin) {}
 
-  void reset(const Session& session) {
-    victims_.reset(session.tree());
-    replay_.reset(session.tree());
+  void bind(Session& session, state_type& state) noexcept {
+    session_ = &session, state_ = &state;
+    victims_.bind(session, state);
+    replay_.bind(session, state);
+    bound_.bind(session, state);
+  }
+  void reset() {
+    victims_.reset(session_->tree());
+    replay_.reset(session_->tree());
   }
 
   /// On success the victims have been evicted, the unit is pipelined, or admitted if nothing has to leave,
   /// and both are in the plan.
-  bool solve(Session& session, world_type& world, const record& r, const victims_wanted& wanted) {
+  bool solve(const record& r, const victims_wanted& wanted) {
     wanted_ = wanted;
     chosen_.clear();
     recorded_.clear();
     goes_on_ = false;
-    world.expect(session, r);
-    if (!is_worth_moving(session, world, r)) return false;
-    const bool may_succeed = could_be_solved(session, world, r);
-    // A search that can't succeed may leave something behind, too: see `cycle_state::undo_search`.
-    may_strand_ = victims_.shared_devices() != 0 && world.may_strand(session);
+    state_->places.expect(r);
+    if (!is_worth_moving(r)) return false;
+    const bool may_succeed = could_be_solved(r);
+    // A search that can't succeed may leave something behind, too: see `cycle_places::undo_search`.
+    may_strand_ = victims_.shared_devices() != 0 && state_->places.may_strand();
     if (!may_succeed && !may_strand_) return false;
-    world.begin_search(session,
-                       victims_.shared_devices() > 0 ||
-                           world_type::on_nodes::shared_devices(session.books().places, r.pod_request) > 0);
-    replay_.prepare(session, world, unit_id::of(r));
+    state_->places.begin_search(victims_.shared_devices() > 0 ||
+                                state_->places.rules().shared_devices(r.pod_request) > 0);
+    replay_.prepare(unit_id::of(r));
     for (std::uint32_t pods = 1; pods <= pods_of_unit(r); ++pods) {
-      if (!solve_for(session, world, r, pods)) return false;
-      pods = go_ahead(session, world, r, pods);
+      if (!solve_for(r, pods)) return false;
+      pods = go_ahead(r, pods);
     }
-    carry_out(session, world, r);
+    carry_out(r);
     return true;
   }
   /// The quotas that lost something in the last successful search.
   [[nodiscard]] std::span<const quota_id> losers() const noexcept { return losers_; }
   /// What of the job is pending now, if that search let it start.
-  [[nodiscard]] const std::optional<typename world_type::waiting_unit>& grown() const noexcept {
+  [[nodiscard]] const std::optional<typename state_type::waiting_unit>& grown() const noexcept {
     return grown_;
   }
 
@@ -88,124 +93,121 @@ class scenario_solver {
   using fate = typename replay_type::fate;
 
   /// Jobs are moved for no job that requests more than is left. A job that is only moved gives nothing.
-  [[nodiscard]] bool is_worth_moving(Session& session, const world_type& world, const record& r) const {
+  [[nodiscard]] bool is_worth_moving(const record& r) const {
     return wanted_.how != action_kind::consolidation ||
-           suffices(world, world_type::least_charge(session, r, r.facts.request), world.room_as_charged());
+           suffices(state_->least_charge(r, r.facts.request), state_->places.room_as_charged());
   }
   /// Anticipates what the search would find in the end: that all potential victims do not hold enough, or
   /// that they can't be made to give enough.
-  [[nodiscard]] bool could_be_solved(Session& session, world_type& world, const record& r) {
-    const resources<n> request = world_type::least_charge(session, r, r.facts.request);
-    const resources<n> room = world.most_room();
-    if (!suffices(world, request, room, victims_.gather(session, world, r, wanted_))) return false;
-    if (!victims_.is_any_asked()) return false;
+  [[nodiscard]] bool could_be_solved(const record& r) {
+    const resources<n> request = state_->least_charge(r, r.facts.request);
+    const resources<n> room = state_->places.most_room();
+    if (!suffices(request, room, victims_.gather(r, wanted_))) return false;
+    if (victims_.candidates().empty()) return false;
     if (wanted_.how == action_kind::preempt) return true;
-    const bool may_overbook = world.may_overbook(session);
+    const bool may_overbook = state_->may_overbook();
     quantity most{};
     if (wanted_.how == action_kind::reclaim) {
-      const auto counted = world.accounts.counted();
-      for (const std::size_t d : counted) most = std::max(most, most_reclaimable(session, world, r, d));
+      const auto counted = state_->accounts.counted();
+      for (const std::size_t d : counted) most = std::max(most, most_reclaimable(r, d));
       const std::size_t d = counted.empty() ? 0 : counted.front();
       if (counted.size() == 1 && request[d] > room[d] + most && !may_overbook) return false;
     }
     if (may_overbook) return true;
-    if (most == quantity{} && !may_do_by_moves(session, r)) return false;
+    if (most == quantity{} && !may_do_by_moves(r)) return false;
     return !Walk::leaves_out_more || wanted_.how != action_kind::reclaim ||
-           bound_.might_succeed(session, world, r, victims_.candidates());
+           bound_.might_succeed(r, victims_.candidates());
   }
   /// Whether both amounts together are enough.
-  [[nodiscard]] static bool suffices(const world_type& world, const resources<n>& request,
-                                     const resources<n>& room, const resources<n>& freed = {}) {
-    const auto counted = world.accounts.counted();
+  [[nodiscard]] bool suffices(const resources<n>& request, const resources<n>& room,
+                              const resources<n>& freed = {}) const {
+    const auto counted = state_->accounts.counted();
     return detail::all_of(counted.begin(), counted.end(), [&](std::size_t d) {
       return request[d] <= quantity{} || request[d] <= room[d] + freed[d];
     });
   }
   /// No job may be evicted for good, so whole devices become free only where a job sharing them moves off.
-  [[nodiscard]] bool may_do_by_moves(Session& session, const record& r) const {
-    return world_type::on_nodes::might_fit_after_moves(session.books().places, r.pod_request,
-                                                       victims_.shared_devices());
+  [[nodiscard]] bool may_do_by_moves(const record& r) const {
+    return state_->places.rules().might_fit_after_moves(r.pod_request, victims_.shared_devices());
   }
-  [[nodiscard]] quantity most_reclaimable(Session& session, const world_type& world, const record& r,
-                                          std::size_t d) const {
-    const quota_tree<n>& tree = session.tree();
+  [[nodiscard]] quantity most_reclaimable(const record& r, std::size_t d) const {
+    const quota_tree<n>& tree = session_->tree();
     quantity most{};
     quota_id ours = r.facts.quota;
     for (;; ours = tree.parent(ours)) {
       const quota_id above = tree.parent(ours);
       for (const quota_id side : above ? tree.children(above) : tree.roots()) {
         if (side == ours) continue;
-        const quantity excess = fair_reclaim<n>::excess(world.accounts, ours, side, r.facts.request, d);
+        const quantity excess = fair_reclaim<n>::excess(state_->accounts, ours, side, r.facts.request, d);
         if (excess > quantity{}) most += excess + victims_.largest(d);
       }
       if (!above) return most;
     }
   }
-  [[nodiscard]] bool solve_for(Session& session, world_type& world, const record& r, std::uint32_t pods) {
-    const resources<n> request = world_type::least_charge(session, r, request_of_pods(r, pods));
-    const resources<n> room = world.most_room();
+  [[nodiscard]] bool solve_for(const record& r, std::uint32_t pods) {
+    const resources<n> request = state_->least_charge(r, request_of_pods(r, pods));
+    const resources<n> room = state_->places.most_room();
     resources<n> freed;
     for (const std::size_t i : recorded_) freed += chosen_[i].unit->request;
-    const auto is_enough = [&] { return suffices(world, request, room, freed); };
-    replay_.suppose(session, world, r, pods, chosen_, recorded_);
+    const auto is_enough = [&] { return suffices(request, room, freed); };
+    replay_.suppose(r, pods, chosen_, recorded_);
     if (!recorded_.empty()) {
       tried_ = recorded_;
-      const bool could_fit = replay_.could_fit(session, world, chosen_, {});
+      const bool could_fit = replay_.could_fit(chosen_, {});
       const bool fits = could_fit && is_enough();
       if (could_fit) goes_on_ = false;
-      if (fits || strands(session, world)) {
-        for (const std::size_t i : tried_) chosen_[i].twice = false;
-        if (replay_.run(session, world, r, pods, chosen_, tried_, fits) &&
-            is_allowed(session, world, r, pods)) {
-          if (pods != pods_of_unit(r)) undo(session, world);
+      if (fits || strands()) {
+        for (const std::size_t i : tried_) chosen_[i].counted_twice = false;
+        if (replay_.run(r, pods, chosen_, tried_, fits) && is_allowed(r, pods)) {
+          if (pods != pods_of_unit(r)) undo();
           return keep();
         }
-        undo(session, world);
-        replay_.suppose_again(session, world, r, pods, chosen_, recorded_);
+        undo();
+        replay_.suppose_again(r, pods, chosen_, recorded_);
       }
     }
     // As long as there is no place without all that were taken, there is none without those of one node: then
     // only those scenarios are run that leave something behind.
     bool may_fit = goes_on_;
-    if (!goes_on_) start_over(session, world);
-    goes_on_ = !may_strand_ && world_type::on_nodes::is_of_whole_pods(session.books().places, r.pod_request);
+    if (!goes_on_) start_over();
+    goes_on_ = !may_strand_ && state_->places.rules().is_of_whole_pods(r.pod_request);
     for (;;) {
-      const auto* next = victims_.next(session, world);
+      const auto* next = victims_.next();
       if (next == nullptr) return false;
-      if (victims_.ends_search(session, world, *next)) return false;
-      const std::span<const std::size_t> nodes = add(session, world, *next);
+      if (victims_.ends_search(*next)) return false;
+      const std::span<const std::size_t> nodes = add(*next);
       freed += next->request;
       if (!may_fit) {
-        replay_.suppose_gone(session, world, chosen_.back());
-        if (replay_.could_fit(session, world, chosen_, {})) {
+        replay_.suppose_gone(chosen_.back());
+        if (replay_.could_fit(chosen_, {})) {
           goes_on_ = goes_on_ && is_enough();
           may_fit = is_enough();
         }
         if (!may_fit && !may_strand_) continue;
-        if (may_fit) replay_.suppose(session, world, r, pods, chosen_, recorded_);
+        if (may_fit) replay_.suppose(r, pods, chosen_, recorded_);
       }
       // Whether the unit gets a place on a node matters only if a later one is still to be tried.
       std::size_t last = nodes.size();
       while (may_fit && !may_strand_ && last > 0) {
         gather_on(nodes[last - 1]);
-        if (could_be_fair(session, world, r, pods, room)) break;
+        if (could_be_fair(r, pods, room)) break;
         goes_on_ = false;
         --last;
       }
       for (const std::size_t node : nodes.first(last)) {
         gather_on(node);
-        const bool fits = may_fit && replay_.could_fit(session, world, chosen_, tried_);
-        if (!fits && !strands(session, world)) continue;
+        const bool fits = may_fit && replay_.could_fit(chosen_, tried_);
+        if (!fits && !strands()) continue;
         add_recorded();
-        const bool placed = replay_.run(session, world, r, pods, chosen_, tried_, fits);
-        const bool is_solved = placed && is_allowed(session, world, r, pods);
-        if (!is_solved || pods != pods_of_unit(r)) undo(session, world);
+        const bool placed = replay_.run(r, pods, chosen_, tried_, fits);
+        const bool is_solved = placed && is_allowed(r, pods);
+        if (!is_solved || pods != pods_of_unit(r)) undo();
         if (is_solved) {
-          goes_on_ = goes_on_ && leave_for_good(session, world, node);
+          goes_on_ = goes_on_ && leave_for_good(node);
           return keep();
         }
         goes_on_ = false;
-        suppose_again(session, world, r, pods, may_fit);
+        suppose_again(r, pods, may_fit);
         if (placed) break;
       }
     }
@@ -213,13 +215,12 @@ class scenario_solver {
   /// Whether those units of a reclaim's scenario that a fair set may contain hold enough: all others have to
   /// come back, or to move. `tried_` does not have those recorded yet. O(units x depth), and once more for
   /// each unit that a fair set contains only with others.
-  [[nodiscard]] bool could_be_fair(Session& session, const world_type& world, const record& r,
-                                   std::uint32_t pods, const resources<n>& room) const {
+  [[nodiscard]] bool could_be_fair(const record& r, std::uint32_t pods, const resources<n>& room) const {
     if (!Walk::leaves_out_more || wanted_.how != action_kind::reclaim || any_elastic_recorded_) return true;
     const resources<n> request = request_of_pods(r, pods);
-    const resources<n> least = world_type::least_charge(session, r, request);
-    if (suffices(world, least, room)) return true;
-    const quota_tree<n>& tree = session.tree();
+    const resources<n> least = state_->least_charge(r, request);
+    if (suffices(least, room)) return true;
+    const quota_tree<n>& tree = session_->tree();
     const auto sum_of = [&](const auto& counts) {
       resources<n> sum;
       for (const std::size_t i : tried_) sum += counts(chosen_[i]);
@@ -239,36 +240,36 @@ class scenario_solver {
       const auto& u = *c.unit;
       if (u.quota != last.quota || u.request != last.amount) {
         last = {u.quota, u.request};
-        may_be_taken = fair_.may_be_in_fair_set(world.accounts, r.facts.quota, request, last, nearer);
+        may_be_taken = fair_.may_be_in_fair_set(state_->accounts, r.facts.quota, request, last, nearer);
       }
       // What moves once more may be given what others have.
-      return may_be_taken || world.was_told(world.at(session, u.id)) ? u.request : resources<n>{};
+      return may_be_taken || state_->was_moved(state_->at(u.id)) ? u.request : resources<n>{};
     });
-    return suffices(world, least, room, freed);
+    return suffices(least, room, freed);
   }
   /// Takes victims from the first again, all but those recorded.
-  void start_over(Session& session, world_type& world) {
+  void start_over() {
     kept_.clear();
     for (const std::size_t i : recorded_) kept_.push_back(chosen_[i]);
     std::swap(chosen_, kept_);
     for (std::size_t i = 0; i < recorded_.size(); ++i) recorded_[i] = i;
     elastic_taken_ = 0;
     forget_nodes();
-    victims_.start(session, world, chosen_);
+    victims_.start(chosen_);
   }
   /// Whether the search for more pods may go on behind the victim taken last, because none before would give
   /// them a place: no scenario with those was worth a try, so no node with some of them has room for one pod
   /// more than without; that stays so as long as only victims leave that stand on this node alone.
-  [[nodiscard]] bool leave_for_good(Session& session, const world_type& world, std::size_t node) {
+  [[nodiscard]] bool leave_for_good(std::size_t node) {
     if (elastic_taken_ > 0) return false;
     for (const std::size_t i : tried_) {
       const auto& u = *chosen_[i].unit;
-      if (chosen_[i].end != fate::gone || u.elastic || world.is_elastic(session.jobs().at(u.id.job())))
+      if (chosen_[i].end != fate::gone || u.elastic || state_->is_elastic(session_->jobs().at(u.id.job())))
         return false;
     }
     for (const std::size_t i : on_node_[node]) {
       stands_on_.clear();
-      world.add_nodes_of(session, world.at(session, chosen_[i].unit->id), stands_on_);
+      state_->add_nodes_of(state_->at(chosen_[i].unit->id), stands_on_);
       if (detail::any_of(stands_on_.begin(), stands_on_.end(), [&](std::size_t at) { return at != node; }))
         return false;
     }
@@ -278,27 +279,25 @@ class scenario_solver {
 
   /// For how many pods the victims found for `pods` suffice as well. If all of them are evicted, they are all
   /// the more with more pods, so the numbers between need not be tried.
-  [[nodiscard]] std::uint32_t go_ahead(Session& session, world_type& world, const record& r,
-                                       std::uint32_t pods) {
+  [[nodiscard]] std::uint32_t go_ahead(const record& r, std::uint32_t pods) {
     const auto all_go = [&] {
       return detail::all_of(recorded_.begin(), recorded_.end(),
                             [&](std::size_t i) { return chosen_[i].end == fate::gone; });
     };
     if (recorded_.empty() || !all_go()) return pods;
     const resources<n> pod = request_of_pods(r, 1);
-    resources<n> there = world.most_room();
+    resources<n> there = state_->places.most_room();
     for (const std::size_t i : recorded_) there += chosen_[i].unit->request;
     std::int64_t most = pods_of_unit(r);
-    for (const std::size_t d : world.accounts.counted()) {
+    for (const std::size_t d : state_->accounts.counted()) {
       if (pod[d] > quantity{}) most = std::min(most, there[d].in_milli() / pod[d].in_milli());
     }
     tried_ = recorded_;
     while (most > pods + 1) {
-      for (const std::size_t i : tried_) chosen_[i].twice = false;
+      for (const std::size_t i : tried_) chosen_[i].counted_twice = false;
       const auto all = static_cast<std::uint32_t>(most);
-      replay_.suppose(session, world, r, all, chosen_, recorded_);
-      if (replay_.could_fit(session, world, chosen_, {}) &&
-          replay_.run(session, world, r, all, chosen_, tried_) && is_allowed(session, world, r, all) &&
+      replay_.suppose(r, all, chosen_, recorded_);
+      if (replay_.could_fit(chosen_, {}) && replay_.run(r, all, chosen_, tried_) && is_allowed(r, all) &&
           all_go()) {
         return all;
       }
@@ -309,12 +308,11 @@ class scenario_solver {
   }
 
   /// Takes the unit. Returns the nodes of its job.
-  std::span<const std::size_t> add(Session& session, const world_type& world,
-                                   const typename world_type::running_unit& u) {
-    const record& unit = world.at(session, u.id);
+  std::span<const std::size_t> add(const typename state_type::running_unit& u) {
+    const record& unit = state_->at(u.id);
     stands_on_.clear();
-    world.add_nodes_of(session, unit, stands_on_);
-    world_type::sort_once(stands_on_);
+    state_->add_nodes_of(unit, stands_on_);
+    state_type::sort_once(stands_on_);
     for (const std::size_t node : stands_on_) {
       if (on_node_.size() <= node) on_node_.resize(node + 1);
       if (on_node_[node].empty()) used_nodes_.push_back(node);
@@ -322,8 +320,8 @@ class scenario_solver {
     }
     chosen_.push_back({&u});
     if (u.elastic) ++elastic_taken_;
-    if (!u.elastic && !world.is_elastic(unit)) return stands_on_;
-    world.nodes_of(session, u.core, nodes_);
+    if (!u.elastic && !state_->is_elastic(unit)) return stands_on_;
+    state_->nodes_of(u.core, nodes_);
     return nodes_;
   }
   void forget_nodes() {
@@ -349,26 +347,25 @@ class scenario_solver {
     for (std::size_t i = recorded_.size(); i < chosen_.size() && !jobs_.empty(); ++i) {
       if (detail::find(jobs_.begin(), jobs_.end(), chosen_[i].unit->core) != jobs_.end()) tried_.push_back(i);
     }
-    world_type::sort_once(tried_);
+    state_type::sort_once(tried_);
     if (!any_elastic_recorded_) return;
     // Those of these jobs that are recorded come again with them (as in KAI v0.13).
     for (const std::size_t i : recorded_) {
-      chosen_[i].twice =
+      chosen_[i].counted_twice =
           chosen_[i].unit->elastic && detail::any_of(tried_.begin(), tried_.end(), [&](std::size_t t) {
             return chosen_[t].unit->core == chosen_[i].unit->core;
           });
     }
   }
 
-  [[nodiscard]] bool is_allowed(Session& session, const world_type& world, const record& r,
-                                std::uint32_t pods) {
+  [[nodiscard]] bool is_allowed(const record& r, std::uint32_t pods) {
     switch (wanted_.how) {
       case action_kind::consolidation:
         return detail::none_of(tried_.begin(), tried_.end(),
                                [&](std::size_t i) { return chosen_[i].end == fate::gone; });
       case action_kind::reclaim:
-        make_bundles(session, world);
-        return fair_.is_fair(world.accounts, r.facts.quota, request_of_pods(r, pods), r.facts.in, bundles_);
+        make_bundles();
+        return fair_.is_fair(state_->accounts, r.facts.quota, request_of_pods(r, pods), r.facts.in, bundles_);
       case action_kind::preempt:
         break;
     }
@@ -376,15 +373,15 @@ class scenario_solver {
   }
   /// For each job, first the pods beyond its minimum, counted in the order in which they were taken, one by
   /// one, then the others together; those that have a place are left out.
-  void make_bundles(Session& session, const world_type& world) {
+  void make_bundles() {
     bundles_.clear();
     done_.clear();
     for (auto at = tried_.begin(); at != tried_.end(); ++at) {
       const std::size_t i = *at;
       const job_id core = chosen_[i].unit->core;
       if (detail::find(done_.begin(), done_.end(), core) != done_.end()) continue;
-      const record& job = session.jobs().at(core);
-      if (!world.is_elastic(job)) {
+      const record& job = session_->jobs().at(core);
+      if (!state_->is_elastic(job)) {
         if (chosen_[i].end == fate::gone)
           bundles_.push_back({chosen_[i].unit->quota, chosen_[i].unit->request});
         continue;
@@ -406,32 +403,31 @@ class scenario_solver {
   }
 
   /// Whether the scenario, with those recorded, might strand a fraction that waits, even if it fails.
-  [[nodiscard]] bool strands(Session& session, const world_type& world) const {
+  [[nodiscard]] bool strands() const {
     const auto any_may_be = [&](std::span<const std::size_t> units) {
       return detail::any_of(units.begin(), units.end(), [&](std::size_t i) {
-        return world.may_be_stranded(session, chosen_[i].unit->id);
+        return state_->places.may_be_stranded(chosen_[i].unit->id);
       });
     };
     return may_strand_ && (any_may_be(tried_) || any_may_be(recorded_));
   }
   /// The scenario is undone.
-  void undo(Session& session, world_type& world) const {
+  void undo() const {
     if (!may_strand_) return;
     for (const std::size_t i : tried_) {
       const chosen_unit& c = chosen_[i];
       const bool moved = c.end == fate::moves && c.moved > 0;
-      world.undo_search(session, c.unit->id, moved ? replay_.nodes_of(c) : std::span<const std::size_t>{});
+      state_->places.undo_search(c.unit->id, moved ? replay_.nodes_of(c) : std::span<const std::size_t>{});
     }
   }
   /// What was supposed before a run that did not succeed: that all taken are gone, or, once there may be a
   /// place without them, only those recorded.
-  void suppose_again(Session& session, const world_type& world, const record& r, std::uint32_t pods,
-                     bool may_fit) {
+  void suppose_again(const record& r, std::uint32_t pods, bool may_fit) {
     if (!may_fit) {
       tried_.clear();
       for (std::size_t i = 0; i < chosen_.size(); ++i) tried_.push_back(i);
     }
-    replay_.suppose_again(session, world, r, pods, chosen_, may_fit ? recorded_ : tried_);
+    replay_.suppose_again(r, pods, chosen_, may_fit ? recorded_ : tried_);
   }
   /// Only units that are evicted or moved are victims, not those that go on running where they are.
   bool keep() {
@@ -447,45 +443,45 @@ class scenario_solver {
     return true;
   }
 
-  void carry_out(Session& session, world_type& world, const record& r) {
+  void carry_out(const record& r) {
     losers_.clear();
     grown_.reset();
-    const std::size_t first = session.plan().evictions.size();
-    const job_id beneficiary = world.announced_as(session, r);
+    const std::size_t first = session_->plan().evictions.size();
+    const job_id beneficiary = state_->announced_as(r);
     for (const std::size_t i : recorded_) {
       const chosen_unit& c = chosen_[i];
-      if (c.unit->elastic && goes_with_core(c.unit->core) && !world.stands_pipelined(c.unit->id)) continue;
-      if (!world.contains(session, c.unit->id) || keeps_its_place(c)) continue;
+      if (c.unit->elastic && goes_with_core(c.unit->core) && !state_->pipelined.stands(c.unit->id)) continue;
+      if (!state_->contains(c.unit->id) || keeps_its_place(c)) continue;
       const bool moves = c.end == fate::moves;
-      if (c.twice) world.forget_charge(world.at(session, c.unit->id));
-      world.evict(session, c.unit->id, beneficiary, wanted_.relation(), moves ? c.moved : 0,
-                  moves ? replay_.nodes_of(c) : std::span<const std::size_t>{});
+      if (c.counted_twice) state_->forget_charge(state_->at(c.unit->id));
+      state_->evict(c.unit->id, beneficiary, wanted_.relation(), moves ? c.moved : 0,
+                    moves ? replay_.nodes_of(c) : std::span<const std::size_t>{});
       losers_.push_back(c.unit->quota);
     }
-    const bool is_known = !unit_id::of(r).is_extra() && world.is_announced(r.facts.id, r.ticket);
+    const bool is_known = !unit_id::of(r).is_extra() && state_->announced.contains(r.facts.id, r.ticket);
     // All victims were admitted in this very cycle and have not started, so no job has to leave. KAI
     // pipelines the job, in this cycle and in every later one. Here it starts in the cycle after it was
     // announced.
-    if (is_known && session.plan().evictions.size() == first) {
-      const resources<n> least = world_type::least_charge(session, r, r.facts.request);
-      const auto where = world.find_place(session, r.pod_request, least);
-      if (where && world.is_free_now(session, *where, least)) {
-        return world.admit(session, r.facts.id, *where, grown_);
+    if (is_known && session_->plan().evictions.size() == first) {
+      const resources<n> least = state_->least_charge(r, r.facts.request);
+      const auto where = state_->places.find_place(r.pod_request, least);
+      if (where && state_->places.is_free_now(*where, least)) {
+        return state_->admit(r.facts.id, *where, grown_);
       }
-      if (where) session.books().places.release(*where);
+      if (where) session_->books().places.release(*where);
     }
-    world.pipeline(session, r, world.take_place_to_wait(session, r, replay_.own_nodes()));
+    state_->pipeline(r, state_->places.take_place_to_wait(r, replay_.own_nodes()));
     for (const std::size_t i : recorded_) {
       const chosen_unit& c = chosen_[i];
       if (c.end != fate::moves || keeps_its_place(c)) continue;
-      if (!world.contains(session, c.unit->id)) continue;
-      const record& moved = world.at(session, c.unit->id);
+      if (!state_->contains(c.unit->id)) continue;
+      const record& moved = state_->at(c.unit->id);
       const bool was_running = moved.state != job_state::pending;
-      world.pipeline(session, moved, world.take_place_to_wait(session, moved, replay_.nodes_of(c)));
+      state_->pipeline(moved, state_->places.take_place_to_wait(moved, replay_.nodes_of(c)));
       // It was admitted or pipelined by this very plan, and waits from now on.
-      if (!was_running) world.announce(session, moved, session.plan().evictions.size());
+      if (!was_running) state_->announce(moved, session_->plan().evictions.size());
     }
-    world.announce(session, r, first);
+    state_->announce(r, first);
   }
   /// A pipelined unit that was found for fewer pods, or for this number, and needs not move.
   [[nodiscard]] static bool keeps_its_place(const chosen_unit& c) {
@@ -496,6 +492,8 @@ class scenario_solver {
                           [&](std::size_t i) { return chosen_[i].unit->id == core; });
   }
 
+  Session* session_ = nullptr;
+  state_type* state_ = nullptr;
   victims_wanted wanted_;
   victims_queue<Session> victims_;
   replay_type replay_;
@@ -511,7 +509,7 @@ class scenario_solver {
   bool goes_on_ = false;
   /// Among those taken for this number.
   std::size_t elastic_taken_ = 0;
-  /// Whether scenarios that are undone may strand fractions that wait: see `cycle_state::undo_search`.
+  /// Whether scenarios that are undone may strand fractions that wait: see `cycle_places::undo_search`.
   bool may_strand_ = false;
   /// By node: the units taken for this number that run there.
   vector<vector<std::size_t>> on_node_;
@@ -522,7 +520,7 @@ class scenario_solver {
   vector<job_id> done_;
   vector<reclaim_bundle<n>> bundles_;
   vector<quota_id> losers_;
-  std::optional<typename world_type::waiting_unit> grown_;
+  std::optional<typename state_type::waiting_unit> grown_;
 };
 
 }  // namespace detail

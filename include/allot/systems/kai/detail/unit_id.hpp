@@ -13,7 +13,7 @@ inline namespace v0 {
 namespace detail {
 
 /// A unit that a cycle decides on: a job or an elastic pod, which the session knows, or an extra pod, which
-/// only the cycle does (see `cycle_state`). An extra pod has a number and no job id, and there is no way from
+/// only the cycle does (see `extra_pods`). An extra pod has a number and no job id, and there is no way from
 /// one to the other, so that neither is taken for the other as an index.
 class unit_id {
  public:

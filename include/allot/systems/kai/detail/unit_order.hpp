@@ -43,10 +43,10 @@ struct unit_rank {
     return a.key != b.key ? a.key < b.key : (a <=> b) < 0;
   }
 };
-/// In a line sorted by rank, the first element that does not rank before `rank`.
-template <class Line>
-[[nodiscard]] auto first_from(Line& line, const unit_rank& rank) {
-  return std::lower_bound(line.begin(), line.end(), rank,
+/// Among units sorted by rank, the first that does not rank before `rank`.
+template <class Units>
+[[nodiscard]] auto first_from(Units& units, const unit_rank& rank) {
+  return std::lower_bound(units.begin(), units.end(), rank,
                           [](const auto& u, const unit_rank& r) { return u.rank < r; });
 }
 

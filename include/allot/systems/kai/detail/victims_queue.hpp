@@ -55,10 +55,11 @@ template <class Session>
 class victims_queue {
  public:
   static constexpr std::size_t n = Session::n;
-  using world_type = cycle_state<Session>;
+  using state_type = cycle_state<Session>;
   using record = typename Session::record;
-  using running_unit = typename world_type::running_unit;
+  using running_unit = typename state_type::running_unit;
 
+  void bind(Session& session, state_type& state) noexcept { session_ = &session, state_ = &state; }
   void reset(const quota_tree<n>& tree) {
     turn_.reset(tree);
     leaves_.assign(tree.slots(), leaf{});
@@ -67,7 +68,7 @@ class victims_queue {
 
   /// Determines which units a search may consider; returns what they hold in total. O(quotas); O(running)
   /// where priorities or minimum runtimes distinguish them.
-  resources<n> gather(Session& session, world_type& world, const record& r, const victims_wanted& wanted) {
+  resources<n> gather(const record& r, const victims_wanted& wanted) {
     r_ = {r.facts.elastic ? r.facts.core : r.facts.id, r.facts.quota, r.facts.priority};
     wanted_ = wanted;
     candidates_.clear();
@@ -77,28 +78,28 @@ class victims_queue {
     resources<n> all;
     switch (wanted.how) {
       case action_kind::consolidation:
-        list_movable(session, world, all);
+        list_movable(all);
         break;
       case action_kind::preempt: {
-        const auto own = session.books().running().jobs_of(r_.quota);
+        const auto own = session_->books().running().jobs_of(r_.quota);
         // They are sorted by priority, the lowest at the end.
         const bool any_lower = !own.empty() && own.back().priority < r_.priority;
         const bool only_lower = any_lower && own.front().priority < r_.priority && !r.facts.elastic &&
-                                !world.is_elastic(r) && !session.queues().guarantees_runtime();
-        if (world.has_pipelined(session, r_.quota) || (any_lower && !only_lower)) {
-          add(session, world, r_.quota, all);
+                                !state_->is_elastic(r) && !session_->queues().guarantees_runtime();
+        if (state_->has_pipelined(r_.quota) || (any_lower && !only_lower)) {
+          add(r_.quota, all);
         } else if (only_lower) {
-          add_all(world.running.line(session, r_.quota), r_.quota, all);
+          add_all(state_->running.of(r_.quota), r_.quota, all);
         }
         break;
       }
       case action_kind::reclaim:
-        for (const quota_id x : session.tree().top_down()) {
-          if (x == r_.quota || !has_active(session, world, x)) continue;
-          if (session.queues().guarantees_runtime() || world.has_forgotten()) {
-            add(session, world, x, all);
+        for (const quota_id x : session_->tree().top_down()) {
+          if (x == r_.quota || !has_active(x)) continue;
+          if (session_->queues().guarantees_runtime() || state_->has_forgotten()) {
+            add(x, all);
           } else {
-            add_all(line_of(session, world, x), x, all);
+            add_all(victims_of(x), x, all);
           }
         }
     }
@@ -111,40 +112,39 @@ class victims_queue {
   [[nodiscard]] std::uint64_t shared_devices() const noexcept { return shared_; }
   /// The quotas that they are in.
   [[nodiscard]] std::span<const quota_id> candidates() const noexcept { return candidates_; }
-  [[nodiscard]] bool is_any_asked() const noexcept { return !candidates_.empty(); }
 
   /// Starts over from the first unit, leaving out those recorded. Precondition: `gather` was called.
   template <class Chosen>
-  void start(Session& session, world_type& world, const vector<Chosen>& recorded) {
+  void start(const vector<Chosen>& recorded) {
     marked_.clear();
     marked_extras_.clear();
     lists_ = true;
     for (const Chosen& c : recorded) {
       c.unit->id.is_extra() ? marked_extras_.push_back(c.unit->id) : marked_.insert(c.unit->id.job());
-      lists_ = lists_ && !c.unit->elastic && !world.is_elastic(session.jobs().at(c.unit->id.job()));
+      lists_ = lists_ && !c.unit->elastic && !state_->is_elastic(session_->jobs().at(c.unit->id.job()));
     }
     next_listed_ = 0;
     if (lists_ && !listed_.empty()) return;
     listed_.clear();
-    turn_.clear(session.tree());
+    turn_.clear(session_->tree());
     for (const quota_id x : candidates_) {
       leaf& l = leaves_[x.index()];
       l.left = l.units.size();
       l.given = {};
-      skip(session, world, l);
+      skip(l);
       if (l.left > 0) turn_.enter(x);
     }
-    turn_.start(session.tree(), key(world));
+    turn_.start(session_->tree(), key());
   }
-  /// The next victim; none when all have been considered. Valid until the world changes.
-  [[nodiscard]] const running_unit* next(Session& session, const world_type& world) {
+  /// The next victim; none when all have been considered. Valid until the state changes.
+  [[nodiscard]] const running_unit* next() {
     for (;;) {
       if (next_listed_ < listed_.size()) {
         const running_unit* const u = listed_[next_listed_++];
         if (is_marked(u->id)) continue;
         return u;
       }
-      const quota_id x = turn_.next(session.tree(), key(world));
+      const quota_id x = turn_.next(session_->tree(), key());
       if (!x) return nullptr;
       leaf& l = leaves_[x.index()];
       const running_unit& u = l.units[--l.left];
@@ -152,8 +152,8 @@ class victims_queue {
       const bool known = is_marked(u.id);
       // The job comes back without any of its recorded units.
       while (known && l.left > 0 && l.next().core == u.core && is_marked(l.next().id)) --l.left;
-      skip(session, world, l);
-      turn_.passed(session.tree(), x, l.left > 0);
+      skip(l);
+      turn_.passed(session_->tree(), x, l.left > 0);
       if (lists_) {
         listed_.push_back(&u);
         ++next_listed_;
@@ -163,8 +163,8 @@ class victims_queue {
   }
   /// Whether it is the rest of an elastic job that is protected as a whole: KAI rejects every scenario with
   /// it.
-  [[nodiscard]] bool ends_search(Session& session, const world_type& world, const running_unit& u) const {
-    return !u.elastic && world.is_elastic(session.jobs().at(u.id.job())) && is_protected(session, world, u);
+  [[nodiscard]] bool ends_search(const running_unit& u) const {
+    return !u.elastic && state_->is_elastic(session_->jobs().at(u.id.job())) && is_protected(u);
   }
 
  private:
@@ -175,7 +175,7 @@ class victims_queue {
     /// What those already considered held, each when it was considered.
     resources<n> given;
     /// Those that run or are pipelined, as of that change, if any are pipelined.
-    typename running_pods<Session>::running_line active{};
+    typename running_pods<Session>::victims active{};
     bool has_pipelined = false;
     std::uint64_t as_of = 0;
 
@@ -192,85 +192,84 @@ class victims_queue {
     return detail::find(marked_extras_.begin(), marked_extras_.end(), id) != marked_extras_.end();
   }
   /// The standing of a quota without the units already considered and the next one.
-  [[nodiscard]] auto key(const world_type& world) const {
-    return [this, &world](quota_id x, quota_id of) {
+  [[nodiscard]] auto key() const {
+    return [this](quota_id x, quota_id of) {
       const leaf& l = leaves_[of.index()];
       resources<n> given = l.given;
-      for (const std::size_t d : world.accounts.counted()) {
+      for (const std::size_t d : state_->accounts.counted()) {
         if (l.left > 0) given[d] += l.next().stands[d];
       }
-      return saturation_standing<n>{world.accounts, x, {}, given};
+      return saturation_standing<n>{state_->accounts, x, {}, given};
     };
   }
-  void skip(Session& session, const world_type& world, leaf& l) const {
-    while (l.left > 0 && !may_yield(session, world, l.next())) --l.left;
+  void skip(leaf& l) const {
+    while (l.left > 0 && !may_yield(l.next())) --l.left;
   }
 
-  [[nodiscard]] bool may_yield(Session& session, const world_type& world, const running_unit& u) const {
-    if (u.core == r_.core || world.seems_inactive(session, u.core)) return false;
+  [[nodiscard]] bool may_yield(const running_unit& u) const {
+    if (u.core == r_.core || state_->seems_inactive(u.core)) return false;
     switch (wanted_.how) {
       case action_kind::consolidation:
         return std::binary_search(movable_.begin(), movable_.end(), u.core);
       case action_kind::preempt:
-        if (world.at(session, u.id).facts.priority >= r_.priority) return false;
+        if (state_->at(u.id).facts.priority >= r_.priority) return false;
         break;
       case action_kind::reclaim:
         break;
     }
     // The filter lets elastic jobs through.
-    const bool elastic = u.elastic || world.is_elastic(session.jobs().at(u.id.job()));
-    return elastic || !is_protected(session, world, u);
+    const bool elastic = u.elastic || state_->is_elastic(session_->jobs().at(u.id.job()));
+    return elastic || !is_protected(u);
   }
-  [[nodiscard]] bool is_protected(Session& session, const world_type& world, const running_unit& u) const {
-    if (!session.queues().guarantees_runtime() || world.at(session, u.id).state == job_state::pending)
+  [[nodiscard]] bool is_protected(const running_unit& u) const {
+    if (!session_->queues().guarantees_runtime() || state_->at(u.id).state == job_state::pending)
       return false;
     const instant span = guaranteed_runtime(
-        session.tree(), u.quota, r_.quota, wanted_.how == action_kind::preempt, wanted_.source,
-        [&](quota_id x) -> const runtime_guarantee& { return session.queues().settings(x).min_runtime; });
-    return span > 0 && session.now() - session.jobs().at(u.id.job()).facts.started < span;
+        session_->tree(), u.quota, r_.quota, wanted_.how == action_kind::preempt, wanted_.source,
+        [&](quota_id x) -> const runtime_guarantee& { return session_->queues().settings(x).min_runtime; });
+    return span > 0 && session_->now() - session_->jobs().at(u.id.job()).facts.started < span;
   }
 
-  void add(Session& session, world_type& world, quota_id x, resources<n>& all) {
-    const auto& units = line_of(session, world, x).units;
+  void add(quota_id x, resources<n>& all) {
+    const auto& units = victims_of(x).units;
     bool any = false;
     for (const running_unit& u : units) {
-      if (may_yield(session, world, u)) any = true, count(u, all);
+      if (may_yield(u)) any = true, count(u, all);
     }
     if (any) ask(x, units);
   }
   /// Whether jobs of the leaf run or are pipelined.
-  [[nodiscard]] bool has_active(const Session& session, const world_type& world, quota_id x) {
-    if (!world_type::is_leaf(session, x)) return false;
-    return !session.books().running().jobs_of(x).empty() || has_pipelined(session, world, x);
+  [[nodiscard]] bool has_active(quota_id x) {
+    if (!state_->is_leaf(x)) return false;
+    return !session_->books().running().jobs_of(x).empty() || has_pipelined(x);
   }
-  [[nodiscard]] bool has_pipelined(const Session& session, const world_type& world, quota_id x) {
+  [[nodiscard]] bool has_pipelined(quota_id x) {
     leaf& l = leaves_[x.index()];
-    if (std::exchange(l.as_of, world.changed_at(x)) != world.changed_at(x)) {
-      l.has_pipelined = world.has_pipelined(session, x);
+    if (std::exchange(l.as_of, state_->changed_at(x)) != state_->changed_at(x)) {
+      l.has_pipelined = state_->has_pipelined(x);
       l.active.is_old = true;
     }
     return l.has_pipelined;
   }
-  /// Those that run or are pipelined. Valid until the world changes.
-  [[nodiscard]] const typename running_pods<Session>::running_line& line_of(Session& session,
-                                                                            world_type& world, quota_id x) {
-    const auto& line = world.running.line(session, x);
-    if (!has_pipelined(session, world, x)) return line;
+  /// Those that run or are pipelined. Valid until the state changes.
+  [[nodiscard]] const typename running_pods<Session>::victims& victims_of(quota_id x) {
+    const auto& those = state_->running.of(x);
+    if (!has_pipelined(x)) return those;
     auto& all = leaves_[x.index()].active;
     if (!std::exchange(all.is_old, false)) return all;
-    running_pods<Session>::copy(line, all);
-    world.for_each_pipelined(session, x, [&](unit_id id) {
-      const record& r = world.at(session, id);
-      running_pods<Session>::add_pipelined(session, r, world.pods_that_stay(r), all);
+    state_->running.copy(those, all);
+    state_->for_each_pipelined(x, [&](unit_id id) {
+      const record& r = state_->at(id);
+      state_->running.add_pipelined(r, state_->evicted.left(r), all);
     });
     return all;
   }
-  void add_all(const typename running_pods<Session>::running_line& line, quota_id x, resources<n>& all) {
-    if (line.units.empty()) return;
-    all += line.sum;
-    shared_ += line.shared;
-    for (std::size_t d = 0; d < n; ++d) largest_[d] = std::max(largest_[d], line.largest()[d]);
-    ask(x, line.units);
+  void add_all(const typename running_pods<Session>::victims& those, quota_id x, resources<n>& all) {
+    if (those.units.empty()) return;
+    all += those.sum;
+    shared_ += those.shared;
+    for (std::size_t d = 0; d < n; ++d) largest_[d] = std::max(largest_[d], those.largest()[d]);
+    ask(x, those.units);
   }
   void ask(quota_id x, std::span<const running_unit> units) {
     candidates_.push_back(x);
@@ -283,18 +282,18 @@ class victims_queue {
   }
   /// KAI takes the first ones in the order of a hash table, here the oldest; and one more than configured.
   /// O(quotas x priorities x most that may move).
-  void list_movable(Session& session, world_type& world, resources<n>& all) {
-    choose_movable(session, world);
+  void list_movable(resources<n>& all) {
+    choose_movable();
     movable_units_.clear();
     first_movable_.clear();
-    for (const quota_id x : session.tree().top_down()) {
-      if (!has_active(session, world, x)) continue;
+    for (const quota_id x : session_->tree().top_down()) {
+      if (!has_active(x)) continue;
       const std::size_t first = movable_units_.size();
-      const auto& line = line_of(session, world, x);
-      const auto& units = line.units;
-      if (line.has_elastic_pods) {
+      const auto& those = victims_of(x);
+      const auto& units = those.units;
+      if (those.has_elastic_pods) {
         std::copy_if(units.begin(), units.end(), std::back_inserter(movable_units_),
-                     [&](const running_unit& u) { return may_yield(session, world, u); });
+                     [&](const running_unit& u) { return may_yield(u); });
       } else {
         for (const by_age& j : oldest_) {
           if (j.quota == x) movable_units_.push_back(units[j.position]);
@@ -313,18 +312,18 @@ class victims_queue {
           first_movable_[i], first_movable_[i + 1] - first_movable_[i]);
     }
   }
-  void choose_movable(Session& session, world_type& world) {
+  void choose_movable() {
     oldest_.clear();
     const std::size_t limit = wanted_.most_moved + 1;
-    for (const quota_id x : session.tree().top_down()) {
-      if (!has_active(session, world, x)) continue;
-      const auto& units = line_of(session, world, x).units;
+    for (const quota_id x : session_->tree().top_down()) {
+      if (!has_active(x)) continue;
+      const auto& units = victims_of(x).units;
       // Within each priority, the oldest come first.
       for (auto u = units.begin(); u != units.end();) {
         const std::int64_t key = u->rank.key;
         std::size_t found = 0;
         for (; u != units.end() && u->rank.key == key && !u->elastic && found < limit; ++u) {
-          if (u->core == r_.core || world.seems_inactive(session, u->core)) continue;
+          if (u->core == r_.core || state_->seems_inactive(u->core)) continue;
           ++found;
           oldest_.push_back(
               {u->rank.submitted, u->rank.order, u->core, x, static_cast<std::size_t>(u - units.begin())});
@@ -345,11 +344,13 @@ class victims_queue {
     std::uint64_t order = 0;
     job_id core;
     quota_id quota;
-    /// In the line of its quota.
+    /// among the victims of its quota.
     std::size_t position = 0;
     friend auto operator<=>(const by_age&, const by_age&) noexcept = default;
   };
 
+  Session* session_ = nullptr;
+  state_type* state_ = nullptr;
   asker r_;
   victims_wanted wanted_;
   lazy_tournament<saturation_standing<n>, true> turn_;
