@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/sim/places.hpp>
-#include <allot/systems/kai/detail/job_walk.hpp>
 
 #include "tests/support/kai_one_by_one.hpp"
 #include "tests/support/kai_world.hpp"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/systems/kai/detail/victims_queue.hpp>
 
 #include "tests/support/kai_world.hpp"
 
