@@ -323,7 +323,7 @@ run_lint() {
   lint "tables of the documents are whole" check_tables
   local budget
   for budget in core/vector.hpp:17000 quota/ledger.hpp:36000 allot.hpp:54900 gpu/inventory.hpp:45300 \
-    sim/simulator.hpp:77900 systems/by_name/any_preset.hpp:74800; do
+    sim/simulator.hpp:77900 systems/by_name/any_preset.hpp:74900; do
     [ -f "include/allot/${budget%:*}" ] || continue
     lint "cost of ${budget%:*}" check_budget "${budget%:*}" "${budget#*:}"
     printf '    %d of %d preprocessed lines\n' "$(preprocessed_lines "include/allot/${budget%:*}")" \

@@ -21,8 +21,8 @@ concept replacing_world = search_world<World, N> && requires(World world, const 
 };
 
 /// Makes a place for a request that its quota allows by restarting other jobs elsewhere. Jobs of any quota
-/// and priority are restarted elsewhere, and lose their unsaved work (KAI's consolidation). Buffers are
-/// reused across searches.
+/// and priority are restarted elsewhere, and lose their unsaved work. An option of `policies`, after
+/// KAI's consolidation; KAI's own is part of its cycle, in systems/kai. Buffers are reused across searches.
 template <std::size_t N>
 class consolidation_search {
  public:

@@ -10,12 +10,8 @@ namespace {
 
 /// Between two calls for the same job, if the first did not help.
 constexpr std::int64_t retry_ms = 2000;
-/// Bounds of what one tick may cost slurmctld.
+/// Bounds what one tick may cost slurmctld.
 constexpr std::size_t most_holds = 50;
-constexpr std::size_t most_checks = 200;
-/// Comments that Slurm can show in one line.
-constexpr std::size_t most_comment = 400;
-constexpr std::string_view avoiding = " avoiding ";
 
 [[nodiscard]] std::string names_of(const std::vector<node_share>& where) {
   std::string list;
@@ -315,131 +311,6 @@ void governor::retry_unready() {
     const record& r = at->second;
     const bool has_moved = engine_->contains(k) && r.what.ready != ready_at(r);
     if (has_moved || unready(r).empty()) evaluate(at->second);
-  }
-}
-
-// Comments.
-
-std::string avoided_nodes(const job& j) {
-  if (!j.admin_comment.starts_with(governor::mark)) return {};
-  const std::size_t at = j.admin_comment.rfind(avoiding);
-  return at == std::string::npos ? std::string{} : j.admin_comment.substr(at + avoiding.size());
-}
-
-std::string own_exclusions(const job& j) {
-  const std::string avoided = avoided_nodes(j);
-  std::string own = j.excluded_nodes;
-  if (avoided.empty() || !own.ends_with(avoided)) return own;
-  own.resize(own.size() - avoided.size());
-  if (own.ends_with(',')) own.pop_back();
-  return own;
-}
-
-/// Where Slurm chooses the nodes: those of the job's last run that are down or have just come back. slurmd
-/// there is still to be told to end that run, and would end the next one with it.
-std::string governor::nodes_to_avoid(const record& r) const {
-  std::string list;
-  if (config_.slurm.places_jobs || r.is.restarts == 0) return list;
-  for (const std::string& n : closed_) {
-    const bool ran_there =
-        r.ran_on.empty() || std::find(r.ran_on.begin(), r.ran_on.end(), n) != r.ran_on.end();
-    if (ran_there) list.append(list.empty() ? "" : ",").append(n);
-  }
-  return list;
-}
-
-/// The nodes that a pending job avoids are those of its comment: both change in one call, so that any
-/// governor can tell them from those that its user excludes.
-comments governor::comments_for(const job& j, const std::string& text, const std::string& for_user,
-                                const std::string& avoid) const {
-  comments say;
-  const auto cut = [](std::string s) {
-    // Parts of it may be a user's.
-    for (char& c : s) {
-      if (c < ' ' || c > '~') c = '?';
-    }
-    if (s.size() > most_comment) s.replace(most_comment - 3, std::string::npos, "...");
-    return s;
-  };
-  // Where it runs must be there as a whole: a new governor reads it.
-  std::string admin = std::string{mark} + text;
-  if (!text.starts_with("admitted")) admin = cut(std::move(admin));
-  const std::string avoids = avoided_nodes(j);
-  const bool may_change = j.state == run_state::pending;
-  const std::string& remains = may_change ? avoid : avoids;
-  if (!remains.empty()) admin.append(avoiding).append(remains);
-  if (may_change && avoid != avoids) {
-    const std::string own = own_exclusions(j);
-    say.excluded = own + (own.empty() || avoid.empty() ? "" : ",") + avoid;
-  }
-  std::string user = cut(std::string{mark} + for_user);
-  if (j.admin_comment != admin) say.admin = std::move(admin);
-  const bool is_own = j.comment.empty() || j.comment.starts_with(mark);
-  if (is_own && j.comment != user) say.user = std::move(user);
-  return say;
-}
-
-std::string governor::explanation(const record& r) const {
-  switch (r.at) {
-    case phase::refused:
-      return "refused: " + r.reason;
-    case phase::not_ready:
-      return "waits: " + r.reason;
-    case phase::leaving:
-      return "yields: " + r.reason;
-    case phase::waiting: {
-      std::string text = engine_->why(r.is.key);
-      if (text.starts_with("it waits: ")) text.erase(0, 3);
-      if (const auto p = engine_->reservation_of(r.is.key); p && p->start != allot::without_end) {
-        if (p->gathers_since) {
-          text += "; it gathers what becomes free until " + time_text(p->start);
-        } else if (p->start > now_.wall) {
-          text += "; it starts at " + time_text(p->start) + " at the latest";
-        } else {
-          text += "; it starts as soon as a job has ended that runs longer than expected";
-        }
-      }
-      return text;
-    }
-    default:
-      return {};
-  }
-}
-
-void governor::comment_some() {
-  if (observes_ || engine_ == nullptr) return;
-  // What has not changed may wait for another reason by now: all are looked at in turn.
-  auto next = records_.upper_bound(next_to_check_);
-  for (std::size_t i = 0; i < most_checks / 4 && !records_.empty(); ++i) {
-    if (next == records_.end()) next = records_.begin();
-    next_to_check_ = next->first;
-    if (next->second.at == phase::waiting) dirty(next->second);
-    ++next;
-    if (i + 1 >= records_.size()) break;
-  }
-  std::size_t said = 0;
-  std::size_t checked = 0;
-  for (std::size_t left = dirty_.size(); left > 0 && !is_away_; --left) {
-    if (said >= config_.slurm.comments_per_tick || ++checked > most_checks) return;
-    const job_key k = dirty_.front();
-    dirty_.pop_front();
-    const auto at = records_.find(k);
-    if (at == records_.end()) continue;
-    record& r = at->second;
-    r.is_dirty = false;
-    const std::string text = explanation(r);
-    if (text.empty()) continue;
-    const comments say = comments_for(r.is, text, text);
-    if (!say.admin && !say.user) continue;
-    ++said;
-    const outcome o = slurm_.comment(r.is, say);
-    if (done(o)) {
-      if (say.admin) r.is.admin_comment = *say.admin;
-      if (say.excluded) r.is.excluded_nodes = *say.excluded;
-      if (say.user) r.is.comment = *say.user;
-    } else if (o.is == outcome::kind::away) {
-      dirty(r);
-    }
   }
 }
 
