@@ -29,9 +29,10 @@ class job_walk {
   using queues_type = job_queues<Session>;
   using pending_kind = typename queues_type::pending_kind;
   using waiting_unit = typename queues_type::waiting_unit;
-  /// Nor need searches be made or scenarios be run that are known to fail, or nodes be asked where the sums
-  /// forbid it.
-  static constexpr bool leaves_out_more = true;
+  /// Nor need searches be made or scenarios be run that are known to fail (`shortcuts`), or nodes be asked
+  /// where the sums forbid it: without that the first decision on 400 contended nodes takes four times as
+  /// long.
+  static constexpr bool takes_shortcuts = true;
   /// The kind of units that became pending during the walk.
   static constexpr std::size_t no_kind = std::numeric_limits<std::size_t>::max();
 

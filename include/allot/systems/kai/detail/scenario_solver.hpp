@@ -8,9 +8,9 @@
 #include <allot/systems/kai/detail/cycle_state.hpp>
 #include <allot/systems/kai/detail/fair_reclaim.hpp>
 #include <allot/systems/kai/detail/lazy_tournament.hpp>
-#include <allot/systems/kai/detail/reclaim_bound.hpp>
 #include <allot/systems/kai/detail/saturation_order.hpp>
 #include <allot/systems/kai/detail/scenario_replay.hpp>
+#include <allot/systems/kai/detail/shortcuts.hpp>
 #include <allot/systems/kai/detail/unit_id.hpp>
 #include <allot/systems/kai/detail/unit_order.hpp>
 #include <allot/systems/kai/detail/victims_queue.hpp>
@@ -50,7 +50,7 @@ class scenario_solver {
     session_ = &session, state_ = &state;
     victims_.bind(session, state);
     replay_.bind(session, state);
-    bound_.bind(session, state);
+    shortcuts_.bind(session, state);
   }
   void reset() {
     victims_.reset(session_->tree());
@@ -65,7 +65,8 @@ class scenario_solver {
     recorded_.clear();
     state_->places.expect(r);
     if (!is_worth_moving(r)) return false;
-    const bool may_succeed = could_be_solved(r);
+    const bool may_succeed =
+        has_victims(r) && !(Walk::takes_shortcuts && shortcuts_.may_skip_search(r, wanted_.how, victims_));
     // A search that can't succeed may leave something behind, too: see `cycle_places::undo_search`.
     may_strand_ = victims_.shared_devices() != 0 && state_->places.may_strand();
     if (!may_succeed && !may_strand_) return false;
@@ -93,54 +94,15 @@ class scenario_solver {
   /// Jobs are moved for no job that requests more than is left. A job that is only moved gives nothing.
   [[nodiscard]] bool is_worth_moving(const record& r) const {
     return wanted_.how != action_kind::consolidation ||
-           suffices(state_->least_charge(r, r.facts.request), state_->places.room_as_charged());
+           state_->accounts.suffices(state_->least_charge(r, r.facts.request),
+                                     state_->places.room_as_charged());
   }
-  /// Anticipates what the search would find in the end: that all potential victims do not hold enough, or
-  /// that they can't be made to give enough.
-  [[nodiscard]] bool could_be_solved(const record& r) {
-    const resources<n> request = state_->least_charge(r, r.facts.request);
-    const resources<n> room = state_->places.most_room();
-    if (!suffices(request, room, victims_.gather(r, wanted_))) return false;
-    if (victims_.candidates().empty()) return false;
-    if (wanted_.how == action_kind::preempt) return true;
-    const bool may_overbook = state_->may_overbook();
-    quantity most{};
-    if (wanted_.how == action_kind::reclaim) {
-      const auto counted = state_->accounts.counted();
-      for (const std::size_t d : counted) most = std::max(most, most_reclaimable(r, d));
-      const std::size_t d = counted.empty() ? 0 : counted.front();
-      if (counted.size() == 1 && request[d] > room[d] + most && !may_overbook) return false;
-    }
-    if (may_overbook) return true;
-    if (most == quantity{} && !may_do_by_moves(r)) return false;
-    return !Walk::leaves_out_more || wanted_.how != action_kind::reclaim ||
-           bound_.might_succeed(r, victims_.candidates());
-  }
-  /// Whether both amounts together are enough.
-  [[nodiscard]] bool suffices(const resources<n>& request, const resources<n>& room,
-                              const resources<n>& freed = {}) const {
-    const auto counted = state_->accounts.counted();
-    return detail::all_of(counted.begin(), counted.end(), [&](std::size_t d) {
-      return request[d] <= quantity{} || request[d] <= room[d] + freed[d];
-    });
-  }
-  /// No job may be evicted for good, so whole devices become free only where a job sharing them moves off.
-  [[nodiscard]] bool may_do_by_moves(const record& r) const {
-    return state_->places.rules().might_fit_after_moves(r.pod_request, victims_.shared_devices());
-  }
-  [[nodiscard]] quantity most_reclaimable(const record& r, std::size_t d) const {
-    const quota_tree<n>& tree = session_->tree();
-    quantity most{};
-    quota_id ours = r.facts.quota;
-    for (;; ours = tree.parent(ours)) {
-      const quota_id above = tree.parent(ours);
-      for (const quota_id side : above ? tree.children(above) : tree.roots()) {
-        if (side == ours) continue;
-        const quantity excess = fair_reclaim<n>::excess(state_->accounts, ours, side, r.facts.request, d);
-        if (excess > quantity{}) most += excess + victims_.largest(d);
-      }
-      if (!above) return most;
-    }
+  /// Whether there are any, and all together hold enough.
+  [[nodiscard]] bool has_victims(const record& r) {
+    const resources<n> all = victims_.gather(r, wanted_);
+    return !victims_.candidates().empty() &&
+           state_->accounts.suffices(state_->least_charge(r, r.facts.request), state_->places.most_room(),
+                                     all);
   }
   /// Whether so many of its pods can be served; then `recorded_` has the victims.
   [[nodiscard]] bool solve_for(const record& r, std::uint32_t pods) {
@@ -151,7 +113,7 @@ class scenario_solver {
     replay_.suppose(r, pods, chosen_, recorded_);
     if (!recorded_.empty()) {
       tried_ = recorded_;
-      const bool fits = replay_.could_fit(chosen_, {}) && suffices(request, room, freed);
+      const bool fits = replay_.could_fit(chosen_, {}) && state_->accounts.suffices(request, room, freed);
       if (fits || strands()) {
         for (const std::size_t i : tried_) chosen_[i].counted_twice = false;
         if (is_solved(replay_.run(r, pods, chosen_, tried_, fits), r, pods)) return true;
@@ -168,7 +130,7 @@ class scenario_solver {
       freed += next->request;
       if (!may_fit) {
         replay_.suppose_gone(chosen_.back());
-        may_fit = replay_.could_fit(chosen_, {}) && suffices(request, room, freed);
+        may_fit = replay_.could_fit(chosen_, {}) && state_->accounts.suffices(request, room, freed);
         if (!may_fit && !may_strand_) continue;
         if (may_fit) replay_.suppose(r, pods, chosen_, recorded_);
       }
@@ -176,7 +138,7 @@ class scenario_solver {
       std::size_t last = nodes.size();
       for (; may_fit && !may_strand_ && last > 0; --last) {
         gather_on(nodes[last - 1]);
-        if (could_be_fair(r, pods, room)) break;
+        if (!may_skip_scenario(r, pods)) break;
       }
       for (const std::size_t node : nodes.first(last)) {
         gather_on(node);
@@ -198,40 +160,13 @@ class scenario_solver {
     if (!is || pods != pods_of_unit(r)) undo();
     return is && keep();
   }
-  /// Whether those units of a reclaim's scenario that a fair set may contain hold enough: all others have to
-  /// come back, or to move. `tried_` does not have those recorded yet. O(units x depth), and once more for
-  /// each unit that a fair set contains only with others.
-  [[nodiscard]] bool could_be_fair(const record& r, std::uint32_t pods, const resources<n>& room) const {
-    if (!Walk::leaves_out_more || wanted_.how != action_kind::reclaim || any_elastic_recorded_) return true;
-    const resources<n> request = request_of_pods(r, pods);
-    const resources<n> least = state_->least_charge(r, request);
-    if (suffices(least, room)) return true;
-    const quota_tree<n>& tree = session_->tree();
-    const auto sum_of = [&](const auto& counts) {
-      resources<n> sum;
-      for (const std::size_t i : tried_) sum += counts(chosen_[i]);
-      for (const std::size_t i : recorded_) sum += counts(chosen_[i]);
-      return sum;
-    };
-    const auto nearer = [&](quota_id ours) {
-      return sum_of([&](const chosen_unit& c) {
-        const bool is_near = tree.side_of(c.unit->quota, tree.parent(ours)) == ours;
-        return is_near ? c.unit->request : resources<n>{};
-      });
-    };
-    // Many units in a row are of the same quota and size.
-    reclaim_bundle<n> last;
-    bool may_be_taken = false;
-    const resources<n> freed = sum_of([&](const chosen_unit& c) {
-      const auto& u = *c.unit;
-      if (u.quota != last.quota || u.request != last.amount) {
-        last = {u.quota, u.request};
-        may_be_taken = fair_.may_be_in_fair_set(state_->accounts, r.facts.quota, request, last, nearer);
-      }
-      // What moves once more may be given what others have.
-      return may_be_taken || state_->was_moved(state_->at(u.id)) ? u.request : resources<n>{};
+  /// `tried_` does not have those recorded yet.
+  [[nodiscard]] bool may_skip_scenario(const record& r, std::uint32_t pods) const {
+    if (!Walk::takes_shortcuts || wanted_.how != action_kind::reclaim || any_elastic_recorded_) return false;
+    return shortcuts_.may_skip_scenario(r, pods, fair_, [&](const auto& visit) {
+      for (const std::size_t i : tried_) visit(*chosen_[i].unit);
+      for (const std::size_t i : recorded_) visit(*chosen_[i].unit);
     });
-    return suffices(least, room, freed);
   }
   /// Takes victims from the first again, all but those recorded.
   void start_over() {
@@ -433,7 +368,7 @@ class scenario_solver {
   victims_wanted wanted_;
   victims_queue<Session> victims_;
   replay_type replay_;
-  reclaim_bound<Session> bound_;
+  shortcuts<Session> shortcuts_;
   fair_reclaim<n> fair_;
   /// All that were taken; those found for fewer pods; and those of the last scenario, these first.
   vector<chosen_unit> chosen_;

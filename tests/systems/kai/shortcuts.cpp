@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/sim/places.hpp>
-#include <allot/systems/kai/detail/reclaim_bound.hpp>
+#include <allot/systems/kai/detail/shortcuts.hpp>
 
 #include "tests/support/kai_one_by_one.hpp"
 #include "tests/support/kai_world.hpp"
@@ -66,7 +66,7 @@ std::string reclaims(std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("reclaim_bound: the searches that it rules out would fail") {
+TEST_CASE("shortcuts: the searches and scenarios that are skipped would fail") {
   std::size_t decided = 0;
   allot_test::for_each_seed(1'500, [&](random_source& random) {
     const auto seed = static_cast<std::uint64_t>(random.between(1, 1'000'000'000));
