@@ -15,7 +15,7 @@ namespace allot_test {
 template <class Session>
 class one_by_one_walk : public allot::detail::job_walk<Session> {
  public:
-  static constexpr bool leaves_out_more = false;
+  static constexpr bool takes_shortcuts = false;
 
   template <class IsGood>
   [[nodiscard]] bool has_left(IsGood) const {

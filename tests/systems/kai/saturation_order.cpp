@@ -185,39 +185,3 @@ TEST_CASE("saturation_standing: a strict order with one dimension, by KAI's rule
     }
   });
 }
-
-TEST_CASE("saturation_standing: who is ahead stays so while one requests no more and the other no less") {
-  std::size_t ahead = 0;
-  allot_test::for_each_seed(300, [&](random_source& random) {
-    const auto amounts = [&](std::int64_t least, std::int64_t most) {
-      return resources<2>{gpus(random.between(least, most)), gpus(random.between(least, most))};
-    };
-    std::vector<quota_spec<2>> specs(2);
-    for (std::size_t i = 0; i < 2; ++i) {
-      specs[i].name = "q" + std::to_string(i);
-      specs[i].nominal = amounts(0, 4);
-      specs[i].priority = static_cast<std::int32_t>(random.between(0, 1));
-    }
-    const auto tree = allot::build_quota_tree(specs).value();
-    share_accounts<2> books;
-    books.reset(tree);
-    for (std::size_t i = 0; i < 2; ++i) books.set_own(quota_id{i}, amounts(0, 6), {}, amounts(0, 6));
-    books.divide(amounts(0, 12));
-    const auto standing = [&](std::size_t i, const resources<2>& with) {
-      return saturation_standing<2>{books, quota_id{i}, with, {}};
-    };
-    const resources<2> most = amounts(1, 4);
-    const resources<2> least = amounts(0, 3);
-    if (!standing(0, most).is_ahead_of(standing(1, least))) return;
-    ++ahead;
-    for (std::int64_t k = 0; k < 10; ++k) {
-      const resources<2> less{gpus(random.between(0, most[0].in_milli() / 1000)),
-                              gpus(random.between(0, most[1].in_milli() / 1000))};
-      const auto more = least + amounts(0, 3);
-      CHECK(standing(0, less).is_ahead_of(standing(1, more)));
-      CHECK(standing(0, less) < standing(1, more));
-    }
-  });
-  if (!allot_test::all_cases_run()) return;
-  CHECK(ahead > 50);
-}

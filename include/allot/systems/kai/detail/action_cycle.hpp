@@ -111,7 +111,7 @@ class action_cycle {
     divide();
     was_reset_ = false;
     session.requeue_inadmissible();
-    state_.begin(Walk::leaves_out_more);
+    state_.begin(Walk::takes_shortcuts);
     allocate();
     if (policies_.most_moved != 0 && state_.places.has_nodes()) {
       solve_in_turn({detail::action_kind::consolidation, policies_.most_moved, {}});

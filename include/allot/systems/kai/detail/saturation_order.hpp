@@ -56,7 +56,12 @@ class saturation_standing {
   }
 
   friend std::strong_ordering operator<=>(const saturation_standing& x, const saturation_standing& y) {
-    if (const auto o = x.by_use(y); o != 0) return o;
+    if (const auto o = x.over_utilised_ <=> y.over_utilised_; o != 0) return o;
+    if (const auto o = x.beyond_deserved_ <=> y.beyond_deserved_; o != 0) return o;
+    if (const auto o = y.priority_ <=> x.priority_; o != 0) return o;
+    if (const auto o = x.uses_what_it_has_not_ <=> y.uses_what_it_has_not_; o != 0) return o;
+    if (const auto o = x.share_with_ <=> y.share_with_; o != 0) return o;
+    if (const auto o = x.share_ <=> y.share_; o != 0) return o;
     const bool x_less = all_at_most(*x.allocatable_, *y.allocatable_);
     const bool y_less = all_at_most(*y.allocatable_, *x.allocatable_);
     if (x_less != y_less) return x_less ? std::strong_ordering::less : std::strong_ordering::greater;
@@ -65,9 +70,6 @@ class saturation_standing {
   friend bool operator==(const saturation_standing& x, const saturation_standing& y) {
     return (x <=> y) == 0;
   }
-  /// Whether it comes first by steps 1 to 6. In them a job that requests no less never takes a quota further
-  /// to the front.
-  [[nodiscard]] bool is_ahead_of(const saturation_standing& other) const { return by_use(other) < 0; }
 
  private:
   /// Usage divided by the share; where the share is zero, a thousand times the usage in units. It takes half
@@ -107,15 +109,6 @@ class saturation_standing {
     if (N == 1 || most.is_zero() || most < to) most = to;
   }
 
-  /// Steps 1 to 6.
-  [[nodiscard]] std::strong_ordering by_use(const saturation_standing& y) const {
-    if (const auto o = over_utilised_ <=> y.over_utilised_; o != 0) return o;
-    if (const auto o = beyond_deserved_ <=> y.beyond_deserved_; o != 0) return o;
-    if (const auto o = y.priority_ <=> priority_; o != 0) return o;
-    if (const auto o = uses_what_it_has_not_ <=> y.uses_what_it_has_not_; o != 0) return o;
-    if (const auto o = share_with_ <=> y.share_with_; o != 0) return o;
-    return share_ <=> y.share_;
-  }
   static constexpr std::size_t resources_of_kai = 3;
 
   bool over_utilised_ = false;

@@ -13,7 +13,6 @@
 #include <allot/systems/kai/detail/unit_order.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -75,10 +74,7 @@ class scenario_replay {
       l.may_wait = state_->is_leaf(x) && state_->waiting(x) != 0;
       l.involved = {};
       l.next_involved = 0;
-      if (!l.may_wait) {
-        l.waiting = {};
-        continue;
-      }
+      if (!l.may_wait) continue;
       with_waiting_.push_back(x);
       static_cast<void>(state_->queues.kinds(x));
       // Only the job's own leaf, and one that has changed, is walked from the start again.
@@ -87,17 +83,6 @@ class scenario_replay {
       l.version = is_own ? 0 : state_->queues.version(x);
       l.as_of = state_->changed_at(x);
       l.others.start(state_->queues, x, 0, every_kind, others_than(own));
-      l.waiting = {};
-      l.others.for_each_kind([&](std::size_t k, const unit_rank&) {
-        const resources<n>& request = state_->queues.kinds(x)[k].request;
-        // More dimensions may count in the next cycle.
-        l.waiting.add({request, request}, every_dimension);
-      });
-    }
-    for (const quota_id x : with_waiting_) {
-      for (quota_id q = tree.parent(x); q; q = tree.parent(q)) {
-        leaves_[q.index()].waiting.add(leaves_[x.index()].waiting, state_->accounts.counted());
-      }
     }
   }
 
@@ -147,7 +132,6 @@ class scenario_replay {
         state_->statement.release(v.facts.quota, state_->charge_of(v), v.facts.in);
       }
     }
-    before_placing_ = state_->statement.checkpoint();
     list_involved(r, pods, chosen, tried);
     const bool placed = place_in_turn(r, pods, chosen, tried);
     state_->places.end_trial();
@@ -179,25 +163,6 @@ class scenario_replay {
     bool outlasts = false;
     /// Whether there may be room for it once the pending unit is placed.
     bool is_open = false;
-    /// What it is charged where it has been placed.
-    std::optional<resources<n>> charged{};
-    capacity_kind in = capacity_kind::any;
-  };
-  /// By dimension that counts, the least and the most that some jobs request.
-  struct request_range {
-    resources<n> least{quantity::unlimited()};
-    resources<n> most{};
-
-    void add(const request_range& other, std::span<const std::size_t> counted) {
-      lower_least(other.least, counted);
-      raise_most(other.most, counted);
-    }
-    void lower_least(const resources<n>& to, std::span<const std::size_t> counted) {
-      for (const std::size_t d : counted) least[d] = std::min(least[d], to[d]);
-    }
-    void raise_most(const resources<n>& to, std::span<const std::size_t> counted) {
-      for (const std::size_t d : counted) most[d] = std::max(most[d], to[d]);
-    }
   };
   struct leaf {
     Walk walk;
@@ -209,13 +174,8 @@ class scenario_replay {
     bool has_begun = false;
     bool may_wait = false;
     /// The involved jobs, and the next to be placed.
-    std::span<involved_job> involved;
+    std::span<const involved_job> involved;
     std::size_t next_involved = 0;
-    /// What the units pending here request. Of an inner quota, those of all leaves below.
-    request_range waiting;
-    /// The same of the pending and the involved jobs, of all that may represent a quota, in this run.
-    request_range all;
-    std::uint64_t run = 0;
 
     [[nodiscard]] bool has_involved() const { return next_involved < involved.size(); }
     [[nodiscard]] const involved_job& next() const { return involved[next_involved]; }
@@ -225,15 +185,7 @@ class scenario_replay {
       session_->books().what_if().gone(session_->books().places, *at);
   }
 
-  /// With more leaves than these, turns cost less than comparisons.
-  static constexpr std::size_t most_compared = 8;
   static constexpr auto every_kind = [](const auto&) { return true; };
-  static constexpr std::array<std::size_t, n> every_dimension = [] {
-    std::array<std::size_t, n> all{};
-    for (std::size_t d = 0; d < n; ++d) all[d] = d;
-    return all;
-  }();
-
   /// Passes over the job itself, pipelined units, and pods of jobs that have lost some.
   [[nodiscard]] auto others_than(unit_id own) const {
     return [this, own](unit_id id) {
@@ -279,22 +231,12 @@ class scenario_replay {
     });
     for (const quota_id x : with_involved_) leaves_[x.index()].involved = {};
     with_involved_.clear();
-    ++run_;
     for (std::size_t first = 0; first < involved_.size();) {
       std::size_t last = first;
       while (last < involved_.size() && involved_[last].quota == involved_[first].quota) ++last;
       const quota_id x = involved_[first].quota;
-      leaf& l = leaves_[x.index()];
-      l.involved = std::span<involved_job>{involved_}.subspan(first, last - first);
-      request_range requests;
-      for (const involved_job& job : l.involved) {
-        requests.add({job.request, job.request}, state_->accounts.counted());
-      }
-      for (quota_id q = x; q; q = state_->accounts.tree().parent(q)) {
-        leaf& above = leaves_[q.index()];
-        if (std::exchange(above.run, run_) != run_) above.all = above.waiting;
-        above.all.add(requests, state_->accounts.counted());
-      }
+      leaves_[x.index()].involved = std::span<const involved_job>{involved_}.subspan(first, last - first);
+      leaves_[x.index()].next_involved = 0;
       with_involved_.push_back(x);
       first = last;
     }
@@ -332,13 +274,15 @@ class scenario_replay {
   bool place_in_turn(const record& r, std::uint32_t pods, vector<chosen_unit>& chosen,
                      std::span<const std::size_t> tried) {
     const auto left_out = others_than(unit_id::of(r));
-    for (const quota_id x : with_involved_) leaves_[x.index()].next_involved = 0;
-    takes_turns_ = false;
+    turn_.clear(session_->tree());
+    enter_leaves(left_out);
+    turn_.start(session_->tree(), key());
+    before_ = quota_id::none();
     bool waits = true;
     const resources<n> least = state_->least_charge(r, request_of_pods(r, pods));
     const auto pod_request = state_type::pod_request_of(r, pods);
     for (std::size_t left = involved_.size(); left > 0; --left) {
-      const quota_id x = next_with_involved(involved_.size() - left, left_out);
+      const quota_id x = pass_others(left_out);
       leaf& l = leaves_[x.index()];
       const involved_job& job = l.next();
       if (job.waits) waits = false;
@@ -364,124 +308,14 @@ class scenario_replay {
           !(state_->places.has_room(least) && state_->places.rules().might_have_room(pod_request))) {
         return false;
       }
-      if (takes_turns_) turn_.passed(session_->tree(), x, !is_empty(l));
+      turn_.passed(session_->tree(), x, !is_empty(l));
     }
     return true;
-  }
-  /// The leaf whose next involved job has the next turn of them all, `placed` of which have had theirs.
-  template <class LeftOut>
-  [[nodiscard]] quota_id next_with_involved(std::size_t placed, const LeftOut& left_out) {
-    if (!takes_turns_) {
-      if (const quota_id x = surely_next()) return x;
-      take_turns(placed, left_out);
-    }
-    return pass_others(left_out);
-  }
-  /// The leaf whose next involved job surely has its turn before those of the others; none if that can't be
-  /// told without taking turns.
-  [[nodiscard]] quota_id surely_next() const {
-    if (!Walk::leaves_out_more || with_involved_.size() > most_compared) return quota_id::none();
-    quota_id first;
-    for (const quota_id x : with_involved_) {
-      if (!leaves_[x.index()].has_involved()) continue;
-      first = first ? surely_first(first, x) : x;
-      if (!first) break;
-    }
-    return first;
-  }
-  /// The same of two leaves. One precedes the other if, on the two sides of the quota where they meet, all
-  /// jobs that may come first until its turn are ahead of some that the other must let pass.
-  [[nodiscard]] quota_id surely_first(quota_id x, quota_id y) const {
-    const quota_tree<n>& tree = state_->accounts.tree();
-    const quota_id meet = tree.common_ancestor(x, y);
-    const quota_id ours = tree.side_of(x, meet);
-    const quota_id theirs = tree.side_of(y, meet);
-    const auto is_ahead = [&](quota_id q, const resources<n>& most, quota_id other,
-                              const resources<n>& least) {
-      return saturation_standing<n>{state_->accounts, q, most, {}}.is_ahead_of(
-          saturation_standing<n>{state_->accounts, other, least, {}});
-    };
-    request_range a = leaves_[ours.index()].all;
-    request_range b = leaves_[theirs.index()].all;
-    if (is_ahead(ours, a.most, theirs, b.least)) return x;
-    if (is_ahead(theirs, b.most, ours, a.least)) return y;
-    narrow(x, ours, a);
-    narrow(y, theirs, b);
-    if (is_ahead(ours, a.most, theirs, b.least)) return x;
-    if (is_ahead(theirs, b.most, ours, a.least)) return y;
-    return quota_id::none();
-  }
-  /// `leaf::all` up to the turn of the next involved job of its leaf x: none more than `most`, and one at
-  /// least `least`.
-  void narrow(quota_id x, quota_id above, request_range& all) const {
-    const quota_tree<n>& tree = state_->accounts.tree();
-    const leaf& l = leaves_[x.index()];
-    // What had its turn before an involved job did was judged by less usage.
-    const bool is_new =
-        !any_marked_ && detail::none_of(with_involved_.begin(), with_involved_.end(), [&](quota_id y) {
-          return leaves_[y.index()].next_involved > 0 && is_below(tree, y, above);
-        });
-    if (x != above && !is_new) return;
-    const resources<n>& own = l.next().request;
-    request_range until{own, own};
-    bool is_first = true;
-    if (l.may_wait && !l.others.is_over()) {
-      const auto kinds = state_->queues.kinds(x);
-      const std::size_t first = l.others.first().kind;
-      l.others.for_each_kind([&](std::size_t k, const unit_rank& rank) {
-        if (!(rank < l.next().rank)) return;
-        is_first = false;
-        const resources<n>& request = kinds[k].request;
-        until.raise_most(request, state_->accounts.counted());
-        // The very first represents its leaf, but perhaps nothing above.
-        const bool represents = is_new && (x == above || k != first);
-        if (represents && state_->accounts.at_most(until.least, request)) until.least = request;
-      });
-    }
-    if (x == above) {
-      all = until;
-      return;
-    }
-    if (!is_first) all.least = until.least;
-    if (tree.parent(x) != above || tree.children(above).size() > most_compared) return;
-    // Siblings represent it, too, unless they have no turn before x.
-    const saturation_standing<n> last{state_->accounts, x, until.most, {}};
-    for (const quota_id c : tree.children(above)) {
-      if (c == x) continue;
-      const leaf& other = leaves_[c.index()];
-      if (!other.involved.empty() || !tree.children(c).empty()) return;
-      if (!other.may_wait || other.others.is_over()) continue;
-      const resources<n>& request = other.others.first().request;
-      if (!last.is_ahead_of(saturation_standing<n>{state_->accounts, c, request, {}})) return;
-    }
-    all.most = until.most;
-  }
-  [[nodiscard]] static bool is_below(const quota_tree<n>& tree, quota_id x, quota_id above) {
-    while (x && x != above) x = tree.parent(x);
-    return x == above;
   }
   [[nodiscard]] auto key() const {
     return [this](quota_id x, quota_id of) {
       return saturation_standing<n>{state_->accounts, x, head(leaves_[of.index()]), {}};
     };
-  }
-  /// From now on quotas and jobs take turns, one after the other. The first `placed` have had theirs.
-  template <class LeftOut>
-  void take_turns(std::size_t placed, const LeftOut& left_out) {
-    takes_turns_ = true;
-    state_->statement.rollback(before_placing_);
-    for (const quota_id x : with_involved_) leaves_[x.index()].next_involved = 0;
-    turn_.clear(state_->accounts.tree());
-    enter_leaves(left_out);
-    turn_.start(state_->accounts.tree(), key());
-    before_ = quota_id::none();
-    for (; placed > 0; --placed) {
-      const quota_id x = pass_others(left_out);
-      leaf& l = leaves_[x.index()];
-      if (l.next().charged) state_->statement.charge(x, *l.next().charged, l.next().in);
-      ++l.next_involved;
-      turn_.passed(state_->accounts.tree(), x, !is_empty(l));
-    }
   }
   /// Passes over all up to the next involved job; returns its leaf, whose turn it is.
   template <class LeftOut>
@@ -570,7 +404,7 @@ class scenario_replay {
   }
   /// Returns false if it is the pending job and has no place.
   bool place_next_of(const record& r, std::uint32_t pods, vector<chosen_unit>& chosen, leaf& l) {
-    involved_job& job = l.involved[l.next_involved++];
+    const involved_job& job = l.involved[l.next_involved++];
     if (job.waits) {
       const auto pod_request = state_type::pod_request_of(r, pods);
       const resources<n> least = state_->least_charge(r, job.request);
@@ -579,13 +413,13 @@ class scenario_replay {
       if (!where) return false;
       const resources<n> charged = state_->charge_at(r, job.request, where);
       if (!state_->accounts.within_limits(r.facts.quota, charged, r.facts.in)) return false;
-      charge(job, r, charged);
+      state_->statement.charge(r.facts.quota, charged, r.facts.in);
       own_first_ = nodes_.size();
       state_->add_nodes_at(*where, nodes_);
       own_nodes_ = nodes_.size() - own_first_;
       return true;
     }
-    place_victim(job, chosen[job.entry]);
+    place_victim(chosen[job.entry]);
     return true;
   }
 
@@ -602,12 +436,7 @@ class scenario_replay {
     return involved_first(l) ? l.next().request : walk_of(l).first().request;
   }
 
-  void charge(involved_job& job, const record& r, const resources<n>& request) {
-    state_->statement.charge(job.quota, request, r.facts.in);
-    job.charged = request;
-    job.in = r.facts.in;
-  }
-  void place_victim(involved_job& job, chosen_unit& back) {
+  void place_victim(chosen_unit& back) {
     const record& v = state_->at(back.unit->id);
     const resources<n> least = state_->least_charge(v, v.facts.request);
     if (!state_->accounts.within_limits(v.facts.quota, least, v.facts.in)) return;
@@ -616,7 +445,7 @@ class scenario_replay {
     if (!where) return;
     const resources<n> charged = state_->charge_at(v, v.facts.request, where->at);
     if (!state_->accounts.within_limits(v.facts.quota, charged, v.facts.in)) return;
-    charge(job, v, charged);
+    state_->statement.charge(v.facts.quota, charged, v.facts.in);
     back.end = where->moved == 0 && !state_->pipelined.stands(unit_id::of(v)) ? fate::stays : fate::moves;
     back.moved = where->moved;
     back.nodes = nodes_.size() - back.first_node;
@@ -628,15 +457,9 @@ class scenario_replay {
   vector<leaf> leaves_;
   vector<quota_id> with_waiting_;
   vector<quota_id> with_involved_;
-  /// Numbers the runs.
-  std::uint64_t run_ = 0;
   vector<involved_job> involved_;
-  /// Whether quotas and jobs take turns one by one: the order could not be told otherwise.
-  bool takes_turns_ = false;
   /// The leaf whose turn was the last, if it passed over a pending unit.
   quota_id before_;
-  /// The charges of the statement before anything was placed.
-  std::size_t before_placing_ = 0;
   vector<std::size_t> nodes_;
   std::size_t own_first_ = 0;
   std::size_t own_nodes_ = 0;

@@ -8,9 +8,9 @@
 #include <allot/systems/kai/detail/cycle_state.hpp>
 #include <allot/systems/kai/detail/fair_reclaim.hpp>
 #include <allot/systems/kai/detail/lazy_tournament.hpp>
-#include <allot/systems/kai/detail/reclaim_bound.hpp>
 #include <allot/systems/kai/detail/saturation_order.hpp>
 #include <allot/systems/kai/detail/scenario_replay.hpp>
+#include <allot/systems/kai/detail/shortcuts.hpp>
 #include <allot/systems/kai/detail/unit_id.hpp>
 #include <allot/systems/kai/detail/unit_order.hpp>
 #include <allot/systems/kai/detail/victims_queue.hpp>
@@ -50,7 +50,7 @@ class scenario_solver {
     session_ = &session, state_ = &state;
     victims_.bind(session, state);
     replay_.bind(session, state);
-    bound_.bind(session, state);
+    shortcuts_.bind(session, state);
   }
   void reset() {
     victims_.reset(session_->tree());
@@ -63,10 +63,10 @@ class scenario_solver {
     wanted_ = wanted;
     chosen_.clear();
     recorded_.clear();
-    goes_on_ = false;
     state_->places.expect(r);
     if (!is_worth_moving(r)) return false;
-    const bool may_succeed = could_be_solved(r);
+    const bool may_succeed =
+        has_victims(r) && !(Walk::takes_shortcuts && shortcuts_.may_skip_search(r, wanted_.how, victims_));
     // A search that can't succeed may leave something behind, too: see `cycle_places::undo_search`.
     may_strand_ = victims_.shared_devices() != 0 && state_->places.may_strand();
     if (!may_succeed && !may_strand_) return false;
@@ -75,7 +75,6 @@ class scenario_solver {
     replay_.prepare(unit_id::of(r));
     for (std::uint32_t pods = 1; pods <= pods_of_unit(r); ++pods) {
       if (!solve_for(r, pods)) return false;
-      pods = go_ahead(r, pods);
     }
     carry_out(r);
     return true;
@@ -95,104 +94,51 @@ class scenario_solver {
   /// Jobs are moved for no job that requests more than is left. A job that is only moved gives nothing.
   [[nodiscard]] bool is_worth_moving(const record& r) const {
     return wanted_.how != action_kind::consolidation ||
-           suffices(state_->least_charge(r, r.facts.request), state_->places.room_as_charged());
+           state_->accounts.suffices(state_->least_charge(r, r.facts.request),
+                                     state_->places.room_as_charged());
   }
-  /// Anticipates what the search would find in the end: that all potential victims do not hold enough, or
-  /// that they can't be made to give enough.
-  [[nodiscard]] bool could_be_solved(const record& r) {
-    const resources<n> request = state_->least_charge(r, r.facts.request);
-    const resources<n> room = state_->places.most_room();
-    if (!suffices(request, room, victims_.gather(r, wanted_))) return false;
-    if (victims_.candidates().empty()) return false;
-    if (wanted_.how == action_kind::preempt) return true;
-    const bool may_overbook = state_->may_overbook();
-    quantity most{};
-    if (wanted_.how == action_kind::reclaim) {
-      const auto counted = state_->accounts.counted();
-      for (const std::size_t d : counted) most = std::max(most, most_reclaimable(r, d));
-      const std::size_t d = counted.empty() ? 0 : counted.front();
-      if (counted.size() == 1 && request[d] > room[d] + most && !may_overbook) return false;
-    }
-    if (may_overbook) return true;
-    if (most == quantity{} && !may_do_by_moves(r)) return false;
-    return !Walk::leaves_out_more || wanted_.how != action_kind::reclaim ||
-           bound_.might_succeed(r, victims_.candidates());
+  /// Whether there are any, and all together hold enough.
+  [[nodiscard]] bool has_victims(const record& r) {
+    const resources<n> all = victims_.gather(r, wanted_);
+    return !victims_.candidates().empty() &&
+           state_->accounts.suffices(state_->least_charge(r, r.facts.request), state_->places.most_room(),
+                                     all);
   }
-  /// Whether both amounts together are enough.
-  [[nodiscard]] bool suffices(const resources<n>& request, const resources<n>& room,
-                              const resources<n>& freed = {}) const {
-    const auto counted = state_->accounts.counted();
-    return detail::all_of(counted.begin(), counted.end(), [&](std::size_t d) {
-      return request[d] <= quantity{} || request[d] <= room[d] + freed[d];
-    });
-  }
-  /// No job may be evicted for good, so whole devices become free only where a job sharing them moves off.
-  [[nodiscard]] bool may_do_by_moves(const record& r) const {
-    return state_->places.rules().might_fit_after_moves(r.pod_request, victims_.shared_devices());
-  }
-  [[nodiscard]] quantity most_reclaimable(const record& r, std::size_t d) const {
-    const quota_tree<n>& tree = session_->tree();
-    quantity most{};
-    quota_id ours = r.facts.quota;
-    for (;; ours = tree.parent(ours)) {
-      const quota_id above = tree.parent(ours);
-      for (const quota_id side : above ? tree.children(above) : tree.roots()) {
-        if (side == ours) continue;
-        const quantity excess = fair_reclaim<n>::excess(state_->accounts, ours, side, r.facts.request, d);
-        if (excess > quantity{}) most += excess + victims_.largest(d);
-      }
-      if (!above) return most;
-    }
-  }
+  /// Whether so many of its pods can be served; then `recorded_` has the victims.
   [[nodiscard]] bool solve_for(const record& r, std::uint32_t pods) {
     const resources<n> request = state_->least_charge(r, request_of_pods(r, pods));
     const resources<n> room = state_->places.most_room();
     resources<n> freed;
     for (const std::size_t i : recorded_) freed += chosen_[i].unit->request;
-    const auto is_enough = [&] { return suffices(request, room, freed); };
     replay_.suppose(r, pods, chosen_, recorded_);
     if (!recorded_.empty()) {
       tried_ = recorded_;
-      const bool could_fit = replay_.could_fit(chosen_, {});
-      const bool fits = could_fit && is_enough();
-      if (could_fit) goes_on_ = false;
+      const bool fits = replay_.could_fit(chosen_, {}) && state_->accounts.suffices(request, room, freed);
       if (fits || strands()) {
         for (const std::size_t i : tried_) chosen_[i].counted_twice = false;
-        if (replay_.run(r, pods, chosen_, tried_, fits) && is_allowed(r, pods)) {
-          if (pods != pods_of_unit(r)) undo();
-          return keep();
-        }
-        undo();
+        if (is_solved(replay_.run(r, pods, chosen_, tried_, fits), r, pods)) return true;
         replay_.suppose_again(r, pods, chosen_, recorded_);
       }
     }
+    start_over();
     // As long as there is no place without all that were taken, there is none without those of one node: then
     // only those scenarios are run that leave something behind.
-    bool may_fit = goes_on_;
-    if (!goes_on_) start_over();
-    goes_on_ = !may_strand_ && state_->places.rules().is_of_whole_pods(r.pod_request);
-    for (;;) {
-      const auto* next = victims_.next();
-      if (next == nullptr) return false;
+    bool may_fit = false;
+    while (const auto* next = victims_.next()) {
       if (victims_.ends_search(*next)) return false;
       const std::span<const std::size_t> nodes = add(*next);
       freed += next->request;
       if (!may_fit) {
         replay_.suppose_gone(chosen_.back());
-        if (replay_.could_fit(chosen_, {})) {
-          goes_on_ = goes_on_ && is_enough();
-          may_fit = is_enough();
-        }
+        may_fit = replay_.could_fit(chosen_, {}) && state_->accounts.suffices(request, room, freed);
         if (!may_fit && !may_strand_) continue;
         if (may_fit) replay_.suppose(r, pods, chosen_, recorded_);
       }
       // Whether the unit gets a place on a node matters only if a later one is still to be tried.
       std::size_t last = nodes.size();
-      while (may_fit && !may_strand_ && last > 0) {
+      for (; may_fit && !may_strand_ && last > 0; --last) {
         gather_on(nodes[last - 1]);
-        if (could_be_fair(r, pods, room)) break;
-        goes_on_ = false;
-        --last;
+        if (!may_skip_scenario(r, pods)) break;
       }
       for (const std::size_t node : nodes.first(last)) {
         gather_on(node);
@@ -200,52 +146,27 @@ class scenario_solver {
         if (!fits && !strands()) continue;
         add_recorded();
         const bool placed = replay_.run(r, pods, chosen_, tried_, fits);
-        const bool is_solved = placed && is_allowed(r, pods);
-        if (!is_solved || pods != pods_of_unit(r)) undo();
-        if (is_solved) {
-          goes_on_ = goes_on_ && leave_for_good(node);
-          return keep();
-        }
-        goes_on_ = false;
+        if (is_solved(placed, r, pods)) return true;
         suppose_again(r, pods, may_fit);
         if (placed) break;
       }
     }
+    return false;
   }
-  /// Whether those units of a reclaim's scenario that a fair set may contain hold enough: all others have to
-  /// come back, or to move. `tried_` does not have those recorded yet. O(units x depth), and once more for
-  /// each unit that a fair set contains only with others.
-  [[nodiscard]] bool could_be_fair(const record& r, std::uint32_t pods, const resources<n>& room) const {
-    if (!Walk::leaves_out_more || wanted_.how != action_kind::reclaim || any_elastic_recorded_) return true;
-    const resources<n> request = request_of_pods(r, pods);
-    const resources<n> least = state_->least_charge(r, request);
-    if (suffices(least, room)) return true;
-    const quota_tree<n>& tree = session_->tree();
-    const auto sum_of = [&](const auto& counts) {
-      resources<n> sum;
-      for (const std::size_t i : tried_) sum += counts(chosen_[i]);
-      for (const std::size_t i : recorded_) sum += counts(chosen_[i]);
-      return sum;
-    };
-    const auto nearer = [&](quota_id ours) {
-      return sum_of([&](const chosen_unit& c) {
-        const bool is_near = tree.side_of(c.unit->quota, tree.parent(ours)) == ours;
-        return is_near ? c.unit->request : resources<n>{};
-      });
-    };
-    // Many units in a row are of the same quota and size.
-    reclaim_bundle<n> last;
-    bool may_be_taken = false;
-    const resources<n> freed = sum_of([&](const chosen_unit& c) {
-      const auto& u = *c.unit;
-      if (u.quota != last.quota || u.request != last.amount) {
-        last = {u.quota, u.request};
-        may_be_taken = fair_.may_be_in_fair_set(state_->accounts, r.facts.quota, request, last, nearer);
-      }
-      // What moves once more may be given what others have.
-      return may_be_taken || state_->was_moved(state_->at(u.id)) ? u.request : resources<n>{};
+  /// Whether the scenario that was run is a solution; if not, or if it is only one for some of the pods, it
+  /// is undone.
+  [[nodiscard]] bool is_solved(bool placed, const record& r, std::uint32_t pods) {
+    const bool is = placed && is_allowed(r, pods);
+    if (!is || pods != pods_of_unit(r)) undo();
+    return is && keep();
+  }
+  /// `tried_` does not have those recorded yet.
+  [[nodiscard]] bool may_skip_scenario(const record& r, std::uint32_t pods) const {
+    if (!Walk::takes_shortcuts || wanted_.how != action_kind::reclaim || any_elastic_recorded_) return false;
+    return shortcuts_.may_skip_scenario(r, pods, fair_, [&](const auto& visit) {
+      for (const std::size_t i : tried_) visit(*chosen_[i].unit);
+      for (const std::size_t i : recorded_) visit(*chosen_[i].unit);
     });
-    return suffices(least, room, freed);
   }
   /// Takes victims from the first again, all but those recorded.
   void start_over() {
@@ -257,56 +178,6 @@ class scenario_solver {
     forget_nodes();
     victims_.start(chosen_);
   }
-  /// Whether the search for more pods may go on behind the victim taken last, because none before would give
-  /// them a place: no scenario with those was worth a try, so no node with some of them has room for one pod
-  /// more than without; that stays so as long as only victims leave that stand on this node alone.
-  [[nodiscard]] bool leave_for_good(std::size_t node) {
-    if (elastic_taken_ > 0) return false;
-    for (const std::size_t i : tried_) {
-      const auto& u = *chosen_[i].unit;
-      if (chosen_[i].end != fate::gone || u.elastic || state_->is_elastic(session_->jobs().at(u.id.job())))
-        return false;
-    }
-    for (const std::size_t i : on_node_[node]) {
-      stands_on_.clear();
-      state_->add_nodes_of(state_->at(chosen_[i].unit->id), stands_on_);
-      if (detail::any_of(stands_on_.begin(), stands_on_.end(), [&](std::size_t at) { return at != node; }))
-        return false;
-    }
-    on_node_[node].clear();
-    return true;
-  }
-
-  /// For how many pods the victims found for `pods` suffice as well. If all of them are evicted, they are all
-  /// the more with more pods, so the numbers between need not be tried.
-  [[nodiscard]] std::uint32_t go_ahead(const record& r, std::uint32_t pods) {
-    const auto all_go = [&] {
-      return detail::all_of(recorded_.begin(), recorded_.end(),
-                            [&](std::size_t i) { return chosen_[i].end == fate::gone; });
-    };
-    if (recorded_.empty() || !all_go()) return pods;
-    const resources<n> pod = request_of_pods(r, 1);
-    resources<n> there = state_->places.most_room();
-    for (const std::size_t i : recorded_) there += chosen_[i].unit->request;
-    std::int64_t most = pods_of_unit(r);
-    for (const std::size_t d : state_->accounts.counted()) {
-      if (pod[d] > quantity{}) most = std::min(most, there[d].in_milli() / pod[d].in_milli());
-    }
-    tried_ = recorded_;
-    while (most > pods + 1) {
-      for (const std::size_t i : tried_) chosen_[i].counted_twice = false;
-      const auto all = static_cast<std::uint32_t>(most);
-      replay_.suppose(r, all, chosen_, recorded_);
-      if (replay_.could_fit(chosen_, {}) && replay_.run(r, all, chosen_, tried_) && is_allowed(r, all) &&
-          all_go()) {
-        return all;
-      }
-      most = pods + (most - pods) / 2;
-    }
-    for (const std::size_t i : recorded_) chosen_[i].end = fate::gone;
-    return pods;
-  }
-
   /// Takes the unit. Returns the nodes of its job.
   std::span<const std::size_t> add(const typename state_type::running_unit& u) {
     const record& unit = state_->at(u.id);
@@ -497,7 +368,7 @@ class scenario_solver {
   victims_wanted wanted_;
   victims_queue<Session> victims_;
   replay_type replay_;
-  reclaim_bound<Session> bound_;
+  shortcuts<Session> shortcuts_;
   fair_reclaim<n> fair_;
   /// All that were taken; those found for fewer pods; and those of the last scenario, these first.
   vector<chosen_unit> chosen_;
@@ -505,8 +376,6 @@ class scenario_solver {
   vector<std::size_t> recorded_;
   vector<std::size_t> tried_;
   bool any_elastic_recorded_ = false;
-  /// Whether the search may go on behind the victim taken last: see `leave_for_good`.
-  bool goes_on_ = false;
   /// Among those taken for this number.
   std::size_t elastic_taken_ = 0;
   /// Whether scenarios that are undone may strand fractions that wait: see `cycle_places::undo_search`.

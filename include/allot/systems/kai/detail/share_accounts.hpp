@@ -120,6 +120,14 @@ class share_accounts {
                           [&](std::size_t d) { return a[d] + more[d] <= b[d]; });
   }
 
+  /// Whether both amounts together are enough for the request.
+  [[nodiscard]] bool suffices(const resources<N>& request, const resources<N>& room,
+                              const resources<N>& freed = {}) const {
+    return detail::all_of(counted_.begin(), counted_.end(), [&](std::size_t d) {
+      return request[d] <= quantity{} || request[d] <= room[d] + freed[d];
+    });
+  }
+
   /// Whether a request respects every limit on the path and, for guaranteed capacity, stays within what every
   /// quota on it deserves. Dimensions not requested are ignored. O(depth).
   [[nodiscard]] bool within_limits(quota_id x, const resources<N>& request, capacity_kind in) const {

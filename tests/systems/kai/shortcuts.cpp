@@ -65,7 +65,7 @@ std::string reclaims(std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("reclaim_bound: the searches that it rules out would fail") {
+TEST_CASE("shortcuts: the searches and scenarios that are skipped would fail") {
   std::size_t decided = 0;
   allot_test::for_each_seed(1'500, [&](random_source& random) {
     const auto seed = static_cast<std::uint64_t>(random.between(1, 1'000'000'000));
