@@ -157,7 +157,7 @@ class trace_csv_parser {
     if (min_pods && !pods && rows_.text(trace_column::pods).empty()) {
       rows_.report(trace_column::min_pods, "min_pods means nothing without pods");
     } else if (min_pods && pods && *min_pods > *pods) {
-      rows_.report(trace_column::min_pods, "expected at most_of_a_job the " + std::to_string(*pods) +
+      rows_.report(trace_column::min_pods, "expected at most the " + std::to_string(*pods) +
                                                " of pods, found " +
                                                shown(rows_.text(trace_column::min_pods)));
     }
