@@ -256,7 +256,8 @@ class cycle_state {
 
   // Decisions.
 
-  /// Admits a pending unit at a place taken for it. `grown` receives its job's surplus pending now.
+  /// Admits a pending unit at a place taken for it. `grown` receives the elastic pod of its job
+  /// that waits now, if any.
   void admit(job_id id, const place& where, std::optional<waiting_unit>& grown) {
     const record& r = session_->jobs().at(id);
     const job_id core = r.facts.elastic ? r.facts.core : id;
