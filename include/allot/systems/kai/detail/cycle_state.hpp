@@ -17,7 +17,6 @@
 #include <allot/systems/kai/detail/share_accounts.hpp>
 #include <allot/systems/kai/detail/statement.hpp>
 #include <allot/systems/kai/detail/unit_id.hpp>
-#include <allot/systems/kai/placements.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -38,7 +37,6 @@ class cycle_state {
   static constexpr std::size_t n = Session::n;
   using record = typename Session::record;
   using place = typename Session::place;
-  using pod_request = typename Session::pod_request;
   using on_nodes = node_placement<typename Session::placement_type>;
   using waiting_unit = typename job_queues<Session>::waiting_unit;
   using running_unit = typename running_pods<Session>::running_unit;
@@ -244,14 +242,6 @@ class cycle_state {
   }
   void add_nodes_at(const place& where, vector<std::size_t>& nodes) const {
     places.rules().for_each_node(where, [&](std::size_t node) { nodes.push_back(node); });
-  }
-
-  [[nodiscard]] static pod_request pod_request_of(const record& r, std::uint32_t pods) {
-    pod_request request = r.pod_request;
-    if constexpr (podded_request<pod_request>) {
-      if (pods != pods_of_unit(r)) request.pods = pods;
-    }
-    return request;
   }
 
   // Decisions.

@@ -301,17 +301,6 @@ class node_placement {
     };
     return either(on_nodes, [] { return true; });
   }
-  /// Whether such a unit gets a place for sure if it is evicted and placed again before any other is.
-  [[nodiscard]] bool comes_back(const pod_request& r, const allocation& where) const {
-    if (!is_of_whole_pods(r)) return false;
-    const auto on_nodes = [&](auto& on) {
-      const auto pods = on.pods(where);
-      return std::all_of(pods.begin(), pods.end(), [&](const auto& pod) {
-        return pod.mig.is_none() && !on.index().is_closed(pod.where.node);
-      });
-    };
-    return either(on_nodes, [] { return false; });
-  }
   /// What `place_moved` did.
   struct moved_again {
     /// How many pods are on other nodes than where they were to stand.

@@ -87,18 +87,12 @@ class scenario_replay {
   }
 
   /// Supposes from now on that the chosen units `recorded` are evicted, for `could_fit`. It ends with the
-  /// next `run`, unless that says otherwise: see `suppose_again`.
+  /// next `run`.
   void suppose(const record& r, std::uint32_t pods, const vector<chosen_unit>& chosen,
                std::span<const std::size_t> recorded) {
-    supposes_ =
-        session_->books().what_if().begin(session_->books().places, state_type::pod_request_of(r, pods));
+    supposes_ = session_->books().what_if().begin(session_->books().places, pod_request_of(r, pods));
     if (!supposes_) return;
     for (const std::size_t i : recorded) goes(chosen[i]);
-  }
-  /// Goes on to suppose that after a run that did not succeed.
-  void suppose_again(const record& r, std::uint32_t pods, const vector<chosen_unit>& chosen,
-                     std::span<const std::size_t> recorded) {
-    if (has_vacated_) suppose(r, pods, chosen, recorded);
   }
   /// Supposes that one more is evicted.
   void suppose_gone(const chosen_unit& c) {
@@ -118,12 +112,11 @@ class scenario_replay {
     return fits;
   }
   /// Whether `pods` of the pods of `r` would have a place if the units with the indices `tried` were evicted.
-  /// If so, their fates are written to `chosen`. `may_fit` is what `could_fit` says of them.
+  /// If so, their fates are written to `chosen`.
   bool run(const record& r, std::uint32_t pods, vector<chosen_unit>& chosen,
-           std::span<const std::size_t> tried, bool may_fit = true) {
+           std::span<const std::size_t> tried) {
     nodes_.clear();
-    has_vacated_ = false;
-    may_fit_ = may_fit;
+    supposes_ = false;
     const typename statement<Session>::trial trial{state_->statement};
     for (const std::size_t i : tried) {
       const record& v = state_->at(chosen[i].unit->id);
@@ -133,7 +126,13 @@ class scenario_replay {
       }
     }
     list_involved(r, pods, chosen, tried);
-    const bool placed = place_in_turn(r, pods, chosen, tried);
+    state_->places.begin_trial();
+    for (const std::size_t i : tried) {
+      const record& v = state_->at(chosen[i].unit->id);
+      state_->places.add_candidates_of(v);
+      state_->places.leave(v);
+    }
+    const bool placed = place_in_turn(r, pods, chosen);
     state_->places.end_trial();
     return placed;
   }
@@ -157,13 +156,10 @@ class scenario_replay {
     bool waits = false;
     /// For a victim: the unit to be placed again.
     std::size_t entry = 0;
-    /// That was told to move, so that several of its pods, if they are whole, may be given the same place.
-    bool was_moved = false;
     /// That may be stranded: what happens to it outlasts a trial that fails.
     bool outlasts = false;
-    /// Whether there may be room for it once the pending unit is placed.
-    bool is_open = false;
   };
+
   struct leaf {
     Walk walk;
     /// The walk before its first step, with no job marked; it is the walk itself until that is `begun`.
@@ -201,28 +197,18 @@ class scenario_replay {
     marked_.clear();
     any_marked_ = false;
     outlasting_ = 0;
-    least_of_victims_ = resources<n>{quantity::unlimited()};
     // Pods that are to be served rank like a job of their own, below its minimum.
     involved_.push_back({r.facts.quota, unit_rank::of(r, 0), r.facts.id, request_of_pods(r, pods), true});
     for (const std::size_t i : tried) {
       const auto& u = *chosen[i].unit;
-      const record& unit = state_->at(u.id);
       const record& core = session_->jobs().at(u.core);
-      const bool was_moved = state_->was_moved(unit);
-      const resources<n> least = least_needed(unit, was_moved);
-      for (const std::size_t d : state_->accounts.counted()) {
-        least_of_victims_[d] = std::min(least_of_victims_[d], least[d]);
-      }
       if (!state_->is_elastic(core)) {
         // Its turn depends on what it requests, not on what it was charged where it stood.
-        involved_.push_back(
-            {u.quota, unit_rank::of(core, 0), u.core, demand_of(*session_, core), false, i, was_moved});
+        involved_.push_back({u.quota, unit_rank::of(core, 0), u.core, demand_of(*session_, core), false, i});
       } else if (!marked_.contains(u.core)) {
         marked_.insert(u.core);
         any_marked_ = true;
         involved_.push_back(elastic(core, chosen, tried));
-        involved_job& last = involved_.back();
-        last.was_moved = state_->was_moved(state_->at(chosen[last.entry].unit->id));
       }
       if (state_->places.may_be_stranded(u.id)) outlasts(u.core);
     }
@@ -247,10 +233,6 @@ class scenario_replay {
       if (!job.waits && job.core == core && !std::exchange(job.outlasts, true)) ++outlasting_;
     }
   }
-  /// What must be left for it to come back or to move.
-  [[nodiscard]] resources<n> least_needed(const record& victim, bool was_moved) const {
-    return state_->least_charge(victim, was_moved ? request_of_pods(victim, 1) : victim.facts.request);
-  }
   [[nodiscard]] involved_job elastic(const record& core, const vector<chosen_unit>& chosen,
                                      std::span<const std::size_t> tried) const {
     involved_job job{core.facts.quota, unit_rank::of(core, 0), core.facts.id, demand_of(*session_, core)};
@@ -271,8 +253,7 @@ class scenario_replay {
     return job;
   }
 
-  bool place_in_turn(const record& r, std::uint32_t pods, vector<chosen_unit>& chosen,
-                     std::span<const std::size_t> tried) {
+  bool place_in_turn(const record& r, std::uint32_t pods, vector<chosen_unit>& chosen) {
     const auto left_out = others_than(unit_id::of(r));
     turn_.clear(session_->tree());
     enter_leaves(left_out);
@@ -280,30 +261,15 @@ class scenario_replay {
     before_ = quota_id::none();
     bool waits = true;
     const resources<n> least = state_->least_charge(r, request_of_pods(r, pods));
-    const auto pod_request = state_type::pod_request_of(r, pods);
+    const auto pod_request = pod_request_of(r, pods);
     for (std::size_t left = involved_.size(); left > 0; --left) {
       const quota_id x = pass_others(left_out);
       leaf& l = leaves_[x.index()];
       const involved_job& job = l.next();
       if (job.waits) waits = false;
-      // Most that fail do so because the first victim comes back: then nothing has to be placed, unless some
-      // may be stranded.
-      if (waits && !has_vacated_ && outlasting_ == 0 && !job.was_moved &&
-          !state_->places.has_room(least, state_->at(chosen[job.entry].unit->id).facts.request) &&
-          comes_back(chosen[job.entry])) {
-        return false;
-      }
-      if (job.waits && outlasting_ == 0 && takes_all(r, pods)) return true;
-      vacate(chosen, tried);
       if (!place_next_of(r, pods, chosen, l)) return false;
       // There is ever less room for those that come later.
       if (job.outlasts) --outlasting_;
-      if (job.waits) {
-        count_open(chosen);
-      } else if (job.is_open) {
-        --open_;
-      }
-      if (!waits && open_ == 0) return true;
       if (waits && outlasting_ == 0 &&
           !(state_->places.has_room(least) && state_->places.rules().might_have_room(pod_request))) {
         return false;
@@ -330,49 +296,6 @@ class scenario_replay {
       if (!passes) return x;
       pass_waiting(x, l, left_out);
       turn_.passed(state_->accounts.tree(), x, !is_empty(l));
-    }
-  }
-  /// Takes the victims off their nodes, once.
-  void vacate(const vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
-    if (std::exchange(has_vacated_, true)) return;
-    supposes_ = false;
-    state_->places.begin_trial();
-    for (const std::size_t i : tried) {
-      const record& v = state_->at(chosen[i].unit->id);
-      state_->places.add_candidates_of(v);
-      state_->places.leave(v);
-    }
-  }
-  /// Whether a victim gets a place for sure if it is the first to be placed.
-  [[nodiscard]] bool comes_back(const chosen_unit& c) const {
-    const record& v = state_->at(c.unit->id);
-    const auto at = state_->place_of(v);
-    return at && !is_charged_by_place(*session_, v) && state_->places.has_room(v.facts.request) &&
-           state_->accounts.within_limits(v.facts.quota, v.facts.request, v.facts.in) &&
-           state_->places.rules().comes_back(v.pod_request, *at);
-  }
-  /// Whether the pending unit, which comes first, has a place and leaves no room for any victim. Where it
-  /// stands matters only for all of its pods, and is not determined for fewer.
-  [[nodiscard]] bool takes_all(const record& r, std::uint32_t pods) {
-    if (!may_fit_ || !supposes_ || pods == pods_of_unit(r) || is_charged_by_place(*session_, r)) return false;
-    if (!state_->places.rules().is_of_whole_pods(r.pod_request)) return false;
-    const resources<n> request = request_of_pods(r, pods);
-    if (!state_->places.has_room(request) ||
-        !state_->accounts.within_limits(r.facts.quota, request, r.facts.in)) {
-      return false;
-    }
-    return !state_->places.has_room(least_of_victims_, request);
-  }
-  /// The pending unit has been placed: counts the victims left for which there may be room.
-  void count_open(const vector<chosen_unit>& chosen) {
-    open_ = 0;
-    for (involved_job& job : involved_) {
-      const leaf& l = leaves_[job.quota.index()];
-      if (job.waits || &job < l.involved.data() + l.next_involved) continue;
-      const record& v = state_->at(chosen[job.entry].unit->id);
-      job.is_open = state_->places.has_room(least_needed(v, job.was_moved)) &&
-                    state_->places.rules().might_have_room(state_type::pod_request_of(v, 1));
-      if (job.is_open) ++open_;
     }
   }
   /// Enters the leaves with pending or involved jobs, each from its first.
@@ -406,7 +329,7 @@ class scenario_replay {
   bool place_next_of(const record& r, std::uint32_t pods, vector<chosen_unit>& chosen, leaf& l) {
     const involved_job& job = l.involved[l.next_involved++];
     if (job.waits) {
-      const auto pod_request = state_type::pod_request_of(r, pods);
+      const auto pod_request = pod_request_of(r, pods);
       const resources<n> least = state_->least_charge(r, job.request);
       if (!state_->accounts.within_limits(r.facts.quota, least, r.facts.in)) return false;
       const auto where = state_->places.find_place(pod_request, least, true);
@@ -467,14 +390,6 @@ class scenario_replay {
   bool any_marked_ = false;
   /// How many of the victims still to be placed may be stranded.
   std::size_t outlasting_ = 0;
-  /// How many of them there may be room for, once the pending unit is placed.
-  std::size_t open_ = 0;
-  /// By dimension, the least that must be left for one of the victims.
-  resources<n> least_of_victims_;
-  /// Whether the victims of the scenario have been taken off their nodes.
-  bool has_vacated_ = false;
-  /// Whether the pending unit would have a place without the victims, as far as `could_fit` can tell.
-  bool may_fit_ = false;
   /// Whether `could_fit` can tell.
   bool supposes_ = false;
 };

@@ -116,8 +116,8 @@ class scenario_solver {
       const bool fits = replay_.could_fit(chosen_, {}) && state_->accounts.suffices(request, room, freed);
       if (fits || strands()) {
         for (const std::size_t i : tried_) chosen_[i].counted_twice = false;
-        if (is_solved(replay_.run(r, pods, chosen_, tried_, fits), r, pods)) return true;
-        replay_.suppose_again(r, pods, chosen_, recorded_);
+        if (is_solved(replay_.run(r, pods, chosen_, tried_), r, pods)) return true;
+        replay_.suppose(r, pods, chosen_, recorded_);
       }
     }
     start_over();
@@ -145,7 +145,7 @@ class scenario_solver {
         const bool fits = may_fit && replay_.could_fit(chosen_, tried_);
         if (!fits && !strands()) continue;
         add_recorded();
-        const bool placed = replay_.run(r, pods, chosen_, tried_, fits);
+        const bool placed = replay_.run(r, pods, chosen_, tried_);
         if (is_solved(placed, r, pods)) return true;
         suppose_again(r, pods, may_fit);
         if (placed) break;
@@ -298,7 +298,7 @@ class scenario_solver {
       tried_.clear();
       for (std::size_t i = 0; i < chosen_.size(); ++i) tried_.push_back(i);
     }
-    replay_.suppose_again(r, pods, chosen_, may_fit ? recorded_ : tried_);
+    replay_.suppose(r, pods, chosen_, may_fit ? recorded_ : tried_);
   }
   /// Only units that are evicted or moved are victims, not those that go on running where they are.
   bool keep() {

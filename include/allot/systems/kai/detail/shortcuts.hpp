@@ -155,7 +155,7 @@ class shortcuts {
       if (those.unknown > 0 || those.underweight[d] > 0) return true;
     }
     return state_->places.rules().might_gain(
-        state_type::pod_request_of(r, 1), static_cast<std::uint64_t>(late),
+        pod_request_of(r, 1), static_cast<std::uint64_t>(late),
         [&](const auto& visit) {
           for (std::size_t c = 0; c < candidates.size(); ++c) {
             const auto& node_shares = state_->running.of(candidates[c]).node_shares;

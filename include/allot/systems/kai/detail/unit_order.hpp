@@ -71,6 +71,16 @@ template <class Record>
   return some;
 }
 
+/// The same of the placement.
+template <class Record>
+[[nodiscard]] auto pod_request_of(const Record& r, std::uint32_t pods) {
+  auto request = r.pod_request;
+  if constexpr (podded_request<decltype(request)>) {
+    if (pods != pods_of_unit(r)) request.pods = pods;
+  }
+  return request;
+}
+
 /// Whether what the unit is charged depends on its place, and is thus not known before it has one.
 template <class Session>
 [[nodiscard]] bool is_charged_by_place(const Session& session, const typename Session::record& r) {
