@@ -9,9 +9,7 @@
 #include <allot/systems/kai/detail/pipelined_units.hpp>
 #include <allot/systems/kai/detail/unit_id.hpp>
 #include <allot/systems/kai/detail/unit_order.hpp>
-#include <allot/systems/kai/placements.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>

@@ -3,7 +3,6 @@
 
 #include <allot/core/algorithm.hpp>
 #include <allot/core/ids.hpp>
-#include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/preemption/search.hpp>
 #include <allot/scheduler/session.hpp>

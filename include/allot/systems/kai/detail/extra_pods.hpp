@@ -10,7 +10,6 @@
 #include <allot/systems/kai/detail/unit_id.hpp>
 #include <allot/systems/kai/detail/unit_order.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>

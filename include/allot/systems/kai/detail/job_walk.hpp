@@ -2,7 +2,6 @@
 #pragma once
 
 #include <allot/core/algorithm.hpp>
-#include <allot/core/assert.hpp>
 #include <allot/core/ids.hpp>
 #include <allot/core/resources.hpp>
 #include <allot/core/vector.hpp>
@@ -14,6 +13,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <utility>
 
 namespace allot {
 inline namespace v0 {

@@ -4,7 +4,6 @@
 #include <allot/core/ratio.hpp>
 #include <allot/systems/kai/detail/share_accounts.hpp>
 
-#include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <cstdint>

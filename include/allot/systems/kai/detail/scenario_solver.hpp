@@ -7,8 +7,6 @@
 #include <allot/preemption/eligibility.hpp>
 #include <allot/systems/kai/detail/cycle_state.hpp>
 #include <allot/systems/kai/detail/fair_reclaim.hpp>
-#include <allot/systems/kai/detail/lazy_tournament.hpp>
-#include <allot/systems/kai/detail/saturation_order.hpp>
 #include <allot/systems/kai/detail/scenario_replay.hpp>
 #include <allot/systems/kai/detail/shortcuts.hpp>
 #include <allot/systems/kai/detail/unit_id.hpp>
@@ -18,6 +16,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <allot/core/algorithm.hpp>
 #include <allot/core/ids.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/systems/kai/detail/cycle_state.hpp>
@@ -16,7 +15,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <utility>
 
 namespace allot {
 inline namespace v0 {

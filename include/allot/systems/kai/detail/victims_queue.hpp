@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <iterator>
 #include <span>
+#include <utility>
 
 namespace allot {
 inline namespace v0 {
