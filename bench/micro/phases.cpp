@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // What a cycle in phases (KAI) costs on full clusters of (nodes) with eight GPUs each: when nothing has
-// changed, when a gang as large as an eighth of the cluster can't be served, and when it can.
+// changed, when a gang as large as an eighth of the cluster can't be served, and when it can; and how an
+// event grows with the number of quotas.
 #include <allot/gpu/inventory.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/scheduler/scheduler.hpp>
@@ -119,5 +120,73 @@ void reclaiming_gang(benchmark::State& state) {
       benchmark::Counter(static_cast<double>(evictions), benchmark::Counter::kAvgIterations);
 }
 BENCHMARK(reclaiming_gang)->ArgName("nodes")->Arg(16)->Arg(64)->Arg(512)->Unit(benchmark::kMillisecond);
+
+/// Quotas with equal parts of a cluster of two nodes each, and 20 jobs of 1 to 8 GPUs each, five times what
+/// there is. One job ends, its quota or another submits one, and the plans are carried out until there are
+/// none.
+void event_among_quotas(benchmark::State& state) {
+  const auto quotas = static_cast<std::size_t>(state.range(0));
+  const auto parents = static_cast<std::size_t>(state.range(1));
+  const auto nodes = static_cast<std::int64_t>(2 * quotas);
+  std::vector<allot::quota_spec<>> specs(1);
+  specs[0].name = "root";
+  specs[0].nominal = gpus(8 * nodes);
+  for (std::size_t p = 0; p < parents; ++p)
+    specs.push_back({.name = "p" + std::to_string(p), .parent = "root"});
+  for (std::size_t q = 0; q < quotas; ++q) {
+    const std::string parent = parents == 0 ? "root" : "p" + std::to_string(q % parents);
+    specs.push_back({.name = std::to_string(q), .parent = parent, .nominal = gpus(16)});
+  }
+  allot::runai{}.adapt(specs);
+  scheduler s{
+      view{gpus(nodes * 8)}, allot::build_quota_tree(specs).value(),
+      allot::gpu::inventory{allot::gpu::build_cluster({{.name = "n", .count = nodes, .gpus = 8}}).value()},
+      allot::kai_policies{}};
+  std::deque<job_entry> jobs;
+  std::deque<allot::job_id> running;
+  std::uint64_t random = 1;
+  const auto draw = [&](std::size_t below) {
+    random = random * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<std::size_t>(random >> 33U) % below;
+  };
+  const auto submit = [&](std::size_t q) {
+    jobs.push_back({s.tree().find(std::to_string(q)), std::int64_t{1} << draw(4), 1, jobs.size() + 1});
+    static_cast<void>(s.submit(&jobs.back()));
+  };
+  allot::instant now = 0;
+  std::size_t evictions = 0;
+  const auto settle = [&] {
+    for (;;) {
+      const auto& plan = s.step(++now);
+      if (plan.admissions.empty() && plan.evictions.empty()) return;
+      evictions += plan.evictions.size();
+      for (const auto& a : plan.admissions) running.push_back(a.id);
+      std::vector<allot::job_id> gone;
+      for (const auto& e : plan.evictions) gone.push_back(e.id);
+      for (const allot::job_id id : gone) s.evicted(id);
+    }
+  };
+  for (std::size_t j = 0; j < 20 * quotas; ++j) submit(j % quotas);
+  settle();
+  evictions = 0;
+  for ([[maybe_unused]] auto _ : state) {
+    allot::job_id ended{};
+    do {
+      ended = running.front();
+      running.pop_front();
+    } while (s.state(ended) != allot::job_state::running);
+    s.finished(ended);
+    submit(draw(quotas));
+    settle();
+  }
+  state.counters["evictions"] =
+      benchmark::Counter(static_cast<double>(evictions), benchmark::Counter::kAvgIterations);
+}
+BENCHMARK(event_among_quotas)
+    ->ArgNames({"quotas", "parents"})
+    ->ArgsProduct({{10, 20, 50, 100, 200}, {0}})
+    ->Args({100, 10})
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(20);
 
 }  // namespace

@@ -225,6 +225,21 @@ class scenario_replay {
       with_involved_.push_back(x);
       first = last;
     }
+    meeting_ = with_involved_.front();
+    for (const quota_id x : with_involved_) meeting_ = session_->tree().common_ancestor(meeting_, x);
+    sides_.clear();
+    for (const quota_id x : with_involved_) sides_.insert(side_of(x));
+  }
+  /// Of the lowest quota above all involved jobs, the child above this leaf.
+  [[nodiscard]] quota_id side_of(quota_id x) const {
+    return x == meeting_ ? x : session_->tree().side_of(x, meeting_);
+  }
+  /// Whether turns of the leaf may matter. Nothing is charged for jobs that are passed over, and siblings
+  /// take their turns among each other in the same order whichever others take part: a side without involved
+  /// jobs delays all others alike. With turns of all, the first decision on 400 contended nodes of 40 quotas
+  /// takes twice as long, and an event among 100 quotas four times.
+  [[nodiscard]] bool may_matter(quota_id x) const {
+    return !Walk::takes_shortcuts || sides_.contains(side_of(x));
   }
   /// A unit of the victim may be stranded.
   void outlasts(job_id core) {
@@ -297,13 +312,14 @@ class scenario_replay {
       turn_.passed(state_->accounts.tree(), x, !is_empty(l));
     }
   }
-  /// Enters the leaves with pending or involved jobs, each from its first.
+  /// Enters the leaves with involved jobs, or with pending ones if they may matter, each from its first.
   template <class LeftOut>
   void enter_leaves(const LeftOut& left_out) {
     for (const quota_id x : with_involved_) {
       if (!leaves_[x.index()].may_wait) turn_.enter(x);
     }
     for (const quota_id x : with_waiting_) {
+      if (!may_matter(x)) continue;
       leaf& l = leaves_[x.index()];
       l.has_begun = any_marked_;
       if (any_marked_) l.walk.start(state_->queues, x, 0, every_kind, left_out);
@@ -380,6 +396,9 @@ class scenario_replay {
   vector<quota_id> with_waiting_;
   vector<quota_id> with_involved_;
   vector<involved_job> involved_;
+  /// The lowest quota above them all, and its children above them.
+  quota_id meeting_;
+  stamped_set<quota_id> sides_;
   /// The leaf whose turn was the last, if it passed over a pending unit.
   quota_id before_;
   vector<std::size_t> nodes_;
