@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace allot_slurm {
@@ -49,6 +50,9 @@ enum class run_state : std::uint8_t {
   /// It is over, and won't run again.
   ended,
 };
+
+/// Slurm's word for a job that no node, or not enough of them, can run as it asks.
+inline constexpr std::string_view bad_constraints = "BadConstraints";
 
 /// What a job asks for, in Slurm's own terms (see request.hpp).
 struct raw_request {

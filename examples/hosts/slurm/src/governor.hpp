@@ -120,6 +120,8 @@ class governor {
     std::uint32_t settled_for = 0;
     /// Why it is refused or not ready.
     std::string reason{};
+    /// As it was when Slurm found that it can't run.
+    std::optional<job> impossible{};
     bool is_dirty = false;
     /// The first reserved start that was logged.
     allot::instant told_start = allot::without_end;
@@ -149,6 +151,7 @@ class governor {
   void forget(const job_key& k);
   void evaluate(record& r);
   void clean_up(record& r);
+  void take_back_unstarted(record& r);
   [[nodiscard]] std::int64_t ready_at(const record& r) const;
   [[nodiscard]] std::string blocked(const record& r) const;
   [[nodiscard]] std::string unready(const record& r) const;

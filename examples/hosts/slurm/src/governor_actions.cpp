@@ -76,8 +76,11 @@ void governor::admit(const decision::admission& a) {
   const auto at = records_.find(a.key);
   if (at == records_.end()) return;
   record& r = at->second;
+  // A job in a reservation of Slurm's starts on that reservation's nodes, which Slurm knows.
+  std::vector<node_share> sent_to;
+  if (r.is.reservation.empty()) sent_to = a.where;
   std::string where;
-  for (const node_share& s : a.where)
+  for (const node_share& s : sent_to)
     where.append(1, ' ').append(s.node).append(1, ':').append(std::to_string(s.gpus));
   std::string borrows;
   for (std::size_t d = 0; d < config_.quotas.resources.size(); ++d) {
@@ -89,7 +92,7 @@ void governor::admit(const decision::admission& a) {
   const std::string for_user =
       borrows.empty() ? "admitted" : "admitted; borrows " + borrows + ", which may be reclaimed";
   std::vector<std::string> nodes;
-  for (const node_share& s : a.where) nodes.push_back(s.node);
+  for (const node_share& s : sent_to) nodes.push_back(s.node);
   outcome o{outcome::kind::away, {}};
   if (!is_away_) {
     const comments say = comments_for(r.is, text, for_user, nodes_to_avoid(r));
@@ -99,7 +102,7 @@ void governor::admit(const decision::admission& a) {
       r.is.excluded_nodes = say.excluded.value_or(r.is.excluded_nodes);
       r.is.admin_comment = say.admin.value_or(r.is.admin_comment);
       r.is.comment = say.user.value_or(r.is.comment);
-      r.sent_to = a.where;
+      r.sent_to = sent_to;
       r.released = now_.steady;
       r.released_after = r.is.restarts;
       enter(r, phase::released);
@@ -107,7 +110,7 @@ void governor::admit(const decision::admission& a) {
       log_("release", {{"job", to_string(a.key)},
                        {"user", r.is.user},
                        {"quota", config_.quotas.quotas[r.what.quota.index()].spec.name},
-                       {"nodes", names_of(a.where)},
+                       {"nodes", names_of(sent_to)},
                        {"borrows", borrows}});
       return;
     }

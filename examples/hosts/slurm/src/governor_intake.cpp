@@ -50,6 +50,14 @@ constexpr std::int64_t lost_ms = 10'000;
   return j.restarts == 0 && j.eligible > j.submitted ? j.eligible * 1000 : 0;
 }
 
+/// Whether a job asks for the same: what Slurm could not run it can't run now.
+[[nodiscard]] bool asks_for_the_same(const job& a, const job& b) {
+  return a.request == b.request && a.partition == b.partition && a.account == b.account && a.qos == b.qos &&
+         a.features == b.features && a.required_nodes == b.required_nodes &&
+         own_exclusions(a) == own_exclusions(b) && a.reservation == b.reservation &&
+         a.time_limit == b.time_limit;
+}
+
 /// After a run of this length the failures before it no longer count.
 constexpr std::int64_t long_run_ms = 300'000;
 
@@ -329,18 +337,13 @@ void governor::take_in_pending(record& r) {
   if (holds) {
     // Released, and Slurm has not started it yet (hold_unstarted() looks after it); or not held yet.
     if (!r.has_run && !j.is_held) return;
-    if (r.has_run || r.at == phase::leaving) {
-      log_("requeue",
-           {{"job", to_string(j.key)}, {"state", "left"}, {"restarts", std::to_string(j.restarts)}});
-    } else {
-      log_("hold", {{"job", to_string(j.key)}, {"why", "it was held by someone else after its release"}});
-    }
+    if (!r.has_run && r.at != phase::leaving) return take_back_unstarted(r);
+    log_("requeue", {{"job", to_string(j.key)}, {"state", "left"}, {"restarts", std::to_string(j.restarts)}});
     event e;
     e.is = event::kind::evicted;
     e.key = j.key;
     tell(e);
     const bool gave_way = r.warned || !j.is_held || !r.has_run;
-    const bool ran = r.has_run || r.at == phase::leaving;
     if (now_.wall - r.ran_since > long_run_ms) r.failures = 0;
     enter(r, phase::waiting);
     if (!gave_way) {
@@ -348,7 +351,7 @@ void governor::take_in_pending(record& r) {
       r.failures = std::min<std::uint32_t>(r.failures + 1, 1000);
       r.backs_off_until = now_.wall + backoff_ms(r.failures - 1);
       r.reason = "it is tried again later: it was requeued and held, not by the governor";
-    } else if (ran && r.backs_off_until < now_.wall + settle_ms) {
+    } else if (r.backs_off_until < now_.wall + settle_ms) {
       r.backs_off_until = now_.wall + settle_ms;
       r.reason = just_requeued;
     }
@@ -357,6 +360,31 @@ void governor::take_in_pending(record& r) {
     strays_.erase(j.key);
   } else {
     strays_.insert(j.key);
+  }
+  evaluate(r);
+}
+
+/// It was released, has not run, and is held again, not by the governor: Slurm holds what it can't run as it
+/// is asked, and people hold jobs. Who released it at once would be answered at once, for ever.
+void governor::take_back_unstarted(record& r) {
+  const job& j = r.is;
+  const bool cant_run = j.why_pending == bad_constraints;
+  const std::string why = cant_run ? "Slurm can't run it as it asks (" + j.why_pending + ")"
+                                   : "it was held by someone else after its release" +
+                                         (j.why_pending.empty() ? "" : " (" + j.why_pending + ")");
+  log_("hold", {{"job", to_string(j.key)}, {"user", j.user}, {"why", why}});
+  event e;
+  e.is = event::kind::evicted;
+  e.key = j.key;
+  tell(e);
+  enter(r, phase::waiting);
+  strays_.erase(j.key);
+  if (cant_run) {
+    r.impossible = j;
+  } else {
+    r.failures = std::min<std::uint32_t>(r.failures + 1, 1000);
+    r.backs_off_until = now_.wall + backoff_ms(r.failures - 1);
+    r.reason = "it is tried again later: " + why;
   }
   evaluate(r);
 }
@@ -428,6 +456,12 @@ void governor::evaluate(record& r) {
     r.reason = just_requeued;
   }
   r.settled_for = r.is.restarts;
+  if (r.impossible && !asks_for_the_same(r.is, *r.impossible)) r.impossible.reset();
+  if (r.impossible) {
+    return wait_with(r, phase::refused,
+                     "Slurm can't run it as it asks (" + r.impossible->why_pending +
+                         "): no node has all of it; change what it asks for, or submit another");
+  }
   if (std::string why = blocked(r); !why.empty()) return wait_with(r, phase::not_ready, std::move(why));
   std::string problem;
   auto what = facts_of(r.is, problem);

@@ -14,6 +14,8 @@
 #include <cstring>
 #include <string_view>
 
+extern "C" [[gnu::weak]] const char* slurm_job_reason_string(int reason);
+
 namespace allot_slurm {
 
 namespace {
@@ -132,42 +134,12 @@ class fingerprint {
   }
 }
 
-/// The reasons that jobs meet that have been released; squeue shows them all.
+/// As squeue names it. Slurm's library has the names, but slurm.h does not declare the function.
 [[nodiscard]] std::string reason_of(std::uint16_t reason) {
-  switch (reason) {
-    case WAIT_NO_REASON:
-      return "None";
-    case WAIT_PRIORITY:
-      return "Priority";
-    case WAIT_DEPENDENCY:
-      return "Dependency";
-    case WAIT_RESOURCES:
-      return "Resources";
-    case WAIT_PART_NODE_LIMIT:
-      return "PartitionNodeLimit";
-    case WAIT_PART_TIME_LIMIT:
-      return "PartitionTimeLimit";
-    case WAIT_PART_DOWN:
-    case WAIT_PART_INACTIVE:
-      return "PartitionDown";
-    case WAIT_HELD:
-    case WAIT_HELD_USER:
-      return "JobHeld";
-    case WAIT_TIME:
-      return "BeginTime";
-    case WAIT_LICENSES:
-      return "Licenses";
-    case WAIT_RESERVATION:
-      return "Reservation";
-    case WAIT_NODE_NOT_AVAIL:
-      return "ReqNodeNotAvail";
-    case FAIL_BAD_CONSTRAINTS:
-      return "BadConstraints";
-    case WAIT_CLEANING:
-      return "Cleaning";
-    default:
-      return "reason " + std::to_string(reason);
+  if (slurm_job_reason_string != nullptr) {
+    if (const char* const name = slurm_job_reason_string(reason); name != nullptr) return name;
   }
+  return "reason " + std::to_string(reason);
 }
 
 void read_places(const slurm_job_info_t& from, job& to) {

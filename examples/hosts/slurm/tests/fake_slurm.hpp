@@ -40,6 +40,10 @@ class fake_slurm final : public cluster {
     int completions = 0;
     bool was_cancelled = false;
     bool unasked = false;
+    /// No node has what it asks for: Slurm holds it instead of starting it.
+    bool cant_run = false;
+    /// In a reservation of Slurm's on these nodes alone.
+    std::vector<std::string> reserved{};
   };
 
   seconds now = 1'000'000;
@@ -283,7 +287,17 @@ class fake_slurm final : public cluster {
 
   void start(truth& t) {
     if (t.is.eligible > now) return;
+    if (t.cant_run) {
+      t.is.is_held = true;
+      t.is.why_pending = bad_constraints;
+      return;
+    }
     std::vector<std::string> on = t.pinned;
+    if (!t.reserved.empty()) {
+      // Nodes outside of its reservation it never gets.
+      if (!on.empty() && on != t.reserved) return;
+      on = t.reserved;
+    }
     for (const node& n : nodes) {
       if (!t.pinned.empty() || on.size() == t.is.request.nodes) break;
       const bool is_excluded =

@@ -188,6 +188,54 @@ TEST_CASE("governor: a released job that Slurm does not start gives its share ba
   CHECK(w.state(k) == run_state::running);
 }
 
+TEST_CASE("governor: what Slurm can't run as it asks is refused, and nobody goes for it twice") {
+  for (const bool places : {true, false}) {
+    world w{config_of(three_teams, places)};
+    for (int i = 0; i < 4; ++i) w.slurm.submit("a", 1, 8, 10'000);
+    w.ticks(3);
+    const job_key k = w.slurm.submit("b", 1, 8, 100);
+    w.slurm.jobs.at(k).cant_run = true;
+    w.ticks(120);
+    CHECK(w.lines("warn") == 1);
+    CHECK(w.slurm.used_by("a") == 32);
+    CHECK(w.at(k).is_held);
+    CHECK(w.at(k).comment.find("allot: refused: Slurm can't run it as it asks (BadConstraints)") == 0);
+    CHECK(w.lines("refuse") == 1);
+    // Its user asks for less, and is told nothing of that any more.
+    w.slurm.jobs.at(k).cant_run = false;
+    w.slurm.jobs.at(k).is.request.memory_mib = 1000;
+    w.ticks(15);
+    CHECK(w.state(k) == run_state::running);
+  }
+}
+
+TEST_CASE("governor: what is held by others after its release is not released again at once") {
+  world w{config_of(three_teams)};
+  const job_key k = w.slurm.submit("a", 1, 8, 100);
+  w.slurm.jobs.at(k).pinned = {"nowhere"};
+  w.slurm.advance(1);
+  w.it->tick({w.slurm.now * 1000, w.slurm.now * 1000});
+  job& j = w.slurm.jobs.at(k).is;
+  REQUIRE_FALSE(j.is_held);
+  w.slurm.jobs.at(k).pinned = {"nowhere"};
+  j.is_held = true;
+  j.why_pending = "JobHeldAdmin";
+  w.ticks(20);
+  CHECK(w.at(k).is_held);
+  CHECK(w.lines("release") == 1);
+  CHECK(w.at(k).comment.find("held by someone else after its release (JobHeldAdmin)") != std::string::npos);
+}
+
+TEST_CASE("governor: a job in a reservation of Slurm's is sent to no nodes outside of it") {
+  world w{config_of(three_teams)};
+  const job_key k = w.slurm.submit("a", 1, 8, 100);
+  w.slurm.jobs.at(k).is.reservation = "course";
+  w.slurm.jobs.at(k).reserved = {"n3"};
+  w.ticks(3);
+  CHECK(w.state(k) == run_state::running);
+  CHECK(w.at(k).nodes.front().node == "n3");
+}
+
 TEST_CASE("governor: dependencies, begin times and array limits are waited for") {
   world w{config_of(three_teams)};
   const job_key depends = w.slurm.submit("a", 1, 1, 100);
