@@ -48,6 +48,7 @@ work draw_work(random_source& random, bool are_elastic) {
   w.least = are_elastic ? static_cast<std::uint32_t>(random.between(1, w.pods)) : w.pods;
   w.priority = random.between(0, 2);
   w.yields = !random.one_in(4);
+  w.preempts = !random.one_in(4);
   w.lasts = random.between(0, 12);
   w.limit = random.one_in(3) ? random.between(1, 20) : 0;
   if (random.one_in(4)) w.flavors = static_cast<int>(random.between(1, 2));
@@ -60,6 +61,7 @@ void change(random_source& random, work& w, bool are_elastic, bool runs) {
   if (random.one_in(2)) w.team = other.team;
   if (random.one_in(2)) w.priority = other.priority;
   if (random.one_in(3)) w.yields = other.yields;
+  if (random.one_in(3)) w.preempts = other.preempts;
   if (random.one_in(3)) w.lasts = other.lasts;
   if (random.one_in(3)) w.limit = other.limit;
   if (random.one_in(3)) w.ready = other.ready;

@@ -36,6 +36,7 @@ struct changing_job {
   allot::instant limit = 0;
   allot::instant ready = always;
   bool yields = true;
+  bool preempts = true;
   /// How many flavors of "cpus" it accepts: none, or the second dimension, then the first.
   int flavors = 0;
   std::uint64_t id = 0;
@@ -71,6 +72,7 @@ struct changing_view {
   allot::instant submitted(job j) const { return j->submitted; }
   std::uint64_t id(job j) const { return j->id; }
   bool preemptible(job j) const { return j->yields; }
+  bool preempts(job j) const { return j->preempts; }
   allot::instant ready_at(job j) const { return j->ready; }
   allot::instant duration(job j) const { return j->lasts; }
   allot::gpu::pod_request pod_request(job j) const { return pod_request(j, j->pods, {}); }

@@ -27,6 +27,7 @@
 // | `ready_view`        | `ready_at(j)`                              | every job can start at once         |
 // | `identified_view`   | `id(j)`                                    | that order                          |
 // | `preemptible_view`  | `preemptible(j)`                           | every job may be evicted            |
+// | `preempting_view`   | `preempts(j)`                              | others may be evicted for every job |
 // | `duration_view`     | `duration(j)`                              | no order by length (`sjf`)          |
 // | `time_limited_view` | `time_limit(j)`                            | a job may run forever               |
 // | `estimated_view`    | `estimate(j)`                              | a job ends by its time limit, if any |

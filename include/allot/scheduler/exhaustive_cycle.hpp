@@ -271,7 +271,7 @@ class exhaustive_cycle {
     }
     // Evicted it waits before it preempts.
     const bool is_patient = session.queues().settings(r.facts.quota).preempt_after > 0;
-    if (is_patient || !session.jobs().may_preempt_again(r) || !may_find_victims(session, r))
+    if (is_patient || !r.preempts || !session.jobs().may_preempt_again(r) || !may_find_victims(session, r))
       return way_back::none;
     if constexpr (makes_reservations) {
       if (owned(session).are_delayed_by(r, a)) return way_back::none;

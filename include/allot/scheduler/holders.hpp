@@ -35,7 +35,8 @@ enum class kept_by : std::uint8_t {
   settings,
   /// It has not had its guaranteed runtime: see `holder::until`.
   min_runtime,
-  /// The waiting job has not waited long enough (`queue_settings::preempt_after`): see `holder::until`.
+  /// The waiting job has not waited long enough (`queue_settings::preempt_after`): see `holder::until`. Or
+  /// others are never evicted for it (`preempting_view`).
   preempts_later,
   /// None of these. The policies spare it, by a guard or a protection; or they could not take enough with it,
   /// or have not decided since something changed.
@@ -174,7 +175,7 @@ class find_holders {
       h.until = later(other.facts.started, span);
     } else if (!r.may_preempt()) {
       h.why = kept_by::preempts_later;
-      h.until = r.preempts_from;
+      if (r.preempts) h.until = r.preempts_from;
     }
   }
 

@@ -105,7 +105,8 @@ enum class pending_reason : std::uint8_t {
   /// waits for its reserved start.
   lost_work,
   /// It does not fit unless others are evicted, and has not waited long enough for that
-  /// (`queue_settings::preempt_after`): see `preempts_at`.
+  /// (`queue_settings::preempt_after`): see `preempts_at`. Or others are never evicted for it
+  /// (`preempting_view`): then `preempts_at` is none.
   preempts_later,
   /// It would borrow what owners have just reclaimed from its quota: see `backs_off`.
   backoff,

@@ -436,11 +436,12 @@ class scheduler {
   /// again, but for when it was submitted and its number: it keeps its id and its age. The next step decides
   /// as if it had always been like that, and with the same view nothing has changed.
   ///
-  /// *Pending*: quota, priority, request, pods, flavors, estimate, whether it is preemptible and when it is
-  /// ready; a time that `start_failed` has named stays. It keeps a reservation with a time, in its turn, if
-  /// it asks for no more: of the same quota, no resource and no time more than before, on nodes with an equal
-  /// pod request, by a priority that is not lower. What it asks for less is for others. Otherwise it waits in
-  /// its queue. A higher priority counts from now on; it changes no turn of a reservation that it has.
+  /// *Pending*: quota, priority, request, pods, flavors, estimate, whether it is preemptible, whether it
+  /// preempts and when it is ready; a time that `start_failed` has named stays. It keeps a reservation with a
+  /// time, in its turn, if it asks for no more: of the same quota, no resource and no time more than before,
+  /// on nodes with an equal pod request, by a priority that is not lower. What it asks for less is for
+  /// others. Otherwise it waits in its queue. A higher priority counts from now on; it changes no turn of a
+  /// reservation that it has.
   ///
   /// *Running*: quota, priority, estimate and time limit (both as of its start), whether it is preemptible,
   /// and of an elastic job how many pods it may have: those that it lacks are asked for. It moves to another
@@ -955,7 +956,7 @@ class scheduler {
       seen.find_at_place(p);
     }
     if (is_early) p.out_of_reach.reset();
-    if (!is_early && !r.may_preempt()) p.preempts_at = r.preempts_from;
+    if (!is_early && !r.may_preempt() && r.preempts) p.preempts_at = r.preempts_from;
     if constexpr (session_type::has_expected_ends) p.reservation = reservation_of(p.id);
   }
   /// When a job has started, as the host says.

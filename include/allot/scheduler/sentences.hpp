@@ -176,8 +176,9 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
       }
       case kept_by::preempts_later: {
         const std::string when = h.until ? text_of(Scheduler::time_of(*h.until)) : std::string{};
-        text += " is not preempted " + (when.empty() ? "yet" : "before " + when) +
-                ", as a job has to wait for that";
+        text += !h.until ? " is not preempted for it"
+                         : " is not preempted " + (when.empty() ? "yet" : "before " + when) +
+                               ", as a job has to wait for that";
         break;
       }
       case kept_by::policy:
@@ -297,7 +298,8 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
   }
   if (p.reason == pending_reason::preempts_later) {
     const std::string when = p.preempts_at ? text_of(Scheduler::time_of(*p.preempts_at)) : std::string{};
-    text += "; no other job is evicted for it " + (when.empty() ? "yet" : "before " + when);
+    text += "; no other job is evicted for it";
+    if (p.preempts_at) text += when.empty() ? " yet" : " before " + when;
   }
   return text;
 }

@@ -171,8 +171,8 @@ struct time_point_of<V> {
 /// integer is expected, one of which every value fits will do (a `std::uint32_t` for `instant`), and for
 /// `pods`, `min_pods` and `id`, which are unsigned, a signed one of the same width. Others don't compile: a
 /// `std::uint64_t` for `instant`, of which the largest would become the least, a wider one, a bool, a
-/// fraction. `preemptible` returns bool itself. A member with one of these names but the wrong signature is
-/// not ignored: a scheduler does not compile with it, and says so (`detail::is_view`).
+/// fraction. `preemptible` and `preempts` return bool itself. A member with one of these names but the wrong
+/// signature is not ignored: a scheduler does not compile with it, and says so (`detail::is_view`).
 ///
 /// The view is read when a job is submitted (or adopted), so it may answer from tables that change later, and
 /// again when the host says that they have (`scheduler::update`).
@@ -245,6 +245,13 @@ concept identified_view = job_view<V> && requires(const V& view, const typename 
 template <class V>
 concept preemptible_view = job_view<V> && requires(const V& view, const typename V::job& job) {
   { view.preemptible(job) } -> detail::same_value_as<bool>;
+};
+
+/// Whether others may be evicted for the job (Kubernetes' `preemptionPolicy: Never`). Default: they may. If
+/// not it starts where there is room, in its turn, and takes back nothing that its quota has lent.
+template <class V>
+concept preempting_view = job_view<V> && requires(const V& view, const typename V::job& job) {
+  { view.preempts(job) } -> detail::same_value_as<bool>;
 };
 
 /// How long the job is expected to run, for orders by size.

@@ -128,7 +128,7 @@ struct job_record {
   ready_time ready{};
   /// Since when it waits, as far as `queue_settings::preempt_after` is concerned.
   instant waits_since = ready_time::always;
-  /// While it waits: from when others may be evicted for it; `always` from then on.
+  /// While it waits: from when others may be evicted for it; `always` from then on, `without_end` if never.
   instant preempts_from = ready_time::always;
   /// How long it is expected to run; `without_end` if that is not known.
   instant estimate = without_end;
@@ -151,6 +151,8 @@ struct job_record {
   /// Whether it is pending with a reservation, and so in no queue.
   bool has_reservation = false;
   bool preemptible = true;
+  /// Whether others may ever be evicted for it.
+  bool preempts = true;
   /// Whether the host holds it: while it waits it is early, and while it runs it is not preempted.
   bool is_held = false;
   /// While it runs or is nominated: whether evictions are frozen in its quota.
@@ -297,6 +299,7 @@ void read_job(job_record<View, Placement>& r, const View& view, const typename V
   r.ticket = ticket;
   r.what = j;
   if constexpr (preemptible_view<View>) r.preemptible = view.preemptible(j);
+  if constexpr (preempting_view<View>) r.preempts = view.preempts(j);
   r.facts.quota = view.quota(j);
   r.facts.priority = static_cast<std::int64_t>(view.priority(j));
   r.facts.submitted = static_cast<instant>(sequence);

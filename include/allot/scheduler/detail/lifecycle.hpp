@@ -240,8 +240,9 @@ class lifecycle {
       if (is_young(e.job, at)) renew_patience(jobs_[e.job]);
     });
   }
-  /// From when others may be evicted for the pending job; `always`: by now.
+  /// From when others may be evicted for the pending job; `always`: by now; `without_end`: never.
   [[nodiscard]] instant end_of_patience(const record& r) const {
+    if (!r.preempts) return without_end;
     const instant wait = queues_.settings(r.facts.quota).preempt_after;
     if (wait == 0) return ready_time::always;
     const bool is_to_come = r.ready.at != without_end && r.ready.at > r.ready.not_before;
@@ -328,10 +329,10 @@ class lifecycle {
     const std::size_t pods = was.pods + known.elastic_pods.size() + known.pods_to_come;
     return was.quota == is.quota && was.in == is.in && was.priority == is.priority &&
            was.checkpoint == is.checkpoint && was.restart == is.restart && was.pods == is.pods &&
-           known.preemptible == again.preemptible && known.rank.key == again.rank.key &&
-           known.follows_priority == again.follows_priority && known.estimate == again.estimate &&
-           known.ready.at == again.ready.at && pods == std::size_t{is.pods} + again.pods_to_come &&
-           asks_the_same(known, again);
+           known.preemptible == again.preemptible && known.preempts == again.preempts &&
+           known.rank.key == again.rank.key && known.follows_priority == again.follows_priority &&
+           known.estimate == again.estimate && known.ready.at == again.ready.at &&
+           pods == std::size_t{is.pods} + again.pods_to_come && asks_the_same(known, again);
   }
   /// Whether the running job has what was read of its request again, and no more pods than it may have by
   /// now.
@@ -1115,6 +1116,7 @@ class lifecycle {
     r.rank.key = again.rank.key;
     r.rank.submitted = again.rank.submitted;
     r.preemptible = again.preemptible;
+    r.preempts = again.preempts;
     r.follows_priority = again.follows_priority;
     r.estimate = again.estimate;
   }
@@ -1132,7 +1134,8 @@ class lifecycle {
       const auto& was = r.facts;
       const auto& is = again.facts;
       const bool is_other = was.quota != is.quota || was.in != is.in || was.priority != is.priority ||
-                            r.preemptible != again.preemptible || r.rank.key != again.rank.key;
+                            r.preemptible != again.preemptible || r.preempts != again.preempts ||
+                            r.rank.key != again.rank.key;
       if (r.elastic_pods.empty()) return not_before;
       const record one = pod_as_read(again, r.pick);
       for (std::size_t i = r.elastic_pods.size(); i-- > 0;) {

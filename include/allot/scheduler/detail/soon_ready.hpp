@@ -101,6 +101,7 @@ class soon_ready {
   }
   /// Whether the rules allow it at all. The job has been charged.
   [[nodiscard]] static bool may_take_back(Session& session, const record& soon, const record& r) {
+    if (!soon.preempts) return false;
     const relation how = relation_of(session, soon.facts.quota, r.facts.quota);
     if (!may_preempt(beneficiary_of(session, soon), r.facts, how)) return false;
     return how != relation::borrower || borrows(session, soon, r, all_of(r.facts.request));

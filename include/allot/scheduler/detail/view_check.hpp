@@ -17,7 +17,7 @@ namespace detail {
 
 /// The names of a view's optional members.
 struct optional_names {
-  int submitted, ready_at, id, preemptible, duration, pods, min_pods, flavors, time_limit, estimate,
+  int submitted, ready_at, id, preemptible, preempts, duration, pods, min_pods, flavors, time_limit, estimate,
       checkpoint, restart, capacity;
 };
 
@@ -45,6 +45,9 @@ concept has_id = !requires { &view_and_names<View>::id; } || requires { &View::i
 template <class View>
 concept has_preemptible = !requires { &view_and_names<View>::preemptible; } || requires { &View::preemptible; } ||
     requires(View& v, typename View::job& j) { v.preemptible(j); };
+template <class View>
+concept has_preempts = !requires { &view_and_names<View>::preempts; } || requires { &View::preempts; } ||
+    requires(View& v, typename View::job& j) { v.preempts(j); };
 template <class View>
 concept has_duration = !requires { &view_and_names<View>::duration; } || requires { &View::duration; } ||
     requires(View& v, typename View::job& j) { v.duration(j); };
@@ -92,6 +95,8 @@ template <job_view View>
                 "allot: the view's id must be `std::uint64_t id(const job&) const`");
   static_assert(preemptible_view<View> || !has_preemptible<View>,
                 "allot: the view's preemptible must be `bool preemptible(const job&) const`");
+  static_assert(preempting_view<View> || !has_preempts<View>,
+                "allot: the view's preempts must be `bool preempts(const job&) const`");
   static_assert(duration_view<View> || !has_duration<View>,
                 "allot: the view's duration must be `allot::instant duration(const job&) const`, or with "
                 "`using time_point = ...` return a std::chrono::duration");
