@@ -58,6 +58,8 @@ struct job {
   std::int64_t priority = 0;
   /// Whether it may be evicted.
   bool preemptible = true;
+  /// Whether others may be evicted for it.
+  bool preempts = true;
   /// The time of its submission.
   instant submit = 0;
   /// From when it can start: see `ready_view`. 0: at once.
@@ -123,6 +125,7 @@ struct workload_view {
   }
   [[nodiscard]] std::uint64_t id(job j) const { return j; }
   [[nodiscard]] bool preemptible(job j) const { return jobs[j].preemptible; }
+  [[nodiscard]] bool preempts(job j) const { return jobs[j].preempts; }
   [[nodiscard]] instant duration(job j) const { return jobs[j].duration; }
   [[nodiscard]] const gpu::pod_request& pod_request(job j) const { return jobs[j].pod_request; }
   [[nodiscard]] instant checkpoint(job j) const {

@@ -44,6 +44,8 @@ struct facts {
   /// Breaks ties.
   std::uint64_t rank = 0;
   bool preemptible = true;
+  /// Whether others may be evicted for it.
+  bool preempts = true;
   /// 0: unknown.
   allot::instant estimate = 0;
   /// From when it can start; 0: at once.
@@ -146,6 +148,7 @@ struct slurm_view {
   [[nodiscard]] allot::instant ready_at(job j) const { return (*jobs)[j].ready; }
   [[nodiscard]] std::uint64_t id(job j) const { return (*jobs)[j].rank; }
   [[nodiscard]] bool preemptible(job j) const { return (*jobs)[j].preemptible; }
+  [[nodiscard]] bool preempts(job j) const { return (*jobs)[j].preempts; }
   [[nodiscard]] allot::instant duration(job j) const { return (*jobs)[j].estimate; }
   [[nodiscard]] allot::instant estimate(job j) const { return (*jobs)[j].estimate; }
   [[nodiscard]] const allot::gpu::pod_request& pod_request(job j) const { return (*jobs)[j].pods; }

@@ -75,6 +75,7 @@ constexpr std::array<std::string_view, 13> words{"submit",   "adopt",        "al
                  {"submitted", f.submitted},
                  {"rank", f.rank},
                  {"preemptible", f.preemptible},
+                 {"preempts", f.preempts},
                  {"estimate", f.estimate}};
   if (f.ready != 0) o["ready"] = f.ready;
   return o;
@@ -97,6 +98,7 @@ constexpr std::array<std::string_view, 13> words{"submit",   "adopt",        "al
   f.submitted = v.at("submitted").to_number<std::int64_t>();
   f.rank = v.at("rank").to_number<std::uint64_t>();
   f.preemptible = v.at("preemptible").as_bool();
+  if (const auto* preempts = v.as_object().if_contains("preempts")) f.preempts = preempts->as_bool();
   f.estimate = v.at("estimate").to_number<std::int64_t>();
   f.pods.estimate.span = f.estimate;
   if (const json::value* const ready = v.as_object().if_contains("ready"))

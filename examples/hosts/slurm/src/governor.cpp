@@ -91,6 +91,8 @@ void governor::tick(moment now) {
   is_away_ = false;
   const bool has_new_nodes = c.nodes.has_value();
   if (!take_in(std::move(c))) return account();
+  settle_all();
+  if (has_new_nodes || some_have_ended_) end_backoffs();
   retry_unready();
   push_out_all();
   hold_strays();

@@ -9,6 +9,7 @@
 #include "engine.hpp"
 #include "journal.hpp"
 #include "log.hpp"
+#include "reasons.hpp"
 #include "snapshot.hpp"
 
 #include <cstddef>
@@ -56,6 +57,10 @@ class governor {
  public:
   /// Every text of the governor's own in a comment begins with this.
   static constexpr std::string_view mark = "allot: ";
+  /// After it: job_submit.lua has noted that somebody holds the job, who follows; it stays held.
+  static constexpr std::string_view held_by = "held by ";
+  /// After it: the job is being taken back, and why.
+  static constexpr std::string_view yields = "yields: ";
 
   /// With `observes` it only logs what it would do.
   governor(config c, cluster& slurm, surroundings around, bool observes);
@@ -116,12 +121,24 @@ class governor {
     /// The wall clock; it is not tried before.
     std::int64_t backs_off_until = 0;
     std::uint32_t failures = 0;
+    /// Since it has run, or asked for something else: others were evicted for it; and Slurm did not start it,
+    /// so that nobody is evicted for it any more.
+    bool had_victims = false;
+    bool is_spent = false;
+    /// After a failure: what would cure it; if that is room, whether the nodes have it; and when, on the wall
+    /// clock, it failed.
+    cure needs = cure::room;
+    bool saw_room = false;
+    std::int64_t failed_at = 0;
+    /// It was requeued, not by the governor: it keeps its share until then, on the steady clock.
+    std::optional<std::int64_t> settles_until{};
     /// The restarts after which its nodes were given time to clean up.
     std::uint32_t settled_for = 0;
     /// Why it is refused or not ready.
     std::string reason{};
-    /// As it was when Slurm found that it can't run.
-    std::optional<job> impossible{};
+    /// As it was when it was tried last; and whether Slurm found then that it can't run.
+    std::optional<job> tried_as{};
+    bool is_impossible = false;
     bool is_dirty = false;
     /// The first reserved start that was logged.
     allot::instant told_start = allot::without_end;
@@ -152,6 +169,15 @@ class governor {
   void evaluate(record& r);
   void clean_up(record& r);
   void take_back_unstarted(record& r);
+  void take_in_held(record& r);
+  void settle(record& r);
+  void settle_all();
+  void fail(record& r, cure needs, const std::string& why);
+  void end_backoffs();
+  [[nodiscard]] bool nodes_have_room(const record& r) const;
+  [[nodiscard]] bool is_kept_held(const record& r) const;
+  [[nodiscard]] static bool was_told_to_yield(const job& j);
+  [[nodiscard]] bool comes_before_others(const record& r) const;
   [[nodiscard]] std::int64_t ready_at(const record& r) const;
   [[nodiscard]] std::string blocked(const record& r) const;
   [[nodiscard]] std::string unready(const record& r) const;
@@ -214,10 +240,14 @@ class governor {
   std::set<job_key> leaving_;
   std::set<job_key> released_;
   std::set<job_key> not_ready_;
+  /// Those that keep their share for a moment, as they have been requeued.
+  std::set<job_key> settling_;
   /// Pending and not held, although they were not admitted.
   std::set<job_key> strays_;
   /// How many tasks of an array with a limit the scheduler knows.
   std::map<std::uint32_t, std::set<job_key>> limited_;
+  /// Since backoffs were looked at.
+  bool some_have_ended_ = false;
   std::deque<job_key> dirty_;
   job_key next_to_check_{};
   /// What was logged in the last tick; for `observes`.

@@ -10,6 +10,8 @@ namespace {
 
 /// Between two calls for the same job, if the first did not help.
 constexpr std::int64_t retry_ms = 2000;
+/// When Slurm has said that it is not room that a released job waits for, it is believed after that.
+constexpr std::int64_t answer_ms = 10'000;
 /// Bounds what one tick may cost slurmctld.
 constexpr std::size_t most_holds = 50;
 
@@ -96,9 +98,13 @@ void governor::admit(const decision::admission& a) {
   outcome o{outcome::kind::away, {}};
   if (!is_away_) {
     const comments say = comments_for(r.is, text, for_user, nodes_to_avoid(r));
-    o = slurm_.release(r.is, nodes, say);
+    // Where Slurm chooses the nodes, nobody who borrows gets what was freed for an owner.
+    const bool first = !config_.slurm.places_jobs && borrows.empty();
+    o = slurm_.release(r.is, nodes, first, say);
     if (done(o)) {
+      r.tried_as = r.is;
       r.is.is_held = false;
+      r.is.why_pending.clear();
       r.is.excluded_nodes = say.excluded.value_or(r.is.excluded_nodes);
       r.is.admin_comment = say.admin.value_or(r.is.admin_comment);
       r.is.comment = say.user.value_or(r.is.comment);
@@ -124,15 +130,19 @@ void governor::admit(const decision::admission& a) {
   enter(r, phase::waiting);
   if (o.is == outcome::kind::away) return;
   log_("release", {{"job", to_string(a.key)}, {"failed", o.text}});
-  r.failures = std::min<std::uint32_t>(r.failures + 1, 1000);
-  r.backs_off_until = now_.wall + (o.is == outcome::kind::too_late ? retry_ms : backoff_ms(r.failures - 1));
-  wait_with(r, phase::not_ready, "it is tried again later: Slurm does not release it: " + o.text);
+  fail(r, cure::room, "Slurm does not release it: " + o.text);
+  if (o.is == outcome::kind::too_late) r.backs_off_until = now_.wall + retry_ms;
+  wait_with(r, phase::not_ready, r.reason);
 }
 
 void governor::evict(const decision::eviction& e) {
   const auto at = records_.find(e.key);
   if (at == records_.end()) return;
   record& r = at->second;
+  if (e.beneficiary) {
+    if (const auto by = records_.find(*e.beneficiary); by != records_.end()) by->second.had_victims = true;
+  }
+  if (r.settles_until) return settle(r);
   const bool had_run = r.has_run || r.is.state == run_state::running;
   enter(r, phase::leaving);
   r.has_run = had_run;
@@ -144,7 +154,7 @@ void governor::evict(const decision::eviction& e) {
 /// The next step of a job on its way out.
 void governor::push_out(record& r) {
   const job& j = r.is;
-  if (is_away_ || observes_ || now_.steady < r.next_try) return;
+  if (is_away_ || observes_ || r.settles_until || now_.steady < r.next_try) return;
   const std::string id = to_string(j.key);
   const auto beneficiary = engine_->beneficiary(j.key);
   const std::string for_whom = beneficiary ? to_string(*beneficiary) : std::string{};
@@ -198,6 +208,17 @@ void governor::push_out(record& r) {
     if (config_.slurm.grace_ms > 0) return;
   }
   if (now_.steady - *r.warned < config_.slurm.grace_ms) return;
+  // Any governor can tell by it that this was none of somebody else's requeues.
+  if (!was_told_to_yield(j)) {
+    const comments say = comments_for(j, std::string{yields} + r.reason, std::string{yields} + r.reason);
+    const outcome told = slurm_.comment(j, say);
+    if (!done(told)) {
+      r.next_try = now_.steady + retry_ms;
+      return;
+    }
+    r.is.admin_comment = say.admin.value_or(r.is.admin_comment);
+    r.is.comment = say.user.value_or(r.is.comment);
+  }
   const outcome o = slurm_.requeue(j);
   r.next_try = now_.steady + retry_ms;
   if (done(o)) ++totals_.requeued;
@@ -225,9 +246,14 @@ void governor::hold_strays() {
     record& r = at->second;
     if (now_.steady < r.next_try) continue;
     ++held;
-    const outcome o = slurm_.hold(r.is, {});
+    comments say;
+    // Whoever released it has let it go.
+    if (r.is.admin_comment.starts_with(std::string{mark} + std::string{held_by}))
+      say.admin = std::string{mark} + "waits";
+    const outcome o = slurm_.hold(r.is, say);
     if (done(o)) {
       r.is.is_held = true;
+      r.is.admin_comment = say.admin.value_or(r.is.admin_comment);
       strays_.erase(k);
       ++totals_.held_again;
       log_("hold", {{"job", to_string(k)}, {"user", r.is.user}, {"why", "it was not admitted"}});
@@ -270,15 +296,23 @@ void governor::hold_unstarted() {
       const auto on = lost_.find(s.node);
       return on != lost_.end() && on->second.count > 0 && !on->second.is_told;
     });
-    const bool is_late = now_.steady - r.released >= config_.slurm.start_ms;
+    const cure needs = r.is.why_pending.starts_with("BeginTime") ? cure::room : cure_of(r.is.why_pending);
+    const std::int64_t patience =
+        needs == cure::room ? config_.slurm.start_ms : std::min(config_.slurm.start_ms, answer_ms);
+    const bool is_late = now_.steady - r.released >= patience;
+    // What was freed for it is kept for it, as long as it is room that it waits for: others on the nodes end,
+    // and where Slurm chooses the nodes, it starts before all others.
+    const bool is_kept = !config_.slurm.places_jobs && r.had_victims && needs == cure::room;
     std::string why;
+    bool failed = false;
     if (was_requeued(r)) {
       why = "it was requeued before it was seen to run";
     } else if (gone != r.sent_to.end()) {
       why = "no job may start on " + gone->node;
     } else if (lost != r.sent_to.end()) {
       why = "Slurm counts GPUs of " + lost->node + " as used that no job has";
-    } else if (is_late) {
+    } else if (is_late && !is_kept) {
+      failed = true;
       why = "Slurm did not start it: " + (r.is.why_pending.empty() ? "no reason" : r.is.why_pending);
     } else {
       avoid_nodes(r);
@@ -296,11 +330,7 @@ void governor::hold_unstarted() {
     e.key = k;
     tell(e);
     enter(r, phase::waiting);
-    if (is_late) {
-      ++r.failures;
-      r.backs_off_until = now_.wall + backoff_ms(r.failures - 1);
-      r.reason = "it is tried again later: " + why;
-    }
+    if (failed) fail(r, needs, why);
     evaluate(r);
   }
 }

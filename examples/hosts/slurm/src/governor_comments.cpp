@@ -17,6 +17,10 @@ constexpr std::size_t most_looked_at = most_checks / 4;
 
 }  // namespace
 
+bool governor::was_told_to_yield(const job& j) {
+  return j.admin_comment.starts_with(std::string{mark} + std::string{yields});
+}
+
 std::string avoided_nodes(const job& j) {
   if (!j.admin_comment.starts_with(governor::mark)) return {};
   const std::size_t at = j.admin_comment.rfind(avoiding);
@@ -70,7 +74,10 @@ comments governor::comments_for(const job& j, const std::string& text, const std
     say.excluded = own + (own.empty() || avoid.empty() ? "" : ",") + avoid;
   }
   std::string user = cut(std::string{mark} + for_user);
-  if (j.admin_comment != admin) say.admin = std::move(admin);
+  // What the plugin has noted stays until the job is let go.
+  const bool is_noted = j.is_held && !text.starts_with("admitted") &&
+                        j.admin_comment.starts_with(std::string{mark} + std::string{held_by});
+  if (!is_noted && j.admin_comment != admin) say.admin = std::move(admin);
   const bool is_own = j.comment.empty() || j.comment.starts_with(mark);
   if (is_own && j.comment != user) say.user = std::move(user);
   return say;
@@ -83,7 +90,9 @@ std::string governor::explanation(const record& r) const {
     case phase::not_ready:
       return "waits: " + r.reason;
     case phase::leaving:
-      return "yields: " + r.reason;
+      // Others requeue jobs, too.
+      if (engine_->state(r.is.key) != allot::job_state::evicting) return {};
+      return std::string{yields} + r.reason;
     case phase::waiting: {
       std::string text = engine_->why(r.is.key);
       if (text.starts_with("it waits: ")) text.erase(0, 3);

@@ -61,6 +61,9 @@ constexpr std::int64_t lost_ms = 10'000;
 /// After a run of this length the failures before it no longer count.
 constexpr std::int64_t long_run_ms = 300'000;
 
+/// How long a job that waits for others to end waits at least, if some do, before it is tried again.
+constexpr std::int64_t retry_after_ends_ms = 30'000;
+
 }  // namespace
 
 std::int64_t backoff_ms(std::uint32_t failures) {
@@ -217,6 +220,7 @@ void governor::forget(const job_key& k) {
   const auto at = records_.find(k);
   if (at == records_.end()) return;
   record& r = at->second;
+  some_have_ended_ = true;
   if (engine_ != nullptr) {
     event e;
     e.key = k;
@@ -233,6 +237,7 @@ void governor::forget(const job_key& k) {
   // Out of all lists.
   enter(r, phase::unknown);
   strays_.erase(k);
+  settling_.erase(k);
   records_.erase(at);
 }
 
@@ -292,6 +297,10 @@ void governor::take_in_running(record& r) {
   r.ran_on.clear();
   for (const node_share& s : j.nodes) r.ran_on.push_back(s.node);
   strays_.erase(j.key);
+  settling_.erase(j.key);
+  const bool had_settled = !std::exchange(r.settles_until, std::nullopt).has_value();
+  r.had_victims = r.is_spent = r.is_impossible = false;
+  r.tried_as.reset();
   const auto state = engine_->state(j.key);
   const bool holds =
       engine_->contains(j.key) && (state == allot::job_state::running || state == allot::job_state::evicting);
@@ -304,6 +313,7 @@ void governor::take_in_running(record& r) {
   // A run is not ended by what can't be read any more.
   if (!what) what = r.what;
   what->ready = r.what.ready;
+  what->preempts = r.what.preempts;
   const bool moved = config_.slurm.places_jobs && !is_same_place(engine_->where(j.key), j.nodes);
   if (moved || *what != r.what) {
     event e;
@@ -321,7 +331,7 @@ void governor::take_in_running(record& r) {
     e.at = j.started * 1000;
     tell(e);
   }
-  if (r.at == phase::leaving) {
+  if (r.at == phase::leaving && had_settled) {
     // It started before it could be held.
     r.has_run = true;
   } else {
@@ -338,19 +348,27 @@ void governor::take_in_pending(record& r) {
     // Released, and Slurm has not started it yet (hold_unstarted() looks after it); or not held yet.
     if (!r.has_run && !j.is_held) return;
     if (!r.has_run && r.at != phase::leaving) return take_back_unstarted(r);
+    if (r.settles_until) return;
     log_("requeue", {{"job", to_string(j.key)}, {"state", "left"}, {"restarts", std::to_string(j.restarts)}});
+    some_have_ended_ = true;
+    if (now_.wall - r.ran_since > long_run_ms) r.failures = 0;
+    const bool gave_way = r.warned || was_told_to_yield(j) || !j.is_held || !r.has_run;
+    if (gave_way && state == allot::job_state::running) {
+      // Nobody took its share from it: what was lent of that meanwhile would be taken back at once.
+      r.settles_until = now_.steady + settle_ms;
+      r.reason = just_requeued;
+      settling_.insert(j.key);
+      enter(r, phase::leaving);
+      if (!j.is_held) strays_.insert(j.key);
+      return;
+    }
     event e;
     e.is = event::kind::evicted;
     e.key = j.key;
     tell(e);
-    const bool gave_way = r.warned || !j.is_held || !r.has_run;
-    if (now_.wall - r.ran_since > long_run_ms) r.failures = 0;
     enter(r, phase::waiting);
     if (!gave_way) {
-      // Whoever held it after its start, or Slurm because it could not be launched, had a reason.
-      r.failures = std::min<std::uint32_t>(r.failures + 1, 1000);
-      r.backs_off_until = now_.wall + backoff_ms(r.failures - 1);
-      r.reason = "it is tried again later: it was requeued and held, not by the governor";
+      take_in_held(r);
     } else if (r.backs_off_until < now_.wall + settle_ms) {
       r.backs_off_until = now_.wall + settle_ms;
       r.reason = just_requeued;
@@ -362,6 +380,42 @@ void governor::take_in_pending(record& r) {
     strays_.insert(j.key);
   }
   evaluate(r);
+}
+
+/// It ran, and was requeued and held, not by the governor. Whoever did that had a reason, and it stays so
+/// until somebody releases it; but Slurm itself does so with what it could not launch.
+void governor::take_in_held(record& r) {
+  const job& j = r.is;
+  if (j.why_pending.find("launch") == std::string::npos) {
+    comments say;
+    say.admin = std::string{mark} + std::string{held_by} + "whoever requeued it: scontrol release " +
+                to_string(j.key);
+    if (done(slurm_.comment(j, say))) {
+      r.is.admin_comment = *say.admin;
+      return;
+    }
+  }
+  fail(r, cure::room, "it was requeued and held, not by the governor");
+}
+
+/// It was requeued, and has kept its share until its nodes are clean; now it waits for it.
+void governor::settle(record& r) {
+  settling_.erase(r.is.key);
+  r.settles_until.reset();
+  r.settled_for = r.is.restarts;
+  event e;
+  e.is = event::kind::evicted;
+  e.key = r.is.key;
+  tell(e);
+  enter(r, phase::waiting);
+  evaluate(r);
+}
+void governor::settle_all() {
+  const std::vector<job_key> all{settling_.begin(), settling_.end()};
+  for (const job_key& k : all) {
+    const auto at = records_.find(k);
+    if (at != records_.end() && *at->second.settles_until <= now_.steady) settle(at->second);
+  }
 }
 
 /// It was released, has not run, and is held again, not by the governor: Slurm holds what it can't run as it
@@ -380,13 +434,68 @@ void governor::take_back_unstarted(record& r) {
   enter(r, phase::waiting);
   strays_.erase(j.key);
   if (cant_run) {
-    r.impossible = j;
-  } else {
-    r.failures = std::min<std::uint32_t>(r.failures + 1, 1000);
-    r.backs_off_until = now_.wall + backoff_ms(r.failures - 1);
-    r.reason = "it is tried again later: " + why;
+    r.is_impossible = true;
+    if (!r.tried_as) r.tried_as = j;
+  } else if (!is_kept_held(r)) {
+    fail(r, cure::room, why);
   }
   evaluate(r);
+}
+
+/// Slurm did not start the job although it was released: it is tried again later, ever more so; and nobody is
+/// evicted for it again if others were in vain, or if that cures nothing.
+void governor::fail(record& r, cure needs, const std::string& why) {
+  r.failures = std::min<std::uint32_t>(r.failures + 1, 1000);
+  r.failed_at = now_.wall;
+  r.needs = needs;
+  r.saw_room = nodes_have_room(r);
+  r.backs_off_until = now_.wall + backoff_ms(r.failures - 1);
+  r.reason = "it is tried again later: " + why;
+  if (r.had_victims || needs != cure::room) r.is_spent = true;
+}
+
+/// Whether by Slurm's count there are nodes with enough free GPUs for it.
+bool governor::nodes_have_room(const record& r) const {
+  const auto& asked = r.what.pods;
+  const std::int64_t each = asked.gpus.in_milli() / 1000;
+  std::int64_t together = 0;
+  std::uint32_t with_room = 0;
+  for (const node& n : nodes_) {
+    const bool is_in = std::any_of(n.partitions.begin(), n.partitions.end(), [&](const std::string& p) {
+      return (',' + r.is.partition + ',').find(',' + p + ',') != std::string::npos;
+    });
+    if (!is_in || closed_.count(n.name) != 0) continue;
+    const std::int64_t free = std::int64_t{n.gpus} - n.gpus_used;
+    together += std::max<std::int64_t>(free, 0);
+    if (free >= each) ++with_room;
+  }
+  return asked.total ? together >= each : with_room >= asked.pods;
+}
+
+/// A backoff ends when what the job waits for may have come: the nodes have room for it that they had not
+/// when it failed; or some jobs have ended, if it is others' ends that it waits for.
+void governor::end_backoffs() {
+  const bool some_have_ended = std::exchange(some_have_ended_, false);
+  const std::vector<job_key> all{not_ready_.begin(), not_ready_.end()};
+  for (const job_key& k : all) {
+    record& r = records_.at(k);
+    if (r.failures == 0 || r.backs_off_until <= now_.wall) continue;
+    bool ends = false;
+    if (r.needs == cure::room) {
+      const bool had_room = std::exchange(r.saw_room, nodes_have_room(r));
+      ends = r.saw_room && !had_room;
+    } else if (r.needs == cure::time) {
+      ends = some_have_ended && now_.wall - r.failed_at >= retry_after_ends_ms;
+    }
+    if (!ends) continue;
+    r.backs_off_until = now_.wall;
+    evaluate(r);
+  }
+}
+
+/// Whether its user or an operator holds it, as the plugin has noted.
+bool governor::is_kept_held(const record& r) const {
+  return r.is.is_held && r.is.admin_comment.starts_with(std::string{mark} + std::string{held_by});
 }
 
 void governor::wait_with(record& r, phase as, std::string reason) {
@@ -422,17 +531,31 @@ std::int64_t governor::ready_at(const record& r) const {
 /// What keeps a job from being tried, and nobody knows until when; empty if nothing does.
 std::string governor::blocked(const record& r) const {
   const job& j = r.is;
+  if (is_kept_held(r)) return "it is " + j.admin_comment.substr(mark.size());
   if (!j.dependency.empty()) return "it waits for other jobs: " + j.dependency;
   if (j.array_limit > 0) {
-    // The scheduler knows no more tasks than may run.
+    // The scheduler knows no more tasks than may run, and of those that wait the first.
     if (ready_at(r) > now_.wall) return not_yet(r);
     const auto at = limited_.find(j.key.id);
-    const std::size_t others = at == limited_.end() ? 0 : at->second.size() - at->second.count(j.key);
+    const bool is_known = at != limited_.end() && at->second.count(j.key) != 0;
+    std::size_t others = at == limited_.end() ? 0 : at->second.size() - (is_known ? 1 : 0);
+    for (auto task = records_.lower_bound({j.key.id, 0});
+         !is_known && others < j.array_limit && task->first < j.key; ++task) {
+      if (comes_before_others(task->second)) ++others;
+    }
     if (others >= j.array_limit) {
       return "its array runs at most " + std::to_string(j.array_limit) + " tasks at once";
     }
   }
   return {};
+}
+
+/// Whether it is a task of an array that only waits until fewer of its tasks run.
+bool governor::comes_before_others(const record& r) const {
+  const auto at = limited_.find(r.is.key.id);
+  if (at != limited_.end() && at->second.count(r.is.key) != 0) return false;
+  return r.is.state == run_state::pending && r.at != phase::refused && r.is.dependency.empty() &&
+         !is_kept_held(r) && ready_at(r) <= now_.wall;
 }
 
 /// What keeps a job from being tried now; empty if nothing does.
@@ -456,10 +579,13 @@ void governor::evaluate(record& r) {
     r.reason = just_requeued;
   }
   r.settled_for = r.is.restarts;
-  if (r.impossible && !asks_for_the_same(r.is, *r.impossible)) r.impossible.reset();
-  if (r.impossible) {
+  if (r.tried_as && !asks_for_the_same(r.is, *r.tried_as)) {
+    r.had_victims = r.is_spent = r.is_impossible = false;
+    r.tried_as.reset();
+  }
+  if (r.is_impossible) {
     return wait_with(r, phase::refused,
-                     "Slurm can't run it as it asks (" + r.impossible->why_pending +
+                     "Slurm can't run it as it asks (" + std::string{bad_constraints} +
                          "): no node has all of it; change what it asks for, or submit another");
   }
   if (std::string why = blocked(r); !why.empty()) return wait_with(r, phase::not_ready, std::move(why));
@@ -467,6 +593,7 @@ void governor::evaluate(record& r) {
   auto what = facts_of(r.is, problem);
   if (!what) return wait_with(r, phase::refused, std::move(problem));
   what->ready = ready_at(r);
+  what->preempts = !r.is_spent;
   if (!engine_->contains(r.is.key) || *what != r.what) {
     event e;
     e.key = r.is.key;
@@ -598,8 +725,8 @@ std::optional<facts> governor::facts_of(const job& j, std::string& problem) cons
     }
   }
   if (const auto at = config_.slurm.qos.find(j.qos); at != config_.slurm.qos.end()) f.priority = at->second;
-  f.priority -= j.nice;
-  f.submitted = j.submitted * 1000;
+  // In Slurm nice orders jobs and never preempts: its turn is as if it had been submitted later.
+  f.submitted = (j.submitted + j.nice) * 1000;
   f.rank = std::uint64_t{j.key.id} << 32 | (j.key.task == job_key::no_task ? 0 : j.key.task);
   f.preemptible = j.may_requeue;
   f.estimate = j.time_limit * 1000;

@@ -63,7 +63,9 @@ memory governor::stands() const {
     m.leaving.push_back({u.what, is_warned ? now_.wall - (now_.steady - *at->second.warned) : 0});
   }
   for (const auto& [k, r] : records_) {
-    if (r.failures > 0) m.backoffs.push_back({{k, r.is.submitted}, r.backs_off_until, r.failures});
+    if (r.failures > 0 || r.had_victims)
+      m.backoffs.push_back(
+          {{k, r.is.submitted}, r.backs_off_until, r.failures, r.had_victims, r.is_spent, r.needs});
   }
   return m;
 }
@@ -161,6 +163,7 @@ void governor::resume(const saved_state& s, allot::delay_cause changed, const st
     auto what = facts_of(r.is, problem);
     if (!what) continue;
     if (!holds) what->ready = ready_at(r);
+    what->preempts = !r.is_spent;
     auto& to = e.state.units.emplace_back();
     static_cast<allot::unit_state&>(to) = u;
     to.what = u.what.key;
@@ -215,7 +218,10 @@ void governor::start_over() {
     if (record* r = is_it(b.job)) {
       r->backs_off_until = b.until;
       r->failures = b.failures;
-      if (r->reason.empty()) r->reason = "it is tried again later: Slurm did not start it";
+      r->had_victims = b.had_victims;
+      r->is_spent = b.is_spent;
+      r->needs = b.needs;
+      if (r->reason.empty() && r->failures > 0) r->reason = "it is tried again later: Slurm did not start it";
     }
   }
   limited_.clear();
@@ -223,11 +229,13 @@ void governor::start_over() {
   leaving_.clear();
   released_.clear();
   not_ready_.clear();
+  settling_.clear();
   for (auto& [k, r] : records_) {
     const bool has_nodes = r.is.state == run_state::running || r.is.state == run_state::completing;
     const bool admitted = r.is.state == run_state::pending && !r.is.is_held && was_admitted(r);
     if (admitted && r.sent_to.empty()) r.sent_to = places_in(r.is.admin_comment);
     r.at = phase::unknown;
+    r.settles_until.reset();
     if (r.is.state == run_state::ended) {
       // It died of a warning, and is requeued.
       enter(r, phase::leaving);
@@ -269,6 +277,12 @@ void governor::start_over() {
   };
   for (const auto& l : m.leaving) {
     record* const r = is_it(l.job);
+    if (r == nullptr && is_first) {
+      log_("requeue", {{"job", to_string(l.job.key)},
+                       {"failed",
+                        "it left while there was no governor, and Slurm has forgotten it (MinJobAge): it "
+                        "has to be submitted again"}});
+    }
     if (r == nullptr || observes_) continue;
     if (l.warned != 0 && !r->warned)
       r->warned = now_.steady - std::max<std::int64_t>(0, now_.wall - l.warned);

@@ -7,6 +7,7 @@
 
 #include <allot/scheduler/state_text.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -57,8 +58,14 @@ constexpr std::int64_t oldest_ms = 24 * 3600 * std::int64_t{1000};
     m.leaving.push_back({identity(v.as_object()), v.at("warned").to_number<std::int64_t>()});
   }
   for (const auto& v : o.at("backoffs").as_array()) {
-    m.backoffs.push_back({identity(v.as_object()), v.at("until").to_number<std::int64_t>(),
-                          v.at("failures").to_number<std::uint32_t>()});
+    auto& b = m.backoffs.emplace_back();
+    b = {identity(v.as_object()), v.at("until").to_number<std::int64_t>(),
+         v.at("failures").to_number<std::uint32_t>()};
+    const json::object& all = v.as_object();
+    if (const auto* had = all.if_contains("had_victims")) b.had_victims = had->as_bool();
+    if (const auto* spent = all.if_contains("spent")) b.is_spent = spent->as_bool();
+    if (const auto* needs = all.if_contains("needs"))
+      b.needs = static_cast<cure>(std::min<std::uint64_t>(needs->to_number<std::uint64_t>(), 2));
   }
   if (const auto* text = o.if_contains("state")) {
     auto state = allot::state_from_text<job_identity, std::vector<node_share>>(
@@ -84,6 +91,9 @@ std::string journal_text(const memory& m, const std::string& cluster, std::int64
     json::object v = of(b.job);
     v["until"] = b.until;
     v["failures"] = b.failures;
+    v["had_victims"] = b.had_victims;
+    v["spent"] = b.is_spent;
+    v["needs"] = static_cast<std::uint64_t>(b.needs);
     backoffs.push_back(std::move(v));
   }
   if (m.state) o["state"] = to_text(*m.state, name_of, [](const auto& where) { return to_string(where); });

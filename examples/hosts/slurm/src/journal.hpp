@@ -6,6 +6,7 @@
 #pragma once
 
 #include "cluster.hpp"
+#include "reasons.hpp"
 
 #include <allot/scheduler/state.hpp>
 
@@ -41,6 +42,10 @@ struct memory {
     job_identity job{};
     std::int64_t until = 0;
     std::uint32_t failures = 0;
+    /// See the governor's records.
+    bool had_victims = false;
+    bool is_spent = false;
+    cure needs = cure::room;
 
     friend bool operator==(const backoff&, const backoff&) = default;
   };

@@ -64,6 +64,7 @@ struct chapter {
   j.pod_request = f.pods;
   j.priority = f.priority;
   j.preemptible = f.preemptible;
+  j.preempts = f.preempts;
   j.submit = f.submitted;
   j.ready = f.ready;
   j.duration = f.estimate;

@@ -445,9 +445,12 @@ std::vector<network_switch> slurm_client::topology() {
   return switches;
 }
 
-outcome slurm_client::release(const job& j, const std::vector<std::string>& nodes, const comments& say) {
+outcome slurm_client::release(const job& j, const std::vector<std::string>& nodes, bool first,
+                              const comments& say) {
   update u{j, say};
-  u.message.priority = INFINITE;
+  // Slurm's own, which priority/basic counts down from somewhat less than the largest.
+  constexpr std::uint32_t before_all = INFINITE - 16;
+  u.message.priority = first ? before_all : INFINITE;
   // Slurm makes its own present of a time that is past, whatever the clock here says.
   u.message.begin_time = 1;
   // The number of nodes is its user's: with others than it may have, Slurm chooses, and the governor follows.

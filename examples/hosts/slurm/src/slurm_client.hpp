@@ -40,7 +40,7 @@ class slurm_client final : public cluster {
 
   [[nodiscard]] outcome poll(changes& to) override;
   [[nodiscard]] std::vector<network_switch> topology() override;
-  [[nodiscard]] outcome release(const job& j, const std::vector<std::string>& nodes,
+  [[nodiscard]] outcome release(const job& j, const std::vector<std::string>& nodes, bool first,
                                 const comments& say) override;
   [[nodiscard]] outcome hold(const job& j, const comments& say) override;
   [[nodiscard]] outcome warn(const job& j, int signal) override;

@@ -44,6 +44,12 @@ class fake_slurm final : public cluster {
     bool cant_run = false;
     /// In a reservation of Slurm's on these nodes alone.
     std::vector<std::string> reserved{};
+    /// The limit of Slurm's that keeps it from starting, as a reason; empty: none.
+    std::string limit{};
+    /// Whether it starts before others.
+    bool is_first = false;
+    /// How often it was requeued by the governor.
+    int evictions = 0;
   };
 
   seconds now = 1'000'000;
@@ -119,8 +125,10 @@ class fake_slurm final : public cluster {
     }
     // One that is back does not start jobs at once.
     if (std::exchange(was_away_, is_away) || is_away) return;
-    for (auto& [k, t] : jobs) {
-      if (t.is.state == run_state::pending && !t.is.is_held) start(t);
+    for (const bool first : {true, false}) {
+      for (auto& [k, t] : jobs) {
+        if (t.is.state == run_state::pending && !t.is.is_held && t.is_first == first) start(t);
+      }
     }
   }
 
@@ -210,14 +218,16 @@ class fake_slurm final : public cluster {
   }
   [[nodiscard]] std::vector<network_switch> topology() override { return {}; }
 
-  [[nodiscard]] outcome release(const job& j, const std::vector<std::string>& on,
+  [[nodiscard]] outcome release(const job& j, const std::vector<std::string>& on, bool first,
                                 const comments& say) override {
     return call(j, [&](truth& t) {
       if (t.is.state != run_state::pending) return false;
       t.is.is_held = false;
       t.is.eligible = now;
       t.pinned = on;
+      t.is_first = first;
       t.unasked = false;
+      t.is.why_pending.clear();
       note(t, say);
       return true;
     });
@@ -240,6 +250,7 @@ class fake_slurm final : public cluster {
   [[nodiscard]] outcome requeue(const job& j) override {
     return call(j, [&](truth& t) {
       const bool has_failed = t.is.state == run_state::ended && t.is.has_failed && !t.was_cancelled;
+      if (t.is.state == run_state::running || has_failed) ++t.evictions;
       if (t.is.state == run_state::running) {
         leave(t, true);
       } else if (has_failed) {
@@ -292,6 +303,11 @@ class fake_slurm final : public cluster {
       t.is.why_pending = bad_constraints;
       return;
     }
+    if (!t.limit.empty()) {
+      t.is.why_pending = t.limit;
+      return;
+    }
+    t.is.why_pending = "Resources";
     std::vector<std::string> on = t.pinned;
     if (!t.reserved.empty()) {
       // Nodes outside of its reservation it never gets.
@@ -310,6 +326,7 @@ class fake_slurm final : public cluster {
       if (n == nodes.end() || !n->is_open || n->gpus - used_on(name) < t.gpus_per_node) return;
     }
     t.is.state = run_state::running;
+    t.is.why_pending.clear();
     t.is.started = now;
     t.ends_at = now + t.duration;
     ++t.starts;

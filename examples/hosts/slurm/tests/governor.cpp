@@ -222,7 +222,7 @@ TEST_CASE("governor: what is held by others after its release is not released ag
   j.why_pending = "JobHeldAdmin";
   w.ticks(20);
   CHECK(w.at(k).is_held);
-  CHECK(w.lines("release") == 1);
+  CHECK(w.it->snapshot_view().since_start.released == 1);
   CHECK(w.at(k).comment.find("held by someone else after its release (JobHeldAdmin)") != std::string::npos);
 }
 
@@ -269,17 +269,165 @@ TEST_CASE("governor: dependencies, begin times and array limits are waited for")
   for (const job_key& k : tasks) CHECK(w.slurm.jobs.at(k).completions == 1);
 }
 
-TEST_CASE("governor: a job that was requeued and held by others backs off") {
+TEST_CASE("governor: a job that could not be launched is tried again later") {
   world w{config_of(three_teams)};
   const job_key k = w.slurm.submit("a", 1, 8, 1000);
   w.ticks(3);
   CHECK(w.state(k) == run_state::running);
   CHECK(static_cast<bool>(w.slurm.requeue(w.at(k))));
+  w.slurm.jobs.at(k).is.why_pending = "launch failed requeued held";
   w.ticks(10);
   CHECK(w.at(k).is_held);
   CHECK(w.at(k).comment.find("requeued and held") != std::string::npos);
   w.ticks(40);
   CHECK(w.state(k) == run_state::running);
+}
+
+TEST_CASE("governor: a job that others requeue and hold, or that its user holds, stays held") {
+  for (const auto& [requeued, is_noted] :
+       {std::pair{true, true}, {true, false}, {false, true}, {false, false}}) {
+    world w{config_of(three_teams)};
+    const job_key k = w.slurm.submit("a", 1, 8, 1000);
+    job& j = w.slurm.jobs.at(k).is;
+    if (requeued) {
+      w.ticks(3);
+      CHECK(w.state(k) == run_state::running);
+      CHECK(static_cast<bool>(w.slurm.requeue(w.at(k))));
+    } else {
+      // As job_submit.lua notes it.
+      j.admin_comment = "allot: held by its user";
+    }
+    w.ticks(30);
+    w.restart(requeued);
+    w.ticks(70);
+    CHECK(w.at(k).is_held);
+    CHECK(w.state(k) == run_state::pending);
+    CHECK(j.admin_comment.starts_with("allot: held by "));
+    CHECK(j.comment.find("held by ") != std::string::npos);
+    // What it does not use is lent meanwhile.
+    const job_key other = w.slurm.submit("b", 4, 8, 20);
+    w.ticks(3);
+    CHECK(w.state(other) == run_state::running);
+    // Until somebody lets it go, whether the plugin sees that or not.
+    is_noted ? void(j.admin_comment = "allot: released by its user") : void(j.is_held = false);
+    w.ticks(40);
+    REQUIRE(w.state(k) == run_state::running);
+    CHECK(j.admin_comment == "allot: admitted on " + j.nodes.front().node + ":8");
+  }
+}
+
+TEST_CASE("governor: where a limit of Slurm's keeps a job, others are evicted for it once at most") {
+  for (const bool places : {true, false}) {
+    CAPTURE(places);
+    world w{config_of(three_teams, places)};
+    for (int i = 0; i < 4; ++i) w.slurm.submit("a", 1, 8, 100'000);
+    w.ticks(3);
+    const job_key k = w.slurm.submit("b", 1, 8, 100);
+    w.slurm.jobs.at(k).limit = "QOSGrpGRES";
+    w.ticks(20);
+    CHECK(w.at(k).comment.find("Slurm did not start it: QOSGrpGRES") != std::string::npos);
+    w.ticks(150);
+    w.restart(true);
+    w.ticks(400);
+    CHECK(w.lines("warn") == 1);
+    CHECK(w.slurm.used_by("a") == 32);
+    // It starts when the limit allows it and there is room.
+    w.slurm.jobs.at(k).limit.clear();
+    w.slurm.cancel(job_key{1});
+    w.ticks(60);
+    CHECK(w.state(k) == run_state::running);
+    CHECK(w.lines("warn") == 1);
+  }
+}
+
+TEST_CASE("governor: where Slurm chooses the nodes, what was freed for an owner is kept for it") {
+  world w{config_of(three_teams, false)};
+  std::vector<job_key> borrowers;
+  // One GPU each, so that what is freed is in pieces, with others that wait.
+  for (int i = 0; i < 48; ++i) borrowers.push_back(w.slurm.submit("a", 1, 1, 60 + 7 * (i % 24)));
+  w.ticks(3);
+  CHECK(w.slurm.used_by("a") == 32);
+  const job_key owner = w.slurm.submit("b", 1, 8, 50);
+  int longest = 0;
+  for (; longest < 400 && w.state(owner) != run_state::running; ++longest) {
+    w.tick();
+    if (longest == 100) w.restart(true);
+  }
+  CHECK(w.state(owner) == run_state::running);
+  int evictions = 0;
+  for (const job_key& k : borrowers) evictions += w.slurm.jobs.at(k).evictions;
+  CHECK(evictions == 8);
+}
+
+TEST_CASE("governor: a backoff ends when there is room") {
+  for (const bool places : {true, false}) {
+    CAPTURE(places);
+    world w{config_of(three_teams, places)};
+    const job_key k = w.slurm.submit("a", 1, 8, 100);
+    // Others use what the governor has no word of.
+    for (const node& n : w.slurm.nodes) w.slurm.lost[n.name] = 4;
+    w.ticks(100);
+    const seconds before = w.slurm.now;
+    w.slurm.lost.clear();
+    w.ticks(30);
+    CHECK(w.state(k) == run_state::running);
+    CHECK(w.slurm.jobs.at(k).is.started <= before + 15);
+  }
+}
+
+TEST_CASE("governor: nice orders jobs, and nobody is evicted for it") {
+  world w{config_of(three_teams)};
+  const job_key nice = w.slurm.submit("c", 1, 8, 100);
+  w.slurm.jobs.at(nice).is.nice = 100;
+  w.ticks(3);
+  CHECK(w.state(nice) == run_state::running);
+  const job_key nicer = w.slurm.submit("c", 1, 8, 100);
+  w.slurm.jobs.at(nicer).is.nice = 100;
+  const job_key plain = w.slurm.submit("c", 1, 8, 100);
+  w.ticks(20);
+  CHECK(w.lines("warn") == 0);
+  CHECK(w.state(nice) == run_state::running);
+  w.ticks(90);
+  CHECK(w.state(plain) == run_state::running);
+  CHECK(w.state(nicer) == run_state::pending);
+}
+
+TEST_CASE("governor: tasks of an array with a limit start in their order") {
+  world w{config_of(three_teams)};
+  std::vector<job_key> tasks;
+  for (std::uint32_t t = 0; t < 40; ++t) {
+    const job_key k = w.slurm.submit("a", 1, 1, 4);
+    auto node = w.slurm.jobs.extract(k);
+    node.key() = {1000, t};
+    node.mapped().is.key = {1000, t};
+    node.mapped().is.array_limit = 3;
+    w.slurm.jobs.insert(std::move(node));
+    tasks.push_back({1000, t});
+  }
+  // Those that something is told of are looked at first.
+  for (const std::uint32_t t : {31U, 12U, 37U}) w.slurm.jobs.at({1000, t}).is.name = "other";
+  w.ticks(200);
+  for (std::size_t t = 1; t < tasks.size(); ++t) {
+    CHECK(w.slurm.jobs.at(tasks[t]).completions == 1);
+    CHECK(w.at(tasks[t - 1]).started <= w.at(tasks[t]).started);
+  }
+}
+
+TEST_CASE("governor: a job that left while nobody governed, and that Slurm has forgotten, is told of") {
+  world w{config_of(three_teams)};
+  for (int i = 0; i < 4; ++i) w.slurm.submit("a", 1, 8, 1000);
+  w.ticks(3);
+  w.slurm.submit("b", 1, 8, 50);
+  w.tick();
+  REQUIRE(w.journal.leaving.size() == 1);
+  const job_key k = w.journal.leaving.front().job.key;
+  w.slurm.jobs.erase(k);
+  w.restart(true);
+  w.ticks(2);
+  CHECK(std::any_of(w.log.begin(), w.log.end(), [&](const std::string& line) {
+    return line.find("job=" + to_string(k)) != std::string::npos &&
+           line.find("MinJobAge") != std::string::npos;
+  }));
 }
 
 TEST_CASE("governor: what was requeued unseen is kept back until its nodes are clean") {
