@@ -51,6 +51,9 @@ enum class run_state : std::uint8_t {
   ended,
 };
 
+/// All that the governor and job_submit.lua write into a comment of a job begins with this.
+inline constexpr std::string_view comment_mark = "allot: ";
+
 /// Slurm's word for a job that no node, or not enough of them, can run as it asks.
 inline constexpr std::string_view bad_constraints = "BadConstraints";
 
@@ -133,6 +136,9 @@ struct job {
 
   friend bool operator==(const job&, const job&) = default;
 };
+/// "held by its user" or "held by an operator", if job_submit.lua has marked a held job so: it is not to be
+/// released. Else empty.
+[[nodiscard]] std::string held_by(const job& j);
 
 struct node {
   std::string name;

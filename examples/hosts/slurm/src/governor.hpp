@@ -55,7 +55,7 @@ struct moment {
 class governor {
  public:
   /// Every text of the governor's own in a comment begins with this.
-  static constexpr std::string_view mark = "allot: ";
+  static constexpr std::string_view mark = comment_mark;
 
   /// With `observes` it only logs what it would do.
   governor(config c, cluster& slurm, surroundings around, bool observes);

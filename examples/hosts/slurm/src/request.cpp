@@ -85,6 +85,19 @@ std::optional<job_key> parse_job_key(const std::string& text) {
   return job_key{*id, *task};
 }
 
+std::string held_by(const job& j) {
+  if (j.state != run_state::pending || !j.is_held) return {};
+  // Users' marks are in the one, operators' in the other.
+  for (const std::string_view comment : {std::string_view{j.comment}, std::string_view{j.admin_comment}}) {
+    if (!comment.starts_with(comment_mark)) continue;
+    std::string_view text = comment.substr(comment_mark.size());
+    if (!text.starts_with("held by ")) continue;
+    for (const std::string_view end : {"; ", " avoiding "}) text = text.substr(0, text.find(end));
+    return std::string{text};
+  }
+  return {};
+}
+
 std::optional<std::vector<gpu_count>> parse_gpus(std::string_view tres) {
   std::vector<gpu_count> all;
   bool is_right = true;

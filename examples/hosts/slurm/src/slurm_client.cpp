@@ -239,6 +239,7 @@ void read_state(std::uint32_t state, node& to) {
 struct update {
   job_desc_msg_t message{};
   std::string id{};
+  std::string admin{};
 
   update(const job& j, const comments& say) : id(to_string(j.key)) {
     slurm_init_job_desc_msg(&message);
@@ -246,6 +247,15 @@ struct update {
     if (say.admin) message.admin_comment = writable(*say.admin);
     if (say.user) message.comment = writable(*say.user);
     if (say.excluded) message.exc_nodes = writable(*say.excluded);
+  }
+
+  /// By its AdminComment job_submit.lua tells this from what an operator does.
+  void set_priority(const job& j, std::uint32_t priority) {
+    message.priority = priority;
+    if (message.admin_comment != nullptr) return;
+    const bool is_ours = j.admin_comment.starts_with(comment_mark) && held_by(j).empty();
+    admin = is_ours ? j.admin_comment : std::string{comment_mark} + "waits";
+    message.admin_comment = writable(admin);
   }
 
   [[nodiscard]] outcome send() {
@@ -447,7 +457,7 @@ std::vector<network_switch> slurm_client::topology() {
 
 outcome slurm_client::release(const job& j, const std::vector<std::string>& nodes, const comments& say) {
   update u{j, say};
-  u.message.priority = INFINITE;
+  u.set_priority(j, INFINITE);
   // Slurm makes its own present of a time that is past, whatever the clock here says.
   u.message.begin_time = 1;
   // The number of nodes is its user's: with others than it may have, Slurm chooses, and the governor follows.
@@ -468,7 +478,7 @@ outcome slurm_client::release(const job& j, const std::vector<std::string>& node
 
 outcome slurm_client::hold(const job& j, const comments& say) {
   update u{j, say};
-  u.message.priority = 0;
+  u.set_priority(j, 0);
   return u.send();
 }
 

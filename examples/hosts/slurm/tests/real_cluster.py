@@ -379,6 +379,28 @@ def part_hostile(part):
         cluster.run("scancel", str(job), check=False)
     part.check(part.runs([waiting], 15), f"a job that was altered while it waited runs: {part.state(waiting)}")
 
+    # Held by its user or an operator: its turn does not come until whoever may has released it.
+    hold = lambda verb, job, user=None: cluster.run("scontrol", verb, str(job), user=user, check=False)
+    mine = part.submit("team-b", gpus=1, options=["--hold", "--comment=own"])
+    theirs = part.submit("team-d", gpus=8)
+    watch.idle(2)
+    told = [hold("hold", theirs, "ben"), hold("release", theirs, "ben"), hold("hold", theirs)]
+    part.check(not any(done.returncode for done in told), f"who holds a job that waits may: {[done.stderr for done in told]}")
+    cluster.run("scancel", str(waiting), check=False)
+    watch.idle(5)
+    part.check(watch.jobs[mine].comment == "allot: held by its user; own", f"a hold is in its comment: {watch.jobs[mine].comment!r}")
+    told = hold("release", theirs, "ben")
+    part.check(told.returncode != 0 and "permission denied" in told.stderr, f"an operator's hold is not for users: {told.stderr!r}")
+    states = {job: (part.state(job), watch.jobs[job].priority) for job in (mine, theirs)}
+    part.check(set(states.values()) == {("PENDING", 0)}, f"what is held stays so, with room: {states}")
+    told = [hold("release", mine, "ben"), hold("release", theirs)]
+    part.check(part.runs([mine, theirs], 45), f"once released they run: {[done.stderr for done in told]} {watch.jobs[mine]} {watch.jobs[theirs]}")
+    part.check(watch.jobs[mine].comment == "own", f"and its own comment is left: {watch.jobs[mine].comment!r}")
+    told = hold("hold", mine, "ben")
+    part.check(told.returncode != 0, "what runs can't be held")
+    for job in (mine, theirs):
+        cluster.run("scancel", str(job), check=False)
+
     # Requeued and cancelled by its user, again and again.
     restless = part.submit("team-b", gpus=8, seconds=600)
     part.check(part.runs([restless]), "it runs")

@@ -53,6 +53,23 @@ TEST_CASE("request: a job key is what Slurm's commands take") {
   }
 }
 
+TEST_CASE("request: who holds a job says its comment") {
+  job j;
+  j.is_held = true;
+  CHECK(held_by(j).empty());
+  j.comment = "allot: waits: held by its user";
+  CHECK(held_by(j).empty());
+  j.comment = "allot: held by its user";
+  CHECK(held_by(j) == "held by its user");
+  j.comment = "allot: held by its user; a comment of its own";
+  CHECK(held_by(j) == "held by its user");
+  j.comment = "held by its user";
+  j.admin_comment = "allot: held by an operator avoiding n1,n2";
+  CHECK(held_by(j) == "held by an operator");
+  j.is_held = false;
+  CHECK(held_by(j).empty());
+}
+
 TEST_CASE("request: what a job needs") {
   raw_request r;
   r.nodes = 2;
