@@ -101,6 +101,23 @@ TEST_CASE("request: what a job needs") {
     r.is_exclusive = true;
     CHECK(read_need(r, {8, 64}).value == need{"", 16, 128, 2000, 2, false});
   }
+  SUBCASE("parts of GPUs") {
+    for (const char* parts :
+         {"gres:shard:4", "gres:shard", "gres:mps:50", "gres:gpu:1,gres:shard:a100:2", "gres/mps=1"}) {
+      CAPTURE(parts);
+      for (std::string raw_request::*form :
+           {&raw_request::tres_per_node, &raw_request::tres_per_job, &raw_request::tres_per_task}) {
+        raw_request of = r;
+        of.*form = parts;
+        CHECK(read_need(of, {}).problem.find("--gres=gpu:1") != std::string::npos);
+      }
+    }
+    for (const char* whole : {"gres:shard:0", "gres:gpu:4,gres:mps:0", "gres:shards:4", "gres:gpu:shard:4"}) {
+      CAPTURE(whole);
+      r.tres_per_node = whole;
+      CHECK(read_need(r, {}).value);
+    }
+  }
   SUBCASE("what can't be counted says why") {
     r.tres_per_socket = "gres:gpu:1";
     CHECK(read_need(r, {}).problem.find("per socket") != std::string::npos);
