@@ -4,6 +4,8 @@
 // slurm_client.cpp knows libslurm: the governor is tested against a Slurm that is made up.
 #pragma once
 
+#include "limits.hpp"
+
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -180,6 +182,8 @@ struct changes {
   std::vector<job_key> gone{};
   /// All nodes, if any of them differs.
   std::optional<std::vector<node>> nodes{};
+  /// What Slurm limits, if that has changed; nothing is limited where Slurm enforces no limits.
+  std::optional<limits> limited{};
   /// Slurm has started over: everything is in `jobs`, whether it has changed or not.
   bool is_whole = false;
   /// slurmctld's clock has shown this time, if it has said so.

@@ -91,6 +91,7 @@ void governor::tick(moment now) {
   is_away_ = false;
   const bool has_new_nodes = c.nodes.has_value();
   if (!take_in(std::move(c))) return account();
+  recheck_limits();
   retry_unready();
   push_out_all();
   hold_strays();
@@ -125,6 +126,7 @@ void governor::enter(record& r, phase to) {
   if (to == phase::waiting || to == phase::released) r.has_run = false;
   if (to != r.at) dirty(r);
   r.at = to;
+  count(r);
 }
 
 void governor::dirty(record& r) {

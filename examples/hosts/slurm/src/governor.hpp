@@ -8,6 +8,7 @@
 #include "config.hpp"
 #include "engine.hpp"
 #include "journal.hpp"
+#include "limit_usage.hpp"
 #include "log.hpp"
 #include "snapshot.hpp"
 
@@ -161,6 +162,12 @@ class governor {
   void enter(record& r, phase to);
   void wait_with(record& r, phase as, std::string reason);
 
+  // Slurm's own limits (governor_limits.cpp).
+  void take_limits(limits l);
+  void count(const record& r);
+  [[nodiscard]] std::string limited(const job& j) const;
+  void recheck_limits();
+
   // Starting over (governor_restart.cpp).
   void start_over();
   void resume(const saved_state& s, allot::delay_cause changed, const std::vector<record*>& holding,
@@ -218,6 +225,9 @@ class governor {
   std::set<job_key> strays_;
   /// How many tasks of an array with a limit the scheduler knows.
   std::map<std::uint32_t, std::set<job_key>> limited_;
+  limit_usage limits_;
+  /// As of which version those that wait were compared with them.
+  std::uint64_t limits_checked_ = 0;
   std::deque<job_key> dirty_;
   job_key next_to_check_{};
   /// What was logged in the last tick; for `observes`.

@@ -72,6 +72,7 @@ std::int64_t backoff_ms(std::uint32_t failures) {
 /// Returns whether the scheduler may decide.
 bool governor::take_in(changes&& c) {
   if (c.nodes) take_in_nodes(std::move(*c.nodes));
+  if (c.limited) take_limits(std::move(*c.limited));
   open_and_close_nodes();
   std::vector<job_key> changed;
   for (job& j : c.jobs) {
@@ -254,7 +255,7 @@ void governor::take_in(record& r) {
     e.where = j.nodes;
     tell(e);
     r.at = has_nodes ? phase::foreign : phase::unknown;
-    return;
+    return count(r);
   }
   if (r.at == phase::foreign) {
     // It runs and can't be counted.
@@ -432,7 +433,7 @@ std::string governor::blocked(const record& r) const {
       return "its array runs at most " + std::to_string(j.array_limit) + " tasks at once";
     }
   }
-  return {};
+  return limited(j);
 }
 
 /// What keeps a job from being tried now; empty if nothing does.

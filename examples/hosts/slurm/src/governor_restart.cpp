@@ -228,6 +228,7 @@ void governor::start_over() {
     const bool admitted = r.is.state == run_state::pending && !r.is.is_held && was_admitted(r);
     if (admitted && r.sent_to.empty()) r.sent_to = places_in(r.is.admin_comment);
     r.at = phase::unknown;
+    count(r);
     if (r.is.state == run_state::ended) {
       // It died of a warning, and is requeued.
       enter(r, phase::leaving);

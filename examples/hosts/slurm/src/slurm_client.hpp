@@ -60,6 +60,7 @@ class slurm_client final : public cluster {
 
   [[nodiscard]] outcome poll_jobs(changes& to);
   [[nodiscard]] outcome poll_nodes(changes& to);
+  void poll_limits(changes& to);
   [[nodiscard]] const std::string& user(std::uint32_t id);
 
   std::time_t jobs_since_ = 0;
@@ -70,6 +71,9 @@ class slurm_client final : public cluster {
   std::unordered_map<std::uint32_t, known_record> arrays_;
   std::unordered_map<std::uint32_t, std::string> users_;
   std::vector<node> nodes_;
+  limits limits_{};
+  /// On a clock that never steps, in seconds: when they are to be read again.
+  std::int64_t limits_due_ = 0;
 };
 
 }  // namespace allot_slurm

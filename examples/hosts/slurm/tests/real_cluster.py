@@ -161,8 +161,10 @@ def of_placed():
     leaves = [f"SwitchName=s{i} Nodes=n[{4 * i - 3}-{4 * i}]" for i in range(1, 5)]
     accounting = [f"add account {account}" for account in ACCOUNTS]
     accounting += [f"add user {user} account={account}" for account, user in USERS.items()]
-    accounting += ["add qos high", "add qos low", f"modify user {','.join(USERS.values())} set qos+=high,low"]
-    return {"options": {"TopologyPlugin": "topology/tree"}, "topology": leaves + ["SwitchName=top Switches=s[1-4]"],
+    accounting += ["add qos high", "add qos low", "add qos small GrpTRES=gres/gpu=8",
+                   f"modify user {','.join(USERS.values())} set qos+=high,low,small"]
+    limits = {"AccountingStorageTRES": "gres/gpu", "AccountingStorageEnforce": "associations,limits,qos"}
+    return {"options": dict({"TopologyPlugin": "topology/tree"}, **({} if missing(accounting=True) else limits)), "topology": leaves + ["SwitchName=top Switches=s[1-4]"],
             "models": ["a100", "h100"], "accounting": None if missing(accounting=True) else accounting}
 
 
