@@ -13,6 +13,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <string_view>
 
 extern "C" [[gnu::weak]] const char* slurm_job_reason_string(int reason);
@@ -395,6 +397,8 @@ outcome slurm_client::settings(cluster_settings& to) {
   to.requeues = conf->job_requeue != 0;
   to.max_jobs = conf->max_job_cnt;
   to.kill_wait_s = conf->kill_wait;
+  to.min_job_age_s = conf->min_job_age;
+  to.gres_types = text(conf->gres_plugins);
   counts_memory_ = to.counts_memory;
   slurm_free_ctl_conf(conf);
   partition_info_msg_t* partitions = nullptr;
@@ -404,6 +408,22 @@ outcome slurm_client::settings(cluster_settings& to) {
     to.partitions.push_back(text(partitions->partition_array[i].name));
   }
   slurm_free_partition_info_msg(partitions);
+  to.accounts.clear();
+  assoc_mgr_info_request_msg_t request{};
+  request.flags = ASSOC_MGR_INFO_FLAG_ASSOC;
+  assoc_mgr_info_msg_t* all = nullptr;
+  if (slurm_load_assoc_mgr_info(&request, &all) == SLURM_SUCCESS) {
+    for_each<slurmdb_assoc_rec_t>(all->assoc_list, [&](const slurmdb_assoc_rec_t& from) {
+      const bool is_of_account = view(from.user).empty() && view(from.acct) != "root";
+      if (is_of_account) to.accounts.push_back(text(from.acct));
+    });
+    slurm_free_assoc_mgr_info_msg(all);
+  }
+  to.job_submit_lua.reset();
+  const std::size_t slash = to.config_file.rfind('/');
+  if (std::ifstream lua{to.config_file.substr(0, slash + 1) + "job_submit.lua"}) {
+    to.job_submit_lua.emplace(std::istreambuf_iterator<char>{lua}, std::istreambuf_iterator<char>{});
+  }
   return {};
 }
 

@@ -681,6 +681,27 @@ def part_placed(part):
         part.check(seen == "high", f"Slurm knows the QOS: {seen!r}")
         part.ended_once(order + [blocker])
         cancel(full)
+        part.drain(full, 20)
+        # What a limit of Slurm's would keep from starting waits, and nobody gives way to it.
+        lent = [part.submit(account, gpus=8, on_term="wait") for account in ["team-b"] * 11 + ["team-c"] * 5]
+        part.check(part.runs(lent, 30), f"b and c have all nodes: {[part.state(job) for job in lent]}")
+        before = len(part.governor.log("warn"))
+        small = [part.submit("team-a", gpus=8, seconds=15, options=["--qos=small"]) for _ in range(3)]
+        part.check(part.runs(small[:1], 15), f"what the QOS allows runs: {part.state(small[0])}")
+        watch.idle(5)
+        part.check([part.state(job) for job in small[1:]] == ["PENDING"] * 2 and len(part.governor.log("warn")) == before + 1,
+                   f"one makes way for one: {[part.state(job) for job in small]}, {len(part.governor.log('warn')) - before} warned")
+        part.check(all("QOSGrpGRES" in watch.jobs[job].comment for job in small[1:]), f"and it says so: {watch.jobs[small[1]].comment!r}")
+        part.check(part.drain(small, 60), f"they run one after the other: {[part.state(job) for job in small]}")
+        checked = part.governor.call("check", "--config", part.governor.config_path)
+        part.check("QOS small" in checked.stdout, f"check names limits of Slurm's: {checked.stdout}")
+        imported = part.governor.call("import-associations")
+        part.check(imported.returncode == 0 and '"team-b", "parent": "root"' in imported.stdout,
+                   f"the accounts of sacctmgr are quotas: {imported.stdout} {imported.stderr}")
+        shares = part.governor.call("shares", "--config", part.governor.config_path)
+        part.check(shares.returncode == 0 and "fair share" in shares.stdout, f"shares: {shares.stdout} {shares.stderr}")
+        part.ended_once(small)
+        cancel(lent)
     part.law_held()
     part.files_are_harmless()
     part.replays()
