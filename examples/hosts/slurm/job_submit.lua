@@ -2,7 +2,8 @@
 --
 -- Copy this beside slurm.conf, and put JobSubmitPlugins=lua into that: every job of a governed partition is held on
 -- submission, until allot-slurm releases it. Users can't release their jobs themselves, nor make them larger or charge
--- them to somebody else once they are admitted.
+-- them to somebody else once they are admitted. They can hold a job that waits, and let it wait again, as can operators:
+-- allot-slurm knows by a mark that such a job's turn doesn't come. In Slurm all that waits is held.
 
 -- The governed partitions, as in the configuration of allot-slurm: {main = true, debug = true}. nil: all of them.
 local governed = nil
@@ -30,30 +31,119 @@ local function is_governed(partitions, part_list)
   return false
 end
 
+-- Everything of allot-slurm's begins so; it sets an AdminComment whenever it holds or releases.
+local allot = "allot: "
+-- Users may set comments, and only operators AdminComments.
+local by_user = allot .. "held by its user"
+local by_operator = allot .. "held by an operator"
+
+local function begins_with(text, start)
+  return text ~= nil and string.sub(text, 1, #start) == start
+end
+
+-- What is the user's own of a comment: all of it, none, or what follows the mark.
+local function own_part(comment)
+  if begins_with(comment, by_user .. "; ") then
+    return string.sub(comment, #by_user + 3)
+  end
+  return begins_with(comment, allot) and "" or comment or ""
+end
+
+local function marked(comment)
+  local own = own_part(comment)
+  return own == "" and by_user or by_user .. "; " .. own
+end
+
+-- A comment can be replaced, but not removed.
+local function unmarked(comment, whom)
+  local own = own_part(comment)
+  return own == "" and allot .. "released by " .. whom or own
+end
+
+-- An AdminComment that also keeps the nodes of the one before.
+local function with_nodes_of(old, new)
+  return new .. (begins_with(old, allot) and string.match(old, " avoiding .*$") or "")
+end
+
+-- The text is for the log: on a modification Slurm has no way to show it to the user.
 local function refuse(what)
-  slurm.log_user(what)
-  return slurm.ERROR
+  slurm.log_info("%s", what)
+  return slurm.ESLURM_ACCESS_DENIED
+end
+
+local function operator_modifies(job_desc, job_rec)
+  -- What runs can't be held: Slurm refuses that.
+  if job_rec.job_state % 256 ~= 0 then
+    return slurm.SUCCESS
+  end
+  local user_holds = begins_with(job_rec.comment, by_user)
+  local operator_holds = begins_with(job_rec.admin_comment, by_operator)
+  local releases = job_desc.priority ~= slurm.NO_VAL and job_desc.priority ~= 0
+  if begins_with(job_desc.admin_comment, allot) or begins_with(job_desc.comment, allot) then
+    -- The governor, which may not have seen the mark yet.
+    if releases and (user_holds or operator_holds) then
+      return refuse("allot-slurm does not release what somebody has just held")
+    end
+    if user_holds and job_desc.comment ~= nil then
+      job_desc.comment = job_rec.comment
+    end
+    if operator_holds and job_desc.admin_comment ~= nil then
+      job_desc.admin_comment = job_rec.admin_comment
+    end
+    return slurm.SUCCESS
+  end
+  if job_desc.priority == 0 then
+    job_desc.admin_comment = with_nodes_of(job_rec.admin_comment, by_operator)
+  elseif releases and (user_holds or operator_holds) then
+    -- It waits again; when it starts is for the governor to decide.
+    job_desc.priority = slurm.NO_VAL
+    if user_holds then
+      job_desc.comment = unmarked(job_rec.comment, "an operator")
+    end
+    if operator_holds then
+      job_desc.admin_comment = with_nodes_of(job_rec.admin_comment, allot .. "released by an operator")
+    end
+  end
+  return slurm.SUCCESS
 end
 
 function slurm_job_submit(job_desc, part_list, submit_uid)
   if is_governed(job_desc.partition, part_list) then
+    if job_desc.priority == 0 then
+      job_desc.comment = marked(job_desc.comment)
+    end
     job_desc.priority = 0
   end
   return slurm.SUCCESS
 end
 
 function slurm_job_modify(job_desc, job_rec, part_list, modify_uid)
-  if operators[modify_uid] or not is_governed(job_rec.partition, part_list) then
+  if not is_governed(job_rec.partition, part_list) then
     return slurm.SUCCESS
   end
-  if job_desc.priority ~= slurm.NO_VAL then
-    return refuse("allot-slurm releases jobs, and holds them: scontrol show job says why this one waits")
+  if operators[modify_uid] then
+    return operator_modifies(job_desc, job_rec)
+  end
+  local is_admitted = job_rec.priority ~= 0
+  local user_holds = not is_admitted and begins_with(job_rec.comment, by_user)
+  if job_desc.priority == 0 then
+    if is_admitted then
+      return refuse("a job that is admitted can't be held any more")
+    end
+    job_desc.comment = marked(job_desc.comment or job_rec.comment)
+  elseif job_desc.priority ~= slurm.NO_VAL then
+    if not user_holds then
+      return refuse("only allot-slurm releases jobs: scontrol show job says why this one waits")
+    end
+    job_desc.priority = slurm.NO_VAL
+    job_desc.comment = unmarked(job_desc.comment or job_rec.comment, "its user")
+  elseif user_holds and job_desc.comment ~= nil then
+    job_desc.comment = marked(job_desc.comment)
   end
   -- The partition that a job is moved to may be one that nobody governs.
   if job_desc.partition ~= nil and not is_governed(job_desc.partition, part_list) then
     return refuse("a job can't be moved to a partition that allot-slurm doesn't govern: submit it there")
   end
-  local is_admitted = job_rec.priority ~= 0
   if is_admitted and (job_desc.account ~= nil or job_desc.partition ~= nil or job_desc.qos ~= nil) then
     return refuse("the job is admitted: its account, partition and QOS stay as they are")
   end

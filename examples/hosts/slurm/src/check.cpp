@@ -5,9 +5,15 @@
 #include "log.hpp"
 #include "request.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cctype>
 #include <charconv>
+#include <filesystem>
 #include <map>
+#include <system_error>
+#include <utility>
 
 namespace allot_slurm {
 
@@ -61,9 +67,127 @@ void check_slurm(const config& c, const cluster_settings& slurm, std::vector<std
         "it; set "
         "AuthInfo=cred_expire=5");
   }
+  if (slurm.min_job_age_s != 0 && slurm.min_job_age_s < 300) {
+    found.push_back(
+        "MinJobAge is " + std::to_string(slurm.min_job_age_s) +
+        ": a job that dies of its warning is forgotten, and lost, if the governor is away for longer; "
+        "set MinJobAge=300 or more");
+  }
+  for (const char* const kind : {"shard", "mps"}) {
+    if (!has_word(slurm.gres_types, kind)) continue;
+    found.push_back("GresTypes has " + std::string{kind} + ": jobs that ask for parts of GPUs are refused");
+  }
   if (setting(slurm.scheduler_parameters, "batch_sched_delay").value_or(3) > 0) {
     found.push_back(
         "SchedulerParameters has no batch_sched_delay=0: released jobs start seconds later than they could");
+  }
+}
+
+/// The table of governed partitions in job_submit.lua: "{main = true}". Empty if it can't be found.
+[[nodiscard]] std::string governed_in(const std::string& lua) {
+  constexpr std::string_view name = "\nlocal governed = ";
+  const std::size_t at = ('\n' + lua).find(name);
+  if (at == std::string::npos) return {};
+  const std::size_t begin = at + name.size() - 1;
+  const std::size_t end = lua[begin] == '{' ? lua.find('}', begin) + 1 : lua.find('\n', begin);
+  return lua.substr(begin, end - begin);
+}
+[[nodiscard]] bool holds(const std::string& governed, const std::string& partition) {
+  for (std::size_t at = governed.find(partition); at != std::string::npos;
+       at = governed.find(partition, at + 1)) {
+    const auto is_part = [&](std::size_t i) {
+      return i < governed.size() && (std::isalnum(static_cast<unsigned char>(governed[i])) != 0 ||
+                                     governed[i] == '_' || governed[i] == '-');
+    };
+    const std::size_t end = at + partition.size();
+    if (is_part(at - 1) || is_part(end)) continue;
+    const std::size_t value = governed.find_first_not_of(" \"']=", end);
+    return governed.compare(std::min(value, governed.size()), 4, "true") == 0;
+  }
+  return false;
+}
+
+/// What the plugin holds nobody releases, unless it is governed; and what is governed starts unasked unless
+/// the plugin holds it.
+void check_plugin(const config& c, const cluster_settings& slurm, std::vector<std::string>& found) {
+  if (!has_word(slurm.job_submit_plugins, "lua") || !slurm.job_submit_lua) return;
+  const std::string governed = governed_in(*slurm.job_submit_lua);
+  if (governed.empty()) {
+    found.push_back("job_submit.lua is not that of allot-slurm: whether it holds jobs is not known");
+    return;
+  }
+  const bool all = governed.starts_with("nil");
+  for (const std::string& p : slurm.partitions) {
+    const bool is_held = all || holds(governed, p);
+    if (is_held && !c.governs(p)) {
+      found.push_back("job_submit.lua holds the jobs of the partition " + escaped(p) +
+                      ", which is not in /slurm/partitions: they wait for ever; its line \"governed\" is " +
+                      escaped(governed));
+    } else if (!is_held && c.governs(p)) {
+      found.push_back("job_submit.lua does not hold the jobs of the partition " + escaped(p) +
+                      ": they start before they are admitted; its line \"governed\" is " + escaped(governed));
+    }
+  }
+}
+
+void check_partitions(const config& c, const changes& now, std::vector<std::string>& found) {
+  std::map<std::string, std::vector<std::string>> shared;
+  for (const node& n : now.nodes.value_or(std::vector<node>{})) {
+    const auto is_governed = [&](const std::string& p) { return c.governs(p); };
+    if (!std::any_of(n.partitions.begin(), n.partitions.end(), is_governed)) continue;
+    for (const std::string& p : n.partitions) {
+      if (!is_governed(p)) shared[p].push_back(n.name);
+    }
+  }
+  for (const auto& [partition, nodes] : shared) {
+    found.push_back("the partition " + escaped(partition) +
+                    " is not governed, and has nodes of those that are: its jobs take what quotas own; " +
+                    listed(nodes));
+  }
+}
+
+void check_accounting(const config& c, const cluster_settings& slurm, const changes& now,
+                      std::vector<std::string>& found) {
+  std::vector<std::string> without;
+  for (const std::string& a : slurm.accounts) {
+    if (!c.quota_of(a)) without.push_back(a);
+  }
+  if (!without.empty()) {
+    found.push_back("accounts of sacctmgr without a quota, whose jobs would wait for ever: " +
+                    listed(without));
+  }
+  if (!now.limited) return;
+  const auto is_limited = [&](const limits::bound& b) { return !b.most.empty() || b.jobs != limits::none; };
+  std::vector<std::string> limiting;
+  for (const limits::quality& q : now.limited->qualities) {
+    if (is_limited(q.group) || is_limited(q.per_user) || is_limited(q.per_account) || !q.per_job.empty())
+      limiting.push_back("QOS " + q.name);
+  }
+  for (const limits::association& a : now.limited->associations) {
+    if (a.user.empty() && is_limited(a.group)) limiting.push_back("account " + a.account);
+  }
+  if (limiting.empty()) return;
+  found.push_back("Slurm's own limits go before quotas, and nobody borrows beyond them: " + listed(limiting));
+}
+
+void check_files(const config& c, std::vector<std::string>& found) {
+  const std::pair<const char*, const std::string&> files[] = {
+      {"page", c.slurm.page}, {"metrics", c.slurm.metrics}, {"events", c.slurm.events}};
+  for (const auto& [name, file] : files) {
+    if (file.empty()) continue;
+    const std::filesystem::path parent = std::filesystem::path{file}.parent_path();
+    const std::string directory = parent.empty() ? "." : parent.string();
+    // The governor makes its own.
+    std::error_code ignored;
+    const bool is_own =
+        parent.lexically_normal() == std::filesystem::path{c.slurm.directory}.lexically_normal();
+    if (!std::filesystem::is_directory(parent.empty() ? "." : parent, ignored)) {
+      if (!is_own)
+        found.push_back("/slurm/" + std::string{name} + ": there is no directory " + escaped(directory));
+    } else if (access(directory.c_str(), W_OK) != 0) {
+      found.push_back("/slurm/" + std::string{name} + ": whoever runs this can't write into " +
+                      escaped(directory));
+    }
   }
 }
 
@@ -132,6 +256,10 @@ void check_quotas(const config& c, const changes& now, std::vector<std::string>&
 std::vector<std::string> findings(const config& c, const cluster_settings& slurm, const changes& now) {
   std::vector<std::string> found;
   check_slurm(c, slurm, found);
+  check_plugin(c, slurm, found);
+  check_partitions(c, now, found);
+  check_accounting(c, slurm, now, found);
+  check_files(c, found);
   check_quotas(c, now, found);
   check_jobs(c, now, found);
   return found;

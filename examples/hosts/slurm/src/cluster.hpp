@@ -4,6 +4,8 @@
 // slurm_client.cpp knows libslurm: the governor is tested against a Slurm that is made up.
 #pragma once
 
+#include "limits.hpp"
+
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -50,6 +52,9 @@ enum class run_state : std::uint8_t {
   /// It is over, and won't run again.
   ended,
 };
+
+/// All that the governor and job_submit.lua write into a comment of a job begins with this.
+inline constexpr std::string_view comment_mark = "allot: ";
 
 /// Slurm's word for a job that no node, or not enough of them, can run as it asks.
 inline constexpr std::string_view bad_constraints = "BadConstraints";
@@ -133,6 +138,11 @@ struct job {
 
   friend bool operator==(const job&, const job&) = default;
 };
+/// "held by its user" or "held by an operator", if job_submit.lua has marked a held job so: it is not to be
+/// released. Else empty.
+[[nodiscard]] std::string held_by(const job& j);
+/// What such a mark begins with.
+inline constexpr std::string_view held_mark = "allot: held by ";
 
 struct node {
   std::string name;
@@ -174,6 +184,8 @@ struct changes {
   std::vector<job_key> gone{};
   /// All nodes, if any of them differs.
   std::optional<std::vector<node>> nodes{};
+  /// What Slurm limits, if that has changed; nothing is limited where Slurm enforces no limits.
+  std::optional<limits> limited{};
   /// Slurm has started over: everything is in `jobs`, whether it has changed or not.
   bool is_whole = false;
   /// slurmctld's clock has shown this time, if it has said so.

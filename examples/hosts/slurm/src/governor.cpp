@@ -93,6 +93,7 @@ void governor::tick(moment now) {
   if (!take_in(std::move(c))) return account();
   settle_all();
   if (has_new_nodes || some_have_ended_) end_backoffs();
+  recheck_limits();
   retry_unready();
   push_out_all();
   hold_strays();
@@ -127,6 +128,7 @@ void governor::enter(record& r, phase to) {
   if (to == phase::waiting || to == phase::released) r.has_run = false;
   if (to != r.at) dirty(r);
   r.at = to;
+  count(r);
 }
 
 void governor::dirty(record& r) {

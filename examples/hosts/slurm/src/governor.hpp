@@ -8,6 +8,7 @@
 #include "config.hpp"
 #include "engine.hpp"
 #include "journal.hpp"
+#include "limit_usage.hpp"
 #include "log.hpp"
 #include "reasons.hpp"
 #include "snapshot.hpp"
@@ -56,9 +57,7 @@ struct moment {
 class governor {
  public:
   /// Every text of the governor's own in a comment begins with this.
-  static constexpr std::string_view mark = "allot: ";
-  /// After it: job_submit.lua has noted that somebody holds the job, who follows; it stays held.
-  static constexpr std::string_view held_by = "held by ";
+  static constexpr std::string_view mark = comment_mark;
   /// After it: the job is being taken back, and why.
   static constexpr std::string_view yields = "yields: ";
 
@@ -175,7 +174,6 @@ class governor {
   void fail(record& r, cure needs, const std::string& why);
   void end_backoffs();
   [[nodiscard]] bool nodes_have_room(const record& r) const;
-  [[nodiscard]] bool is_kept_held(const record& r) const;
   [[nodiscard]] static bool was_told_to_yield(const job& j);
   [[nodiscard]] bool comes_before_others(const record& r) const;
   [[nodiscard]] std::int64_t ready_at(const record& r) const;
@@ -186,6 +184,12 @@ class governor {
   [[nodiscard]] std::optional<facts> facts_of(const job& j, std::string& problem) const;
   void enter(record& r, phase to);
   void wait_with(record& r, phase as, std::string reason);
+
+  // Slurm's own limits (governor_limits.cpp).
+  void take_limits(limits l);
+  void count(const record& r);
+  [[nodiscard]] std::string limited(const job& j) const;
+  void recheck_limits();
 
   // Starting over (governor_restart.cpp).
   void start_over();
@@ -248,6 +252,9 @@ class governor {
   std::map<std::uint32_t, std::set<job_key>> limited_;
   /// Since backoffs were looked at.
   bool some_have_ended_ = false;
+  limit_usage limits_;
+  /// As of which version those that wait were compared with them.
+  std::uint64_t limits_checked_ = 0;
   std::deque<job_key> dirty_;
   job_key next_to_check_{};
   /// What was logged in the last tick; for `observes`.

@@ -248,12 +248,13 @@ void governor::hold_strays() {
     ++held;
     comments say;
     // Whoever released it has let it go.
-    if (r.is.admin_comment.starts_with(std::string{mark} + std::string{held_by}))
-      say.admin = std::string{mark} + "waits";
+    if (r.is.admin_comment.starts_with(held_mark)) say.admin = std::string{mark} + "waits";
+    if (r.is.comment.starts_with(held_mark)) say.user = std::string{mark} + "waits";
     const outcome o = slurm_.hold(r.is, say);
     if (done(o)) {
       r.is.is_held = true;
       r.is.admin_comment = say.admin.value_or(r.is.admin_comment);
+      r.is.comment = say.user.value_or(r.is.comment);
       strays_.erase(k);
       ++totals_.held_again;
       log_("hold", {{"job", to_string(k)}, {"user", r.is.user}, {"why", "it was not admitted"}});

@@ -74,11 +74,12 @@ comments governor::comments_for(const job& j, const std::string& text, const std
     say.excluded = own + (own.empty() || avoid.empty() ? "" : ",") + avoid;
   }
   std::string user = cut(std::string{mark} + for_user);
-  // What the plugin has noted stays until the job is let go.
-  const bool is_noted = j.is_held && !text.starts_with("admitted") &&
-                        j.admin_comment.starts_with(std::string{mark} + std::string{held_by});
-  if (!is_noted && j.admin_comment != admin) say.admin = std::move(admin);
-  const bool is_own = j.comment.empty() || j.comment.starts_with(mark);
+  // Whose mark it is stays until it is let go.
+  const bool is_held = !text.starts_with("admitted") && !held_by(j).empty();
+  const bool keeps_admin = is_held && j.admin_comment.starts_with(held_mark);
+  if (!keeps_admin && j.admin_comment != admin) say.admin = std::move(admin);
+  const bool is_own =
+      (j.comment.empty() || j.comment.starts_with(mark)) && !(is_held && j.comment.starts_with(held_mark));
   if (is_own && j.comment != user) say.user = std::move(user);
   return say;
 }

@@ -75,6 +75,7 @@ std::int64_t backoff_ms(std::uint32_t failures) {
 /// Returns whether the scheduler may decide.
 bool governor::take_in(changes&& c) {
   if (c.nodes) take_in_nodes(std::move(*c.nodes));
+  if (c.limited) take_limits(std::move(*c.limited));
   open_and_close_nodes();
   std::vector<job_key> changed;
   for (job& j : c.jobs) {
@@ -259,7 +260,7 @@ void governor::take_in(record& r) {
     e.where = j.nodes;
     tell(e);
     r.at = has_nodes ? phase::foreign : phase::unknown;
-    return;
+    return count(r);
   }
   if (r.at == phase::foreign) {
     // It runs and can't be counted.
@@ -388,8 +389,7 @@ void governor::take_in_held(record& r) {
   const job& j = r.is;
   if (j.why_pending.find("launch") == std::string::npos) {
     comments say;
-    say.admin = std::string{mark} + std::string{held_by} + "whoever requeued it: scontrol release " +
-                to_string(j.key);
+    say.admin = std::string{held_mark} + "whoever requeued it: scontrol release " + to_string(j.key);
     if (done(slurm_.comment(j, say))) {
       r.is.admin_comment = *say.admin;
       return;
@@ -436,7 +436,7 @@ void governor::take_back_unstarted(record& r) {
   if (cant_run) {
     r.is_impossible = true;
     if (!r.tried_as) r.tried_as = j;
-  } else if (!is_kept_held(r)) {
+  } else if (held_by(j).empty()) {
     fail(r, cure::room, why);
   }
   evaluate(r);
@@ -493,11 +493,6 @@ void governor::end_backoffs() {
   }
 }
 
-/// Whether its user or an operator holds it, as the plugin has noted.
-bool governor::is_kept_held(const record& r) const {
-  return r.is.is_held && r.is.admin_comment.starts_with(std::string{mark} + std::string{held_by});
-}
-
 void governor::wait_with(record& r, phase as, std::string reason) {
   const job_key& k = r.is.key;
   if (engine_->contains(k)) {
@@ -531,7 +526,7 @@ std::int64_t governor::ready_at(const record& r) const {
 /// What keeps a job from being tried, and nobody knows until when; empty if nothing does.
 std::string governor::blocked(const record& r) const {
   const job& j = r.is;
-  if (is_kept_held(r)) return "it is " + j.admin_comment.substr(mark.size());
+  if (const std::string held = held_by(j); !held.empty()) return "it is " + held;
   if (!j.dependency.empty()) return "it waits for other jobs: " + j.dependency;
   if (j.array_limit > 0) {
     // The scheduler knows no more tasks than may run, and of those that wait the first.
@@ -547,7 +542,7 @@ std::string governor::blocked(const record& r) const {
       return "its array runs at most " + std::to_string(j.array_limit) + " tasks at once";
     }
   }
-  return {};
+  return limited(j);
 }
 
 /// Whether it is a task of an array that only waits until fewer of its tasks run.
@@ -555,7 +550,7 @@ bool governor::comes_before_others(const record& r) const {
   const auto at = limited_.find(r.is.key.id);
   if (at != limited_.end() && at->second.count(r.is.key) != 0) return false;
   return r.is.state == run_state::pending && r.at != phase::refused && r.is.dependency.empty() &&
-         !is_kept_held(r) && ready_at(r) <= now_.wall;
+         held_by(r.is).empty() && ready_at(r) <= now_.wall;
 }
 
 /// What keeps a job from being tried now; empty if nothing does.

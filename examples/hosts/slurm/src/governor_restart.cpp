@@ -236,6 +236,7 @@ void governor::start_over() {
     if (admitted && r.sent_to.empty()) r.sent_to = places_in(r.is.admin_comment);
     r.at = phase::unknown;
     r.settles_until.reset();
+    count(r);
     if (r.is.state == run_state::ended) {
       // It died of a warning, and is requeued.
       enter(r, phase::leaving);

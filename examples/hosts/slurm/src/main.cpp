@@ -4,17 +4,23 @@
 #include "check.hpp"
 #include "config.hpp"
 #include "daemon.hpp"
+#include "import_associations.hpp"
 #include "log.hpp"
 #include "replay.hpp"
+#include "shares.hpp"
 #include "slurm_client.hpp"
 #include "what_if.hpp"
 
 #include <CLI/CLI.hpp>
 
+#include <array>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <iterator>
+#include <memory>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -47,10 +53,13 @@ int check(const std::string& file) {
   return found.empty() ? 0 : finding_status;
 }
 
+enum class view { text, json, shares };
+
 /// Prints what the governor has written last.
-int status(const std::string& file, bool as_json) {
+int status(const std::string& file, view as) {
   auto reading = read_config(file);
   if (!reading.value) return complain(reading.problems);
+  const bool as_json = as != view::text;
   const std::string path = reading.value->slurm.directory + (as_json ? "/status.json" : "/status.txt");
   // That of a governor that only observes has an ending of its own.
   std::filesystem::path newest;
@@ -63,7 +72,14 @@ int status(const std::string& file, bool as_json) {
     written = at;
   }
   if (std::ifstream in{newest}) {
-    std::cout << in.rdbuf();
+    if (as == view::shares) {
+      const std::string table =
+          shares_text(std::string{std::istreambuf_iterator<char>{in}, {}}, *reading.value);
+      if (table.empty()) return complain({newest.string() + ": is not a status"});
+      std::cout << table;
+    } else {
+      std::cout << in.rdbuf();
+    }
     const auto age = std::filesystem::file_time_type::clock::now() - written;
     if (age > std::chrono::milliseconds{60'000 + 3 * reading.value->slurm.poll_ms}) {
       std::cerr << "allot-slurm: that was " << std::chrono::duration_cast<std::chrono::minutes>(age).count()
@@ -111,6 +127,30 @@ int replay_log(const std::string& config_file, const std::string& file) {
   return r.differences.empty() ? 0 : finding_status;
 }
 
+int import(const std::string& file, const std::string& cluster) {
+  std::string text;
+  if (file.empty()) {
+    const auto close = [](std::FILE* f) { return pclose(f); };
+    const std::unique_ptr<std::FILE, decltype(close)> from{popen(associations_command, "r"), close};
+    std::array<char, 4096> part{};
+    while (from != nullptr) {
+      const std::size_t n = std::fread(part.data(), 1, part.size(), from.get());
+      text.append(part.data(), n);
+      if (n == 0) break;
+    }
+  } else {
+    std::ifstream in{file};
+    if (!in)
+      return complain({file + ": can't be read (expected the output of " + associations_command + ')'});
+    text.assign(std::istreambuf_iterator<char>{in}, {});
+  }
+  const imported_quotas got = import_associations(text, cluster);
+  if (!got.problem.empty()) return complain({got.problem});
+  for (const std::string& n : got.notes) std::cerr << "allot-slurm: " << n << '\n';
+  std::cout << got.config;
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -152,6 +192,18 @@ int main(int argc, char** argv) {
                    "node:NAME:gone. From the log of events")
       ->allow_extra_args(false);
 
+  CLI::App* const shares =
+      app.add_subcommand("shares", "Print what quotas own, are due, use, borrow and lend");
+  shares->add_option("--config", config_file, "The configuration")->required();
+
+  std::string cluster;
+  std::string associations_file;
+  CLI::App* const imports =
+      app.add_subcommand("import-associations", "Make a configuration of the accounts of sacctmgr");
+  imports->add_option("--cluster", cluster, "The cluster, if there are several");
+  imports->add_option("FILE", associations_file,
+                      "What sacctmgr has printed (see the manual); otherwise it is run");
+
   CLI::App* const replays =
       app.add_subcommand("replay-log", "Replay a log of events and compare the plans of every cycle");
   replays->add_option("--config", config_file, "Replaces the configuration that the log repeats");
@@ -164,7 +216,9 @@ int main(int argc, char** argv) {
   }
   if (*checks) return check(config_file);
   if (*states && !changes.empty()) return what_if(config_file, changes, as_json);
-  if (*states) return status(config_file, as_json);
+  if (*states) return status(config_file, as_json ? view::json : view::text);
+  if (*shares) return status(config_file, view::shares);
+  if (*imports) return import(associations_file, cluster);
   if (*replays) return replay_log(config_file, log_file);
   options.config_file = config_file;
   return run_daemon(options);

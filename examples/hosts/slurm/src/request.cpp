@@ -34,6 +34,27 @@ template <class Number>
   return digits > 0 && text.size() - digits <= 1;
 }
 
+/// The kind of GRES, if a list asks for a part of a GPU: "shard" or "mps".
+[[nodiscard]] std::string_view part_of_gpu(std::string_view tres) {
+  std::string_view found;
+  std::string plain{tres};
+  std::replace(plain.begin(), plain.end(), ';', ',');
+  for_each_part(plain, ',', [&](std::string_view one) {
+    for (const std::string_view prefix : {"gres:", "gres/"}) {
+      if (one.starts_with(prefix)) one.remove_prefix(prefix.size());
+    }
+    for (const std::string_view kind : {"shard", "mps"}) {
+      if (!one.starts_with(kind)) continue;
+      const std::string_view rest = one.substr(kind.size(), one.find('(') - kind.size());
+      if (!rest.empty() && rest.front() != ':' && rest.front() != '=') continue;
+      // Without a number it is one.
+      const std::string_view count = rest.substr(std::min(rest.find_last_of(":=") + 1, rest.size()));
+      if (number<std::uint64_t>(count) != 0U) found = kind;
+    }
+  });
+  return found;
+}
+
 /// More than any cluster has, and few enough to be multiplied.
 constexpr std::uint64_t most_gpus = 1'000'000'000;
 
@@ -83,6 +104,19 @@ std::optional<job_key> parse_job_key(const std::string& text) {
   const auto task = number<std::uint32_t>(all.substr(bar + 1));
   if (!task || *task == job_key::no_task) return std::nullopt;
   return job_key{*id, *task};
+}
+
+std::string held_by(const job& j) {
+  if (j.state != run_state::pending || !j.is_held) return {};
+  // Users' marks are in the one, operators' in the other.
+  for (const std::string_view comment : {std::string_view{j.comment}, std::string_view{j.admin_comment}}) {
+    if (!comment.starts_with(comment_mark)) continue;
+    std::string_view text = comment.substr(comment_mark.size());
+    if (!text.starts_with("held by ")) continue;
+    for (const std::string_view end : {"; ", " avoiding "}) text = text.substr(0, text.find(end));
+    return std::string{text};
+  }
+  return {};
 }
 
 std::optional<std::vector<gpu_count>> parse_gpus(std::string_view tres) {
@@ -156,6 +190,14 @@ std::optional<std::vector<std::uint32_t>> parse_tasks(std::string_view tasks, st
 
 need_reading read_need(const raw_request& r, const whole_node& largest) {
   need_reading reading;
+  for (const std::string* const tres :
+       {&r.tres_per_node, &r.tres_per_job, &r.tres_per_socket, &r.tres_per_task}) {
+    if (const std::string_view kind = part_of_gpu(*tres); !kind.empty()) {
+      reading.problem =
+          "parts of GPUs (" + std::string{kind} + ") are not counted: ask for whole ones, as in --gres=gpu:1";
+      return reading;
+    }
+  }
   need n;
   n.nodes = std::max<std::uint64_t>(1, r.nodes);
   n.cpus = r.cpus;

@@ -6,12 +6,15 @@
 #include <pwd.h>
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
+#include <slurm/slurmdb.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <string_view>
 
 extern "C" [[gnu::weak]] const char* slurm_job_reason_string(int reason);
@@ -231,6 +234,102 @@ void read_state(std::uint32_t state, node& to) {
   to.is_open = !to.is_down && (state & closed) == 0;
 }
 
+[[nodiscard]] std::uint64_t limit_of(std::uint32_t n) {
+  return n == NO_VAL || n == INFINITE ? limits::none : n;
+}
+
+template <class Record, class Visit>
+void for_each(List list, Visit visit) {
+  if (list == nullptr) return;
+  const ListIterator at = slurm_list_iterator_create(list);
+  while (const void* const next = slurm_list_next(at)) visit(*static_cast<const Record*>(next));
+  slurm_list_iterator_destroy(at);
+}
+
+[[nodiscard]] bool read_partition_limits(limits& to) {
+  partition_info_msg_t* all = nullptr;
+  if (slurm_load_partitions(0, &all, SHOW_ALL) != SLURM_SUCCESS) return false;
+  const auto names = [](const char* list) {
+    auto listed = parts(view(list));
+    if (std::find(listed.begin(), listed.end(), "ALL") != listed.end()) listed.clear();
+    return listed;
+  };
+  for (std::uint32_t i = 0; i < all->record_count; ++i) {
+    const partition_info_t& from = all->partition_array[i];
+    limits::partition& p = to.partitions.emplace_back();
+    p.name = text(from.name);
+    p.qos = text(from.qos_char);
+    p.minutes = limit_of(from.max_time);
+    p.nodes = limit_of(from.max_nodes);
+    p.is_up = (from.state_up & PARTITION_SCHED) != 0;
+    p.accounts = names(from.allow_accounts);
+    p.denied_accounts = names(from.deny_accounts);
+    p.qualities = names(from.allow_qos);
+    p.denied_qualities = names(from.deny_qos);
+  }
+  slurm_free_partition_info_msg(all);
+  return true;
+}
+
+/// Associations and QOS, if Slurm enforces what they limit.
+[[nodiscard]] bool read_accounting_limits(limits& to) {
+  // slurm.h does not name the bits of AccountingStorageEnforce.
+  constexpr std::uint16_t enforces_limits = 2;
+  slurm_conf_t* conf = nullptr;
+  if (slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS) return false;
+  const bool enforces = (conf->accounting_storage_enforce & enforces_limits) != 0;
+  slurm_free_ctl_conf(conf);
+  if (!enforces) return true;
+  assoc_mgr_info_request_msg_t request{};
+  request.flags = ASSOC_MGR_INFO_FLAG_ASSOC | ASSOC_MGR_INFO_FLAG_QOS;
+  assoc_mgr_info_msg_t* all = nullptr;
+  if (slurm_load_assoc_mgr_info(&request, &all) != SLURM_SUCCESS) return false;
+  std::vector<std::uint32_t> counted;
+  for (std::uint32_t i = 0; i < all->tres_cnt; ++i) {
+    const std::string_view name = view(all->tres_names[i]);
+    const bool is_gpu = name == "gres/gpu" || name.starts_with("gres/gpu:");
+    if (!is_gpu && name != "cpu" && name != "mem" && name != "node") continue;
+    counted.push_back(i);
+    to.resources.emplace_back(name);
+  }
+  const auto amounts = [&](const std::uint64_t* of) {
+    limits::amounts found;
+    bool is_bound = false;
+    for (const std::uint32_t i : counted) {
+      const bool is_none = of == nullptr || of[i] == NO_VAL64 || of[i] == INFINITE64;
+      found.push_back(is_none ? limits::none : of[i]);
+      is_bound = is_bound || !is_none;
+    }
+    return is_bound ? found : limits::amounts{};
+  };
+  for_each<slurmdb_assoc_rec_t>(all->assoc_list, [&](const slurmdb_assoc_rec_t& from) {
+    limits::association& a = to.associations.emplace_back();
+    a.id = from.id;
+    a.parent = from.parent_id;
+    a.account = text(from.acct);
+    a.user = text(from.user);
+    a.partition = text(from.partition);
+    a.group = {amounts(from.grp_tres_ctld), limit_of(from.grp_jobs)};
+    a.per_job = amounts(from.max_tres_ctld);
+    a.jobs = limit_of(from.max_jobs);
+    a.minutes = limit_of(from.max_wall_pj);
+  });
+  for_each<slurmdb_qos_rec_t>(all->qos_list, [&](const slurmdb_qos_rec_t& from) {
+    limits::quality& q = to.qualities.emplace_back();
+    q.name = text(from.name);
+    q.group = {amounts(from.grp_tres_ctld), limit_of(from.grp_jobs)};
+    q.per_user = {amounts(from.max_tres_pu_ctld), limit_of(from.max_jobs_pu)};
+    q.per_account = {amounts(from.max_tres_pa_ctld), limit_of(from.max_jobs_pa)};
+    q.per_job = amounts(from.max_tres_pj_ctld);
+    q.minutes = limit_of(from.max_wall_pj);
+    q.goes_first = (from.flags & QOS_FLAG_OVER_PART_QOS) != 0;
+    q.ignores_partition_time = (from.flags & QOS_FLAG_PART_TIME_LIMIT) != 0;
+    q.ignores_partition_nodes = (from.flags & QOS_FLAG_PART_MAX_NODE) != 0;
+  });
+  slurm_free_assoc_mgr_info_msg(all);
+  return true;
+}
+
 /// Writes a text for the duration of a call; libslurm does not change it.
 [[nodiscard]] char* writable(const std::string& s) {
   return const_cast<char*>(s.c_str());
@@ -239,6 +338,7 @@ void read_state(std::uint32_t state, node& to) {
 struct update {
   job_desc_msg_t message{};
   std::string id{};
+  std::string admin{};
 
   update(const job& j, const comments& say) : id(to_string(j.key)) {
     slurm_init_job_desc_msg(&message);
@@ -246,6 +346,15 @@ struct update {
     if (say.admin) message.admin_comment = writable(*say.admin);
     if (say.user) message.comment = writable(*say.user);
     if (say.excluded) message.exc_nodes = writable(*say.excluded);
+  }
+
+  /// By its AdminComment job_submit.lua tells this from what an operator does.
+  void set_priority(const job& j, std::uint32_t priority) {
+    message.priority = priority;
+    if (message.admin_comment != nullptr) return;
+    const bool is_ours = j.admin_comment.starts_with(comment_mark) && held_by(j).empty();
+    admin = is_ours ? j.admin_comment : std::string{comment_mark} + "waits";
+    message.admin_comment = writable(admin);
   }
 
   [[nodiscard]] outcome send() {
@@ -288,6 +397,8 @@ outcome slurm_client::settings(cluster_settings& to) {
   to.requeues = conf->job_requeue != 0;
   to.max_jobs = conf->max_job_cnt;
   to.kill_wait_s = conf->kill_wait;
+  to.min_job_age_s = conf->min_job_age;
+  to.gres_types = text(conf->gres_plugins);
   counts_memory_ = to.counts_memory;
   slurm_free_ctl_conf(conf);
   partition_info_msg_t* partitions = nullptr;
@@ -297,6 +408,22 @@ outcome slurm_client::settings(cluster_settings& to) {
     to.partitions.push_back(text(partitions->partition_array[i].name));
   }
   slurm_free_partition_info_msg(partitions);
+  to.accounts.clear();
+  assoc_mgr_info_request_msg_t request{};
+  request.flags = ASSOC_MGR_INFO_FLAG_ASSOC;
+  assoc_mgr_info_msg_t* all = nullptr;
+  if (slurm_load_assoc_mgr_info(&request, &all) == SLURM_SUCCESS) {
+    for_each<slurmdb_assoc_rec_t>(all->assoc_list, [&](const slurmdb_assoc_rec_t& from) {
+      const bool is_of_account = view(from.user).empty() && view(from.acct) != "root";
+      if (is_of_account) to.accounts.push_back(text(from.acct));
+    });
+    slurm_free_assoc_mgr_info_msg(all);
+  }
+  to.job_submit_lua.reset();
+  const std::size_t slash = to.config_file.rfind('/');
+  if (std::ifstream lua{to.config_file.substr(0, slash + 1) + "job_submit.lua"}) {
+    to.job_submit_lua.emplace(std::istreambuf_iterator<char>{lua}, std::istreambuf_iterator<char>{});
+  }
   return {};
 }
 
@@ -317,8 +444,25 @@ outcome slurm_client::poll(changes& to) {
   const std::int64_t before = to.load_us;
   outcome o = poll_nodes(to);
   if (o) o = poll_jobs(to);
+  if (o) poll_limits(to);
   if (!o) to.load_us = before;
   return o;
+}
+
+/// What can't be read stays as it was: it is no reason to stand still.
+void slurm_client::poll_limits(changes& to) {
+  constexpr std::int64_t every = 30;
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  if (now.tv_sec < limits_due_ && !to.is_whole) return;
+  limits_due_ = now.tv_sec + every;
+  const std::int64_t begin = cpu_us();
+  limits read;
+  const bool is_read = read_partition_limits(read) && read_accounting_limits(read);
+  to.load_us += cpu_us() - begin;
+  if (!is_read || (read == limits_ && !to.is_whole)) return;
+  limits_ = read;
+  to.limited = std::move(read);
 }
 
 outcome slurm_client::poll_jobs(changes& to) {
@@ -450,7 +594,7 @@ outcome slurm_client::release(const job& j, const std::vector<std::string>& node
   update u{j, say};
   // Slurm's own, which priority/basic counts down from somewhat less than the largest.
   constexpr std::uint32_t before_all = INFINITE - 16;
-  u.message.priority = first ? before_all : INFINITE;
+  u.set_priority(j, first ? before_all : INFINITE);
   // Slurm makes its own present of a time that is past, whatever the clock here says.
   u.message.begin_time = 1;
   // The number of nodes is its user's: with others than it may have, Slurm chooses, and the governor follows.
@@ -471,7 +615,7 @@ outcome slurm_client::release(const job& j, const std::vector<std::string>& node
 
 outcome slurm_client::hold(const job& j, const comments& say) {
   update u{j, say};
-  u.message.priority = 0;
+  u.set_priority(j, 0);
   return u.send();
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <ctime>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -26,8 +27,15 @@ struct cluster_settings {
   bool requeues = true;
   std::uint32_t max_jobs = 0;
   std::uint32_t kill_wait_s = 0;
+  /// 0: jobs that have ended are never forgotten.
+  std::uint32_t min_job_age_s = 300;
+  std::string gres_types{};
   /// The partitions that exist.
-  std::vector<std::string> partitions;
+  std::vector<std::string> partitions{};
+  /// The accounts of its associations, without root; none where there is no slurmdbd.
+  std::vector<std::string> accounts{};
+  /// job_submit.lua beside slurm.conf, if it can be read.
+  std::optional<std::string> job_submit_lua{};
 };
 
 /// The Slurm that SLURM_CONF names, through libslurm. One at a time in a process.
@@ -60,6 +68,7 @@ class slurm_client final : public cluster {
 
   [[nodiscard]] outcome poll_jobs(changes& to);
   [[nodiscard]] outcome poll_nodes(changes& to);
+  void poll_limits(changes& to);
   [[nodiscard]] const std::string& user(std::uint32_t id);
 
   std::time_t jobs_since_ = 0;
@@ -70,6 +79,9 @@ class slurm_client final : public cluster {
   std::unordered_map<std::uint32_t, known_record> arrays_;
   std::unordered_map<std::uint32_t, std::string> users_;
   std::vector<node> nodes_;
+  limits limits_{};
+  /// On a clock that never steps, in seconds: when they are to be read again.
+  std::int64_t limits_due_ = 0;
 };
 
 }  // namespace allot_slurm

@@ -57,6 +57,8 @@ class fake_slurm final : public cluster {
   std::vector<node> nodes;
   /// GPUs of which it has lost count, by node: it has them used by nobody.
   std::map<std::string, std::uint32_t> lost;
+  /// The most GPUs of a QOS at once.
+  std::map<std::string, std::uint32_t> gpus_of_qos;
   bool is_away = false;
   /// In thousandths: calls that fail before, or after, they have had their effect.
   std::uint32_t lost_calls = 0;
@@ -207,6 +209,12 @@ class fake_slurm final : public cluster {
       }
     }
     if (nodes != told_nodes_) to.nodes = told_nodes_ = nodes;
+    limits now_limited;
+    for (const auto& [name, gpus] : gpus_of_qos) {
+      now_limited.resources = {"gres/gpu"};
+      now_limited.qualities.push_back({.name = name, .group = {{gpus}, limits::none}});
+    }
+    if (now_limited != told_limits_) to.limited = told_limits_ = now_limited;
     // slurmctld says when something changed last.
     if (to.nodes || to.jobs.size() > before) to.seen_at = now;
     return {};
@@ -215,6 +223,7 @@ class fake_slurm final : public cluster {
   void start_polling_again() {
     told_.clear();
     told_nodes_.clear();
+    told_limits_ = {};
   }
   [[nodiscard]] std::vector<network_switch> topology() override { return {}; }
 
@@ -307,6 +316,16 @@ class fake_slurm final : public cluster {
       t.is.why_pending = t.limit;
       return;
     }
+    if (const auto most = gpus_of_qos.find(t.is.qos); most != gpus_of_qos.end()) {
+      std::uint32_t sum = t.gpus_per_node * t.is.request.nodes;
+      for (const auto& [k, o] : jobs) {
+        for (const node_share& s : o.is.nodes) sum += o.is.qos == t.is.qos ? s.gpus : 0;
+      }
+      if (sum > most->second) {
+        t.is.why_pending = "QOSGrpGRES";
+        return;
+      }
+    }
     t.is.why_pending = "Resources";
     std::vector<std::string> on = t.pinned;
     if (!t.reserved.empty()) {
@@ -360,6 +379,7 @@ class fake_slurm final : public cluster {
   std::uint32_t last_id_ = 0;
   std::map<job_key, job> told_;
   std::vector<node> told_nodes_;
+  limits told_limits_{};
 };
 
 }  // namespace slurm_tests

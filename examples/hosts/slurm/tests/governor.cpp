@@ -236,6 +236,40 @@ TEST_CASE("governor: a job in a reservation of Slurm's is sent to no nodes outsi
   CHECK(w.at(k).nodes.front().node == "n3");
 }
 
+TEST_CASE("governor: nobody gives way to a job that a limit of Slurm's would keep from starting") {
+  for (const bool places : {true, false}) {
+    world w{config_of(three_teams, places)};
+    w.slurm.gpus_of_qos["small"] = 8;
+    for (int i = 0; i < 4; ++i) w.slurm.submit("b", 1, 8, 1000);
+    w.ticks(2);
+    CHECK(w.slurm.used_by("b") == 32);
+    const auto submit = [&](const std::string& qos) {
+      const job_key k = w.slurm.submit("a", 1, 8, 100);
+      w.slurm.jobs.at(k).is.qos = qos;
+      return k;
+    };
+    const job_key first = submit("small");
+    const job_key second = submit("small");
+    w.ticks(60);
+    CHECK(w.state(first) == run_state::running);
+    CHECK(w.lines("warn") == 1);
+    CHECK(w.at(second).is_held);
+    CHECK(w.at(second).comment == "allot: waits: the QOS small runs at most 8 gres/gpu at once (QOSGrpGRES)");
+    // A restart changes nothing about that.
+    w.restart(true);
+    w.ticks(5);
+    CHECK(w.lines("warn") == 1);
+    // When the first has ended.
+    w.ticks(60);
+    CHECK(w.state(second) == run_state::running);
+    // Who has another QOS is not concerned.
+    const job_key third = submit("large");
+    w.ticks(20);
+    CHECK(w.state(third) == run_state::running);
+    CHECK(w.slurm.jobs.at(first).starts + w.slurm.jobs.at(second).starts == 2);
+  }
+}
+
 TEST_CASE("governor: dependencies, begin times and array limits are waited for") {
   world w{config_of(three_teams)};
   const job_key depends = w.slurm.submit("a", 1, 1, 100);
@@ -295,21 +329,25 @@ TEST_CASE("governor: a job that others requeue and hold, or that its user holds,
       CHECK(static_cast<bool>(w.slurm.requeue(w.at(k))));
     } else {
       // As job_submit.lua notes it.
-      j.admin_comment = "allot: held by its user";
+      j.comment = "allot: held by its user; mine";
     }
     w.ticks(30);
     w.restart(requeued);
     w.ticks(70);
     CHECK(w.at(k).is_held);
     CHECK(w.state(k) == run_state::pending);
-    CHECK(j.admin_comment.starts_with("allot: held by "));
-    CHECK(j.comment.find("held by ") != std::string::npos);
+    CHECK((requeued ? j.admin_comment : j.comment).starts_with("allot: held by "));
+    CHECK((requeued ? j.comment : j.admin_comment).starts_with("allot: waits: it is held by "));
     // What it does not use is lent meanwhile.
     const job_key other = w.slurm.submit("b", 4, 8, 20);
     w.ticks(3);
     CHECK(w.state(other) == run_state::running);
     // Until somebody lets it go, whether the plugin sees that or not.
-    is_noted ? void(j.admin_comment = "allot: released by its user") : void(j.is_held = false);
+    if (is_noted) {
+      requeued ? void(j.admin_comment = "allot: released by an operator") : void(j.comment = "mine");
+    } else {
+      j.is_held = false;
+    }
     w.ticks(40);
     REQUIRE(w.state(k) == run_state::running);
     CHECK(j.admin_comment == "allot: admitted on " + j.nodes.front().node + ":8");

@@ -161,8 +161,10 @@ def of_placed():
     leaves = [f"SwitchName=s{i} Nodes=n[{4 * i - 3}-{4 * i}]" for i in range(1, 5)]
     accounting = [f"add account {account}" for account in ACCOUNTS]
     accounting += [f"add user {user} account={account}" for account, user in USERS.items()]
-    accounting += ["add qos high", "add qos low", f"modify user {','.join(USERS.values())} set qos+=high,low"]
-    return {"options": {"TopologyPlugin": "topology/tree"}, "topology": leaves + ["SwitchName=top Switches=s[1-4]"],
+    accounting += ["add qos high", "add qos low", "add qos small GrpTRES=gres/gpu=8",
+                   f"modify user {','.join(USERS.values())} set qos+=high,low,small"]
+    limits = {"AccountingStorageTRES": "gres/gpu", "AccountingStorageEnforce": "associations,limits,qos"}
+    return {"options": dict({"TopologyPlugin": "topology/tree"}, **({} if missing(accounting=True) else limits)), "topology": leaves + ["SwitchName=top Switches=s[1-4]"],
             "models": ["a100", "h100"], "accounting": None if missing(accounting=True) else accounting}
 
 
@@ -378,6 +380,28 @@ def part_hostile(part):
     for job in (shrinking, after):
         cluster.run("scancel", str(job), check=False)
     part.check(part.runs([waiting], 15), f"a job that was altered while it waited runs: {part.state(waiting)}")
+
+    # Held by its user or an operator: its turn does not come until whoever may has released it.
+    hold = lambda verb, job, user=None: cluster.run("scontrol", verb, str(job), user=user, check=False)
+    mine = part.submit("team-b", gpus=1, options=["--hold", "--comment=own"])
+    theirs = part.submit("team-d", gpus=8)
+    watch.idle(2)
+    told = [hold("hold", theirs, "ben"), hold("release", theirs, "ben"), hold("hold", theirs)]
+    part.check(not any(done.returncode for done in told), f"who holds a job that waits may: {[done.stderr for done in told]}")
+    cluster.run("scancel", str(waiting), check=False)
+    watch.idle(5)
+    part.check(watch.jobs[mine].comment == "allot: held by its user; own", f"a hold is in its comment: {watch.jobs[mine].comment!r}")
+    told = hold("release", theirs, "ben")
+    part.check(told.returncode != 0 and "permission denied" in told.stderr, f"an operator's hold is not for users: {told.stderr!r}")
+    states = {job: (part.state(job), watch.jobs[job].priority) for job in (mine, theirs)}
+    part.check(set(states.values()) == {("PENDING", 0)}, f"what is held stays so, with room: {states}")
+    told = [hold("release", mine, "ben"), hold("release", theirs)]
+    part.check(part.runs([mine, theirs], 45), f"once released they run: {[done.stderr for done in told]} {watch.jobs[mine]} {watch.jobs[theirs]}")
+    part.check(watch.jobs[mine].comment == "own", f"and its own comment is left: {watch.jobs[mine].comment!r}")
+    told = hold("hold", mine, "ben")
+    part.check(told.returncode != 0, "what runs can't be held")
+    for job in (mine, theirs):
+        cluster.run("scancel", str(job), check=False)
 
     # Requeued and cancelled by its user, again and again.
     restless = part.submit("team-b", gpus=8, seconds=600)
@@ -657,6 +681,27 @@ def part_placed(part):
         part.check(seen == "high", f"Slurm knows the QOS: {seen!r}")
         part.ended_once(order + [blocker])
         cancel(full)
+        part.drain(full, 20)
+        # What a limit of Slurm's would keep from starting waits, and nobody gives way to it.
+        lent = [part.submit(account, gpus=8, on_term="wait") for account in ["team-b"] * 11 + ["team-c"] * 5]
+        part.check(part.runs(lent, 30), f"b and c have all nodes: {[part.state(job) for job in lent]}")
+        before = len(part.governor.log("warn"))
+        small = [part.submit("team-a", gpus=8, seconds=15, options=["--qos=small"]) for _ in range(3)]
+        part.check(part.runs(small[:1], 15), f"what the QOS allows runs: {part.state(small[0])}")
+        watch.idle(5)
+        part.check([part.state(job) for job in small[1:]] == ["PENDING"] * 2 and len(part.governor.log("warn")) == before + 1,
+                   f"one makes way for one: {[part.state(job) for job in small]}, {len(part.governor.log('warn')) - before} warned")
+        part.check(all("QOSGrpGRES" in watch.jobs[job].comment for job in small[1:]), f"and it says so: {watch.jobs[small[1]].comment!r}")
+        part.check(part.drain(small, 60), f"they run one after the other: {[part.state(job) for job in small]}")
+        checked = part.governor.call("check", "--config", part.governor.config_path)
+        part.check("QOS small" in checked.stdout, f"check names limits of Slurm's: {checked.stdout}")
+        imported = part.governor.call("import-associations")
+        part.check(imported.returncode == 0 and '"team-b", "parent": "root"' in imported.stdout,
+                   f"the accounts of sacctmgr are quotas: {imported.stdout} {imported.stderr}")
+        shares = part.governor.call("shares", "--config", part.governor.config_path)
+        part.check(shares.returncode == 0 and "fair share" in shares.stdout, f"shares: {shares.stdout} {shares.stderr}")
+        part.ended_once(small)
+        cancel(lent)
     part.law_held()
     part.files_are_harmless()
     part.replays()

@@ -53,6 +53,23 @@ TEST_CASE("request: a job key is what Slurm's commands take") {
   }
 }
 
+TEST_CASE("request: who holds a job says its comment") {
+  job j;
+  j.is_held = true;
+  CHECK(held_by(j).empty());
+  j.comment = "allot: waits: held by its user";
+  CHECK(held_by(j).empty());
+  j.comment = "allot: held by its user";
+  CHECK(held_by(j) == "held by its user");
+  j.comment = "allot: held by its user; a comment of its own";
+  CHECK(held_by(j) == "held by its user");
+  j.comment = "held by its user";
+  j.admin_comment = "allot: held by an operator avoiding n1,n2";
+  CHECK(held_by(j) == "held by an operator");
+  j.is_held = false;
+  CHECK(held_by(j).empty());
+}
+
 TEST_CASE("request: what a job needs") {
   raw_request r;
   r.nodes = 2;
@@ -83,6 +100,23 @@ TEST_CASE("request: what a job needs") {
   SUBCASE("whole nodes") {
     r.is_exclusive = true;
     CHECK(read_need(r, {8, 64}).value == need{"", 16, 128, 2000, 2, false});
+  }
+  SUBCASE("parts of GPUs") {
+    for (const char* parts :
+         {"gres:shard:4", "gres:shard", "gres:mps:50", "gres:gpu:1,gres:shard:a100:2", "gres/mps=1"}) {
+      CAPTURE(parts);
+      for (std::string raw_request::*form :
+           {&raw_request::tres_per_node, &raw_request::tres_per_job, &raw_request::tres_per_task}) {
+        raw_request of = r;
+        of.*form = parts;
+        CHECK(read_need(of, {}).problem.find("--gres=gpu:1") != std::string::npos);
+      }
+    }
+    for (const char* whole : {"gres:shard:0", "gres:gpu:4,gres:mps:0", "gres:shards:4", "gres:gpu:shard:4"}) {
+      CAPTURE(whole);
+      r.tres_per_node = whole;
+      CHECK(read_need(r, {}).value);
+    }
   }
   SUBCASE("what can't be counted says why") {
     r.tres_per_socket = "gres:gpu:1";
