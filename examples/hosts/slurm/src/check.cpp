@@ -61,6 +61,12 @@ void check_slurm(const config& c, const cluster_settings& slurm, std::vector<std
                     ": among released jobs Slurm's own priority decides again; priority/basic starts them as "
                     "they are released");
   }
+  if (c.slurm.grace_ms > 0) {
+    found.push_back(
+        "with a grace_s a job that ends by the signal has failed until the next poll: jobs that depend on it "
+        "may act on that; without it Slurm's KillWait, " +
+        std::to_string(slurm.kill_wait_s) + " s, is the grace, and it is never seen to have failed");
+  }
   if (!setting(slurm.auth_info, "cred_expire")) {
     found.push_back(
         "AuthInfo has no cred_expire: a requeued job is delayed by two minutes, unless the governor releases "

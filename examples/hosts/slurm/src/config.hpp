@@ -19,7 +19,9 @@ struct slurm_options {
   /// Whether allot chooses the nodes, or Slurm does.
   bool places_jobs = true;
   std::int64_t poll_ms = 1000;
-  std::int64_t grace_ms = 5000;
+  /// Between a signal of the governor's own and the requeue. 0: it is requeued at once, and the grace is
+  /// Slurm's (KillWait): then it is never seen to have failed.
+  std::int64_t grace_ms = 0;
   /// How long a released job may wait for Slurm before it is held again.
   std::int64_t start_ms = 60'000;
   int signal = 15;

@@ -197,15 +197,17 @@ void governor::push_out(record& r) {
   if (!r.warned) {
     r.warned = now_.steady;
     ++totals_.warned;
-    const outcome o = config_.slurm.grace_ms > 0 ? slurm_.warn(j, config_.slurm.signal) : outcome{};
-    if (config_.slurm.grace_ms > 0) static_cast<void>(done(o));
-    log_("warn", {{"job", id},
-                  {"user", j.user},
-                  {"for", for_whom},
-                  {"grace_s", std::to_string(config_.slurm.grace_ms / 1000)},
-                  {"why", r.reason},
-                  {"failed", o.text}});
-    if (config_.slurm.grace_ms > 0) return;
+    if (config_.slurm.grace_ms > 0) {
+      const outcome o = slurm_.warn(j, config_.slurm.signal);
+      static_cast<void>(done(o));
+      log_("warn", {{"job", id},
+                    {"user", j.user},
+                    {"for", for_whom},
+                    {"grace_s", std::to_string(config_.slurm.grace_ms / 1000)},
+                    {"why", r.reason},
+                    {"failed", o.text}});
+      return;
+    }
   }
   if (now_.steady - *r.warned < config_.slurm.grace_ms) return;
   // Any governor can tell by it that this was none of somebody else's requeues.
@@ -222,7 +224,12 @@ void governor::push_out(record& r) {
   const outcome o = slurm_.requeue(j);
   r.next_try = now_.steady + retry_ms;
   if (done(o)) ++totals_.requeued;
-  log_("requeue", {{"job", id}, {"user", j.user}, {"for", for_whom}, {"failed", o.text}});
+  // With a grace the warning has said why.
+  log_("requeue", {{"job", id},
+                   {"user", j.user},
+                   {"for", for_whom},
+                   {"why", config_.slurm.grace_ms > 0 ? "" : r.reason},
+                   {"failed", o.text}});
 }
 
 void governor::push_out_all() {

@@ -49,6 +49,7 @@ class Part:
         self.name, self.seed, self.keep = name, seed, keep
         self.random = random.Random(f"{name} {seed}")
         self.passed, self.failures = 0, []
+        self.rounds = 4
 
     def check(self, holds, what):
         if holds:
@@ -560,6 +561,38 @@ def observe(governor):
     return [program(), "run", "--config", governor.config_path, "--observe", "--ticks", "3"]
 
 
+def part_dependents(part):
+    """Slurm never shows a reclaimed job as over: jobs that depend on its end neither run nor are cancelled."""
+    part.begin(grace_s=0)
+    cluster, watch = part.cluster, part.watch
+    loans = [part.submit("team-b") for _ in range(16)]
+    part.check(part.runs(loans[:11], 25), f"b borrows: {watch.used()}")
+    kinds = (("afterok", ("--kill-on-invalid-dep=yes",)), ("afterany", ()), ("afternotok", ()))
+    dependents = [part.submit("team-a", gpus=1, seconds=1, options=(f"--dependency={kind}:{job}", *options))
+                  for job in loans for kind, options in kinds]
+    others, begun = [], time.monotonic()
+    for _ in range(part.rounds):
+        owners = [part.submit("team-c") for _ in range(6)]
+        # Each submission makes slurmctld look for jobs to start.
+        seen = time.monotonic()
+        while time.monotonic() < seen + 30 and not all(part.state(job) == "RUNNING" for job in owners):
+            others.append(part.submit("team-a", gpus=0, seconds=0))
+            watch.poll()
+        part.check(all(part.state(job) == "RUNNING" for job in owners), f"the owner's jobs run: {[part.state(job) for job in owners]}")
+        for job in owners:
+            cluster.run("scancel", str(job))
+        watch.until(lambda now: sum(job in now and now[job].state == "RUNNING" for job in loans) >= 11, 25)
+    reclaims = sum(watch.last_restart[job] for job in loans)
+    part.check(reclaims >= 3 * part.rounds, f"{reclaims} reclaims, beside {len(others) / (time.monotonic() - begun):.1f} submissions a second")
+    wrong = {job: part.state(job) for job in dependents if part.state(job) != "PENDING"}
+    part.check(not wrong, f"no dependent has acted on a reclaim ({reclaims} of them): {wrong}")
+    for job in dependents + loans:
+        cluster.run("scancel", str(job), check=False)
+    part.drain(loans + others, 40)
+    part.ended_once(others)
+    part.law_held()
+
+
 def part_slurm_chooses(part):
     """Quotas only: Slurm finds the nodes."""
     part.begin(nodes="slurm")
@@ -784,7 +817,7 @@ esac
 
 
 def part_guide(part):
-    """Every command of the guide, as it stands there; only the grace is shorter, and what is waited for it."""
+    """Every command of the guide, as it stands there; only what is waited for Slurm's grace is shorter."""
     part.begin(start=False)
     cluster, governor = part.cluster, part.governor
     etc, tools = cluster.directory, cluster.path("tools")
@@ -794,7 +827,7 @@ def part_guide(part):
     os.symlink(program(), os.path.join(tools, "allot-slurm"))
     text = read(os.path.join(os.path.dirname(HERE), "README.md"))
     text = text[text.index("## allot in front of your Slurm"):text.index("## What users should know")]
-    for there, here in (("/var/lib/allot-slurm", governor.directory), ("/etc/systemd/system/", tools), ('"grace_s": 30', '"grace_s": 3'),
+    for there, here in (("/var/lib/allot-slurm", governor.directory), ("/etc/systemd/system/", tools),
                         ("sleep 35", "sleep 9"), ("--observe\n", "--observe --ticks 3\n")):
         part.check(there in text, f"the guide has {there!r}")
         text = text.replace(there, here)
@@ -871,7 +904,7 @@ def part_soak(part):
     part.replays()
 
 
-PARTS = ["storm", "hostile", "operator", "clocks", "placed", "sharing", "lawless", "slurm_chooses", "guide"]
+PARTS = ["storm", "hostile", "operator", "clocks", "placed", "sharing", "lawless", "slurm_chooses", "dependents", "guide"]
 
 
 def main():
@@ -880,6 +913,7 @@ def main():
     parser.add_argument("--keep", help="directory for what the governors wrote")
     parser.add_argument("--soak", action="store_true")
     parser.add_argument("--jobs", type=int, default=2000, help="of the soak")
+    parser.add_argument("--rounds", type=int, default=4, help="of dependents")
     parser.add_argument("--at-once", type=int, default=3)
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     options = parser.parse_args()
@@ -891,7 +925,7 @@ def main():
     try:
         if len(names) == 1:
             part = Part(names[0], options.seed, options.keep)
-            part.jobs = options.jobs
+            part.jobs, part.rounds = options.jobs, options.rounds
             print(f"{names[0]}: seed {options.seed}", flush=True)
             part.run()
             print(f"{part.passed} passed, {len(part.failures)} failed")
