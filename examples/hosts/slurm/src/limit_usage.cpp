@@ -74,11 +74,30 @@ void limit_usage::take(limits l) {
   counters_.clear();
   charges_.clear();
   ++version_;
+  // What limits nothing costs nothing: most clusters have no limits.
+  std::erase_if(limits_.partitions,
+                [](const limits::partition& p) { return p == limits::partition{.name = p.name}; });
+  const auto limits_something = [](const limits::association& a) {
+    return is_bound(a.group) || !a.per_job.empty() || a.jobs != limits::none || a.minutes != limits::none;
+  };
+  if (std::none_of(limits_.associations.begin(), limits_.associations.end(), limits_something)) {
+    limits_.associations.clear();
+  }
+  const auto is_limited = [](const limits::quality& q) {
+    return is_bound(q.group) || is_bound(q.per_user) || is_bound(q.per_account) || !q.per_job.empty() ||
+           q.minutes != limits::none;
+  };
+  const bool none_is = std::none_of(limits_.qualities.begin(), limits_.qualities.end(), is_limited);
+  if (none_is && limits_.partitions.empty()) limits_.qualities.clear();
   for (std::size_t i = 0; i < limits_.associations.size(); ++i) {
     const limits::association& a = limits_.associations[i];
     by_user_.emplace(user_key(a.account, a.user, a.partition), i);
     by_id_.emplace(a.id, i);
   }
+}
+
+bool limit_usage::is_idle() const {
+  return limits_.associations.empty() && limits_.qualities.empty() && limits_.partitions.empty();
 }
 
 const limits::association* limit_usage::association_of(const job& j) const {
@@ -179,7 +198,7 @@ void limit_usage::count(const job& j, as what, std::size_t quota) {
     add(at->second, false);
     charges_.erase(at);
   }
-  if (what == as::nothing) return;
+  if (what == as::nothing || is_idle()) return;
   charge c{what, quota, {}, {}};
   for_each_bound(j, [&](key k, const auto&, const auto&, const auto&) { c.of.push_back(std::move(k)); });
   if (c.of.empty()) return;
@@ -225,7 +244,7 @@ std::string limit_usage::obstacle_of_partitions(const job& j) const {
 }
 
 std::string limit_usage::obstacle(const job& j, std::size_t quota) const {
-  if (limits_ == limits{}) return {};
+  if (is_idle()) return {};
   if (std::string why = obstacle_of_partitions(j); !why.empty()) return why;
   const limits::amounts wants = amounts_of(j);
   const auto minutes = static_cast<std::uint64_t>(j.time_limit) / 60;

@@ -57,6 +57,8 @@ class limit_usage {
     std::vector<key> of{};
   };
 
+  /// There is no limit.
+  [[nodiscard]] bool is_idle() const;
   template <class Visit>
   void for_each_bound(const job& j, Visit visit) const;
   [[nodiscard]] std::vector<const limits::quality*> qualities_of(const job& j) const;

@@ -70,6 +70,12 @@ TEST_CASE("limits: without any nothing is in the way") {
   CHECK(w.obstacle(job_of(1, 8)).empty());
   w.used.count(job_of(2, 8), as::running, 0);
   CHECK(w.obstacle(job_of(1, 8)).empty());
+  // Nor once what there was is gone.
+  w.of.qualities[0].group.jobs = 0;
+  w.used.take(w.of);
+  CHECK(!w.obstacle(job_of(1, 8)).empty());
+  w.used.take(world{}.of);
+  CHECK(w.obstacle(job_of(1, 8)).empty());
 }
 
 TEST_CASE("limits: what jobs of a QOS have together") {
