@@ -572,7 +572,7 @@ def part_dependents(part):
                   for job in loans for kind, options in kinds]
     others, begun = [], time.monotonic()
     for _ in range(part.rounds):
-        owners = [part.submit("team-c") for _ in range(6)]
+        owners = [part.submit(account) for account, count in (("team-a", 4), ("team-c", 6)) for _ in range(count)]
         # Each submission makes slurmctld look for jobs to start.
         seen = time.monotonic()
         while time.monotonic() < seen + 30 and not all(part.state(job) == "RUNNING" for job in owners):
@@ -583,7 +583,7 @@ def part_dependents(part):
             cluster.run("scancel", str(job))
         watch.until(lambda now: sum(job in now and now[job].state == "RUNNING" for job in loans) >= 11, 25)
     reclaims = sum(watch.last_restart[job] for job in loans)
-    part.check(reclaims >= 3 * part.rounds, f"{reclaims} reclaims, beside {len(others) / (time.monotonic() - begun):.1f} submissions a second")
+    part.check(reclaims >= 5 * part.rounds, f"{reclaims} reclaims, beside {len(others) / (time.monotonic() - begun):.1f} submissions a second")
     wrong = {job: part.state(job) for job in dependents if part.state(job) != "PENDING"}
     part.check(not wrong, f"no dependent has acted on a reclaim ({reclaims} of them): {wrong}")
     for job in dependents + loans:
