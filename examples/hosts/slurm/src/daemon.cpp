@@ -4,6 +4,7 @@
 #include "config.hpp"
 #include "governor.hpp"
 #include "journal.hpp"
+#include "lock.hpp"
 #include "metrics.hpp"
 #include "page.hpp"
 #include "slurm_client.hpp"
@@ -12,7 +13,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,27 +39,6 @@ namespace {
 [[nodiscard]] moment now() {
   return {ms_of(CLOCK_REALTIME), ms_of(CLOCK_BOOTTIME)};
 }
-
-/// A file that only one process has.
-class lock {
- public:
-  /// Empty, or why it is not ours.
-  [[nodiscard]] std::string take(const std::string& path) {
-    file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (file_ < 0) return path + ": " + std::strerror(errno);
-    if (::flock(file_, LOCK_EX | LOCK_NB) == 0) return {};
-    return errno == EWOULDBLOCK ? path + ": another governor is running" : path + ": " + std::strerror(errno);
-  }
-  lock() = default;
-  lock(const lock&) = delete;
-  lock& operator=(const lock&) = delete;
-  ~lock() {
-    if (file_ >= 0) ::close(file_);
-  }
-
- private:
-  int file_ = -1;
-};
 
 /// The log of events: whole lines, one write a tick.
 class events_file {

@@ -48,6 +48,10 @@ struct moment {
 /// them.
 [[nodiscard]] std::string avoided_nodes(const job& j);
 [[nodiscard]] std::string own_exclusions(const job& j);
+/// Where a job's comment says that it was admitted: "allot: admitted on n1:8 n2:4".
+[[nodiscard]] std::vector<node_share> places_in(std::string_view comment);
+/// The nodes that a job requires, as a list, if its comment says that the governor has pinned it to them.
+[[nodiscard]] std::string pinned_nodes(const job& j);
 
 /// How long a job that did not start as often as this waits before it is tried again: doubled each time.
 [[nodiscard]] std::int64_t backoff_ms(std::uint32_t failures);
@@ -56,6 +60,8 @@ class governor {
  public:
   /// Every text of the governor's own in a comment begins with this.
   static constexpr std::string_view mark = "allot: ";
+  /// So begins the admin comment of a job that its user or an operator holds: it stays held.
+  static constexpr std::string_view held_mark = "allot: held by ";
 
   /// With `observes` it only logs what it would do.
   governor(config c, cluster& slurm, surroundings around, bool observes);

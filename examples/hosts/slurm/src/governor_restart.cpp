@@ -6,35 +6,9 @@
 #include "events_log.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 namespace allot_slurm {
-
-namespace {
-
-/// "allot: admitted on n1:8 n2:4" as shares.
-[[nodiscard]] std::vector<node_share> places_in(std::string_view comment) {
-  std::vector<node_share> all;
-  const std::size_t on = comment.find(" on ");
-  if (on == std::string_view::npos) return all;
-  comment.remove_prefix(on + 4);
-  while (!comment.empty()) {
-    const std::string_view one = comment.substr(0, comment.find(' '));
-    comment.remove_prefix(std::min(one.size() + 1, comment.size()));
-    const std::size_t colon = one.rfind(':');
-    node_share s;
-    s.node = std::string{one.substr(0, colon)};
-    if (colon != std::string_view::npos) {
-      const char* const end = one.data() + one.size();
-      std::from_chars(one.data() + colon + 1, end, s.gpus);
-    }
-    if (!s.node.empty()) all.push_back(std::move(s));
-  }
-  return all;
-}
-
-}  // namespace
 
 bool governor::is_older(const record* a, const record* b) {
   if (a->is.submitted != b->is.submitted) return a->is.submitted < b->is.submitted;

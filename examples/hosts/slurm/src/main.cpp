@@ -4,6 +4,8 @@
 #include "check.hpp"
 #include "config.hpp"
 #include "daemon.hpp"
+#include "let_go.hpp"
+#include "lock.hpp"
 #include "log.hpp"
 #include "replay.hpp"
 #include "slurm_client.hpp"
@@ -45,6 +47,24 @@ int check(const std::string& file) {
   for (const std::string& f : found) std::cout << f << '\n';
   if (found.empty()) std::cout << "nothing found\n";
   return found.empty() ? 0 : finding_status;
+}
+
+/// Undoes what a governor has left in Slurm. None may start meanwhile.
+int let_go(const std::string& file, bool unmarked) {
+  auto reading = read_config(file);
+  if (!reading.value) return complain(reading.problems);
+  lock only;
+  if (const std::string why = only.take(reading.value->slurm.directory + "/lock"); !why.empty()) {
+    std::cerr << "allot-slurm: " << why << '\n';
+    return finding_status;
+  }
+  slurm_client slurm;
+  changes now;
+  if (const outcome o = slurm.poll(now); !o) return complain({"slurmctld does not answer: " + o.text});
+  const let_go_result r = let_go(*reading.value, now.jobs, slurm, unmarked,
+                                 [](const std::string& line) { std::cout << line << '\n'; });
+  std::cout << r.text() << '\n';
+  return r.failed == 0 ? 0 : finding_status;
 }
 
 /// Prints what the governor has written last.
@@ -152,6 +172,15 @@ int main(int argc, char** argv) {
                    "node:NAME:gone. From the log of events")
       ->allow_extra_args(false);
 
+  bool unmarked = false;
+  CLI::App* const lets_go = app.add_subcommand(
+      "let-go", "Undo what a governor that has ended left on jobs: holds, nodes, comments");
+  lets_go->add_option("--config", config_file, "The configuration")->required();
+  lets_go->add_flag(
+      "--unmarked", unmarked,
+      "Also release jobs that are held and carry no mark: those that it had not commented yet,\n"
+      "and whatever others hold");
+
   CLI::App* const replays =
       app.add_subcommand("replay-log", "Replay a log of events and compare the plans of every cycle");
   replays->add_option("--config", config_file, "Replaces the configuration that the log repeats");
@@ -165,6 +194,7 @@ int main(int argc, char** argv) {
   if (*checks) return check(config_file);
   if (*states && !changes.empty()) return what_if(config_file, changes, as_json);
   if (*states) return status(config_file, as_json);
+  if (*lets_go) return let_go(config_file, unmarked);
   if (*replays) return replay_log(config_file, log_file);
   options.config_file = config_file;
   return run_daemon(options);

@@ -246,6 +246,7 @@ struct update {
     if (say.admin) message.admin_comment = writable(*say.admin);
     if (say.user) message.comment = writable(*say.user);
     if (say.excluded) message.exc_nodes = writable(*say.excluded);
+    if (say.required) message.req_nodes = writable(*say.required);
   }
 
   [[nodiscard]] outcome send() {
@@ -474,6 +475,12 @@ outcome slurm_client::hold(const job& j, const comments& say) {
 
 outcome slurm_client::comment(const job& j, const comments& say) {
   return update{j, say}.send();
+}
+
+outcome slurm_client::let_go(const job& j, const comments& say) {
+  update u{j, say};
+  u.message.priority = INFINITE;
+  return u.send();
 }
 
 outcome slurm_client::warn(const job& j, int signal) {
