@@ -84,6 +84,13 @@ struct snapshot {
     std::string beneficiary{};
     /// How often Slurm has started it again.
     std::uint32_t restarts = 0;
+    /// Since when it is what it is: of those that wait, since its submission.
+    milliseconds since = 0;
+    /// How many have their turn before it in its quota; none if it does not wait, or that was not asked.
+    std::optional<std::uint64_t> before{};
+    /// Its admin comment in Slurm, and why Slurm does not start it, in Slurm's word.
+    std::string comment{};
+    std::string slurm_reason{};
   };
   struct node {
     std::string name;

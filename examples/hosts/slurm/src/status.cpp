@@ -315,7 +315,17 @@ class status_json_writer {
       text("reason", j.reason);
       time("promised", j.latest_start);
       text_or_null("beneficiary", j.beneficiary);
-      w_.member("restarts", std::uint64_t{j.restarts}).end_object();
+      w_.member("restarts", std::uint64_t{j.restarts});
+      time("since", j.since);
+      w_.key("before");
+      if (j.before) {
+        w_.value(*j.before);
+      } else {
+        w_.null();
+      }
+      text("comment", j.comment);
+      text("slurm_reason", j.slurm_reason);
+      w_.end_object();
     }
     w_.end_array();
   }
