@@ -21,10 +21,13 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <map>
+#include <optional>
+#include <system_error>
 #include <utility>
 
 namespace allot_slurm {
@@ -157,6 +160,54 @@ void make_directories(const std::string& path) {
   }
 }
 
+/// What operators ask for.
+class operators {
+ public:
+  explicit operators(std::string directory) : directory_(std::move(directory)) {}
+
+  void obey(governor& it) {
+    read_freeze(it);
+    std::vector<std::filesystem::path> asked;
+    std::error_code missing;
+    for (const auto& f : std::filesystem::directory_iterator{directory_, missing}) {
+      if (f.path().filename().string().starts_with(start_prefix)) asked.push_back(f.path());
+    }
+    for (const auto& path : asked) {
+      const auto key = parse_job_key(path.filename().string().substr(start_prefix.size()));
+      if (!key) continue;
+      std::string by;
+      std::getline(std::ifstream{path}, by);
+      // Once, whatever becomes of it.
+      if (std::filesystem::remove(path, missing)) it.start(*key, by);
+    }
+  }
+  [[nodiscard]] const std::optional<freeze_order>& frozen() const noexcept { return frozen_; }
+
+ private:
+  void read_freeze(governor& it) {
+    const std::string path = directory_ + '/' + freeze_file;
+    std::optional<freeze_order> order;
+    if (std::ifstream in{path, std::ios::binary}) {
+      order = parse_freeze(std::string{std::istreambuf_iterator<char>{in}, {}});
+    }
+    if (order && order->until && *order->until <= now().wall) {
+      std::error_code missing;
+      std::filesystem::remove(path, missing);
+      order.reset();
+    }
+    if (order == frozen_) return;
+    it.log()("freeze", {{"state", order ? "frozen" : "thawed"},
+                        {"by", order ? order->by : ""},
+                        {"until", order && order->until ? time_text(*order->until) : ""},
+                        {"why", order ? order->why : ""}});
+    frozen_ = std::move(order);
+    it.freeze(frozen_.has_value());
+  }
+
+  std::string directory_;
+  std::optional<freeze_order> frozen_{};
+};
+
 /// What is written beside the decisions.
 class daemon_files {
  public:
@@ -196,12 +247,13 @@ class daemon_files {
     written_at_ = at;
   }
   /// Page, metrics and status: at once, or when the last ones are old enough.
-  void show(const governor& it, bool at_once) {
+  void show(const governor& it, const std::optional<freeze_order>& frozen, bool at_once) {
     constexpr std::int64_t page_ms = 3000;
     const std::int64_t at = ms_of(CLOCK_MONOTONIC);
     if (!at_once && at - shown_at_ < page_ms) return;
     shown_at_ = at;
-    const snapshot s = it.snapshot_view();
+    snapshot s = it.snapshot_view();
+    s.frozen = frozen;
     const slurm_options& o = it.configuration().slurm;
     const std::string suffix = s.observes ? ".observe" : "";
     put(directory_ + "/status.txt" + suffix, status_text(s));
@@ -263,6 +315,7 @@ int run_daemon(const daemon_options& options) {
   if (!options.observes) {
     around.remember = [&](const memory& m) { files.write(m, settings.name); };
   }
+  operators asks{directory};
   governor it{std::move(*reading.value), slurm, std::move(around), options.observes};
   bool is_ready = false;
   std::uint64_t ticks = 0;
@@ -283,10 +336,12 @@ int run_daemon(const daemon_options& options) {
       }
     }
     if (is_ready) {
+      it.log().set_time(now().wall);
+      if (!options.observes) asks.obey(it);
       it.tick(now());
       events.write();
       if (!options.observes && it.scheduler() != nullptr) files.write(it.remembers(), settings.name);
-      files.show(it, ticks == 0);
+      files.show(it, asks.frozen(), ticks == 0);
       files.complain(it.log());
     }
     ++ticks;
@@ -310,7 +365,7 @@ int run_daemon(const daemon_options& options) {
     }
   }
   if (!options.observes && it.scheduler() != nullptr) files.write(it.remembers(), settings.name, true);
-  if (is_ready) files.show(it, true);
+  if (is_ready) files.show(it, asks.frozen(), true);
   return 0;
 }
 

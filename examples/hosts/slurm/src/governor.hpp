@@ -60,6 +60,8 @@ class governor {
  public:
   /// Every text of the governor's own in a comment begins with this.
   static constexpr std::string_view mark = "allot: ";
+  /// So begins the admin comment of a job that an operator has started by force.
+  static constexpr std::string_view forced_mark = "allot: started by force";
   /// So begins the admin comment of a job that its user or an operator holds: it stays held.
   static constexpr std::string_view held_mark = "allot: held by ";
 
@@ -76,6 +78,12 @@ class governor {
 
   /// Takes another configuration over, with the next tick. Jobs keep their runs and their turn.
   void reconfigure(config c);
+
+  /// While it is frozen nobody is evicted.
+  void freeze(bool is_frozen) { is_frozen_ = is_frozen; }
+  [[nodiscard]] bool is_frozen() const noexcept { return is_frozen_; }
+  /// Releases a job at once, whatever the scheduler thinks of it; when it runs, it is taken over as it is.
+  void start(const job_key& k, const std::string& by);
 
   /// Polls, decides, acts.
   void tick(moment now);
@@ -209,6 +217,7 @@ class governor {
   /// Whether a new scheduler is to be made, and what has changed for who waits, if anything.
   std::optional<allot::delay_cause> starts_over_ = allot::delay_cause::none;
   bool is_away_ = false;
+  bool is_frozen_ = false;
   std::string why_no_engine_{};
   std::optional<memory> remembered_{};
   std::vector<node> nodes_;
@@ -222,6 +231,8 @@ class governor {
   std::set<job_key> not_ready_;
   /// Pending and not held, although they were not admitted.
   std::set<job_key> strays_;
+  /// Those that an operator has started, until they run.
+  std::set<job_key> forced_;
   /// How many tasks of an array with a limit the scheduler knows.
   std::map<std::uint32_t, std::set<job_key>> limited_;
   std::deque<job_key> dirty_;

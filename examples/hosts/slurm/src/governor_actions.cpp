@@ -305,6 +305,49 @@ void governor::hold_unstarted() {
   }
 }
 
+void governor::start(const job_key& k, const std::string& by) {
+  const auto at = records_.find(k);
+  const bool is_ours = at != records_.end() && engine_ != nullptr && config_.governs(at->second.is.partition);
+  std::string why_not;
+  if (observes_) {
+    why_not = "it only observes";
+  } else if (is_away_) {
+    why_not = "slurmctld does not answer";
+  } else if (!is_ours) {
+    why_not = "there is no such job, or it is not governed";
+  } else if (at->second.is.state != run_state::pending || at->second.at == phase::leaving) {
+    why_not = "it does not wait";
+  } else if (at->second.at == phase::released) {
+    why_not = "it is released already";
+  } else {
+    record& r = at->second;
+    const std::string text = std::string{forced_mark.substr(mark.size())} + (by.empty() ? "" : " by " + by);
+    comments say = comments_for(r.is, text, text);
+    if (!pinned_nodes(r.is).empty()) {
+      say.required = "";
+      say.admin = std::string{mark} + text;
+    }
+    const outcome o = slurm_.release(r.is, {}, say);
+    if (done(o)) {
+      r.is.is_held = false;
+      r.is.admin_comment = say.admin.value_or(r.is.admin_comment);
+      r.is.comment = say.user.value_or(r.is.comment);
+      r.is.required_nodes = say.required.value_or(r.is.required_nodes);
+      strays_.erase(k);
+      forced_.insert(k);
+      evaluate(r);
+    } else {
+      why_not = o.text;
+    }
+  }
+  log_("start", {{"job", to_string(k)},
+                 {"user", is_ours ? at->second.is.user : std::string{}},
+                 {"account", is_ours ? at->second.is.account : std::string{}},
+                 {"by", by},
+                 {"why", "an operator has asked for it"},
+                 {"failed", why_not}});
+}
+
 void governor::retry_unready() {
   const std::vector<job_key> all{not_ready_.begin(), not_ready_.end()};
   for (const job_key& k : all) {

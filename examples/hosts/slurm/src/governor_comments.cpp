@@ -165,6 +165,8 @@ void governor::comment_some() {
     if (at == records_.end()) continue;
     record& r = at->second;
     r.is_dirty = false;
+    // The next governor must know.
+    if (forced_.count(k) != 0) continue;
     const std::string text = explanation(r);
     if (text.empty()) continue;
     const comments say = comments_for(r.is, text, text);

@@ -233,6 +233,7 @@ void governor::forget(const job_key& k) {
   // Out of all lists.
   enter(r, phase::unknown);
   strays_.erase(k);
+  forced_.erase(k);
   records_.erase(at);
 }
 
@@ -296,7 +297,7 @@ void governor::take_in_running(record& r) {
   const bool holds =
       engine_->contains(j.key) && (state == allot::job_state::running || state == allot::job_state::evicting);
   if (!holds) {
-    ++totals_.ran_unasked;
+    if (forced_.erase(j.key) == 0) ++totals_.ran_unasked;
     return adopt(r, false);
   }
   std::string problem;
@@ -358,7 +359,8 @@ void governor::take_in_pending(record& r) {
   }
   if (j.is_held) {
     strays_.erase(j.key);
-  } else {
+    forced_.erase(j.key);
+  } else if (forced_.count(j.key) == 0) {
     strays_.insert(j.key);
   }
   evaluate(r);
@@ -422,6 +424,7 @@ std::int64_t governor::ready_at(const record& r) const {
 /// What keeps a job from being tried, and nobody knows until when; empty if nothing does.
 std::string governor::blocked(const record& r) const {
   const job& j = r.is;
+  if (forced_.count(j.key) != 0) return "an operator has started it: Slurm is to find nodes for it";
   if (!j.dependency.empty()) return "it waits for other jobs: " + j.dependency;
   if (j.array_limit > 0) {
     // The scheduler knows no more tasks than may run.

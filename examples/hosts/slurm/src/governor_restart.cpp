@@ -258,7 +258,10 @@ void governor::start_over() {
     tell(e);
   }
   for (record* r : waiting) {
-    if (!r->is.is_held && !observes_) strays_.insert(r->is.key);
+    if (!r->is.is_held && !observes_) {
+      const bool is_forced = r->is.admin_comment.starts_with(forced_mark);
+      (is_forced ? forced_ : strays_).insert(r->is.key);
+    }
     if (engine_->contains(r->is.key)) enter(*r, phase::waiting);
     evaluate(*r);
   }

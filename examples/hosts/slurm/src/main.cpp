@@ -4,9 +4,11 @@
 #include "check.hpp"
 #include "config.hpp"
 #include "daemon.hpp"
+#include "journal.hpp"
 #include "let_go.hpp"
 #include "lock.hpp"
 #include "log.hpp"
+#include "orders.hpp"
 #include "replay.hpp"
 #include "slurm_client.hpp"
 #include "status.hpp"
@@ -15,6 +17,9 @@
 #include <allot/core/version.hpp>
 
 #include <CLI/CLI.hpp>
+
+#include <pwd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -137,6 +142,60 @@ int why(const std::string& file, const std::string& job) {
   return 0;
 }
 
+/// The name of who runs this, also behind sudo.
+std::string operator_name() {
+  const char* const before = std::getenv("SUDO_USER");
+  if (before != nullptr && *before != '\0') return before;
+  const passwd* const user = getpwuid(getuid());
+  return user == nullptr ? std::to_string(getuid()) : std::string{user->pw_name};
+}
+
+int freeze(const std::string& file, const std::string& span, const std::string& why) {
+  auto reading = read_config(file);
+  if (!reading.value) return complain(reading.problems);
+  using namespace std::chrono;
+  freeze_order order;
+  order.since = duration_cast<std::chrono::milliseconds>(system_clock::now().time_since_epoch()).count();
+  order.by = operator_name();
+  order.why = why;
+  if (!span.empty()) {
+    const auto lasts = parse_span(span);
+    if (!lasts) return complain({"--for: expected a time like 90s, 30m, 2h or 1d"});
+    order.until = order.since + *lasts;
+  }
+  const std::string path = reading.value->slurm.directory + '/' + freeze_file;
+  if (const std::string why_not = replace_file(path, freeze_text(order)); !why_not.empty())
+    return complain({why_not});
+  std::cout << "from its next tick on the governor is " << sentence(order) << '\n';
+  return 0;
+}
+
+int thaw(const std::string& file) {
+  auto reading = read_config(file);
+  if (!reading.value) return complain(reading.problems);
+  std::error_code problem;
+  if (std::filesystem::remove(reading.value->slurm.directory + '/' + freeze_file, problem)) return 0;
+  std::cerr << "allot-slurm: " << (problem ? problem.message() : "it is not frozen") << '\n';
+  return finding_status;
+}
+
+/// Asks the governor that runs to start a job.
+int start(const std::string& file, const std::string& job) {
+  auto reading = read_config(file);
+  if (!reading.value) return complain(reading.problems);
+  const auto key = parse_job_key(job);
+  if (!key) return complain({job + ": expected the id of a job, or of an array and its task: 123_4"});
+  const std::string& directory = reading.value->slurm.directory;
+  if (lock only; only.take(directory + "/lock").empty()) {
+    std::cerr << "allot-slurm: no governor runs\n";
+    return finding_status;
+  }
+  const std::string path = directory + '/' + std::string{start_prefix} + to_string(*key);
+  if (const std::string why = replace_file(path, operator_name()); !why.empty()) return complain({why});
+  std::cout << "asked for; the log and `allot-slurm why " << to_string(*key) << "` say what becomes of it\n";
+  return 0;
+}
+
 /// What is read without --config: the file that the environment names, or the one beside slurm.conf.
 std::string default_config() {
   const char* const own = std::getenv("ALLOT_SLURM_CONFIG");
@@ -250,6 +309,20 @@ int main(int argc, char** argv) {
   whys->add_option("JOB", job, "Its id, or that of an array and the task: 123_4")->required();
   whys->add_option("--config", config_file, "The configuration");
 
+  std::string span;
+  std::string reason;
+  CLI::App* const freezes = app.add_subcommand("freeze", "Evict nobody until thaw");
+  freezes->add_option("--config", config_file, "The configuration");
+  freezes->add_option("--for", span, "It ends after this time: 90s, 30m, 2h, 1d");
+  freezes->add_option("--why", reason, "For those who read status, page and log");
+  CLI::App* const thaws = app.add_subcommand("thaw", "End a freeze");
+  thaws->add_option("--config", config_file, "The configuration");
+
+  CLI::App* const starts =
+      app.add_subcommand("start", "Start a job that waits by force, whatever the quotas say");
+  starts->add_option("JOB", job, "Its id, or that of an array and the task: 123_4")->required();
+  starts->add_option("--config", config_file, "The configuration");
+
   bool unmarked = false;
   CLI::App* const lets_go = app.add_subcommand(
       "let-go", "Undo what a governor that has ended left on jobs: holds, nodes, comments");
@@ -278,6 +351,9 @@ int main(int argc, char** argv) {
   if (*states && !changes.empty()) return what_if(config_file, changes, as_json);
   if (*states) return status(config_file, as_json, filter);
   if (*whys) return why(config_file, job);
+  if (*freezes) return freeze(config_file, span, reason);
+  if (*thaws) return thaw(config_file);
+  if (*starts) return start(config_file, job);
   if (*lets_go) return let_go(config_file, unmarked);
   options.config_file = config_file;
   return run_daemon(options);

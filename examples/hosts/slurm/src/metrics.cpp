@@ -89,6 +89,7 @@ class metrics_writer {
     metric("info", "gauge", "What this governor is; always 1.");
     sample({{"cluster", s_.cluster}, {"policy", s_.policy}}, "1");
     single("observes", "gauge", "1 if decisions are only logged (--observe).", s_.observes ? "1" : "0");
+    single("frozen", "gauge", "1 if nobody is evicted (allot-slurm freeze).", s_.frozen ? "1" : "0");
     single("slurmctld_up", "gauge", "1 if slurmctld answered in the last tick.", s_.is_away ? "0" : "1");
     single("last_tick_timestamp_seconds", "gauge", "When the last tick began, in seconds since 1970.",
            number(quantity::milli(s_.now)));

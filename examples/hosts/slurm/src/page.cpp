@@ -199,6 +199,9 @@ class page_writer {
     if (s_.is_away) {
       html_ += "<p class=alert role=alert>slurmctld does not answer: this is what was known last</p>\n";
     }
+    if (s_.frozen) {
+      html_ += "<p class=alert>The governor is " + html(sentence(*s_.frozen), 600) + "</p>\n";
+    }
     if (s_.observes) {
       html_ += "<p class=alert>It observes only: nothing is released, warned or requeued</p>\n";
     }

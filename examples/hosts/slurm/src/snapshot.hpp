@@ -3,6 +3,8 @@
 // What the governor knows after a tick, as plain data: status, page and metrics are written from it alone.
 #pragma once
 
+#include "orders.hpp"
+
 #include <allot/core/quantity.hpp>
 
 #include <array>
@@ -161,6 +163,8 @@ struct snapshot {
   bool observes = false;
   /// slurmctld does not answer; what follows is what was known last.
   bool is_away = false;
+  /// Nobody is evicted.
+  std::optional<freeze_order> frozen{};
   std::vector<std::string> resources{};
   /// In the order of the configuration file.
   std::vector<quota> quotas{};

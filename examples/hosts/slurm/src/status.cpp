@@ -74,6 +74,7 @@ class text_writer {
     text_ = "cluster " + shown_text(s_.cluster) + ", policy " + shown_text(s_.policy, 200) + ", " +
             time_text(s_.now) + '\n';
     if (s_.is_away) text_ += "slurmctld does not answer: this is what was known last\n";
+    if (s_.frozen) append_wrapped(text_, shown_text(sentence(*s_.frozen), 1000), 0, options_.width);
     if (s_.observes) text_ += "observes only: nothing is released, warned or requeued\n";
   }
 
@@ -215,6 +216,17 @@ class status_json_writer {
     text("policy", s_.policy);
     w_.member("now", seconds_of(s_.now));
     w_.member("observes", s_.observes).member("slurmctld_answers", !s_.is_away);
+    w_.key("frozen");
+    if (s_.frozen) {
+      w_.begin_object();
+      time("since", s_.frozen->since);
+      time("until", s_.frozen->until);
+      text("by", s_.frozen->by);
+      text("why", s_.frozen->why);
+      w_.end_object();
+    } else {
+      w_.null();
+    }
     texts("resources", s_.resources);
     write_quotas();
     write_jobs();

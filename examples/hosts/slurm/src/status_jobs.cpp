@@ -60,6 +60,7 @@ std::string why_text(const snapshot& s, std::string_view id) {
   line("nodes", nodes);
   if (j.restarts != 0) line("restarts", std::to_string(j.restarts));
   if (!j.preemptible) line("preempted", "never: it can't be requeued");
+  if (s.frozen) line("the governor", sentence(*s.frozen));
   line("AdminComment", j.comment);
   return text;
 }

@@ -23,6 +23,10 @@ class reader {
     s_.now = time(all, "now").value_or(0);
     s_.observes = flag(all, "observes");
     s_.is_away = !flag(all, "slurmctld_answers");
+    if (const json::value* const v = find(all, "frozen")) {
+      const json::object& f = v->as_object();
+      s_.frozen = {time(f, "since").value_or(0), time(f, "until"), text(f, "by"), text(f, "why")};
+    }
     s_.resources = texts(all, "resources");
     for (const json::value& v : array(all, "quotas"))
       s_.quotas.emplace_back().name = text(v.as_object(), "name");
