@@ -133,10 +133,15 @@ void governor::dirty(record& r) {
   dirty_.push_back(r.is.key);
 }
 
-bool governor::done(const outcome& o) {
+bool governor::done(const outcome& o, std::string_view call) {
   ++last_.calls;
   ++totals_.calls;
   if (!o) ++totals_.failed_calls;
+  constexpr std::size_t most_told = 100;
+  if (!o && o.is != outcome::kind::away && failures_told_.size() < most_told &&
+      failures_told_.insert(std::string{call} + ' ' + o.text).second) {
+    log_("slurm", {{"call", std::string{call}}, {"failed", o.text}, {"why", "said once for each reason"}});
+  }
   if (o.is == outcome::kind::away && !is_away_) {
     is_away_ = true;
     log_("slurm", {{"state", "away"}, {"why", o.text}});

@@ -85,6 +85,9 @@ class governor {
   /// Releases a job at once, whatever the scheduler thinks of it; when it runs, it is taken over as it is.
   void start(const job_key& k, const std::string& by);
 
+  /// Another one was refused.
+  void note_refused_config() { ++totals_.reloads_refused; }
+
   /// Polls, decides, acts.
   void tick(moment now);
 
@@ -179,10 +182,10 @@ class governor {
   void start_over();
   void resume(const saved_state& s, allot::delay_cause changed, const std::vector<record*>& holding,
               const std::vector<record*>& waiting);
-  void note_adopted(record& r, bool at_start);
+  void note_adopted(record& r, bool is_news);
   [[nodiscard]] static bool is_older(const record* a, const record* b);
   [[nodiscard]] memory stands() const;
-  void adopt(record& r, bool at_start);
+  void adopt(record& r, bool is_news);
   [[nodiscard]] bool was_admitted(const record& r) const;
 
   // What it does (governor_actions.cpp).
@@ -201,7 +204,7 @@ class governor {
   [[nodiscard]] std::string nodes_to_avoid(const record& r) const;
   [[nodiscard]] std::string explanation(const record& r) const;
   /// Counts a call, and notes when slurmctld is away.
-  [[nodiscard]] bool done(const outcome& o);
+  [[nodiscard]] bool done(const outcome& o, std::string_view call);
 
   void set_time(moment now);
   void tell(const event& e);
@@ -219,6 +222,8 @@ class governor {
   bool is_away_ = false;
   bool is_frozen_ = false;
   std::string why_no_engine_{};
+  /// What has been logged of calls that failed.
+  std::set<std::string> failures_told_{};
   std::optional<memory> remembered_{};
   std::vector<node> nodes_;
   /// Where nothing may start.

@@ -19,6 +19,10 @@ constexpr std::size_t most_holds = 50;
   return list;
 }
 
+[[nodiscard]] std::uint64_t gpus_asked(const allot::gpu::pod_request& p) {
+  return static_cast<std::uint64_t>(p.gpus.in_milli() / 1000) * p.pods;
+}
+
 }  // namespace
 
 void governor::act(const decision& d) {
@@ -91,13 +95,14 @@ void governor::admit(const decision::admission& a) {
   const std::string text = "admitted" + (where.empty() ? "" : " on" + where);
   const std::string for_user =
       borrows.empty() ? "admitted" : "admitted; borrows " + borrows + ", which may be reclaimed";
+  const std::uint64_t gpus = gpus_asked(r.what.pods);
   std::vector<std::string> nodes;
   for (const node_share& s : sent_to) nodes.push_back(s.node);
   outcome o{outcome::kind::away, {}};
   if (!is_away_) {
     const comments say = comments_for(r.is, text, for_user, nodes_to_avoid(r));
     o = slurm_.release(r.is, nodes, say);
-    if (done(o)) {
+    if (done(o, "release")) {
       r.is.is_held = false;
       r.is.excluded_nodes = say.excluded.value_or(r.is.excluded_nodes);
       r.is.admin_comment = say.admin.value_or(r.is.admin_comment);
@@ -109,6 +114,8 @@ void governor::admit(const decision::admission& a) {
       ++totals_.released;
       log_("release", {{"job", to_string(a.key)},
                        {"user", r.is.user},
+                       {"account", r.is.account},
+                       {"gpus", std::to_string(gpus)},
                        {"quota", config_.quotas.quotas[r.what.quota.index()].spec.name},
                        {"nodes", names_of(sent_to)},
                        {"borrows", borrows}});
@@ -153,7 +160,7 @@ void governor::push_out(record& r) {
     const comments say =
         comments_for(j, "waits: it had been admitted, and yields", "waits: it had been admitted, and yields");
     const outcome o = slurm_.hold(j, say);
-    if (!done(o)) {
+    if (!done(o, "hold")) {
       r.next_try = now_.steady + retry_ms;
       return;
     }
@@ -171,7 +178,7 @@ void governor::push_out(record& r) {
     // It died of the warning.
     const outcome o = slurm_.requeue(j);
     r.next_try = now_.steady + retry_ms;
-    if (done(o)) ++totals_.requeued;
+    if (done(o, "requeue")) ++totals_.requeued;
     log_("requeue", {{"job", id},
                      {"user", j.user},
                      {"for", for_whom},
@@ -188,7 +195,7 @@ void governor::push_out(record& r) {
     r.warned = now_.steady;
     ++totals_.warned;
     const outcome o = config_.slurm.grace_ms > 0 ? slurm_.warn(j, config_.slurm.signal) : outcome{};
-    if (config_.slurm.grace_ms > 0) static_cast<void>(done(o));
+    if (config_.slurm.grace_ms > 0) static_cast<void>(done(o, "warn"));
     log_("warn", {{"job", id},
                   {"user", j.user},
                   {"for", for_whom},
@@ -200,7 +207,7 @@ void governor::push_out(record& r) {
   if (now_.steady - *r.warned < config_.slurm.grace_ms) return;
   const outcome o = slurm_.requeue(j);
   r.next_try = now_.steady + retry_ms;
-  if (done(o)) ++totals_.requeued;
+  if (done(o, "requeue")) ++totals_.requeued;
   log_("requeue", {{"job", id}, {"user", j.user}, {"for", for_whom}, {"failed", o.text}});
 }
 
@@ -226,7 +233,7 @@ void governor::hold_strays() {
     if (now_.steady < r.next_try) continue;
     ++held;
     const outcome o = slurm_.hold(r.is, {});
-    if (done(o)) {
+    if (done(o, "hold")) {
       r.is.is_held = true;
       strays_.erase(k);
       ++totals_.held_again;
@@ -245,7 +252,7 @@ void governor::avoid_nodes(record& r) {
   comments say = comments_for(r.is, "admitted", {}, avoid);
   say.user.reset();
   const outcome o = slurm_.comment(r.is, say);
-  if (done(o)) {
+  if (done(o, "comment")) {
     r.is.admin_comment = say.admin.value_or(r.is.admin_comment);
     r.is.excluded_nodes = say.excluded.value_or(r.is.excluded_nodes);
   } else {
@@ -285,7 +292,7 @@ void governor::hold_unstarted() {
       continue;
     }
     const outcome o = slurm_.hold(r.is, {});
-    if (!done(o)) {
+    if (!done(o, "hold")) {
       r.next_try = now_.steady + retry_ms;
       continue;
     }
@@ -297,6 +304,7 @@ void governor::hold_unstarted() {
     tell(e);
     enter(r, phase::waiting);
     if (is_late) {
+      ++totals_.failed_starts;
       ++r.failures;
       r.backs_off_until = now_.wall + backoff_ms(r.failures - 1);
       r.reason = "it is tried again later: " + why;
@@ -328,7 +336,7 @@ void governor::start(const job_key& k, const std::string& by) {
       say.admin = std::string{mark} + text;
     }
     const outcome o = slurm_.release(r.is, {}, say);
-    if (done(o)) {
+    if (done(o, "release")) {
       r.is.is_held = false;
       r.is.admin_comment = say.admin.value_or(r.is.admin_comment);
       r.is.comment = say.user.value_or(r.is.comment);

@@ -173,7 +173,7 @@ void governor::comment_some() {
     if (!say.admin && !say.user) continue;
     ++said;
     const outcome o = slurm_.comment(r.is, say);
-    if (done(o)) {
+    if (done(o, "comment")) {
       if (say.admin) r.is.admin_comment = *say.admin;
       if (say.excluded) r.is.excluded_nodes = *say.excluded;
       if (say.user) r.is.comment = *say.user;

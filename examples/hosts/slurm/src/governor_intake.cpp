@@ -298,7 +298,7 @@ void governor::take_in_running(record& r) {
       engine_->contains(j.key) && (state == allot::job_state::running || state == allot::job_state::evicting);
   if (!holds) {
     if (forced_.erase(j.key) == 0) ++totals_.ran_unasked;
-    return adopt(r, false);
+    return adopt(r, true);
   }
   std::string problem;
   auto what = facts_of(j, problem);
@@ -375,6 +375,7 @@ void governor::take_back_unstarted(record& r) {
                                    : "it was held by someone else after its release" +
                                          (j.why_pending.empty() ? "" : " (" + j.why_pending + ")");
   log_("hold", {{"job", to_string(j.key)}, {"user", j.user}, {"why", why}});
+  ++totals_.failed_starts;
   event e;
   e.is = event::kind::evicted;
   e.key = j.key;

@@ -48,7 +48,7 @@ bool governor::was_admitted(const record& r) const {
 }
 
 /// A job that has nodes, or is about to get them, becomes the scheduler's.
-void governor::adopt(record& r, bool at_start) {
+void governor::adopt(record& r, bool is_news) {
   const job& j = r.is;
   std::string problem;
   auto what = facts_of(j, problem);
@@ -84,17 +84,18 @@ void governor::adopt(record& r, bool at_start) {
   e.at = is_pending ? now_.wall : j.started * 1000;
   e.where = is_pending ? r.sent_to : j.nodes;
   tell(e);
-  if (engine_->contains(j.key)) note_adopted(r, at_start);
+  if (engine_->contains(j.key)) note_adopted(r, is_news);
 }
 
-void governor::note_adopted(record& r, bool at_start) {
+void governor::note_adopted(record& r, bool is_news) {
   const job& j = r.is;
   const bool is_pending = j.state == run_state::pending;
-  ++totals_.adopted;
   const char* const state = is_pending                      ? "released"
                             : j.state == run_state::running ? "running"
                                                             : "completing";
-  if (!observes_ || at_start) {
+  // A new scheduler in a governor that runs takes over what it had: that is no news.
+  if (is_news) {
+    ++totals_.adopted;
     log_("adopt", {{"job", to_string(j.key)}, {"user", j.user}, {"account", j.account}, {"state", state}});
   }
   enter(r, is_pending ? phase::released : phase::running);

@@ -159,7 +159,8 @@ snapshot governor::snapshot_view() const {
                : has_nodes             ? j.started * 1000
                                        : to.submitted;
     const bool runs = r.at == phase::running || r.at == phase::leaving || r.at == phase::released;
-    if (quota && runs) ++s.quotas[*quota].running;
+    if (r.at == phase::not_ready && r.failures > 0 && r.backs_off_until > now_.wall) ++s.backing_off;
+    if (quota && runs) ++(r.at == phase::released ? s.quotas[*quota].released : s.quotas[*quota].running);
     if (quota && !runs) ++s.quotas[*quota].waiting;
     if (has_nodes) to.started = j.started * 1000;
     if (has_nodes && j.time_limit > 0) to.ends = (j.started + j.time_limit) * 1000;

@@ -59,6 +59,8 @@ struct snapshot {
     double share = 0;
     /// Its own jobs.
     std::size_t running = 0;
+    /// Released, and Slurm has not started them yet.
+    std::size_t released = 0;
     std::size_t waiting = 0;
   };
   struct job {
@@ -138,6 +140,10 @@ struct snapshot {
     std::uint64_t held_again = 0;
     std::uint64_t ran_unasked = 0;
     std::uint64_t refused = 0;
+    /// Jobs that were released, and that Slurm did not start.
+    std::uint64_t failed_starts = 0;
+    /// Configurations that were read at a signal and refused.
+    std::uint64_t reloads_refused = 0;
     std::uint64_t adopted = 0;
     /// Calls to slurmctld that change something, and those that failed.
     std::uint64_t calls = 0;
@@ -170,6 +176,8 @@ struct snapshot {
   std::vector<quota> quotas{};
   /// How many governed jobs there are, by phase.
   std::array<std::size_t, job_phase_names.size()> phases{};
+  /// Of those that are not ready, how many back off because a start failed.
+  std::size_t backing_off = 0;
   /// Those that run or leave first, then those that wait; each by submission. At most `most_waiting` that
   /// wait are listed.
   std::vector<job> jobs{};

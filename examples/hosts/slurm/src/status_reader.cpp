@@ -100,6 +100,7 @@ class reader {
     q.requested = amounts(o, "requested");
     if (const json::value* const v = find(o, "share")) q.share = v->to_number<double>();
     q.running = count(o, "running");
+    q.released = count(o, "released");
     q.waiting = count(o, "waiting");
   }
   void read_job(const json::object& o, snapshot::job& j) const {

@@ -198,6 +198,15 @@ TEST_CASE("status: only the jobs of a quota and those below it, a user, an accou
   CHECK(left({.user = "ana", .state = "released"}).empty());
 }
 
+TEST_CASE("status: what is released is not said to run, and Slurm's reason is there") {
+  const in_utc utc;
+  snapshot s = test::sample("lab");
+  s.jobs[3].since = s.now - 30'000;
+  s.jobs[3].slurm_reason = "Resources";
+  const std::string text = status_text(s);
+  CHECK(contains(text, "released 30 s ago\n      Slurm does not start it: Resources\n"));
+}
+
 TEST_CASE("status: all that is known of one job") {
   const in_utc utc;
   snapshot s = test::sample("lab");
