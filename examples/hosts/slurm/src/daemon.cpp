@@ -6,6 +6,7 @@
 #include "journal.hpp"
 #include "lock.hpp"
 #include "metrics.hpp"
+#include "notify.hpp"
 #include "page.hpp"
 #include "slurm_client.hpp"
 #include "status.hpp"
@@ -16,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -152,11 +154,13 @@ void make_directories(const std::string& path) {
 [[nodiscard]] int wait_until(std::int64_t until) {
   const sigset_t signals = awaited();
   for (;;) {
-    const std::int64_t left = std::max<std::int64_t>(0, until - ms_of(CLOCK_MONOTONIC));
+    constexpr std::int64_t longest = 10'000;
+    const std::int64_t left = std::clamp<std::int64_t>(until - ms_of(CLOCK_MONOTONIC), 0, longest);
+    notify("WATCHDOG=1");
     const timespec most{static_cast<time_t>(left / 1000), static_cast<long>(left % 1000 * 1'000'000)};
     const int s = sigtimedwait(&signals, nullptr, &most);
     if (s > 0) return s;
-    if (errno != EINTR) return 0;
+    if (errno != EINTR && ms_of(CLOCK_MONOTONIC) >= until) return 0;
   }
 }
 
@@ -317,6 +321,7 @@ int run_daemon(const daemon_options& options) {
   }
   operators asks{directory};
   governor it{std::move(*reading.value), slurm, std::move(around), options.observes};
+  notify("READY=1");
   bool is_ready = false;
   std::uint64_t ticks = 0;
   std::int64_t next = ms_of(CLOCK_MONOTONIC);
@@ -353,13 +358,15 @@ int run_daemon(const daemon_options& options) {
       it.log().set_time(now().wall);
       auto again = read_config(options.config_file);
       if (again.value) {
-        it.log()("config", {{"state", "taken over"}});
+        it.log()("config",
+                 {{"state", "taken over"}, {"changed", changes_between(it.configuration(), *again.value)}});
         if (!options.observes) {
           if (const std::string why = events.open(again.value->slurm.events); !why.empty())
             it.log()("config", {{"why", why}});
         }
         it.reconfigure(std::move(*again.value));
       } else {
+        it.note_refused_config();
         for (const std::string& p : again.problems) it.log()("config", {{"state", "refused"}, {"why", p}});
       }
     }
