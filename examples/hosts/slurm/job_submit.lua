@@ -62,7 +62,10 @@ end
 
 -- An AdminComment that also keeps the nodes of the one before.
 local function with_nodes_of(old, new)
-  return new .. (begins_with(old, allot) and string.match(old, " avoiding .*$") or "")
+  if not begins_with(old, allot) then
+    return new
+  end
+  return new .. (string.match(old, " pinned to .*$") or string.match(old, " avoiding .*$") or "")
 end
 
 -- The text is for the log: on a modification Slurm has no way to show it to the user.

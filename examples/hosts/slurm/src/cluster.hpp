@@ -212,12 +212,13 @@ struct outcome {
   [[nodiscard]] explicit operator bool() const noexcept { return is == kind::done; }
 };
 
-/// New comments, and the nodes on which a pending job may not start, as a list; what is absent stays as it
-/// is.
+/// New comments, and the nodes on which a pending job may not, or has to, start, as lists; what is absent
+/// stays as it is.
 struct comments {
   std::optional<std::string> admin{};
   std::optional<std::string> user{};
   std::optional<std::string> excluded{};
+  std::optional<std::string> required{};
 };
 
 /// A Slurm. Every call blocks until it is answered, or slurmctld is known to be away.
@@ -244,6 +245,8 @@ class cluster {
   /// Ends a running job, or takes one that has just failed; it is then pending and held.
   [[nodiscard]] virtual outcome requeue(const job& j) = 0;
   [[nodiscard]] virtual outcome comment(const job& j, const comments& say) = 0;
+  /// Ends the hold of a pending job: Slurm starts it where and when it likes, not before its user's time.
+  [[nodiscard]] virtual outcome let_go(const job& j, const comments& say) = 0;
 };
 
 }  // namespace allot_slurm

@@ -64,6 +64,8 @@ struct config_reading {
   std::vector<std::string> problems{};
 };
 [[nodiscard]] config_reading parse_config(std::string text, const std::string& file);
+/// What differs between two configurations, in one line for the log.
+[[nodiscard]] std::string changes_between(const config& before, const config& after);
 [[nodiscard]] config_reading read_config(const std::string& file);
 
 }  // namespace allot_slurm

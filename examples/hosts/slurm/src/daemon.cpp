@@ -4,7 +4,9 @@
 #include "config.hpp"
 #include "governor.hpp"
 #include "journal.hpp"
+#include "lock.hpp"
 #include "metrics.hpp"
+#include "notify.hpp"
 #include "page.hpp"
 #include "slurm_client.hpp"
 #include "status.hpp"
@@ -12,19 +14,22 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <map>
+#include <optional>
+#include <system_error>
 #include <utility>
 
 namespace allot_slurm {
@@ -39,27 +44,6 @@ namespace {
 [[nodiscard]] moment now() {
   return {ms_of(CLOCK_REALTIME), ms_of(CLOCK_BOOTTIME)};
 }
-
-/// A file that only one process has.
-class lock {
- public:
-  /// Empty, or why it is not ours.
-  [[nodiscard]] std::string take(const std::string& path) {
-    file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (file_ < 0) return path + ": " + std::strerror(errno);
-    if (::flock(file_, LOCK_EX | LOCK_NB) == 0) return {};
-    return errno == EWOULDBLOCK ? path + ": another governor is running" : path + ": " + std::strerror(errno);
-  }
-  lock() = default;
-  lock(const lock&) = delete;
-  lock& operator=(const lock&) = delete;
-  ~lock() {
-    if (file_ >= 0) ::close(file_);
-  }
-
- private:
-  int file_ = -1;
-};
 
 /// The log of events: whole lines, one write a tick.
 class events_file {
@@ -170,13 +154,63 @@ void make_directories(const std::string& path) {
 [[nodiscard]] int wait_until(std::int64_t until) {
   const sigset_t signals = awaited();
   for (;;) {
-    const std::int64_t left = std::max<std::int64_t>(0, until - ms_of(CLOCK_MONOTONIC));
+    constexpr std::int64_t longest = 10'000;
+    const std::int64_t left = std::clamp<std::int64_t>(until - ms_of(CLOCK_MONOTONIC), 0, longest);
+    notify("WATCHDOG=1");
     const timespec most{static_cast<time_t>(left / 1000), static_cast<long>(left % 1000 * 1'000'000)};
     const int s = sigtimedwait(&signals, nullptr, &most);
     if (s > 0) return s;
-    if (errno != EINTR) return 0;
+    if (errno != EINTR && ms_of(CLOCK_MONOTONIC) >= until) return 0;
   }
 }
+
+/// What operators ask for.
+class operators {
+ public:
+  explicit operators(std::string directory) : directory_(std::move(directory)) {}
+
+  void obey(governor& it) {
+    read_freeze(it);
+    std::vector<std::filesystem::path> asked;
+    std::error_code missing;
+    for (const auto& f : std::filesystem::directory_iterator{directory_, missing}) {
+      if (f.path().filename().string().starts_with(start_prefix)) asked.push_back(f.path());
+    }
+    for (const auto& path : asked) {
+      const auto key = parse_job_key(path.filename().string().substr(start_prefix.size()));
+      if (!key) continue;
+      std::string by;
+      std::getline(std::ifstream{path}, by);
+      // Once, whatever becomes of it.
+      if (std::filesystem::remove(path, missing)) it.start(*key, by);
+    }
+  }
+  [[nodiscard]] const std::optional<freeze_order>& frozen() const noexcept { return frozen_; }
+
+ private:
+  void read_freeze(governor& it) {
+    const std::string path = directory_ + '/' + freeze_file;
+    std::optional<freeze_order> order;
+    if (std::ifstream in{path, std::ios::binary}) {
+      order = parse_freeze(std::string{std::istreambuf_iterator<char>{in}, {}});
+    }
+    if (order && order->until && *order->until <= now().wall) {
+      std::error_code missing;
+      std::filesystem::remove(path, missing);
+      order.reset();
+    }
+    if (order == frozen_) return;
+    it.log()("freeze", {{"state", order ? "frozen" : "thawed"},
+                        {"by", order ? order->by : ""},
+                        {"until", order && order->until ? time_text(*order->until) : ""},
+                        {"why", order ? order->why : ""}});
+    frozen_ = std::move(order);
+    it.freeze(frozen_.has_value());
+  }
+
+  std::string directory_;
+  std::optional<freeze_order> frozen_{};
+};
 
 /// What is written beside the decisions.
 class daemon_files {
@@ -217,12 +251,13 @@ class daemon_files {
     written_at_ = at;
   }
   /// Page, metrics and status: at once, or when the last ones are old enough.
-  void show(const governor& it, bool at_once) {
+  void show(const governor& it, const std::optional<freeze_order>& frozen, bool at_once) {
     constexpr std::int64_t page_ms = 3000;
     const std::int64_t at = ms_of(CLOCK_MONOTONIC);
     if (!at_once && at - shown_at_ < page_ms) return;
     shown_at_ = at;
-    const snapshot s = it.snapshot_view();
+    snapshot s = it.snapshot_view();
+    s.frozen = frozen;
     const slurm_options& o = it.configuration().slurm;
     const std::string suffix = s.observes ? ".observe" : "";
     put(directory_ + "/status.txt" + suffix, status_text(s));
@@ -284,7 +319,9 @@ int run_daemon(const daemon_options& options) {
   if (!options.observes) {
     around.remember = [&](const memory& m) { files.write(m, settings.name); };
   }
+  operators asks{directory};
   governor it{std::move(*reading.value), slurm, std::move(around), options.observes};
+  notify("READY=1");
   bool is_ready = false;
   std::uint64_t ticks = 0;
   std::int64_t next = ms_of(CLOCK_MONOTONIC);
@@ -304,10 +341,12 @@ int run_daemon(const daemon_options& options) {
       }
     }
     if (is_ready) {
+      it.log().set_time(now().wall);
+      if (!options.observes) asks.obey(it);
       it.tick(now());
       events.write();
       if (!options.observes && it.scheduler() != nullptr) files.write(it.remembers(), settings.name);
-      files.show(it, ticks == 0);
+      files.show(it, asks.frozen(), ticks == 0);
       files.complain(it.log());
     }
     ++ticks;
@@ -319,19 +358,21 @@ int run_daemon(const daemon_options& options) {
       it.log().set_time(now().wall);
       auto again = read_config(options.config_file);
       if (again.value) {
-        it.log()("config", {{"state", "taken over"}});
+        it.log()("config",
+                 {{"state", "taken over"}, {"changed", changes_between(it.configuration(), *again.value)}});
         if (!options.observes) {
           if (const std::string why = events.open(again.value->slurm.events); !why.empty())
             it.log()("config", {{"why", why}});
         }
         it.reconfigure(std::move(*again.value));
       } else {
+        it.note_refused_config();
         for (const std::string& p : again.problems) it.log()("config", {{"state", "refused"}, {"why", p}});
       }
     }
   }
   if (!options.observes && it.scheduler() != nullptr) files.write(it.remembers(), settings.name, true);
-  if (is_ready) files.show(it, true);
+  if (is_ready) files.show(it, asks.frozen(), true);
   return 0;
 }
 

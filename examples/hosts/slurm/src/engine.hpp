@@ -192,6 +192,10 @@ class engine {
   /// For whom a job leaves.
   [[nodiscard]] std::optional<job_key> beneficiary(const job_key& k) const;
   [[nodiscard]] std::optional<allot::reservation> reservation_of(const job_key& k) const;
+  /// How many have their turn before it in its quota.
+  [[nodiscard]] std::size_t jobs_before(const job_key& k) const {
+    return scheduler_->jobs_before(ids_[slots_.at(k)]);
+  }
   /// Why it waits, in a sentence without amounts that change all the time.
   [[nodiscard]] std::string why(const job_key& k);
   [[nodiscard]] engine_state state() const;

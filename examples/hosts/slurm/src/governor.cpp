@@ -37,6 +37,14 @@ void governor::reconfigure(config c) {
   starts_over_ = allot::delay_cause::quotas;
 }
 
+/// Nobody preempts: to the scheduler that is a fact of each job, as is all that decides.
+void governor::freeze(bool is_frozen) {
+  if (std::exchange(is_frozen_, is_frozen) == is_frozen || engine_ == nullptr) return;
+  for (auto& [k, r] : records_) {
+    if (r.at == phase::waiting || r.at == phase::not_ready) evaluate(r);
+  }
+}
+
 void governor::tell(const event& e) {
   const std::string_view why_not = engine_->apply(e);
   if (around_.events) around_.events(to_json(e, why_not));
@@ -137,10 +145,15 @@ void governor::dirty(record& r) {
   dirty_.push_back(r.is.key);
 }
 
-bool governor::done(const outcome& o) {
+bool governor::done(const outcome& o, std::string_view call) {
   ++last_.calls;
   ++totals_.calls;
   if (!o) ++totals_.failed_calls;
+  constexpr std::size_t most_told = 100;
+  if (!o && o.is != outcome::kind::away && failures_told_.size() < most_told &&
+      failures_told_.insert(std::string{call} + ' ' + o.text).second) {
+    log_("slurm", {{"call", std::string{call}}, {"failed", o.text}, {"why", "said once for each reason"}});
+  }
   if (o.is == outcome::kind::away && !is_away_) {
     is_away_ = true;
     log_("slurm", {{"state", "away"}, {"why", o.text}});

@@ -50,6 +50,10 @@ struct moment {
 /// them.
 [[nodiscard]] std::string avoided_nodes(const job& j);
 [[nodiscard]] std::string own_exclusions(const job& j);
+/// Where a job's comment says that it was admitted: "allot: admitted on n1:8 n2:4".
+[[nodiscard]] std::vector<node_share> places_in(std::string_view comment);
+/// The nodes that a job requires, as a list, if its comment says that the governor has pinned it to them.
+[[nodiscard]] std::string pinned_nodes(const job& j);
 
 /// How long a job that did not start as often as this waits before it is tried again: doubled each time.
 [[nodiscard]] std::int64_t backoff_ms(std::uint32_t failures);
@@ -60,6 +64,8 @@ class governor {
   static constexpr std::string_view mark = comment_mark;
   /// After it: the job is being taken back, and why.
   static constexpr std::string_view yields = "yields: ";
+  /// So begins the admin comment of a job that an operator has started by force.
+  static constexpr std::string_view forced_mark = "allot: started by force";
 
   /// With `observes` it only logs what it would do.
   governor(config c, cluster& slurm, surroundings around, bool observes);
@@ -74,6 +80,15 @@ class governor {
 
   /// Takes another configuration over, with the next tick. Jobs keep their runs and their turn.
   void reconfigure(config c);
+
+  /// While it is frozen nobody is evicted.
+  void freeze(bool is_frozen);
+  [[nodiscard]] bool is_frozen() const noexcept { return is_frozen_; }
+  /// Releases a job at once, whatever the scheduler thinks of it; when it runs, it is taken over as it is.
+  void start(const job_key& k, const std::string& by);
+
+  /// Another one was refused.
+  void note_refused_config() { ++totals_.reloads_refused; }
 
   /// Polls, decides, acts.
   void tick(moment now);
@@ -195,10 +210,10 @@ class governor {
   void start_over();
   void resume(const saved_state& s, allot::delay_cause changed, const std::vector<record*>& holding,
               const std::vector<record*>& waiting);
-  void note_adopted(record& r, bool at_start);
+  void note_adopted(record& r, bool is_news);
   [[nodiscard]] static bool is_older(const record* a, const record* b);
   [[nodiscard]] memory stands() const;
-  void adopt(record& r, bool at_start);
+  void adopt(record& r, bool is_news);
   [[nodiscard]] bool was_admitted(const record& r) const;
 
   // What it does (governor_actions.cpp).
@@ -217,7 +232,7 @@ class governor {
   [[nodiscard]] std::string nodes_to_avoid(const record& r) const;
   [[nodiscard]] std::string explanation(const record& r) const;
   /// Counts a call, and notes when slurmctld is away.
-  [[nodiscard]] bool done(const outcome& o);
+  [[nodiscard]] bool done(const outcome& o, std::string_view call);
 
   void set_time(moment now);
   void tell(const event& e);
@@ -233,7 +248,10 @@ class governor {
   /// Whether a new scheduler is to be made, and what has changed for who waits, if anything.
   std::optional<allot::delay_cause> starts_over_ = allot::delay_cause::none;
   bool is_away_ = false;
+  bool is_frozen_ = false;
   std::string why_no_engine_{};
+  /// What has been logged of calls that failed.
+  std::set<std::string> failures_told_{};
   std::optional<memory> remembered_{};
   std::vector<node> nodes_;
   /// Where nothing may start.
@@ -248,6 +266,8 @@ class governor {
   std::set<job_key> settling_;
   /// Pending and not held, although they were not admitted.
   std::set<job_key> strays_;
+  /// Those that an operator has started, until they run.
+  std::set<job_key> forced_;
   /// How many tasks of an array with a limit the scheduler knows.
   std::map<std::uint32_t, std::set<job_key>> limited_;
   /// Since backoffs were looked at.

@@ -21,6 +21,10 @@ constexpr std::size_t most_holds = 50;
   return list;
 }
 
+[[nodiscard]] std::uint64_t gpus_asked(const allot::gpu::pod_request& p) {
+  return static_cast<std::uint64_t>(p.gpus.in_milli() / 1000) * p.pods;
+}
+
 }  // namespace
 
 void governor::act(const decision& d) {
@@ -78,9 +82,13 @@ void governor::admit(const decision::admission& a) {
   const auto at = records_.find(a.key);
   if (at == records_.end()) return;
   record& r = at->second;
-  // A job in a reservation of Slurm's starts on that reservation's nodes, which Slurm knows.
+  // Where its user names nodes, or a reservation of Slurm's, Slurm finds the place: the scheduler knows them
+  // not, and follows.
+  const bool names_nodes = !r.is.reservation.empty() || !own_exclusions(r.is).empty() ||
+                           (!r.is.required_nodes.empty() && pinned_nodes(r.is).empty() &&
+                            r.is.required_nodes != names_of(r.sent_to));
   std::vector<node_share> sent_to;
-  if (r.is.reservation.empty()) sent_to = a.where;
+  if (!names_nodes) sent_to = a.where;
   std::string where;
   for (const node_share& s : sent_to)
     where.append(1, ' ').append(s.node).append(1, ':').append(std::to_string(s.gpus));
@@ -93,6 +101,7 @@ void governor::admit(const decision::admission& a) {
   const std::string text = "admitted" + (where.empty() ? "" : " on" + where);
   const std::string for_user =
       borrows.empty() ? "admitted" : "admitted; borrows " + borrows + ", which may be reclaimed";
+  const std::uint64_t gpus = gpus_asked(r.what.pods);
   std::vector<std::string> nodes;
   for (const node_share& s : sent_to) nodes.push_back(s.node);
   outcome o{outcome::kind::away, {}};
@@ -101,7 +110,7 @@ void governor::admit(const decision::admission& a) {
     // Where Slurm chooses the nodes, nobody who borrows gets what was freed for an owner.
     const bool first = !config_.slurm.places_jobs && borrows.empty();
     o = slurm_.release(r.is, nodes, first, say);
-    if (done(o)) {
+    if (done(o, "release")) {
       r.tried_as = r.is;
       r.is.is_held = false;
       r.is.why_pending.clear();
@@ -115,6 +124,8 @@ void governor::admit(const decision::admission& a) {
       ++totals_.released;
       log_("release", {{"job", to_string(a.key)},
                        {"user", r.is.user},
+                       {"account", r.is.account},
+                       {"gpus", std::to_string(gpus)},
                        {"quota", config_.quotas.quotas[r.what.quota.index()].spec.name},
                        {"nodes", names_of(sent_to)},
                        {"borrows", borrows}});
@@ -163,7 +174,7 @@ void governor::push_out(record& r) {
     const comments say =
         comments_for(j, "waits: it had been admitted, and yields", "waits: it had been admitted, and yields");
     const outcome o = slurm_.hold(j, say);
-    if (!done(o)) {
+    if (!done(o, "hold")) {
       r.next_try = now_.steady + retry_ms;
       return;
     }
@@ -181,7 +192,7 @@ void governor::push_out(record& r) {
     // It died of the warning.
     const outcome o = slurm_.requeue(j);
     r.next_try = now_.steady + retry_ms;
-    if (done(o)) ++totals_.requeued;
+    if (done(o, "requeue")) ++totals_.requeued;
     log_("requeue", {{"job", id},
                      {"user", j.user},
                      {"for", for_whom},
@@ -199,7 +210,7 @@ void governor::push_out(record& r) {
     ++totals_.warned;
     if (config_.slurm.grace_ms > 0) {
       const outcome o = slurm_.warn(j, config_.slurm.signal);
-      static_cast<void>(done(o));
+      static_cast<void>(done(o, "warn"));
       log_("warn", {{"job", id},
                     {"user", j.user},
                     {"for", for_whom},
@@ -214,7 +225,7 @@ void governor::push_out(record& r) {
   if (!was_told_to_yield(j)) {
     const comments say = comments_for(j, std::string{yields} + r.reason, std::string{yields} + r.reason);
     const outcome told = slurm_.comment(j, say);
-    if (!done(told)) {
+    if (!done(told, "comment")) {
       r.next_try = now_.steady + retry_ms;
       return;
     }
@@ -223,7 +234,7 @@ void governor::push_out(record& r) {
   }
   const outcome o = slurm_.requeue(j);
   r.next_try = now_.steady + retry_ms;
-  if (done(o)) ++totals_.requeued;
+  if (done(o, "requeue")) ++totals_.requeued;
   // With a grace the warning has said why.
   log_("requeue", {{"job", id},
                    {"user", j.user},
@@ -255,13 +266,14 @@ void governor::hold_strays() {
     ++held;
     comments say;
     // Whoever released it has let it go.
-    if (r.is.admin_comment.starts_with(held_mark)) say.admin = std::string{mark} + "waits";
-    if (r.is.comment.starts_with(held_mark)) say.user = std::string{mark} + "waits";
+    if (r.is.admin_comment.starts_with(held_mark) || r.is.comment.starts_with(held_mark))
+      say = comments_for(r.is, "waits", "waits", nodes_to_avoid(r));
     const outcome o = slurm_.hold(r.is, say);
-    if (done(o)) {
+    if (done(o, "hold")) {
       r.is.is_held = true;
       r.is.admin_comment = say.admin.value_or(r.is.admin_comment);
       r.is.comment = say.user.value_or(r.is.comment);
+      r.is.excluded_nodes = say.excluded.value_or(r.is.excluded_nodes);
       strays_.erase(k);
       ++totals_.held_again;
       log_("hold", {{"job", to_string(k)}, {"user", r.is.user}, {"why", "it was not admitted"}});
@@ -279,7 +291,7 @@ void governor::avoid_nodes(record& r) {
   comments say = comments_for(r.is, "admitted", {}, avoid);
   say.user.reset();
   const outcome o = slurm_.comment(r.is, say);
-  if (done(o)) {
+  if (done(o, "comment")) {
     r.is.admin_comment = say.admin.value_or(r.is.admin_comment);
     r.is.excluded_nodes = say.excluded.value_or(r.is.excluded_nodes);
   } else {
@@ -327,7 +339,7 @@ void governor::hold_unstarted() {
       continue;
     }
     const outcome o = slurm_.hold(r.is, {});
-    if (!done(o)) {
+    if (!done(o, "hold")) {
       r.next_try = now_.steady + retry_ms;
       continue;
     }
@@ -341,6 +353,49 @@ void governor::hold_unstarted() {
     if (failed) fail(r, needs, why);
     evaluate(r);
   }
+}
+
+void governor::start(const job_key& k, const std::string& by) {
+  const auto at = records_.find(k);
+  const bool is_ours = at != records_.end() && engine_ != nullptr && config_.governs(at->second.is.partition);
+  std::string why_not;
+  if (observes_) {
+    why_not = "it only observes";
+  } else if (is_away_) {
+    why_not = "slurmctld does not answer";
+  } else if (!is_ours) {
+    why_not = "there is no such job, or it is not governed";
+  } else if (at->second.is.state != run_state::pending || at->second.at == phase::leaving) {
+    why_not = "it does not wait";
+  } else if (at->second.at == phase::released) {
+    why_not = "it is released already";
+  } else {
+    record& r = at->second;
+    const std::string text = std::string{forced_mark.substr(mark.size())} + (by.empty() ? "" : " by " + by);
+    comments say = comments_for(r.is, text, text);
+    if (!pinned_nodes(r.is).empty()) {
+      say.required = "";
+      say.admin = std::string{mark} + text;
+    }
+    const outcome o = slurm_.release(r.is, {}, true, say);
+    if (done(o, "release")) {
+      r.is.is_held = false;
+      r.is.admin_comment = say.admin.value_or(r.is.admin_comment);
+      r.is.comment = say.user.value_or(r.is.comment);
+      r.is.required_nodes = say.required.value_or(r.is.required_nodes);
+      strays_.erase(k);
+      forced_.insert(k);
+      evaluate(r);
+    } else {
+      why_not = o.text;
+    }
+  }
+  log_("start", {{"job", to_string(k)},
+                 {"user", is_ours ? at->second.is.user : std::string{}},
+                 {"account", is_ours ? at->second.is.account : std::string{}},
+                 {"by", by},
+                 {"why", "an operator has asked for it"},
+                 {"failed", why_not}});
 }
 
 void governor::retry_unready() {

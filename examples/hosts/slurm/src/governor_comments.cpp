@@ -3,6 +3,7 @@
 #include "governor.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 namespace allot_slurm {
 
@@ -11,6 +12,8 @@ namespace {
 /// Comments that Slurm can show in one line.
 constexpr std::size_t most_comment = 400;
 constexpr std::string_view avoiding = " avoiding ";
+constexpr std::string_view pinned = " pinned to ";
+constexpr std::string_view admitted_on = "admitted on ";
 /// Bounds of what one tick may cost.
 constexpr std::size_t most_checks = 200;
 constexpr std::size_t most_looked_at = most_checks / 4;
@@ -34,6 +37,40 @@ std::string own_exclusions(const job& j) {
   own.resize(own.size() - avoided.size());
   if (own.ends_with(',')) own.pop_back();
   return own;
+}
+
+std::vector<node_share> places_in(std::string_view comment) {
+  std::vector<node_share> all;
+  const std::size_t on = comment.find(" on ");
+  if (on == std::string_view::npos) return all;
+  comment.remove_prefix(on + 4);
+  while (!comment.empty()) {
+    const std::string_view one = comment.substr(0, comment.find(' '));
+    comment.remove_prefix(std::min(one.size() + 1, comment.size()));
+    const std::size_t colon = one.rfind(':');
+    node_share s;
+    s.node = std::string{one.substr(0, colon)};
+    if (colon != std::string_view::npos) {
+      const char* const end = one.data() + one.size();
+      std::from_chars(one.data() + colon + 1, end, s.gpus);
+    }
+    if (!s.node.empty()) all.push_back(std::move(s));
+  }
+  return all;
+}
+
+std::string pinned_nodes(const job& j) {
+  std::string_view text = j.admin_comment;
+  if (!text.starts_with(governor::mark)) return {};
+  std::string nodes;
+  if (text.substr(governor::mark.size()).starts_with(admitted_on)) {
+    for (const node_share& s : places_in(text)) nodes.append(nodes.empty() ? "" : ",").append(s.node);
+  } else if (const std::size_t at = text.rfind(pinned); at != std::string_view::npos) {
+    text.remove_prefix(at + pinned.size());
+    nodes = text.substr(0, text.find(' '));
+  }
+  // Another list is its user's.
+  return nodes == j.required_nodes ? nodes : std::string{};
 }
 
 /// Where Slurm chooses the nodes: those of the job's last run that are down or have just come back. slurmd
@@ -65,6 +102,10 @@ comments governor::comments_for(const job& j, const std::string& text, const std
   // Where it runs must be there as a whole: a new governor reads it.
   std::string admin = std::string{mark} + text;
   if (!text.starts_with("admitted")) admin = cut(std::move(admin));
+  // A requeued job stays pinned to the nodes of its last run until it is sent to others.
+  if (const std::string pin = pinned_nodes(j); !pin.empty() && !text.starts_with(admitted_on)) {
+    admin.append(pinned).append(pin);
+  }
   const std::string avoids = avoided_nodes(j);
   const bool may_change = j.state == run_state::pending;
   const std::string& remains = may_change ? avoid : avoids;
@@ -75,7 +116,8 @@ comments governor::comments_for(const job& j, const std::string& text, const std
   }
   std::string user = cut(std::string{mark} + for_user);
   // Whose mark it is stays until it is let go.
-  const bool is_held = !text.starts_with("admitted") && !held_by(j).empty();
+  const bool starts = text.starts_with("admitted") || text.starts_with(forced_mark.substr(mark.size()));
+  const bool is_held = !starts && !held_by(j).empty();
   const bool keeps_admin = is_held && j.admin_comment.starts_with(held_mark);
   if (!keeps_admin && j.admin_comment != admin) say.admin = std::move(admin);
   const bool is_own =
@@ -134,13 +176,15 @@ void governor::comment_some() {
     if (at == records_.end()) continue;
     record& r = at->second;
     r.is_dirty = false;
+    // The next governor must know.
+    if (forced_.count(k) != 0) continue;
     const std::string text = explanation(r);
     if (text.empty()) continue;
     const comments say = comments_for(r.is, text, text);
     if (!say.admin && !say.user) continue;
     ++said;
     const outcome o = slurm_.comment(r.is, say);
-    if (done(o)) {
+    if (done(o, "comment")) {
       if (say.admin) r.is.admin_comment = *say.admin;
       if (say.excluded) r.is.excluded_nodes = *say.excluded;
       if (say.user) r.is.comment = *say.user;

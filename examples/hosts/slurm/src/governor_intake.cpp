@@ -239,6 +239,7 @@ void governor::forget(const job_key& k) {
   enter(r, phase::unknown);
   strays_.erase(k);
   settling_.erase(k);
+  forced_.erase(k);
   records_.erase(at);
 }
 
@@ -306,8 +307,8 @@ void governor::take_in_running(record& r) {
   const bool holds =
       engine_->contains(j.key) && (state == allot::job_state::running || state == allot::job_state::evicting);
   if (!holds) {
-    ++totals_.ran_unasked;
-    return adopt(r, false);
+    if (forced_.erase(j.key) == 0) ++totals_.ran_unasked;
+    return adopt(r, true);
   }
   std::string problem;
   auto what = facts_of(j, problem);
@@ -377,7 +378,8 @@ void governor::take_in_pending(record& r) {
   }
   if (j.is_held) {
     strays_.erase(j.key);
-  } else {
+    forced_.erase(j.key);
+  } else if (forced_.count(j.key) == 0) {
     strays_.insert(j.key);
   }
   evaluate(r);
@@ -388,10 +390,12 @@ void governor::take_in_pending(record& r) {
 void governor::take_in_held(record& r) {
   const job& j = r.is;
   if (j.why_pending.find("launch") == std::string::npos) {
-    comments say;
-    say.admin = std::string{held_mark} + "whoever requeued it: scontrol release " + to_string(j.key);
-    if (done(slurm_.comment(j, say))) {
-      r.is.admin_comment = *say.admin;
+    const std::string text = std::string{held_mark.substr(mark.size())} +
+                             "whoever requeued it: scontrol release " + to_string(j.key);
+    const comments say = comments_for(j, text, text, nodes_to_avoid(r));
+    if (done(slurm_.comment(j, say), "comment")) {
+      r.is.admin_comment = say.admin.value_or(r.is.admin_comment);
+      r.is.excluded_nodes = say.excluded.value_or(r.is.excluded_nodes);
       return;
     }
   }
@@ -427,6 +431,7 @@ void governor::take_back_unstarted(record& r) {
                                    : "it was held by someone else after its release" +
                                          (j.why_pending.empty() ? "" : " (" + j.why_pending + ")");
   log_("hold", {{"job", to_string(j.key)}, {"user", j.user}, {"why", why}});
+  ++totals_.failed_starts;
   event e;
   e.is = event::kind::evicted;
   e.key = j.key;
@@ -445,6 +450,7 @@ void governor::take_back_unstarted(record& r) {
 /// Slurm did not start the job although it was released: it is tried again later, ever more so; and nobody is
 /// evicted for it again if others were in vain, or if that cures nothing.
 void governor::fail(record& r, cure needs, const std::string& why) {
+  ++totals_.failed_starts;
   r.failures = std::min<std::uint32_t>(r.failures + 1, 1000);
   r.failed_at = now_.wall;
   r.needs = needs;
@@ -527,6 +533,7 @@ std::int64_t governor::ready_at(const record& r) const {
 std::string governor::blocked(const record& r) const {
   const job& j = r.is;
   if (const std::string held = held_by(j); !held.empty()) return "it is " + held;
+  if (forced_.count(j.key) != 0) return "an operator has started it: Slurm is to find nodes for it";
   if (!j.dependency.empty()) return "it waits for other jobs: " + j.dependency;
   if (j.array_limit > 0) {
     // The scheduler knows no more tasks than may run, and of those that wait the first.
@@ -588,7 +595,7 @@ void governor::evaluate(record& r) {
   auto what = facts_of(r.is, problem);
   if (!what) return wait_with(r, phase::refused, std::move(problem));
   what->ready = ready_at(r);
-  what->preempts = !r.is_spent;
+  what->preempts = !r.is_spent && !is_frozen_;
   if (!engine_->contains(r.is.key) || *what != r.what) {
     event e;
     e.key = r.is.key;
@@ -709,8 +716,6 @@ std::optional<facts> governor::facts_of(const job& j, std::string& problem) cons
         problem = "no node of its partition satisfies \"" + j.features + '"';
       } else if (p.models == 0) {
         problem = "no node has GPUs of the type \"" + n.gpu_type + '"';
-      } else if (!own_exclusions(j).empty()) {
-        problem = "it excludes nodes by name: use --constraint";
       }
       if (!problem.empty()) return std::nullopt;
     }

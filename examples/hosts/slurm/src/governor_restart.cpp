@@ -6,35 +6,9 @@
 #include "events_log.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 namespace allot_slurm {
-
-namespace {
-
-/// "allot: admitted on n1:8 n2:4" as shares.
-[[nodiscard]] std::vector<node_share> places_in(std::string_view comment) {
-  std::vector<node_share> all;
-  const std::size_t on = comment.find(" on ");
-  if (on == std::string_view::npos) return all;
-  comment.remove_prefix(on + 4);
-  while (!comment.empty()) {
-    const std::string_view one = comment.substr(0, comment.find(' '));
-    comment.remove_prefix(std::min(one.size() + 1, comment.size()));
-    const std::size_t colon = one.rfind(':');
-    node_share s;
-    s.node = std::string{one.substr(0, colon)};
-    if (colon != std::string_view::npos) {
-      const char* const end = one.data() + one.size();
-      std::from_chars(one.data() + colon + 1, end, s.gpus);
-    }
-    if (!s.node.empty()) all.push_back(std::move(s));
-  }
-  return all;
-}
-
-}  // namespace
 
 bool governor::is_older(const record* a, const record* b) {
   if (a->is.submitted != b->is.submitted) return a->is.submitted < b->is.submitted;
@@ -76,7 +50,7 @@ bool governor::was_admitted(const record& r) const {
 }
 
 /// A job that has nodes, or is about to get them, becomes the scheduler's.
-void governor::adopt(record& r, bool at_start) {
+void governor::adopt(record& r, bool is_news) {
   const job& j = r.is;
   std::string problem;
   auto what = facts_of(j, problem);
@@ -112,17 +86,18 @@ void governor::adopt(record& r, bool at_start) {
   e.at = is_pending ? now_.wall : j.started * 1000;
   e.where = is_pending ? r.sent_to : j.nodes;
   tell(e);
-  if (engine_->contains(j.key)) note_adopted(r, at_start);
+  if (engine_->contains(j.key)) note_adopted(r, is_news);
 }
 
-void governor::note_adopted(record& r, bool at_start) {
+void governor::note_adopted(record& r, bool is_news) {
   const job& j = r.is;
   const bool is_pending = j.state == run_state::pending;
-  ++totals_.adopted;
   const char* const state = is_pending                      ? "released"
                             : j.state == run_state::running ? "running"
                                                             : "completing";
-  if (!observes_ || at_start) {
+  // A new scheduler in a governor that runs takes over what it had: that is no news.
+  if (is_news) {
+    ++totals_.adopted;
     log_("adopt", {{"job", to_string(j.key)}, {"user", j.user}, {"account", j.account}, {"state", state}});
   }
   enter(r, is_pending ? phase::released : phase::running);
@@ -163,7 +138,7 @@ void governor::resume(const saved_state& s, allot::delay_cause changed, const st
     auto what = facts_of(r.is, problem);
     if (!what) continue;
     if (!holds) what->ready = ready_at(r);
-    what->preempts = !r.is_spent;
+    what->preempts = !r.is_spent && !is_frozen_;
     auto& to = e.state.units.emplace_back();
     static_cast<allot::unit_state&>(to) = u;
     to.what = u.what.key;
@@ -299,7 +274,10 @@ void governor::start_over() {
     tell(e);
   }
   for (record* r : waiting) {
-    if (!r->is.is_held && !observes_) strays_.insert(r->is.key);
+    if (!r->is.is_held && !observes_) {
+      const bool is_forced = r->is.admin_comment.starts_with(forced_mark);
+      (is_forced ? forced_ : strays_).insert(r->is.key);
+    }
     if (engine_->contains(r->is.key)) enter(*r, phase::waiting);
     evaluate(*r);
   }

@@ -151,8 +151,16 @@ snapshot governor::snapshot_view() const {
     to.preemptible = j.may_requeue;
     to.submitted = j.submitted * 1000;
     to.restarts = j.restarts;
+    to.comment = j.admin_comment;
+    to.slurm_reason = j.why_pending;
+    const auto on_wall = [&](std::int64_t steady) { return now_.wall - (now_.steady - steady); };
+    to.since = r.at == phase::released ? on_wall(r.released)
+               : r.warned              ? on_wall(*r.warned)
+               : has_nodes             ? j.started * 1000
+                                       : to.submitted;
     const bool runs = r.at == phase::running || r.at == phase::leaving || r.at == phase::released;
-    if (quota && runs) ++s.quotas[*quota].running;
+    if (r.at == phase::not_ready && r.failures > 0 && r.backs_off_until > now_.wall) ++s.backing_off;
+    if (quota && runs) ++(r.at == phase::released ? s.quotas[*quota].released : s.quotas[*quota].running);
     if (quota && !runs) ++s.quotas[*quota].waiting;
     if (has_nodes) to.started = j.started * 1000;
     if (has_nodes && j.time_limit > 0) to.ends = (j.started + j.time_limit) * 1000;
@@ -180,7 +188,11 @@ snapshot governor::snapshot_view() const {
   if (waiting.size() > snapshot::most_waiting) waiting.resize(snapshot::most_waiting);
   // Those whose comment is not written yet, or never is, since nothing may be touched.
   std::size_t asked = 0;
+  std::size_t counted = 0;
   for (auto& [to, r] : waiting) {
+    if (r->at == phase::waiting && engine_ != nullptr && ++counted <= most_asked) {
+      to.before = engine_->jobs_before(r->is.key);
+    }
     if (to.reason.empty() && engine_ != nullptr && ++asked <= most_asked) to.reason = explanation(*r);
     s.jobs.push_back(std::move(to));
   }

@@ -5,25 +5,40 @@
 #include "config.hpp"
 #include "daemon.hpp"
 #include "import_associations.hpp"
+#include "journal.hpp"
+#include "let_go.hpp"
+#include "lock.hpp"
 #include "log.hpp"
+#include "orders.hpp"
 #include "replay.hpp"
 #include "shares.hpp"
 #include "slurm_client.hpp"
+#include "status.hpp"
 #include "what_if.hpp"
+
+#include <allot/core/version.hpp>
 
 #include <CLI/CLI.hpp>
 
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
+
+#include "lab/io/json_reader.hpp"
 
 namespace {
 
@@ -53,14 +68,27 @@ int check(const std::string& file) {
   return found.empty() ? 0 : finding_status;
 }
 
-enum class view { text, json, shares };
-
-/// Prints what the governor has written last.
-int status(const std::string& file, view as) {
+/// Undoes what a governor has left in Slurm. None may start meanwhile.
+int let_go(const std::string& file, bool unmarked) {
   auto reading = read_config(file);
   if (!reading.value) return complain(reading.problems);
-  const bool as_json = as != view::text;
-  const std::string path = reading.value->slurm.directory + (as_json ? "/status.json" : "/status.txt");
+  lock only;
+  if (const std::string why = only.take(reading.value->slurm.directory + "/lock"); !why.empty()) {
+    std::cerr << "allot-slurm: " << why << '\n';
+    return finding_status;
+  }
+  slurm_client slurm;
+  changes now;
+  if (const outcome o = slurm.poll(now); !o) return complain({"slurmctld does not answer: " + o.text});
+  const let_go_result r = let_go(*reading.value, now.jobs, slurm, unmarked,
+                                 [](const std::string& line) { std::cout << line << '\n'; });
+  std::cout << r.text() << '\n';
+  return r.failed == 0 ? 0 : finding_status;
+}
+
+/// What the governor has written last; empty, and a complaint, if there is nothing.
+std::string last_status(const slurm_options& o, const std::string& name) {
+  const std::string path = o.directory + name;
   // That of a governor that only observes has an ending of its own.
   std::filesystem::path newest;
   std::filesystem::file_time_type written{};
@@ -71,24 +99,137 @@ int status(const std::string& file, view as) {
     newest = path + ending;
     written = at;
   }
-  if (std::ifstream in{newest}) {
-    if (as == view::shares) {
-      const std::string table =
-          shares_text(std::string{std::istreambuf_iterator<char>{in}, {}}, *reading.value);
-      if (table.empty()) return complain({newest.string() + ": is not a status"});
-      std::cout << table;
-    } else {
-      std::cout << in.rdbuf();
-    }
-    const auto age = std::filesystem::file_time_type::clock::now() - written;
-    if (age > std::chrono::milliseconds{60'000 + 3 * reading.value->slurm.poll_ms}) {
-      std::cerr << "allot-slurm: that was " << std::chrono::duration_cast<std::chrono::minutes>(age).count()
-                << " minutes ago: no governor runs, or slurmctld does not answer it\n";
-    }
-    return 0;
+  std::ifstream in{newest};
+  if (!in) {
+    std::cerr << "allot-slurm: " << path << " is not there: no governor has run with this configuration\n";
+    return {};
   }
-  std::cerr << "allot-slurm: " << path << " is not there: no governor has run with this configuration\n";
+  const auto age = std::filesystem::file_time_type::clock::now() - written;
+  if (age > std::chrono::milliseconds{60'000 + 3 * o.poll_ms}) {
+    std::cerr << "allot-slurm: that was " << std::chrono::duration_cast<std::chrono::minutes>(age).count()
+              << " minutes ago: no governor runs, or slurmctld does not answer it\n";
+  }
+  return {std::istreambuf_iterator<char>{in}, {}};
+}
+
+int status(const std::string& file, bool as_json, const job_filter& filter) {
+  auto reading = read_config(file);
+  if (!reading.value) return complain(reading.problems);
+  if (filter == job_filter{}) {
+    const std::string text = last_status(reading.value->slurm, as_json ? "/status.json" : "/status.txt");
+    std::cout << text;
+    return text.empty() ? finding_status : 0;
+  }
+  const std::string text = last_status(reading.value->slurm, "/status.json");
+  if (text.empty()) return finding_status;
+  auto s = read_status(text);
+  if (!s) return complain({"status.json can't be read: another version has written it"});
+  keep_only(*s, filter);
+  std::cout << status_text(*s, {.most_jobs = snapshot::most_waiting});
+  return 0;
+}
+
+int print_shares(const std::string& file) {
+  auto reading = read_config(file);
+  if (!reading.value) return complain(reading.problems);
+  const std::string text = last_status(reading.value->slurm, "/status.json");
+  if (text.empty()) return finding_status;
+  const std::string table = shares_text(text, *reading.value);
+  if (table.empty()) return complain({"status.json can't be read: another version has written it"});
+  std::cout << table;
+  return 0;
+}
+
+/// All that is known of one job.
+int why(const std::string& file, const std::string& job) {
+  auto reading = read_config(file);
+  if (!reading.value) return complain(reading.problems);
+  const std::string text = last_status(reading.value->slurm, "/status.json");
+  if (text.empty()) return finding_status;
+  const auto s = read_status(text);
+  if (!s) return complain({"status.json can't be read: another version has written it"});
+  const std::string answer = why_text(*s, job);
+  if (answer.empty()) {
+    std::cerr << "allot-slurm: " << job << ": no such job is governed, or more than "
+              << snapshot::most_waiting << " wait before it: its AdminComment says why\n";
+    return finding_status;
+  }
+  std::cout << answer;
+  return 0;
+}
+
+/// The name of who runs this, also behind sudo.
+std::string operator_name() {
+  const char* const before = std::getenv("SUDO_USER");
+  if (before != nullptr && *before != '\0') return before;
+  const passwd* const user = getpwuid(getuid());
+  return user == nullptr ? std::to_string(getuid()) : std::string{user->pw_name};
+}
+
+int freeze(const std::string& file, const std::string& span, const std::string& why) {
+  auto reading = read_config(file);
+  if (!reading.value) return complain(reading.problems);
+  using namespace std::chrono;
+  freeze_order order;
+  order.since = duration_cast<std::chrono::milliseconds>(system_clock::now().time_since_epoch()).count();
+  order.by = operator_name();
+  order.why = why;
+  if (!span.empty()) {
+    const auto lasts = parse_span(span);
+    if (!lasts) return complain({"--for: expected a time like 90s, 30m, 2h or 1d"});
+    order.until = order.since + *lasts;
+  }
+  const std::string path = reading.value->slurm.directory + '/' + freeze_file;
+  if (const std::string why_not = replace_file(path, freeze_text(order)); !why_not.empty())
+    return complain({why_not});
+  std::cout << "from its next tick on the governor is " << sentence(order) << '\n';
+  return 0;
+}
+
+int thaw(const std::string& file) {
+  auto reading = read_config(file);
+  if (!reading.value) return complain(reading.problems);
+  std::error_code problem;
+  if (std::filesystem::remove(reading.value->slurm.directory + '/' + freeze_file, problem)) return 0;
+  std::cerr << "allot-slurm: " << (problem ? problem.message() : "it is not frozen") << '\n';
   return finding_status;
+}
+
+/// Asks the governor that runs to start a job.
+int start(const std::string& file, const std::string& job) {
+  auto reading = read_config(file);
+  if (!reading.value) return complain(reading.problems);
+  const auto key = parse_job_key(job);
+  if (!key) return complain({job + ": expected the id of a job, or of an array and its task: 123_4"});
+  const std::string& directory = reading.value->slurm.directory;
+  if (lock only; only.take(directory + "/lock").empty()) {
+    std::cerr << "allot-slurm: no governor runs\n";
+    return finding_status;
+  }
+  const std::string path = directory + '/' + std::string{start_prefix} + to_string(*key);
+  if (const std::string why = replace_file(path, operator_name()); !why.empty()) return complain({why});
+  std::cout << "asked for; the log and `allot-slurm why " << to_string(*key) << "` say what becomes of it\n";
+  return 0;
+}
+
+/// What is read without --config: the file that the environment names, or the one beside slurm.conf.
+std::string default_config() {
+  const char* const own = std::getenv("ALLOT_SLURM_CONFIG");
+  if (own != nullptr && *own != '\0') return own;
+  const char* const conf = std::getenv("SLURM_CONF");
+  const std::filesystem::path beside = conf != nullptr && *conf != '\0' ? conf : "/etc/slurm/slurm.conf";
+  return (beside.parent_path() / "allot.json").string();
+}
+
+/// What was probably meant by a command that does not exist; empty if there is nothing similar.
+std::string what_was_meant(const CLI::App& app, const std::string& given) {
+  std::vector<std::string> names;
+  for (const CLI::App* const sub : app.get_subcommands({})) names.push_back(sub->get_name());
+  if (given.empty() || given.front() == '-' || std::find(names.begin(), names.end(), given) != names.end())
+    return {};
+  const std::string_view meant = allot::lab::nearest(given, {names.begin(), names.end()});
+  return "there is no command " + escaped(given) +
+         (meant.empty() ? ": --help lists them" : ": did you mean " + std::string{meant} + "?");
 }
 
 /// Answers from the log of events of the governor that runs with this configuration.
@@ -166,24 +307,28 @@ int main(int argc, char** argv) {
       "passes\n"
       "the program on does so under these terms.");
   app.require_subcommand(1);
+  app.set_version_flag("--version", "allot-slurm " + std::to_string(allot::version_major) + '.' +
+                                        std::to_string(allot::version_minor) + '.' +
+                                        std::to_string(allot::version_patch));
   std::string config_file;
   std::string log_file;
   daemon_options options;
 
   CLI::App* const run = app.add_subcommand("run", "Govern the cluster, in the foreground");
-  run->add_option("--config", config_file, "The configuration (see the guide)")->required();
+  run->add_option("--config", config_file,
+                  "The configuration: $ALLOT_SLURM_CONFIG, or allot.json beside slurm.conf");
   run->add_flag("--observe", options.observes, "Only say what would be done: nothing is touched");
   run->add_option("--ticks", options.ticks, "End after so many polls");
   run->footer("SIGTERM and SIGINT end it, and jobs go on. SIGHUP reads the configuration again.");
 
   CLI::App* const checks =
       app.add_subcommand("check", "Say what is wrong with the configuration and the cluster");
-  checks->add_option("--config", config_file, "The configuration")->required();
+  checks->add_option("--config", config_file, "The configuration");
 
   bool as_json = false;
   CLI::App* const states =
       app.add_subcommand("status", "Print quotas, loans, reservations and jobs, as of a moment ago");
-  states->add_option("--config", config_file, "The configuration")->required();
+  states->add_option("--config", config_file, "The configuration");
   states->add_flag("--json", as_json, "For programs: all that is known");
   std::vector<std::string> changes;
   states
@@ -194,7 +339,7 @@ int main(int argc, char** argv) {
 
   CLI::App* const shares =
       app.add_subcommand("shares", "Print what quotas own, are due, use, borrow and lend");
-  shares->add_option("--config", config_file, "The configuration")->required();
+  shares->add_option("--config", config_file, "The configuration");
 
   std::string cluster;
   std::string associations_file;
@@ -204,6 +349,41 @@ int main(int argc, char** argv) {
   imports->add_option("FILE", associations_file,
                       "What sacctmgr has printed (see the manual); otherwise it is run");
 
+  job_filter filter;
+  states->add_option("--quota", filter.quota, "Only jobs of this quota, and of those below it");
+  states->add_option("--user", filter.user, "Only this user's jobs");
+  states->add_option("--account", filter.account, "Only jobs of this account");
+  states->add_option("--state", filter.state, "Only jobs in this state")
+      ->check(CLI::IsMember(std::vector<std::string>{job_phase_names.begin(), job_phase_names.end()}));
+
+  std::string job;
+  CLI::App* const whys = app.add_subcommand("why", "Print all that is known of one job");
+  whys->add_option("JOB", job, "Its id, or that of an array and the task: 123_4")->required();
+  whys->add_option("--config", config_file, "The configuration");
+
+  std::string span;
+  std::string reason;
+  CLI::App* const freezes = app.add_subcommand("freeze", "Evict nobody until thaw");
+  freezes->add_option("--config", config_file, "The configuration");
+  freezes->add_option("--for", span, "It ends after this time: 90s, 30m, 2h, 1d");
+  freezes->add_option("--why", reason, "For those who read status, page and log");
+  CLI::App* const thaws = app.add_subcommand("thaw", "End a freeze");
+  thaws->add_option("--config", config_file, "The configuration");
+
+  CLI::App* const starts =
+      app.add_subcommand("start", "Start a job that waits by force, whatever the quotas say");
+  starts->add_option("JOB", job, "Its id, or that of an array and the task: 123_4")->required();
+  starts->add_option("--config", config_file, "The configuration");
+
+  bool unmarked = false;
+  CLI::App* const lets_go = app.add_subcommand(
+      "let-go", "Undo what a governor that has ended left on jobs: holds, nodes, comments");
+  lets_go->add_option("--config", config_file, "The configuration");
+  lets_go->add_flag(
+      "--unmarked", unmarked,
+      "Also release jobs that are held and carry no mark: those that it had not commented yet,\n"
+      "and whatever others hold");
+
   CLI::App* const replays =
       app.add_subcommand("replay-log", "Replay a log of events and compare the plans of every cycle");
   replays->add_option("--config", config_file, "Replaces the configuration that the log repeats");
@@ -212,14 +392,23 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
+    const std::string meant = what_was_meant(app, argc > 1 ? argv[1] : "");
+    if (!meant.empty()) return complain({meant});
     return app.exit(e) == 0 ? 0 : bad_usage_status;
   }
+  if (*replays) return replay_log(config_file, log_file);
+  if (config_file.empty()) config_file = default_config();
+  if (as_json && filter != job_filter{}) return complain({"--json prints all jobs: filter what it prints"});
   if (*checks) return check(config_file);
   if (*states && !changes.empty()) return what_if(config_file, changes, as_json);
-  if (*states) return status(config_file, as_json ? view::json : view::text);
-  if (*shares) return status(config_file, view::shares);
+  if (*states) return status(config_file, as_json, filter);
+  if (*shares) return print_shares(config_file);
   if (*imports) return import(associations_file, cluster);
-  if (*replays) return replay_log(config_file, log_file);
+  if (*whys) return why(config_file, job);
+  if (*freezes) return freeze(config_file, span, reason);
+  if (*thaws) return thaw(config_file);
+  if (*starts) return start(config_file, job);
+  if (*lets_go) return let_go(config_file, unmarked);
   options.config_file = config_file;
   return run_daemon(options);
 }

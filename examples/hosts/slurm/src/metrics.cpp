@@ -6,6 +6,7 @@
 #include <allot/core/quantity.hpp>
 #include <allot/core/text.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -89,6 +90,7 @@ class metrics_writer {
     metric("info", "gauge", "What this governor is; always 1.");
     sample({{"cluster", s_.cluster}, {"policy", s_.policy}}, "1");
     single("observes", "gauge", "1 if decisions are only logged (--observe).", s_.observes ? "1" : "0");
+    single("frozen", "gauge", "1 if nobody is evicted (allot-slurm freeze).", s_.frozen ? "1" : "0");
     single("slurmctld_up", "gauge", "1 if slurmctld answered in the last tick.", s_.is_away ? "0" : "1");
     single("last_tick_timestamp_seconds", "gauge", "When the last tick began, in seconds since 1970.",
            number(quantity::milli(s_.now)));
@@ -96,6 +98,15 @@ class metrics_writer {
     for (std::size_t p = 0; p < job_phase_names.size(); ++p) {
       sample({{"phase", job_phase_names[p]}}, number(std::uint64_t{s_.phases[p]}));
     }
+    single("jobs_backing_off", "gauge", "Jobs that are tried again later because a start failed.",
+           number(std::uint64_t{s_.backing_off}));
+    milliseconds longest = 0;
+    for (const auto& j : s_.jobs) {
+      if (j.phase == job_phase::released) longest = std::max(longest, s_.now - j.since);
+    }
+    single("released_longest_seconds", "gauge",
+           "For how long the job that has waited longest for Slurm after its release has done so.",
+           number(quantity::milli(longest)));
     single("reservations", "gauge", "Jobs that capacity is held for.",
            number(std::uint64_t{s_.reservations.size()}));
   }
@@ -121,6 +132,8 @@ class metrics_writer {
     for (const auto& q : s_.quotas) sample({{"quota", q.name}}, number(q.share));
     metric("quota_running_jobs", "gauge", "The quota's own jobs that run.");
     for (const auto& q : s_.quotas) sample({{"quota", q.name}}, number(std::uint64_t{q.running}));
+    metric("quota_released_jobs", "gauge", "The quota's own jobs that are released and not started yet.");
+    for (const auto& q : s_.quotas) sample({{"quota", q.name}}, number(std::uint64_t{q.released}));
     metric("quota_waiting_jobs", "gauge", "The quota's own jobs that wait.");
     for (const auto& q : s_.quotas) sample({{"quota", q.name}}, number(std::uint64_t{q.waiting}));
   }
@@ -179,6 +192,8 @@ class metrics_writer {
     counter("warnings_total", "Jobs warned that they must yield.", t.warned);
     counter("requeues_total", "Jobs requeued to make room.", t.requeued);
     counter("refusals_total", "Jobs refused.", t.refused);
+    counter("failed_starts_total", "Jobs that were released, and that Slurm did not start.", t.failed_starts);
+    counter("reloads_refused_total", "Configurations that were refused at a reload.", t.reloads_refused);
     counter("adoptions_total", "Jobs that ran already when the governor started.", t.adopted);
     counter("interventions_undone_total", "Jobs held again that somebody else had released.", t.held_again);
     counter("unasked_runs_total", "Jobs that ran without having been released by the governor.",

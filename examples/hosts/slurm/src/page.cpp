@@ -199,6 +199,9 @@ class page_writer {
     if (s_.is_away) {
       html_ += "<p class=alert role=alert>slurmctld does not answer: this is what was known last</p>\n";
     }
+    if (s_.frozen) {
+      html_ += "<p class=alert>The governor is " + html(sentence(*s_.frozen), 600) + "</p>\n";
+    }
     if (s_.observes) {
       html_ += "<p class=alert>It observes only: nothing is released, warned or requeued</p>\n";
     }
@@ -222,6 +225,7 @@ class page_writer {
            std::to_string(used) + " of " + std::to_string(gpus));
     }
     tile("jobs running", count(job_phase::running));
+    if (count_in(s_, job_phase::released) > 0) tile("released, not started", count(job_phase::released));
     tile("jobs waiting", count(job_phase::waiting));
     tile("leaving to make room", count(job_phase::leaving));
     html_ += "</dl>\n";
@@ -280,8 +284,9 @@ class page_writer {
     if (p.lent != quantity{}) html_ += ", lends " + to_string(p.lent);
     if (amount_of(q.requested, d) != quantity{}) html_ += ", wants " + amount(q.requested) + " more";
     if (d == 0) {
-      html_ += "; " + std::to_string(q.running) + " running, " + std::to_string(q.waiting) +
-               " waiting, share " + decimal_text(q.share);
+      html_ += "; " + std::to_string(q.running) + " running, " +
+               (q.released > 0 ? std::to_string(q.released) + " released, " : "") +
+               std::to_string(q.waiting) + " waiting, share " + decimal_text(q.share);
     }
     html_ += "</span><div class=bar>";
     const auto segment = [&](const std::string& css, quantity from, quantity size) {
@@ -365,20 +370,23 @@ class page_writer {
     html_.append("<h2>").append(title).append(" (").append(std::to_string(all)).append(")</h2>\n");
     const bool any_reservation =
         std::any_of(jobs.begin(), jobs.end(), [](const auto* j) { return j->latest_start.has_value(); });
-    html_ += "<div class=scroll><table><thead><tr><th>job<th>user<th>quota<th>asks for<th>submitted";
+    const bool is_released = phase == job_phase::released;
+    html_ += "<div class=scroll><table><thead><tr><th>job<th>user<th>quota<th>asks for<th>";
+    html_ += is_released ? "released" : "submitted";
     html_ +=
         any_reservation ? "<th>starts at the latest<th>why</thead><tbody>\n" : "<th>why</thead><tbody>\n";
     for (std::size_t i = 0; i < std::min(most_rows, jobs.size()); ++i) {
       const snapshot::job& j = *jobs[i];
       write_job_cells(j);
-      html_ += "<td class=n data-head=submitted>" + span_text(s_.now - j.submitted) + " ago";
+      html_ += is_released ? "<td class=n data-head=released>" + span_text(s_.now - j.since) + " ago"
+                           : "<td class=n data-head=submitted>" + span_text(s_.now - j.submitted) + " ago";
       if (j.latest_start) {
         html_ += "<td class=n data-head=\"starts by\">" + start_text(*j.latest_start);
       } else if (any_reservation) {
         html_ += "<td>";
       }
       html_ += "<td class=why>";
-      html_ += j.beneficiary.empty() ? html(j.reason, 600) : "makes room for " + html(j.beneficiary);
+      html_ += j.beneficiary.empty() ? html(reason_text(j), 600) : "makes room for " + html(j.beneficiary);
       html_ += '\n';
     }
     html_ += "</tbody></table></div>\n";

@@ -113,7 +113,8 @@ std::string held_by(const job& j) {
     if (!comment.starts_with(comment_mark)) continue;
     std::string_view text = comment.substr(comment_mark.size());
     if (!text.starts_with("held by ")) continue;
-    for (const std::string_view end : {"; ", " avoiding "}) text = text.substr(0, text.find(end));
+    for (const std::string_view end : {"; ", " pinned to ", " avoiding "})
+      text = text.substr(0, text.find(end));
     return std::string{text};
   }
   return {};

@@ -346,6 +346,7 @@ struct update {
     if (say.admin) message.admin_comment = writable(*say.admin);
     if (say.user) message.comment = writable(*say.user);
     if (say.excluded) message.exc_nodes = writable(*say.excluded);
+    if (say.required) message.req_nodes = writable(*say.required);
   }
 
   /// By its AdminComment job_submit.lua tells this from what an operator does.
@@ -592,9 +593,7 @@ std::vector<network_switch> slurm_client::topology() {
 outcome slurm_client::release(const job& j, const std::vector<std::string>& nodes, bool first,
                               const comments& say) {
   update u{j, say};
-  // Slurm's own, which priority/basic counts down from somewhat less than the largest.
-  constexpr std::uint32_t before_all = INFINITE - 16;
-  u.set_priority(j, first ? before_all : INFINITE);
+  u.set_priority(j, INFINITE);
   // Slurm makes its own present of a time that is past, whatever the clock here says.
   u.message.begin_time = 1;
   // The number of nodes is its user's: with others than it may have, Slurm chooses, and the governor follows.
@@ -610,7 +609,16 @@ outcome slurm_client::release(const job& j, const std::vector<std::string>& node
     u.message.min_nodes = count;
     u.message.max_nodes = count;
   }
-  return u.send();
+  const outcome released = u.send();
+  if (!released || !first) return released;
+  // Slurm does not take a priority with the release of what is held. priority/basic counts down from somewhat
+  // less than this. If it fails, the job starts in Slurm's order.
+  job now = j;
+  now.admin_comment = say.admin.value_or(j.admin_comment);
+  update order{now, {}};
+  order.set_priority(now, INFINITE - 16);
+  static_cast<void>(order.send());
+  return released;
 }
 
 outcome slurm_client::hold(const job& j, const comments& say) {
@@ -621,6 +629,12 @@ outcome slurm_client::hold(const job& j, const comments& say) {
 
 outcome slurm_client::comment(const job& j, const comments& say) {
   return update{j, say}.send();
+}
+
+outcome slurm_client::let_go(const job& j, const comments& say) {
+  update u{j, say};
+  u.message.priority = INFINITE;
+  return u.send();
 }
 
 outcome slurm_client::warn(const job& j, int signal) {

@@ -54,6 +54,7 @@ class slurm_client final : public cluster {
   [[nodiscard]] outcome warn(const job& j, int signal) override;
   [[nodiscard]] outcome requeue(const job& j) override;
   [[nodiscard]] outcome comment(const job& j, const comments& say) override;
+  [[nodiscard]] outcome let_go(const job& j, const comments& say) override;
 
  private:
   struct known_job {

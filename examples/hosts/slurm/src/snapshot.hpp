@@ -3,6 +3,8 @@
 // What the governor knows after a tick, as plain data: status, page and metrics are written from it alone.
 #pragma once
 
+#include "orders.hpp"
+
 #include <allot/core/quantity.hpp>
 
 #include <array>
@@ -57,6 +59,8 @@ struct snapshot {
     double share = 0;
     /// Its own jobs.
     std::size_t running = 0;
+    /// Released, and Slurm has not started them yet.
+    std::size_t released = 0;
     std::size_t waiting = 0;
   };
   struct job {
@@ -84,6 +88,13 @@ struct snapshot {
     std::string beneficiary{};
     /// How often Slurm has started it again.
     std::uint32_t restarts = 0;
+    /// Since when it is what it is: of those that wait, since its submission.
+    milliseconds since = 0;
+    /// How many have their turn before it in its quota; none if it does not wait, or that was not asked.
+    std::optional<std::uint64_t> before{};
+    /// Its admin comment in Slurm, and why Slurm does not start it, in Slurm's word.
+    std::string comment{};
+    std::string slurm_reason{};
   };
   struct node {
     std::string name;
@@ -129,6 +140,10 @@ struct snapshot {
     std::uint64_t held_again = 0;
     std::uint64_t ran_unasked = 0;
     std::uint64_t refused = 0;
+    /// Jobs that were released, and that Slurm did not start.
+    std::uint64_t failed_starts = 0;
+    /// Configurations that were read at a signal and refused.
+    std::uint64_t reloads_refused = 0;
     std::uint64_t adopted = 0;
     /// Calls to slurmctld that change something, and those that failed.
     std::uint64_t calls = 0;
@@ -154,11 +169,15 @@ struct snapshot {
   bool observes = false;
   /// slurmctld does not answer; what follows is what was known last.
   bool is_away = false;
+  /// Nobody is evicted.
+  std::optional<freeze_order> frozen{};
   std::vector<std::string> resources{};
   /// In the order of the configuration file.
   std::vector<quota> quotas{};
   /// How many governed jobs there are, by phase.
   std::array<std::size_t, job_phase_names.size()> phases{};
+  /// Of those that are not ready, how many back off because a start failed.
+  std::size_t backing_off = 0;
   /// Those that run or leave first, then those that wait; each by submission. At most `most_waiting` that
   /// wait are listed.
   std::vector<job> jobs{};

@@ -84,6 +84,11 @@ std::string span_text(milliseconds span) {
   return tenths(86'400) + " d";
 }
 
+std::string reason_text(const snapshot::job& j) {
+  if (j.phase != job_phase::released || j.slurm_reason.empty()) return j.reason;
+  return "Slurm does not start it: " + j.slurm_reason;
+}
+
 std::vector<const snapshot::job*> jobs_in(const snapshot& s, job_phase phase) {
   std::vector<const snapshot::job*> jobs;
   for (const auto& j : s.jobs) {

@@ -74,6 +74,7 @@ class text_writer {
     text_ = "cluster " + shown_text(s_.cluster) + ", policy " + shown_text(s_.policy, 200) + ", " +
             time_text(s_.now) + '\n';
     if (s_.is_away) text_ += "slurmctld does not answer: this is what was known last\n";
+    if (s_.frozen) append_wrapped(text_, shown_text(sentence(*s_.frozen), 1000), 0, options_.width);
     if (s_.observes) text_ += "observes only: nothing is released, warned or requeued\n";
   }
 
@@ -174,13 +175,16 @@ class text_writer {
     text_.append("\n").append(title).append(" (").append(std::to_string(all));
     if (shown < all) text_ += ", the first " + std::to_string(shown) + " are listed";
     text_ += ")\n";
+    const bool is_released = phase == job_phase::released;
     std::vector<std::vector<std::string>> rows;
     std::vector<std::size_t> widths;
     for (std::size_t i = 0; i < shown; ++i) {
       const snapshot::job& j = *jobs[i];
       rows.push_back({shown_text(j.id), shown_text(j.user, 24),
                       shown_text(j.quota ? quota_name(s_, j.quota) : j.account, 32),
-                      shown_text(amounts_text(s_, j.request)), "for " + span_text(s_.now - j.submitted)});
+                      shown_text(amounts_text(s_, j.request)),
+                      is_released ? "released " + span_text(s_.now - j.since) + " ago"
+                                  : "for " + span_text(s_.now - j.submitted)});
       if (j.latest_start) rows.back().push_back("starts by " + time_text(*j.latest_start));
       widths.resize(std::max(widths.size(), rows.back().size()));
       for (std::size_t c = 0; c < rows.back().size(); ++c) {
@@ -195,7 +199,7 @@ class text_writer {
       line.erase(line.find_last_not_of(' ') + 1);
       text_ += line + '\n';
       const snapshot::job& j = *jobs[i];
-      const std::string why = j.beneficiary.empty() ? j.reason : "makes room for " + j.beneficiary;
+      const std::string why = j.beneficiary.empty() ? reason_text(j) : "makes room for " + j.beneficiary;
       append_wrapped(text_, shown_text(why, 1000), 6, options_.width);
     }
   }
@@ -215,6 +219,17 @@ class status_json_writer {
     text("policy", s_.policy);
     w_.member("now", seconds_of(s_.now));
     w_.member("observes", s_.observes).member("slurmctld_answers", !s_.is_away);
+    w_.key("frozen");
+    if (s_.frozen) {
+      w_.begin_object();
+      time("since", s_.frozen->since);
+      time("until", s_.frozen->until);
+      text("by", s_.frozen->by);
+      text("why", s_.frozen->why);
+      w_.end_object();
+    } else {
+      w_.null();
+    }
     texts("resources", s_.resources);
     write_quotas();
     write_jobs();
@@ -287,7 +302,10 @@ class status_json_writer {
       } else {
         w_.null();
       }
-      w_.member("running", count(q.running)).member("waiting", count(q.waiting)).end_object();
+      w_.member("running", count(q.running))
+          .member("released", count(q.released))
+          .member("waiting", count(q.waiting))
+          .end_object();
     }
     w_.end_array();
   }
@@ -296,6 +314,7 @@ class status_json_writer {
     for (std::size_t p = 0; p < job_phase_names.size(); ++p)
       w_.member(job_phase_names[p], count(s_.phases[p]));
     w_.end_object();
+    w_.member("backing_off", count(s_.backing_off));
     w_.key("jobs").begin_array();
     for (const auto& j : s_.jobs) {
       const bool runs = j.phase == job_phase::running || j.phase == job_phase::leaving;
@@ -315,7 +334,17 @@ class status_json_writer {
       text("reason", j.reason);
       time("promised", j.latest_start);
       text_or_null("beneficiary", j.beneficiary);
-      w_.member("restarts", std::uint64_t{j.restarts}).end_object();
+      w_.member("restarts", std::uint64_t{j.restarts});
+      time("since", j.since);
+      w_.key("before");
+      if (j.before) {
+        w_.value(*j.before);
+      } else {
+        w_.null();
+      }
+      text("comment", j.comment);
+      text("slurm_reason", j.slurm_reason);
+      w_.end_object();
     }
     w_.end_array();
   }
@@ -367,6 +396,7 @@ class status_json_writer {
     w_.member("ticks", t.ticks).member("released", t.released).member("warned", t.warned);
     w_.member("requeued", t.requeued).member("held_again", t.held_again);
     w_.member("ran_unasked", t.ran_unasked).member("refused", t.refused).member("adopted", t.adopted);
+    w_.member("failed_starts", t.failed_starts).member("reloads_refused", t.reloads_refused);
     w_.member("calls", t.calls).member("failed_calls", t.failed_calls).member("ticks_away", t.away);
     w_.member("load_us", t.load_us).member("tick_us", t.tick_us).end_object();
     w_.key("last_tick").begin_object();

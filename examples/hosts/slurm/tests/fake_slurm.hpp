@@ -235,6 +235,7 @@ class fake_slurm final : public cluster {
       t.is.eligible = now;
       t.pinned = on;
       t.is_first = first;
+      if (!on.empty()) t.is.required_nodes = list_of(on);
       t.unasked = false;
       t.is.why_pending.clear();
       note(t, say);
@@ -279,6 +280,14 @@ class fake_slurm final : public cluster {
       return true;
     });
   }
+  [[nodiscard]] outcome let_go(const job& j, const comments& say) override {
+    return call(j, [&](truth& t) {
+      if (t.is.state != run_state::pending && !t.is.is_requeued) return false;
+      t.is.is_held = false;
+      note(t, say);
+      return true;
+    });
+  }
 
  private:
   template <class Effect>
@@ -303,6 +312,14 @@ class fake_slurm final : public cluster {
     // As Slurm, which then refuses the whole call.
     REQUIRE((!say.excluded || t.is.state == run_state::pending));
     if (say.excluded) t.is.excluded_nodes = *say.excluded;
+    if (!say.required) return;
+    t.is.required_nodes = *say.required;
+    if (say.required->empty()) t.pinned.clear();
+  }
+  [[nodiscard]] static std::string list_of(const std::vector<std::string>& names) {
+    std::string list;
+    for (const std::string& n : names) list.append(list.empty() ? "" : ",").append(n);
+    return list;
   }
 
   void start(truth& t) {
@@ -328,6 +345,7 @@ class fake_slurm final : public cluster {
     }
     t.is.why_pending = "Resources";
     std::vector<std::string> on = t.pinned;
+    if (on.empty() && !t.is.required_nodes.empty()) on = {t.is.required_nodes};
     if (!t.reserved.empty()) {
       // Nodes outside of its reservation it never gets.
       if (!on.empty() && on != t.reserved) return;

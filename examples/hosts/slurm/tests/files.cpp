@@ -97,6 +97,21 @@ TEST_CASE("config: what is wrong is said with its place") {
         std::string::npos);
 }
 
+TEST_CASE("config: what differs is said in one line") {
+  const auto read = [](const std::string& quotas) {
+    auto reading = parse_config("{\"quotas\": [" + quotas + "]}", "f.json");
+    REQUIRE(reading.value);
+    return std::move(*reading.value);
+  };
+  const config before = read(R"({"name": "a", "nominal": {"gpu": 4}}, {"name": "b"})");
+  CHECK(changes_between(before, before) == "nothing");
+  CHECK(changes_between(before, read(R"({"name": "a", "nominal": {"gpu": 6}}, {"name": "c"})")) ==
+        "b is gone; a gpu 4 -> 6; c is new");
+  CHECK(
+      changes_between(before, read(R"({"name": "a", "weight": 2, "nominal": {"gpu": 4}}, {"name": "b"})")) ==
+      "settings other than nominal amounts");
+}
+
 TEST_CASE("journal: what is written is read") {
   const memory m = some_memory();
   const auto reading = parse_journal(journal_text(m, "c", 1000), "c", 2000);

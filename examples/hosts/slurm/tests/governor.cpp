@@ -236,6 +236,25 @@ TEST_CASE("governor: a job in a reservation of Slurm's is sent to no nodes outsi
   CHECK(w.at(k).nodes.front().node == "n3");
 }
 
+TEST_CASE("governor: nodes that its user requires or excludes are kept") {
+  world w{config_of(three_teams)};
+  const job_key required = w.slurm.submit("a", 1, 4, 100);
+  w.slurm.jobs.at(required).is.required_nodes = "n3";
+  const job_key excluded = w.slurm.submit("a", 1, 4, 100);
+  w.slurm.jobs.at(excluded).is.excluded_nodes = "n1,n2,n3";
+  w.ticks(3);
+  REQUIRE(w.state(required) == run_state::running);
+  CHECK(w.at(required).nodes.front().node == "n3");
+  CHECK(w.at(required).required_nodes == "n3");
+  REQUIRE(w.state(excluded) == run_state::running);
+  CHECK(w.at(excluded).nodes.front().node == "n4");
+  // Where they run counts from then on.
+  const job_key full = w.slurm.submit("b", 1, 8, 100);
+  w.ticks(3);
+  REQUIRE(w.state(full) == run_state::running);
+  CHECK(w.at(full).nodes.front().node == "n1");
+}
+
 TEST_CASE("governor: nobody gives way to a job that a limit of Slurm's would keep from starting") {
   for (const bool places : {true, false}) {
     world w{config_of(three_teams, places)};
@@ -337,14 +356,15 @@ TEST_CASE("governor: a job that others requeue and hold, or that its user holds,
     CHECK(w.at(k).is_held);
     CHECK(w.state(k) == run_state::pending);
     CHECK((requeued ? j.admin_comment : j.comment).starts_with("allot: held by "));
-    CHECK((requeued ? j.comment : j.admin_comment).starts_with("allot: waits: it is held by "));
+    CHECK((requeued ? j.comment : j.admin_comment).find("held by ") != std::string::npos);
     // What it does not use is lent meanwhile.
     const job_key other = w.slurm.submit("b", 4, 8, 20);
     w.ticks(3);
     CHECK(w.state(other) == run_state::running);
     // Until somebody lets it go, whether the plugin sees that or not.
     if (is_noted) {
-      requeued ? void(j.admin_comment = "allot: released by an operator") : void(j.comment = "mine");
+      requeued ? void(j.admin_comment = "allot: released by an operator pinned to n1")
+               : void(j.comment = "mine");
     } else {
       j.is_held = false;
     }
@@ -448,6 +468,27 @@ TEST_CASE("governor: tasks of an array with a limit start in their order") {
   for (std::size_t t = 1; t < tasks.size(); ++t) {
     CHECK(w.slurm.jobs.at(tasks[t]).completions == 1);
     CHECK(w.at(tasks[t - 1]).started <= w.at(tasks[t]).started);
+  }
+}
+
+TEST_CASE("governor: while it is frozen nobody is evicted, and jobs start where there is room") {
+  world w{config_of(three_teams)};
+  for (int i = 0; i < 4; ++i) w.slurm.submit("a", 1, 8, 60);
+  w.ticks(3);
+  w.slurm.submit("b", 1, 8, 50);
+  w.it->freeze(true);
+  const job_key owner = w.slurm.submit("b", 1, 8, 50);
+  w.ticks(30);
+  CHECK(w.lines("warn") == 0);
+  SUBCASE("until jobs end") {
+    w.ticks(40);
+    CHECK(w.state(owner) == run_state::running);
+    CHECK(w.lines("warn") == 0);
+  }
+  SUBCASE("until it is thawed") {
+    w.it->freeze(false);
+    w.ticks(10);
+    CHECK(w.lines("warn") == 1);
   }
 }
 

@@ -811,7 +811,7 @@ SYSTEMCTL = """#!/bin/bash
 case $1 in
   start) allot-slurm run --config "$(dirname "$SLURM_CONF")/allot.json" --ticks 300 >>"$GOVERNOR.log" 2>&1 & echo $! >"$GOVERNOR.pid" ;;
   reload) kill -HUP "$(cat "$GOVERNOR.pid")" ;;
-  stop) kill "$(cat "$GOVERNOR.pid")" ;;
+  stop) pid=$(cat "$GOVERNOR.pid"); kill "$pid"; while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done ;;
 esac
 """
 

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 #include <boost/json.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 #include <limits>
@@ -157,5 +158,71 @@ TEST_CASE("status: JSON gives every UTF-8 name back, and stays JSON with any byt
     const json::value v = json::parse(status_json(test::sample(name)), wrong);
     REQUIRE_FALSE(wrong);
     if (allot::lab::is_utf8(name)) REQUIRE(v.at("cluster").as_string() == name);
+  }
+}
+
+TEST_CASE("status: what is read from the JSON makes the same text") {
+  const in_utc utc;
+  snapshot s = test::sample("lab");
+  s.jobs[0].before = 3;
+  s.jobs[3].slurm_reason = "Resources";
+  const auto read = read_status(status_json(s));
+  REQUIRE(read);
+  CHECK(status_text(*read) == status_text(s));
+  CHECK(why_text(*read, "100").find("before it    3 in its quota\n") != std::string::npos);
+  CHECK_FALSE(read_status("{}"));
+  CHECK_FALSE(read_status("[1"));
+  CHECK_FALSE(read_status(R"({"format": "allot-slurm-status/1", "jobs": 3})"));
+  for (const std::string& name : test::hostile_names()) {
+    CHECK(read_status(status_json(test::sample(name))));
+  }
+}
+
+TEST_CASE("status: only the jobs of a quota and those below it, a user, an account or a state") {
+  const auto left = [](const job_filter& f) {
+    snapshot s = test::sample("lab");
+    s.jobs[1].user = "ana";
+    s.jobs[2].account = "bio";
+    keep_only(s, f);
+    std::string ids;
+    for (const auto& j : s.jobs) ids += j.id + ' ';
+    return ids;
+  };
+  CHECK(left({}) == "100 101 102 103 104 105 ");
+  // 100 is of lab/a, 102 of lab and 104 of lab/b; the others have no quota.
+  CHECK(left({.quota = "lab"}) == "100 102 104 ");
+  CHECK(left({.quota = "lab/b"}) == "104 ");
+  CHECK(left({.user = "ana"}) == "101 ");
+  CHECK(left({.account = "bio"}) == "102 ");
+  CHECK(left({.state = "released"}) == "103 ");
+  CHECK(left({.user = "ana", .state = "released"}).empty());
+}
+
+TEST_CASE("status: what is released is not said to run, and Slurm's reason is there") {
+  const in_utc utc;
+  snapshot s = test::sample("lab");
+  s.jobs[3].since = s.now - 30'000;
+  s.jobs[3].slurm_reason = "Resources";
+  const std::string text = status_text(s);
+  CHECK(contains(text, "released 30 s ago\n      Slurm does not start it: Resources\n"));
+}
+
+TEST_CASE("status: all that is known of one job") {
+  const in_utc utc;
+  snapshot s = test::sample("lab");
+  s.jobs[3].since = s.now - 30'000;
+  s.jobs[3].slurm_reason = "Resources";
+  s.jobs[3].comment = "allot: admitted on n1:8";
+  const std::string text = why_text(s, "103");
+  CHECK(contains(text, "job          103, lab\n"));
+  CHECK(contains(text, "state        released for 30 s\n"));
+  CHECK(contains(text, "Slurm says   Resources\n"));
+  CHECK(contains(text, "nodes        n1, n2\n"));
+  CHECK(contains(text, "AdminComment allot: admitted on n1:8\n"));
+  CHECK(why_text(s, "999").empty());
+  for (const std::string& name : test::hostile_names()) {
+    const std::string hostile = why_text(test::sample(name), "100");
+    CHECK(std::count(hostile.begin(), hostile.end(), '\n') < 20);
+    CHECK_FALSE(contains(hostile, "\x1b"));
   }
 }
