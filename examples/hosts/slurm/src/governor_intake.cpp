@@ -197,10 +197,12 @@ void governor::find_lost_gpus() {
 void governor::take_lost_gpus() {
   for (auto& [name, lost] : lost_) {
     if (lost.count == 0 || lost.is_told) continue;
-    const bool is_awaited = std::any_of(released_.begin(), released_.end(), [&](const job_key& k) {
-      const record& r = records_.at(k);
-      return std::any_of(r.sent_to.begin(), r.sent_to.end(), [&](const auto& s) { return s.node == name; });
-    });
+    const bool is_awaited =
+        std::any_of(released_.begin(), released_.end(), [&, &node = name](const job_key& k) {
+          const record& r = records_.at(k);
+          return std::any_of(r.sent_to.begin(), r.sent_to.end(),
+                             [&](const auto& s) { return s.node == node; });
+        });
     if (is_awaited) continue;
     lost.is_told = true;
     tell(lost_on(name));

@@ -708,8 +708,8 @@ def part_placed(part):
             ["--qos=low"], ["--nice=50"], [], ["--qos=high", "--nice=150"], ["--qos=high"])]
         part.check(part.drain(order, 60), f"jobs of all QOS run: {[part.state(job) for job in order]}")
         starts = {job: events[0][2] for job, events in part.ledger.times().items() if job in order}
-        wanted = [order[4], order[2], order[1], order[3], order[0]]
-        part.check(sorted(order, key=starts.get) == wanted, f"by QOS, less nice: {sorted(order, key=starts.get)}, not {wanted}")
+        wanted = [order[4], order[3], order[2], order[1], order[0]]
+        part.check(sorted(order, key=starts.get) == wanted, f"by QOS, then by nice: {sorted(order, key=starts.get)}, not {wanted}")
         seen = cluster.run("squeue", "-h", "-j", str(full[0]), "-o", "%q").stdout.strip()
         part.check(seen == "high", f"Slurm knows the QOS: {seen!r}")
         part.ended_once(order + [blocker])
