@@ -144,6 +144,15 @@ struct job {
 /// What such a mark begins with.
 inline constexpr std::string_view held_mark = "allot: held by ";
 
+/// A time for which nodes are kept for some jobs, or for maintenance.
+struct node_reservation {
+  std::string name;
+  seconds start = 0;
+  seconds end = 0;
+
+  friend bool operator==(const node_reservation&, const node_reservation&) = default;
+};
+
 struct node {
   std::string name;
   std::uint32_t gpus = 0;
@@ -161,6 +170,8 @@ struct node {
   /// Its active features, and the partitions that it is in, in order.
   std::vector<std::string> features{};
   std::vector<std::string> partitions{};
+  /// Slurm's reservations that have it now or will, by name.
+  std::vector<node_reservation> reservations{};
 
   friend bool operator==(const node&, const node&) = default;
 };
@@ -244,7 +255,9 @@ class cluster {
   [[nodiscard]] virtual outcome warn(const job& j, int signal) = 0;
   /// Ends a running job, or takes one that has just failed; it is then pending and held.
   [[nodiscard]] virtual outcome requeue(const job& j) = 0;
-  [[nodiscard]] virtual outcome comment(const job& j, const comments& say) = 0;
+  /// With `tasks`, to these of its array, which have not started.
+  [[nodiscard]] virtual outcome comment(const job& j, const comments& say,
+                                        const std::vector<std::uint32_t>& tasks = {}) = 0;
   /// Ends the hold of a pending job: Slurm starts it where and when it likes, not before its user's time.
   [[nodiscard]] virtual outcome let_go(const job& j, const comments& say) = 0;
 };

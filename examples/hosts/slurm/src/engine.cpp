@@ -249,7 +249,8 @@ engine_state engine::state() const {
       [this](const auto& u) { return shares_of(scheduler_->places(), u.where); });
 }
 
-std::optional<std::uint64_t> engine::pools(std::string_view partition, std::string_view constraint) const {
+std::optional<std::uint64_t> engine::pools(std::string_view partition, std::string_view constraint,
+                                           const std::function<bool(const node&)>& admit) const {
   if (!scheduler_->places().has_nodes()) return allot::gpu::all_pools;
   std::uint64_t all = 0;
   for (std::size_t p = 0; p < pool_like_.size(); ++p) {
@@ -258,7 +259,7 @@ std::optional<std::uint64_t> engine::pools(std::string_view partition, std::stri
     if (!fits) return std::nullopt;
     const bool is_in =
         std::find(like.partitions.begin(), like.partitions.end(), partition) != like.partitions.end();
-    if (is_in && *fits) all |= std::uint64_t{1} << p;
+    if (is_in && *fits && (!admit || admit(like))) all |= std::uint64_t{1} << p;
   }
   return all;
 }

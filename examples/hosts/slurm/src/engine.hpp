@@ -21,6 +21,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -204,10 +205,11 @@ class engine {
   [[nodiscard]] allot::lab::change_story what_if(const std::vector<allot::lab::asked_change>& changes,
                                                  allot::instant now, std::vector<std::string>& problems);
 
-  /// The nodes of a partition that satisfy a constraint, as pools; those with GPUs of a type, as models. 0:
-  /// there are none. None: the constraint can't be read.
-  [[nodiscard]] std::optional<std::uint64_t> pools(std::string_view partition,
-                                                   std::string_view constraint) const;
+  /// The nodes of a partition that satisfy a constraint and that `admit` does not rule out, as pools; those
+  /// with GPUs of a type, as models. 0: there are none. None: the constraint can't be read.
+  [[nodiscard]] std::optional<std::uint64_t> pools(
+      std::string_view partition, std::string_view constraint,
+      const std::function<bool(const node& like)>& admit = {}) const;
   [[nodiscard]] std::uint64_t models(std::string_view gpu_type) const;
   /// The level of the switches next to the nodes; none without a topology.
   [[nodiscard]] std::optional<std::uint8_t> leaf_level() const;

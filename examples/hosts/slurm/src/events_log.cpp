@@ -158,6 +158,8 @@ constexpr std::array<std::string_view, 13> words{"submit",   "adopt",        "al
     n.cpus = v.at("cpus").to_number<std::uint32_t>();
     n.memory_mib = v.at("memory_mib").to_number<std::uint64_t>();
     n.features = texts_of(v.at("features"));
+    if (const auto* reserved = v.as_object().if_contains("reservations"))
+      for (std::string& name : texts_of(*reserved)) n.reservations.push_back({std::move(name)});
     n.partitions = texts_of(v.at("partitions"));
   }
   for (const auto& v : o.at("switches").as_array()) {
@@ -181,6 +183,11 @@ std::string to_json(const engine_setup& setup, const std::string& config_text) {
                      {"memory_mib", n.memory_mib},
                      {"features", texts(n.features)},
                      {"partitions", texts(n.partitions)}});
+    // Their times are in what is told of jobs.
+    if (n.reservations.empty()) continue;
+    std::vector<std::string> names;
+    for (const node_reservation& r : n.reservations) names.push_back(r.name);
+    nodes.back().as_object()["reservations"] = texts(names);
   }
   json::array& switches = o["switches"].emplace_array();
   for (const network_switch& s : setup.topology) {

@@ -102,6 +102,7 @@ void governor::tick(moment now) {
   settle_all();
   if (has_new_nodes || some_have_ended_) end_backoffs();
   recheck_limits();
+  foresee_reservations();
   retry_unready();
   push_out_all();
   hold_strays();

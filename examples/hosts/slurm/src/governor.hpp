@@ -153,6 +153,9 @@ class governor {
     /// As it was when it was tried last; and whether Slurm found then that it can't run.
     std::optional<job> tried_as{};
     bool is_impossible = false;
+    /// No reservation of Slurm's rules out further nodes for it until then; and whether none are left.
+    std::int64_t ruled_out_at = allot::without_end;
+    bool is_reserved_out = false;
     bool is_dirty = false;
     /// The first reserved start that was logged.
     allot::instant told_start = allot::without_end;
@@ -188,6 +191,10 @@ class governor {
   void settle_all();
   void fail(record& r, cure needs, const std::string& why);
   void end_backoffs();
+  [[nodiscard]] std::int64_t reservation_begins_at(const job& j) const;
+  [[nodiscard]] bool admits(const node& n, const job& j) const;
+  [[nodiscard]] std::int64_t ruled_out_at(const job& j) const;
+  void foresee_reservations();
   [[nodiscard]] bool nodes_have_room(const record& r) const;
   [[nodiscard]] static bool was_told_to_yield(const job& j);
   [[nodiscard]] bool comes_before_others(const record& r) const;
@@ -254,6 +261,8 @@ class governor {
   std::set<std::string> failures_told_{};
   std::optional<memory> remembered_{};
   std::vector<node> nodes_;
+  /// Whether Slurm has reserved some.
+  bool some_are_reserved_ = false;
   /// Where nothing may start.
   std::set<std::string> closed_;
   /// By node.

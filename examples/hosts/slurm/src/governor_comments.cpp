@@ -178,16 +178,31 @@ void governor::comment_some() {
     r.is_dirty = false;
     // The next governor must know.
     if (forced_.count(k) != 0) continue;
-    const std::string text = explanation(r);
+    // Tasks of an array that share a record share its comments: those of the first.
+    std::vector<std::uint32_t> tasks;
+    std::vector<record*> those{&r};
+    if (k.task != job_key::no_task && r.is.state == run_state::pending) {
+      those.clear();
+      for (auto of = records_.lower_bound({k.id, 0}); of != records_.end() && of->first.id == k.id; ++of) {
+        if (of->second.is.record != r.is.record || of->second.is.state != run_state::pending) continue;
+        those.push_back(&of->second);
+        tasks.push_back(of->first.task);
+      }
+      if (tasks.size() == 1) tasks.clear();
+    }
+    const record& first = *those.front();
+    const std::string text = explanation(first);
     if (text.empty()) continue;
-    const comments say = comments_for(r.is, text, text);
+    const comments say = comments_for(first.is, text, text);
     if (!say.admin && !say.user) continue;
     ++said;
-    const outcome o = slurm_.comment(r.is, say);
+    const outcome o = slurm_.comment(first.is, say, tasks);
     if (done(o, "comment")) {
-      if (say.admin) r.is.admin_comment = *say.admin;
-      if (say.excluded) r.is.excluded_nodes = *say.excluded;
-      if (say.user) r.is.comment = *say.user;
+      for (record* const one : those) {
+        if (say.admin) one->is.admin_comment = *say.admin;
+        if (say.excluded) one->is.excluded_nodes = *say.excluded;
+        if (say.user) one->is.comment = *say.user;
+      }
     } else if (o.is == outcome::kind::away) {
       dirty(r);
     }

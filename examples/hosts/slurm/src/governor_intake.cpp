@@ -15,6 +15,8 @@ namespace {
 /// credential of the run that has ended a moment later, is told to end what ran there before the node failed
 /// when it is back, and would end a new run of the same job with the old one.
 constexpr std::int64_t settle_ms = 3000;
+constexpr const char* is_reserved_out =
+    "the nodes that it could have are reserved in Slurm before its time limit is over";
 constexpr const char* just_requeued =
     "it has just been requeued, and its nodes are still cleaning up after it";
 
@@ -23,7 +25,8 @@ constexpr std::int64_t lost_ms = 10'000;
 
 [[nodiscard]] bool is_same_machine(const node& a, const node& b) {
   return a.name == b.name && a.gpus == b.gpus && a.gpu_type == b.gpu_type && a.cpus == b.cpus &&
-         a.memory_mib == b.memory_mib && a.features == b.features && a.partitions == b.partitions;
+         a.memory_mib == b.memory_mib && a.features == b.features && a.partitions == b.partitions &&
+         a.reservations == b.reservations;
 }
 
 [[nodiscard]] std::uint32_t gpus_of(const job& j) {
@@ -50,10 +53,14 @@ constexpr std::int64_t lost_ms = 10'000;
   return j.restarts == 0 && j.eligible > j.submitted ? j.eligible * 1000 : 0;
 }
 
+/// The nodes that its user requires: those of a pin are the governor's.
+[[nodiscard]] std::string own_requirements(const job& j) {
+  return pinned_nodes(j).empty() ? j.required_nodes : std::string{};
+}
 /// Whether a job asks for the same: what Slurm could not run it can't run now.
 [[nodiscard]] bool asks_for_the_same(const job& a, const job& b) {
   return a.request == b.request && a.partition == b.partition && a.account == b.account && a.qos == b.qos &&
-         a.features == b.features && a.required_nodes == b.required_nodes &&
+         a.features == b.features && own_requirements(a) == own_requirements(b) &&
          own_exclusions(a) == own_exclusions(b) && a.reservation == b.reservation &&
          a.time_limit == b.time_limit;
 }
@@ -118,6 +125,8 @@ void governor::take_in_nodes(std::vector<node> now) {
       std::equal(now.begin(), now.end(), nodes_.begin(), nodes_.end(), is_same_machine);
   nodes_ = std::move(now);
   if (same_machines) return;
+  some_are_reserved_ =
+      std::any_of(nodes_.begin(), nodes_.end(), [](const node& n) { return !n.reservations.empty(); });
   // At a start they are as they were.
   if (engine_ != nullptr) starts_over_ = allot::delay_cause::cluster;
   const auto is_gone = [&](const std::string& name) {
@@ -528,13 +537,59 @@ bool governor::was_requeued(const record& r) const {
 /// Before that a job is not tried: its user has put it off, its nodes are still cleaning up, or it backs off.
 /// 0: at once.
 std::int64_t governor::ready_at(const record& r) const {
-  return std::max(begins_at(r.is), r.backs_off_until);
+  return std::max({begins_at(r.is), reservation_begins_at(r.is), r.backs_off_until});
+}
+/// When the reservation that it names begins, if that is to come; 0 if it names none, or one that nobody
+/// knows.
+std::int64_t governor::reservation_begins_at(const job& j) const {
+  std::int64_t at = 0;
+  if (j.reservation.empty()) return at;
+  for (const node& n : nodes_) {
+    for (const node_reservation& r : n.reservations) {
+      if (r.name == j.reservation) at = r.start * 1000;
+    }
+  }
+  return at > now_.wall ? at : 0;
+}
+
+/// Whether reservations let the job start on the node now: it is in its own, and none begins before its time
+/// limit.
+bool governor::admits(const node& n, const job& j) const {
+  const seconds now = now_.wall / 1000;
+  bool is_in_its_own = j.reservation.empty();
+  for (const node_reservation& r : n.reservations) {
+    if (r.name == j.reservation) {
+      is_in_its_own = true;
+    } else if (r.end > now && (j.time_limit == 0 || now + j.time_limit > r.start)) {
+      return false;
+    }
+  }
+  return is_in_its_own;
+}
+/// When the next reservation begins to rule out nodes for it; without_end if none will.
+std::int64_t governor::ruled_out_at(const job& j) const {
+  std::int64_t next = allot::without_end;
+  for (const node& n : nodes_) {
+    for (const node_reservation& r : n.reservations) {
+      const std::int64_t at = (r.start - j.time_limit) * 1000;
+      if (j.time_limit != 0 && at >= now_.wall) next = std::min(next, at);
+    }
+  }
+  return next;
+}
+/// Time passes, and jobs that wait would run into reservations.
+void governor::foresee_reservations() {
+  if (!some_are_reserved_ || !config_.slurm.places_jobs) return;
+  for (auto& [k, r] : records_) {
+    if (r.at == phase::waiting && now_.wall > r.ruled_out_at) evaluate(r);
+  }
 }
 
 /// What keeps a job from being tried, and nobody knows until when; empty if nothing does.
 std::string governor::blocked(const record& r) const {
   const job& j = r.is;
   if (const std::string held = held_by(j); !held.empty()) return "it is " + held;
+  if (r.is_reserved_out) return is_reserved_out;
   if (forced_.count(j.key) != 0) return "an operator has started it: Slurm is to find nodes for it";
   if (!j.dependency.empty()) return "it waits for other jobs: " + j.dependency;
   if (j.array_limit > 0) {
@@ -568,7 +623,7 @@ std::string governor::unready(const record& r) const {
   return why.empty() && ready_at(r) > now_.wall ? not_yet(r) : why;
 }
 std::string governor::not_yet(const record& r) const {
-  const std::int64_t begin = begins_at(r.is);
+  const std::int64_t begin = std::max(begins_at(r.is), reservation_begins_at(r.is));
   return begin > now_.wall ? "it begins at " + time_text(begin) : r.reason;
 }
 
@@ -592,7 +647,9 @@ void governor::evaluate(record& r) {
                      "Slurm can't run it as it asks (" + std::string{bad_constraints} +
                          "): no node has all of it; change what it asks for, or submit another");
   }
+  // That ends with a reservation, and then there is another scheduler.
   if (std::string why = blocked(r); !why.empty()) return wait_with(r, phase::not_ready, std::move(why));
+  if (some_are_reserved_) r.ruled_out_at = ruled_out_at(r.is);
   std::string problem;
   auto what = facts_of(r.is, problem);
   if (!what) return wait_with(r, phase::refused, std::move(problem));
@@ -614,6 +671,12 @@ void governor::evaluate(record& r) {
     return enter(r, phase::not_ready);
   }
   const auto& places = engine_->scheduler().places();
+  if (some_are_reserved_ && !places.could_ever_fit(what->pods)) {
+    auto anywhere = what->pods;
+    anywhere.pools = allot::gpu::all_pools;
+    r.is_reserved_out = places.could_ever_fit(anywhere);
+    if (r.is_reserved_out) return wait_with(r, phase::not_ready, is_reserved_out);
+  }
   wait_with(r, phase::refused,
             places.could_ever_fit(what->pods)
                 ? "its request can't be counted"
@@ -710,6 +773,10 @@ std::optional<facts> governor::facts_of(const job& j, std::string& problem) cons
       }
     }
     const auto pools = engine_->pools(partition, j.features);
+    const auto free_pools =
+        some_are_reserved_ && j.state == run_state::pending
+            ? engine_->pools(partition, j.features, [&](const node& like) { return admits(like, j); })
+            : pools;
     p.models = engine_->models(n.gpu_type);
     if (j.state == run_state::pending) {
       if (!pools) {
@@ -721,7 +788,7 @@ std::optional<facts> governor::facts_of(const job& j, std::string& problem) cons
       }
       if (!problem.empty()) return std::nullopt;
     }
-    p.pools = pools.value_or(allot::gpu::all_pools);
+    p.pools = free_pools.value_or(allot::gpu::all_pools);
     if (const auto leaf = engine_->leaf_level(); leaf && (p.total || p.pods > 1)) {
       (j.request.on_one_switch ? p.required_level : p.preferred_level) = *leaf;
     }

@@ -37,9 +37,15 @@ memory governor::stands() const {
     m.leaving.push_back({u.what, is_warned ? now_.wall - (now_.steady - *at->second.warned) : 0});
   }
   for (const auto& [k, r] : records_) {
-    if (r.failures > 0 || r.had_victims)
-      m.backoffs.push_back(
-          {{k, r.is.submitted}, r.backs_off_until, r.failures, r.had_victims, r.is_spent, r.needs});
+    if (r.failures > 0 || r.had_victims || r.is_impossible) {
+      m.backoffs.push_back({{k, r.is.submitted},
+                            r.backs_off_until,
+                            r.failures,
+                            r.had_victims,
+                            r.is_spent,
+                            r.is_impossible,
+                            r.needs});
+    }
   }
   return m;
 }
@@ -195,6 +201,8 @@ void governor::start_over() {
       r->failures = b.failures;
       r->had_victims = b.had_victims;
       r->is_spent = b.is_spent;
+      r->is_impossible = b.is_impossible;
+      if (!r->tried_as) r->tried_as = r->is;
       r->needs = b.needs;
       if (r->reason.empty() && r->failures > 0) r->reason = "it is tried again later: Slurm did not start it";
     }
@@ -211,6 +219,7 @@ void governor::start_over() {
     if (admitted && r.sent_to.empty()) r.sent_to = places_in(r.is.admin_comment);
     r.at = phase::unknown;
     r.settles_until.reset();
+    r.is_reserved_out = false;
     count(r);
     if (r.is.state == run_state::ended) {
       // It died of a warning, and is requeued.

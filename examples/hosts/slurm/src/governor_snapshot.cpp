@@ -101,7 +101,13 @@ snapshot governor::snapshot_view() const {
   std::map<std::string, std::size_t> node_at;
   for (const node& each : nodes_) {
     node_at[each.name] = s.nodes.size();
-    s.nodes.push_back({each.name, each.is_open ? "up" : each.is_down ? "down" : "drained", each.gpus, {}, 0});
+    const bool is_reserved =
+        std::any_of(each.reservations.begin(), each.reservations.end(),
+                    [&](const auto& r) { return r.start * 1000 <= now_.wall && now_.wall < r.end * 1000; });
+    const char* const state = !each.is_open ? each.is_down ? "down" : "drained"
+                              : is_reserved ? "reserved"
+                                            : "up";
+    s.nodes.push_back({each.name, state, each.gpus, {}, 0});
   }
   for (const auto& [name, lost] : lost_) {
     const auto at = node_at.find(name);

@@ -63,6 +63,7 @@ constexpr std::int64_t oldest_ms = 24 * 3600 * std::int64_t{1000};
          v.at("failures").to_number<std::uint32_t>()};
     const json::object& all = v.as_object();
     if (const auto* had = all.if_contains("had_victims")) b.had_victims = had->as_bool();
+    if (const auto* impossible = all.if_contains("impossible")) b.is_impossible = impossible->as_bool();
     if (const auto* spent = all.if_contains("spent")) b.is_spent = spent->as_bool();
     if (const auto* needs = all.if_contains("needs"))
       b.needs = static_cast<cure>(std::min<std::uint64_t>(needs->to_number<std::uint64_t>(), 2));
@@ -93,6 +94,7 @@ std::string journal_text(const memory& m, const std::string& cluster, std::int64
     v["failures"] = b.failures;
     v["had_victims"] = b.had_victims;
     v["spent"] = b.is_spent;
+    v["impossible"] = b.is_impossible;
     v["needs"] = static_cast<std::uint64_t>(b.needs);
     backoffs.push_back(std::move(v));
   }

@@ -45,6 +45,7 @@ struct memory {
     /// See the governor's records.
     bool had_victims = false;
     bool is_spent = false;
+    bool is_impossible = false;
     cure needs = cure::room;
 
     friend bool operator==(const backoff&, const backoff&) = default;

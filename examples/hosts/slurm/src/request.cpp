@@ -163,6 +163,18 @@ std::optional<std::vector<gpu_count>> parse_gpus(std::string_view tres) {
   return all;
 }
 
+std::string tasks_text(const std::vector<std::uint32_t>& tasks) {
+  std::string text;
+  for (std::size_t i = 0; i < tasks.size();) {
+    std::size_t last = i;
+    while (last + 1 < tasks.size() && tasks[last + 1] == tasks[last] + 1) ++last;
+    text.append(text.empty() ? "" : ",").append(std::to_string(tasks[i]));
+    if (last > i) text.append(1, '-').append(std::to_string(tasks[last]));
+    i = last + 1;
+  }
+  return text;
+}
+
 std::optional<std::vector<std::uint32_t>> parse_tasks(std::string_view tasks, std::size_t most) {
   tasks = tasks.substr(0, tasks.find('%'));
   std::vector<std::uint32_t> all;

@@ -28,6 +28,8 @@ struct gpu_count {
 /// The numbers of a list of tasks, "0-9:3,12%2", in order; none if it is not one, or has more than `most`.
 [[nodiscard]] std::optional<std::vector<std::uint32_t>> parse_tasks(std::string_view tasks,
                                                                     std::size_t most = 4'000'000);
+/// Such a list of these numbers, which are in order: "0-3,7".
+[[nodiscard]] std::string tasks_text(const std::vector<std::uint32_t>& tasks);
 
 /// What a job needs, in numbers.
 struct need {

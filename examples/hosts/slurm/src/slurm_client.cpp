@@ -229,8 +229,8 @@ void read_state(std::uint32_t state, node& to) {
   const std::uint32_t base = state & NODE_STATE_BASE;
   to.is_down = base == NODE_STATE_DOWN || base == NODE_STATE_UNKNOWN || base == NODE_STATE_ERROR ||
                base == NODE_STATE_FUTURE || (state & NODE_STATE_NO_RESPOND) != 0;
-  constexpr auto closed = NODE_STATE_DRAIN | NODE_STATE_FAIL | NODE_STATE_MAINT | NODE_STATE_RES |
-                          NODE_STATE_REBOOT_REQUESTED | NODE_STATE_REBOOT_ISSUED | NODE_STATE_INVALID_REG;
+  constexpr auto closed = NODE_STATE_DRAIN | NODE_STATE_FAIL | NODE_STATE_REBOOT_REQUESTED |
+                          NODE_STATE_REBOOT_ISSUED | NODE_STATE_INVALID_REG;
   to.is_open = !to.is_down && (state & closed) == 0;
 }
 
@@ -443,7 +443,8 @@ const std::string& slurm_client::user(std::uint32_t id) {
 outcome slurm_client::poll(changes& to) {
   to.is_whole = polls_ == 0;
   const std::int64_t before = to.load_us;
-  outcome o = poll_nodes(to);
+  outcome o = poll_reservations(to);
+  if (o) o = poll_nodes(to);
   if (o) o = poll_jobs(to);
   if (o) poll_limits(to);
   if (!o) to.load_us = before;
@@ -526,6 +527,32 @@ outcome slurm_client::poll_jobs(changes& to) {
   return {};
 }
 
+/// They are told with the nodes.
+outcome slurm_client::poll_reservations(changes& to) {
+  reserve_info_msg_t* all = nullptr;
+  const std::int64_t begin = cpu_us();
+  const int result = slurm_load_reservations(reservations_since_, &all);
+  to.load_us += cpu_us() - begin;
+  if (result != SLURM_SUCCESS) {
+    if (slurm_get_errno() == SLURM_NO_CHANGE_IN_DATA) return {};
+    return failure(slurm_get_errno());
+  }
+  reserved_.clear();
+  for (std::uint32_t i = 0; i < all->record_count; ++i) {
+    const reserve_info_t& from = all->reservation_array[i];
+    // One that floats always begins later, and keeps nobody from nodes before that.
+    if ((from.flags & RESERVE_FLAG_TIME_FLOAT) != 0) continue;
+    for (const std::string& name : expand(from.node_list))
+      reserved_[name].push_back({text(from.name), from.start_time, from.end_time});
+  }
+  for (auto& [name, list] : reserved_)
+    std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  reservations_since_ = all->last_update;
+  slurm_free_reservation_info_msg(all);
+  nodes_since_ = 0;
+  return {};
+}
+
 outcome slurm_client::poll_nodes(changes& to) {
   node_info_msg_t* all = nullptr;
   const std::int64_t begin = cpu_us();
@@ -565,6 +592,7 @@ outcome slurm_client::poll_nodes(changes& to) {
     n.features = parts(view(from.features_act != nullptr ? from.features_act : from.features));
     n.partitions = std::move(in[n.name]);
     std::sort(n.partitions.begin(), n.partitions.end());
+    if (const auto at = reserved_.find(n.name); at != reserved_.end()) n.reservations = at->second;
     read_state(from.node_state, n);
     n.started = from.slurmd_start_time;
   }
@@ -627,8 +655,14 @@ outcome slurm_client::hold(const job& j, const comments& say) {
   return u.send();
 }
 
-outcome slurm_client::comment(const job& j, const comments& say) {
-  return update{j, say}.send();
+outcome slurm_client::comment(const job& j, const comments& say, const std::vector<std::uint32_t>& tasks) {
+  update u{j, say};
+  if (!tasks.empty()) {
+    // All that share a record are altered in it; for one alone Slurm would make a record of its own.
+    u.id = std::to_string(j.key.id) + '_' + '[' + tasks_text(tasks) + ']';
+    u.message.job_id_str = writable(u.id);
+  }
+  return u.send();
 }
 
 outcome slurm_client::let_go(const job& j, const comments& say) {

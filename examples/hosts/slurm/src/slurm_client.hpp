@@ -53,7 +53,8 @@ class slurm_client final : public cluster {
   [[nodiscard]] outcome hold(const job& j, const comments& say) override;
   [[nodiscard]] outcome warn(const job& j, int signal) override;
   [[nodiscard]] outcome requeue(const job& j) override;
-  [[nodiscard]] outcome comment(const job& j, const comments& say) override;
+  [[nodiscard]] outcome comment(const job& j, const comments& say,
+                                const std::vector<std::uint32_t>& tasks = {}) override;
   [[nodiscard]] outcome let_go(const job& j, const comments& say) override;
 
  private:
@@ -68,12 +69,16 @@ class slurm_client final : public cluster {
   };
 
   [[nodiscard]] outcome poll_jobs(changes& to);
+  [[nodiscard]] outcome poll_reservations(changes& to);
   [[nodiscard]] outcome poll_nodes(changes& to);
   void poll_limits(changes& to);
   [[nodiscard]] const std::string& user(std::uint32_t id);
 
   std::time_t jobs_since_ = 0;
   std::time_t nodes_since_ = 0;
+  std::time_t reservations_since_ = 0;
+  /// By node.
+  std::unordered_map<std::string, std::vector<node_reservation>> reserved_;
   std::uint64_t polls_ = 0;
   bool counts_memory_ = false;
   std::unordered_map<job_key, known_job, job_key_hash> jobs_;

@@ -73,6 +73,7 @@ std::string pool_of(const node& n) {
   std::string pool;
   for (const std::string& p : n.partitions) pool.append(p).append(1, ',');
   for (const std::string& f : n.features) pool.append(1, '|').append(f);
+  for (const node_reservation& r : n.reservations) pool.append(1, '#').append(r.name);
   return pool;
 }
 

@@ -274,9 +274,11 @@ class fake_slurm final : public cluster {
       return true;
     });
   }
-  [[nodiscard]] outcome comment(const job& j, const comments& say) override {
+  [[nodiscard]] outcome comment(const job& j, const comments& say,
+                                const std::vector<std::uint32_t>& tasks) override {
     return call(j, [&](truth& t) {
       note(t, say);
+      for (const std::uint32_t task : tasks) note(jobs.at({j.key.id, task}), say);
       return true;
     });
   }
@@ -322,6 +324,11 @@ class fake_slurm final : public cluster {
     return list;
   }
 
+  [[nodiscard]] bool admits(const node& n, const truth& t) const {
+    return std::all_of(n.reservations.begin(), n.reservations.end(), [&](const node_reservation& r) {
+      return r.name == t.is.reservation ? r.start <= now : r.end <= now || now + t.is.time_limit <= r.start;
+    });
+  }
   void start(truth& t) {
     if (t.is.eligible > now) return;
     if (t.cant_run) {
@@ -355,12 +362,14 @@ class fake_slurm final : public cluster {
       if (!t.pinned.empty() || on.size() == t.is.request.nodes) break;
       const bool is_excluded =
           ("," + t.is.excluded_nodes + ",").find("," + n.name + ",") != std::string::npos;
-      if (!is_excluded && n.is_open && n.gpus - used_on(n.name) >= t.gpus_per_node) on.push_back(n.name);
+      if (!is_excluded && n.is_open && admits(n, t) && n.gpus - used_on(n.name) >= t.gpus_per_node)
+        on.push_back(n.name);
     }
     if (on.size() < t.is.request.nodes) return;
     for (const std::string& name : on) {
       const auto n = std::find_if(nodes.begin(), nodes.end(), [&](const node& o) { return o.name == name; });
-      if (n == nodes.end() || !n->is_open || n->gpus - used_on(name) < t.gpus_per_node) return;
+      if (n == nodes.end() || !n->is_open || !admits(*n, t) || n->gpus - used_on(name) < t.gpus_per_node)
+        return;
     }
     t.is.state = run_state::running;
     t.is.why_pending.clear();

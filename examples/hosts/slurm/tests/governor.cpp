@@ -10,6 +10,7 @@
 #include <memory>
 #include <random>
 #include <sstream>
+#include <tuple>
 
 using namespace slurm_tests;
 
@@ -234,6 +235,77 @@ TEST_CASE("governor: a job in a reservation of Slurm's is sent to no nodes outsi
   w.ticks(3);
   CHECK(w.state(k) == run_state::running);
   CHECK(w.at(k).nodes.front().node == "n3");
+}
+
+TEST_CASE("governor: what the tasks of an array wait for is one call") {
+  world w{config_of(three_teams)};
+  w.slurm.submit("c", 1, 8, 1000);
+  w.ticks(3);
+  for (std::uint32_t t = 0; t < 100; ++t) {
+    const job_key k = w.slurm.submit("c", 1, 1, 4);
+    auto node = w.slurm.jobs.extract(k);
+    node.key() = {1000, t};
+    node.mapped().is.key = {1000, t};
+    node.mapped().is.record = 1000;
+    w.slurm.jobs.insert(std::move(node));
+  }
+  std::uint64_t calls = w.slurm.changing_calls;
+  w.ticks(10);
+  CHECK(w.slurm.changing_calls - calls <= 10);
+  for (std::uint32_t t = 0; t < 100; ++t) CHECK(w.at({1000, t}).comment.starts_with("allot: waits: "));
+  calls = w.slurm.changing_calls;
+  w.ticks(60);
+  CHECK(w.slurm.changing_calls - calls <= 10);
+}
+
+TEST_CASE("governor: coming reservations and maintenance are foreseen") {
+  world w{config_of(three_teams)};
+  for (const std::size_t n : {0U, 1U})
+    w.slurm.nodes[n].reservations = {{"maint", w.slurm.now + 100, w.slurm.now + 400}};
+  // Twice its duration is its time limit.
+  const job_key brief = w.slurm.submit("a", 1, 8, 20);
+  const job_key longer = w.slurm.submit("a", 1, 8, 80);
+  w.ticks(4);
+  REQUIRE(w.state(brief) == run_state::running);
+  REQUIRE(w.state(longer) == run_state::running);
+  CHECK(w.at(brief).nodes.front().node == "n1");
+  CHECK(w.at(longer).nodes.front().node == "n3");
+  // The rest is lent; an owner that can't use the nodes with the reservation takes back others.
+  const job_key borrower = w.slurm.submit("a", 1, 8, 70);
+  w.ticks(3);
+  REQUIRE(w.state(borrower) == run_state::running);
+  CHECK(w.at(borrower).nodes.front().node == "n4");
+  const job_key owner = w.slurm.submit("b", 1, 8, 90);
+  w.ticks(15);
+  CHECK(w.state(owner) == run_state::running);
+  CHECK(w.at(owner).nodes.front().node > "n2");
+  CHECK(w.lines("warn") == 1);
+  // A gang that needs all nodes waits for the end of the maintenance, and is not refused.
+  const job_key gang = w.slurm.submit("a", 4, 8, 90);
+  w.ticks(3);
+  CHECK(w.at(gang).comment.find("reserved in Slurm") != std::string::npos);
+  CHECK(w.lines("refuse") == 0);
+  // Time passes, and what could still have started there can't any more.
+  w.ticks(60);
+  CHECK(w.slurm.used_on("n1") == 0);
+  for (const std::size_t n : {0U, 1U}) w.slurm.nodes[n].reservations.clear();
+  w.ticks(300);
+  CHECK(w.slurm.jobs.at(gang).starts > 0);
+}
+
+TEST_CASE("governor: jobs of a reservation run in it, from its start on") {
+  world w{config_of(three_teams)};
+  w.slurm.nodes[2].reservations = {{"course", w.slurm.now + 20, w.slurm.now + 400}};
+  const job_key k = w.slurm.submit("b", 1, 8, 50);
+  w.slurm.jobs.at(k).is.reservation = "course";
+  for (int i = 0; i < 3; ++i) w.slurm.submit("a", 1, 8, 1000);
+  w.ticks(10);
+  CHECK(w.at(k).comment.find("it begins at") != std::string::npos);
+  CHECK(w.slurm.used_on("n3") == 0);
+  w.ticks(15);
+  REQUIRE(w.state(k) == run_state::running);
+  CHECK(w.at(k).nodes.front().node == "n3");
+  CHECK(w.lines("warn") == 0);
 }
 
 TEST_CASE("governor: nodes that its user requires or excludes are kept") {
@@ -1045,6 +1117,102 @@ TEST_CASE("governor: every job ends once, whatever happens") {
       CAPTURE(t.is.admin_comment);
       CHECK(t.is.state == run_state::ended);
       CHECK(!t.was_lost);
+      CHECK((t.was_cancelled || t.is.has_failed || t.completions == 1));
+    }
+    std::stringstream in{w.events.str()};
+    const replay_result r = replay(in, std::nullopt);
+    CHECK(r.problem == "");
+    CHECK(r.differences.empty());
+  }
+}
+
+TEST_CASE(
+    "governor: where Slurm and people say no, nothing is lost, and nobody is evicted twice for a job that "
+    "did not start") {
+  for (unsigned seed = 1; seed <= 30; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random{seed};
+    const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
+    const auto chance = [&](std::uint32_t thousandths) { return below(1000) < thousandths; };
+    world w{config_of(three_teams, seed % 3 != 0)};
+    std::vector<job_key> all;
+    // Who was warned for whom, before which start; and since when nodes are reserved as they are, for what
+    // was freed there is lost with them.
+    std::map<std::tuple<job_key, job_key, int, int>, int> evictions;
+    int reserved = 0;
+    std::size_t read = 0;
+    constexpr int busy = 400;
+    for (int i = 0; i < busy + 4000; ++i) {
+      const bool is_busy = i < busy;
+      if (is_busy && chance(250)) {
+        const char* const account = std::vector<const char*>{"a", "b", "c"}[below(3)];
+        const std::uint32_t on = account[0] == 'c' ? 1 : 1 + below(2);
+        all.push_back(w.slurm.submit(account, on, 1 + below(8), 5 + below(60)));
+        auto& t = w.slurm.jobs.at(all.back());
+        t.when_warned = chance(500) ? fake_slurm::truth::manner::fails : fake_slurm::truth::manner::ignores;
+        t.cant_run = chance(50);
+        if (chance(150))
+          t.limit = std::vector<const char*>{"QOSGrpGRES", "Licenses", "ReqNodeNotAvail"}[below(3)];
+        if (chance(80)) t.is.comment = "allot: held by its user";
+      }
+      if (is_busy && chance(10)) {
+        ++reserved;
+        for (node& n : w.slurm.nodes) n.reservations.clear();
+        const seconds start = w.slurm.now + below(100);
+        if (chance(700)) w.slurm.nodes[below(4)].reservations = {{"maint", start, start + below(100)}};
+      }
+      if (!is_busy) {
+        for (node& n : w.slurm.nodes) n.reservations.clear();
+      }
+      for (auto& [k, t] : w.slurm.jobs) {
+        const bool waits = t.is.state == run_state::pending;
+        if (!is_busy || chance(10)) t.limit.clear();
+        if (waits && (!is_busy || chance(10))) {
+          if (t.is.comment.starts_with("allot: held by ")) t.is.comment = "allot: released by its user";
+          if (const std::string& said = t.is.admin_comment; said.starts_with("allot: held by ")) {
+            // As the plugin does, which keeps what is said of nodes.
+            const std::size_t pin = said.find(" pinned to ");
+            t.is.admin_comment = "allot: released by an operator" +
+                                 (pin == std::string::npos ? std::string{} : said.substr(pin));
+          }
+        }
+        if (t.cant_run && !is_busy) w.slurm.cancel(k);
+        if (!is_busy) continue;
+        if (chance(1)) w.slurm.cancel(k);
+        if (t.is.state == run_state::running && chance(2)) static_cast<void>(w.slurm.requeue(t.is));
+        if (waits && !t.is.is_held && chance(5)) {
+          t.is.is_held = true;
+          t.is.why_pending = "JobHeldAdmin";
+        }
+      }
+      if (is_busy && chance(10)) w.restart(true);
+      w.tick();
+      for (; read < w.log.size(); ++read) {
+        const auto word = [&](const std::string& key) {
+          const std::size_t at = w.log[read].find(' ' + key + '=');
+          return at == std::string::npos
+                     ? std::string{}
+                     : w.log[read].substr(at + key.size() + 2,
+                                          w.log[read].find(' ', at + 1) - at - key.size() - 2);
+        };
+        if (w.log[read].find(" warn ") == std::string::npos || word("for").empty()) continue;
+        const job_key by = *parse_job_key(word("for"));
+        const auto known = w.slurm.jobs.find(by);
+        const int starts = known == w.slurm.jobs.end() ? 0 : known->second.starts;
+        const int times = ++evictions[{*parse_job_key(word("job")), by, starts, reserved}];
+        CHECK(times == 1);
+      }
+      for (const node& each : w.slurm.nodes) REQUIRE(w.slurm.used_on(each.name) <= 8);
+      REQUIRE(w.slurm.used_by("c") <= 8);
+      const bool is_over = std::all_of(w.slurm.jobs.begin(), w.slurm.jobs.end(),
+                                       [](const auto& j) { return j.second.is.state == run_state::ended; });
+      if (!is_busy && is_over) break;
+    }
+    CHECK(all.size() > 50);
+    for (const auto& [k, t] : w.slurm.jobs) {
+      CAPTURE(to_string(k));
+      CAPTURE(t.is.admin_comment);
+      CHECK(t.is.state == run_state::ended);
       CHECK((t.was_cancelled || t.is.has_failed || t.completions == 1));
     }
     std::stringstream in{w.events.str()};

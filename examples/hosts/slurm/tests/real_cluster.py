@@ -593,6 +593,35 @@ def part_dependents(part):
     part.law_held()
 
 
+def part_reserved(part):
+    """Coming maintenance is foreseen, and jobs of a reservation run in it."""
+    part.begin(grace_s=0)
+    cluster, watch = part.cluster, part.watch
+    reserve = lambda name, *options: cluster.run("scontrol", "create", "reservation", f"reservationname={name}", *options)
+    reserve("maint", "starttime=now+3minutes", "duration=10", "nodes=n[1-4]", "flags=maint", "users=root")
+    reserve("course", "starttime=now", "duration=30", "nodes=n5", "users=ana")
+    nodes = lambda jobs: {watch.jobs[job].nodes for job in jobs}
+    long = [part.submit("team-b", options=["--time=30"]) for _ in range(12)]
+    part.check(part.runs(long[:11], 30), f"jobs of half an hour run: {[part.state(job) for job in long]}")
+    part.check(nodes(long[:11]) == {f"n{i}" for i in range(6, 17)}, f"and none where they would run into a reservation: {nodes(long)}")
+    brief = part.submit("team-a", options=["--time=1"])
+    part.check(part.runs([brief], 15) and nodes([brief]) <= {"n1", "n2", "n3", "n4"}, f"one of a minute does: {watch.jobs[brief]}")
+    inside = part.submit("team-a", options=["--time=30", "--reservation=course"])
+    part.check(part.runs([inside], 15) and nodes([inside]) == {"n5"}, f"a job of the reservation runs in it: {watch.jobs[inside]}")
+    owner = part.submit("team-c", options=["--time=30"])
+    part.check(part.runs([owner], 25) and nodes([owner]) <= {f"n{i}" for i in range(6, 17)}, f"an owner takes back a node that it can use: {watch.jobs[owner]}")
+    moved = sum(watch.last_restart[job] for job in long)
+    part.check(moved == 1, f"one job gave way to it: {moved}")
+    cluster.run("scontrol", "delete", "reservationname=maint")
+    part.check(watch.until(lambda now: sum(now[job].state == "RUNNING" for job in long) == 11, 25), f"without the maintenance there is room again: {[part.state(job) for job in long]}")
+    everything = long + [brief, inside, owner]
+    for job in everything:
+        cluster.run("scancel", str(job), check=False)
+    part.drain(everything, 30)
+    cluster.run("scontrol", "delete", "reservationname=course")
+    part.law_held()
+
+
 def part_slurm_chooses(part):
     """Quotas only: Slurm finds the nodes."""
     part.begin(nodes="slurm")
@@ -904,7 +933,7 @@ def part_soak(part):
     part.replays()
 
 
-PARTS = ["storm", "hostile", "operator", "clocks", "placed", "sharing", "lawless", "slurm_chooses", "dependents", "guide"]
+PARTS = ["storm", "hostile", "operator", "clocks", "placed", "sharing", "lawless", "slurm_chooses", "dependents", "reserved", "guide"]
 
 
 def main():

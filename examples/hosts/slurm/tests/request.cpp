@@ -39,6 +39,8 @@ TEST_CASE("request: tasks of an array") {
     CAPTURE(wrong);
     CHECK(!parse_tasks(wrong));
   }
+  CHECK(tasks_text({0, 1, 2, 3, 7, 9, 10}) == "0-3,7,9-10");
+  CHECK(tasks_text({7}) == "7");
   CHECK(!parse_tasks("0-100", 100));
 }
 
