@@ -36,6 +36,7 @@ local allot = "allot: "
 -- Users may set comments, and only operators AdminComments.
 local by_user = allot .. "held by its user"
 local by_operator = allot .. "held by an operator"
+local by_force = allot .. "started by force"
 
 local function begins_with(text, start)
   return text ~= nil and string.sub(text, 1, #start) == start
@@ -82,6 +83,12 @@ local function operator_modifies(job_desc, job_rec)
   local user_holds = begins_with(job_rec.comment, by_user)
   local operator_holds = begins_with(job_rec.admin_comment, by_operator)
   local releases = job_desc.priority ~= slurm.NO_VAL and job_desc.priority ~= 0
+  if begins_with(job_desc.admin_comment, by_force) then
+    if user_holds then
+      job_desc.comment = unmarked(job_rec.comment, "an operator")
+    end
+    return slurm.SUCCESS
+  end
   if begins_with(job_desc.admin_comment, allot) or begins_with(job_desc.comment, allot) then
     -- The governor, which may not have seen the mark yet.
     if releases and (user_holds or operator_holds) then

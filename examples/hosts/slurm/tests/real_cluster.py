@@ -593,6 +593,34 @@ def part_dependents(part):
     part.law_held()
 
 
+def part_hand(part):
+    """What an operator asks of a governor that runs."""
+    part.begin(grace_s=0)
+    governor, watch = part.governor, part.watch
+    ask = lambda *words: governor.call(*words, "--config", governor.config_path)
+    loans = [part.submit("team-b") for _ in range(11)]
+    part.check(part.runs(loans, 25), f"b borrows: {watch.used()}")
+    part.check(ask("freeze", "--for", "1h", "--why", "a visit").returncode == 0, "it is frozen")
+    watch.idle(2)
+    owners = [part.submit("team-c") for _ in range(6)]
+    part.check(part.runs(owners[:5], 20), f"owners start where there is room: {[part.state(job) for job in owners]}")
+    watch.idle(5)
+    part.check(part.state(owners[5]) == "PENDING" and not any(watch.last_restart[job] for job in loans), "and nobody is preempted")
+    part.check("a visit" in ask("status").stdout, "status says so, and why")
+    part.check(ask("thaw").returncode == 0 and part.runs(owners, 20), f"after the thaw the last one runs: {[part.state(job) for job in owners]}")
+    for job in owners + loans:
+        part.cluster.run("scancel", str(job), check=False)
+    part.drain(owners + loans, 20)
+    held = part.submit("team-a", options=["--hold"])
+    watch.idle(4)
+    told = ask("why", str(held)).stdout
+    part.check(part.state(held) == "PENDING" and "held by its user" in told, f"a job that its user holds stays held, and why says so: {told}")
+    part.check(ask("start", str(held)).returncode == 0 and part.runs([held], 15), f"an operator starts it: {watch.jobs[held]}")
+    part.cluster.run("scancel", str(held), check=False)
+    part.drain([held], 15)
+    part.law_held()
+
+
 def part_reserved(part):
     """Coming maintenance is foreseen, and jobs of a reservation run in it."""
     part.begin(grace_s=0)
@@ -933,7 +961,7 @@ def part_soak(part):
     part.replays()
 
 
-PARTS = ["storm", "hostile", "operator", "clocks", "placed", "sharing", "lawless", "slurm_chooses", "dependents", "reserved", "guide"]
+PARTS = ["storm", "hostile", "operator", "clocks", "placed", "sharing", "lawless", "slurm_chooses", "dependents", "reserved", "hand", "guide"]
 
 
 def main():
