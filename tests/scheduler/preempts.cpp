@@ -83,8 +83,7 @@ TEST_CASE_TEMPLATE("preempts: nothing is evicted for a job that preempts no othe
   }
 }
 
-TEST_CASE_TEMPLATE("preempts: nor on nodes", Preset, allot::standard, allot::pai, allot::hyperpod,
-                   allot::kueue, allot::runai) {
+TEST_CASE_TEMPLATE("preempts: nor on nodes", Preset, allot::standard, allot::kueue, allot::runai) {
   lent_out<view, Preset, allot::gpu::inventory> h;
   h.submit({.name = "y", .team = "a", .gpus = 4, .submitted = 1, .preempts = false});
   CHECK(h.step(1).empty());
