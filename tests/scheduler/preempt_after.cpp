@@ -4,7 +4,6 @@
 #include <allot/presets/pai.hpp>
 #include <allot/presets/standard.hpp>
 #include <allot/scheduler/scheduler.hpp>
-#include <allot/scheduler/sentences.hpp>
 #include <allot/systems/kai/runai.hpp>
 #include <allot/systems/kueue/kueue.hpp>
 
@@ -44,12 +43,6 @@ class patient_lab : public allot_test::changing_host<View, Preset> {
     std::string line = this->step(now);
     const auto other = line.find(" ~");
     return other == std::string::npos ? line : line.substr(0, other);
-  }
-  std::string sentence(const char* name) {
-    return allot::sentence(
-        this->of, this->of.why((*this)[name]), allot::dimension_names<2>{"gpu", "cpu"},
-        [](const allot_test::changing_job* j) { return j->name; },
-        [](instant at) { return std::to_string(at); });
   }
 };
 

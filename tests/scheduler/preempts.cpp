@@ -5,7 +5,6 @@
 #include <allot/presets/pai.hpp>
 #include <allot/presets/standard.hpp>
 #include <allot/scheduler/scheduler.hpp>
-#include <allot/scheduler/sentences.hpp>
 #include <allot/systems/kai/runai.hpp>
 #include <allot/systems/kueue/kueue.hpp>
 
@@ -39,12 +38,6 @@ class lent_out : public allot_test::changing_host<View, Preset, Places> {
     CHECK(this->step(0) == "+x");
   }
   bool evicts(instant now) { return this->step(now).find("-x>") != std::string::npos; }
-  std::string sentence(const char* name) {
-    return allot::sentence(
-        this->of, this->of.why((*this)[name]), allot::dimension_names<2>{"gpu", "cpu"},
-        [](const allot_test::changing_job* j) { return j->name; },
-        [](instant at) { return std::to_string(at); });
-  }
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <allot/gpu/inventory.hpp>
 #include <allot/presets/standard.hpp>
 #include <allot/scheduler/scheduler.hpp>
+#include <allot/scheduler/sentences.hpp>
 
 #include <doctest/doctest.h>
 
@@ -129,6 +130,12 @@ class changing_host {
       for (std::size_t g = 0; g < 2; ++g) line += a.pick[g] == 0 ? "" : "'";
     }
     return line;
+  }
+  /// Why it waits.
+  std::string sentence(const std::string& name) {
+    return allot::sentence(
+        of, of.why((*this)[name]), allot::dimension_names<2>{"gpu", "cpu"},
+        [](const changing_job* j) { return j->name; }, [](allot::instant at) { return std::to_string(at); });
   }
   /// All that leaves has left.
   void carry_out() {
