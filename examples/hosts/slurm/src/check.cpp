@@ -28,10 +28,6 @@ namespace {
   return text;
 }
 
-[[nodiscard]] bool has_word(const std::string& list, std::string_view word) {
-  return (',' + list + ',').find(',' + std::string{word} + ',') != std::string::npos;
-}
-
 /// The number of "name=number" in a list.
 [[nodiscard]] std::optional<long> setting(const std::string& list, std::string_view name) {
   const std::size_t at = (',' + list).find(',' + std::string{name} + '=');
@@ -163,14 +159,13 @@ void check_accounting(const config& c, const cluster_settings& slurm, const chan
                     listed(without));
   }
   if (!now.limited) return;
-  const auto is_limited = [&](const limits::bound& b) { return !b.most.empty() || b.jobs != limits::none; };
   std::vector<std::string> limiting;
   for (const limits::quality& q : now.limited->qualities) {
-    if (is_limited(q.group) || is_limited(q.per_user) || is_limited(q.per_account) || !q.per_job.empty())
+    if (!q.group.is_none() || !q.per_user.is_none() || !q.per_account.is_none() || !q.per_job.empty())
       limiting.push_back("QOS " + q.name);
   }
   for (const limits::association& a : now.limited->associations) {
-    if (a.user.empty() && is_limited(a.group)) limiting.push_back("account " + a.account);
+    if (a.user.empty() && !a.group.is_none()) limiting.push_back("account " + a.account);
   }
   if (limiting.empty()) return;
   found.push_back("Slurm's own limits go before quotas, and nobody borrows beyond them: " + listed(limiting));
@@ -191,8 +186,7 @@ void check_files(const config& c, std::vector<std::string>& found) {
       if (!is_own)
         found.push_back("/slurm/" + std::string{name} + ": there is no directory " + escaped(directory));
     } else if (access(directory.c_str(), W_OK) != 0) {
-      found.push_back("/slurm/" + std::string{name} + ": whoever runs this can't write into " +
-                      escaped(directory));
+      found.push_back("/slurm/" + std::string{name} + ": no right to write into " + escaped(directory));
     }
   }
 }

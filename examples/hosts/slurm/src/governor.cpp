@@ -140,6 +140,14 @@ void governor::enter(record& r, phase to) {
   count(r);
 }
 
+void governor::give_back(record& r) {
+  event e;
+  e.is = event::kind::evicted;
+  e.key = r.is.key;
+  tell(e);
+  enter(r, phase::waiting);
+}
+
 void governor::dirty(record& r) {
   if (r.is_dirty) return;
   r.is_dirty = true;

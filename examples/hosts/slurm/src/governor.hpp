@@ -81,9 +81,8 @@ class governor {
   /// Takes another configuration over, with the next tick. Jobs keep their runs and their turn.
   void reconfigure(config c);
 
-  /// While it is frozen nobody is evicted.
+  /// While it is frozen nobody is preempted.
   void freeze(bool is_frozen);
-  [[nodiscard]] bool is_frozen() const noexcept { return is_frozen_; }
   /// Releases a job at once, whatever the scheduler thinks of it; when it runs, it is taken over as it is.
   void start(const job_key& k, const std::string& by);
 
@@ -197,7 +196,9 @@ class governor {
   void foresee_reservations();
   [[nodiscard]] bool nodes_have_room(const record& r) const;
   [[nodiscard]] static bool was_told_to_yield(const job& j);
+  [[nodiscard]] bool is_counted(const job_key& task) const;
   [[nodiscard]] bool comes_before_others(const record& r) const;
+  [[nodiscard]] bool preempts(const record& r) const { return !r.is_spent && !is_frozen_; }
   [[nodiscard]] std::int64_t ready_at(const record& r) const;
   [[nodiscard]] std::string blocked(const record& r) const;
   [[nodiscard]] std::string unready(const record& r) const;
@@ -205,6 +206,8 @@ class governor {
   [[nodiscard]] bool was_requeued(const record& r) const;
   [[nodiscard]] std::optional<facts> facts_of(const job& j, std::string& problem) const;
   void enter(record& r, phase to);
+  /// What the scheduler counts for it is free again, and it waits.
+  void give_back(record& r);
   void wait_with(record& r, phase as, std::string reason);
 
   // Slurm's own limits (governor_limits.cpp).
@@ -236,6 +239,8 @@ class governor {
   void comment_some();
   [[nodiscard]] comments comments_for(const job& j, const std::string& text, const std::string& for_user,
                                       const std::string& avoid = {}) const;
+  /// Slurm has been told that; the next poll will say so.
+  static void note(record& r, const comments& said);
   [[nodiscard]] std::string nodes_to_avoid(const record& r) const;
   [[nodiscard]] std::string explanation(const record& r) const;
   /// Counts a call, and notes when slurmctld is away.
@@ -261,8 +266,8 @@ class governor {
   std::set<std::string> failures_told_{};
   std::optional<memory> remembered_{};
   std::vector<node> nodes_;
-  /// Whether Slurm has reserved some.
-  bool some_are_reserved_ = false;
+  /// Those of Slurm's, by name.
+  std::map<std::string, node_reservation> reservations_;
   /// Where nothing may start.
   std::set<std::string> closed_;
   /// By node.

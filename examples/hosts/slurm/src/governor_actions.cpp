@@ -114,9 +114,7 @@ void governor::admit(const decision::admission& a) {
       r.tried_as = r.is;
       r.is.is_held = false;
       r.is.why_pending.clear();
-      r.is.excluded_nodes = say.excluded.value_or(r.is.excluded_nodes);
-      r.is.admin_comment = say.admin.value_or(r.is.admin_comment);
-      r.is.comment = say.user.value_or(r.is.comment);
+      note(r, say);
       r.sent_to = sent_to;
       r.released = now_.steady;
       r.released_after = r.is.restarts;
@@ -134,11 +132,7 @@ void governor::admit(const decision::admission& a) {
   }
   // It has not been released, as far as can be known: it waits again. If it starts all the same, it is
   // adopted.
-  event e;
-  e.is = event::kind::evicted;
-  e.key = a.key;
-  tell(e);
-  enter(r, phase::waiting);
+  give_back(r);
   if (o.is == outcome::kind::away) return;
   log_("release", {{"job", to_string(a.key)}, {"failed", o.text}});
   fail(r, cure::room, "Slurm does not release it: " + o.text);
@@ -181,11 +175,7 @@ void governor::push_out(record& r) {
     // It has started in between if Slurm does not say that it is held the next time.
     log_("hold", {{"job", id}, {"for", for_whom}, {"why", "it yields before it has started"}});
     r.is.is_held = true;
-    event e;
-    e.is = event::kind::evicted;
-    e.key = j.key;
-    tell(e);
-    enter(r, phase::waiting);
+    give_back(r);
     return;
   }
   if (j.state == run_state::ended) {
@@ -229,8 +219,7 @@ void governor::push_out(record& r) {
       r.next_try = now_.steady + retry_ms;
       return;
     }
-    r.is.admin_comment = say.admin.value_or(r.is.admin_comment);
-    r.is.comment = say.user.value_or(r.is.comment);
+    note(r, say);
   }
   const outcome o = slurm_.requeue(j);
   r.next_try = now_.steady + retry_ms;
@@ -265,15 +254,13 @@ void governor::hold_strays() {
     if (now_.steady < r.next_try) continue;
     ++held;
     comments say;
-    // Whoever released it has let it go.
+    // It has been released, so nobody holds it any more.
     if (r.is.admin_comment.starts_with(held_mark) || r.is.comment.starts_with(held_mark))
       say = comments_for(r.is, "waits", "waits", nodes_to_avoid(r));
     const outcome o = slurm_.hold(r.is, say);
     if (done(o, "hold")) {
       r.is.is_held = true;
-      r.is.admin_comment = say.admin.value_or(r.is.admin_comment);
-      r.is.comment = say.user.value_or(r.is.comment);
-      r.is.excluded_nodes = say.excluded.value_or(r.is.excluded_nodes);
+      note(r, say);
       strays_.erase(k);
       ++totals_.held_again;
       log_("hold", {{"job", to_string(k)}, {"user", r.is.user}, {"why", "it was not admitted"}});
@@ -292,8 +279,7 @@ void governor::avoid_nodes(record& r) {
   say.user.reset();
   const outcome o = slurm_.comment(r.is, say);
   if (done(o, "comment")) {
-    r.is.admin_comment = say.admin.value_or(r.is.admin_comment);
-    r.is.excluded_nodes = say.excluded.value_or(r.is.excluded_nodes);
+    note(r, say);
   } else {
     r.next_try = now_.steady + retry_ms;
   }
@@ -345,11 +331,7 @@ void governor::hold_unstarted() {
     }
     r.is.is_held = true;
     log_("hold", {{"job", to_string(k)}, {"user", r.is.user}, {"why", why}});
-    event e;
-    e.is = event::kind::evicted;
-    e.key = k;
-    tell(e);
-    enter(r, phase::waiting);
+    give_back(r);
     if (failed) fail(r, needs, why);
     evaluate(r);
   }
@@ -380,9 +362,7 @@ void governor::start(const job_key& k, const std::string& by) {
     const outcome o = slurm_.release(r.is, {}, true, say);
     if (done(o, "release")) {
       r.is.is_held = false;
-      r.is.admin_comment = say.admin.value_or(r.is.admin_comment);
-      r.is.comment = say.user.value_or(r.is.comment);
-      r.is.required_nodes = say.required.value_or(r.is.required_nodes);
+      note(r, say);
       strays_.erase(k);
       forced_.insert(k);
       evaluate(r);

@@ -126,6 +126,13 @@ comments governor::comments_for(const job& j, const std::string& text, const std
   return say;
 }
 
+void governor::note(record& r, const comments& said) {
+  if (said.admin) r.is.admin_comment = *said.admin;
+  if (said.user) r.is.comment = *said.user;
+  if (said.excluded) r.is.excluded_nodes = *said.excluded;
+  if (said.required) r.is.required_nodes = *said.required;
+}
+
 std::string governor::explanation(const record& r) const {
   switch (r.at) {
     case phase::refused:
@@ -198,11 +205,7 @@ void governor::comment_some() {
     ++said;
     const outcome o = slurm_.comment(first.is, say, tasks);
     if (done(o, "comment")) {
-      for (record* const one : those) {
-        if (say.admin) one->is.admin_comment = *say.admin;
-        if (say.excluded) one->is.excluded_nodes = *say.excluded;
-        if (say.user) one->is.comment = *say.user;
-      }
+      for (record* const one : those) note(*one, say);
     } else if (o.is == outcome::kind::away) {
       dirty(r);
     }

@@ -125,8 +125,10 @@ void governor::take_in_nodes(std::vector<node> now) {
       std::equal(now.begin(), now.end(), nodes_.begin(), nodes_.end(), is_same_machine);
   nodes_ = std::move(now);
   if (same_machines) return;
-  some_are_reserved_ =
-      std::any_of(nodes_.begin(), nodes_.end(), [](const node& n) { return !n.reservations.empty(); });
+  reservations_.clear();
+  for (const node& n : nodes_) {
+    for (const node_reservation& r : n.reservations) reservations_.emplace(r.name, r);
+  }
   // At a start they are as they were.
   if (engine_ != nullptr) starts_over_ = allot::delay_cause::cluster;
   const auto is_gone = [&](const std::string& name) {
@@ -375,11 +377,7 @@ void governor::take_in_pending(record& r) {
       if (!j.is_held) strays_.insert(j.key);
       return;
     }
-    event e;
-    e.is = event::kind::evicted;
-    e.key = j.key;
-    tell(e);
-    enter(r, phase::waiting);
+    give_back(r);
     if (!gave_way) {
       take_in_held(r);
     } else if (r.backs_off_until < now_.wall + settle_ms) {
@@ -396,17 +394,16 @@ void governor::take_in_pending(record& r) {
   evaluate(r);
 }
 
-/// It ran, and was requeued and held, not by the governor. Whoever did that had a reason, and it stays so
+/// It ran, and was requeued and held, not by the governor. There was a reason for that, so it stays held
 /// until somebody releases it; but Slurm itself does so with what it could not launch.
 void governor::take_in_held(record& r) {
   const job& j = r.is;
   if (j.why_pending.find("launch") == std::string::npos) {
-    const std::string text = std::string{held_mark.substr(mark.size())} +
-                             "whoever requeued it: scontrol release " + to_string(j.key);
-    const comments say = comments_for(j, text, text, nodes_to_avoid(r));
+    const std::string text =
+        std::string{held_mark.substr(mark.size())} + "requeuehold: scontrol release " + to_string(j.key);
+    const comments say = comments_for(j, text, "waits: it is " + text, nodes_to_avoid(r));
     if (done(slurm_.comment(j, say), "comment")) {
-      r.is.admin_comment = say.admin.value_or(r.is.admin_comment);
-      r.is.excluded_nodes = say.excluded.value_or(r.is.excluded_nodes);
+      note(r, say);
       return;
     }
   }
@@ -418,11 +415,7 @@ void governor::settle(record& r) {
   settling_.erase(r.is.key);
   r.settles_until.reset();
   r.settled_for = r.is.restarts;
-  event e;
-  e.is = event::kind::evicted;
-  e.key = r.is.key;
-  tell(e);
-  enter(r, phase::waiting);
+  give_back(r);
   evaluate(r);
 }
 void governor::settle_all() {
@@ -443,11 +436,7 @@ void governor::take_back_unstarted(record& r) {
                                          (j.why_pending.empty() ? "" : " (" + j.why_pending + ")");
   log_("hold", {{"job", to_string(j.key)}, {"user", j.user}, {"why", why}});
   ++totals_.failed_starts;
-  event e;
-  e.is = event::kind::evicted;
-  e.key = j.key;
-  tell(e);
-  enter(r, phase::waiting);
+  give_back(r);
   strays_.erase(j.key);
   if (cant_run) {
     r.is_impossible = true;
@@ -459,7 +448,7 @@ void governor::take_back_unstarted(record& r) {
 }
 
 /// Slurm did not start the job although it was released: it is tried again later, ever more so; and nobody is
-/// evicted for it again if others were in vain, or if that cures nothing.
+/// evicted for it again if that has been in vain, or cures nothing.
 void governor::fail(record& r, cure needs, const std::string& why) {
   ++totals_.failed_starts;
   r.failures = std::min<std::uint32_t>(r.failures + 1, 1000);
@@ -478,9 +467,8 @@ bool governor::nodes_have_room(const record& r) const {
   std::int64_t together = 0;
   std::uint32_t with_room = 0;
   for (const node& n : nodes_) {
-    const bool is_in = std::any_of(n.partitions.begin(), n.partitions.end(), [&](const std::string& p) {
-      return (',' + r.is.partition + ',').find(',' + p + ',') != std::string::npos;
-    });
+    const bool is_in = std::any_of(n.partitions.begin(), n.partitions.end(),
+                                   [&](const std::string& p) { return has_word(r.is.partition, p); });
     if (!is_in || closed_.count(n.name) != 0) continue;
     const std::int64_t free = std::int64_t{n.gpus} - n.gpus_used;
     together += std::max<std::int64_t>(free, 0);
@@ -542,14 +530,8 @@ std::int64_t governor::ready_at(const record& r) const {
 /// When the reservation that it names begins, if that is to come; 0 if it names none, or one that nobody
 /// knows.
 std::int64_t governor::reservation_begins_at(const job& j) const {
-  std::int64_t at = 0;
-  if (j.reservation.empty()) return at;
-  for (const node& n : nodes_) {
-    for (const node_reservation& r : n.reservations) {
-      if (r.name == j.reservation) at = r.start * 1000;
-    }
-  }
-  return at > now_.wall ? at : 0;
+  const auto its = reservations_.find(j.reservation);
+  return its != reservations_.end() && its->second.start * 1000 > now_.wall ? its->second.start * 1000 : 0;
 }
 
 /// Whether reservations let the job start on the node now: it is in its own, and none begins before its time
@@ -569,17 +551,16 @@ bool governor::admits(const node& n, const job& j) const {
 /// When the next reservation begins to rule out nodes for it; without_end if none will.
 std::int64_t governor::ruled_out_at(const job& j) const {
   std::int64_t next = allot::without_end;
-  for (const node& n : nodes_) {
-    for (const node_reservation& r : n.reservations) {
-      const std::int64_t at = (r.start - j.time_limit) * 1000;
-      if (j.time_limit != 0 && at >= now_.wall) next = std::min(next, at);
-    }
+  if (j.time_limit == 0) return next;
+  for (const auto& [name, r] : reservations_) {
+    const std::int64_t at = (r.start - j.time_limit) * 1000;
+    if (at >= now_.wall) next = std::min(next, at);
   }
   return next;
 }
 /// Time passes, and jobs that wait would run into reservations.
 void governor::foresee_reservations() {
-  if (!some_are_reserved_ || !config_.slurm.places_jobs) return;
+  if (reservations_.empty() || !config_.slurm.places_jobs) return;
   for (auto& [k, r] : records_) {
     if (r.at == phase::waiting && now_.wall > r.ruled_out_at) evaluate(r);
   }
@@ -596,7 +577,7 @@ std::string governor::blocked(const record& r) const {
     // The scheduler knows no more tasks than may run, and of those that wait the first.
     if (ready_at(r) > now_.wall) return not_yet(r);
     const auto at = limited_.find(j.key.id);
-    const bool is_known = at != limited_.end() && at->second.count(j.key) != 0;
+    const bool is_known = is_counted(j.key);
     std::size_t others = at == limited_.end() ? 0 : at->second.size() - (is_known ? 1 : 0);
     for (auto task = records_.lower_bound({j.key.id, 0});
          !is_known && others < j.array_limit && task->first < j.key; ++task) {
@@ -609,12 +590,15 @@ std::string governor::blocked(const record& r) const {
   return limited(j);
 }
 
+/// Whether it is among the tasks of its array that the scheduler knows.
+bool governor::is_counted(const job_key& task) const {
+  const auto at = limited_.find(task.id);
+  return at != limited_.end() && at->second.count(task) != 0;
+}
 /// Whether it is a task of an array that only waits until fewer of its tasks run.
 bool governor::comes_before_others(const record& r) const {
-  const auto at = limited_.find(r.is.key.id);
-  if (at != limited_.end() && at->second.count(r.is.key) != 0) return false;
-  return r.is.state == run_state::pending && r.at != phase::refused && r.is.dependency.empty() &&
-         held_by(r.is).empty() && ready_at(r) <= now_.wall;
+  return !is_counted(r.is.key) && r.is.state == run_state::pending && r.at != phase::refused &&
+         r.is.dependency.empty() && held_by(r.is).empty() && ready_at(r) <= now_.wall;
 }
 
 /// What keeps a job from being tried now; empty if nothing does.
@@ -649,12 +633,12 @@ void governor::evaluate(record& r) {
   }
   // That ends with a reservation, and then there is another scheduler.
   if (std::string why = blocked(r); !why.empty()) return wait_with(r, phase::not_ready, std::move(why));
-  if (some_are_reserved_) r.ruled_out_at = ruled_out_at(r.is);
+  if (!reservations_.empty()) r.ruled_out_at = ruled_out_at(r.is);
   std::string problem;
   auto what = facts_of(r.is, problem);
   if (!what) return wait_with(r, phase::refused, std::move(problem));
   what->ready = ready_at(r);
-  what->preempts = !r.is_spent && !is_frozen_;
+  what->preempts = preempts(r);
   if (!engine_->contains(r.is.key) || *what != r.what) {
     event e;
     e.key = r.is.key;
@@ -671,7 +655,7 @@ void governor::evaluate(record& r) {
     return enter(r, phase::not_ready);
   }
   const auto& places = engine_->scheduler().places();
-  if (some_are_reserved_ && !places.could_ever_fit(what->pods)) {
+  if (!reservations_.empty() && !places.could_ever_fit(what->pods)) {
     auto anywhere = what->pods;
     anywhere.pools = allot::gpu::all_pools;
     r.is_reserved_out = places.could_ever_fit(anywhere);
@@ -766,15 +750,14 @@ std::optional<facts> governor::facts_of(const job& j, std::string& problem) cons
   if (config_.slurm.places_jobs && engine_ != nullptr) {
     std::string partition = j.partition;
     for (const std::string& governed : config_.slurm.partitions) {
-      if (config_.governs(j.partition) &&
-          (',' + j.partition + ',').find(',' + governed + ',') != std::string::npos) {
+      if (config_.governs(j.partition) && has_word(j.partition, governed)) {
         partition = governed;
         break;
       }
     }
     const auto pools = engine_->pools(partition, j.features);
     const auto free_pools =
-        some_are_reserved_ && j.state == run_state::pending
+        !reservations_.empty() && j.state == run_state::pending
             ? engine_->pools(partition, j.features, [&](const node& like) { return admits(like, j); })
             : pools;
     p.models = engine_->models(n.gpu_type);

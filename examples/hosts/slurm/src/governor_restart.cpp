@@ -144,7 +144,7 @@ void governor::resume(const saved_state& s, allot::delay_cause changed, const st
     auto what = facts_of(r.is, problem);
     if (!what) continue;
     if (!holds) what->ready = ready_at(r);
-    what->preempts = !r.is_spent && !is_frozen_;
+    what->preempts = preempts(r);
     auto& to = e.state.units.emplace_back();
     static_cast<allot::unit_state&>(to) = u;
     to.what = u.what.key;

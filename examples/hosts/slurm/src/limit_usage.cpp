@@ -44,13 +44,6 @@ constexpr std::size_t of_jobs = 4;
   return std::to_string(amount) + (resource == "mem" ? " MiB of memory" : ' ' + resource);
 }
 
-[[nodiscard]] bool is_bound(const limits::amounts& most) {
-  return std::any_of(most.begin(), most.end(), [](std::uint64_t n) { return n != limits::none; });
-}
-[[nodiscard]] bool is_bound(const limits::bound& b) {
-  return b.jobs != limits::none || is_bound(b.most);
-}
-
 [[nodiscard]] bool contains(const std::vector<std::string>& all, const std::string& one) {
   return std::find(all.begin(), all.end(), one) != all.end();
 }
@@ -78,13 +71,13 @@ void limit_usage::take(limits l) {
   std::erase_if(limits_.partitions,
                 [](const limits::partition& p) { return p == limits::partition{.name = p.name}; });
   const auto limits_something = [](const limits::association& a) {
-    return is_bound(a.group) || !a.per_job.empty() || a.jobs != limits::none || a.minutes != limits::none;
+    return !a.group.is_none() || !a.per_job.empty() || a.jobs != limits::none || a.minutes != limits::none;
   };
   if (std::none_of(limits_.associations.begin(), limits_.associations.end(), limits_something)) {
     limits_.associations.clear();
   }
   const auto is_limited = [](const limits::quality& q) {
-    return is_bound(q.group) || is_bound(q.per_user) || is_bound(q.per_account) || !q.per_job.empty() ||
+    return !q.group.is_none() || !q.per_user.is_none() || !q.per_account.is_none() || !q.per_job.empty() ||
            q.minutes != limits::none;
   };
   const bool none_is = std::none_of(limits_.qualities.begin(), limits_.qualities.end(), is_limited);
@@ -153,12 +146,12 @@ template <class Visit>
 void limit_usage::for_each_bound(const job& j, Visit visit) const {
   for (const limits::quality* const q : qualities_of(j)) {
     const auto i = static_cast<std::size_t>(q - limits_.qualities.data());
-    if (is_bound(q->group)) visit(key{scope::quality, i, {}}, q->group, quality_group, "the QOS " + q->name);
-    if (is_bound(q->per_user)) {
+    if (!q->group.is_none()) visit(key{scope::quality, i, {}}, q->group, quality_group, "the QOS " + q->name);
+    if (!q->per_user.is_none()) {
       visit(key{scope::quality_user, i, j.user}, q->per_user, quality_user,
             j.user + " in the QOS " + q->name);
     }
-    if (is_bound(q->per_account)) {
+    if (!q->per_account.is_none()) {
       visit(key{scope::quality_account, i, j.account}, q->per_account, quality_account,
             "the account " + j.account + " in the QOS " + q->name);
     }
@@ -173,7 +166,7 @@ void limit_usage::for_each_bound(const job& j, Visit visit) const {
           subject(*a));
   }
   for (std::size_t depth = 0; a != nullptr && depth <= limits_.associations.size(); ++depth) {
-    if (is_bound(a->group)) {
+    if (!a->group.is_none()) {
       visit(key{scope::association, index(), {}}, a->group, association_group, subject(*a));
     }
     const auto above = by_id_.find(a->parent);

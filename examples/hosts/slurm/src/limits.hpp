@@ -3,6 +3,7 @@
 // Slurm's own limits, of associations, QOS and partitions, as plain data.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,6 +20,9 @@ struct limits {
     amounts most{};
     std::uint64_t jobs = none;
 
+    [[nodiscard]] bool is_none() const {
+      return jobs == none && std::all_of(most.begin(), most.end(), [](std::uint64_t n) { return n == none; });
+    }
     friend bool operator==(const bound&, const bound&) = default;
   };
   struct association {

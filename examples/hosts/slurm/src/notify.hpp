@@ -12,8 +12,7 @@
 
 namespace allot_slurm {
 
-/// Tells systemd, or whoever listens at $NOTIFY_SOCKET: "READY=1", "WATCHDOG=1". Without a listener nothing
-/// happens.
+/// Tells systemd, which listens at $NOTIFY_SOCKET, "READY=1" or "WATCHDOG=1". Does nothing if it does not.
 inline void notify(std::string_view state) {
   const char* const path = std::getenv("NOTIFY_SOCKET");
   if (path == nullptr) return;

@@ -106,6 +106,12 @@ std::optional<job_key> parse_job_key(const std::string& text) {
   return job_key{*id, *task};
 }
 
+bool has_word(std::string_view list, std::string_view word) {
+  bool has = false;
+  for_each_part(list, ',', [&](std::string_view one) { has = has || one == word; });
+  return has;
+}
+
 std::string held_by(const job& j) {
   if (j.state != run_state::pending || !j.is_held) return {};
   // Users' marks are in the one, operators' in the other.

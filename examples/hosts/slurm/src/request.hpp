@@ -21,6 +21,9 @@ struct gpu_count {
   friend bool operator==(const gpu_count&, const gpu_count&) = default;
 };
 
+/// Whether a list with commas, like that of a job's partitions, has this part.
+[[nodiscard]] bool has_word(std::string_view list, std::string_view word);
+
 /// The GPUs in a list of resources: "gres:gpu:2", "gres/gpu:a100:4,gres:shard:1", "gpu:h100:8(S:0-1)". None
 /// if a count is not a number. GPUs of one type are added up.
 [[nodiscard]] std::optional<std::vector<gpu_count>> parse_gpus(std::string_view tres);

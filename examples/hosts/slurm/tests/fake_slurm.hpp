@@ -97,6 +97,21 @@ class fake_slurm final : public cluster {
     return jobs.emplace(t.is.key, t).first->first;
   }
 
+  /// An array with the id 1000, of jobs with one GPU. All of its tasks share a record, as in Slurm.
+  std::vector<job_key> submit_array(const std::string& account, std::uint32_t tasks, seconds duration,
+                                    std::uint32_t limit = 0) {
+    std::vector<job_key> all;
+    for (std::uint32_t task = 0; task < tasks; ++task) {
+      auto one = jobs.extract(submit(account, 1, 1, duration));
+      one.key() = one.mapped().is.key = {1000, task};
+      one.mapped().is.record = 1000;
+      one.mapped().is.array_limit = limit;
+      all.push_back(one.key());
+      jobs.insert(std::move(one));
+    }
+    return all;
+  }
+
   [[nodiscard]] std::uint32_t used_on(const std::string& name) const {
     const auto gone = lost.find(name);
     std::uint32_t sum = gone == lost.end() ? 0 : gone->second;

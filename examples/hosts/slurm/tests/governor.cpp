@@ -241,14 +241,7 @@ TEST_CASE("governor: what the tasks of an array wait for is one call") {
   world w{config_of(three_teams)};
   w.slurm.submit("c", 1, 8, 1000);
   w.ticks(3);
-  for (std::uint32_t t = 0; t < 100; ++t) {
-    const job_key k = w.slurm.submit("c", 1, 1, 4);
-    auto node = w.slurm.jobs.extract(k);
-    node.key() = {1000, t};
-    node.mapped().is.key = {1000, t};
-    node.mapped().is.record = 1000;
-    w.slurm.jobs.insert(std::move(node));
-  }
+  w.slurm.submit_array("c", 100, 4);
   std::uint64_t calls = w.slurm.changing_calls;
   w.ticks(10);
   CHECK(w.slurm.changing_calls - calls <= 10);
@@ -367,16 +360,7 @@ TEST_CASE("governor: dependencies, begin times and array limits are waited for")
   w.slurm.jobs.at(depends).is.dependency = "afterok:99";
   const job_key later = w.slurm.submit("a", 1, 1, 100);
   w.slurm.jobs.at(later).is.eligible = w.slurm.now + 10;
-  std::vector<job_key> tasks;
-  for (std::uint32_t t = 0; t < 4; ++t) {
-    const job_key k = w.slurm.submit("a", 1, 1, 5);
-    auto node = w.slurm.jobs.extract(k);
-    node.key() = {1000, t};
-    node.mapped().is.key = {1000, t};
-    node.mapped().is.array_limit = 2;
-    w.slurm.jobs.insert(std::move(node));
-    tasks.push_back({1000, t});
-  }
+  const std::vector<job_key> tasks = w.slurm.submit_array("a", 4, 5, 2);
   const auto running = [&] {
     return std::count_if(tasks.begin(), tasks.end(),
                          [&](const job_key& k) { return w.state(k) == run_state::running; });
@@ -524,16 +508,7 @@ TEST_CASE("governor: nice orders jobs, and nobody is evicted for it") {
 
 TEST_CASE("governor: tasks of an array with a limit start in their order") {
   world w{config_of(three_teams)};
-  std::vector<job_key> tasks;
-  for (std::uint32_t t = 0; t < 40; ++t) {
-    const job_key k = w.slurm.submit("a", 1, 1, 4);
-    auto node = w.slurm.jobs.extract(k);
-    node.key() = {1000, t};
-    node.mapped().is.key = {1000, t};
-    node.mapped().is.array_limit = 3;
-    w.slurm.jobs.insert(std::move(node));
-    tasks.push_back({1000, t});
-  }
+  const std::vector<job_key> tasks = w.slurm.submit_array("a", 40, 4, 3);
   // Those that something is told of are looked at first.
   for (const std::uint32_t t : {31U, 12U, 37U}) w.slurm.jobs.at({1000, t}).is.name = "other";
   w.ticks(200);

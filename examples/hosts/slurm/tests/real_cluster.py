@@ -382,7 +382,7 @@ def part_hostile(part):
         cluster.run("scancel", str(job), check=False)
     part.check(part.runs([waiting], 15), f"a job that was altered while it waited runs: {part.state(waiting)}")
 
-    # Held by its user or an operator: its turn does not come until whoever may has released it.
+    # Held by its user or an operator, it waits until one of them releases it.
     hold = lambda verb, job, user=None: cluster.run("scontrol", verb, str(job), user=user, check=False)
     mine = part.submit("team-b", gpus=1, options=["--hold", "--comment=own"])
     theirs = part.submit("team-d", gpus=8)
