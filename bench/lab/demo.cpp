@@ -6,9 +6,9 @@
 #include "lab/sweep/compare.hpp"
 #include "lab/workload/generate.hpp"
 
+#include <allot/lab/metrics/metrics.hpp>
 #include <allot/lab/named_policy.hpp>
 #include <allot/scheduler/scheduler.hpp>
-#include <allot/sim/metrics/metrics.hpp>
 #include <allot/sim/simulator.hpp>
 #include <allot/systems/by_name/any_preset.hpp>
 
@@ -45,7 +45,7 @@ template class scheduler<sim::workload_view<1>, sim::places,
                          any_policies<sim::workload_view<1>, sim::places>>;
 template class sim::simulator<1>;
 template result<sim::simulator<1>> sim::simulator<1>::make(sim::setup<1>, const lab::named_policy&);
-template class sim::metrics<1>;
+template class lab::metrics<1>;
 
 namespace lab {
 

@@ -6,9 +6,9 @@
 // - `philly128`: the real trace, if it is in the directory ALLOT_TRACES or in ../shared/traces.
 // The set-up of the simulation is not measured. `jobs` and `events` are per second.
 #include <allot/lab/generate.hpp>
+#include <allot/lab/metrics/metrics.hpp>
 #include <allot/lab/trace_csv.hpp>
 #include <allot/lab/trace_jobs.hpp>
-#include <allot/sim/metrics/metrics.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/sim/run_log.hpp>
 #include <allot/sim/simulator.hpp>

@@ -25,7 +25,7 @@ int replay(allot::lab::trace trace, const Preset& policy) {
        .where = allot::sim::places{cluster},
        .jobs = allot::lab::to_jobs(trace, tenants, allot::quota_id{0})},
       policy);
-  allot::sim::metrics<1> watch;
+  allot::lab::metrics<1> watch;
   if (!sim || !sim.value().run(watch).empty()) return 1;
   const auto of = watch.figures(sim.value()).of;
   std::printf("%-15s mean wait %lld s, %llu preemptions\n", policy.name.data(),

@@ -100,7 +100,7 @@ TEST_CASE("named_policy: the simulator runs it") {
     }
     auto sim = allot::sim::simulator<1>::make(std::move(s), policy);
     REQUIRE(sim);
-    allot::sim::metrics<1> watch;
+    allot::lab::metrics<1> watch;
     CHECK(sim.value().run(watch).empty());
     return sim.value().decision_hash().hex();
   };

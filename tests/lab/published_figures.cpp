@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 // What others have published of a real workload, from its file.
+#include <allot/lab/metrics/metrics.hpp>
 #include <allot/lab/trace_csv.hpp>
 #include <allot/lab/trace_jobs.hpp>
 #include <allot/presets/single_queue.hpp>
-#include <allot/sim/metrics/metrics.hpp>
 
 #include <doctest/doctest.h>
 
@@ -17,7 +17,7 @@
 #include "tests/support/traces.hpp"
 
 using namespace allot_test;
-using allot::sim::run_figures;
+using allot::lab::run_figures;
 
 TEST_CASE("published figures: the Helios simulator's for FIFO on philly128") {
   const auto path = find_trace("philly128/jobs.csv");
@@ -35,14 +35,14 @@ TEST_CASE("published figures: the Helios simulator's for FIFO on philly128") {
     for (std::size_t i = 1; i < specs.size(); ++i) quotas.emplace_back(i);
     auto s = world<preset_type>(std::move(specs), allot::lab::to_jobs<1>(reading.value, quotas, quota_id{0}));
     s.where = nodes(16, 8);
-    allot::sim::metrics<1> m{{}};
+    allot::lab::metrics<1> m{{}};
     auto sim = allot::sim::simulator<1>::make(std::move(s), preset);
     REQUIRE(sim);
     REQUIRE(sim.value().run(m).empty());
     return m.figures(sim.value());
   };
   const run_figures f = figures(allot::fifo{});
-  CHECK(f.of.jobs == allot::sim::job_counts{.total = 53'069, .completed = 53'069});
+  CHECK(f.of.jobs == allot::lab::job_counts{.total = 53'069, .completed = 53'069});
   // To a tenth of a second, as published.
   const auto is_about = [](instant figure, double seconds) {
     return std::abs(static_cast<double>(figure) / 1000 - seconds) <= 0.1;
@@ -55,7 +55,7 @@ TEST_CASE("published figures: the Helios simulator's for FIFO on philly128") {
   CHECK(f.of.queue.p99 == 408'354 * second);
   CHECK(f.end == 6'145'778 * second);
   // No quota stops a job, and no job is evicted.
-  CHECK(f.of.waited[allot::sim::wait_cause::fair_share] == 0);
+  CHECK(f.of.waited[allot::lab::wait_cause::fair_share] == 0);
   CHECK(f.of.waited.total() == f.of.queue.sum);
   CHECK(f.of.waited.total() == f.of.wait.sum);
   CHECK(f.lost_in_window == 0);

@@ -243,7 +243,7 @@ TEST_CASE("report: no text ends the script element or the string") {
 }
 
 TEST_CASE("report: a time of nobody") {
-  CHECK(lab::human_time(allot::sim::sample_summary{}, 0) == "-");
+  CHECK(lab::human_time(allot::lab::sample_summary{}, 0) == "-");
 }
 
 TEST_CASE("timeline_log: some hundred instants, almost evenly spaced") {

@@ -43,7 +43,7 @@ std::string decisions_of(const allot::any_preset& preset) {
   s.settings.assign(specs.size(), preset.defaults());
   auto sim = allot::sim::simulator<N>::make(std::move(s), preset);
   if (!sim) return "refused: " + sim.problems().front().text;
-  allot::sim::metrics<N> watch;
+  allot::lab::metrics<N> watch;
   CHECK(sim.value().run(watch).empty());
   CHECK(sim.value().decisions() >= 12);
   return sim.value().decision_hash().hex();

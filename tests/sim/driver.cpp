@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // A simulation that is told what happens.
+#include <allot/lab/metrics/metrics.hpp>
 #include <allot/presets/standard.hpp>
 #include <allot/sim/driver.hpp>
-#include <allot/sim/metrics/metrics.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/sim/simulator.hpp>
 
@@ -84,7 +84,7 @@ TEST_CASE("driver: runs begin and end when they are said to, and victims leave w
 TEST_CASE("driver: what a host has decided before is taken over") {
   auto sim =
       made(world<standard>(siblings({4, 4}), {job_of(b, 8, 0, 9), job_of(a, 4, 0, 9), job_of(a, -1, 0, 9)}));
-  allot::sim::metrics<1> measure;
+  allot::lab::metrics<1> measure;
   driver<1> told{sim, measure};
   std::vector<std::string> decided;
   told.pass_time(3 * second);

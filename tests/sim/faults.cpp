@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 // Starts and evictions that take their time, or fail. See also simulator_world.cpp, where half of the worlds
 // have some.
+#include <allot/lab/metrics/metrics.hpp>
 #include <allot/presets/standard.hpp>
 #include <allot/sim/faults.hpp>
-#include <allot/sim/metrics/metrics.hpp>
 #include <allot/sim/simulator.hpp>
 #include <allot/systems/kueue/kueue.hpp>
 
@@ -71,7 +71,7 @@ TEST_CASE("faults: a job does no work while it is starting, and its time limit r
   s.jobs[1].time_limit = 50 * second;
   s.faults.start = exactly(10);
   diary seen;
-  allot::sim::metrics<1> measured;
+  allot::lab::metrics<1> measured;
   allot::sim::observers<1> both{&seen, &measured};
   const auto sim = run<standard>(std::move(s), both);
   CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "1 submit 1", "110 finish 0", "110 start 1",
@@ -88,7 +88,7 @@ TEST_CASE("faults: a job whose start fails is tried again later, others meanwhil
   while (!s.faults.of_start(0, 0).fails || s.faults.of_start(0, 1).fails || s.faults.of_start(1, 0).fails)
     ++s.faults.seed;
   diary seen;
-  allot::sim::metrics<1> measured;
+  allot::lab::metrics<1> measured;
   allot::sim::observers<1> both{&seen, &measured};
   const auto sim = run<standard>(std::move(s), both);
   // It has never run, so it does not pay for a restart.
@@ -131,7 +131,7 @@ TEST_CASE("faults: where an eviction fails another job goes") {
   s.faults = {.eviction = exactly(5), .failed_evictions = 50'000, .evict_again_after = 200 * second};
   while (!s.faults.of_eviction(1, 0).fails || s.faults.of_eviction(0, 0).fails) ++s.faults.seed;
   diary seen;
-  allot::sim::metrics<1> measured;
+  allot::lab::metrics<1> measured;
   allot::sim::observers<1> both{&seen, &measured};
   const auto sim = run<standard>(std::move(s), both);
   CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "1 submit 1", "1 start 1, borrows 4", "10 submit 2",

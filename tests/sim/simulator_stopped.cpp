@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // A simulation that stands still before its end, and goes on.
-#include <allot/sim/metrics/metrics.hpp>
+#include <allot/lab/metrics/metrics.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/sim/run_log.hpp>
 #include <allot/sim/simulator.hpp>
@@ -19,9 +19,9 @@
 
 using namespace allot_test;
 using allot::standard;
+using allot::lab::metrics;
 using allot::sim::job;
 using allot::sim::job_outcome;
-using allot::sim::metrics;
 using allot::sim::run_log;
 
 namespace {
@@ -67,7 +67,7 @@ TEST_CASE("simulator: it stops before the first excluded instant") {
   CHECK_FALSE(log.last_run(1)->evicted);
   const auto f = measure.figures(sim);
   CHECK(f.of.jobs ==
-        allot::sim::job_counts{.total = 3, .unfinished = 3, .waiting = 1, .running = 1, .future = 1});
+        allot::lab::job_counts{.total = 3, .unfinished = 3, .waiting = 1, .running = 1, .future = 1});
   CHECK(f.end == 55 * second);
   CHECK(f.of.allocated == gpu_seconds(8 * 45 + 4 * 10));
   CHECK(f.capacity == gpu_seconds(8 * 55));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // The simulator with elastic jobs, flavors, time limits, nodes that fail, and jobs that run from the start.
-#include <allot/sim/metrics/metrics.hpp>
+#include <allot/lab/metrics/metrics.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/sim/run_log.hpp>
 #include <allot/sim/simulator.hpp>
@@ -85,7 +85,7 @@ TEST_CASE("simulator: an elastic job waiting for pods does not count as pending"
   auto s = world<standard>(siblings({4, 4}), {gang_of(b, 12, 2, 0, 100)});
   s.where = nodes(1, 8);
   std::vector<std::uint64_t> lacking;
-  allot::sim::metrics<1> measured;
+  allot::lab::metrics<1> measured;
   each_instant<1> look{[&](const auto& sim) {
     lacking.push_back(sim.lacking());
     if (lacking.size() > 1) return;
@@ -106,7 +106,7 @@ TEST_CASE("simulator: a job at its time limit ends with the work it has done") {
   jobs[0].time_limit = jobs[2].time_limit = 30 * second;
   jobs[0].restart = 7 * second;
   diary seen;
-  allot::sim::metrics<1> measured;
+  allot::lab::metrics<1> measured;
   allot::sim::observers<1> both{&seen, &measured};
   const auto sim = run<standard>(world<standard>(siblings({2}), std::move(jobs)), both);
   CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "10 submit 1", "20 submit 2",
@@ -145,7 +145,7 @@ TEST_CASE("simulator: jobs on a failed node are lost, and none is placed there u
                    {50 * second, node_id{0}, node_change::up},
                    {55 * second, node_id{0}, node_change::up}};
   diary seen;
-  allot::sim::metrics<1> measured;
+  allot::lab::metrics<1> measured;
   allot::sim::observers<1> both{&seen, &measured};
   const auto sim = run<standard>(std::move(s), both);
   // The gang, placed again, fills the other node first.
@@ -242,7 +242,7 @@ TEST_CASE(
                        .where = stand(s.where, {gpus(1), 2}, 1),
                        .elastic_pods = {stand(s.where, {gpus(1)}, 0)}}};
   diary seen;
-  allot::sim::metrics<1> measured;
+  allot::lab::metrics<1> measured;
   allot::sim::run_log log;
   allot::sim::run_logger<1> runs{log};
   allot::sim::observers<1> all{&seen, &measured, &runs};
@@ -483,7 +483,7 @@ TEST_CASE(
       allot::sim::run_logger<8> runs{log};
       allot::per_dimension<bool, 8> gpus_are{false};
       gpus_are[0] = gpus_are[1] = true;
-      allot::sim::metrics<8> measured{{.gpus = gpus_are}};
+      allot::lab::metrics<8> measured{{.gpus = gpus_are}};
       allot::sim::observers<8> all{&seen, &runs, &measured, &look};
       auto made = simulator_of(preset_type::name, with_defaults<preset_type>(given));
       if (!made) return;  // the preset does not accept its quotas

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/io/number_text.hpp"
 
+#include <allot/lab/metrics/figures.hpp>
 #include <allot/sim/job.hpp>
-#include <allot/sim/metrics/figures.hpp>
 
 #include <string>
 
@@ -51,7 +51,7 @@ std::string human_instant(instant milliseconds) {
 }
 
 std::string human_hours(wide gpu_time) {
-  const std::int64_t milli = sim::milli_gpu_hours(gpu_time);
+  const std::int64_t milli = milli_gpu_hours(gpu_time);
   return rounded(milli, milli < 100'000 ? 1 : 0) + " GPU-h";
 }
 

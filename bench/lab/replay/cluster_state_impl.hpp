@@ -12,10 +12,10 @@
 #include <allot/core/vector.hpp>
 #include <allot/fairshare/borrowed_share.hpp>
 #include <allot/gpu/reason.hpp>
+#include <allot/lab/metrics/metrics.hpp>
 #include <allot/quota/supply.hpp>
 #include <allot/scheduler/plan.hpp>
 #include <allot/scheduler/sentences.hpp>
-#include <allot/sim/metrics/metrics.hpp>
 #include <allot/sim/simulator.hpp>
 #include <allot/systems/kai/runai.hpp>
 
@@ -106,7 +106,7 @@ void for_each_pod(const sim::simulator<N>& sim, sim::job_index j, Visit visit) {
 }
 
 template <std::size_t N>
-void take_quotas(const scenario& s, const sim::simulator<N>& sim, const sim::metrics<N>& metrics,
+void take_quotas(const scenario& s, const sim::simulator<N>& sim, const lab::metrics<N>& metrics,
                  const per_dimension<bool, N>& gpus, cluster_state& to) {
   const ledger<N>& accounts = sim.accounts();
   for (std::size_t i = 0; i < s.quotas.size(); ++i) {
@@ -129,7 +129,7 @@ void take_quotas(const scenario& s, const sim::simulator<N>& sim, const sim::met
 /// The state after everything that has happened up to `at`.
 template <std::size_t N>
 [[nodiscard]] cluster_state state_of(const scenario& s, sim::simulator<N>& sim,
-                                     const vector<std::string_view>& ids, const sim::metrics<N>& metrics,
+                                     const vector<std::string_view>& ids, const lab::metrics<N>& metrics,
                                      const per_dimension<bool, N>& gpus, instant at,
                                      std::size_t most_reasons) {
   cluster_state to;

@@ -67,7 +67,7 @@ void time_recorder::begin(instant now) {
   }
 }
 
-void time_recorder::note(instant now, std::size_t quota, const sim::quota_moment& state) {
+void time_recorder::note(instant now, std::size_t quota, const quota_moment& state) {
   begin(now);
   quota_record& q = quotas_[quota];
   if (state == q.last) return;
@@ -86,7 +86,7 @@ void time_recorder::note_reservation(instant now, std::size_t quota, std::int64_
   if (std::exchange(q.last_reserved, gpus) != gpus) q.reserved.set(now, gpus);
 }
 
-void time_recorder::write_or_wait(instant now, std::size_t quota, const sim::quota_moment& state) {
+void time_recorder::write_or_wait(instant now, std::size_t quota, const quota_moment& state) {
   quota_record& q = quotas_[quota];
   if (step_ == 0 || now == result_.begin) return write(now, q, state);
   if (now - step_began_ >= step_) {
@@ -109,7 +109,7 @@ void time_recorder::write_unwritten() {
   unwritten_.clear();
 }
 
-void time_recorder::write(instant now, const quota_record& q, const sim::quota_moment& state) {
+void time_recorder::write(instant now, const quota_record& q, const quota_moment& state) {
   if (time_.empty() || time_is_ != now) {
     time_.clear();
     append_milli(time_, now);

@@ -34,7 +34,7 @@ class time_recorder {
   /// first instant, at most one row for each quota in that much time: the last one.
   time_recorder(output_file& tenants, const vector<std::string>& names, instant step);
 
-  void note(instant now, std::size_t quota, const sim::quota_moment& state);
+  void note(instant now, std::size_t quota, const quota_moment& state);
   /// What the jobs of the quota that hold a reservation with a time request, in milli-GPUs.
   void note_reservation(instant now, std::size_t quota, std::int64_t gpus);
   void note_totals(instant now, std::int64_t used, std::int64_t capacity, std::int64_t stranded,
@@ -58,7 +58,7 @@ class time_recorder {
   };
   struct quota_record {
     std::string name_field;
-    sim::quota_moment last{};
+    quota_moment last{};
     /// The time of the change, while its row is yet to be written.
     std::optional<instant> unwritten{};
     series used{};
@@ -72,9 +72,9 @@ class time_recorder {
 
   void begin(instant now);
   /// To be called before the quota changes.
-  void write_or_wait(instant now, std::size_t quota, const sim::quota_moment& state);
+  void write_or_wait(instant now, std::size_t quota, const quota_moment& state);
   void write_unwritten();
-  void write(instant now, const quota_record& q, const sim::quota_moment& state);
+  void write(instant now, const quota_record& q, const quota_moment& state);
 
   output_file* tenants_;
   instant step_;

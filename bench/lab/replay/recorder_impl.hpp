@@ -5,7 +5,7 @@
 #include "lab/report/timeline_log.hpp"
 
 #include <allot/core/vector.hpp>
-#include <allot/sim/metrics/metrics.hpp>
+#include <allot/lab/metrics/metrics.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/sim/places.hpp>
 #include <allot/sim/run_log.hpp>
@@ -32,7 +32,7 @@ template <std::size_t N, class Ask>
 class recorder final : public sim::observer<N> {
  public:
   /// `events` may be null.
-  recorder(const sim::metrics<N>& metrics, const sim::run_log& log, time_recorder& time,
+  recorder(const lab::metrics<N>& metrics, const sim::run_log& log, time_recorder& time,
            timeline_log& moments, event_writer* events, Ask why)
       : metrics_(&metrics),
         log_(&log),
@@ -102,7 +102,7 @@ class recorder final : public sim::observer<N> {
     }
   }
 
-  const sim::metrics<N>* metrics_;
+  const lab::metrics<N>* metrics_;
   const sim::run_log* log_;
   time_recorder* time_;
   timeline_log* moments_;

@@ -153,7 +153,7 @@ class replay_guard {
 };
 
 template <std::size_t N>
-void take_jobs(const sim::simulator<N>& sim, const workload<N>& w, const sim::metrics<N>& metrics,
+void take_jobs(const sim::simulator<N>& sim, const workload<N>& w, const lab::metrics<N>& metrics,
                replay_result& result) {
   result.jobs.reserve(w.ids.size() + w.refused.size());
   for (sim::job_index j = 0; j < sim.jobs().size(); ++j) {
@@ -194,8 +194,7 @@ void take_refused(const workload<N>& w, replay_result& result) {
     r.outcome = sim::job_outcome::refused;
     r.reason = "access";
     r.explanation = from.text;
-    for (sim::job_counts* counts :
-         {&result.figures.of.jobs, &result.figures.quotas[from.quota.index()].of.jobs}) {
+    for (job_counts* counts : {&result.figures.of.jobs, &result.figures.quotas[from.quota.index()].of.jobs}) {
       ++counts->total;
       ++counts->refused;
     }
@@ -239,11 +238,11 @@ template <std::size_t N>
   if (!made) return {0, made.problems(), {}};
   auto& sim = made.value();
 
-  sim::time_window window;
+  time_window window;
   if (const auto jobs = sim.jobs(); !jobs.empty()) {
     window = result.measured.window(jobs.front().submit, jobs.back().submit);
   }
-  sim::metrics<N> metrics{{.gpus = gpus, .window = window, .grace = result.measured.grace}};
+  lab::metrics<N> metrics{{.gpus = gpus, .window = window, .grace = result.measured.grace}};
   time_recorder time{streams.tenants, names, control.tenants_step};
   std::optional<event_writer> events;
   if (streams.events != nullptr) events.emplace(*streams.events, w.ids, names, result.cluster);

@@ -13,7 +13,7 @@ template class scheduler<sim::workload_view<1>, sim::places,
 template class sim::simulator<1>;
 template result<sim::simulator<1>> sim::simulator<1>::make(sim::setup<1>, const any_preset&);
 template result<sim::simulator<1>> sim::simulator<1>::make(sim::setup<1>, const lab::named_policy&);
-template class sim::metrics<1>;
+template class lab::metrics<1>;
 
 }  // namespace v0
 }  // namespace allot

@@ -16,7 +16,7 @@ template result<sim::simulator<lab::max_resources>> sim::simulator<lab::max_reso
     sim::setup<lab::max_resources>, const any_preset&);
 template result<sim::simulator<lab::max_resources>> sim::simulator<lab::max_resources>::make(
     sim::setup<lab::max_resources>, const lab::named_policy&);
-template class sim::metrics<lab::max_resources>;
+template class lab::metrics<lab::max_resources>;
 
 }  // namespace v0
 }  // namespace allot

@@ -6,7 +6,7 @@
 #include <allot/core/ratio.hpp>
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
-#include <allot/sim/metrics/figures.hpp>
+#include <allot/lab/metrics/figures.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -51,7 +51,7 @@ struct cluster_state {
     bool exists = true;
     /// In GPUs; none if unbounded.
     std::optional<std::int64_t> nominal{};
-    sim::quota_moment now{};
+    quota_moment now{};
     /// The weighted part that it borrows of what it could borrow.
     ratio share{};
     std::size_t running = 0;

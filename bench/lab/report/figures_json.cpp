@@ -5,7 +5,7 @@
 #include "lab/scenario/scenario.hpp"
 
 #include <allot/core/vector.hpp>
-#include <allot/sim/metrics/node_time.hpp>
+#include <allot/lab/metrics/node_time.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -25,7 +25,7 @@ void write_sum(json_writer& json, std::string_view name, wide milliseconds) {
   json.key(name).raw(decimal(static_cast<std::int64_t>(milliseconds)));
 }
 
-void write_group(json_writer& json, std::string_view name, const sim::job_figures& f) {
+void write_group(json_writer& json, std::string_view name, const job_figures& f) {
   json.key(name).begin_object();
   write_counts(json, f.jobs);
   write_times(json, f);
@@ -49,7 +49,7 @@ void write_ratio(json_writer& json, std::string_view name, std::size_t jobs, std
 
 /// The allocation rate of the GPUs of each part of the nodes that has a name.
 void write_parts(json_writer& json, std::string_view key, const vector<std::string>& names,
-                 const vector<sim::part_figures>& figures) {
+                 const vector<part_figures>& figures) {
   json.key(key).begin_object();
   for (std::size_t p = 0; p < std::min(names.size(), figures.size()); ++p) {
     // A pool that is split by flavors is one pool to the user.
@@ -57,7 +57,7 @@ void write_parts(json_writer& json, std::string_view key, const vector<std::stri
     const auto is_it = [&](const std::string& other) { return pool_as_given(other) == name; };
     const auto first = std::find_if(names.begin(), names.end(), is_it) - names.begin();
     if (name.empty() || static_cast<std::size_t>(first) != p) continue;
-    sim::part_figures all;
+    part_figures all;
     for (std::size_t q = p; q < figures.size(); ++q) {
       if (!is_it(names[q])) continue;
       all.capacity += figures[q].capacity;
@@ -74,21 +74,21 @@ void write_parts(json_writer& json, std::string_view key, const vector<std::stri
 /// How evenly the nodes were used: the minimum, median and maximum allocation rate of a node.
 void write_nodes(json_writer& json, const replay_result& r) {
   json.key("nodes").begin_object();
-  const sim::time_window& w = r.figures.window;
+  const time_window& w = r.figures.window;
   if (r.cluster != nullptr && w.begin < w.end) {
-    const vector<wide> times = sim::gpu_time_by_node(r.log, r.cluster->size(), w);
+    const vector<wide> times = gpu_time_by_node(r.log, r.cluster->size(), w);
     vector<std::int64_t> rates;
     for (std::size_t n = 0; n < times.size(); ++n) {
       const std::int64_t gpus = r.cluster->gpus(gpu::node_id{n});
       if (gpus == 0) continue;
-      rates.push_back(sim::rate_in_millionths(
-          times[n], static_cast<wide>(gpus * 1000) * static_cast<wide>(w.end - w.begin)));
+      rates.push_back(
+          rate_in_millionths(times[n], static_cast<wide>(gpus * 1000) * static_cast<wide>(w.end - w.begin)));
     }
     std::sort(rates.begin(), rates.end());
     if (!rates.empty()) {
       json.key("allocation_rate").begin_object();
       json.key("min").raw(decimal_of_millionths(rates.front()));
-      json.key("p50").raw(decimal_of_millionths(rates[sim::percentile_index(rates.size(), 50)]));
+      json.key("p50").raw(decimal_of_millionths(rates[percentile_index(rates.size(), 50)]));
       json.key("max").raw(decimal_of_millionths(rates.back()));
       json.end_object();
     }
@@ -108,7 +108,7 @@ void write_finish_times(json_writer& json, const finish_time_figures& f) {
 
 }  // namespace
 
-void write_sample(json_writer& json, std::string_view name, const sim::sample_summary& s) {
+void write_sample(json_writer& json, std::string_view name, const sample_summary& s) {
   json.key(name).begin_object();
   // Without jobs there is no mean.
   const auto write = [&](std::string_view key, std::int64_t value) {
@@ -123,7 +123,7 @@ void write_sample(json_writer& json, std::string_view name, const sim::sample_su
   json.end_object();
 }
 
-void write_counts(json_writer& json, const sim::job_counts& jobs) {
+void write_counts(json_writer& json, const job_counts& jobs) {
   json.key("jobs").begin_object();
   json.member("total", std::uint64_t{jobs.total});
   json.member("completed", std::uint64_t{jobs.completed});
@@ -138,27 +138,27 @@ void write_counts(json_writer& json, const sim::job_counts& jobs) {
 }
 
 void write_hours(json_writer& json, std::string_view name, wide gpu_time) {
-  json.key(name).raw(decimal(sim::milli_gpu_hours(gpu_time)));
+  json.key(name).raw(decimal(milli_gpu_hours(gpu_time)));
 }
 
 void write_rate(json_writer& json, std::string_view name, wide part, wide whole) {
-  json.key(name).raw(decimal_of_millionths(sim::rate_in_millionths(part, whole)));
+  json.key(name).raw(decimal_of_millionths(rate_in_millionths(part, whole)));
 }
 
-void write_times(json_writer& json, const sim::job_figures& f) {
+void write_times(json_writer& json, const job_figures& f) {
   write_sample(json, "jct_s", f.jct);
   write_sample(json, "queue_s", f.queue);
   write_sample(json, "wait_s", f.wait);
   write_sample(json, "slowdown", f.slowdown);
   json.key("waited_s").begin_object();
   write_sum(json, "total", f.waited.total());
-  for (std::size_t c = 0; c < sim::wait_cause_count; ++c) {
-    write_sum(json, to_string(static_cast<sim::wait_cause>(c)), f.waited.by[c]);
+  for (std::size_t c = 0; c < wait_cause_count; ++c) {
+    write_sum(json, to_string(static_cast<wait_cause>(c)), f.waited.by[c]);
   }
   json.end_object();
 }
 
-void write_hardships(json_writer& json, const sim::job_figures& f) {
+void write_hardships(json_writer& json, const job_figures& f) {
   json.member("preempted_jobs", f.preempted_jobs);
   write_rate(json, "preemptions_per_job", f.preemptions, f.jobs.total);
   json.member("max_preemptions", std::uint64_t{f.most_preemptions});
@@ -167,12 +167,11 @@ void write_hardships(json_writer& json, const sim::job_figures& f) {
   json.key("deadlines").begin_object();
   json.member("jobs", std::uint64_t{f.deadlines.jobs});
   json.member("met", std::uint64_t{f.deadlines.met});
-  write_ratio(json, "attainment", f.deadlines.jobs,
-              sim::rate_in_millionths(f.deadlines.met, f.deadlines.jobs));
+  write_ratio(json, "attainment", f.deadlines.jobs, rate_in_millionths(f.deadlines.met, f.deadlines.jobs));
   json.end_object();
 }
 
-void write_claims(json_writer& json, const sim::reclaim_figures& f) {
+void write_claims(json_writer& json, const reclaim_figures& f) {
   json.key("quota_violation_s").raw(decimal(f.violated));
   json.key("reclaims").begin_object();
   json.member("met", std::uint64_t{f.latency.count});
@@ -182,7 +181,7 @@ void write_claims(json_writer& json, const sim::reclaim_figures& f) {
 }
 
 void write_window(json_writer& json, const replay_result& r) {
-  const sim::run_figures& f = r.figures;
+  const run_figures& f = r.figures;
   json.key("window").begin_object();
   json.key("from_s").raw(decimal(f.window.begin));
   json.key("to_s").raw(decimal(f.window.end));
@@ -195,7 +194,7 @@ void write_window(json_writer& json, const replay_result& r) {
 }
 
 void write_cluster(json_writer& json, const replay_result& r) {
-  const sim::run_figures& f = r.figures;
+  const run_figures& f = r.figures;
   const wide useful = f.of.allocated - std::min(f.of.allocated, f.lost_in_window);
   if (f.capacity_is_bounded) {
     write_rate(json, "useful_utilisation", useful, f.capacity);
@@ -233,7 +232,7 @@ void write_cluster(json_writer& json, const replay_result& r) {
 }
 
 void write_groups(json_writer& json, const replay_result& r) {
-  const sim::run_figures& f = r.figures;
+  const run_figures& f = r.figures;
   json.key("classes").begin_object();
   // If no job has a class, there are no classes.
   for (std::size_t c = 0; f.classes.size() > 1 && c < f.classes.size() && c < r.classes.size(); ++c) {
@@ -243,7 +242,7 @@ void write_groups(json_writer& json, const replay_result& r) {
   json.end_object();
   json.key("sizes").begin_object();
   for (std::size_t s = 0; s < f.sizes.size(); ++s) {
-    if (f.sizes[s].jobs.total != 0) write_group(json, sim::size_names[s], f.sizes[s]);
+    if (f.sizes[s].jobs.total != 0) write_group(json, size_names[s], f.sizes[s]);
   }
   json.end_object();
 }

@@ -5,8 +5,8 @@
 
 #include <allot/core/ratio.hpp>
 #include <allot/lab/json_writer.hpp>
-#include <allot/sim/metrics/figures.hpp>
-#include <allot/sim/metrics/statistics.hpp>
+#include <allot/lab/metrics/figures.hpp>
+#include <allot/lab/metrics/statistics.hpp>
 
 #include <string_view>
 
@@ -17,19 +17,19 @@ namespace lab {
 // Parts of summary.json. Everything is exact until it is written here as decimals. Unknown values, and means
 // of nothing, are null.
 
-void write_counts(json_writer& json, const sim::job_counts& jobs);
+void write_counts(json_writer& json, const job_counts& jobs);
 /// A sample of times, or of other amounts in thousandths.
-void write_sample(json_writer& json, std::string_view name, const sim::sample_summary& s);
+void write_sample(json_writer& json, std::string_view name, const sample_summary& s);
 void write_hours(json_writer& json, std::string_view name, wide gpu_time);
 /// `part` of `whole`; 0 if `whole` is 0.
 void write_rate(json_writer& json, std::string_view name, wide part, wide whole);
 
 /// The times of some jobs: completion, queueing, waiting and its causes, slowdown.
-void write_times(json_writer& json, const sim::job_figures& f);
+void write_times(json_writer& json, const job_figures& f);
 /// How else the jobs fared.
-void write_hardships(json_writer& json, const sim::job_figures& f);
+void write_hardships(json_writer& json, const job_figures& f);
 /// How quotas reclaimed what they had lent.
-void write_claims(json_writer& json, const sim::reclaim_figures& f);
+void write_claims(json_writer& json, const reclaim_figures& f);
 /// The time window of the figures, and how the cluster was used in it.
 void write_window(json_writer& json, const replay_result& r);
 void write_cluster(json_writer& json, const replay_result& r);

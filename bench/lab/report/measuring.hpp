@@ -6,7 +6,7 @@
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/lab/isolation.hpp>
-#include <allot/sim/metrics/timeline.hpp>
+#include <allot/lab/metrics/timeline.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -43,8 +43,8 @@ struct measuring {
   /// Also replay every tenant alone.
   bool isolated = false;
 
-  [[nodiscard]] sim::time_window window(instant first_submit, instant last_submit) const {
-    sim::time_window w;
+  [[nodiscard]] time_window window(instant first_submit, instant last_submit) const {
+    time_window w;
     if (from) w.begin = *from;
     if (to) w.end = *to;
     if (warm_up > 0) w.begin = std::max(w.begin, first_submit + warm_up);

@@ -23,7 +23,7 @@ namespace {
 using namespace report;
 
 std::string hours(wide gpu_time) {
-  return rounded(sim::milli_gpu_hours(gpu_time), 1);
+  return rounded(milli_gpu_hours(gpu_time), 1);
 }
 
 void append_line(std::string& text, std::string_view name, std::string_view value) {
@@ -69,12 +69,12 @@ std::string explain_stopped(const early_end& stopped) {
 
 text_table times_table(const replay_result& r) {
   text_table table{{"", "mean", "median", "p90", "p99", "max"}};
-  const auto row = [&table](std::string name, const sim::sample_summary& s, std::string most) {
+  const auto row = [&table](std::string name, const sample_summary& s, std::string most) {
     table.add({std::move(name), human_time(s, s.mean()), human_time(s, s.p50), human_time(s, s.p90),
                human_time(s, s.p99), std::move(most)});
   };
   // The longest wait is that of every job that came, also of those that never started.
-  const sim::job_figures& all = r.figures.of;
+  const job_figures& all = r.figures.of;
   row("wait", all.queue, all.came == 0 ? "-" : human_time(all.max_wait));
   row("completion", all.jct, human_time(all.jct, all.jct.max));
   return table;
@@ -87,7 +87,7 @@ std::string quota_table(const replay_result& r) {
                     "evicted", "lost"}};
   const vector<quota_id> listed = listed_quotas(r, most);
   for (const quota_id x : listed) {
-    const sim::quota_figures& q = r.figures.quotas[x.index()];
+    const quota_figures& q = r.figures.quotas[x.index()];
     table.add({r.quotas[q.quota.index()].name, grouped(q.of.jobs.total),
                human_time(q.of.queue, q.of.queue.mean()), human_time(q.of.queue, q.of.queue.p99),
                human_time(q.of.jct, q.of.jct.mean()), hours(q.of.allocated), hours(q.of.borrowed),
@@ -100,14 +100,14 @@ std::string quota_table(const replay_result& r) {
   return text;
 }
 
-std::string waiting_line(const sim::wait_split& waited) {
-  constexpr std::array<std::string_view, sim::wait_cause_count> words = {
-      "for fair share", "by fragmentation", "by a full cluster", "for their turn"};
+std::string waiting_line(const wait_split& waited) {
+  constexpr std::array<std::string_view, wait_cause_count> words = {"for fair share", "by fragmentation",
+                                                                    "by a full cluster", "for their turn"};
   std::string text;
   for (std::size_t c = 0; c < words.size(); ++c) {
     if (waited.by[c] == 0) continue;
     if (!text.empty()) text += ", ";
-    text += percent(sim::rate_in_millionths(waited.by[c], waited.total())) + ' ';
+    text += percent(rate_in_millionths(waited.by[c], waited.total())) + ' ';
     text += words[c];
   }
   return text;
@@ -136,7 +136,7 @@ void append_isolated(std::string& text, const replay_result& r) {
   if (all.jobs != 0) {
     append_line(text, "finish times",
                 "rho " + index_text(all.mean(), 2) + " on average, " + index_text(all.max, 2) + " at most, " +
-                    percent(sim::rate_in_millionths(all.unfair, all.jobs)) + " above 1.05");
+                    percent(rate_in_millionths(all.unfair, all.jobs)) + " above 1.05");
   }
 }
 
@@ -164,7 +164,7 @@ std::string warnings(const replay_result& r) {
     text += "no job was submitted in the part that is measured (" + window_text(r.measured) +
             "): there are no means, and figures over time may be of nothing\n";
   }
-  const sim::job_counts& jobs = r.figures.of.jobs;
+  const job_counts& jobs = r.figures.of.jobs;
   if (jobs.refused != 0) {
     text += counted_jobs(jobs.refused) + " refused:\n";
     std::size_t named = 0;
@@ -195,7 +195,7 @@ std::string warnings(const replay_result& r) {
 }
 
 std::string headline(const replay_result& r) {
-  const sim::run_figures& f = r.figures;
+  const run_figures& f = r.figures;
   std::string text = r.policy_name + ": " + counted_jobs(f.of.jobs.total);
   if (r.cluster != nullptr) text += ", " + decimal(r.cluster->gpus().in_milli()) + " GPUs";
   text += ", " + human_time(f.makespan()) + "\n\n";
@@ -208,15 +208,15 @@ std::string headline(const replay_result& r) {
   if (f.capacity_is_bounded) {
     const wide useful = f.of.allocated - std::min(f.of.allocated, f.lost_in_window);
     append_line(text, "utilisation",
-                percent(sim::rate_in_millionths(f.of.allocated, f.capacity)) + ", useful " +
-                    percent(sim::rate_in_millionths(useful, f.capacity)));
+                percent(rate_in_millionths(f.of.allocated, f.capacity)) + ", useful " +
+                    percent(rate_in_millionths(useful, f.capacity)));
   }
   append_line(text, "preemptions", grouped(f.of.preemptions) + ", " + hours(f.of.lost) + " GPU-h lost");
   append_line(text, "borrowed", hours(f.of.borrowed) + " GPU-h");
-  append_line(
-      text, "fairness",
-      "Jain " + index_text(sim::rate_in_millionths(f.jain, static_cast<wide>(f.active) * 1'000'000'000), 3) +
-          ", " + hours(f.of.fair_share_error) + " GPU-h short of fair shares");
+  append_line(text, "fairness",
+              "Jain " +
+                  index_text(rate_in_millionths(f.jain, static_cast<wide>(f.active) * 1'000'000'000), 3) +
+                  ", " + hours(f.of.fair_share_error) + " GPU-h short of fair shares");
   if (const std::string part = window_text(r.measured); !part.empty()) append_line(text, "measured", part);
   append_line(text, "made by", "allot " + own_version() + ", seed " + std::to_string(r.seed));
   if (f.of.waited.total() != 0) append_line(text, "waiting", waiting_line(f.of.waited));

@@ -8,10 +8,10 @@
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/gpu/cluster.hpp>
+#include <allot/lab/metrics/figures.hpp>
+#include <allot/lab/metrics/wait_reasons.hpp>
 #include <allot/sim/decision_log.hpp>
 #include <allot/sim/job_history.hpp>
-#include <allot/sim/metrics/figures.hpp>
-#include <allot/sim/metrics/wait_reasons.hpp>
 #include <allot/sim/run_log.hpp>
 
 #include <algorithm>
@@ -46,7 +46,7 @@ struct replayed_job {
   std::uint32_t job_class = 0;
   /// The total time it was pending, and by `wait_cause`.
   instant wait = 0;
-  std::array<instant, sim::wait_cause_count> wait_for{};
+  std::array<instant, wait_cause_count> wait_for{};
   instant lost = 0;
   std::uint32_t preemptions = 0;
   /// Its estimated run time, in seconds; 0 if none was given.
@@ -147,7 +147,7 @@ struct replay_result {
   std::string decision_hash;
   /// How it is measured; set before the run.
   measuring measured{};
-  sim::run_figures figures{};
+  run_figures figures{};
   /// The names of the job classes, as in `figures.classes`; the first is that of jobs without a class.
   vector<std::string> classes{};
   /// By quota id: how each would fare alone. Empty if not requested.

@@ -12,7 +12,7 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-std::string human_time(const sim::sample_summary& s, instant figure) {
+std::string human_time(const sample_summary& s, instant figure) {
   return s.count == 0 ? "-" : human_time(figure);
 }
 
@@ -21,7 +21,7 @@ namespace report {
 vector<layer> layers_of(const replay_result& r) {
   vector<std::size_t> shown;
   for (std::size_t x = 0; x < r.quotas.size(); ++x) {
-    const sim::job_figures& of = r.figures.quotas[x].of;
+    const job_figures& of = r.figures.quotas[x].of;
     const bool is_chosen = std::find(r.chosen.begin(), r.chosen.end(), quota_id{x}) != r.chosen.end();
     // A quota without jobs may still lend.
     const bool has_any = of.jobs.total != 0 || of.allocated != 0 || of.lent != 0;
@@ -106,7 +106,7 @@ void append_json_string(std::string& json, std::string_view text) {
   json.append(text, from) += '"';
 }
 
-std::string unfinished_jobs(const sim::job_counts& jobs) {
+std::string unfinished_jobs(const job_counts& jobs) {
   std::string parts;
   const auto add = [&parts](std::size_t n, std::string_view what) {
     if (n != 0) parts.append(parts.empty() ? " (" : ", ").append(grouped(n)).append(what);

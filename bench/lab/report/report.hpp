@@ -30,12 +30,12 @@ inline constexpr std::string_view chart_files[] = {"gpus.svg",        "quotas.sv
 [[nodiscard]] vector<std::string> standalone_charts(const replay_result& r);
 
 /// A figure of a sample, "-" if the sample is empty.
-[[nodiscard]] std::string human_time(const sim::sample_summary& s, instant figure);
+[[nodiscard]] std::string human_time(const sample_summary& s, instant figure);
 
 namespace report {
 
 /// "5 unfinished (3 waiting, 2 not yet submitted)", "0 unfinished".
-[[nodiscard]] std::string unfinished_jobs(const sim::job_counts& jobs);
+[[nodiscard]] std::string unfinished_jobs(const job_counts& jobs);
 
 /// A ratio in millionths, which is not negative, with so many decimals, at most three: rounded once.
 [[nodiscard]] std::string index_text(std::int64_t millionths, unsigned places);

@@ -147,8 +147,8 @@ class maker {
   [[nodiscard]] chart quota(const layer& l) const {
     const std::size_t x = l.quotas.front();
     const std::string colour = colour_class(l.colour);
-    const sim::quota_figures& f = r_.figures.quotas[x];
-    const auto hours = [](wide gpu_time) { return rounded(sim::milli_gpu_hours(gpu_time), 0); };
+    const quota_figures& f = r_.figures.quotas[x];
+    const auto hours = [](wide gpu_time) { return rounded(milli_gpu_hours(gpu_time), 0); };
     std::string note = hours(f.of.allocated) + " GPU-h used";
     note += ", " + hours(f.of.borrowed) + " borrowed, " + hours(f.of.lent) + " lent";
     chart c = over_time("quota", l.name, note, "quota:" + std::to_string(&l - layers_.data()));

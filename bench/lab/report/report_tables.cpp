@@ -4,8 +4,8 @@
 #include "lab/report/result_files.hpp"
 
 #include <allot/core/vector.hpp>
+#include <allot/lab/metrics/statistics.hpp>
 #include <allot/lab/trace.hpp>
-#include <allot/sim/metrics/statistics.hpp>
 
 #include <algorithm>
 #include <array>
@@ -72,7 +72,7 @@ constexpr std::array<size_class, 7> sizes = {{{999, "under 1 GPU"},
 }
 
 std::string part_in_percent(std::size_t part, std::size_t whole) {
-  return rounded(sim::rate_in_millionths(part, whole) / 10, 1) + " %";
+  return rounded(rate_in_millionths(part, whole) / 10, 1) + " %";
 }
 
 /// The reason of an interruption, for people.
@@ -184,13 +184,13 @@ void write_head(std::string& html, const replay_result& r) {
 }
 
 void write_tiles(std::string& html, const replay_result& r) {
-  const sim::run_figures& f = r.figures;
-  const auto spread = [](const sim::sample_summary& s) {
+  const run_figures& f = r.figures;
+  const auto spread = [](const sample_summary& s) {
     return "median " + human_time(s, s.p50) + ", p99 " + human_time(s, s.p99);
   };
   html += "<dl class=tiles>\n";
   if (f.capacity_is_bounded) {
-    tile(html, "Utilisation", percent(sim::rate_in_millionths(f.of.allocated, f.capacity)),
+    tile(html, "Utilisation", percent(rate_in_millionths(f.of.allocated, f.capacity)),
          human_hours(f.of.allocated) + " allocated");
   }
   tile(html, "Mean wait", human_time(f.of.queue, f.of.queue.mean()), spread(f.of.queue));
@@ -200,10 +200,10 @@ void write_tiles(std::string& html, const replay_result& r) {
   tile(html, "Preemptions", grouped(f.of.preemptions), human_hours(f.of.lost) + " lost");
   tile(html, "Borrowed", human_hours(f.of.borrowed), "of other quotas");
   tile(html, "Fairness (Jain)",
-       index_text(sim::rate_in_millionths(f.jain, static_cast<wide>(f.active) * 1'000'000'000), 3),
+       index_text(rate_in_millionths(f.jain, static_cast<wide>(f.active) * 1'000'000'000), 3),
        human_hours(f.of.fair_share_error) + " short of fair shares");
   if (f.capacity_is_bounded && r.cluster != nullptr) {
-    tile(html, "Fragmentation", percent(sim::rate_in_millionths(f.stranded, f.idle)), "of the idle GPU time");
+    tile(html, "Fragmentation", percent(rate_in_millionths(f.stranded, f.idle)), "of the idle GPU time");
   }
   html += "</dl>\n";
 }
@@ -242,14 +242,14 @@ void write_wait_tables(std::string& html, const replay_result& r, const vector<l
     if (of.empty()) return;
     html += "<tr>";
     name_cell();
-    const sim::sample_summary s = sim::summarize(of);
+    const sample_summary s = summarize(of);
     const auto at_once = static_cast<std::size_t>(std::count(of.begin(), of.end(), instant{0}));
     cell(html, grouped(s.count));
     cell(html, part_in_percent(at_once, s.count));
     for (const instant figure : {s.p50, s.p90, s.p99, s.max}) cell(html, human_time(s, figure));
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       if (!any[i]) continue;
-      const sim::sample_summary of_size = sim::summarize(by[i]);
+      const sample_summary of_size = summarize(by[i]);
       cell(html, of_size.count == 0 ? "–" : human_time(of_size, of_size.p50));
     }
     html += '\n';
@@ -332,7 +332,7 @@ void write_preemptions(std::string& html, const replay_result& r, const vector<l
 
 vector<quota_id> listed_quotas(const replay_result& r, std::size_t most) {
   vector<quota_id> listed;
-  for (const sim::quota_figures& q : r.figures.quotas) {
+  for (const quota_figures& q : r.figures.quotas) {
     if (r.shows(q.quota)) listed.push_back(q.quota);
   }
   if (listed.size() <= most) return listed;
@@ -364,8 +364,8 @@ void write_quota_table(std::string& html, const replay_result& r) {
     heading(html, name);
   }
   html += '\n';
-  const auto row = [&html](const sim::job_figures& f) {
-    const auto gpu_hours = [&html](wide amount) { cell(html, rounded(sim::milli_gpu_hours(amount), 1)); };
+  const auto row = [&html](const job_figures& f) {
+    const auto gpu_hours = [&html](wide amount) { cell(html, rounded(milli_gpu_hours(amount), 1)); };
     cell(html, grouped(f.jobs.total));
     cell(html, human_time(f.queue, f.queue.mean()));
     cell(html, human_time(f.queue, f.queue.p99));

@@ -45,7 +45,7 @@ vector<span_of_jobs> spans_of_quotas(const replay_result& r) {
   return spans;
 }
 
-void write_quota(json_writer& json, const replay_result& r, const sim::quota_figures& q,
+void write_quota(json_writer& json, const replay_result& r, const quota_figures& q,
                  const span_of_jobs& span) {
   json.key(r.quotas[q.quota.index()].name).begin_object();
   write_counts(json, q.of.jobs);
@@ -120,7 +120,7 @@ std::string decimal_of_millionths(std::int64_t millionths) {
 }
 
 void write_summary(output_file& file, const replay_result& r, std::int64_t wall_ms) {
-  const sim::run_figures& f = r.figures;
+  const run_figures& f = r.figures;
   json_writer json{3};
   json.begin_object();
   json.member("format", "allot-summary/1");
@@ -168,7 +168,7 @@ void write_summary(output_file& file, const replay_result& r, std::int64_t wall_
   write_hours(json, "lost_gpu_h", f.of.lost);
   write_hours(json, "borrowed_gpu_h", f.of.borrowed);
   write_hours(json, "lent_gpu_h", f.of.lent);
-  json.key("churn").raw(decimal_of_millionths(sim::per_gpu_hour_in_millionths(f.of.preemptions, f.of.lent)));
+  json.key("churn").raw(decimal_of_millionths(per_gpu_hour_in_millionths(f.of.preemptions, f.of.lent)));
   write_rate(json, "jain", f.jain, static_cast<wide>(f.active) * 1'000'000'000);
   write_hours(json, "fair_share_error_gpu_h", f.of.fair_share_error);
   write_hours(json, "max_fair_share_error_gpu_h", f.largest_fair_share_error());
@@ -177,7 +177,7 @@ void write_summary(output_file& file, const replay_result& r, std::int64_t wall_
   json.key("max_wait_s").raw(decimal(f.of.max_wait));
   json.key("tenants").begin_object();
   const vector<span_of_jobs> spans = spans_of_quotas(r);
-  for (const sim::quota_figures& q : f.quotas) {
+  for (const quota_figures& q : f.quotas) {
     if (r.shows(q.quota)) write_quota(json, r, q, spans[q.quota.index()]);
   }
   json.end_object();
@@ -241,8 +241,7 @@ void write_jobs(output_file& file, const replay_result& r) {
     append_milli(text += ',', j.duration);
     text += j.job_class < class_fields.size() ? class_fields[j.job_class] : ",";
     // The rest of the waiting time is `order`.
-    for (const sim::wait_cause c :
-         {sim::wait_cause::fair_share, sim::wait_cause::fragmentation, sim::wait_cause::capacity}) {
+    for (const wait_cause c : {wait_cause::fair_share, wait_cause::fragmentation, wait_cause::capacity}) {
       text += ',';
       if (came) append_milli(text, j.wait_for[static_cast<std::size_t>(c)]);
     }

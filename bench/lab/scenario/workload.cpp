@@ -5,10 +5,10 @@
 #include "lab/scenario/scenario_reader.hpp"
 
 #include <allot/core/vector.hpp>
+#include <allot/lab/metrics/cluster_moment.hpp>
 #include <allot/lab/named_policy.hpp>
 #include <allot/lab/simulators.hpp>
 #include <allot/quota/builder.hpp>
-#include <allot/sim/metrics/cluster_moment.hpp>
 #include <allot/systems/by_name/any_preset.hpp>
 #include <allot/systems/kai/runai.hpp>
 
@@ -224,7 +224,7 @@ template <std::size_t N>
   const auto named = named_policy::find(s.policy.preset);
   const own_policy* own = named ? named->own() : nullptr;
   const bool is_own = own != nullptr && own->placement != nullptr;
-  if (is_own || name == gpu::placement_name::fgd) typical = sim::typical_pods_of<N>(*s.cluster, jobs);
+  if (is_own || name == gpu::placement_name::fgd) typical = typical_pods_of<N>(*s.cluster, jobs);
   gpu::any_placement policy = is_own ? own->placement(*s.cluster, typical)
                                      : gpu::any_placement{name, *s.cluster, typical, s.policy.seed};
   if (s.nearness) return sim::places{*s.cluster, *s.nearness, std::move(policy)};

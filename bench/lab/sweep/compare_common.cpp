@@ -8,7 +8,7 @@
 
 #include <allot/core/vector.hpp>
 #include <allot/lab/csv_table.hpp>
-#include <allot/sim/metrics/statistics.hpp>
+#include <allot/lab/metrics/statistics.hpp>
 
 #include <algorithm>
 #include <array>
@@ -153,7 +153,7 @@ std::optional<std::map<std::string, completed_job>> completed_jobs(const run_sum
 
 void add_sample(run_summary& to, const std::string& name, vector<instant> values) {
   if (values.empty()) return;
-  const sim::sample_summary s = sim::summarize(values);
+  const sample_summary s = summarize(values);
   const auto add = [&](const char* what, instant value) {
     to.figures.emplace_back("common/" + name + '/' + what, static_cast<double>(value) / 1000);
   };

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <allot/lab/dimensions.hpp>
+#include <allot/lab/metrics/metrics.hpp>
 #include <allot/lab/named_policy.hpp>
 #include <allot/scheduler/any_policies.hpp>
 #include <allot/scheduler/scheduler.hpp>
-#include <allot/sim/metrics/metrics.hpp>
 #include <allot/sim/simulator.hpp>
 #include <allot/systems/by_name/any_preset.hpp>
 
@@ -33,8 +33,8 @@ extern template result<sim::simulator<lab::max_resources>> sim::simulator<lab::m
 extern template result<sim::simulator<1>> sim::simulator<1>::make(sim::setup<1>, const lab::named_policy&);
 extern template result<sim::simulator<lab::max_resources>> sim::simulator<lab::max_resources>::make(
     sim::setup<lab::max_resources>, const lab::named_policy&);
-extern template class sim::metrics<1>;
-extern template class sim::metrics<lab::max_resources>;
+extern template class lab::metrics<1>;
+extern template class lab::metrics<lab::max_resources>;
 
 }  // namespace v0
 }  // namespace allot

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <allot/lab/metrics/detail/entitlements.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/quota/change.hpp>
-#include <allot/sim/metrics/detail/entitlements.hpp>
 
 #include <doctest/doctest.h>
 
@@ -44,7 +44,7 @@ void follow(random_source& random) {
     bool runs;
   };
   std::vector<job> jobs;
-  allot::sim::entitlements<N> fast;
+  allot::lab::entitlements<N> fast;
   allot::division<N> slow;
   for (int step = 0; step < 60; ++step) {
     for (std::size_t i = random.below(3); i > 0; --i) {
@@ -95,7 +95,7 @@ TEST_CASE("entitlements: divides again after a change of the tree") {
   specs[1].nominal = resources<1>{gpus(4)};
   allot::ledger<1> accounts{allot::build_quota_tree(specs).value()};
   const std::vector<resources<1>> demand = {resources<1>{}, resources<1>{gpus(9)}};
-  allot::sim::entitlements<1> e;
+  allot::lab::entitlements<1> e;
   e.update(accounts, demand, false, true);
   CHECK(e.own(quota_id{1})[0] == gpus(4));
   REQUIRE(

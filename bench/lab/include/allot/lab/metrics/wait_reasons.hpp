@@ -8,9 +8,9 @@
 #include <allot/core/vector.hpp>
 #include <allot/gpu/pod_request.hpp>
 #include <allot/gpu/reason.hpp>
+#include <allot/lab/metrics/figures.hpp>
 #include <allot/scheduler/plan.hpp>
 #include <allot/sim/job.hpp>
-#include <allot/sim/metrics/figures.hpp>
 
 #include <algorithm>
 #include <array>
@@ -24,7 +24,7 @@
 
 namespace allot {
 inline namespace v0 {
-namespace sim {
+namespace lab {
 
 /// For a pending job, from the result of `scheduler::why`.
 template <class Hold>
@@ -65,7 +65,7 @@ class wait_reasons {
   }
 
   /// Job j is pending from now on.
-  void begin(std::span<const job<N>> jobs, job_index j, instant now) {
+  void begin(std::span<const sim::job<N>> jobs, sim::job_index j, instant now) {
     if (of_job_.size() < jobs.size()) of_job_.resize(jobs.size());
     entry& e = of_job_[j];
     if (e.group == none) e.group = number(jobs[j]);
@@ -73,17 +73,17 @@ class wait_reasons {
     join(j, now);
   }
   /// Job j is no longer pending. Precondition: it is.
-  void end(job_index j, instant now) {
+  void end(sim::job_index j, instant now) {
     of_job_[j].waits = false;
     leave(j, now);
   }
   /// These pending jobs, by index, wait for nothing that the others of their kind wait for.
-  void set_aside(std::span<const job_index> those, instant now) {
+  void set_aside(std::span<const sim::job_index> those, instant now) {
     if (aside_.empty() && those.empty()) return;
-    for (const job_index j : aside_) {
+    for (const sim::job_index j : aside_) {
       if (of_job_[j].waits && !std::binary_search(those.begin(), those.end(), j)) join(j, now);
     }
-    for (const job_index j : those) leave(j, now);
+    for (const sim::job_index j : those) leave(j, now);
     aside_.assign(those.begin(), those.end());
   }
 
@@ -122,7 +122,8 @@ class wait_reasons {
 
   /// How long a job has waited for each cause, of `total`, which is the sum of the parts. Waiting from before
   /// the simulation, and what it was set aside, counts as `order`.
-  [[nodiscard]] std::array<instant, wait_cause_count> split(job_index j, instant total, instant now) const {
+  [[nodiscard]] std::array<instant, wait_cause_count> split(sim::job_index j, instant total,
+                                                            instant now) const {
     std::array<instant, wait_cause_count> parts{};
     instant& rest = parts[clocks] = total;
     if (j >= of_job_.size() || of_job_[j].group == none) return parts;
@@ -155,7 +156,7 @@ class wait_reasons {
     wait_cause cause = wait_cause::order;
     bool known = false;
     /// The most recent of its pending jobs.
-    job_index first = none;
+    sim::job_index first = none;
     std::size_t active = 0;
 
     [[nodiscard]] instant clock(std::size_t c, instant now) const {
@@ -170,14 +171,14 @@ class wait_reasons {
     /// While it is pending: minus the clocks of its group at the beginning.
     std::array<instant, clocks> waited{};
     std::uint32_t group = none;
-    job_index previous = none;
-    job_index next = none;
+    sim::job_index previous = none;
+    sim::job_index next = none;
     bool waits = false;
     /// Whether it is one of its group now.
     bool is_in = false;
   };
 
-  void join(job_index j, instant now) {
+  void join(sim::job_index j, instant now) {
     entry& e = of_job_[j];
     if (std::exchange(e.is_in, true)) return;
     group& g = groups_[e.group];
@@ -194,7 +195,7 @@ class wait_reasons {
     }
     g.first = j;
   }
-  void leave(job_index j, instant now) {
+  void leave(sim::job_index j, instant now) {
     entry& e = of_job_[j];
     if (!std::exchange(e.is_in, false)) return;
     group& g = groups_[e.group];
@@ -207,7 +208,7 @@ class wait_reasons {
     active_[g.active] = active_.back();
     active_.pop_back();
   }
-  [[nodiscard]] std::uint32_t number(const job<N>& j) {
+  [[nodiscard]] std::uint32_t number(const sim::job<N>& j) {
     const auto fresh = static_cast<std::uint32_t>(groups_.size());
     const kind key{j.quota, j.request, j.pod_request.room_key(), j.flavors, j.fewest_pods(), j.preemptible};
     const auto [at, is_new] = numbers_.try_emplace(key, fresh);
@@ -220,12 +221,12 @@ class wait_reasons {
   /// The groups with pending jobs.
   vector<std::uint32_t> active_;
   vector<entry> of_job_;
-  vector<job_index> aside_;
+  vector<sim::job_index> aside_;
   bool lacks_place_ = false;
   /// The first time at which a quota may borrow again, for which a job of a group waits.
   instant backoff_ends_ = without_end;
 };
 
-}  // namespace sim
+}  // namespace lab
 }  // namespace v0
 }  // namespace allot

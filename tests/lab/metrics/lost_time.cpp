@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <allot/lab/metrics/detail/lost_time.hpp>
 #include <allot/sim/detail/job_progress.hpp>
-#include <allot/sim/metrics/detail/lost_time.hpp>
 
 #include <doctest/doctest.h>
 
@@ -14,8 +14,8 @@
 
 using allot::instant;
 using allot::wide;
+using allot::lab::lost_time;
 using allot::sim::job_progress;
-using allot::sim::lost_time;
 using allot_test::random_source;
 
 TEST_CASE("lost_time: the restart at the beginning of a run and the work at its end") {
@@ -38,7 +38,7 @@ TEST_CASE("lost_time: the restart at the beginning of a run and the work at its 
 
 TEST_CASE("lost_time: a run that had more pods for a while") {
   // 1 pod for 10, 4 for 10, 2 for 10; 30 pod-milliseconds are lost: the last 20, and 10 of the 40 before.
-  const auto lost_in = [](allot::sim::time_window w) {
+  const auto lost_in = [](allot::lab::time_window w) {
     lost_time l{w};
     l.begin(1, 0, 0, 1);
     l.resize(0, 10, 4);

@@ -8,10 +8,10 @@
 #include <allot/core/vector.hpp>
 #include <allot/gpu/free_index.hpp>
 #include <allot/gpu/placement/fragmentation.hpp>
+#include <allot/lab/metrics/cluster_moment.hpp>
+#include <allot/lab/metrics/figures.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/sim/job.hpp>
-#include <allot/sim/metrics/cluster_moment.hpp>
-#include <allot/sim/metrics/figures.hpp>
 #include <allot/sim/places.hpp>
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 
 namespace allot {
 inline namespace v0 {
-namespace sim {
+namespace lab {
 
 /// The capacity of a cluster over time and how much of it was idle; `metrics` defines the figures. Without
 /// nodes the capacity is that of the roots of the quota tree.
@@ -30,7 +30,7 @@ class cluster_time {
  public:
   /// Fragments (FGD's F) are what the typical pods of these jobs could not use.
   template <std::size_t N>
-  void begin(const places& where, std::span<const job<N>> jobs) {
+  void begin(const sim::places& where, std::span<const sim::job<N>> jobs) {
     if (!where.has_nodes()) return;
     const gpu::cluster& layout = where.inventory().layout();
     models_ = layout.models().size();
@@ -42,12 +42,12 @@ class cluster_time {
   }
   /// Takes in the current state.
   template <std::size_t N>
-  void look(const places& where, const ledger<N>& accounts, const per_dimension<bool, N>& gpus) {
+  void look(const sim::places& where, const ledger<N>& accounts, const per_dimension<bool, N>& gpus) {
     if (where.has_nodes()) {
       const gpu::free_index& index = where.inventory().index();
       capacity_ = index.layout().gpus() - index.closed_in(gpu::all_pools);
       fragmented_ = fragmented_gpus(index);
-      largest_gang_ = sim::largest_gang(index);
+      largest_gang_ = largest_gang(index);
       if (fragments_) fragments_->look(index);
       look_at_types(index);
     } else {
@@ -154,6 +154,6 @@ class cluster_time {
   bool is_bounded_ = true;
 };
 
-}  // namespace sim
+}  // namespace lab
 }  // namespace v0
 }  // namespace allot

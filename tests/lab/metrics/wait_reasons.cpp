@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/sim/metrics/metrics.hpp>
-#include <allot/sim/metrics/wait_reasons.hpp>
+#include <allot/lab/metrics/metrics.hpp>
+#include <allot/lab/metrics/wait_reasons.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/systems/by_name/catalog.hpp>
 
@@ -21,10 +21,10 @@
 
 using namespace allot_test;
 using allot::pending_reason;
+using allot::lab::wait_cause;
+using allot::lab::wait_cause_count;
+using allot::lab::wait_reasons;
 using allot::sim::job;
-using allot::sim::wait_cause;
-using allot::sim::wait_cause_count;
-using allot::sim::wait_reasons;
 
 namespace {
 
@@ -61,14 +61,14 @@ struct slow_reasons final : allot::sim::observer<N> {
       if (sim.history(j).outcome != allot::sim::job_outcome::waiting) continue;
       // Others are being evicted for it.
       const bool is_announced = sim.scheduler().announced(sim.history(j).id);
-      now[j] = is_announced ? wait_cause::order : allot::sim::cause_of(sim.why(j));
+      now[j] = is_announced ? wait_cause::order : allot::lab::cause_of(sim.why(j));
     }
   }
 };
 
 template <class Preset, std::size_t N>
 void compare(allot::sim::setup<N> s) {
-  allot::sim::metrics<N> fast;
+  allot::lab::metrics<N> fast;
   slow_reasons<N> slow;
   allot::sim::observers<N> both{&fast, &slow};
   const auto sim = run<Preset>(std::move(s), both);
@@ -94,21 +94,21 @@ void compare(allot::sim::setup<N> s) {
 
 TEST_CASE("wait_reasons: the cause of each pending reason") {
   using allot::gpu::obstacle;
-  CHECK(allot::sim::cause_of(by_quota()) == wait_cause::fair_share);
-  CHECK(allot::sim::cause_of(by_place(obstacle::full)) == wait_cause::capacity);
-  CHECK(allot::sim::cause_of(by_place(obstacle::fragmented)) == wait_cause::fragmentation);
-  CHECK(allot::sim::cause_of(by_place(obstacle::none)) == wait_cause::order);
-  CHECK(allot::sim::cause_of(pending_why{pending_reason::behind_head, {}, {}}) == wait_cause::order);
+  CHECK(allot::lab::cause_of(by_quota()) == wait_cause::fair_share);
+  CHECK(allot::lab::cause_of(by_place(obstacle::full)) == wait_cause::capacity);
+  CHECK(allot::lab::cause_of(by_place(obstacle::fragmented)) == wait_cause::fragmentation);
+  CHECK(allot::lab::cause_of(by_place(obstacle::none)) == wait_cause::order);
+  CHECK(allot::lab::cause_of(pending_why{pending_reason::behind_head, {}, {}}) == wait_cause::order);
   for (const auto found :
        {pending_reason::not_proven, pending_reason::lost_work, pending_reason::preempts_later}) {
     pending_why h = by_quota();
     h.reason = found;
-    CHECK(allot::sim::cause_of(h) == wait_cause::fair_share);
+    CHECK(allot::lab::cause_of(h) == wait_cause::fair_share);
     h = by_place(obstacle::fragmented);
     h.reason = found;
-    CHECK(allot::sim::cause_of(h) == wait_cause::fragmentation);
+    CHECK(allot::lab::cause_of(h) == wait_cause::fragmentation);
   }
-  CHECK(allot::sim::cause_of(pending_why{pending_reason::evictions, {}, {}}) == wait_cause::order);
+  CHECK(allot::lab::cause_of(pending_why{pending_reason::evictions, {}, {}}) == wait_cause::order);
 }
 
 TEST_CASE("wait_reasons: clocks of a group, by hand") {
@@ -166,7 +166,7 @@ TEST_CASE("wait_reasons: the split of a run, worked by hand") {
                               job_of(b, 3, 0, 1)};
   auto s = world<allot::static_quotas>(siblings({5, 3}), std::move(jobs));
   s.where = nodes(2, 4);
-  allot::sim::metrics<1> m;
+  allot::lab::metrics<1> m;
   const auto sim = run<allot::static_quotas>(std::move(s), m);
   const auto of = [&](job_index j) { return m.reasons().split(j, m.waits().total(j, sim.now()), sim.now()); };
   CHECK(of(0) == split{});
@@ -194,6 +194,6 @@ TEST_CASE("wait_reasons: agrees with a count job by job, on random workloads und
 }
 
 TEST_CASE("wait_reasons: every enumerator has a name") {
-  CHECK(allot_test::has_words<allot::sim::wait_cause>(4));
-  CHECK(allot_test::has_words<allot::sim::wait_reasons<>::change>(3));
+  CHECK(allot_test::has_words<allot::lab::wait_cause>(4));
+  CHECK(allot_test::has_words<allot::lab::wait_reasons<>::change>(3));
 }

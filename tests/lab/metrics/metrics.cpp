@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/sim/metrics/metrics.hpp>
+#include <allot/lab/metrics/metrics.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/systems/by_name/catalog.hpp>
 
@@ -24,14 +24,14 @@ using allot::quantity;
 using allot::standard;
 using allot::static_quotas;
 using allot::wide;
+using allot::lab::metrics;
+using allot::lab::run_figures;
 using allot::sim::job;
-using allot::sim::metrics;
-using allot::sim::run_figures;
 
 namespace {
 
 template <class Preset>
-run_figures measured(allot::sim::setup<1> s, allot::sim::time_window window = {}) {
+run_figures measured(allot::sim::setup<1> s, allot::lab::time_window window = {}) {
   metrics<1> m{{.window = window}};
   const auto sim = run<Preset>(std::move(s), m);
   return m.figures(sim);
@@ -49,7 +49,7 @@ allot::sim::setup<1> evicted_twice() {
 
 TEST_CASE("metrics: two evictions, worked by hand") {
   const run_figures f = measured<standard>(evicted_twice());
-  CHECK(f.of.jobs == allot::sim::job_counts{.total = 3, .completed = 3});
+  CHECK(f.of.jobs == allot::lab::job_counts{.total = 3, .completed = 3});
   CHECK(f.first_submit == 0);
   CHECK(f.end == 152 * second);
   CHECK(f.makespan() == 152 * second);
@@ -129,7 +129,7 @@ TEST_CASE("metrics: waiting counts from the submission, and for those that never
   // a has 4 GPUs. Job 0 takes them for 10 s; 1 waits for it; 2 asks for more than there will ever be.
   std::vector<job<1>> jobs = {job_of(a, 4, 5, 10), job_of(a, 1, 7, 20), job_of(a, 5, 8, 1)};
   const run_figures f = measured<static_quotas>(world<static_quotas>(siblings({4}), std::move(jobs)));
-  CHECK(f.of.jobs == allot::sim::job_counts{.total = 3, .completed = 2, .unfinished = 1, .waiting = 1});
+  CHECK(f.of.jobs == allot::lab::job_counts{.total = 3, .completed = 2, .unfinished = 1, .waiting = 1});
   CHECK(f.first_submit == 5 * second);
   CHECK(f.end == 35 * second);
   CHECK(f.of.queue.count == 2);
@@ -148,7 +148,7 @@ TEST_CASE("metrics: refused and cancelled jobs are counted, but in no mean") {
   // One running, one pending, and one not yet submitted.
   s.cancels = {{14 * second, 1}, {13 * second, 2}, {50 * second, 4}};
   const run_figures f = measured<fifo>(std::move(s));
-  CHECK(f.of.jobs == allot::sim::job_counts{.total = 5, .completed = 1, .refused = 1, .cancelled = 3});
+  CHECK(f.of.jobs == allot::lab::job_counts{.total = 5, .completed = 1, .refused = 1, .cancelled = 3});
   // The time begins with an accepted job, and the last run ends with job 3.
   CHECK(f.first_submit == 10 * second);
   CHECK(f.end == 19 * second);
@@ -231,7 +231,7 @@ struct slow_metrics final : allot::sim::observer<1> {
     bool lacks_place = false;
   };
   std::vector<picture> pictures;
-  allot::sim::time_window window{};
+  allot::lab::time_window window{};
   bool lacks_place = false;
   std::optional<instant> first_submit;
   instant end = 0;
@@ -243,11 +243,11 @@ struct slow_metrics final : allot::sim::observer<1> {
     ended = ended || e.what == kind::evicted || e.what == kind::finished;
   }
   void waiting(allot::sim::simulator<1>& sim) override {
-    using allot::sim::wait_cause;
+    using allot::lab::wait_cause;
     lacks_place = false;
     for (job_index j = 0; j < sim.jobs().size(); ++j) {
       if (sim.history(j).outcome != allot::sim::job_outcome::waiting) continue;
-      const wait_cause c = allot::sim::cause_of(sim.why(j));
+      const wait_cause c = allot::lab::cause_of(sim.why(j));
       lacks_place = lacks_place || c == wait_cause::fragmentation || c == wait_cause::capacity;
     }
   }
@@ -309,7 +309,7 @@ TEST_CASE("metrics: every integral agrees with a naive observer on random worklo
     random_world given = make_random_world(random);
     // A running job that is withdrawn ends a run; the naive observer can't tell it from a pending one.
     given.cancels.clear();
-    std::optional<allot::sim::time_window> part;
+    std::optional<allot::lab::time_window> part;
     if (random.one_in(2)) {
       const instant from = random.between(0, 60) * second;
       part = {from, from + random.between(0, 60) * second};
@@ -358,10 +358,10 @@ TEST_CASE("metrics: every integral agrees with a naive observer on random worklo
       REQUIRE(f.jain == slow.integral(last, [](const slow_metrics::picture& p) {
         std::vector<std::int64_t> shares;
         for (const auto& m : p.of) {
-          if (m.active) shares.push_back(allot::sim::millionths(std::min(m.used, m.entitled), m.entitled));
+          if (m.active) shares.push_back(allot::lab::millionths(std::min(m.used, m.entitled), m.entitled));
         }
         if (shares.empty()) return std::int64_t{0};
-        const allot::ratio index = allot::sim::jain_index(shares);
+        const allot::ratio index = allot::lab::jain_index(shares);
         // The largest number of billionths that is not above it.
         std::int64_t low = 0;
         std::int64_t high = 1'000'000'000;

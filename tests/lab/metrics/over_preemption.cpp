@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/sim/metrics/detail/over_preemption.hpp>
-#include <allot/sim/metrics/metrics.hpp>
+#include <allot/lab/metrics/detail/over_preemption.hpp>
+#include <allot/lab/metrics/metrics.hpp>
 #include <allot/systems/by_name/catalog.hpp>
 
 #include <doctest/doctest.h>
@@ -11,8 +11,8 @@
 #include "tests/sim/small_world.hpp"
 
 using namespace allot_test;
+using allot::lab::over_preemption;
 using allot::sim::job;
-using allot::sim::over_preemption;
 
 TEST_CASE("over_preemption: evicted GPUs beyond the request, instant by instant") {
   over_preemption c;
@@ -33,7 +33,7 @@ TEST_CASE("over_preemption: evicted GPUs beyond the request, instant by instant"
 TEST_CASE("over_preemption: a gang of 8 is evicted for a job of 1") {
   // b's gang borrows everything; a takes 1 of its 4 back, and the gang is evicted as a whole.
   std::vector<job<1>> jobs = {job_of(b, 8, 0, 100), job_of(a, 1, 10, 20)};
-  allot::sim::metrics<1> m;
+  allot::lab::metrics<1> m;
   const auto sim = run<allot::standard>(world<allot::standard>(siblings({4, 4}), std::move(jobs)), m);
   CHECK(m.figures(sim).over_preempted == 7'000);
   CHECK(m.figures(sim).of.preempted_jobs == 1);
@@ -47,7 +47,7 @@ TEST_CASE("over_preemption: an elastic job yields what is requested and no more"
   elastic.pod_request.pods = 8;
   elastic.min_pods = 1;
   std::vector<job<1>> jobs = {elastic, job_of(a, 3, 10, 20)};
-  allot::sim::metrics<1> m;
+  allot::lab::metrics<1> m;
   const auto sim = run<allot::standard>(world<allot::standard>(siblings({4, 4}), std::move(jobs)), m);
   const auto f = m.figures(sim);
   CHECK(f.pods_given_up == 3);

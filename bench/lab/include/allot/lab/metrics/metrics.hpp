@@ -3,21 +3,21 @@
 
 #include <allot/core/assert.hpp>
 #include <allot/core/vector.hpp>
+#include <allot/lab/metrics/detail/cluster_time.hpp>
+#include <allot/lab/metrics/detail/entitlements.hpp>
+#include <allot/lab/metrics/detail/job_statistics.hpp>
+#include <allot/lab/metrics/detail/lost_time.hpp>
+#include <allot/lab/metrics/detail/over_preemption.hpp>
+#include <allot/lab/metrics/detail/reclaim_times.hpp>
+#include <allot/lab/metrics/detail/waiting_times.hpp>
+#include <allot/lab/metrics/figures.hpp>
+#include <allot/lab/metrics/statistics.hpp>
+#include <allot/lab/metrics/timeline.hpp>
+#include <allot/lab/metrics/wait_reasons.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/quota/loans.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/job_history.hpp>
-#include <allot/sim/metrics/detail/cluster_time.hpp>
-#include <allot/sim/metrics/detail/entitlements.hpp>
-#include <allot/sim/metrics/detail/job_statistics.hpp>
-#include <allot/sim/metrics/detail/lost_time.hpp>
-#include <allot/sim/metrics/detail/over_preemption.hpp>
-#include <allot/sim/metrics/detail/reclaim_times.hpp>
-#include <allot/sim/metrics/detail/waiting_times.hpp>
-#include <allot/sim/metrics/figures.hpp>
-#include <allot/sim/metrics/statistics.hpp>
-#include <allot/sim/metrics/timeline.hpp>
-#include <allot/sim/metrics/wait_reasons.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/sim/simulator.hpp>
 
@@ -29,7 +29,7 @@
 
 namespace allot {
 inline namespace v0 {
-namespace sim {
+namespace lab {
 
 /// What is measured, and when.
 template <std::size_t N>
@@ -62,43 +62,43 @@ struct metrics_settings {
 /// Entitlements and loans are of the quotas' own jobs, not of subtrees, so that sums count nothing twice.
 /// O(quotas log quotas + kinds of waiting jobs) per instant.
 template <std::size_t N = 1>
-class metrics final : public observer<N> {
+class metrics final : public sim::observer<N> {
  public:
   explicit metrics(metrics_settings<N> settings = {})
       : settings_(settings), reclaims_(settings.window, settings.grace) {}
 
   /// As declared in `observer`.
-  void on(const simulator<N>& sim, const job_event<N>& e) override {
+  void on(const sim::simulator<N>& sim, const sim::job_event<N>& e) override {
     switch (e.what) {
-      case job_event_kind::submitted:
+      case sim::job_event_kind::submitted:
         return submitted(sim, e.job);
-      case job_event_kind::refused:
+      case sim::job_event_kind::refused:
         ++told_;
         return;
-      case job_event_kind::started:
+      case sim::job_event_kind::started:
         return started(sim, e.job);
-      case job_event_kind::grew:
+      case sim::job_event_kind::grew:
         lost_.resize(e.job, sim.now(), lost_.pods(e.job) + 1);
         usage_changed_ = true;
         return;
-      case job_event_kind::shrank:
+      case sim::job_event_kind::shrank:
         note_victim(sim, e.job, e.how, 1);
         lost_.resize(e.job, sim.now(), lost_.pods(e.job) - 1);
         usage_changed_ = given_back_ = true;
         ++totals_.pods_given_up;
         return;
-      case job_event_kind::evicted:
+      case sim::job_event_kind::evicted:
         return evicted(sim, e.job, e.how);
-      case job_event_kind::finished:
+      case sim::job_event_kind::finished:
         ++told_;
         entitlements_.note(sim.jobs()[e.job].quota, sim.wanted(e.job), false);
         return end_run(sim, e.job);
-      case job_event_kind::cancelled:
+      case sim::job_event_kind::cancelled:
         return cancelled(sim, e.job);
     }
   }
   /// As declared in `observer`.
-  void waiting(simulator<N>& sim) override {
+  void waiting(sim::simulator<N>& sim) override {
     using change = typename wait_reasons<N>::change;
     pass_time(sim.now());
     // Observers are not notified of changes to nodes and quotas.
@@ -108,11 +108,11 @@ class metrics final : public observer<N> {
     reasons_.set_aside(sim.aside(), sim.now());
     const change less = usage_changed_ ? change::less_room : change::nothing;
     reasons_.look(sim.now(), given_back_ ? change::any : less,
-                  [&sim](job_index j) { return sim.why_in_brief(j); });
+                  [&sim](sim::job_index j) { return sim.why_in_brief(j); });
     given_back_ = false;
   }
   /// As declared in `observer`.
-  void settled(const simulator<N>& sim) override {
+  void settled(const sim::simulator<N>& sim) override {
     ALLOT_ASSERT(told_ == 0, "an observer that forwards events must forward `waiting`, too");
     pass_time(sim.now());
     if (std::exchange(run_ended_, false)) {
@@ -140,10 +140,12 @@ class metrics final : public observer<N> {
   /// The waiting times so far, by cause.
   [[nodiscard]] const wait_reasons<N>& reasons() const noexcept { return reasons_; }
   /// What the job requests, in milli-GPUs.
-  [[nodiscard]] std::int64_t gpus(const simulator<N>& sim, job_index j) const { return sum(sim.wanted(j)); }
+  [[nodiscard]] std::int64_t gpus(const sim::simulator<N>& sim, sim::job_index j) const {
+    return sum(sim.wanted(j));
+  }
 
   /// The final figures. Call it when the simulation has run. O(jobs).
-  [[nodiscard]] run_figures figures(const simulator<N>& sim) const {
+  [[nodiscard]] run_figures figures(const sim::simulator<N>& sim) const {
     run_figures all = totals_;
     all.window.begin = std::max(settings_.window.begin, all.first_submit);
     all.window.end = std::max(all.window.begin, std::min(settings_.window.end, all.end));
@@ -186,7 +188,7 @@ class metrics final : public observer<N> {
     wide satisfaction = 0;
     instant active = 0;
   };
-  void submitted(const simulator<N>& sim, job_index j) {
+  void submitted(const sim::simulator<N>& sim, sim::job_index j) {
     if (!has_begun_) {
       has_begun_ = true;
       last_ = totals_.first_submit = sim.now();
@@ -200,7 +202,7 @@ class metrics final : public observer<N> {
     entitlements_.note(sim.jobs()[j].quota, sim.wanted(j), true);
     ++pending_;
   }
-  void started(const simulator<N>& sim, job_index j) {
+  void started(const sim::simulator<N>& sim, sim::job_index j) {
     const instant since = sim.history(j).last_start;
     waits_.end(j, std::max(since, std::min(sim.now(), sim.jobs()[j].submit)));
     reasons_.end(j, sim.now());
@@ -210,11 +212,12 @@ class metrics final : public observer<N> {
     // It may get other flavors than its demand assumed.
     if (sim.jobs()[j].flavors != 0) demand_may_differ_ = true;
   }
-  void evicted(const simulator<N>& sim, job_index j, const interruption& how) {
-    if (how.why == interruption::cause::decided) ++totals_.preemptions_by[static_cast<std::size_t>(how.how)];
+  void evicted(const sim::simulator<N>& sim, sim::job_index j, const sim::interruption& how) {
+    if (how.why == sim::interruption::cause::decided)
+      ++totals_.preemptions_by[static_cast<std::size_t>(how.how)];
     note_victim(sim, j, how, lost_.pods(j));
     end_run(sim, j);
-    if (sim.history(j).outcome == job_outcome::waiting) {
+    if (sim.history(j).outcome == sim::job_outcome::waiting) {
       waits_.begin(sim.jobs().size(), j, sim.now());
       reasons_.begin(sim.jobs(), j, sim.now());
       ++pending_;
@@ -222,7 +225,7 @@ class metrics final : public observer<N> {
       entitlements_.note(sim.jobs()[j].quota, sim.wanted(j), false);
     }
   }
-  void cancelled(const simulator<N>& sim, job_index j) {
+  void cancelled(const sim::simulator<N>& sim, sim::job_index j) {
     demand_may_differ_ = usage_changed_ = given_back_ = true;
     if (waits_.waits(j)) {
       waits_.give_up(j, sim.now());
@@ -241,19 +244,20 @@ class metrics final : public observer<N> {
     return milli;
   }
 
-  void end_run(const simulator<N>& sim, job_index j) {
+  void end_run(const sim::simulator<N>& sim, sim::job_index j) {
     run_ended_ = usage_changed_ = given_back_ = true;
-    const job_history& h = sim.history(j);
+    const sim::job_history& h = sim.history(j);
     const instant restart = h.runs > 1 ? sim.jobs()[j].restart : 0;
     if (const wide lost = lost_.end(j, sim.now(), restart, h.work.lost()); lost != 0) {
       totals_.lost_in_window += lost * static_cast<wide>(gpus(sim, j)) / sim.jobs()[j].pods();
     }
   }
   /// This many pods of a job are evicted.
-  void note_victim(const simulator<N>& sim, job_index j, const interruption& how, std::uint32_t pods) {
+  void note_victim(const sim::simulator<N>& sim, sim::job_index j, const sim::interruption& how,
+                   std::uint32_t pods) {
     if (!how.beneficiary || how.how == relation::consolidation) return;
-    const job_history& to = sim.history(*how.beneficiary);
-    const std::int64_t asked = to.outcome == job_outcome::running
+    const sim::job_history& to = sim.history(*how.beneficiary);
+    const std::int64_t asked = to.outcome == sim::job_outcome::running
                                    ? gpus(sim, *how.beneficiary) / sim.jobs()[*how.beneficiary].pods()
                                    : sum(sim.scheduler().request(to.id));
     over_preemption_.note(*how.beneficiary, gpus(sim, j) / sim.jobs()[j].pods() * pods, asked);
@@ -288,7 +292,7 @@ class metrics final : public observer<N> {
   }
 
   /// Records the current state.
-  void look(const simulator<N>& sim) {
+  void look(const sim::simulator<N>& sim) {
     const ledger<N>& accounts = sim.accounts();
     const bool tree_differs = std::exchange(seen_changes_, sim.tree_changes()) != sim.tree_changes();
     meters_.resize(accounts.tree().slots());
@@ -348,11 +352,11 @@ class metrics final : public observer<N> {
     }
   }
 
-  void look_at_claims(const simulator<N>& sim) {
+  void look_at_claims(const sim::simulator<N>& sim) {
     if (reclaims_.are_met() && (!any_lends_ || pending_ == 0)) return;
     const ledger<N>& accounts = sim.accounts();
     has_claim_.assign(meters_.size(), false);
-    reasons_.for_each_kind([&](job_index j) {
+    reasons_.for_each_kind([&](sim::job_index j) {
       const quota_id x = sim.jobs()[j].quota;
       if (meters_[x.index()].now.lent == 0 || has_claim_[x.index()]) return;
       has_claim_[x.index()] = guarantee_has_room(accounts, x, sim.scheduler().request(sim.history(j).id));
@@ -395,6 +399,6 @@ class metrics final : public observer<N> {
   bool any_active_ = false;
 };
 
-}  // namespace sim
+}  // namespace lab
 }  // namespace v0
 }  // namespace allot

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/sim/metrics/metrics.hpp>
-#include <allot/sim/metrics/node_time.hpp>
+#include <allot/lab/metrics/metrics.hpp>
+#include <allot/lab/metrics/node_time.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/systems/by_name/catalog.hpp>
 
@@ -17,7 +17,7 @@
 
 using namespace allot_test;
 using allot::wide;
-using allot::sim::gpu_time_by_node;
+using allot::lab::gpu_time_by_node;
 using allot::sim::job;
 
 TEST_CASE("node_time: two nodes, worked by hand") {
@@ -42,7 +42,7 @@ TEST_CASE("node_time: the nodes together have what the jobs had") {
   for_each_seed(60, [](random_source& random) {
     const random_world given = make_random_world(random);
     if (given.nodes.empty()) return;
-    allot::sim::metrics<1> m;
+    allot::lab::metrics<1> m;
     allot::sim::run_log log;
     allot::sim::run_logger<1> runs{log};
     allot::sim::observers<1> both{&m, &runs};

@@ -12,7 +12,7 @@
 
 namespace allot {
 inline namespace v0 {
-namespace sim {
+namespace lab {
 
 /// The usual statistics of a sample of waiting or completion times, all exact and in the unit of the sample.
 /// Zero for an empty sample.
@@ -111,6 +111,6 @@ struct sample_summary {
   return static_cast<std::int64_t>((took * 1000 + least / 2) / least);
 }
 
-}  // namespace sim
+}  // namespace lab
 }  // namespace v0
 }  // namespace allot

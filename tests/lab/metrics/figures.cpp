@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/sim/metrics/figures.hpp>
+#include <allot/lab/metrics/figures.hpp>
 
 #include <doctest/doctest.h>
 
@@ -8,8 +8,8 @@
 #include "tests/support/seeds.hpp"
 
 using allot::wide;
-using allot::sim::milli_gpu_hours;
-using allot::sim::rate_in_millionths;
+using allot::lab::milli_gpu_hours;
+using allot::lab::rate_in_millionths;
 
 TEST_CASE("figures: rates are rounded to the nearest millionth, and are 0 without a base") {
   CHECK(rate_in_millionths(1, 3) == 333'333);
@@ -36,7 +36,7 @@ TEST_CASE("figures: GPU time in hours") {
 }
 
 TEST_CASE("figures: so many per GPU-hour") {
-  using allot::sim::per_gpu_hour_in_millionths;
+  using allot::lab::per_gpu_hour_in_millionths;
   constexpr wide gpu_hour = wide{1000} * 3'600'000;
   CHECK(per_gpu_hour_in_millionths(3, 4 * gpu_hour) == 750'000);
   CHECK(per_gpu_hour_in_millionths(2, 3 * gpu_hour) == 666'667);
@@ -45,8 +45,8 @@ TEST_CASE("figures: so many per GPU-hour") {
 }
 
 TEST_CASE("figures: the makespan without jobs is 0") {
-  CHECK(allot::sim::run_figures{}.makespan() == 0);
-  allot::sim::run_figures f;
+  CHECK(allot::lab::run_figures{}.makespan() == 0);
+  allot::lab::run_figures f;
   f.first_submit = 5;
   CHECK(f.makespan() == 0);
   f.end = 7;
@@ -54,8 +54,8 @@ TEST_CASE("figures: the makespan without jobs is 0") {
 }
 
 TEST_CASE("figures: jobs by size") {
-  using allot::sim::size_bucket;
-  using allot::sim::size_names;
+  using allot::lab::size_bucket;
+  using allot::lab::size_names;
   const auto name = [](std::int64_t milli) { return size_names[size_bucket(milli)]; };
   CHECK(name(0) == "<1");
   CHECK(name(999) == "<1");
@@ -69,11 +69,11 @@ TEST_CASE("figures: jobs by size") {
 }
 
 TEST_CASE("figures: the parts of the waiting and the largest error") {
-  allot::sim::wait_split w;
+  allot::lab::wait_split w;
   w.by = {1, 2, 3, 4};
   CHECK(w.total() == 10);
-  CHECK(w[allot::sim::wait_cause::fragmentation] == 2);
-  allot::sim::run_figures f;
+  CHECK(w[allot::lab::wait_cause::fragmentation] == 2);
+  allot::lab::run_figures f;
   CHECK(f.largest_fair_share_error() == 0);
   f.quotas.resize(3);
   f.quotas[1].of.fair_share_error = 7;

@@ -5,8 +5,8 @@
 #include <allot/core/ratio.hpp>
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
+#include <allot/lab/metrics/timeline.hpp>
 #include <allot/sim/job.hpp>
-#include <allot/sim/metrics/timeline.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace allot {
 inline namespace v0 {
-namespace sim {
+namespace lab {
 
 /// When lost time was spent, so that it can be reported for a part of the simulated time: the restart at the
 /// beginning of a run, and the work at its end not saved by a checkpoint. In pod-milliseconds, exact.
@@ -25,20 +25,20 @@ class lost_time {
   explicit lost_time(time_window window = {}) : window_(window) {}
 
   /// A run begins, with this many pods.
-  void begin(std::size_t jobs, job_index j, instant now, std::uint32_t pods) {
+  void begin(std::size_t jobs, sim::job_index j, instant now, std::uint32_t pods) {
     if (runs_.size() < jobs) runs_.resize(jobs);
     runs_[j] = {now, pods};
   }
   /// The run has this many pods from now on.
-  void resize(job_index j, instant now, std::uint32_t pods) {
+  void resize(sim::job_index j, instant now, std::uint32_t pods) {
     earlier_[j].push_back({runs_[j].since, now, runs_[j].pods});
     runs_[j] = {now, pods};
   }
-  [[nodiscard]] std::uint32_t pods(job_index j) const { return runs_[j].pods; }
+  [[nodiscard]] std::uint32_t pods(sim::job_index j) const { return runs_[j].pods; }
 
   /// The run ends: it restarted for `restart`, unless it ended before that, and the job has lost this many
   /// pod-milliseconds in all its runs (`job_progress::lost`). Returns those of this run, in the window.
-  wide end(job_index j, instant now, instant restart, instant lost_in_all) {
+  wide end(sim::job_index j, instant now, instant restart, instant lost_in_all) {
     const auto before = earlier_.find(j);
     if (before != earlier_.end()) {
       segments_ = std::move(before->second);
@@ -90,12 +90,12 @@ class lost_time {
   time_window window_;
   vector<current> runs_;
   /// Earlier segments of current runs, with other numbers of pods.
-  std::map<job_index, vector<segment>> earlier_;
+  std::map<sim::job_index, vector<segment>> earlier_;
   /// For jobs that have lost something.
-  std::map<job_index, instant> lost_before_;
+  std::map<sim::job_index, instant> lost_before_;
   vector<segment> segments_;
 };
 
-}  // namespace sim
+}  // namespace lab
 }  // namespace v0
 }  // namespace allot

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/sim/metrics/detail/cluster_time.hpp>
+#include <allot/lab/metrics/detail/cluster_time.hpp>
 
 #include <doctest/doctest.h>
 
@@ -11,8 +11,8 @@
 
 using namespace allot_test;
 using allot::wide;
-using allot::sim::cluster_time;
-using allot::sim::run_figures;
+using allot::lab::cluster_time;
+using allot::lab::run_figures;
 
 namespace {
 
@@ -107,14 +107,14 @@ TEST_CASE(
   REQUIRE(f.fragments);
   CHECK(*f.fragments == wide{3'000} * 10 + wide{3'000 + 3'000} * 5);
   REQUIRE(f.models.size() == 2);
-  CHECK(f.models[0] == allot::sim::part_figures{wide{5'000} * 15, wide{1'000} * 5});
-  CHECK(f.models[1] == allot::sim::part_figures{wide{2'000} * 15, 0});
+  CHECK(f.models[0] == allot::lab::part_figures{wide{5'000} * 15, wide{1'000} * 5});
+  CHECK(f.models[1] == allot::lab::part_figures{wide{2'000} * 15, 0});
   REQUIRE(f.pools.size() == 2);
-  CHECK(f.pools[0] == allot::sim::part_figures{wide{4'000} * 15, wide{1'000} * 5});
-  CHECK(f.pools[1] == allot::sim::part_figures{wide{3'000} * 15, 0});
+  CHECK(f.pools[0] == allot::lab::part_figures{wide{4'000} * 15, wide{1'000} * 5});
+  CHECK(f.pools[1] == allot::lab::part_figures{wide{3'000} * 15, 0});
   // Closed nodes are not counted.
   where.inventory().close(allot::gpu::node_id{2});
   c.look(where, accounts, counted);
   c.pass(1, 1'000, false);
-  CHECK(told_now(c).pools[1] == allot::sim::part_figures{wide{3'000} * 15 + wide{2'000}, 0});
+  CHECK(told_now(c).pools[1] == allot::lab::part_figures{wide{3'000} * 15 + wide{2'000}, 0});
 }

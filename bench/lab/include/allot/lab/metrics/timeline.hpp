@@ -11,7 +11,7 @@
 
 namespace allot {
 inline namespace v0 {
-namespace sim {
+namespace lab {
 
 /// The part of the simulated time that a measurement covers, so that warm-up and drain can be excluded: from
 /// `begin`, inclusive, to `end`, exclusive.
@@ -66,6 +66,6 @@ class step_integral {
   return static_cast<double>(milli_gpu_milliseconds) / 3.6e9;
 }
 
-}  // namespace sim
+}  // namespace lab
 }  // namespace v0
 }  // namespace allot

@@ -13,7 +13,7 @@
 
 namespace allot {
 inline namespace v0 {
-namespace sim {
+namespace lab {
 
 // Figures of a cluster at one moment, from the counts of its index: O(types x GPUs of a node) whatever the
 // number of nodes.
@@ -52,10 +52,11 @@ namespace sim {
 /// shapes that make up 95 percent of all. A job with a choice of flavors counts as one that may run anywhere.
 /// O(jobs log shapes).
 template <std::size_t N>
-[[nodiscard]] gpu::typical_pods typical_pods_of(const gpu::cluster& layout, std::span<const job<N>> jobs) {
+[[nodiscard]] gpu::typical_pods typical_pods_of(const gpu::cluster& layout,
+                                                std::span<const sim::job<N>> jobs) {
   // The workload is known in advance, so no shape is forgotten.
   gpu::seen_pods seen{2 * jobs.size()};
-  for (const job<N>& j : jobs) {
+  for (const sim::job<N>& j : jobs) {
     const auto pods = gpu::split(j.pod_request, layout);
     if (!pods) continue;
     seen.learn(pods->each, static_cast<std::int64_t>(pods->pods));
@@ -64,6 +65,6 @@ template <std::size_t N>
   return seen.typical();
 }
 
-}  // namespace sim
+}  // namespace lab
 }  // namespace v0
 }  // namespace allot

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/sim/metrics/statistics.hpp>
+#include <allot/lab/metrics/statistics.hpp>
 
 #include <doctest/doctest.h>
 
@@ -13,7 +13,7 @@
 
 #include "tests/support/seeds.hpp"
 
-using namespace allot::sim;
+using namespace allot::lab;
 using allot::instant;
 using allot::ratio;
 
@@ -122,9 +122,9 @@ TEST_CASE("bounded_slowdown: at least 1, and short jobs count as the bound") {
   CHECK(bounded_slowdown(5, 1, 10) == ratio{1, 1});
   CHECK(bounded_slowdown(25, 1, 10) == ratio{5, 2});
   CHECK(bounded_slowdown(25, 0, 10) == ratio{5, 2});
-  CHECK(allot::sim::bounded_slowdown_in_thousandths(25, 1, 10) == 2'500);
-  CHECK(allot::sim::bounded_slowdown_in_thousandths(5, 1, 10) == 1'000);
-  CHECK(allot::sim::bounded_slowdown_in_thousandths(200, 300, 10) == 1'000);
+  CHECK(allot::lab::bounded_slowdown_in_thousandths(25, 1, 10) == 2'500);
+  CHECK(allot::lab::bounded_slowdown_in_thousandths(5, 1, 10) == 1'000);
+  CHECK(allot::lab::bounded_slowdown_in_thousandths(200, 300, 10) == 1'000);
   // 1.6666..., to the nearest.
-  CHECK(allot::sim::bounded_slowdown_in_thousandths(50, 30, 10) == 1'667);
+  CHECK(allot::lab::bounded_slowdown_in_thousandths(50, 30, 10) == 1'667);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/sim/metrics/detail/job_statistics.hpp>
-#include <allot/sim/metrics/metrics.hpp>
+#include <allot/lab/metrics/detail/job_statistics.hpp>
+#include <allot/lab/metrics/metrics.hpp>
 #include <allot/systems/by_name/catalog.hpp>
 
 #include <doctest/doctest.h>
@@ -16,10 +16,10 @@
 #include "tests/support/seeds.hpp"
 
 using namespace allot_test;
+using allot::lab::job_figures;
+using allot::lab::metrics;
+using allot::lab::run_figures;
 using allot::sim::job;
-using allot::sim::job_figures;
-using allot::sim::metrics;
-using allot::sim::run_figures;
 
 namespace {
 
@@ -37,7 +37,7 @@ allot::sim::setup<1> story() {
   return s;
 }
 
-run_figures measured(allot::sim::setup<1> s, allot::sim::time_window window = {}) {
+run_figures measured(allot::sim::setup<1> s, allot::lab::time_window window = {}) {
   metrics<1> m{{.window = window}};
   const auto sim = run<allot::fifo>(std::move(s), m);
   return m.figures(sim);
@@ -61,11 +61,11 @@ TEST_CASE("job_statistics: classes, sizes, slowdown and deadlines, worked by han
   CHECK(f.classes[0].slowdown.max == 1'100);
   // 5 s are less than 10: shorter durations count as 10.
   CHECK(f.classes[1].slowdown.max == 1'000);
-  CHECK(f.sizes[allot::sim::size_bucket(1'000)].jobs.total == 5);
-  CHECK(f.sizes[allot::sim::size_bucket(4'000)].jobs.total == 1);
-  CHECK(f.sizes[allot::sim::size_bucket(4'000)].queue.max == 20 * second);
+  CHECK(f.sizes[allot::lab::size_bucket(1'000)].jobs.total == 5);
+  CHECK(f.sizes[allot::lab::size_bucket(4'000)].jobs.total == 1);
+  CHECK(f.sizes[allot::lab::size_bucket(4'000)].queue.max == 20 * second);
   CHECK(f.of.slowdown.count == 6);
-  CHECK(f.of.deadlines == allot::sim::deadline_counts{3, 3});
+  CHECK(f.of.deadlines == allot::lab::deadline_counts{3, 3});
   CHECK(f.of.came == 6);
   CHECK(f.of.unstarted == 0);
   CHECK(f.jobs_in_window == 6);
@@ -80,7 +80,7 @@ TEST_CASE("job_statistics: times cover the jobs submitted in the window, counts 
   CHECK(f.of.jct.max == 330 * second);
   CHECK(f.of.waited.total() == 50'000);
   CHECK(f.classes[1].jct.count == 0);
-  CHECK(f.of.deadlines == allot::sim::deadline_counts{1, 1});
+  CHECK(f.of.deadlines == allot::lab::deadline_counts{1, 1});
 }
 
 TEST_CASE("job_statistics: starved jobs, and jobs that never start") {
@@ -102,8 +102,8 @@ TEST_CASE("job_statistics: starved jobs, and jobs that never start") {
   CHECK(f.of.starved == 3);
   CHECK(f.quotas[b.index()].of.starved == 3);
   CHECK(f.quotas[a.index()].of.starved == 0);
-  CHECK(f.sizes[allot::sim::size_bucket(4'000)].starved == 3);
-  CHECK(f.of.deadlines == allot::sim::deadline_counts{1, 0});
+  CHECK(f.sizes[allot::lab::size_bucket(4'000)].starved == 3);
+  CHECK(f.of.deadlines == allot::lab::deadline_counts{1, 0});
   CHECK(f.of.max_wait == 109 * second);
 
   // A job that its quota never allows.
@@ -115,7 +115,7 @@ TEST_CASE("job_statistics: starved jobs, and jobs that never start") {
   f = other.figures(stuck);
   CHECK(f.of.unstarted == 1);
   CHECK(f.of.jobs.unfinished == 1);
-  CHECK(f.of.deadlines == allot::sim::deadline_counts{1, 0});
+  CHECK(f.of.deadlines == allot::lab::deadline_counts{1, 0});
 }
 
 TEST_CASE("job_statistics: the figures by quota, class and size add up to those of all") {
@@ -126,8 +126,8 @@ TEST_CASE("job_statistics: the figures by quota, class and size add up to those 
       j.job_class = static_cast<std::uint32_t>(random.below(3));
       if (random.one_in(2)) j.deadline = random.between(0, 80) * second;
     }
-    const allot::sim::time_window window =
-        random.one_in(2) ? allot::sim::time_window{} : allot::sim::time_window{5 * second, 30 * second};
+    const allot::lab::time_window window =
+        random.one_in(2) ? allot::lab::time_window{} : allot::lab::time_window{5 * second, 30 * second};
     metrics<1> m{{.window = window}};
     const auto sim = run<allot::standard>(std::move(s), m);
     const run_figures f = m.figures(sim);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/sim/metrics/detail/reclaim_times.hpp>
-#include <allot/sim/metrics/metrics.hpp>
+#include <allot/lab/metrics/detail/reclaim_times.hpp>
+#include <allot/lab/metrics/metrics.hpp>
 #include <allot/systems/by_name/catalog.hpp>
 
 #include <doctest/doctest.h>
@@ -11,8 +11,8 @@
 #include "tests/sim/small_world.hpp"
 
 using namespace allot_test;
+using allot::lab::reclaim_times;
 using allot::sim::job;
-using allot::sim::reclaim_times;
 
 TEST_CASE("reclaim_times: latency and violation of one quota, by hand") {
   reclaim_times c{{}, 5};
@@ -83,7 +83,7 @@ TEST_CASE("reclaim_times: room for a request in the own pool") {
   auto specs = siblings({4, 4});
   allot::ledger<1> l{allot::build_quota_tree(specs).value()};
   const auto has_room = [&](std::int64_t n) {
-    return allot::sim::guarantee_has_room(l, a, allot::resources<1>{gpus(n)});
+    return allot::lab::guarantee_has_room(l, a, allot::resources<1>{gpus(n)});
   };
   l.charge(a, allot::resources<1>{gpus(3)});
   CHECK(has_room(0));
@@ -98,7 +98,7 @@ TEST_CASE(
     "reclaim_times: a lender is whole at once where borrowers are evicted, and waits where they are not") {
   // b borrows all of a's 4 GPUs for 100 s; a wants 2 of them back at 30, and 4 at 60.
   const std::vector<job<1>> jobs = {job_of(b, 8, 0, 100), job_of(a, 2, 30, 10), job_of(a, 4, 60, 10)};
-  allot::sim::metrics<1> reclaiming;
+  allot::lab::metrics<1> reclaiming;
   const auto first = run<allot::standard>(world<allot::standard>(siblings({4, 4}), jobs), reclaiming);
   const auto met = reclaiming.figures(first);
   CHECK(met.reclaims.violated == 0);
@@ -108,7 +108,7 @@ TEST_CASE(
   CHECK(met.quotas[b.index()].reclaims.latency.count == 0);
 
   // In a single queue a waits until b's job has ended, then runs.
-  allot::sim::metrics<1> waiting{{.grace = 20 * second}};
+  allot::lab::metrics<1> waiting{{.grace = 20 * second}};
   auto s = world<allot::fifo>(siblings({4, 4}), jobs);
   s.where = nodes(1, 8);
   const auto second_run = run<allot::fifo>(std::move(s), waiting);
@@ -123,7 +123,7 @@ TEST_CASE(
 TEST_CASE("reclaim_times: a job beyond the guarantee makes no claim") {
   // a's job of 6 GPUs would borrow itself.
   const std::vector<job<1>> jobs = {job_of(b, 8, 0, 100), job_of(a, 6, 30, 10)};
-  allot::sim::metrics<1> m;
+  allot::lab::metrics<1> m;
   auto s = world<allot::fifo>(siblings({4, 4}), jobs);
   s.where = nodes(1, 8);
   const auto sim = run<allot::fifo>(std::move(s), m);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/sim/metrics/detail/waiting_times.hpp>
+#include <allot/lab/metrics/detail/waiting_times.hpp>
 
 #include <doctest/doctest.h>
 
 #include <optional>
 
 using allot::instant;
-using allot::sim::waiting_times;
+using allot::lab::waiting_times;
 
 TEST_CASE("waiting_times: a job that waits twice") {
   waiting_times w;

@@ -5,10 +5,10 @@
 #include <allot/core/resources.hpp>
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
+#include <allot/lab/metrics/figures.hpp>
+#include <allot/lab/metrics/statistics.hpp>
+#include <allot/lab/metrics/timeline.hpp>
 #include <allot/quota/ledger.hpp>
-#include <allot/sim/metrics/figures.hpp>
-#include <allot/sim/metrics/statistics.hpp>
-#include <allot/sim/metrics/timeline.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace allot {
 inline namespace v0 {
-namespace sim {
+namespace lab {
 
 /// Whether the quota's own pool has room for a request in addition to the usage of its own jobs. O(N).
 template <std::size_t N>
@@ -119,6 +119,6 @@ class reclaim_times {
   std::size_t open_ = 0;
 };
 
-}  // namespace sim
+}  // namespace lab
 }  // namespace v0
 }  // namespace allot

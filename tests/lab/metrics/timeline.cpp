@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/sim/metrics/timeline.hpp>
+#include <allot/lab/metrics/timeline.hpp>
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 
 #include "tests/support/seeds.hpp"
 
-using namespace allot::sim;
+using namespace allot::lab;
 using allot::instant;
 
 TEST_CASE("step_integral: an example in GPU-hours") {

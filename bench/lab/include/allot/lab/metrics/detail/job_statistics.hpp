@@ -5,13 +5,13 @@
 #include <allot/core/ratio.hpp>
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
+#include <allot/lab/metrics/detail/waiting_times.hpp>
+#include <allot/lab/metrics/figures.hpp>
+#include <allot/lab/metrics/statistics.hpp>
+#include <allot/lab/metrics/timeline.hpp>
+#include <allot/lab/metrics/wait_reasons.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/job_history.hpp>
-#include <allot/sim/metrics/detail/waiting_times.hpp>
-#include <allot/sim/metrics/figures.hpp>
-#include <allot/sim/metrics/statistics.hpp>
-#include <allot/sim/metrics/timeline.hpp>
-#include <allot/sim/metrics/wait_reasons.hpp>
 #include <allot/sim/simulator.hpp>
 
 #include <algorithm>
@@ -24,7 +24,7 @@
 
 namespace allot {
 inline namespace v0 {
-namespace sim {
+namespace lab {
 
 /// Summarizes the outcome of the jobs of a simulation: of all, and by quota, class and size. `job_figures`
 /// defines the figures. O(jobs), and 48 bytes per job while it works.
@@ -42,17 +42,17 @@ class job_statistics {
 
   /// Fills in `of` everywhere, `classes`, `sizes` and `jobs_in_window`. `quotas` must have its size already;
   /// a job of a quota that does not exist counts only in the others.
-  void sum_up(const simulator<N>& sim, run_figures& all) {
+  void sum_up(const sim::simulator<N>& sim, run_figures& all) {
     const std::size_t jobs = sim.jobs().size();
     rows_.assign(jobs, {});
     std::uint32_t classes = 0;
-    for (const job<N>& j : sim.jobs()) classes = std::max(classes, j.job_class + 1);
+    for (const sim::job<N>& j : sim.jobs()) classes = std::max(classes, j.job_class + 1);
     all.classes.assign(classes, {});
-    for (job_index j = 0; j < jobs; ++j) {
-      const job<N>& job = sim.jobs()[j];
+    for (sim::job_index j = 0; j < jobs; ++j) {
+      const sim::job<N>& job = sim.jobs()[j];
       const std::int64_t size = gpus(sim, j);
       rows_[j].size = static_cast<std::uint8_t>(size_bucket(size));
-      const job_history& h = sim.history(j);
+      const sim::job_history& h = sim.history(j);
       // Lost work is that of pods, which all have equally many GPUs.
       const wide lost = static_cast<wide>(size) * static_cast<wide>(h.work.lost()) / job.pods();
       for_each_group(all, job, rows_[j].size, [&](job_figures& f) { count(h, lost, f); });
@@ -61,18 +61,18 @@ class job_statistics {
       measure(sim, j, all);
     }
     summarize_by(
-        1, [](job_index) { return std::size_t{0}; }, [&](std::size_t) { return &all.of; });
+        1, [](sim::job_index) { return std::size_t{0}; }, [&](std::size_t) { return &all.of; });
     summarize_by(
-        all.quotas.size(), [&](job_index j) { return sim.jobs()[j].quota.index(); },
+        all.quotas.size(), [&](sim::job_index j) { return sim.jobs()[j].quota.index(); },
         [&](std::size_t x) { return &all.quotas[x].of; });
     summarize_by(
-        classes, [&](job_index j) { return sim.jobs()[j].job_class; },
+        classes, [&](sim::job_index j) { return sim.jobs()[j].job_class; },
         [&](std::size_t c) { return &all.classes[c]; });
     summarize_by(
-        all.sizes.size(), [&](job_index j) { return rows_[j].size; },
+        all.sizes.size(), [&](sim::job_index j) { return rows_[j].size; },
         [&](std::size_t s) { return &all.sizes[s]; });
-    for (job_index j = 0; j < jobs; ++j) {
-      const job<N>& job = sim.jobs()[j];
+    for (sim::job_index j = 0; j < jobs; ++j) {
+      const sim::job<N>& job = sim.jobs()[j];
       const instant usual = std::max(short_time, all.classes[job.job_class].queue.p50);
       if (rows_[j].first_wait / starvation_factor < usual) continue;
       if (rows_[j].first_wait == starvation_factor * usual) continue;
@@ -92,7 +92,7 @@ class job_statistics {
   };
 
   /// What the job requests with all its pods, in milli-GPUs.
-  [[nodiscard]] std::int64_t gpus(const simulator<N>& sim, job_index j) const {
+  [[nodiscard]] std::int64_t gpus(const sim::simulator<N>& sim, sim::job_index j) const {
     const resources<N> wanted = sim.wanted(j);
     std::int64_t milli = 0;
     for (std::size_t d = 0; d < N; ++d) {
@@ -101,7 +101,7 @@ class job_statistics {
     return milli;
   }
   template <class Visit>
-  static void for_each_group(run_figures& all, const job<N>& job, std::size_t size, Visit visit) {
+  static void for_each_group(run_figures& all, const sim::job<N>& job, std::size_t size, Visit visit) {
     visit(all.of);
     if (job.quota.index() < all.quotas.size()) visit(all.quotas[job.quota.index()].of);
     visit(all.classes[job.job_class]);
@@ -109,30 +109,30 @@ class job_statistics {
   }
 
   /// What happened to it, whenever it was submitted.
-  static void count(const job_history& h, wide lost, job_figures& f) {
+  static void count(const sim::job_history& h, wide lost, job_figures& f) {
     ++f.jobs.total;
     switch (h.outcome) {
-      case job_outcome::refused:
+      case sim::job_outcome::refused:
         ++f.jobs.refused;
         return;
-      case job_outcome::completed:
+      case sim::job_outcome::completed:
         ++f.jobs.completed;
         break;
-      case job_outcome::cancelled:
+      case sim::job_outcome::cancelled:
         ++f.jobs.cancelled;
         break;
-      case job_outcome::time_limit:
+      case sim::job_outcome::time_limit:
         ++f.jobs.time_limit;
         break;
-      case job_outcome::waiting:
+      case sim::job_outcome::waiting:
         ++f.jobs.unfinished;
         ++f.jobs.waiting;
         break;
-      case job_outcome::running:
+      case sim::job_outcome::running:
         ++f.jobs.unfinished;
         ++f.jobs.running;
         break;
-      case job_outcome::future:
+      case sim::job_outcome::future:
         ++f.jobs.unfinished;
         ++f.jobs.future;
         break;
@@ -146,12 +146,12 @@ class job_statistics {
     f.most_preemptions = std::max(f.most_preemptions, h.preemptions);
   }
   /// How long it took.
-  void measure(const simulator<N>& sim, job_index j, run_figures& all) {
-    const job<N>& job = sim.jobs()[j];
-    const job_history& h = sim.history(j);
+  void measure(const sim::simulator<N>& sim, sim::job_index j, run_figures& all) {
+    const sim::job<N>& job = sim.jobs()[j];
+    const sim::job_history& h = sim.history(j);
     row& r = rows_[j];
-    const bool lives = h.outcome != job_outcome::refused && h.outcome != job_outcome::cancelled;
-    const bool completed = h.outcome == job_outcome::completed;
+    const bool lives = h.outcome != sim::job_outcome::refused && h.outcome != sim::job_outcome::cancelled;
+    const bool completed = h.outcome == sim::job_outcome::completed;
     const bool came = from_.waits.has_come(j);
     const instant waited = from_.waits.total(j, sim.now());
     const std::optional<instant> before_start = from_.waits.before_start(j);
@@ -184,7 +184,7 @@ class job_statistics {
     for (std::size_t s = 0; s < statistics; ++s) {
       ends_.assign(groups + 1, 0);
       const auto for_each_value = [&](auto visit) {
-        for (job_index j = 0; j < rows_.size(); ++j) {
+        for (sim::job_index j = 0; j < rows_.size(); ++j) {
           const std::size_t g = group_of(j);
           if (rows_[j].value[s] != nothing && g < groups) visit(g, rows_[j].value[s]);
         }
@@ -208,6 +208,6 @@ class job_statistics {
   vector<instant> sample_;
 };
 
-}  // namespace sim
+}  // namespace lab
 }  // namespace v0
 }  // namespace allot

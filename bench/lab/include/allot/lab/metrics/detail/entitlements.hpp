@@ -13,7 +13,7 @@
 
 namespace allot {
 inline namespace v0 {
-namespace sim {
+namespace lab {
 
 /// The fair-share division of a demand that changes slightly all the time, recomputed only when the result
 /// may differ: the same as `division` at every moment, at lower cost.
@@ -83,6 +83,6 @@ class entitlements {
   bool is_demand_met_ = false;
 };
 
-}  // namespace sim
+}  // namespace lab
 }  // namespace v0
 }  // namespace allot

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/gpu/inventory.hpp>
-#include <allot/sim/metrics/cluster_moment.hpp>
+#include <allot/lab/metrics/cluster_moment.hpp>
 
 #include <doctest/doctest.h>
 
@@ -17,8 +17,8 @@ using allot::gpu::inventory;
 using allot::gpu::node_id;
 using allot::gpu::node_spec;
 using allot::gpu::pod_request;
-using allot::sim::fragmented_gpus;
-using allot::sim::largest_gang;
+using allot::lab::fragmented_gpus;
+using allot::lab::largest_gang;
 using allot_test::random_source;
 
 namespace {
@@ -113,7 +113,7 @@ TEST_CASE("cluster_moment: the pods that are typical of a workload") {
   jobs[1].pod_request = pod(gpus(1));
   jobs[1].pod_request.pods = 7;
   jobs[2].pod_request = pod(allot::quantity::milli(1'500));
-  const auto typical = allot::sim::typical_pods_of<1>(i.layout(), jobs);
+  const auto typical = allot::lab::typical_pods_of<1>(i.layout(), jobs);
   REQUIRE(typical.pods().size() == 3);
   CHECK(typical.weight() == 2 + 1 + 7);
 }

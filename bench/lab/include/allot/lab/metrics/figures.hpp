@@ -5,9 +5,9 @@
 #include <allot/core/ratio.hpp>
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
+#include <allot/lab/metrics/statistics.hpp>
+#include <allot/lab/metrics/timeline.hpp>
 #include <allot/preemption/eligibility.hpp>
-#include <allot/sim/metrics/statistics.hpp>
-#include <allot/sim/metrics/timeline.hpp>
 
 #include <array>
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace allot {
 inline namespace v0 {
-namespace sim {
+namespace lab {
 
 // The figures of a simulation, in exact integers: times in milliseconds, amounts of GPU time in milli-GPUs x
 // milliseconds. `metrics` defines each figure.
@@ -308,6 +308,6 @@ struct run_figures {
   return rate_in_millionths(static_cast<wide>(count) * gpu_hour, milli_gpu_milliseconds);
 }
 
-}  // namespace sim
+}  // namespace lab
 }  // namespace v0
 }  // namespace allot

@@ -11,14 +11,14 @@
 
 namespace allot {
 inline namespace v0 {
-namespace sim {
+namespace lab {
 
 /// The GPUs of all jobs evicted for one job at one instant, beyond what it requested. Gangs are evicted as a
 /// whole, so a job of one GPU may cost a gang of 64. What was free besides does not count: it was not enough.
 class over_preemption {
  public:
   /// A job with `gone` GPUs was evicted for one that requests `asked`, both in milli.
-  void note(job_index beneficiary, std::int64_t gone, std::int64_t asked) {
+  void note(sim::job_index beneficiary, std::int64_t gone, std::int64_t asked) {
     const auto at = allot::detail::find_if(now_.begin(), now_.end(),
                                            [&](const bill& b) { return b.beneficiary == beneficiary; });
     (at == now_.end() ? now_.emplace_back(bill{beneficiary, 0, asked}) : *at).gone += gone;
@@ -33,7 +33,7 @@ class over_preemption {
 
  private:
   struct bill {
-    job_index beneficiary = 0;
+    sim::job_index beneficiary = 0;
     std::int64_t gone = 0;
     std::int64_t asked = 0;
   };
@@ -42,6 +42,6 @@ class over_preemption {
   wide total_ = 0;
 };
 
-}  // namespace sim
+}  // namespace lab
 }  // namespace v0
 }  // namespace allot
