@@ -193,6 +193,11 @@ TEST_CASE("scheduler: a quota that has become smaller is brought down, if the po
 
   host<allot::no_placement, with<allot::eviction_after_resize>> h{{{.name = "q", .nominal = gpus(8)}}};
   shrink(h);
+  // What a freeze keeps goes when it ends.
+  CHECK(h.scheduler().freeze(h.quota("q")) == allot::refusal::none);
+  CHECK(h.step().empty());
+  CHECK(h.step().empty());
+  CHECK(h.scheduler().thaw(h.quota("q")) == allot::refusal::none);
   CHECK(h.step() == "-q4> -q3>");
   h.evicted("q4");
   h.evicted("q3");

@@ -112,6 +112,24 @@ TEST_CASE("sentences: never, rather than not now") {
         "z can never have any of the 3 gpu, whatever others do; its nominal must be raised by 3");
 }
 
+TEST_CASE("sentences: a job's user is told nothing that only operators can do") {
+  host h{two_teams()};
+  h.submit("b1", "b", 6);
+  h.step();
+  h.submit("b2", "b", 5);
+  h.submit("b3", "b", 9);
+  h.step();
+  const auto told = [&](auto p) {
+    return sentence(
+        h.scheduler(), p, gpu_names, name_of, [](auto) { return std::string{}; }, allot::addressee::users);
+  };
+  auto b2 = h.why("b2");
+  CHECK(told(b2) == "b2 waits: root has room for 2 of the 5 gpu");
+  b2.reason = allot::pending_reason::not_proven;
+  CHECK(told(b2) == "b2 waits: root has room for 2 of the 5 gpu");
+  CHECK(told(h.why("b3")) == "b3 waits: root can never have more than 8 of the 9 gpu, whatever others do");
+}
+
 TEST_CASE("sentences: a problem names its resource, if it is one of several") {
   const auto two =
       allot::build_quota_tree<2>({{.name = "org", .nominal = {gpus(8), gpus(1)}, .inclusive = true},

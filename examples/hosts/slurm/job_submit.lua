@@ -37,6 +37,8 @@ local allot = "allot: "
 local by_user = allot .. "held by its user"
 local by_operator = allot .. "held by an operator"
 local by_force = allot .. "started by force"
+-- Until allot-slurm says more.
+local not_explained = allot .. "waits for its turn"
 
 local function begins_with(text, start)
   return text ~= nil and string.sub(text, 1, #start) == start
@@ -119,9 +121,13 @@ end
 
 function slurm_job_submit(job_desc, part_list, submit_uid)
   if is_governed(job_desc.partition, part_list) then
-    if job_desc.priority == 0 then
+    local is_held = job_desc.priority == 0
+    if is_held then
       job_desc.comment = marked(job_desc.comment)
+    elseif own_part(job_desc.comment) == "" then
+      job_desc.comment = not_explained
     end
+    job_desc.admin_comment = not_explained
     job_desc.priority = 0
   end
   return slurm.SUCCESS

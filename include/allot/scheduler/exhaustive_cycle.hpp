@@ -187,7 +187,8 @@ class exhaustive_cycle {
     search_.protection() = protection_of_all{{&session, &detours_}, protection_};
     if constexpr (evicts_after_resize) {
       detail::show_jobs<VictimOrder>(shrink_.order(), session);
-      if (std::exchange(is_new_tree_, false)) bring_down(session);
+      // What a freeze keeps goes when it ends.
+      if (is_new_tree_) is_new_tree_ = !bring_down(session) && any_is_frozen(session);
     }
     has_changed_ = session.queues().has_changed();
     detours_.begin(session);
@@ -302,19 +303,25 @@ class exhaustive_cycle {
     shown_.erase(std::unique(shown_.begin(), shown_.end()), shown_.end());
   }
 
-  /// Evicts excess jobs after quotas have shrunk.
-  void bring_down(Session& session) {
+  [[nodiscard]] static bool any_is_frozen(const Session& session) {
+    const auto all = session.tree().top_down();
+    return detail::any_of(all.begin(), all.end(), [&](quota_id x) { return session.queues().is_frozen(x); });
+  }
+  /// Evicts excess jobs after quotas have shrunk. Whether none is over its limits when they have gone.
+  bool bring_down(Session& session) {
     vector<quota_id> over;
     for (const quota_id x : session.tree().top_down()) {
       if (!session.books().assumed().is_sound(x)) over.push_back(x);
     }
-    if (over.empty()) return;
+    if (over.empty()) return true;
     const savepoint before = session.books().assumed().save();
-    shrink_.run(session.books().assumed(), session.books().running(), over, session.now());
+    const resize_outcome left =
+        shrink_.run(session.books().assumed(), session.books().running(), over, session.now());
     session.books().assumed().rollback(before);
     for (const victim<n>& v : shrink_.victims()) {
       if (!v.with_its_job) session.evict(v.job.id, {}, relation::resized);
     }
+    return left == resize_outcome::sound;
   }
 
   /// Updates the tournament with the best jobs and the usage of changed quotas.

@@ -27,6 +27,10 @@ inline namespace v0 {
 // Decisions, and problems, as sentences for people: what, why, and what would help. They end without a full
 // stop. No program should read them: the same is in the plan as data. Each allocates its text.
 
+/// Whom a sentence about a job that waits is for. Its user is not told what only operators can change, or
+/// look into.
+enum class addressee : std::uint8_t { operators, users };
+
 namespace detail {
 
 /// A reason of the placement's own as text, if it is text or has a `to_string`; else empty.
@@ -91,7 +95,7 @@ template <std::size_t N>
 template <std::size_t N>
 [[nodiscard]] std::string sentence(const shortfall& s, const quota_tree<N>& tree,
                                    const std::type_identity_t<resources<N>>& request,
-                                   const dimension_names<N>& names) {
+                                   const dimension_names<N>& names, addressee whom = addressee::operators) {
   const std::string quota = detail::name_of_quota(tree, s.quota);
   const quantity wanted = s.dimension < N ? request[s.dimension] : quantity{};
   const quantity room = std::max(quantity{}, wanted - s.missing);
@@ -114,6 +118,7 @@ template <std::size_t N>
       text = "without preemption it may only use what " + quota + " owns, which has room for " + part;
       break;
   }
+  if (whom == addressee::users) return text;
   return text + "; " + to_string(s.missing) + " must be released there, or its " + raised + " raised by " +
          to_string(s.missing);
 }
@@ -124,15 +129,18 @@ template <std::size_t N>
 template <std::size_t N>
 [[nodiscard]] std::string text_of_limit(const shortfall& s, const quota_tree<N>& tree,
                                         const std::type_identity_t<resources<N>>& request,
-                                        const dimension_names<N>& names) {
+                                        const dimension_names<N>& names,
+                                        addressee whom = addressee::operators) {
   const std::string quota = detail::name_of_quota(tree, s.quota);
   const quantity wanted = s.dimension < N ? request[s.dimension] : quantity{};
   const quantity most = std::max(quantity{}, wanted - s.missing);
   const std::string raised = s.kind == bound::borrow_limit ? "borrow limit" : "nominal";
   const std::string part = most == quantity{} ? "any" : "more than " + to_string(most);
-  return quota + " can never have " + part + " of the " + to_string(wanted) + ' ' +
-         std::string{names[s.dimension]} + (s.kind == bound::guarantee ? " without borrowing" : "") +
-         ", whatever others do; its " + raised + " must be raised by " + to_string(s.missing);
+  const std::string text = quota + " can never have " + part + " of the " + to_string(wanted) + ' ' +
+                           std::string{names[s.dimension]} +
+                           (s.kind == bound::guarantee ? " without borrowing" : "") + ", whatever others do";
+  if (whom == addressee::users) return text;
+  return text + "; its " + raised + " must be raised by " + to_string(s.missing);
 }
 
 /// Who has what the pending job's quota owns, and why it isn't taken back: "vision borrows 4 gpu of that:
@@ -235,7 +243,7 @@ template <class Scheduler, class NameOf>
 template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
 [[nodiscard]] std::string sentence(const Scheduler& s, const typename Scheduler::plan_type::pending_job& p,
                                    const dimension_names<Scheduler::n>& names, NameOf name_of,
-                                   TextOf text_of = {}) {
+                                   TextOf text_of = {}, addressee whom = addressee::operators) {
   const std::string job = name_of(p.what);
   const std::string quota = detail::name_of_quota(s.tree(), p.quota);
   switch (p.reason) {
@@ -261,7 +269,7 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
   if (!departs.empty() && is_whole && s.settings(p.quota).head == queue_head::best_effort) {
     text += departs;
   } else if (p.out_of_reach) {
-    return text + text_of_limit(*p.out_of_reach, s.tree(), s.request(p.id), names);
+    return text + text_of_limit(*p.out_of_reach, s.tree(), s.request(p.id), names, whom);
   } else if (p.binding) {
     vector<holder> holders = holders_of_own(s, p.id);
     // That is said below.
@@ -271,7 +279,7 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
              (h.why == kept_by::preempts_later && is_found);
     });
     if (holders.empty()) {
-      text += sentence(*p.binding, s.tree(), s.request(p.id), names);
+      text += sentence(*p.binding, s.tree(), s.request(p.id), names, whom);
     } else {
       text += quota + " owns what it asks for; " + sentence(s, holders, names, name_of, text_of);
     }
@@ -292,7 +300,9 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
                                                             : "an earlier job of " + quota + " goes first";
   }
   if (!departs.empty() && !is_whole) text.append("; ").append(departs);
-  if (p.reason == pending_reason::not_proven) text += "; whether others could yield was not proven";
+  if (p.reason == pending_reason::not_proven && whom == addressee::operators) {
+    text += "; whether others could yield was not proven";
+  }
   if (p.reason == pending_reason::lost_work) {
     text += "; others could yield, but they would lose too much work for the wait that it saves";
   }

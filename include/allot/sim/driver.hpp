@@ -91,6 +91,12 @@ class driver {
   refusal cancel(job_index j) { return leave(j, scheduler().cancel(id(j)), job_outcome::cancelled); }
   /// @}
 
+  /// @{
+  /// The operations of the scheduler of the same names.
+  refusal freeze(quota_id x) { return count(scheduler().freeze(x)); }
+  refusal thaw(quota_id x) { return count(scheduler().thaw(x)); }
+  /// @}
+
   /// The nodes, for reading.
   [[nodiscard]] const Places& places() const noexcept { return it_->places(); }
   /// @{

@@ -53,9 +53,10 @@ void check_slurm(const config& c, const cluster_settings& slurm, std::vector<std
     found.push_back("JobRequeue is 0: jobs without --requeue are never preempted, and never stand on a loan");
   }
   if (slurm.priority_type.find("multifactor") != std::string::npos) {
-    found.push_back("PriorityType is " + slurm.priority_type +
-                    ": among released jobs Slurm's own priority decides again; priority/basic starts them as "
-                    "they are released");
+    found.push_back(
+        "PriorityType is " + slurm.priority_type +
+        ": among released jobs Slurm's own priority decides again; priority/basic starts them as "
+        "they are released. When a job is released its quota decides, not what sprio and sshare show");
   }
   if (c.slurm.grace_ms > 0) {
     found.push_back(
@@ -205,7 +206,7 @@ void check_jobs(const config& c, const changes& now, std::vector<std::string>& f
     if (j.state == run_state::ended || !c.governs(j.partition)) continue;
     const std::string id = to_string(j.key);
     if (!c.quota_of(j.account)) without_quota[j.account].push_back(id);
-    const bool is_admitted = j.admin_comment.starts_with(governor::mark);
+    const bool is_admitted = j.admin_comment.starts_with(governor::mark) && j.admin_comment != not_explained;
     if (j.state == run_state::pending && !j.is_held && !is_admitted) not_held.push_back(id);
     if (!j.may_requeue) not_requeued.push_back(id);
     if (const auto need = read_need(j.request, largest); !need.value)

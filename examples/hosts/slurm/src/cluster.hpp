@@ -55,6 +55,8 @@ enum class run_state : std::uint8_t {
 
 /// All that the governor and job_submit.lua write into a comment of a job begins with this.
 inline constexpr std::string_view comment_mark = "allot: ";
+/// What job_submit.lua writes into those of a new job.
+inline constexpr std::string_view not_explained = "allot: waits for its turn";
 
 /// Slurm's word for a job that no node, or not enough of them, can run as it asks.
 inline constexpr std::string_view bad_constraints = "BadConstraints";
@@ -162,9 +164,11 @@ struct node {
   std::string gpu_type{};
   std::uint32_t cpus = 0;
   std::uint64_t memory_mib = 0;
-  /// Whether new jobs may start there, and if not, whether that is because it has failed.
+  /// Whether new jobs may start there, and if not, whether that is because it has failed; and why, in the
+  /// words of who closed it.
   bool is_open = true;
   bool is_down = false;
+  std::string why_closed{};
   /// When its slurmd started, by the node's clock; 0: not known.
   seconds started = 0;
   /// Its active features, and the partitions that it is in, in order.

@@ -4,7 +4,7 @@
 #include "request.hpp"
 #include "where.hpp"
 
-#include <allot/scheduler/sentences.hpp>
+#include <allot/quota/shortfall.hpp>
 
 #include <algorithm>
 #include <array>
@@ -168,6 +168,12 @@ std::string_view engine::apply(const event& e) {
     case kind::resume:
       resume(e);
       return {};
+    case kind::freeze:
+    case kind::thaw:
+      for (const allot::quota_id x : s.tree().roots()) {
+        static_cast<void>(e.is == kind::freeze ? s.freeze(x) : s.thaw(x));
+      }
+      return {};
   }
   return "unknown event";
 }
@@ -234,13 +240,31 @@ std::optional<allot::reservation> engine::reservation_of(const job_key& k) const
   return at == slots_.end() ? std::nullopt : scheduler_->reservation_of(ids_[at->second]);
 }
 
-std::string engine::why(const job_key& k) {
+std::string engine::why(const job_key& k, allot::addressee whom) {
   const auto at = slots_.find(k);
   if (at == slots_.end()) return {};
   const auto h = scheduler_->why(ids_[at->second]);
   // Its user knows which job it is: the sentence begins with "it".
-  return sentence(*scheduler_, h, names_,
-                  [&](std::uint32_t j) { return j == at->second ? std::string{"it"} : to_string(keys_[j]); });
+  return sentence(
+      *scheduler_, h, names_,
+      [&](std::uint32_t j) { return j == at->second ? std::string{"it"} : to_string(keys_[j]); },
+      [](allot::instant) { return std::string{}; }, whom);
+}
+
+std::string engine::why_never(const facts& f) const {
+  const allot::ledger<dimensions>& held = scheduler_->counted();
+  const auto in = f.preemptible ? allot::capacity_kind::any : allot::capacity_kind::guaranteed;
+  if (const auto lacks = lasting_shortfall(held, f.quota, f.request, in)) {
+    return text_of_limit(*lacks, held.tree(), f.request, names_, allot::addressee::users);
+  }
+  const amounts& all = scheduler_->view().capacity();
+  for (std::size_t d = 0; d < setup_.quotas.resources.size(); ++d) {
+    if (f.request[d] > all[d]) {
+      return "the nodes have " + to_string(all[d]) + " of the " + to_string(f.request[d]) + ' ' +
+             std::string{names_[d]};
+    }
+  }
+  return {};
 }
 
 engine_state engine::state() const {

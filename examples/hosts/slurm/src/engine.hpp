@@ -16,7 +16,7 @@
 #include <allot/presets/standard.hpp>
 #include <allot/scheduler/any_policies.hpp>
 #include <allot/scheduler/scheduler.hpp>
-
+#include <allot/scheduler/sentences.hpp>
 #include <allot/systems/by_name/any_preset.hpp>
 
 #include <cstddef>
@@ -83,6 +83,9 @@ struct event {
     foreign_gone,
     /// What another scheduler knew: `state`, and `jobs` with their facts. The first event of a scheduler.
     resume,
+    /// From now on nobody is evicted; or again.
+    freeze,
+    thaw,
   };
   kind is{};
   job_key key{};
@@ -198,7 +201,10 @@ class engine {
     return scheduler_->jobs_before(ids_[slots_.at(k)]);
   }
   /// Why it waits, in a sentence without amounts that change all the time.
-  [[nodiscard]] std::string why(const job_key& k);
+  [[nodiscard]] std::string why(const job_key& k, allot::addressee whom);
+  /// Why it can't start as quotas and nodes are, whatever others do; empty if it can. Its place, which is
+  /// that of the nodes, is not looked for.
+  [[nodiscard]] std::string why_never(const facts& f) const;
   [[nodiscard]] engine_state state() const;
   /// What would be otherwise with these changes, as of `now`; everything stays as it is. Adds to `problems`
   /// what they name that is not there, and what can't be changed now. Compiled in what_if.cpp.

@@ -20,9 +20,9 @@ namespace {
 
 constexpr std::string_view events_format = "allot-slurm-events/2";
 
-constexpr std::array<std::string_view, 13> words{"submit",   "adopt",        "alter",  "evicting", "started",
+constexpr std::array<std::string_view, 15> words{"submit",   "adopt",        "alter",  "evicting", "started",
                                                  "finished", "evicted",      "cancel", "close",    "open",
-                                                 "foreign",  "foreign_gone", "resume"};
+                                                 "foreign",  "foreign_gone", "resume", "freeze",   "thaw"};
 
 [[nodiscard]] json::array keys(const std::vector<job_key>& all) {
   json::array a;
@@ -208,7 +208,7 @@ std::string to_json(const event& e, std::string_view why_not) {
     o["state"] = to_text(
         e.state, [](const job_key& k) { return to_string(k); },
         [](const auto& where) { return to_string(where); });
-  } else {
+  } else if (e.is != kind::freeze && e.is != kind::thaw) {
     o["job"] = to_string(e.key);
   }
   const bool places = e.is == kind::adopt || e.is == kind::alter || e.is == kind::foreign;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 namespace allot_slurm {
 
@@ -37,12 +38,9 @@ void governor::reconfigure(config c) {
   starts_over_ = allot::delay_cause::quotas;
 }
 
-/// Nobody preempts: to the scheduler that is a fact of each job, as is all that decides.
 void governor::freeze(bool is_frozen) {
   if (std::exchange(is_frozen_, is_frozen) == is_frozen || engine_ == nullptr) return;
-  for (auto& [k, r] : records_) {
-    if (r.at == phase::waiting || r.at == phase::not_ready) evaluate(r);
-  }
+  tell({.is = is_frozen ? event::kind::freeze : event::kind::thaw});
 }
 
 void governor::tell(const event& e) {
@@ -132,7 +130,17 @@ void governor::enter(record& r, phase to) {
     at->second.erase(k);
     if (at->second.empty()) limited_.erase(at);
   }
-  if (to != phase::leaving) r.warned.reset();
+  if (to != phase::leaving) {
+    r.warned.reset();
+    if (r.leaves_since) {
+      ++totals_.reclaimed;
+      totals_.reclaim_ms += now_.steady - *std::exchange(r.leaves_since, std::nullopt);
+    }
+  }
+  const bool had_share = r.at == phase::released || r.at == phase::running || r.at == phase::leaving;
+  if (had_share || r.at == phase::unknown) {
+    r.waits_since = had_share || r.is.restarts > 0 ? now_.wall : r.is.submitted * 1000;
+  }
   if (to == phase::running) r.has_run = true;
   if (to == phase::waiting || to == phase::released) r.has_run = false;
   if (to != r.at) dirty(r);

@@ -50,7 +50,7 @@ struct moment {
 /// them.
 [[nodiscard]] std::string avoided_nodes(const job& j);
 [[nodiscard]] std::string own_exclusions(const job& j);
-/// Where a job's comment says that it was admitted: "allot: admitted on n1:8 n2:4".
+/// Where a job's comment says that it was admitted: "allot: admitted on n1:8 n2:4; borrows 8 gpu".
 [[nodiscard]] std::vector<node_share> places_in(std::string_view comment);
 /// The nodes that a job requires, as a list, if its comment says that the governor has pinned it to them.
 [[nodiscard]] std::string pinned_nodes(const job& j);
@@ -81,7 +81,7 @@ class governor {
   /// Takes another configuration over, with the next tick. Jobs keep their runs and their turn.
   void reconfigure(config c);
 
-  /// While it is frozen nobody is preempted.
+  /// While it is frozen nobody is evicted.
   void freeze(bool is_frozen);
   /// Releases a job at once, whatever the scheduler thinks of it; when it runs, it is taken over as it is.
   void start(const job_key& k, const std::string& by);
@@ -119,6 +119,11 @@ class governor {
     /// On the steady clock: when it was released, and when it was warned.
     std::int64_t released = 0;
     std::optional<std::int64_t> warned{};
+    /// On the steady clock, since when it is being evicted; and whether it has been.
+    std::optional<std::int64_t> leaves_since{};
+    bool was_evicted = false;
+    /// On the wall clock: since when it waits.
+    std::int64_t waits_since = 0;
     /// When to call Slurm again after a call failed.
     std::int64_t next_try = 0;
     /// It has run since it was admitted.
@@ -198,7 +203,6 @@ class governor {
   [[nodiscard]] static bool was_told_to_yield(const job& j);
   [[nodiscard]] bool is_counted(const job_key& task) const;
   [[nodiscard]] bool comes_before_others(const record& r) const;
-  [[nodiscard]] bool preempts(const record& r) const { return !r.is_spent && !is_frozen_; }
   [[nodiscard]] std::int64_t ready_at(const record& r) const;
   [[nodiscard]] std::string blocked(const record& r) const;
   [[nodiscard]] std::string unready(const record& r) const;
@@ -242,7 +246,7 @@ class governor {
   /// Slurm has been told that; the next poll will say so.
   static void note(record& r, const comments& said);
   [[nodiscard]] std::string nodes_to_avoid(const record& r) const;
-  [[nodiscard]] std::string explanation(const record& r) const;
+  [[nodiscard]] std::string explanation(const record& r, allot::addressee whom) const;
   /// Counts a call, and notes when slurmctld is away.
   [[nodiscard]] bool done(const outcome& o, std::string_view call);
 

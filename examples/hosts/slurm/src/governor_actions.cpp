@@ -3,6 +3,7 @@
 #include "governor.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace allot_slurm {
 
@@ -82,6 +83,11 @@ void governor::admit(const decision::admission& a) {
   const auto at = records_.find(a.key);
   if (at == records_.end()) return;
   record& r = at->second;
+  // Another that the same limit of Slurm's concerns may just have been released.
+  if (!limited(r.is).empty()) {
+    give_back(r);
+    return evaluate(r);
+  }
   // Where its user names nodes, or a reservation of Slurm's, Slurm finds the place: the scheduler knows them
   // not, and follows.
   const bool names_nodes = !r.is.reservation.empty() || !own_exclusions(r.is).empty() ||
@@ -98,9 +104,9 @@ void governor::admit(const decision::admission& a) {
     borrows.append(borrows.empty() ? "" : ", ").append(to_string(a.borrows[d])).append(1, ' ');
     borrows.append(config_.quotas.resources[d]);
   }
-  const std::string text = "admitted" + (where.empty() ? "" : " on" + where);
-  const std::string for_user =
-      borrows.empty() ? "admitted" : "admitted; borrows " + borrows + ", which may be reclaimed";
+  const std::string lent = borrows.empty() ? "" : "; borrows " + borrows + ", which may be reclaimed";
+  const std::string text = "admitted" + (where.empty() ? "" : " on" + where) + lent;
+  const std::string for_user = "admitted" + lent;
   const std::uint64_t gpus = gpus_asked(r.what.pods);
   std::vector<std::string> nodes;
   for (const node_share& s : sent_to) nodes.push_back(s.node);
@@ -120,6 +126,7 @@ void governor::admit(const decision::admission& a) {
       r.released_after = r.is.restarts;
       enter(r, phase::released);
       ++totals_.released;
+      totals_.waited_ms += std::max<std::int64_t>(0, now_.wall - r.waits_since);
       log_("release", {{"job", to_string(a.key)},
                        {"user", r.is.user},
                        {"account", r.is.account},
@@ -150,6 +157,8 @@ void governor::evict(const decision::eviction& e) {
   if (r.settles_until) return settle(r);
   const bool had_run = r.has_run || r.is.state == run_state::running;
   enter(r, phase::leaving);
+  r.leaves_since = now_.steady;
+  if (std::exchange(r.was_evicted, true)) ++totals_.evicted_again;
   r.has_run = had_run;
   r.next_try = 0;
   r.reason = e.text;

@@ -18,6 +18,16 @@ constexpr std::string_view admitted_on = "admitted on ";
 constexpr std::size_t most_checks = 200;
 constexpr std::size_t most_looked_at = most_checks / 4;
 
+/// How many go before it, for its user. Of many only the first digit is told: the others change all the time,
+/// and each new comment is a call.
+[[nodiscard]] std::string turn_text(std::size_t before) {
+  if (before == 0) return {};
+  std::size_t step = 1;
+  while (before / step >= 10) step *= 10;
+  std::string text = (step > 1 ? "more than " : "") + std::to_string(before / step * step);
+  return text + (before == 1 ? " job of its quota goes before it; " : " jobs of its quota go before it; ");
+}
+
 }  // namespace
 
 bool governor::was_told_to_yield(const job& j) {
@@ -44,6 +54,7 @@ std::vector<node_share> places_in(std::string_view comment) {
   const std::size_t on = comment.find(" on ");
   if (on == std::string_view::npos) return all;
   comment.remove_prefix(on + 4);
+  comment = comment.substr(0, comment.find(';'));
   while (!comment.empty()) {
     const std::string_view one = comment.substr(0, comment.find(' '));
     comment.remove_prefix(std::min(one.size() + 1, comment.size()));
@@ -133,7 +144,7 @@ void governor::note(record& r, const comments& said) {
   if (said.required) r.is.required_nodes = *said.required;
 }
 
-std::string governor::explanation(const record& r) const {
+std::string governor::explanation(const record& r, allot::addressee whom) const {
   switch (r.at) {
     case phase::refused:
       return "refused: " + r.reason;
@@ -144,8 +155,13 @@ std::string governor::explanation(const record& r) const {
       if (engine_->state(r.is.key) != allot::job_state::evicting) return {};
       return std::string{yields} + r.reason;
     case phase::waiting: {
-      std::string text = engine_->why(r.is.key);
-      if (text.starts_with("it waits: ")) text.erase(0, 3);
+      std::string text = engine_->why(r.is.key, whom);
+      constexpr std::string_view begins = "it waits: ";
+      if (text.starts_with(begins)) {
+        text.erase(0, begins.size());
+        if (whom == allot::addressee::users) text.insert(0, turn_text(engine_->jobs_before(r.is.key)));
+        text.insert(0, "waits: ");
+      }
       if (const auto p = engine_->reservation_of(r.is.key); p && p->start != allot::without_end) {
         if (p->gathers_since) {
           text += "; it gathers what becomes free until " + time_text(p->start);
@@ -198,9 +214,9 @@ void governor::comment_some() {
       if (tasks.size() == 1) tasks.clear();
     }
     const record& first = *those.front();
-    const std::string text = explanation(first);
+    const std::string text = explanation(first, allot::addressee::operators);
     if (text.empty()) continue;
-    const comments say = comments_for(first.is, text, text);
+    const comments say = comments_for(first.is, text, explanation(first, allot::addressee::users));
     if (!say.admin && !say.user) continue;
     ++said;
     const outcome o = slurm_.comment(first.is, say, tasks);

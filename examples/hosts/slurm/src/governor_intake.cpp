@@ -150,7 +150,8 @@ void governor::open_and_close_nodes() {
                   {"state", !is_closed  ? "up"
                             : settles   ? "starting"
                             : n.is_down ? "down"
-                                        : "drained"}});
+                                        : "drained"},
+                  {"why", n.why_closed}});
     if (starts_over_ || engine_ == nullptr) continue;
     event e;
     e.is = is_closed ? event::kind::close : event::kind::open;
@@ -637,8 +638,11 @@ void governor::evaluate(record& r) {
   std::string problem;
   auto what = facts_of(r.is, problem);
   if (!what) return wait_with(r, phase::refused, std::move(problem));
+  if (std::string why = engine_->why_never(*what); !why.empty()) {
+    return wait_with(r, phase::refused, std::move(why));
+  }
   what->ready = ready_at(r);
-  what->preempts = preempts(r);
+  what->preempts = !r.is_spent;
   if (!engine_->contains(r.is.key) || *what != r.what) {
     event e;
     e.key = r.is.key;

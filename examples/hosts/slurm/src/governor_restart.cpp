@@ -144,7 +144,7 @@ void governor::resume(const saved_state& s, allot::delay_cause changed, const st
     auto what = facts_of(r.is, problem);
     if (!what) continue;
     if (!holds) what->ready = ready_at(r);
-    what->preempts = preempts(r);
+    what->preempts = !r.is_spent;
     auto& to = e.state.units.emplace_back();
     static_cast<allot::unit_state&>(to) = u;
     to.what = u.what.key;
@@ -188,6 +188,7 @@ void governor::start_over() {
   const auto changed = std::exchange(starts_over_, std::nullopt).value_or(allot::delay_cause::none);
   engine_ = std::move(made).value();
   if (around_.events) around_.events(to_json(engine_->setup(), config_.text));
+  if (is_frozen_) tell({.is = event::kind::freeze});
   // Who is what, before anything is told.
   std::vector<record*> holding;
   std::vector<record*> waiting;

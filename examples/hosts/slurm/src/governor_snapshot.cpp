@@ -124,7 +124,7 @@ snapshot governor::snapshot_view() const {
     for (const node_share& share : has_nodes || r.at == phase::released ? where : std::vector<node_share>{}) {
       const auto at = node_at.find(share.node);
       if (at == node_at.end() || share.gpus == 0) continue;
-      s.nodes[at->second].used.push_back({is_governed ? to_string(k) : std::string{}, quota, share.gpus});
+      s.nodes[at->second].used.push_back({to_string(k), quota, share.gpus});
     }
     if (!is_governed) continue;
     snapshot::job to;
@@ -175,7 +175,7 @@ snapshot governor::snapshot_view() const {
     }
     if (r.at == phase::refused || r.at == phase::not_ready || r.at == phase::leaving) {
       to.reason = r.reason;
-    } else if (!runs && j.admin_comment.starts_with(mark)) {
+    } else if (!runs && j.admin_comment.starts_with(mark) && j.admin_comment != not_explained) {
       to.reason = j.admin_comment.substr(mark.size());
     }
     if (engine_ != nullptr) {
@@ -199,7 +199,9 @@ snapshot governor::snapshot_view() const {
     if (r->at == phase::waiting && engine_ != nullptr && ++counted <= most_asked) {
       to.before = engine_->jobs_before(r->is.key);
     }
-    if (to.reason.empty() && engine_ != nullptr && ++asked <= most_asked) to.reason = explanation(*r);
+    if (to.reason.empty() && engine_ != nullptr && ++asked <= most_asked) {
+      to.reason = explanation(*r, allot::addressee::operators);
+    }
     s.jobs.push_back(std::move(to));
   }
   return s;

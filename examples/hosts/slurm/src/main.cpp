@@ -363,7 +363,7 @@ int main(int argc, char** argv) {
 
   std::string span;
   std::string reason;
-  CLI::App* const freezes = app.add_subcommand("freeze", "Preempt nobody until thaw");
+  CLI::App* const freezes = app.add_subcommand("freeze", "Evict nobody until thaw");
   freezes->add_option("--config", config_file, "The configuration");
   freezes->add_option("--for", span, "It ends after this time: 90s, 30m, 2h, 1d");
   freezes->add_option("--why", reason, "For those who read status, page and log");

@@ -191,6 +191,12 @@ class metrics_writer {
     counter("releases_total", "Jobs released.", t.released);
     counter("warnings_total", "Jobs warned that they must yield.", t.warned);
     counter("requeues_total", "Jobs requeued to make room.", t.requeued);
+    single("released_waits_seconds_total", "counter",
+           "How long the jobs that were released have waited for that.", seconds_text(t.waited_ms * 1000));
+    counter("evicted_again_total", "Decisions to evict a job that had been evicted before.", t.evicted_again);
+    counter("reclaims_total", "Jobs that were to make room and have left.", t.reclaimed);
+    single("reclaim_seconds_total", "counter", "How long they took from that decision on.",
+           seconds_text(t.reclaim_ms * 1000));
     counter("refusals_total", "Jobs refused.", t.refused);
     counter("failed_starts_total", "Jobs that were released, and that Slurm did not start.", t.failed_starts);
     counter("reloads_refused_total", "Configurations that were refused at a reload.", t.reloads_refused);

@@ -456,7 +456,7 @@ class page_writer {
   }
   /// "123 ana".
   [[nodiscard]] std::string who_is(const snapshot::node::use& u) const {
-    if (u.job.empty()) return "not governed";
+    if (!u.quota) return html(u.job) + " not governed";
     const auto at = by_id_.find(u.job);
     return html(u.job) + (at == by_id_.end() ? "" : ' ' + html(at->second->user, 32));
   }

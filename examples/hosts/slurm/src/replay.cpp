@@ -266,6 +266,12 @@ std::string_view simulation::apply(std::size_t at, const event& e) {
     case kind::foreign:
     case kind::foreign_gone:
       return change_places(e);
+    case kind::freeze:
+    case kind::thaw:
+      for (const allot::quota_id x : sim_.accounts().tree().roots()) {
+        static_cast<void>(e.is == kind::freeze ? driver_.freeze(x) : driver_.thaw(x));
+      }
+      return {};
     default:
       break;
   }

@@ -594,6 +594,7 @@ outcome slurm_client::poll_nodes(changes& to) {
     std::sort(n.partitions.begin(), n.partitions.end());
     if (const auto at = reserved_.find(n.name); at != reserved_.end()) n.reservations = at->second;
     read_state(from.node_state, n);
+    if (!n.is_open) n.why_closed = text(from.reason);
     n.started = from.slurmd_start_time;
   }
   nodes_since_ = all->last_update;

@@ -102,7 +102,7 @@ struct snapshot {
     std::string state{};
     std::size_t gpus = 0;
     struct use {
-      /// Empty, and without a quota: a job that is not governed.
+      /// Without a quota: a job that is not governed.
       std::string job{};
       std::optional<std::size_t> quota{};
       std::size_t gpus = 0;
@@ -134,8 +134,15 @@ struct snapshot {
   struct totals {
     std::uint64_t ticks = 0;
     std::uint64_t released = 0;
+    /// How long those that were released have waited for that, from their submission or their last run on.
+    std::int64_t waited_ms = 0;
     std::uint64_t warned = 0;
     std::uint64_t requeued = 0;
+    /// Evictions of jobs that had been evicted before; those that have left, and how long they took from the
+    /// decision on.
+    std::uint64_t evicted_again = 0;
+    std::uint64_t reclaimed = 0;
+    std::int64_t reclaim_ms = 0;
     /// Jobs that someone else had released and the governor held again, or that ran before it could.
     std::uint64_t held_again = 0;
     std::uint64_t ran_unasked = 0;

@@ -110,12 +110,20 @@ class text_writer {
     std::size_t up = 0;
     std::size_t gpus = 0;
     std::size_t used = 0;
+    std::size_t outside = 0;
+    std::vector<std::string> jobs_outside;
     std::string others;
     const auto note = [&](const snapshot::node& n, const std::string& what) {
       others.append(others.empty() ? " " : ", ").append(shown_text(n.name)).append(" ").append(what);
     };
     for (const auto& n : s_.nodes) {
-      for (const auto& u : n.used) used += u.gpus;
+      for (const auto& u : n.used) {
+        used += u.gpus;
+        if (u.quota) continue;
+        outside += u.gpus;
+        if (std::find(jobs_outside.begin(), jobs_outside.end(), u.job) == jobs_outside.end())
+          jobs_outside.push_back(u.job);
+      }
       if (n.lost_gpus > 0) {
         const char* const gpus_lost = n.lost_gpus == 1 ? " GPU" : " GPUs";
         note(n, "lost " + std::to_string(n.lost_gpus) + gpus_lost + ": restart slurmctld");
@@ -129,6 +137,14 @@ class text_writer {
     }
     text_ += "\nNodes: " + std::to_string(up) + " of " + std::to_string(s_.nodes.size()) + " up with " +
              std::to_string(gpus) + " GPUs, " + std::to_string(used) + " GPUs in use\n";
+    if (outside > 0) {
+      constexpr std::size_t most = 20;
+      std::string line = std::to_string(outside) + " of them by jobs without a quota:";
+      for (std::size_t i = 0; i < std::min(most, jobs_outside.size()); ++i)
+        line.append(i == 0 ? " " : ", ").append(shown_text(jobs_outside[i]));
+      if (jobs_outside.size() > most) line += " and " + std::to_string(jobs_outside.size() - most) + " more";
+      append_wrapped(text_, line, 2, options_.width);
+    }
     append_wrapped(text_, others.empty() ? others : others.substr(1), 2, options_.width);
   }
 
@@ -357,7 +373,8 @@ class status_json_writer {
       w_.member("gpus", count(n.gpus)).key("used").begin_array();
       for (const auto& u : n.used) {
         w_.begin_object();
-        text_or_null("job", u.job);
+        text_or_null("job", u.quota ? u.job : std::string{});
+        if (!u.quota) text("ungoverned", u.job);
         quota("quota", u.quota);
         w_.member("gpus", count(u.gpus)).end_object();
       }
@@ -394,7 +411,9 @@ class status_json_writer {
     const auto& t = s_.since_start;
     w_.key("since_start").begin_object();
     w_.member("ticks", t.ticks).member("released", t.released).member("warned", t.warned);
-    w_.member("requeued", t.requeued).member("held_again", t.held_again);
+    w_.member("waited_ms", t.waited_ms).member("requeued", t.requeued);
+    w_.member("evicted_again", t.evicted_again).member("reclaimed", t.reclaimed);
+    w_.member("reclaim_ms", t.reclaim_ms).member("held_again", t.held_again);
     w_.member("ran_unasked", t.ran_unasked).member("refused", t.refused).member("adopted", t.adopted);
     w_.member("failed_starts", t.failed_starts).member("reloads_refused", t.reloads_refused);
     w_.member("calls", t.calls).member("failed_calls", t.failed_calls).member("ticks_away", t.away);

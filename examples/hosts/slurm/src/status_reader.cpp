@@ -133,7 +133,9 @@ class reader {
     n.lost_gpus = count(o, "lost_gpus");
     for (const json::value& v : array(o, "used")) {
       const json::object& u = v.as_object();
-      n.used.push_back({text(u, "job"), quota(u, "quota"), count(u, "gpus")});
+      std::string job = text(u, "job");
+      if (job.empty()) job = text(u, "ungoverned");
+      n.used.push_back({std::move(job), quota(u, "quota"), count(u, "gpus")});
     }
   }
   void read_loan(const json::object& o) {

@@ -95,6 +95,97 @@ TEST_CASE("governor: a held job is released on the nodes of the plan") {
   CHECK(w.at(k).comment == "allot: admitted");
 }
 
+TEST_CASE("governor: users read how many go before, that they borrow, and no advice for operators") {
+  world w{config_of(three_teams)};
+  for (int i = 0; i < 3; ++i) w.slurm.submit("a", 1, 8, 1000);
+  w.slurm.submit("b", 1, 8, 1000);
+  w.ticks(3);
+  std::vector<job_key> lent;
+  for (const auto& [k, t] : w.slurm.jobs) {
+    if (t.is.comment.find("borrows") != std::string::npos) lent.push_back(k);
+  }
+  REQUIRE(lent.size() == 1);
+  CHECK(w.at(lent[0]).comment == "allot: admitted; borrows 8 gpu, which may be reclaimed");
+  CHECK(w.at(lent[0]).admin_comment.ends_with(":8; borrows 8 gpu, which may be reclaimed"));
+  CHECK(places_in(w.at(lent[0]).admin_comment) == std::vector<node_share>{{w.at(lent[0]).nodes[0].node, 8}});
+  std::vector<job_key> queue;
+  for (int i = 0; i < 25; ++i) queue.push_back(w.slurm.submit("a", 1, 8, 1000));
+  w.ticks(10);
+  const auto told = [&](std::size_t i) { return w.at(queue[i]).comment; };
+  CHECK(told(0).starts_with("allot: waits: org has room for none of the 8 gpu; it starts at "));
+  CHECK(told(1) == "allot: waits: 1 job of its quota goes before it; org has room for none of the 8 gpu");
+  CHECK(told(9).starts_with("allot: waits: 9 jobs of its quota go before it; "));
+  CHECK(told(24).starts_with("allot: waits: more than 20 jobs of its quota go before it; "));
+  CHECK(w.at(queue[24]).admin_comment ==
+        "allot: waits: org has room for none of the 8 gpu; 8 must be released there, or its nominal raised "
+        "by 8");
+}
+
+TEST_CASE("governor: what can never start is refused, also where Slurm chooses the nodes") {
+  for (const bool places : {true, false}) {
+    CAPTURE(places);
+    world w{config_of(three_teams, places)};
+    const job_key beyond_quota = w.slurm.submit("a", 5, 8, 100);
+    const job_key not_lent = w.slurm.submit("b", 2, 8, 100, false);
+    w.ticks(3);
+    CHECK(w.at(beyond_quota).comment ==
+          "allot: refused: org can never have more than 32 of the 40 gpu, whatever others do");
+    CHECK(w.at(not_lent).comment ==
+          "allot: refused: b can never have more than 8 of the 16 gpu without borrowing, whatever others do");
+    CHECK(w.slurm.jobs.at(beyond_quota).is.is_held);
+  }
+}
+
+TEST_CASE("governor: where Slurm chooses, jobs outside of the quotas cost owners no more than their room") {
+  world w{config_of(R"({
+    "policy": {"preset": "standard"},
+    "quotas": [{"name": "org"},
+               {"name": "a", "parent": "org", "nominal": {"gpu": 8}},
+               {"name": "b", "parent": "org", "nominal": {"gpu": 24}}],
+    "slurm": {"partitions": ["main"], "grace_s": 0, "start_s": 20, NODES}})",
+                    false)};
+  std::vector<job_key> outside;
+  for (int i = 0; i < 2; ++i) {
+    outside.push_back(w.slurm.submit("x", 1, 8, 300));
+    w.slurm.jobs.at(outside.back()).is.partition = "debug";
+    w.slurm.jobs.at(outside.back()).is.is_held = false;
+  }
+  for (int i = 0; i < 2; ++i) w.slurm.submit("a", 1, 8, 1000);
+  w.ticks(5);
+  CHECK(w.slurm.used_by("a") == 16);
+  std::vector<job_key> owners;
+  for (int i = 0; i < 3; ++i) owners.push_back(w.slurm.submit("b", 1, 8, 1000));
+  w.ticks(250);
+  // What a borrows is taken back, once; what others have of the nodes nobody is evicted for.
+  CHECK(w.slurm.used_by("b") == 8);
+  CHECK(w.slurm.used_by("a") == 8);
+  int evicted = 0;
+  for (const auto& [k, t] : w.slurm.jobs) evicted += t.evictions;
+  CHECK(evicted == 1);
+  // Then these leave.
+  w.ticks(200);
+  CHECK(w.slurm.used_by("b") == 24);
+  CHECK(w.slurm.used_by("a") == 8);
+}
+
+TEST_CASE(
+    "governor: of two jobs that a limit of Slurm's has room for one of, one is released, also in one tick") {
+  world w{config_of(three_teams)};
+  w.slurm.gpus_of_qos["small"] = 8;
+  w.tick();
+  std::vector<job_key> both{w.slurm.submit("a", 1, 8, 60), w.slurm.submit("b", 1, 8, 60)};
+  for (const job_key& k : both) w.slurm.jobs.at(k).is.qos = "small";
+  w.ticks(3);
+  const auto runs = [&](std::size_t i) { return w.state(both[i]) == run_state::running; };
+  CHECK(runs(0) != runs(1));
+  const std::size_t other = runs(0) ? 1 : 0;
+  CHECK(w.slurm.jobs.at(both[other]).is.is_held);
+  CHECK(w.at(both[other]).comment ==
+        "allot: waits: the QOS small runs at most 8 gres/gpu at once (QOSGrpGRES)");
+  w.ticks(200);
+  CHECK(w.slurm.jobs.at(both[other]).completions == 1);
+}
+
 TEST_CASE("governor: a user's own comment stays") {
   world w{config_of(three_teams)};
   const job_key k = w.slurm.submit("a", 1, 8, 100);
@@ -143,7 +234,7 @@ TEST_CASE("governor: what may not run is refused with a reason that its user can
   const job_key no_quota = w.slurm.submit("nobody", 1, 1, 10);
   const job_key not_allowed = w.slurm.submit("c", 1, 1, 10);
   w.slurm.jobs.at(not_allowed).is.user = "zoe";
-  const job_key too_large = w.slurm.submit("a", 5, 8, 10);
+  const job_key too_large = w.slurm.submit("a", 1, 16, 10);
   w.ticks(3);
   CHECK(w.at(no_quota).comment == "allot: refused: its account \"nobody\" has no quota");
   CHECK(w.at(not_allowed).comment == "allot: refused: zoe may not submit to c: it admits the users ana");
@@ -537,6 +628,25 @@ TEST_CASE("governor: while it is frozen nobody is evicted, and jobs start where 
     w.ticks(10);
     CHECK(w.lines("warn") == 1);
   }
+  // What it was told leads to the same plans.
+  const replay_result again = replay(w.events, std::nullopt);
+  CHECK(again.problem.empty());
+  CHECK(again.differences.empty());
+  CHECK(again.cycles > 30);
+}
+
+TEST_CASE("governor: a freeze outlasts another configuration") {
+  world w{config_of(three_teams)};
+  for (int i = 0; i < 4; ++i) w.slurm.submit("a", 1, 8, 1000);
+  w.ticks(3);
+  w.it->freeze(true);
+  w.it->reconfigure(w.conf);
+  w.slurm.submit("b", 1, 8, 50);
+  w.ticks(10);
+  CHECK(w.lines("warn") == 0);
+  w.it->freeze(false);
+  w.ticks(10);
+  CHECK(w.lines("warn") == 1);
 }
 
 TEST_CASE("governor: a job that left while nobody governed, and that Slurm has forgotten, is told of") {
@@ -1087,8 +1197,9 @@ TEST_CASE("governor: every job ends once, whatever happens") {
                                        [](const auto& j) { return j.second.is.state == run_state::ended; });
       if (is_over) break;
     }
-    for (const auto& [k, t] : w.slurm.jobs) {
-      CAPTURE(to_string(k));
+    for (const auto& of : w.slurm.jobs) {
+      const auto& t = of.second;
+      CAPTURE(to_string(of.first));
       CAPTURE(t.is.admin_comment);
       CHECK(t.is.state == run_state::ended);
       CHECK(!t.was_lost);
@@ -1184,8 +1295,9 @@ TEST_CASE(
       if (!is_busy && is_over) break;
     }
     CHECK(all.size() > 50);
-    for (const auto& [k, t] : w.slurm.jobs) {
-      CAPTURE(to_string(k));
+    for (const auto& of : w.slurm.jobs) {
+      const auto& t = of.second;
+      CAPTURE(to_string(of.first));
       CAPTURE(t.is.admin_comment);
       CHECK(t.is.state == run_state::ended);
       CHECK((t.was_cancelled || t.is.has_failed || t.completions == 1));

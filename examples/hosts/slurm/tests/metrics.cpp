@@ -131,8 +131,9 @@ TEST_CASE("metrics: the values are those of the snapshot") {
   s.since_start.held_again = 3;
   s.quotas[1].share = std::numeric_limits<double>::infinity();
   const auto all = parsed(s);
-  for (const auto& [name, f] : all) {
-    CAPTURE(name);
+  for (const auto& one : all) {
+    const auto& [name, f] = one;
+    CAPTURE(one.first);
     CHECK(name.substr(0, 12) == "allot_slurm_");
     const bool is_total = name.size() > 6 && name.substr(name.size() - 6) == "_total";
     CHECK(f.type == (is_total ? "counter" : "gauge"));

@@ -108,11 +108,11 @@ TEST_CASE("page: who is on which node, and why a job waits until when") {
   s.jobs[0].reason = "it needs 16 GPUs & 12 are free";
   const std::string page = page_of(s);
   CHECK(contains(page, "title=\"104 ana: 4 GPUs\">104</b>"));
-  CHECK(contains(
-      page,
-      "title=\"not governed: 2 GPUs\"></b><b class=lost style=\"flex-grow:1\" title=\"lost: 1 GPU\"></b>"
-      "<b class=free title=free></b></div>"));
-  CHECK(contains(page, "104 ana: 4; not governed: 2; lost until slurmctld restarts: 1"));
+  CHECK(contains(page,
+                 "title=\"900 not governed: 2 GPUs\">900</b><b class=lost style=\"flex-grow:1\" "
+                 "title=\"lost: 1 GPU\"></b>"
+                 "<b class=free title=free></b></div>"));
+  CHECK(contains(page, "104 ana: 4; 900 not governed: 2; lost until slurmctld restarts: 1"));
   CHECK(contains(page, "it needs 16 GPUs &amp; 12 are free"));
   CHECK(contains(page, "(in 10 min)"));
   CHECK(contains(page, "makes room for 100"));

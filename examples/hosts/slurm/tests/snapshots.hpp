@@ -87,7 +87,7 @@ inline snapshot sample(const std::string& name) {
     s.jobs.push_back(j);
     s.phases[p] = 1;
   }
-  s.nodes = {{"n1", "up", 8, {{"104", 0, 4}, {"", std::nullopt, 2}}, 1},
+  s.nodes = {{"n1", "up", 8, {{"104", 0, 4}, {"900", std::nullopt, 2}}, 1},
              {"n2", "down", 8, {}},
              {name, "drained", 8, {{"105", 1, 8}}}};
   s.loans = {{0, 1, 0, gpus(12)}};

@@ -48,7 +48,8 @@ TEST_CASE("status: quotas in the order of the tree, loans, reservations, and who
                  "    lab/b       80    20    12         0     16  0.125        3        2        80\n"));
   CHECK(contains(text, "Quotas: cpu\n  quota      nominal"));
   CHECK(contains(text,
-                 "Nodes: 1 of 3 up with 8 GPUs, 14 GPUs in use\n  n1 lost 1 GPU: restart slurmctld, n2 down, "
+                 "Nodes: 1 of 3 up with 8 GPUs, 14 GPUs in use\n  2 of them by jobs without a quota: 900\n  "
+                 "n1 lost 1 GPU: restart slurmctld, n2 down, "
                  "lab drained\n"));
   CHECK(contains(text, "Loans\n  lab/b lends 12 gpu to lab/a\n"));
   CHECK(contains(text,
@@ -136,6 +137,7 @@ TEST_CASE("status: JSON says all that the snapshot does") {
   CHECK(jobs[5].at("beneficiary").as_string() == "100");
   CHECK(jobs[4].at("beneficiary").is_null());
   CHECK(v.at("nodes").at(0).at("used").at(1).at("job").is_null());
+  CHECK(v.at("nodes").at(0).at("used").at(1).at("ungoverned").as_string() == "900");
   CHECK(v.at("nodes").at(0).at("used").at(0).at("quota").as_string() == "lab/a");
   CHECK(v.at("nodes").at(0).at("lost_gpus").as_int64() == 1);
   CHECK(v.at("loans").at(0).at("lender").as_string() == "lab/b");
