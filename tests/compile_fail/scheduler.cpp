@@ -41,6 +41,12 @@ struct jobs {
   // allot: with pods and min_pods the view must have `allot::resources<N> request(const job&, std::uint32_t
   std::uint32_t pods(job) const;
   std::uint32_t min_pods(job) const;
+#elif defined request_of_a_set_is_missing
+  // allot: with pod_sets the view must have `std::uint32_t pod_sets(const job&) const`, pods, min_pods, and for
+  std::uint32_t pods(job) const;
+  std::uint32_t min_pods(job) const;
+  allot::resources<> request(job, std::uint32_t) const;
+  std::uint32_t pod_sets(job) const;
 #endif
 };
 

@@ -168,6 +168,11 @@ struct compared {
       case gpu::obstacle::no_domain_has_room:
         REQUIRE(d.has_level());
         break;
+      case gpu::obstacle::sets_never_together:
+      case gpu::obstacle::sets_not_together:
+      case gpu::obstacle::no_room_beside:
+        REQUIRE_FALSE(d.is_plain());
+        break;
     }
   }
   void check_numbers(const pod_request& d, const gpu::unplaceable& why, bool is_exact) const {

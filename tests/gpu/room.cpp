@@ -138,7 +138,7 @@ TEST_CASE("has_room: the smaller pod of a split total needs a node of its own") 
 
 TEST_CASE("obstacle: every enumerator has a name") {
   std::set<std::string> words;
-  for (int i = 0; i <= static_cast<int>(obstacle::no_domain_has_room); ++i) {
+  for (int i = 0; i <= static_cast<int>(obstacle::no_room_beside); ++i) {
     words.emplace(gpu::to_string(static_cast<obstacle>(i)));
   }
   CHECK(words.size() == 11);

@@ -140,21 +140,6 @@ TEST_CASE("topology_inventory: a split total has its smaller pod in the same dom
   CHECK(in.used() == gpus(12));
 }
 
-TEST_CASE("topology_inventory: groups of a gang, each in a domain of its own level") {
-  inventory in = fabric(2, 2);
-  const std::array groups{gpu::gang_group{2, 2, 1}, gpu::gang_group{3, 1, 1}};
-  const auto placed = in.place_gang({gpus(8)}, {groups, 0});
-  REQUIRE(placed.at);
-  // Two nodes for the first, and for the elastic one as many as a rack has.
-  CHECK(placed.where.pods == 4);
-  CHECK(nodes_of(in, *placed.at).size() == 4);
-  CHECK(in.used() == gpus(32));
-  const std::array too_many{gpu::gang_group{3, 3, 1}};
-  CHECK_FALSE(in.place_gang({gpus(8)}, {too_many, 0}).at);
-  CHECK(in.place_gang({gpus(8)}, {too_many, 0}).where.why.reason == gpu::gang_obstacle::groups);
-  CHECK(in.used() == gpus(32));
-}
-
 TEST_CASE("topology_inventory: invalid levels, and an inventory without topology") {
   inventory in = fabric(1, 1);
   CHECK_FALSE(in.place(gang(1, 3)));

@@ -62,11 +62,11 @@ TEST_CASE("job_accounts: what pods hold, and what the job requests throughout") 
   CHECK(accounts.lacking() == 2);
   CHECK(accounts.demand()[0] == resources<2>{gpus(3), gpus(8)});
   CHECK(w.used() == resources<2>{gpus(0), gpus(4)});
-  accounts.grow(0, second_flavor);
+  accounts.grow(0, second_flavor, 0);
   CHECK(w.used() == resources<2>{gpus(0), gpus(6)});
   CHECK(accounts.lacking() == 1);
-  accounts.shrink(0, second_flavor);
-  accounts.grow(0, second_flavor);
+  accounts.shrink(0, second_flavor, 0);
+  accounts.grow(0, second_flavor, 0);
   accounts.start(1, first, first, 1);
   CHECK(w.used() == resources<2>{gpus(3), gpus(6)});
   accounts.go(0, second_flavor, 3);
@@ -84,7 +84,7 @@ TEST_CASE("job_accounts: pods that can't be divided evenly are counted as they a
   three_jobs w;
   w.accounts.come(2);
   w.accounts.start(2, first, first, 2);
-  w.accounts.grow(2, first);
+  w.accounts.grow(2, first, 0);
   CHECK(w.used()[0] == allot::quantity::milli(9));
   CHECK(w.accounts.demand()[0][0] == allot::quantity::milli(9));
   w.accounts.leave(2, first, 3);

@@ -33,9 +33,9 @@ TEST_CASE("job_runs: the end of a run is among the events, and moves with its po
   runs.come(0);
   runs.start(0, 0, {}, 1);
   CHECK(runs.events().next_time() == 300 * second);
-  runs.grow(0, 0);
+  runs.grow(0, 0, 0);
   CHECK(runs.events().next_time() == 200 * second);
-  runs.shrink(0, 100 * second);
+  runs.shrink(0, 100 * second, 0);
   // Half of the work is done; with one pod the rest takes longer than the time limit.
   CHECK(runs.events().next_time() == 300 * second);
   // At the same instant the end precedes the time limit.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/gpu/cluster.hpp>
+#include <allot/gpu/topology/topology_builder.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/setup.hpp>
@@ -26,10 +27,48 @@ namespace allot_test {
   return both;
 }
 
+/// Gives the job two or three sets of pods in place of those that are alike, of one or two GPUs each.
+inline void give_unlike_pods(random_source& random, allot::sim::job<8>& j) {
+  j.pod_request = {};
+  j.pod_request.pods = 0;
+  j.request = {};
+  j.flavors = 0;
+  j.min_pods = 0;
+  for (std::size_t s = 2 + random.below(2); s > 0; --s) {
+    allot::gpu::pod_set set;
+    allot::sim::set_share<8> share;
+    const std::int64_t size = random.between(1, 2);
+    set.each.gpus = allot::gpus(size);
+    set.pods = static_cast<std::uint32_t>(random.between(1, 3));
+    if (random.one_in(2)) set.min_pods = static_cast<std::uint32_t>(random.between(1, set.pods));
+    if (random.one_in(2)) {
+      share.flavors = static_cast<std::uint32_t>(2 * (size - 1) + random.between(1, 2));
+    } else {
+      const std::size_t f = random.below(2);
+      share.request[f] = set.each.gpus;
+      set.each.pools = std::uint64_t{1} << f;
+    }
+    if (set.fewest() == set.pods && random.one_in(4)) {
+      set.most_together = 1 + static_cast<std::uint32_t>(random.below(2));
+      set.spread_level = 1;
+    }
+    j.request += share.request * set.pods;
+    j.pod_request.pods += set.pods;
+    j.sets.push_back(set);
+    j.shares.push_back(share);
+  }
+}
+
+[[nodiscard]] inline allot::sim::places racks_of(const std::vector<allot::gpu::node_spec>& nodes) {
+  allot::gpu::cluster all = allot::gpu::build_cluster(nodes).value();
+  allot::gpu::topology near = allot::gpu::topology_from_labels(all, {"rack"}).value();
+  return allot::sim::places{std::move(all), std::move(near)};
+}
+
 /// Every feature of a simulation, random and small: two flavors of GPUs, each with its nodes and its
-/// dimension; jobs that are elastic or not, of either flavor or of one, some with a time limit, some running
-/// from the start; nodes that fail, are drained and return; quotas that shrink; withdrawals. Times are whole
-/// seconds and often equal.
+/// dimension; jobs that are elastic or not, of pods that are alike or not, in one rack or anywhere, of either
+/// flavor or of one, some with a time limit, some running from the start; nodes that fail, are drained and
+/// return; quotas that shrink; withdrawals. Times are whole seconds and often equal.
 [[nodiscard]] inline allot::sim::setup<8> make_rich_world(random_source& random) {
   using namespace allot::sim;
   using amounts = allot::resources<8>;
@@ -45,6 +84,7 @@ namespace allot_test {
     nodes[f].name = nodes[f].pool = f == 0 ? "x" : "y";
     nodes[f].count = random.between(1, 3);
     nodes[f].gpus = random.between(1, 6);
+    nodes[f].labels = {{"rack", nodes[f].name}};
   }
   const auto node_count = static_cast<std::size_t>(*nodes[0].count + *nodes[1].count);
 
@@ -72,6 +112,9 @@ namespace allot_test {
       j.request[f] = j.pod_request.gpus * j.pod_request.pods;
       j.pod_request.pools = std::uint64_t{1} << f;
     }
+    if (random.one_in(3)) give_unlike_pods(random, j);
+    // A rack has one flavor.
+    if (random.one_in(4)) j.pod_request.required_level = 0;
     j.priority = static_cast<std::int64_t>(random.below(3));
     j.preemptible = !random.one_in(5);
     j.submit = random.between(0, 40) * second;
@@ -85,20 +128,25 @@ namespace allot_test {
 
   setup<8> s{.quotas = allot::build_quota_tree(specs).value(),
              .settings = std::vector<allot::queue_settings>(specs.size()),
-             .where = places{allot::gpu::build_cluster(nodes).value()},
+             .where = racks_of(nodes),
              .jobs = std::move(jobs),
              .flavor_sets = std::move(sets)};
+  link_flavors<8>(s.jobs, s.flavor_sets);
   const workload_view<8> view{s.jobs, false, s.flavor_sets};
   const std::size_t running = random.one_in(2) ? random.below(5) : 0;
   for (job_index j = 0; j < std::min(running, s.jobs.size()); ++j) {
     running_job_at_start r{.which = j, .since = random.between(0, 10) * second, .is_going = random.one_in(4)};
-    if (s.jobs[j].flavors != 0) r.pick = {static_cast<std::uint8_t>(random.below(2))};
+    const std::size_t groups = view.flavors(j, s.jobs[j].fewest_pods()).groups();
+    for (std::size_t g = 0; g < groups; ++g) r.pick[g] = static_cast<std::uint8_t>(random.below(2));
     const std::uint32_t fewest = s.jobs[j].fewest_pods();
     const auto at = s.where.place(view.pod_request(j, fewest, r.pick));
     if (!at) continue;
     r.where = *at;
     for (std::uint32_t pods = fewest; pods < s.jobs[j].pods() && random.one_in(2); ++pods) {
-      if (const auto more = s.where.place(view.pod_request(j, 1, r.pick))) r.elastic_pods.push_back(*more);
+      // Further pods of unlike ones come later.
+      if (!s.jobs[j].sets.empty()) break;
+      const auto more = s.where.place(view.pod_request(j, 1, r.pick).beside(*at));
+      if (more) r.elastic_pods.push_back(*more);
     }
     s.running.push_back(std::move(r));
   }

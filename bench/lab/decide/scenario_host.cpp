@@ -36,6 +36,7 @@ scenario_host<N>::scenario_host(const scenario& s, workload<N> w, quota_tree<N> 
           single_queue ? tree_of_everything<N>() : accounts, std::move(jobs.setup.where),
           policies_for<sim::workload_view<N>, sim::places>(preset)),
       ids(jobs.setup.jobs.size()) {
+  sim::link_flavors<N>(jobs.setup.jobs, jobs.setup.flavor_sets);
   const auto& settings = jobs.setup.settings;
   for (std::size_t i = 0; i < scheduler.tree().slots(); ++i) {
     // Errors in the settings were reported when the scenario was read.

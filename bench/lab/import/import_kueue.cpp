@@ -3,12 +3,15 @@
 #include "lab/import/kubernetes.hpp"
 #include "lab/import/resource_names.hpp"
 
+#include <allot/core/pod_counts.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/lab/decimal.hpp>
 #include <allot/lab/json_writer.hpp>
+#include <allot/scheduler/flavors.hpp>
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <utility>
 
 namespace allot {
@@ -553,7 +556,7 @@ class kueue_importer {
     if (w.is_admitted) {
       write_running_request(w, is_one_set, json);
     } else {
-      write_pending_request(w, is_one_set, json);
+      write_pending_request(w, json);
     }
     json.member("priority", w.priority);
     for (const json_value& owner : elements_at(w.object->value, {"metadata", "ownerReferences"}, found_)) {
@@ -616,24 +619,58 @@ class kueue_importer {
     json.end_object();
   }
 
-  void write_pending_request(const workload_entry& w, bool is_one_set, json_writer& json) {
-    const pod_set& first = w.pod_sets.front();
-    resource_list asked = first.request;
-    if (is_one_set) {
-      json.member("pods", first.count);
-      if (first.min_count && *first.min_count < first.count) {
-        json.member("min_pods", std::max<std::int64_t>(1, *first.min_count));
-      }
-    } else {
-      asked.clear();
-      bool is_elastic = false;
-      for (const pod_set& s : w.pod_sets) {
-        add_amounts(asked, s.request, s.count);
-        is_elastic = is_elastic || s.min_count.has_value();
-      }
-      json.member("total", true);
-      if (is_elastic) log_.note(w.object->shown(), "minCount is not carried over: it has several pod sets");
+  void write_pending_request(const workload_entry& w, json_writer& json) {
+    if (w.pod_sets.size() == 1) {
+      write_pods(w.pod_sets.front(), json);
+      return write_request(w, w.pod_sets.front().request, w.pod_sets, json);
     }
+    std::size_t groups = 0;
+    for (const pod_set& s : w.pod_sets) groups += groups_of(w, s);
+    if (groups <= most_flavor_groups && w.pod_sets.size() <= most_pod_sets) {
+      json.key("pod_sets").begin_array();
+      for (const pod_set& s : w.pod_sets) {
+        json.begin_object();
+        if (!s.name.empty()) json.member("name", s.name);
+        write_pods(s, json);
+        write_request(w, s.request, std::span{&s, 1}, json);
+        json.end_object();
+      }
+      json.end_array();
+      return;
+    }
+    resource_list all;
+    bool is_elastic = false;
+    for (const pod_set& s : w.pod_sets) {
+      add_amounts(all, s.request, s.count);
+      is_elastic = is_elastic || s.min_count.has_value();
+    }
+    json.member("total", true);
+    log_.note(w.object->shown(),
+              "its pod sets choose too many flavors to be told apart: they are one request");
+    if (is_elastic) log_.note(w.object->shown(), "minCount is not carried over: it has several pod sets");
+    write_request(w, all, w.pod_sets, json);
+  }
+
+  static void write_pods(const pod_set& s, json_writer& json) {
+    json.member("pods", s.count);
+    if (s.min_count && *s.min_count < s.count) {
+      json.member("min_pods", std::max<std::int64_t>(1, *s.min_count));
+    }
+  }
+
+  /// How many groups of flavors a pod set chooses from.
+  [[nodiscard]] std::size_t groups_of(const workload_entry& w, const pod_set& s) const {
+    return static_cast<std::size_t>(
+        std::count_if(w.in->groups.begin(), w.in->groups.end(), [&](const resource_group& g) {
+          return std::any_of(g.resources.begin(), g.resources.end(), [&](const std::string& r) {
+            const auto asked = s.request.find(r);
+            return asked != s.request.end() && asked->second != 0 && names_.has_flavors(r);
+          });
+        }));
+  }
+
+  void write_request(const workload_entry& w, const resource_list& asked, std::span<const pod_set> sets,
+                     json_writer& json) {
     json.key("request").begin_object();
     vector<std::string> by_flavor;
     for (const auto& [name, amount] : asked) {
@@ -647,7 +684,7 @@ class kueue_importer {
       const bool is_grouped =
           std::any_of(w.in->groups.begin(), w.in->groups.end(), [&](const resource_group& g) {
             return std::find(g.resources.begin(), g.resources.end(), resource) != g.resources.end() &&
-                   !flavors_for(w, g, resource).empty();
+                   !flavors_for(sets, g, resource).empty();
           });
       if (!names_.has_flavors(resource)) {
         json.key(names_.plain(resource)).raw(milli);
@@ -660,24 +697,24 @@ class kueue_importer {
       }
     }
     json.end_object();
-    write_flavors(w, by_flavor, json);
+    write_flavors(w, sets, by_flavor, json);
   }
 
   /// The flavors of a group that are counted for the resource and admitted by the workload's node selectors.
-  [[nodiscard]] vector<std::string> flavors_for(const workload_entry& w, const resource_group& g,
+  [[nodiscard]] vector<std::string> flavors_for(std::span<const pod_set> sets, const resource_group& g,
                                                 const std::string& resource) const {
     vector<std::string> counted_ones;
     vector<std::string> admitted;
     for (const std::string& flavor : g.flavors) {
       if (names_.dimension(resource, flavor).empty()) continue;
       counted_ones.push_back(flavor);
-      if (is_selected(w, g, flavor)) admitted.push_back(flavor);
+      if (is_selected(sets, g, flavor)) admitted.push_back(flavor);
     }
     return admitted.empty() ? counted_ones : admitted;
   }
 
   /// A selector counts only if some flavor of the group has a label with that key.
-  [[nodiscard]] bool is_selected(const workload_entry& w, const resource_group& g,
+  [[nodiscard]] bool is_selected(std::span<const pod_set> sets, const resource_group& g,
                                  const std::string& flavor) const {
     const auto label = [&](const std::string& f, const std::string& key) -> std::optional<std::string> {
       const auto labels = flavor_labels_.find(f);
@@ -685,7 +722,7 @@ class kueue_importer {
       const auto at = labels->second.find(key);
       return at == labels->second.end() ? std::nullopt : std::optional{at->second};
     };
-    for (const pod_set& s : w.pod_sets) {
+    for (const pod_set& s : sets) {
       for (const auto& [key, value] : s.node_selector) {
         const bool tells_apart =
             std::any_of(g.flavors.begin(), g.flavors.end(),
@@ -696,7 +733,8 @@ class kueue_importer {
     return true;
   }
 
-  void write_flavors(const workload_entry& w, const vector<std::string>& by_flavor, json_writer& json) {
+  void write_flavors(const workload_entry& w, std::span<const pod_set> sets,
+                     const vector<std::string>& by_flavor, json_writer& json) {
     if (by_flavor.empty()) return;
     json.key("flavors").begin_array();
     for (const resource_group& g : w.in->groups) {
@@ -708,7 +746,7 @@ class kueue_importer {
       json.begin_object().key("resources").begin_array();
       for (const std::string& r : resources) json.value(names_.plain(r));
       json.end_array().key("flavors").begin_array();
-      for (const std::string& f : flavors_for(w, g, resources.front())) json.value(f);
+      for (const std::string& f : flavors_for(sets, g, resources.front())) json.value(f);
       json.end_array().end_object();
     }
     json.end_array();

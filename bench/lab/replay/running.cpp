@@ -35,7 +35,9 @@ class running_placer {
         to_(to),
         found_(found),
         used_(to.setup.quotas),
-        view_{to.setup.jobs, false, to.setup.flavor_sets} {}
+        view_{to.setup.jobs, false, to.setup.flavor_sets} {
+    sim::link_flavors<N>(to.setup.jobs, to.setup.flavor_sets);
+  }
 
   void place_all() {
     for (const precision p : {precision::devices, precision::nodes, precision::nothing}) {
@@ -114,7 +116,11 @@ class running_placer {
     const std::span<const gpu::pod_location> at{e.locations};
     if (!are_of_flavor(j, at, pick)) return false;
     const auto take = [&](std::uint32_t first, std::uint32_t count) {
-      const gpu::pod_request pod_request = view_.pod_request(j, count, pick);
+      gpu::pod_request pod_request = view_.pod_request(j, count, pick);
+      if (first > 0) {
+        if (view_.pod_sets(j) > 1) pod_request = view_.pod_request(j, set_of_pod(j, first), pick);
+        pod_request = pod_request.beside(r.where);
+      }
       if (at.empty()) return where.place(pod_request);
       return where.inventory().place_at(pod_request, pod_request.total ? at : at.subspan(first, count));
     };
@@ -130,6 +136,14 @@ class running_placer {
       r.elastic_pods.push_back(*of_pod);
     }
     return true;
+  }
+  /// The set of a pod beyond the minimums, by their number.
+  [[nodiscard]] pod_set_id set_of_pod(sim::job_index j, std::uint32_t pod) const {
+    const pods_by_set before = view_.by_set(j, pod);
+    const pods_by_set with = view_.by_set(j, pod + 1);
+    std::size_t s = 0;
+    while (s + 1 < with.size() && with[s] == before[s]) ++s;
+    return pod_set_id{s};
   }
   void give_back(sim::running_job_at_start& r) {
     sim::places& where = to_.setup.where;

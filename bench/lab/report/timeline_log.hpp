@@ -93,7 +93,7 @@ template <class Pending>
       if (why.reason == gpu::obstacle::fragmented)
         return {kind::fragmented, 0, {}, why.largest_block.in_milli()};
       if (why.reason == gpu::obstacle::host_full) return {kind::host_full};
-      return {why.reason == gpu::obstacle::no_domain_has_room ? kind::no_domain : kind::no_such_node};
+      return {why.is_never() ? kind::no_such_node : kind::no_domain};
     }
   }
   return {settings.head == queue_head::best_effort ? kind::waits_turn : kind::behind_head};

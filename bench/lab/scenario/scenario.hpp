@@ -116,6 +116,15 @@ struct flavor_group {
   vector<option> options{};
 };
 
+/// Pods of a job that are alike, beside others that differ.
+struct pod_set_entry {
+  std::string name{};
+  gpu::pod_set pods{};
+  /// For one pod, without what its flavors count.
+  amounts request{};
+  vector<flavor_group> flavors{};
+};
+
 struct job_entry {
   std::string id;
   quota_id quota;
@@ -125,6 +134,8 @@ struct job_entry {
   gpu::pod_request pod_request{};
   /// The fewest pods that it can run with.
   std::uint32_t min_pods = 1;
+  /// If its pods differ: the sums are above, but for flavors.
+  vector<pod_set_entry> sets{};
   std::int64_t priority = 0;
   std::string job_class{};
   bool preemptible = true;

@@ -34,13 +34,22 @@ void scenario_reader::read_job(json_value value) {
     }
   }
   read_quota_of_job(job, j);
-  read_pods(job, j);
-  read_needs(job, j);
-  const auto flavors = job.find("flavors");
-  if (const auto request = job.require("request")) {
-    read_request(job, *request, flavors, j);
+  if (const auto sets = job.find("pod_sets")) {
+    if (const auto topology = job.find("topology")) read_topology_of_job(*topology, j);
+    read_pod_sets(*sets, j);
+    for (const std::string_view key : {"pods", "min_pods", "request", "flavors", "total"}) {
+      if (const auto v = job.find(key))
+        v->report(found_, "each of the pod_sets says that (expected it there)");
+    }
   } else {
-    read_host(job, {}, j);
+    read_pods(job, j);
+    read_needs(job, j);
+    const auto flavors = job.find("flavors");
+    if (const auto request = job.require("request")) {
+      read_request(job, *request, flavors, j);
+    } else {
+      read_host(job, {}, j);
+    }
   }
   const auto time = [&](std::string_view key) -> std::optional<instant> {
     const auto v = job.find(key);
@@ -267,15 +276,19 @@ void scenario_reader::check_cancellations() {
 
 void scenario_reader::check_total() {
   amounts sum;
-  for (const job_entry& j : to_.jobs) {
-    sum += j.request;
-    for (const flavor_group& g : j.flavors) {
+  const auto add = [&](const vector<flavor_group>& flavors, std::int64_t pods) {
+    for (const flavor_group& g : flavors) {
       amounts most;
       for (const flavor_group::option& o : g.options) {
         for (std::size_t d = 0; d < max_resources; ++d) most[d] = std::max(most[d], o.request[d]);
       }
-      sum += most * (j.pod_request.total ? std::int64_t{1} : std::int64_t{j.pod_request.pods});
+      sum += most * pods;
     }
+  };
+  for (const job_entry& j : to_.jobs) {
+    sum += j.request;
+    add(j.flavors, j.pod_request.total ? 1 : j.pod_request.pods);
+    for (const pod_set_entry& s : j.sets) add(s.flavors, s.pods.pods);
   }
   if (to_.trace) {
     const auto counted = dimensions_of_traces(to_);

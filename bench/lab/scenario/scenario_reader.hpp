@@ -157,6 +157,8 @@ class scenario_reader {
   void read_job(json_value value);
   void read_quota_of_job(json_object& job, job_entry& to);
   void read_pods(json_object& job, job_entry& to);
+  void read_pod_sets(json_value value, job_entry& to);
+  [[nodiscard]] pod_set_entry read_pod_set(json_value value, const job_entry& job);
   void read_state(json_object& job, job_entry& to);
   void read_nodes(json_value value, job_entry& to);
   void read_devices(json_value value, job_entry& to);

@@ -91,11 +91,6 @@ void scenario_reader::read_topology_of_job(json_value value, job_entry& to) {
     value.report(found_, "expected \"required\" or \"preferred\", with a level");
   }
   of_job.reject_unknown();
-  if (to.min_pods < to.pod_request.pods) {
-    return value.report(found_,
-                        "an elastic job gets its pods one by one, so they can't be kept together (expected "
-                        "no min_pods below pods)");
-  }
   if (nodes_are_wrong_ || levels_are_wrong_) return;
   if (required) to.pod_request.required_level = read_level(*required).value_or(gpu::any_level);
   if (preferred) to.pod_request.preferred_level = read_level(*preferred).value_or(gpu::any_level);

@@ -157,22 +157,27 @@ class class_numbers {
 };
 
 template <std::size_t N>
-[[nodiscard]] sim::job<N> job_of(const scenario& s, const job_entry& j, std::uint32_t flavors) {
-  return {.quota = j.quota,
-          .request = narrow<N>(j.request),
-          .pod_request = j.pod_request,
-          .min_pods = j.pod_request.total ? 0 : j.min_pods,
-          .flavors = flavors,
-          .priority = j.priority,
-          .preemptible = j.preemptible,
-          .submit = j.submit,
-          .ready = j.ready,
-          .duration = j.duration,
-          .checkpoint = j.checkpoint,
-          .restart = j.restart,
-          .time_limit = s.quotas[j.quota.index()].time_limit(j.job_class),
-          .estimate = j.estimate * sim::second,
-          .deadline = j.deadline};
+[[nodiscard]] sim::job<N> job_of(const scenario& s, const job_entry& j, flavor_sets<N>& flavors) {
+  sim::job<N> job{.quota = j.quota,
+                  .request = narrow<N>(j.request),
+                  .pod_request = j.pod_request,
+                  .min_pods = j.pod_request.total ? 0 : j.min_pods,
+                  .flavors = flavors.number(j.flavors),
+                  .priority = j.priority,
+                  .preemptible = j.preemptible,
+                  .submit = j.submit,
+                  .ready = j.ready,
+                  .duration = j.duration,
+                  .checkpoint = j.checkpoint,
+                  .restart = j.restart,
+                  .time_limit = s.quotas[j.quota.index()].time_limit(j.job_class),
+                  .estimate = j.estimate * sim::second,
+                  .deadline = j.deadline};
+  for (const pod_set_entry& of : j.sets) {
+    job.sets.push_back(of.pods);
+    job.shares.push_back({narrow<N>(of.request), flavors.number(of.flavors)});
+  }
+  return job;
 }
 
 /// KAI charges GPU memory by the node on which it runs. Until then it counts as what it is, unrounded, of the
@@ -326,7 +331,7 @@ workload<N> make_workload(const scenario& s) {
     bool waits = true;
     if (c.origin.entry) {
       const job_entry& j = s.jobs[*c.origin.entry];
-      job = job_of<N>(s, j, flavors.number(j.flavors));
+      job = job_of<N>(s, j, flavors);
       charge_as_kai_does(s, job);
       job.job_class = class_of(j.job_class);
       who = {j.user, j.roles};

@@ -71,6 +71,9 @@ class recycled_id {
 /// reused after a removal, so a smaller id is an older quota.
 using quota_id = id<struct quota_tag>;
 
+/// A set of the pods of a job, of those that are alike; numbered by the host.
+using pod_set_id = id<struct pod_set_tag>;
+
 /// A job held by a scheduler, from `submit` until it has finished or was cancelled. The id is never reused.
 using job_id = recycled_id<struct job_tag>;
 

@@ -28,7 +28,7 @@ namespace gpu {
 /// The reference placement: where requests are placed, and which pods run on which GPUs. Models the
 /// scheduler's placement concept; a host with its own inventory does not need it.
 ///
-/// Requests with levels are refused; `basic_topology_inventory` places them.
+/// Requests with levels, or of unlike pods, are refused; `basic_topology_inventory` places them.
 ///
 /// Nothing here allocates memory, except when there are more pods at once, or longer undo logs, than ever
 /// before. A copy is independent. The policy chooses the placement; everything is deterministic.
@@ -54,7 +54,7 @@ class basic_inventory : public occupancy {
   template <placement_policy P>
   [[nodiscard]] std::optional<allocation> place_by(const P& policy, const pod_request& r) {
     const auto pods = pods_of(r);
-    if (!pods || r.has_level()) return std::nullopt;
+    if (!pods || !r.is_plain()) return std::nullopt;
     if (pods->all_pods() > 1 && !detail::has_room(index(), *pods)) return std::nullopt;
     return add_each(policy, *pods);
   }
@@ -62,7 +62,7 @@ class basic_inventory : public occupancy {
   /// whole GPUs the room is counted, if the policy finds all of it; others are placed and taken back.
   [[nodiscard]] bool could_place(const pod_request& r) {
     const auto pods = pods_of(r);
-    if (!pods || r.has_level()) return false;
+    if (!pods || !r.is_plain()) return false;
     if (pods->all_pods() == 1) return policy_(index(), pods->each).has_value();
     if (!detail::has_room(index(), *pods)) return false;
     const bool counts =
@@ -85,11 +85,31 @@ class basic_inventory : public occupancy {
   /// chooses on its node. The pods of a total have as many GPUs as devices are given, otherwise all of their
   /// node; the last gets the rest. O(pods x devices of a node).
   [[nodiscard]] std::optional<allocation> place_at(const pod_request& r, std::span<const pod_location> pods) {
-    const auto whole = split(r, 0);
-    const bool is_split = r.total && r.gpus >= quantity::milli(milli_per_gpu);
-    if (!whole || pods.empty() || (!is_split && pods.size() != whole->pods)) return std::nullopt;
     const allot::savepoint before = save();
     const allocation a = open();
+    return conclude(before, add_all_at(r, pods, a), a);
+  }
+  /// Whether the request would fit on the empty cluster with all nodes open. O(node types).
+  [[nodiscard]] bool could_ever_fit(const pod_request& r) const {
+    return r.is_plain() && gpu::could_ever_fit(layout(), r);
+  }
+  /// Why the request can't be placed now. See `gpu::why_not`.
+  [[nodiscard]] unplaceable why_not(const pod_request& r) const {
+    unplaceable why = gpu::why_not(index(), r);
+    if (!r.is_plain()) why.reason = obstacle::invalid_request;
+    return why;
+  }
+  /// Its reason alone, which costs less.
+  [[nodiscard]] obstacle obstacle_to(const pod_request& r) const {
+    return r.is_plain() ? gpu::obstacle_to(index(), r) : obstacle::invalid_request;
+  }
+
+ protected:
+  /// Adds pods of one kind where they are.
+  [[nodiscard]] bool add_all_at(const pod_request& r, std::span<const pod_location> pods, allocation a) {
+    const auto whole = split(r, 0);
+    const bool is_split = r.total && r.gpus >= quantity::milli(milli_per_gpu);
+    if (!whole || pods.empty() || (!is_split && pods.size() != whole->pods)) return false;
     pod_shape pod = whole->each;
     const std::int64_t gpus = is_split ? r.gpus.in_milli() / milli_per_gpu : 0;
     std::int64_t left = gpus;
@@ -103,25 +123,8 @@ class basic_inventory : public occupancy {
       }
       placed = (!is_split || pod.devices > 0) && add_at(pods[i], pod, a);
     }
-    return conclude(before, placed && left == 0, a);
+    return placed && left == 0;
   }
-
-  /// Whether the request would fit on the empty cluster with all nodes open. O(node types).
-  [[nodiscard]] bool could_ever_fit(const pod_request& r) const {
-    return !r.has_level() && gpu::could_ever_fit(layout(), r);
-  }
-  /// Why the request can't be placed now. See `gpu::why_not`.
-  [[nodiscard]] unplaceable why_not(const pod_request& r) const {
-    unplaceable why = gpu::why_not(index(), r);
-    if (r.has_level()) why.reason = obstacle::invalid_request;
-    return why;
-  }
-  /// Its reason alone, which costs less.
-  [[nodiscard]] obstacle obstacle_to(const pod_request& r) const {
-    return r.has_level() ? obstacle::invalid_request : gpu::obstacle_to(index(), r);
-  }
-
- protected:
   /// Adds one pod to an allocation, if it fits there.
   [[nodiscard]] bool add_at(pod_location at, const pod_shape& pod, allocation a) {
     if (!layout().contains(at.node)) return false;
@@ -145,6 +148,8 @@ class basic_inventory : public occupancy {
     return placed;
   }
 
+  /// The policy that it was made with.
+  [[nodiscard]] const Policy& policy() const noexcept { return policy_; }
   /// The allocation that has been made since `before`, or nothing of it.
   [[nodiscard]] std::optional<allocation> conclude(allot::savepoint before, bool placed, allocation a) {
     if (!placed) {

@@ -6,6 +6,7 @@
 #include <allot/core/time.hpp>
 
 #include <algorithm>
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <optional>
@@ -62,6 +63,72 @@ struct run_estimate {
   friend constexpr bool operator==(const run_estimate&, const run_estimate&) noexcept = default;
 };
 
+struct pod_set;
+
+/// The sets of a job whose pods differ: in the host's memory, which must outlive the job. Compared by what
+/// the sets say.
+class pod_set_list {
+ public:
+  /// None: all pods of the job are alike.
+  constexpr pod_set_list() noexcept = default;
+  /// So many, from this one on.
+  constexpr pod_set_list(const pod_set* first, std::uint32_t count) noexcept : first_(first), count_(count) {}
+
+  /// Whether there is none.
+  [[nodiscard]] constexpr bool empty() const noexcept { return count_ == 0; }
+  /// How many.
+  [[nodiscard]] constexpr std::uint32_t size() const noexcept { return count_; }
+  /// @{
+  /// For a range-based `for`.
+  [[nodiscard]] constexpr const pod_set* begin() const noexcept { return first_; }
+  [[nodiscard]] constexpr const pod_set* end() const noexcept;
+  /// @}
+  /// Precondition: there are more.
+  [[nodiscard]] constexpr const pod_set& operator[](std::size_t set) const noexcept;
+
+  friend constexpr std::strong_ordering operator<=>(const pod_set_list& a, const pod_set_list& b) noexcept;
+  friend constexpr bool operator==(const pod_set_list& a, const pod_set_list& b) noexcept;
+
+ private:
+  const pod_set* first_ = nullptr;
+  std::uint32_t count_ = 0;
+};
+
+/// The pools where pods may run, by the option that was chosen among the flavors of their set: in the host's
+/// memory, which must outlive the job. Compared by what it says.
+class pools_by_option {
+ public:
+  /// None: the choice does not matter.
+  constexpr pools_by_option() noexcept = default;
+  /// So many, from this one on.
+  constexpr pools_by_option(const std::uint64_t* first, std::uint32_t count) noexcept
+      : first_(first), count_(count) {}
+
+  /// Those of an option; all if there is no such option.
+  [[nodiscard]] constexpr std::uint64_t of(std::uint8_t option) const noexcept {
+    return option < count_ ? first_[option] : all_pools;
+  }
+
+  friend constexpr std::strong_ordering operator<=>(const pools_by_option& a,
+                                                    const pools_by_option& b) noexcept {
+    if (a.count_ != b.count_) return a.count_ <=> b.count_;
+    for (std::uint32_t i = 0; i < a.count_; ++i) {
+      if (a.first_[i] != b.first_[i]) return a.first_[i] <=> b.first_[i];
+    }
+    return std::strong_ordering::equal;
+  }
+  friend constexpr bool operator==(const pools_by_option& a, const pools_by_option& b) noexcept {
+    return (a <=> b) == 0;
+  }
+
+ private:
+  const std::uint64_t* first_ = nullptr;
+  std::uint32_t count_ = 0;
+};
+
+/// No set in particular.
+inline constexpr std::uint8_t every_set = 255;
+
 /// What a job requests from the cluster. Requests with equal `room_key`s have the same chances, so a host may
 /// remember that one of them did not fit.
 struct pod_request {
@@ -97,6 +164,15 @@ struct pod_request {
   /// How long its pods are expected to run, for placement policies that care (`lifetime_alignment`). It makes
   /// no difference to whether there is room: see `room_key`.
   run_estimate estimate{};
+  /// The pods in sets, if they differ: then what is above is each set's own, but for `pods`, all of them
+  /// together, and the levels, which are those of the whole job.
+  pod_set_list sets{};
+  /// One pod of that set: what an elastic job may have beyond its minimum.
+  std::uint8_t one_of = every_set;
+  /// The options that were chosen of the flavors of its sets, by group: see `pod_set::pools`.
+  std::array<std::uint8_t, 4> options{};
+  /// Where the other pods of its job are, for such a pod: levels that are required bind it to them.
+  allocation_id near{};
 
   /// What of it decides whether there is room: all but the estimate.
   [[nodiscard]] constexpr pod_request room_key() const noexcept {
@@ -108,6 +184,10 @@ struct pod_request {
   [[nodiscard]] constexpr bool has_level() const noexcept {
     return required_level != any_level || preferred_level != any_level;
   }
+  /// Whether its pods are alike and may be anywhere.
+  [[nodiscard]] constexpr bool is_plain() const noexcept { return !has_level() && sets.empty(); }
+  /// The same of a pod whose job has that place.
+  [[nodiscard]] constexpr pod_request beside(allocation_id place) const noexcept;
   /// Whether it requests parts of devices: fractions, memory, or a MIG instance.
   [[nodiscard]] constexpr bool takes_parts() const noexcept {
     return gpu_memory_mib > 0 || !mig.is_none() ||
@@ -117,6 +197,78 @@ struct pod_request {
   friend constexpr auto operator<=>(const pod_request&, const pod_request&) noexcept = default;
   friend constexpr bool operator==(const pod_request&, const pod_request&) noexcept = default;
 };
+
+/// Pods of a job that are alike, beside others that differ.
+struct pod_set {
+  /// What each needs (`pods`, `total` and the estimate are those of the job). Levels are for the pods of this
+  /// set, in the domain of the whole job.
+  pod_request each{};
+  /// How many there are.
+  std::uint32_t pods = 1;
+  /// How many of them the job can't do without; 0: all.
+  std::uint32_t min_pods = 0;
+  /// Not 0: so many pods each are in one domain of `slice_level`. The last slice may be smaller.
+  std::uint32_t slice = 0;
+  /// @{
+  /// The level of slices, and that of `most_together`.
+  std::uint8_t slice_level = any_level;
+  std::uint8_t spread_level = any_level;
+  /// @}
+  /// Not 0: at most so many pods in one domain of `spread_level`.
+  std::uint32_t most_together = 0;
+  /// @{
+  /// The pools of its pods by the option that was chosen in this group of the job's flavors.
+  pools_by_option pools{};
+  std::uint8_t group = 0;
+  /// @}
+
+  /// How many of them the job can't do without.
+  [[nodiscard]] constexpr std::uint32_t fewest() const noexcept {
+    return min_pods == 0 || min_pods > pods ? pods : min_pods;
+  }
+  /// Whether it matters where its pods are.
+  [[nodiscard]] constexpr bool has_level() const noexcept {
+    return each.has_level() || slice != 0 || most_together != 0;
+  }
+
+  /// The request of so many of its pods, of a job with that request.
+  [[nodiscard]] constexpr pod_request of(std::uint32_t how_many, const pod_request& job) const noexcept {
+    pod_request r = each;
+    r.pods = how_many;
+    r.total = false;
+    r.estimate = job.estimate;
+    if (group < job.options.size()) r.pools &= pools.of(job.options[group]);
+    return r;
+  }
+
+  friend constexpr auto operator<=>(const pod_set&, const pod_set&) noexcept = default;
+  friend constexpr bool operator==(const pod_set&, const pod_set&) noexcept = default;
+};
+
+constexpr const pod_set* pod_set_list::end() const noexcept {
+  return first_ + count_;
+}
+constexpr const pod_set& pod_set_list::operator[](std::size_t set) const noexcept {
+  return first_[set];
+}
+constexpr std::strong_ordering operator<=>(const pod_set_list& a, const pod_set_list& b) noexcept {
+  if (a.count_ != b.count_) return a.count_ <=> b.count_;
+  for (std::uint32_t s = 0; a.first_ != b.first_ && s < a.count_; ++s) {
+    if (const auto order = a[s] <=> b[s]; order != 0) return order;
+  }
+  return std::strong_ordering::equal;
+}
+constexpr bool operator==(const pod_set_list& a, const pod_set_list& b) noexcept {
+  return (a <=> b) == 0;
+}
+
+constexpr pod_request pod_request::beside(allocation_id place) const noexcept {
+  pod_request r = *this;
+  bool matters = has_level();
+  for (const pod_set& s : sets) matters = matters || s.has_level();
+  if (matters) r.near = place;
+  return r;
+}
 
 /// The former name of `pod_request`.
 using demand [[deprecated("allot: it is gpu::pod_request since 0.2.0")]] = pod_request;
@@ -294,13 +446,17 @@ namespace detail {
 
 /// The pods of a request, or nothing if it is invalid: no pods, a negative amount, more than one GPU but not
 /// a whole number, more than one of GPUs, GPU memory and a MIG profile, or several devices with anything but
-/// a fraction of each.
+/// a fraction of each. Of pods in sets those of `one_of`; nothing for all of them.
 ///
 /// A total no larger than the largest acceptable node is one pod. A larger one fills as many nodes of that
 /// size as it can, with all of their GPUs, and the rest runs on one node (the rule of the Helios simulator);
 /// CPU and memory are divided like the GPUs. O(1).
 [[nodiscard]] constexpr std::optional<pod_split> split(const pod_request& r,
                                                        std::uint32_t largest_node) noexcept {
+  if (!r.sets.empty()) {
+    // Unlike pods have no one shape.
+    return r.one_of < r.sets.size() ? split(r.sets[r.one_of].of(1, r), largest_node) : std::nullopt;
+  }
   const std::int64_t milli = r.gpus.in_milli();
   if (!r.gpus.is_bounded() || milli < 0 || (!r.total && r.pods == 0)) return std::nullopt;
   if (r.cpu_milli < 0 || r.memory_mib < 0 || r.gpu_memory_mib < 0) return std::nullopt;

@@ -29,6 +29,8 @@ enum class obstacle : std::uint8_t {
   larger_than_cluster,
   /// Its pods do not all fit in any one domain of the required topology level, even if it is empty.
   larger_than_any_domain,
+  /// Each set of its pods would fit, but not all together, even if the cluster is empty.
+  sets_never_together,
   /// The nodes of its pools and models have fewer free GPUs than it requests.
   full,
   /// They have enough free GPUs, but not together.
@@ -37,6 +39,10 @@ enum class obstacle : std::uint8_t {
   host_full,
   /// All of its pods fit, but not in one domain of the required topology level.
   no_domain_has_room,
+  /// Each set of its pods has room, but not all together.
+  sets_not_together,
+  /// One more of its pods would fit, but not in the domain in which the others are.
+  no_room_beside,
 };
 
 /// For programs; messages for users are better made from the numbers.
@@ -56,6 +62,8 @@ enum class obstacle : std::uint8_t {
       return "larger_than_cluster";
     case obstacle::larger_than_any_domain:
       return "larger_than_any_domain";
+    case obstacle::sets_never_together:
+      return "sets_never_together";
     case obstacle::full:
       return "full";
     case obstacle::fragmented:
@@ -64,6 +72,10 @@ enum class obstacle : std::uint8_t {
       return "host_full";
     case obstacle::no_domain_has_room:
       return "no_domain_has_room";
+    case obstacle::sets_not_together:
+      return "sets_not_together";
+    case obstacle::no_room_beside:
+      return "no_room_beside";
   }
   return "";
 }
@@ -137,6 +149,12 @@ struct unplaceable {
     case obstacle::no_domain_has_room:
       return "its pods must be placed in one domain, and the one with most room has room for " + with_room +
              " of " + pods;
+    case obstacle::sets_never_together:
+      return "each set of its pods would fit, but not all together";
+    case obstacle::sets_not_together:
+      return "each set of its pods has room, but not all together";
+    case obstacle::no_room_beside:
+      return "there is room for another pod, but not in the domain of the others";
     case obstacle::none:
     case obstacle::invalid_request:
       break;

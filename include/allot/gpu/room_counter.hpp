@@ -39,8 +39,8 @@ class room_counter {
   using allocation = allocation_id;
 
   /// Starts over with no job gone; counts for this request until the inventory changes. Returns whether it
-  /// can: not for topology levels, GPU memory, MIG instances, fractions of several devices, or pods without
-  /// GPUs. O(types x sizes); O(nodes) where hosts count.
+  /// can: not for topology levels, unlike pods, GPU memory, MIG instances, fractions of several devices, or
+  /// pods without GPUs. O(types x sizes); O(nodes) where hosts count.
   [[nodiscard]] bool begin(const occupancy& in, const pod_request& r) {
     const free_index& index = in.index();
     const cluster& layout = in.layout();
@@ -49,7 +49,7 @@ class room_counter {
       if (!r.total) pods_.pods = r.pods;
     } else {
       const auto pods = split(r, layout);
-      if (!pods || r.has_level() || pods->each.depends_on_type() || pods->each.devices == 0) return false;
+      if (!pods || !r.is_plain() || pods->each.depends_on_type() || pods->each.devices == 0) return false;
       if (pods->each.is_fraction() && pods->each.devices != 1) return false;
       begun_on_ = &index;
       begun_at_ = now;

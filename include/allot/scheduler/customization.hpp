@@ -33,6 +33,7 @@
 // | `estimated_view`    | `estimate(j)`                              | a job ends by its time limit, if any |
 // | `checkpointed_view` | `checkpoint(j)`, `restart(j)`              | nothing is saved, restarts are free |
 // | `elastic_view`      | `pods(j)`, `min_pods(j)`, `request(j, pods)` | all pods start together           |
+// | `pod_set_view`      | `pod_sets(j)`; `pods`, `min_pods`, `request` of a set | all pods are alike       |
 // | `flavored_view`     | `flavors(j, pods)`                         | no choice                           |
 // | `capacity_view`     | `capacity()`                               | what the quotas own                 |
 // | `charging_view`     | `is_charged_by_place(j)`, `request_at(...)` | a job uses what it requests        |
@@ -50,6 +51,7 @@
 // | `revocable_placement`      | `contains`, `usable`: places can be lost  | a given place stays usable     |
 // | `guarded_placement`        | `P::host_nodes`: what a host may change   | the host may change anything   |
 // | `place_at(r, ...)`         | takes a place where a job runs            | `take_place(r)` alone          |
+// | `near_request`             | `r.beside(place)`: another pod, near them | it may be anywhere             |
 // | `r.room_key()`             | what of a request decides on room         | all of it                      |
 //
 // ## The parts of `policies` (scheduler/policies.hpp)

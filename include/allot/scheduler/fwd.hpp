@@ -10,6 +10,7 @@
 namespace allot {
 inline namespace v0 {
 
+enum class addressee : std::uint8_t;
 template <class Session>
 class availability;
 enum class backfill_order : std::uint8_t;

@@ -189,6 +189,15 @@ concept revocable_placement = placement<P> && requires(const P& seen, typename P
 template <class P>
 concept guarded_placement = revocable_placement<P> && std::constructible_from<typename P::host_nodes, P&>;
 
+/// A placement in which a pod of an elastic job may have to be near the others: a pod request of one more
+/// pod has a member `pod_request beside(const allocation& others) const`, which returns it with the place of
+/// the core. Default: it may be anywhere.
+template <class P>
+concept near_request = placement<P> &&
+    requires(const typename P::pod_request& r, const typename P::allocation& where) {
+  { r.beside(where) } -> std::same_as<typename P::pod_request>;
+};
+
 /// For hosts that schedule by quota alone: every job has a place.
 struct no_placement {
   /// Nothing is requested.

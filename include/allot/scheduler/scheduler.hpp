@@ -192,7 +192,9 @@ class scheduler {
     const auto [least, most] = shown::pods(view(), j);
     if (least == 0 || least > most) return refusal::invalid_request;
     // It may start with any number in between (Kueue), and further pods come one by one.
-    if (least < most && !(asks_validly(r, 1) && asks_validly(r, most))) return refusal::invalid_request;
+    if (!shown::sets_add_up(view(), j)) return refusal::invalid_request;
+    if (least < most && !(further_pods_are_valid(r) && asks_validly(r, most)))
+      return refusal::invalid_request;
     if (!asks_validly(r, least)) return refusal::invalid_request;
     flavor_pick pick{};
     do {
@@ -735,6 +737,10 @@ class scheduler {
   }
   /// The flavors chosen for the job.
   [[nodiscard]] flavor_pick pick(job_id id) const { return of_job(id, &record::pick); }
+  /// The set of such a pod, of a job whose pods differ (`pod_set_view`); the first otherwise.
+  [[nodiscard]] pod_set_id set_of(job_id pod) const {
+    return jobs().contains(pod) ? pod_set_id{jobs().at(pod).set} : pod_set_id{0};
+  }
   /// The pods of an elastic job beyond its core, waiting ones included. Valid until the next call.
   [[nodiscard]] std::span<const job_id> elastic_pods_of(job_id id) const {
     return jobs().contains(id) ? std::span<const job_id>{jobs().at(id).elastic_pods}
@@ -819,6 +825,18 @@ class scheduler {
   /// Whether the request is valid whichever flavors are chosen: tests the least and the most of each group.
   [[nodiscard]] bool asks_validly(record& r, std::uint32_t pods) const {
     detail::read_request(r, view(), pods);
+    return is_valid_to_count(r);
+  }
+  /// The same for one pod more, of each set.
+  [[nodiscard]] bool further_pods_are_valid(record& r) const {
+    const std::size_t sets = shown::sets(view(), r.what);
+    for (std::size_t s = 0; s < sets; ++s) {
+      detail::read_further_pod(r, view(), s);
+      if (!is_valid_to_count(r)) return false;
+    }
+    return true;
+  }
+  [[nodiscard]] static bool is_valid_to_count(const record& r) {
     if (r.menu.empty()) return is_valid_request(r.base);
     resources<n> least = r.base;
     resources<n> most = r.base;

@@ -97,6 +97,8 @@ struct unit_state {
   std::uint32_t pods_to_come = 0;
   /// The pods with which it starts.
   std::uint32_t pods = 1;
+  /// For an elastic pod of a job whose pods differ: its set.
+  std::uint32_t set = 0;
   /// The flavors chosen for it.
   flavor_pick pick{};
   /// Its place in its queue. Of an `identified_view` the id is the view's.

@@ -45,6 +45,8 @@ void for_each_field(const unit_state&, F f) {
   f(
       "pods", [](auto& u) -> auto& { return u.pods; });
   f(
+      "set", [](auto& u) -> auto& { return u.set; });
+  f(
       "pick", [](auto& u) -> auto& { return u.pick; });
   f(
       "rank", [](auto& u) -> auto& { return u.rank; });

@@ -277,6 +277,22 @@ concept elastic_view = job_view<V> &&
   { view.request(job, pods) } -> detail::amounts_of<dimensions<V>>;
 };
 
+/// The pods of an elastic job in sets, for jobs whose pods differ: a leader and its workers, roles with
+/// minimums of their own. `pods(job)` and `min_pods(job)` are the sums over its `pod_sets(job)`, at most
+/// `most_pod_sets`, of `pods(job, set)` and `min_pods(job, set)`; the sets are numbered from 0. The minimums
+/// of all sets start together, and go last; further pods come and go one by one, as `next_to_grow` says.
+/// `request(job, set)`, with flavors `flavors(job, set)`, and with a placement `pod_request(job, set)`, or
+/// `pod_request(job, set, pick)`, are for one such pod; `request(job, pods)` and `pod_request(job, pods)` for
+/// as many pods as `pods_of_sets` divides. Default, also of a job with no more than one set: all are alike.
+template <class V>
+concept pod_set_view = elastic_view<V> &&
+    requires(const V& view, const typename V::job& job, pod_set_id set) {
+  { view.pod_sets(job) } -> detail::count_for<std::uint32_t>;
+  { view.pods(job, set) } -> detail::count_for<std::uint32_t>;
+  { view.min_pods(job, set) } -> detail::count_for<std::uint32_t>;
+  { view.request(job, set) } -> detail::amounts_of<dimensions<V>>;
+};
+
 /// The flavors that the job accepts, as a `flavor_menu` for `pods` of its pods (all of them, unless the job
 /// is elastic). They are added to `request`, which then holds what the job requests in any case. With a
 /// placement, `pod_request(job, pods, pick)` is the pod request under a choice. Default: no choice.

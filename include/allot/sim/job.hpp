@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/ids.hpp>
+#include <allot/core/pod_counts.hpp>
 #include <allot/core/resources.hpp>
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
@@ -41,14 +42,23 @@ struct flavor_set {
   vector<std::uint64_t> pools{};
 };
 
+/// What one pod of a set requests of the quota, of a job whose pods differ.
+template <std::size_t N = 1>
+struct set_share {
+  /// In addition to what its flavors count.
+  resources<N> request{};
+  /// As `job::flavors`, of the set.
+  std::uint32_t flavors = 0;
+};
+
 /// A job of a simulated workload. Times are in milliseconds.
 template <std::size_t N = 1>
 struct job {
   /// The quota that it is attached to.
   quota_id quota{};
-  /// Of the whole job, in addition to what its flavors count.
+  /// Of the whole job, in addition to what its flavors count; of one whose pods differ the sum of its sets'.
   resources<N> request{};
-  /// What it needs of the nodes.
+  /// What it needs of the nodes. If its pods differ: the levels of the whole job.
   gpu::pod_request pod_request{};
   /// The minimum number of pods to run with: if below the pod request's it is elastic. 0: all of them.
   std::uint32_t min_pods = 0;
@@ -83,16 +93,47 @@ struct job {
   std::optional<std::uint8_t> charged_by_memory{};
   /// The number of its class ("train", "inference", ...), by which figures are reported; 0: none.
   std::uint32_t job_class = 0;
+  /// @{
+  /// The pods in sets, if they differ or must be apart, and what each requests of the quota. A single set is
+  /// not elastic.
+  vector<gpu::pod_set> sets{};
+  vector<set_share<N>> shares{};
+  /// @}
 
   /// The number of its pods; 1 if the pod request is for the whole job.
   [[nodiscard]] constexpr std::uint32_t pods() const noexcept {
-    return pod_request.total ? 1 : pod_request.pods;
+    if (sets.empty()) return pod_request.total ? 1 : pod_request.pods;
+    std::uint32_t sum = 0;
+    for (const gpu::pod_set& s : sets) sum += s.pods;
+    return sum;
   }
   /// The least pods that it runs with.
   [[nodiscard]] constexpr std::uint32_t fewest_pods() const noexcept {
+    if (!sets.empty()) {
+      std::uint32_t sum = 0;
+      for (const gpu::pod_set& s : sets) sum += s.fewest();
+      return sum;
+    }
     return min_pods == 0 || min_pods > pods() ? pods() : min_pods;
   }
 };
+
+/// Lets the sets of pods know which pools their flavors mean. To be called again when jobs or flavor sets
+/// have been copied.
+template <std::size_t N>
+void link_flavors(std::span<job<N>> jobs, std::span<const flavor_set<N>> flavor_sets) {
+  for (job<N>& j : jobs) {
+    std::size_t groups = 0;
+    for (std::size_t s = 0; s < j.sets.size(); ++s) {
+      const std::uint32_t number = j.shares[s].flavors;
+      if (number == 0) continue;
+      const flavor_set<N>& of = flavor_sets[number - 1];
+      j.sets[s].pools = {of.pools.data(), static_cast<std::uint32_t>(of.pools.size())};
+      j.sets[s].group = static_cast<std::uint8_t>(groups + of.placed_group);
+      groups += of.menu.groups();
+    }
+  }
+}
 
 /// Presents a workload to a scheduler: a job is its index. With a single queue all jobs are of quota 0.
 template <std::size_t N = 1>
@@ -140,12 +181,54 @@ struct workload_view {
 
   [[nodiscard]] std::uint32_t pods(job j) const { return jobs[j].pods(); }
   [[nodiscard]] std::uint32_t min_pods(job j) const { return jobs[j].fewest_pods(); }
+  [[nodiscard]] std::uint32_t pod_sets(job j) const {
+    return jobs[j].sets.empty() ? 1 : static_cast<std::uint32_t>(jobs[j].sets.size());
+  }
+  [[nodiscard]] std::uint32_t pods(job j, pod_set_id s) const { return jobs[j].sets[s.index()].pods; }
+  [[nodiscard]] std::uint32_t min_pods(job j, pod_set_id s) const { return jobs[j].sets[s.index()].fewest(); }
+  [[nodiscard]] const resources<N>& request(job j, pod_set_id s) const {
+    return jobs[j].shares[s.index()].request;
+  }
+  [[nodiscard]] flavor_menu<N> flavors(job j, pod_set_id s) const {
+    pods_by_set one{};
+    one[s.index()] = 1;
+    return flavors(j, one);
+  }
+  [[nodiscard]] gpu::pod_request pod_request(job j, pod_set_id s, const flavor_pick& pick) const {
+    gpu::pod_request r = pod_request(j, 1, pick);
+    r.one_of = static_cast<std::uint8_t>(s.index());
+    return r;
+  }
   /// @}
+
+  /// How many of these pods are of each set, of a job whose pods differ.
+  [[nodiscard]] pods_by_set by_set(job j, std::uint32_t pods) const {
+    const vector<gpu::pod_set>& sets = jobs[j].sets;
+    return pods_of_sets(
+        sets.size(), [&](std::size_t s) { return sets[s].fewest(); },
+        [&](std::size_t s) { return sets[s].pods; }, pods);
+  }
+  /// What so many pods of each set accept: the groups of all sets, in their order.
+  [[nodiscard]] flavor_menu<N> flavors(job j, const pods_by_set& pods) const {
+    flavor_menu<N> all;
+    for (std::size_t s = 0; s < jobs[j].sets.size(); ++s) {
+      const std::uint32_t number = jobs[j].shares[s].flavors;
+      if (number == 0) continue;
+      const flavor_menu<N> some = flavor_menu<N>{flavor_sets[number - 1].menu} * pods[s];
+      for (std::size_t g = 0; g < some.groups(); ++g) all.add_group(some.options(g));
+    }
+    return all;
+  }
 
   /// What `pods` of its pods request of the quota.
   [[nodiscard]] resources<N> request(job j, std::uint32_t pods) const {
     if (pods == jobs[j].pods()) return jobs[j].request;
     resources<N> some;
+    if (!jobs[j].sets.empty()) {
+      const pods_by_set has = by_set(j, pods);
+      for (std::size_t s = 0; s < jobs[j].sets.size(); ++s) some += jobs[j].shares[s].request * has[s];
+      return some;
+    }
     for (std::size_t d = 0; d < N; ++d) {
       some[d] = quantity::milli(jobs[j].request[d].in_milli() / jobs[j].pods()) * pods;
     }
@@ -153,6 +236,7 @@ struct workload_view {
   }
   /// The flavors that `pods` of its pods accept.
   [[nodiscard]] flavor_menu<N> flavors(job j, std::uint32_t pods) const {
+    if (!jobs[j].sets.empty()) return flavors(j, by_set(j, pods));
     if (jobs[j].flavors == 0) return {};
     const flavor_menu<N>& each = flavor_sets[jobs[j].flavors - 1].menu;
     return jobs[j].pod_request.total || pods == 1 ? each : each * pods;
@@ -161,6 +245,7 @@ struct workload_view {
   /// by one. Precondition: at least the minimum.
   [[nodiscard]] resources<N> amount(job j, std::uint32_t pods, const flavor_pick& pick) const {
     const sim::job<N>& it = jobs[j];
+    if (!it.sets.empty()) return request(j, pods) + flavors(j, pods).request(pick);
     const std::uint32_t fewest = it.fewest_pods();
     if (fewest == it.pods() && it.flavors == 0) return it.request;
     resources<N> sum = request(j, fewest) + flavors(j, fewest).request(pick);
@@ -170,6 +255,11 @@ struct workload_view {
   /// The same for one pod beyond the minimum.
   [[nodiscard]] resources<N> pod(job j, const flavor_pick& pick) const {
     return request(j, 1) + flavors(j, 1).request(pick);
+  }
+  /// And for one of that set.
+  [[nodiscard]] resources<N> pod(job j, pod_set_id s, const flavor_pick& pick) const {
+    if (jobs[j].sets.empty()) return pod(j, pick);
+    return request(j, s) + flavors(j, s).request(pick);
   }
   /// @{
   /// What `charging_view` asks for. As KAI-Scheduler v0.13 counts it: percent of a device, rounded up.
@@ -195,6 +285,13 @@ struct workload_view {
     gpu::pod_request r = jobs[j].pod_request;
     if (!r.total) r.pods = pods;
     r.estimate.span = estimate(j);
+    if (!jobs[j].sets.empty()) {
+      r.total = false;
+      r.pods = pods;
+      r.sets = {jobs[j].sets.data(), pod_sets(j)};
+      r.options = pick;
+      return r;
+    }
     if (jobs[j].flavors != 0) {
       const flavor_set<N>& set = flavor_sets[jobs[j].flavors - 1];
       if (!set.pools.empty()) r.pools &= set.pools[pick[set.placed_group]];

@@ -213,7 +213,7 @@ class simulator {
     watch.on(*this, {.what = job_event_kind::started, .job = j});
     for (const gpu::allocation_id at : r.elastic_pods) {
       const job_id pod = scheduler_.adopt_elastic_pod(h.id, r.since, at);
-      runs_.grow(j, r.since);
+      runs_.grow(j, r.since, scheduler_.set_of(pod).index());
       watch.on(*this, {.what = job_event_kind::grew, .job = j, .pod = pod});
     }
     if (!r.is_going) return;
@@ -372,7 +372,7 @@ class simulator {
     if (scheduler_.state(a.id) != job_state::running) return;
     log_.note(now_, a.core ? decision_kind::grown : decision_kind::admitted, a.what);
     if (a.core) {
-      runs_.grow(a.what, now_);
+      runs_.grow(a.what, now_, scheduler_.set_of(a.id).index());
       return watch.on(*this,
                       {.what = job_event_kind::grew, .job = a.what, .pod = a.id, .borrows = a.borrows});
     }
@@ -399,7 +399,7 @@ class simulator {
 
   void shrink(job_index j, job_id pod, const interruption& how, observer<N, Places>& watch) {
     forget_departure(pod);
-    runs_.shrink(j, now_);
+    runs_.shrink(j, now_, scheduler_.set_of(pod).index());
     scheduler_.evicted(pod);
     watch.on(*this, {.what = job_event_kind::shrank, .job = j, .pod = pod, .how = how});
   }

@@ -207,6 +207,12 @@ class occupancy {
     note({change::pod_added, false, a, {}});
   }
 
+  /// Nothing is placed, and all nodes are open.
+  void clear() {
+    table_.for_each([this](allocation a) { release(a); });
+    for (std::size_t n = 0; n < layout().size(); ++n) reopen(node_id{n});
+  }
+
  private:
   using status = allocation_table::status;
 

@@ -38,6 +38,8 @@ struct gang_request {
   /// If possible, all in one domain of this level, not coarser than the required one; else of the next
   /// coarser level with room. Nothing finer than the preferred level is sought.
   std::optional<std::size_t> preferred = std::nullopt;
+  /// Nowhere but in this domain; none: anywhere.
+  domain_id within{};
 };
 
 /// The number of pods of a group on a node.

@@ -120,6 +120,7 @@ class gang_planner {
     };
     if (r.groups.empty() || !exists(r.required) || !exists(r.preferred)) return false;
     if (r.required && r.preferred && *r.preferred < *r.required) return false;
+    if (r.within && !topology_->contains(r.within)) return false;
     return allot::detail::all_of(r.groups.begin(), r.groups.end(), [&](const gang_group& g) {
       return g.min_pods >= 1 && g.min_pods <= g.pods && g.pods <= std::numeric_limits<std::uint32_t>::max() &&
              exists(g.level);
@@ -134,13 +135,15 @@ class gang_planner {
 
   template <class Rooms>
   [[nodiscard]] std::optional<region> find_region(const Rooms& rooms) {
-    const std::size_t coarsest = request_->required.value_or(0);
+    const bool is_bounded{request_->within};
+    const std::size_t coarsest =
+        std::max(request_->required.value_or(0), is_bounded ? topology_->level_of(request_->within) : 0);
     const std::uint64_t at_least = request_->preferred ? needed_ : wanted_;
     for (std::size_t l = request_->preferred.value_or(topology_->node_level()) + 1; l-- > coarsest;) {
       assignment_.begin(budget_);
       if (const auto found = find_in_level(rooms, l, at_least, infinite)) return found;
     }
-    if (!request_->required) {
+    if (!request_->required && !is_bounded) {
       assignment_.begin(budget_);
       if (assign(rooms, region{})) return region{};
       return std::nullopt;
@@ -157,12 +160,12 @@ class gang_planner {
     if (level == topology_->node_level()) {
       if (rooms.most_on_a_node() < at_least) return std::nullopt;
       const auto room = [&](std::size_t p) { return rooms.room_at(p); };
-      const std::size_t end = eligible_nodes();
-      const auto best = first_of(0, end, room, at_least, below);
+      const auto [first, last] = eligible_nodes();
+      const auto best = first_of(first, last, room, at_least, below);
       if (!best || !assign(rooms, region{region::node, best->index})) return std::nullopt;
       return region{region::node, best->index};
     }
-    const domain_range domains = topology_->domains_of(level);
+    const domain_range domains = domains_of(level);
     const auto room = [&](std::size_t d) { return rooms.room(domain_id{d}); };
     const bool is_simple =
         allot::detail::all_of(request_->groups.begin(), request_->groups.end(),
@@ -185,9 +188,19 @@ class gang_planner {
     return std::nullopt;
   }
 
-  /// The nodes before this position may hold the whole gang: one outside every domain satisfies no requested
+  /// The domains of a level that the request allows.
+  [[nodiscard]] domain_range domains_of(std::size_t level) const {
+    const domain_id in = request_->within;
+    if (!in) return topology_->domains_of(level);
+    if (level <= topology_->level_of(in)) return {in.index(), in.index() + 1};
+    return topology_->domains_in(in, level);
+  }
+  /// The positions of the nodes that may hold the whole gang: one outside every domain satisfies no requested
   /// level.
-  [[nodiscard]] std::size_t eligible_nodes() const noexcept {
+  [[nodiscard]] std::pair<std::size_t, std::size_t> eligible_nodes() const {
+    if (request_->within) {
+      return detail::positions(*topology_, region{region::domain, request_->within.index()});
+    }
     const auto asks_for_domain = [this](const std::optional<std::size_t>& level) {
       return level && *level < topology_->node_level();
     };
@@ -195,7 +208,7 @@ class gang_planner {
         asks_for_domain(request_->required) ||
         allot::detail::any_of(request_->groups.begin(), request_->groups.end(),
                               [&](const gang_group& g) { return asks_for_domain(g.level); });
-    return topology_->nodes().size() - (inside_only ? topology_->nodes_outside().size() : 0);
+    return {0, topology_->nodes().size() - (inside_only ? topology_->nodes_outside().size() : 0)};
   }
   template <class Room>
   [[nodiscard]] std::optional<rank> first_of(std::size_t first, std::size_t last, Room room,
@@ -326,14 +339,18 @@ class gang_planner {
       return best;
     };
     why.reason = gang_obstacle::no_domain;
-    if (!why.level) {
+    if (request_->within && why.level.value_or(0) <= topology_->level_of(request_->within)) {
+      why.level = topology_->level_of(request_->within);
+      why.best = request_->within;
+      why.room = rooms.room(request_->within);
+    } else if (!why.level) {
       why.room = rooms.total();
     } else if (*why.level == topology_->node_level()) {
-      const std::size_t end = eligible_nodes();
-      if (end == 0) return;
-      why.best_node = topology_->nodes()[most(0, end, [&](std::size_t i) { return rooms.room_at(i); })];
+      const auto [first, last] = eligible_nodes();
+      if (first == last) return;
+      why.best_node = topology_->nodes()[most(first, last, [&](std::size_t i) { return rooms.room_at(i); })];
     } else {
-      const domain_range all = topology_->domains_of(*why.level);
+      const domain_range all = domains_of(*why.level);
       if (all.empty()) return;
       why.best =
           domain_id{most(all.first(), all.last(), [&](std::size_t i) { return rooms.room(domain_id{i}); })};

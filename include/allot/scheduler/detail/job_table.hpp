@@ -4,6 +4,7 @@
 #include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
 #include <allot/core/ids.hpp>
+#include <allot/core/pod_counts.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/fairshare/job_rank.hpp>
 #include <allot/preemption/running_index.hpp>
@@ -124,6 +125,10 @@ struct job_record {
   /// For an elastic job: how many of its further pods are not units yet, and those that are.
   std::uint32_t pods_to_come = 0;
   vector<job_id> elastic_pods{};
+  /// For an elastic pod: of which set it is.
+  std::uint8_t set = 0;
+  /// Whether the pods of its core may differ.
+  bool has_unlike_pods = false;
   preemption_turns turns{};
   ready_time ready{};
   /// Since when it waits, as far as `queue_settings::preempt_after` is concerned.
@@ -216,6 +221,47 @@ class view_or_default {
   [[nodiscard]] static pod_counts pods(const View& view, const job& j) requires elastic_view<View> {
     return {counted(view.min_pods(j)), counted(view.pods(j))};
   }
+  /// How many sets of pods it has; 1 if all are alike.
+  [[nodiscard]] static std::size_t sets(const View&, const job&) { return 1; }
+  [[nodiscard]] static std::size_t sets(const View& view, const job& j) requires pod_set_view<View> {
+    return std::max<std::size_t>(1, counted(view.pod_sets(j)));
+  }
+  /// The pods of a set, as of the job.
+  [[nodiscard]] static pod_counts pods(const View& view, const job& j,
+                                       std::size_t set) requires pod_set_view<View> {
+    return {counted(view.min_pods(j, pod_set_id{set})), counted(view.pods(j, pod_set_id{set}))};
+  }
+  /// Whether its sets, if it has several, are what it says of all pods.
+  [[nodiscard]] static bool sets_add_up(const View&, const job&) { return true; }
+  [[nodiscard]] static bool sets_add_up(const View& view, const job& j) requires pod_set_view<View> {
+    const std::size_t all = sets(view, j);
+    if (all == 1) return true;
+    if (all > most_pod_sets) return false;
+    std::uint64_t least = 0;
+    std::uint64_t most = 0;
+    for (std::size_t s = 0; s < all; ++s) {
+      const pod_counts of = pods(view, j, s);
+      if (of.least > of.most) return false;
+      least += of.least;
+      most += of.most;
+    }
+    const pod_counts job = pods(view, j);
+    return least == job.least && most == job.most;
+  }
+  /// How many of these pods are of each set.
+  [[nodiscard]] static pods_by_set by_set(const View& view, const job& j,
+                                          std::uint32_t all) requires pod_set_view<View> {
+    return pods_of_sets(
+        sets(view, j), [&](std::size_t s) { return pods(view, j, s).least; },
+        [&](std::size_t s) { return pods(view, j, s).most; }, all);
+  }
+  /// The set of the next pod if there are so many of each.
+  [[nodiscard]] static std::size_t next_set(const View& view, const job& j,
+                                            const pods_by_set& has) requires pod_set_view<View> {
+    return next_to_grow(
+        sets(view, j), [&](std::size_t s) { return pods(view, j, s).least; },
+        [&](std::size_t s) { return pods(view, j, s).most; }, has);
+  }
   /// Whether it accepts these flavors.
   [[nodiscard]] static bool accepts(const View&, const job&, const flavor_pick&) { return true; }
   [[nodiscard]] static bool accepts(const View& view, const job& j,
@@ -271,6 +317,34 @@ void read_request(job_record<View, Placement>& r, const View& view, std::uint32_
   r.pod_request = pod_request_of<Placement>(view, r.what, pods, r.pick);
 }
 
+/// Reads what one pod of a job beyond its core requests, of that set, beside the pods that are at `r.where`.
+template <job_view View, placement Placement>
+void read_further_pod(job_record<View, Placement>& r, const View& view, [[maybe_unused]] std::size_t set) {
+  bool is_read = false;
+  if constexpr (pod_set_view<View>) {
+    if (view_or_default<View>::sets(view, r.what) > 1) {
+      const pod_set_id of{set};
+      is_read = true;
+      r.set = static_cast<std::uint8_t>(set);
+      r.facts.pods = 1;
+      r.base = r.facts.request = view.request(r.what, of);
+      if constexpr (flavored_view<View>) {
+        r.menu = view.flavors(r.what, of);
+        r.facts.request += r.menu.request(r.pick);
+      }
+      if constexpr (!std::same_as<Placement, no_placement>) {
+        if constexpr (flavored_view<View>) {
+          r.pod_request = view.pod_request(r.what, of, r.pick);
+        } else {
+          r.pod_request = view.pod_request(r.what, of);
+        }
+      }
+    }
+  }
+  if (!is_read) read_request(r, view, 1);
+  if constexpr (near_request<Placement>) r.pod_request = r.pod_request.beside(r.where);
+}
+
 /// From now on the job is charged for what it uses where it is placed.
 template <job_view View, placement Placement>
 void charge_by_place(job_record<View, Placement>& r, const View& view, const Placement& in) {
@@ -313,6 +387,7 @@ void read_job(job_record<View, Placement>& r, const View& view, const typename V
   r.ready.at = view_or_default<View>::ready_at(view, j);
   r.waits_since = r.facts.submitted;
   r.estimate = view_or_default<View>::estimate(view, j);
+  r.has_unlike_pods = view_or_default<View>::sets(view, j) > 1;
   const auto [least, most] = view_or_default<View>::pods(view, j);
   read_request(r, view, least);
   r.pods_to_come = most - least;

@@ -262,6 +262,20 @@ class lifecycle {
     if (r.menu.empty()) return r.pod_request;
     return detail::pod_request_of<Placement>(view_, r.what, r.facts.pods, pick);
   }
+  /// Of which set the next pod of an elastic job is; `more` are those that are no units.
+  [[nodiscard]] std::size_t next_set([[maybe_unused]] const record& core,
+                                     [[maybe_unused]] const pods_by_set& more = {}) const {
+    if constexpr (pod_set_view<View>) {
+      using shown = view_or_default<View>;
+      if (shown::sets(view_, core.what) == 1) return 0;
+      pods_by_set has = shown::by_set(view_, core.what, core.facts.pods);
+      for (std::size_t s = 0; s < has.size(); ++s) has[s] += more[s];
+      for (const job_id pod : core.elastic_pods) ++has[jobs_[pod].set];
+      // One for which there is no set, as the view shows fewer by now, is dropped soon.
+      return std::min(shown::next_set(view_, core.what, has), shown::sets(view_, core.what) - 1);
+    }
+    return 0;
+  }
   /// The record of an elastic job as if `pods` were all that it needs. Precondition: an elastic view.
   [[nodiscard]] record part_of(const record& r, std::uint32_t pods) const {
     record part = r;
@@ -345,7 +359,7 @@ class lifecycle {
         const record& pod = jobs_[id];
         if (pod.state != job_state::running && pod.state != job_state::evicting) continue;
         ++pods;
-        if (!asks_the_same(pod, pod_as_read(again, known.pick))) return false;
+        if (!asks_the_same(pod, pod_as_read(again, known, pod.set))) return false;
       }
       if (pods > most) return false;
     }
@@ -830,8 +844,10 @@ class lifecycle {
     r.had = {};
     r.spared_until = ready_time::always;
     // With the new estimate: what decides whether there is room stays as it was numbered.
-    const auto renewed = detail::pod_request_of<Placement>(view_, r.what, r.facts.pods, r.pick);
-    if (same_room(renewed, r.pod_request)) r.pod_request = renewed;
+    if (!r.facts.elastic) {
+      const auto renewed = detail::pod_request_of<Placement>(view_, r.what, r.facts.pods, r.pick);
+      if (same_room(renewed, r.pod_request)) r.pod_request = renewed;
+    }
     if constexpr (has_elastic_pods) {
       if (r.facts.elastic) {
         record& core = jobs_[r.facts.core];
@@ -1081,10 +1097,12 @@ class lifecycle {
     }
     return read;
   }
-  /// One elastic pod of the job as read, under the flavors that the job has.
-  [[nodiscard]] record pod_as_read(record read, const flavor_pick& pick) const requires has_elastic_pods {
-    read.pick = pick;
-    read_pod(read);
+  /// One elastic pod of the job as read, under the flavors and at the place that the job has.
+  [[nodiscard]] record pod_as_read(record read, const record& core,
+                                   std::size_t set) const requires has_elastic_pods {
+    read.pick = core.pick;
+    read.where = core.where;
+    read_pod(read, set);
     return read;
   }
   /// Whether both need the same room on nodes.
@@ -1137,12 +1155,11 @@ class lifecycle {
                             r.preemptible != again.preemptible || r.preempts != again.preempts ||
                             r.rank.key != again.rank.key;
       if (r.elastic_pods.empty()) return not_before;
-      const record one = pod_as_read(again, r.pick);
       for (std::size_t i = r.elastic_pods.size(); i-- > 0;) {
         const record& pod = jobs_[r.elastic_pods[i]];
         if (pod.state == job_state::pending) not_before = pod.ready.not_before;
-        const bool yields =
-            is_other || r.facts.pods + r.elastic_pods.size() > most || !asks_the_same(pod, one);
+        const bool yields = is_other || r.facts.pods + r.elastic_pods.size() > most ||
+                            !asks_the_same(pod, pod_as_read(again, r, pod.set));
         if (pod.state == job_state::pending || (pod.state == job_state::nominated && yields))
           drop(r.elastic_pods[i]);
       }
@@ -1302,8 +1319,9 @@ class lifecycle {
     join_queue(add_pod(core, std::move(pod)));
   }
   /// Turns the record of an elastic job into that of one more pod.
-  void read_pod(record& r) const {
-    read_request(r, view_, 1);
+  void read_pod(record& r) const { read_pod(r, next_set(r)); }
+  void read_pod(record& r, std::size_t set) const {
+    read_further_pod(r, view_, set);
     // Its flavors are those of its job.
     r.base = r.facts.request;
     r.menu = {};

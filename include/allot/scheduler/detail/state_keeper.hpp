@@ -128,6 +128,7 @@ class state_keeper {
     u.elastic_pods = r.elastic_pods;
     u.pods_to_come = r.pods_to_come;
     u.pods = r.facts.pods;
+    u.set = r.set;
     u.pick = r.pick;
     u.rank = r.rank;
     u.submitted = r.facts.submitted;
@@ -354,7 +355,7 @@ class state_keeper {
       r.elastic_pods.clear();
       r.pods_to_come = 0;
       r.had = {};
-      jobs_.read_pod(r);
+      jobs_.read_pod(r, u.set);
       r.facts.id = u.id;
       r.facts.elastic = true;
       r.facts.core = u.core;
@@ -409,6 +410,7 @@ class state_keeper {
   /// Books a job that runs, and its eviction if it is on its way out. Returns false if usage would overflow.
   [[nodiscard]] bool start(const unit_state& u) {
     record& r = jobs_.jobs_[u.id];
+    stand_beside(r);
     charge_by_place(r, jobs_.view_, jobs_.books_.places);
     const auto can_count = [&](const auto& l) { return l.can_count(r.facts.quota, r.facts.request); };
     if (!can_count(jobs_.books_.assumed()) || !can_count(jobs_.books_.allocated())) return false;
@@ -428,12 +430,19 @@ class state_keeper {
     const job_state core = jobs_.state(u.core);
     return !u.core || core == job_state::running || core == job_state::nominated;
   }
+  /// What one more pod requests is read before its job has its place.
+  void stand_beside([[maybe_unused]] record& r) const {
+    if constexpr (near_request<Placement>) {
+      if (r.facts.elastic) r.pod_request = r.pod_request.beside(jobs_.jobs_[r.facts.core].where);
+    }
+  }
   /// Returns false if it waits instead.
   [[nodiscard]] bool nominate(const unit_state& u, const place& at) {
     record& r = jobs_.jobs_[u.id];
     if (r.state != job_state::unknown || !may_wait(u)) return false;
     if (jobs_.books_.is_held(at)) return false;
     r.where = at;
+    stand_beside(r);
     charge_by_place(r, jobs_.view_, jobs_.books_.places);
     if (!jobs_.books_.assumed().can_count(r.facts.quota, r.facts.request)) return false;
     jobs_.books_.charge(r);
@@ -445,6 +454,7 @@ class state_keeper {
   }
   void wait(const unit_state& u) {
     record& r = jobs_.jobs_[u.id];
+    stand_beside(r);
     jobs_.enter(r, job_state::pending);
     jobs_.watch_ready(r);
     jobs_.watch_patience(r);

@@ -17,8 +17,8 @@ namespace detail {
 
 /// The names of a view's optional members.
 struct optional_names {
-  int submitted, ready_at, id, preemptible, preempts, duration, pods, min_pods, flavors, time_limit, estimate,
-      checkpoint, restart, capacity;
+  int submitted, ready_at, id, preemptible, preempts, duration, pods, min_pods, pod_sets, flavors, time_limit,
+      estimate, checkpoint, restart, capacity;
 };
 
 /// In this class such a name is ambiguous exactly if the view has a member of that name, of any kind:
@@ -57,6 +57,9 @@ concept has_pods = !requires { &view_and_names<View>::pods; } || requires { &Vie
 template <class View>
 concept has_min_pods = !requires { &view_and_names<View>::min_pods; } || requires { &View::min_pods; } ||
     requires(View& v, typename View::job& j) { v.min_pods(j); };
+template <class View>
+concept has_pod_sets = !requires { &view_and_names<View>::pod_sets; } || requires { &View::pod_sets; } ||
+    requires(View& v, typename View::job& j) { v.pod_sets(j); };
 template <class View>
 concept has_flavors = !requires { &view_and_names<View>::flavors; } || requires { &View::flavors; } ||
     requires(View& v, typename View::job& j) { v.flavors(j, std::uint32_t{}); };
@@ -145,6 +148,20 @@ template <job_view View>
   static_assert(elastic_view<View> || !pods_is_right || !min_pods_is_right,
                 "allot: with pods and min_pods the view must have `allot::resources<N> request(const job&, "
                 "std::uint32_t pods) const`, N as in request(job)");
+  static_assert(
+      pod_set_view<View> || !has_pod_sets<View>,
+      "allot: with pod_sets the view must have `std::uint32_t pod_sets(const job&) const`, pods, "
+      "min_pods, and for `allot::pod_set_id set`: `std::uint32_t pods(const job&, set) const`, "
+      "`std::uint32_t min_pods(const job&, set) const` and `allot::resources<N> request(const job&, "
+      "set) const`, N as in request(job)");
+  if constexpr (pod_set_view<View> && flavored_view<View>) {
+    constexpr bool by_set = requires(const View& view, const typename View::job& job, pod_set_id set) {
+      { view.flavors(job, set) } -> same_value_as<flavor_menu<dimensions<View>>>;
+    };
+    static_assert(by_set,
+                  "allot: with pod_sets and flavors the view must have `allot::flavor_menu<N> flavors(const "
+                  "job&, allot::pod_set_id set) const`, N as in request(job)");
+  }
   return true;
 }
 
@@ -170,6 +187,18 @@ template <job_view View, placement Placement>
                 "allot: with a placement and flavors the view must have `Placement::pod_request "
                 "pod_request(const job&, "
                 "std::uint32_t pods, const allot::flavor_pick&) const`");
+  constexpr bool by_set =
+      requires(const View& view, const typename View::job& job, pod_set_id set, const flavor_pick& pick) {
+    requires !flavored_view<View>;
+    { view.pod_request(job, set) } -> value_for<pod_request>;
+  }
+  || requires(const View& view, const typename View::job& job, pod_set_id set, const flavor_pick& pick) {
+    { view.pod_request(job, set, pick) } -> value_for<pod_request>;
+  };
+  static_assert(by_set || !pod_set_view<View>,
+                "allot: with a placement and pod_sets the view must have `Placement::pod_request "
+                "pod_request(const job&, allot::pod_set_id set) const`, with flavors also with `const "
+                "allot::flavor_pick&`");
   constexpr bool charges = requires(const View& view, const typename View::job& job) {
     view.is_charged_by_place(job);
   };

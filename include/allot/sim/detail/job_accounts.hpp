@@ -3,6 +3,7 @@
 
 #include <allot/core/assert.hpp>
 #include <allot/core/ids.hpp>
+#include <allot/core/pod_counts.hpp>
 #include <allot/core/resources.hpp>
 #include <allot/core/result.hpp>
 #include <allot/core/vector.hpp>
@@ -13,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <utility>
 
@@ -59,13 +61,15 @@ class job_accounts {
     lacking_ += jobs_.pods(j) - pods;
   }
   /// A running job gains (`shrink`: loses) one pod beyond those that it needs.
-  void grow(job_index j, const flavor_pick& pick) {
-    ledger_.charge(quota(j), jobs_.pod(j, pick));
+  void grow(job_index j, const flavor_pick& pick, std::size_t set) {
+    ledger_.charge(quota(j), jobs_.pod(j, pod_set_id{set}, pick));
+    note(j, set, 1);
     ALLOT_ASSERT(lacking_ > 0, "no job lacks a pod");
     --lacking_;
   }
-  void shrink(job_index j, const flavor_pick& pick) {
-    ledger_.release(quota(j), jobs_.pod(j, pick));
+  void shrink(job_index j, const flavor_pick& pick, std::size_t set) {
+    ledger_.release(quota(j), jobs_.pod(j, pod_set_id{set}, pick));
+    note(j, set, -1);
     ++lacking_;
   }
   /// A job that runs with this many pods is pending again.
@@ -92,8 +96,22 @@ class job_accounts {
   [[nodiscard]] std::size_t at(job_index j) const { return quota(j).index(); }
 
   void give_back(job_index j, const flavor_pick& pick, std::uint32_t pods) {
-    ledger_.release(quota(j), jobs_.amount(j, pods, pick));
+    std::uint32_t core = pods;
+    // Pods of a set may have left in another order than they came.
+    if (const auto more = beyond_.find(j); more != beyond_.end()) {
+      for (std::size_t s = 0; s < more->second.size(); ++s) {
+        for (std::uint32_t i = 0; i < more->second[s]; ++i) {
+          ledger_.release(quota(j), jobs_.pod(j, pod_set_id{s}, pick));
+          --core;
+        }
+      }
+      beyond_.erase(more);
+    }
+    ledger_.release(quota(j), jobs_.amount(j, core, pick));
     lacking_ -= jobs_.pods(j) - pods;
+  }
+  void note(job_index j, std::size_t set, std::int32_t change) {
+    if (jobs_.pod_sets(j) > 1) beyond_[j][set] += static_cast<std::uint32_t>(change);
   }
   void grow_to_tree() {
     demand_.resize(ledger_.tree().slots());
@@ -105,6 +123,8 @@ class job_accounts {
   vector<resources<N>> demand_;
   vector<std::uint32_t> waiting_;
   std::uint64_t lacking_ = 0;
+  /// Of jobs whose pods differ: those that came after the start.
+  std::map<job_index, pods_by_set> beyond_;
 };
 
 }  // namespace sim

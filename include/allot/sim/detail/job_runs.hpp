@@ -39,7 +39,9 @@ class job_runs {
         capacity_(capacity),
         histories_(jobs_.size()),
         resumption_(jobs_.size()),
-        accounts_(std::move(quotas), view(false)) {}
+        accounts_(std::move(quotas), view(false)) {
+    link_flavors<N>(jobs_, flavor_sets_);
+  }
   // A copy's view would refer to the original.
   job_runs(job_runs&&) noexcept = default;
   job_runs& operator=(job_runs&&) noexcept = default;
@@ -119,17 +121,17 @@ class job_runs {
     --histories_[j].runs;
   }
   /// A running job has had one pod more since then, or has one less from now on.
-  void grow(job_index j, instant since) {
+  void grow(job_index j, instant since, std::size_t set) {
     job_history& h = histories_[j];
     h.work.resize(since, h.work.pods() + 1);
-    accounts_.grow(j, h.pick);
+    accounts_.grow(j, h.pick, set);
     expect_end(h, j);
   }
   /// The running elastic job has lost a pod: it needs more time from now on.
-  void shrink(job_index j, instant now) {
+  void shrink(job_index j, instant now, std::size_t set) {
     job_history& h = histories_[j];
     h.work.resize(now, h.work.pods() - 1);
-    accounts_.shrink(j, h.pick);
+    accounts_.shrink(j, h.pick, set);
     expect_end(h, j);
   }
   /// The run of a job is cut short and it is pending again. Returns the work lost, as the time that it takes

@@ -39,7 +39,7 @@ template <class P>
 concept node_aware_placement = placement<P> &&
     requires(P p, const P& seen, const typename P::pod_request& pod_request, typename P::allocation where,
              detail::nowhere<P> choose) {
-  { pod_request.total || pod_request.has_level() } -> std::same_as<bool>;
+  { pod_request.total || !pod_request.is_plain() } -> std::same_as<bool>;
   { seen.index().layout().size() } -> std::convertible_to<std::size_t>;
   { seen.pods_of(pod_request)->all_pods() } -> std::convertible_to<std::uint64_t>;
   { seen.pods(where).begin()->where.node.index() } -> std::convertible_to<std::size_t>;

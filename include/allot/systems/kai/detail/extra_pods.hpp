@@ -93,7 +93,11 @@ class extra_pods {
     extra_pod& e = pods_[count_++];
     e.r = core;
     e.r.pick = {};
-    detail::read_request(e.r, session_->view(), 1);
+    pods_by_set more{};
+    for (std::size_t i = 0; i + 1 < count_; ++i) {
+      if (pods_[i].r.facts.core == core.facts.id) ++more[pods_[i].r.set];
+    }
+    detail::read_further_pod(e.r, session_->view(), session_->jobs().next_set(core, more));
     e.r.elastic_pods.clear();
     e.r.pods_to_come = 0;
     e.r.facts.id = {};

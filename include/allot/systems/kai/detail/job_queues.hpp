@@ -187,8 +187,19 @@ class job_queues {
   /// The request of a job's pods that are not units yet.
   [[nodiscard]] resources<n> to_come(const record& core) const {
     if constexpr (elastic_view<typename Session::view_type>) {
-      if (core.pods_to_come > 0)
+      if (core.pods_to_come == 0) return {};
+      if (!core.has_unlike_pods)
         return resources<n>{session_->view().request(core.what, 1)} * core.pods_to_come;
+      if constexpr (pod_set_view<typename Session::view_type>) {
+        resources<n> sum;
+        pods_by_set more{};
+        for (std::uint32_t i = 0; i < core.pods_to_come; ++i) {
+          const std::size_t next = session_->jobs().next_set(core, more);
+          ++more[next];
+          sum += session_->view().request(core.what, pod_set_id{next});
+        }
+        return sum;
+      }
     }
     return {};
   }

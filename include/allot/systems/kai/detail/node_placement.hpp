@@ -277,7 +277,7 @@ class node_placement {
   [[nodiscard]] bool is_of_whole_pods(const pod_request& r) const {
     const auto on_nodes = [&](auto& on) {
       const auto& asked = asked_on<decltype(on)>(r);
-      return !asked.total && !asked.has_level() && shared_devices(r) == 0;
+      return !asked.total && asked.is_plain() && shared_devices(r) == 0;
     };
     return either(on_nodes, [] { return false; });
   }
@@ -423,7 +423,7 @@ class node_placement {
         f.all += has;
       }
       f.devices = f.spans_nodes ? largest : f.all;
-      f.unknown = f.spans_nodes && (!fills || asked_on<decltype(on)>(r).has_level());
+      f.unknown = f.spans_nodes && (!fills || !asked_on<decltype(on)>(r).is_plain());
       return f;
     };
     return either(on_nodes, [] { return node_share{}; });
@@ -569,7 +569,7 @@ class node_placement {
                                                          allocation stood,
                                                          std::span<const std::size_t> no_candidates) {
     using location = location_on<Nodes>;
-    if (r.total || r.has_level()) {
+    if (r.total || !r.is_plain()) {
       const auto whole = on.place_by(policy_on<Nodes>{true, no_candidates}, r);
       if (!whole) return std::nullopt;
       return returned{*whole, stand_alike(on, *whole, stood) ? 0 : static_cast<std::uint32_t>(r.pods)};

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace allot {
+inline namespace v0 {
+
+/// The most sets of unlike pods that a job has.
+inline constexpr std::size_t most_pod_sets = 16;
+
+/// Numbers of pods, by set.
+using pods_by_set = std::array<std::uint32_t, most_pod_sets>;
+
+/// Which of the sets of a job has the next pod beyond the minimums: the one that has the least part of what
+/// it may have beyond its own, of several the first; so sets grow evenly. `least(set)` and `most(set)` are
+/// numbers of pods. As many as there are sets if none may grow. O(sets).
+template <class Least, class Most>
+[[nodiscard]] constexpr std::size_t next_to_grow(std::size_t sets, Least least, Most most,
+                                                 const pods_by_set& has) {
+  std::size_t next = sets;
+  for (std::size_t s = 0; s < sets; ++s) {
+    if (has[s] >= most(s)) continue;
+    const auto beyond = [&](std::size_t of) { return std::uint64_t{has[of]} - least(of); };
+    const auto room = [&](std::size_t of) { return std::uint64_t{most(of)} - least(of); };
+    if (next == sets || beyond(s) * room(next) < beyond(next) * room(s)) next = s;
+  }
+  return next;
+}
+
+/// How a number of pods is divided among the sets: the minimums, and then one pod after the other; fewer if
+/// the sets may not have as many. Precondition: no more sets than `most_pod_sets`. O(sets x pods beyond).
+template <class Least, class Most>
+[[nodiscard]] constexpr pods_by_set pods_of_sets(std::size_t sets, Least least, Most most,
+                                                 std::uint64_t all) {
+  pods_by_set has{};
+  std::uint64_t sum = 0;
+  for (std::size_t s = 0; s < sets; ++s) sum += has[s] = least(s);
+  for (; sum < all; ++sum) {
+    const std::size_t next = next_to_grow(sets, least, most, has);
+    if (next == sets) break;
+    ++has[next];
+  }
+  return has;
+}
+
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/algorithm.hpp>
+#include <allot/core/pod_counts.hpp>
+#include <allot/core/vector.hpp>
+#include <allot/gpu/cluster.hpp>
+#include <allot/gpu/free_index.hpp>
+#include <allot/gpu/pod_request.hpp>
+#include <allot/gpu/room.hpp>
+#include <allot/gpu/topology/detail/gang_assignment.hpp>
+#include <allot/gpu/topology/gang_request.hpp>
+#include <allot/gpu/topology/topology.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <utility>
+
+namespace allot {
+inline namespace v0 {
+namespace gpu {
+namespace detail {
+
+/// Finds places for all pods of a job whose pods differ, or none.
+///
+/// Which domain: as `gang_planner` chooses, by the sum of the room that it has for each of the sets. In it
+/// one set after the other, each where `gang_planner` (or, with no levels at all, the policy) would place it:
+/// the largest pods first, then the other orders. If all of these fail, and there are no more than
+/// `most_searched` pods, every way to divide them among the nodes is tried, as long as the budget lasts.
+///
+/// `in` is an inventory from inside: see `basic_topology_inventory`. An object of this type is the workspace:
+/// it allocates only for more sets and pods than it has seen.
+class set_placer {
+ public:
+  using allocation = allocation_id;
+
+  /// The most pods that are tried node by node, and how many nodes are looked at before that is given up.
+  static constexpr std::size_t most_searched = 64;
+  static constexpr std::uint64_t default_budget = std::uint64_t{1} << 16;
+
+  /// All pods of the request, by set, or none.
+  template <class Access>
+  [[nodiscard]] std::optional<allocation> place(Access in, const pod_request& r) {
+    if (!begin(in, r)) return std::nullopt;
+    gave_up_ = false;
+    std::optional<allocation> at;
+    for_each_region(in, r, [&](const gang_region& where) {
+      at = place_in(in, where);
+      return at.has_value();
+    });
+    return at;
+  }
+  /// Reads what a request is for, so that `pods_of` knows; false if it is not valid.
+  template <class Access>
+  [[nodiscard]] bool read(Access in, const pod_request& r) {
+    sets_ = r.sets;
+    near_ = in.nearness();
+    const auto exists = [&](std::uint8_t l) {
+      return l == any_level || (near_ != nullptr && l <= near_->node_level());
+    };
+    if (sets_.size() > most_pod_sets || !exists(r.required_level) || !exists(r.preferred_level)) return false;
+    shapes_.clear();
+    for (const pod_set& s : sets_) {
+      const auto split_set = split(s.of(1, r), 0);
+      if (!split_set || !s.each.sets.empty() || s.pods == 0) return false;
+      if (!exists(s.each.required_level) || !exists(s.each.preferred_level)) return false;
+      // Where further pods would be, their own place does not say.
+      if ((s.slice != 0 || s.most_together != 0) && s.fewest() != s.pods) return false;
+      if ((s.slice != 0 && (!exists(s.slice_level) || s.slice_level == any_level)) ||
+          (s.most_together != 0 && (!exists(s.spread_level) || s.spread_level == any_level))) {
+        return false;
+      }
+      shapes_.push_back(split_set->each);
+    }
+    counts_ = pods_of_sets(
+        sets_.size(), [&](std::size_t s) { return sets_[s].fewest(); },
+        [&](std::size_t s) { return sets_[s].pods; }, r.pods);
+    std::uint64_t pods = 0;
+    for (const std::uint32_t c : counts_) pods += c;
+    return pods >= r.pods;
+  }
+  /// How many pods of a set that is.
+  [[nodiscard]] std::uint32_t pods_of(std::size_t set) const { return counts_[set]; }
+  /// Whether the last search that failed might have succeeded with a larger budget.
+  [[nodiscard]] bool gave_up() const noexcept { return gave_up_; }
+
+ private:
+  /// Pods of one set that stand together: all of them, or a slice.
+  struct unit {
+    std::size_t set = 0;
+    std::uint32_t pods = 0;
+    std::optional<std::size_t> level{};
+    std::size_t number = 0;
+  };
+  struct chosen_pod {
+    std::size_t set = 0;
+    std::size_t number = 0;
+    placed_pod pod{};
+  };
+
+  [[nodiscard]] static std::optional<std::size_t> level_from(std::uint8_t l) noexcept {
+    return l == any_level ? std::nullopt : std::optional<std::size_t>{l};
+  }
+
+  /// Also puts the sets in their first order; false if there is too little room for one alone.
+  template <class Access>
+  [[nodiscard]] bool begin(Access in, const pod_request& r) {
+    if (!read(in, r)) return false;
+    for (std::size_t s = 0; s < sets_.size(); ++s) {
+      if (room(in.index(), shapes_[s], counts_[s]) < counts_[s]) return false;
+    }
+    order_.clear();
+    for (std::size_t s = 0; s < sets_.size(); ++s) order_.push_back(s);
+    allot::detail::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+      return std::pair{size_of(b), a} < std::pair{size_of(a), b};
+    });
+    return true;
+  }
+  /// By how much of a node one pod of the set takes.
+  [[nodiscard]] std::tuple<std::uint64_t, std::int64_t, std::int64_t> size_of(std::size_t set) const {
+    const pod_shape& p = shapes_[set];
+    const std::uint64_t gpus =
+        p.depends_on_type() ? p.devices * std::uint64_t{milli_per_gpu} : p.devices * std::uint64_t{p.milli};
+    return {gpus, p.cpu_milli, p.memory_mib};
+  }
+
+  /// Calls `visit(region)` for each region in which the job may be, best first, until it returns true.
+  template <class Access, class Visit>
+  void for_each_region(Access in, const pod_request& r, Visit visit) {
+    if (!r.has_level()) {
+      static_cast<void>(visit(gang_region{}));
+      return;
+    }
+    const std::size_t coarsest = level_from(r.required_level).value_or(0);
+    const std::size_t finest = level_from(r.preferred_level).value_or(coarsest);
+    for (std::size_t l = finest + 1; l-- > coarsest;) {
+      regions_.clear();
+      const auto consider = [&](const gang_region& where) {
+        if (const auto has = room_in(in.index(), where)) regions_.push_back({*has, where.index});
+      };
+      const bool is_node = l == near_->node_level();
+      if (is_node) {
+        for (std::size_t p = 0; p < near_->nodes().size(); ++p) consider({gang_region::node, p});
+      } else {
+        for (const domain_id d : near_->domains_of(l)) consider({gang_region::domain, d.index()});
+      }
+      allot::detail::sort(regions_.begin(), regions_.end());
+      for (std::size_t i = 0; i < regions_.size(); ++i) {
+        if (visit(gang_region{is_node ? gang_region::node : gang_region::domain, regions_[i].second})) return;
+      }
+    }
+    if (r.required_level == any_level) static_cast<void>(visit(gang_region{}));
+  }
+  /// How many pods of its sets a region has room for, each counted as if it were alone; none if some set has
+  /// too little.
+  [[nodiscard]] std::optional<std::uint64_t> room_in(const free_index& index, const gang_region& where) {
+    std::uint64_t sum = 0;
+    for (std::size_t s = 0; s < sets_.size(); ++s) {
+      std::uint64_t has = 0;
+      const auto [first, last] = positions(*near_, where);
+      for (std::size_t p = first; p < last; ++p) has += room_on(index, near_->nodes()[p], s);
+      if (has < counts_[s]) return std::nullopt;
+      sum += has;
+    }
+    return sum;
+  }
+  /// Pods of a set that fit on a node now, at most all of it.
+  [[nodiscard]] std::uint64_t room_on(const free_index& index, node_id n, std::size_t set) const {
+    const auto here = index.layout().type_of(n).shape_on(shapes_[set]);
+    return here ? index.pods_with_room(n, *here, counts_[set]) : 0;
+  }
+
+  template <class Access>
+  [[nodiscard]] std::optional<allocation> place_in(Access in, const gang_region& where) {
+    for (std::size_t orders = 0; orders == 0 || (orders < most_orders && next_order()); ++orders) {
+      const allot::savepoint before = in.save();
+      if (const auto at = place_in_order(in, where)) return conclude(in, before, *at);
+      in.rollback(before);
+    }
+    const allot::savepoint before = in.save();
+    if (const auto at = search(in, where)) return conclude(in, before, *at);
+    in.rollback(before);
+    return std::nullopt;
+  }
+  static constexpr std::size_t most_orders = 24;
+  /// The next permutation of the sets, those alike in one order only. After the last it is the first again.
+  [[nodiscard]] bool next_order() {
+    return std::next_permutation(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+      return std::pair{size_of(b), a} < std::pair{size_of(a), b};
+    });
+  }
+
+  /// What has been placed since `before`, with the pods by set.
+  template <class Access>
+  [[nodiscard]] std::optional<allocation> conclude(Access in, allot::savepoint before, allocation placed) {
+    placed_.clear();
+    std::size_t i = 0;
+    for (const placed_pod& p : in.pods(placed)) placed_.push_back({tags_[i], i, p}), ++i;
+    allot::detail::sort(placed_.begin(), placed_.end(), [](const chosen_pod& a, const chosen_pod& b) {
+      return std::pair{a.set, a.number} < std::pair{b.set, b.number};
+    });
+    in.rollback(before);
+    const allocation at = in.open();
+    for (const chosen_pod& c : placed_) in.add(c.pod, at);
+    return at;
+  }
+
+  template <class Access>
+  [[nodiscard]] std::optional<allocation> place_in_order(Access in, const gang_region& where) {
+    const allocation a = in.open();
+    tags_.clear();
+    for (const std::size_t s : order_) {
+      if (!place_set(in, where, s, a)) return std::nullopt;
+    }
+    return a;
+  }
+  template <class Access>
+  [[nodiscard]] bool place_set(Access in, const gang_region& where, std::size_t s, allocation a) {
+    const pod_set& set = sets_[s];
+    // What has to be apart and together is left to the search.
+    if (set.most_together != 0) {
+      return !set.each.has_level() && set.slice == 0 && spread_set(in, where, s, a);
+    }
+    if (where.kind == gang_region::node) {
+      const node_id n = near_->nodes()[where.index];
+      if (!is_inside(n, set.each.required_level) || (set.slice != 0 && !is_inside(n, set.slice_level))) {
+        return false;
+      }
+      for (std::uint32_t i = 0; i < counts_[s]; ++i) {
+        if (!add(in, n, s, a)) return false;
+      }
+      return true;
+    }
+    const bool is_anywhere = where.kind == gang_region::all && !set.has_level();
+    if (is_anywhere) {
+      for (std::uint32_t i = 0; i < counts_[s]; ++i) {
+        const auto at = in.choose(shapes_[s]);
+        if (!at) return false;
+        in.add(in.index().placed(*at, shapes_[s]), a);
+        tags_.push_back(s);
+      }
+      return true;
+    }
+    groups_.clear();
+    const std::uint32_t each = set.slice == 0 ? counts_[s] : set.slice;
+    for (std::uint32_t left = counts_[s]; left > 0; left -= std::min(left, each)) {
+      const std::uint32_t pods = std::min(left, each);
+      groups_.push_back({pods, pods, set.slice == 0 ? std::nullopt : level_from(set.slice_level)});
+    }
+    gang_request wanted{groups_, level_from(set.each.required_level), level_from(set.each.preferred_level)};
+    if (where.kind == gang_region::domain) wanted.within = where.as_domain();
+    const gang_place plan = in.plan(shapes_[s], wanted);
+    if (!plan.found) return false;
+    // Adding pods would change what the plan is made of.
+    shares_.assign(plan.shares.begin(), plan.shares.end());
+    for (const gang_share& share : shares_) {
+      for (std::uint64_t i = 0; i < share.pods; ++i) {
+        if (!add(in, share.node, s, a)) return false;
+      }
+    }
+    return true;
+  }
+  template <class Access>
+  [[nodiscard]] bool add(Access in, node_id n, std::size_t s, allocation a) {
+    if (in.index().is_closed(n) || !in.index().layout().type_of(n).shape_on(shapes_[s])) return false;
+    if (!in.add_at({n, 0}, shapes_[s], a)) return false;
+    tags_.push_back(s);
+    return true;
+  }
+  /// A set of which only so many may be together: pod by pod, where least is left.
+  template <class Access>
+  [[nodiscard]] bool spread_set(Access in, const gang_region& where, std::size_t s, allocation a) {
+    for (std::uint32_t i = 0; i < counts_[s]; ++i) {
+      std::optional<node_id> best;
+      std::uint64_t least = 0;
+      for_each_node(in, where, [&](node_id n) {
+        const std::uint64_t has = room_on(in.index(), n, s);
+        if (has == 0 || (best && has >= least) || !may_join(in, n, s, a)) return;
+        best = n;
+        least = has;
+      });
+      if (!best || !add(in, *best, s, a)) return false;
+    }
+    return true;
+  }
+  template <class Access, class Visit>
+  void for_each_node(Access in, const gang_region& where, Visit visit) const {
+    if (near_ == nullptr) {
+      for (std::size_t n = 0; n < in.index().layout().size(); ++n) visit(node_id{n});
+      return;
+    }
+    const auto [first, last] = positions(*near_, where);
+    for (std::size_t p = first; p < last; ++p) visit(near_->nodes()[p]);
+  }
+  /// Whether a node is in a domain of a level, or no level is asked for.
+  [[nodiscard]] bool is_inside(node_id n, std::uint8_t level) const {
+    return level == any_level || level == near_->node_level() || near_->domain_of(n, level);
+  }
+  /// Whether two nodes are in one domain of a level.
+  [[nodiscard]] bool are_together(node_id a, node_id b, std::size_t level) const {
+    if (level == near_->node_level()) return a == b;
+    const domain_id d = near_->domain_of(a, level);
+    return d && d == near_->domain_of(b, level);
+  }
+  /// Whether one more pod of the set may be on a node.
+  template <class Access>
+  [[nodiscard]] bool may_join(Access in, node_id n, std::size_t s, allocation a) const {
+    const pod_set& set = sets_[s];
+    if (set.most_together == 0) return true;
+    if (!is_inside(n, set.spread_level)) return false;
+    std::uint32_t together = 0;
+    std::size_t i = 0;
+    for (const placed_pod& p : in.pods(a)) {
+      if (tags_[i++] == s && are_together(p.where.node, n, set.spread_level)) ++together;
+    }
+    return together < set.most_together;
+  }
+
+  // Every way to divide the pods among the nodes.
+
+  template <class Access>
+  [[nodiscard]] std::optional<allocation> search(Access in, const gang_region& where) {
+    std::size_t pods = 0;
+    for (const std::uint32_t c : counts_) pods += c;
+    if (pods > most_searched) {
+      gave_up_ = true;
+      return std::nullopt;
+    }
+    units_.clear();
+    for (const std::size_t s : order_) {
+      const pod_set& set = sets_[s];
+      const std::uint32_t each = set.slice == 0 ? counts_[s] : set.slice;
+      // Of two levels the finer one says more.
+      std::optional<std::size_t> level = level_from(set.each.required_level);
+      if (set.slice != 0) level = std::max(level.value_or(0), std::size_t{set.slice_level});
+      for (std::uint32_t left = counts_[s]; left > 0; left -= std::min(left, each)) {
+        units_.push_back({s, std::min(left, each), level, units_.size()});
+      }
+    }
+    allot::detail::sort(units_.begin(), units_.end(), [](const unit& a, const unit& b) {
+      return std::pair{b.level.value_or(0), a.number} < std::pair{a.level.value_or(0), b.number};
+    });
+    nodes_.clear();
+    for_each_node(in, where, [&](node_id n) {
+      const bool helps = allot::detail::any_of(order_.begin(), order_.end(),
+                                               [&](std::size_t s) { return room_on(in.index(), n, s) > 0; });
+      if (helps) nodes_.push_back(n);
+    });
+    allot::detail::sort(nodes_.begin(), nodes_.end(), [&](node_id a, node_id b) {
+      return std::pair{count_devices(in.index().free_devices(a)), a} <
+             std::pair{count_devices(in.index().free_devices(b)), b};
+    });
+    budget_ = default_budget;
+    tags_.clear();
+    const allocation a = in.open();
+    if (try_unit(in, 0, a)) return a;
+    gave_up_ = gave_up_ || budget_ == 0;
+    return std::nullopt;
+  }
+  template <class Access>
+  [[nodiscard]] bool try_unit(Access in, std::size_t u, allocation a) {
+    if (u == units_.size()) return true;
+    const unit& of = units_[u];
+    if (!of.level) return might_fit(in, u, of.pods, 0, {}) && try_pods(in, u, of.pods, 0, {}, a);
+    // A set in slices is, as a whole, in one domain of its own level.
+    const auto all_in =
+        sets_[of.set].slice == 0 ? std::nullopt : level_from(sets_[of.set].each.required_level);
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      const auto is_tried = [&](std::size_t before) {
+        return are_together(nodes_[before], nodes_[i], *of.level);
+      };
+      bool is_new = *of.level == near_->node_level() || near_->domain_of(nodes_[i], *of.level);
+      for (std::size_t before = 0; is_new && before < i; ++before) is_new = !is_tried(before);
+      if (!is_new) continue;
+      if (all_in && !is_with_others(in, of.set, nodes_[i], *all_in, a)) continue;
+      if (might_fit(in, u, of.pods, 0, nodes_[i]) && try_pods(in, u, of.pods, 0, nodes_[i], a)) return true;
+      if (budget_ == 0) return false;
+    }
+    return false;
+  }
+  template <class Access>
+  [[nodiscard]] bool is_with_others(Access in, std::size_t set, node_id n, std::size_t level,
+                                    allocation a) const {
+    std::size_t i = 0;
+    for (const placed_pod& p : in.pods(a)) {
+      if (tags_[i++] == set) return are_together(p.where.node, n, level);
+    }
+    return level == near_->node_level() || near_->domain_of(n, level);
+  }
+  /// Whether a unit may use that node: with a level, that of `anchor`'s domain.
+  [[nodiscard]] bool is_open_to(const unit& of, node_id n, node_id anchor) const {
+    return !of.level || are_together(n, anchor, *of.level);
+  }
+  /// Whether there may be room for these pods of a unit, from the node `from` on, and for the units behind
+  /// it.
+  template <class Access>
+  [[nodiscard]] bool might_fit(Access in, std::size_t u, std::uint32_t pods, std::size_t from,
+                               node_id anchor) {
+    const auto enough = [&](std::size_t set, std::uint32_t wanted, std::size_t first, auto is_open) {
+      std::uint64_t has = 0;
+      for (std::size_t i = first; i < nodes_.size() && has < wanted; ++i) {
+        if (is_open(nodes_[i])) has += room_on(in.index(), nodes_[i], set);
+      }
+      return has >= wanted;
+    };
+    if (!enough(units_[u].set, pods, from, [&](node_id n) { return is_open_to(units_[u], n, anchor); }))
+      return false;
+    for (std::size_t later = u + 1; later < units_.size(); ++later) {
+      if (!enough(units_[later].set, units_[later].pods, 0, [](node_id) { return true; })) return false;
+    }
+    return true;
+  }
+  /// The pods of a unit are alike: each is on no earlier node than the one before it.
+  template <class Access>
+  [[nodiscard]] bool try_pods(Access in, std::size_t u, std::uint32_t left, std::size_t from, node_id anchor,
+                              allocation a) {
+    if (left == 0) return try_unit(in, u + 1, a);
+    const unit& of = units_[u];
+    std::optional<node_id> failed;
+    for (std::size_t i = from; i < nodes_.size(); ++i) {
+      const node_id n = nodes_[i];
+      if (budget_ == 0) return false;
+      --budget_;
+      if (!is_open_to(of, n, anchor) || room_on(in.index(), n, of.set) == 0 || !may_join(in, n, of.set, a))
+        continue;
+      if (failed && is_like(in, *failed, n)) continue;
+      const allot::savepoint before = in.save();
+      const std::size_t tags = tags_.size();
+      if (add(in, n, of.set, a) && might_fit(in, u, left - 1, i, anchor) &&
+          try_pods(in, u, left - 1, i, anchor, a)) {
+        in.commit(before);
+        return true;
+      }
+      in.rollback(before);
+      tags_.resize(tags);
+      failed = n;
+    }
+    return false;
+  }
+  /// Whether two nodes have the same left, and are equally near to all others.
+  template <class Access>
+  [[nodiscard]] bool is_like(Access in, node_id a, node_id b) const {
+    const free_index& index = in.index();
+    const cluster& layout = index.layout();
+    if (layout.position_of(a).type != layout.position_of(b).type) return false;
+    if (near_ != nullptr && near_->domain_of(a) != near_->domain_of(b)) return false;
+    const auto whole = [&](node_id n) {
+      return index.used(n) == quantity::whole(layout.gpus(n) - count_devices(index.free_devices(n)));
+    };
+    return count_devices(index.free_devices(a)) == count_devices(index.free_devices(b)) && whole(a) &&
+           whole(b) && index.hosts().free_cpu_milli(a) == index.hosts().free_cpu_milli(b) &&
+           index.hosts().free_memory_mib(a) == index.hosts().free_memory_mib(b) &&
+           index.hosts().free_slots(a) == index.hosts().free_slots(b);
+  }
+
+  pod_set_list sets_{};
+  const topology* near_ = nullptr;
+  std::uint64_t budget_ = 0;
+  bool gave_up_ = false;
+  vector<pod_shape> shapes_;
+  pods_by_set counts_{};
+  vector<std::size_t> order_;
+  vector<std::pair<std::uint64_t, std::size_t>> regions_;
+  vector<gang_group> groups_;
+  vector<gang_share> shares_;
+  /// The set of each pod of the allocation that is being made, in their order.
+  vector<std::size_t> tags_;
+  vector<chosen_pod> placed_;
+  vector<unit> units_;
+  vector<node_id> nodes_;
+};
+
+}  // namespace detail
+}  // namespace gpu
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSL-1.0
+// Jobs whose pods differ, in a scenario.
+#include "lab/decide/decide.hpp"
+#include "lab/scenario/scenario.hpp"
+
+#include <doctest/doctest.h>
+#include <tests/lab/scenarios.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace allot;
+using allot_test::lines;
+using allot_test::parse_valid;
+using allot_test::problems_of;
+
+namespace {
+
+/// Two racks of three nodes with eight GPUs; one GPU model in each.
+const std::string racks = R"("cluster": {"topology": ["rack"], "nodes": [
+    {"name": "a", "count": 3, "gpus": 8, "gpu_model": "H100", "labels": {"rack": "1"}},
+    {"name": "b", "count": 3, "gpus": 8, "gpu_model": "A100", "labels": {"rack": "2"}}]}, )";
+const std::string quotas = R"("quotas": [{"name": "q", "nominal": "cluster"}], )";
+
+std::string service(const std::string& more = R"(, "topology": {"required": "rack"})") {
+  return R"({"id": "chat", "pod_sets": [
+      {"name": "router", "request": {"gpu": 0}},
+      {"name": "prefill", "request": {"gpu": 2}, "pods": 4, "min_pods": 2},
+      {"name": "decode", "request": {"gpu": 4}, "pods": 3, "min_pods": 1}])" +
+         more + "}";
+}
+lines problems_of_sets(const std::string& sets, const std::string& more = {}) {
+  return problems_of(racks + quotas + R"("jobs": [{"id": "j", "pod_sets": )" + sets + more + "}]");
+}
+struct decided {
+  std::unique_ptr<lab::scenario> of;
+  lab::decision d;
+};
+decided decide(const std::string& resources, const std::string& jobs) {
+  lab::errors found;
+  auto s = std::make_unique<lab::scenario>(parse_valid(resources + R"("jobs": [)" + jobs + "]"));
+  auto d = lab::decide(*s, 1, found);
+  REQUIRE_MESSAGE(d, found.to_string());
+  return {std::move(s), std::move(*d)};
+}
+
+}  // namespace
+
+TEST_CASE("scenario_pod_sets: it starts in one rack, and has all its pods if there is room") {
+  const decided made = decide(racks + quotas, service());
+  REQUIRE(made.d.admit.size() >= 1);
+  CHECK(made.d.admit[0].id == "chat");
+  REQUIRE(made.d.admit[0].nodes.size() == 8);
+  for (const auto& node : made.d.admit[0].nodes) CHECK(node[0] == made.d.admit[0].nodes[0][0]);
+}
+
+TEST_CASE(
+    "scenario_pod_sets: a running one stands where its nodes say, by set, then in the order of growth") {
+  const decided made = decide(
+      racks + quotas,
+      service(R"(, "topology": {"required": "rack"}, "state": "running", "running_pods": 6,
+                 "nodes": ["b-0", "b-0", "b-0", "b-1", "b-1", "b-2"])") +
+          R"(, {"id": "full", "request": {"gpu": 8}, "pods": 4}, {"id": "fits", "request": {"gpu": 8}, "pods": 3})");
+  const auto admits = [&](const std::string& id) {
+    return std::any_of(made.d.admit.begin(), made.d.admit.end(), [&](const auto& a) { return a.id == id; });
+  };
+  CHECK_FALSE(admits("full"));
+  CHECK(admits("fits"));
+}
+
+TEST_CASE("scenario_pod_sets: each set has a flavor of its own") {
+  const std::string counted = R"("resources": ["h100/gpu", "a100/gpu"], )" + racks +
+                              R"("quotas": [{"name": "q", "nominal": {"h100/gpu": 24, "a100/gpu": 8}}], )";
+  const decided made = decide(counted, R"({"id": "j", "pod_sets": [
+      {"name": "x", "request": {"gpu": 8}, "pods": 3, "flavors": ["a100", "h100"]},
+      {"name": "y", "request": {"gpu": 8}, "flavors": ["a100", "h100"]}]})");
+  REQUIRE(made.d.admit.size() == 1);
+  std::vector<std::string> nodes{made.d.admit[0].nodes.begin(), made.d.admit[0].nodes.end()};
+  REQUIRE(nodes.size() == 4);
+  // Of x's 24 there are only 8 of its first flavor.
+  for (int i = 0; i < 3; ++i) CHECK(nodes[static_cast<std::size_t>(i)][0] == 'a');
+  CHECK(nodes[3][0] == 'b');
+}
+
+TEST_CASE("scenario_pod_sets: slices and pods that are apart") {
+  const decided made = decide(racks + quotas, R"({"id": "j", "pod_sets": [
+      {"request": {"gpu": 1}, "pods": 4, "spread": {"pods": 2, "level": "rack"}}]})");
+  REQUIRE(made.d.admit.size() == 1);
+  std::size_t in_a = 0;
+  for (const auto& node : made.d.admit[0].nodes) in_a += node[0] == 'a' ? 1U : 0U;
+  CHECK(in_a == 2);
+}
+
+TEST_CASE("scenario_pod_sets: what is wrong with them") {
+  CHECK(problems_of_sets("[]") == lines{"/jobs/0/pod_sets: expected at least one pod set"});
+  CHECK(problems_of_sets(R"([{"pods": 2}])") == lines{"/jobs/0/pod_sets/0: the key \"request\" is missing"});
+  CHECK(problems_of_sets(R"([{"request": {"gpu": 1}}])", R"(, "pods": 3)") ==
+        lines{"/jobs/0/pods: each of the pod_sets says that (expected it there)"});
+  CHECK(problems_of_sets(R"([{"request": {"gpu": 1}, "total": true}])") ==
+        lines{"/jobs/0/pod_sets/0/total: a pod set consists of pods (expected no \"total\")"});
+  CHECK(
+      problems_of_sets(
+          R"([{"request": {"gpu": 1}, "pods": 4, "min_pods": 2, "slice": {"pods": 2, "level": "rack"}}])") ==
+      lines{"/jobs/0/pod_sets/0/slice: a pod that comes later would not know where the others are (expected "
+            "no min_pods)"});
+  CHECK(problems_of_sets(R"([{"request": {"gpu": 1}, "slice": {"pods": 1, "level": "row"}}])").all.size() ==
+        1);
+  CHECK(problems_of_sets(R"([{"request": {"gpu": 1}, "spread": {"pods": 1}}])") ==
+        lines{"/jobs/0/pod_sets/0/spread: the key \"level\" is missing"});
+  // One set that needs nothing of its own is a job as any other.
+  const lab::scenario s = parse_valid(
+      racks + quotas +
+      R"("jobs": [{"id": "j", "pod_sets": [{"request": {"gpu": 2}, "pods": 3, "min_pods": 1}]}])");
+  CHECK(s.jobs[0].sets.empty());
+  CHECK(s.jobs[0].pod_request.pods == 3);
+  CHECK(s.jobs[0].min_pods == 1);
+  CHECK(s.jobs[0].request[0] == quantity::whole(6));
+}
