@@ -538,6 +538,20 @@ TEST_CASE_TEMPLATE("host failures: where evictions are frozen nobody goes", Pres
   CHECK(h.of.freeze(allot::quota_id{99}) == refusal::unknown_quota);
 }
 
+TEST_CASE("host failures: who waited for an eviction that ended while there was no scheduler starts") {
+  auto h = lab_with_an_eviction();
+  for (const bool has_gone : {false, true}) {
+    auto state = h.of.state();
+    for (auto& u : state.units) {
+      if (u.what->name == "x") u.state = job_state::pending;
+    }
+    if (has_gone) erase_if(state.units, [](const auto& u) { return u.what->name == "x"; });
+    auto next = lab_of();
+    REQUIRE(next.of.resume(state));
+    CHECK(next.step(2) == "+y");
+  }
+}
+
 TEST_CASE("host failures: who can't be evicted is not asked while its quota is frozen, either") {
   auto h = lab_with_an_eviction();
   CHECK(h.of.freeze(h.of.tree().find("a")) == refusal::none);

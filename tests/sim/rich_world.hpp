@@ -28,7 +28,10 @@ namespace allot_test {
 }
 
 /// Gives the job two or three sets of pods in place of those that are alike, of one or two GPUs each.
-inline void give_unlike_pods(random_source& random, allot::sim::job<8>& j) {
+inline void give_unlike_pods(random_source& random, allot::sim::job<8>& j,
+                             std::vector<allot::sim::unlike_pods<8>>& unlike) {
+  allot::sim::unlike_pods<8>& pods = unlike.emplace_back();
+  j.unlike = static_cast<std::uint32_t>(unlike.size());
   j.pod_request = {};
   j.pod_request.pods = 0;
   j.request = {};
@@ -36,7 +39,7 @@ inline void give_unlike_pods(random_source& random, allot::sim::job<8>& j) {
   j.min_pods = 0;
   for (std::size_t s = 2 + random.below(2); s > 0; --s) {
     allot::gpu::pod_set set;
-    allot::sim::set_share<8> share;
+    allot::sim::unlike_pods<8>::share share;
     const std::int64_t size = random.between(1, 2);
     set.each.gpus = allot::gpus(size);
     set.pods = static_cast<std::uint32_t>(random.between(1, 3));
@@ -54,8 +57,9 @@ inline void give_unlike_pods(random_source& random, allot::sim::job<8>& j) {
     }
     j.request += share.request * set.pods;
     j.pod_request.pods += set.pods;
-    j.sets.push_back(set);
-    j.shares.push_back(share);
+    j.min_pods += set.fewest();
+    pods.sets.push_back(set);
+    pods.shares.push_back(share);
   }
 }
 
@@ -98,6 +102,7 @@ inline void give_unlike_pods(random_source& random, allot::sim::job<8>& j) {
     sets[i].menu.add_group(options);
   }
 
+  std::vector<unlike_pods<8>> unlike;
   std::vector<job<8>> jobs(1 + random.below(40));
   for (auto& j : jobs) {
     j.quota = allot::quota_id{random.below(specs.size())};
@@ -112,7 +117,7 @@ inline void give_unlike_pods(random_source& random, allot::sim::job<8>& j) {
       j.request[f] = j.pod_request.gpus * j.pod_request.pods;
       j.pod_request.pools = std::uint64_t{1} << f;
     }
-    if (random.one_in(3)) give_unlike_pods(random, j);
+    if (random.one_in(3)) give_unlike_pods(random, j, unlike);
     // A rack has one flavor.
     if (random.one_in(4)) j.pod_request.required_level = 0;
     j.priority = static_cast<std::int64_t>(random.below(3));
@@ -131,8 +136,9 @@ inline void give_unlike_pods(random_source& random, allot::sim::job<8>& j) {
              .where = racks_of(nodes),
              .jobs = std::move(jobs),
              .flavor_sets = std::move(sets)};
-  link_flavors<8>(s.jobs, s.flavor_sets);
-  const workload_view<8> view{s.jobs, false, s.flavor_sets};
+  s.unlike = unlike;
+  link_flavors<8>(s.unlike, s.flavor_sets);
+  const workload_view<8> view{.jobs = s.jobs, .flavor_sets = s.flavor_sets, .unlike = s.unlike};
   const std::size_t running = random.one_in(2) ? random.below(5) : 0;
   for (job_index j = 0; j < std::min(running, s.jobs.size()); ++j) {
     running_job_at_start r{.which = j, .since = random.between(0, 10) * second, .is_going = random.one_in(4)};
@@ -144,7 +150,7 @@ inline void give_unlike_pods(random_source& random, allot::sim::job<8>& j) {
     r.where = *at;
     for (std::uint32_t pods = fewest; pods < s.jobs[j].pods() && random.one_in(2); ++pods) {
       // Further pods of unlike ones come later.
-      if (!s.jobs[j].sets.empty()) break;
+      if (s.jobs[j].unlike != 0) break;
       const auto more = s.where.place(view.pod_request(j, 1, r.pick).beside(*at));
       if (more) r.elastic_pods.push_back(*more);
     }

@@ -31,12 +31,15 @@ scenario_host<N>::scenario_host(const scenario& s, workload<N> w, quota_tree<N> 
       accounts(std::move(of_user)),
       single_queue(preset.ignores_quotas),
       not_preemptible(policies_for<sim::workload_view<N>, sim::places>(preset).not_preemptible),
-      scheduler(
-          sim::workload_view<N>{jobs.setup.jobs, single_queue, jobs.setup.flavor_sets, jobs.setup.capacity},
-          single_queue ? tree_of_everything<N>() : accounts, std::move(jobs.setup.where),
-          policies_for<sim::workload_view<N>, sim::places>(preset)),
+      scheduler(sim::workload_view<N>{.jobs = jobs.setup.jobs,
+                                      .single_queue = single_queue,
+                                      .flavor_sets = jobs.setup.flavor_sets,
+                                      .total = jobs.setup.capacity,
+                                      .unlike = jobs.setup.unlike},
+                single_queue ? tree_of_everything<N>() : accounts, std::move(jobs.setup.where),
+                policies_for<sim::workload_view<N>, sim::places>(preset)),
       ids(jobs.setup.jobs.size()) {
-  sim::link_flavors<N>(jobs.setup.jobs, jobs.setup.flavor_sets);
+  sim::link_flavors<N>(jobs.setup.unlike, jobs.setup.flavor_sets);
   const auto& settings = jobs.setup.settings;
   for (std::size_t i = 0; i < scheduler.tree().slots(); ++i) {
     // Errors in the settings were reported when the scenario was read.

@@ -174,7 +174,8 @@ template <std::size_t N>
                                        const queue_settings& settings, const named_policy& preset,
                                        const replay_result& shared) {
   times_alone times;
-  const sim::workload_view<N> view{all.setup.jobs, false, all.setup.flavor_sets};
+  const sim::workload_view<N> view{
+      .jobs = all.setup.jobs, .flavor_sets = all.setup.flavor_sets, .unlike = all.setup.unlike};
   vector<sim::job<N>> jobs;
   vector<sim::job_index> original;
   for (sim::job_index j = 0; j < all.setup.jobs.size(); ++j) {
@@ -196,6 +197,7 @@ template <std::size_t N>
                       .where = std::move(on.where),
                       .jobs = std::move(jobs)};
   setup.flavor_sets = all.setup.flavor_sets;
+  setup.unlike = all.setup.unlike;
   setup.capacity = on.nominal;
   auto made = sim::simulator<N>::make(std::move(setup), preset);
   if (!made) return times;

@@ -35,8 +35,8 @@ class running_placer {
         to_(to),
         found_(found),
         used_(to.setup.quotas),
-        view_{to.setup.jobs, false, to.setup.flavor_sets} {
-    sim::link_flavors<N>(to.setup.jobs, to.setup.flavor_sets);
+        view_{.jobs = to.setup.jobs, .flavor_sets = to.setup.flavor_sets, .unlike = to.setup.unlike} {
+    sim::link_flavors<N>(to.setup.unlike, to.setup.flavor_sets);
   }
 
   void place_all() {

@@ -157,7 +157,8 @@ class class_numbers {
 };
 
 template <std::size_t N>
-[[nodiscard]] sim::job<N> job_of(const scenario& s, const job_entry& j, flavor_sets<N>& flavors) {
+[[nodiscard]] sim::job<N> job_of(const scenario& s, const job_entry& j, flavor_sets<N>& flavors,
+                                 vector<sim::unlike_pods<N>>& unlike) {
   sim::job<N> job{.quota = j.quota,
                   .request = narrow<N>(j.request),
                   .pod_request = j.pod_request,
@@ -173,9 +174,12 @@ template <std::size_t N>
                   .time_limit = s.quotas[j.quota.index()].time_limit(j.job_class),
                   .estimate = j.estimate * sim::second,
                   .deadline = j.deadline};
+  if (j.sets.empty()) return job;
+  sim::unlike_pods<N>& pods = unlike.emplace_back();
+  job.unlike = static_cast<std::uint32_t>(unlike.size());
   for (const pod_set_entry& of : j.sets) {
-    job.sets.push_back(of.pods);
-    job.shares.push_back({narrow<N>(of.request), flavors.number(of.flavors)});
+    pods.sets.push_back(of.pods);
+    pods.shares.push_back({narrow<N>(of.request), flavors.number(of.flavors)});
   }
   return job;
 }
@@ -331,7 +335,7 @@ workload<N> make_workload(const scenario& s) {
     bool waits = true;
     if (c.origin.entry) {
       const job_entry& j = s.jobs[*c.origin.entry];
-      job = job_of<N>(s, j, flavors);
+      job = job_of<N>(s, j, flavors, result.setup.unlike);
       charge_as_kai_does(s, job);
       job.job_class = class_of(j.job_class);
       who = {j.user, j.roles};

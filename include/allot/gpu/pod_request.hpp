@@ -161,16 +161,16 @@ struct pod_request {
   /// If possible in one domain of this level, else of the next coarser one with room. `any_level`: no
   /// preference.
   std::uint8_t preferred_level = any_level;
+  /// Of pods in `sets` one of that set: what an elastic job may have beyond its minimum.
+  std::uint8_t one_of = every_set;
+  /// The options that were chosen of the flavors of its sets, by group: see `pod_set::pools`.
+  std::array<std::uint8_t, 4> options{};
   /// How long its pods are expected to run, for placement policies that care (`lifetime_alignment`). It makes
   /// no difference to whether there is room: see `room_key`.
   run_estimate estimate{};
   /// The pods in sets, if they differ: then what is above is each set's own, but for `pods`, all of them
   /// together, and the levels, which are those of the whole job.
   pod_set_list sets{};
-  /// One pod of that set: what an elastic job may have beyond its minimum.
-  std::uint8_t one_of = every_set;
-  /// The options that were chosen of the flavors of its sets, by group: see `pod_set::pools`.
-  std::array<std::uint8_t, 4> options{};
   /// Where the other pods of its job are, for such a pod: levels that are required bind it to them.
   allocation_id near{};
 

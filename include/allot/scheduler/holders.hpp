@@ -25,9 +25,11 @@ inline namespace v0 {
 enum class kept_by : std::uint8_t {
   /// It is on its way out, and has it until it has gone.
   leaving,
-  /// The host has said that it is not preempted for now: `scheduler::hold`, `freeze`, or `not_evicted`, which
-  /// says until when.
+  /// The host has said that it is not preempted for now: `scheduler::hold`, or `not_evicted`, which says until
+  /// when.
   hold,
+  /// Evictions are frozen in its quota: `scheduler::freeze`.
+  frozen,
   /// It may not be preempted at all.
   not_preemptible,
   /// The waiting job's quota does not take from borrowers, or not from one of that priority: see
@@ -49,6 +51,8 @@ enum class kept_by : std::uint8_t {
       return "leaving";
     case kept_by::hold:
       return "hold";
+    case kept_by::frozen:
+      return "frozen";
     case kept_by::not_preemptible:
       return "not_preemptible";
     case kept_by::settings:
@@ -161,7 +165,7 @@ class find_holders {
       h.why = kept_by::leaving;
       if (other.leaves_by != record::no_limit) h.until = other.leaves_by;
     } else if (other.is_held || (other.preemptible && !other.may_yield())) {
-      h.why = kept_by::hold;
+      h.why = other.is_frozen && !other.is_held ? kept_by::frozen : kept_by::hold;
       const instant until = other.spared_until;
       if (!other.is_held && !other.is_frozen && until != without_end) h.until = until;
     } else if (!other.preemptible) {

@@ -169,6 +169,9 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
       case kept_by::hold:
         text += " is held, and so is not preempted";
         break;
+      case kept_by::frozen:
+        text += " is not preempted, as evictions are frozen";
+        break;
       case kept_by::not_preemptible:
         text += " may not be preempted";
         break;

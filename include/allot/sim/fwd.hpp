@@ -45,12 +45,12 @@ template <std::size_t N>
 class run_logger;
 struct run_pod;
 struct running_job_at_start;
-template <std::size_t N>
-struct set_share;
 template <std::size_t N, class Places>
 struct setup;
 template <std::size_t N, class Places>
 class simulator;
+template <std::size_t N>
+struct unlike_pods;
 template <std::size_t N>
 struct workload_view;
 

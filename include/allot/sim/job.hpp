@@ -42,13 +42,21 @@ struct flavor_set {
   vector<std::uint64_t> pools{};
 };
 
-/// What one pod of a set requests of the quota, of a job whose pods differ.
+/// The sets of a job whose pods differ, or must be apart. A single set is not elastic.
 template <std::size_t N = 1>
-struct set_share {
-  /// In addition to what its flavors count.
-  resources<N> request{};
-  /// As `job::flavors`, of the set.
-  std::uint32_t flavors = 0;
+struct unlike_pods {
+  /// What one pod of a set requests of the quota.
+  struct share {
+    /// In addition to what its flavors count.
+    resources<N> request{};
+    /// As `job::flavors`, of the set.
+    std::uint32_t flavors = 0;
+  };
+
+  /// What they need of the nodes, and how many there are.
+  vector<gpu::pod_set> sets{};
+  /// By set.
+  vector<share> shares{};
 };
 
 /// A job of a simulated workload. Times are in milliseconds.
@@ -58,7 +66,7 @@ struct job {
   quota_id quota{};
   /// Of the whole job, in addition to what its flavors count; of one whose pods differ the sum of its sets'.
   resources<N> request{};
-  /// What it needs of the nodes. If its pods differ: the levels of the whole job.
+  /// What it needs of the nodes. If its pods differ: the levels of the whole job, and how many pods it has.
   gpu::pod_request pod_request{};
   /// The minimum number of pods to run with: if below the pod request's it is elastic. 0: all of them.
   std::uint32_t min_pods = 0;
@@ -93,36 +101,24 @@ struct job {
   std::optional<std::uint8_t> charged_by_memory{};
   /// The number of its class ("train", "inference", ...), by which figures are reported; 0: none.
   std::uint32_t job_class = 0;
-  /// @{
-  /// The pods in sets, if they differ or must be apart, and what each requests of the quota. A single set is
-  /// not elastic.
-  vector<gpu::pod_set> sets{};
-  vector<set_share<N>> shares{};
-  /// @}
+  /// Number k: its pods are those of entry k - 1 of the workload's unlike pods. 0: all are alike.
+  std::uint32_t unlike = 0;
 
   /// The number of its pods; 1 if the pod request is for the whole job.
   [[nodiscard]] constexpr std::uint32_t pods() const noexcept {
-    if (sets.empty()) return pod_request.total ? 1 : pod_request.pods;
-    std::uint32_t sum = 0;
-    for (const gpu::pod_set& s : sets) sum += s.pods;
-    return sum;
+    return pod_request.total ? 1 : pod_request.pods;
   }
   /// The least pods that it runs with.
   [[nodiscard]] constexpr std::uint32_t fewest_pods() const noexcept {
-    if (!sets.empty()) {
-      std::uint32_t sum = 0;
-      for (const gpu::pod_set& s : sets) sum += s.fewest();
-      return sum;
-    }
     return min_pods == 0 || min_pods > pods() ? pods() : min_pods;
   }
 };
 
-/// Lets the sets of pods know which pools their flavors mean. To be called again when jobs or flavor sets
-/// have been copied.
+/// Lets the sets of pods know which pools their flavors mean. To be called again when either
+/// has been copied.
 template <std::size_t N>
-void link_flavors(std::span<job<N>> jobs, std::span<const flavor_set<N>> flavor_sets) {
-  for (job<N>& j : jobs) {
+void link_flavors(std::span<unlike_pods<N>> unlike, std::span<const flavor_set<N>> flavor_sets) {
+  for (unlike_pods<N>& j : unlike) {
     std::size_t groups = 0;
     for (std::size_t s = 0; s < j.sets.size(); ++s) {
       const std::uint32_t number = j.shares[s].flavors;
@@ -152,6 +148,8 @@ struct workload_view {
   /// By job: by how much its next run is longer than its first, or shorter, because of what is saved and what
   /// a restart costs. Empty: no job has run.
   std::span<const instant> resumption{};
+  /// What `job::unlike` refers to.
+  std::span<const unlike_pods<N>> unlike{};
 
   /// The total capacity; unlimited in a dimension in which it is unknown.
   [[nodiscard]] const resources<N>& capacity() const noexcept { return total; }
@@ -182,12 +180,12 @@ struct workload_view {
   [[nodiscard]] std::uint32_t pods(job j) const { return jobs[j].pods(); }
   [[nodiscard]] std::uint32_t min_pods(job j) const { return jobs[j].fewest_pods(); }
   [[nodiscard]] std::uint32_t pod_sets(job j) const {
-    return jobs[j].sets.empty() ? 1 : static_cast<std::uint32_t>(jobs[j].sets.size());
+    return jobs[j].unlike == 0 ? 1 : static_cast<std::uint32_t>(sets_of(j).size());
   }
-  [[nodiscard]] std::uint32_t pods(job j, pod_set_id s) const { return jobs[j].sets[s.index()].pods; }
-  [[nodiscard]] std::uint32_t min_pods(job j, pod_set_id s) const { return jobs[j].sets[s.index()].fewest(); }
+  [[nodiscard]] std::uint32_t pods(job j, pod_set_id s) const { return sets_of(j)[s.index()].pods; }
+  [[nodiscard]] std::uint32_t min_pods(job j, pod_set_id s) const { return sets_of(j)[s.index()].fewest(); }
   [[nodiscard]] const resources<N>& request(job j, pod_set_id s) const {
-    return jobs[j].shares[s.index()].request;
+    return shares_of(j)[s.index()].request;
   }
   [[nodiscard]] flavor_menu<N> flavors(job j, pod_set_id s) const {
     pods_by_set one{};
@@ -201,9 +199,16 @@ struct workload_view {
   }
   /// @}
 
+  /// @{
+  /// Of a job whose pods differ.
+  [[nodiscard]] const vector<gpu::pod_set>& sets_of(job j) const { return unlike[jobs[j].unlike - 1].sets; }
+  [[nodiscard]] const vector<typename unlike_pods<N>::share>& shares_of(job j) const {
+    return unlike[jobs[j].unlike - 1].shares;
+  }
+  /// @}
   /// How many of these pods are of each set, of a job whose pods differ.
   [[nodiscard]] pods_by_set by_set(job j, std::uint32_t pods) const {
-    const vector<gpu::pod_set>& sets = jobs[j].sets;
+    const vector<gpu::pod_set>& sets = sets_of(j);
     return pods_of_sets(
         sets.size(), [&](std::size_t s) { return sets[s].fewest(); },
         [&](std::size_t s) { return sets[s].pods; }, pods);
@@ -211,8 +216,8 @@ struct workload_view {
   /// What so many pods of each set accept: the groups of all sets, in their order.
   [[nodiscard]] flavor_menu<N> flavors(job j, const pods_by_set& pods) const {
     flavor_menu<N> all;
-    for (std::size_t s = 0; s < jobs[j].sets.size(); ++s) {
-      const std::uint32_t number = jobs[j].shares[s].flavors;
+    for (std::size_t s = 0; s < sets_of(j).size(); ++s) {
+      const std::uint32_t number = shares_of(j)[s].flavors;
       if (number == 0) continue;
       const flavor_menu<N> some = flavor_menu<N>{flavor_sets[number - 1].menu} * pods[s];
       for (std::size_t g = 0; g < some.groups(); ++g) all.add_group(some.options(g));
@@ -224,9 +229,9 @@ struct workload_view {
   [[nodiscard]] resources<N> request(job j, std::uint32_t pods) const {
     if (pods == jobs[j].pods()) return jobs[j].request;
     resources<N> some;
-    if (!jobs[j].sets.empty()) {
+    if (jobs[j].unlike != 0) {
       const pods_by_set has = by_set(j, pods);
-      for (std::size_t s = 0; s < jobs[j].sets.size(); ++s) some += jobs[j].shares[s].request * has[s];
+      for (std::size_t s = 0; s < sets_of(j).size(); ++s) some += shares_of(j)[s].request * has[s];
       return some;
     }
     for (std::size_t d = 0; d < N; ++d) {
@@ -236,7 +241,7 @@ struct workload_view {
   }
   /// The flavors that `pods` of its pods accept.
   [[nodiscard]] flavor_menu<N> flavors(job j, std::uint32_t pods) const {
-    if (!jobs[j].sets.empty()) return flavors(j, by_set(j, pods));
+    if (jobs[j].unlike != 0) return flavors(j, by_set(j, pods));
     if (jobs[j].flavors == 0) return {};
     const flavor_menu<N>& each = flavor_sets[jobs[j].flavors - 1].menu;
     return jobs[j].pod_request.total || pods == 1 ? each : each * pods;
@@ -245,7 +250,7 @@ struct workload_view {
   /// by one. Precondition: at least the minimum.
   [[nodiscard]] resources<N> amount(job j, std::uint32_t pods, const flavor_pick& pick) const {
     const sim::job<N>& it = jobs[j];
-    if (!it.sets.empty()) return request(j, pods) + flavors(j, pods).request(pick);
+    if (it.unlike != 0) return request(j, pods) + flavors(j, pods).request(pick);
     const std::uint32_t fewest = it.fewest_pods();
     if (fewest == it.pods() && it.flavors == 0) return it.request;
     resources<N> sum = request(j, fewest) + flavors(j, fewest).request(pick);
@@ -258,7 +263,7 @@ struct workload_view {
   }
   /// And for one of that set.
   [[nodiscard]] resources<N> pod(job j, pod_set_id s, const flavor_pick& pick) const {
-    if (jobs[j].sets.empty()) return pod(j, pick);
+    if (jobs[j].unlike == 0) return pod(j, pick);
     return request(j, s) + flavors(j, s).request(pick);
   }
   /// @{
@@ -285,10 +290,9 @@ struct workload_view {
     gpu::pod_request r = jobs[j].pod_request;
     if (!r.total) r.pods = pods;
     r.estimate.span = estimate(j);
-    if (!jobs[j].sets.empty()) {
-      r.total = false;
+    if (jobs[j].unlike != 0) {
       r.pods = pods;
-      r.sets = {jobs[j].sets.data(), pod_sets(j)};
+      r.sets = {sets_of(j).data(), pod_sets(j)};
       r.options = pick;
       return r;
     }

@@ -61,6 +61,8 @@ struct setup {
   resources<N> capacity{quantity::unlimited()};
   /// What is between a decision and its effect.
   host_faults faults{};
+  /// What `job::unlike` refers to.
+  vector<unlike_pods<N>> unlike{};
 };
 
 }  // namespace sim

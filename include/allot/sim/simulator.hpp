@@ -449,7 +449,7 @@ result<simulator<N, Places>> simulator<N, Places>::make(setup<N, Places> s, cons
   const Preset by = has_estimates ? as_seen_by<view_type, Places>(given) : given;
   if (by.ignores_quotas) s.settings.clear();
   const auto specs = s.quotas.specs();
-  job_runs<N> runs{std::move(s.jobs), std::move(s.flavor_sets), s.quotas, s.capacity};
+  job_runs<N> runs{std::move(s.jobs), std::move(s.flavor_sets), s.quotas, s.capacity, std::move(s.unlike)};
   auto policy = scheduler_type::make(by, runs.view(by.ignores_quotas), {specs.begin(), specs.end()},
                                      std::move(s.where), policies_type{policies_for<view_type, Places>(by)});
   if (!policy) return std::move(policy).problems();

@@ -577,6 +577,30 @@ def interruptible():
         signal.signal(number, raise_it)
 
 
+def end_left_behind(token):
+    """Ends what the command has started and left in the background, a governor, say: its cluster goes."""
+    mark = f"ALLOT_CLUSTER_SHELL={token}".encode()
+
+    def left():
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as environ:
+                    if mark in environ.read().split(b"\0"):
+                        yield int(pid)
+            except OSError:
+                pass
+
+    for number, patience in ((signal.SIGTERM, 30), (signal.SIGKILL, 5)):
+        for pid in left():
+            try:
+                os.kill(pid, number)
+            except OSError:
+                pass
+        end = time.monotonic() + patience
+        while time.monotonic() < end and any(True for _ in left()):
+            time.sleep(0.2)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", type=int, default=16)
@@ -593,7 +617,12 @@ def main():
                      options=dict(pair.split("=", 1) for pair in options.set)) as cluster:
             print(f"export SLURM_CONF={cluster.conf}", file=sys.stderr, flush=True)
             if options.command:
-                return subprocess.run(options.command, env=cluster.environment, check=False).returncode
+                token = f"{os.getpid()}-{time.time_ns()}"
+                try:
+                    return subprocess.run(options.command, env=dict(cluster.environment, ALLOT_CLUSTER_SHELL=token),
+                                          check=False).returncode
+                finally:
+                    end_left_behind(token)
             while True:
                 signal.pause()
     except ClusterError as problem:

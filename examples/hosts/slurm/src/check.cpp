@@ -214,7 +214,7 @@ void check_jobs(const config& c, const changes& now, std::vector<std::string>& f
   }
   for (const auto& [account, jobs] : without_quota) {
     found.push_back("the account " + escaped(account) +
-                    " has no quota, so its jobs wait for ever: " + listed(jobs));
+                    " has no quota, so what it submits waits for ever: " + listed(jobs));
   }
   if (!not_held.empty()) found.push_back("jobs that are not held can start unasked: " + listed(not_held));
   if (!not_requeued.empty()) {

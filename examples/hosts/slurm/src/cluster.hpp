@@ -72,6 +72,8 @@ struct raw_request {
   std::uint32_t max_nodes = 0;
   std::uint32_t cpus = 1;
   std::uint32_t tasks = 1;
+  /// On each node; 0: not said.
+  std::uint64_t tmp_disk_mib = 0;
   /// Per node, or per CPU; 0: not said.
   std::uint64_t memory_mib = 0;
   bool memory_is_per_cpu = false;
@@ -133,6 +135,7 @@ struct job {
   std::uint32_t array_limit = 0;
   /// In seconds; 0: none.
   seconds time_limit = 0;
+  /// To Slurm a requeued job has been submitted again.
   seconds submitted = 0;
   seconds eligible = 0;
   seconds started = 0;
@@ -140,6 +143,11 @@ struct job {
 
   friend bool operator==(const job&, const job&) = default;
 };
+/// Whether a job as Slurm shows it is the one that was submitted then. A requeue counts as a submission to
+/// Slurm.
+[[nodiscard]] constexpr bool was_submitted(const job& now, seconds then) noexcept {
+  return now.submitted == then || (now.restarts > 0 && now.submitted > then);
+}
 /// "held by its user" or "held by an operator", if job_submit.lua has marked a held job so: it is not to be
 /// released. Else empty.
 [[nodiscard]] std::string held_by(const job& j);
@@ -164,6 +172,9 @@ struct node {
   std::string gpu_type{};
   std::uint32_t cpus = 0;
   std::uint64_t memory_mib = 0;
+  /// What it has even if Slurm does not count it; 0: not known.
+  std::uint64_t real_memory_mib = 0;
+  std::uint64_t tmp_disk_mib = 0;
   /// Whether new jobs may start there, and if not, whether that is because it has failed; and why, in the
   /// words of who closed it.
   bool is_open = true;

@@ -52,6 +52,8 @@ struct moment {
 [[nodiscard]] std::string own_exclusions(const job& j);
 /// Where a job's comment says that it was admitted: "allot: admitted on n1:8 n2:4; borrows 8 gpu".
 [[nodiscard]] std::vector<node_share> places_in(std::string_view comment);
+/// Why a job waits, as its admin comment says it, without what only governors read.
+[[nodiscard]] std::string told_reason(const job& j);
 /// The nodes that a job requires, as a list, if its comment says that the governor has pinned it to them.
 [[nodiscard]] std::string pinned_nodes(const job& j);
 
@@ -200,6 +202,8 @@ class governor {
   [[nodiscard]] std::int64_t ruled_out_at(const job& j) const;
   void foresee_reservations();
   [[nodiscard]] bool nodes_have_room(const record& r) const;
+  [[nodiscard]] std::string why_no_node(const job& j) const;
+  [[nodiscard]] bool may_preempt(const record& r) const;
   [[nodiscard]] static bool was_told_to_yield(const job& j);
   [[nodiscard]] bool is_counted(const job_key& task) const;
   [[nodiscard]] bool comes_before_others(const record& r) const;

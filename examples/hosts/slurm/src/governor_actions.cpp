@@ -104,7 +104,8 @@ void governor::admit(const decision::admission& a) {
     borrows.append(borrows.empty() ? "" : ", ").append(to_string(a.borrows[d])).append(1, ' ');
     borrows.append(config_.quotas.resources[d]);
   }
-  const std::string lent = borrows.empty() ? "" : "; borrows " + borrows + ", which may be reclaimed";
+  const std::string lent =
+      borrows.empty() ? "" : "; its quota borrows " + borrows + " for it, and may have to give that back";
   const std::string text = "admitted" + (where.empty() ? "" : " on" + where) + lent;
   const std::string for_user = "admitted" + lent;
   const std::uint64_t gpus = gpus_asked(r.what.pods);

@@ -70,6 +70,15 @@ std::vector<node_share> places_in(std::string_view comment) {
   return all;
 }
 
+std::string told_reason(const job& j) {
+  std::string text = j.admin_comment.substr(governor::mark.size());
+  for (const std::string_view end : {avoiding, pinned}) {
+    if (const std::size_t at = text.rfind(end); at != std::string::npos) text.resize(at);
+  }
+  if (text.ends_with(';')) text.pop_back();
+  return text;
+}
+
 std::string pinned_nodes(const job& j) {
   std::string_view text = j.admin_comment;
   if (!text.starts_with(governor::mark)) return {};
@@ -115,7 +124,7 @@ comments governor::comments_for(const job& j, const std::string& text, const std
   if (!text.starts_with("admitted")) admin = cut(std::move(admin));
   // A requeued job stays pinned to the nodes of its last run until it is sent to others.
   if (const std::string pin = pinned_nodes(j); !pin.empty() && !text.starts_with(admitted_on)) {
-    admin.append(pinned).append(pin);
+    admin.append(";").append(pinned).append(pin);
   }
   const std::string avoids = avoided_nodes(j);
   const bool may_change = j.state == run_state::pending;

@@ -89,15 +89,18 @@ bool governor::take_in(changes&& c) {
     const job_key k = j.key;
     const auto at = records_.find(k);
     // Another job that got the id of one that Slurm has forgotten.
-    if (at != records_.end() && at->second.is.submitted != j.submitted) forget(k);
+    if (at != records_.end() && at->second.is.submitted != j.submitted) {
+      was_submitted(j, at->second.is.submitted) ? void(j.submitted = at->second.is.submitted) : forget(k);
+    }
     if (j.state == run_state::ended) {
       // What dies of the warning comes back.
       const bool was_leaving =
-          at != records_.end() ? at->second.at == phase::leaving
-                               : remembered_ && std::any_of(remembered_->leaving.begin(),
-                                                            remembered_->leaving.end(), [&](const auto& l) {
-                                                              return l.job == job_identity{k, j.submitted};
-                                                            });
+          at != records_.end()
+              ? at->second.at == phase::leaving
+              : remembered_ &&
+                    std::any_of(remembered_->leaving.begin(), remembered_->leaving.end(), [&](const auto& l) {
+                      return l.job.key == k && was_submitted(j, l.job.submitted);
+                    });
       const bool comes_back = was_leaving && j.has_failed && j.may_requeue;
       if (!comes_back) {
         forget(k);
@@ -461,6 +464,39 @@ void governor::fail(record& r, cure needs, const std::string& why) {
   if (r.had_victims || needs != cure::room) r.is_spent = true;
 }
 
+/// Why no node of its partition, however empty, could run it: also what Slurm does not count it checks.
+std::string governor::why_no_node(const job& j) const {
+  std::uint64_t memory = 0;
+  std::uint64_t disk = 0;
+  std::uint64_t cpus = 0;
+  for (const node& n : nodes_) {
+    const bool is_in = std::any_of(n.partitions.begin(), n.partitions.end(),
+                                   [&](const std::string& p) { return has_word(j.partition, p); });
+    if (!is_in) continue;
+    memory = std::max(memory, n.real_memory_mib);
+    disk = std::max(disk, n.tmp_disk_mib);
+    cpus = std::max<std::uint64_t>(cpus, n.cpus);
+  }
+  const raw_request& r = j.request;
+  const auto lacks = [](std::uint64_t asked, std::uint64_t most, const char* what) {
+    return "no node of its partition has " + std::to_string(asked) + what + ": the largest has " +
+           std::to_string(most);
+  };
+  if (memory > 0 && !r.memory_is_per_cpu && r.memory_mib > memory)
+    return lacks(r.memory_mib, memory, " MiB of memory");
+  if (disk > 0 && r.tmp_disk_mib > disk) return lacks(r.tmp_disk_mib, disk, " MiB of temporary disk");
+  if (cpus > 0 && r.max_nodes > 0 && r.cpus > r.max_nodes * cpus)
+    return lacks((r.cpus + r.max_nodes - 1) / r.max_nodes, cpus, " CPUs");
+  return {};
+}
+
+/// Nobody is evicted for a job for which that was in vain, or whose user names the nodes: the scheduler knows
+/// them not.
+bool governor::may_preempt(const record& r) const {
+  return !r.is_spent && own_requirements(r.is).empty() && own_exclusions(r.is).empty() &&
+         r.is.reservation.empty();
+}
+
 /// Whether by Slurm's count there are nodes with enough free GPUs for it.
 bool governor::nodes_have_room(const record& r) const {
   const auto& asked = r.what.pods;
@@ -638,11 +674,11 @@ void governor::evaluate(record& r) {
   std::string problem;
   auto what = facts_of(r.is, problem);
   if (!what) return wait_with(r, phase::refused, std::move(problem));
-  if (std::string why = engine_->why_never(*what); !why.empty()) {
-    return wait_with(r, phase::refused, std::move(why));
-  }
+  std::string never = engine_->why_never(*what);
+  if (never.empty()) never = why_no_node(r.is);
+  if (!never.empty()) return wait_with(r, phase::refused, std::move(never));
   what->ready = ready_at(r);
-  what->preempts = !r.is_spent;
+  what->preempts = may_preempt(r);
   if (!engine_->contains(r.is.key) || *what != r.what) {
     event e;
     e.key = r.is.key;

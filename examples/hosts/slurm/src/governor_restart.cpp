@@ -144,7 +144,7 @@ void governor::resume(const saved_state& s, allot::delay_cause changed, const st
     auto what = facts_of(r.is, problem);
     if (!what) continue;
     if (!holds) what->ready = ready_at(r);
-    what->preempts = !r.is_spent;
+    what->preempts = may_preempt(r);
     auto& to = e.state.units.emplace_back();
     static_cast<allot::unit_state&>(to) = u;
     to.what = u.what.key;
@@ -192,6 +192,17 @@ void governor::start_over() {
   // Who is what, before anything is told.
   std::vector<record*> holding;
   std::vector<record*> waiting;
+  // A requeue gave them another time of submission.
+  const auto was = [&](const job_identity& i) {
+    const auto at = records_.find(i.key);
+    if (at != records_.end() && was_submitted(at->second.is, i.submitted))
+      at->second.is.submitted = i.submitted;
+  };
+  for (const auto& b : m.backoffs) was(b.job);
+  for (const auto& l : m.leaving) was(l.job);
+  if (m.state) {
+    for (const auto& u : m.state->units) was(u.what);
+  }
   const auto is_it = [&](const job_identity& i) {
     const auto at = records_.find(i.key);
     return at != records_.end() && at->second.is.submitted == i.submitted ? &at->second : nullptr;

@@ -107,7 +107,7 @@ snapshot governor::snapshot_view() const {
     const char* const state = !each.is_open ? each.is_down ? "down" : "drained"
                               : is_reserved ? "reserved"
                                             : "up";
-    s.nodes.push_back({each.name, state, each.gpus, {}, 0});
+    s.nodes.push_back({each.name, state, each.gpus, {}, 0, each.why_closed});
   }
   for (const auto& [name, lost] : lost_) {
     const auto at = node_at.find(name);
@@ -176,7 +176,7 @@ snapshot governor::snapshot_view() const {
     if (r.at == phase::refused || r.at == phase::not_ready || r.at == phase::leaving) {
       to.reason = r.reason;
     } else if (!runs && j.admin_comment.starts_with(mark) && j.admin_comment != not_explained) {
-      to.reason = j.admin_comment.substr(mark.size());
+      to.reason = told_reason(j);
     }
     if (engine_ != nullptr) {
       if (const auto p = engine_->reservation_of(k);

@@ -33,6 +33,8 @@
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <optional>
+#include <regex>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -86,6 +88,27 @@ int let_go(const std::string& file, bool unmarked) {
   return r.failed == 0 ? 0 : finding_status;
 }
 
+/// What those need of the configuration who only ask the governor that runs: with a file that it has refused
+/// it goes on with the one before, and so do they, if the file still says where its directory is.
+std::optional<slurm_options> options_in(const std::string& file) {
+  const config_reading reading = read_config(file);
+  if (reading.value) return reading.value->slurm;
+  std::ifstream in{file};
+  const std::string text{std::istreambuf_iterator<char>{in}, {}};
+  const std::regex directory{R"re("directory"\s*:\s*"([^"\\]+)")re"};
+  std::smatch found;
+  if (!std::regex_search(text, found, directory)) {
+    static_cast<void>(complain(reading.problems));
+    return std::nullopt;
+  }
+  std::cerr << "allot-slurm: " << file
+            << " has errors (allot-slurm check says which): a governor that runs goes on "
+            << "with the one before\n";
+  slurm_options o;
+  o.directory = found[1];
+  return o;
+}
+
 /// What the governor has written last; empty, and a complaint, if there is nothing.
 std::string last_status(const slurm_options& o, const std::string& name) {
   const std::string path = o.directory + name;
@@ -113,19 +136,19 @@ std::string last_status(const slurm_options& o, const std::string& name) {
 }
 
 int status(const std::string& file, bool as_json, const job_filter& filter) {
-  auto reading = read_config(file);
-  if (!reading.value) return complain(reading.problems);
+  const auto options = options_in(file);
+  if (!options) return bad_usage_status;
   if (filter == job_filter{}) {
-    const std::string text = last_status(reading.value->slurm, as_json ? "/status.json" : "/status.txt");
+    const std::string text = last_status(*options, as_json ? "/status.json" : "/status.txt");
     std::cout << text;
     return text.empty() ? finding_status : 0;
   }
-  const std::string text = last_status(reading.value->slurm, "/status.json");
+  const std::string text = last_status(*options, "/status.json");
   if (text.empty()) return finding_status;
   auto s = read_status(text);
   if (!s) return complain({"status.json can't be read: another version has written it"});
   keep_only(*s, filter);
-  std::cout << status_text(*s, {.most_jobs = snapshot::most_waiting});
+  std::cout << status_text(*s, {.most_jobs = snapshot::most_waiting, .with_running = true});
   return 0;
 }
 
@@ -142,9 +165,9 @@ int print_shares(const std::string& file) {
 
 /// All that is known of one job.
 int why(const std::string& file, const std::string& job) {
-  auto reading = read_config(file);
-  if (!reading.value) return complain(reading.problems);
-  const std::string text = last_status(reading.value->slurm, "/status.json");
+  const auto options = options_in(file);
+  if (!options) return bad_usage_status;
+  const std::string text = last_status(*options, "/status.json");
   if (text.empty()) return finding_status;
   const auto s = read_status(text);
   if (!s) return complain({"status.json can't be read: another version has written it"});
@@ -167,8 +190,8 @@ std::string operator_name() {
 }
 
 int freeze(const std::string& file, const std::string& span, const std::string& why) {
-  auto reading = read_config(file);
-  if (!reading.value) return complain(reading.problems);
+  const auto options = options_in(file);
+  if (!options) return bad_usage_status;
   using namespace std::chrono;
   freeze_order order;
   order.since = duration_cast<std::chrono::milliseconds>(system_clock::now().time_since_epoch()).count();
@@ -179,29 +202,33 @@ int freeze(const std::string& file, const std::string& span, const std::string& 
     if (!lasts) return complain({"--for: expected a time like 90s, 30m, 2h or 1d"});
     order.until = order.since + *lasts;
   }
-  const std::string path = reading.value->slurm.directory + '/' + freeze_file;
+  const std::string path = options->directory + '/' + freeze_file;
   if (const std::string why_not = replace_file(path, freeze_text(order)); !why_not.empty())
     return complain({why_not});
+  if (lock only; only.take(options->directory + "/lock").empty()) {
+    std::cout << "no governor runs; the next one is " << sentence(order) << '\n';
+    return 0;
+  }
   std::cout << "from its next tick on the governor is " << sentence(order) << '\n';
   return 0;
 }
 
 int thaw(const std::string& file) {
-  auto reading = read_config(file);
-  if (!reading.value) return complain(reading.problems);
+  const auto options = options_in(file);
+  if (!options) return bad_usage_status;
   std::error_code problem;
-  if (std::filesystem::remove(reading.value->slurm.directory + '/' + freeze_file, problem)) return 0;
+  if (std::filesystem::remove(options->directory + '/' + freeze_file, problem)) return 0;
   std::cerr << "allot-slurm: " << (problem ? problem.message() : "it is not frozen") << '\n';
   return finding_status;
 }
 
 /// Asks the governor that runs to start a job.
 int start(const std::string& file, const std::string& job) {
-  auto reading = read_config(file);
-  if (!reading.value) return complain(reading.problems);
+  const auto options = options_in(file);
+  if (!options) return bad_usage_status;
   const auto key = parse_job_key(job);
   if (!key) return complain({job + ": expected the id of a job, or of an array and its task: 123_4"});
-  const std::string& directory = reading.value->slurm.directory;
+  const std::string& directory = options->directory;
   if (lock only; only.take(directory + "/lock").empty()) {
     std::cerr << "allot-slurm: no governor runs\n";
     return finding_status;

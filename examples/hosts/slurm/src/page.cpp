@@ -428,6 +428,7 @@ class page_writer {
       html_ += n.state == "up" ? "<div class=node><strong>" : "<div class=\"node down\"><strong>";
       html_ += html(n.name) + "</strong>";
       if (n.state != "up") html_ += " <span class=state>" + html(n.state) + "</span>";
+      if (!n.why.empty()) html_ += " <small>" + html(n.why, 80) + "</small>";
       html_ += "<div class=gpus>";
       std::size_t used = 0;
       std::string list;

@@ -207,6 +207,7 @@ void read_places(const slurm_job_info_t& from, job& to) {
     r.memory_mib = from.pn_min_memory & ~MEM_PER_CPU;
     r.memory_is_per_cpu = (from.pn_min_memory & MEM_PER_CPU) != 0;
   }
+  r.tmp_disk_mib = number(from.pn_min_tmp_disk, 0);
   r.is_exclusive = from.shared == JOB_SHARED_NONE;
   r.on_one_switch = from.req_switch == 1;
   j.nice = static_cast<std::int32_t>(static_cast<std::int64_t>(from.nice) - std::int64_t{NICE_OFFSET});
@@ -589,6 +590,8 @@ outcome slurm_client::poll_nodes(changes& to) {
     n.cpus = from.cpus_efctv != 0 ? from.cpus_efctv : from.cpus;
     n.memory_mib =
         counts_memory_ && from.real_memory > from.mem_spec_limit ? from.real_memory - from.mem_spec_limit : 0;
+    n.real_memory_mib = from.real_memory;
+    n.tmp_disk_mib = from.tmp_disk;
     n.features = parts(view(from.features_act != nullptr ? from.features_act : from.features));
     n.partitions = std::move(in[n.name]);
     std::sort(n.partitions.begin(), n.partitions.end());

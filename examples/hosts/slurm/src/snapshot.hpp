@@ -110,6 +110,8 @@ struct snapshot {
     std::vector<use> used{};
     /// What Slurm counts as used although no job has it.
     std::size_t lost_gpus = 0;
+    /// Why it is down or drained, as Slurm has it.
+    std::string why{};
   };
   /// What one quota's jobs use of another's pool.
   struct loan {

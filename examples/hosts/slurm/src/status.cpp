@@ -61,6 +61,7 @@ class text_writer {
     write_nodes();
     write_loans();
     write_reservations();
+    if (options_.with_running) write_jobs("Running", job_phase::running);
     write_jobs("Leaving", job_phase::leaving);
     write_jobs("Released, not started yet", job_phase::released);
     write_jobs("Waiting", job_phase::waiting);
@@ -133,7 +134,7 @@ class text_writer {
         gpus += n.gpus;
         continue;
       }
-      note(n, shown_text(n.state));
+      note(n, shown_text(n.state) + (n.why.empty() ? "" : " (" + shown_text(n.why, 80) + ")"));
     }
     text_ += "\nNodes: " + std::to_string(up) + " of " + std::to_string(s_.nodes.size()) + " up with " +
              std::to_string(gpus) + " GPUs, " + std::to_string(used) + " GPUs in use\n";
@@ -199,8 +200,9 @@ class text_writer {
       rows.push_back({shown_text(j.id), shown_text(j.user, 24),
                       shown_text(j.quota ? quota_name(s_, j.quota) : j.account, 32),
                       shown_text(amounts_text(s_, j.request)),
-                      is_released ? "released " + span_text(s_.now - j.since) + " ago"
-                                  : "for " + span_text(s_.now - j.submitted)});
+                      is_released                   ? "released " + span_text(s_.now - j.since) + " ago"
+                      : phase == job_phase::running ? "for " + span_text(s_.now - j.started)
+                                                    : "for " + span_text(s_.now - j.submitted)});
       if (j.latest_start) rows.back().push_back("starts by " + time_text(*j.latest_start));
       widths.resize(std::max(widths.size(), rows.back().size()));
       for (std::size_t c = 0; c < rows.back().size(); ++c) {
@@ -370,6 +372,7 @@ class status_json_writer {
       w_.begin_object();
       text("name", n.name);
       text("state", n.state);
+      if (!n.why.empty()) text("why", n.why);
       w_.member("gpus", count(n.gpus)).key("used").begin_array();
       for (const auto& u : n.used) {
         w_.begin_object();

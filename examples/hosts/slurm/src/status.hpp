@@ -17,6 +17,8 @@ struct status_options {
   std::size_t width = 100;
   /// Jobs that are listed of each phase.
   std::size_t most_jobs = 50;
+  /// Also those that run.
+  bool with_running = false;
 };
 
 /// For people: quotas, loans, reservations, and every job that does not run with the reason. Whatever names

@@ -129,6 +129,7 @@ class reader {
   void read_node(const json::object& o, snapshot::node& n) const {
     n.name = text(o, "name");
     n.state = text(o, "state");
+    if (find(o, "why") != nullptr) n.why = text(o, "why");
     n.gpus = count(o, "gpus");
     n.lost_gpus = count(o, "lost_gpus");
     for (const json::value& v : array(o, "used")) {

@@ -282,6 +282,7 @@ class fake_slurm final : public cluster {
         t.is.state = run_state::pending;
         t.is.has_failed = false;
         t.is.is_held = true;
+        t.is.submitted = now;
         ++t.is.restarts;
       } else {
         return false;
@@ -411,6 +412,7 @@ class fake_slurm final : public cluster {
     t.is.state = run_state::completing;
     t.is.is_requeued = true;
     t.is.is_held = is_held;
+    t.is.submitted = now;
     t.is.eligible = now + 6;
     ++t.is.restarts;
     t.ends_at.reset();

@@ -105,8 +105,10 @@ TEST_CASE("governor: users read how many go before, that they borrow, and no adv
     if (t.is.comment.find("borrows") != std::string::npos) lent.push_back(k);
   }
   REQUIRE(lent.size() == 1);
-  CHECK(w.at(lent[0]).comment == "allot: admitted; borrows 8 gpu, which may be reclaimed");
-  CHECK(w.at(lent[0]).admin_comment.ends_with(":8; borrows 8 gpu, which may be reclaimed"));
+  CHECK(w.at(lent[0]).comment ==
+        "allot: admitted; its quota borrows 8 gpu for it, and may have to give that back");
+  CHECK(w.at(lent[0]).admin_comment.ends_with(
+      ":8; its quota borrows 8 gpu for it, and may have to give that back"));
   CHECK(places_in(w.at(lent[0]).admin_comment) == std::vector<node_share>{{w.at(lent[0]).nodes[0].node, 8}});
   std::vector<job_key> queue;
   for (int i = 0; i < 25; ++i) queue.push_back(w.slurm.submit("a", 1, 8, 1000));
@@ -184,6 +186,76 @@ TEST_CASE(
         "allot: waits: the QOS small runs at most 8 gres/gpu at once (QOSGrpGRES)");
   w.ticks(200);
   CHECK(w.slurm.jobs.at(both[other]).completions == 1);
+}
+
+TEST_CASE("governor: a reclaim that ends while there is no governor is over for the next one") {
+  for (const bool places : {true, false}) {
+    for (const bool with_journal : {true, false}) {
+      CAPTURE(places);
+      CAPTURE(with_journal);
+      world w{config_of(three_teams, places)};
+      std::vector<job_key> borrowers;
+      for (int i = 0; i < 4; ++i) borrowers.push_back(w.slurm.submit("a", 1, 8, 1000));
+      w.ticks(3);
+      const job_key owner = w.slurm.submit("b", 1, 8, 1000);
+      const auto is_gone = [&](const job_key& k) { return w.at(k).restarts > 0; };
+      for (int i = 0; i < 20 && std::none_of(borrowers.begin(), borrowers.end(), is_gone); ++i) w.tick();
+      // The victim is cleaned up, waits again, and was submitted again as far as Slurm knows.
+      w.it.reset();
+      for (int i = 0; i < 20; ++i) w.slurm.advance(1);
+      w.restart(with_journal);
+      w.ticks(with_journal ? 4 : 12);
+      CHECK(w.state(owner) == run_state::running);
+      CHECK(std::none_of(w.log.begin(), w.log.end(), [](const std::string& line) {
+        return line.find("has to be submitted again") != std::string::npos;
+      }));
+      int evicted = 0;
+      for (const auto& [k, t] : w.slurm.jobs) evicted += t.evictions;
+      CHECK(evicted == 1);
+    }
+  }
+}
+
+TEST_CASE("governor: who was reclaimed keeps its turn before those that were submitted later") {
+  world w{config_of(three_teams)};
+  for (int i = 0; i < 4; ++i) w.slurm.submit("a", 1, 8, 1000);
+  w.ticks(3);
+  w.slurm.submit("b", 1, 8, 60);
+  w.ticks(4);
+  const job_key later = w.slurm.submit("a", 1, 8, 1000);
+  w.ticks(20);
+  job_key victim{};
+  for (const auto& [k, t] : w.slurm.jobs) {
+    if (t.is.restarts > 0) victim = k;
+  }
+  REQUIRE(victim.id != 0);
+  w.ticks(80);
+  CHECK(w.state(victim) == run_state::running);
+  CHECK(w.state(later) == run_state::pending);
+}
+
+TEST_CASE("governor: nobody is evicted for a job whose user names the nodes, or that no node can run") {
+  world w{config_of(three_teams)};
+  for (node& n : w.slurm.nodes) n.real_memory_mib = 500'000;
+  for (int i = 0; i < 4; ++i) w.slurm.submit("a", 1, 8, 100);
+  w.ticks(3);
+  const job_key there = w.slurm.submit("b", 1, 8, 50);
+  w.slurm.jobs.at(there).is.required_nodes = "n3";
+  const job_key not_there = w.slurm.submit("b", 1, 8, 50);
+  w.slurm.jobs.at(not_there).is.excluded_nodes = "n1,n2,n3,n4";
+  const job_key large = w.slurm.submit("b", 1, 8, 50);
+  w.slurm.jobs.at(large).is.request.memory_mib = 600'000;
+  const job_key wide = w.slurm.submit("b", 1, 8, 50);
+  w.slurm.jobs.at(wide).is.request.cpus = 80;
+  w.slurm.jobs.at(wide).is.request.max_nodes = 1;
+  w.ticks(40);
+  CHECK(w.lines("warn") == 0);
+  CHECK(w.at(large).comment ==
+        "allot: refused: no node of its partition has 600000 MiB of memory: the largest has 500000");
+  CHECK(w.at(wide).comment == "allot: refused: no node of its partition has 80 CPUs: the largest has 64");
+  w.ticks(120);
+  CHECK(w.slurm.jobs.at(there).completions == 1);
+  CHECK(w.slurm.jobs.at(not_there).completions == 0);
 }
 
 TEST_CASE("governor: a user's own comment stays") {

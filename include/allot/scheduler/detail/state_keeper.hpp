@@ -264,6 +264,10 @@ class state_keeper {
                    : !has_place ? refusal::place_in_use
                                 : refusal::invalid_request);
     }
+    // What has left meanwhile nobody will report: who waited for it may start.
+    for (const auto& d : memory_.leaving) {
+      is_whole = is_whole && is_known(d.job) && jobs_.jobs_[d.job].state == job_state::evicting;
+    }
     for (const job_id id : memory_.nominated) {
       if (!is_known(id) || unit_at(id).state != job_state::nominated) continue;
       const auto& u = s.units[seats_[id.index()].at];

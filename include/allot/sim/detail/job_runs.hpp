@@ -33,14 +33,16 @@ class job_runs {
   using event_queue_type = event_queue<job_index>;
 
   job_runs(vector<job<N>> jobs, vector<flavor_set<N>> flavor_sets, quota_tree<N> quotas,
-           const resources<N>& capacity = resources<N>{quantity::unlimited()})
+           const resources<N>& capacity = resources<N>{quantity::unlimited()},
+           vector<unlike_pods<N>> unlike = {})
       : jobs_(std::move(jobs)),
         flavor_sets_(std::move(flavor_sets)),
+        unlike_(std::move(unlike)),
         capacity_(capacity),
         histories_(jobs_.size()),
         resumption_(jobs_.size()),
         accounts_(std::move(quotas), view(false)) {
-    link_flavors<N>(jobs_, flavor_sets_);
+    link_flavors<N>(unlike_, flavor_sets_);
   }
   // A copy's view would refer to the original.
   job_runs(job_runs&&) noexcept = default;
@@ -48,7 +50,7 @@ class job_runs {
 
   /// Stays valid when this is moved.
   [[nodiscard]] workload_view<N> view(bool single_queue) const {
-    return {jobs_, single_queue, flavor_sets_, capacity_, resumption_};
+    return {jobs_, single_queue, flavor_sets_, capacity_, resumption_, unlike_};
   }
   /// The number of jobs.
   [[nodiscard]] std::size_t size() const noexcept { return jobs_.size(); }
@@ -176,6 +178,7 @@ class job_runs {
 
   vector<job<N>> jobs_;
   vector<flavor_set<N>> flavor_sets_;
+  vector<unlike_pods<N>> unlike_;
   resources<N> capacity_;
   vector<job_history> histories_;
   /// See `workload_view`.
