@@ -180,7 +180,7 @@ check_concepts() {
 # Rooms with more public types and concepts than they should need: a smoke alarm. What is no promise belongs
 # into the room's detail/.
 check_public_names() {
-  find include/allot -name '*.hpp' -not -path '*/detail/*' -print0 | xargs -0 awk -v most=94 '
+  find include/allot -name '*.hpp' -not -path '*/detail/*' -print0 | xargs -0 awk -v most=97 '
     FNR == 1 || /^}  \/\/ namespace detail/ { inside = 0 }
     /^namespace detail/ { inside = 1 }
     /^(concept|struct|class|enum class|using) / && !/^[^{=]*;$/ && !inside {
@@ -323,7 +323,7 @@ run_lint() {
   lint "tables of the documents are whole" check_tables
   local budget
   for budget in core/vector.hpp:17000 quota/ledger.hpp:36000 allot.hpp:54900 gpu/inventory.hpp:45300 \
-    sim/simulator.hpp:77900 systems/by_name/any_preset.hpp:74900; do
+    sim/simulator.hpp:79000 systems/by_name/any_preset.hpp:74900; do
     [ -f "include/allot/${budget%:*}" ] || continue
     lint "cost of ${budget%:*}" check_budget "${budget%:*}" "${budget#*:}"
     printf '    %d of %d preprocessed lines\n' "$(preprocessed_lines "include/allot/${budget%:*}")" \
@@ -334,7 +334,7 @@ run_lint() {
   lint "cycles in the program" check_types build/test/bench/liballot_lab.a 'vtable for allot::v0::detail::cycle_of<.*' 16
   lint "simulators in the program" check_types build/test/bench/liballot_lab.a \
     'allot::v0::sim::simulator<[0-9]+ul, .*>::decisions\(\) const' 2
-  lint "schedulers in the tests of systems" check_types build/test/tests/test_systems 'allot::v0::scheduler<.*::step\(long\)' 14
+  lint "schedulers in the tests of systems" check_types build/test/tests/test_systems 'allot::v0::scheduler<.*::step\(long\)' 18
   lint "schedulers in the tests of scheduler" check_types build/test/tests/test_scheduler \
     'allot::v0::scheduler<.*::step\(long\)' 56
   lint_result

@@ -42,7 +42,7 @@ struct jobs {
   std::uint32_t pods(job) const;
   std::uint32_t min_pods(job) const;
 #elif defined request_of_a_set_is_missing
-  // allot: with pod_sets the view must have `std::uint32_t pod_sets(const job&) const`, pods, min_pods, and for
+  // allot: with pod_sets the view must have `std::uint32_t pod_sets(const job&) const`, pods, min_pods
   std::uint32_t pods(job) const;
   std::uint32_t min_pods(job) const;
   allot::resources<> request(job, std::uint32_t) const;

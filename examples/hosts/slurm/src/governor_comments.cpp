@@ -224,7 +224,11 @@ void governor::comment_some() {
     }
     const record& first = *those.front();
     const std::string text = explanation(first, allot::addressee::operators);
-    if (text.empty()) continue;
+    if (text.empty()) {
+      // One that has just been released has a record of its own soon.
+      if (first.at == phase::released && &first != &r) dirty(r);
+      continue;
+    }
     const comments say = comments_for(first.is, text, explanation(first, allot::addressee::users));
     if (!say.admin && !say.user) continue;
     ++said;

@@ -669,7 +669,13 @@ void governor::evaluate(record& r) {
                          "): no node has all of it; change what it asks for, or submit another");
   }
   // That ends with a reservation, and then there is another scheduler.
-  if (std::string why = blocked(r); !why.empty()) return wait_with(r, phase::not_ready, std::move(why));
+  if (std::string why = blocked(r); !why.empty()) {
+    wait_with(r, phase::not_ready, std::move(why));
+    // For those who look.
+    std::string unread;
+    if (auto what = facts_of(r.is, unread)) r.what = *what;
+    return;
+  }
   if (!reservations_.empty()) r.ruled_out_at = ruled_out_at(r.is);
   std::string problem;
   auto what = facts_of(r.is, problem);

@@ -147,6 +147,9 @@ int status(const std::string& file, bool as_json, const job_filter& filter) {
   if (text.empty()) return finding_status;
   auto s = read_status(text);
   if (!s) return complain({"status.json can't be read: another version has written it"});
+  const auto is_it = [&](const snapshot::quota& q) { return q.name == filter.quota; };
+  if (!filter.quota.empty() && std::none_of(s->quotas.begin(), s->quotas.end(), is_it))
+    return complain({"there is no quota " + escaped(filter.quota)});
   keep_only(*s, filter);
   std::cout << status_text(*s, {.most_jobs = snapshot::most_waiting, .with_running = true});
   return 0;

@@ -674,6 +674,9 @@ TEST_CASE("governor: tasks of an array with a limit start in their order") {
   const std::vector<job_key> tasks = w.slurm.submit_array("a", 40, 4, 3);
   // Those that something is told of are looked at first.
   for (const std::uint32_t t : {31U, 12U, 37U}) w.slurm.jobs.at({1000, t}).is.name = "other";
+  w.ticks(4);
+  CHECK(w.at(tasks[20]).comment == "allot: waits: its array runs at most 3 tasks at once");
+  for (const snapshot::job& j : w.it->snapshot_view().jobs) CHECK(j.request[0] == allot::quantity::whole(1));
   w.ticks(200);
   for (std::size_t t = 1; t < tasks.size(); ++t) {
     CHECK(w.slurm.jobs.at(tasks[t]).completions == 1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
 #include <allot/core/ids.hpp>
 #include <allot/core/pod_counts.hpp>
@@ -14,7 +15,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <span>
 #include <utility>
 
@@ -98,7 +98,8 @@ class job_accounts {
   void give_back(job_index j, const flavor_pick& pick, std::uint32_t pods) {
     std::uint32_t core = pods;
     // Pods of a set may have left in another order than they came.
-    if (const auto more = beyond_.find(j); more != beyond_.end()) {
+    const auto more = beyond_of(j);
+    if (more != beyond_.end()) {
       for (std::size_t s = 0; s < more->second.size(); ++s) {
         for (std::uint32_t i = 0; i < more->second[s]; ++i) {
           ledger_.release(quota(j), jobs_.pod(j, pod_set_id{s}, pick));
@@ -111,7 +112,16 @@ class job_accounts {
     lacking_ -= jobs_.pods(j) - pods;
   }
   void note(job_index j, std::size_t set, std::int32_t change) {
-    if (jobs_.pod_sets(j) > 1) beyond_[j][set] += static_cast<std::uint32_t>(change);
+    if (jobs_.pod_sets(j) == 1) return;
+    auto of = beyond_of(j);
+    if (of == beyond_.end()) {
+      beyond_.push_back({j, {}});
+      of = beyond_.end() - 1;
+    }
+    of->second[set] += static_cast<std::uint32_t>(change);
+  }
+  [[nodiscard]] auto beyond_of(job_index j) {
+    return detail::find_if(beyond_.begin(), beyond_.end(), [j](const auto& of) { return of.first == j; });
   }
   void grow_to_tree() {
     demand_.resize(ledger_.tree().slots());
@@ -124,7 +134,7 @@ class job_accounts {
   vector<std::uint32_t> waiting_;
   std::uint64_t lacking_ = 0;
   /// Of jobs whose pods differ: those that came after the start.
-  std::map<job_index, pods_by_set> beyond_;
+  vector<std::pair<job_index, pods_by_set>> beyond_;
 };
 
 }  // namespace sim
