@@ -43,7 +43,7 @@ struct jobs_view {
   std::uint32_t min_pods(job j, pod_set_id s) const { return j->sets[s.index()].fewest(); }
   allot::resources<> request(job j, pod_set_id s) const { return j->sets[s.index()].each.gpus; }
   gpu::pod_request pod_request(job j, pod_set_id s) const {
-    gpu::pod_request r = pod_request(j);
+    gpu::pod_request r = pod_request(j, 1);
     r.one_of = static_cast<std::uint8_t>(s.index());
     return r;
   }

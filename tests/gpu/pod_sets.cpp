@@ -100,7 +100,7 @@ TEST_CASE("pod_sets: what fits set by set, but not together") {
   REQUIRE(in.place({.gpus = gpus(4)}));
   CHECK(in.why_not(all_of(fewer)).reason == obstacle::sets_not_together);
   CHECK_FALSE(in.why_not(all_of(fewer)).is_never());
-  CHECK(to_string(in.why_not(all_of(fewer))) == "each set of its pods has room, but not all together");
+  CHECK(to_string(in.why_not(all_of(fewer))) == "its pods can't all be placed as its pod sets ask");
 }
 
 TEST_CASE("pod_sets: largest first is not always right") {
@@ -118,6 +118,99 @@ TEST_CASE("pod_sets: largest first is not always right") {
   const auto a = in.place(all_of(sets));
   REQUIRE(a);
   CHECK(where(in, *a) == "plain:4 rich:2");
+}
+
+TEST_CASE("pod_sets: every rack is tried in every order") {
+  // Only in rack b do they fit, only largest first, and there are too many pods to try them one by one.
+  std::vector<gpu::node_spec> specs;
+  const auto add = [&](const char* name, const char* rack_name, std::size_t count, std::int64_t nodes_gpus) {
+    gpu::node_spec s;
+    s.name = name;
+    s.count = count;
+    s.gpus = nodes_gpus;
+    s.labels = {{"rack", rack_name}};
+    specs.push_back(std::move(s));
+  };
+  add("a", "1", 12, 7);
+  add("b", "2", 8, 8);
+  add("c", "2", 12, 4);
+  gpu::cluster nodes = gpu::build_cluster(std::move(specs)).value();
+  gpu::topology racks = gpu::topology_from_labels(nodes, {"rack"}).value();
+  inventory in{std::move(nodes), std::move(racks)};
+  const std::vector<pod_set> sets{{.each = {.gpus = gpus(1)}, .pods = 60},
+                                  {.each = {.gpus = gpus(2)}, .pods = 2},
+                                  {.each = {.gpus = gpus(4)}, .pods = 2},
+                                  {.each = {.gpus = gpus(7)}, .pods = 2},
+                                  {.each = {.gpus = gpus(8)}, .pods = 1}};
+  const auto a = in.place(all_of(sets, rack));
+  REQUIRE(a);
+  for (const gpu::placed_pod& p : in.pods(*a)) CHECK(in.layout().name(p.where.node)[0] != 'a');
+}
+
+TEST_CASE("pod_sets: a node that is in no domain is none in which all are together") {
+  std::vector<gpu::node_spec> specs(2);
+  specs[0].name = "outside";
+  specs[0].gpus = 4;
+  specs[1].name = "inside";
+  specs[1].gpus = 8;
+  specs[1].labels = {{"rack", "1"}};
+  gpu::cluster nodes = gpu::build_cluster(std::move(specs)).value();
+  gpu::topology racks = gpu::topology_from_labels(nodes, {"rack"}, {.allow_outside = true}).value();
+  inventory in{std::move(nodes), std::move(racks)};
+  const std::vector<pod_set> sets{{.each = {.gpus = gpus(2)}}, {.each = {.gpus = gpus(1)}, .pods = 2}};
+  pod_request r = all_of(sets, rack);
+  r.preferred_level = node;
+  const auto a = in.place(r);
+  REQUIRE(a);
+  CHECK(where(in, *a) == "inside:2 inside:1 inside:1");
+}
+
+TEST_CASE("pod_sets: what was not proved impossible is not refused for good") {
+  // 66 pods on 22 nodes with three GPUs and memory that suits only some ways to divide them.
+  std::vector<gpu::node_spec> specs(1);
+  specs[0].name = "n";
+  specs[0].count = 22;
+  specs[0].gpus = 6;
+  specs[0].memory_mib = 10;
+  inventory in{gpu::build_cluster(std::move(specs)).value()};
+  const std::vector<pod_set> sets{{.each = {.gpus = gpus(3), .memory_mib = 2}, .pods = 22},
+                                  {.each = {.gpus = gpus(2), .memory_mib = 4}, .pods = 22},
+                                  {.each = {.gpus = gpus(1), .memory_mib = 4}, .pods = 22}};
+  CHECK(in.could_ever_fit(all_of(sets)));
+  CHECK_FALSE(in.why_not(all_of(sets)).is_never());
+}
+
+TEST_CASE("pod_sets: a further pod is on a node that its set accepts, however near another is") {
+  std::vector<gpu::node_spec> specs(2);
+  specs[0].name = "lead";
+  specs[0].gpus = 8;
+  specs[0].pool = "other";
+  specs[1].name = "work";
+  specs[1].gpus = 8;
+  specs[1].pool = "workers";
+  gpu::cluster nodes = gpu::build_cluster(std::move(specs)).value();
+  const std::uint64_t workers = std::uint64_t{1} << nodes.find_pool("workers").value();
+  gpu::topology all = gpu::topology_from_labels(nodes, {}).value();
+  inventory in{std::move(nodes), std::move(all)};
+  const std::vector<pod_set> sets{{.each = {.gpus = gpus(1)}},
+                                  {.each = {.gpus = gpus(1), .pools = workers}, .pods = 2, .min_pods = 1}};
+  pod_request r = all_of(sets);
+  r.preferred_level = 0;
+  const auto core = in.place(r);
+  REQUIRE(core);
+  r.pods = 1;
+  r.one_of = 1;
+  const auto more = in.place(r.beside(*core));
+  REQUIRE(more);
+  CHECK(where(in, *more) == "work:1");
+}
+
+TEST_CASE("pod_sets: how much others lose to unlike pods is not known") {
+  inventory in = two_racks();
+  gpu::topology_inventory::room_counter counter;
+  REQUIRE(counter.begin(in, {.gpus = gpus(8)}));
+  const std::vector<pod_set> sets{{.each = {.gpus = gpus(8)}, .pods = 2}};
+  CHECK(counter.taken_by(in, all_of(sets)).second >= 2);
 }
 
 TEST_CASE("pod_sets: slices, and pods that must not stand together") {

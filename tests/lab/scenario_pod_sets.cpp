@@ -85,6 +85,30 @@ TEST_CASE("scenario_pod_sets: each set has a flavor of its own") {
   CHECK(nodes[3][0] == 'b');
 }
 
+TEST_CASE("scenario_pod_sets: pods that run have the flavors of their nodes, set by set") {
+  const std::string start = R"("resources": ["h100/gpu", "a100/gpu"], "cluster": {"nodes": [
+      {"name": "h", "gpus": 4, "gpu_model": "H100"}, {"name": "a", "gpus": 4, "gpu_model": "A100"}]},
+      "quotas": [{"name": "q", "nominal": {"h100/gpu": 4, "a100/gpu": 4}}], )";
+  const decided made =
+      decide(start, R"({"id": "j", "state": "running", "start_s": 0, "nodes": ["a", "h", "h"],
+      "pod_sets": [{"request": {"gpu": 1}, "flavors": ["h100", "a100"]},
+                   {"request": {"gpu": 2}, "pods": 2, "flavors": ["h100", "a100"]}]},
+      {"id": "k", "request": {"a100/gpu": 3}})");
+  REQUIRE(made.d.admit.size() == 1);
+  CHECK(made.d.admit[0].id == "k");
+}
+
+TEST_CASE("scenario_pod_sets: a flavor may say no more than where a set may be") {
+  const decided made = decide(R"("cluster": {"nodes": [{"name": "h", "gpus": 4, "pool": "fast"},
+      {"name": "c", "gpus": 4, "pool": "slow"}]}, "quotas": [{"name": "q", "nominal": "cluster"}], )",
+                              R"({"id": "j", "pod_sets": [{"request": {"gpu": 1}, "flavors": ["slow"]},
+                                                          {"request": {"gpu": 2}, "flavors": ["fast"]}]})");
+  REQUIRE(made.d.admit.size() == 1);
+  REQUIRE(made.d.admit[0].nodes.size() == 2);
+  CHECK(made.d.admit[0].nodes[0][0] == 'c');
+  CHECK(made.d.admit[0].nodes[1][0] == 'h');
+}
+
 TEST_CASE("scenario_pod_sets: slices and pods that are apart") {
   const decided made = decide(racks + quotas, R"({"id": "j", "pod_sets": [
       {"request": {"gpu": 1}, "pods": 4, "spread": {"pods": 2, "level": "rack"}}]})");

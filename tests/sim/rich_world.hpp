@@ -149,9 +149,14 @@ inline void give_unlike_pods(random_source& random, allot::sim::job<8>& j,
     if (!at) continue;
     r.where = *at;
     for (std::uint32_t pods = fewest; pods < s.jobs[j].pods() && random.one_in(2); ++pods) {
-      // Further pods of unlike ones come later.
-      if (s.jobs[j].unlike != 0) break;
-      const auto more = s.where.place(view.pod_request(j, 1, r.pick).beside(*at));
+      allot::gpu::pod_request one = view.pod_request(j, 1, r.pick);
+      if (view.pod_sets(j) > 1) {
+        const auto grows = view.by_set(j, fewest + static_cast<std::uint32_t>(r.elastic_pods.size()) + 1);
+        const auto has = view.by_set(j, fewest + static_cast<std::uint32_t>(r.elastic_pods.size()));
+        const auto set = std::mismatch(grows.begin(), grows.end(), has.begin()).first - grows.begin();
+        one = view.pod_request(j, allot::pod_set_id{static_cast<std::size_t>(set)}, r.pick);
+      }
+      const auto more = s.where.place(one.beside(*at));
       if (more) r.elastic_pods.push_back(*more);
     }
     s.running.push_back(std::move(r));

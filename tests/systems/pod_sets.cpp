@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -265,6 +266,71 @@ TEST_CASE("pod_sets: what does not add up is refused") {
         refusal::larger_than_cluster);
   CHECK(h.submit("too many", "x", std::vector<gpu::pod_set>(17, {.each = {.gpus = gpus(1)}})).why_not ==
         refusal::invalid_request);
+}
+
+TEST_CASE("pod_sets: pods that run already are adopted as of their sets") {
+  host<allot::standard> h;
+  std::vector<gpu::pod_set> sets{{.each = {.gpus = gpus(1)}, .pods = 2, .min_pods = 1},
+                                 {.each = {.gpus = gpus(2)}, .pods = 2, .min_pods = 1}};
+  const work job{.name = "j", .quota = h.of.tree().find("x"), .sets = sets};
+  const set_view view;
+  const auto place = [&](const gpu::pod_request& r) {
+    std::vector<gpu::pod_location> at;
+    for (std::size_t n = 0; n < (r.one_of == gpu::every_set ? 2 : 1); ++n) at.push_back({gpu::node_id{n}, 0});
+    return h.of.take_place(r, at).value();
+  };
+  const auto core = h.of.adopt(&job, 0, place(view.pod_request(&job, 2)));
+  REQUIRE(core);
+  SUBCASE("in the order in which they grow") {
+    const auto first = h.of.adopt_elastic_pod(core.id, 0, place(view.pod_request(&job, pod_set_id{0})));
+    const auto second = h.of.adopt_elastic_pod(core.id, 0, place(view.pod_request(&job, pod_set_id{1})));
+    REQUIRE(first);
+    REQUIRE(second);
+    CHECK(h.of.set_of(first.id) == pod_set_id{0});
+    CHECK(h.of.set_of(second.id) == pod_set_id{1});
+    CHECK(h.of.adopt_elastic_pod(core.id, 0, {}).why_not == refusal::has_all_pods);
+  }
+  SUBCASE("as the host says") {
+    const auto first =
+        h.of.adopt_elastic_pod(core.id, 0, place(view.pod_request(&job, pod_set_id{1})), pod_set_id{1});
+    REQUIRE(first);
+    CHECK(h.of.set_of(first.id) == pod_set_id{1});
+    CHECK(h.of.adopt_elastic_pod(core.id, 0, {}, pod_set_id{1}).why_not == refusal::has_all_pods);
+    CHECK(h.of.adopt_elastic_pod(core.id, 0, {}, pod_set_id{2}).why_not == refusal::has_all_pods);
+    // The one that is left grows by itself.
+    const auto plan = h.of.step(1);
+    REQUIRE(plan.admissions.size() == 1);
+    CHECK(h.of.set_of(plan.admissions[0].id) == pod_set_id{0});
+  }
+  CHECK(h.of.ledger().own_usage(job.quota)[0] == gpus(6));
+}
+
+TEST_CASE("pod_sets: the sets of a job may go with it") {
+  host<allot::standard> h;
+  const allot::quota_id x = h.of.tree().find("x");
+  // As many GPUs in as many sets, one after the other in the same memory.
+  for (const bool fits : {false, true, false, true}) {
+    auto job = std::make_unique<work>(work{.name = "j", .quota = x});
+    job->sets = {{.each = {.gpus = gpus(fits ? 4 : 8)}, .pods = 4},
+                 {.each = {.gpus = gpus(fits ? 8 : 4)}, .pods = 4}};
+    job->sets[0].each.memory_mib = fits ? 0 : 1;
+    const auto other = std::make_unique<work>(*job);
+    const auto a = h.of.submit(job.get());
+    const auto b = h.of.submit(other.get());
+    REQUIRE(a);
+    REQUIRE(b);
+    CHECK(h.of.step(1).admissions.size() == 1);
+    h.of.finished(a.id);
+    job.reset();
+    // Whether that is in one class with the job that is gone is compared.
+    const auto next = std::make_unique<work>(*other);
+    const auto c = h.of.submit(next.get());
+    REQUIRE(c);
+    CHECK(h.of.step(2).admissions.size() == 1);
+    h.of.finished(b.id);
+    CHECK(h.of.step(3).admissions.size() == 1);
+    h.of.finished(c.id);
+  }
 }
 
 TEST_CASE_TEMPLATE("pod_sets: random jobs keep their minimums, their racks and the ledger's sums", Preset,

@@ -95,12 +95,33 @@ class running_placer {
   /// job was placed.)
   [[nodiscard]] bool are_of_flavor(sim::job_index j, std::span<const gpu::pod_location> at,
                                    const flavor_pick& pick) const {
+    if (to_.setup.jobs[j].unlike != 0) return is_each_of_its_flavor(j, at, pick);
     const std::uint32_t number = to_.setup.jobs[j].flavors;
     if (number == 0 || to_.setup.flavor_sets[number - 1].pools.empty()) return true;
     const sim::flavor_set<N>& set = to_.setup.flavor_sets[number - 1];
     const std::uint64_t pools = set.pools[pick[set.placed_group]];
     return std::all_of(at.begin(), at.end(),
                        [&](const gpu::pod_location& l) { return s_.cluster->type_of(l.node).is_in(pools); });
+  }
+
+  [[nodiscard]] bool is_each_of_its_flavor(sim::job_index j, std::span<const gpu::pod_location> at,
+                                           const flavor_pick& pick) const {
+    const std::uint32_t core = to_.setup.jobs[j].fewest_pods();
+    const gpu::pod_request r = view_.pod_request(j, core, pick);
+    pods_by_set left = view_.by_set(j, core);
+    std::size_t s = 0;
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      if (i < core) {
+        while (left[s] == 0) ++s;
+        --left[s];
+      } else {
+        s = set_of_pod(j, static_cast<std::uint32_t>(i)).index();
+      }
+      const gpu::pod_set& set = r.sets[s];
+      const bool chooses = set.group < r.options.size();
+      if (chooses && !s_.cluster->type_of(at[i].node).is_in(set.pools.of(r.options[set.group]))) return false;
+    }
+    return true;
   }
 
   /// Takes places for the pods that the job needs together, and for the others one by one.

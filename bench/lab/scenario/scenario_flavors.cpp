@@ -90,14 +90,19 @@ void scenario_reader::find_flavors(json_object& top) {
   };
   const auto jobs = top.value().find("jobs");
   if (!jobs || !jobs->is_array()) return;
-  jobs->for_each([&](json_value job) {
-    const auto flavors = job.is_object() ? job.find("flavors") : std::nullopt;
+  const auto add_those_of = [&](json_value pods) {
+    const auto flavors = pods.is_object() ? pods.find("flavors") : std::nullopt;
     if (!flavors || !flavors->is_array()) return;
     add_all(*flavors);
     flavors->for_each([&](json_value group) {
       const auto of_group = group.is_object() ? group.find("flavors") : std::nullopt;
       if (of_group) add_all(*of_group);
     });
+  };
+  jobs->for_each([&](json_value job) {
+    add_those_of(job);
+    const auto sets = job.is_object() ? job.find("pod_sets") : std::nullopt;
+    if (sets && sets->is_array()) sets->for_each(add_those_of);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <allot/core/ids.hpp>
 #include <allot/core/quantity.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 
 #include <algorithm>
 #include <array>
@@ -104,6 +105,8 @@ class pools_by_option {
   constexpr pools_by_option(const std::uint64_t* first, std::uint32_t count) noexcept
       : first_(first), count_(count) {}
 
+  /// How many options there are.
+  [[nodiscard]] constexpr std::uint32_t size() const noexcept { return count_; }
   /// Those of an option; all if there is no such option.
   [[nodiscard]] constexpr std::uint64_t of(std::uint8_t option) const noexcept {
     return option < count_ ? first_[option] : all_pools;
@@ -173,6 +176,8 @@ struct pod_request {
   pod_set_list sets{};
   /// Where the other pods of its job are, for such a pod: levels that are required bind it to them.
   allocation_id near{};
+
+  class referents;
 
   /// What of it decides whether there is room: all but the estimate.
   [[nodiscard]] constexpr pod_request room_key() const noexcept {
@@ -269,6 +274,35 @@ constexpr pod_request pod_request::beside(allocation_id place) const noexcept {
   if (matters) r.near = place;
   return r;
 }
+
+/// A copy of what a request refers to in the host's memory, for who remembers requests of jobs that may be
+/// gone.
+class pod_request::referents {
+ public:
+  referents() = default;
+  referents(referents&&) noexcept = default;
+  referents& operator=(referents&&) noexcept = default;
+
+  /// Copies that of the request, which refers to the copy from now on.
+  void keep(pod_request& r) {
+    if (r.sets.empty()) return;
+    sets_.assign(r.sets.begin(), r.sets.end());
+    pools_.clear();
+    for (const pod_set& s : sets_) pools_.resize(pools_.size() + s.pools.size());
+    std::uint64_t* to = pools_.data();
+    for (pod_set& s : sets_) {
+      const std::uint32_t options = s.pools.size();
+      for (std::uint32_t i = 0; i < options; ++i) to[i] = s.pools.of(static_cast<std::uint8_t>(i));
+      s.pools = {to, options};
+      to += options;
+    }
+    r.sets = {sets_.data(), r.sets.size()};
+  }
+
+ private:
+  vector<pod_set> sets_;
+  vector<std::uint64_t> pools_;
+};
 
 /// The former name of `pod_request`.
 using demand [[deprecated("allot: it is gpu::pod_request since 0.2.0")]] = pod_request;

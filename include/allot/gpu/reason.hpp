@@ -29,7 +29,7 @@ enum class obstacle : std::uint8_t {
   larger_than_cluster,
   /// Its pods do not all fit in any one domain of the required topology level, even if it is empty.
   larger_than_any_domain,
-  /// Each set of its pods would fit, but not all together, even if the cluster is empty.
+  /// Its pods can't all be placed as their sets ask, even if the cluster is empty.
   sets_never_together,
   /// The nodes of its pools and models have fewer free GPUs than it requests.
   full,
@@ -39,7 +39,7 @@ enum class obstacle : std::uint8_t {
   host_full,
   /// All of its pods fit, but not in one domain of the required topology level.
   no_domain_has_room,
-  /// Each set of its pods has room, but not all together.
+  /// Its pods can't all be placed as their sets ask, though no set has too little room by itself.
   sets_not_together,
   /// One more of its pods would fit, but not in the domain in which the others are.
   no_room_beside,
@@ -150,9 +150,9 @@ struct unplaceable {
       return "its pods must be placed in one domain, and the one with most room has room for " + with_room +
              " of " + pods;
     case obstacle::sets_never_together:
-      return "each set of its pods would fit, but not all together";
+      return "its pods could not all be placed as its pod sets ask, were the cluster empty";
     case obstacle::sets_not_together:
-      return "each set of its pods has room, but not all together";
+      return "its pods can't all be placed as its pod sets ask";
     case obstacle::no_room_beside:
       return "there is room for another pod, but not in the domain of the others";
     case obstacle::none:

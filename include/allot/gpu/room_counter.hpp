@@ -116,7 +116,8 @@ class room_counter {
   [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> taken_by(const occupancy& in,
                                                                  const pod_request& other) const {
     const auto by = split(other, in.layout());
-    if (!by) return {0, 0};
+    // Of unlike pods it depends on each.
+    if (!by) return {0, other.sets.empty() ? 0 : beyond_all};
     if (!can_be_kept_) return {0, beyond_all};
     const std::uint64_t each = pods_.each.devices;
     const auto most = [&](std::uint64_t devices) { return (devices + each - 1) / each; };

@@ -81,7 +81,8 @@ class basic_topology_inventory : public basic_inventory<Policy> {
     }
     basic_topology_inventory empty{*this};
     empty.clear();
-    return empty.place(r).has_value();
+    // Nothing is refused for good that nobody has proved impossible.
+    return empty.place(r).has_value() || empty.sets_.gave_up();
   }
   /// Why the request can't be placed now. See `gpu::why_not`. Of unlike pods why the first set can't be that
   /// can't; if each could, that they can't all be.
@@ -162,17 +163,22 @@ class basic_topology_inventory : public basic_inventory<Policy> {
     }
     if (!anchor) return std::nullopt;
     if (level(r.required_level) != end) bound = level(r.required_level);
-    if (is_of_set && of_set && level(r.sets[r.one_of].each.required_level) != end) {
-      bound = level(r.sets[r.one_of].each.required_level);
-      anchor = of_set;
+    std::size_t wanted = level(r.preferred_level);
+    if (is_of_set && of_set) {
+      const pod_request& each = r.sets[r.one_of].each;
+      // Of two levels the finer one says more.
+      const auto finer = [end](std::size_t a, std::size_t b) {
+        return a == end || (b != end && b > a) ? b : a;
+      };
+      if (each.has_level()) anchor = of_set;
+      bound = finer(bound, level(each.required_level));
+      wanted = finer(wanted, level(each.preferred_level));
     }
-    std::size_t finest =
-        std::max(bound == end ? 0 : bound, level(r.preferred_level) == end ? 0 : level(r.preferred_level));
-    if (is_of_set && of_set && level(r.sets[r.one_of].each.preferred_level) != end) {
-      finest = std::max(finest, level(r.sets[r.one_of].each.preferred_level));
-      anchor = of_set;
+    if (bound == end && wanted == end) {
+      return base::place_by(policy, is_of_set ? r.sets[r.one_of].of(1, r) : plain(r));
     }
     const std::size_t coarsest = bound == end ? 0 : bound;
+    const std::size_t finest = wanted == end ? coarsest : std::max(coarsest, wanted);
     for (std::size_t l = finest + 1; l-- > coarsest;) {
       if (const auto at = place_in_domain_of(*anchor, l, *pods)) return at;
     }
@@ -188,7 +194,7 @@ class basic_topology_inventory : public basic_inventory<Policy> {
     if (level == t.node_level()) {
       const allot::savepoint before = this->save();
       const allocation a = this->open();
-      bool placed = !this->is_closed(n);
+      bool placed = !this->is_closed(n) && this->layout().type_of(n).shape_on(pods.each).has_value();
       for (std::uint64_t i = 0; i < pods.pods && placed; ++i) placed = this->add_at({n, 0}, pods.each, a);
       if (placed && pods.has_rest()) placed = this->add_at({n, 0}, pods.rest, a);
       return this->conclude(before, placed, a);
@@ -218,6 +224,11 @@ class basic_topology_inventory : public basic_inventory<Policy> {
   }
   [[nodiscard]] unplaceable why_not_sets(const pod_request& r) const {
     unplaceable all;
+    basic_topology_inventory trial{*this};
+    if (r.one_of == every_set && !trial.sets_.read(access<Policy>{&trial, &trial.policy()}, r)) {
+      all.reason = obstacle::invalid_request;
+      return all;
+    }
     bool is_first = true;
     for (std::size_t s = 0; s < r.sets.size(); ++s) {
       if (r.one_of != every_set && r.one_of != s) continue;
@@ -229,7 +240,6 @@ class basic_topology_inventory : public basic_inventory<Policy> {
       else
         all.asked += why.asked, all.pods += why.pods, all.pods_with_room += why.pods_with_room;
     }
-    basic_topology_inventory trial{*this};
     if (trial.place(r)) {
       all.reason = obstacle::none;
     } else if (r.one_of != every_set) {

@@ -290,16 +290,20 @@ class scheduler {
     return {id};
   }
   /// Adopts one more pod of a running elastic job, not started by this scheduler. Returns the id of that pod.
-  /// Refused if the job does not run (`wrong_state`) or has all its pods, and as in `adopt`.
-  submission adopt_elastic_pod(job_id core, time_point since, place at = {}) {
+  /// If its pods differ: of that set, or of the one that would grow next. Refused if the job does not run
+  /// (`wrong_state`) or has all its pods, or those of that set, and as in `adopt`.
+  submission adopt_elastic_pod(job_id core, time_point since, place at = {},
+                               std::optional<pod_set_id> set = {}) {
     if (!jobs().contains(core)) return {{}, refusal::unknown_job};
     record& r = jobs().at(core);
     if (r.state != job_state::running || r.facts.elastic) return {{}, refusal::wrong_state};
     if (!jobs().can_grow(r)) return {{}, refusal::has_all_pods};
+    const std::size_t which = set ? set->index() : jobs().set_to_adopt(r);
+    if (!jobs().can_adopt(r, which)) return {{}, refusal::has_all_pods};
     if (const refusal why_not = refuses_place(at); why_not != refusal::none) return {{}, why_not};
-    if (!session_.books().can_count(r.facts.quota, jobs().request_of_pod(r)))
+    if (!session_.books().can_count(r.facts.quota, jobs().request_of_pod(r, which)))
       return {{}, refusal::invalid_request};
-    const job_id id = jobs().adopt_elastic_pod(r, told_start(since), at);
+    const job_id id = jobs().adopt_elastic_pod(r, told_start(since), at, which);
     jobs().note(delay_cause::cluster);
     jobs().review_nominations();
     return {id};
@@ -920,6 +924,7 @@ class scheduler {
     if (const refusal why = refuses(what); why != refusal::none && why != refusal::larger_than_cluster)
       return why;
     if (!shown::accepts(view(), what, u.pick)) return refusal::unknown_flavors;
+    if (u.core && u.set >= shown::sets(view(), what)) return refusal::invalid_request;
     if (u.core || u.pods == shown::pods(view(), what).least) return refusal::none;
     // An elastic one was admitted for good with other pods than its core.
     const bool has_any = u.pods > 0 && u.pods <= shown::pods(view(), what).most;

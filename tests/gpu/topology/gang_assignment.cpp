@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/gpu/topology/detail/gang_assignment.hpp>
+#include <allot/gpu/detail/gang_assignment.hpp>
 
 #include <doctest/doctest.h>
 #include <tests/gpu/gang_oracle.hpp>

@@ -366,7 +366,7 @@ int run_daemon(const daemon_options& options) {
         }
         it.reconfigure(std::move(*again.value));
       } else {
-        it.note_refused_config();
+        it.note_refused_config(again.problems);
         for (const std::string& p : again.problems) it.log()("config", {{"state", "refused"}, {"why", p}});
       }
     }

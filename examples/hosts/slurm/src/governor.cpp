@@ -35,7 +35,16 @@ governor::~governor() = default;
 
 void governor::reconfigure(config c) {
   config_ = std::move(c);
+  refused_config_.clear();
   starts_over_ = allot::delay_cause::quotas;
+}
+
+void governor::note_refused_config(const std::vector<std::string>& problems) {
+  ++totals_.reloads_refused;
+  refused_config_ =
+      "the configuration was refused at " + time_text(now_.wall) + ", the one before is in force";
+  if (!problems.empty()) refused_config_ += ": " + problems.front();
+  if (problems.size() > 1) refused_config_ += " (and " + std::to_string(problems.size() - 1) + " more)";
 }
 
 void governor::freeze(bool is_frozen) {

@@ -88,8 +88,8 @@ class governor {
   /// Releases a job at once, whatever the scheduler thinks of it; when it runs, it is taken over as it is.
   void start(const job_key& k, const std::string& by);
 
-  /// Another one was refused.
-  void note_refused_config() { ++totals_.reloads_refused; }
+  /// Another one was refused, for these reasons: the one before stays in force.
+  void note_refused_config(const std::vector<std::string>& problems);
 
   /// Polls, decides, acts.
   void tick(moment now);
@@ -307,6 +307,7 @@ class governor {
   moment own_{};
   std::int64_t behind_by_ = 0;
   snapshot::totals totals_{};
+  std::string refused_config_{};
   snapshot::cost last_{};
 };
 

@@ -609,7 +609,7 @@ std::string governor::blocked(const record& r) const {
   if (const std::string held = held_by(j); !held.empty()) return "it is " + held;
   if (r.is_reserved_out) return is_reserved_out;
   if (forced_.count(j.key) != 0) return "an operator has started it: Slurm is to find nodes for it";
-  if (!j.dependency.empty()) return "it waits for other jobs: " + j.dependency;
+  if (!j.dependency.empty()) return "it depends on other jobs: " + j.dependency;
   if (j.array_limit > 0) {
     // The scheduler knows no more tasks than may run, and of those that wait the first.
     if (ready_at(r) > now_.wall) return not_yet(r);

@@ -25,6 +25,7 @@ snapshot governor::snapshot_view() const {
   s.now = now_.wall;
   s.observes = observes_;
   s.is_away = is_away_;
+  s.refused_config = refused_config_;
   s.resources = config_.quotas.resources;
   s.since_start = totals_;
   s.last = last_;

@@ -429,6 +429,8 @@ int main(int argc, char** argv) {
   if (*replays) return replay_log(config_file, log_file);
   if (config_file.empty()) config_file = default_config();
   if (as_json && filter != job_filter{}) return complain({"--json prints all jobs: filter what it prints"});
+  if (!changes.empty() && filter != job_filter{})
+    return complain({"--if prints all jobs that the change touches: filter what it prints"});
   if (*checks) return check(config_file);
   if (*states && !changes.empty()) return what_if(config_file, changes, as_json);
   if (*states) return status(config_file, as_json, filter);

@@ -156,9 +156,9 @@ class metrics_writer {
   }
 
   void write_nodes() {
-    constexpr std::array<std::string_view, 3> states{"up", "down", "drained"};
-    std::array<std::uint64_t, 3> nodes{};
-    std::array<std::uint64_t, 3> gpus{};
+    constexpr std::array<std::string_view, 4> states{"up", "down", "drained", "reserved"};
+    std::array<std::uint64_t, states.size()> nodes{};
+    std::array<std::uint64_t, states.size()> gpus{};
     std::uint64_t governed = 0;
     std::uint64_t foreign = 0;
     std::uint64_t lost = 0;

@@ -202,6 +202,7 @@ class page_writer {
     if (s_.frozen) {
       html_ += "<p class=alert>The governor is " + html(sentence(*s_.frozen), 600) + "</p>\n";
     }
+    if (!s_.refused_config.empty()) html_ += "<p class=alert>" + html(s_.refused_config, 600) + "</p>\n";
     if (s_.observes) {
       html_ += "<p class=alert>It observes only: nothing is released, warned or requeued</p>\n";
     }

@@ -98,7 +98,7 @@ struct snapshot {
   };
   struct node {
     std::string name;
-    /// "up", "down" or "drained".
+    /// "up", "down", "drained" or "reserved".
     std::string state{};
     std::size_t gpus = 0;
     struct use {
@@ -180,6 +180,8 @@ struct snapshot {
   bool is_away = false;
   /// Nobody is evicted.
   std::optional<freeze_order> frozen{};
+  /// That the configuration file was refused at the last reload, and why; empty if it is in force.
+  std::string refused_config{};
   std::vector<std::string> resources{};
   /// In the order of the configuration file.
   std::vector<quota> quotas{};

@@ -76,6 +76,9 @@ class text_writer {
             time_text(s_.now) + '\n';
     if (s_.is_away) text_ += "slurmctld does not answer: this is what was known last\n";
     if (s_.frozen) append_wrapped(text_, shown_text(sentence(*s_.frozen), 1000), 0, options_.width);
+    if (!s_.refused_config.empty()) {
+      append_wrapped(text_, shown_text(s_.refused_config, 1000), 0, options_.width);
+    }
     if (s_.observes) text_ += "observes only: nothing is released, warned or requeued\n";
   }
 
@@ -248,6 +251,7 @@ class status_json_writer {
     } else {
       w_.null();
     }
+    text_or_null("refused_configuration", s_.refused_config);
     texts("resources", s_.resources);
     write_quotas();
     write_jobs();

@@ -27,6 +27,7 @@ class reader {
       const json::object& f = v->as_object();
       s_.frozen = {time(f, "since").value_or(0), time(f, "until"), text(f, "by"), text(f, "why")};
     }
+    if (find(all, "refused_configuration") != nullptr) s_.refused_config = text(all, "refused_configuration");
     s_.resources = texts(all, "resources");
     for (const json::value& v : array(all, "quotas"))
       s_.quotas.emplace_back().name = text(v.as_object(), "name");

@@ -530,7 +530,7 @@ TEST_CASE("governor: dependencies, begin times and array limits are waited for")
   };
   w.ticks(4);
   CHECK(running() == 2);
-  CHECK(w.at(depends).comment == "allot: waits: it waits for other jobs: afterok:99");
+  CHECK(w.at(depends).comment == "allot: waits: it depends on other jobs: afterok:99");
   CHECK(w.state(later) == run_state::pending);
   w.ticks(10);
   CHECK(w.state(later) == run_state::running);

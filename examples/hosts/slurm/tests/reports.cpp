@@ -2,6 +2,8 @@
 //
 // What the governor says of itself to those who are called at night.
 #include "../src/governor.hpp"
+#include "../src/page.hpp"
+#include "../src/status.hpp"
 #include "fake_slurm.hpp"
 
 #include <doctest/doctest.h>
@@ -60,6 +62,14 @@ TEST_CASE("reports: what is released and not started, what fails, and what a rel
   ticks(2);
   CHECK(lines(" adopt ") == 0);
   CHECK(it.snapshot_view().since_start.adopted == adopted);
-  it.note_refused_config();
-  CHECK(it.snapshot_view().since_start.reloads_refused == 1);
+  it.note_refused_config({"quota a: no", "quota b: no"});
+  s = it.snapshot_view();
+  CHECK(s.since_start.reloads_refused == 1);
+  CHECK(status_text(s, {.width = 200}).find("is in force: quota a: no (and 1 more)\n") != std::string::npos);
+  CHECK(page_of(s).find("quota a: no (and 1 more)</p>") != std::string::npos);
+  const auto read = read_status(status_json(s));
+  REQUIRE(read);
+  CHECK(read->refused_config == s.refused_config);
+  it.reconfigure(*reading.value);
+  CHECK(it.snapshot_view().refused_config.empty());
 }

@@ -5,10 +5,10 @@
 #include <allot/core/pod_counts.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/gpu/cluster.hpp>
+#include <allot/gpu/detail/gang_assignment.hpp>
 #include <allot/gpu/free_index.hpp>
 #include <allot/gpu/pod_request.hpp>
 #include <allot/gpu/room.hpp>
-#include <allot/gpu/topology/detail/gang_assignment.hpp>
 #include <allot/gpu/topology/gang_request.hpp>
 #include <allot/gpu/topology/topology.hpp>
 
@@ -30,7 +30,8 @@ namespace detail {
 /// Which domain: as `gang_planner` chooses, by the sum of the room that it has for each of the sets. In it
 /// one set after the other, each where `gang_planner` (or, with no levels at all, the policy) would place it:
 /// the largest pods first, then the other orders. If all of these fail, and there are no more than
-/// `most_searched` pods, every way to divide them among the nodes is tried, as long as the budget lasts.
+/// `most_searched` pods, every way to divide them among the nodes is tried, as long as the budget lasts: in
+/// any place that will do, whatever the policy prefers.
 ///
 /// `in` is an inventory from inside: see `basic_topology_inventory`. An object of this type is the workspace:
 /// it allocates only for more sets and pods than it has seen.
@@ -38,15 +39,17 @@ class set_placer {
  public:
   using allocation = allocation_id;
 
-  /// The most pods that are tried node by node, and how many nodes are looked at before that is given up.
+  /// The most pods that are tried node by node, and how many looks at a node that may take: in each domain at
+  /// most half of those that are left.
   static constexpr std::size_t most_searched = 64;
-  static constexpr std::uint64_t default_budget = std::uint64_t{1} << 16;
+  static constexpr std::uint64_t default_budget = std::uint64_t{1} << 21;
 
   /// All pods of the request, by set, or none.
   template <class Access>
   [[nodiscard]] std::optional<allocation> place(Access in, const pod_request& r) {
     if (!begin(in, r)) return std::nullopt;
     gave_up_ = false;
+    looks_left_ = default_budget;
     std::optional<allocation> at;
     for_each_region(in, r, [&](const gang_region& where) {
       at = place_in(in, where);
@@ -81,7 +84,7 @@ class set_placer {
         [&](std::size_t s) { return sets_[s].pods; }, r.pods);
     std::uint64_t pods = 0;
     for (const std::uint32_t c : counts_) pods += c;
-    return pods >= r.pods;
+    return pods == r.pods;
   }
   /// How many pods of a set that is.
   [[nodiscard]] std::uint32_t pods_of(std::size_t set) const { return counts_[set]; }
@@ -95,6 +98,8 @@ class set_placer {
     std::uint32_t pods = 0;
     std::optional<std::size_t> level{};
     std::size_t number = 0;
+    /// How many whole devices those behind it need.
+    std::uint64_t devices_behind = 0;
   };
   struct chosen_pod {
     std::size_t set = 0;
@@ -106,19 +111,31 @@ class set_placer {
     return l == any_level ? std::nullopt : std::optional<std::size_t>{l};
   }
 
-  /// Also puts the sets in their first order; false if there is too little room for one alone.
+  /// False if there is too little room for one set alone.
   template <class Access>
   [[nodiscard]] bool begin(Access in, const pod_request& r) {
     if (!read(in, r)) return false;
+    devices_needed_ = 0;
     for (std::size_t s = 0; s < sets_.size(); ++s) {
       if (room(in.index(), shapes_[s], counts_[s]) < counts_[s]) return false;
+      devices_needed_ += counts_[s] * whole_devices(s);
     }
+    return true;
+  }
+  /// How many devices a pod of the set has for itself, wherever it is.
+  [[nodiscard]] std::uint64_t whole_devices(std::size_t set) const {
+    const pod_shape& p = shapes_[set];
+    return p.depends_on_type() || p.is_fraction() ? 0 : p.devices;
+  }
+  /// The largest pods first.
+  void begin_orders() {
     order_.clear();
     for (std::size_t s = 0; s < sets_.size(); ++s) order_.push_back(s);
-    allot::detail::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
-      return std::pair{size_of(b), a} < std::pair{size_of(a), b};
-    });
-    return true;
+    allot::detail::sort(order_.begin(), order_.end(),
+                        [this](std::size_t a, std::size_t b) { return comes_first(a, b); });
+  }
+  [[nodiscard]] bool comes_first(std::size_t a, std::size_t b) const {
+    return std::pair{size_of(b), a} < std::pair{size_of(a), b};
   }
   /// By how much of a node one pod of the set takes.
   [[nodiscard]] std::tuple<std::uint64_t, std::int64_t, std::int64_t> size_of(std::size_t set) const {
@@ -144,7 +161,9 @@ class set_placer {
       };
       const bool is_node = l == near_->node_level();
       if (is_node) {
-        for (std::size_t p = 0; p < near_->nodes().size(); ++p) consider({gang_region::node, p});
+        for (std::size_t p = 0; p < near_->nodes().size(); ++p) {
+          if (is_inside(near_->nodes()[p], r.required_level)) consider({gang_region::node, p});
+        }
       } else {
         for (const domain_id d : near_->domains_of(l)) consider({gang_region::domain, d.index()});
       }
@@ -155,13 +174,17 @@ class set_placer {
     }
     if (r.required_level == any_level) static_cast<void>(visit(gang_region{}));
   }
-  /// How many pods of its sets a region has room for, each counted as if it were alone; none if some set has
-  /// too little.
+  /// How many pods of its sets a region has room for, each set counted as if it were alone; none if some set
+  /// has too little, or all together.
   [[nodiscard]] std::optional<std::uint64_t> room_in(const free_index& index, const gang_region& where) {
+    const auto [first, last] = positions(*near_, where);
+    std::uint64_t devices = 0;
+    for (std::size_t p = first; p < last; ++p)
+      devices += count_devices(index.free_devices(near_->nodes()[p]));
+    if (devices < devices_needed_) return std::nullopt;
     std::uint64_t sum = 0;
     for (std::size_t s = 0; s < sets_.size(); ++s) {
       std::uint64_t has = 0;
-      const auto [first, last] = positions(*near_, where);
       for (std::size_t p = first; p < last; ++p) has += room_on(index, near_->nodes()[p], s);
       if (has < counts_[s]) return std::nullopt;
       sum += has;
@@ -176,22 +199,23 @@ class set_placer {
 
   template <class Access>
   [[nodiscard]] std::optional<allocation> place_in(Access in, const gang_region& where) {
+    begin_orders();
     for (std::size_t orders = 0; orders == 0 || (orders < most_orders && next_order()); ++orders) {
       const allot::savepoint before = in.save();
       if (const auto at = place_in_order(in, where)) return conclude(in, before, *at);
       in.rollback(before);
     }
+    begin_orders();
     const allot::savepoint before = in.save();
     if (const auto at = search(in, where)) return conclude(in, before, *at);
     in.rollback(before);
     return std::nullopt;
   }
   static constexpr std::size_t most_orders = 24;
-  /// The next permutation of the sets, those alike in one order only. After the last it is the first again.
+  /// The next permutation of the sets; false after the last.
   [[nodiscard]] bool next_order() {
-    return std::next_permutation(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
-      return std::pair{size_of(b), a} < std::pair{size_of(a), b};
-    });
+    return std::next_permutation(order_.begin(), order_.end(),
+                                 [this](std::size_t a, std::size_t b) { return comes_first(a, b); });
   }
 
   /// What has been placed since `before`, with the pods by set.
@@ -252,7 +276,11 @@ class set_placer {
       groups_.push_back({pods, pods, set.slice == 0 ? std::nullopt : level_from(set.slice_level)});
     }
     gang_request wanted{groups_, level_from(set.each.required_level), level_from(set.each.preferred_level)};
-    if (where.kind == gang_region::domain) wanted.within = where.as_domain();
+    if (where.kind == gang_region::domain) {
+      wanted.within = where.as_domain();
+      // A domain is not left for what is preferred.
+      if (wanted.preferred) *wanted.preferred = std::max(*wanted.preferred, near_->level_of(wanted.within));
+    }
     const gang_place plan = in.plan(shapes_[s], wanted);
     if (!plan.found) return false;
     // Adding pods would change what the plan is made of.
@@ -354,12 +382,37 @@ class set_placer {
       return std::pair{count_devices(in.index().free_devices(a)), a} <
              std::pair{count_devices(in.index().free_devices(b)), b};
     });
-    budget_ = default_budget;
+    std::uint64_t behind = 0;
+    for (std::size_t u = units_.size(); u-- > 0;) {
+      units_[u].devices_behind = behind;
+      behind += units_[u].pods * whole_devices(units_[u].set);
+    }
+    devices_left_ = 0;
+    for (const node_id n : nodes_) devices_left_ += count_devices(in.index().free_devices(n));
+    find_firsts();
+    const std::uint64_t all = budget_ = looks_left_ / 2;
     tags_.clear();
     const allocation a = in.open();
-    if (try_unit(in, 0, a)) return a;
+    const bool placed = try_unit(in, 0, a);
+    looks_left_ -= all - budget_;
+    if (placed) return a;
     gave_up_ = gave_up_ || budget_ == 0;
     return std::nullopt;
+  }
+  /// Notes which nodes are the first ones of their domains.
+  void find_firsts() {
+    firsts_.clear();
+    firsts_.resize(nodes_.size());
+    if (near_ == nullptr) return;
+    is_seen_.clear();
+    is_seen_.resize(near_->size());
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      firsts_[i] = std::uint64_t{1} << near_->node_level();
+      for (domain_id d = near_->domain_of(nodes_[i]); d; d = near_->parent(d)) {
+        if (std::exchange(is_seen_[d.index()], true)) break;
+        firsts_[i] |= std::uint64_t{1} << near_->level_of(d);
+      }
+    }
   }
   template <class Access>
   [[nodiscard]] bool try_unit(Access in, std::size_t u, allocation a) {
@@ -370,12 +423,7 @@ class set_placer {
     const auto all_in =
         sets_[of.set].slice == 0 ? std::nullopt : level_from(sets_[of.set].each.required_level);
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      const auto is_tried = [&](std::size_t before) {
-        return are_together(nodes_[before], nodes_[i], *of.level);
-      };
-      bool is_new = *of.level == near_->node_level() || near_->domain_of(nodes_[i], *of.level);
-      for (std::size_t before = 0; is_new && before < i; ++before) is_new = !is_tried(before);
-      if (!is_new) continue;
+      if ((firsts_[i] >> *of.level & 1) == 0) continue;
       if (all_in && !is_with_others(in, of.set, nodes_[i], *all_in, a)) continue;
       if (might_fit(in, u, of.pods, 0, nodes_[i]) && try_pods(in, u, of.pods, 0, nodes_[i], a)) return true;
       if (budget_ == 0) return false;
@@ -400,9 +448,10 @@ class set_placer {
   template <class Access>
   [[nodiscard]] bool might_fit(Access in, std::size_t u, std::uint32_t pods, std::size_t from,
                                node_id anchor) {
+    if (pods * whole_devices(units_[u].set) + units_[u].devices_behind > devices_left_) return false;
     const auto enough = [&](std::size_t set, std::uint32_t wanted, std::size_t first, auto is_open) {
       std::uint64_t has = 0;
-      for (std::size_t i = first; i < nodes_.size() && has < wanted; ++i) {
+      for (std::size_t i = first; i < nodes_.size() && has < wanted && look(); ++i) {
         if (is_open(nodes_[i])) has += room_on(in.index(), nodes_[i], set);
       }
       return has >= wanted;
@@ -414,6 +463,12 @@ class set_placer {
     }
     return true;
   }
+  /// False if there have been too many.
+  [[nodiscard]] bool look() noexcept {
+    if (budget_ == 0) return false;
+    --budget_;
+    return true;
+  }
   /// The pods of a unit are alike: each is on no earlier node than the one before it.
   template <class Access>
   [[nodiscard]] bool try_pods(Access in, std::size_t u, std::uint32_t left, std::size_t from, node_id anchor,
@@ -423,13 +478,13 @@ class set_placer {
     std::optional<node_id> failed;
     for (std::size_t i = from; i < nodes_.size(); ++i) {
       const node_id n = nodes_[i];
-      if (budget_ == 0) return false;
-      --budget_;
+      if (!look()) return false;
       if (!is_open_to(of, n, anchor) || room_on(in.index(), n, of.set) == 0 || !may_join(in, n, of.set, a))
         continue;
       if (failed && is_like(in, *failed, n)) continue;
       const allot::savepoint before = in.save();
       const std::size_t tags = tags_.size();
+      devices_left_ -= whole_devices(of.set);
       if (add(in, n, of.set, a) && might_fit(in, u, left - 1, i, anchor) &&
           try_pods(in, u, left - 1, i, anchor, a)) {
         in.commit(before);
@@ -437,13 +492,18 @@ class set_placer {
       }
       in.rollback(before);
       tags_.resize(tags);
+      devices_left_ += whole_devices(of.set);
       failed = n;
     }
     return false;
   }
-  /// Whether two nodes have the same left, and are equally near to all others.
+  /// Whether two nodes have the same left, and are equally near to all others. Where only so many pods may be
+  /// on a node, it also matters which ones are there: then none are alike.
   template <class Access>
   [[nodiscard]] bool is_like(Access in, node_id a, node_id b) const {
+    for (const pod_set& s : sets_) {
+      if (s.most_together != 0 && s.spread_level == near_->node_level()) return false;
+    }
     const free_index& index = in.index();
     const cluster& layout = index.layout();
     if (layout.position_of(a).type != layout.position_of(b).type) return false;
@@ -460,7 +520,11 @@ class set_placer {
   pod_set_list sets_{};
   const topology* near_ = nullptr;
   std::uint64_t budget_ = 0;
+  std::uint64_t looks_left_ = 0;
   bool gave_up_ = false;
+  /// Those that pods have for themselves, and at most so many are free while it searches.
+  std::uint64_t devices_needed_ = 0;
+  std::uint64_t devices_left_ = 0;
   vector<pod_shape> shapes_;
   pods_by_set counts_{};
   vector<std::size_t> order_;
@@ -472,6 +536,9 @@ class set_placer {
   vector<chosen_pod> placed_;
   vector<unit> units_;
   vector<node_id> nodes_;
+  /// By node: for which levels it is the first of its domain, bit by bit; and whether a domain has one.
+  vector<std::uint64_t> firsts_;
+  vector<bool> is_seen_;
 };
 
 }  // namespace detail

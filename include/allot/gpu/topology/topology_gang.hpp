@@ -4,8 +4,8 @@
 #include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
 #include <allot/core/vector.hpp>
+#include <allot/gpu/detail/gang_assignment.hpp>
 #include <allot/gpu/detail/topology_room.hpp>
-#include <allot/gpu/topology/detail/gang_assignment.hpp>
 #include <allot/gpu/topology/gang_request.hpp>
 #include <allot/gpu/topology/topology.hpp>
 

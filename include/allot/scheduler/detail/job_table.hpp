@@ -475,6 +475,23 @@ class job_table {
   vector<std::uint32_t> free_;
 };
 
+/// What a request of the placement refers to in the host's memory, copied if it has a member type
+/// `referents`: an equivalence class outlives the jobs that had it.
+struct no_referents {
+  static void keep(const auto&) noexcept {}
+};
+template <class PodRequest>
+struct referents_of {
+  using type = no_referents;
+};
+template <class PodRequest>
+requires requires {
+  typename PodRequest::referents;
+}
+struct referents_of<PodRequest> {
+  using type = typename PodRequest::referents;
+};
+
 /// Numbers the equivalence classes: what a job requests, so that jobs of one quota and class have the same
 /// chances. Where the queue is not ordered by priority, the priority is part of the class, because a higher
 /// one may preempt more. Elastic pods are of classes of their own, as they get no reservations. A class is
@@ -511,6 +528,7 @@ class request_classes {
       at = order_.insert(at, free_.back());
       free_.pop_back();
       slots_[*at].what = s;
+      slots_[*at].refers_to.keep(slots_[*at].what.pod_request);
       ++unused_;
     }
     slot& its = slots_[*at];
@@ -532,7 +550,16 @@ class request_classes {
 
  private:
   struct slot {
+    slot() = default;
+    slot(slot&&) noexcept = default;
+    slot& operator=(slot&&) noexcept = default;
+    slot(const slot& s) : what(s.what), generation(s.generation), jobs(s.jobs) {
+      refers_to.keep(what.pod_request);
+    }
+    slot& operator=(const slot& s) { return *this = slot{s}; }
+
     request_class what{};
+    typename referents_of<PodRequest>::type refers_to{};
     std::uint32_t generation = 0;
     std::uint32_t jobs = 0;
   };

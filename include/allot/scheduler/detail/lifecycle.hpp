@@ -262,15 +262,24 @@ class lifecycle {
     if (r.menu.empty()) return r.pod_request;
     return detail::pod_request_of<Placement>(view_, r.what, r.facts.pods, pick);
   }
-  /// Of which set the next pod of an elastic job is; `more` are those that are no units.
+  /// Whether it runs, or leaves.
+  [[nodiscard]] static bool holds(const record& r) noexcept {
+    return r.state == job_state::running || r.state == job_state::evicting;
+  }
+  /// Of which set the next pod of an elastic job is; `more` are those that are no units. Those that wait
+  /// count, unless only `held` ones do.
   [[nodiscard]] std::size_t next_set([[maybe_unused]] const record& core,
-                                     [[maybe_unused]] const pods_by_set& more = {}) const {
+                                     [[maybe_unused]] const pods_by_set& more = {},
+                                     [[maybe_unused]] bool held = false) const {
     if constexpr (pod_set_view<View>) {
       using shown = view_or_default<View>;
       if (shown::sets(view_, core.what) == 1) return 0;
       pods_by_set has = shown::by_set(view_, core.what, core.facts.pods);
       for (std::size_t s = 0; s < has.size(); ++s) has[s] += more[s];
-      for (const job_id pod : core.elastic_pods) ++has[jobs_[pod].set];
+      for (const job_id id : core.elastic_pods) {
+        const record& pod = jobs_[id];
+        if (!held || holds(pod)) ++has[pod.set];
+      }
       // One for which there is no set, as the view shows fewer by now, is dropped soon.
       return std::min(shown::next_set(view_, core.what, has), shown::sets(view_, core.what) - 1);
     }
@@ -359,6 +368,8 @@ class lifecycle {
         const record& pod = jobs_[id];
         if (pod.state != job_state::running && pod.state != job_state::evicting) continue;
         ++pods;
+        // The view may show fewer sets by now.
+        if (pod.set >= view_or_default<View>::sets(view_, again.what)) return false;
         if (!asks_the_same(pod, pod_as_read(again, known, pod.set))) return false;
       }
       if (pods > most) return false;
@@ -638,19 +649,35 @@ class lifecycle {
   [[nodiscard]] bool can_grow(const record& core) const {
     return core.pods_to_come > 0 || has_pod(core, job_state::pending) || has_pod(core, job_state::nominated);
   }
+  /// The set of the next pod that runs already, not told which. It takes the turn of one that waits.
+  [[nodiscard]] std::size_t set_to_adopt(const record& core) const { return next_set(core, {}, true); }
+  /// Whether the set has fewer pods running than it may have.
+  [[nodiscard]] bool can_adopt([[maybe_unused]] const record& core, std::size_t set) const {
+    if constexpr (pod_set_view<View>) {
+      using shown = view_or_default<View>;
+      if (set >= shown::sets(view_, core.what)) return false;
+      if (shown::sets(view_, core.what) == 1) return true;
+      std::uint64_t has = shown::by_set(view_, core.what, core.facts.pods)[set];
+      for (const job_id id : core.elastic_pods) has += holds(jobs_[id]) && jobs_[id].set == set ? 1U : 0U;
+      return has < shown::pods(view_, core.what, set).most;
+    }
+    return set == 0;
+  }
   /// The request of one more pod of a running job.
-  [[nodiscard]] resources<n> request_of_pod(const record& core) const {
+  [[nodiscard]] resources<n> request_of_pod(const record& core, std::size_t set) const {
     record pod = core;
-    read_pod(pod);
+    read_pod(pod, set);
     return pod.facts.request;
   }
   /// Adopts a running pod of a running job that can grow.
-  [[nodiscard]] job_id adopt_elastic_pod(record& core, instant since, const place& at) {
+  [[nodiscard]] job_id adopt_elastic_pod(record& core, instant since, const place& at, std::size_t set) {
     record pod = core;
-    read_pod(pod);
+    read_pod(pod, set);
     pod.pods_to_come = 0;
     placed_request p = read_placed(pod, at, core.pick);
-    p.pod = pod;
+    pods_by_set more{};
+    more[set] = 1;
+    read_pod(p.pod.emplace(core), next_set(core, more, true));
     drop_waiting_elastic_pods(core);
     const job_id id = add_pod(core, std::move(pod));
     start_adopted(id, since, p);
@@ -1137,6 +1164,7 @@ class lifecycle {
     r.preempts = again.preempts;
     r.follows_priority = again.follows_priority;
     r.estimate = again.estimate;
+    r.has_unlike_pods = again.has_unlike_pods;
   }
   void renumber(record& r) {
     queues_.classes_.remove(r.request_class);
@@ -1159,6 +1187,7 @@ class lifecycle {
         const record& pod = jobs_[r.elastic_pods[i]];
         if (pod.state == job_state::pending) not_before = pod.ready.not_before;
         const bool yields = is_other || r.facts.pods + r.elastic_pods.size() > most ||
+                            pod.set >= view_or_default<View>::sets(view_, again.what) ||
                             !asks_the_same(pod, pod_as_read(again, r, pod.set));
         if (pod.state == job_state::pending || (pod.state == job_state::nominated && yields))
           drop(r.elastic_pods[i]);

@@ -435,9 +435,11 @@ class state_keeper {
     return !u.core || core == job_state::running || core == job_state::nominated;
   }
   /// What one more pod requests is read before its job has its place.
-  void stand_beside([[maybe_unused]] record& r) const {
+  void stand_beside([[maybe_unused]] record& r) {
     if constexpr (near_request<Placement>) {
-      if (r.facts.elastic) r.pod_request = r.pod_request.beside(jobs_.jobs_[r.facts.core].where);
+      if (!r.facts.elastic) return;
+      r.pod_request = r.pod_request.beside(jobs_.jobs_[r.facts.core].where);
+      jobs_.renumber(r);
     }
   }
   /// Returns false if it waits instead.

@@ -191,12 +191,15 @@ class job_queues {
       if (!core.has_unlike_pods)
         return resources<n>{session_->view().request(core.what, 1)} * core.pods_to_come;
       if constexpr (pod_set_view<typename Session::view_type>) {
+        // All that are to come do, in whatever order.
+        using shown = view_or_default<typename Session::view_type>;
+        const auto& view = session_->view();
+        pods_by_set has = shown::by_set(view, core.what, core.facts.pods);
+        for (const job_id id : core.elastic_pods) ++has[session_->jobs().at(id).set];
         resources<n> sum;
-        pods_by_set more{};
-        for (std::uint32_t i = 0; i < core.pods_to_come; ++i) {
-          const std::size_t next = session_->jobs().next_set(core, more);
-          ++more[next];
-          sum += session_->view().request(core.what, pod_set_id{next});
+        for (std::size_t s = 0; s < shown::sets(view, core.what); ++s) {
+          const std::uint32_t most = shown::pods(view, core.what, s).most;
+          if (most > has[s]) sum += view.request(core.what, pod_set_id{s}) * (most - has[s]);
         }
         return sum;
       }
