@@ -68,6 +68,40 @@ TEST_CASE(
   CHECK(sim.lacking() == 0);
 }
 
+TEST_CASE("simulator: who comes later does not delay a reserved start by its place") {
+  // Four GPUs of one model, eight of another; what the quota owns is never short.
+  std::vector<allot::gpu::node_spec> specs(2);
+  specs[0] = {.name = "h", .gpus = 4, .gpu_model = "H100"};
+  specs[1] = {.name = "a", .count = 2, .gpus = 4, .gpu_model = "A100"};
+  const allot::gpu::cluster all = allot::gpu::build_cluster(specs).value();
+  const auto add = [&](auto& jobs, std::int64_t size, const char* model, instant submit_s,
+                       instant duration_s) {
+    job<1> j = job_of(root, size, submit_s, duration_s);
+    j.estimate = j.duration;
+    j.pod_request.models = std::uint64_t{1} << all.find_model(model).value();
+    jobs.push_back(j);
+  };
+  std::vector<job<1>> jobs;
+  add(jobs, 3, "H100", 0, 10'000);
+  add(jobs, 1, "H100", 0, 54);
+  add(jobs, 4, "H100", 1, 50);
+  add(jobs, 1, "H100", 3, 25'000);
+  add(jobs, 1, "A100", 60, 30'000);
+  std::vector<allot::quota_spec<1>> one(1);
+  one[0].name = "q";
+  one[0].nominal = allot::resources<1>{gpus(12)};
+  auto s = world<standard>(std::move(one), std::move(jobs));
+  standard preset;
+  preset.use_estimates();
+  s.settings[0] = preset.defaults();
+  s.where = allot::sim::places{all};
+  diary seen;
+  const auto sim = run<standard>(std::move(s), seen);
+  CHECK(sim.history(2).first_start == 10'000 * second);
+  CHECK(sim.history(3).first_start == 10'050 * second);
+  CHECK(sim.history(4).first_start == 60 * second);
+}
+
 TEST_CASE("simulator: evicting the core of an elastic job evicts all of it and loses unsaved work") {
   job<1> elastic = gang_of(b, 8, 6, 0, 100);
   elastic.checkpoint = 40 * second;

@@ -287,7 +287,13 @@ class owned_reservations {
       return is_in_time && !is_displaced &&
              (q.what.start > now || later(now, session_.jobs().at(q.job).estimate) <= p.what.start);
     };
-    const auto start = state_.owned.earliest(session_, r, others);
+    auto start = state_.owned.earliest(session_, r, others);
+    if (is_in_time && (!start || start->at > p.what.start)) {
+      // They don't make it later either: where its place is in question, they are the ones to move.
+      const auto earlier = [&](const reservation_entry& q) { return q.job != p.job && q.number < p.number; };
+      const auto alone = state_.owned.earliest(session_, r, earlier);
+      if (alone && alone->at <= p.what.start) start = {p.what.start, alone->after, alone->waits_for_place};
+    }
     // All that it needs is there. If it could not start, that may change as long as it is not late.
     const bool is_hindered = !start && state_.owned.has_room(session_, r);
     if (is_hindered && p.what.start != without_end &&
