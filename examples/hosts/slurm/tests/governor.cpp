@@ -290,6 +290,25 @@ TEST_CASE("governor: an owner gets back what was lent, and the borrower comes ba
   }
 }
 
+TEST_CASE("governor: nobody is reclaimed before its minimum run is over") {
+  for (const bool restarts : {false, true}) {
+    CAPTURE(restarts);
+    std::string text = three_teams;
+    text.insert(text.find("\"nominal\": {\"gpu\": 16}"), "\"min_runtime_s\": {\"reclaim\": 60}, ");
+    world w{config_of(text)};
+    for (int i = 0; i < 4; ++i) w.slurm.submit("a", 1, 8, 1000);
+    w.ticks(5);
+    const job_key owner = w.slurm.submit("b", 1, 8, 50);
+    w.ticks(40);
+    if (restarts) w.restart(true);
+    w.ticks(5);
+    CHECK(w.lines("warn") == 0);
+    CHECK(w.state(owner) == run_state::pending);
+    w.ticks(25);
+    CHECK(w.state(owner) == run_state::running);
+  }
+}
+
 TEST_CASE("governor: a job that can't be requeued never borrows") {
   world w{config_of(three_teams)};
   const job_key within = w.slurm.submit("b", 1, 8, 1000, false);

@@ -289,9 +289,12 @@ class owned_reservations {
     };
     auto start = state_.owned.earliest(session_, r, others);
     if (is_in_time && (!start || start->at > p.what.start)) {
-      // They don't make it later either: where its place is in question, they are the ones to move.
-      const auto earlier = [&](const reservation_entry& q) { return q.job != p.job && q.number < p.number; };
-      const auto alone = state_.owned.earliest(session_, r, earlier);
+      // Nor do those that stand on what the quota owns, too, make it later: where places are in question,
+      // they are the ones to move.
+      const auto unmoved = [&](const reservation_entry& q) {
+        return others(q) && (q.number < p.number || !q.what.owned);
+      };
+      const auto alone = state_.owned.earliest(session_, r, unmoved);
       if (alone && alone->at <= p.what.start) start = {p.what.start, alone->after, alone->waits_for_place};
     }
     // All that it needs is there. If it could not start, that may change as long as it is not late.
