@@ -291,10 +291,10 @@ class pod_request::referents {
     for (const pod_set& s : sets_) pools_.resize(pools_.size() + s.pools.size());
     std::uint64_t* to = pools_.data();
     for (pod_set& s : sets_) {
-      const std::uint32_t options = s.pools.size();
-      for (std::uint32_t i = 0; i < options; ++i) to[i] = s.pools.of(static_cast<std::uint8_t>(i));
-      s.pools = {to, options};
-      to += options;
+      const std::uint32_t count = s.pools.size();
+      for (std::uint32_t i = 0; i < count; ++i) to[i] = s.pools.of(static_cast<std::uint8_t>(i));
+      s.pools = {to, count};
+      to += count;
     }
     r.sets = {sets_.data(), r.sets.size()};
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/algorithm.hpp>
+#include <allot/core/journal.hpp>
 #include <allot/core/pod_counts.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/gpu/cluster.hpp>
