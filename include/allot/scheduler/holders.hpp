@@ -26,8 +26,7 @@ enum class kept_by : std::uint8_t {
   /// It is on its way out, and has it until it has gone.
   leaving,
   /// The host has said that it is not preempted for now: `scheduler::hold`, or `not_evicted`, which says
-  /// until
-  /// when.
+  /// until when.
   hold,
   /// Evictions are frozen in its quota: `scheduler::freeze`.
   frozen,

@@ -191,8 +191,8 @@ class scheduler {
     r.what = j;
     const auto [least, most] = shown::pods(view(), j);
     if (least == 0 || least > most) return refusal::invalid_request;
-    // It may start with any number in between (Kueue), and further pods come one by one.
     if (!shown::sets_add_up(view(), j)) return refusal::invalid_request;
+    // It may start with any number in between (Kueue), and further pods come one by one.
     if (least < most && !(further_pods_are_valid(r) && asks_validly(r, most)))
       return refusal::invalid_request;
     if (!asks_validly(r, least)) return refusal::invalid_request;

@@ -87,10 +87,13 @@ bool governor::take_in(changes&& c) {
   std::vector<job_key> changed;
   for (job& j : c.jobs) {
     const job_key k = j.key;
-    const auto at = records_.find(k);
+    auto at = records_.find(k);
     // Another job that got the id of one that Slurm has forgotten.
-    if (at != records_.end() && at->second.is.submitted != j.submitted) {
-      was_submitted(j, at->second.is.submitted) ? void(j.submitted = at->second.is.submitted) : forget(k);
+    if (at != records_.end() && !was_submitted(j, at->second.is.submitted)) {
+      forget(k);
+      at = records_.end();
+    } else if (at != records_.end()) {
+      j.submitted = at->second.is.submitted;
     }
     if (j.state == run_state::ended) {
       // What dies of the warning comes back.

@@ -289,8 +289,8 @@ class owned_reservations {
     };
     auto start = state_.owned.earliest(session_, r, others);
     if (is_in_time && (!start || start->at > p.what.start)) {
-      // Nor do those that stand on what the quota owns, too, make it later: where places are in question,
-      // they are the ones to move.
+      // Those behind it that also stand on what the quota owns must not make it later. They fit beside it in
+      // amounts; where the nodes are too few for both, they are the ones to move.
       const auto unmoved = [&](const reservation_entry& q) {
         return others(q) && (q.number < p.number || !q.what.owned);
       };
