@@ -298,8 +298,10 @@ class scheduler {
     record& r = jobs().at(core);
     if (r.state != job_state::running || r.facts.elastic) return {{}, refusal::wrong_state};
     if (!jobs().can_grow(r)) return {{}, refusal::has_all_pods};
-    const std::size_t which = set ? set->index() : jobs().set_to_adopt(r);
-    if (!jobs().can_adopt(r, which)) return {{}, refusal::has_all_pods};
+    const pods_by_set held = jobs().held_pods(r);
+    const std::size_t which = set ? set->index() : shown::next_set(view(), r.what, held);
+    if (which >= shown::sets(view(), r.what) || held[which] >= shown::pods(view(), r.what, which).most)
+      return {{}, refusal::has_all_pods};
     if (const refusal why_not = refuses_place(at); why_not != refusal::none) return {{}, why_not};
     if (!session_.books().can_count(r.facts.quota, jobs().request_of_pod(r, which)))
       return {{}, refusal::invalid_request};

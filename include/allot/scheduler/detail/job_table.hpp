@@ -227,15 +227,17 @@ class view_or_default {
     return std::max<std::size_t>(1, counted(view.pod_sets(j)));
   }
   /// The pods of a set, as of the job.
-  [[nodiscard]] static pod_counts pods(const View& view, const job& j,
-                                       std::size_t set) requires pod_set_view<View> {
-    return {counted(view.min_pods(j, pod_set_id{set})), counted(view.pods(j, pod_set_id{set}))};
+  [[nodiscard]] static pod_counts pods(const View& view, const job& j, [[maybe_unused]] std::size_t set) {
+    if constexpr (pod_set_view<View>) {
+      if (sets(view, j) > 1) {
+        return {counted(view.min_pods(j, pod_set_id{set})), counted(view.pods(j, pod_set_id{set}))};
+      }
+    }
+    return pods(view, j);
   }
-  /// Whether its sets, if it has several, are what it says of all pods.
-  [[nodiscard]] static bool sets_add_up(const View&, const job&) { return true; }
-  [[nodiscard]] static bool sets_add_up(const View& view, const job& j) requires pod_set_view<View> {
+  /// Whether its sets are no more than it may have, and are what it says of all pods.
+  [[nodiscard]] static bool sets_add_up(const View& view, const job& j) {
     const std::size_t all = sets(view, j);
-    if (all == 1) return true;
     if (all > most_pod_sets) return false;
     std::uint64_t least = 0;
     std::uint64_t most = 0;
@@ -249,18 +251,21 @@ class view_or_default {
     return least == job.least && most == job.most;
   }
   /// How many of these pods are of each set.
-  [[nodiscard]] static pods_by_set by_set(const View& view, const job& j,
-                                          std::uint32_t all) requires pod_set_view<View> {
+  [[nodiscard]] static pods_by_set by_set(const View& view, const job& j, std::uint32_t all) {
+    if (sets(view, j) == 1) return {all};
     return pods_of_sets(
         sets(view, j), [&](std::size_t s) { return pods(view, j, s).least; },
         [&](std::size_t s) { return pods(view, j, s).most; }, all);
   }
-  /// The set of the next pod if there are so many of each.
-  [[nodiscard]] static std::size_t next_set(const View& view, const job& j,
-                                            const pods_by_set& has) requires pod_set_view<View> {
-    return next_to_grow(
-        sets(view, j), [&](std::size_t s) { return pods(view, j, s).least; },
+  /// The set of the next pod if there are so many of each; some set if none may have more, as when the view
+  /// shows fewer by now.
+  [[nodiscard]] static std::size_t next_set(const View& view, const job& j, const pods_by_set& has) {
+    const std::size_t all = sets(view, j);
+    if (all == 1) return 0;
+    const std::size_t next = next_to_grow(
+        all, [&](std::size_t s) { return pods(view, j, s).least; },
         [&](std::size_t s) { return pods(view, j, s).most; }, has);
+    return std::min(next, all - 1);
   }
   /// Whether it accepts these flavors.
   [[nodiscard]] static bool accepts(const View&, const job&, const flavor_pick&) { return true; }

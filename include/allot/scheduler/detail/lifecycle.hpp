@@ -266,24 +266,25 @@ class lifecycle {
   [[nodiscard]] static bool holds(const record& r) noexcept {
     return r.state == job_state::running || r.state == job_state::evicting;
   }
-  /// Of which set the next pod of an elastic job is; `more` are those that are no units. Those that wait
-  /// count, unless only `held` ones do.
-  [[nodiscard]] std::size_t next_set([[maybe_unused]] const record& core,
-                                     [[maybe_unused]] const pods_by_set& more = {},
-                                     [[maybe_unused]] bool held = false) const {
-    if constexpr (pod_set_view<View>) {
-      using shown = view_or_default<View>;
-      if (shown::sets(view_, core.what) == 1) return 0;
-      pods_by_set has = shown::by_set(view_, core.what, core.facts.pods);
-      for (std::size_t s = 0; s < has.size(); ++s) has[s] += more[s];
-      for (const job_id id : core.elastic_pods) {
-        const record& pod = jobs_[id];
-        if (!held || holds(pod)) ++has[pod.set];
-      }
-      // One for which there is no set, as the view shows fewer by now, is dropped soon.
-      return std::min(shown::next_set(view_, core.what, has), shown::sets(view_, core.what) - 1);
-    }
-    return 0;
+  /// How many pods of each set the job has: those of its core, and the others for which `counts(record)`.
+  template <class Counts>
+  [[nodiscard]] pods_by_set pods_of(const record& core, Counts counts) const {
+    pods_by_set has = view_or_default<View>::by_set(view_, core.what, core.facts.pods);
+    for (const job_id id : core.elastic_pods) has[jobs_[id].set] += counts(jobs_[id]) ? 1U : 0U;
+    return has;
+  }
+  /// The same with those that wait.
+  [[nodiscard]] pods_by_set pods_of(const record& core) const {
+    return pods_of(core, [](const record&) { return true; });
+  }
+  /// The same of those that run or leave.
+  [[nodiscard]] pods_by_set held_pods(const record& core) const { return pods_of(core, holds); }
+  /// Of which set the next pod of an elastic job is; `more` are those that are no units.
+  [[nodiscard]] std::size_t next_set(const record& core, const pods_by_set& more = {}) const {
+    if (view_or_default<View>::sets(view_, core.what) == 1) return 0;
+    pods_by_set has = pods_of(core);
+    for (std::size_t s = 0; s < has.size(); ++s) has[s] += more[s];
+    return view_or_default<View>::next_set(view_, core.what, has);
   }
   /// The record of an elastic job as if `pods` were all that it needs. Precondition: an elastic view.
   [[nodiscard]] record part_of(const record& r, std::uint32_t pods) const {
@@ -366,11 +367,9 @@ class lifecycle {
       std::size_t pods = known.facts.pods;
       for (const job_id id : known.elastic_pods) {
         const record& pod = jobs_[id];
-        if (pod.state != job_state::running && pod.state != job_state::evicting) continue;
+        if (!holds(pod)) continue;
         ++pods;
-        // The view may show fewer sets by now.
-        if (pod.set >= view_or_default<View>::sets(view_, again.what)) return false;
-        if (!asks_the_same(pod, pod_as_read(again, known, pod.set))) return false;
+        if (!asks_as_read(pod, again, known)) return false;
       }
       if (pods > most) return false;
     }
@@ -649,20 +648,6 @@ class lifecycle {
   [[nodiscard]] bool can_grow(const record& core) const {
     return core.pods_to_come > 0 || has_pod(core, job_state::pending) || has_pod(core, job_state::nominated);
   }
-  /// The set of the next pod that runs already, not told which. It takes the turn of one that waits.
-  [[nodiscard]] std::size_t set_to_adopt(const record& core) const { return next_set(core, {}, true); }
-  /// Whether the set has fewer pods running than it may have.
-  [[nodiscard]] bool can_adopt([[maybe_unused]] const record& core, std::size_t set) const {
-    if constexpr (pod_set_view<View>) {
-      using shown = view_or_default<View>;
-      if (set >= shown::sets(view_, core.what)) return false;
-      if (shown::sets(view_, core.what) == 1) return true;
-      std::uint64_t has = shown::by_set(view_, core.what, core.facts.pods)[set];
-      for (const job_id id : core.elastic_pods) has += holds(jobs_[id]) && jobs_[id].set == set ? 1U : 0U;
-      return has < shown::pods(view_, core.what, set).most;
-    }
-    return set == 0;
-  }
   /// The request of one more pod of a running job.
   [[nodiscard]] resources<n> request_of_pod(const record& core, std::size_t set) const {
     record pod = core;
@@ -675,9 +660,9 @@ class lifecycle {
     read_pod(pod, set);
     pod.pods_to_come = 0;
     placed_request p = read_placed(pod, at, core.pick);
-    pods_by_set more{};
-    more[set] = 1;
-    read_pod(p.pod.emplace(core), next_set(core, more, true));
+    pods_by_set has = held_pods(core);
+    ++has[set];
+    read_pod(p.pod.emplace(core), view_or_default<View>::next_set(view_, core.what, has));
     drop_waiting_elastic_pods(core);
     const job_id id = add_pod(core, std::move(pod));
     start_adopted(id, since, p);
@@ -1124,13 +1109,16 @@ class lifecycle {
     }
     return read;
   }
-  /// One elastic pod of the job as read, under the flavors and at the place that the job has.
-  [[nodiscard]] record pod_as_read(record read, const record& core,
-                                   std::size_t set) const requires has_elastic_pods {
+  /// Whether one pod of the job requests what the job, as read, does of one of that set, under the flavors
+  /// and at the place that it has.
+  [[nodiscard]] bool asks_as_read(const record& pod, record read,
+                                  const record& core) const requires has_elastic_pods {
+    // There may be fewer sets by now.
+    if (pod.set >= view_or_default<View>::sets(view_, read.what)) return false;
     read.pick = core.pick;
     read.where = core.where;
-    read_pod(read, set);
-    return read;
+    read_pod(read, pod.set);
+    return asks_the_same(pod, read);
   }
   /// Whether both need the same room on nodes.
   [[nodiscard]] static bool same_room(const auto& pod_request, const auto& other) {
@@ -1186,9 +1174,8 @@ class lifecycle {
       for (std::size_t i = r.elastic_pods.size(); i-- > 0;) {
         const record& pod = jobs_[r.elastic_pods[i]];
         if (pod.state == job_state::pending) not_before = pod.ready.not_before;
-        const bool yields = is_other || r.facts.pods + r.elastic_pods.size() > most ||
-                            pod.set >= view_or_default<View>::sets(view_, again.what) ||
-                            !asks_the_same(pod, pod_as_read(again, r, pod.set));
+        const bool yields =
+            is_other || r.facts.pods + r.elastic_pods.size() > most || !asks_as_read(pod, again, r);
         if (pod.state == job_state::pending || (pod.state == job_state::nominated && yields))
           drop(r.elastic_pods[i]);
       }

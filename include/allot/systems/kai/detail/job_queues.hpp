@@ -194,8 +194,7 @@ class job_queues {
         // All that are to come do, in whatever order.
         using shown = view_or_default<typename Session::view_type>;
         const auto& view = session_->view();
-        pods_by_set has = shown::by_set(view, core.what, core.facts.pods);
-        for (const job_id id : core.elastic_pods) ++has[session_->jobs().at(id).set];
+        const pods_by_set has = session_->jobs().pods_of(core);
         resources<n> sum;
         for (std::size_t s = 0; s < shown::sets(view, core.what); ++s) {
           const std::uint32_t most = shown::pods(view, core.what, s).most;
