@@ -197,11 +197,8 @@ void check_jobs(const config& c, const changes& now, std::vector<std::string>& f
   std::vector<std::string> not_held;
   std::vector<std::string> not_requeued;
   std::vector<std::string> uncountable;
-  whole_node largest;
-  for (const node& n : now.nodes.value_or(std::vector<node>{})) {
-    largest.gpus = std::max<std::uint64_t>(largest.gpus, n.gpus);
-    largest.cpus = std::max<std::uint64_t>(largest.cpus, n.cpus);
-  }
+  largest_node largest;
+  for (const node& n : now.nodes.value_or(std::vector<node>{})) largest.look_at(n);
   for (const job& j : now.jobs) {
     if (j.state == run_state::ended || !c.governs(j.partition)) continue;
     const std::string id = to_string(j.key);

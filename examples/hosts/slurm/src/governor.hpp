@@ -11,6 +11,7 @@
 #include "limit_usage.hpp"
 #include "log.hpp"
 #include "reasons.hpp"
+#include "request.hpp"
 #include "snapshot.hpp"
 
 #include <cstddef>
@@ -274,6 +275,9 @@ class governor {
   std::set<std::string> failures_told_{};
   std::optional<memory> remembered_{};
   std::vector<node> nodes_;
+  /// What the largest node has of each, of all and by partition.
+  largest_node largest_{};
+  std::map<std::string, largest_node> largest_in_{};
   /// Those of Slurm's, by name.
   std::map<std::string, node_reservation> reservations_;
   /// Where nothing may start.

@@ -130,6 +130,12 @@ void governor::take_in_nodes(std::vector<node> now) {
   const bool same_machines =
       std::equal(now.begin(), now.end(), nodes_.begin(), nodes_.end(), is_same_machine);
   nodes_ = std::move(now);
+  largest_ = {};
+  largest_in_.clear();
+  for (const node& n : nodes_) {
+    largest_.look_at(n);
+    for (const std::string& p : n.partitions) largest_in_[p].look_at(n);
+  }
   if (same_machines) return;
   reservations_.clear();
   for (const node& n : nodes_) {
@@ -472,13 +478,11 @@ std::string governor::why_no_node(const job& j) const {
   std::uint64_t memory = 0;
   std::uint64_t disk = 0;
   std::uint64_t cpus = 0;
-  for (const node& n : nodes_) {
-    const bool is_in = std::any_of(n.partitions.begin(), n.partitions.end(),
-                                   [&](const std::string& p) { return has_word(j.partition, p); });
-    if (!is_in) continue;
-    memory = std::max(memory, n.real_memory_mib);
-    disk = std::max(disk, n.tmp_disk_mib);
-    cpus = std::max<std::uint64_t>(cpus, n.cpus);
+  for (const auto& [partition, largest] : largest_in_) {
+    if (!has_word(j.partition, partition)) continue;
+    memory = std::max(memory, largest.memory_mib);
+    disk = std::max(disk, largest.tmp_disk_mib);
+    cpus = std::max(cpus, largest.cpus);
   }
   const raw_request& r = j.request;
   const auto lacks = [](std::uint64_t asked, std::uint64_t most, const char* what) {
@@ -672,13 +676,7 @@ void governor::evaluate(record& r) {
                          "): no node has all of it; change what it asks for, or submit another");
   }
   // That ends with a reservation, and then there is another scheduler.
-  if (std::string why = blocked(r); !why.empty()) {
-    wait_with(r, phase::not_ready, std::move(why));
-    // For those who look.
-    std::string unread;
-    if (auto what = facts_of(r.is, unread)) r.what = *what;
-    return;
-  }
+  if (std::string why = blocked(r); !why.empty()) return wait_with(r, phase::not_ready, std::move(why));
   if (!reservations_.empty()) r.ruled_out_at = ruled_out_at(r.is);
   std::string problem;
   auto what = facts_of(r.is, problem);
@@ -737,12 +735,7 @@ std::optional<facts> governor::facts_of(const job& j, std::string& problem) cons
     problem = "heterogeneous jobs are not governed: submit its parts as jobs of their own";
     return std::nullopt;
   }
-  whole_node largest;
-  for (const node& n : nodes_) {
-    largest.gpus = std::max<std::uint64_t>(largest.gpus, n.gpus);
-    largest.cpus = std::max<std::uint64_t>(largest.cpus, n.cpus);
-  }
-  auto read = read_need(j.request, largest);
+  auto read = read_need(j.request, largest_);
   if (!read.value) {
     problem = std::move(read.problem);
     return std::nullopt;

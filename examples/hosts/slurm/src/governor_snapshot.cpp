@@ -197,6 +197,10 @@ snapshot governor::snapshot_view() const {
   std::size_t asked = 0;
   std::size_t counted = 0;
   for (auto& [to, r] : waiting) {
+    // What a job asks for that was never tried, nobody has read.
+    if (std::string unread; r->what == facts{}) {
+      if (const auto what = facts_of(r->is, unread)) to.request = row(what->request);
+    }
     if (r->at == phase::waiting && engine_ != nullptr && ++counted <= most_asked) {
       to.before = engine_->jobs_before(r->is.key);
     }

@@ -207,7 +207,7 @@ std::optional<std::vector<std::uint32_t>> parse_tasks(std::string_view tasks, st
   return all;
 }
 
-need_reading read_need(const raw_request& r, const whole_node& largest) {
+need_reading read_need(const raw_request& r, const largest_node& largest) {
   need_reading reading;
   for (const std::string* const tres :
        {&r.tres_per_node, &r.tres_per_job, &r.tres_per_socket, &r.tres_per_task}) {

@@ -5,6 +5,7 @@
 
 #include "cluster.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -50,10 +51,20 @@ struct need {
   friend bool operator==(const need&, const need&) = default;
 };
 
-/// The largest node, for jobs that take whole ones.
-struct whole_node {
+/// Of each the most that any node has.
+struct largest_node {
   std::uint64_t gpus = 0;
   std::uint64_t cpus = 0;
+  /// 0: not known.
+  std::uint64_t memory_mib = 0;
+  std::uint64_t tmp_disk_mib = 0;
+
+  void look_at(const node& n) {
+    gpus = std::max<std::uint64_t>(gpus, n.gpus);
+    cpus = std::max<std::uint64_t>(cpus, n.cpus);
+    memory_mib = std::max(memory_mib, n.real_memory_mib);
+    tmp_disk_mib = std::max(tmp_disk_mib, n.tmp_disk_mib);
+  }
 };
 
 /// What a job needs, or why that can't be counted.
@@ -62,7 +73,7 @@ struct need_reading {
   /// A sentence for its user.
   std::string problem{};
 };
-[[nodiscard]] need_reading read_need(const raw_request& r, const whole_node& largest);
+[[nodiscard]] need_reading read_need(const raw_request& r, const largest_node& largest);
 
 /// Whether a node with these features satisfies a constraint. None if the constraint is more than names with
 /// & and | (or commas).
