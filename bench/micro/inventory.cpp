@@ -11,6 +11,8 @@
 
 #if defined(__GLIBC__)
 #include <malloc.h>
+
+#include "random_source.hpp"
 #endif
 
 namespace {
@@ -18,20 +20,10 @@ namespace {
 namespace gpu = allot::gpu;
 using allot::gpus;
 using allot::quantity;
+using allot_bench::random_source;
 using gpu::allocation_id;
 using gpu::inventory;
 using gpu::pod_request;
-
-/// SplitMix64, so that every machine measures the same state.
-struct random_source {
-  std::uint64_t state = 1;
-  std::size_t below(std::size_t n) {
-    std::uint64_t z = state += 0x9E3779B97F4A7C15U;
-    z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
-    z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
-    return static_cast<std::size_t>((z ^ (z >> 31U)) % n);
-  }
-};
 
 /// One type of node with eight GPUs; or six of one to eight in three pools, as real clusters have.
 gpu::cluster make_cluster(std::int64_t nodes, bool mixed) {

@@ -10,22 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include "random_source.hpp"
+
 namespace {
 
 namespace gpu = allot::gpu;
+using allot_bench::random_source;
 using gpu::gang_group;
 using gpu::node_id;
-
-/// SplitMix64, so that every machine measures the same state.
-struct random_source {
-  std::uint64_t state = 1;
-  std::size_t below(std::size_t n) {
-    std::uint64_t z = state += 0x9E3779B97F4A7C15U;
-    z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
-    z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
-    return static_cast<std::size_t>((z ^ (z >> 31U)) % n);
-  }
-};
 
 constexpr std::size_t spine = 0;
 constexpr std::size_t leaf = 1;

@@ -4,6 +4,8 @@
 #include "lab/scenario/scenario.hpp"
 #include "lab/scenario/workload.hpp"
 
+#include <allot/core/pod_counts.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/scheduler/flavors.hpp>
 
@@ -106,22 +108,33 @@ class running_placer {
 
   [[nodiscard]] bool is_each_of_its_flavor(sim::job_index j, std::span<const gpu::pod_location> at,
                                            const flavor_pick& pick) const {
-    const std::uint32_t core = to_.setup.jobs[j].fewest_pods();
-    const gpu::pod_request r = view_.pod_request(j, core, pick);
-    pods_by_set left = view_.by_set(j, core);
-    std::size_t s = 0;
-    for (std::size_t i = 0; i < at.size(); ++i) {
-      if (i < core) {
-        while (left[s] == 0) ++s;
-        --left[s];
-      } else {
-        s = set_of_pod(j, static_cast<std::uint32_t>(i)).index();
-      }
-      const gpu::pod_set& set = r.sets[s];
+    const gpu::pod_request r = view_.pod_request(j, to_.setup.jobs[j].fewest_pods(), pick);
+    const vector<std::size_t> sets = sets_of_pods(j, at.size());
+    for (std::size_t i = 0; i < sets.size(); ++i) {
+      const gpu::pod_set& set = r.sets[sets[i]];
       const bool chooses = set.group < r.options.size();
       if (chooses && !s_.cluster->type_of(at[i].node).is_in(set.pools.of(r.options[set.group]))) return false;
     }
     return true;
+  }
+  /// The sets of so many pods of a job whose pods differ: the minimums set by set, then the others as they
+  /// come.
+  [[nodiscard]] vector<std::size_t> sets_of_pods(sim::job_index j, std::size_t pods) const {
+    const vector<gpu::pod_set>& sets = view_.sets_of(j);
+    vector<std::size_t> all;
+    pods_by_set has{};
+    for (std::size_t s = 0; s < sets.size(); ++s) {
+      for (; has[s] < sets[s].fewest() && all.size() < pods; ++has[s]) all.push_back(s);
+    }
+    while (all.size() < pods) {
+      const std::size_t next = next_to_grow(
+          sets.size(), [&](std::size_t s) { return sets[s].fewest(); },
+          [&](std::size_t s) { return sets[s].pods; }, has);
+      if (next == sets.size()) break;
+      ++has[next];
+      all.push_back(next);
+    }
+    return all;
   }
 
   /// Takes places for the pods that the job needs together, and for the others one by one.
@@ -136,10 +149,12 @@ class running_placer {
     const std::uint32_t core = to_.setup.jobs[j].fewest_pods();
     const std::span<const gpu::pod_location> at{e.locations};
     if (!are_of_flavor(j, at, pick)) return false;
+    vector<std::size_t> sets;
+    if (view_.pod_sets(j) > 1) sets = sets_of_pods(j, pods_of(j, e));
     const auto take = [&](std::uint32_t first, std::uint32_t count) {
       gpu::pod_request pod_request = view_.pod_request(j, count, pick);
       if (first > 0) {
-        if (view_.pod_sets(j) > 1) pod_request = view_.pod_request(j, set_of_pod(j, first), pick);
+        if (!sets.empty()) pod_request = view_.pod_request(j, pod_set_id{sets[first]}, pick);
         pod_request = pod_request.beside(r.where);
       }
       if (at.empty()) return where.place(pod_request);
@@ -157,14 +172,6 @@ class running_placer {
       r.elastic_pods.push_back(*of_pod);
     }
     return true;
-  }
-  /// The set of a pod beyond the minimums, by their number.
-  [[nodiscard]] pod_set_id set_of_pod(sim::job_index j, std::uint32_t pod) const {
-    const pods_by_set before = view_.by_set(j, pod);
-    const pods_by_set with = view_.by_set(j, pod + 1);
-    std::size_t s = 0;
-    while (s + 1 < with.size() && with[s] == before[s]) ++s;
-    return pod_set_id{s};
   }
   void give_back(sim::running_job_at_start& r) {
     sim::places& where = to_.setup.where;

@@ -43,6 +43,13 @@ inline constexpr std::uint64_t all_models = ~std::uint64_t{0};
 /// No topology level.
 inline constexpr std::uint8_t any_level = 255;
 
+namespace detail {
+/// The level, if there is one. Of two the greater is the finer, and none is the coarsest.
+[[nodiscard]] constexpr std::optional<std::size_t> level_of(std::uint8_t l) noexcept {
+  return l == any_level ? std::nullopt : std::optional<std::size_t>{l};
+}
+}  // namespace detail
+
 /// The number of devices in a set. `std::popcount` is a call where the compiler may not count on the
 /// machine's instruction for it.
 [[nodiscard]] constexpr std::uint32_t count_devices(std::uint64_t devices) noexcept {

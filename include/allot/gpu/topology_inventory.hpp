@@ -151,9 +151,6 @@ class basic_topology_inventory : public basic_inventory<Policy> {
     const auto pods = this->pods_of(r);
     if (!pods || !near_) return std::nullopt;
     const bool is_of_set = r.one_of < r.sets.size();
-    const std::size_t end = near_->layout().node_level() + 1;
-    const auto level = [&](std::uint8_t l) { return l == any_level ? end : std::min<std::size_t>(l, end); };
-    std::size_t bound = end;
     std::optional<node_id> anchor;
     std::optional<node_id> of_set;
     if (is_of_set) of_set = first_of_set(r);
@@ -162,27 +159,23 @@ class basic_topology_inventory : public basic_inventory<Policy> {
       break;
     }
     if (!anchor) return std::nullopt;
-    if (level(r.required_level) != end) bound = level(r.required_level);
-    std::size_t wanted = level(r.preferred_level);
+    std::optional<std::size_t> bound = detail::level_of(r.required_level);
+    std::optional<std::size_t> wanted = detail::level_of(r.preferred_level);
     if (is_of_set && of_set) {
       const pod_request& each = r.sets[r.one_of].each;
-      // Of two levels the finer one says more.
-      const auto finer = [end](std::size_t a, std::size_t b) {
-        return a == end || (b != end && b > a) ? b : a;
-      };
       if (each.has_level()) anchor = of_set;
-      bound = finer(bound, level(each.required_level));
-      wanted = finer(wanted, level(each.preferred_level));
+      bound = std::max(bound, detail::level_of(each.required_level));
+      wanted = std::max(wanted, detail::level_of(each.preferred_level));
     }
-    if (bound == end && wanted == end) {
+    if (!bound && !wanted) {
       return base::place_by(policy, is_of_set ? r.sets[r.one_of].of(1, r) : plain(r));
     }
-    const std::size_t coarsest = bound == end ? 0 : bound;
-    const std::size_t finest = wanted == end ? coarsest : std::max(coarsest, wanted);
+    const std::size_t coarsest = bound.value_or(0);
+    const std::size_t finest = std::max(coarsest, wanted.value_or(0));
     for (std::size_t l = finest + 1; l-- > coarsest;) {
       if (const auto at = place_in_domain_of(*anchor, l, *pods)) return at;
     }
-    if (bound != end) return std::nullopt;
+    if (bound) return std::nullopt;
     return base::place_by(policy, is_of_set ? r.sets[r.one_of].of(1, r) : plain(r));
   }
   /// In the domain of that level in which the node is.

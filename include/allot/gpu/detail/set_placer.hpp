@@ -108,10 +108,6 @@ class set_placer {
     placed_pod pod{};
   };
 
-  [[nodiscard]] static std::optional<std::size_t> level_from(std::uint8_t l) noexcept {
-    return l == any_level ? std::nullopt : std::optional<std::size_t>{l};
-  }
-
   /// False if there is too little room for one set alone.
   template <class Access>
   [[nodiscard]] bool begin(Access in, const pod_request& r) {
@@ -153,8 +149,8 @@ class set_placer {
       static_cast<void>(visit(gang_region{}));
       return;
     }
-    const std::size_t coarsest = level_from(r.required_level).value_or(0);
-    const std::size_t finest = level_from(r.preferred_level).value_or(coarsest);
+    const std::size_t coarsest = level_of(r.required_level).value_or(0);
+    const std::size_t finest = level_of(r.preferred_level).value_or(coarsest);
     for (std::size_t l = finest + 1; l-- > coarsest;) {
       regions_.clear();
       const auto consider = [&](const gang_region& where) {
@@ -274,9 +270,9 @@ class set_placer {
     const std::uint32_t each = set.slice == 0 ? counts_[s] : set.slice;
     for (std::uint32_t left = counts_[s]; left > 0; left -= std::min(left, each)) {
       const std::uint32_t pods = std::min(left, each);
-      groups_.push_back({pods, pods, set.slice == 0 ? std::nullopt : level_from(set.slice_level)});
+      groups_.push_back({pods, pods, set.slice == 0 ? std::nullopt : level_of(set.slice_level)});
     }
-    gang_request wanted{groups_, level_from(set.each.required_level), level_from(set.each.preferred_level)};
+    gang_request wanted{groups_, level_of(set.each.required_level), level_of(set.each.preferred_level)};
     if (where.kind == gang_region::domain) {
       wanted.within = where.as_domain();
       // A domain is not left for what is preferred.
@@ -364,8 +360,8 @@ class set_placer {
       const pod_set& set = sets_[s];
       const std::uint32_t each = set.slice == 0 ? counts_[s] : set.slice;
       // Of two levels the finer one says more.
-      std::optional<std::size_t> level = level_from(set.each.required_level);
-      if (set.slice != 0) level = std::max(level.value_or(0), std::size_t{set.slice_level});
+      std::optional<std::size_t> level = level_of(set.each.required_level);
+      if (set.slice != 0) level = std::max(level, level_of(set.slice_level));
       for (std::uint32_t left = counts_[s]; left > 0; left -= std::min(left, each)) {
         units_.push_back({s, std::min(left, each), level, units_.size()});
       }
@@ -421,8 +417,7 @@ class set_placer {
     const unit& of = units_[u];
     if (!of.level) return might_fit(in, u, of.pods, 0, {}) && try_pods(in, u, of.pods, 0, {}, a);
     // A set in slices is, as a whole, in one domain of its own level.
-    const auto all_in =
-        sets_[of.set].slice == 0 ? std::nullopt : level_from(sets_[of.set].each.required_level);
+    const auto all_in = sets_[of.set].slice == 0 ? std::nullopt : level_of(sets_[of.set].each.required_level);
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if ((firsts_[i] >> *of.level & 1) == 0) continue;
       if (all_in && !is_with_others(in, of.set, nodes_[i], *all_in, a)) continue;

@@ -145,10 +145,7 @@ class topology_placer {
   }
   /// Precondition: the group outlives the request.
   [[nodiscard]] static gang_request request_of(const pod_request& r, const gang_group& group) noexcept {
-    const auto level = [](std::uint8_t l) {
-      return l == any_level ? std::optional<std::size_t>{} : std::optional<std::size_t>{l};
-    };
-    return {{&group, 1}, level(r.required_level), level(r.preferred_level)};
+    return {{&group, 1}, detail::level_of(r.required_level), detail::level_of(r.preferred_level)};
   }
   [[nodiscard]] static std::uint32_t narrow(std::uint64_t pods) noexcept {
     return static_cast<std::uint32_t>(
