@@ -431,7 +431,7 @@ TEST_CASE_TEMPLATE("pod_sets: random jobs keep their minimums, their racks and t
   });
   if (allot_test::all_cases_run()) {
     CHECK(whole > 500);
-    // In Kueue a job starts with what there is, and keeps that.
+    // Under Kueue a job that starts with fewer pods does not get more.
     if (!std::is_same_v<Preset, allot::kueue>) {
       CHECK(grown > 100);
       CHECK(shrunk > 10);

@@ -460,8 +460,8 @@ void governor::take_back_unstarted(record& r) {
   evaluate(r);
 }
 
-/// Slurm did not start the job although it was released: it is tried again later, ever more so; and nobody is
-/// evicted for it again if that has been in vain, or cures nothing.
+/// Slurm did not start the job although it was released. It is tried again, later each time. Nobody is evicted
+/// for it again if evictions have not helped, or would not.
 void governor::fail(record& r, cure needs, const std::string& why) {
   ++totals_.failed_starts;
   r.failures = std::min<std::uint32_t>(r.failures + 1, 1000);
@@ -473,7 +473,8 @@ void governor::fail(record& r, cure needs, const std::string& why) {
   if (r.had_victims || needs != cure::room) r.is_spent = true;
 }
 
-/// Why no node of its partition, however empty, could run it: also what Slurm does not count it checks.
+/// Why no node of its partition could run it, even empty. Slurm checks memory and disk also where it does not
+/// count them.
 std::string governor::why_no_node(const job& j) const {
   std::uint64_t memory = 0;
   std::uint64_t disk = 0;
@@ -497,8 +498,8 @@ std::string governor::why_no_node(const job& j) const {
   return {};
 }
 
-/// Nobody is evicted for a job for which that was in vain, or whose user names the nodes: the scheduler knows
-/// them not.
+/// Whether others may be evicted for the job: not if that has not helped before, nor if its user names nodes,
+/// which the scheduler does not know.
 bool governor::may_preempt(const record& r) const {
   return !r.is_spent && own_requirements(r.is).empty() && own_exclusions(r.is).empty() &&
          r.is.reservation.empty();
