@@ -460,8 +460,8 @@ void governor::take_back_unstarted(record& r) {
   evaluate(r);
 }
 
-/// Slurm did not start the job although it was released. It is tried again, later each time. Nobody is evicted
-/// for it again if evictions have not helped, or would not.
+/// Slurm did not start the job although it was released. It is tried again, later each time. Nobody is
+/// evicted for it again if evictions have not helped, or would not.
 void governor::fail(record& r, cure needs, const std::string& why) {
   ++totals_.failed_starts;
   r.failures = std::min<std::uint32_t>(r.failures + 1, 1000);

@@ -12,7 +12,8 @@
 
 namespace allot_slurm {
 
-/// Tells systemd, which listens at $NOTIFY_SOCKET, "READY=1" or "WATCHDOG=1". Does nothing without such a socket.
+/// Tells systemd, which listens at $NOTIFY_SOCKET, "READY=1" or "WATCHDOG=1". Without such a socket it does
+/// nothing.
 inline void notify(std::string_view state) {
   const char* const path = std::getenv("NOTIFY_SOCKET");
   if (path == nullptr) return;
