@@ -60,7 +60,7 @@ class basic_topology_inventory : public basic_inventory<Policy> {
     if (r.sets.empty() || r.one_of != every_set) return base::place_at(r, pods);
     const allot::savepoint before = this->save();
     const allocation a = this->open();
-    bool placed = sets_.read(access<Policy>{this, &this->policy()}, r);
+    bool placed = sets_.read(nearness(), r);
     std::size_t first = 0;
     for (std::size_t s = 0; s < r.sets.size() && placed; ++s) {
       const std::uint32_t count = sets_.pods_of(s);
@@ -202,7 +202,7 @@ class basic_topology_inventory : public basic_inventory<Policy> {
     const auto others = this->pods(r.near);
     pod_request all = r;
     all.pods = static_cast<std::uint32_t>(std::distance(others.begin(), others.end()));
-    if (!sets_.read(access<Policy>{this, &this->policy()}, all)) return std::nullopt;
+    if (!sets_.read(nearness(), all)) return std::nullopt;
     std::size_t first = 0;
     for (std::size_t s = 0; s < r.one_of; ++s) first += sets_.pods_of(s);
     for (const placed_pod& p : others) {
@@ -217,8 +217,7 @@ class basic_topology_inventory : public basic_inventory<Policy> {
   }
   [[nodiscard]] unplaceable why_not_sets(const pod_request& r) const {
     unplaceable all;
-    basic_topology_inventory trial{*this};
-    if (r.one_of == every_set && !trial.sets_.read(access<Policy>{&trial, &trial.policy()}, r)) {
+    if (r.one_of == every_set && !detail::set_placer{}.read(nearness(), r)) {
       all.reason = obstacle::invalid_request;
       return all;
     }
@@ -233,6 +232,7 @@ class basic_topology_inventory : public basic_inventory<Policy> {
       else
         all.asked += why.asked, all.pods += why.pods, all.pods_with_room += why.pods_with_room;
     }
+    basic_topology_inventory trial{*this};
     if (trial.place(r)) {
       all.reason = obstacle::none;
     } else if (r.one_of != every_set) {

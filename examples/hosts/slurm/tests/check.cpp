@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "../src/check.hpp"
+#include "../src/governor.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
+#include <string_view>
 #include <vector>
 
 using namespace allot_slurm;
@@ -106,4 +111,18 @@ TEST_CASE("check: where page, metrics and events are to be") {
   CHECK(world{R"(, "metrics": "/nowhere/x.prom")"}.finds("/slurm/metrics"));
   CHECK(world{R"(, "events": "/tmp/events.jsonl")"}.found().empty());
   CHECK(world{R"(, "directory": "/nowhere/allot", "page": "/nowhere/allot/page.html")"}.found().empty());
+}
+
+TEST_CASE("check: job_submit.lua writes into comments what the governor knows") {
+  std::ifstream in{std::filesystem::path{__FILE__}.parent_path().parent_path() / "job_submit.lua"};
+  const std::string plugin{std::istreambuf_iterator<char>{in}, {}};
+  const auto says = [&](const std::string& text) {
+    return plugin.find('"' + text + '"') != std::string::npos;
+  };
+  const std::string mark{comment_mark};
+  CHECK(says(mark));
+  for (const std::string_view text : {not_explained, governor::forced_mark}) {
+    REQUIRE(text.starts_with(mark));
+    CHECK(says(std::string{text.substr(mark.size())}));
+  }
 }

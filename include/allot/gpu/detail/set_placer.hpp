@@ -58,11 +58,10 @@ class set_placer {
     });
     return at;
   }
-  /// Reads what a request is for, so that `pods_of` knows; false if it is not valid.
-  template <class Access>
-  [[nodiscard]] bool read(Access in, const pod_request& r) {
+  /// Reads what a request is for, so that `pods_of` knows; false if it is not valid. `near` may be null.
+  [[nodiscard]] bool read(const topology* near, const pod_request& r) {
     sets_ = r.sets;
-    near_ = in.nearness();
+    near_ = near;
     const auto exists = [&](std::uint8_t l) {
       return l == any_level || (near_ != nullptr && l <= near_->node_level());
     };
@@ -111,7 +110,7 @@ class set_placer {
   /// False if there is too little room for one set alone.
   template <class Access>
   [[nodiscard]] bool begin(Access in, const pod_request& r) {
-    if (!read(in, r)) return false;
+    if (!read(in.nearness(), r)) return false;
     devices_needed_ = 0;
     for (std::size_t s = 0; s < sets_.size(); ++s) {
       if (room(in.index(), shapes_[s], counts_[s]) < counts_[s]) return false;
