@@ -27,7 +27,7 @@ class reader {
       const json::object& f = v->as_object();
       s_.frozen = {time(f, "since").value_or(0), time(f, "until"), text(f, "by"), text(f, "why")};
     }
-    if (find(all, "refused_configuration") != nullptr) s_.refused_config = text(all, "refused_configuration");
+    s_.refused_config = text(all, "refused_configuration");
     s_.resources = texts(all, "resources");
     for (const json::value& v : array(all, "quotas"))
       s_.quotas.emplace_back().name = text(v.as_object(), "name");
@@ -130,7 +130,7 @@ class reader {
   void read_node(const json::object& o, snapshot::node& n) const {
     n.name = text(o, "name");
     n.state = text(o, "state");
-    if (find(o, "why") != nullptr) n.why = text(o, "why");
+    n.why = text(o, "why");
     n.gpus = count(o, "gpus");
     n.lost_gpus = count(o, "lost_gpus");
     for (const json::value& v : array(o, "used")) {
