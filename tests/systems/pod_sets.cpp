@@ -217,6 +217,33 @@ TEST_CASE("pod_sets: which set grows next") {
   CHECK(counts(6) == std::vector<std::uint32_t>{1, 3, 2});
   CHECK(counts(8) == std::vector<std::uint32_t>{1, 4, 3});
   CHECK(counts(80) == std::vector<std::uint32_t>{1, 4, 3});
+  // However many come at once, they are those that come one by one.
+  allot_test::for_each_seed(200, [](random_source& random) {
+    const std::size_t sets = 1 + random.below(5);
+    allot::pods_by_set least{};
+    allot::pods_by_set most{};
+    allot::pods_by_set has{};
+    for (std::size_t s = 0; s < sets; ++s) {
+      has[s] = least[s] = static_cast<std::uint32_t>(random.below(3));
+      most[s] = least[s] + static_cast<std::uint32_t>(random.below(9));
+    }
+    const auto least_of = [&](std::size_t s) { return least[s]; };
+    const auto most_of = [&](std::size_t s) { return most[s]; };
+    std::uint64_t all = 0;
+    for (const std::uint32_t pods : has) all += pods;
+    for (;; ++all) {
+      CHECK(allot::pods_of_sets(sets, least_of, most_of, all) == has);
+      const std::size_t next = allot::next_to_grow(sets, least_of, most_of, has);
+      if (next == sets) break;
+      ++has[next];
+    }
+    CHECK(allot::pods_of_sets(sets, least_of, most_of, all + 5) == has);
+  });
+  const auto large = allot::pods_of_sets(
+      2, [](std::size_t) { return 1U; }, [](std::size_t s) { return s == 0 ? 4'000'000'000U : 1'000'000'001U; },
+      2'500'000'002U);
+  CHECK(large[0] == 2'000'000'001U);
+  CHECK(large[1] == 500'000'001U);
 }
 
 TEST_CASE(

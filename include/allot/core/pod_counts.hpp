@@ -31,17 +31,33 @@ template <class Least, class Most>
 }
 
 /// How a number of pods is divided among the sets: the minimums, and then one pod after the other; fewer if
-/// the sets may not have as many. Precondition: no more sets than `most_pod_sets`. O(sets x pods beyond).
+/// the sets may not have as many. Precondition: no more sets than `most_pod_sets`, and no least is above its
+/// most. O(sets^2 log pods).
 template <class Least, class Most>
 [[nodiscard]] constexpr pods_by_set pods_of_sets(std::size_t sets, Least least, Most most,
                                                  std::uint64_t all) {
   pods_by_set has{};
   std::uint64_t sum = 0;
   for (std::size_t s = 0; s < sets; ++s) sum += has[s] = least(s);
-  for (; sum < all; ++sum) {
-    const std::size_t next = next_to_grow(sets, least, most, has);
-    if (next == sets) break;
-    ++has[next];
+  if (all <= sum) return has;
+  const auto room = [&](std::size_t of) { return std::uint64_t{most(of)} - least(of); };
+  // Pod k beyond the minimum comes when its set has k of its room: how many of all sets come before it?
+  const auto before = [&](std::size_t set, std::uint64_t k) {
+    std::uint64_t pods = k;
+    for (std::size_t s = 0; s < sets; ++s) {
+      if (s == set || room(s) == 0) continue;
+      const std::uint64_t part = k * room(s);
+      pods += s < set ? part / room(set) + 1 : (part + room(set) - 1) / room(set);
+    }
+    return pods;
+  };
+  for (std::size_t s = 0; s < sets; ++s) {
+    std::uint64_t comes = 0;
+    for (std::uint64_t too_many = room(s); comes < too_many;) {
+      const std::uint64_t k = comes + (too_many - comes) / 2;
+      before(s, k) < all - sum ? comes = k + 1 : too_many = k;
+    }
+    has[s] += static_cast<std::uint32_t>(comes);
   }
   return has;
 }
