@@ -332,6 +332,43 @@ TEST_CASE("pod_sets: pods that run already are adopted as of their sets") {
   CHECK(h.of.ledger().own_usage(job.quota)[0] == gpus(6));
 }
 
+TEST_CASE("pod_sets: how many pods the sets of a running job may have changes") {
+  host<allot::standard> h;
+  REQUIRE(h.submit("service", "x", service(), rack));
+  CHECK(h.step(0) == "+service +service/1 +service/2 +service/1 +service/2");
+  const job_id id = h.ids["service"];
+  work& job = h.jobs.back();
+  // Elsewhere in memory, as a host's table may be.
+  const auto change = [&](auto how) {
+    std::vector<gpu::pod_set> sets = job.sets;
+    how(sets);
+    job.sets.swap(sets);
+    const refusal answer = h.of.update(id);
+    if (answer != refusal::none) job.sets.swap(sets);
+    return answer;
+  };
+  CHECK(change([](auto& sets) { sets[1].pods = 6; }) == refusal::none);
+  CHECK(h.step(1) == "+service/1 +service/1");
+  CHECK(h.running("service") == std::vector<std::uint32_t>{1, 6, 3});
+  // What runs stays until the host has said which have gone, of each set.
+  CHECK(change([](auto& sets) { sets[1].pods = 5; }) == refusal::request_in_use);
+  CHECK(change([](auto& sets) { --sets[1].pods, ++sets[2].pods; }) == refusal::request_in_use);
+  for (const job_id pod : h.of.elastic_pods_of(id)) {
+    if (h.set_of[pod] != 1) continue;
+    CHECK(h.of.finished(pod) == refusal::none);
+    break;
+  }
+  CHECK(change([](auto& sets) { --sets[1].pods, ++sets[2].pods; }) == refusal::none);
+  CHECK(h.step(2) == "+service/2");
+  CHECK(h.running("service") == std::vector<std::uint32_t>{1, 5, 4});
+  // Nor does what its core needs change, or what a pod requests.
+  CHECK(change([](auto& sets) { sets[1].min_pods = 3; }) == refusal::request_in_use);
+  CHECK(change([](auto& sets) { sets[2].each.gpus = gpus(2); }) == refusal::request_in_use);
+  CHECK(change([](auto& sets) { sets.pop_back(); }) == refusal::request_in_use);
+  CHECK(change([](auto& sets) { sets[1].each.memory_mib = 1; }) == refusal::request_in_use);
+  CHECK(change([](auto&) {}) == refusal::none);
+}
+
 TEST_CASE("pod_sets: the sets of a job may go with it") {
   host<allot::standard> h;
   const allot::quota_id x = h.of.tree().find("x");

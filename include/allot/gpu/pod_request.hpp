@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/ids.hpp>
+#include <allot/core/pod_counts.hpp>
 #include <allot/core/quantity.hpp>
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
@@ -198,6 +199,11 @@ struct pod_request {
   }
   /// Whether its pods are alike and may be anywhere.
   [[nodiscard]] constexpr bool is_plain() const noexcept { return !has_level() && sets.empty(); }
+  /// Whether pods that run by the one are what the other asks for: all is the same, but for how many pods
+  /// its sets may have beyond these.
+  [[nodiscard]] constexpr bool runs_as(const pod_request& other) const noexcept;
+  /// How many of its pods are of each set. Precondition: no more sets than `most_pod_sets`.
+  [[nodiscard]] constexpr pods_by_set by_set() const noexcept;
   /// The same of a pod whose job has that place.
   [[nodiscard]] constexpr pod_request beside(allocation_id place) const noexcept;
   /// Whether it requests parts of devices: fractions, memory, or a MIG instance.
@@ -274,6 +280,26 @@ constexpr bool operator==(const pod_set_list& a, const pod_set_list& b) noexcept
   return (a <=> b) == 0;
 }
 
+constexpr pods_by_set pod_request::by_set() const noexcept {
+  return pods_of_sets(
+      sets.size(), [this](std::size_t s) { return sets[s].fewest(); },
+      [this](std::size_t s) { return sets[s].pods; }, pods);
+}
+constexpr bool pod_request::runs_as(const pod_request& other) const noexcept {
+  pod_request key = room_key();
+  key.sets = other.sets;
+  if (sets.size() != other.sets.size() || key != other.room_key()) return false;
+  const bool is_one = one_of != every_set;
+  const pods_by_set has = is_one ? pods_by_set{} : by_set();
+  const pods_by_set asks = is_one ? pods_by_set{} : other.by_set();
+  for (std::uint32_t s = 0; s < sets.size(); ++s) {
+    pod_set set = sets[s];
+    set.pods = other.sets[s].pods;
+    set.min_pods = other.sets[s].min_pods;
+    if (set != other.sets[s] || has[s] != asks[s]) return false;
+  }
+  return true;
+}
 constexpr pod_request pod_request::beside(allocation_id place) const noexcept {
   pod_request r = *this;
   bool matters = has_level();

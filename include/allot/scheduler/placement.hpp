@@ -272,6 +272,14 @@ struct placement_or_default {
   [[nodiscard]] static const auto& room_key(const auto& r) { return r; }
   [[nodiscard]] static auto room_key(const auto& r) requires requires { r.room_key(); }
   { return r.room_key(); }
+  /// Whether pods that run by the one request are what the other asks for.
+  [[nodiscard]] static bool runs_as(const auto& r, const auto& other) {
+    if constexpr (requires { r.runs_as(other); }) {
+      return r.runs_as(other);
+    } else {
+      return room_key(r) == room_key(other);
+    }
+  }
 };
 
 }  // namespace detail

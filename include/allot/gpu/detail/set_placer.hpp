@@ -79,9 +79,7 @@ class set_placer {
       }
       shapes_.push_back(split_set->each);
     }
-    counts_ = pods_of_sets(
-        sets_.size(), [&](std::size_t s) { return sets_[s].fewest(); },
-        [&](std::size_t s) { return sets_[s].pods; }, r.pods);
+    counts_ = r.by_set();
     std::uint64_t pods = 0;
     for (const std::uint32_t c : counts_) pods += c;
     return pods == r.pods;

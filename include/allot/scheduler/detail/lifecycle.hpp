@@ -358,22 +358,21 @@ class lifecycle {
            known.estimate == again.estimate && known.ready.at == again.ready.at &&
            pods == std::size_t{is.pods} + again.pods_to_come && asks_the_same(known, again);
   }
-  /// Whether the running job has what was read of its request again, and no more pods than it may have by
-  /// now.
+  /// Whether the running job has what was read of its request again, and no more pods, of any set, than it may
+  /// have by now.
   [[nodiscard]] bool has_its_request(const record& known, const record& again) const {
     const std::size_t most = std::size_t{again.facts.pods} + again.pods_to_come;
-    if (known.facts.pods < again.facts.pods) return false;
+    if (known.facts.pods < again.facts.pods || known.facts.pods > most) return false;
     if constexpr (has_elastic_pods) {
-      std::size_t pods = known.facts.pods;
       for (const job_id id : known.elastic_pods) {
-        const record& pod = jobs_[id];
-        if (!holds(pod)) continue;
-        ++pods;
-        if (!asks_as_read(pod, again, known)) return false;
+        if (holds(jobs_[id]) && !asks_as_read(jobs_[id], again, known)) return false;
       }
-      if (pods > most) return false;
+      const pods_by_set has = held_pods(known);
+      for (std::size_t s = 0; s < view_or_default<View>::sets(view_, known.what); ++s) {
+        if (has[s] > view_or_default<View>::pods(view_, known.what, s).most) return false;
+      }
     }
-    return known.facts.pods <= most && asks_the_same(known, with_pods(again, known.facts.pods));
+    return runs_as(known, with_pods(again, known.facts.pods));
   }
   /// Whether its quota can count a running job that moves there, with all its pods.
   [[nodiscard]] bool can_move(const record& known, quota_id to) {
@@ -515,7 +514,7 @@ class lifecycle {
     const instant end = r.expected_end;
     world_changed();
     const std::size_t most = std::size_t{again.facts.pods} + again.pods_to_come;
-    const instant pods_not_before = drop_for_update(r, again, most);
+    const instant pods_not_before = drop_for_update(r, again);
     const auto changes = [&](record& unit) {
       take_over(unit, again);
       unit.is_frozen = queues_.is_frozen(to);
@@ -523,6 +522,7 @@ class lifecycle {
     for (const job_id id : r.elastic_pods) {
       record& pod = jobs_[id];
       pod.state == job_state::nominated ? void(pod.estimate = again.estimate) : books_.change(pod, changes);
+      if constexpr (has_elastic_pods) pod.pod_request = read_pod_of(r, again, pod.set).pod_request;
     }
     books_.change(r, changes);
     r.pod_request = pod_request_of(with_pods(again, r.facts.pods), r.pick);
@@ -1111,18 +1111,27 @@ class lifecycle {
   }
   /// Whether one pod of the job requests what the job, as read, does of one of that set, under the flavors
   /// and at the place that it has.
-  [[nodiscard]] bool asks_as_read(const record& pod, record read,
+  [[nodiscard]] bool asks_as_read(const record& pod, const record& again,
                                   const record& core) const requires has_elastic_pods {
     // There may be fewer sets by now.
-    if (pod.set >= view_or_default<View>::sets(view_, read.what)) return false;
-    read.pick = core.pick;
-    read.where = core.where;
-    read_pod(read, pod.set);
-    return asks_the_same(pod, read);
+    return pod.set < view_or_default<View>::sets(view_, again.what) &&
+           runs_as(pod, read_pod_of(core, again, pod.set));
+  }
+  /// One pod of the job, as read, under the flavors and at the place that it has.
+  [[nodiscard]] record read_pod_of(const record& core, record again, std::size_t set) const {
+    again.pick = core.pick;
+    again.where = core.where;
+    read_pod(again, set);
+    return again;
   }
   /// Whether both need the same room on nodes.
   [[nodiscard]] static bool same_room(const auto& pod_request, const auto& other) {
     return placement_or_default::room_key(pod_request) == placement_or_default::room_key(other);
+  }
+  /// Whether the one that runs has what the other requests.
+  [[nodiscard]] bool runs_as(const record& r, const record& other) const {
+    return r.base == other.base && r.menu == other.menu &&
+           placement_or_default::runs_as(r.pod_request, pod_request_of(other, r.pick));
   }
   /// Whether the one requests what the other does.
   [[nodiscard]] bool asks_the_same(const record& r, const record& other) const {
@@ -1159,10 +1168,9 @@ class lifecycle {
     queues_.number_class(r);
   }
   /// Drops the pods of a running job that wait, which come again as it was read: pending ones, and nominated
-  /// ones if what was decided for them was decided for others, or they are more than the `most` that it may
-  /// have. Returns the time before which the host does not want them to be tried.
-  instant drop_for_update([[maybe_unused]] record& r, [[maybe_unused]] const record& again,
-                          [[maybe_unused]] std::size_t most) {
+  /// ones if what was decided for them was decided for others, or their set has more than it may have.
+  /// Returns the time before which the host does not want them to be tried.
+  instant drop_for_update([[maybe_unused]] record& r, [[maybe_unused]] const record& again) {
     instant not_before = ready_time::always;
     if constexpr (has_elastic_pods) {
       const auto& was = r.facts;
@@ -1174,8 +1182,8 @@ class lifecycle {
       for (std::size_t i = r.elastic_pods.size(); i-- > 0;) {
         const record& pod = jobs_[r.elastic_pods[i]];
         if (pod.state == job_state::pending) not_before = pod.ready.not_before;
-        const bool yields =
-            is_other || r.facts.pods + r.elastic_pods.size() > most || !asks_as_read(pod, again, r);
+        const bool yields = is_other || !asks_as_read(pod, again, r) ||
+                            pods_of(r)[pod.set] > view_or_default<View>::pods(view_, r.what, pod.set).most;
         if (pod.state == job_state::pending || (pod.state == job_state::nominated && yields))
           drop(r.elastic_pods[i]);
       }
