@@ -37,6 +37,10 @@ struct jobs {
 #ifdef preemptible_is_an_int
   // allot: the view's preemptible must be `bool preemptible(const job&) const`
   int preemptible(job) const;
+#elif defined preemptible_of_a_set_is_an_int
+  // allot: with preemptible(job, set) the view must have `bool preemptible(const job&, allot::pod_set_id set)
+  bool preemptible(job) const;
+  int preemptible(job, allot::pod_set_id) const;
 #elif defined request_by_pods_is_missing
   // allot: with pods and min_pods the view must have `allot::resources<N> request(const job&, std::uint32_t
   std::uint32_t pods(job) const;

@@ -118,6 +118,35 @@ TEST_CASE("scenario_pod_sets: slices and pods that are apart") {
   CHECK(in_a == 2);
 }
 
+TEST_CASE("scenario_pod_sets: the minimum of a semi-preemptible job is safe") {
+  const std::string two = R"("quotas": [{"name": "q", "nominal": {"gpu": 24}},
+      {"name": "r", "nominal": {"gpu": 24}, "preempt": {"reclaim": "any"}}], )";
+  const std::string owner = R"(, {"id": "owner", "quota": "r", "request": {"gpu": 8}, "pods": 3})";
+  const auto evicted = [&](const std::string& job) {
+    const decided made =
+        decide(racks + two, R"({"id": "train", "quota": "q", "state": "running", )" + job + "}" + owner);
+    std::uint64_t pods = 0;
+    for (const auto& e : made.d.evict) pods += e.pods;
+    return pods;
+  };
+  const std::string alike = R"("request": {"gpu": 8}, "pods": 6, "min_pods": 2, "preemptible": false)";
+  CHECK(evicted(alike) == 0);
+  CHECK(evicted(alike + R"(, "semi_preemptible": true)") == 3);
+  const auto sets = [](const std::string& job, const std::string& first, const std::string& second) {
+    return R"("pod_sets": [{"request": {"gpu": 4}, "pods": 6, "min_pods": 1)" + first +
+           R"(}, {"request": {"gpu": 4}, "pods": 6, "min_pods": 1)" + second + R"(}], "preemptible": false)" +
+           job;
+  };
+  const std::string semi = R"(, "semi_preemptible": true)";
+  CHECK(evicted(sets(semi, "", "")) == 6);
+  CHECK(evicted(sets("", semi, "")) == 0);
+  CHECK(evicted(sets(semi, R"(, "semi_preemptible": false)", "")) == 0);
+  const std::string line = "(expected \"preemptible\": false beside it)";
+  const lines wrong = problems_of_sets(R"([{"request": {"gpu": 1}, "semi_preemptible": true}])");
+  REQUIRE(wrong.size() == 1);
+  CHECK(wrong[0].find(line) != std::string::npos);
+}
+
 TEST_CASE("scenario_pod_sets: what is wrong with them") {
   CHECK(problems_of_sets("[]") == lines{"/jobs/0/pod_sets: expected at least one pod set"});
   CHECK(problems_of_sets(R"([{"pods": 2}])") == lines{"/jobs/0/pod_sets/0: the key \"request\" is missing"});

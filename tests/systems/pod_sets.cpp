@@ -40,6 +40,8 @@ struct work {
   std::uint8_t required = gpu::any_level;
   std::int64_t priority = 0;
   bool preemptible = true;
+  /// By set: whether its further pods may be evicted all the same.
+  std::vector<bool> semi{};
 
   [[nodiscard]] std::uint32_t most() const {
     std::uint32_t sum = 0;
@@ -65,6 +67,7 @@ struct set_view {
   allot::resources<> request(job j) const { return request(j, j->most()); }
   std::int64_t priority(job j) const { return j->priority; }
   bool preemptible(job j) const { return j->preemptible; }
+  bool preemptible(job j, pod_set_id s) const { return s.index() < j->semi.size() && j->semi[s.index()]; }
   std::uint32_t pods(job j) const { return j->most(); }
   std::uint32_t min_pods(job j) const { return j->least(); }
   allot::resources<> request(job j, std::uint32_t pods) const {
@@ -98,6 +101,7 @@ struct set_view {
   }
 };
 static_assert(allot::pod_set_view<set_view>);
+static_assert(allot::semi_preemptible_view<set_view>);
 static_assert(allot::near_request<gpu::topology_inventory>);
 
 constexpr std::uint8_t rack = 0;
@@ -138,8 +142,10 @@ struct host {
   }
 
   allot::submission submit(const std::string& name, const char* team, std::vector<gpu::pod_set> sets,
-                           std::uint8_t required = gpu::any_level, std::int64_t priority = 0) {
-    jobs.push_back({name, of.tree().find(team), std::move(sets), required, priority});
+                           std::uint8_t required = gpu::any_level, std::int64_t priority = 0,
+                           bool preemptible = true, std::vector<bool> semi = {}) {
+    jobs.push_back(
+        {name, of.tree().find(team), std::move(sets), required, priority, preemptible, std::move(semi)});
     const allot::submission answer = of.submit(&jobs.back());
     if (answer) ids[name] = answer.id;
     return answer;
@@ -156,6 +162,7 @@ struct host {
     };
     for (const auto& e : plan.evictions) {
       gone.push_back(e.id);
+      CHECK((e.what->preemptible || (e.core && set_view{}.preemptible(e.what, of.set_of(e.id)))));
       say("-", e.what, e.core, e.id);
     }
     for (const auto& a : plan.admissions) {
@@ -240,8 +247,8 @@ TEST_CASE("pod_sets: which set grows next") {
     CHECK(allot::pods_of_sets(sets, least_of, most_of, all + 5) == has);
   });
   const auto large = allot::pods_of_sets(
-      2, [](std::size_t) { return 1U; }, [](std::size_t s) { return s == 0 ? 4'000'000'000U : 1'000'000'001U; },
-      2'500'000'002U);
+      2, [](std::size_t) { return 1U; },
+      [](std::size_t s) { return s == 0 ? 4'000'000'000U : 1'000'000'001U; }, 2'500'000'002U);
   CHECK(large[0] == 2'000'000'001U);
   CHECK(large[1] == 500'000'001U);
 }
@@ -369,6 +376,89 @@ TEST_CASE("pod_sets: how many pods the sets of a running job may have changes") 
   CHECK(change([](auto&) {}) == refusal::none);
 }
 
+TEST_CASE("pod_sets: of a semi-preemptible job the minimum is safe, and what is above it is lent") {
+  host<allot::standard> h;
+  const std::vector<gpu::pod_set> sets{{.each = {.gpus = gpus(1)}, .pods = 4, .min_pods = 1},
+                                       {.each = {.gpus = gpus(4)}, .pods = 12, .min_pods = 2}};
+  const auto reclaim = [&] {
+    REQUIRE(h.submit("owner", "y", {{.each = {.gpus = gpus(8)}, .pods = 4}}));
+    std::string all;
+    for (instant t = 2; t < 6; ++t) all += h.step(t) + " ";
+    return all;
+  };
+  SUBCASE("of each set that says so") {
+    REQUIRE(h.submit("train", "x", sets, gpu::any_level, 0, false, {false, true}));
+    static_cast<void>(h.step(0));
+    // The first set grows on what x owns, the other one borrows, too.
+    CHECK(h.running("train") == std::vector<std::uint32_t>{4, 12});
+    const std::string line = reclaim();
+    CHECK(line.find("-train/0") == std::string::npos);
+    CHECK(line.find("-train ") == std::string::npos);
+    CHECK(line.find("+owner") != std::string::npos);
+    CHECK(h.running("train") == std::vector<std::uint32_t>{4, 7});
+    // Not even for what has priority: the minimum, and the pods that are not to go, stay.
+    REQUIRE(h.submit("first", "x", {{.each = {.gpus = gpus(8)}, .pods = 3}}, gpu::any_level, 9));
+    for (instant t = 6; t < 9; ++t) static_cast<void>(h.step(t));
+    CHECK(h.running("train") == std::vector<std::uint32_t>{4, 7});
+    CHECK(h.of.cancel(h.ids["first"]) == refusal::none);
+    REQUIRE(h.submit("second", "x", {{.each = {.gpus = gpus(4)}, .pods = 5}}, gpu::any_level, 9));
+    for (instant t = 9; t < 12; ++t) static_cast<void>(h.step(t));
+    CHECK(h.running("train") == std::vector<std::uint32_t>{4, 2});
+    CHECK(h.running("second") == std::vector<std::uint32_t>{5});
+  }
+  SUBCASE("not of one that does not") {
+    REQUIRE(h.submit("train", "x", sets, gpu::any_level, 0, false));
+    static_cast<void>(h.step(0));
+    CHECK(h.of.ledger().own_usage(h.of.tree().find("x"))[0] <= gpus(32));
+    CHECK(reclaim().find("-train") == std::string::npos);
+  }
+  SUBCASE("where all pods are alike") {
+    REQUIRE(h.submit("train", "x", {sets[1]}, gpu::any_level, 0, false, {true}));
+    static_cast<void>(h.step(0));
+    CHECK(h.running("train") == std::vector<std::uint32_t>{12});
+    CHECK(reclaim().find("-train ") == std::string::npos);
+    CHECK(h.running("train") == std::vector<std::uint32_t>{8});
+  }
+  SUBCASE("from the next update on") {
+    REQUIRE(h.submit("train", "x", sets, gpu::any_level, 0, false, {false, true}));
+    static_cast<void>(h.step(0));
+    CHECK(h.running("train") == std::vector<std::uint32_t>{4, 12});
+    h.jobs.back().semi[1] = false;
+    CHECK(h.of.update(h.ids["train"]) == refusal::none);
+    CHECK(reclaim().find("-train") == std::string::npos);
+    h.jobs.front().semi[1] = true;
+    CHECK(h.of.update(h.ids["train"]) == refusal::none);
+    std::string line;
+    for (instant t = 6; t < 9; ++t) line += h.step(t) + " ";
+    CHECK(line.find("+owner") != std::string::npos);
+    CHECK(h.running("train") == std::vector<std::uint32_t>{4, 7});
+  }
+  SUBCASE("after a restart") {
+    REQUIRE(h.submit("train", "x", sets, gpu::any_level, 0, false, {false, true}));
+    static_cast<void>(h.step(0));
+    host<allot::standard> next;
+    next.jobs = h.jobs;
+    const auto state = h.of.state();
+    const auto answer = next.of.resume(state, [&](const auto& u) -> std::optional<gpu::allocation_id> {
+      std::vector<gpu::pod_location> at;
+      for (const auto& p : h.of.places().pods(u.where)) at.push_back(p.where);
+      const set_view view;
+      return next.of.take_place(
+          u.core ? view.pod_request(u.what, pod_set_id{u.set}) : view.pod_request(u.what, u.pods), at);
+    });
+    CHECK(answer.refused.empty());
+    for (const job_id pod : next.of.elastic_pods_of(h.ids["train"]))
+      next.set_of[pod] = next.of.set_of(pod).index();
+    next.ids = h.ids;
+    REQUIRE(next.submit("owner", "y", {{.each = {.gpus = gpus(8)}, .pods = 4}}));
+    std::string line;
+    for (instant t = 2; t < 6; ++t) line += next.step(t) + " ";
+    CHECK(line.find("+owner") != std::string::npos);
+    CHECK(line.find("-train/0") == std::string::npos);
+    CHECK(next.running("train") == std::vector<std::uint32_t>{4, 7});
+  }
+}
+
 TEST_CASE("pod_sets: the sets of a job may go with it") {
   host<allot::standard> h;
   const allot::quota_id x = h.of.tree().find("x");
@@ -458,7 +548,8 @@ TEST_CASE_TEMPLATE("pod_sets: random jobs keep their minimums, their racks and t
         }
         static_cast<void>(h.submit("j" + std::to_string(t), random.one_in(2) ? "x" : "y", std::move(sets),
                                    random.one_in(2) ? rack : gpu::any_level,
-                                   static_cast<std::int64_t>(random.below(2))));
+                                   static_cast<std::int64_t>(random.below(2)), random.one_in(2),
+                                   {random.one_in(2), random.one_in(2), random.one_in(2)}));
       }
       if (random.one_in(4) && !h.ids.empty()) {
         const job_id id = random.pick(h.ids).second;

@@ -123,6 +123,8 @@ struct pod_set_entry {
   /// For one pod, without what its flavors count.
   amounts request{};
   vector<flavor_group> flavors{};
+  /// Whether those beyond its minimum may be evicted, of a job that may not be.
+  bool semi_preemptible = false;
 };
 
 struct job_entry {
@@ -139,6 +141,8 @@ struct job_entry {
   std::int64_t priority = 0;
   std::string job_class{};
   bool preemptible = true;
+  /// If not: whether its pods beyond the minimum may be evicted.
+  bool semi_preemptible = false;
   std::string user{};
   vector<std::string> roles{};
   instant submit = 0;

@@ -34,6 +34,8 @@ void scenario_reader::read_job(json_value value) {
     }
   }
   read_quota_of_job(job, j);
+  if (const auto v = job.find("preemptible")) j.preemptible = read_bool(*v, found_).value_or(true);
+  j.semi_preemptible = read_semi_preemptible(job, j).value_or(false);
   if (const auto sets = job.find("pod_sets")) {
     if (const auto topology = job.find("topology")) read_topology_of_job(*topology, j);
     read_pod_sets(*sets, j);
@@ -62,7 +64,6 @@ void scenario_reader::read_job(json_value value) {
     j.priority = read_whole(*priority, -highest_job_priority, highest_job_priority, found_).value_or(0);
   }
   text("class", j.job_class);
-  if (const auto v = job.find("preemptible")) j.preemptible = read_bool(*v, found_).value_or(true);
   text("user", j.user);
   if (const auto roles = job.find("roles")) j.roles = read_strings(*roles, found_);
   j.submit = time("submit_s").value_or(0);
@@ -81,6 +82,15 @@ void scenario_reader::read_job(json_value value) {
   read_state(job, j);
   job.reject_unknown();
   to_.jobs.push_back(std::move(j));
+}
+
+std::optional<bool> scenario_reader::read_semi_preemptible(json_object& in, const job_entry& job) {
+  const auto v = in.find("semi_preemptible");
+  if (!v) return std::nullopt;
+  if (job.preemptible) {
+    v->report(found_, "the job may be preempted as a whole (expected \"preemptible\": false beside it)");
+  }
+  return read_bool(*v, found_);
 }
 
 void scenario_reader::read_quota_of_job(json_object& job, job_entry& to) {

@@ -50,6 +50,7 @@ void scenario_reader::read_pod_sets(json_value value, job_entry& to) {
   if (required == gpu::any_level) to.pod_request.required_level = of_job.required_level;
   if (preferred == gpu::any_level) to.pod_request.preferred_level = of_job.preferred_level;
   to.flavors = std::move(to.sets.front().flavors);
+  to.semi_preemptible = to.sets.front().semi_preemptible;
   to.sets.clear();
 }
 
@@ -58,6 +59,7 @@ pod_set_entry scenario_reader::read_pod_set(json_value value, const job_entry& j
   if (!expect_object(value, found_)) return to;
   json_object set{value, found_};
   if (const auto name = set.find("name")) to.name = read_string(*name, found_).value_or("");
+  to.semi_preemptible = read_semi_preemptible(set, job).value_or(job.semi_preemptible);
   job_entry one;
   one.quota = job.quota;
   one.pod_request.pools = job.pod_request.pools;

@@ -156,6 +156,8 @@ class scenario_reader {
   // scenario_jobs.cpp
   void read_job(json_value value);
   void read_quota_of_job(json_object& job, job_entry& to);
+  /// Of a job, or of a pod set of one.
+  [[nodiscard]] std::optional<bool> read_semi_preemptible(json_object& in, const job_entry& job);
   void read_pods(json_object& job, job_entry& to);
   void read_pod_sets(json_value value, job_entry& to);
   [[nodiscard]] pod_set_entry read_pod_set(json_value value, const job_entry& job);

@@ -166,6 +166,7 @@ template <std::size_t N>
                   .flavors = flavors.number(j.flavors),
                   .priority = j.priority,
                   .preemptible = j.preemptible,
+                  .semi_preemptible = j.semi_preemptible,
                   .submit = j.submit,
                   .ready = j.ready,
                   .duration = j.duration,
@@ -179,7 +180,7 @@ template <std::size_t N>
   job.unlike = static_cast<std::uint32_t>(unlike.size());
   for (const pod_set_entry& of : j.sets) {
     pods.sets.push_back(of.pods);
-    pods.shares.push_back({narrow<N>(of.request), flavors.number(of.flavors)});
+    pods.shares.push_back({narrow<N>(of.request), flavors.number(of.flavors), of.semi_preemptible});
   }
   return job;
 }

@@ -33,6 +33,7 @@
 // | `estimated_view`    | `estimate(j)`                              | a job ends by its time limit, if any |
 // | `checkpointed_view` | `checkpoint(j)`, `restart(j)`              | nothing is saved, restarts are free |
 // | `elastic_view`      | `pods(j)`, `min_pods(j)`, `request(j, pods)` | all pods start together           |
+// | `semi_preemptible_view` | `preemptible(j, set)`                  | its pods are as preemptible as it is |
 // | `pod_set_view`      | `pod_sets(j)`; `pods`, `min_pods`, `request` of a set | all pods are alike       |
 // | `flavored_view`     | `flavors(j, pods)`                         | no choice                           |
 // | `capacity_view`     | `capacity()`                               | what the quotas own                 |

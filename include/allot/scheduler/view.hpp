@@ -277,6 +277,15 @@ concept elastic_view = job_view<V> &&
   { view.request(job, pods) } -> detail::amounts_of<dimensions<V>>;
 };
 
+/// Whether pods of an elastic job that may not be evicted may be, one by one, as far as its minimum does not
+/// need them: those of that set, which is the first if all are alike. What they have their quota may borrow,
+/// as for jobs that may be evicted. Default: they may not. (KAI-Scheduler's semi-preemptible jobs.)
+template <class V>
+concept semi_preemptible_view = preemptible_view<V> && elastic_view<V> &&
+    requires(const V& view, const typename V::job& job, pod_set_id set) {
+  { view.preemptible(job, set) } -> detail::same_value_as<bool>;
+};
+
 /// The pods of an elastic job in sets, for jobs whose pods differ: a leader and its workers, roles with
 /// minimums of their own. `pods(job)` and `min_pods(job)` are the sums over its `pod_sets(job)`, at most
 /// `most_pod_sets`, of `pods(job, set)` and `min_pods(job, set)`; the sets are numbered from 0. The minimums

@@ -51,6 +51,8 @@ struct unlike_pods {
     resources<N> request{};
     /// As `job::flavors`, of the set.
     std::uint32_t flavors = 0;
+    /// As `job::semi_preemptible`, of the set.
+    bool semi_preemptible = false;
   };
 
   /// What they need of the nodes, and how many there are.
@@ -76,6 +78,8 @@ struct job {
   std::int64_t priority = 0;
   /// Whether it may be evicted.
   bool preemptible = true;
+  /// If not: whether its pods beyond the minimum may be, of one whose pods are alike.
+  bool semi_preemptible = false;
   /// Whether others may be evicted for it.
   bool preempts = true;
   /// The time of its submission.
@@ -164,6 +168,9 @@ struct workload_view {
   }
   [[nodiscard]] std::uint64_t id(job j) const { return j; }
   [[nodiscard]] bool preemptible(job j) const { return jobs[j].preemptible; }
+  [[nodiscard]] bool preemptible(job j, pod_set_id s) const {
+    return jobs[j].unlike == 0 ? jobs[j].semi_preemptible : shares_of(j)[s.index()].semi_preemptible;
+  }
   [[nodiscard]] bool preempts(job j) const { return jobs[j].preempts; }
   [[nodiscard]] instant duration(job j) const { return jobs[j].duration; }
   [[nodiscard]] const gpu::pod_request& pod_request(job j) const { return jobs[j].pod_request; }

@@ -347,6 +347,12 @@ void read_further_pod(job_record<View, Placement>& r, const View& view, [[maybe_
     }
   }
   if (!is_read) read_request(r, view, 1);
+  if constexpr (semi_preemptible_view<View>) {
+    if (!r.preemptible && view.preemptible(r.what, pod_set_id{set})) {
+      r.preemptible = true;
+      r.facts.in = capacity_kind::any;
+    }
+  }
   if constexpr (near_request<Placement>) r.pod_request = r.pod_request.beside(r.where);
 }
 

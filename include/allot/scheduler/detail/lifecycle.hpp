@@ -356,10 +356,11 @@ class lifecycle {
            known.preemptible == again.preemptible && known.preempts == again.preempts &&
            known.rank.key == again.rank.key && known.follows_priority == again.follows_priority &&
            known.estimate == again.estimate && known.ready.at == again.ready.at &&
-           pods == std::size_t{is.pods} + again.pods_to_come && asks_the_same(known, again);
+           pods == std::size_t{is.pods} + again.pods_to_come && asks_the_same(known, again) &&
+           are_preemptible_as_before(known, again);
   }
-  /// Whether the running job has what was read of its request again, and no more pods, of any set, than it may
-  /// have by now.
+  /// Whether the running job has what was read of its request again, and no more pods, of any set, than it
+  /// may have by now.
   [[nodiscard]] bool has_its_request(const record& known, const record& again) const {
     const std::size_t most = std::size_t{again.facts.pods} + again.pods_to_come;
     if (known.facts.pods < again.facts.pods || known.facts.pods > most) return false;
@@ -515,16 +516,21 @@ class lifecycle {
     world_changed();
     const std::size_t most = std::size_t{again.facts.pods} + again.pods_to_come;
     const instant pods_not_before = drop_for_update(r, again);
-    const auto changes = [&](record& unit) {
-      take_over(unit, again);
-      unit.is_frozen = queues_.is_frozen(to);
+    const auto change = [&](record& unit, const record& as_read) {
+      books_.change(unit, [&](record& is) {
+        take_over(is, as_read);
+        is.is_frozen = queues_.is_frozen(to);
+      });
     };
-    for (const job_id id : r.elastic_pods) {
-      record& pod = jobs_[id];
-      pod.state == job_state::nominated ? void(pod.estimate = again.estimate) : books_.change(pod, changes);
-      if constexpr (has_elastic_pods) pod.pod_request = read_pod_of(r, again, pod.set).pod_request;
+    if constexpr (has_elastic_pods) {
+      for (const job_id id : r.elastic_pods) {
+        record& pod = jobs_[id];
+        const record as_read = read_pod_of(r, again, pod.set);
+        pod.state == job_state::nominated ? void(pod.estimate = again.estimate) : change(pod, as_read);
+        pod.pod_request = as_read.pod_request;
+      }
     }
-    books_.change(r, changes);
+    change(r, again);
     r.pod_request = pod_request_of(with_pods(again, r.facts.pods), r.pick);
     r.pods_to_come = static_cast<std::uint32_t>(most - r.facts.pods - r.elastic_pods.size());
     // Of what it requests while it waits: it may be charged otherwise where it runs.
@@ -1117,6 +1123,19 @@ class lifecycle {
     return pod.set < view_or_default<View>::sets(view_, again.what) &&
            runs_as(pod, read_pod_of(core, again, pod.set));
   }
+  /// Whether its further pods, and such a pod, may be evicted as before.
+  [[nodiscard]] bool are_preemptible_as_before([[maybe_unused]] const record& core,
+                                               [[maybe_unused]] const record& again) const {
+    if constexpr (semi_preemptible_view<View>) {
+      return detail::all_of(core.elastic_pods.begin(), core.elastic_pods.end(),
+                            [&](job_id pod) { return is_preemptible_as_before(jobs_[pod], again, core); });
+    }
+    return true;
+  }
+  [[nodiscard]] bool is_preemptible_as_before(const record& pod, const record& again,
+                                              const record& core) const requires has_elastic_pods {
+    return pod.preemptible == read_pod_of(core, again, pod.set).preemptible;
+  }
   /// One pod of the job, as read, under the flavors and at the place that it has.
   [[nodiscard]] record read_pod_of(const record& core, record again, std::size_t set) const {
     again.pick = core.pick;
@@ -1183,6 +1202,7 @@ class lifecycle {
         const record& pod = jobs_[r.elastic_pods[i]];
         if (pod.state == job_state::pending) not_before = pod.ready.not_before;
         const bool yields = is_other || !asks_as_read(pod, again, r) ||
+                            !is_preemptible_as_before(pod, again, r) ||
                             pods_of(r)[pod.set] > view_or_default<View>::pods(view_, r.what, pod.set).most;
         if (pod.state == job_state::pending || (pod.state == job_state::nominated && yields))
           drop(r.elastic_pods[i]);

@@ -148,6 +148,12 @@ template <job_view View>
   static_assert(elastic_view<View> || !pods_is_right || !min_pods_is_right,
                 "allot: with pods and min_pods the view must have `allot::resources<N> request(const job&, "
                 "std::uint32_t pods) const`, N as in request(job)");
+  constexpr bool is_semi_preemptible = requires(const View& view, const typename View::job& job) {
+    view.preemptible(job, pod_set_id{});
+  };
+  static_assert(semi_preemptible_view<View> || !is_semi_preemptible,
+                "allot: with preemptible(job, set) the view must have `bool preemptible(const job&, "
+                "allot::pod_set_id set) const`, `bool preemptible(const job&) const`, pods and min_pods");
   static_assert(
       pod_set_view<View> || !has_pod_sets<View>,
       "allot: with pod_sets the view must have `std::uint32_t pod_sets(const job&) const`, pods, "
