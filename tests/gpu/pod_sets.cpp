@@ -328,6 +328,8 @@ struct set_oracle {
   std::vector<node_id> at;
   std::vector<std::int64_t> gpus_left;
   std::vector<std::int64_t> cpu_left;
+  /// By pod: the node where it stays, if it is to stay.
+  std::vector<std::optional<node_id>> stays{};
 
   set_oracle(const inventory& of, const std::vector<pod_set>& all, std::uint8_t level)
       : in(of), sets(all), required(level) {
@@ -372,8 +374,9 @@ struct set_oracle {
     const std::size_t k = at.size();
     const pod_set& set = sets[set_of[k]];
     // Equal pods that no slice tells apart are on nodes in order.
-    const bool follows = k > 0 && set_of[k - 1] == set_of[k] && set.slice == 0;
+    const bool follows = k > 0 && set_of[k - 1] == set_of[k] && set.slice == 0 && stays.empty();
     for (std::size_t n = follows ? at[k - 1].index() : 0; n < gpus_left.size(); ++n) {
+      if (!stays.empty() && stays[k].value_or(node_id{n}) != node_id{n}) continue;
       const std::int64_t wants = set.each.gpus.in_milli() / 1000;
       if (gpus_left[n] < wants || cpu_left[n] < set.each.cpu_milli) continue;
       at.push_back(node_id{n});
@@ -462,8 +465,7 @@ TEST_CASE("pod_sets: a whole placement is found exactly when there is one, up to
       REQUIRE(number < check.set_of.size());
       const pod_set& set = sets[check.set_of[number++]];
       check.at.push_back(p.where.node);
-      // Pods of one set may be listed in another order than slices are counted in.
-      if (set.slice == 0) CHECK(check.allowed());
+      CHECK(check.allowed());
       CHECK(gpus(gpu::count_devices(p.where.devices)) == set.each.gpus);
       CHECK(p.cpu_milli == set.each.cpu_milli);
       CHECK_FALSE(before.is_closed(p.where.node));
@@ -476,6 +478,105 @@ TEST_CASE("pod_sets: a whole placement is found exactly when there is one, up to
     CHECK(found > 300);
     CHECK(none > 300);
   }
+}
+
+TEST_CASE("pod_sets: pods on failed nodes are replaced beside the others exactly when that is possible") {
+  std::size_t replaced = 0;
+  std::size_t none = 0;
+  allot_test::for_each_seed(8000, [&](random_source& random) {
+    inventory in = random_world(random);
+    std::vector<pod_set> sets = random_sets(random);
+    const std::uint8_t required = random.one_in(2) ? static_cast<std::uint8_t>(random.below(3)) : any_level;
+    pod_request r = all_of(sets, required);
+    if (random.one_in(5)) {
+      // The same for pods that are alike.
+      sets.resize(1);
+      sets[0].each.required_level = any_level;
+      sets[0].slice = sets[0].most_together = 0;
+      r = sets[0].of(sets[0].pods, {});
+      r.required_level = required;
+    }
+    const auto a = in.place(r);
+    if (!a) return;
+    CHECK(in.replace(*a, r) == a);
+    for (std::size_t n = 0; n < in.layout().size(); ++n) {
+      if (random.one_in(3)) in.close(node_id{n});
+      // Some that were closed, or full, are free again by now.
+      if (random.one_in(4)) in.reopen(node_id{n});
+    }
+    inventory without = in;
+    without.release(*a);
+    set_oracle oracle{without, sets, required};
+    std::vector<gpu::placed_pod> before;
+    std::size_t lost = 0;
+    for (const gpu::placed_pod& p : in.pods(*a)) {
+      before.push_back(p);
+      const bool is_lost = in.is_closed(p.where.node);
+      lost += is_lost ? 1U : 0U;
+      oracle.stays.push_back(is_lost ? std::nullopt : std::optional{p.where.node});
+    }
+    if (lost == 0 || lost == before.size()) {
+      if (lost != 0) CHECK_FALSE(in.replace(*a, r));
+      return;
+    }
+    const bool expected = oracle.exists();
+    ++(expected ? replaced : none);
+    const inventory failed = in;
+    const auto at = in.replace(*a, r);
+    CHECK(at.has_value() == expected);
+    if (!at) {
+      CHECK(in == failed);
+      return;
+    }
+    CHECK(in.usable(*at));
+    set_oracle check{without, sets, required};
+    std::size_t number = 0;
+    for (const gpu::placed_pod& p : in.pods(*at)) {
+      REQUIRE(number < before.size());
+      if (oracle.stays[number]) CHECK(p == before[number]);
+      check.at.push_back(p.where.node);
+      CHECK(check.allowed());
+      CHECK(p.gpus() == before[number].gpus());
+      CHECK(p.cpu_milli == before[number].cpu_milli);
+      ++number;
+    }
+    CHECK(number == before.size());
+    in.release(*at);
+    CHECK(in.index() == without.index());
+  });
+  if (allot_test::all_cases_run()) {
+    CHECK(replaced > 100);
+    CHECK(none > 100);
+  }
+}
+
+TEST_CASE("pod_sets: a pod is replaced where it can start at once, and parts of a total are, too") {
+  inventory in = two_racks();
+  const auto node_named = [&](const char* name) { return in.layout().find(name).value(); };
+  const pod_request total{.gpus = gpus(20), .total = true, .required_level = rack};
+  const auto job = in.place(total);
+  REQUIRE(job);
+  const auto leaving = in.place_at({.gpus = gpus(8)}, std::vector<gpu::pod_location>{{node_named("b-2"), 0}});
+  REQUIRE(leaving);
+  CHECK(where(in, *job) == "a-0:8 a-1:8 a-2:4");
+  in.close(node_named("a-2"));
+  // Not in its rack.
+  CHECK_FALSE(in.replace(*job, total));
+  pod_request anywhere = total;
+  anywhere.required_level = any_level;
+  anywhere.preferred_level = rack;
+  const auto filler =
+      in.place_at({.gpus = gpus(6), .pods = 2},
+                  std::vector<gpu::pod_location>{{node_named("b-0"), 0}, {node_named("b-1"), 0}});
+  REQUIRE(filler);
+  // Nor where another still is.
+  in.vacate(*leaving);
+  CHECK_FALSE(in.replace(*job, anywhere));
+  in.release(*leaving);
+  const auto at = in.replace(*job, anywhere);
+  REQUIRE(at);
+  CHECK(where(in, *at) == "a-0:8 a-1:8 b-2:4");
+  CHECK_FALSE(in.contains(*job));
 }
 
 TEST_CASE("pod_sets: placing such a job again does not allocate") {

@@ -22,7 +22,7 @@ TEST_CASE("faults of a scenario: times and shares, and none by default") {
   CHECK_FALSE(none.delays_evictions());
   const auto f = parse_valid(quotas + R"("faults": {"start_s": [0.5, 60], "eviction_s": 30,
     "failed_starts_percent": 1.5, "failed_evictions_percent": 100, "start_again_after_s": 10,
-    "evict_again_after_s": 0, "seed": 7})")
+    "evict_again_after_s": 0, "replace_failed_pods": true, "seed": 7})")
                      .faults;
   CHECK(f.start.least == 500);
   CHECK(f.start.most == 60'000);
@@ -32,6 +32,7 @@ TEST_CASE("faults of a scenario: times and shares, and none by default") {
   CHECK(f.failed_evictions == 100'000);
   CHECK(f.start_again_after == 10'000);
   CHECK(f.evict_again_after == 0);
+  CHECK(f.replaces_failed_pods);
   CHECK(f.seed == 7);
 }
 

@@ -122,6 +122,7 @@ inline void give_unlike_pods(random_source& random, allot::sim::job<8>& j,
     if (random.one_in(4)) j.pod_request.required_level = 0;
     j.priority = static_cast<std::int64_t>(random.below(3));
     j.preemptible = !random.one_in(5);
+    j.semi_preemptible = random.one_in(2);
     j.submit = random.between(0, 40) * second;
     j.duration = random.between(0, 20) * second;
     if (random.one_in(2)) j.checkpoint = random.between(0, 5) * second;
@@ -179,6 +180,7 @@ inline void give_unlike_pods(random_source& random, allot::sim::job<8>& j,
     s.quota_events.push_back({random.between(0, 60) * second,
                               allot::resize_quota<8>{.quota = allot::quota_id{i}, .nominal = amounts{}}});
   }
+  s.faults.replaces_failed_pods = random.one_in(2);
   if (random.one_in(2)) return s;
   const auto drawn_span = [&]() -> allot::sim::host_faults::span {
     if (random.one_in(3)) return {};
@@ -191,6 +193,7 @@ inline void give_unlike_pods(random_source& random, allot::sim::job<8>& j,
               .failed_evictions = random.one_in(2) ? 0U : 30'000U,
               .start_again_after = random.between(0, 20) * second,
               .evict_again_after = random.between(0, 20) * second,
+              .replaces_failed_pods = s.faults.replaces_failed_pods,
               .seed = random.below(1000)};
   return s;
 }

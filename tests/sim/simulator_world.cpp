@@ -207,6 +207,25 @@ TEST_CASE("simulator: an elastic job loses the elastic pods on a failed node") {
               "60 evict 0 (node down), lost 56", "60 start 0", "360 finish 0"});
 }
 
+TEST_CASE("simulator: pods on a failed node are replaced, if the host has that done and there is room") {
+  // A gang of two that may have three, and one that ends on the third node.
+  std::vector<job<1>> jobs = {gang_of(a, 3, 2, 0, 100), gang_of(a, 2, 2, 0, 20)};
+  jobs[0].pod_request.gpus = gpus(2);
+  jobs[0].request = allot::resources<1>{gpus(6)};
+  jobs[0].checkpoint = 10 * second;
+  jobs[0].restart = 5 * second;
+  auto s = world<standard>(siblings({8}), std::move(jobs));
+  s.where = nodes(4, 2);
+  s.faults.replaces_failed_pods = true;
+  s.node_events = {{14 * second, node_id{0}, node_change::down},
+                   {38 * second, node_id{1}, node_change::down}};
+  diary seen;
+  const auto sim = run<standard>(std::move(s), seen);
+  for (const auto& line : seen.lines) MESSAGE(line);
+  CHECK(sim.history(0).node_failures == 2);
+  CHECK(sim.history(0).preemptions == 0);
+}
+
 TEST_CASE("simulator: when a node goes, reservations are made again in their turn, and the cause is told") {
   // Two jobs wait for a gang that takes both nodes; the one that came first is also the first to start.
   for (const char* const preset : {"standard", "conservative"}) {

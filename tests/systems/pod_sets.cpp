@@ -376,6 +376,52 @@ TEST_CASE("pod_sets: how many pods the sets of a running job may have changes") 
   CHECK(change([](auto&) {}) == refusal::none);
 }
 
+TEST_CASE("pod_sets: pods on a failed node are replaced in the rack, and further ones stand beside them") {
+  host<allot::standard> h;
+  REQUIRE(h.submit("service", "x",
+                   {{.each = {.gpus = gpus(1)}}, {.each = {.gpus = gpus(8)}, .pods = 3, .min_pods = 2}},
+                   rack));
+  CHECK(h.step(0) == "+service +service/1");
+  const job_id id = h.ids["service"];
+  const auto where = [&](job_id unit) {
+    std::string text;
+    for (const auto& p : h.of.places().pods(h.of.place_of(unit)))
+      text += h.of.places().layout().name(p.where.node) + " ";
+    return text;
+  };
+  CHECK(where(id) == "a-2 a-0 a-1 ");
+  REQUIRE(h.of.elastic_pods_of(id).size() == 1);
+  const job_id pod = h.of.elastic_pods_of(id)[0];
+  CHECK(where(pod) == "a-3 ");
+  CHECK(h.of.replace_pods(job_id{77}) == refusal::unknown_job);
+  // With nothing lost nothing changes.
+  CHECK(h.of.replace_pods(id) == refusal::none);
+  const auto fail = [&](std::size_t n) {
+    h.of.nodes().close(gpu::node_id{n});
+    h.of.retry();
+  };
+  // No room in the rack, though the other one is empty; the job waits, and is not evicted for it.
+  fail(1);
+  CHECK(h.of.replace_pods(id) == refusal::no_room);
+  CHECK(h.step(1).empty());
+  CHECK(h.of.state(id) == job_state::running);
+  const auto usage = h.of.ledger().own_usage(h.of.tree().find("x"));
+  // A further pod gives way.
+  CHECK(h.of.evicted(pod) == refusal::none);
+  CHECK(h.of.replace_pods(id) == refusal::none);
+  CHECK(where(id) == "a-2 a-0 a-3 ");
+  CHECK(h.of.ledger().own_usage(h.of.tree().find("x")) == usage - allot::resources<>{gpus(8)});
+  CHECK(h.step(2).empty());
+  // When a node of the rack is back, the job grows there.
+  h.of.nodes().reopen(gpu::node_id{1});
+  h.of.retry();
+  CHECK(h.step(3) == "+service/1");
+  CHECK(where(h.of.elastic_pods_of(id)[0]) == "a-1 ");
+  CHECK(h.of.finished(id) == refusal::none);
+  CHECK(h.of.places().used() == gpus(0));
+  CHECK(h.of.replace_pods(id) == refusal::unknown_job);
+}
+
 TEST_CASE("pod_sets: of a semi-preemptible job the minimum is safe, and what is above it is lent") {
   host<allot::standard> h;
   const std::vector<gpu::pod_set> sets{{.each = {.gpus = gpus(1)}, .pods = 4, .min_pods = 1},
@@ -492,6 +538,7 @@ TEST_CASE_TEMPLATE("pod_sets: random jobs keep their minimums, their racks and t
   std::size_t grown = 0;
   std::size_t shrunk = 0;
   std::size_t whole = 0;
+  std::size_t replaced = 0;
   allot_test::for_each_seed(60, [&](random_source& random) {
     host<Preset> h;
     const auto check = [&] {
@@ -559,6 +606,12 @@ TEST_CASE_TEMPLATE("pod_sets: random jobs keep their minimums, their racks and t
         const gpu::node_id n{random.below(8)};
         h.of.places().is_closed(n) ? h.of.nodes().reopen(n) : h.of.nodes().close(n);
         h.of.retry();
+        for (const auto& [name, id] : h.ids) {
+          if (h.of.state(id) != job_state::running || h.of.places().usable(h.of.place_of(id))) continue;
+          const bool is_replaced = h.of.replace_pods(id) == refusal::none;
+          replaced += is_replaced ? 1U : 0U;
+          CHECK(is_replaced == h.of.places().usable(h.of.place_of(id)));
+        }
       }
       const std::string line = h.step(t);
       for (std::size_t at = 0; (at = line.find_first_of("+-", at)) != std::string::npos; ++at) {
@@ -586,6 +639,7 @@ TEST_CASE_TEMPLATE("pod_sets: random jobs keep their minimums, their racks and t
   });
   if (allot_test::all_cases_run()) {
     CHECK(whole > 500);
+    CHECK(replaced > 10);
     // Under Kueue a job that starts with fewer pods does not get more.
     if (!std::is_same_v<Preset, allot::kueue>) {
       CHECK(grown > 100);

@@ -249,6 +249,8 @@ void scenario_reader::read_faults(json_object& top) {
     to.start_again_after = read_milli(*v, found_).value_or(0);
   if (const auto v = faults.find("evict_again_after_s"))
     to.evict_again_after = read_milli(*v, found_).value_or(0);
+  if (const auto v = faults.find("replace_failed_pods"))
+    to.replaces_failed_pods = read_bool(*v, found_).value_or(false);
   if (const auto v = faults.find("seed")) {
     constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
     to.seed = static_cast<std::uint64_t>(read_whole(*v, 0, most, found_).value_or(1));

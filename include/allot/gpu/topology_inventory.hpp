@@ -71,6 +71,15 @@ class basic_topology_inventory : public basic_inventory<Policy> {
     return this->conclude(before, placed && first == pods.size(), a);
   }
 
+  /// The same pods, but those on closed nodes elsewhere, where they can start at once: the others stay, and
+  /// levels, slices and spread of the request hold as before. Returns the new allocation, or nothing if there
+  /// is no room, if none of its pods is left, or if it is not placed. Precondition: the request is what it
+  /// was placed for.
+  [[nodiscard]] std::optional<allocation> replace(allocation from, const pod_request& r) {
+    if (!this->contains(from) || this->is_vacating(from)) return std::nullopt;
+    return this->usable(from) ? from : sets_.replace(access<Policy>{this, &this->policy()}, from, r);
+  }
+
   /// Whether the request would fit on the empty cluster with all nodes open. O(node types), with levels
   /// O(domains x types); of unlike pods the cost of placing them, and of a copy.
   [[nodiscard]] bool could_ever_fit(const pod_request& r) const {
@@ -118,6 +127,8 @@ class basic_topology_inventory : public basic_inventory<Policy> {
     void rollback(allot::savepoint s) const { of->rollback(s); }
     void commit(allot::savepoint s) const { of->commit(s); }
     [[nodiscard]] allocation open() const { return of->open(); }
+    void release(allocation a) const { of->release(a); }
+    [[nodiscard]] bool ready(allocation a) const { return of->ready(a); }
     void add(const placed_pod& pod, allocation a) const { of->add(pod, a); }
     [[nodiscard]] bool add_at(const pod_location& at, const pod_shape& pod, allocation a) const {
       return of->add_at(at, pod, a);

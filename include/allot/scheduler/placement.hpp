@@ -189,6 +189,15 @@ concept revocable_placement = placement<P> && requires(const P& seen, typename P
 template <class P>
 concept guarded_placement = revocable_placement<P> && std::constructible_from<typename P::host_nodes, P&>;
 
+/// A placement that can replace those pods of a placed job that are on failed nodes: `replace(where,
+/// request)` returns the place of the same job with these elsewhere, where they can start at once, and the
+/// others as they are (`where` is not a place any more); or nothing, and has changed nothing.
+template <class P>
+concept replacing_placement = revocable_placement<P> &&
+    requires(P p, const typename P::pod_request& pod_request, const typename P::allocation& where) {
+  { p.replace(where, pod_request) } -> std::same_as<std::optional<typename P::allocation>>;
+};
+
 /// A placement in which a pod of an elastic job may have to be near the others: a pod request of one more
 /// pod has a member `pod_request beside(const allocation& others) const`, which returns it with the place of
 /// the core. Default: it may be anywhere.

@@ -45,6 +45,8 @@ enum class refusal : std::uint8_t {
   has_all_pods,
   /// The job runs, and has something else than what the view shows of its request by now.
   request_in_use,
+  /// There is no room for the pods that are to be replaced.
+  no_room,
 };
 
 /// The name of the enumerator.
@@ -72,6 +74,8 @@ enum class refusal : std::uint8_t {
       return "has_all_pods";
     case refusal::request_in_use:
       return "request_in_use";
+    case refusal::no_room:
+      return "no_room";
   }
   return "none";
 }

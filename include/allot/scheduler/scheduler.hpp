@@ -403,6 +403,19 @@ class scheduler {
     return if_in(id, {job_state::running},
                  [&](record& r) { session_.start_failed(r, detail::point_of<View>(not_before)); });
   }
+  /// Nodes of the running job have failed, and are closed: the pods that were there are placed elsewhere at
+  /// once, near the others where its request says so, and the others stay (a hot swap). Its share is what it
+  /// was, and nobody is evicted; it has another place from then on (`place_of`). It may be tried again while
+  /// the job waits for its pods. Refused without room for all of them, or if none of its pods is left
+  /// (`no_room`): then the host waits, or reports `evicted`. Further pods of an elastic job are units of
+  /// their own: of those that are lost the host reports `evicted`, and the job may get others.
+  refusal replace_pods(job_id id) requires replacing_placement<Placement> {
+    refusal why_not = refusal::none;
+    const refusal wrong = if_in(id, {job_state::running}, [&](record& r) {
+      if (!jobs().replace_pods(r)) why_not = refusal::no_room;
+    });
+    return wrong == refusal::none ? why_not : wrong;
+  }
   /// The evicting job, or an evicting pod, will have left by then, as the host expects: it writes a
   /// checkpoint, or has a grace period. At that time `wakes_at` wakes the host if it has not, and the plan
   /// lists it as `overdue`. `holders_of_own` tells those who wait for it. O(log jobs).

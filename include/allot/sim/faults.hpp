@@ -43,6 +43,9 @@ struct host_faults {
   instant start_again_after = minute;
   /// The same of one whose eviction has failed: it is not preempted.
   instant evict_again_after = minute;
+  /// Whether a job that has lost some of its pods to a failed node has these replaced, if there is room: it
+  /// starts again at once, from what it has saved, and keeps its other pods (`scheduler::replace_pods`).
+  bool replaces_failed_pods = false;
   /// Of all that is drawn.
   std::uint64_t seed = 1;
 

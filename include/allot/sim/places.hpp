@@ -133,6 +133,10 @@ class places {
                                                    std::span<const gpu::pod_location> pods) {
     return inventory_ ? inventory_->place_at(d, pods) : allocation{};
   }
+  /// See `replacing_placement`.
+  [[nodiscard]] std::optional<allocation> replace(allocation a, const pod_request& r) {
+    return inventory_ ? inventory_->replace(a, r) : std::optional{a};
+  }
   /// Whether there is room for it.
   [[nodiscard]] bool could_place(const pod_request& r) { return !inventory_ || inventory_->could_place(r); }
   /// Calls `visit(node number)` for each of its pods; never without nodes.
@@ -185,7 +189,7 @@ class places {
   std::optional<inventory_type> inventory_;
   bool explains_in_brief_ = false;
 };
-static_assert(kept_placement_room<places::room_counter, places> &&
+static_assert(replacing_placement<places> && kept_placement_room<places::room_counter, places> &&
               grouped_placement_room<places::room_counter, places> && guarded_placement<places>);
 
 }  // namespace sim

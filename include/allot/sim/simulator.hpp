@@ -267,17 +267,49 @@ class simulator {
     for (job_index j = 0; j < runs_.size() && !there.empty(); ++j) {
       const job_history& h = runs_[j];
       if (h.outcome != job_outcome::running) continue;
-      if (is_lost(h.id)) {
+      if (is_lost(h.id) && !replace_pods(j, watch)) {
         interrupt(j, {interruption::cause::node_down}, watch);
         continue;
       }
       const auto pods = scheduler_.elastic_pods_of(h.id);
       for (const job_id pod : vector<job_id>{pods.begin(), pods.end()}) {
-        const job_state is = scheduler_.state(pod);
-        const bool runs = is == job_state::running || is == job_state::evicting;
-        if (runs && is_lost(pod)) shrink(j, pod, {interruption::cause::node_down}, watch);
+        if (holds_share(pod) && is_lost(pod)) shrink(j, pod, {interruption::cause::node_down}, watch);
       }
     }
+  }
+
+  [[nodiscard]] bool holds_share(job_id unit) const {
+    const job_state is = scheduler_.state(unit);
+    return is == job_state::running || is == job_state::evicting;
+  }
+  /// Whether a job that has lost pods has others: it starts again with them.
+  [[nodiscard]] bool replace_pods(job_index j, observer<N, Places>& watch) {
+    job_history& h = runs_[j];
+    if (!given_.faults.replaces_failed_pods || scheduler_.state(h.id) != job_state::running) return false;
+    if constexpr (replacing_placement<Places>) {
+      if (scheduler_.replace_pods(h.id) != refusal::none) return false;
+      ++h.node_failures;
+      vector<job_id> further;
+      for (const job_id pod : scheduler_.elastic_pods_of(h.id)) {
+        if (holds_share(pod)) further.push_back(pod);
+      }
+      const std::uint32_t core = h.work.pods() - static_cast<std::uint32_t>(further.size());
+      const instant lost = runs_.cut_short(j, now_);
+      watch.on(*this, {.what = job_event_kind::evicted,
+                       .job = j,
+                       .how = {.why = interruption::cause::node_down, .lost = lost}});
+      runs_.start(j, now_, h.pick, core);
+      watch.on(*this, {.what = job_event_kind::started, .job = j});
+      for (const job_id pod : further) {
+        runs_.grow(j, now_, scheduler_.set_of(pod).index());
+        watch.on(*this, {.what = job_event_kind::grew, .job = j, .pod = pod});
+      }
+      // The rest of its work is from now on.
+      scheduler_.started(h.id, now_);
+      scheduler_.update(h.id);
+      return true;
+    }
+    return false;
   }
 
   vector<problem> change_quotas(observer<N, Places>& watch) {

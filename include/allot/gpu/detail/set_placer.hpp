@@ -58,6 +58,47 @@ class set_placer {
     });
     return at;
   }
+  /// The job's pods on closed nodes elsewhere, at once, and the others where they are: those of a set or
+  /// slice that has others left beside these, all in the domain of the whole. None if there is no room for
+  /// all of them, or if no pod is left. Precondition: it is placed, and its request is that of `from`'s pods.
+  template <class Access>
+  [[nodiscard]] std::optional<allocation> replace(Access in, allocation from, const pod_request& r) {
+    gave_up_ = false;
+    looks_left_ = default_budget;
+    if (!read_placed(in, from, r)) return std::nullopt;
+    begin_orders();
+    const allot::savepoint before = in.save();
+    in.release(from);
+    tags_.clear();
+    const allocation others = in.open();
+    std::optional<node_id> anchor;
+    for (const chosen_pod& c : placed_) {
+      if (in.index().is_closed(c.pod.where.node)) continue;
+      anchor = c.pod.where.node;
+      in.add(c.pod, others);
+      tags_.push_back(c.set);
+    }
+    const std::size_t left = tags_.size();
+    std::optional<allocation> found;
+    if (anchor && find_lost(in)) {
+      is_replacing_ = true;
+      for_each_region_of(r, *anchor, [&](const gang_region& where) {
+        tags_.resize(left);
+        if (search_units(in, where, others)) found = others;
+        return found.has_value();
+      });
+      is_replacing_ = false;
+    }
+    if (found) take_replaced(in, *found, left);
+    in.rollback(before);
+    if (!found) return std::nullopt;
+    const allot::savepoint again = in.save();
+    in.release(from);
+    const allocation at = in.open();
+    for (const chosen_pod& c : placed_) in.add(c.pod, at);
+    in.commit(again);
+    return at;
+  }
   /// Reads what a request is for, so that `pods_of` knows; false if it is not valid. `near` may be null.
   [[nodiscard]] bool read(const topology* near, const pod_request& r) {
     sets_ = r.sets;
@@ -98,6 +139,9 @@ class set_placer {
     std::size_t number = 0;
     /// How many whole devices those behind it need.
     std::uint64_t devices_behind = 0;
+    /// For pods to be replaced: the first of them in `lost_`, and where others of it are.
+    std::size_t first_lost = 0;
+    std::optional<node_id> anchor{};
   };
   struct chosen_pod {
     std::size_t set = 0;
@@ -342,6 +386,110 @@ class set_placer {
     return together < set.most_together;
   }
 
+  // Pods that are replaced.
+
+  /// Reads the pods of a job, by set, into `placed_`; false if its request is not of these.
+  template <class Access>
+  [[nodiscard]] bool read_placed(Access in, allocation from, const pod_request& r) {
+    placed_.clear();
+    std::size_t i = 0;
+    for (const placed_pod& p : in.pods(from)) placed_.push_back({0, i++, p});
+    if (!r.sets.empty() && r.one_of == every_set) {
+      if (!read(in.nearness(), r) || placed_.size() != r.pods) return false;
+    } else {
+      make_sets(r);
+      pod_request of_these = r;
+      of_these.sets = {made_.data(), static_cast<std::uint32_t>(made_.size())};
+      of_these.one_of = every_set;
+      of_these.pods = static_cast<std::uint32_t>(placed_.size());
+      if (!read(in.nearness(), of_these)) return false;
+    }
+    i = 0;
+    for (std::size_t s = 0; s < sets_.size(); ++s) {
+      for (std::uint32_t k = 0; k < counts_[s]; ++k) placed_[i++].set = s;
+    }
+    return true;
+  }
+  /// Pods that are alike in as many sets as they have sizes: the parts of a total differ.
+  void make_sets(const pod_request& r) {
+    made_.clear();
+    for (const chosen_pod& c : placed_) {
+      pod_set one{.each = r.sets.empty() ? r : r.sets[r.one_of].of(1, r)};
+      one.each.required_level = one.each.preferred_level = any_level;
+      one.each.near = {};
+      one.each.pods = 1;
+      if (std::exchange(one.each.total, false) && r.gpus > quantity{}) {
+        one.each.gpus = c.pod.gpus();
+        one.each.cpu_milli = c.pod.cpu_milli;
+        one.each.memory_mib = c.pod.memory_mib;
+      }
+      if (!made_.empty() && made_.back().each == one.each) {
+        ++made_.back().pods;
+      } else {
+        made_.push_back(one);
+      }
+    }
+  }
+  /// The units of the pods on closed nodes; false if there are too many of them.
+  template <class Access>
+  [[nodiscard]] bool find_lost(Access in) {
+    units_.clear();
+    lost_.clear();
+    std::size_t first = 0;
+    for (std::size_t s = 0; s < sets_.size(); ++s) {
+      const pod_set& set = sets_[s];
+      const std::uint32_t each = set.slice == 0 ? counts_[s] : set.slice;
+      const std::optional<std::size_t> in_all = level_of(set.each.required_level);
+      const std::optional<std::size_t> level =
+          set.slice == 0 ? in_all : std::max(in_all, level_of(set.slice_level));
+      for (std::uint32_t done = 0; done < counts_[s]; done += each) {
+        unit of{s, 0, level, units_.size(), 0, lost_.size(), {}};
+        for (std::size_t i = first + done; i < first + std::min(done + each, counts_[s]); ++i) {
+          const node_id n = placed_[i].pod.where.node;
+          in.index().is_closed(n) ? lost_.push_back(i) : void(of.anchor = n);
+        }
+        of.pods = static_cast<std::uint32_t>(lost_.size() - of.first_lost);
+        if (of.pods > 0) units_.push_back(of);
+      }
+      first += counts_[s];
+    }
+    return lost_.size() <= most_searched;
+  }
+  /// Where the replaced pods are: behind the `left` others of the allocation, unit by unit.
+  template <class Access>
+  void take_replaced(Access in, allocation found, std::size_t left) {
+    const auto pods = in.pods(found);
+    auto next = pods.begin();
+    for (std::size_t i = 0; i < left; ++i) ++next;
+    for (const unit& of : units_) {
+      for (std::uint32_t i = 0; i < of.pods; ++i, ++next) {
+        placed_pod& to = placed_[lost_[of.first_lost + i]].pod;
+        const instant end = to.end;
+        to = *next;
+        to.end = end;
+      }
+    }
+  }
+  /// Calls `visit(region)` for each region in which a job may be that is on that node, best first, until it
+  /// returns true.
+  template <class Visit>
+  void for_each_region_of(const pod_request& r, node_id n, Visit visit) const {
+    if (near_ != nullptr && r.has_level()) {
+      const std::size_t coarsest = level_of(r.required_level).value_or(0);
+      const std::size_t finest = level_of(r.preferred_level).value_or(coarsest);
+      for (std::size_t l = finest + 1; l-- > coarsest;) {
+        const bool is_node = l == near_->node_level();
+        const domain_id d = is_node ? domain_id{} : near_->domain_of(n, l);
+        if (!is_node && !d) continue;
+        if (visit(is_node ? gang_region{gang_region::node, near_->position(n)}
+                          : gang_region{gang_region::domain, d.index()})) {
+          return;
+        }
+      }
+    }
+    if (r.required_level == any_level) static_cast<void>(visit(gang_region{}));
+  }
+
   // Every way to divide the pods among the nodes.
 
   template <class Access>
@@ -363,6 +511,13 @@ class set_placer {
         units_.push_back({s, std::min(left, each), level, units_.size()});
       }
     }
+    tags_.clear();
+    const allocation placed = in.open();
+    return search_units(in, where, placed) ? std::optional{placed} : std::nullopt;
+  }
+  /// Adds the pods of `units_` to those that the allocation has.
+  template <class Access>
+  [[nodiscard]] bool search_units(Access in, const gang_region& where, allocation to) {
     allot::detail::sort(units_.begin(), units_.end(), [](const unit& a, const unit& b) {
       return std::pair{b.level.value_or(0), a.number} < std::pair{a.level.value_or(0), b.number};
     });
@@ -385,13 +540,10 @@ class set_placer {
     for (const node_id n : nodes_) devices_left_ += count_devices(in.index().free_devices(n));
     find_firsts();
     const std::uint64_t all = budget_ = looks_left_ / 2;
-    tags_.clear();
-    const allocation a = in.open();
-    const bool placed = try_unit(in, 0, a);
+    const bool placed = try_unit(in, 0, to);
     looks_left_ -= all - budget_;
-    if (placed) return a;
-    gave_up_ = gave_up_ || budget_ == 0;
-    return std::nullopt;
+    gave_up_ = gave_up_ || (!placed && budget_ == 0);
+    return placed;
   }
   /// Notes which nodes are the first ones of their domains.
   void find_firsts() {
@@ -412,7 +564,10 @@ class set_placer {
   [[nodiscard]] bool try_unit(Access in, std::size_t u, allocation a) {
     if (u == units_.size()) return true;
     const unit& of = units_[u];
-    if (!of.level) return might_fit(in, u, of.pods, 0, {}) && try_pods(in, u, of.pods, 0, {}, a);
+    if (!of.level || of.anchor) {
+      const node_id anchor = of.anchor.value_or(node_id{});
+      return might_fit(in, u, of.pods, 0, anchor) && try_pods(in, u, of.pods, 0, anchor, a);
+    }
     // A set in slices is, as a whole, in one domain of its own level.
     const auto all_in = sets_[of.set].slice == 0 ? std::nullopt : level_of(sets_[of.set].each.required_level);
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
@@ -478,7 +633,7 @@ class set_placer {
       const allot::savepoint before = in.save();
       const std::size_t tags = tags_.size();
       devices_left_ -= whole_devices(of.set);
-      if (add(in, n, of.set, a) && might_fit(in, u, left - 1, i, anchor) &&
+      if (add(in, n, of.set, a) && (!is_replacing_ || in.ready(a)) && might_fit(in, u, left - 1, i, anchor) &&
           try_pods(in, u, left - 1, i, anchor, a)) {
         in.commit(before);
         return true;
@@ -494,6 +649,8 @@ class set_placer {
   /// on a node, it also matters which ones are there: then none are alike.
   template <class Access>
   [[nodiscard]] bool is_like(Access in, node_id a, node_id b) const {
+    // Nor does it say what leaving jobs still hold.
+    if (is_replacing_) return false;
     for (const pod_set& s : sets_) {
       if (s.most_together != 0 && s.spread_level == near_->node_level()) return false;
     }
@@ -515,6 +672,8 @@ class set_placer {
   std::uint64_t budget_ = 0;
   std::uint64_t looks_left_ = 0;
   bool gave_up_ = false;
+  /// Whether what it places is to start at once: it may have nothing that leaving jobs still hold.
+  bool is_replacing_ = false;
   /// Those that pods have for themselves, and at most so many are free while it searches.
   std::uint64_t devices_needed_ = 0;
   std::uint64_t devices_left_ = 0;
@@ -527,6 +686,9 @@ class set_placer {
   /// The set of each pod of the allocation that is being made, in their order.
   vector<std::size_t> tags_;
   vector<chosen_pod> placed_;
+  /// Those of `placed_` that are to be replaced, unit by unit; and sets made of pods that are alike.
+  vector<std::size_t> lost_;
+  vector<pod_set> made_;
   vector<unit> units_;
   vector<node_id> nodes_;
   /// By node: for which levels it is the first of its domain, bit by bit; and whether a domain has one.

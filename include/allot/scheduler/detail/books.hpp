@@ -152,6 +152,21 @@ class books {
     if (r.may_yield()) may_go(r);
     if (r.expected_end < end) record_freed(end);
   }
+  /// The running job's pods on failed nodes are placed elsewhere; false if there is no room.
+  [[nodiscard]] bool replace_pods(record& r) requires replacing_placement<Placement> {
+    bool is_replaced = false;
+    change(r, [&](record& is) {
+      const std::optional<place> at = places.replace(is.where, is.pod_request);
+      is_replaced = at.has_value();
+      if (!is_replaced) return;
+      if constexpr (knows_places) held_.erase(is.where);
+      is.where = *at;
+      if constexpr (knows_places) {
+        if (placement_or_default::has_nodes(places)) held_.insert(is.where);
+      }
+    });
+    return is_replaced;
+  }
   /// A running job started at another time than assumed.
   void restart(record& r, instant at) {
     if (r.may_yield()) running_.erase(r.facts);

@@ -609,6 +609,25 @@ class lifecycle {
     r.gathers_from = gathers_from;
     r.gathers_until = until;
   }
+  /// The running job's pods on failed nodes are placed elsewhere, and its further pods stand beside it there;
+  /// false if there is no room.
+  [[nodiscard]] bool replace_pods(record& r) requires replacing_placement<Placement> {
+    if (!books_.replace_pods(r)) return false;
+    if constexpr (has_elastic_pods && near_request<Placement>) {
+      for (const job_id id : r.elastic_pods) {
+        record& pod = jobs_[id];
+        const bool waits = pod.state == job_state::pending;
+        if (waits) leave_queue(pod), enter(pod, job_state::unknown);
+        pod.pod_request = pod.pod_request.beside(r.where);
+        if (!waits) continue;
+        renumber(pod);
+        join_queue(id);
+      }
+    }
+    note(delay_cause::cluster);
+    world_changed();
+    return true;
+  }
   /// Starts a job that is booked.
   void start(record& r, instant now) {
     run(r, now);
