@@ -99,7 +99,7 @@ class job_accounts {
     std::uint32_t core = pods;
     // Pods of a set may have left in another order than they came.
     const auto more = beyond_of(j);
-    if (more != beyond_.end()) {
+    if (more != beyond_.end() && more->first == j) {
       for (std::size_t s = 0; s < more->second.size(); ++s) {
         for (std::uint32_t i = 0; i < more->second[s]; ++i) {
           ledger_.release(quota(j), jobs_.pod(j, pod_set_id{s}, pick));
@@ -114,14 +114,13 @@ class job_accounts {
   void note(job_index j, std::size_t set, std::int32_t change) {
     if (jobs_.pod_sets(j) == 1) return;
     auto of = beyond_of(j);
-    if (of == beyond_.end()) {
-      beyond_.push_back({j, {}});
-      of = beyond_.end() - 1;
-    }
+    if (of == beyond_.end() || of->first != j) of = beyond_.insert(of, {j, {}});
     of->second[set] += static_cast<std::uint32_t>(change);
   }
+  /// Its entry, or where it would be.
   [[nodiscard]] auto beyond_of(job_index j) {
-    return detail::find_if(beyond_.begin(), beyond_.end(), [j](const auto& of) { return of.first == j; });
+    return detail::partition_point(beyond_.begin(), beyond_.end(),
+                                   [j](const auto& of) { return of.first < j; });
   }
   void grow_to_tree() {
     demand_.resize(ledger_.tree().slots());
@@ -133,7 +132,7 @@ class job_accounts {
   vector<resources<N>> demand_;
   vector<std::uint32_t> waiting_;
   std::uint64_t lacking_ = 0;
-  /// Of jobs whose pods differ: those that came after the start.
+  /// Of jobs whose pods differ, by number: those that came after the start.
   vector<std::pair<job_index, pods_by_set>> beyond_;
 };
 
