@@ -41,21 +41,50 @@ namespace {
 
 constexpr std::size_t n = allot_test::world_resources;
 
+using sets_of_jobs = std::vector<std::array<allot::gpu::pod_set, 2>>;
+
+/// The pod that differs, and the others, of each job.
+sets_of_jobs sets_of(const std::vector<world_job>& jobs) {
+  sets_of_jobs all(jobs.size());
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    const world_job& of = jobs[j];
+    auto& [leader, others] = all[j];
+    leader.each.gpus = allot::quantity::milli(std::max<std::int64_t>(0, of.leader));
+    leader.each.cpu_milli = 1000 * of.leader_cpus;
+    others.each.gpus = allot::quantity::milli(of.gpus);
+    others.each.cpu_milli = 1000 * of.cpus;
+    others.pods = of.pods;
+    others.min_pods = of.is_elastic() ? of.min_pods : 0;
+    leader.each.pools = others.each.pools = std::uint64_t{1} << of.kind_under(0);
+  }
+  return all;
+}
+
 struct world_view {
   using job = std::uint32_t;
   const std::vector<world_job>* jobs = nullptr;
+  const sets_of_jobs* sets = nullptr;
 
   [[nodiscard]] const world_job& at(job j) const { return (*jobs)[j]; }
   [[nodiscard]] allot::quota_id quota(job j) const { return at(j).team; }
   /// What it requests under any choice.
-  [[nodiscard]] allot::resources<n> request(job j) const { return request(j, at(j).pods); }
+  [[nodiscard]] allot::resources<n> request(job j) const { return request(j, at(j).all_pods()); }
   [[nodiscard]] allot::resources<n> request(job j, std::uint32_t of_pods) const {
     allot::resources<n> r = at(j).request(0, of_pods);
     if (at(j).has_choice()) r[0] = {};
     return r;
   }
-  [[nodiscard]] std::uint32_t pods(job j) const { return at(j).pods; }
+  [[nodiscard]] std::uint32_t pods(job j) const { return at(j).all_pods(); }
   [[nodiscard]] std::uint32_t min_pods(job j) const { return at(j).core_pods(); }
+  [[nodiscard]] std::uint32_t pod_sets(job j) const { return at(j).has_leader() ? 2 : 1; }
+  [[nodiscard]] std::uint32_t pods(job j, allot::pod_set_id s) const { return (*sets)[j][s.index()].pods; }
+  [[nodiscard]] std::uint32_t min_pods(job j, allot::pod_set_id s) const {
+    return (*sets)[j][s.index()].fewest();
+  }
+  [[nodiscard]] allot::resources<n> request(job j, allot::pod_set_id s) const {
+    return s.index() == 0 ? at(j).amount(0, at(j).leader, at(j).leader_cpus, 1) : at(j).further(0);
+  }
+  [[nodiscard]] allot::flavor_menu<n> flavors(job, allot::pod_set_id) const { return {}; }
   [[nodiscard]] allot::flavor_menu<n> flavors(job j, std::uint32_t of_pods) const {
     allot::flavor_menu<n> menu;
     if (!at(j).has_choice()) return menu;
@@ -70,16 +99,28 @@ struct world_view {
   [[nodiscard]] std::uint64_t id(job j) const { return j; }
   [[nodiscard]] bool preemptible(job j) const { return at(j).preemptible; }
   [[nodiscard]] instant estimate(job j) const { return at(j).estimate; }
-  [[nodiscard]] allot::gpu::pod_request pod_request(job j) const { return pod_request(j, at(j).pods, {}); }
+  [[nodiscard]] allot::gpu::pod_request pod_request(job j) const {
+    return pod_request(j, at(j).all_pods(), {});
+  }
+  [[nodiscard]] allot::gpu::pod_request pod_request(job j, allot::pod_set_id s,
+                                                    const allot::flavor_pick& pick) const {
+    allot::gpu::pod_request r = pod_request(j, 1, pick);
+    r.one_of = static_cast<std::uint8_t>(s.index());
+    return r;
+  }
   [[nodiscard]] allot::gpu::pod_request pod_request(job j, std::uint32_t of_pods,
                                                     const allot::flavor_pick& pick) const {
     allot::gpu::pod_request r;
-    r.gpus = allot::quantity::milli(at(j).gpus);
     r.pods = of_pods;
+    if (at(j).in_one_rack) r.required_level = 0;
+    if (at(j).has_leader()) {
+      r.sets = {(*sets)[j].data(), 2};
+      return r;
+    }
+    r.gpus = allot::quantity::milli(at(j).gpus);
     // The first mentioned pool is that of the first kind.
     r.pools = std::uint64_t{1} << at(j).kind_under(pick[0]);
     r.cpu_milli = 1000 * at(j).cpus;
-    if (at(j).in_one_rack) r.required_level = 0;
     return r;
   }
 };
@@ -174,8 +215,32 @@ class free_devices {
   // What `victim_orders` asks for.
   void take_off(std::size_t i) { add(i, 1); }
   void put_back(std::size_t i) { add(i, -1); }
-  [[nodiscard]] bool has_room() const {
+  [[nodiscard]] bool has_room() {
     if (nodes_.empty()) return true;
+    if (!asks_->has_leader()) return has_room_for(asks_->core_pods(), {});
+    const std::int64_t part = asks_->leader < 1000 ? asks_->leader : 1000;
+    for (std::size_t x = 0; x < nodes_.size(); ++x) {
+      node& at = nodes_[x];
+      const std::int64_t cpus = 1000 * asks_->leader_cpus;
+      if (at.is_closed || world_.kind_of(x) != kind_) continue;
+      if (world_.cpus_of_node > 0 && at.cpus < cpus) continue;
+      for (std::int64_t& free : at.milli) {
+        if (free < part) continue;
+        free -= part;
+        at.cpus -= cpus;
+        const bool fits = has_room_for(asks_->core_pods() - 1, x);
+        free += part;
+        at.cpus += cpus;
+        if (fits) return true;
+        if (part == 0) break;
+      }
+    }
+    return false;
+  }
+
+ private:
+  /// Whether so many pods have room, beside one on that node.
+  [[nodiscard]] bool has_room_for(std::int64_t wanted, std::optional<std::size_t> beside) const {
     std::int64_t all = 0;
     std::int64_t in_rack = 0;
     for (std::size_t x = 0; x < nodes_.size(); ++x) {
@@ -183,12 +248,11 @@ class free_devices {
       const std::int64_t pods = room_on(x);
       all += pods;
       in_rack += pods;
-      if ((asks_->in_one_rack ? in_rack : all) >= asks_->core_pods()) return true;
+      const bool is_near = !beside || small_world::rack_of(*beside) == small_world::rack_of(x);
+      if (asks_->in_one_rack ? is_near && in_rack >= wanted : all >= wanted) return true;
     }
     return false;
   }
-
- private:
   struct node {
     std::array<std::int64_t, 4> milli{};
     std::int64_t cpus = 0;
@@ -237,7 +301,9 @@ class life {
         known_(known),
         seen_(seen),
         tells_(tells),
-        scheduler_(allot::make_scheduler(w.by, world_view{&w.jobs}, w.quotas(), w.places()).value()),
+        sets_(sets_of(w.jobs)),
+        scheduler_(
+            allot::make_scheduler(w.by, world_view{&world_.jobs, &sets_}, w.quotas(), w.places()).value()),
         units_(w.jobs.size()),
         nodes_(w),
         said_(w.jobs.size()) {
@@ -645,7 +711,7 @@ class life {
         if (is == job_state::running && may_be_preempted(j) && !stays(pod))
           a.may_yield |= job_set{1} << a.jobs.size();
         allot::running_job<n> r = as_running(j, u.pick);
-        r.request = world_.jobs[j].request(u.pick, 1);
+        r.request = world_.jobs[j].further(u.pick);
         r.elastic = true;
         r.core = u.id;
         r.id = pod;
@@ -886,7 +952,7 @@ class life {
       const world_job& its = world_.jobs[j];
       if (units_[j].is != where::runs || !its.is_elastic()) continue;
       const auto units = std::count(a.numbers.begin(), a.numbers.end(), j);
-      if (static_cast<std::uint32_t>(units) <= its.pods - its.core_pods()) return true;
+      if (static_cast<std::uint32_t>(units) <= its.all_pods() - its.core_pods()) return true;
     }
     return false;
   }
@@ -1342,6 +1408,7 @@ class life {
   tally& seen_;
   bool tells_;
   std::ostringstream diary_;
+  sets_of_jobs sets_;
   scheduler scheduler_;
   std::vector<unit> units_;
   std::vector<leaving_pod> going_;

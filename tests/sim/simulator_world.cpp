@@ -208,22 +208,36 @@ TEST_CASE("simulator: an elastic job loses the elastic pods on a failed node") {
 }
 
 TEST_CASE("simulator: pods on a failed node are replaced, if the host has that done and there is room") {
-  // A gang of two that may have three, and one that ends on the third node.
-  std::vector<job<1>> jobs = {gang_of(a, 3, 2, 0, 100), gang_of(a, 2, 2, 0, 20)};
-  jobs[0].pod_request.gpus = gpus(2);
-  jobs[0].request = allot::resources<1>{gpus(6)};
-  jobs[0].checkpoint = 10 * second;
-  jobs[0].restart = 5 * second;
-  auto s = world<standard>(siblings({8}), std::move(jobs));
-  s.where = nodes(4, 2);
-  s.faults.replaces_failed_pods = true;
-  s.node_events = {{14 * second, node_id{0}, node_change::down},
-                   {38 * second, node_id{1}, node_change::down}};
-  diary seen;
-  const auto sim = run<standard>(std::move(s), seen);
-  for (const auto& line : seen.lines) MESSAGE(line);
-  CHECK(sim.history(0).node_failures == 2);
-  CHECK(sim.history(0).preemptions == 0);
+  for (const bool replaces : {false, true}) {
+    // Two gangs of two nodes each, of which the later one has priority, and a job that has a node for itself.
+    std::vector<job<1>> jobs = {gang_of(a, 2, 2, 0, 100), gang_of(a, 1, 1, 0, 200), gang_of(a, 2, 2, 5, 30)};
+    for (job<1>& j : jobs) {
+      j.pod_request.gpus = gpus(2);
+      j.request = allot::resources<1>{gpus(2) * j.pod_request.pods};
+      j.preemptible = false;
+    }
+    jobs[0].checkpoint = 10 * second;
+    jobs[0].restart = 5 * second;
+    jobs[2].priority = 9;
+    auto s = world<standard>(siblings({8}), std::move(jobs));
+    s.where = nodes(4, 2);
+    s.faults.replaces_failed_pods = replaces;
+    s.node_events = {{14 * second, node_id{0}, node_change::down},
+                     {38 * second, node_id{1}, node_change::down}};
+    diary seen;
+    const auto sim = run<standard>(std::move(s), seen);
+    if (replaces) {
+      // It goes on with the free node; then there is none, and the other gang can't start either.
+      CHECK(seen.lines == lines{"0 submit 0", "0 submit 1", "0 start 0", "0 start 1", "5 submit 2",
+                                "14 evict 0 (node down), lost 4", "14 start 0",
+                                "38 evict 0 (node down), lost 9", "200 finish 1", "200 start 2",
+                                "230 finish 2", "230 start 0", "325 finish 0"});
+    } else {
+      CHECK(seen.lines == lines{"0 submit 0", "0 submit 1", "0 start 0", "0 start 1", "5 submit 2",
+                                "14 evict 0 (node down), lost 4", "14 start 2"});
+    }
+    CHECK(sim.history(0).preemptions == 0);
+  }
 }
 
 TEST_CASE("simulator: when a node goes, reservations are made again in their turn, and the cause is told") {

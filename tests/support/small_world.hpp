@@ -60,6 +60,10 @@ struct world_job {
   std::uint32_t pods = 1;
   /// How many of its pods it needs to run; 0: all.
   std::uint32_t min_pods = 0;
+  /// Of one more pod that differs, without which it can't run, in thousandths; -1: there is none. Of a job
+  /// without a choice.
+  std::int64_t leader = -1;
+  std::int64_t leader_cpus = 0;
   bool in_one_rack = false;
   std::int64_t priority = 0;
   bool preemptible = true;
@@ -75,16 +79,27 @@ struct world_job {
   [[nodiscard]] bool has_choice() const { return kind == 2; }
   [[nodiscard]] std::size_t kind_under(std::size_t pick) const { return has_choice() ? pick : kind; }
   [[nodiscard]] bool is_elastic() const { return min_pods != 0 && min_pods < pods; }
+  [[nodiscard]] bool has_leader() const { return leader >= 0; }
+  [[nodiscard]] std::uint32_t all_pods() const { return pods + (has_leader() ? 1 : 0); }
   /// The pods that start together.
-  [[nodiscard]] std::uint32_t core_pods() const { return is_elastic() ? min_pods : pods; }
+  [[nodiscard]] std::uint32_t core_pods() const { return all_pods() - (is_elastic() ? pods - min_pods : 0); }
   /// Of the pods that start together, or of so many.
   [[nodiscard]] allot::resources<world_resources> request(std::size_t pick) const {
     return request(pick, core_pods());
   }
   [[nodiscard]] allot::resources<world_resources> request(std::size_t pick, std::uint32_t of_pods) const {
+    if (!has_leader()) return amount(pick, gpus, cpus, of_pods);
+    return amount(pick, leader, leader_cpus, 1) + amount(pick, gpus, cpus, of_pods - 1);
+  }
+  /// Of one of the pods beyond these.
+  [[nodiscard]] allot::resources<world_resources> further(std::size_t pick) const {
+    return amount(pick, gpus, cpus, 1);
+  }
+  [[nodiscard]] allot::resources<world_resources> amount(std::size_t pick, std::int64_t of_gpus,
+                                                         std::int64_t of_cpus, std::uint32_t of_pods) const {
     allot::resources<world_resources> r;
-    r[kind_under(pick)] = allot::quantity::milli(gpus) * of_pods;
-    r[2] = allot::gpus(cpus) * of_pods;
+    r[kind_under(pick)] = allot::quantity::milli(of_gpus) * of_pods;
+    r[2] = allot::gpus(of_cpus) * of_pods;
     return r;
   }
 };
@@ -306,6 +321,13 @@ inline void draw_settings(random_source& random, small_world& w) {
       if (j.pods > 1) j.min_pods = static_cast<std::uint32_t>(random.between(1, j.pods));
     }
   }
+  if (random.one_in(4)) {
+    for (world_job& j : w.jobs) {
+      if (j.has_choice() || !random.one_in(3)) continue;
+      j.leader = random.one_in(2) ? 0 : random.one_in(2) ? 1000 : 250 * random.between(1, 3);
+      if (w.counts_cpus) j.leader_cpus = random.between(0, w.cpus_of_node > 0 ? w.cpus_of_node : 3);
+    }
+  }
 }
 
 /// A host that can't always do what it is told.
@@ -395,6 +417,10 @@ inline void tell_amounts(const world_amounts& a, const small_world& w, std::ostr
        << allot::to_string(allot::quantity::milli(j.gpus));
     if (w.kinds == 2) os << (j.kind == 2 ? " of either kind" : j.kind == 1 ? " of the second kind" : "");
     if (j.cpus > 0) os << " cpu " << j.cpus;
+    if (j.has_leader()) {
+      os << ", and 1 x " << allot::to_string(allot::quantity::milli(j.leader));
+      if (j.leader_cpus > 0) os << " cpu " << j.leader_cpus;
+    }
     if (j.is_elastic()) os << ", needs " << j.min_pods;
     if (j.in_one_rack) os << ", in one rack";
     if (j.priority != 0) os << ", priority " << j.priority;
@@ -471,7 +497,7 @@ template <class Still>
         x.counts_cpus = false;
         x.cpus_of_node = 0;
         for (world_team& t : x.teams) t.owns[2] = 0;
-        for (world_job& j : x.jobs) j.cpus = 0;
+        for (world_job& j : x.jobs) j.cpus = j.leader_cpus = 0;
       });
     }
     if (w.nodes > 0)
@@ -501,6 +527,9 @@ template <class Still>
       const world_job j = w.jobs[i];
       with(j.min_pods > 0, [](world_job& x) { --x.min_pods; });
       with(j.pods > 1, [](world_job& x) { --x.pods; });
+      with(j.has_leader(), [](world_job& x) { x.leader = -1; });
+      with(j.leader > 0, [](world_job& x) { x.leader = 0; });
+      with(j.leader_cpus > 0, [](world_job& x) { --x.leader_cpus; });
       with(j.ready > 0, [](world_job& x) { x.ready = x.ready > x.submit + 1 ? x.ready - 1 : 0; });
       with(j.gpus % 1000 != 0, [](world_job& x) { x.gpus = 1000; });
       with(j.gpus > 1000, [](world_job& x) { x.gpus -= 1000; });
