@@ -30,12 +30,21 @@ struct column_unit {
 /// A span of time as Slurm writes it: "[DAYS-]HH:MM:SS", "MM:SS" or "MM", with decimals of a second.
 [[nodiscard]] std::optional<instant> parse_clock_span(std::string_view text);
 
-/// A point in time by a format of strptime: %Y %m %d %H %M %S, %b (English names), %f, %F, %T, %% and other
-/// characters as they are. What is missing is 1970, January, 1 and 0. Returns nullopt if it does not fit.
+/// A point in time by a format of strftime: %Y %y %m %d %e %j, %H %I %k %l %M %S %p, %f (a fraction of a
+/// second), %b %B %a %A (English names), %s (seconds since 1970), %z (+01:00), %F %T %R %D %r %c %x %X, %%,
+/// and other characters as they are. Names of time zones (%Z) are skipped. What is missing is 1970, January,
+/// 1 and 0. Returns nullopt if it does not fit.
 [[nodiscard]] std::optional<instant> parse_by_format(std::string_view text, std::string_view format);
 
 /// Whether `parse_by_format` knows all that is in the format.
 [[nodiscard]] bool is_time_format(std::string_view format);
+/// Whether such a format tells the year, without which no time is known.
+[[nodiscard]] bool has_year(std::string_view format);
+
+/// A point in time as Slurm writes it with SLURM_TIME_FORMAT=relative: "14:32:05", "Ystday 14:32", "Tomorr
+/// 14:32", "Sat 14:32" (of the coming week), "12 Oct 14:32" (of this year), "12 Oct 2016" (midnight, as the
+/// time of day is not told). `today` is the midnight before it was written.
+[[nodiscard]] std::optional<instant> parse_relative(std::string_view text, instant today);
 
 }  // namespace lab
 }  // namespace v0
