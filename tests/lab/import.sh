@@ -149,6 +149,32 @@ SWF
 says "$(cut -d, -f1,3,7 out | tr '\n' ' ')" 'job_id,duration_s,estimate_s 1,60.5,61 2,10,61 3,10, '
 says "$(<err)" '*note: 1 job ran longer than requested_time says: the run time is the estimate*3 jobs'
 
+# What nothing needs leaves out no job, whatever it is; what is left out is counted by reason.
+imports 0 swf - <<'SWF'
+1 0 x 60 4 nan 12.5 8 3600 -1 failed 3 4 ./a.out 2 gpu -7 1e400
+2 0 5 60 many -1 -1 8 3600 -1 1 3 4 -1 2 1 -1 -1
+3 0 5 -1 4 -1 -1 8 3600 -1 1 3 4 -1 2 1 -1 -1
+4 0 5 -1 4 -1 -1 8 3600 -1 1 3 4 -1 2 1 -1 -1
+5 0 5 60 many -1 -1 -1 3600 -1 1 3 4 -1 2 1 -1 -1
+6 0 5 60 4 -1 -1 8 soon -1 1 3 4 -1 2 1 -1 -1
+6 0 5
+1 0 5 60 4 -1 -1 8 3600 -1 1 3 4 -1 2 1 -1 -1
+SWF
+says "$(tail -n +2 out)" '1,0,60,8,q2/g4,0,3,3600,,,,3600,,,,,
+2,0,60,8,q2/g4,0,3,3600,5,,,3600,1,,1,,'
+says "$(<err)" '*line 6, column 10 (requested_time): expected a number, found "soon"*'
+for text in '1 line is left out: expected 18 fields' '2 lines are left out: it is not known how long the job ran' \
+  '1 line is left out: it is not known how many processors the job had' \
+  '1 line is left out: requested_time: expected a number' '1 line is left out: its number was given before*' \
+  'field status: 1 value is no number*' 'field wait_time: 1 value is no number*' \
+  'field allocated_processors: 2 values are no number*'; do
+  says "$(<err)" "*note: $text*"
+done
+# What says who the tenant is, is needed; what then does not say it any more is not.
+imports 0 swf - --tenant partition <<<$'1 0 5 60 4 -1 -1 8 9 -1 1 3 staff -1 fast 7 -1 -1\n2 0 5 60 4 -1 -1 8 9 -1 1 3 4 -1 2 gpu -1 -1'
+says "$(<out)" '*1,0,60,8,7,*'
+says "$(<err)" '*line 2, column * (partition): expected a number, found "gpu"*1 job, 1 rows left out'
+
 # --- omitted rows, with line and reason
 
 cat >rows.csv <<CSV
