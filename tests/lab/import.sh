@@ -162,12 +162,11 @@ imports 0 swf - <<'SWF'
 SWF
 says "$(tail -n +2 out)" '1,0,60,8,q2/g4,0,3,3600,,,,3600,,,,,
 2,0,60,8,q2/g4,0,3,3600,5,,,3600,1,,1,,'
-says "$(<err)" '*line 6, column 10 (requested_time): expected a number, found "soon"*'
+says "$(<err)" '*line 6, column 20 (requested_time): expected a number, found "soon"*'
 for text in '1 line is left out: expected 18 fields' '2 lines are left out: it is not known how long the job ran' \
   '1 line is left out: it is not known how many processors the job had' \
   '1 line is left out: requested_time: expected a number' '1 line is left out: its number was given before*' \
-  'field status: 1 value is no number*' 'field wait_time: 1 value is no number*' \
-  'field allocated_processors: 2 values are no number*'; do
+  'values that are no numbers are as if they were unknown: allocated_processors (2), *status (1), *'; do
   says "$(<err)" "*note: $text*"
 done
 # What says who the tenant is, is needed; what then does not say it any more is not.

@@ -13,13 +13,17 @@
 #include <allot/lab/decimal.hpp>
 #include <allot/lab/named_policy.hpp>
 #include <allot/lab/text_table.hpp>
+#include <allot/lab/timestamp.hpp>
 #include <allot/lab/trace_jobs.hpp>
 #include <allot/quota/tree.hpp>
 
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -165,6 +169,55 @@ void describe_estimates(const trace& t, std::string& out) {
   out += '\n';
 }
 
+/// The tag column of one of these names, whatever their case.
+[[nodiscard]] std::optional<std::size_t> find_tag(const trace& t, std::span<const std::string_view> names) {
+  for (std::size_t c = 0; c < t.tag_columns.size(); ++c) {
+    std::string name = t.tag_columns[c];
+    for (char& letter : name) {
+      if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+    }
+    if (std::find(names.begin(), names.end(), name) != names.end()) return c;
+  }
+  return std::nullopt;
+}
+
+/// What tags say about when jobs started can't be: in 1970, which is what systems write where they know no
+/// time, or before the submission.
+void describe_starts(const trace& t, std::string& out) {
+  constexpr std::array<std::string_view, 6> starts = {"start",   "start_time",     "start_s",
+                                                      "started", "scheduled_time", "start_date"};
+  constexpr std::array<std::string_view, 5> submissions = {"submit", "submit_time", "submitted",
+                                                           "submitted_time", "submission"};
+  const auto start_at = find_tag(t, starts);
+  if (!start_at) return;
+  const auto submit_at = find_tag(t, submissions);
+  std::size_t unknown = 0;
+  std::size_t early = 0;
+  std::string_view first_unknown;
+  std::string_view first_early;
+  for (const trace_job& j : t.jobs) {
+    const std::string_view text = t.tag(j, *start_at);
+    // A date, beside that of the submission if it is there; or a number, as that in submit_s.
+    const auto date = parse_timestamp(text);
+    const auto submit_date = submit_at ? parse_timestamp(t.tag(j, *submit_at)) : std::nullopt;
+    const parsed_milli number = parse_milli(text);
+    const bool is_number = !date && number.problem == decimal_problem::none;
+    constexpr instant year_1971 = 365 * day;
+    if (date && *date < year_1971) {
+      if (unknown++ == 0) first_unknown = t.ids[j.id];
+    } else if ((date && submit_date && *date < *submit_date) || (is_number && number.value < j.submit)) {
+      if (early++ == 0) first_early = t.ids[j.id];
+    }
+  }
+  const auto tell = [&](std::size_t n, std::string_view what, std::string_view first) {
+    if (n == 0) return;
+    out += fmt::format("  {} {} {} (column {}), {} first\n", counted(n, "job"), n == 1 ? "starts" : "start",
+                       what, printable(t.tag_columns[*start_at]), printable(first));
+  };
+  tell(unknown, "in 1970", first_unknown);
+  tell(early, "before submission", first_early);
+}
+
 }  // namespace
 
 std::string summary(const trace& t, const std::string& file) {
@@ -188,6 +241,7 @@ std::string summary(const trace& t, const std::string& file) {
                      seconds(last));
   out += fmt::format("  they ask for {} GPUs, the largest for {}\n", to_string(gpus), to_string(largest));
   describe_estimates(t, out);
+  describe_starts(t, out);
   describe_tags(t, out);
   return out;
 }

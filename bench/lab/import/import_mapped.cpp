@@ -540,14 +540,6 @@ class mapped_import {
   bool ok_ = true;
 };
 
-/// The byte that --separator names.
-[[nodiscard]] std::optional<char> separator_of(const std::string& text) {
-  if (text == "tab" || text == "\\t") return '\t';
-  const bool is_one =
-      text.size() == 1 && std::string_view{"\"\r\n"}.find(text.front()) == std::string_view::npos;
-  return is_one && text.front() > '\0' ? std::optional{text.front()} : std::nullopt;
-}
-
 }  // namespace
 
 int import_csv(packed_input& file, import_log& log, const import_options& options) {

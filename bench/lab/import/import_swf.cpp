@@ -189,8 +189,12 @@ int import_swf(packed_input& file, import_log& log, const import_options& option
              counted(without_gpus, "job without processors is", "jobs without processors are") + " left out");
   for (const auto& [reason, n] : left_out)
     log.note({}, counted(n, "line is", "lines are") + " left out: " + reason);
-  for (const auto& [field, n] : unread) {
-    log.note("field " + field, counted(n, "value is", "values are") + " no number: it is empty in the trace");
+  if (!unread.empty()) {
+    std::string all;
+    for (const auto& [field, n] : unread) {
+      all.append(all.empty() ? "" : ", ").append(field).append(" (").append(std::to_string(n)).append(")");
+    }
+    log.note({}, "values that are no numbers are as if they were unknown: " + all);
   }
   log.note({}, "a processor of the trace is a GPU here");
   if (overruns > 0) {

@@ -13,6 +13,13 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
+/// Takes what is before the separator from the front, and the separator.
+[[nodiscard]] inline std::string_view take_until(std::string_view& text, char separator) {
+  const std::string_view part = text.substr(0, text.find(separator));
+  text.remove_prefix(part.size() < text.size() ? part.size() + 1 : part.size());
+  return part;
+}
+
 /// The unit of a column of numbers: each counts `numerator` / `denominator` thousandths of what is wanted.
 struct column_unit {
   std::int64_t numerator = 1000;
@@ -26,6 +33,13 @@ struct column_unit {
 
 /// "ms", "s", "m", "h" or "d", alone or after a number ("40ms": each counts for so long); also "us" and "ns".
 [[nodiscard]] std::optional<column_unit> unit_of_time(std::string_view text);
+
+/// Whether a point in time can be one at which a job was submitted or ran: systems write 1970 where they know
+/// none, in any time zone.
+[[nodiscard]] constexpr bool is_known_time(instant t) {
+  constexpr instant one_year = 365LL * 24 * 3'600'000;
+  return t >= one_year;
+}
 
 /// A span of time as Slurm writes it: "[DAYS-]HH:MM:SS", "MM:SS" or "MM", with decimals of a second.
 [[nodiscard]] std::optional<instant> parse_clock_span(std::string_view text);

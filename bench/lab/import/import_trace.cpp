@@ -26,6 +26,7 @@ namespace {
 /// Precedes the texts of a job in the temporary file.
 struct spooled {
   instant submit = 0;
+  std::optional<instant> ready{};
   std::uint32_t id_size = 0;
   std::uint32_t rest_size = 0;
 };
@@ -38,6 +39,9 @@ struct spooled {
 
 trace_spool::trace_spool(vector<trace_column> columns, vector<std::string> tags)
     : columns_(std::move(columns)), tags_(std::move(tags)), file_(std::tmpfile()) {
+  const auto ready = std::find(columns_.begin(), columns_.end(), trace_column::ready_s);
+  has_ready_ = ready != columns_.end();
+  if (has_ready_) columns_.erase(ready);
   // With a file size limit, writing too much is then an error like a full disk instead of a fatal signal.
   std::signal(SIGXFSZ, SIG_IGN);
 }
@@ -109,7 +113,7 @@ std::string trace_spool::add(const imported_job& job, std::span<const std::strin
   if (auto problem = problem_of(job, line); !problem.empty()) return problem;
   row_.clear();
   append_csv_field(row_, job.id);
-  spooled head{job.submit, static_cast<std::uint32_t>(row_.size()), 0};
+  spooled head{job.submit, job.ready, static_cast<std::uint32_t>(row_.size()), 0};
   row_ += ',';
   append_milli(row_, job.duration);
   row_ += ',';
@@ -133,7 +137,8 @@ std::string trace_spool::add(const imported_job& job, std::span<const std::strin
 }
 
 std::string trace_spool::header() const {
-  std::string text = "job_id,submit_s,duration_s,gpus";
+  std::string text =
+      has_ready_ ? "job_id,submit_s,ready_s,duration_s,gpus" : "job_id,submit_s,duration_s,gpus";
   for (const trace_column column : columns_) {
     text += ',';
     text += trace_column_names[static_cast<std::size_t>(column)];
@@ -161,6 +166,8 @@ std::string trace_spool::write(instant origin, const import_options& options) {
     text.append(row_, 0, head.id_size);
     text += ',';
     append_milli(text, head.submit - origin);
+    if (has_ready_) text += ',';
+    if (has_ready_ && head.ready) append_milli(text, *head.ready - origin);
     text.append(row_, head.id_size);
     out.flush_if_full();
   }
@@ -228,6 +235,13 @@ vector<std::string> tag_names(const vector<std::string>& columns, std::string_vi
     names.push_back(std::move(name));
   }
   return names;
+}
+
+std::optional<char> separator_of(const std::string& text) {
+  if (text == "tab" || text == "\\t") return '\t';
+  const bool is_one =
+      text.size() == 1 && std::string_view{"\"\r\n"}.find(text.front()) == std::string_view::npos;
+  return is_one && text.front() > '\0' ? std::optional{text.front()} : std::nullopt;
 }
 
 void report_failure(std::span<const text_problem> problems, const packed_input& file, import_log& log) {

@@ -29,6 +29,8 @@ struct imported_job {
   std::string_view id{};
   /// In milliseconds since the format's origin of time.
   instant submit = 0;
+  /// From when it can start, if that is after its submission.
+  std::optional<instant> ready{};
   instant duration = 0;
   /// For one pod, in thousandths; for the whole job if `pods` is 0.
   std::int64_t gpus = 0;
@@ -58,7 +60,7 @@ inline constexpr std::int64_t most_imported_units = 1'000'000'000'000;
 /// Only the ids are in memory, to find duplicates.
 class trace_spool {
  public:
-  /// Writes the required columns, then `columns`, then `tags`.
+  /// Writes the required columns, then `columns`, then `tags`; ready_s, if it is among them, after submit_s.
   trace_spool(vector<trace_column> columns, vector<std::string> tags);
   trace_spool(const trace_spool&) = delete;
   trace_spool& operator=(const trace_spool&) = delete;
@@ -84,6 +86,7 @@ class trace_spool {
 
   vector<trace_column> columns_;
   vector<std::string> tags_;
+  bool has_ready_ = false;
   std::FILE* file_ = nullptr;
   std::string row_;
   name_table ids_;
@@ -113,12 +116,17 @@ struct packed_source {
 [[nodiscard]] vector<std::string> tag_names(const vector<std::string>& columns, std::string_view format,
                                             import_log& log);
 
+/// The byte that --separator names.
+[[nodiscard]] std::optional<char> separator_of(const std::string& text);
+
 /// Reports why a record or line can't be read: the file's own problem if it has one, else `problems`.
 void report_failure(std::span<const text_problem> problems, const packed_input& file, import_log& log);
 
 // The formats; each returns the exit status.
 
 int import_philly(packed_input& file, import_log& log, const import_options& options);
+/// Philly's own job log, of which `import_philly` reads the table that circulates.
+int import_philly_log(packed_input& file, import_log& log, const import_options& options);
 int import_helios(packed_input& file, import_log& log, const import_options& options);
 int import_acme(packed_input& file, import_log& log, const import_options& options);
 int import_pai(packed_input& file, import_log& log, const import_options& options);
