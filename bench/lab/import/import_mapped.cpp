@@ -198,6 +198,7 @@ class mapped_import {
     trace_spool spool{std::move(written), tag_names(others, "csv", log_)};
     vector<std::string_view> tags(tags_at.size());
     std::size_t without_gpus = 0;
+    named_count early;
     for (std::size_t number = 0;; ++number) {
       const auto o = rows_.next();
       if (o == table::outcome::end) break;
@@ -210,6 +211,7 @@ class mapped_import {
         continue;
       }
       imported_job job;
+      starts_early_ = false;
       const std::string own_id = at(mapped_key::job_id) ? std::string{} : std::to_string(number);
       job.id = own_id;
       read(job);
@@ -231,8 +233,12 @@ class mapped_import {
       if (auto problem = spool.add(job, tags, rows_.place().line); !problem.empty()) {
         const text_problem where{rows_.place(), {}, std::move(problem)};
         log_.reject({&where, 1});
+      } else if (starts_early_) {
+        early.add(job.id);
       }
     }
+    if (!early.empty())
+      log_.note({}, early.text("job", "jobs") + " started before submission: only the run time is used");
     if (without_gpus > 0)
       log_.note({}, counted(without_gpus, "job without GPUs is", "jobs without GPUs are") + " left out");
     std::optional<instant> origin = 0;
@@ -517,7 +523,11 @@ class mapped_import {
     if (problems_.size() != before) return;
     if (!start || !end) return report(start ? mapped_key::end : mapped_key::start, "when the job ran");
     if (*end < *start) return report(mapped_key::end, "a time that is not before the start");
+    // Systems write 1970 where they know no time.
+    if (has_dates() && !is_known_time(*start))
+      return report(mapped_key::start, "a start that is not in 1970");
     job.duration = *end - *start;
+    starts_early_ = *start < job.submit;
   }
 
   void read_gpus(imported_job& job) {
@@ -537,6 +547,7 @@ class mapped_import {
   table rows_;
   std::array<std::optional<mapping>, mapped_keys.size()> maps_{};
   vector<text_problem> problems_;
+  bool starts_early_ = false;
   bool ok_ = true;
 };
 
