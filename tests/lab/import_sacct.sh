@@ -97,7 +97,7 @@ noted '11 jobs that never ran are left out (1, 2, 3, ...)'
 noted '10 jobs that had not ended are left out (11_*, 12_*)'
 noted '2 arrays (6, 11) let only some of the tasks run at once'
 noted '1 array (12) with a list of tasks that breaks off'
-says "$(<err)" '*line 10, column 23 (Start): how long it ran is not known without a start*'
+says "$(<err)" '*line 10, column 23 (Start): no job runs for 20513 days (its start is not known), found "1970*'
 # Without AllocTRES the nodes say it; without any, the state and the time.
 imports 0 - <<'TXT'
 JobID|Submit|Start|Elapsed|ReqTRES|NodeList|State
@@ -170,6 +170,19 @@ has job_id,submit_s,duration_s,gpus,gpu_model,cpu_milli,memory_mib,estimate_s '3
 noted '1 job (30) had components'
 noted '2 jobs that had not ended are left out (31+1, 31+0)'
 
+# A component that ran twice is one of its gang's runs.
+imports 0 - <<'TXT'
+JobID|Submit|Start|Elapsed|AllocTRES|State
+30+0|2026-03-01T09:00:00|2026-03-01T09:10:00|01:00:00|gres/gpu=4|NODE_FAIL
+30+1|2026-03-01T09:00:00|2026-03-01T09:10:00|01:00:00|gres/gpu=2|NODE_FAIL
+30+0|2026-03-01T10:10:00|2026-03-01T11:10:00|02:00:00|gres/gpu=4|COMPLETED
+30+1|2026-03-01T10:10:00|2026-03-01T11:10:00|01:30:00|gres/gpu=2|COMPLETED
+40_7|2026-03-01T09:00:00|2026-03-01T09:10:00|01:00:00|gres/gpu=1|PREEMPTED
+40_7|2026-03-01T10:10:00|2026-03-01T11:10:00|00:30:00|gres/gpu=1|TIMEOUT
+TXT
+has job_id,submit_s,duration_s,gpus,earlier_runs '30,0,7200,6,1
+40_7,0,1800,1,1'
+
 # --- columns
 
 # What bounds where or when a job may start, and is not carried over, is told with the jobs.
@@ -210,6 +223,11 @@ break",COMPLETED
 noted '4 rows have separators or line breaks in a text'
 says "$(<err)" '*line 7, *expected 7 fields, as in the header row, found 4*'
 
+# Several files in one have the same columns.
+imports 2 - <<<$'JobID|Submit|Elapsed|AllocTRES\n1|2026-03-01T08:00:00|00:01:00|gres/gpu=1\nJobID|Elapsed|Submit|AllocTRES\n2|00:01:00|2026-03-01T08:00:00|gres/gpu=1'
+says "$(<err)" '*line 3: another header row, with other columns*'
+imports 0 - <<<$'JobIDRaw|Submit|Elapsed|AllocTRES\n1|2026-03-01T08:00:00|00:01:00|gres/gpu=1\n1.batch|2026-03-01T08:00:00|00:01:00|cpu=1'
+has job_id '1'
 # Without a header row; with another separator; for people.
 imports 0 - --columns JobID,Submit,ElapsedRaw,AllocTRES --separator tab <<<$'1\t2026-03-01T08:00:00\t61\tgres/gpu=1'
 has job_id,duration_s '1,61'

@@ -240,8 +240,9 @@ class sacct_import {
     run.duration = elapsed.value_or(0);
     // No job runs that long: it is counted from 1970.
     constexpr instant longest = 20 * 365 * day;
-    if (elapsed && run.duration > longest && !run.start) {
-      return row.report(sacct_column::start, "how long it ran is not known without a start, found " +
+    if (elapsed && run.duration > longest) {
+      return row.report(sacct_column::start, "no job runs for " + std::to_string(run.duration / day) +
+                                                 " days (its start is not known), found " +
                                                  shown(row.text(sacct_column::start)));
     }
     if (elapsed) return;
@@ -273,7 +274,9 @@ class sacct_import {
       if (!minutes) {
         row.report(sacct_column::time_limit_raw, "expected a number of minutes, found " + shown(raw));
       }
-      return minutes.value_or(0) * seconds_per_minute;
+      // The largest numbers of 32 bits are none to Slurm.
+      constexpr std::int64_t none_from = 0xFFFFFFFE;
+      return minutes.value_or(0) < none_from ? minutes.value_or(0) * seconds_per_minute : 0;
     }
     if (is_none(text)) return 0;
     const auto t = parse_clock_span(text);

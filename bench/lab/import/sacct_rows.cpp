@@ -99,7 +99,12 @@ class sacct_text {
       if (is_text_column(all[i])) texts_.push_back(i);
     }
     while (take_row()) {
-      if (row_.fields == all) continue;  // The header row again: several files in one.
+      // The header row again: several files in one.
+      if (row_.fields == all) continue;
+      if (is_header(row_.fields)) {
+        return fail("line " + std::to_string(row_.line) +
+                    ": another header row, with other columns (expected files with the same columns)");
+      }
       sacct_row row{*columns_, std::move(row_.fields), std::move(row_.places), row_.line, {}};
       to.take(row);
     }
@@ -148,6 +153,13 @@ class sacct_text {
     }
     has_next_ = true;
     return true;
+  }
+
+  /// Whether it names the columns. A job may be called JobID, too.
+  [[nodiscard]] bool is_header(const vector<std::string>& fields) const {
+    const std::string_view id = sacct_column_names[0];
+    return !looks_like(sacct_column::job_id, fields[*columns_->at(sacct_column::job_id)]) &&
+           std::find(fields.begin(), fields.end(), id) != fields.end();
   }
 
   void drop_last_if_empty(record& r) const {
@@ -438,6 +450,8 @@ bool read_sacct_json(packed_input& file, import_log& log, const import_options& 
 
 sacct_columns::sacct_columns(vector<std::string> names) : names_(std::move(names)) {
   for (std::size_t c = 0; c < sacct_column_names.size(); ++c) at_[c] = find(sacct_column_names[c]);
+  // It tells runs of a job apart from others as well, but neither arrays nor components.
+  if (!at_[0]) at_[0] = find("JobIDRaw");
   for (std::size_t i = 0; i < names_.size(); ++i) {
     // The same column again says the same again.
     if (names_[i].empty() || find(names_[i]) != i) continue;

@@ -2,6 +2,7 @@
 #include "lab/import/sacct_values.hpp"
 
 #include "lab/import/import_times.hpp"
+#include "lab/import/import_trace.hpp"
 
 #include <allot/lab/timestamp.hpp>
 #include <allot/lab/trace.hpp>
@@ -128,7 +129,8 @@ std::optional<instant> sacct_times::parse(std::string_view text) const {
     t = parse_by_format(text, format_);
   } else if (is_number(text)) {
     // SLURM_TIME_FORMAT=%s, and JSON.
-    if (text.size() >= shortest_epoch) t = parse_by_format(text, "%s");
+    const auto seconds = number_of(text);
+    if (seconds && text.size() >= shortest_epoch) t = std::min(*seconds, most_imported_units) * second;
   } else {
     t = parse_timestamp(text);
   }
@@ -189,7 +191,7 @@ sacct_id parse_sacct_id(std::string_view text) {
   id.base = text.substr(0, text.find_first_of("_+."));
   const std::string_view rest = text.substr(id.base.size());
   id.is_step = text.find('.') != std::string_view::npos && rest.find('[') == std::string_view::npos;
-  id.is_component = !rest.empty() && rest.front() == '+';
+  id.is_component = rest.size() > 1 && rest.front() == '+' && is_number(rest.substr(1, 1));
   if (rest.substr(0, 2) != "_[") return id;
   id.is_rest_of_array = true;
   std::string_view limit =
