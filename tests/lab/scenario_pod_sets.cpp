@@ -143,3 +143,41 @@ TEST_CASE("scenario_pod_sets: what is wrong with them") {
   CHECK(s.jobs[0].min_pods == 1);
   CHECK(s.jobs[0].request[0] == quantity::whole(6));
 }
+
+TEST_CASE("scenario_pod_sets: a decision names the pods, the flavors and the nodes of each set") {
+  const std::string counted = R"("resources": ["h100/gpu", "a100/gpu"], )" + racks +
+                              R"("quotas": [{"name": "q", "nominal": {"h100/gpu": 24, "a100/gpu": 8}}], )";
+  const decided made = decide(counted, R"({"id": "j", "pod_sets": [
+      {"name": "head", "request": {"gpu": 0}},
+      {"name": "workers", "request": {"gpu": 8}, "pods": 3, "min_pods": 1, "flavors": ["h100"]},
+      {"request": {"a100/gpu": 8}}]})");
+  const std::string json = lab::to_json(made.d, *made.of);
+  CHECK_MESSAGE(json.find(R"({"name": "workers", "pods": 1, "flavors": {"gpu": "h100"}, "nodes": ["a-)") !=
+                    std::string::npos,
+                json);
+  CHECK_MESSAGE(json.find(R"({"name": "workers", "pods": 2, "flavors": {"gpu": "h100"}, "nodes": ["a-)") !=
+                    std::string::npos,
+                json);
+  CHECK(json.find(R"({"name": "3", "pods": 1, "flavors": {"gpu": "a100"}, "nodes": ["b-)") !=
+        std::string::npos);
+  // One flavor for all there is not.
+  CHECK(json.find(R"("pods": 3, "flavors": {}, "nodes")") != std::string::npos);
+  // It is said where all have the same.
+  const decided alike =
+      decide(counted, R"({"id": "j", "pod_sets": [{"request": {"gpu": 8}, "flavors": ["h100"]},
+      {"request": {"h100/gpu": 8}}, {"request": {}}]})");
+  CHECK(lab::to_json(alike.d, *alike.of).find(R"("pods": 3, "flavors": {"gpu": "h100"}, "nodes")") !=
+        std::string::npos);
+}
+
+TEST_CASE("scenario_pod_sets: an eviction says of which sets the pods are") {
+  const decided made =
+      decide(racks + R"("quotas": [{"name": "r", "nominal": "cluster", "inclusive": true},
+      {"name": "a", "parent": "r", "nominal": {"gpu": 8}}, {"name": "b", "parent": "r", "nominal": {"gpu": 40}}], )",
+             R"({"id": "old", "quota": "a", "state": "running", "running_pods": 6, "pod_sets": [
+      {"name": "x", "request": {"gpu": 8}}, {"name": "y", "request": {"gpu": 8}, "pods": 5, "min_pods": 1}]},
+      {"id": "new", "quota": "b", "request": {"gpu": 8}, "pods": 3})");
+  REQUIRE(made.d.evict.size() == 1);
+  const std::string json = lab::to_json(made.d, *made.of);
+  CHECK_MESSAGE(json.find(R"("pod_sets": [{"name": "y", "pods": 3}])") != std::string::npos, json);
+}

@@ -26,6 +26,15 @@ struct flavor_name {
   std::string flavor;
 };
 
+/// Pods of one set of a job whose pods differ.
+struct pods_of_set {
+  std::string_view name;
+  std::uint64_t pods = 0;
+  vector<flavor_name> flavors{};
+  /// One for each pod; empty without a cluster.
+  vector<std::string_view> nodes{};
+};
+
 /// When a job starts that holds a reservation with a time.
 struct reserved_start {
   reservation what{};
@@ -61,6 +70,8 @@ struct decision {
     vector<std::string_view> nodes{};
     vector<flavor_name> flavors{};
     amounts borrows{};
+    /// The same pods by set, all sets in their order; empty if all pods of the job are alike.
+    vector<pods_of_set> pod_sets{};
   };
   struct eviction {
     std::string_view id;
@@ -71,6 +82,8 @@ struct decision {
     std::string_view reason;
     /// The fairness rule that was applied, if any, and the shares of both sides that it compared.
     verdict why{};
+    /// As of an admission.
+    vector<pods_of_set> pod_sets{};
   };
   struct reservation {
     std::string_view id;

@@ -28,16 +28,19 @@ class decision_writer {
     out_.member("rounds", std::uint64_t{d_.rounds});
     list("admit", d_.admit, [&](const auto& a) {
       out_.member("pods", a.pods);
-      out_.key("flavors").begin_object();
-      for (const flavor_name& f : a.flavors) out_.member(f.resource, f.flavor);
-      out_.end_object();
+      flavors(a.flavors);
       names("nodes", a.nodes);
       amounts_of("borrows", a.borrows);
+      sets(a.pod_sets, [&](const pods_of_set& s) {
+        flavors(s.flavors);
+        names("nodes", s.nodes);
+      });
     });
     list("evict", d_.evict, [&](const auto& e) {
       out_.member("pods", e.pods).key("for");
       e.beneficiary.empty() ? out_.null() : out_.value(e.beneficiary);
       out_.member("reason", e.reason);
+      sets(e.pod_sets, [](const pods_of_set&) {});
       if (e.why.rule == fairness_rule::none) return;
       out_.member("rule", word_of_rule(e.why.rule)).key("shares").begin_object();
       write_share("for", e.why.beneficiary);
@@ -87,6 +90,23 @@ class decision_writer {
       out_.end_object();
     }
     out_.end_array();
+  }
+  template <class Rest>
+  void sets(const vector<pods_of_set>& all, Rest rest) {
+    if (all.empty()) return;
+    out_.key("pod_sets").begin_array();
+    for (const pods_of_set& s : all) {
+      if (s.pods == 0) continue;
+      out_.begin_object().member("name", s.name).member("pods", s.pods);
+      rest(s);
+      out_.end_object();
+    }
+    out_.end_array();
+  }
+  void flavors(const vector<flavor_name>& all) {
+    out_.key("flavors").begin_object();
+    for (const flavor_name& f : all) out_.member(f.resource, f.flavor);
+    out_.end_object();
   }
   void names(std::string_view name, const vector<std::string_view>& all) {
     out_.key(name).begin_array();

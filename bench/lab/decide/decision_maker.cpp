@@ -49,6 +49,37 @@ bool decision_maker::is_quiet(const plan_type& plan) {
 
 // The cycles.
 
+namespace {
+
+/// More pods of the same job.
+void add(vector<pods_of_set>& to, vector<pods_of_set> more) {
+  for (std::size_t s = 0; s < more.size(); ++s) {
+    to[s].pods += more[s].pods;
+    to[s].nodes.append(more[s].nodes.begin(), more[s].nodes.end());
+  }
+}
+
+/// Those of resources that every set which has them has in the same flavor.
+[[nodiscard]] vector<flavor_name> common_flavors(const vector<pods_of_set>& sets) {
+  vector<flavor_name> all;
+  const auto is_of = [](std::string_view resource) {
+    return [resource](const flavor_name& f) { return f.resource == resource; };
+  };
+  for (const pods_of_set& s : sets) {
+    for (const flavor_name& f : s.flavors) {
+      if (std::any_of(all.begin(), all.end(), is_of(f.resource))) continue;
+      const bool is_common = std::all_of(sets.begin(), sets.end(), [&](const pods_of_set& other) {
+        const auto its = std::find_if(other.flavors.begin(), other.flavors.end(), is_of(f.resource));
+        return its == other.flavors.end() || its->flavor == f.flavor;
+      });
+      if (is_common) all.push_back(f);
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
 void decision_maker::record(const plan_type& plan) {
   const std::size_t first_eviction = made_.evict.size();
   for (const auto& e : plan.evictions) {
@@ -64,8 +95,10 @@ void decision_maker::record(const plan_type& plan) {
                                    });
     if (same != made_.evict.end()) {
       same->pods += pods;
+      add(same->pod_sets, sets_of(e.id, e.pods, {}));
     } else {
-      made_.evict.push_back({jobs_.ids[j], job(j).quota, pods, beneficiary, reason, e.why});
+      made_.evict.push_back(
+          {jobs_.ids[j], job(j).quota, pods, beneficiary, reason, e.why, sets_of(e.id, e.pods, {})});
     }
   }
   // With an elastic job all its pods are evicted, whether or not the plan names each of them.
@@ -104,8 +137,10 @@ void decision_maker::record(const plan_type& plan) {
       same->pods += pods;
       same->nodes.append(nodes.begin(), nodes.end());
       same->borrows += a.borrows;
+      add(same->pod_sets, sets_of(a.id, a.pods, a.pick));
     } else {
-      made_.admit.push_back({jobs_.ids[j], job(j).quota, pods, nodes, flavors_of(j, a.pick), a.borrows});
+      made_.admit.push_back({jobs_.ids[j], job(j).quota, pods, nodes, flavors_of(j, a.pick), a.borrows,
+                             sets_of(a.id, a.pods, a.pick)});
     }
   }
 }
@@ -149,13 +184,53 @@ vector<std::string_view> decision_maker::nodes_of_job(job_index j) const {
   return nodes;
 }
 
-vector<flavor_name> decision_maker::flavors_of(job_index j, const flavor_pick& pick) const {
+vector<pods_of_set> decision_maker::sets_of(job_id unit, std::uint32_t pods, const flavor_pick& pick) const {
+  vector<pods_of_set> all;
+  const job_index j = scheduler_.what(unit);
+  if (job(j).unlike == 0) return all;
+  pods_by_set has{};
+  if (unit == ids_[j]) {
+    has = scheduler_.view().by_set(j, pods);
+  } else {
+    has[scheduler_.set_of(unit).index()] = pods;
+  }
+  const vector<std::string_view> nodes = nodes_of(scheduler_.place_of(unit));
+  auto next = nodes.begin();
+  const vector<std::string_view>& names = jobs_.set_names[job(j).unlike - 1];
+  for (std::size_t s = 0; s < names.size(); ++s) {
+    pods_of_set& of = all.emplace_back(pods_of_set{names[s], has[s], flavors_of_set(j, s, pick)});
+    for (std::uint64_t i = 0; i < has[s] && next != nodes.end(); ++i) of.nodes.push_back(*next++);
+  }
+  return all;
+}
+
+/// The flavors of resources that are named in what is requested.
+vector<flavor_name> decision_maker::counted_flavors(const amounts& request) const {
   vector<flavor_name> all;
   for (std::size_t d = 0; d < scenario_.resources.size(); ++d) {
     const std::string_view resource = scenario_.resources[d];
-    if (flavor_of(resource).empty() || job(j).request[d] == quantity{}) continue;
+    if (flavor_of(resource).empty() || request[d] == quantity{}) continue;
     all.push_back({plain_name(resource), std::string{flavor_of(resource)}});
   }
+  return all;
+}
+
+vector<flavor_name> decision_maker::flavors_of_set(job_index j, std::size_t set,
+                                                   const flavor_pick& pick) const {
+  const vector<pod_set_entry>& sets = entry(j)->sets;
+  vector<flavor_name> all = counted_flavors(sets[set].request);
+  std::size_t first = 0;
+  for (std::size_t s = 0; s < set; ++s) first += sets[s].flavors.size();
+  for (const flavor_group& g : sets[set].flavors) {
+    for (const std::string& r : g.resources) all.push_back({r, g.options[pick[first]].name});
+    ++first;
+  }
+  return all;
+}
+
+vector<flavor_name> decision_maker::flavors_of(job_index j, const flavor_pick& pick) const {
+  if (job(j).unlike != 0) return common_flavors(sets_of(ids_[j], job(j).fewest_pods(), pick));
+  vector<flavor_name> all = counted_flavors(job(j).request);
   const auto add = [&](const flavor_group& group, std::size_t g) {
     for (const std::string& r : group.resources) all.push_back({r, group.options[pick[g]].name});
   };

@@ -73,9 +73,11 @@ class decision_maker {
   [[nodiscard]] vector<resources<n>> demand() const;
   /// By quota: its part of the capacity according to the policy's own division.
   [[nodiscard]] vector<amounts> entitlements() const;
-  /// The flavors of a choice, by resource.
+  /// The flavors of a choice, by resource; if its pods differ, those in which they do not.
   [[nodiscard]] vector<flavor_name> flavors_of(job_index j, const flavor_pick& pick) const;
   [[nodiscard]] vector<std::string_view> nodes_of(gpu::allocation_id at) const;
+  /// The pods of a unit by set, all sets in their order; none if all pods of the job are alike.
+  [[nodiscard]] vector<pods_of_set> sets_of(job_id unit, std::uint32_t pods, const flavor_pick& pick) const;
   /// The nodes of all its running pods.
   [[nodiscard]] vector<std::string_view> nodes_of_job(job_index j) const;
   /// Why a job is pending.
@@ -106,6 +108,9 @@ class decision_maker {
 
  private:
   void record(const plan_type& plan);
+  [[nodiscard]] vector<flavor_name> counted_flavors(const amounts& request) const;
+  [[nodiscard]] vector<flavor_name> flavors_of_set(job_index j, std::size_t set,
+                                                   const flavor_pick& pick) const;
   void let_go();
   [[nodiscard]] bool is_quiet(const plan_type& plan);
   [[nodiscard]] std::uint64_t pods_at(job_index j, gpu::allocation_id at, std::uint32_t pods) const;

@@ -336,6 +336,10 @@ workload<N> make_workload(const scenario& s) {
     if (c.origin.entry) {
       const job_entry& j = s.jobs[*c.origin.entry];
       job = job_of<N>(s, j, flavors, result.setup.unlike);
+      if (job.unlike != 0) {
+        auto& names = result.set_names.emplace_back();
+        for (const pod_set_entry& set : j.sets) names.push_back(set.name);
+      }
       charge_as_kai_does(s, job);
       job.job_class = class_of(j.job_class);
       who = {j.user, j.roles};

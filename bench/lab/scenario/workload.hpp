@@ -49,6 +49,8 @@ struct workload {
   /// For the jobs in `setup.jobs`, in their order.
   vector<std::string_view> ids{};
   vector<job_origin> origins{};
+  /// The names of the sets of `setup.unlike`.
+  vector<vector<std::string_view>> set_names{};
   /// The job classes, by `job::job_class`; the first is that of jobs without a class.
   vector<std::string_view> classes{};
   /// By submission, then id.
