@@ -35,6 +35,11 @@ struct pods_of_set {
   vector<std::string_view> nodes{};
 };
 
+/// As the member "flavors".
+void write_flavors(json_writer& to, const vector<flavor_name>& all);
+/// As the member "pod_sets", without those of which there are no pods; nothing if there are no sets.
+void write(json_writer& to, const vector<pods_of_set>& all, bool says_where = true);
+
 /// When a job starts that holds a reservation with a time.
 struct reserved_start {
   reservation what{};
@@ -105,6 +110,8 @@ struct decision {
     std::optional<leaving_jobs> leaving{};
     /// Why its quotas never allow it, whatever others do; empty if they may.
     std::string never{};
+    /// The first of its pod sets that this concerns; empty if all its pods are alike, or none is the first.
+    std::string_view pod_set{};
   };
   struct refusal {
     std::string_view id;

@@ -10,6 +10,8 @@
 #include <allot/systems/kai/runai.hpp>
 #include <allot/systems/kai/whole_unit_division.hpp>
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -217,6 +219,7 @@ vector<flavor_name> decision_maker::counted_flavors(const amounts& request) cons
 
 vector<flavor_name> decision_maker::flavors_of_set(job_index j, std::size_t set,
                                                    const flavor_pick& pick) const {
+  if (entry(j) == nullptr) return flavors_of_traced_set(j, set, pick);
   const vector<pod_set_entry>& sets = entry(j)->sets;
   vector<flavor_name> all = counted_flavors(sets[set].request);
   std::size_t first = 0;
@@ -224,6 +227,30 @@ vector<flavor_name> decision_maker::flavors_of_set(job_index j, std::size_t set,
   for (const flavor_group& g : sets[set].flavors) {
     for (const std::string& r : g.resources) all.push_back({r, g.options[pick[first]].name});
     ++first;
+  }
+  return all;
+}
+
+vector<flavor_name> decision_maker::flavors_of_traced_set(job_index j, std::size_t set,
+                                                          const flavor_pick& pick) const {
+  const trace& from = *scenario_.trace;
+  const auto sets = from.sets_of(from.jobs[*jobs_.origins[j].traced]);
+  const vector<sim::unlike_pods<n>::share>& shares = scheduler_.view().shares_of(j);
+  const auto group = flavors_of_traced(scenario_, sets[set].gpu_model, sets[set].gpus, sets[set].pods);
+  if (!group) return {};
+  std::size_t chosen = 0;
+  for (std::size_t s = 0; s < set; ++s) chosen += shares[s].flavors != 0 ? 1U : 0U;
+  return {{"gpu", group->options[shares[set].flavors != 0 ? pick[chosen] : 0].name}};
+}
+
+vector<pods_of_set> decision_maker::sets_of_job(job_index j) const {
+  const job_id core = ids_[j];
+  vector<pods_of_set> all = sets_of(core, scheduler_.pods(core), scheduler_.pick(core));
+  if (all.empty()) return all;
+  for (const job_id pod : scheduler_.elastic_pods_of(core)) {
+    const job_state is = scheduler_.state(pod);
+    if (is != job_state::running && is != job_state::evicting) continue;
+    add(all, sets_of(pod, 1, scheduler_.pick(core)));
   }
   return all;
 }
@@ -237,7 +264,8 @@ vector<flavor_name> decision_maker::flavors_of(job_index j, const flavor_pick& p
   if (const job_entry* e = entry(j)) {
     for (std::size_t g = 0; g < e->flavors.size(); ++g) add(e->flavors[g], g);
   } else if (job(j).flavors != 0) {
-    const auto group = flavors_of_traced(scenario_, scenario_.trace->jobs[*jobs_.origins[j].traced]);
+    const trace_job& from = scenario_.trace->jobs[*jobs_.origins[j].traced];
+    const auto group = flavors_of_traced(scenario_, from.gpu_model, from.gpus, from.pods);
     if (group) all.push_back({"gpu", group->options[pick[0]].name});
   }
   return all;
@@ -292,7 +320,7 @@ decision::pending_job decision_maker::explain_waiting(job_index j) {
                        h.binding ? std::optional{h.departures.amount} : std::nullopt, h.departures.is_held};
   }
   if (h.out_of_reach) {
-    pending.never = text_of_limit(*h.out_of_reach, scheduler_.tree(), scheduler_.request(ids_[j]),
+    pending.never = text_of_limit(*h.out_of_reach, scheduler_.tree(), h.out_of_reach_request,
                                   dimension_names<n>{scenario_.resources});
   }
   if (h.ready_at) {
@@ -304,7 +332,8 @@ decision::pending_job decision_maker::explain_waiting(job_index j) {
     pending.at = queue_name(s.quota);
     pending.resource = scenario_.resources[s.dimension];
     pending.short_by = s.missing;
-    pending.text = explain_lack(s, pending.id, scheduler_.request(ids_[j]));
+    pending.pod_set = set_of(j, s, scheduler_.pick(ids_[j]));
+    pending.text = explain_lack(s, j, scheduler_.pick(ids_[j]), scheduler_.request(ids_[j]));
     if (h.departures) pending.text.append("; ").append(departs);
   } else if (h.backs_off) {
     pending.reason = to_string(pending_reason::backoff);
@@ -317,7 +346,8 @@ decision::pending_job decision_maker::explain_waiting(job_index j) {
     pending.at = "cluster";
     pending.resource = gpu_resource(j);
     pending.short_by = why.reason == gpu::obstacle::full ? why.asked - why.free : missing_blocks(why, j);
-    pending.text = explain(why, scheduler_.places());
+    pending.pod_set = set_of(j, why);
+    pending.text = explain(why, scheduler_.places(), set_names(j));
     if (h.departures) pending.text.append("; ").append(departs);
   } else if (h.kept_for) {
     const job_index soon = scheduler_.what(h.kept_for);
@@ -376,22 +406,48 @@ standing decision_maker::standing_of(quota_id x, std::size_t d) const {
           counted.drawn(x, d), may_hold};
 }
 
-std::string decision_maker::explain_lack(const shortfall& s, std::string_view id,
+std::string decision_maker::explain_lack(const shortfall& s, job_index j, const flavor_pick& pick,
                                          const resources<n>& request) const {
   // KAI has one capacity, not one for each root.
   const bool is_of_all =
       has_own_bounds() && s.kind == bound::capacity && scheduler_.tree().roots().size() > 1;
-  return explain(s, is_of_all ? "the cluster" : queue_name(s.quota), scenario_.resources[s.dimension],
-                 standing_of(s.quota, s.dimension), id, request[s.dimension]);
+  const std::string_view set = set_of(j, s, pick);
+  return (set.empty() ? std::string{} : fmt::format("pod set {}: ", set)) +
+         explain(s, is_of_all ? "the cluster" : queue_name(s.quota), scenario_.resources[s.dimension],
+                 standing_of(s.quota, s.dimension), jobs_.ids[j], request[s.dimension]);
+}
+
+std::string_view decision_maker::set_of(job_index j, const shortfall& why, const flavor_pick& pick) const {
+  const std::span<const std::string_view> names = set_names(j);
+  if (names.size() < 2) return {};
+  const auto& view = scheduler_.view();
+  const pods_by_set pods = view.by_set(j, job(j).fewest_pods());
+  const quantity allowed = view.amount(j, job(j).fewest_pods(), pick)[why.dimension] - why.missing;
+  quantity sum;
+  for (std::size_t s = 0; s < names.size(); ++s) {
+    const quantity its = view.pod(j, pod_set_id{s}, pick)[why.dimension] * std::int64_t{pods[s]};
+    sum += its;
+    if (its > quantity{} && sum > allowed) return names[s];
+  }
+  return {};
 }
 
 bool decision_maker::has_own_bounds() const {
   return scenario_.policy.preset == runai::name;
 }
 
+gpu::pod_request pods_without_room(const gpu::unplaceable& why, const gpu::pod_request& r) {
+  if (r.sets.empty()) return r;
+  const auto is_smaller = [](const gpu::pod_set& a, const gpu::pod_set& b) {
+    return a.each.gpus < b.each.gpus;
+  };
+  const gpu::pod_set& set =
+      why.set < r.sets.size() ? r.sets[why.set] : *std::max_element(r.sets.begin(), r.sets.end(), is_smaller);
+  return set.of(set.fewest(), r);
+}
+
 quantity decision_maker::missing_blocks(const gpu::unplaceable& why, job_index j) const {
-  const gpu::pod_request d = pod_request_of(j);
-  const auto pods = gpu::split(d, *scenario_.cluster);
+  const auto pods = gpu::split(pods_without_room(why, pod_request_of(j)), *scenario_.cluster);
   if (!pods) return why.asked;
   const auto without_room = static_cast<std::int64_t>(pods->pods - std::min(pods->pods, why.pods_with_room));
   if (without_room == 0) return quantity::whole(pods->rest.devices);

@@ -27,7 +27,13 @@ namespace {
 
 }  // namespace
 
-std::string explain(const gpu::unplaceable& why, const sim::places& where) {
+std::string explain(const gpu::unplaceable& why, const sim::places& where,
+                    std::span<const std::string_view> sets) {
+  if (why.set < sets.size()) {
+    gpu::unplaceable of_set = why;
+    of_set.set = gpu::every_set;
+    return fmt::format("pod set {}: {}", sets[why.set], explain(of_set, where));
+  }
   switch (why.reason) {
     case gpu::obstacle::larger_than_any_domain:
     case gpu::obstacle::no_domain_has_room: {

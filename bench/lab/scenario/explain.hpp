@@ -8,6 +8,7 @@
 #include <allot/scheduler/plan.hpp>
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -18,8 +19,9 @@ class places;
 }
 namespace lab {
 
-/// Why a request has no place there, as a sentence.
-[[nodiscard]] std::string explain(const gpu::unplaceable& why, const sim::places& where);
+/// Why a request has no place there, as a sentence; `sets` are the names of its pod sets.
+[[nodiscard]] std::string explain(const gpu::unplaceable& why, const sim::places& where,
+                                  std::span<const std::string_view> sets = {});
 
 /// The state of a quota in one dimension, by what counts against pending jobs (`scheduler::counted`).
 struct standing {

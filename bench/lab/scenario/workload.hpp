@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -51,6 +52,13 @@ struct workload {
   vector<job_origin> origins{};
   /// The names of the sets of `setup.unlike`.
   vector<vector<std::string_view>> set_names{};
+
+  /// Those of a job; none if its pods are alike.
+  [[nodiscard]] std::span<const std::string_view> sets_of(sim::job_index j) const {
+    const std::uint32_t unlike = setup.jobs[j].unlike;
+    if (unlike == 0) return {};
+    return set_names[unlike - 1];
+  }
   /// The job classes, by `job::job_class`; the first is that of jobs without a class.
   vector<std::string_view> classes{};
   /// By submission, then id.
