@@ -263,7 +263,8 @@ class doubts {
       for (const job_id pod : host_.scheduler.elastic_pods_of(host_.ids[j])) {
         if (host_.scheduler.set_of(pod).index() == s) add_nodes(pod, its);
       }
-      const std::string who = fmt::format("the pods of its pod set {}", host_.jobs.sets_of(j)[s]);
+      const std::string who =
+          fmt::format("the pods of its pod set {}", host_.jobs.sets_of(host_.jobs.setup.jobs[j])[s]);
       expect_together(j, its, sets[s].each.required_level, who);
       expect_slices(j, its, sets[s], who);
       expect_apart(j, its, sets[s], who);

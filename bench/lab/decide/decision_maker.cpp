@@ -10,8 +10,6 @@
 #include <allot/systems/kai/runai.hpp>
 #include <allot/systems/kai/whole_unit_division.hpp>
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <iterator>
 
@@ -411,25 +409,13 @@ std::string decision_maker::explain_lack(const shortfall& s, job_index j, const 
   // KAI has one capacity, not one for each root.
   const bool is_of_all =
       has_own_bounds() && s.kind == bound::capacity && scheduler_.tree().roots().size() > 1;
-  const std::string_view set = set_of(j, s, pick);
-  return (set.empty() ? std::string{} : fmt::format("pod set {}: ", set)) +
-         explain(s, is_of_all ? "the cluster" : queue_name(s.quota), scenario_.resources[s.dimension],
-                 standing_of(s.quota, s.dimension), jobs_.ids[j], request[s.dimension]);
+  return explain(s, is_of_all ? "the cluster" : queue_name(s.quota), scenario_.resources[s.dimension],
+                 standing_of(s.quota, s.dimension), jobs_.ids[j], request[s.dimension], set_of(j, s, pick));
 }
 
 std::string_view decision_maker::set_of(job_index j, const shortfall& why, const flavor_pick& pick) const {
-  const std::span<const std::string_view> names = set_names(j);
-  if (names.size() < 2) return {};
-  const auto& view = scheduler_.view();
-  const pods_by_set pods = view.by_set(j, job(j).fewest_pods());
-  const quantity allowed = view.amount(j, job(j).fewest_pods(), pick)[why.dimension] - why.missing;
-  quantity sum;
-  for (std::size_t s = 0; s < names.size(); ++s) {
-    const quantity its = view.pod(j, pod_set_id{s}, pick)[why.dimension] * std::int64_t{pods[s]};
-    sum += its;
-    if (its > quantity{} && sum > allowed) return names[s];
-  }
-  return {};
+  const auto set = lacking_set(scheduler_.view(), j, pick, why);
+  return set ? set_names(j)[*set] : std::string_view{};
 }
 
 bool decision_maker::has_own_bounds() const {

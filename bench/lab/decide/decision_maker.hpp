@@ -81,7 +81,9 @@ class decision_maker {
   [[nodiscard]] vector<pods_of_set> sets_of(job_id unit, std::uint32_t pods, const flavor_pick& pick) const;
   /// The pods of a job by set: those that have a place, or else those that it can't do without.
   [[nodiscard]] vector<pods_of_set> sets_of_job(job_index j) const;
-  [[nodiscard]] std::span<const std::string_view> set_names(job_index j) const { return jobs_.sets_of(j); }
+  [[nodiscard]] std::span<const std::string_view> set_names(job_index j) const {
+    return jobs_.sets_of(job(j));
+  }
   /// @{
   /// The first of the pod sets of a job that has no place or, under these flavors, no quota; empty if all its
   /// pods are alike.

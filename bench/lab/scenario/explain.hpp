@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/pod_counts.hpp>
 #include <allot/core/time.hpp>
 #include <allot/gpu/reason.hpp>
 #include <allot/quota/shortfall.hpp>
@@ -34,9 +35,17 @@ struct standing {
 };
 
 /// Why a quota does not allow a job's request, as a sentence: "team-b may borrow 2 gpu and borrows 2". `s` is
-/// the shortfall of the quota named `quota`, whose state is `now`.
+/// the shortfall of the quota named `quota`, whose state is `now`; `pod_set` the first set of the job that
+/// lacks that.
 [[nodiscard]] std::string explain(const shortfall& s, std::string_view quota, std::string_view resource,
-                                  const standing& now, std::string_view job, quantity request);
+                                  const standing& now, std::string_view job, quantity request,
+                                  std::string_view pod_set = {});
+
+/// The pods of sets of these names: "1 router, 2 to 4 prefill".
+[[nodiscard]] std::string text_of_sets(std::span<const gpu::pod_set> sets,
+                                       std::span<const std::string_view> names);
+/// The same of numbers of pods, without sets of which there are none.
+[[nodiscard]] std::string text_of_sets(const pods_by_set& pods, std::span<const std::string_view> names);
 
 /// What a cycle found when it tried the job, if that says more than what blocks the job: replaces the word,
 /// and adds to the sentence.
