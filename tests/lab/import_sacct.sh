@@ -157,7 +157,7 @@ has job_id,gpus,pods '1,16,2
 3,3,'
 noted '1 job (3) asked for several nodes'
 
-# The components of a heterogeneous job are one gang. Of one that had not ended, none is there.
+# The components of a heterogeneous job are the pod sets of one gang. Of one that had not ended, none is there.
 imports 0 - <<'TXT'
 JobID|User|Submit|Start|Elapsed|TimelimitRaw|AllocTRES|State
 30+0|u|2026-03-01T09:00:00|2026-03-01T09:10:00|02:00:00|240|cpu=4,gres/gpu:a100=4,mem=10G,node=1|COMPLETED
@@ -166,7 +166,8 @@ JobID|User|Submit|Start|Elapsed|TimelimitRaw|AllocTRES|State
 30+0.batch||2026-03-01T09:10:00|2026-03-01T09:10:00|02:00:00||cpu=4|COMPLETED
 31+1|u|2026-03-01T09:00:00|2026-03-01T09:10:00|02:00:00|240|cpu=4,gres/gpu=4|RUNNING
 TXT
-has job_id,submit_s,duration_s,gpus,gpu_model,cpu_milli,memory_mib,estimate_s '30,0,7200,4,a100,68000,112640,18000'
+has job_id,submit_s,duration_s,gpus,pods,pod_set,gpu_model,cpu_milli,memory_mib,estimate_s '30,0,7200,4,1,0,a100,4000,10240,18000
+30,0,7200,0,2,1,,64000,102400,18000'
 noted '1 job (30) had components'
 noted '2 jobs that had not ended are left out (31+1, 31+0)'
 
@@ -180,8 +181,9 @@ JobID|Submit|Start|Elapsed|AllocTRES|State
 40_7|2026-03-01T09:00:00|2026-03-01T09:10:00|01:00:00|gres/gpu=1|PREEMPTED
 40_7|2026-03-01T10:10:00|2026-03-01T11:10:00|00:30:00|gres/gpu=1|TIMEOUT
 TXT
-has job_id,submit_s,duration_s,gpus,earlier_runs '30,0,7200,6,1
-40_7,0,1800,1,1'
+has job_id,submit_s,duration_s,gpus,pod_set,earlier_runs '30,0,7200,4,0,1
+30,0,7200,2,1,1
+40_7,0,1800,1,,1'
 
 # --- columns
 

@@ -39,6 +39,7 @@ enum class mapped_key : std::uint8_t {
   checkpoint,
   restart,
   estimate,
+  pod_set,
   gpus_per_pod,
   start,
   end,
@@ -52,7 +53,7 @@ struct mapped_key_name {
 };
 
 /// In the order of `mapped_key`.
-constexpr std::array<mapped_key_name, 20> mapped_keys = {
+constexpr std::array<mapped_key_name, 21> mapped_keys = {
     {{"job_id", mapped_kind::text, trace_column::job_id},
      {"submit_s", mapped_kind::point, trace_column::submit_s},
      {"duration_s", mapped_kind::span, trace_column::duration_s},
@@ -70,6 +71,7 @@ constexpr std::array<mapped_key_name, 20> mapped_keys = {
      {"checkpoint_s", mapped_kind::span, trace_column::checkpoint_s},
      {"restart_s", mapped_kind::span, trace_column::restart_s},
      {"estimate_s", mapped_kind::span, trace_column::estimate_s},
+     {"pod_set", mapped_kind::text, trace_column::pod_set},
      {"gpus_per_pod", mapped_kind::gpus, trace_column::tag},
      {"start_s", mapped_kind::point, trace_column::tag},
      {"end_s", mapped_kind::point, trace_column::tag}}};
@@ -373,6 +375,10 @@ class mapped_import {
     }
     if (at(mapped_key::min_pods) && !at(mapped_key::pods))
       wrong("--map: min_pods means nothing without pods");
+    if (at(mapped_key::pod_set) && !at(mapped_key::job_id))
+      wrong("--map: pod_set means nothing without job_id");
+    if (at(mapped_key::pod_set) && options_.gpu_only)
+      wrong("--gpu-only: the other pod sets of a job may have GPUs (expected no pod_set)");
   }
 
   [[nodiscard]] static std::string listed_and(const vector<std::string_view>& names) {
@@ -496,6 +502,7 @@ class mapped_import {
     job.min_pods = whole(mapped_key::min_pods, 1, largest);
     if (job.min_pods > job.pods) report(mapped_key::min_pods, "at most the pods");
     read_gpus(job);
+    job.pod_set = text(mapped_key::pod_set);
     job.tenant = text(mapped_key::tenant);
     job.job_class = text(mapped_key::job_class);
     job.gpu_model = text(mapped_key::gpu_model);

@@ -8,6 +8,7 @@
 #include "lab/import/sacct_values.hpp"
 #include "lab/io/errors.hpp"
 
+#include <allot/core/pod_counts.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/lab/decimal.hpp>
 #include <allot/lab/name_table.hpp>
@@ -46,6 +47,8 @@ struct sacct_run {
   std::int64_t memory_mib = 0;
   /// On at least so many nodes, if that is more than one.
   std::int64_t nodes = 0;
+  /// On how many it was.
+  std::int64_t nodes_had = 0;
   std::int64_t estimate = 0;
   name_id user;
   name_id tenant;
@@ -64,6 +67,8 @@ struct sacct_job {
   std::string gang;
   std::size_t earlier_runs = 0;
   bool is_rest_of_array = false;
+  /// The runs of its components, if there are several; by their numbers.
+  std::map<std::int64_t, sacct_run> components{};
 };
 
 [[nodiscard]] bool says_something(std::string_view text) {
@@ -148,8 +153,10 @@ class sacct_import {
     merge_components(jobs);
     std::sort(jobs.begin(), jobs.end(),
               [](const sacct_job& a, const sacct_job& b) { return a.last.line < b.last.line; });
-    const bool has_pods =
-        std::any_of(jobs.begin(), jobs.end(), [](const sacct_job& j) { return j.last.nodes > 0; });
+    const bool has_sets =
+        std::any_of(jobs.begin(), jobs.end(), [](const sacct_job& j) { return j.components.size() > 1; });
+    const bool has_pods = has_sets || std::any_of(jobs.begin(), jobs.end(),
+                                                  [](const sacct_job& j) { return j.last.nodes > 0; });
     const bool has_earlier_runs =
         std::any_of(jobs.begin(), jobs.end(), [](const sacct_job& j) { return j.earlier_runs > 0; });
     vector<std::string> names;
@@ -157,7 +164,7 @@ class sacct_import {
     if (has_early_starts_)
       names.emplace_back(sacct_column_names[static_cast<std::size_t>(sacct_column::submit)]);
     if (has_earlier_runs) names.emplace_back("earlier_runs");
-    trace_spool spool{written(has_pods), tag_names(names, "sacct", log_)};
+    trace_spool spool{written(has_pods, has_sets), tag_names(names, "sacct", log_)};
     for (const sacct_job& j : jobs) write(j, spool, has_earlier_runs);
     conclude();
     const auto origin = origin_of(spool, log_, options_);
@@ -315,6 +322,7 @@ class sacct_import {
     run.memory_mib = has->memory_mib;
     run.gpu_model = words_.intern(has->gpu_model).name;
     if (requested) run.nodes = requested->nodes;
+    if (is_allocated) run.nodes_had = has->nodes;
     if (has->has_several_models) several_models_.add(id);
     if (is_mig_profile(has->gpu_model)) mig_.add(id);
     for (const std::string& name : has->others) others_[name].add(id);
@@ -437,7 +445,7 @@ class sacct_import {
     return std::max<std::size_t>(1, tasks.count);
   }
 
-  /// The components of a heterogeneous job start together: they are one gang.
+  /// The components of a heterogeneous job start together: they are the pod sets of one gang.
   void merge_components(vector<sacct_job>& jobs) {
     std::map<std::pair<std::string, name_id>, std::size_t> gangs;
     vector<sacct_job> merged;
@@ -451,31 +459,29 @@ class sacct_import {
         unfinished_.add(j.id);
         continue;
       }
+      const auto number =
+          static_cast<std::int64_t>(parse_in_unit(j.id.substr(j.gang.size() + 1), {1, 1}).value_or(0));
       const auto [at, is_new] = gangs.try_emplace({j.gang, j.last.user}, merged.size());
       if (is_new) {
         heterogeneous_.add(j.gang);
         j.id = j.gang;
-        merged.push_back(std::move(j));
-        continue;
+        merged.push_back(j);
       }
       sacct_job& to = merged[at->second];
+      to.components.emplace(number, j.last);
       to.last.duration = std::max(to.last.duration, j.last.duration);
       to.last.submit = std::min(to.last.submit, j.last.submit);
-      to.last.gpus += j.last.gpus;
-      to.last.cpu_milli += j.last.cpu_milli;
-      to.last.memory_mib += j.last.memory_mib;
+      // Without a limit of one there is none of all.
       to.last.estimate =
           std::min(to.last.estimate, j.last.estimate) == 0 ? 0 : std::max(to.last.estimate, j.last.estimate);
-      to.last.nodes = 0;
       to.earlier_runs = std::max(to.earlier_runs, j.earlier_runs);
-      if (j.last.gpus > 0 && to.last.gpu_model != j.last.gpu_model) to.last.gpu_model = name_id::none();
     }
     jobs = std::move(merged);
   }
 
   // The trace.
 
-  [[nodiscard]] vector<trace_column> written(bool has_pods) const {
+  [[nodiscard]] vector<trace_column> written(bool has_pods, bool has_sets) const {
     vector<trace_column> all;
     if (tenant_at_) all.push_back(trace_column::tenant);
     if (has_pods) all.push_back(trace_column::pods);
@@ -488,6 +494,7 @@ class sacct_import {
       all.push_back(trace_column::estimate_s);
     }
     if (columns_->has(sacct_column::eligible)) all.push_back(trace_column::ready_s);
+    if (has_sets) all.push_back(trace_column::pod_set);
     return all;
   }
 
@@ -504,21 +511,14 @@ class sacct_import {
     job.submit = run.submit;
     if (run.eligible && *run.eligible > run.submit) job.ready = run.eligible;
     job.duration = run.duration;
-    job.gpus = run.gpus;
-    job.cpu_milli = run.cpu_milli;
-    job.memory_mib = run.memory_mib;
     job.estimate = run.estimate;
     job.tenant = words_[run.tenant];
     job.job_class = words_[run.job_class];
-    job.gpu_model = words_[run.gpu_model];
     job.user = words_[run.user];
-    if (options_.gpu_only && job.gpus == 0) return without_gpus_.add(from.id);
-    if (run.nodes > 0 && job.gpus % run.nodes == 0 && (job.gpus / run.nodes) % 1000 == 0) {
-      job.pods = run.nodes;
-      job.gpus /= run.nodes;
-    } else if (run.nodes > 0) {
-      uneven_.add(from.id);
-    }
+    const auto has_gpus = [](const auto& component) { return component.second.gpus > 0; };
+    const bool any_gpus =
+        run.gpus > 0 || std::any_of(from.components.begin(), from.components.end(), has_gpus);
+    if (options_.gpu_only && !any_gpus) return without_gpus_.add(from.id);
     vector<std::string_view> tags;
     for (std::size_t i = 0; i < columns_->tags().size(); ++i) tags.push_back(text_of(run, i));
     note_columns(from, tags);
@@ -532,8 +532,42 @@ class sacct_import {
       const text_problem at{{run.line, 1}, {}, problem};
       log_.reject({&at, 1});
     };
-    if (!from.is_rest_of_array) return add();
-    write_tasks(from, job, add);
+    if (from.components.size() > most_pod_sets) {
+      const text_problem at{{run.line, 1},
+                            {},
+                            "expected at most " + std::to_string(most_pod_sets) +
+                                " components of a job, found " + std::to_string(from.components.size())};
+      return log_.reject({&at, 1});
+    }
+    if (from.components.size() < 2) {
+      ask_for(run, run.nodes, job);
+      return from.is_rest_of_array ? write_tasks(from, job, add) : add();
+    }
+    for (const auto& [number, component] : from.components) {
+      const std::string name = std::to_string(number);
+      job.pod_set = name;
+      // A pod set without a number of pods is one pod.
+      ask_for(component,
+              component.nodes > 0 ? component.nodes : std::max<std::int64_t>(1, component.nodes_had), job);
+      job.pods = std::max<std::int64_t>(1, job.pods);
+      add();
+    }
+  }
+
+  /// What a run had, split over as many nodes, if that is any number.
+  void ask_for(const sacct_run& run, std::int64_t nodes, imported_job& job) {
+    job.gpus = run.gpus;
+    job.cpu_milli = run.cpu_milli;
+    job.memory_mib = run.memory_mib;
+    job.gpu_model = words_[run.gpu_model];
+    job.pods = 0;
+    if (nodes == 0) return;
+    if (job.gpus % (nodes * 1000) == 0) {
+      job.pods = nodes;
+      job.gpus /= nodes;
+    } else if (nodes > 1) {
+      uneven_.add(id_of(run));
+    }
   }
 
   /// What ran of an array that is told in one row: each task is a job.
@@ -600,8 +634,7 @@ class sacct_import {
     note(resized_,
          " changed the size while running: the size is that of the last part, the run time that of all");
     note(heterogeneous_,
-         " had components: they are one gang here, split over as few nodes as possible, for as "
-         "long as the longest");
+         " had components: they are the pod sets of one gang, which runs for as long as the longest of them");
     note(reused_, " had an id that another user had before: #2, #3, ... tell them apart");
     note(early_,
          " started before submission (is it a change of the clock? SLURM_TIME_FORMAT=%s has none): only "

@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 namespace allot {
@@ -33,6 +34,18 @@ struct spooled {
 
 [[nodiscard]] std::string last_error(std::string_view doing) {
   return std::string{doing}.append(": ").append(std::strerror(errno));
+}
+
+/// Of what a job says of all its pod sets.
+[[nodiscard]] std::size_t hash_of_job(const imported_job& job) {
+  std::string all;
+  for (const std::string_view text : {job.tenant, job.job_class, job.user})
+    append_csv_field(all += ',', text);
+  for (const std::int64_t n : {job.submit, job.duration, job.priority, std::int64_t{job.preemptible},
+                               job.checkpoint.value_or(-1), job.restart, job.estimate}) {
+    all.append(",").append(std::to_string(n));
+  }
+  return std::hash<std::string>{}(all);
 }
 
 }  // namespace
@@ -58,9 +71,24 @@ std::string trace_spool::problem_of(const imported_job& job, std::size_t line) {
            std::to_string(most_imported_units) + ")";
   }
   if (auto problem = problem_of_gpus(quantity::milli(job.gpus)); !problem.empty()) return problem;
-  if (const auto known = ids_.find(job.id)) {
+  const auto known = ids_.find(job.id);
+  if (!job.pod_set.empty() && (!known || agreed_[known.index()])) {
+    const std::size_t said = hash_of_job(job);
+    if (known && agreed_[known.index()] != said) {
+      return "the job says something else than on line " + std::to_string(lines_[known.index()]) +
+             " (expected the same in all rows of a job, but for the pods of each pod_set)";
+    }
+    const std::size_t number = known ? known.index() : ids_.size();
+    if (!sets_.intern(std::to_string(number).append("/").append(job.pod_set)).added) {
+      return "the job has more than one pod set " + shown(job.pod_set);
+    }
+    if (known) return {};
+    agreed_.push_back(said);
+  } else if (known) {
     return "the job id " + shown(job.id) + " was given before, on line " +
            std::to_string(lines_[known.index()]);
+  } else {
+    agreed_.emplace_back();
   }
   ids_.intern(job.id);
   lines_.push_back(line);
@@ -100,6 +128,8 @@ void trace_spool::append_field(trace_column column, const imported_job& job) {
       return;
     case trace_column::user:
       return append_csv_field(row_, job.user);
+    case trace_column::pod_set:
+      return append_csv_field(row_, job.pod_set);
     case trace_column::estimate_s:
       if (job.estimate != 0) row_ += std::to_string(job.estimate);
       return;
@@ -130,9 +160,9 @@ std::string trace_spool::add(const imported_job& job, std::span<const std::strin
     std::fwrite(&head, sizeof head, 1, file_);
     std::fwrite(row_.data(), 1, row_.size(), file_);
   }
-  first_ = jobs_ == 0 ? job.submit : std::min(first_, job.submit);
-  last_ = jobs_ == 0 ? job.submit : std::max(last_, job.submit);
-  ++jobs_;
+  first_ = rows_ == 0 ? job.submit : std::min(first_, job.submit);
+  last_ = rows_ == 0 ? job.submit : std::max(last_, job.submit);
+  ++rows_;
   return {};
 }
 
@@ -155,7 +185,7 @@ std::string trace_spool::write(instant origin, const import_options& options) {
   output_target out;
   if (std::string problem = out.open(options.out, options.force); !problem.empty()) return problem;
   out.text() += header();
-  for (std::size_t i = 0; i < jobs_; ++i) {
+  for (std::size_t i = 0; i < rows_; ++i) {
     spooled head;
     if (std::fread(&head, sizeof head, 1, file_) != 1) return last_error("can't read a temporary file");
     row_.resize(std::size_t{head.id_size} + head.rest_size);

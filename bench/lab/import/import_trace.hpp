@@ -27,6 +27,8 @@ namespace lab {
 /// A job in terms of the canonical trace. The texts belong to the row that is being read.
 struct imported_job {
   std::string_view id{};
+  /// Not empty: this is one of its pod sets, and what is asked for is that of the set.
+  std::string_view pod_set{};
   /// In milliseconds since the format's origin of time.
   instant submit = 0;
   /// From when it can start, if that is after its submission.
@@ -55,9 +57,9 @@ struct imported_job {
 /// The most that a whole job may request: as much as a canonical trace may state.
 inline constexpr std::int64_t most_imported_units = 1'000'000'000'000;
 
-/// Takes the jobs of a trace one at a time and keeps them in a temporary file. Submissions can be counted
-/// from the first one only when all are known, and nothing may be written if a later row ends the import.
-/// Only the ids are in memory, to find duplicates.
+/// Takes the jobs of a trace, or their pod sets, one at a time and keeps them in a temporary file.
+/// Submissions can be counted from the first one only when all are known, and nothing may be written if a
+/// later row ends the import. Only the ids are in memory, to find duplicates.
 class trace_spool {
  public:
   /// Writes the required columns, then `columns`, then `tags`; ready_s, if it is among them, after submit_s.
@@ -71,7 +73,7 @@ class trace_spool {
   [[nodiscard]] std::string add(const imported_job& job, std::span<const std::string_view> tags,
                                 std::size_t line);
 
-  [[nodiscard]] std::size_t jobs() const noexcept { return jobs_; }
+  [[nodiscard]] std::size_t jobs() const noexcept { return ids_.size(); }
   [[nodiscard]] instant first_submit() const noexcept { return first_; }
   [[nodiscard]] instant last_submit() const noexcept { return last_; }
 
@@ -91,7 +93,11 @@ class trace_spool {
   std::string row_;
   name_table ids_;
   vector<std::size_t> lines_;
-  std::size_t jobs_ = 0;
+  std::size_t rows_ = 0;
+  /// By job: a hash of what all of its pod sets must agree in; none without sets.
+  vector<std::optional<std::size_t>> agreed_;
+  /// The sets, each as the number of its job and its name.
+  name_table sets_;
   instant first_ = 0;
   instant last_ = 0;
 };
