@@ -37,6 +37,42 @@ makes 'job_id,submit_s,duration_s,gpus,tenant,gpu_time
 1,0,2951.5,8,6214e9,23612'
 says "$(<err)" '*note: submissions count from the first, 2017-10-09 06:00:00*standard input: 2 jobs'
 
+# Philly's own log: the last attempt that ended is the job; what never ran is left out.
+cat >cluster_job_log <<'JSON'
+[
+  {"status": "Pass", "vc": "a", "jobid": "one", "user": "u", "submitted_time": "2017-10-09 07:00:00", "attempts": [
+     {"start_time": "2017-10-09 07:02:00", "end_time": "2017-10-09 08:02:00", "detail": [{"ip": "m1", "gpus": ["gpu0", "gpu1"]}]},
+     {"start_time": "2017-10-09 08:10:00", "end_time": "2017-10-09 08:40:00", "detail": [{"ip": "m1", "gpus": ["gpu0", "gpu1"]}, {"ip": "m2", "gpus": ["gpu0", "gpu1"]}]}]},
+  {"status": "Killed", "vc": "a", "jobid": "open", "user": "u", "submitted_time": "2017-10-09 07:00:30", "attempts": [
+     {"start_time": "2017-10-09 07:00:00", "end_time": "2017-10-09 07:30:00", "detail": [{"ip": "m1", "gpus": ["gpu0"]}]},
+     {"start_time": "2017-10-09 08:00:00", "end_time": "None", "detail": [{"ip": "m1", "gpus": ["gpu0"]}]}]},
+  {"status": "Killed", "vc": "b", "jobid": "none", "attempts": [], "submitted_time": "2017-10-09 07:05:00", "user": "u"},
+  {"status": "Failed", "vc": "b", "jobid": "never", "attempts": [{"start_time": null, "end_time": null, "detail": []}], "submitted_time": "None", "user": "u"},
+  {"status": "Pass", "vc": "b", "jobid": "places", "attempts": [{"start_time": "2017-10-09 07:00:00", "end_time": "2017-10-09 07:30:00", "detail": []}], "submitted_time": "2017-10-09 07:05:00", "user": "u"},
+  {"status": "Pass", "vc": "b", "jobid": "when", "attempts": [{"start_time": "2017-10-09 07:00:00", "end_time": "2017-10-09 07:30:00", "detail": [{"ip": "m1", "gpus": ["gpu0"]}]}], "submitted_time": "None", "user": "u"},
+  {"status": "Pass", "vc": "b", "jobid": "one", "attempts": [{"start_time": "2017-10-09 07:00:00", "end_time": "2017-10-09 07:30:00", "detail": [{"ip": "m1", "gpus": ["gpu0"]}]}], "submitted_time": "2017-10-09 07:00:00", "user": "u"},
+  7
+]
+JSON
+imports 0 philly cluster_job_log
+makes 'job_id,submit_s,duration_s,gpus,tenant,user,status,attempts,node_num
+one,0,1800,4,a,u,Pass,2,2
+open,30,1800,1,a,u,Killed,2,1'
+for text in '*/4 (places): it is not known how long it ran, or on which GPUs (it is left out)*' \
+  '*/5 (when): it is not known when it was submitted*' '*/6 (one): the job id "one" was given before*' \
+  '*/7: expected a job with a jobid*' '*note: 2 jobs that never ran are left out (none, never)*' \
+  '*note: 1 job (one) had several attempts: *1 earlier one, of 2 GPU-hours,*' \
+  '*note: 1 job (open): the end of the last attempt is not known*' \
+  '*note: 1 job (open) started before submission*2 jobs, 4 rows left out'; do
+  says "$(<err)" "$text"
+done
+imports 0 philly cluster_job_log --tenant user
+says "$(<out)" '*one,0,1800,4,u,u,*'
+imports 2 philly cluster_job_log --tenant team
+says "$(<err)" '*--tenant: no job has "team"'
+imports 2 philly - <<<'{"jobs": []}'
+says "$(<err)" '*expected a list of jobs, as cluster_job_log of Philly is'
+
 cat >helios.csv <<'CSV'
 job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue
 1425511,uXBbc,vcJkd,1,1,1,COMPLETED,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-10 04:55:09,36848,0
@@ -149,6 +185,31 @@ SWF
 says "$(cut -d, -f1,3,7 out | tr '\n' ' ')" 'job_id,duration_s,estimate_s 1,60.5,61 2,10,61 3,10, '
 says "$(<err)" '*note: 1 job ran longer than requested_time says: the run time is the estimate*3 jobs'
 
+# What nothing needs leaves out no job, whatever it is; what is left out is counted by reason.
+imports 0 swf - <<'SWF'
+1 0 x 60 4 nan 12.5 8 3600 -1 failed 3 4 ./a.out 2 gpu -7 1e400
+2 0 5 60 many -1 -1 8 3600 -1 1 3 4 -1 2 1 -1 -1
+3 0 5 -1 4 -1 -1 8 3600 -1 1 3 4 -1 2 1 -1 -1
+4 0 5 -1 4 -1 -1 8 3600 -1 1 3 4 -1 2 1 -1 -1
+5 0 5 60 many -1 -1 -1 3600 -1 1 3 4 -1 2 1 -1 -1
+6 0 5 60 4 -1 -1 8 soon -1 1 3 4 -1 2 1 -1 -1
+6 0 5
+1 0 5 60 4 -1 -1 8 3600 -1 1 3 4 -1 2 1 -1 -1
+SWF
+says "$(tail -n +2 out)" '1,0,60,8,q2/g4,0,3,3600,,,,3600,,,,,
+2,0,60,8,q2/g4,0,3,3600,5,,,3600,1,,1,,'
+says "$(<err)" '*line 6, column 20 (requested_time): expected a number, found "soon"*'
+for text in '1 line is left out: expected 18 fields' '2 lines are left out: it is not known how long the job ran' \
+  '1 line is left out: it is not known how many processors the job had' \
+  '1 line is left out: requested_time: expected a number' '1 line is left out: its number was given before*' \
+  'values that are no numbers are as if they were unknown: allocated_processors (2), *status (1), *'; do
+  says "$(<err)" "*note: $text*"
+done
+# What says who the tenant is, is needed; what then does not say it any more is not.
+imports 0 swf - --tenant partition <<<$'1 0 5 60 4 -1 -1 8 9 -1 1 3 staff -1 fast 7 -1 -1\n2 0 5 60 4 -1 -1 8 9 -1 1 3 4 -1 2 gpu -1 -1'
+says "$(<out)" '*1,0,60,8,7,*'
+says "$(<err)" '*line 2, column * (partition): expected a number, found "gpu"*1 job, 1 rows left out'
+
 # --- omitted rows, with line and reason
 
 cat >rows.csv <<CSV
@@ -243,6 +304,22 @@ says "$(<err)" '*--origin: the first job is submitted at 2017-10-09 07:01:55, be
 imports 2 openb untimed.csv --gap -1 --out never.csv
 says "$(<err)" '*--gap: expected a number of seconds, found "-1"'
 [ ! -e never.csv ] || fail 'something was written in spite of an error'
+# Another kind of file is told as what it looks like, by any importer.
+is_told() { # FORMAT TEXT: of standard input
+  imports 2 "$1" - --out never.csv
+  says "$(<err)" "*the file looks like $2*"
+}
+for format in helios pai openb swf csv; do is_told "$format" 'JSON: a job log of Philly, which allot import philly reads, which' <cluster_job_log; done
+is_told kueue 'a table that allot import philly reads' <rows.csv
+is_told helios 'a table that allot import philly reads' <rows.csv
+is_told philly 'a table that allot import helios reads' <helios.csv
+is_told helios 'a workload in SWF, which allot import swf reads' <<<'1 0 5 60 4 -1 -1 8 3600 -1 1 3 4 -1 2 1 -1 -1'
+is_told swf 'the output of sacct, which allot import sacct reads' <<<$'JobID|Submit|Elapsed\n1|2|3'
+is_told philly 'a trace of allot, which needs no import' <<<'job_id,submit_s,duration_s,gpus'
+is_told swf 'JSON: objects of Kueue, which allot import kueue reads' <<<'{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue"}'
+is_told philly 'a Parquet file' <<<'PAR1abcd'
+is_told csv 'XML, or a web page' <<<'<!DOCTYPE html>'
+is_told kai 'YAML' <<<$'apiVersion: v1\nkind: List'
 # A byte order mark, and line ends of both kinds, are accepted.
 printf '\xef\xbb\xbftimestamp,duration,num_gpus\r\n2017-10-09 07:01:55,1,1\n2017-10-09 07:01:57,1,1\r\n' | "$allot" import philly - >out 2>err ||
   fail "byte order mark: $(<err)"

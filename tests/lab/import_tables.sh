@@ -100,6 +100,19 @@ says "$(<err)" '*line 3, column 1 (t): expected a number that is not negative, f
 imports 2 csv - --map submit_s=t,start_s=a,end_s=b <<<$'t,a,b,gpus\n0,9,1,1'
 says "$(<err)" '*line 2, column 5 (b): expected a time that is not before the start*'
 
+# A start in 1970 is none; one before the submission is told.
+imports 0 csv - --map job_id=id,submit_s=at,start_s=from,end_s=to,gpus=n <<'CSV'
+id,at,from,to,n
+a,2017-10-09 07:06:00,2017-10-09 07:05:00,2017-10-09 07:10:00,1
+b,2017-10-09 07:08:00,1970-01-01 01:00:00,2017-10-09 07:10:00,1
+c,2017-10-09 07:08:00,None,None,1
+CSV
+says "$(tail -n +2 out)" 'a,0,300,1'
+says "$(<err)" '*line 3, column 23 (from): expected a start that is not in 1970, found "1970-01-01 01:00:00"*line 4, * (from): expected when the job ran*note: 1 job (a) started before submission*1 job, 2 rows left out'
+# Numbers count from any origin.
+imports 0 csv - --map job_id=id,submit_s=at,start_s=from,end_s=to,gpus=n <<<$'id,at,from,to,n\na,0,5,65,1'
+says "$(tail -n +2 out)" 'a,0,60,1'
+
 # --- invalid options: all of them are reported, and nothing is written
 
 wrong() { # PATTERN ARGUMENTS...

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include <allot/lab/timestamp.hpp>
 #include <allot/lab/trace.hpp>
@@ -86,6 +87,25 @@ TEST_CASE("parse_by_format: dates in the order of a format") {
                             "09.10.2017 24:01", "9.x.2017 07:01"}) {
     CHECK_MESSAGE(!parse_by_format(wrong, "%d.%m.%Y %H:%M"), wrong);
   }
+  // As strftime writes them, with times of twelve hours, padding, names and offsets.
+  CHECK(parse_by_format("03/01/26 02:05:09 PM", "%D %r") == at("2026-03-01 14:05:09"));
+  CHECK(parse_by_format("12:05 AM, 1 March 2026", "%I:%M %p, %-d %B %Y") == at("2026-03-01 00:05:00"));
+  CHECK(parse_by_format("Sun Mar  1 08:09:10 2026", "%c") == at("2026-03-01 08:09:10"));
+  CHECK(parse_by_format("Sunday  1. May 99  8:09", "%A %e. %b %y %k:%M") == at("1999-05-01 08:09:00"));
+  CHECK(parse_by_format("2024-366 23:59", "%Y-%j %R") == at("2024-12-31 23:59:00"));
+  CHECK(parse_by_format("2026-03-01T08:00:00+0530", "%FT%T%z") == at("2026-03-01 02:30:00"));
+  CHECK(parse_by_format("2026-03-01T08:00:00-01:00", "%FT%T%z") == at("2026-03-01 09:00:00"));
+  CHECK(parse_by_format("2026-03-01 08:00:00 CEST", "%F %T %Z") == at("2026-03-01 08:00:00"));
+  CHECK(parse_by_format("1772352000", "%s") == at("2026-03-01 08:00:00"));
+  for (const auto& [wrong, format] :
+       {std::pair{"13:05 AM", "%I:%M %p"}, std::pair{"2023-366", "%Y-%j"}, std::pair{"2023-000", "%Y-%j"},
+        std::pair{"12:05 XM", "%I:%M %p"}, std::pair{"08:00 0100", "%R %z"}}) {
+    CHECK_MESSAGE(!parse_by_format(wrong, format), wrong);
+  }
+  CHECK(has_year("%D"));
+  CHECK(has_year("%s"));
+  CHECK_FALSE(has_year("%d %b %H:%M"));
+  CHECK_FALSE(has_year("%%Y %m"));
   CHECK(is_time_format("%Y-%m-%d %H:%M:%S.%f"));
   for (const char* wrong : {"", "date", "%", "%q", "%%", "%Y-%"})
     CHECK_MESSAGE(!is_time_format(wrong), wrong);
@@ -95,4 +115,19 @@ TEST_CASE("parse_by_format: dates in the order of a format") {
     std::string text = to_timestamp(t);
     CHECK(parse_by_format(text, "%F %T") == t);
   });
+}
+
+TEST_CASE("parse_relative: what Slurm writes relative to the day") {
+  const auto at = [](const char* text) { return parse_timestamp(text); };
+  // A Sunday.
+  const allot::instant today = *at("2026-03-01");
+  CHECK(parse_relative("12:26:38", today) == at("2026-03-01 12:26:38"));
+  CHECK(parse_relative("Ystday 20:13", today) == at("2026-02-28 20:13:00"));
+  CHECK(parse_relative("Tomorr 03:22", today) == at("2026-03-02 03:22:00"));
+  CHECK(parse_relative("Sat 02:17", today) == at("2026-03-07 02:17:00"));
+  CHECK(parse_relative("18 Jun 13:14", today) == at("2026-06-18 13:14:00"));
+  CHECK(parse_relative("9 Jan 2003", today) == at("2003-01-09"));
+  for (const char* wrong : {"", "Ystday", "Sat", "Sat 25:00", "31 Feb 10:00", "2026-03-01T10:00:00"}) {
+    CHECK_MESSAGE(!parse_relative(wrong, today), wrong);
+  }
 }

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 // Jobs whose pods differ, in a scenario.
+#include "lab/decide/check.hpp"
 #include "lab/decide/decide.hpp"
+#include "lab/decide/explain_job.hpp"
 #include "lab/scenario/scenario.hpp"
+
+#include <allot/lab/trace_csv.hpp>
 
 #include <doctest/doctest.h>
 #include <tests/lab/scenarios.hpp>
@@ -170,4 +174,205 @@ TEST_CASE("scenario_pod_sets: what is wrong with them") {
   CHECK(s.jobs[0].pod_request.pods == 3);
   CHECK(s.jobs[0].min_pods == 1);
   CHECK(s.jobs[0].request[0] == quantity::whole(6));
+}
+
+TEST_CASE("scenario_pod_sets: a decision names the pods, the flavors and the nodes of each set") {
+  const std::string counted = R"("resources": ["h100/gpu", "a100/gpu"], )" + racks +
+                              R"("quotas": [{"name": "q", "nominal": {"h100/gpu": 24, "a100/gpu": 8}}], )";
+  const decided made = decide(counted, R"({"id": "j", "pod_sets": [
+      {"name": "head", "request": {"gpu": 0}},
+      {"name": "workers", "request": {"gpu": 8}, "pods": 3, "min_pods": 1, "flavors": ["h100"]},
+      {"request": {"a100/gpu": 8}}]})");
+  const std::string json = lab::to_json(made.d, *made.of);
+  CHECK_MESSAGE(json.find(R"({"name": "workers", "pods": 1, "flavors": {"gpu": "h100"}, "nodes": ["a-)") !=
+                    std::string::npos,
+                json);
+  CHECK_MESSAGE(json.find(R"({"name": "workers", "pods": 2, "flavors": {"gpu": "h100"}, "nodes": ["a-)") !=
+                    std::string::npos,
+                json);
+  CHECK(json.find(R"({"name": "3", "pods": 1, "flavors": {"gpu": "a100"}, "nodes": ["b-)") !=
+        std::string::npos);
+  // One flavor for all there is not.
+  CHECK(json.find(R"("pods": 3, "flavors": {}, "nodes")") != std::string::npos);
+  // It is said where all have the same.
+  const decided alike =
+      decide(counted, R"({"id": "j", "pod_sets": [{"request": {"gpu": 8}, "flavors": ["h100"]},
+      {"request": {"h100/gpu": 8}}, {"request": {}}]})");
+  CHECK(lab::to_json(alike.d, *alike.of).find(R"("pods": 3, "flavors": {"gpu": "h100"}, "nodes")") !=
+        std::string::npos);
+}
+
+TEST_CASE("scenario_pod_sets: an eviction says of which sets the pods are") {
+  const decided made =
+      decide(racks + R"("quotas": [{"name": "r", "nominal": "cluster", "inclusive": true},
+      {"name": "a", "parent": "r", "nominal": {"gpu": 8}}, {"name": "b", "parent": "r", "nominal": {"gpu": 40}}], )",
+             R"({"id": "old", "quota": "a", "state": "running", "running_pods": 6, "pod_sets": [
+      {"name": "x", "request": {"gpu": 8}}, {"name": "y", "request": {"gpu": 8}, "pods": 5, "min_pods": 1}]},
+      {"id": "new", "quota": "b", "request": {"gpu": 8}, "pods": 3})");
+  REQUIRE(made.d.evict.size() == 1);
+  const std::string json = lab::to_json(made.d, *made.of);
+  CHECK_MESSAGE(json.find(R"("pod_sets": [{"name": "y", "pods": 3}])") != std::string::npos, json);
+}
+
+TEST_CASE("scenario_pod_sets: what blocks a job names the first set that lacks it") {
+  const auto told = [](const std::string& resources, const std::string& jobs) {
+    const decided made = decide(resources, jobs);
+    return lab::to_json(made.d, *made.of);
+  };
+  const std::string refused = told(racks + quotas, R"({"id": "j", "pod_sets": [
+      {"name": "head", "request": {"gpu": 1}}, {"name": "workers", "request": {"gpu": 8}, "pods": 7}]})");
+  CHECK_MESSAGE(
+      refused.find("\"pod set workers: 56 gpu are asked for, and the nodes that it may run on have 48\"") !=
+          std::string::npos,
+      refused);
+  // Pods that do not fit though there are as many GPUs.
+  const std::string apart = told(racks + quotas, R"({"id": "j", "pod_sets": [
+      {"name": "head", "request": {"gpu": 1}}, {"name": "workers", "request": {"gpu": 5}, "pods": 7}]})");
+  CHECK_MESSAGE(
+      apart.find(
+          "\"pod set workers: its 7 pods would not fit, were the nodes that it may run on empty (35 gpu "
+          "are asked for, and these have 48)\"") != std::string::npos,
+      apart);
+  const std::string full =
+      told(racks + quotas,
+           R"({"id": "r", "request": {"gpu": 8}, "pods": 5, "state": "running"}, {"id": "j", "pod_sets": [
+      {"name": "head", "request": {"gpu": 8}}, {"name": "workers", "request": {"gpu": 8}, "pods": 2}]})");
+  CHECK_MESSAGE(full.find(R"("pod_set": "workers", "text": "pod set workers: q has 48 gpu for all)") !=
+                    std::string::npos,
+                full);
+  const std::string unlimited = R"("quotas": [{"name": "q", "nominal": "unlimited"}], )";
+  const std::string no_room =
+      told(racks + unlimited,
+           R"({"id": "r", "request": {"gpu": 8}, "pods": 5, "state": "running"}, {"id": "j", "pod_sets": [
+      {"name": "head", "request": {"gpu": 8}}, {"name": "workers", "request": {"gpu": 8}, "pods": 2}]})");
+  CHECK_MESSAGE(
+      no_room.find(
+          R"("short_by": 8, "pod_set": "workers", "text": "pod set workers: 16 gpu are asked for and 8 are free")") !=
+          std::string::npos,
+      no_room);
+}
+
+TEST_CASE("scenario_pod_sets: an explanation has the pods by set, and the set that lacks something") {
+  lab::errors found;
+  const auto s =
+      parse_valid(racks + R"("quotas": [{"name": "q", "nominal": {"gpu": 30}}], "jobs": [)" + service() +
+                  R"(, {"id": "more", "pod_sets": [{"name": "x", "request": {"gpu": 1}, "pods": 2},
+      {"name": "y", "request": {"gpu": 8}, "spread": {"pods": 1, "level": "rack"}, "pods": 2}]}])");
+  const auto runs = lab::explain_job(s, "chat", 1, found);
+  REQUIRE_MESSAGE(runs, found.to_string());
+  const std::string text = lab::to_text(*runs, s);
+  CHECK_MESSAGE(text.find("It has 20 gpu with 8 pods, all in one rack.\n  Of pod set router: 1 pod, on ") !=
+                    std::string::npos,
+                text);
+  CHECK(text.find("  Of pod set prefill: 4 pods, on ") != std::string::npos);
+  CHECK(lab::to_json(*runs, s).find(
+            R"("pod_sets": [{"name": "router", "pods": 1, "flavors": {}, "nodes": [")") != std::string::npos);
+  const auto waits = lab::explain_job(s, "more", 1, found);
+  REQUIRE_MESSAGE(waits, found.to_string());
+  CHECK_MESSAGE(
+      lab::to_text(*waits, s).find("more (q) waits: pod set y: q has 30 gpu for all and 20 are in use.\n") !=
+          std::string::npos,
+      lab::to_text(*waits, s));
+  CHECK(lab::to_text(*waits, s).find(", those of y at most 1 in one rack.") != std::string::npos);
+  CHECK(lab::to_json(*waits, s).find(R"("pod_set": "y")") != std::string::npos);
+}
+
+TEST_CASE("scenario_pod_sets: under Kueue an explanation counts the pods that a job was given") {
+  lab::errors found;
+  const auto s = parse_valid(R"("policy": "kueue", "quotas": [{"name": "q", "nominal": {"gpu": 5}}],
+      "jobs": [{"id": "j", "request": {"gpu": 1}, "pods": 8, "min_pods": 2}])");
+  const auto story = lab::explain_job(s, "j", 1, found);
+  REQUIRE_MESSAGE(story, found.to_string());
+  CHECK(story->pods == 5);
+  CHECK(story->request[0] == quantity::whole(5));
+}
+
+TEST_CASE("decide: what is said of a job that can never run is said of one choice of flavors") {
+  const decided made = decide(R"("resources": ["h100/gpu", "a100/gpu"],
+      "quotas": [{"name": "q", "nominal": {"h100/gpu": 4, "a100/gpu": 6}}], )",
+                              R"({"id": "j", "request": {"gpu": 8}, "flavors": ["h100", "a100"]})");
+  REQUIRE(made.d.pending.size() == 1);
+  CHECK(
+      made.d.pending[0].never ==
+      "q can never have more than 6 of the 8 a100/gpu, whatever others do; its nominal must be raised by 2");
+}
+
+TEST_CASE("check: jobs that can never run, and such as stand where they would not be placed") {
+  const auto doubts = [](const std::string& resources, const std::string& jobs) {
+    lab::errors found;
+    const auto s = parse_valid(resources + R"("jobs": [)" + jobs + "]");
+    std::string text = lab::describe_doubts(s, found);
+    CHECK_MESSAGE(found.empty(), found.to_string());
+    return text;
+  };
+  CHECK(doubts(racks + quotas, service()).empty());
+  CHECK(doubts(racks + R"("quotas": [{"name": "q", "nominal": {"gpu": 10}}], )",
+               R"({"id": "a", "pod_sets": [{"request": {"gpu": 4}}, {"request": {"gpu": 4}, "pods": 2}]},
+                  {"id": "b", "request": {"gpu": 8}, "pods": 7})") ==
+        "jobs to look at:\n"
+        "  b can never run: 56 gpu are asked for, and the nodes that it may run on have 48\n"
+        "  a can never run as the quotas are: q can never have more than 10 of the 12 gpu, whatever others "
+        "do; its "
+        "nominal must be raised by 2\n");
+  const std::string runs = R"(, "state": "running", "nodes": ["a-0", "a-1", "b-0"]})";
+  const auto sets = [&](const std::string& of_y, const std::string& of_job = "") {
+    return R"({"id": "j")" + of_job + R"(, "pod_sets": [{"name": "x", "request": {"gpu": 1}},
+        {"name": "y", "request": {"gpu": 1}, "pods": 2)" +
+           of_y + "}]" + runs;
+  };
+  const std::string begin = "jobs to look at:\n  j runs where it would not be placed: ";
+  CHECK(doubts(racks + quotas, sets(R"(, "topology": {"required": "rack"})")) ==
+        begin + "the pods of its pod set y must be in one rack, and are in 2\n");
+  CHECK(doubts(racks + quotas, sets(R"(, "slice": {"pods": 2, "level": "rack"})")) ==
+        begin + "every 2 of the pods of its pod set y must be in one rack\n");
+  CHECK(doubts(racks + quotas, sets(R"(, "spread": {"pods": 1, "level": "node"})")).empty());
+  CHECK(doubts(racks + quotas, sets("", R"(, "topology": {"required": "rack"})")) ==
+        begin + "its pods must be in one rack, and are in 2\n");
+  CHECK(doubts(racks + quotas, R"({"id": "j", "pod_sets": [{"name": "x", "request": {"gpu": 1}, "pods": 3,
+        "spread": {"pods": 1, "level": "rack"}}])" +
+                                   runs) ==
+        begin + "of the pods of its pod set x at most 1 may be in one rack, and 2 are\n");
+}
+
+TEST_CASE("scenario_pod_sets: keys of pods stand in the sets, and are not recommended beside them") {
+  CHECK(problems_of_sets(R"([{"request": {"gpu": 1}}])", R"(, "cpu_milli": 3)") ==
+        lines{"/jobs/0/cpu_milli: each of the pod_sets says that (expected it there)"});
+  const lines wrong = problems_of_sets(R"([{"request": {"gpu": 1}}])", R"(, "min_pod": 3, "flavor": 1)");
+  REQUIRE(wrong.all.size() == 2);
+  for (const std::string& line : wrong.all)
+    CHECK_MESSAGE(line.find("did you mean") == std::string::npos, line);
+  CHECK(problems_of_sets(R"([{"name": "x", "request": {"gpu": 1}}, {"name": "x", "request": {"gpu": 1}}])") ==
+        lines{"/jobs/0/pod_sets/1: there is more than one pod set \"x\""});
+}
+
+TEST_CASE("scenario_pod_sets: jobs of a trace have them, too") {
+  const auto read = lab::parse_trace_csv(
+      "job_id,submit_s,duration_s,gpus,pod_set,pods,gpu_model,tenant\n"
+      "j,0,60,0,head,,,q\n"
+      "j,0,60,16,fast,2,H100,q\n"
+      "j,0,60,16,any,2,,q\n");
+  REQUIRE(read);
+  const auto decide_on = [&](const std::string& members) {
+    lab::errors found;
+    lab::scenario_source source;
+    source.workload = &read.value;
+    source.workload_name = "t.csv";
+    const auto s = lab::parse_scenario(R"({"format": "allot-scenario/1", )" + members + "}", source, found);
+    REQUIRE_MESSAGE(s, found.to_string());
+    const auto d = lab::decide(*s, 1, found);
+    REQUIRE_MESSAGE(d, found.to_string());
+    return lab::to_json(*d, *s);
+  };
+  const std::string counted =
+      decide_on(R"("resources": ["h100/gpu", "a100/gpu"], )" + racks +
+                R"("quotas": [{"name": "q", "nominal": {"h100/gpu": 24, "a100/gpu": 24}}])");
+  CHECK_MESSAGE(
+      counted.find(R"({"name": "head", "pods": 1, "flavors": {}, "nodes": [")") != std::string::npos,
+      counted);
+  CHECK(counted.find(R"({"name": "fast", "pods": 2, "flavors": {"gpu": "h100"}, "nodes": ["a-)") !=
+        std::string::npos);
+  CHECK(counted.find(R"({"name": "any", "pods": 2, "flavors": {"gpu": "a100"}, "nodes": ["b-0", "b-1"]})") !=
+        std::string::npos);
+  const std::string plain = decide_on(racks + R"("quotas": [{"name": "q", "nominal": {"gpu": 20}}])");
+  CHECK_MESSAGE(plain.find(R"("pod_set": "any")") != std::string::npos, plain);
 }

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -83,6 +84,27 @@ TEST_CASE("swf_reader: problems of a line, with their place") {
         "line 1, column 23 (wait_time): expected a number that is not negative, or -1 for unknown, found "
         "\"-1000000000000000000000\"\n");
   CHECK(problems_of("\xEF\xBB\xBF\x31,0 0\n") == "line 1, column 8: expected 18 fields, found 2\n");
+}
+
+TEST_CASE("swf_reader: fields that are not needed are unknown if they can't be read") {
+  constexpr std::array unneeded = {swf_field::status, swf_field::used_memory};
+  swf_reader r{string_source{"1 0 5 60 4 -1 1.5 8 9 -1 failed 3 4 -1 2 1 -1 -1\n"
+                             "2 0 5 60 4 -1 1.5 8 9 -1 1 ana 4 -1 2 1 -1 -1\n"
+                             "3 0 5 60 4 -1 1 8 9 -1 1 3 4 -1 2 1 -1 -1\n"
+                             "4 0 5 60 4 -1 x\n"},
+               swf_reader::default_line_limit, unneeded};
+  REQUIRE(r.next() == outcome::job);
+  CHECK_FALSE(r.job().whole(swf_field::status));
+  CHECK_FALSE(r.job().whole(swf_field::used_memory));
+  CHECK(r.job().whole(swf_field::user) == 3);
+  CHECK(told(r.problems()) ==
+        "line 1, column 15 (used_memory): expected a whole number, found \"1.5\"\n"
+        "line 1, column 26 (status): expected a number, found \"failed\"\n");
+  CHECK(r.next() == outcome::bad_line);
+  CHECK(told(r.problems()).find("(user): expected a number") != std::string::npos);
+  REQUIRE(r.next() == outcome::job);
+  CHECK(r.problems().empty());
+  CHECK(r.next() == outcome::bad_line);
 }
 
 TEST_CASE("swf_reader: lines that are too long, texts that can't be read") {

@@ -331,3 +331,50 @@ TEST_CASE("read_trace_csv: philly128, the real trace") {
   for (const double expected : {15.9, 33.1, 45.0})
     CHECK(*average++ == doctest::Approx(expected).epsilon(0.02));
 }
+
+TEST_CASE("read_trace_csv: a row for each pod set of a job") {
+  const trace_reading reading = parse_trace_csv(
+      "job_id,submit_s,duration_s,gpus,pod_set,pods,min_pods,gpu_model,cpu_milli,tenant\n"
+      "a,0,60,0,head,,,,500,x\n"
+      "b,5,60,2,,2,,,,x\n"
+      "a,0,60,16,workers,4,2,H100,4000,x\n"
+      "c,6,60,4,only,2,,A100,,x\n");
+  REQUIRE(reading);
+  const trace& t = reading.value;
+  REQUIRE(t.jobs.size() == 3);
+  const trace_job& a = t.jobs[0];
+  REQUIRE(t.sets_of(a).size() == 2);
+  CHECK(a.gpus == quantity::whole(16));
+  CHECK(a.pods == 5);
+  CHECK(a.min_pods == 3);
+  CHECK(a.cpu_milli == 4'500);
+  CHECK(a.gpu_model.is_none());
+  CHECK(t.words[t.sets_of(a)[0].name] == "head");
+  CHECK(t.sets_of(a)[0].pods == 1);
+  CHECK(t.words[t.sets_of(a)[1].gpu_model] == "H100");
+  CHECK(t.sets_of(a)[1].min_pods == 2);
+  CHECK(t.sets_of(t.jobs[1]).empty());
+  // A single set is a gang as any other.
+  CHECK_FALSE(t.jobs[2].is_unlike());
+  CHECK(t.jobs[2].pods == 2);
+  CHECK(t.words[t.jobs[2].gpu_model] == "A100");
+}
+
+TEST_CASE("read_trace_csv: what is wrong with pod sets") {
+  const std::string header = "job_id,submit_s,duration_s,gpus,pod_set,pods,class\n";
+  CHECK(
+      problems_of(header + "a,0,60,1,x,,\na,0,61,1,y,,t\n") ==
+      "line 3, column 5 (duration_s): expected the same in all rows of the job, as on line 2, found \"61\"\n"
+      "line 3, column 14 (class): expected the same in all rows of the job, as on line 2, found \"t\"\n");
+  CHECK(problems_of(header + "a,0,60,1,,,\na,0,60,1,y,,\n") ==
+        "line 3, column 1 (job_id): the job id \"a\" was given before, on line 2, without a pod_set\n");
+  CHECK(problems_of(header + "a,0,60,1,x,,\na,0,60,1,,,\n") ==
+        "line 3, column 1 (job_id): the job id \"a\" was given before, on line 2\n");
+  CHECK(problems_of(header + "a,0,60,1,x,,\nb,0,1,1,,,\na,0,60,1,x,,\n") ==
+        "line 4, column 10 (pod_set): the job has more than one pod set \"x\"\n");
+  CHECK(problems_of(header + "a,0,60,1,x,3,\n").find("can't be split evenly over 3 pods") !=
+        std::string::npos);
+  std::string many = header;
+  for (int i = 0; i < 17; ++i) many += "a,0,60,1,s" + std::to_string(i) + ",,\n";
+  CHECK(problems_of(many) == "line 18, column 10 (pod_set): a job has at most 16 pod sets\n");
+}

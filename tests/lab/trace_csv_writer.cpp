@@ -158,3 +158,15 @@ TEST_CASE("write_trace_csv: philly128 is written with its columns in canonical o
   REQUIRE(again);
   CHECK(to_csv(again.value) == written);
 }
+
+TEST_CASE("write_trace_csv: pod sets are read again as they were") {
+  const std::string text =
+      "job_id,submit_s,duration_s,gpus,tenant,pods,min_pods,gpu_model,cpu_milli,pod_set,note\n"
+      "a,0,60,0,x,1,,,500,head,n\n"
+      "a,0,60,16,x,4,2,H100,4000,workers,n\n"
+      "b,5,60,2,x,2,,,0,,\n"
+      "c,6,60,4,x,2,,A100,0,\"only, one\",\n";
+  const trace_reading reading = parse_trace_csv(text);
+  REQUIRE(reading);
+  CHECK(to_csv(reading.value) == text);
+}

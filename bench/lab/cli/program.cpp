@@ -399,9 +399,12 @@ struct command_line {
             "mib, gib, kib, tib, bytes, kb, mb, gb")
         ->delimiter(',');
     import_
-        ->add_option("--columns", i.columns, "csv: the names of the columns of a file without a header row")
+        ->add_option("--columns", i.columns,
+                     "csv, sacct: the names of the columns of a file without a header row")
         ->delimiter(',');
-    import_->add_option("--separator", i.separator, "csv: what separates fields: one character, or tab")
+    import_
+        ->add_option("--separator", i.separator,
+                     "csv, sacct (| there): what separates fields: one character, or tab")
         ->capture_default_str();
     import_->add_option("--tenant", i.tenant,
                         "the column that names the tenant, instead of the format's own");
@@ -413,14 +416,21 @@ struct command_line {
     import_
         ->add_option("--unit", i.unit, "pai: what num_gpu counts, instead of what the first rows look like")
         ->check(CLI::IsMember({"percent", "gpus"}));
+    import_->add_option(
+        "--time-format", i.time_format,
+        "sacct: how times are written (SLURM_TIME_FORMAT), unless standard or seconds since "
+        "1970: a format\nas %d/%m/%y %H:%M, or relative:2026-03-01, the day on which it was printed");
+    import_->add_option("--shards", i.shards, "sacct: how many gres/shard are a GPU")
+        ->check(whole_number(1, any_count));
+    import_->add_option("--mps", i.mps, "sacct: how many gres/mps are a GPU")
+        ->check(whole_number(1, any_count));
     import_->footer(
         "Examples:  allot import csv log.csv --map "
         "gpus=num_gpus,tenant=vc,submit_s=submitted:date,duration_s=run:m "
         "--out jobs.csv\n"
-        "           sacct -aP --format=JobID,User,Account,Submit,Start,Elapsed,Timelimit,AllocTRES,State | "
-        "allot "
-        "import "
-        "sacct - --out jobs.csv\n"
+        "           SLURM_TIME_FORMAT=%s sacct -aDP "
+        "--format=JobID,User,Account,Submit,Eligible,Start,ElapsedRaw,Timelimit,ReqTRES,AllocTRES,State |\n"
+        "             allot import sacct - --out jobs.csv\n"
         "           kubectl get clusterqueues,cohorts,workloads -A -o json | allot import kueue - --out "
         "now.json");
   }

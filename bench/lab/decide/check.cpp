@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/decide/check.hpp"
 
+#include "lab/decide/scenario_host.hpp"
 #include "lab/io/files.hpp"
 #include "lab/io/packed_input.hpp"
 #include "lab/io/terminal.hpp"
 #include "lab/scenario/policy_parts.hpp"
-#include "lab/scenario/workload.hpp"
 #include "lab/workload/tag_columns.hpp"
 
 #include <allot/core/dimension_names.hpp>
@@ -13,13 +13,18 @@
 #include <allot/lab/decimal.hpp>
 #include <allot/lab/named_policy.hpp>
 #include <allot/lab/text_table.hpp>
+#include <allot/lab/timestamp.hpp>
 #include <allot/lab/trace_jobs.hpp>
 #include <allot/quota/tree.hpp>
+#include <allot/scheduler/sentences.hpp>
 
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -165,6 +170,55 @@ void describe_estimates(const trace& t, std::string& out) {
   out += '\n';
 }
 
+/// The tag column of one of these names, whatever their case.
+[[nodiscard]] std::optional<std::size_t> find_tag(const trace& t, std::span<const std::string_view> names) {
+  for (std::size_t c = 0; c < t.tag_columns.size(); ++c) {
+    std::string name = t.tag_columns[c];
+    for (char& letter : name) {
+      if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+    }
+    if (std::find(names.begin(), names.end(), name) != names.end()) return c;
+  }
+  return std::nullopt;
+}
+
+/// What tags say about when jobs started can't be: in 1970, which is what systems write where they know no
+/// time, or before the submission.
+void describe_starts(const trace& t, std::string& out) {
+  constexpr std::array<std::string_view, 6> starts = {"start",   "start_time",     "start_s",
+                                                      "started", "scheduled_time", "start_date"};
+  constexpr std::array<std::string_view, 5> submissions = {"submit", "submit_time", "submitted",
+                                                           "submitted_time", "submission"};
+  const auto start_at = find_tag(t, starts);
+  if (!start_at) return;
+  const auto submit_at = find_tag(t, submissions);
+  std::size_t unknown = 0;
+  std::size_t early = 0;
+  std::string_view first_unknown;
+  std::string_view first_early;
+  for (const trace_job& j : t.jobs) {
+    const std::string_view text = t.tag(j, *start_at);
+    // A date, beside that of the submission if it is there; or a number, as that in submit_s.
+    const auto date = parse_timestamp(text);
+    const auto submit_date = submit_at ? parse_timestamp(t.tag(j, *submit_at)) : std::nullopt;
+    const parsed_milli number = parse_milli(text);
+    const bool is_number = !date && number.problem == decimal_problem::none;
+    constexpr instant year_1971 = 365 * day;
+    if (date && *date < year_1971) {
+      if (unknown++ == 0) first_unknown = t.ids[j.id];
+    } else if ((date && submit_date && *date < *submit_date) || (is_number && number.value < j.submit)) {
+      if (early++ == 0) first_early = t.ids[j.id];
+    }
+  }
+  const auto tell = [&](std::size_t n, std::string_view what, std::string_view first) {
+    if (n == 0) return;
+    out += fmt::format("  {} {} {} (column {}), {} first\n", counted(n, "job"), n == 1 ? "starts" : "start",
+                       what, printable(t.tag_columns[*start_at]), printable(first));
+  };
+  tell(unknown, "in 1970", first_unknown);
+  tell(early, "before submission", first_early);
+}
+
 }  // namespace
 
 std::string summary(const trace& t, const std::string& file) {
@@ -188,6 +242,7 @@ std::string summary(const trace& t, const std::string& file) {
                      seconds(last));
   out += fmt::format("  they ask for {} GPUs, the largest for {}\n", to_string(gpus), to_string(largest));
   describe_estimates(t, out);
+  describe_starts(t, out);
   describe_tags(t, out);
   return out;
 }
@@ -199,6 +254,133 @@ std::string summary(const scenario& s) {
   describe_jobs(s, out);
   if (s.trace) out += summary(*s.trace, s.trace_file);
   return out;
+}
+
+namespace {
+
+/// What is no error, as quotas and nodes may change, and yet probably not meant.
+class doubts {
+ public:
+  explicit doubts(scenario_host<max_resources>& host) : host_(host) {}
+
+  [[nodiscard]] std::string find() && {
+    for (const auto& r : host_.rejected) {
+      if (host_.accounts.contains(host_.jobs.setup.jobs[r.job].quota)) add(r.job, "can never run: " + r.text);
+    }
+    for (sim::job_index j = 0; j < host_.ids.size(); ++j) {
+      if (!host_.ids[j] || !host_.jobs.origins[j].entry) continue;
+      const job_state is = host_.scheduler.state(host_.ids[j]);
+      is == job_state::pending ? look_at_quotas(j) : look_at_places(j);
+    }
+    if (more_ > 0) text_ += fmt::format("  and {} more\n", more_);
+    return text_.empty() ? text_ : "jobs to look at:\n" + text_;
+  }
+
+ private:
+  void add(sim::job_index j, const std::string& what) {
+    constexpr std::size_t most = 20;
+    if (lines_++ >= most) return void(++more_);
+    text_ += fmt::format("  {} {}\n", printable(std::string{host_.jobs.ids[j]}), printable(what));
+  }
+
+  void look_at_quotas(sim::job_index j) {
+    const auto h = host_.scheduler.why(host_.ids[j]);
+    if (!h.out_of_reach) return;
+    add(j, "can never run as the quotas are: " +
+               text_of_limit(*h.out_of_reach, host_.scheduler.tree(), h.out_of_reach_request,
+                             dimension_names<max_resources>{host_.file.resources}));
+  }
+
+  /// A job runs where it runs; another would not be placed there.
+  void look_at_places(sim::job_index j) {
+    const auto& view = host_.scheduler.view();
+    if (!host_.file.nearness || !host_.scheduler.places().has_nodes()) return;
+    vector<gpu::node_id> nodes;
+    const auto add_nodes = [&](job_id unit, vector<gpu::node_id>& to) {
+      for (const auto& p : host_.scheduler.places().inventory().pods(host_.scheduler.place_of(unit))) {
+        to.push_back(p.where.node);
+      }
+    };
+    add_nodes(host_.ids[j], nodes);
+    const std::size_t of_core = nodes.size();
+    for (const job_id pod : host_.scheduler.elastic_pods_of(host_.ids[j])) add_nodes(pod, nodes);
+    expect_together(j, nodes, host_.jobs.setup.jobs[j].pod_request.required_level, "its pods");
+    if (host_.jobs.setup.jobs[j].unlike == 0) return;
+    const vector<gpu::pod_set>& sets = view.sets_of(j);
+    const pods_by_set has = view.by_set(j, host_.scheduler.pods(host_.ids[j]));
+    std::size_t first = 0;
+    for (std::size_t s = 0; s < sets.size(); ++s) {
+      if (first + has[s] > of_core) return;
+      const auto begin = nodes.begin() + static_cast<std::ptrdiff_t>(first);
+      vector<gpu::node_id> its(begin, begin + static_cast<std::ptrdiff_t>(has[s]));
+      first += has[s];
+      for (const job_id pod : host_.scheduler.elastic_pods_of(host_.ids[j])) {
+        if (host_.scheduler.set_of(pod).index() == s) add_nodes(pod, its);
+      }
+      const std::string who =
+          fmt::format("the pods of its pod set {}", host_.jobs.sets_of(host_.jobs.setup.jobs[j])[s]);
+      expect_together(j, its, sets[s].each.required_level, who);
+      expect_slices(j, its, sets[s], who);
+      expect_apart(j, its, sets[s], who);
+    }
+  }
+
+  /// How many of them are in each domain of a level, the largest number first.
+  [[nodiscard]] vector<std::size_t> by_domain(const vector<gpu::node_id>& nodes, std::uint8_t level) const {
+    const gpu::topology& near = *host_.file.nearness;
+    std::map<std::size_t, std::size_t> counts;
+    for (const gpu::node_id n : nodes) {
+      const bool is_node = level == near.node_level();
+      const gpu::domain_id d = is_node ? gpu::domain_id{} : near.domain_of(n, level);
+      // A node in no domain is apart from all.
+      ++counts[is_node || !d ? near.size() + n.index() : d.index()];
+    }
+    vector<std::size_t> all;
+    for (const auto& entry : counts) all.push_back(entry.second);
+    std::sort(all.rbegin(), all.rend());
+    return all;
+  }
+  [[nodiscard]] std::string_view name_of(std::uint8_t level) const {
+    return host_.file.nearness->level_name(level);
+  }
+  void expect_together(sim::job_index j, const vector<gpu::node_id>& nodes, std::uint8_t level,
+                       const std::string& who) {
+    if (level == gpu::any_level) return;
+    const std::size_t domains = by_domain(nodes, level).size();
+    if (domains < 2) return;
+    add(j, fmt::format("runs where it would not be placed: {} must be in one {}, and are in {}", who,
+                       name_of(level), domains));
+  }
+  void expect_slices(sim::job_index j, const vector<gpu::node_id>& nodes, const gpu::pod_set& set,
+                     const std::string& who) {
+    if (set.slice == 0) return;
+    std::size_t slices = 0;
+    const auto slices_of = [&](std::size_t pods) { return (pods + set.slice - 1) / set.slice; };
+    for (const std::size_t pods : by_domain(nodes, set.slice_level)) slices += slices_of(pods);
+    if (slices == slices_of(nodes.size())) return;
+    add(j, fmt::format("runs where it would not be placed: every {} of {} must be in one {}", set.slice, who,
+                       name_of(set.slice_level)));
+  }
+  void expect_apart(sim::job_index j, const vector<gpu::node_id>& nodes, const gpu::pod_set& set,
+                    const std::string& who) {
+    if (set.most_together == 0 || nodes.empty()) return;
+    const std::size_t most = by_domain(nodes, set.spread_level).front();
+    if (most <= set.most_together) return;
+    add(j, fmt::format("runs where it would not be placed: of {} at most {} may be in one {}, and {} are",
+                       who, set.most_together, name_of(set.spread_level), most));
+  }
+
+  scenario_host<max_resources>& host_;
+  std::string text_;
+  std::size_t lines_ = 0;
+  std::size_t more_ = 0;
+};
+
+}  // namespace
+
+std::string describe_doubts(const scenario& s, errors& found) {
+  const auto host = host_jobs<max_resources>(s, found);
+  return host ? doubts{*host}.find() : std::string{};
 }
 
 namespace {
@@ -223,8 +405,7 @@ namespace {
   const std::size_t first = text->find_first_not_of(" \t\r\n\xEF\xBB\xBF");
   if (first == std::string::npos || (*text)[first] == '{' || (*text)[first] == '/') {
     const auto s = parse_scenario(*text, source, found);
-    if (s) check_running(*s, found);
-    return s ? summary(*s) : std::string{};
+    return s ? summary(*s) + describe_doubts(*s, found) : std::string{};
   }
   const auto t = parse_trace(*text, "-", found);
   return t ? summary(*t, shown_path("-")) : std::string{};
@@ -241,8 +422,7 @@ int run_check(const scenario_source& source) {
     sim::fingerprint bytes;
     if (const auto t = read_trace(*source.file, bytes, found)) text = summary(*t, *source.file);
   } else if (const auto s = read_scenario(source, found)) {
-    check_running(*s, found);
-    text = summary(*s);
+    text = summary(*s) + describe_doubts(*s, found);
   }
   if (!found.empty()) return complain(found);
   return print_result(text + "ok\n", "the summary") ? 0 : bad_input_status;

@@ -14,6 +14,11 @@ namespace lab {
 /// The same for a trace alone.
 [[nodiscard]] std::string summary(const trace& t, const std::string& file);
 
+/// What in a valid scenario is no error and yet probably not meant: jobs that can never run, and running ones
+/// that stand where they would not be placed. Empty if there is nothing. A running job that does not fit is
+/// reported.
+[[nodiscard]] std::string describe_doubts(const scenario& s, errors& found);
+
 /// `allot check`: reads all of a scenario, or of a CSV trace (a file called *.csv). Returns the exit status:
 /// 0 with a summary on standard output, or 2 with all errors on standard error.
 [[nodiscard]] int run_check(const scenario_source& source);

@@ -26,6 +26,20 @@ struct flavor_name {
   std::string flavor;
 };
 
+/// Pods of one set of a job whose pods differ.
+struct pods_of_set {
+  std::string_view name;
+  std::uint64_t pods = 0;
+  vector<flavor_name> flavors{};
+  /// One for each pod; empty without a cluster.
+  vector<std::string_view> nodes{};
+};
+
+/// As the member "flavors".
+void write_flavors(json_writer& to, const vector<flavor_name>& all);
+/// As the member "pod_sets", without those of which there are no pods; nothing if there are no sets.
+void write(json_writer& to, const vector<pods_of_set>& all, bool says_where = true);
+
 /// When a job starts that holds a reservation with a time.
 struct reserved_start {
   reservation what{};
@@ -61,6 +75,8 @@ struct decision {
     vector<std::string_view> nodes{};
     vector<flavor_name> flavors{};
     amounts borrows{};
+    /// The same pods by set, all sets in their order; empty if all pods of the job are alike.
+    vector<pods_of_set> pod_sets{};
   };
   struct eviction {
     std::string_view id;
@@ -71,6 +87,8 @@ struct decision {
     std::string_view reason;
     /// The fairness rule that was applied, if any, and the shares of both sides that it compared.
     verdict why{};
+    /// As of an admission.
+    vector<pods_of_set> pod_sets{};
   };
   struct reservation {
     std::string_view id;
@@ -92,6 +110,8 @@ struct decision {
     std::optional<leaving_jobs> leaving{};
     /// Why its quotas never allow it, whatever others do; empty if they may.
     std::string never{};
+    /// The first of its pod sets that this concerns; empty if all its pods are alike, or none is the first.
+    std::string_view pod_set{};
   };
   struct refusal {
     std::string_view id;

@@ -28,16 +28,16 @@ class decision_writer {
     out_.member("rounds", std::uint64_t{d_.rounds});
     list("admit", d_.admit, [&](const auto& a) {
       out_.member("pods", a.pods);
-      out_.key("flavors").begin_object();
-      for (const flavor_name& f : a.flavors) out_.member(f.resource, f.flavor);
-      out_.end_object();
+      write_flavors(out_, a.flavors);
       names("nodes", a.nodes);
       amounts_of("borrows", a.borrows);
+      lab::write(out_, a.pod_sets);
     });
     list("evict", d_.evict, [&](const auto& e) {
       out_.member("pods", e.pods).key("for");
       e.beneficiary.empty() ? out_.null() : out_.value(e.beneficiary);
       out_.member("reason", e.reason);
+      lab::write(out_, e.pod_sets, false);
       if (e.why.rule == fairness_rule::none) return;
       out_.member("rule", word_of_rule(e.why.rule)).key("shares").begin_object();
       write_share("for", e.why.beneficiary);
@@ -50,6 +50,7 @@ class decision_writer {
       h.resource ? out_.value(*h.resource) : out_.null();
       out_.key("short_by");
       h.resource ? out_.value(h.short_by) : out_.null();
+      if (!h.pod_set.empty()) out_.member("pod_set", h.pod_set);
       out_.member("text", h.text);
       if (h.leaving) {
         out_.key("leaving");
@@ -119,6 +120,29 @@ class decision_writer {
 
 std::string_view word_of_rule(fairness_rule rule) noexcept {
   return rule == fairness_rule::none ? std::string_view{} : to_string(rule);
+}
+
+void write_flavors(json_writer& to, const vector<flavor_name>& all) {
+  to.key("flavors").begin_object();
+  for (const flavor_name& f : all) to.member(f.resource, f.flavor);
+  to.end_object();
+}
+
+void write(json_writer& to, const vector<pods_of_set>& all, bool says_where) {
+  if (all.empty()) return;
+  to.key("pod_sets").begin_array();
+  for (const pods_of_set& s : all) {
+    if (s.pods == 0) continue;
+    to.begin_object().member("name", s.name).member("pods", s.pods);
+    if (says_where) {
+      write_flavors(to, s.flavors);
+      to.key("nodes").begin_array();
+      for (const std::string_view node : s.nodes) to.value(node);
+      to.end_array();
+    }
+    to.end_object();
+  }
+  to.end_array();
 }
 
 void write(json_writer& to, const leaving_jobs& p) {

@@ -49,6 +49,37 @@ bool decision_maker::is_quiet(const plan_type& plan) {
 
 // The cycles.
 
+namespace {
+
+/// More pods of the same job.
+void add(vector<pods_of_set>& to, vector<pods_of_set> more) {
+  for (std::size_t s = 0; s < more.size(); ++s) {
+    to[s].pods += more[s].pods;
+    to[s].nodes.append(more[s].nodes.begin(), more[s].nodes.end());
+  }
+}
+
+/// Those of resources that every set which has them has in the same flavor.
+[[nodiscard]] vector<flavor_name> common_flavors(const vector<pods_of_set>& sets) {
+  vector<flavor_name> all;
+  const auto is_of = [](std::string_view resource) {
+    return [resource](const flavor_name& f) { return f.resource == resource; };
+  };
+  for (const pods_of_set& s : sets) {
+    for (const flavor_name& f : s.flavors) {
+      if (std::any_of(all.begin(), all.end(), is_of(f.resource))) continue;
+      const bool is_common = std::all_of(sets.begin(), sets.end(), [&](const pods_of_set& other) {
+        const auto its = std::find_if(other.flavors.begin(), other.flavors.end(), is_of(f.resource));
+        return its == other.flavors.end() || its->flavor == f.flavor;
+      });
+      if (is_common) all.push_back(f);
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
 void decision_maker::record(const plan_type& plan) {
   const std::size_t first_eviction = made_.evict.size();
   for (const auto& e : plan.evictions) {
@@ -64,8 +95,10 @@ void decision_maker::record(const plan_type& plan) {
                                    });
     if (same != made_.evict.end()) {
       same->pods += pods;
+      add(same->pod_sets, sets_of(e.id, e.pods, {}));
     } else {
-      made_.evict.push_back({jobs_.ids[j], job(j).quota, pods, beneficiary, reason, e.why});
+      made_.evict.push_back(
+          {jobs_.ids[j], job(j).quota, pods, beneficiary, reason, e.why, sets_of(e.id, e.pods, {})});
     }
   }
   // With an elastic job all its pods are evicted, whether or not the plan names each of them.
@@ -104,8 +137,10 @@ void decision_maker::record(const plan_type& plan) {
       same->pods += pods;
       same->nodes.append(nodes.begin(), nodes.end());
       same->borrows += a.borrows;
+      add(same->pod_sets, sets_of(a.id, a.pods, a.pick));
     } else {
-      made_.admit.push_back({jobs_.ids[j], job(j).quota, pods, nodes, flavors_of(j, a.pick), a.borrows});
+      made_.admit.push_back({jobs_.ids[j], job(j).quota, pods, nodes, flavors_of(j, a.pick), a.borrows,
+                             sets_of(a.id, a.pods, a.pick)});
     }
   }
 }
@@ -149,20 +184,86 @@ vector<std::string_view> decision_maker::nodes_of_job(job_index j) const {
   return nodes;
 }
 
-vector<flavor_name> decision_maker::flavors_of(job_index j, const flavor_pick& pick) const {
+vector<pods_of_set> decision_maker::sets_of(job_id unit, std::uint32_t pods, const flavor_pick& pick) const {
+  vector<pods_of_set> all;
+  const job_index j = scheduler_.what(unit);
+  if (job(j).unlike == 0) return all;
+  pods_by_set has{};
+  if (unit == ids_[j]) {
+    has = scheduler_.view().by_set(j, pods);
+  } else {
+    has[scheduler_.set_of(unit).index()] = pods;
+  }
+  const vector<std::string_view> nodes = nodes_of(scheduler_.place_of(unit));
+  auto next = nodes.begin();
+  const vector<std::string_view>& names = jobs_.set_names[job(j).unlike - 1];
+  for (std::size_t s = 0; s < names.size(); ++s) {
+    pods_of_set& of = all.emplace_back(pods_of_set{names[s], has[s], flavors_of_set(j, s, pick)});
+    for (std::uint64_t i = 0; i < has[s] && next != nodes.end(); ++i) of.nodes.push_back(*next++);
+  }
+  return all;
+}
+
+/// The flavors of resources that are named in what is requested.
+vector<flavor_name> decision_maker::counted_flavors(const amounts& request) const {
   vector<flavor_name> all;
   for (std::size_t d = 0; d < scenario_.resources.size(); ++d) {
     const std::string_view resource = scenario_.resources[d];
-    if (flavor_of(resource).empty() || job(j).request[d] == quantity{}) continue;
+    if (flavor_of(resource).empty() || request[d] == quantity{}) continue;
     all.push_back({plain_name(resource), std::string{flavor_of(resource)}});
   }
+  return all;
+}
+
+vector<flavor_name> decision_maker::flavors_of_set(job_index j, std::size_t set,
+                                                   const flavor_pick& pick) const {
+  if (entry(j) == nullptr) return flavors_of_traced_set(j, set, pick);
+  const vector<pod_set_entry>& sets = entry(j)->sets;
+  vector<flavor_name> all = counted_flavors(sets[set].request);
+  std::size_t first = 0;
+  for (std::size_t s = 0; s < set; ++s) first += sets[s].flavors.size();
+  for (const flavor_group& g : sets[set].flavors) {
+    for (const std::string& r : g.resources) all.push_back({r, g.options[pick[first]].name});
+    ++first;
+  }
+  return all;
+}
+
+vector<flavor_name> decision_maker::flavors_of_traced_set(job_index j, std::size_t set,
+                                                          const flavor_pick& pick) const {
+  const trace& from = *scenario_.trace;
+  const auto sets = from.sets_of(from.jobs[*jobs_.origins[j].traced]);
+  const vector<sim::unlike_pods<n>::share>& shares = scheduler_.view().shares_of(j);
+  const auto group = flavors_of_traced(scenario_, sets[set].gpu_model, sets[set].gpus, sets[set].pods);
+  if (!group) return {};
+  std::size_t chosen = 0;
+  for (std::size_t s = 0; s < set; ++s) chosen += shares[s].flavors != 0 ? 1U : 0U;
+  return {{"gpu", group->options[shares[set].flavors != 0 ? pick[chosen] : 0].name}};
+}
+
+vector<pods_of_set> decision_maker::sets_of_job(job_index j) const {
+  const job_id core = ids_[j];
+  vector<pods_of_set> all = sets_of(core, scheduler_.pods(core), scheduler_.pick(core));
+  if (all.empty()) return all;
+  for (const job_id pod : scheduler_.elastic_pods_of(core)) {
+    const job_state is = scheduler_.state(pod);
+    if (is != job_state::running && is != job_state::evicting) continue;
+    add(all, sets_of(pod, 1, scheduler_.pick(core)));
+  }
+  return all;
+}
+
+vector<flavor_name> decision_maker::flavors_of(job_index j, const flavor_pick& pick) const {
+  if (job(j).unlike != 0) return common_flavors(sets_of(ids_[j], job(j).fewest_pods(), pick));
+  vector<flavor_name> all = counted_flavors(job(j).request);
   const auto add = [&](const flavor_group& group, std::size_t g) {
     for (const std::string& r : group.resources) all.push_back({r, group.options[pick[g]].name});
   };
   if (const job_entry* e = entry(j)) {
     for (std::size_t g = 0; g < e->flavors.size(); ++g) add(e->flavors[g], g);
   } else if (job(j).flavors != 0) {
-    const auto group = flavors_of_traced(scenario_, scenario_.trace->jobs[*jobs_.origins[j].traced]);
+    const trace_job& from = scenario_.trace->jobs[*jobs_.origins[j].traced];
+    const auto group = flavors_of_traced(scenario_, from.gpu_model, from.gpus, from.pods);
     if (group) all.push_back({"gpu", group->options[pick[0]].name});
   }
   return all;
@@ -217,7 +318,7 @@ decision::pending_job decision_maker::explain_waiting(job_index j) {
                        h.binding ? std::optional{h.departures.amount} : std::nullopt, h.departures.is_held};
   }
   if (h.out_of_reach) {
-    pending.never = text_of_limit(*h.out_of_reach, scheduler_.tree(), scheduler_.request(ids_[j]),
+    pending.never = text_of_limit(*h.out_of_reach, scheduler_.tree(), h.out_of_reach_request,
                                   dimension_names<n>{scenario_.resources});
   }
   if (h.ready_at) {
@@ -229,7 +330,8 @@ decision::pending_job decision_maker::explain_waiting(job_index j) {
     pending.at = queue_name(s.quota);
     pending.resource = scenario_.resources[s.dimension];
     pending.short_by = s.missing;
-    pending.text = explain_lack(s, pending.id, scheduler_.request(ids_[j]));
+    pending.pod_set = set_of(j, s, scheduler_.pick(ids_[j]));
+    pending.text = explain_lack(s, j, scheduler_.pick(ids_[j]), scheduler_.request(ids_[j]));
     if (h.departures) pending.text.append("; ").append(departs);
   } else if (h.backs_off) {
     pending.reason = to_string(pending_reason::backoff);
@@ -242,7 +344,8 @@ decision::pending_job decision_maker::explain_waiting(job_index j) {
     pending.at = "cluster";
     pending.resource = gpu_resource(j);
     pending.short_by = why.reason == gpu::obstacle::full ? why.asked - why.free : missing_blocks(why, j);
-    pending.text = explain(why, scheduler_.places());
+    pending.pod_set = set_of(j, why);
+    pending.text = explain(why, scheduler_.places(), set_names(j));
     if (h.departures) pending.text.append("; ").append(departs);
   } else if (h.kept_for) {
     const job_index soon = scheduler_.what(h.kept_for);
@@ -301,22 +404,36 @@ standing decision_maker::standing_of(quota_id x, std::size_t d) const {
           counted.drawn(x, d), may_hold};
 }
 
-std::string decision_maker::explain_lack(const shortfall& s, std::string_view id,
+std::string decision_maker::explain_lack(const shortfall& s, job_index j, const flavor_pick& pick,
                                          const resources<n>& request) const {
   // KAI has one capacity, not one for each root.
   const bool is_of_all =
       has_own_bounds() && s.kind == bound::capacity && scheduler_.tree().roots().size() > 1;
   return explain(s, is_of_all ? "the cluster" : queue_name(s.quota), scenario_.resources[s.dimension],
-                 standing_of(s.quota, s.dimension), id, request[s.dimension]);
+                 standing_of(s.quota, s.dimension), jobs_.ids[j], request[s.dimension], set_of(j, s, pick));
+}
+
+std::string_view decision_maker::set_of(job_index j, const shortfall& why, const flavor_pick& pick) const {
+  const auto set = lacking_set(scheduler_.view(), j, pick, why);
+  return set ? set_names(j)[*set] : std::string_view{};
 }
 
 bool decision_maker::has_own_bounds() const {
   return scenario_.policy.preset == runai::name;
 }
 
+gpu::pod_request pods_without_room(const gpu::unplaceable& why, const gpu::pod_request& r) {
+  if (r.sets.empty()) return r;
+  const auto is_smaller = [](const gpu::pod_set& a, const gpu::pod_set& b) {
+    return a.each.gpus < b.each.gpus;
+  };
+  const gpu::pod_set& set =
+      why.set < r.sets.size() ? r.sets[why.set] : *std::max_element(r.sets.begin(), r.sets.end(), is_smaller);
+  return set.of(set.fewest(), r);
+}
+
 quantity decision_maker::missing_blocks(const gpu::unplaceable& why, job_index j) const {
-  const gpu::pod_request d = pod_request_of(j);
-  const auto pods = gpu::split(d, *scenario_.cluster);
+  const auto pods = gpu::split(pods_without_room(why, pod_request_of(j)), *scenario_.cluster);
   if (!pods) return why.asked;
   const auto without_room = static_cast<std::int64_t>(pods->pods - std::min(pods->pods, why.pods_with_room));
   if (without_room == 0) return quantity::whole(pods->rest.devices);

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -73,9 +74,24 @@ class decision_maker {
   [[nodiscard]] vector<resources<n>> demand() const;
   /// By quota: its part of the capacity according to the policy's own division.
   [[nodiscard]] vector<amounts> entitlements() const;
-  /// The flavors of a choice, by resource.
+  /// The flavors of a choice, by resource; if its pods differ, those in which they do not.
   [[nodiscard]] vector<flavor_name> flavors_of(job_index j, const flavor_pick& pick) const;
   [[nodiscard]] vector<std::string_view> nodes_of(gpu::allocation_id at) const;
+  /// The pods of a unit by set, all sets in their order; none if all pods of the job are alike.
+  [[nodiscard]] vector<pods_of_set> sets_of(job_id unit, std::uint32_t pods, const flavor_pick& pick) const;
+  /// The pods of a job by set: those that have a place, or else those that it can't do without.
+  [[nodiscard]] vector<pods_of_set> sets_of_job(job_index j) const;
+  [[nodiscard]] std::span<const std::string_view> set_names(job_index j) const {
+    return jobs_.sets_of(job(j));
+  }
+  /// @{
+  /// The first of the pod sets of a job that has no place or, under these flavors, no quota; empty if all its
+  /// pods are alike.
+  [[nodiscard]] std::string_view set_of(job_index j, const gpu::unplaceable& why) const {
+    return why.set < set_names(j).size() ? set_names(j)[why.set] : std::string_view{};
+  }
+  [[nodiscard]] std::string_view set_of(job_index j, const shortfall& why, const flavor_pick& pick) const;
+  /// @}
   /// The nodes of all its running pods.
   [[nodiscard]] vector<std::string_view> nodes_of_job(job_index j) const;
   /// Why a job is pending.
@@ -85,8 +101,8 @@ class decision_maker {
   [[nodiscard]] std::string_view gpu_resource(job_index j) const;
   /// Whether the policy has bounds of its own, and not the ledger's law.
   [[nodiscard]] bool has_own_bounds() const;
-  /// Why that bound does not allow the request of the job with this id.
-  [[nodiscard]] std::string explain_lack(const shortfall& s, std::string_view id,
+  /// Why that bound does not allow the request of the job under these flavors.
+  [[nodiscard]] std::string explain_lack(const shortfall& s, job_index j, const flavor_pick& pick,
                                          const resources<n>& request) const;
   [[nodiscard]] standing standing_of(quota_id x, std::size_t d) const;
   /// The name of a quota as the scheduler knows it.
@@ -106,6 +122,11 @@ class decision_maker {
 
  private:
   void record(const plan_type& plan);
+  [[nodiscard]] vector<flavor_name> counted_flavors(const amounts& request) const;
+  [[nodiscard]] vector<flavor_name> flavors_of_set(job_index j, std::size_t set,
+                                                   const flavor_pick& pick) const;
+  [[nodiscard]] vector<flavor_name> flavors_of_traced_set(job_index j, std::size_t set,
+                                                          const flavor_pick& pick) const;
   void let_go();
   [[nodiscard]] bool is_quiet(const plan_type& plan);
   [[nodiscard]] std::uint64_t pods_at(job_index j, gpu::allocation_id at, std::uint32_t pods) const;
@@ -130,6 +151,10 @@ class decision_maker {
   ledger<n> before_;
   decision made_;
 };
+
+/// Of a request for pods that differ, for which that says there is no room: those of the set that this
+/// concerns, or of the largest pods if there is no place for all together.
+[[nodiscard]] gpu::pod_request pods_without_room(const gpu::unplaceable& why, const gpu::pod_request& r);
 
 /// Runs up to `rounds` cycles on the jobs of the scenario; null if a running job does not fit where the
 /// scenario places it.

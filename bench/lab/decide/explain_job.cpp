@@ -50,6 +50,24 @@ using fate = job_story::fate;
   return "a job ahead of it in the same quota needs the room";
 }
 
+[[nodiscard]] std::string text_of_flavors(const vector<flavor_name>& all) {
+  std::string text;
+  for (const flavor_name& f : all) {
+    text.append(text.empty() ? "" : ", ").append(f.resource).append(" as ").append(f.flavor);
+  }
+  return text;
+}
+/// Of a choice: "gpu as h100", or by set, "workers gpu as h100, ps cpu as spot".
+[[nodiscard]] std::string text_of_choice(const vector<flavor_name>& all, const vector<pods_of_set>& sets) {
+  if (sets.size() < 2) return text_of_flavors(all);
+  std::string text;
+  for (const pods_of_set& s : sets) {
+    if (s.flavors.empty()) continue;
+    text.append(text.empty() ? "" : ", ").append(s.name).append(" ").append(text_of_flavors(s.flavors));
+  }
+  return text;
+}
+
 class story_teller {
  public:
   story_teller(decision_maker& now, decision made, const ledger<max_resources>& before)
@@ -106,8 +124,10 @@ class story_teller {
     const bool has_pods = is == job_state::running || is == job_state::evicting;
     t.request = has_pods ? now_.used_by(j) : amounts{now_.scheduler().request(id)};
     t.flavors = now_.flavors_of(j, now_.scheduler().pick(id));
-    t.pods = now_.job(j).fewest_pods();
+    t.pods = now_.job(j).pod_request.total ? 1 : now_.scheduler().pods(id);
+    t.pod_sets = now_.sets_of_job(j);
     tell_needs(t, now_.job(j).pod_request);
+    tell_needs_of_sets(t, j);
     for (const job_id s : now_.scheduler().elastic_pods_of(id)) {
       const job_state of_pod = now_.scheduler().state(s);
       if (of_pod == job_state::running || of_pod == job_state::evicting) ++t.pods;
@@ -124,6 +144,27 @@ class story_teller {
     }
     if (d.preferred_level != gpu::any_level) {
       t.needs.push_back("if possible in one " + std::string{near.level_name(d.preferred_level)});
+    }
+  }
+
+  void tell_needs_of_sets(job_story& t, job_index j) const {
+    if (t.pod_sets.empty()) return;
+    const auto level = [&](std::uint8_t l) { return std::string{now_.file().nearness->level_name(l)}; };
+    for (std::size_t s = 0; s < t.pod_sets.size(); ++s) {
+      const gpu::pod_set& set = now_.scheduler().view().sets_of(j)[s];
+      job_story of_set;
+      of_set.most_pods = set.pods;
+      tell_needs(of_set, set.each);
+      if (set.slice != 0) {
+        of_set.needs.push_back("every " + std::to_string(set.slice) + " in one " + level(set.slice_level));
+      }
+      if (set.most_together != 0) {
+        of_set.needs.push_back("at most " + std::to_string(set.most_together) + " in one " +
+                               level(set.spread_level));
+      }
+      for (std::string& need : of_set.needs) {
+        t.needs.push_back("those of " + std::string{t.pod_sets[s].name} + ' ' + std::move(need));
+      }
     }
   }
 
@@ -177,16 +218,15 @@ class story_teller {
     for (const decision_maker::choice& c : choices) {
       std::string flavors;
       if (choices.size() > 1) {
-        for (const flavor_name& f : now_.flavors_of(j, c.pick)) {
-          flavors.append(flavors.empty() ? "" : ", ").append(f.resource).append(" as ").append(f.flavor);
-        }
+        flavors = text_of_choice(now_.flavors_of(j, c.pick),
+                                 now_.sets_of(now_.id_of(j), now_.job(j).fewest_pods(), c.pick));
       }
       for (const shortfall& s : c.lacks) {
         const std::string_view resource = now_.file().resources[s.dimension];
         std::string at{now_.queue_name(s.quota)};
-        std::string text = now_.explain_lack(s, t.id, c.request);
-        t.lacks.push_back(
-            {std::move(at), to_string(s.kind), std::string{resource}, s.missing, flavors, std::move(text)});
+        std::string text = now_.explain_lack(s, j, c.pick, c.request);
+        t.lacks.push_back({std::move(at), to_string(s.kind), std::string{resource}, s.missing, flavors,
+                           std::move(text), now_.set_of(j, s, c.pick)});
       }
       if (c.place.reason == gpu::obstacle::none) continue;
       t.lacks.push_back({"cluster",
@@ -194,7 +234,8 @@ class story_teller {
                          {},
                          {},
                          flavors,
-                         explain(c.place, now_.scheduler().places())});
+                         explain(c.place, now_.scheduler().places(), now_.set_names(j)),
+                         now_.set_of(j, c.place)});
     }
     if (h.reason == "behind_head") t.behind = head_of(j);
   }

@@ -47,6 +47,8 @@ struct job_story {
     /// The choice of flavors that this concerns, if there is any: "gpu as h100".
     std::string flavors;
     std::string text;
+    /// The first of its pod sets that this concerns; empty if all pods are alike, or none is the first.
+    std::string_view pod_set{};
   };
   /// What would admit it.
   struct remedy {
@@ -92,6 +94,8 @@ struct job_story {
   amounts request{};
   vector<flavor_name> flavors{};
   vector<std::string> nodes{};
+  /// The pods that run, or would run, by set; empty if all are alike.
+  vector<pods_of_set> pod_sets{};
   /// Pods that run, or would run, and the most there could be.
   std::uint64_t pods = 1;
   std::uint64_t most_pods = 1;

@@ -99,13 +99,14 @@ remedy_finder::trial remedy_finder::try_out(const scenario& changed) const {
   const auto held = std::find_if(d.pending.begin(), d.pending.end(), is_it);
   if (at == after->ids().end() || held == d.pending.end()) return {};
   trial t{false, held->text};
-  const auto best = best_choice(*after, static_cast<job_index>(at - after->ids().begin()));
+  const auto there = static_cast<job_index>(at - after->ids().begin());
+  const auto best = best_choice(*after, there);
   if (!best.lacks.empty()) {
-    t.remark = after->explain_lack(best.lacks.front(), id_, best.request);
+    t.remark = after->explain_lack(best.lacks.front(), there, best.pick, best.request);
     // KAI's capacity is that of the nodes.
     t.lacks_place = now_.has_own_bounds() && best.place.reason != gpu::obstacle::none;
   } else if (best.place.reason != gpu::obstacle::none) {
-    t.remark = explain(best.place, after->scheduler().places());
+    t.remark = explain(best.place, after->scheduler().places(), after->set_names(there));
     t.lacks_place = true;
   }
   const vector<std::string> others = who_would_run(*after);

@@ -34,11 +34,9 @@ namespace {
 
 std::string remedy_finder::add_nodes(scenario& to) const {
   if (!to.cluster) return {};
-  const gpu::pod_request d = demand_;
-  const auto pods = gpu::split(d, *to.cluster);
+  const gpu::unplaceable why = now_.scheduler().places().why_not(demand_);
+  const auto pods = gpu::split(pods_without_room(why, demand_), *to.cluster);
   if (!pods) return {};
-  const auto& places = now_.scheduler().places();
-  const gpu::unplaceable why = places.why_not(d);
   vector<gpu::node_spec> specs;
   std::optional<gpu::node_spec> alike;
   for (std::size_t i = 0; i < to.cluster->size(); ++i) {

@@ -140,6 +140,14 @@ class text_writer {
     if (!flavors.empty()) text += " (" + joined(flavors) + ")";
     if (!t_.preemptible) text += "; it can't be preempted";
     line(text + ".");
+    for (const pods_of_set& s : t_.pod_sets) {
+      text = fmt::format("Of pod set {}: {} pod{}", s.name, s.pods, s.pods == 1 ? "" : "s");
+      for (const flavor_name& f : s.flavors) text += fmt::format(", {} as {}", f.resource, f.flavor);
+      vector<std::string> nodes;
+      for (const std::string_view node : s.nodes) nodes.emplace_back(node);
+      if (!nodes.empty()) text += ", on " + joined_nodes(nodes);
+      line(text + ".");
+    }
   }
 
   void wait() {
@@ -255,10 +263,9 @@ class data_writer {
       for (const std::string& need : t_.needs) out_.value(need);
       out_.end_array();
     }
-    out_.key("flavors").begin_object();
-    for (const flavor_name& f : t_.flavors) out_.member(f.resource, f.flavor);
-    out_.end_object();
+    write_flavors(out_, t_.flavors);
     names("nodes", t_.nodes);
+    lab::write(out_, t_.pod_sets);
     out_.key("lacks").begin_array();
     for (const job_story::lack& l : t_.lacks) {
       out_.begin_object().member("at", l.at).member("limit", l.limit);
@@ -266,6 +273,7 @@ class data_writer {
       out_.key("short_by");
       l.resource.empty() ? out_.null() : out_.value(l.short_by);
       text_or_null("flavors", l.flavors);
+      if (!l.pod_set.empty()) out_.member("pod_set", l.pod_set);
       out_.member("text", l.text).end_object();
     }
     out_.end_array();

@@ -3,6 +3,7 @@
 
 #include "lab/import/import.hpp"
 
+#include "lab/import/file_kind.hpp"
 #include "lab/import/import_trace.hpp"
 #include "lab/import/kubernetes.hpp"
 #include "lab/io/errors.hpp"
@@ -20,11 +21,14 @@ using importer = int (*)(packed_input&, import_log&, const import_options&);
 struct named_importer {
   import_format format;
   importer run;
+  bool reads_json = false;
 };
 
 const vector<named_importer>& importers() {
   static const vector<named_importer> all = {
-      {{"philly", "Microsoft 2017: timestamp,duration,num_gpus,gpu_time,cluster"}, import_philly},
+      {{"philly", "Microsoft 2017: cluster_job_log (JSON), or timestamp,duration,num_gpus,gpu_time,cluster"},
+       import_philly,
+       true},
       {{"helios", "SenseTime 2020: job_id,user,vc,gpu_num,cpu_num,...,submit_time,...,duration"},
        import_helios},
       {{"acme", "Shanghai AI Laboratory 2023: as helios, with type and without vc"}, import_acme},
@@ -34,15 +38,20 @@ const vector<named_importer>& importers() {
       {{"openb", "Alibaba 2023 (FGD): a list of pods, or of nodes, which becomes a scenario"}, import_openb},
       {{"swf", "Standard Workload Format 2.2"}, import_swf},
       {{"sacct",
-        "Slurm's accounting: sacct -aP "
-        "--format=JobID,User,Account,Submit,Start,Elapsed,Timelimit,AllocTRES,State"},
-       import_sacct},
+        "Slurm's accounting: SLURM_TIME_FORMAT=%s sacct -aDP "
+        "--format=JobID,User,Account,Submit,Eligible,Start,ElapsedRaw,Timelimit,ReqTRES,AllocTRES,State; or "
+        "sacct "
+        "-aD --json"},
+       import_sacct,
+       true},
       {{"csv", "any table; --map says which column is what"}, import_csv},
       {{"kueue",
         "Kueue's objects, as kubectl get clusterqueues,cohorts,workloads,localqueues -A -o json prints them"},
-       import_kueue},
+       import_kueue,
+       true},
       {{"kai", "KAI's objects, as kubectl get queues,podgroups,pods,nodes -A -o json prints them"},
-       import_kai},
+       import_kai,
+       true},
   };
   return all;
 }
@@ -68,16 +77,37 @@ int run_import(const import_options& options) {
     return complain("there is no format \"" + options.format + "\" (expected " + names + ')', "allot import");
   }
   const bool is_csv = options.format == "csv";
-  if (!is_csv && (!options.map.empty() || !options.columns.empty() || options.separator != ",")) {
+  const bool is_sacct = options.format == "sacct";
+  const bool has_columns = !options.columns.empty() || options.separator != ",";
+  if ((!is_csv && !options.map.empty()) || (!is_csv && !is_sacct && has_columns)) {
     return complain(
         "--map, --columns and --separator are options of the format csv, not of " + options.format,
         "allot import");
   }
+  if (!is_sacct && (!options.time_format.empty() || options.shards != 0 || options.mps != 0)) {
+    return complain(
+        "--time-format, --shards and --mps are options of the format sacct, not of " + options.format,
+        "allot import");
+  }
   import_log log{shown_path(options.file), options.shown};
   packed_input file{options.file};
-  if (file.problem().empty()) return chosen->run(file, log, options);
-  log.fail({}, file.problem());
-  return bad_input_status;
+  if (!file.problem().empty()) {
+    log.fail({}, file.problem());
+    return bad_input_status;
+  }
+  constexpr std::size_t enough = std::size_t{1} << 14U;
+  const file_look look = look_of(file.peek(enough));
+  const std::string looks = "the file looks like " + std::string{look.what};
+  if (look.kind == file_kind::other || (look.kind == file_kind::json && !chosen->reads_json)) {
+    log.fail({}, looks + ", which the format " + options.format + " is not");
+    return bad_input_status;
+  }
+  const int status = chosen->run(file, log, options);
+  // What the file is tells more than what is wrong with it, unless that is what the format reads.
+  const bool is_own = look.what.find("allot import " + options.format) != std::string_view::npos ||
+                      (look.kind == file_kind::json && look.what.find("allot") == std::string_view::npos);
+  if (status != 0 && !look.what.empty() && !is_own) log.fail({}, looks);
+  return status;
 }
 
 }  // namespace lab

@@ -38,6 +38,12 @@ struct import_options {
   std::optional<std::string> duration{};
   /// For `pai`: "percent" or "gpus"; empty: inferred from the first rows.
   std::optional<std::string> unit{};
+  /// For `sacct`: "standard", "relative:DATE" (the day on which it was printed), or a format of strftime;
+  /// empty: standard, or seconds since 1970.
+  std::string time_format{};
+  /// For `sacct`: how many of gres/shard and of gres/mps are a GPU; 0: it is not known.
+  std::int64_t shards = 0;
+  std::int64_t mps = 0;
   /// For `csv`: KEY=COLUMN or KEY=COLUMN:UNIT.
   vector<std::string> map{};
   /// For `csv`: the names of the columns of a file without a header row.

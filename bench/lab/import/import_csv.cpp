@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // The published traces that are tables: how their columns map to the canonical trace.
+#include "lab/import/file_kind.hpp"
 #include "lab/import/import_table.hpp"
 
 #include <allot/core/vector.hpp>
@@ -228,6 +229,8 @@ struct spot {
 }  // namespace
 
 int import_philly(packed_input& file, import_log& log, const import_options& options) {
+  constexpr std::size_t enough = 4096;
+  if (look_of(file.peek(enough)).kind == file_kind::json) return import_philly_log(file, log, options);
   return import_table(file, log, options, philly{});
 }
 int import_helios(packed_input& file, import_log& log, const import_options& options) {

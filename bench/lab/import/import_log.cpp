@@ -24,6 +24,10 @@ void import_log::reject(std::span<const text_problem> problems) {
   for (const text_problem& p : problems) print({}, to_string(p) + " (the row is left out)");
 }
 
+void import_log::reject(std::string_view where, std::string_view text) {
+  if (++rejected_ <= shown_) print(where, std::string{text} + " (it is left out)");
+}
+
 void import_log::fail(std::string_view place, std::string_view text) {
   print(place, text);
 }

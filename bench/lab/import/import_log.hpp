@@ -24,6 +24,8 @@ class import_log {
 
   /// Reports a row that is left out, and everything that is wrong with it.
   void reject(std::span<const text_problem> problems);
+  /// The same for one of a file without lines; `where` says which.
+  void reject(std::string_view where, std::string_view text);
   [[nodiscard]] std::size_t rejected() const noexcept { return rejected_; }
   /// Reports the error that ends the import.
   void fail(std::string_view place, std::string_view text);
@@ -45,6 +47,32 @@ class import_log {
 [[nodiscard]] inline std::string counted(std::size_t n, std::string_view one, std::string_view several) {
   return std::to_string(n).append(" ").append(n == 1 ? one : several);
 }
+
+/// How many there are, and what the first of them are called, for a note.
+class named_count {
+ public:
+  /// Adds `n` of that name.
+  void add(std::string_view name, std::size_t n = 1) {
+    count_ += n;
+    if (++names_ > most_names) return;
+    shown_.append(names_ == 1 ? "" : ", ").append(name);
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return count_; }
+  [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+  /// "4 jobs (a, b, c, ...)"
+  [[nodiscard]] std::string text(std::string_view one, std::string_view several) const {
+    return counted(count_, one, several) + ' ' + names();
+  }
+  /// "(a, b, c, ...)"
+  [[nodiscard]] std::string names() const { return '(' + shown_ + (names_ > most_names ? ", ...)" : ")"); }
+
+ private:
+  static constexpr std::size_t most_names = 3;
+
+  std::size_t count_ = 0;
+  std::size_t names_ = 0;
+  std::string shown_;
+};
 
 }  // namespace lab
 }  // namespace v0

@@ -39,6 +39,7 @@ enum class mapped_key : std::uint8_t {
   checkpoint,
   restart,
   estimate,
+  pod_set,
   gpus_per_pod,
   start,
   end,
@@ -52,7 +53,7 @@ struct mapped_key_name {
 };
 
 /// In the order of `mapped_key`.
-constexpr std::array<mapped_key_name, 20> mapped_keys = {
+constexpr std::array<mapped_key_name, 21> mapped_keys = {
     {{"job_id", mapped_kind::text, trace_column::job_id},
      {"submit_s", mapped_kind::point, trace_column::submit_s},
      {"duration_s", mapped_kind::span, trace_column::duration_s},
@@ -70,6 +71,7 @@ constexpr std::array<mapped_key_name, 20> mapped_keys = {
      {"checkpoint_s", mapped_kind::span, trace_column::checkpoint_s},
      {"restart_s", mapped_kind::span, trace_column::restart_s},
      {"estimate_s", mapped_kind::span, trace_column::estimate_s},
+     {"pod_set", mapped_kind::text, trace_column::pod_set},
      {"gpus_per_pod", mapped_kind::gpus, trace_column::tag},
      {"start_s", mapped_kind::point, trace_column::tag},
      {"end_s", mapped_kind::point, trace_column::tag}}};
@@ -198,6 +200,7 @@ class mapped_import {
     trace_spool spool{std::move(written), tag_names(others, "csv", log_)};
     vector<std::string_view> tags(tags_at.size());
     std::size_t without_gpus = 0;
+    named_count early;
     for (std::size_t number = 0;; ++number) {
       const auto o = rows_.next();
       if (o == table::outcome::end) break;
@@ -210,6 +213,7 @@ class mapped_import {
         continue;
       }
       imported_job job;
+      starts_early_ = false;
       const std::string own_id = at(mapped_key::job_id) ? std::string{} : std::to_string(number);
       job.id = own_id;
       read(job);
@@ -231,8 +235,12 @@ class mapped_import {
       if (auto problem = spool.add(job, tags, rows_.place().line); !problem.empty()) {
         const text_problem where{rows_.place(), {}, std::move(problem)};
         log_.reject({&where, 1});
+      } else if (starts_early_) {
+        early.add(job.id);
       }
     }
+    if (!early.empty())
+      log_.note({}, early.text("job", "jobs") + " started before submission: only the run time is used");
     if (without_gpus > 0)
       log_.note({}, counted(without_gpus, "job without GPUs is", "jobs without GPUs are") + " left out");
     std::optional<instant> origin = 0;
@@ -367,6 +375,10 @@ class mapped_import {
     }
     if (at(mapped_key::min_pods) && !at(mapped_key::pods))
       wrong("--map: min_pods means nothing without pods");
+    if (at(mapped_key::pod_set) && !at(mapped_key::job_id))
+      wrong("--map: pod_set means nothing without job_id");
+    if (at(mapped_key::pod_set) && options_.gpu_only)
+      wrong("--gpu-only: the other pod sets of a job may have GPUs (expected no pod_set)");
   }
 
   [[nodiscard]] static std::string listed_and(const vector<std::string_view>& names) {
@@ -490,6 +502,7 @@ class mapped_import {
     job.min_pods = whole(mapped_key::min_pods, 1, largest);
     if (job.min_pods > job.pods) report(mapped_key::min_pods, "at most the pods");
     read_gpus(job);
+    job.pod_set = text(mapped_key::pod_set);
     job.tenant = text(mapped_key::tenant);
     job.job_class = text(mapped_key::job_class);
     job.gpu_model = text(mapped_key::gpu_model);
@@ -517,7 +530,11 @@ class mapped_import {
     if (problems_.size() != before) return;
     if (!start || !end) return report(start ? mapped_key::end : mapped_key::start, "when the job ran");
     if (*end < *start) return report(mapped_key::end, "a time that is not before the start");
+    // Systems write 1970 where they know no time.
+    if (has_dates() && !is_known_time(*start))
+      return report(mapped_key::start, "a start that is not in 1970");
     job.duration = *end - *start;
+    starts_early_ = *start < job.submit;
   }
 
   void read_gpus(imported_job& job) {
@@ -537,16 +554,9 @@ class mapped_import {
   table rows_;
   std::array<std::optional<mapping>, mapped_keys.size()> maps_{};
   vector<text_problem> problems_;
+  bool starts_early_ = false;
   bool ok_ = true;
 };
-
-/// The byte that --separator names.
-[[nodiscard]] std::optional<char> separator_of(const std::string& text) {
-  if (text == "tab" || text == "\\t") return '\t';
-  const bool is_one =
-      text.size() == 1 && std::string_view{"\"\r\n"}.find(text.front()) == std::string_view::npos;
-  return is_one && text.front() > '\0' ? std::optional{text.front()} : std::nullopt;
-}
 
 }  // namespace
 

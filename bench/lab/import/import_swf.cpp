@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 namespace allot {
 inline namespace v0 {
@@ -51,6 +52,31 @@ constexpr std::array tag_fields = {
   return path;
 }
 
+/// The fields of which the trace needs no number: those that are only tags, or not in it at all.
+[[nodiscard]] vector<swf_field> unneeded_fields(bool has_tenants, const std::optional<swf_field>& tenant) {
+  vector<swf_field> fields;
+  const auto add = [&](swf_field f) {
+    if (f != tenant) fields.push_back(f);
+  };
+  add(swf_field::allocated_processors);
+  for (const swf_field f : tag_fields) {
+    if (f != swf_field::requested_time) add(f);
+  }
+  if (!has_tenants || tenant) add(swf_field::queue);
+  if (!has_tenants || tenant) add(swf_field::group);
+  return fields;
+}
+
+/// What is wrong first with a line that is left out, without what was found there.
+[[nodiscard]] std::string reason_of(const vector<text_problem>& problems, const vector<swf_field>& unneeded) {
+  const auto is_needed = [&](const text_problem& p) {
+    return std::none_of(unneeded.begin(), unneeded.end(), [&](swf_field f) { return name_of(f) == p.field; });
+  };
+  const text_problem& p = *std::find_if(problems.begin(), problems.end(), is_needed);
+  const std::string wrong = p.text.substr(0, p.text.find(", found"));
+  return p.field.empty() ? wrong : p.field + ": " + wrong;
+}
+
 }  // namespace
 
 int import_swf(packed_input& file, import_log& log, const import_options& options) {
@@ -72,8 +98,13 @@ int import_swf(packed_input& file, import_log& log, const import_options& option
   for (const swf_field f : tag_fields) names.emplace_back(name_of(f));
   trace_spool spool{std::move(columns), tag_names(names, "swf", log)};
 
-  swf_reader lines{packed_source{&file}};
-  const auto reject = [&](std::size_t line, swf_field f, std::string text) {
+  const vector<swf_field> unneeded = unneeded_fields(has_tenants, tenant);
+  swf_reader lines{packed_source{&file}, swf_reader::default_line_limit, unneeded};
+  // How many lines are left out, and values of fields that nothing needs, by reason.
+  std::map<std::string, std::size_t> left_out;
+  std::map<std::string, std::size_t> unread;
+  const auto reject = [&](std::size_t line, swf_field f, std::string text, std::string_view reason = {}) {
+    ++left_out[reason.empty() ? text : std::string{reason}];
     const text_problem problem{{line, 1}, std::string{name_of(f)}, std::move(text)};
     log.reject({&problem, 1});
   };
@@ -94,9 +125,11 @@ int import_swf(packed_input& file, import_log& log, const import_options& option
         log.fail({}, "the file ends in the middle of this line (is it truncated?)");
         return bad_input_status;
       }
+      ++left_out[reason_of(lines.problems(), unneeded)];
       log.reject(lines.problems());
       continue;
     }
+    for (const text_problem& p : lines.problems()) ++unread[p.field];
     const swf_job& from = lines.job();
     const auto number = from.whole(swf_field::job_number);
     const auto submit = from.time(swf_field::submit_time);
@@ -140,7 +173,8 @@ int import_swf(packed_input& file, import_log& log, const import_options& option
       const bool is_overrun = job.estimate > 0 && *run > *from.time(swf_field::requested_time);
       for (std::size_t i = 0; i < tags.size(); ++i) tag_texts[i] = tags[i] = text_of(from, tag_fields[i]);
       if (auto problem = spool.add(job, tag_texts, lines.line()); !problem.empty()) {
-        reject(lines.line(), swf_field::job_number, std::move(problem));
+        reject(lines.line(), swf_field::job_number, std::move(problem),
+               "its number was given before, or it asks for more than can be counted");
       } else if (is_overrun) {
         ++overruns;
       }
@@ -153,6 +187,15 @@ int import_swf(packed_input& file, import_log& log, const import_options& option
   if (without_gpus > 0)
     log.note({},
              counted(without_gpus, "job without processors is", "jobs without processors are") + " left out");
+  for (const auto& [reason, n] : left_out)
+    log.note({}, counted(n, "line is", "lines are") + " left out: " + reason);
+  if (!unread.empty()) {
+    std::string all;
+    for (const auto& [field, n] : unread) {
+      all.append(all.empty() ? "" : ", ").append(field).append(" (").append(std::to_string(n)).append(")");
+    }
+    log.note({}, "values that are no numbers are as if they were unknown: " + all);
+  }
   log.note({}, "a processor of the trace is a GPU here");
   if (overruns > 0) {
     log.note({}, counted(overruns, "job", "jobs") +

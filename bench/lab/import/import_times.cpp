@@ -4,6 +4,7 @@
 #include "lab/io/time_text.hpp"
 
 #include <allot/core/ratio.hpp>
+#include <allot/lab/timestamp.hpp>
 #include <allot/lab/trace.hpp>
 
 #include <algorithm>
@@ -42,8 +43,24 @@ constexpr std::int64_t most_thousandths = 1'000'000'000'000'000;
   return i == 0 ? std::nullopt : std::optional{milli};
 }
 
-constexpr std::array<std::string_view, 12> months = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+constexpr std::array<std::string_view, 12> months = {"January",   "February", "March",    "April",
+                                                     "May",       "June",     "July",     "August",
+                                                     "September", "October",  "November", "December"};
+constexpr std::array<std::string_view, 7> weekdays = {"Sunday",   "Monday", "Tuesday", "Wednesday",
+                                                      "Thursday", "Friday", "Saturday"};
+
+/// Takes one of the names, or its first three letters, from the front, and returns which.
+template <std::size_t N>
+[[nodiscard]] std::optional<std::int64_t> take_name(std::string_view& text,
+                                                    const std::array<std::string_view, N>& names) {
+  constexpr std::size_t short_form = 3;
+  for (std::size_t i = 0; i < N; ++i) {
+    if (text.substr(0, short_form) != names[i].substr(0, short_form)) continue;
+    text.remove_prefix(text.substr(0, names[i].size()) == names[i] ? names[i].size() : short_form);
+    return static_cast<std::int64_t>(i);
+  }
+  return std::nullopt;
+}
 
 struct date_parts {
   std::int64_t year = 1970;
@@ -53,17 +70,50 @@ struct date_parts {
   std::int64_t minutes = 0;
   std::int64_t seconds = 0;
   std::int64_t milliseconds = 0;
+  /// In place of month and day.
+  std::optional<std::int64_t> day_of_year{};
+  std::optional<bool> is_afternoon{};
+  /// How far the clock is ahead of UTC.
+  instant ahead = 0;
+  /// In place of all of these.
+  std::optional<instant> since_1970{};
 
   [[nodiscard]] std::optional<instant> time() const {
-    const std::chrono::year_month_day date{std::chrono::year{static_cast<int>(year)},
-                                           std::chrono::month{static_cast<unsigned>(month)},
-                                           std::chrono::day{static_cast<unsigned>(day_of_month)}};
+    if (since_1970) return *since_1970 + milliseconds;
+    std::int64_t hour_of_day = hours;
+    if (is_afternoon) {
+      if (hours < 1 || hours > 12) return std::nullopt;
+      hour_of_day = hours % 12 + (*is_afternoon ? 12 : 0);
+    }
+    const bool is_by_day = day_of_year.has_value();
+    const std::chrono::year_month_day date{
+        std::chrono::year{static_cast<int>(year)},
+        std::chrono::month{static_cast<unsigned>(is_by_day ? 1 : month)},
+        std::chrono::day{static_cast<unsigned>(is_by_day ? 1 : day_of_month)}};
     // A leap second is the first second of the next minute.
-    if (!date.ok() || hours > 23 || minutes > 59 || seconds > 60) return std::nullopt;
+    if (!date.ok() || hour_of_day > 23 || minutes > 59 || seconds > 60) return std::nullopt;
+    if (is_by_day && (*day_of_year < 1 || *day_of_year > (date.year().is_leap() ? 366 : 365))) {
+      return std::nullopt;
+    }
     const std::chrono::milliseconds midnight = std::chrono::sys_days{date}.time_since_epoch();
-    return midnight.count() + hours * hour + minutes * minute + seconds * second + milliseconds;
+    return midnight.count() + (day_of_year.value_or(1) - 1) * day + hour_of_day * hour + minutes * minute +
+           seconds * second + milliseconds - ahead;
   }
 };
+
+/// "+01:00", "-0530", "+01" or "Z".
+[[nodiscard]] std::optional<instant> take_offset(std::string_view& text) {
+  if (text.empty()) return std::nullopt;
+  const char sign = text.front();
+  text.remove_prefix(1);
+  if (sign == 'Z') return 0;
+  if (sign != '+' && sign != '-') return std::nullopt;
+  const auto hours = take_number(text, 2);
+  if (!hours) return std::nullopt;
+  if (!text.empty() && text.front() == ':') text.remove_prefix(1);
+  const instant ahead = *hours * hour + take_number(text, 2).value_or(0) * minute;
+  return sign == '-' ? -ahead : ahead;
+}
 
 /// Takes the directive's value from the front of `text`.
 [[nodiscard]] bool take_part(char directive, std::string_view& text, date_parts& to) {
@@ -72,15 +122,29 @@ struct date_parts {
     part = n.value_or(part);
     return n.has_value();
   };
+  const auto padded = [&](std::int64_t& part) {
+    if (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+    return number(part, 2);
+  };
   switch (directive) {
     case 'Y':
       return number(to.year, 4);
+    case 'y': {
+      // As in POSIX: 69 to 99 are of the last century.
+      const bool is_read = number(to.year, 2);
+      to.year += to.year < 69 ? 2000 : 1900;
+      return is_read;
+    }
     case 'm':
-      return number(to.month, 2);
+      return padded(to.month);
     case 'd':
-      return number(to.day_of_month, 2);
+    case 'e':
+      return padded(to.day_of_month);
     case 'H':
-      return number(to.hours, 2);
+    case 'I':
+    case 'k':
+    case 'l':
+      return padded(to.hours);
     case 'M':
       return number(to.minutes, 2);
     case 'S':
@@ -90,33 +154,105 @@ struct date_parts {
       to.milliseconds = milli.value_or(0);
       return milli.has_value();
     }
-    case 'b': {
-      const auto* const at = std::find(months.begin(), months.end(), text.substr(0, 3));
-      if (at == months.end()) return false;
-      to.month = at - months.begin() + 1;
-      text.remove_prefix(3);
-      return true;
+    case 'b':
+    case 'B': {
+      const auto n = take_name(text, months);
+      to.month = n.value_or(0) + 1;
+      return n.has_value();
+    }
+    case 'a':
+    case 'A':
+      return take_name(text, weekdays).has_value();
+    case 'j': {
+      constexpr std::size_t most_digits = 3;
+      to.day_of_year = take_number(text, most_digits);
+      return to.day_of_year.has_value();
+    }
+    case 'p': {
+      const std::string_view half = text.substr(0, 2);
+      if (half == "AM" || half == "am") to.is_afternoon = false;
+      if (half == "PM" || half == "pm") to.is_afternoon = true;
+      text.remove_prefix(half.size());
+      return to.is_afternoon.has_value();
+    }
+    case 's': {
+      constexpr std::size_t most_digits = 12;
+      const auto n = take_number(text, most_digits);
+      if (n) to.since_1970 = *n * second;
+      return n.has_value();
+    }
+    case 'z': {
+      const auto ahead = take_offset(text);
+      to.ahead = ahead.value_or(0);
+      return ahead.has_value();
+    }
+    case 'Z': {
+      // The name of a zone does not say what it is ahead of UTC: as without it, the times are local ones.
+      const std::size_t size = std::min(text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ"), text.size());
+      text.remove_prefix(size);
+      return size > 0;
     }
     default:
       return false;
   }
 }
 
-/// With %F and %T spelt out.
+/// What a directive is short for; itself if it is not.
+[[nodiscard]] std::string_view long_form(char directive) {
+  switch (directive) {
+    case 'F':
+      return "%Y-%m-%d";
+    case 'T':
+    case 'X':
+      return "%H:%M:%S";
+    case 'R':
+      return "%H:%M";
+    case 'D':
+    case 'x':
+      return "%m/%d/%y";
+    case 'r':
+      return "%I:%M:%S %p";
+    case 'c':
+      return "%a %b %e %H:%M:%S %Y";
+    case 'h':
+      return "%b";
+    case 'n':
+    case 't':
+      return " ";
+    default:
+      return {};
+  }
+}
+
+/// With what is short for others spelt out, and without the flags of glibc that only concern padding ("%-d").
 [[nodiscard]] std::string spelt_out(std::string_view format) {
   std::string all;
   for (std::size_t i = 0; i < format.size(); ++i) {
-    const std::string_view directive = format.substr(i, 2);
-    if (directive == "%F") all += "%Y-%m-%d";
-    if (directive == "%T") all += "%H:%M:%S";
-    if (directive.front() != '%') {
-      all += directive.front();
+    if (format[i] != '%') {
+      all += format[i];
       continue;
     }
-    if (directive != "%F" && directive != "%T") all += directive;
     ++i;
+    while (i < format.size() && std::string_view{"-_0"}.find(format[i]) != std::string_view::npos) ++i;
+    const std::string_view full = i < format.size() ? long_form(format[i]) : std::string_view{};
+    if (!full.empty()) {
+      all += full;
+    } else {
+      all += '%';
+      if (i < format.size()) all += format[i];
+    }
   }
   return all;
+}
+
+/// The letters after the percent signs; a zero byte after one at the end.
+[[nodiscard]] std::string directives_of(std::string_view format) {
+  const std::string all = spelt_out(format);
+  std::string letters;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i] == '%') letters += ++i < all.size() ? all[i] : '\0';
+  }
+  return letters;
 }
 
 }  // namespace
@@ -244,15 +380,33 @@ std::optional<instant> parse_by_format(std::string_view text, std::string_view f
 }
 
 bool is_time_format(std::string_view format) {
-  bool any = false;
-  for (std::size_t i = 0; i < format.size(); ++i) {
-    if (format[i] != '%') continue;
-    ++i;
-    if (i == format.size() || std::string_view{"YmdHMSfbFT%"}.find(format[i]) == std::string_view::npos)
-      return false;
-    any = any || format[i] != '%';
+  const std::string all = directives_of(format);
+  return all.find_first_not_of("YymdeHIklMSfbBaAjpszZ%") == std::string::npos &&
+         all.find_first_not_of('%') != std::string::npos;
+}
+
+bool has_year(std::string_view format) {
+  return directives_of(format).find_first_of("Yys") != std::string::npos;
+}
+
+std::optional<instant> parse_relative(std::string_view text, instant today) {
+  // The first that fits: a time of today; of a day beside it; of a day of the coming week; of this year.
+  if (const auto t = parse_by_format(text, "%T")) return today + *t;
+  if (const auto t = parse_by_format(text, "Ystday %R")) return today - day + *t;
+  if (const auto t = parse_by_format(text, "Tomorr %R")) return today + day + *t;
+  std::string_view rest = text;
+  if (const auto weekday = take_name(rest, weekdays)) {
+    const auto t = parse_by_format(rest, " %R");
+    if (!t) return std::nullopt;
+    const std::chrono::sys_days midnight{std::chrono::floor<std::chrono::days>(
+        std::chrono::sys_time<std::chrono::milliseconds>{std::chrono::milliseconds{today}})};
+    const auto of_today = static_cast<std::int64_t>(std::chrono::weekday{midnight}.c_encoding());
+    const std::int64_t ahead = (*weekday - of_today + 7) % 7;
+    return today + ahead * day + *t;
   }
-  return any;
+  const std::string year = to_timestamp(today).substr(0, 4);
+  if (const auto t = parse_by_format(std::string{text} + ' ' + year, "%d %b %R %Y")) return t;
+  return parse_by_format(text, "%d %b %Y");
 }
 
 }  // namespace lab

@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 namespace allot {
@@ -26,6 +27,7 @@ namespace {
 /// Precedes the texts of a job in the temporary file.
 struct spooled {
   instant submit = 0;
+  std::optional<instant> ready{};
   std::uint32_t id_size = 0;
   std::uint32_t rest_size = 0;
 };
@@ -34,10 +36,25 @@ struct spooled {
   return std::string{doing}.append(": ").append(std::strerror(errno));
 }
 
+/// Of what a job says of all its pod sets.
+[[nodiscard]] std::size_t hash_of_job(const imported_job& job) {
+  std::string all;
+  for (const std::string_view text : {job.tenant, job.job_class, job.user})
+    append_csv_field(all += ',', text);
+  for (const std::int64_t n : {job.submit, job.duration, job.priority, std::int64_t{job.preemptible},
+                               job.checkpoint.value_or(-1), job.restart, job.estimate}) {
+    all.append(",").append(std::to_string(n));
+  }
+  return std::hash<std::string>{}(all);
+}
+
 }  // namespace
 
 trace_spool::trace_spool(vector<trace_column> columns, vector<std::string> tags)
     : columns_(std::move(columns)), tags_(std::move(tags)), file_(std::tmpfile()) {
+  const auto ready = std::find(columns_.begin(), columns_.end(), trace_column::ready_s);
+  has_ready_ = ready != columns_.end();
+  if (has_ready_) columns_.erase(ready);
   // With a file size limit, writing too much is then an error like a full disk instead of a fatal signal.
   std::signal(SIGXFSZ, SIG_IGN);
 }
@@ -54,9 +71,24 @@ std::string trace_spool::problem_of(const imported_job& job, std::size_t line) {
            std::to_string(most_imported_units) + ")";
   }
   if (auto problem = problem_of_gpus(quantity::milli(job.gpus)); !problem.empty()) return problem;
-  if (const auto known = ids_.find(job.id)) {
+  const auto known = ids_.find(job.id);
+  if (!job.pod_set.empty() && (!known || agreed_[known.index()])) {
+    const std::size_t said = hash_of_job(job);
+    if (known && agreed_[known.index()] != said) {
+      return "the job says something else than on line " + std::to_string(lines_[known.index()]) +
+             " (expected the same in all rows of a job, but for the pods of each pod_set)";
+    }
+    const std::size_t number = known ? known.index() : ids_.size();
+    if (!sets_.intern(std::to_string(number).append("/").append(job.pod_set)).added) {
+      return "the job has more than one pod set " + shown(job.pod_set);
+    }
+    if (known) return {};
+    agreed_.push_back(said);
+  } else if (known) {
     return "the job id " + shown(job.id) + " was given before, on line " +
            std::to_string(lines_[known.index()]);
+  } else {
+    agreed_.emplace_back();
   }
   ids_.intern(job.id);
   lines_.push_back(line);
@@ -96,6 +128,8 @@ void trace_spool::append_field(trace_column column, const imported_job& job) {
       return;
     case trace_column::user:
       return append_csv_field(row_, job.user);
+    case trace_column::pod_set:
+      return append_csv_field(row_, job.pod_set);
     case trace_column::estimate_s:
       if (job.estimate != 0) row_ += std::to_string(job.estimate);
       return;
@@ -109,7 +143,7 @@ std::string trace_spool::add(const imported_job& job, std::span<const std::strin
   if (auto problem = problem_of(job, line); !problem.empty()) return problem;
   row_.clear();
   append_csv_field(row_, job.id);
-  spooled head{job.submit, static_cast<std::uint32_t>(row_.size()), 0};
+  spooled head{job.submit, job.ready, static_cast<std::uint32_t>(row_.size()), 0};
   row_ += ',';
   append_milli(row_, job.duration);
   row_ += ',';
@@ -126,14 +160,15 @@ std::string trace_spool::add(const imported_job& job, std::span<const std::strin
     std::fwrite(&head, sizeof head, 1, file_);
     std::fwrite(row_.data(), 1, row_.size(), file_);
   }
-  first_ = jobs_ == 0 ? job.submit : std::min(first_, job.submit);
-  last_ = jobs_ == 0 ? job.submit : std::max(last_, job.submit);
-  ++jobs_;
+  first_ = rows_ == 0 ? job.submit : std::min(first_, job.submit);
+  last_ = rows_ == 0 ? job.submit : std::max(last_, job.submit);
+  ++rows_;
   return {};
 }
 
 std::string trace_spool::header() const {
-  std::string text = "job_id,submit_s,duration_s,gpus";
+  std::string text =
+      has_ready_ ? "job_id,submit_s,ready_s,duration_s,gpus" : "job_id,submit_s,duration_s,gpus";
   for (const trace_column column : columns_) {
     text += ',';
     text += trace_column_names[static_cast<std::size_t>(column)];
@@ -150,7 +185,7 @@ std::string trace_spool::write(instant origin, const import_options& options) {
   output_target out;
   if (std::string problem = out.open(options.out, options.force); !problem.empty()) return problem;
   out.text() += header();
-  for (std::size_t i = 0; i < jobs_; ++i) {
+  for (std::size_t i = 0; i < rows_; ++i) {
     spooled head;
     if (std::fread(&head, sizeof head, 1, file_) != 1) return last_error("can't read a temporary file");
     row_.resize(std::size_t{head.id_size} + head.rest_size);
@@ -161,6 +196,8 @@ std::string trace_spool::write(instant origin, const import_options& options) {
     text.append(row_, 0, head.id_size);
     text += ',';
     append_milli(text, head.submit - origin);
+    if (has_ready_) text += ',';
+    if (has_ready_ && head.ready) append_milli(text, *head.ready - origin);
     text.append(row_, head.id_size);
     out.flush_if_full();
   }
@@ -228,6 +265,13 @@ vector<std::string> tag_names(const vector<std::string>& columns, std::string_vi
     names.push_back(std::move(name));
   }
   return names;
+}
+
+std::optional<char> separator_of(const std::string& text) {
+  if (text == "tab" || text == "\\t") return '\t';
+  const bool is_one =
+      text.size() == 1 && std::string_view{"\"\r\n"}.find(text.front()) == std::string_view::npos;
+  return is_one && text.front() > '\0' ? std::optional{text.front()} : std::nullopt;
 }
 
 void report_failure(std::span<const text_problem> problems, const packed_input& file, import_log& log) {

@@ -27,8 +27,12 @@ namespace lab {
 /// A job in terms of the canonical trace. The texts belong to the row that is being read.
 struct imported_job {
   std::string_view id{};
+  /// Not empty: this is one of its pod sets, and what is asked for is that of the set.
+  std::string_view pod_set{};
   /// In milliseconds since the format's origin of time.
   instant submit = 0;
+  /// From when it can start, if that is after its submission.
+  std::optional<instant> ready{};
   instant duration = 0;
   /// For one pod, in thousandths; for the whole job if `pods` is 0.
   std::int64_t gpus = 0;
@@ -53,12 +57,12 @@ struct imported_job {
 /// The most that a whole job may request: as much as a canonical trace may state.
 inline constexpr std::int64_t most_imported_units = 1'000'000'000'000;
 
-/// Takes the jobs of a trace one at a time and keeps them in a temporary file. Submissions can be counted
-/// from the first one only when all are known, and nothing may be written if a later row ends the import.
-/// Only the ids are in memory, to find duplicates.
+/// Takes the jobs of a trace, or their pod sets, one at a time and keeps them in a temporary file.
+/// Submissions can be counted from the first one only when all are known, and nothing may be written if a
+/// later row ends the import. Only the ids are in memory, to find duplicates.
 class trace_spool {
  public:
-  /// Writes the required columns, then `columns`, then `tags`.
+  /// Writes the required columns, then `columns`, then `tags`; ready_s, if it is among them, after submit_s.
   trace_spool(vector<trace_column> columns, vector<std::string> tags);
   trace_spool(const trace_spool&) = delete;
   trace_spool& operator=(const trace_spool&) = delete;
@@ -69,7 +73,7 @@ class trace_spool {
   [[nodiscard]] std::string add(const imported_job& job, std::span<const std::string_view> tags,
                                 std::size_t line);
 
-  [[nodiscard]] std::size_t jobs() const noexcept { return jobs_; }
+  [[nodiscard]] std::size_t jobs() const noexcept { return ids_.size(); }
   [[nodiscard]] instant first_submit() const noexcept { return first_; }
   [[nodiscard]] instant last_submit() const noexcept { return last_; }
 
@@ -84,11 +88,16 @@ class trace_spool {
 
   vector<trace_column> columns_;
   vector<std::string> tags_;
+  bool has_ready_ = false;
   std::FILE* file_ = nullptr;
   std::string row_;
   name_table ids_;
   vector<std::size_t> lines_;
-  std::size_t jobs_ = 0;
+  std::size_t rows_ = 0;
+  /// By job: a hash of what all of its pod sets must agree in; none without sets.
+  vector<std::optional<std::size_t>> agreed_;
+  /// The sets, each as the number of its job and its name.
+  name_table sets_;
   instant first_ = 0;
   instant last_ = 0;
 };
@@ -113,12 +122,17 @@ struct packed_source {
 [[nodiscard]] vector<std::string> tag_names(const vector<std::string>& columns, std::string_view format,
                                             import_log& log);
 
+/// The byte that --separator names.
+[[nodiscard]] std::optional<char> separator_of(const std::string& text);
+
 /// Reports why a record or line can't be read: the file's own problem if it has one, else `problems`.
 void report_failure(std::span<const text_problem> problems, const packed_input& file, import_log& log);
 
 // The formats; each returns the exit status.
 
 int import_philly(packed_input& file, import_log& log, const import_options& options);
+/// Philly's own job log, of which `import_philly` reads the table that circulates.
+int import_philly_log(packed_input& file, import_log& log, const import_options& options);
 int import_helios(packed_input& file, import_log& log, const import_options& options);
 int import_acme(packed_input& file, import_log& log, const import_options& options);
 int import_pai(packed_input& file, import_log& log, const import_options& options);

@@ -8,6 +8,7 @@
 #include "lab/report/dashboard.hpp"
 #include "lab/scenario/explain.hpp"
 #include "lab/scenario/scenario.hpp"
+#include "lab/scenario/workload.hpp"
 
 #include <allot/core/vector.hpp>
 #include <allot/fairshare/borrowed_share.hpp>
@@ -21,6 +22,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -46,7 +48,8 @@ template <std::size_t N>
 /// Why a job is pending: a word and a sentence.
 template <std::size_t N>
 void explain_waiting(const scenario& s, sim::simulator<N>& sim, const vector<std::string_view>& ids,
-                     const planned_nodes& planned, sim::job_index j, cluster_state::job& to) {
+                     const planned_nodes& planned, std::span<const std::string_view> sets, sim::job_index j,
+                     cluster_state::job& to) {
   const auto h = sim.why(j);
   const auto& policy = sim.scheduler();
   const std::string_view queue = policy.tree().name(h.quota);
@@ -59,15 +62,16 @@ void explain_waiting(const scenario& s, sim::simulator<N>& sim, const vector<std
   } else if (h.binding) {
     const shortfall& b = *h.binding;
     to.reason = to_string(b.kind);
+    const auto set = lacking_set(policy.view(), j, policy.pick(sim.history(j).id), b);
     to.text = explain(b, policy.tree().name(b.quota), s.resources[b.dimension],
                       standing_in<N>(s, policy, b.quota, b.dimension), to.id,
-                      policy.request(sim.history(j).id)[b.dimension]);
+                      policy.request(sim.history(j).id)[b.dimension], set ? sets[*set] : std::string_view{});
   } else if (h.backs_off) {
     to.reason = to_string(pending_reason::backoff);
     to.text = explain(h.backs_off, queue, s.resources[h.backs_off.dimension]);
   } else if (h.placement && h.placement->reason != gpu::obstacle::none) {
     to.reason = gpu::to_string(h.placement->reason);
-    to.text = explain(*h.placement, sim.places());
+    to.text = explain(*h.placement, sim.places(), sets);
   } else if (h.kept_for && policy.state(h.kept_for) != job_state::unknown) {
     to.reason = "behind_head";
     to.text = std::string{ids[policy.what(h.kept_for)]} + " of " +
@@ -105,6 +109,18 @@ void for_each_pod(const sim::simulator<N>& sim, sim::job_index j, Visit visit) {
   }
 }
 
+/// How many pods of each set run, of a job whose pods differ.
+template <std::size_t N>
+[[nodiscard]] pods_by_set running_by_set(const sim::simulator<N>& sim, sim::job_index j) {
+  const auto& policy = sim.scheduler();
+  const job_id id = sim.history(j).id;
+  pods_by_set has = policy.view().by_set(j, policy.pods(id));
+  for (const job_id more : policy.elastic_pods_of(id)) {
+    if (policy.state(more) == job_state::running) ++has[policy.set_of(more).index()];
+  }
+  return has;
+}
+
 template <std::size_t N>
 void take_quotas(const scenario& s, const sim::simulator<N>& sim, const lab::metrics<N>& metrics,
                  const per_dimension<bool, N>& gpus, cluster_state& to) {
@@ -128,10 +144,9 @@ void take_quotas(const scenario& s, const sim::simulator<N>& sim, const lab::met
 
 /// The state after everything that has happened up to `at`.
 template <std::size_t N>
-[[nodiscard]] cluster_state state_of(const scenario& s, sim::simulator<N>& sim,
-                                     const vector<std::string_view>& ids, const lab::metrics<N>& metrics,
-                                     const per_dimension<bool, N>& gpus, instant at,
-                                     std::size_t most_reasons) {
+[[nodiscard]] cluster_state state_of(const scenario& s, sim::simulator<N>& sim, const workload<N>& w,
+                                     const lab::metrics<N>& metrics, const per_dimension<bool, N>& gpus,
+                                     instant at, std::size_t most_reasons) {
   cluster_state to;
   to.policy = s.policy.full_name();
   to.at = at;
@@ -154,22 +169,25 @@ template <std::size_t N>
   for (sim::job_index j = 0; j < sim.jobs().size(); ++j) {
     const sim::job<N>& job = sim.jobs()[j];
     const sim::job_history& h = sim.history(j);
+    const std::span<const std::string_view> sets = w.sets_of(job);
     switch (h.outcome) {
       case sim::job_outcome::future:
         ++to.to_come;
         break;
       case sim::job_outcome::waiting: {
         cluster_state::job& waits = to.waiting.emplace_back();
-        waits.id = ids[j];
+        waits.id = w.ids[j];
+        if (!sets.empty()) waits.pods = text_of_sets(sim.scheduler().view().sets_of(j), sets);
         waits.quota = job.quota;
         waits.gpus = metrics.gpus(sim, j);
         waits.since = job.submit;
-        if (to.waiting.size() <= most_reasons) explain_waiting(s, sim, ids, planned, j, waits);
+        if (to.waiting.size() <= most_reasons) explain_waiting(s, sim, w.ids, planned, sets, j, waits);
         break;
       }
       case sim::job_outcome::running: {
         cluster_state::job& runs = to.running.emplace_back();
-        runs.id = ids[j];
+        runs.id = w.ids[j];
+        if (!sets.empty()) runs.pods = text_of_sets(running_by_set(sim, j), sets);
         runs.quota = job.quota;
         runs.gpus = metrics.gpus(sim, j) * h.work.pods() / job.pods();
         runs.since = h.last_start;

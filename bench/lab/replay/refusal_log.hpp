@@ -3,6 +3,7 @@
 
 #include "lab/report/replay_result.hpp"
 #include "lab/scenario/explain.hpp"
+#include "lab/scenario/workload.hpp"
 
 #include <allot/core/vector.hpp>
 #include <allot/gpu/reason.hpp>
@@ -24,12 +25,15 @@ namespace lab {
 template <std::size_t N>
 class refusal_log final : public sim::observer<N> {
  public:
+  explicit refusal_log(const workload<N>& w) : workload_(&w) {}
+
   void on(const sim::simulator<N>& sim, const sim::job_event<N>& e) override {
     if (e.what != sim::job_event_kind::refused || e.why_refused != refusal::larger_than_cluster) return;
     const gpu::pod_request asked =
         sim.scheduler().view().pod_request(e.job, sim.jobs()[e.job].fewest_pods(), {});
     const gpu::unplaceable answer = sim.places().why_not(asked);
-    refused_.push_back({e.job, answer.reason, explain(answer, sim.places())});
+    const auto sets = workload_->sets_of(sim.jobs()[e.job]);
+    refused_.push_back({e.job, answer.reason, explain(answer, sim.places(), sets)});
   }
 
   /// Sets the reasons in the jobs, which are indexed by number in the simulation.
@@ -47,6 +51,7 @@ class refusal_log final : public sim::observer<N> {
     gpu::obstacle reason;
     std::string text;
   };
+  const workload<N>* workload_;
   vector<entry> refused_;
 };
 

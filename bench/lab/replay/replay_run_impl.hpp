@@ -177,6 +177,9 @@ void take_jobs(const sim::simulator<N>& sim, const workload<N>& w, const lab::me
     if (h.why_refused != refusal::none) r.reason = to_string(h.why_refused);
     if (metrics.waits().before_start(j)) r.start = h.first_start;
     if (r.is_over()) r.end = h.end;
+    if (job.unlike != 0) {
+      result.pod_sets.emplace(j, text_of_sets(sim.scheduler().view().sets_of(j), w.sets_of(job)));
+    }
   }
 }
 
@@ -260,7 +263,7 @@ template <std::size_t N>
   recorder<N, decltype(why)> series{metrics, result.log, time, result.moments, events ? &*events : nullptr,
                                     why};
   ended_jobs<N> ended;
-  refusal_log<N> refusals;
+  refusal_log<N> refusals{w};
   sim::run_logger<N> runs{result.log};
   const auto clock_of = [&](std::chrono::nanoseconds& spent) { return control.timed ? &spent : nullptr; };
   timed_observer<N> timed_metrics{metrics, clock_of(result.timing.metrics)};
@@ -284,7 +287,7 @@ template <std::size_t N>
   vector<problem> problems = sim.run(watch, goes_on);
   if (look_at && !stop && problems.empty()) {
     guard.hide();
-    control.show(state_of<N>(s, sim, w.ids, metrics, gpus, *look_at, control.most_reasons));
+    control.show(state_of<N>(s, sim, w, metrics, gpus, *look_at, control.most_reasons));
     look_at.reset();
     if (control.only_look) return {};
     problems = sim.run(watch, goes_on);

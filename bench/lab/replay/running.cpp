@@ -185,9 +185,9 @@ class running_placer {
     const precision p = precision_of(e);
     if (p == precision::nothing) {
       const gpu::pod_request pod_request = view_.pod_request(j, pods_of(j, e), {});
-      found_.add(
-          s_.file, at,
-          "the running job has no place: " + explain(to_.setup.where.why_not(pod_request), to_.setup.where));
+      found_.add(s_.file, at,
+                 "the running job has no place: " + explain(to_.setup.where.why_not(pod_request),
+                                                            to_.setup.where, to_.sets_of(to_.setup.jobs[j])));
       return;
     }
     found_.add(s_.file, at + (p == precision::devices ? "/devices" : "/nodes"),

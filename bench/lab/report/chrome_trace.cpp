@@ -207,6 +207,9 @@ class trace_writer {
       json.key("args").begin_object().member("quota", r_.quotas[job.quota.index()].name);
       json.key("gpus").raw(decimal(job.gpus));
       if (s.milli < gpu::milli_per_gpu) json.key("share").raw(decimal(s.milli));
+      if (const auto sets = r_.pod_sets.find(run.job); sets != r_.pod_sets.end()) {
+        json.member("pod_sets", sets->second);
+      }
       json.key("waited_s").raw(decimal(job.wait));
       json.member("evicted", run.evicted).end_object();
     });

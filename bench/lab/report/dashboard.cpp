@@ -92,6 +92,7 @@ std::string nodes_of(const cluster_state::job& j) {
     names += j.nodes[n];
   }
   if (j.nodes.size() > most_named) names += fmt::format(" and {} more", j.nodes.size() - most_named);
+  if (!j.pods.empty()) names += (names.empty() ? "" : "; ") + j.pods;
   return names;
 }
 
@@ -138,7 +139,8 @@ std::string dashboard(const cluster_state& state, std::size_t rows) {
   append_jobs(text, state, state.running, "for", "on", rows, nodes_of);
   text += fmt::format("\nWaiting: {}\n", grouped(state.waiting.size()));
   append_jobs(text, state, state.waiting, "for", "because", rows, [](const cluster_state::job& j) {
-    return j.reason.empty() ? std::string{} : fmt::format("{}: {}", j.reason, j.text);
+    const std::string why = j.reason.empty() ? std::string{} : fmt::format("{}: {}", j.reason, j.text);
+    return j.pods.empty() ? why : why + (why.empty() ? "" : "; ") + "it asks for " + j.pods;
   });
   return text;
 }

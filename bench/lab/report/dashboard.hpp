@@ -40,6 +40,8 @@ struct cluster_state {
     instant since = 0;
     /// Running jobs only, without repetition.
     vector<std::string_view> nodes{};
+    /// If its pods differ: those that it has, or requests, by set ("1 router, 3 prefill").
+    std::string pods{};
     /// Pending jobs only: why. Empty if it was not determined.
     std::string reason{};
     std::string text{};

@@ -25,7 +25,7 @@ const colour = k => 'var(--c' + d.layers[k].colour + ')';
 // --- any instant
 
 const job = j => ({id: d.jobs[5 * j], layer: d.jobs[5 * j + 1], gpus: d.jobs[5 * j + 2],
-  submit: d.jobs[5 * j + 3], priority: d.jobs[5 * j + 4]});
+  submit: d.jobs[5 * j + 3], priority: d.jobs[5 * j + 4], sets: d.podSets[j]});
 const has_stops = d.stops.length > 0;
 const times = has_stops ? d.stops : (() => {
   const all = new Set([0]);
@@ -204,7 +204,7 @@ const fill_table = (table, key, head, rows, empty) => {
     if (rows.length > 12) td.append(more);
   }
 };
-const named = j => [make('b', 'dot q' + d.layers[j.layer].colour), j.id];
+const named = j => [make('b', 'dot q' + d.layers[j.layer].colour), j.sets ? j.id + ' (' + j.sets + ')' : j.id];
 const node_list = pods => {
   const names = [...new Set(pods.map(p => p.node))].map(n => node_names[n] ?? 'node ' + n);
   return names.length > 3 ? names.slice(0, 2).join(', ') + ' and ' + (names.length - 2) + ' more' :

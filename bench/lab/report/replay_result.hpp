@@ -19,6 +19,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -162,6 +163,8 @@ struct replay_result {
   const gpu::cluster* cluster = nullptr;
   /// By submission, then id.
   vector<replayed_job> jobs{};
+  /// Of jobs whose pods differ, by number in the simulation: "1 router, 2 to 4 prefill".
+  std::map<sim::job_index, std::string> pod_sets{};
   sim::run_log log{};
   timeline_log moments{};
   replayed_time time{};
@@ -175,6 +178,13 @@ struct replay_result {
 
   [[nodiscard]] bool is_inner(quota_id x) const {
     return std::any_of(quotas.begin(), quotas.end(), [x](const replayed_quota& q) { return q.parent == x; });
+  }
+  /// The id of a job, and its pods if they differ.
+  [[nodiscard]] std::string name_of(const replayed_job& j) const {
+    std::string name{j.id};
+    const auto sets = j.index ? pod_sets.find(*j.index) : pod_sets.end();
+    if (sets != pod_sets.end()) name.append(" (").append(sets->second).append(")");
+    return name;
   }
   /// Whether the quota is shown: all but a made-up root without jobs.
   [[nodiscard]] bool shows(quota_id x) const {

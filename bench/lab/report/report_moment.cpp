@@ -310,7 +310,16 @@ class data_writer {
       json_ += ',';
       append_whole(json_, job.priority);
     }
-    json_ += ']';
+    json_ += "],\"podSets\":{";
+    for (std::size_t n = 0; n < mentioned_.size(); ++n) {
+      const auto sets = r_.pod_sets.find(mentioned_[n]);
+      if (sets == r_.pod_sets.end()) continue;
+      if (json_.back() != '{') json_ += ',';
+      append_json_string(json_, std::to_string(n));
+      json_ += ':';
+      append_json_string(json_, sets->second);
+    }
+    json_ += '}';
   }
   void write_runs(const vector<instant>& stops) {
     json_ += ",\"runs\":[";

@@ -302,7 +302,9 @@ void write_preemptions(std::string& html, const replay_result& r, const vector<l
     heading(html, "lost");
     html += '\n';
   };
-  const auto job_cell = [&](const replayed_job& j) { named_cell(html, colours[j.quota.index()], j.id); };
+  const auto job_cell = [&](const replayed_job& j) {
+    named_cell(html, colours[j.quota.index()], r.name_of(j));
+  };
   head();
   for (std::size_t i = 0; i < shown.size(); ++i) {
     if (i == most_open) {
@@ -428,7 +430,7 @@ void write_unfinished(std::string& html, const replay_result& r) {
                                j.outcome == sim::job_outcome::future;
     if (!is_unfinished || shown++ >= most) continue;
     html += "<tr>";
-    text_cell(html, j.id);
+    text_cell(html, r.name_of(j));
     text_cell(html, r.quotas[j.quota.index()].name);
     cell(html, decimal(j.gpus));
     text_cell(html, human_instant(j.submit));
@@ -463,7 +465,7 @@ void write_refused(std::string& html, const replay_result& r) {
   for (const replayed_job& j : r.jobs) {
     if (j.outcome != sim::job_outcome::refused || shown++ >= most) continue;
     html += "<tr>";
-    text_cell(html, j.id);
+    text_cell(html, r.name_of(j));
     text_cell(html, r.quotas[j.quota.index()].name);
     cell(html, decimal(j.gpus));
     text_cell(html, j.explanation.empty() ? j.reason : std::string_view{j.explanation});

@@ -27,7 +27,13 @@ namespace {
 
 }  // namespace
 
-std::string explain(const gpu::unplaceable& why, const sim::places& where) {
+std::string explain(const gpu::unplaceable& why, const sim::places& where,
+                    std::span<const std::string_view> sets) {
+  if (why.set < sets.size()) {
+    gpu::unplaceable of_set = why;
+    of_set.set = gpu::every_set;
+    return fmt::format("pod set {}: {}", sets[why.set], explain(of_set, where));
+  }
   switch (why.reason) {
     case gpu::obstacle::larger_than_any_domain:
     case gpu::obstacle::no_domain_has_room: {
@@ -46,7 +52,10 @@ std::string explain(const gpu::unplaceable& why, const sim::places& where) {
 }
 
 std::string explain(const shortfall& s, std::string_view quota, std::string_view resource,
-                    const standing& now, std::string_view job, quantity request) {
+                    const standing& now, std::string_view job, quantity request, std::string_view pod_set) {
+  if (!pod_set.empty()) {
+    return fmt::format("pod set {}: {}", pod_set, explain(s, quota, resource, now, job, request));
+  }
   switch (s.kind) {
     case bound::borrow_limit: {
       std::string text = fmt::format("{} may borrow {} {} and borrows {}", quota, to_string(now.borrow_limit),
@@ -67,6 +76,24 @@ std::string explain(const shortfall& s, std::string_view quota, std::string_view
   }
   return fmt::format("{} has {} {} for all and {} are in use{}", quota, to_string(now.supply), resource,
                      to_string(now.drawn), now.may_hold ? " or held" : "");
+}
+
+std::string text_of_sets(std::span<const gpu::pod_set> sets, std::span<const std::string_view> names) {
+  std::string text;
+  for (std::size_t s = 0; s < names.size(); ++s) {
+    if (s > 0) text += ", ";
+    if (sets[s].fewest() < sets[s].pods) text += fmt::format("{} to ", sets[s].fewest());
+    text += fmt::format("{} {}", sets[s].pods, names[s]);
+  }
+  return text;
+}
+
+std::string text_of_sets(const pods_by_set& pods, std::span<const std::string_view> names) {
+  std::string text;
+  for (std::size_t s = 0; s < names.size(); ++s) {
+    if (pods[s] > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", pods[s], names[s]);
+  }
+  return text;
 }
 
 void tell_finding(pending_reason found, const std::optional<instant>& preempts_at, std::string& word,

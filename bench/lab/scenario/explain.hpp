@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/pod_counts.hpp>
 #include <allot/core/time.hpp>
 #include <allot/gpu/reason.hpp>
 #include <allot/quota/shortfall.hpp>
@@ -8,6 +9,7 @@
 #include <allot/scheduler/plan.hpp>
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -18,8 +20,9 @@ class places;
 }
 namespace lab {
 
-/// Why a request has no place there, as a sentence.
-[[nodiscard]] std::string explain(const gpu::unplaceable& why, const sim::places& where);
+/// Why a request has no place there, as a sentence; `sets` are the names of its pod sets.
+[[nodiscard]] std::string explain(const gpu::unplaceable& why, const sim::places& where,
+                                  std::span<const std::string_view> sets = {});
 
 /// The state of a quota in one dimension, by what counts against pending jobs (`scheduler::counted`).
 struct standing {
@@ -32,9 +35,17 @@ struct standing {
 };
 
 /// Why a quota does not allow a job's request, as a sentence: "team-b may borrow 2 gpu and borrows 2". `s` is
-/// the shortfall of the quota named `quota`, whose state is `now`.
+/// the shortfall of the quota named `quota`, whose state is `now`; `pod_set` the first set of the job that
+/// lacks that.
 [[nodiscard]] std::string explain(const shortfall& s, std::string_view quota, std::string_view resource,
-                                  const standing& now, std::string_view job, quantity request);
+                                  const standing& now, std::string_view job, quantity request,
+                                  std::string_view pod_set = {});
+
+/// The pods of sets of these names: "1 router, 2 to 4 prefill".
+[[nodiscard]] std::string text_of_sets(std::span<const gpu::pod_set> sets,
+                                       std::span<const std::string_view> names);
+/// The same of numbers of pods, without sets of which there are none.
+[[nodiscard]] std::string text_of_sets(const pods_by_set& pods, std::span<const std::string_view> names);
 
 /// What a cycle found when it tried the job, if that says more than what blocks the job: replaces the word,
 /// and adds to the sentence.

@@ -118,6 +118,7 @@ struct flavor_group {
 
 /// Pods of a job that are alike, beside others that differ.
 struct pod_set_entry {
+  /// Its number, from 1, if it has none.
   std::string name{};
   gpu::pod_set pods{};
   /// For one pod, without what its flavors count.

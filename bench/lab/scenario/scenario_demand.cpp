@@ -54,9 +54,9 @@ bool knows_model(const scenario& s, std::string_view name) {
                      [](const std::string& r) { return counts_gpus(r) && !flavor_of(r).empty(); });
 }
 
-std::uint64_t models_of_traced(const scenario& s, const trace_job& j) {
-  if (!j.gpu_model || !s.cluster) return gpu::all_models;
-  const std::uint64_t models = models_named(*s.cluster, s.trace->words[j.gpu_model]);
+std::uint64_t models_of_traced(const scenario& s, name_id gpu_model) {
+  if (!gpu_model || !s.cluster) return gpu::all_models;
+  const std::uint64_t models = models_named(*s.cluster, s.trace->words[gpu_model]);
   return models != 0 ? models : gpu::all_models;
 }
 

@@ -155,10 +155,11 @@ std::uint64_t pools_of_flavor(const scenario& s, std::string_view flavor) {
   return pools != 0 ? pools : gpu::all_pools;
 }
 
-std::optional<flavor_group> flavors_of_traced(const scenario& s, const trace_job& j) {
+std::optional<flavor_group> flavors_of_traced(const scenario& s, name_id gpu_model, quantity gpus,
+                                              std::uint32_t pods) {
   const auto flavors = flavors_of(s, "gpu");
-  if (flavors.empty() || j.gpus == quantity{}) return std::nullopt;
-  const std::string models = j.gpu_model ? lower(s.trace->words[j.gpu_model]) : std::string{};
+  if (flavors.empty() || gpus == quantity{}) return std::nullopt;
+  const std::string models = gpu_model ? lower(s.trace->words[gpu_model]) : std::string{};
   const auto is_accepted = [&](std::string_view flavor) { return is_one_of(lower(flavor), models); };
   const bool is_counted = std::any_of(flavors.begin(), flavors.end(), is_accepted);
   // "gpu" counts all GPUs; those of a job that names no counted flavor are counted only there.
@@ -168,7 +169,7 @@ std::optional<flavor_group> flavors_of_traced(const scenario& s, const trace_job
     if (is_counted && !is_accepted(f)) continue;
     flavor_group::option option{std::string{f}, {}, pools_of_flavor(s, f)};
     option.request[*find_resource(s, in_flavor(f, "gpu"))] =
-        j.pods == 0 ? j.gpus : quantity::milli(j.gpus.in_milli() / j.pods);
+        pods == 0 ? gpus : quantity::milli(gpus.in_milli() / pods);
     group.options.push_back(std::move(option));
   }
   return group;

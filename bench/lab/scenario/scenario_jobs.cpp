@@ -3,6 +3,7 @@
 
 #include <allot/core/text.hpp>
 #include <allot/core/vector.hpp>
+#include <allot/scheduler/flavors.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -39,9 +40,12 @@ void scenario_reader::read_job(json_value value) {
   if (const auto sets = job.find("pod_sets")) {
     if (const auto topology = job.find("topology")) read_topology_of_job(*topology, j);
     read_pod_sets(*sets, j);
-    for (const std::string_view key : {"pods", "min_pods", "request", "flavors", "total"}) {
-      if (const auto v = job.find(key))
-        v->report(found_, "each of the pod_sets says that (expected it there)");
+    for (const std::string_view key :
+         {"pods", "min_pods", "request", "flavors", "total", "gpu_model", "gpu_memory_mib", "devices_per_pod",
+          "mig", "cpu_milli", "memory_mib", "slice", "spread"}) {
+      // A key that is not there is not asked for, or it would be recommended.
+      if (!job.value().find(key)) continue;
+      job.find(key)->report(found_, "each of the pod_sets says that (expected it there)");
     }
   } else {
     read_pods(job, j);
@@ -213,12 +217,19 @@ void check_amounts(const trace& t, const std::string& file, const trace_places& 
   std::size_t jobs = 0;
   std::string place;
   std::string text;
-  for (const trace_job& j : t.jobs) {
-    std::string wrong = problem_of_gpus(to_job<1>(j, {}).pod_request.gpus);
-    if (wrong.empty() || ++jobs > 1) continue;
+  const auto check = [&](const trace_job& j, quantity gpus) {
+    std::string wrong = problem_of_gpus(gpus);
+    if (wrong.empty() || ++jobs > 1) return;
     place = "job " + std::string{t.ids[j.id]};
     if (places.mixed_gpus) place.insert(0, shown(*places.mixed_gpus, "gpus") + ": ");
     text = std::move(wrong);
+  };
+  for (const trace_job& j : t.jobs) {
+    if (j.is_unlike()) {
+      for (const auto& set : to_unlike<1>(t.sets_of(j)).sets) check(j, set.each.gpus);
+    } else {
+      check(j, to_job<1>(j, {}).pod_request.gpus);
+    }
   }
   if (jobs > 1) text += "; and so in " + std::to_string(jobs - 1) + " more";
   if (jobs > 0) found.add(file, place, std::move(text));
@@ -263,10 +274,25 @@ void scenario_reader::check_trace(const trace_places& places) {
       report("tenant " + name, j, trace_column::tenant, place_of_tenant(j.tenant),
              [&] { return "the tenant \"" + name + "\" is not a quota of the scenario"; });
     }
-    if (j.gpu_model && !knows_model(to_, t.words[j.gpu_model])) {
-      const std::string name{t.words[j.gpu_model]};
-      report("gpu_model " + name, j, trace_column::gpu_model, place_of_model(j.gpu_model),
+    const auto check_model = [&](name_id model) {
+      if (!model || knows_model(to_, t.words[model])) return;
+      const std::string name{t.words[model]};
+      report("gpu_model " + name, j, trace_column::gpu_model, place_of_model(model),
              [&] { return "no node has the GPU model \"" + name + '"'; });
+    };
+    check_model(j.gpu_model);
+    std::size_t groups = 0;
+    for (const trace_pod_set& set : t.sets_of(j)) {
+      if (!j.is_unlike()) continue;
+      check_model(set.gpu_model);
+      const auto group = flavors_of_traced(to_, set.gpu_model, set.gpus, set.pods);
+      groups += group && group->options.size() > 1 ? 1U : 0U;
+    }
+    if (groups > most_flavor_groups) {
+      report("groups", j, trace_column::pod_set, std::nullopt, [&] {
+        return "the pod sets of a job choose at most " + std::to_string(most_flavor_groups) +
+               " flavors together, found " + std::to_string(groups) + " without the gpu_model of one flavor";
+      });
     }
   }
   check_amounts(t, to_.trace_file, places, found_);

@@ -5,6 +5,7 @@
 #include <allot/core/pod_counts.hpp>
 #include <allot/scheduler/flavors.hpp>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -22,7 +23,13 @@ void scenario_reader::read_pod_sets(json_value value, job_entry& to) {
     if (to.sets.size() == most_pod_sets) {
       return element.report(found_, "a job has at most " + std::to_string(most_pod_sets) + " pod sets");
     }
-    to.sets.push_back(read_pod_set(element, to));
+    pod_set_entry set = read_pod_set(element, to);
+    if (set.name.empty()) set.name = std::to_string(to.sets.size() + 1);
+    const auto is_same = [&](const pod_set_entry& other) { return other.name == set.name; };
+    if (std::any_of(to.sets.begin(), to.sets.end(), is_same)) {
+      element.report(found_, "there is more than one pod set \"" + set.name + '"');
+    }
+    to.sets.push_back(std::move(set));
     const pod_set_entry& read = to.sets.back();
     pods += read.pods.pods;
     least += read.pods.fewest();

@@ -242,7 +242,7 @@ void check_amounts(const trace& t, const std::string& file, const trace_places& 
 /// by flavor, and then a job of another model takes any of the flavors.
 [[nodiscard]] bool knows_model(const scenario& s, std::string_view name);
 /// The models that a traced job may run on.
-[[nodiscard]] std::uint64_t models_of_traced(const scenario& s, const trace_job& j);
+[[nodiscard]] std::uint64_t models_of_traced(const scenario& s, name_id gpu_model);
 
 /// The pools with nodes of a flavor: nodes whose model (in any case), pool or value of some label is its
 /// name. A flavor that no node has exists in the quotas only and does not restrict the nodes: all pools.
@@ -252,7 +252,8 @@ void check_amounts(const trace& t, const std::string& file, const trace_places& 
 
 /// The flavors of a traced job's GPUs if the scenario counts GPUs by flavor: its model's flavor if that is
 /// counted, all flavors if it names no model. No group if its GPUs are counted as "gpu".
-[[nodiscard]] std::optional<flavor_group> flavors_of_traced(const scenario& s, const trace_job& j);
+[[nodiscard]] std::optional<flavor_group> flavors_of_traced(const scenario& s, name_id gpu_model,
+                                                            quantity gpus, std::uint32_t pods);
 
 /// The resources of the scenario that the jobs of a trace request.
 [[nodiscard]] trace_dimensions dimensions_of_traces(const scenario& s);

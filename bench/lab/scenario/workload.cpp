@@ -185,6 +185,33 @@ template <std::size_t N>
   return job;
 }
 
+/// Gives a traced job its pods that differ.
+template <std::size_t N>
+void add_traced_sets(const scenario& s, const trace_job& from, const trace_dimensions& counted,
+                     bool counts_flavors, flavor_sets<N>& flavors, sim::job<N>& job, workload<N>& to) {
+  const std::span<const trace_pod_set> sets = s.trace->sets_of(from);
+  sim::unlike_pods<N>& pods = to.setup.unlike.emplace_back(to_unlike<N>(sets, counted));
+  job.unlike = static_cast<std::uint32_t>(to.setup.unlike.size());
+  job.request = {};
+  auto& names = to.set_names.emplace_back();
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    names.push_back(s.trace->words[sets[i].name]);
+    gpu::pod_request& each = pods.sets[i].each;
+    each.pools = job.pod_request.pools;
+    each.models = models_of_traced(s, sets[i].gpu_model);
+    auto group =
+        counts_flavors ? flavors_of_traced(s, sets[i].gpu_model, sets[i].gpus, sets[i].pods) : std::nullopt;
+    if (group && group->options.size() == 1) {
+      // No choice, of which a job may have few.
+      each.pools &= group->options.front().pools;
+      pods.shares[i].request += narrow<N>(group->options.front().request);
+    } else if (group) {
+      pods.shares[i].flavors = flavors.number({std::move(*group)});
+    }
+    job.request += pods.shares[i].request * std::int64_t{sets[i].pods};
+  }
+}
+
 /// KAI charges GPU memory by the node on which it runs. Until then it counts as what it is, unrounded, of the
 /// smallest GPU of the cluster.
 template <std::size_t N>
@@ -337,6 +364,10 @@ workload<N> make_workload(const scenario& s) {
     if (c.origin.entry) {
       const job_entry& j = s.jobs[*c.origin.entry];
       job = job_of<N>(s, j, flavors, result.setup.unlike);
+      if (job.unlike != 0) {
+        auto& names = result.set_names.emplace_back();
+        for (const pod_set_entry& set : j.sets) names.push_back(set.name);
+      }
       charge_as_kai_does(s, job);
       job.job_class = class_of(j.job_class);
       who = {j.user, j.roles};
@@ -346,11 +377,14 @@ workload<N> make_workload(const scenario& s) {
       job = to_job<N>(j, j.tenant ? tenants[j.tenant.index()] : quota_id{0}, counted);
       const quota_entry& quota = s.quotas[job.quota.index()];
       job.pod_request.pools = quota.pools;
-      job.pod_request.models = models_of_traced(s, j);
+      job.pod_request.models = models_of_traced(s, j.gpu_model);
       job.job_class = class_of(j.job_class ? s.trace->words[j.job_class] : std::string_view{});
       if (j.job_class && !quota.time_limits.empty())
         job.time_limit = quota.time_limit(s.trace->words[j.job_class]);
-      if (const auto group = counts_flavors ? flavors_of_traced(s, j) : std::nullopt) {
+      if (j.is_unlike()) {
+        add_traced_sets(s, j, counted, counts_flavors, flavors, job, result);
+      } else if (const auto group =
+                     counts_flavors ? flavors_of_traced(s, j.gpu_model, j.gpus, j.pods) : std::nullopt) {
         job.flavors = flavors.number({*group});
       }
       who = {s.trace->words[j.user]};

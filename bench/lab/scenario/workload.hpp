@@ -4,12 +4,17 @@
 #include "lab/io/errors.hpp"
 #include "lab/scenario/scenario.hpp"
 
+#include <allot/core/pod_counts.hpp>
 #include <allot/core/vector.hpp>
+#include <allot/quota/shortfall.hpp>
+#include <allot/scheduler/flavors.hpp>
+#include <allot/sim/job.hpp>
 #include <allot/sim/setup.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -49,11 +54,37 @@ struct workload {
   /// For the jobs in `setup.jobs`, in their order.
   vector<std::string_view> ids{};
   vector<job_origin> origins{};
+  /// The names of the sets of `setup.unlike`.
+  vector<vector<std::string_view>> set_names{};
+
+  /// Those of a job; none if its pods are alike.
+  [[nodiscard]] std::span<const std::string_view> sets_of(const sim::job<N>& job) const {
+    if (job.unlike == 0) return {};
+    return set_names[job.unlike - 1];
+  }
   /// The job classes, by `job::job_class`; the first is that of jobs without a class.
   vector<std::string_view> classes{};
   /// By submission, then id.
   vector<refused_job> refused{};
 };
+
+/// The first set of a job for which the quota lacks something under these flavors, whose number is in
+/// `workload::sets_of`; none if all its pods are alike.
+template <std::size_t N>
+[[nodiscard]] std::optional<std::size_t> lacking_set(const sim::workload_view<N>& view, sim::job_index j,
+                                                     const flavor_pick& pick, const shortfall& why) {
+  if (view.pod_sets(j) < 2) return std::nullopt;
+  const std::uint32_t fewest = view.jobs[j].fewest_pods();
+  const pods_by_set pods = view.by_set(j, fewest);
+  const quantity allowed = view.amount(j, fewest, pick)[why.dimension] - why.missing;
+  quantity sum;
+  for (std::size_t s = 0; s < view.pod_sets(j); ++s) {
+    const quantity its = view.pod(j, pod_set_id{s}, pick)[why.dimension] * std::int64_t{pods[s]};
+    sum += its;
+    if (its > quantity{} && sum > allowed) return s;
+  }
+  return std::nullopt;
+}
 
 /// The jobs of scenario and trace together, sorted by submission, then id; the settings from the preset,
 /// overridden by the quotas. N is 1 or max_resources, and must hold the scenario's resources. Running jobs

@@ -23,8 +23,11 @@ constexpr std::int64_t most_units = 1'000'000'000'000;
 
 }  // namespace
 
-swf_reader::swf_reader(byte_source source, std::size_t line_limit)
-    : source_(std::move(source)), line_limit_(line_limit) {}
+swf_reader::swf_reader(byte_source source, std::size_t line_limit, std::span<const swf_field> unneeded)
+    : source_(std::move(source)), line_limit_(line_limit) {
+  is_needed_.fill(true);
+  for (const swf_field f : unneeded) is_needed_[static_cast<std::size_t>(f)] = false;
+}
 
 swf_reader::outcome swf_reader::next() {
   problems_.clear();
@@ -49,7 +52,7 @@ swf_reader::outcome swf_reader::next() {
     }
     has_jobs_ = true;
     read_job(text);
-    return problems_.empty() ? outcome::job : outcome::bad_line;
+    return is_job_ ? outcome::job : outcome::bad_line;
   }
 }
 
@@ -145,6 +148,7 @@ void swf_reader::read_header(std::string_view comment) {
 
 void swf_reader::read_job(std::string_view text) {
   job_ = {};
+  is_job_ = true;
   std::size_t fields = 0;
   std::size_t at = 0;
   std::size_t last = 0;
@@ -156,11 +160,13 @@ void swf_reader::read_job(std::string_view text) {
     at = end;
   }
   if (fields == swf_field_names.size()) return;
+  is_job_ = false;
   problems_.assign(1, {{line_, last + mark_ + 1}, {}, "expected 18 fields, found " + std::to_string(fields)});
 }
 
 void swf_reader::read_field(std::size_t field, std::string_view text, std::size_t at) {
   const auto report = [&](std::string wrong) {
+    is_job_ = is_job_ && !is_needed_[field];
     problems_.push_back({{line_, at + mark_ + 1},
                          std::string{swf_field_names[field]},
                          std::move(wrong) + ", found " + shown(text)});

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <allot/core/pod_counts.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/lab/csv_table.hpp>
 #include <allot/lab/trace_csv.hpp>
@@ -32,6 +33,7 @@ class trace_csv_parser {
   [[nodiscard]] trace_reading run() && {
     if (open()) {
       while (advance()) read_job();
+      if (out_.problems.empty()) close_sets();
     }
     if (!out_.problems.empty()) out_.value = {};
     return std::move(out_);
@@ -42,6 +44,7 @@ class trace_csv_parser {
 
   /// Far beyond any cluster or calendar, and small enough that sums and products with time can't overflow.
   static constexpr std::int64_t most_units = 1'000'000'000'000;
+  static constexpr std::int64_t most_pods = std::numeric_limits<std::int32_t>::max();
   static constexpr const char* seconds = "a number of seconds";
   /// The place of a model is looked for in a list.
   static constexpr std::size_t most_models = 100;
@@ -79,7 +82,8 @@ class trace_csv_parser {
 
   void read_job() {
     trace_job job;
-    job.id = read_id();
+    const std::string_view pod_set = rows_.text(trace_column::pod_set);
+    const bool is_new = read_id(job, !pod_set.empty());
     job.submit = required_milli(trace_column::submit_s, seconds);
     job.duration = required_milli(trace_column::duration_s, seconds);
     job.gpus = quantity::milli(required_milli(trace_column::gpus, "a number of GPUs"));
@@ -105,6 +109,8 @@ class trace_csv_parser {
     take_problems();
     if (!out_.problems.empty()) return;
     note_places(job);
+    if (!pod_set.empty()) read_set(job, out_.value.words.intern(pod_set).name);
+    if (!is_new) return check_agreement(job);
     vector<trace_job>& jobs = out_.value.jobs;
     // Copying into newly allocated memory is the largest cost of reading, and untouched memory costs nothing.
     if (jobs.size() == jobs.capacity()) jobs.reserve(std::max<std::size_t>(1024, 4 * jobs.size()));
@@ -115,16 +121,94 @@ class trace_csv_parser {
     }
   }
 
-  [[nodiscard]] name_id read_id() {
+  /// Returns whether it is a new job, rather than another pod set of one.
+  bool read_id(trace_job& job, bool is_set) {
     const std::string_view text = rows_.required_text(trace_column::job_id, "the id of a job");
     const auto [id, added] = out_.value.ids.intern(text);
+    job.id = id;
     if (added) {
       id_lines_.push_back(rows_.place().line);
-    } else if (!text.empty()) {
+    } else if (!text.empty() && !(is_set && has_sets(id))) {
       rows_.report(trace_column::job_id, "the job id " + shown(text) + " was given before, on line " +
-                                             std::to_string(id_lines_[id.index()]));
+                                             std::to_string(id_lines_[id.index()]) +
+                                             (is_set ? ", without a pod_set" : ""));
     }
-    return id;
+    return added;
+  }
+  [[nodiscard]] bool has_sets(name_id id) const {
+    return id.index() < out_.value.jobs.size() && out_.value.jobs[id.index()].sets != 0;
+  }
+
+  /// The row as a pod set of the job.
+  void read_set(trace_job& job, name_id name) {
+    ++job.sets;
+    sets_.push_back({job.id,
+                     rows_.place_of(trace_column::pod_set),
+                     {name, job.gpu_model, std::max<std::uint32_t>(1, job.pods), job.min_pods, job.gpus,
+                      job.cpu_milli, job.memory_mib}});
+  }
+  /// Another row of a job says the same of the whole job as its first one.
+  void check_agreement(const trace_job& job) {
+    const trace_job& first = out_.value.jobs[job.id.index()];
+    const auto expect = [&](bool same, trace_column column) {
+      if (same) return;
+      rows_.report(column, "expected the same in all rows of the job, as on line " +
+                               std::to_string(id_lines_[job.id.index()]) + ", found " +
+                               shown(rows_.text(column)));
+    };
+    expect(job.submit == first.submit, trace_column::submit_s);
+    expect(job.duration == first.duration, trace_column::duration_s);
+    expect(job.tenant == first.tenant, trace_column::tenant);
+    expect(job.priority == first.priority, trace_column::priority);
+    expect(job.job_class == first.job_class, trace_column::job_class);
+    expect(job.preemptible == first.preemptible, trace_column::preemptible);
+    expect(job.user == first.user, trace_column::user);
+    expect(job.checkpoint == first.checkpoint, trace_column::checkpoint_s);
+    expect(job.restart == first.restart, trace_column::restart_s);
+    expect(job.deadline == first.deadline, trace_column::deadline_s);
+    expect(job.estimate == first.estimate, trace_column::estimate_s);
+    expect(job.ready == first.ready, trace_column::ready_s);
+    take_problems();
+  }
+  /// Gives the jobs their sets, in the order of the file.
+  void close_sets() {
+    const auto before = [](const set_row& a, const set_row& b) { return a.job < b.job; };
+    std::stable_sort(sets_.begin(), sets_.end(), before);
+    for (std::size_t i = 0; i < sets_.size();) {
+      trace_job& job = out_.value.jobs[sets_[i].job.index()];
+      job.first_set = static_cast<std::uint32_t>(i);
+      job.gpu_model = name_id::none();
+      job.gpus = quantity{};
+      job.cpu_milli = job.memory_mib = 0;
+      job.sets = 0;
+      std::uint64_t pods = 0;
+      std::uint64_t least = 0;
+      for (; i < sets_.size() && sets_[i].job == job.id; ++i) {
+        const trace_pod_set& set = out_.value.pod_sets.emplace_back(sets_[i].set);
+        const auto is_same = [&](const trace_pod_set& other) { return other.name == set.name; };
+        const auto others = out_.value.sets_of(job);
+        if (std::any_of(others.begin(), others.end(), is_same)) {
+          out_.problems.push_back({sets_[i].place, "pod_set",
+                                   "the job has more than one pod set " + shown(out_.value.words[set.name])});
+        }
+        if (++job.sets == most_pod_sets + 1) {
+          out_.problems.push_back({sets_[i].place, "pod_set",
+                                   "a job has at most " + std::to_string(most_pod_sets) + " pod sets"});
+        }
+        job.gpus += set.gpus;
+        job.cpu_milli += set.cpu_milli;
+        job.memory_mib += set.memory_mib;
+        pods += set.pods;
+        least += set.min_pods == 0 ? set.pods : set.min_pods;
+      }
+      if (job.sets == 1) job.gpu_model = out_.value.pod_sets.back().gpu_model;
+      if (pods > std::uint64_t{most_pods}) {
+        out_.problems.push_back(
+            {sets_[i - 1].place, "pods", "all pods of the job are more than can be counted"});
+      }
+      job.pods = static_cast<std::uint32_t>(pods);
+      job.min_pods = least == pods ? 0 : static_cast<std::uint32_t>(least);
+    }
   }
 
   void note_places(const trace_job& job) {
@@ -147,9 +231,8 @@ class trace_csv_parser {
   }
 
   void read_pods(trace_job& job) {
-    constexpr std::int64_t most_of_a_job = std::numeric_limits<std::int32_t>::max();
-    const auto pods = rows_.whole(trace_column::pods, 1, most_of_a_job);
-    const auto min_pods = rows_.whole(trace_column::min_pods, 1, most_of_a_job);
+    const auto pods = rows_.whole(trace_column::pods, 1, most_pods);
+    const auto min_pods = rows_.whole(trace_column::min_pods, 1, most_pods);
     if (pods && job.gpus.in_milli() % *pods != 0) {
       rows_.report(trace_column::pods, "the GPUs of the job can't be split evenly over " +
                                            std::to_string(*pods) + " pods (to a thousandth)");
@@ -188,6 +271,13 @@ class trace_csv_parser {
   csv_table<trace_column> rows_;
   std::size_t most_problems_;
   vector<std::size_t> id_lines_;
+  /// In the order of the file, by job.
+  struct set_row {
+    name_id job;
+    text_place place;
+    trace_pod_set set;
+  };
+  vector<set_row> sets_;
   trace_reading out_;
 };
 

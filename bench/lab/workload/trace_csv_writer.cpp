@@ -20,7 +20,8 @@ namespace {
 constexpr std::size_t piece = std::size_t{1} << 16U;
 
 /// Appends the field of a job in a column; empty if it was not given.
-void append_trace_field(std::string& row, const trace& t, const trace_job& job, trace_column column) {
+void append_trace_field(std::string& row, const trace& t, const trace_job& job, name_id pod_set,
+                        trace_column column) {
   const auto number = [&row](std::int64_t n) { row += std::to_string(n); };
   const auto time = [&row](std::optional<instant> value) {
     if (value) append_milli(row, *value);
@@ -65,9 +66,22 @@ void append_trace_field(std::string& row, const trace& t, const trace_job& job, 
       return job.estimate != 0 ? number(job.estimate) : void();
     case trace_column::ready_s:
       return job.ready != 0 ? append_milli(row, job.ready) : void();
+    case trace_column::pod_set:
+      return append_csv_field(row, t.words[pod_set]);
     case trace_column::tag:
       return;
   }
+}
+
+/// The job as if it had the pods of this set alone.
+[[nodiscard]] trace_job job_of_set(trace_job job, const trace_pod_set& set) {
+  job.gpus = set.gpus;
+  job.pods = set.pods;
+  job.min_pods = set.min_pods;
+  job.gpu_model = set.gpu_model;
+  job.cpu_milli = set.cpu_milli;
+  job.memory_mib = set.memory_mib;
+  return job;
 }
 
 }  // namespace
@@ -109,6 +123,8 @@ bool says(const trace_job& job, trace_column column) {
       return job.estimate != 0;
     case trace_column::ready_s:
       return job.ready != 0;
+    case trace_column::pod_set:
+      return job.sets != 0;
     case trace_column::tag:
       break;
   }
@@ -123,6 +139,9 @@ void write_trace_csv(const trace& t, const text_sink& sink) {
     written[c] = column <= trace_column::gpus;
     for (std::size_t i = 0; i < t.jobs.size() && !written[c]; ++i) {
       written[c] = says(t.jobs[i], column);
+      for (const trace_pod_set& set : t.sets_of(t.jobs[i])) {
+        written[c] = written[c] || says(job_of_set(t.jobs[i], set), column);
+      }
     }
     if (!written[c]) continue;
     if (c != 0) text += ',';
@@ -131,11 +150,11 @@ void write_trace_csv(const trace& t, const text_sink& sink) {
   for (const std::string& name : t.tag_columns) append_csv_field(text += ',', name);
   text += '\n';
 
-  for (const trace_job& job : t.jobs) {
+  const auto write_row = [&](const trace_job& job, name_id pod_set) {
     for (std::size_t c = 0; c < written.size(); ++c) {
       if (!written[c]) continue;
       if (c != 0) text += ',';
-      append_trace_field(text, t, job, static_cast<trace_column>(c));
+      append_trace_field(text, t, job, pod_set, static_cast<trace_column>(c));
     }
     for (std::size_t c = 0; c < t.tag_columns.size(); ++c) append_csv_field(text += ',', t.tag(job, c));
     text += '\n';
@@ -143,6 +162,10 @@ void write_trace_csv(const trace& t, const text_sink& sink) {
       sink(text);
       text.clear();
     }
+  };
+  for (const trace_job& job : t.jobs) {
+    if (job.sets == 0) write_row(job, name_id::none());
+    for (const trace_pod_set& set : t.sets_of(job)) write_row(job_of_set(job, set), set.name);
   }
   sink(text);
 }

@@ -106,6 +106,9 @@ struct unplaceable {
   domain_id best_domain{};
   /// The node with the most room, if the level is the node level.
   node_id best_node{};
+  /// The set of a job whose pods differ that this concerns: the first that has no place by itself. The counts
+  /// are of its pods.
+  std::uint8_t set = every_set;
 
   /// Whether it says that the request can't be placed.
   [[nodiscard]] constexpr bool says_no() const noexcept { return reason != obstacle::none; }
@@ -118,8 +121,13 @@ struct unplaceable {
 };
 
 /// The same for people: "5 gpu are free, but not together: of its 2 pods 1 have room, and the largest block
-/// is 4". Names no domain: see `topology::qualified_name`.
+/// is 4". Names no domain: see `topology::qualified_name`; sets by their numbers, from 1.
 [[nodiscard]] inline std::string to_string(const unplaceable& why) {
+  if (why.set != every_set) {
+    unplaceable of_set = why;
+    of_set.set = every_set;
+    return "pod set " + std::to_string(why.set + 1) + ": " + to_string(of_set);
+  }
   const std::string asked = allot::to_string(why.asked);
   const std::string pods = std::to_string(why.pods);
   const std::string with_room = std::to_string(why.pods_with_room);
@@ -141,6 +149,11 @@ struct unplaceable {
     case obstacle::host_full:
       return "the GPUs are there, but not the CPU, memory or pod slots beside them: " + room;
     case obstacle::larger_than_cluster:
+      if (why.asked <= why.capacity) {
+        return (why.pods == 1 ? "it" : "its " + pods + " pods") +
+               " would not fit, were the nodes that it may run on empty (" + asked +
+               " gpu are asked for, and these have " + allot::to_string(why.capacity) + ')';
+      }
       return asked + " gpu are asked for, and the nodes that it may run on have " +
              allot::to_string(why.capacity);
     case obstacle::larger_than_any_domain:

@@ -236,8 +236,11 @@ class basic_topology_inventory : public basic_inventory<Policy> {
     for (std::size_t s = 0; s < r.sets.size(); ++s) {
       if (r.one_of != every_set && r.one_of != s) continue;
       const pod_set& set = r.sets[s];
-      const unplaceable why = why_not(set.of(r.one_of == every_set ? set.fewest() : 1, r));
-      if (why.says_no()) return why;
+      unplaceable why = why_not(set.of(r.one_of == every_set ? set.fewest() : 1, r));
+      if (why.says_no()) {
+        if (r.sets.size() > 1) why.set = static_cast<std::uint8_t>(s);
+        return why;
+      }
       if (std::exchange(is_first, false))
         all = why;
       else

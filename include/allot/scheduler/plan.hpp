@@ -288,6 +288,8 @@ struct plan {
     /// *Never*, rather than not now: the bound that blocks it though nothing else ran, and how much it must
     /// be raised by. Of several flavors, of those that lack least; not told of a job that is not ready.
     std::optional<shortfall> out_of_reach{};
+    /// What it requests under these flavors.
+    resources<n> out_of_reach_request{};
     /// Why it has no place, if its quota allows it: data of the placement. If `departures` are in the way and
     /// nothing is held, they count as being there.
     std::optional<unplaceable> placement{};

@@ -760,6 +760,11 @@ class scheduler {
   [[nodiscard]] pod_set_id set_of(job_id pod) const {
     return jobs().contains(pod) ? pod_set_id{jobs().at(pod).set} : pod_set_id{0};
   }
+  /// How many of its pods start together: its minimum, or, where it is admitted once for all (Kueue), as many
+  /// as it was given. 1 of an elastic pod.
+  [[nodiscard]] std::uint32_t pods(job_id id) const {
+    return jobs().contains(id) ? jobs().at(id).facts.pods : 0;
+  }
   /// The pods of an elastic job beyond its core, waiting ones included. Valid until the next call.
   [[nodiscard]] std::span<const job_id> elastic_pods_of(job_id id) const {
     return jobs().contains(id) ? std::span<const job_id>{jobs().at(id).elastic_pods}

@@ -272,7 +272,7 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
   if (!departs.empty() && is_whole && s.settings(p.quota).head == queue_head::best_effort) {
     text += departs;
   } else if (p.out_of_reach) {
-    return text + text_of_limit(*p.out_of_reach, s.tree(), s.request(p.id), names, whom);
+    return text + text_of_limit(*p.out_of_reach, s.tree(), p.out_of_reach_request, names, whom);
   } else if (p.binding) {
     vector<holder> holders = holders_of_own(s, p.id);
     // That is said below.

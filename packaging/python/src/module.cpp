@@ -69,6 +69,7 @@ class dicts {
       d["request"] = amounts(j.request);
       d["pods"] = of_.jobs()[j.job].pods;
       d["min_pods"] = j.fewest_pods;
+      add_sets(d, j.job, nullptr);
       d["fits_quota"] = j.fits_quota;
       d["fits_nodes"] = j.fits_nodes;
       d["fits"] = j.fits_quota && j.fits_nodes;
@@ -81,6 +82,7 @@ class dicts {
       d["request"] = amounts(j.request);
       d["pods"] = j.pods;
       d["max_pods"] = of_.jobs()[j.job].pods;
+      add_sets(d, j.job, &j.pods_of_sets);
       d["may_grow"] = j.may_grow;
       d["start_s"] = seconds(j.since);
       d["ran_s"] = seconds(seen.now - j.since);
@@ -127,6 +129,22 @@ class dicts {
     nb::dict d;
     for (std::size_t i = 0; i < resources_.size(); ++i) d[resources_[i]] = amount(all[i]);
     return d;
+  }
+  /// `pod_sets` of a job whose pods differ; `running` are the pods that run.
+  void add_sets(nb::dict& to, job_number j, const std::vector<std::uint32_t>* running) const {
+    const auto& sets = of_.jobs()[j].sets;
+    if (sets.empty()) return;
+    nb::list all;
+    for (std::size_t s = 0; s < sets.size(); ++s) {
+      nb::dict d;
+      d["name"] = text(sets[s].name);
+      d["request"] = amounts(sets[s].request);
+      d["pods"] = running == nullptr ? sets[s].pods : (*running)[s];
+      d["min_pods"] = sets[s].min_pods;
+      if (running != nullptr) d["max_pods"] = sets[s].pods;
+      all.append(d);
+    }
+    to["pod_sets"] = all;
   }
   nb::dict facts(job_number j, allot::instant now) const {
     const job_facts& f = of_.jobs()[j];

@@ -184,6 +184,10 @@ class desk_of final : public desk {
     job.request = widen(r.facts.request);
     job.pods = s.jobs().running_pods(r);
     job.since = r.facts.started;
+    if (const std::size_t sets = stepper_->jobs()[r.what].sets.size(); sets > 0) {
+      const allot::pods_by_set has = s.view().by_set(r.what, r.facts.pods);
+      job.pods_of_sets.assign(has.begin(), has.begin() + static_cast<std::ptrdiff_t>(sets));
+    }
     const auto add_nodes = [&](const record& unit) {
       s.books().places.for_each_node(unit.where, [&](std::size_t node) {
         const auto number = static_cast<std::uint32_t>(node);
@@ -196,6 +200,7 @@ class desk_of final : public desk {
       if (is_in(pod, allot::job_state::pending)) job.may_grow = true;
       if (!runs(pod)) continue;
       job.request += widen(s.jobs().at(pod).facts.request);
+      if (!job.pods_of_sets.empty()) ++job.pods_of_sets[s.jobs().at(pod).set];
       add_nodes(s.jobs().at(pod));
     }
   }
@@ -261,13 +266,27 @@ class desk_of final : public desk {
                               books.drawn(b.quota, b.dimension)};
       return {false, std::string{to_string(b.kind)}, std::string{name},
               lab::explain(b, name, stepper_->of().resources[b.dimension], now, text_of(r.what),
-                           r.facts.request[b.dimension])};
+                           r.facts.request[b.dimension], set_that_lacks(r, b))};
     }
     if (h.placement && h.placement->reason != allot::gpu::obstacle::none) {
       return {false, std::string{allot::gpu::to_string(h.placement->reason)}, "cluster",
-              lab::explain(*h.placement, s.books().places)};
+              lab::explain(*h.placement, s.books().places, names_of_sets(r.what))};
     }
     return {false, "quota", {}, text_of(r.what) + " has no room under its quota"};
+  }
+
+  [[nodiscard]] std::vector<std::string_view> names_of_sets(job_number j) const {
+    std::vector<std::string_view> names;
+    for (const job_facts::pod_set& set : stepper_->jobs()[j].sets) names.emplace_back(set.name);
+    return names;
+  }
+  /// Empty if all pods are alike.
+  [[nodiscard]] std::string_view set_that_lacks(const record& r, const allot::shortfall& what) const {
+    const auto& sets = stepper_->jobs()[r.what].sets;
+    if (sets.empty()) return {};
+    if (r.facts.elastic) return sets[r.set].name;
+    const auto set = lab::lacking_set<n>(session_->view(), r.what, r.pick, what);
+    return set ? std::string_view{sets[*set].name} : std::string_view{};
   }
 
   [[nodiscard]] answer take_back(const action& a) {
@@ -432,7 +451,10 @@ stepper::stepper(const run_input& input, const run_options& options, std::string
     : run_(input, options, std::move(directory)) {
   const lab::scenario& s = run_.of();
   lab::with_dimensions(s.resources.size(), [&](auto n) {
-    const auto w = lab::make_workload<decltype(n)::value>(s);
+    constexpr std::size_t dimensions = decltype(n)::value;
+    const auto w = lab::make_workload<dimensions>(s);
+    const allot::sim::workload_view<dimensions> view{
+        .jobs = w.setup.jobs, .flavor_sets = w.setup.flavor_sets, .unlike = w.setup.unlike};
     jobs_.reserve(w.ids.size());
     for (job_number j = 0; j < w.ids.size(); ++j) {
       const auto& job = w.setup.jobs[j];
@@ -440,6 +462,12 @@ stepper::stepper(const run_input& input, const run_options& options, std::string
           job.job_class < w.classes.size() ? w.classes[job.job_class] : std::string_view{};
       jobs_.push_back({w.ids[j], name, job.quota.index(), job.pods(), job.priority, job.preemptible,
                        job.submit, job.estimate});
+      const auto names = w.sets_of(job);
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        const allot::gpu::pod_set& set = view.sets_of(j)[i];
+        jobs_.back().sets.push_back(
+            {std::string{names[i]}, set.pods, set.fewest(), widen(view.pod(j, allot::pod_set_id{i}, {}))});
+      }
       last_to_come_ = std::max(last_to_come_, job.submit);
     }
   });

@@ -33,6 +33,8 @@ struct observation {
     std::size_t quota = 0;
     lab::amounts request{};
     std::uint32_t pods = 1;
+    /// If its pods differ: of each set.
+    std::vector<std::uint32_t> pods_of_sets{};
     allot::instant since = 0;
     /// By number, without repetition.
     std::vector<std::uint32_t> nodes{};
@@ -86,6 +88,14 @@ struct answer {
 
 /// What does not depend on time.
 struct job_facts {
+  struct pod_set {
+    std::string name;
+    std::uint32_t pods = 1;
+    std::uint32_t min_pods = 1;
+    /// Of one pod, under the first of its flavors.
+    lab::amounts request{};
+  };
+
   std::string_view id;
   std::string_view job_class;
   std::size_t quota = 0;
@@ -95,6 +105,8 @@ struct job_facts {
   allot::instant submit = 0;
   /// In milliseconds; 0: none.
   std::int64_t estimate = 0;
+  /// If its pods differ.
+  std::vector<pod_set> sets{};
 };
 
 /// What the cycle of the policy shows to the stepper; of one type for each number of resources.

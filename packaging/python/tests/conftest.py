@@ -29,6 +29,18 @@ def teams():
 
 
 @pytest.fixture
+def service(teams):
+    """A job whose pods differ, alone."""
+    chat = {
+        "id": "chat", "quota": "vision", "duration_s": 600, "pod_sets": [
+            {"name": "router", "request": {"gpu": 0}},
+            {"name": "workers", "request": {"gpu": 2}, "pods": 3, "min_pods": 1},
+        ]
+    }
+    return {**teams, "jobs": [chat]}
+
+
+@pytest.fixture
 def scenarios():
     return tree / "bench" / "lab" / "scenarios"
 

@@ -66,6 +66,21 @@ def test_a_trace_is_a_file_or_a_data_frame(trace):
     assert allot.replay(trace=trace, nodes="4x8", until=21600, report=False).decision_hash == early.decision_hash
 
 
+def test_jobs_whose_pods_differ(service):
+    made = allot.decide(service)
+    sets = [(s["name"], s["pods"], len(s["nodes"])) for row in made["admit"] for s in row["pod_sets"]]
+    assert sets == [("router", 1, 1), ("workers", 1, 1), ("workers", 2, 2)]
+    frame = pd.DataFrame([
+        {"job_id": "chat", "submit_s": 0, "duration_s": 600, "gpus": 0, "pod_set": "router", "pods": 1, "min_pods": 1},
+        {"job_id": "chat", "submit_s": 0, "duration_s": 600, "gpus": 6, "pod_set": "workers", "pods": 3, "min_pods": 1},
+    ])
+    run = allot.replay(trace=frame, nodes="2x4", policy="fifo", report=False)
+    assert list(run.jobs().job_id) == ["chat"]
+    assert list(run.jobs().gpus) == [6]
+    with pytest.raises(allot.InputError, match="the same in all rows of the job"):
+        allot.replay(trace=frame.assign(duration_s=[600, 601]), nodes="2x4", report=False)
+
+
 def test_a_policy_is_a_name_or_a_dict(teams):
     run = allot.replay(teams, policy={"preset": "standard", "set": {"guard": "final_share"}}, seed=3)
     assert run.summary["policy_set"] == {"guard": "final_share"}

@@ -284,3 +284,19 @@ def test_contradictions_of_the_quotas_are_input_errors(teams):
                           "duration_s": 10, "nodes": ["nowhere"]})
     with pytest.raises(allot.InputError, match="nowhere"):
         allot.Simulator(teams)
+
+
+def test_pod_sets(service):
+    sim = allot.Simulator(service, report=False)
+    (waits,) = sim.observe()["pending"]
+    assert waits["pod_sets"] == [
+        {"name": "router", "request": {"gpu": 0}, "pods": 1, "min_pods": 1},
+        {"name": "workers", "request": {"gpu": 2}, "pods": 3, "min_pods": 1},
+    ]
+    assert sim.start("chat") and sim.act([("grow", "chat")])[0]
+    (runs,) = sim.observe()["running"]
+    assert [(s["name"], s["pods"], s["max_pods"]) for s in runs["pod_sets"]] == [("router", 1, 1), ("workers", 2, 3)]
+    service["quotas"][1]["borrow"] = {"gpu": 1}
+    service["jobs"][0]["pod_sets"][1]["min_pods"] = 3
+    answer = allot.Simulator(service, report=False).start("chat")
+    assert not answer and answer.text.startswith("pod set workers: ")

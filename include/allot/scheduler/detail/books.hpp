@@ -346,15 +346,20 @@ class books {
     return at;
   }
 
-  /// What `lacks(request)` says of the flavors that lack least; none if some lack nothing.
+  /// What `lacks(request)` says of the flavors that lack least, whose request is then `of`; none if some lack
+  /// nothing.
   template <class Lacks>
-  [[nodiscard]] static std::optional<shortfall> least_lacking(const record& r, Lacks lacks) {
-    std::optional<shortfall> least = lacks(r.facts.request);
-    if (r.menu.empty()) return least;
+  [[nodiscard]] static std::optional<shortfall> least_lacking(const record& r, Lacks lacks,
+                                                              resources<n>& of) {
+    std::optional<shortfall> least = lacks(of = r.facts.request);
+    if (r.menu.empty() || !least) return least;
     flavor_pick pick{};
     do {
-      const std::optional<shortfall> s = lacks(r.request_under(pick));
-      if (least && (!s || s->missing < least->missing)) least = s;
+      const resources<n> request = r.request_under(pick);
+      const std::optional<shortfall> s = lacks(request);
+      if (s && s->missing >= least->missing) continue;
+      least = s;
+      of = request;
     } while (least && advance(pick, r.menu));
     return least;
   }
@@ -364,9 +369,10 @@ class books {
     p.binding = binding_shortfall(by, r.facts.quota, r.facts.request, r.facts.in);
     if (!p.binding) p.placement = places.why_not(r.pod_request);
     if (p.binding) {
-      p.out_of_reach = least_lacking(r, [&](const resources<n>& request) {
+      const auto lacks = [&](const resources<n>& request) {
         return lasting_shortfall(by, r.facts.quota, request, r.facts.in);
-      });
+      };
+      p.out_of_reach = least_lacking(r, lacks, p.out_of_reach_request);
     }
     if (is_found_by_cycle(p.reason)) return;
     p.reason = p.binding ? pending_reason::quota : pending_reason::placement;

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -79,7 +80,8 @@ struct swf_job {
 /// (further zeros do not matter, further digits are cut off); everything else is whole.
 ///
 /// The problems of a line are collected for that line alone, so the caller decides whether they end the
-/// reading. Memory is bounded by the longest line, which is limited.
+/// reading. What can't be read in a field that the caller does not need is as if it were unknown. Memory is
+/// bounded by the longest line, which is limited.
 class swf_reader {
  public:
   enum class outcome {
@@ -95,14 +97,19 @@ class swf_reader {
     std::string value;
   };
 
-  explicit swf_reader(byte_source source, std::size_t line_limit = std::size_t{1} << 16U);
+  static constexpr std::size_t default_line_limit = std::size_t{1} << 16U;
+
+  /// `unneeded`: the fields in which anything is accepted.
+  explicit swf_reader(byte_source source, std::size_t line_limit = default_line_limit,
+                      std::span<const swf_field> unneeded = {});
 
   /// Advances to the next job. After `end` or `failed` it returns the same again. O(bytes up to it).
   outcome next();
 
   /// Precondition: `next` returned `job`.
   [[nodiscard]] const swf_job& job() const noexcept { return job_; }
-  /// The problems of this line, or of the text from here on.
+  /// The problems of this line, or of the text from here on. Those of a job are in fields that are not
+  /// needed.
   [[nodiscard]] const vector<text_problem>& problems() const noexcept { return problems_; }
   /// The number of the line, from 1.
   [[nodiscard]] std::size_t line() const noexcept { return line_; }
@@ -127,6 +134,7 @@ class swf_reader {
 
   byte_source source_;
   std::size_t line_limit_;
+  std::array<bool, swf_field_names.size()> is_needed_{};
   vector<char> buffer_;
   std::size_t begin_ = 0;   // where the line begins in the buffer
   std::size_t next_ = 0;    // where the next one does
@@ -137,6 +145,7 @@ class swf_reader {
   vector<header_line> header_;
   vector<text_problem> problems_;
   text_problem failure_;
+  bool is_job_ = false;  // whether the line has all that is needed
   bool has_jobs_ = false;
   bool at_end_ = false;
   bool is_cut_off_ = false;

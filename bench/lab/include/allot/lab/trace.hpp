@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,22 @@ using sim::second;
 /// The highest priority of a job in a file; the lowest is its negative. Programs that read numbers as doubles
 /// read it exactly.
 inline constexpr std::int64_t highest_job_priority = 1'000'000'000'000'000;
+
+/// Pods of a job that are alike, beside others that differ. The texts are in `trace::words`.
+struct trace_pod_set {
+  name_id name;
+  /// The GPU model requested, or none.
+  name_id gpu_model;
+  std::uint32_t pods = 1;
+  /// The minimum number of them to run with; 0 for all of them.
+  std::uint32_t min_pods = 0;
+  /// Of all its pods; a multiple of `pods` thousandths.
+  quantity gpus;
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_mib = 0;
+
+  friend bool operator==(const trace_pod_set&, const trace_pod_set&) = default;
+};
 
 /// A job as a workload describes it: what it requests and when, and how long it would run undisturbed.
 /// Unspecified fields are none, nothing or zero, as noted. The texts are in the `trace` that holds the job.
@@ -63,6 +80,13 @@ struct trace_job {
   std::optional<instant> deadline;
   /// Its estimated run time, in seconds: an estimate or a limit; 0 if none was given. It may run longer.
   std::int64_t estimate = 0;
+  /// If it consists of pod sets: how many, and the first of them in `trace::pod_sets`. What it requests is
+  /// then their sum; the model is that of a single one.
+  std::uint32_t sets = 0;
+  std::uint32_t first_set = 0;
+
+  /// Whether its pods differ.
+  [[nodiscard]] constexpr bool is_unlike() const noexcept { return sets > 1; }
 };
 
 /// A workload: its jobs and the texts that they refer to.
@@ -73,11 +97,17 @@ struct trace {
   /// Classes, GPU models, users and tags.
   name_table words;
   vector<trace_job> jobs;
+  /// Those of one job are adjacent.
+  vector<trace_pod_set> pod_sets;
   /// The columns of the file that are unknown to the library, in its order.
   vector<std::string> tag_columns;
   /// A value in `words` for each job, in the order of addition, and tag column; none if it is empty.
   vector<name_id> tags;
 
+  /// The pod sets of a job; none if it does not say that it has any.
+  [[nodiscard]] std::span<const trace_pod_set> sets_of(const trace_job& job) const {
+    return std::span{pod_sets}.subspan(job.first_set, job.sets);
+  }
   /// The job's value in a tag column; empty if there is none.
   [[nodiscard]] std::string_view tag(const trace_job& job, std::size_t column) const {
     return words[tags[job.id.index() * tag_columns.size() + column]];

@@ -39,14 +39,15 @@ enum class trace_column : std::uint8_t {
   deadline_s,
   estimate_s,
   ready_s,
+  pod_set,
   tag,
 };
 
 /// The names of the columns in the header row, in the order of `trace_column`.
-inline constexpr std::array<std::string_view, 19> trace_column_names = {
+inline constexpr std::array<std::string_view, 20> trace_column_names = {
     "job_id",       "submit_s",  "duration_s",  "gpus",       "tenant",    "pods",       "min_pods",
     "priority",     "class",     "preemptible", "gpu_model",  "cpu_milli", "memory_mib", "user",
-    "checkpoint_s", "restart_s", "deadline_s",  "estimate_s", "ready_s"};
+    "checkpoint_s", "restart_s", "deadline_s",  "estimate_s", "ready_s",   "pod_set"};
 
 struct trace_csv_limits {
   /// The longest record, in bytes.
@@ -81,6 +82,9 @@ struct [[nodiscard]] trace_reading {
 
 /// Reads a trace in canonical CSV from any source. Columns and jobs may be in any order; columns unknown to
 /// the library become tags. An empty optional field is as if it were absent.
+///
+/// Rows with a `pod_set` are of one job each time that they have its id: each is one of its sets, with what
+/// it requests; in all else they agree (tags are those of the first row).
 ///
 /// Every problem is reported with its line and column, up to a limit: a header row that lacks a required
 /// column or has one twice, a record with too many or too few fields, a number that is malformed, negative,

@@ -35,7 +35,7 @@ struct trace_dimensions {
 /// size needs; one with pods is a gang of equal ones, elastic if it can run with fewer. CPU and memory are
 /// divided like the GPUs or over the pods, rounded up. It may run on every model: which one `gpu_model` is
 /// depends on the nodes. Its class is not numbered. Precondition: its GPUs are a multiple of its pods, in
-/// thousandths.
+/// thousandths. Of one whose pods differ the pods themselves are those of `to_unlike`.
 template <std::size_t N = 1>
 [[nodiscard]] sim::job<N> to_job(const trace_job& from, quota_id quota,
                                  const trace_dimensions& counted = {}) {
@@ -46,7 +46,11 @@ template <std::size_t N = 1>
   if (counted.memory) j.request[*counted.memory] = quantity::whole(from.memory_mib);
   j.pod_request.cpu_milli = from.cpu_milli;
   j.pod_request.memory_mib = from.memory_mib;
-  if (from.pods == 0) {
+  if (from.is_unlike()) {
+    j.pod_request.pods = from.pods;
+    j.pod_request.cpu_milli = j.pod_request.memory_mib = 0;
+    j.min_pods = from.min_pods;
+  } else if (from.pods == 0) {
     j.pod_request.gpus = from.gpus;
     j.pod_request.total = true;
   } else {
@@ -70,6 +74,28 @@ template <std::size_t N = 1>
   j.deadline = from.deadline;
   j.estimate = from.estimate * second;
   return j;
+}
+
+/// The pods of a job whose pods differ, each with its equal part of what its set requests: of CPU and memory,
+/// as of other jobs, rounded up, also for the quotas.
+template <std::size_t N = 1>
+[[nodiscard]] sim::unlike_pods<N> to_unlike(std::span<const trace_pod_set> sets,
+                                            const trace_dimensions& counted = {}) {
+  sim::unlike_pods<N> all;
+  for (const trace_pod_set& of : sets) {
+    const auto each = [&](std::int64_t amount) { return amount / of.pods + (amount % of.pods != 0 ? 1 : 0); };
+    gpu::pod_set& set = all.sets.emplace_back();
+    set.each.gpus = quantity::milli(of.gpus.in_milli() / of.pods);
+    set.each.cpu_milli = each(of.cpu_milli);
+    set.each.memory_mib = each(of.memory_mib);
+    set.pods = of.pods;
+    set.min_pods = of.min_pods;
+    auto& share = all.shares.emplace_back();
+    if (counted.gpu) share.request[*counted.gpu] = set.each.gpus;
+    if (counted.cpu) share.request[*counted.cpu] = quantity::milli(set.each.cpu_milli);
+    if (counted.memory) share.request[*counted.memory] = quantity::whole(set.each.memory_mib);
+  }
+  return all;
 }
 
 /// Sorts the trace by submission, then id, and returns its jobs in that order: job j is `t.jobs[j]` from then

@@ -177,6 +177,7 @@ class action_cycle {
     p.placement.reset();
     p.binding = first_bound(r, false);
     p.out_of_reach = first_bound(r, true);
+    p.out_of_reach_request = r.facts.request;
     if (!p.binding) p.placement = session.books().places.why_not(r.pod_request);
     p.reason = p.binding ? pending_reason::quota : pending_reason::placement;
     // A limit binds, whoever leaves.
