@@ -424,6 +424,12 @@ struct command_line {
         ->check(whole_number(1, any_count));
     import_->add_option("--mps", i.mps, "sacct: how many gres/mps are a GPU")
         ->check(whole_number(1, any_count));
+    import_
+        ->add_option("--gpu-resource", i.gpu_resources,
+                     "kubernetes: another resource that is a GPU, as in example.com/gpu")
+        ->delimiter(',');
+    import_->add_option("--quotas", i.quotas,
+                        "kubernetes: a scenario whose quotas are those of the namespaces of their names");
     import_->footer(
         "Examples:  allot import csv log.csv --map "
         "gpus=num_gpus,tenant=vc,submit_s=submitted:date,duration_s=run:m "

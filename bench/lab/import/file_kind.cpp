@@ -43,7 +43,8 @@ constexpr std::array<magic, 10> binaries = {
     return "JSON: the output of sacct --json, which allot import sacct reads";
   if (has_all(text, {"kueue.x-k8s.io"})) return "JSON: objects of Kueue, which allot import kueue reads";
   if (has_all(text, {"run.ai"})) return "JSON: objects of KAI, which allot import kai reads";
-  if (has_all(text, {"\"apiVersion\"", "\"kind\""})) return "JSON: objects of Kubernetes";
+  if (has_all(text, {"\"apiVersion\"", "\"kind\""}))
+    return "JSON: objects of Kubernetes, which allot import kubernetes reads";
   return "JSON";
 }
 

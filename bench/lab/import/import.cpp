@@ -52,6 +52,10 @@ const vector<named_importer>& importers() {
       {{"kai", "KAI's objects, as kubectl get queues,podgroups,pods,nodes -A -o json prints them"},
        import_kai,
        true},
+      {{"kubernetes",
+        "any cluster, as kubectl get nodes,pods,jobs,priorityclasses,resourcequotas -A -o json prints it"},
+       import_kubernetes,
+       true},
   };
   return all;
 }
@@ -87,6 +91,11 @@ int run_import(const import_options& options) {
   if (!is_sacct && (!options.time_format.empty() || options.shards != 0 || options.mps != 0)) {
     return complain(
         "--time-format, --shards and --mps are options of the format sacct, not of " + options.format,
+        "allot import");
+  }
+  if (options.format != "kubernetes" && (!options.gpu_resources.empty() || !options.quotas.empty())) {
+    return complain(
+        "--gpu-resource and --quotas are options of the format kubernetes, not of " + options.format,
         "allot import");
   }
   import_log log{shown_path(options.file), options.shown};

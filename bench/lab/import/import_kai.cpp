@@ -3,11 +3,14 @@
 // with their Pods its jobs, and Nodes, if there are any, its cluster.
 #include "lab/import/kai_topology.hpp"
 #include "lab/import/kubernetes.hpp"
+#include "lab/import/live_jobs.hpp"
+#include "lab/import/live_nodes.hpp"
+#include "lab/import/live_pods.hpp"
 
 #include <allot/core/vector.hpp>
-#include <allot/gpu/cluster.hpp>
 #include <allot/lab/decimal.hpp>
 #include <allot/lab/json_writer.hpp>
+#include <allot/lab/timestamp.hpp>
 
 #include <algorithm>
 #include <array>
@@ -30,16 +33,14 @@ constexpr std::int64_t default_priority = 50;
 constexpr std::int64_t unlimited = -1000;
 
 /// A resource that KAI divides: its key in a Queue, its name in the scenario, and how many billionths of the
-/// scenario's unit are one unit of a Queue (GPUs, milli-CPUs, megabytes) and one of Kubernetes (GPUs, cores,
-/// bytes).
+/// scenario's unit are one unit of a Queue (GPUs, milli-CPUs, megabytes).
 struct counted_resource {
   std::string_view key;
   std::string_view name;
   nano_amount unit_in_queue;
-  nano_amount kubernetes_per_unit;
 };
 constexpr std::array<counted_resource, 3> kai_resources = {
-    {{"gpu", "gpu", nano, 1}, {"cpu", "cpu", nano / 1000, 1}, {"memory", "memory_mb", nano, 1'000'000}}};
+    {{"gpu", "gpu", nano}, {"cpu", "cpu", nano / 1000}, {"memory", "memory_mb", nano}}};
 
 /// In thousandths; `unlimited` for no bound.
 struct queue_resource {
@@ -64,53 +65,81 @@ struct kai_queue {
   bool has_children = false;
 };
 
-/// For one pod, in thousandths, by `kai_resources`.
-using pod_request = std::array<std::int64_t, kai_resources.size()>;
+constexpr std::string_view gpu_kind = "gpu";
+/// Whole GPUs of a node that KAI gives to instances only.
+constexpr std::string_view closed_gpu_kind = "gpu beside MIG";
+constexpr std::string_view node_pool_label = "kai.scheduler/node-pool";
 
-struct pod {
-  const kubernetes_object* object = nullptr;
-  pod_request request{};
-  /// In bytes; rounded in `request`.
-  std::int64_t memory_bytes = 0;
-  /// The number of GPUs of which it has equal fractions.
-  std::int64_t devices = 1;
-  std::string node;
-  std::optional<instant> started;
-  bool is_going = false;
+struct group_pod {
+  pod_facts facts;
+  pod_need need{};
+  std::string set{};
+  vector<std::string> gpu_groups{};
+  /// KAI's MIG of old, which it starts no more.
+  bool is_legacy_mig = false;
+};
+
+/// Pods that start together: of a leaf of the tree of subGroups, or all.
+struct pod_subset {
+  std::string name{};
+  std::int64_t min = 1;
+  kai_constraint nearness{};
+  std::string field{};
 };
 
 struct group {
   const kubernetes_object* object = nullptr;
-  std::string queue;
-  std::string priority_class;
+  std::string queue{};
+  std::string priority_class{};
   std::int64_t priority = default_priority;
   bool preemptible = true;
-  std::int64_t min_member = 1;
-  kai_constraint nearness;
-  /// Pods with a node first.
-  vector<pod> pods;
+  bool semi_preemptible = false;
+  std::optional<instant> started{};
+  std::optional<std::string> pool{};
+  kai_constraint nearness{};
+  vector<pod_subset> subsets{};
+  /// The pods that are safe, if it is semi-preemptible, with their namespace.
+  std::set<std::string> core{};
+  /// Why it is not carried over.
+  std::string left_out{};
+  vector<group_pod> pods{};
 };
 
-struct node {
-  const kubernetes_object* object = nullptr;
-  std::string name;
-  std::string model;
-  std::int64_t gpus = 0;
-  std::int64_t gpu_memory_mib = 0;
-  std::int64_t cpu_milli = 0;
-  std::int64_t memory_mib = 0;
-  std::int64_t pod_slots = 0;
-};
+/// How many g an instance has, as KAI reads it ("nvidia.com/mig-3g.20gb"); 0 if it can't.
+[[nodiscard]] std::int64_t slices_of(std::string_view resource) {
+  if (!resource.starts_with(mig_prefix) || !resource.ends_with("gb")) return 0;
+  resource.remove_prefix(mig_prefix.size());
+  resource.remove_suffix(2);
+  const std::size_t point = resource.find("g.");
+  if (point == std::string_view::npos) return 0;
+  const auto digits = [](std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  if (!digits(resource.substr(0, point)) || !digits(resource.substr(point + 2))) return 0;
+  return std::min<std::int64_t>(parse_whole(resource.substr(0, point)).value_or(0), 64);
+}
+
+[[nodiscard]] bool is_gpu(std::string_view resource) {
+  return resource == "nvidia.com/gpu" || resource == "amd.com/gpu";
+}
+[[nodiscard]] bool is_device(std::string_view resource) {
+  return is_gpu(resource) || resource.starts_with(mig_prefix);
+}
 
 class kai_importer {
  public:
   kai_importer(json_value root, errors& found, import_log& log, const import_options& options)
-      : found_(found), log_(log), options_(options), objects_(read_objects(root, found)) {}
+      : found_(found),
+        log_(log),
+        options_(options),
+        objects_(read_objects(root, found)),
+        nodes_(log),
+        jobs_(nodes_, log) {}
 
   [[nodiscard]] std::string run() {
     for (const auto& [kind, objects] : objects_) {
-      static constexpr std::string_view known[] = {"Queue", "PodGroup",      "Pod",
-                                                   "Node",  "PriorityClass", "Topology"};
+      static constexpr std::string_view known[] = {"Queue",         "PodGroup", "Pod",        "Node",
+                                                   "PriorityClass", "Topology", "BindRequest"};
       if (std::find(std::begin(known), std::end(known), kind) != std::end(known)) continue;
       log_.note(kind, counted(objects.size(), "object is", "objects are") + " not carried over");
     }
@@ -121,17 +150,27 @@ class kai_importer {
           "there is no Queue (expected the output of: kubectl get queues,podgroups,pods,nodes -A -o json)");
     }
     link_queues();
+    choose_resources();
     for (const kubernetes_object& o : all("Node")) read_node(o);
     for (const kubernetes_object& o : all("PodGroup")) read_group(o);
+    note_pools();
+    read_bindings();
     for (const kubernetes_object& o : all("Pod")) read_pod(o);
-    if (pods_without_group_ > 0) {
-      log_.note("Pod", counted(pods_without_group_, "that is in no PodGroup of the file is",
-                               "that are in no PodGroup of the file are") +
-                           " not carried over");
+    for (group& g : groups_) take_group(g);
+    notes_.write(log_);
+    if (others_running_.size() > 0) {
+      log_.note("Pod " + others_running_.names(),
+                counted(others_running_.size(), "is", "are") +
+                    " in no PodGroup of the file: what they hold is taken off their nodes");
     }
+    if (others_waiting_.size() > 0) {
+      log_.note("Pod " + others_waiting_.names(), counted(others_waiting_.size(), "that waits", "that wait") +
+                                                      " and is in no PodGroup of the file: not carried over");
+    }
+    if (!found_.empty()) return {};
+    nodes_.finish();
     read_topology();
     if (!found_.empty()) return {};
-    choose_resources();
     return write();
   }
 
@@ -155,11 +194,20 @@ class kai_importer {
       to.quota = read_bound(*value, "quota", r);
       to.limit = read_bound(*value, "limit", r);
       if (const auto weight = find_path(*value, {"overQuotaWeight"}, found_)) {
-        to.weight = static_cast<std::int64_t>(read_amount_of(*weight, found_) / (nano / 1000));
+        to.weight = static_cast<std::int64_t>(
+            std::min<nano_amount>(read_amount_of(*weight, found_) / (nano / 1000), most_milli));
+      }
+      if (find_path(*value, {"lendingLimit"}, found_)) {
+        log_.note(o.shown(),
+                  std::string{"spec.resources."}
+                      .append(kai_resources[r].key)
+                      .append(".lendingLimit is not carried over: it lends all that it does not use"));
       }
       note_unknown(o, *value, std::string{"spec.resources."}.append(kai_resources[r].key),
-                   {"quota", "limit", "overQuotaWeight"}, log_);
+                   {"quota", "limit", "overQuotaWeight", "lendingLimit"}, log_);
     }
+    if (const auto resources = find_path(o.value, {"spec", "resources"}, found_))
+      note_unknown(o, *resources, "spec.resources", {"gpu", "cpu", "memory"}, log_);
     if (const auto spec = find_path(o.value, {"spec"}, found_)) {
       note_unknown(
           o, *spec, "spec",
@@ -193,193 +241,27 @@ class kai_importer {
         std::min<nano_amount>(*n * kai_resources[r].unit_in_queue / nano / (nano / 1000), most_milli));
   }
 
+  /// KAI forgets queues whose parent is not there, with all below them.
   void link_queues() {
-    std::map<std::string_view, kai_queue*> by_name;
-    for (kai_queue& q : queues_) by_name.emplace(q.object->name, &q);
-    for (kai_queue& q : queues_) {
-      if (q.parent.empty()) continue;
-      if (const auto parent = by_name.find(q.parent); parent != by_name.end()) {
-        parent->second->has_children = true;
-        continue;
-      }
-      log_.note(q.object->shown(),
-                "its parent " + q.parent + " is not in the file: it is taken to have none");
-      q.parent.clear();
-    }
-  }
-
-  // Nodes.
-
-  void read_node(const kubernetes_object& o) {
-    node n;
-    n.object = &o;
-    n.name = o.name;
-    n.gpus = amount_at(o, "nvidia.com/gpu") / 1000;
-    if (n.gpus > static_cast<std::int64_t>(gpu::max_gpus_per_node)) {
-      return log_.note(o.shown(), "left out: it has " + std::to_string(n.gpus) + " GPUs (expected at most " +
-                                      std::to_string(gpu::max_gpus_per_node) + ")");
-    }
-    if (const auto cordoned = find_path(o.value, {"spec", "unschedulable"}, found_);
-        cordoned && read_bool(*cordoned, found_).value_or(false)) {
-      log_.note(o.shown(), "spec.unschedulable is not carried over: jobs may start on it");
-    }
-    n.model = text_at(o.value, {"metadata", "labels", "nvidia.com/gpu.product"}, found_);
-    const auto memory = find_path(o.value, {"metadata", "labels", "nvidia.com/gpu.memory"}, found_);
-    if (memory) n.gpu_memory_mib = static_cast<std::int64_t>(read_amount_of(*memory, found_) / nano);
-    n.cpu_milli = amount_at(o, "cpu");
-    constexpr std::int64_t mib = std::int64_t{1024} * 1024 * 1000;
-    n.memory_mib = amount_at(o, "memory") / mib;
-    n.pod_slots = amount_at(o, "pods") / 1000;
-    nodes_.push_back(std::move(n));
-  }
-
-  /// What a node offers to pods, in thousandths of Kubernetes' unit.
-  [[nodiscard]] std::int64_t amount_at(const kubernetes_object& o, std::string_view resource) {
-    for (const std::string_view which : {"allocatable", "capacity"}) {
-      const auto value = find_path(o.value, {"status", which, resource}, found_);
-      if (!value) continue;
-      // A million cores, an exbibyte.
-      const nano_amount most = resource == "memory" ? nano_amount{1} << 60U : nano_amount{1'000'000};
-      const nano_amount amount = read_amount_of(*value, found_);
-      if (amount > most * nano) {
-        value->report(found_, "expected at most " + std::to_string(static_cast<std::int64_t>(most)) +
-                                  ", found " + value->shown());
-        return 0;
-      }
-      return static_cast<std::int64_t>(amount / (nano / 1000));
-    }
-    return 0;
-  }
-
-  // Jobs.
-
-  void read_group(const kubernetes_object& o) {
-    group g;
-    g.object = &o;
-    g.queue = text_at(o.value, {"spec", "queue"}, found_);
-    g.min_member = whole_at(o.value, {"spec", "minMember"}, 0, 1'000'000, found_).value_or(1);
-    g.priority_class = text_at(o.value, {"spec", "priorityClassName"}, found_);
-    g.priority = priority_of(o, g.priority_class);
-    const std::string preemptibility = text_at(o.value, {"spec", "preemptibility"}, found_);
-    g.preemptible =
-        preemptibility.empty() ? g.priority < non_preemptible_from : preemptibility == "preemptible";
-    if (const auto spec = find_path(o.value, {"spec"}, found_)) {
-      note_unknown(o, *spec, "spec",
-                   {"queue", "minMember", "priorityClassName", "preemptibility", "markUnschedulable",
-                    "schedulingBackoff", "parallelism", "completions", "backoffLimit", "topologyConstraint"},
-                   log_);
-    }
-    g.nearness = read_kai_constraint(o, found_);
-    group_numbers_.emplace(std::pair{o.space, o.own_name}, groups_.size());
-    groups_.push_back(std::move(g));
-  }
-
-  [[nodiscard]] std::int64_t priority_of(const kubernetes_object& o, const std::string& name) {
-    static constexpr std::array<std::pair<std::string_view, std::int64_t>, 4> shipped = {
-        {{"train", 50}, {"build-preemptible", 75}, {"build", 100}, {"inference", 125}}};
-    if (name.empty()) return default_priority;
-    for (const kubernetes_object& c : all("PriorityClass")) {
-      if (c.own_name != name) continue;
-      return whole_at(c.value, {"value"}, -most_priority, most_priority, found_).value_or(default_priority);
-    }
-    for (const auto& [known, priority] : shipped) {
-      if (known == name) return priority;
-    }
-    log_.note(o.shown(), "its priority class " + name + " is not in the file: the priority is " +
-                             std::to_string(default_priority));
-    return default_priority;
-  }
-
-  void read_pod(const kubernetes_object& o) {
-    const std::string phase = text_at(o.value, {"status", "phase"}, found_);
-    const std::string name = text_at(o.value, {"metadata", "annotations", "pod-group-name"}, found_);
-    const auto known = group_numbers_.find(std::pair{o.space, name});
-    if (name.empty() || known == group_numbers_.end()) {
-      ++pods_without_group_;
-      return;
-    }
-    group* const g = &groups_[known->second];
-    if (phase == "Succeeded" || phase == "Failed") return;
-    pod p;
-    p.object = &o;
-    p.node = text_at(o.value, {"spec", "nodeName"}, found_);
-    p.started = time_at(o.value, {"status", "startTime"}, found_);
-    p.is_going = find_path(o.value, {"metadata", "deletionTimestamp"}, found_).has_value();
-    const auto spec = find_path(o.value, {"spec"}, found_);
-    if (!spec) return;
-    for (const auto& [resource, amount] : request_of_pod(*spec, found_)) {
-      const std::size_t r = resource == "nvidia.com/gpu" ? 0U : resource == "cpu" ? 1U : 2U;
-      if (r == 2 && resource != "memory") {
-        if (amount > 0)
-          log_.note(o.shown(), "asks for " + resource + ", which KAI's queues do not count: left out");
-        continue;
-      }
-      if (r == 2) {
-        constexpr nano_amount most = std::numeric_limits<std::int64_t>::max() / 1'000'000;
-        p.memory_bytes = static_cast<std::int64_t>(std::min(most, (amount + nano - 1) / nano));
-      }
-      // Rounded up to a thousandth.
-      const nano_amount unit = kai_resources[r].kubernetes_per_unit * (nano / 1000);
-      p.request[r] = static_cast<std::int64_t>(std::min<nano_amount>((amount + unit - 1) / unit, most_milli));
-    }
-    if (!read_fraction(o, p)) {
-      unusable_.insert(g->object);
-      return;
-    }
-    const auto behind = p.node.empty() ? g->pods.end()
-                                       : std::find_if(g->pods.begin(), g->pods.end(),
-                                                      [](const pod& other) { return other.node.empty(); });
-    g->pods.insert(behind, std::move(p));
-  }
-
-  /// A fraction of a GPU, requested by annotations. Returns false if its size is unknown.
-  [[nodiscard]] bool read_fraction(const kubernetes_object& o, pod& p) {
-    const auto annotation = [&](std::string_view key) {
-      return find_path(o.value, {"metadata", "annotations", key}, found_);
+    const auto find = [&](std::string_view name) {
+      return std::find_if(queues_.begin(), queues_.end(),
+                          [&](const kai_queue& q) { return q.object->name == name; });
     };
-    std::int64_t milli = 0;
-    if (const auto fraction = annotation("gpu-fraction")) {
-      milli = static_cast<std::int64_t>(
-          std::min<nano_amount>(read_amount_of(*fraction, found_) / (nano / 1000), 1000));
-    } else if (const auto memory = annotation("gpu-memory")) {
-      const nano_amount asked = read_amount_of(*memory, found_) / nano;
-      std::int64_t smallest = 0;
-      for (const node& n : nodes_) {
-        if (n.gpu_memory_mib > 0 && (smallest == 0 || n.gpu_memory_mib < smallest))
-          smallest = n.gpu_memory_mib;
+    for (bool again = true; again;) {
+      again = false;
+      for (auto q = queues_.begin(); q != queues_.end(); ++q) {
+        if (q->parent.empty() || find(q->parent) != queues_.end()) continue;
+        log_.note(q->object->shown(),
+                  "left out: its parent " + q->parent + " is not in the file, and KAI ignores such a queue");
+        queues_.erase(q);
+        again = true;
+        break;
       }
-      if (smallest == 0) {
-        log_.note(o.shown(),
-                  "asks for " + std::string{memory->text()} +
-                      " MiB of a GPU, and no node in the file says what a GPU has: its PodGroup is left out");
-        return false;
-      }
-      // In hundredths, as in KAI.
-      constexpr std::int64_t hundredth = 10;
-      const nano_amount hundredths = (asked * 100 + smallest - 1) / smallest;
-      milli = static_cast<std::int64_t>(std::min<nano_amount>(hundredths, 100)) * hundredth;
-    } else {
-      return true;
     }
-    std::int64_t devices = 1;
-    if (const auto n = annotation("gpu-fraction-num-devices")) {
-      devices = static_cast<std::int64_t>(std::min<nano_amount>(read_amount_of(*n, found_) / nano, 64));
+    for (const kai_queue& q : queues_) {
+      if (!q.parent.empty()) find(q.parent)->has_children = true;
     }
-    devices = std::max<std::int64_t>(1, devices);
-    p.devices = milli < 1000 ? devices : 1;
-    p.request[0] = milli * devices;
-    return true;
   }
-
-  void read_topology() {
-    vector<kai_constraint> asked;
-    for (const group& g : groups_) asked.push_back(g.nearness);
-    vector<const kubernetes_object*> nodes;
-    for (const node& n : nodes_) nodes.push_back(n.object);
-    topology_.emplace(all("Topology"), asked, nodes, found_, log_);
-  }
-
-  // The scenario.
 
   /// GPUs always; CPU and memory if some queue bounds them.
   void choose_resources() {
@@ -398,6 +280,632 @@ class kai_importer {
     }
   }
 
+  // Nodes.
+
+  void read_node(const kubernetes_object& o) {
+    live_node n = read_live_node(o, found_);
+    const auto label = [&](std::string_view key) {
+      const auto at = n.labels.find(key);
+      return at == n.labels.end() ? std::string{} : at->second;
+    };
+    n.gpu_model = label("nvidia.com/gpu.product");
+    if (n.gpu_model.empty()) n.gpu_model = label("amd.com/gpu.product-name");
+    if (const std::string text = label("nvidia.com/gpu.memory"); !text.empty()) {
+      const auto memory = parse_whole(text);
+      constexpr std::int64_t bytes_from = std::int64_t{1} << 20U;
+      // Some versions of the label are in bytes.
+      n.gpu_memory_mib = std::max<std::int64_t>(0, memory.value_or(0));
+      if (n.gpu_memory_mib >= bytes_from) n.gpu_memory_mib /= bytes_from;
+      if (!memory) {
+        log_.note(o.shown(), "its label nvidia.com/gpu.memory \"" + text +
+                                 "\" is no whole number: no pod that asks for GPU memory runs there");
+      }
+    }
+    n.closed = problem_of(o);
+    std::int64_t gpus = 0;
+    vector<node_devices> instances;
+    for (const auto& [resource, amount] : n.offers) {
+      const auto count = static_cast<std::int64_t>(std::min<nano_amount>(amount / nano, 1000));
+      if (is_gpu(resource)) gpus += count;
+      if (!resource.starts_with(mig_prefix) || count == 0) continue;
+      const std::int64_t slices = slices_of(resource);
+      if (slices > 0) {
+        instances.push_back({resource, count * slices});
+      } else {
+        log_.note(o.shown(), resource +
+                                 ": KAI reads no size from its name, and counts no GPU for it; pods that "
+                                 "ask for it do not start here");
+      }
+    }
+    const bool is_mig = is_mig_node(n, !instances.empty());
+    const bool takes_instances_only = is_mig && label("nvidia.com/mig.strategy") == "mixed";
+    if (!is_mig && !instances.empty()) {
+      log_.note(o.shown(),
+                "its label node-role.kubernetes.io/mig-enabled says that it has no MIG instances: "
+                "none starts there");
+      for (node_devices& d : instances) d.kind.insert(0, "closed ");
+    }
+    n.devices.push_back({std::string{takes_instances_only ? closed_gpu_kind : gpu_kind}, gpus});
+    for (node_devices& d : instances) n.devices.push_back(std::move(d));
+    nodes_.add(std::move(n));
+  }
+
+  [[nodiscard]] static bool is_mig_node(const live_node& n, bool has_instances) {
+    const auto at = n.labels.find("node-role.kubernetes.io/mig-enabled");
+    if (at == n.labels.end()) return has_instances;
+    static constexpr std::string_view yes[] = {"1", "t", "T", "true", "TRUE", "True"};
+    return std::find(std::begin(yes), std::end(yes), at->second) != std::end(yes);
+  }
+
+  /// Why KAI starts nothing on a node.
+  [[nodiscard]] std::string problem_of(const kubernetes_object& o) {
+    std::string why;
+    for (const json_value& c : elements_at(o.value, {"status", "conditions"}, found_)) {
+      const std::string type = text_at(c, {"type"}, found_);
+      const std::string status = text_at(c, {"status"}, found_);
+      const bool is_bad = type == "Ready" ? status != "True"
+                                          : (type == "MemoryPressure" || type == "DiskPressure" ||
+                                             type == "PIDPressure" || type == "NetworkUnavailable") &&
+                                                status != "False";
+      if (is_bad)
+        why.append(why.empty() ? "its condition is " : ", ").append(type).append("=").append(status);
+    }
+    return why;
+  }
+
+  // PodGroups.
+
+  void read_group(const kubernetes_object& o) {
+    group g;
+    g.object = &o;
+    g.queue = text_at(o.value, {"spec", "queue"}, found_);
+    g.priority_class = text_at(o.value, {"spec", "priorityClassName"}, found_);
+    g.priority = priority_of(o, g.priority_class);
+    const std::string preemptibility = text_at(o.value, {"spec", "preemptibility"}, found_);
+    g.preemptible = g.priority < non_preemptible_from;
+    if (preemptibility == "preemptible" || preemptibility == "non-preemptible" ||
+        preemptibility == "semi-preemptible") {
+      g.preemptible = preemptibility == "preemptible";
+      g.semi_preemptible = preemptibility == "semi-preemptible";
+    } else if (!preemptibility.empty()) {
+      log_.note(o.shown(), "spec.preemptibility " + preemptibility + " is none: its priority decides");
+    }
+    g.started = annotated_time(o, "kai.scheduler/last-start-timestamp");
+    if (const auto labels = find_path(o.value, {"metadata", "labels"}, found_)) {
+      if (const auto pool = find_path(*labels, {node_pool_label}, found_))
+        g.pool = read_string(*pool, found_);
+    }
+    for (const json_value& pod : elements_at(o.value, {"status", "schedulingState", "corePods"}, found_)) {
+      if (auto name = read_string(pod, found_)) g.core.insert((o.space.empty() ? "" : o.space + '/') + *name);
+    }
+    read_spec(o, g);
+    const kai_queue* const in = find_queue(g.queue);
+    if (in == nullptr) {
+      g.left_out = g.queue.empty() ? "it names no queue" : "its queue " + g.queue + " is not in the file";
+    } else if (in->has_children) {
+      g.left_out = "its queue " + g.queue + " has queues below it, so KAI runs no jobs in it";
+    }
+    group_numbers_.emplace(std::pair{o.space, o.own_name}, groups_.size());
+    groups_.push_back(std::move(g));
+  }
+
+  void read_spec(const kubernetes_object& o, group& g) {
+    const auto spec = find_path(o.value, {"spec"}, found_);
+    const std::int64_t min_member =
+        spec ? whole_at(*spec, {"minMember"}, 0, 1'000'000, found_).value_or(1) : 1;
+    if (spec) {
+      g.nearness = read_kai_constraint(*spec, found_);
+      read_subgroups(o, *spec, g);
+      note_unknown(o, *spec, "spec",
+                   {"queue", "minMember", "minSubGroup", "subGroups", "priorityClassName", "preemptibility",
+                    "markUnschedulable", "schedulingBackoff", "parallelism", "completions", "backoffLimit",
+                    "topologyConstraint", "preemptionDelay", "stalenessGracePeriod"},
+                   log_);
+      const auto is_not = [&](std::string_view field, std::string_view effect) {
+        if (find_path(*spec, {field}, found_))
+          log_.note(o.shown(),
+                    std::string{"spec."}.append(field).append(" is not carried over: ").append(effect));
+      };
+      is_not("preemptionDelay", "it may have others evicted at once");
+      is_not("stalenessGracePeriod", "with fewer pods than it needs it runs on");
+      if (whole_at(*spec, {"schedulingBackoff"}, -most_priority, most_priority, found_).value_or(-1) != -1)
+        g.left_out = backoff_of(o, g);
+    }
+    if (g.subsets.empty()) g.subsets.push_back({{}, min_member, {}, {}});
+  }
+
+  /// A group that was found unschedulable on its node pool is not tried there again.
+  [[nodiscard]] std::string backoff_of(const kubernetes_object& o, const group& g) {
+    std::int64_t last = -2;
+    std::string pool;
+    for (const json_value& c : elements_at(o.value, {"status", "schedulingConditions"}, found_)) {
+      const std::int64_t number = parse_whole(text_at(c, {"transitionID"}, found_)).value_or(-1);
+      if (number > last) pool = text_at(c, {"nodePool"}, found_);
+      last = std::max(last, number);
+    }
+    if (last == -2 || pool != g.pool.value_or("default")) return {};
+    return "its spec.schedulingBackoff lets KAI try it once, and it found no place "
+           "(status.schedulingConditions)";
+  }
+
+  void read_subgroups(const kubernetes_object& o, json_value spec, group& g) {
+    struct subgroup {
+      std::string name;
+      std::string parent;
+      std::optional<std::int64_t> min;
+      kai_constraint nearness;
+      bool has_children = false;
+    };
+    vector<subgroup> read;
+    std::string wrong;
+    bool has_min_subgroup = find_path(spec, {"minSubGroup"}, found_).has_value();
+    for (const json_value& s : elements_at(spec, {"subGroups"}, found_)) {
+      subgroup sub{text_at(s, {"name"}, found_), text_at(s, {"parent"}, found_),
+                   whole_at(s, {"minMember"}, -1'000'000, 1'000'000, found_), read_kai_constraint(s, found_)};
+      for (char& c : sub.parent) {
+        if ('A' <= c && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+      }
+      has_min_subgroup = has_min_subgroup || find_path(s, {"minSubGroup"}, found_);
+      const auto is_same = [&](const subgroup& other) { return other.name == sub.name; };
+      if (std::any_of(read.begin(), read.end(), is_same)) wrong = "there are two named " + sub.name;
+      read.push_back(std::move(sub));
+    }
+    const auto find = [&](std::string_view name) {
+      return std::find_if(read.begin(), read.end(), [&](const subgroup& s) { return s.name == name; });
+    };
+    for (const subgroup& s : read) {
+      if (s.parent.empty()) continue;
+      if (const auto parent = find(s.parent); parent != read.end()) {
+        parent->has_children = true;
+      } else if (wrong.empty()) {
+        wrong = "the parent " + s.parent + " of " + s.name + " is not there";
+      }
+    }
+    for (const subgroup& s : read) {
+      if (!s.has_children && !s.min && wrong.empty()) wrong = s.name + " has no minMember";
+    }
+    if (!wrong.empty()) {
+      log_.note(o.shown(),
+                "spec.subGroups is not carried over: " + wrong +
+                    ", so KAI has one group that needs one pod, and leaves pods of subgroups alone");
+      g.subsets.push_back({});
+      return;
+    }
+    if (has_min_subgroup)
+      log_.note(o.shown(), "minSubGroup is not carried over: it needs all of its subgroups");
+    for (const subgroup& s : read) {
+      if (s.has_children) {
+        if (!s.nearness.is_empty())
+          log_.note(o.shown(),
+                    "spec.subGroups." + s.name +
+                        ".topologyConstraint is not carried over: the sets of pods below it may be "
+                        "far from each other");
+        continue;
+      }
+      g.subsets.push_back({s.name, std::max<std::int64_t>(0, *s.min), s.nearness,
+                           "spec.subGroups." + s.name + ".topologyConstraint"});
+    }
+  }
+
+  [[nodiscard]] std::optional<instant> annotated_time(const kubernetes_object& o, std::string_view key) {
+    const std::string text = text_at(o.value, {"metadata", "annotations", key}, found_);
+    if (text.empty()) return std::nullopt;
+    const auto t = parse_timestamp(text);
+    if (!t)
+      log_.note(o.shown(), std::string{"its annotation "}.append(key).append(
+                               " \"" + text + "\" is no time: ignored, as KAI does"));
+    return t;
+  }
+
+  [[nodiscard]] std::int64_t priority_of(const kubernetes_object& o, const std::string& name) {
+    static constexpr std::array<std::pair<std::string_view, std::int64_t>, 6> shipped = {
+        {{"train", 50},
+         {"build-preemptible", 75},
+         {"build", 100},
+         {"inference", 125},
+         {"system-cluster-critical", 2'000'000'000},
+         {"system-node-critical", 2'000'001'000}}};
+    std::int64_t otherwise = default_priority;
+    const auto value_of = [&](const kubernetes_object& c) {
+      return whole_at(c.value, {"value"}, -most_priority - 1, most_priority, found_).value_or(0);
+    };
+    for (const kubernetes_object& c : all("PriorityClass")) {
+      if (!name.empty() && c.own_name == name) return value_of(c);
+      const auto is_default = find_path(c.value, {"globalDefault"}, found_);
+      if (is_default && read_bool(*is_default, found_).value_or(false)) otherwise = value_of(c);
+    }
+    if (name.empty()) return otherwise;
+    for (const auto& [known, priority] : shipped) {
+      if (known == name && (all("PriorityClass").empty() || name.starts_with("system-"))) return priority;
+    }
+    log_.note(o.shown(), "its priority class " + name + " is not in the file: the priority is " +
+                             std::to_string(otherwise));
+    return otherwise;
+  }
+
+  void note_pools() {
+    std::set<std::string> pools;
+    for (const group& g : groups_) pools.insert(g.pool.value_or(""));
+    if (pools.size() < 2) return;
+    log_.note(node_pool_label, "PodGroups are of " + std::to_string(pools.size()) +
+                                   " node pools: each keeps to its nodes, but quotas and shares are those of "
+                                   "all together, where KAI has a scheduler for each");
+  }
+
+  // Pods.
+
+  /// Pods whose place is decided, but which have no node yet.
+  void read_bindings() {
+    for (const kubernetes_object& o : all("BindRequest")) {
+      const std::string pod = text_at(o.value, {"spec", "podName"}, found_);
+      const std::string node = text_at(o.value, {"spec", "selectedNode"}, found_);
+      if (text_at(o.value, {"status", "phase"}, found_) != "Failed") bindings_[{o.space, pod}] = node;
+    }
+  }
+
+  void read_pod(const kubernetes_object& o) {
+    group_pod p;
+    p.facts = read_pod_facts(o, found_);
+    pod_facts& f = p.facts;
+    if (f.stage == pod_stage::waiting || f.stage == pod_stage::gated) {
+      if (const auto bound = bindings_.find({o.space, o.own_name}); bound != bindings_.end()) {
+        f.node = bound->second;
+        f.stage = pod_stage::running;
+      }
+    }
+    if (f.phase == "Unknown") {
+      notes_.add("its status.phase is Unknown: KAI counts nothing of it", o.name);
+      f.stage = pod_stage::ended;
+    }
+    const std::string name = text_at(o.value, {"metadata", "annotations", "pod-group-name"}, found_);
+    const auto known = group_numbers_.find(std::pair{o.space, name});
+    if (f.stage == pod_stage::ended || !f.spec) return;
+    read_need(o, p);
+    if (name.empty() || known == group_numbers_.end()) return take_other(p);
+    p.set = text_at(o.value, {"metadata", "labels", "kai.scheduler/subgroup-name"}, found_);
+    if (const auto labels = find_path(o.value, {"metadata", "labels"}, found_)) {
+      std::string first = text_at(*labels, {"runai-gpu-group"}, found_);
+      if (!first.empty() && p.need.devices == 1) p.gpu_groups.push_back(std::move(first));
+      labels->for_each([&](json_value label) {
+        if (p.need.devices > 1 && label.key().starts_with("runai-gpu-group/") && label.is_string())
+          p.gpu_groups.emplace_back(label.text());
+      });
+    }
+    notes_.look_at(*f.spec, o.name, found_);
+    groups_[known->second].pods.push_back(std::move(p));
+  }
+
+  /// A pod that KAI does not schedule.
+  void take_other(const group_pod& p) {
+    const kubernetes_object& o = *p.facts.object;
+    if (p.facts.node.empty()) {
+      // Those of other schedulers are none of KAI's business.
+      if (text_at(*p.facts.spec, {"schedulerName"}, found_) == "kai-scheduler") others_waiting_.add(o.name);
+      return;
+    }
+    others_running_.add(o.name);
+    pod_need need = p.need;
+    // They hold the GPUs that others share, which are counted for these.
+    static constexpr std::string_view reservations[] = {"kai-resource-reservation", "runai-reservation",
+                                                        "resource-reservation"};
+    const std::string app = text_at(o.value, {"metadata", "labels", "app"}, found_);
+    if (std::find(std::begin(reservations), std::end(reservations), app) != std::end(reservations))
+      need.gpu_milli = 0;
+    nodes_.take_off(p.facts.node, need);
+  }
+
+  void read_need(const kubernetes_object& o, group_pod& p) {
+    pod_need& need = p.need;
+    std::int64_t instances = 0;
+    for (const auto& [resource, amount] : p.facts.request) {
+      const auto whole =
+          static_cast<std::int64_t>(std::min<nano_amount>((amount + nano - 1) / nano, 1'000'000));
+      if (is_gpu(resource)) {
+        need.gpu_milli += whole * 1000;
+      } else if (resource.starts_with(mig_prefix) && whole > 0) {
+        ++instances;
+        need.device = resource;
+        need.gpu_milli = whole * slices_of(resource) * 1000;
+        if (slices_of(resource) == 0) p.is_legacy_mig = true;
+      } else if (resource == "cpu") {
+        need.cpu_milli = milli_of(amount);
+      } else if (resource == "memory") {
+        constexpr nano_amount most = std::numeric_limits<std::int64_t>::max() / 1'000'000;
+        need.memory = static_cast<std::int64_t>(std::min(most, (amount + nano - 1) / nano));
+      }
+    }
+    if (instances > 1) {
+      notes_.add("asks for MIG instances of several kinds, which have no place here: it never starts",
+                 o.name);
+      p.is_legacy_mig = true;
+    }
+    read_fraction(o, p);
+    if (const auto annotations = find_path(o.value, {"metadata", "annotations"}, found_)) {
+      annotations->for_each([&](json_value a) {
+        if (!a.key().starts_with(mig_prefix) || !a.is_string() || !parse_whole(a.text())) return;
+        notes_.add("asks for MIG by annotation, which KAI starts no more", o.name);
+        p.is_legacy_mig = true;
+        need.device = std::string{a.key()};
+        need.gpu_milli = std::clamp<std::int64_t>(*parse_whole(a.text()), 0, 64) * slices_of(a.key()) * 1000;
+      });
+    }
+    if (need.device.empty() && (need.gpu_milli > 0 || need.gpu_memory_mib > 0)) need.device = gpu_kind;
+    const std::array<std::int64_t, 3> charges = {need.gpu_milli * need.devices, need.cpu_milli,
+                                                 milli_of(nano_amount{need.memory} * nano, nano * 1'000'000)};
+    for (std::size_t r = 0; r < kai_resources.size(); ++r) {
+      if (is_counted_[r]) need.charges.emplace_back(kai_resources[r].name, charges[r]);
+    }
+  }
+
+  /// A part of a GPU, requested by annotations. If one is wrong KAI ignores them all.
+  void read_fraction(const kubernetes_object& o, group_pod& p) {
+    const auto annotations = find_path(o.value, {"metadata", "annotations"}, found_);
+    if (!annotations) return;
+    const auto text_of = [&](std::string_view key) { return text_at(*annotations, {key}, found_); };
+    const auto ignore = [&](std::string_view key, std::string_view value, std::string_view expected) {
+      notes_.add(std::string{"its annotation "}
+                     .append(key)
+                     .append(" \"")
+                     .append(value)
+                     .append("\" is no ")
+                     .append(expected)
+                     .append(": KAI counts no part of a GPU for it, and so is it here"),
+                 o.name);
+    };
+    std::int64_t devices = 1;
+    if (const auto n = find_path(*annotations, {"gpu-fraction-num-devices"}, found_); n && n->is_string()) {
+      devices = parse_whole(n->text()).value_or(0);
+      if (devices <= 0) return ignore("gpu-fraction-num-devices", n->text(), "whole number above 0");
+    }
+    std::optional<std::int64_t> memory;
+    bool is_wrong = false;
+    annotations->for_each([&](json_value a) {
+      constexpr std::string_view prefix = "nvidia.com/container.";
+      if (is_wrong || !a.key().starts_with(prefix) || !a.is_string()) return;
+      const bool is_request = a.key().ends_with(".gpu-memory.request");
+      if (!is_request && !a.key().ends_with(".gpu-memory.limit")) return;
+      const auto amount = parse_kubernetes_quantity(a.text());
+      is_wrong = !amount || *amount <= 0;
+      if (is_wrong) return ignore(a.key(), a.text(), "quantity above 0");
+      constexpr nano_amount mib = nano * 1024 * 1024;
+      const auto n = static_cast<std::int64_t>(std::min<nano_amount>(*amount / mib, std::int64_t{1} << 40U));
+      if (is_request || !memory) memory = n;
+    });
+    if (is_wrong) return;
+    const std::string fraction = text_of("gpu-fraction");
+    const std::string by_memory = text_of("gpu-memory");
+    if (!memory && !fraction.empty()) {
+      const auto part = parse_fraction(fraction);
+      if (!part || *part <= 0 || *part >= nano)
+        return ignore("gpu-fraction", fraction, "number between 0 and 1");
+      p.need.gpu_milli = std::max<std::int64_t>(1, static_cast<std::int64_t>(*part / (nano / 1000)));
+      if (p.need.gpu_milli % 10 != 0) {
+        notes_.add("its annotation gpu-fraction \"" + fraction +
+                       "\": KAI charges its queue whole hundredths, here thousandths",
+                   o.name);
+      }
+    } else if (!memory && !by_memory.empty()) {
+      const bool has_sign = by_memory.front() == '+' || by_memory.front() == '-';
+      const auto n = parse_whole(by_memory);
+      if (has_sign || !n || *n <= 0) return ignore("gpu-memory", by_memory, "whole number of MiB above 0");
+      memory = std::min<std::int64_t>(*n, std::int64_t{1} << 40U);
+    } else if (!memory) {
+      return;
+    }
+    p.need.devices = std::min<std::int64_t>(devices, 64);
+    if (memory) {
+      p.need.gpu_milli = 0;
+      p.need.gpu_memory_mib = std::max<std::int64_t>(1, *memory);
+    }
+  }
+
+  /// A number as Go's ParseFloat reads it, but not in hexadecimal, in billionths.
+  [[nodiscard]] static std::optional<nano_amount> parse_fraction(std::string_view text) {
+    const bool has_suffix = text.find_first_not_of("0123456789.eE+-") != std::string_view::npos;
+    return has_suffix || text.ends_with('E') ? std::nullopt : parse_kubernetes_quantity(text);
+  }
+
+  // Jobs.
+
+  void take_group(group& g) {
+    const kubernetes_object& o = *g.object;
+    const auto leave_out = [&](const std::string& why) {
+      log_.note(o.shown(), "left out: " + why);
+      for (const group_pod& p : g.pods) {
+        if (!p.facts.node.empty()) nodes_.take_off(p.facts.node, p.need);
+      }
+    };
+    const auto runs = [](const group_pod& p) { return p.facts.stage == pod_stage::running; };
+    const bool is_running = std::any_of(g.pods.begin(), g.pods.end(), runs);
+    if (!g.left_out.empty()) return leave_out(g.left_out);
+    if (g.pods.empty()) return leave_out("it has no pods that run or wait in the file");
+    if (const std::string why = problem_of_memory(g); !why.empty()) return leave_out(why);
+    live_job job;
+    job.object = &o;
+    job.id = o.name;
+    job.quota = g.queue;
+    job.priority = g.priority;
+    job.preemptible = g.preemptible;
+    job.semi_preemptible = g.semi_preemptible;
+    job.job_class = g.priority_class;
+    job.submitted = o.created.value_or(0);
+    job.started = is_running ? g.started : std::nullopt;
+    live_job going = job;
+    live_pod_set leaving;
+    std::string unready;
+    for (std::size_t s = 0; s < g.subsets.size(); ++s) {
+      const pod_subset& subset = g.subsets[s];
+      live_pod_set set{subset.name, subset.min, {}};
+      std::size_t gated = 0;
+      for (const group_pod& p : g.pods) {
+        if (p.set != subset.name) continue;
+        if (p.facts.stage == pod_stage::gated) ++gated;
+        if (p.facts.stage == pod_stage::gated) continue;
+        const bool is_leaving = p.facts.stage == pod_stage::going;
+        if (auto pod = take_pod(g, subset, p)) (is_leaving ? leaving : set).pods.push_back(std::move(*pod));
+      }
+      // The core of a semi-preemptible job is what KAI says.
+      std::stable_partition(set.pods.begin(), set.pods.end(),
+                            [&](const live_pod& p) { return g.core.count(p.name) > 0; });
+      const auto there = static_cast<std::int64_t>(set.pods.size());
+      if (gated > 0)
+        log_.note(o.shown(), counted(gated, "of its pods has", "of its pods have") +
+                                 " scheduling gates: not carried over, since KAI waits for these to go");
+      if (there < set.min) {
+        unready = (subset.name.empty() ? "" : "of its subgroup " + subset.name + ' ') +
+                  counted(static_cast<std::size_t>(there), "pod is", "pods are") +
+                  " there without gates, and it needs " + std::to_string(set.min);
+      }
+      const auto running = static_cast<std::int64_t>(
+          std::count_if(set.pods.begin(), set.pods.end(), [](const live_pod& p) { return p.is_running; }));
+      if (running > 0 && running < set.min) {
+        log_.note(o.shown(), "runs with " + std::to_string(running) + " of the " + std::to_string(set.min) +
+                                 " pods that it needs: taken as it is");
+      }
+      job.sets.push_back(std::move(set));
+    }
+    note_strays(g);
+    const auto has_pods = [](const live_pod_set& s) { return !s.pods.empty(); };
+    const bool has_others = std::any_of(job.sets.begin(), job.sets.end(), has_pods);
+    if (!leaving.pods.empty()) {
+      take_leaving(g, std::move(going), std::move(leaving), has_others);
+      if (!has_others) return;
+    }
+    if (!has_others) return log_.note(o.shown(), "left out: no pod of it may start");
+    if (!unready.empty()) {
+      // Its pods wait until all are there.
+      std::size_t waiting = 0;
+      for (live_pod_set& set : job.sets) {
+        const auto waits = [](const live_pod& p) { return !p.is_running; };
+        waiting += static_cast<std::size_t>(std::count_if(set.pods.begin(), set.pods.end(), waits));
+        set.pods.erase(std::remove_if(set.pods.begin(), set.pods.end(), waits), set.pods.end());
+      }
+      const std::string why = "it is not ready: " + unready;
+      if (!is_running)
+        return log_.note(o.shown(),
+                         "left out: " + why +
+                             " (KAI lets it wait, but counts what its pods ask for as demand of its queue)");
+      if (waiting > 0)
+        log_.note(o.shown(), counted(waiting, "of its pods waits", "of its pods wait") +
+                                 ", and is not carried over: " + why);
+    }
+    add_job(g, std::move(job));
+  }
+
+  void add_job(const group& g, live_job job) {
+    vector<std::size_t> numbers;
+    vector<live_pod_set> sets;
+    for (std::size_t s = 0; s < job.sets.size(); ++s) {
+      if (job.sets[s].pods.empty()) continue;
+      numbers.push_back(s);
+      sets.push_back(std::move(job.sets[s]));
+    }
+    job.sets = std::move(sets);
+    if (job.sets.empty()) return;
+    const group* const of = &g;
+    job.write_topology = [this, of, numbers](std::optional<std::size_t> set, json_writer& json) {
+      const kubernetes_object& o = *of->object;
+      if (!set) return topology_->write_constraint(o, "spec.topologyConstraint", of->nearness, json);
+      const pod_subset& subset = of->subsets[numbers[*set]];
+      if (numbers.size() == 1 && subset.nearness.is_empty())
+        return topology_->write_constraint(o, "spec.topologyConstraint", of->nearness, json);
+      topology_->write_constraint(o, subset.field, subset.nearness, json);
+    };
+    jobs_.know(job);
+    made_.push_back(std::move(job));
+  }
+
+  /// Pods that are being deleted: they hold their places until they are gone.
+  void take_leaving(const group& g, live_job going, live_pod_set leaving, bool has_others) {
+    const auto pods = static_cast<std::int64_t>(leaving.pods.size());
+    leaving.min = pods;
+    if (has_others) {
+      going.id += "/leaving";
+      log_.note(g.object->shown(), counted(leaving.pods.size(), "of its pods is", "of its pods are") +
+                                       " being deleted: the job " + going.id + ", which is evicted");
+    } else if (g.subsets.size() == 1) {
+      leaving.min = std::clamp<std::int64_t>(g.subsets.front().min, 1, pods);
+    }
+    going.is_going = true;
+    going.sets.push_back(std::move(leaving));
+    jobs_.know(going);
+    made_.push_back(std::move(going));
+  }
+
+  void note_strays(const group& g) {
+    for (const group_pod& p : g.pods) {
+      const auto is_its = [&](const pod_subset& s) { return s.name == p.set; };
+      if (std::any_of(g.subsets.begin(), g.subsets.end(), is_its)) continue;
+      notes_.add((p.set.empty() ? "is in no subgroup of its PodGroup"
+                                : "is in a subgroup that its PodGroup does not have, " + p.set) +
+                     ": KAI leaves it alone",
+                 p.facts.object->name);
+      if (!p.facts.node.empty()) nodes_.take_off(p.facts.node, p.need);
+    }
+  }
+
+  /// A pod of a job; nothing if it runs where no node is known.
+  [[nodiscard]] std::optional<live_pod> take_pod(const group& g, const pod_subset& subset,
+                                                 const group_pod& p) {
+    const kubernetes_object& o = *p.facts.object;
+    live_pod pod{o.name, p.need};
+    pod.is_running = p.facts.stage != pod_stage::waiting;
+    pod.started = p.facts.started;
+    if (pod.is_running && !nodes_.empty()) {
+      if (!nodes_.contains(p.facts.node)) {
+        notes_.add("runs on " + p.facts.node + ", which is not among the nodes: not carried over", o.name);
+        return std::nullopt;
+      }
+      pod.standing = nodes_.stand(p.facts.node, p.need, p.gpu_groups);
+    }
+    node_demand demand = read_node_demand(*p.facts.spec, p.facts.request, is_device, found_);
+    demand.none = p.is_legacy_mig;
+    const std::set<std::optional<std::string>> pools = pools_of_groups();
+    if (pools.size() > 1 || g.pool) {
+      demand.pool_label = node_pool_label;
+      demand.pool = g.pool;
+    }
+    const kai_constraint& nearness = subset.nearness.required.empty() ? g.nearness : subset.nearness;
+    demand.labels = labels_for(nearness, all("Topology"), found_);
+    for (const auto& [resource, amount] : demand.others)
+      notes_.add("asks for " + resource +
+                     ": it starts only where nodes have as much, but what is used is not counted",
+                 o.name);
+    pod.demand = nodes_.ask(std::move(demand), p.need.device, o.name);
+    return pod;
+  }
+
+  [[nodiscard]] std::set<std::optional<std::string>> pools_of_groups() const {
+    std::set<std::optional<std::string>> pools;
+    for (const group& g : groups_) pools.insert(g.pool);
+    return pools;
+  }
+
+  /// What part of a GPU its pods are can't be told.
+  [[nodiscard]] std::string problem_of_memory(const group& g) const {
+    for (const group_pod& p : g.pods) {
+      if (p.need.gpu_memory_mib == 0) continue;
+      const auto says = [&](const live_node& n) {
+        return n.gpu_memory_mib > 0 && (p.facts.node.empty() || n.object->own_name == p.facts.node);
+      };
+      if (std::any_of(nodes_.all().begin(), nodes_.all().end(), says)) continue;
+      return p.facts.object->name + " asks for " + std::to_string(p.need.gpu_memory_mib) +
+             " MiB of a GPU, and no node in the file says what a GPU has";
+    }
+    return {};
+  }
+
+  void read_topology() {
+    vector<kai_constraint> asked;
+    for (const group& g : groups_) {
+      asked.push_back(g.nearness);
+      for (const pod_subset& s : g.subsets) asked.push_back(s.nearness);
+    }
+    topology_.emplace(all("Topology"), asked, nodes_.written(), found_, log_);
+  }
+
+  // The scenario.
+
   [[nodiscard]] std::string write() {
     json_writer json{2};
     json.begin_object().member("format", "allot-scenario/1");
@@ -407,35 +915,27 @@ class kai_importer {
     }
     json.end_array();
     json.member("policy", "runai");
-    write_nodes(json);
+    if (!nodes_.written().empty()) {
+      json.key("cluster").begin_object();
+      topology_->write_levels(json);
+      json.key("nodes");
+      nodes_.write(json, [&](std::size_t node, json_writer& to) { topology_->write_labels(node, to); });
+      json.end_object();
+    }
     json.key("quotas").begin_array();
     write_root(json);
     for (const kai_queue& q : queues_) write_queue(q, json);
     json.end_array();
-    find_times();
+    if (jobs_.has_jobs()) {
+      log_.note(
+          {},
+          "times count from the oldest PodGroup; how long jobs will run is not known: from now on each runs "
+          "for an hour");
+    }
     json.key("jobs").begin_array();
-    for (const group& g : groups_) write_group(g, json);
+    for (const live_job& job : made_) jobs_.write(job, json);
     json.end_array().end_object();
     return json.text();
-  }
-
-  void write_nodes(json_writer& json) {
-    if (nodes_.empty()) return;
-    json.key("cluster").begin_object();
-    topology_->write_levels(json);
-    json.key("nodes").begin_array();
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      const node& n = nodes_[i];
-      json.begin_object().member("name", n.name).member("gpus", n.gpus);
-      if (!n.model.empty()) json.member("gpu_model", n.model);
-      if (n.gpu_memory_mib > 0) json.member("gpu_memory_mib", n.gpu_memory_mib);
-      if (n.cpu_milli > 0) json.member("cpu_milli", n.cpu_milli);
-      if (n.memory_mib > 0) json.member("memory_mib", n.memory_mib);
-      if (n.pod_slots > 0) json.member("pod_slots", n.pod_slots);
-      topology_->write_labels(i, json);
-      json.end_object();
-    }
-    json.end_array().end_object();
   }
 
   /// Queues without a parent share the cluster, so they get a common parent here.
@@ -448,26 +948,36 @@ class kai_importer {
     while (is_taken()) root_ = '(' + root_ + ')';
     json.begin_object().member("name", root_).member("inclusive", true).member("overcommit", true);
     json.key("nominal").begin_object();
+    const bool has_nodes = !nodes_.written().empty();
     for (std::size_t r = 0; r < kai_resources.size(); ++r) {
       if (!is_counted_[r]) continue;
       json.key(kai_resources[r].name);
-      if (r < 2 && !nodes_.empty()) {
+      if (r < 2 && has_nodes && !nodes_.has_closed() && (r == 0 || nodes_.open_cpu_milli())) {
         json.value("cluster");
         continue;
       }
-      const std::int64_t all = guaranteed_to_all(r);
-      if (all == unlimited) {
+      std::optional<std::int64_t> of_nodes;
+      if (has_nodes && r == 0) of_nodes = nodes_.open_gpus();
+      if (has_nodes && r == 1) of_nodes = nodes_.open_cpu_milli();
+      // In units of a million bytes.
+      if (has_nodes && r == 2) of_nodes = nodes_.open_memory();
+      if (of_nodes) {
+        json.raw(milli_text(r == 2 ? *of_nodes / 1000 : *of_nodes));
+        continue;
+      }
+      const std::int64_t amount = guaranteed_to_all(r);
+      if (amount == unlimited) {
         json.value("unlimited");
       } else {
-        json.raw(milli_text(all));
+        json.raw(milli_text(amount));
       }
-      if (nodes_.empty()) {
-        log_.note(root_, std::string{"there are no nodes in the file, so the cluster is taken to have "}
-                             .append(all == unlimited ? "unlimited" : milli_text(all))
-                             .append(" ")
-                             .append(kai_resources[r].name)
-                             .append(": what its queues are guaranteed, or use if that is more"));
-      }
+      log_.note(root_,
+                std::string{has_nodes ? "not all nodes say what they have" : "there are no nodes in the file"}
+                    .append(", so the cluster is taken to have ")
+                    .append(amount == unlimited ? "unlimited" : milli_text(amount))
+                    .append(" ")
+                    .append(kai_resources[r].name)
+                    .append(": what its queues are guaranteed, or use if that is more"));
     }
     json.end_object().end_object();
   }
@@ -482,9 +992,13 @@ class kai_importer {
       sum = std::min(most_milli, sum + quota);
     }
     std::int64_t used = 0;
-    for (const group& g : groups_) {
-      for (const pod& p : g.pods) {
-        if (!p.node.empty()) used = std::min(most_milli, used + p.request[r]);
+    for (const live_job& job : made_) {
+      for (const live_pod_set& set : job.sets) {
+        for (const live_pod& p : set.pods) {
+          for (const auto& [resource, amount] : p.need.charges) {
+            if (p.is_running && resource == kai_resources[r].name) used = std::min(most_milli, used + amount);
+          }
+        }
       }
     }
     return std::max(sum, used);
@@ -534,23 +1048,6 @@ class kai_importer {
     json.end_object();
   }
 
-  void find_times() {
-    bool any = false;
-    for (const group& g : groups_) {
-      const instant created = g.object->created.value_or(0);
-      first_ = any ? std::min(first_, created) : created;
-      now_ = std::max(now_, created);
-      any = true;
-      for (const pod& p : g.pods) now_ = std::max(now_, p.started.value_or(created));
-    }
-    if (any) {
-      log_.note(
-          {},
-          "times count from the oldest PodGroup; how long jobs will run is not known: from now on each runs "
-          "for an hour");
-    }
-  }
-
   [[nodiscard]] const kai_queue* find_queue(const std::string& name) const {
     for (const kai_queue& q : queues_) {
       if (q.object->name == name) return &q;
@@ -558,133 +1055,24 @@ class kai_importer {
     return nullptr;
   }
 
-  void write_group(const group& g, json_writer& json) {
-    const kai_queue* const in = find_queue(g.queue);
-    const auto leave_out = [&](const std::string& why) { log_.note(g.object->shown(), "left out: " + why); };
-    if (unusable_.count(g.object) > 0) return;
-    if (g.pods.empty()) return leave_out("it has no pods that run or wait in the file");
-    if (in == nullptr)
-      return leave_out(g.queue.empty() ? "it names no queue"
-                                       : "its queue " + g.queue + " is not in the file");
-    if (in->has_children)
-      return leave_out("its queue " + g.queue + " has queues below it, so KAI runs no jobs in it");
-    const auto pods = static_cast<std::int64_t>(g.pods.size());
-    const auto running = static_cast<std::int64_t>(
-        std::count_if(g.pods.begin(), g.pods.end(), [](const pod& p) { return !p.node.empty(); }));
-    const bool is_even = std::all_of(g.pods.begin(), g.pods.end(), [&](const pod& p) {
-      if (p.devices != g.pods.front().devices) return false;
-      for (std::size_t r = 0; r < kai_resources.size(); ++r) {
-        if (is_counted_[r] && p.request[r] != g.pods.front().request[r]) return false;
-      }
-      return true;
-    });
-    json.begin_object().member("id", g.object->name).member("quota", g.queue);
-    pod_request request = g.pods.front().request;
-    std::int64_t memory_bytes = g.pods.front().memory_bytes;
-    std::int64_t min_pods = std::clamp<std::int64_t>(g.min_member, 1, pods);
-    if (is_even) {
-      if (running > 0) min_pods = std::min(min_pods, running);
-      json.member("pods", pods);
-      if (g.pods.front().devices > 1) json.member("devices_per_pod", g.pods.front().devices);
-      if (min_pods < pods) json.member("min_pods", min_pods);
-      if (running > 0 && running < g.min_member) {
-        log_.note(g.object->shown(), "runs with " + std::to_string(running) + " of the " +
-                                         std::to_string(g.min_member) +
-                                         " pods that it needs: taken as it is");
-      }
-    } else {
-      request = {};
-      memory_bytes = 0;
-      std::size_t counted_pods = 0;
-      for (const pod& p : g.pods) {
-        if (running > 0 && p.node.empty()) continue;
-        ++counted_pods;
-        memory_bytes += std::min(p.memory_bytes, most_milli);
-        for (std::size_t r = 0; r < kai_resources.size(); ++r)
-          request[r] = std::min(most_milli, request[r] + p.request[r]);
-      }
-      round_gpus(g, request);
-      json.member("total", true);
-      log_.note(g.object->shown(), "its pods ask for different amounts: carried over as one request of " +
-                                       counted(counted_pods, "pod", "pods") + " together");
-    }
-    json.key("request").begin_object();
-    for (std::size_t r = 0; r < kai_resources.size(); ++r) {
-      if (is_counted_[r] && request[r] > 0) json.key(kai_resources[r].name).raw(milli_text(request[r]));
-    }
-    json.end_object();
-    write_host_needs(request[1], memory_bytes, json);
-    topology_->write_constraint(*g.object, g.nearness, is_even && min_pods < pods, json);
-    json.member("priority", g.priority).member("preemptible", g.preemptible);
-    if (!g.priority_class.empty()) json.member("class", g.priority_class);
-    const instant created = g.object->created.value_or(first_);
-    json.key("submit_s").raw(milli_text(created - first_));
-    constexpr instant otherwise = 3'600'000;
-    instant started = created;
-    if (running > 0) {
-      started = std::max(created, g.pods.front().started.value_or(created));
-      const bool is_going =
-          std::all_of(g.pods.begin(), g.pods.end(), [](const pod& p) { return p.is_going; });
-      json.member("state", is_going ? "evicting" : "running");
-      json.key("start_s").raw(milli_text(started - first_));
-      if (is_even && running < pods) json.member("running_pods", running);
-      write_places(g, is_even, json);
-    }
-    json.key("duration_s").raw(milli_text((running > 0 ? now_ - started : 0) + otherwise));
-    json.end_object();
-  }
-
-  /// What a pod, or all pods, need of CPU and memory on their nodes.
-  void write_host_needs(std::int64_t cpu_milli, std::int64_t memory_bytes, json_writer& json) {
-    if (nodes_.empty()) return;
-    if (cpu_milli > 0 && !is_counted_[1]) json.member("cpu_milli", cpu_milli);
-    constexpr std::int64_t mib = std::int64_t{1024} * 1024;
-    if (memory_bytes > 0) json.member("memory_mib", (memory_bytes + mib - 1) / mib);
-  }
-
-  /// If several pods together request a part of a GPU beyond whole ones, requests whole ones instead.
-  void round_gpus(const group& g, pod_request& request) {
-    if (request[0] < 1000 || request[0] % 1000 == 0) return;
-    request[0] = (request[0] / 1000 + 1) * 1000;
-    log_.note(g.object->shown(),
-              "together they ask for parts of GPUs: rounded up to " + milli_text(request[0]));
-  }
-
-  void write_places(const group& g, bool is_even, json_writer& json) {
-    if (nodes_.empty() || !is_even) return;
-    vector<std::string> places;
-    for (const pod& p : g.pods) {
-      if (p.node.empty()) continue;
-      const bool is_known =
-          std::any_of(nodes_.begin(), nodes_.end(), [&](const node& n) { return n.name == p.node; });
-      if (!is_known) {
-        return log_.note(g.object->shown(),
-                         "runs on " + p.node + ", which is not among the nodes: placed again");
-      }
-      places.push_back(p.node);
-    }
-    json.key("nodes").begin_array();
-    for (const std::string& place : places) json.value(place);
-    json.end_array();
-  }
-
   errors& found_;
   import_log& log_;
   const import_options& options_;
   std::map<std::string, vector<kubernetes_object>> objects_;
   vector<kai_queue> queues_;
-  vector<node> nodes_;
+  live_nodes nodes_;
   vector<group> groups_;
   /// By namespace and name.
   std::map<std::pair<std::string, std::string>, std::size_t> group_numbers_;
-  /// Groups in which some pod can't be counted.
-  std::set<const kubernetes_object*> unusable_;
+  std::map<std::pair<std::string, std::string>, std::string> bindings_;
+  pod_notes notes_;
+  named_count others_running_;
+  named_count others_waiting_;
   std::array<bool, kai_resources.size()> is_counted_{};
   std::optional<kai_topology> topology_;
-  std::size_t pods_without_group_ = 0;
+  live_job_writer jobs_;
+  vector<live_job> made_;
   std::string root_;
-  instant first_ = 0;
-  instant now_ = 0;
 };
 
 }  // namespace

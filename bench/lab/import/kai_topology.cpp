@@ -19,11 +19,24 @@ constexpr std::string_view host_label = "kubernetes.io/hostname";
 
 }  // namespace
 
-kai_constraint read_kai_constraint(const kubernetes_object& group, errors& found) {
-  const auto text = [&](std::string_view key) {
-    return text_at(group.value, {"spec", "topologyConstraint", key}, found);
-  };
+kai_constraint read_kai_constraint(json_value from, errors& found) {
+  const auto text = [&](std::string_view key) { return text_at(from, {"topologyConstraint", key}, found); };
   return {text("topology"), text("requiredTopologyLevel"), text("preferredTopologyLevel")};
+}
+
+vector<std::string> labels_for(const kai_constraint& asked, const vector<kubernetes_object>& objects,
+                               errors& found) {
+  vector<std::string> labels;
+  if (asked.required.empty()) return labels;
+  for (const kubernetes_object& o : objects) {
+    if (o.own_name != asked.topology) continue;
+    for (const json_value level : elements_at(o.value, {"spec", "levels"}, found)) {
+      labels.push_back(text_at(level, {"nodeLabel"}, found));
+      if (labels.back() == asked.required || text_at(level, {"alias"}, found) == asked.required)
+        return labels;
+    }
+  }
+  return {};
 }
 
 kai_topology::kai_topology(const vector<kubernetes_object>& objects, std::span<const kai_constraint> asked,
@@ -50,6 +63,7 @@ void kai_topology::choose(const vector<kubernetes_object>& objects, std::span<co
   for (const json_value level : elements_at(chosen->value, {"spec", "levels"}, found_)) {
     std::string label = text_at(level, {"nodeLabel"}, found_);
     if (label.empty()) continue;
+    if (std::string alias = text_at(level, {"alias"}, found_); !alias.empty()) aliases_.emplace(alias, label);
     if (label == host_label) {
       // Below the last level of a scenario there is always the node itself.
       node_label_ = std::move(label);
@@ -82,7 +96,7 @@ void kai_topology::read_domains(std::span<const kubernetes_object* const> nodes)
       if (domain.empty()) {
         domain = '(' + n->own_name + ')';
         log_.note(n->shown(), "it has no label " + level +
-                                  ": taken as one of its own (KAI keeps pods that require one away)");
+                                  ": taken as one of its own, where only pods that require none of it run");
       }
       of.push_back(std::move(domain));
     }
@@ -90,6 +104,7 @@ void kai_topology::read_domains(std::span<const kubernetes_object* const> nodes)
 }
 
 std::optional<std::pair<std::string, std::size_t>> kai_topology::find_level(std::string_view label) const {
+  if (const auto alias = aliases_.find(label); alias != aliases_.end()) label = alias->second;
   const auto at = std::find(levels_.begin(), levels_.end(), label);
   if (at != levels_.end()) return std::pair{*at, static_cast<std::size_t>(at - levels_.begin())};
   if (label == node_label_) return std::pair{std::string{"node"}, levels_.size()};
@@ -110,17 +125,16 @@ void kai_topology::write_labels(std::size_t node, json_writer& json) const {
   json.end_object();
 }
 
-void kai_topology::write_constraint(const kubernetes_object& group, const kai_constraint& asked,
-                                    bool is_elastic, json_writer& json) {
+void kai_topology::write_constraint(const kubernetes_object& group, const std::string& field,
+                                    const kai_constraint& asked, json_writer& json) const {
   if (asked.is_empty()) return;
   const auto leave_out = [&](const std::string& why) {
-    log_.note(group.shown(), "spec.topologyConstraint is not carried over: " + why);
+    log_.note(group.shown(), field + " is not carried over: " + why);
   };
   if (asked.topology != name_ || name_.empty()) {
     return leave_out(asked.topology.empty() ? "it names no topology"
                                             : "the topology " + asked.topology + " is not in the scenario");
   }
-  if (is_elastic) return leave_out("it has pods beyond those that it needs, which come one by one");
   std::optional<std::pair<std::string, std::size_t>> required;
   std::optional<std::pair<std::string, std::size_t>> preferred;
   for (auto [label, to] : {std::pair{&asked.required, &required}, {&asked.preferred, &preferred}}) {

@@ -9,6 +9,8 @@
 #include <allot/lab/json_writer.hpp>
 
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,7 +30,11 @@ struct kai_constraint {
 
   [[nodiscard]] bool is_empty() const noexcept { return required.empty() && preferred.empty(); }
 };
-[[nodiscard]] kai_constraint read_kai_constraint(const kubernetes_object& group, errors& found);
+/// That of a PodGroup's spec, or of one of its subGroups.
+[[nodiscard]] kai_constraint read_kai_constraint(json_value from, errors& found);
+/// The labels that a node needs to be in a domain of the required level, as the group's own Topology says.
+[[nodiscard]] vector<std::string> labels_for(const kai_constraint& asked,
+                                             const vector<kubernetes_object>& objects, errors& found);
 
 /// The topology of a scenario, made from KAI's Topology objects and the labels of nodes. A scenario has only
 /// one: of several, the one that most PodGroups name. What is not carried over is noted.
@@ -43,10 +49,10 @@ class kai_topology {
   void write_levels(json_writer& json) const;
   /// Writes the "labels" of a node, given by index: its domain on each level.
   void write_labels(std::size_t node, json_writer& json) const;
-  /// Writes the "topology" of the PodGroup's job, unless the group requests none or one that can't be carried
-  /// over.
-  void write_constraint(const kubernetes_object& group, const kai_constraint& asked, bool is_elastic,
-                        json_writer& json);
+  /// Writes the "topology" of the PodGroup's job, or of one of its pod sets, unless it requests none or one
+  /// that can't be carried over; `field` says where it does.
+  void write_constraint(const kubernetes_object& group, const std::string& field, const kai_constraint& asked,
+                        json_writer& json) const;
 
  private:
   void choose(const vector<kubernetes_object>& objects, std::span<const kai_constraint> asked);
@@ -61,6 +67,8 @@ class kai_topology {
   /// The label that identifies a node, if the topology ends with one.
   std::string node_label_;
   vector<std::string> levels_;
+  /// Other names of levels, and of nodes.
+  std::map<std::string, std::string, std::less<>> aliases_;
   /// For each node, its domains by level.
   vector<vector<std::string>> domains_;
 };

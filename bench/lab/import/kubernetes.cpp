@@ -6,6 +6,7 @@
 #include "lab/scenario/workload.hpp"
 
 #include <allot/core/vector.hpp>
+#include <allot/lab/decimal.hpp>
 #include <allot/lab/timestamp.hpp>
 
 #include <algorithm>
@@ -222,6 +223,10 @@ resource_list request_of_pod(json_value pod_spec, errors& found) {
     add_amounts(running, request_of_container(c, found));
   }
   raise_to(running, before);
+  // What a pod says of itself counts in place of what its containers say.
+  for (const auto& [name, amount] : request_of_container(pod_spec, found)) {
+    if (name == "cpu" || name == "memory" || name.starts_with("hugepages-")) running[name] = amount;
+  }
   if (const auto overhead = find_path(pod_spec, {"overhead"}, found)) {
     add_amounts(running, read_resource_list(*overhead, found));
   }
@@ -306,7 +311,16 @@ std::map<std::string, vector<kubernetes_object>> read_objects(json_value root, e
   } else {
     root.report(found, "expected what \"kubectl get ... -o json\" prints: an object with \"items\"");
   }
+  // Several outputs of kubectl, one after the other, are lists in a list.
+  vector<json_value> single;
   for (const json_value& value : all) {
+    if (value.is_object() && value.find("items") && text_at(value, {"kind"}, found).ends_with("List")) {
+      for (const json_value& element : elements_at(value, {"items"}, found)) single.push_back(element);
+    } else {
+      single.push_back(value);
+    }
+  }
+  for (const json_value& value : single) {
     if (!expect_object(value, found)) continue;
     kubernetes_object object{text_at(value, {"kind"}, found),
                              {},
@@ -349,8 +363,8 @@ std::optional<kubernetes_condition> find_condition(json_value object, std::strin
   return std::nullopt;
 }
 
-void note_unknown(const kubernetes_object& object, json_value part, std::string_view path,
-                  std::initializer_list<std::string_view> known, import_log& log) {
+void note_unknown_fields(json_value part, std::initializer_list<std::string_view> known,
+                         const std::function<void(std::string_view)>& unknown) {
   if (!part.is_object()) return;
   part.for_each([&](json_value member) {
     if (std::find(known.begin(), known.end(), member.key()) != known.end()) return;
@@ -359,9 +373,14 @@ void note_unknown(const kubernetes_object& object, json_value part, std::string_
       is_empty = true;
       member.for_each([&](json_value) { is_empty = false; });
     }
-    if (is_empty) return;
-    log.note(object.shown(),
-             std::string{path}.append(".").append(member.key()).append(" is not carried over"));
+    if (!is_empty) unknown(member.key());
+  });
+}
+
+void note_unknown(const kubernetes_object& object, json_value part, std::string_view path,
+                  std::initializer_list<std::string_view> known, import_log& log) {
+  note_unknown_fields(part, known, [&](std::string_view key) {
+    log.note(object.shown(), std::string{path}.append(".").append(key).append(" is not carried over"));
   });
 }
 
@@ -422,14 +441,42 @@ namespace {
 
 }  // namespace
 
+namespace {
+
+/// Several JSON documents, one after the other, as one array of them.
+[[nodiscard]] std::string as_one_document(std::string text) {
+  std::size_t depth = 0;
+  bool is_text = false;
+  vector<std::size_t> ends;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (is_text) {
+      if (c == '\\') ++i;
+      if (c == '"') is_text = false;
+    } else if (c == '"') {
+      is_text = true;
+    } else if (c == '{' || c == '[') {
+      ++depth;
+    } else if ((c == '}' || c == ']') && depth > 0 && --depth == 0) {
+      ends.push_back(i + 1);
+    }
+  }
+  if (ends.size() < 2 || depth > 0) return text;
+  for (std::size_t e = ends.size() - 1; e-- > 0;) text.insert(ends[e], 1, ',');
+  return '[' + text + ']';
+}
+
+}  // namespace
+
 int import_objects(packed_input& file, import_log& log, const import_options& options, scenario_maker make) {
-  const auto text = file.read_all();
+  auto text = file.read_all();
   if (!text) {
     log.fail({}, file.problem());
     return bad_input_status;
   }
   errors found;
-  const auto document = json_document::parse(shown_path(options.file), *text, found);
+  const std::string joined = as_one_document(std::move(*text));
+  const auto document = json_document::parse(shown_path(options.file), joined, found);
   std::string scenario_text;
   if (document) scenario_text = make(document->root(), found, log, options);
   if (document) found = with_objects(document->root(), found);

@@ -12,6 +12,7 @@
 #include <allot/core/vector.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <limits>
 #include <map>
@@ -57,7 +58,8 @@ void add_amounts(resource_list& to, const resource_list& what, std::int64_t time
 [[nodiscard]] resource_list read_resource_list(json_value value, errors& found);
 
 /// What the scheduler counts for a pod: its containers together, or a container that runs before them if that
-/// requests more, plus the overhead. `pod_spec` is the `spec` of a pod or of its template.
+/// requests more, or what the pod requests as a whole; plus the overhead. `pod_spec` is the `spec` of a pod
+/// or of its template.
 [[nodiscard]] resource_list request_of_pod(json_value pod_spec, errors& found);
 
 /// The member at the end of a path of keys, if the whole path exists and is not null. Reports what is on the
@@ -109,6 +111,9 @@ struct kubernetes_condition {
 [[nodiscard]] std::optional<kubernetes_condition> find_condition(json_value object, std::string_view type,
                                                                  errors& found);
 
+/// Calls `unknown(key)` for every member of `part` that is neither in `known` nor empty.
+void note_unknown_fields(json_value part, std::initializer_list<std::string_view> known,
+                         const std::function<void(std::string_view)>& unknown);
 /// Notes every member of `part` that is neither in `known` nor empty, since it is not carried over.
 void note_unknown(const kubernetes_object& object, json_value part, std::string_view path,
                   std::initializer_list<std::string_view> known, import_log& log);
@@ -120,14 +125,17 @@ using scenario_maker = std::string (*)(json_value root, errors& found, import_lo
 [[nodiscard]] int import_objects(packed_input& file, import_log& log, const import_options& options,
                                  scenario_maker make);
 
-/// The scenario made of the objects of Kueue or KAI. On errors reports them; the text is then no scenario.
+/// The scenario made of the objects of Kueue, of KAI, or of a cluster without either. On errors reports them; the text is then no scenario.
 [[nodiscard]] std::string make_kueue_scenario(json_value root, errors& found, import_log& log,
                                               const import_options& options);
 [[nodiscard]] std::string make_kai_scenario(json_value root, errors& found, import_log& log,
                                             const import_options& options);
+[[nodiscard]] std::string make_kubernetes_scenario(json_value root, errors& found, import_log& log,
+                                                   const import_options& options);
 
 int import_kueue(packed_input& file, import_log& log, const import_options& options);
 int import_kai(packed_input& file, import_log& log, const import_options& options);
+int import_kubernetes(packed_input& file, import_log& log, const import_options& options);
 
 }  // namespace lab
 }  // namespace v0

@@ -92,6 +92,10 @@ void scenario_reader::read_models(json_value value, job_entry& to) {
 
 void scenario_reader::read_needs(json_object& job, job_entry& to) {
   if (const auto models = job.find("gpu_model")) read_models(*models, to);
+  // Nodes of the command line have no pools.
+  if (const auto pools = job.find("node_pools"); pools && !has_nodes_of_command_line_) {
+    to.pod_request.pools &= read_node_pools(*pools);
+  }
   if (const auto memory = job.find("gpu_memory_mib")) {
     to.pod_request.gpu_memory_mib = read_whole(*memory, 1, gpu::max_host_amount, found_).value_or(0);
   }

@@ -41,8 +41,8 @@ void scenario_reader::read_job(json_value value) {
     if (const auto topology = job.find("topology")) read_topology_of_job(*topology, j);
     read_pod_sets(*sets, j);
     for (const std::string_view key :
-         {"pods", "min_pods", "request", "flavors", "total", "gpu_model", "gpu_memory_mib", "devices_per_pod",
-          "mig", "cpu_milli", "memory_mib", "slice", "spread"}) {
+         {"pods", "min_pods", "request", "flavors", "total", "gpu_model", "node_pools", "gpu_memory_mib",
+          "devices_per_pod", "mig", "cpu_milli", "memory_mib", "slice", "spread"}) {
       // A key that is not there is not asked for, or it would be recommended.
       if (!job.value().find(key)) continue;
       job.find(key)->report(found_, "each of the pod_sets says that (expected it there)");

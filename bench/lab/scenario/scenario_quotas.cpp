@@ -213,7 +213,10 @@ quota_entry scenario_reader::read_quota(json_value value) {
     }
   }
   if (const auto span = quota.find("ready_horizon_s")) q.ready_horizon = read_milli(*span, found_);
-  if (const auto pools = quota.find("node_pools")) read_node_pools(*pools, q);
+  if (const auto pools = quota.find("node_pools")) {
+    q.pools = read_node_pools(*pools);
+    if (q.pools == 0) pools->report(found_, "expected at least one pool (all: without \"node_pools\")");
+  }
   if (const auto times = quota.find("time_limit_s")) read_time_limits(*times, q);
   if (const auto access = quota.find("access")) read_access(*access, q);
   quota.reject_unknown();
@@ -302,23 +305,22 @@ void scenario_reader::read_time_limits(json_value value, quota_entry& to) {
   });
 }
 
-void scenario_reader::read_node_pools(json_value value, quota_entry& to) {
-  if (!expect_array(value, found_) || nodes_are_wrong_) return;
-  to.pools = 0;
-  std::size_t count = 0;
-  value.for_each([&](json_value element) {
-    ++count;
-    const auto name = read_string(element, found_);
-    if (!name || !to_.cluster) return;
-    const std::uint64_t pools = pools_named(*name);
-    if (pools == 0) element.report(found_, "no node is in a pool \"" + *name + '"');
-    to.pools |= pools;
-  });
+std::uint64_t scenario_reader::read_node_pools(json_value value) {
+  if (!expect_array(value, found_) || nodes_are_wrong_) return gpu::all_pools;
   if (!to_.cluster) {
     value.report(found_, "there is no cluster whose pools these could be");
-  } else if (count == 0) {
-    value.report(found_, "expected at least one pool (all: without \"node_pools\")");
+    return gpu::all_pools;
   }
+  std::uint64_t all = 0;
+  bool is_right = true;
+  value.for_each([&](json_value element) {
+    const auto name = read_string(element, found_);
+    const std::uint64_t pools = name ? pools_named(*name) : 0;
+    if (name && pools == 0) element.report(found_, "no node is in a pool \"" + *name + '"');
+    is_right = is_right && pools != 0;
+    all |= pools;
+  });
+  return is_right ? all : gpu::all_pools;
 }
 
 void scenario_reader::read_access(json_value value, quota_entry& to) {

@@ -128,7 +128,8 @@ class scenario_reader {
   void read_borrow_backoff(json_value value, quota_entry& to);
   void read_gathering(json_value value, quota_entry& to);
   void read_time_limits(json_value value, quota_entry& to);
-  void read_node_pools(json_value value, quota_entry& to);
+  /// The set of those pools: none if the list is empty, all if it is wrong.
+  [[nodiscard]] std::uint64_t read_node_pools(json_value value);
   void read_access(json_value value, quota_entry& to);
   /// The first quota that is deeper than allowed, if any.
   [[nodiscard]] std::optional<std::size_t> find_too_deep(
