@@ -93,9 +93,9 @@ ready='"conditions": [{"type": "Ready", "status": "True"}],'
   pod cordoned-0 cordoned "$(gpus 2)" '"nodeName": "off",' "$(running)"
 } | file | imports
 notes 'Node sick: left out: its condition is Ready=Unknown' 'Node full: left out: its condition is DiskPressure=True' \
-  'Node off: it is cordoned (spec.unschedulable): it keeps the pods that it has' \
+  'Node off: it is cordoned (spec.unschedulable): it has room for the pods that it has, and no others' \
   'Pod n/b200-0: no node of the file may take it'
-says "$(<now.json)" '*{"name": "cluster", *"nominal": {"gpu": 24}}*'
+says "$(<now.json)" '*{"name": "off", "gpus": 2, "pool": *'
 says "$(job n/zone-b)" '*"node_pools": \["h1"\]*'
 says "$(job n/tolerates)" '*"node_pools": \["a0"\]*'
 says "$(job n/b200)" '*"node_pools": \[\]*'
@@ -213,7 +213,7 @@ says "$(job n/leaves)" '*"pods": 2,*'
 says "$(job n/leaves/leaving)" '*"state": "evicting"*'
 notes 'Pod (x/db, x/reserve): 2 are in no PodGroup' 'Node n1: its pods hold 2 gpu (of 1), 5000 milli-CPU (of 4000)' \
   'Pod (n/lost-0): runs on n9, which is not among the nodes' 'Queue orphan: left out: its parent gone is not in the file'
-holds n/part
+says "$(<decision)" '*"evict": \[*{"id": "n/*", *"for": "n/part", "reason": "consolidate"}*'
 
 # --- what is not carried over is told, with its effect; priorities
 

@@ -50,7 +50,7 @@ file() {
   for i in 0 1; do
     pod vision "train-$i" "$(gpus 2), \"cpu\": \"4\"" '"nodeName": "g0",' "$(owner Job train)" Running
   done
-  job_object vision train '"parallelism": 4, "completions": 4, "completionMode": "Indexed", "activeDeadlineSeconds": 7200,' "$(gpus 2)" '"startTime": "2026-03-30T00:30:00Z"'
+  job_object vision train '"parallelism": 4, "completions": 4, "completionMode": "Indexed", "activeDeadlineSeconds": 7200,' "$(gpus 2), \"cpu\": \"4\"" '"startTime": "2026-03-30T00:30:00Z"'
   job_object vision later '"parallelism": 2, "suspend": true,' "$(gpus 1)"
   job_object vision done '"parallelism": 2,' "$(gpus 1)" '"conditions": [{"type": "Complete", "status": "True"}]'
   job_object speech worker '' "$(gpus 1)" '' "$(owner JobSet set)"

@@ -160,8 +160,9 @@ class kai_importer {
     notes_.write(log_);
     if (others_running_.size() > 0) {
       log_.note("Pod " + others_running_.names(),
-                counted(others_running_.size(), "is", "are") +
-                    " in no PodGroup of the file: what they hold is taken off their nodes");
+                counted(others_running_.size(),
+                        "is in no PodGroup of the file: what it holds is taken off its node",
+                        "are in no PodGroup of the file: what they hold is taken off their nodes"));
     }
     if (others_waiting_.size() > 0) {
       log_.note("Pod " + others_waiting_.names(), counted(others_waiting_.size(), "that waits", "that wait") +
@@ -952,17 +953,13 @@ class kai_importer {
     for (std::size_t r = 0; r < kai_resources.size(); ++r) {
       if (!is_counted_[r]) continue;
       json.key(kai_resources[r].name);
-      if (r < 2 && has_nodes && !nodes_.has_closed() && (r == 0 || nodes_.open_cpu_milli())) {
+      if (has_nodes && (r == 0 || (r == 1 && nodes_.cpu_milli()))) {
         json.value("cluster");
         continue;
       }
-      std::optional<std::int64_t> of_nodes;
-      if (has_nodes && r == 0) of_nodes = nodes_.open_gpus();
-      if (has_nodes && r == 1) of_nodes = nodes_.open_cpu_milli();
-      // In units of a million bytes.
-      if (has_nodes && r == 2) of_nodes = nodes_.open_memory();
-      if (of_nodes) {
-        json.raw(milli_text(r == 2 ? *of_nodes / 1000 : *of_nodes));
+      if (const auto bytes = nodes_.memory(); has_nodes && r == 2 && bytes) {
+        // In units of a million bytes.
+        json.raw(milli_text(*bytes / 1000));
         continue;
       }
       const std::int64_t amount = guaranteed_to_all(r);

@@ -96,8 +96,9 @@ class kubernetes_importer {
     notes_.write(log_);
     if (others_.size() > 0) {
       log_.note("Pod " + others_.names(),
-                counted(others_.size(), "runs", "run") +
-                    " without GPUs, or for a node itself: what they hold is taken off their nodes");
+                counted(others_.size(),
+                        "runs without GPUs, or for a node itself: what it holds is taken off its node",
+                        "run without GPUs, or for a node itself: what they hold is taken off their nodes"));
     }
     if (others_waiting_.size() > 0)
       log_.note("Pod " + others_waiting_.names(),
@@ -631,21 +632,13 @@ class kubernetes_importer {
         .member("overcommit", true);
     const bool has_nodes = !nodes_.written().empty();
     json.key("nominal");
-    if (has_nodes && !nodes_.has_closed()) {
+    if (has_nodes) {
       json.value("cluster");
     } else {
       json.begin_object();
-      for (const std::string& r : resources_) {
-        json.key(r);
-        if (has_nodes) {
-          json.raw(milli_text(nodes_.open_gpus(r == "gpu" ? std::string_view{}
-                                                          : std::string_view{r}.substr(0, r.size() - 4))));
-        } else {
-          json.value("unlimited");
-        }
-      }
+      for (const std::string& r : resources_) json.member(r, "unlimited");
       json.end_object();
-      if (!has_nodes) log_.note(root, "there are no nodes in the file, so the cluster has no bounds");
+      log_.note(root, "there are no nodes in the file, so the cluster has no bounds");
     }
     json.end_object();
     for (const std::string& space : spaces) {

@@ -237,7 +237,8 @@ void live_job_writer::write_state(const live_job& job, const vector<kind>& kinds
   constexpr instant per_second = 1000;
   const instant lasts = job.limit ? std::max(*job.limit, ran + per_second) : ran + otherwise;
   json.key("duration_s").raw(milli_text(lasts));
-  if (job.limit) json.member("estimate_s", std::max<std::int64_t>(1, (*job.limit + per_second - 1) / per_second));
+  if (job.limit)
+    json.member("estimate_s", std::max<std::int64_t>(1, (*job.limit + per_second - 1) / per_second));
 }
 
 void live_job_writer::write_places(const vector<kind>& kinds, std::int64_t running, json_writer& json) const {

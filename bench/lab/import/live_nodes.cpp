@@ -110,7 +110,8 @@ void live_nodes::add(live_node node) {
   if (const auto d = std::find_if(node.devices.begin(), node.devices.end(), is_too_many);
       d != node.devices.end()) {
     return log_.note(node.object->shown(), "left out: it has " + std::to_string(d->gpus) +
-                                               " GPUs (expected at most " + std::to_string(most_on_a_node) + ")");
+                                               " GPUs (expected at most " + std::to_string(most_on_a_node) +
+                                               ")");
   }
   vector<node_devices> kinds;
   for (const node_devices& d : node.devices) {
@@ -269,6 +270,16 @@ void live_nodes::fit_amounts() {
       has = used;
     };
     p.gpus = left;
+    const bool admits_some =
+        n.closed.empty() && std::any_of(asked_.begin(), asked_.end(),
+                                        [](const asked_nodes& a) { return tolerates_cordon(a.demand); });
+    if (is_off && !admits_some) {
+      // It has what its pods hold, and nothing to share out.
+      if (p.cpu_milli >= 0) p.cpu_milli = p.used_cpu_milli;
+      if (p.memory >= 0) p.memory = p.used_memory * mib;
+      if (p.slots >= 0) p.slots = p.used_slots;
+      p.gpus = p.used_gpus;
+    }
     raise(p.gpus, p.used_gpus, 0, "gpu");
     raise(p.cpu_milli, p.used_cpu_milli, 0, "milli-CPU");
     if (p.memory >= 0) {
@@ -282,16 +293,13 @@ void live_nodes::fit_amounts() {
           n.object->shown(),
           "its pods hold " + more + " besides what others take: it is taken to have that, with nothing free");
     }
-    const bool admits_some = std::any_of(asked_.begin(), asked_.end(), [&](const asked_nodes& a) {
-      return n.closed.empty() && tolerates_cordon(a.demand);
-    });
     p.is_left_out = is_off && p.used_slots == 0 && !admits_some;
     if (!is_off) continue;
     const std::string why = !n.closed.empty() ? n.closed : "it is cordoned (spec.unschedulable)";
     log_.note(n.object->shown(), p.is_left_out ? "left out: " + why
-                                               : why +
-                                                     ": it keeps the pods that it has, and counts as no part "
-                                                     "of the cluster's capacity");
+                                 : admits_some
+                                     ? why + ": only pods that tolerate it start there"
+                                     : why + ": it has room for the pods that it has, and no others");
   }
 }
 
@@ -354,41 +362,22 @@ void live_nodes::make_pools() {
   }
 }
 
-std::int64_t live_nodes::open_gpus(std::string_view kind) const {
+std::optional<std::int64_t> live_nodes::cpu_milli() const {
   std::int64_t sum = 0;
-  for (const part& p : parts_) {
-    const live_node& n = nodes_[p.node];
-    if (n.closed.empty() && !n.is_cordoned && (kind.empty() || p.kind == kind)) sum += p.gpus;
-  }
-  return sum * 1000;
-}
-
-std::optional<std::int64_t> live_nodes::open_cpu_milli() const {
-  std::int64_t sum = 0;
-  for (const part& p : parts_) {
-    const live_node& n = nodes_[p.node];
-    if (!n.closed.empty() || n.is_cordoned) continue;
-    if (p.cpu_milli < 0) return std::nullopt;
-    sum += p.cpu_milli;
+  for (const std::size_t p : there_) {
+    if (parts_[p].cpu_milli < 0) return std::nullopt;
+    sum += parts_[p].cpu_milli;
   }
   return sum;
 }
 
-std::optional<std::int64_t> live_nodes::open_memory() const {
+std::optional<std::int64_t> live_nodes::memory() const {
   std::int64_t sum = 0;
-  for (const part& p : parts_) {
-    const live_node& n = nodes_[p.node];
-    if (!n.closed.empty() || n.is_cordoned) continue;
-    if (p.memory < 0) return std::nullopt;
-    sum += p.memory;
+  for (const std::size_t p : there_) {
+    if (parts_[p].memory < 0) return std::nullopt;
+    sum += parts_[p].memory;
   }
   return sum;
-}
-
-bool live_nodes::has_closed() const {
-  return std::any_of(parts_.begin(), parts_.end(), [&](const part& p) {
-    return !p.is_left_out && (!nodes_[p.node].closed.empty() || nodes_[p.node].is_cordoned);
-  });
 }
 
 vector<const kubernetes_object*> live_nodes::written() const {

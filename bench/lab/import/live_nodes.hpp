@@ -128,13 +128,9 @@ class live_nodes {
 
   // After `finish`.
 
-  /// What nodes on which pods may start offer of all GPUs, in thousandths, and of CPU and bytes; nullopt if
-  /// some does not say.
-  [[nodiscard]] std::int64_t open_gpus(std::string_view kind = {}) const;
-  [[nodiscard]] std::optional<std::int64_t> open_cpu_milli() const;
-  [[nodiscard]] std::optional<std::int64_t> open_memory() const;
-  /// Whether pods stand on nodes on which none may start, which are in the scenario for their sake.
-  [[nodiscard]] bool has_closed() const;
+  /// The CPU and the bytes of all nodes; nullopt if some does not say.
+  [[nodiscard]] std::optional<std::int64_t> cpu_milli() const;
+  [[nodiscard]] std::optional<std::int64_t> memory() const;
   /// The Nodes whose parts are in the scenario, in order, one for each part.
   [[nodiscard]] vector<const kubernetes_object*> written() const;
   /// The kinds of devices that are there.
