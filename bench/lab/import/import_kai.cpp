@@ -268,13 +268,18 @@ class kai_importer {
   void choose_resources() {
     is_counted_[0] = true;
     for (std::size_t r = 1; r < kai_resources.size(); ++r) {
-      const bool is_said = std::any_of(queues_.begin(), queues_.end(),
-                                       [&](const kai_queue& q) { return q.resources[r].is_said; });
       is_counted_[r] = std::any_of(queues_.begin(), queues_.end(), [&](const kai_queue& q) {
         return q.resources[r].is_said &&
                (q.resources[r].quota != unlimited || q.resources[r].limit != unlimited);
       });
+    }
+  }
+
+  void note_resources() {
+    for (std::size_t r = 1; r < kai_resources.size(); ++r) {
       if (is_counted_[r]) continue;
+      const bool is_said = std::any_of(queues_.begin(), queues_.end(),
+                                       [&](const kai_queue& q) { return q.resources[r].is_said; });
       log_.note(kai_resources[r].key,
                 is_said ? "no queue bounds it: not counted"
                         : "no queue says anything of it: not counted (KAI would allow none)");
@@ -908,6 +913,7 @@ class kai_importer {
   // The scenario.
 
   [[nodiscard]] std::string write() {
+    note_resources();
     json_writer json{2};
     json.begin_object().member("format", "allot-scenario/1");
     json.key("resources").begin_array();
