@@ -50,6 +50,43 @@ TEST_CASE("nodes may have no GPUs, and a limit of pod slots") {
         lines{"/cluster/nodes/0/pod_slots: expected a whole number from 0 to 1000000000, found 1000000001"});
 }
 
+TEST_CASE("a job, or each of its pod sets, lists the pools of nodes that it may run on") {
+  const std::string pools = R"("cluster": {"nodes": [{"name": "a", "gpus": 8, "pool": "x"},
+      {"name": "b", "gpus": 8, "pool": "y"}, {"name": "c", "gpus": 8}]},
+      "quotas": [{"name": "all", "nominal": "cluster"}, {"name": "some", "nominal": {"gpu": 8}, "node_pools": ["x", "y"]}], )";
+  const auto nodes_of = [&](const std::string& job) {
+    errors found;
+    const auto s = parse_valid(pools + R"("jobs": [{"id": "j", )" + job + "}]");
+    const auto d = decide(s, 1, found);
+    REQUIRE_MESSAGE(d, found.to_string());
+    std::string text;
+    for (const auto& a : d->admit) {
+      for (const auto& pod : a.nodes) text += pod[0];
+    }
+    return text;
+  };
+  CHECK(nodes_of(R"("quota": "all", "request": {"gpu": 8}, "node_pools": ["y"])") == "b");
+  CHECK(nodes_of(R"("quota": "all", "request": {"gpu": 8}, "pods": 2, "node_pools": ["y", ""])").size() == 2);
+  // Those of its quota besides.
+  CHECK(nodes_of(R"("quota": "some", "request": {"gpu": 8}, "node_pools": ["y", ""])") == "b");
+  CHECK(nodes_of(R"("quota": "some", "request": {"gpu": 8}, "node_pools": [""])").empty());
+  CHECK(nodes_of(R"("quota": "all", "request": {"gpu": 8}, "node_pools": [])").empty());
+  CHECK(nodes_of(R"("quota": "all", "pod_sets": [{"request": {"gpu": 8}, "node_pools": ["y"]},
+      {"request": {"gpu": 8}, "node_pools": ["x"]}])") == "ba");
+  // A running job stays where it is.
+  CHECK(nodes_of(
+            R"("quota": "all", "request": {"gpu": 8}, "node_pools": [], "state": "running", "nodes": ["a"])")
+            .empty());
+  CHECK(problems_of_job(R"("quota": "all", "request": {"gpu": 1}, "node_pools": ["z", 1])", pools) ==
+        lines{R"(/jobs/0/node_pools/0: no node is in a pool "z")",
+              "/jobs/0/node_pools/1: expected a string, found 1"});
+  CHECK(problems_of_job(R"("request": {"gpu": 1}, "node_pools": ["z"])", R"("quotas": [{"name": "q"}], )") ==
+        lines{"/jobs/0/node_pools: there is no cluster whose pools these could be"});
+  CHECK(problems_of_job(R"("quota": "all", "node_pools": ["x"], "pod_sets": [{"request": {"gpu": 1}}])",
+                        pools) ==
+        lines{"/jobs/0/node_pools: each of the pod_sets says that (expected it there)"});
+}
+
 TEST_CASE("a job lists the GPU models that it may run on") {
   CHECK(pod_request_of(R"("request": {"gpu": 1})").models == gpu::all_models);
   CHECK(pod_request_of(R"("request": {"gpu": 1}, "gpu_model": "t4")").models == 0b010);

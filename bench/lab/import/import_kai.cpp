@@ -259,6 +259,23 @@ class kai_importer {
         break;
       }
     }
+    const auto has_root = [&](const kai_queue& q) {
+      const kai_queue* at = &q;
+      for (std::size_t steps = 0; steps <= queues_.size(); ++steps) {
+        if (at->parent.empty()) return true;
+        at = &*find(at->parent);
+      }
+      return false;
+    };
+    vector<std::string> in_cycles;
+    for (const kai_queue& q : queues_) {
+      if (!has_root(q)) in_cycles.push_back(q.object->name);
+    }
+    for (const std::string& name : in_cycles) {
+      const auto q = find(name);
+      log_.note(q->object->shown(), "left out: its parents form a cycle");
+      queues_.erase(q);
+    }
     for (const kai_queue& q : queues_) {
       if (!q.parent.empty()) find(q.parent)->has_children = true;
     }
@@ -612,7 +629,12 @@ class kai_importer {
         ++instances;
         need.device = resource;
         need.gpu_milli = whole * slices_of(resource) * 1000;
-        if (slices_of(resource) == 0) p.is_legacy_mig = true;
+        if (slices_of(resource) == 0) {
+          p.is_legacy_mig = true;
+          notes_.add("asks for " + resource +
+                         ", of which KAI reads no size and counts no GPU: it does not start here",
+                     o.name);
+        }
       } else if (resource == "cpu") {
         need.cpu_milli = milli_of(amount);
       } else if (resource == "memory") {
@@ -655,7 +677,7 @@ class kai_importer {
                      .append(value)
                      .append("\" is no ")
                      .append(expected)
-                     .append(": KAI counts no part of a GPU for it, and so is it here"),
+                     .append(": KAI counts no part of a GPU for it, nor does this"),
                  o.name);
     };
     std::int64_t devices = 1;
@@ -877,7 +899,7 @@ class kai_importer {
       notes_.add("asks for " + resource +
                      ": it starts only where nodes have as much, but what is used is not counted",
                  o.name);
-    pod.demand = nodes_.ask(std::move(demand), p.need.device, o.name);
+    pod.demand = nodes_.ask(std::move(demand), p.need.device, o.name, !pod.is_running);
     return pod;
   }
 

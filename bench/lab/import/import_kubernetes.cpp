@@ -474,14 +474,14 @@ class kubernetes_importer {
       is_first = false;
     };
     const auto demand_of = [&](json_value spec, const resource_list& request, const pod_need& need,
-                               const std::string& pod) {
+                               const std::string& pod, bool waits) {
       node_demand demand = read_node_demand(
           spec, request, [&](std::string_view r) { return is_device(r); }, found_);
       for (const auto& [resource, amount] : demand.others)
         notes_.add("asks for " + resource +
                        ": it starts only where nodes have as much, but what is used is not counted",
                    pod);
-      return nodes_.ask(std::move(demand), need.device, pod);
+      return nodes_.ask(std::move(demand), need.device, pod, waits);
     };
     for (std::size_t i = 0; i < owned.pods.size(); ++i) {
       const pod_facts& f = owned.pods[i];
@@ -504,7 +504,7 @@ class kubernetes_importer {
       pod.is_running = !f.node.empty();
       pod.started = f.started;
       if (pod.is_running && !nodes_.empty()) pod.standing = nodes_.stand(f.node, need);
-      pod.demand = demand_of(*f.spec, f.request, need, f.object->name);
+      pod.demand = demand_of(*f.spec, f.request, need, f.object->name, !pod.is_running);
       (f.stage == pod_stage::going ? leaving : set).pods.push_back(std::move(pod));
     }
     for (owned_pods::missing& m : owned.to_come) {
@@ -515,7 +515,7 @@ class kubernetes_importer {
       const std::string name = m.job->name + " (to come)";
       know(m.spec, name);
       live_pod pod{name, m.need};
-      pod.demand = demand_of(m.spec, request_of_pod(m.spec, found_), m.need, name);
+      pod.demand = demand_of(m.spec, request_of_pod(m.spec, found_), m.need, name, true);
       if (set.pods.size() + static_cast<std::size_t>(m.pods) > most_pods) {
         log_.note(shown, "has more than " + std::to_string(most_pods) + " pods: the others are left out");
         m.pods = 0;

@@ -59,6 +59,10 @@ class named_count {
   }
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+  /// The first name.
+  [[nodiscard]] std::string_view first() const noexcept {
+    return std::string_view{shown_}.substr(0, shown_.find(','));
+  }
   /// "4 jobs (a, b, c, ...)"
   [[nodiscard]] std::string text(std::string_view one, std::string_view several) const {
     return counted(count_, one, several) + ' ' + names();

@@ -163,10 +163,11 @@ void live_nodes::take_off(std::string_view node, const pod_need& need) {
   if (p->slots > 0) --p->slots;
 }
 
-std::size_t live_nodes::ask(node_demand demand, std::string_view device, std::string pod) {
+std::size_t live_nodes::ask(node_demand demand, std::string_view device, const std::string& pod, bool waits) {
   const auto [at, is_new] = asked_numbers_.try_emplace(key_of(demand, device), asked_.size());
   if (is_new) asked_.push_back({std::move(demand), std::string{device}});
   asked_[at->second].pods.add(pod);
+  asked_[at->second].has_waiting = asked_[at->second].has_waiting || waits;
   return at->second;
 }
 
@@ -333,7 +334,15 @@ void live_nodes::make_pools() {
   // Nodes of one class are the same to all pods so far.
   vector<std::size_t> class_of(parts_.size(), 0);
   std::size_t classes = 1;
-  for (asked_nodes& asked : asked_) {
+  vector<asked_nodes*> in_order;
+  for (const bool waiting : {true, false}) {
+    for (asked_nodes& asked : asked_) {
+      if (asked.has_waiting == waiting) in_order.push_back(&asked);
+    }
+  }
+  named_count untold;
+  for (asked_nodes* const one : in_order) {
+    asked_nodes& asked = *one;
     asked.allows.assign(parts_.size(), false);
     for (const std::size_t p : there_) asked.allows[p] = admits(asked, parts_[p]);
     std::map<std::pair<std::size_t, bool>, std::size_t> split;
@@ -342,13 +351,17 @@ void live_nodes::make_pools() {
       next[p] = split.try_emplace({class_of[p], asked.allows[p]}, split.size()).first->second;
     if (split.size() > gpu::cluster::max_pools) {
       asked.is_carried = false;
-      log_.note("Pod " + asked.pods.names(),
-                "on which nodes they may run is not carried over (all, here): this program tells " +
-                    std::to_string(gpu::cluster::max_pools) + " kinds of nodes apart");
+      untold.add(asked.pods.first(), asked.pods.size());
       continue;
     }
     classes = std::max<std::size_t>(1, split.size());
     class_of = std::move(next);
+  }
+  if (!untold.empty()) {
+    log_.note("Pod " + untold.names(),
+              "on which nodes " + counted(untold.size(), "pod", "pods") +
+                  " may run is not carried over (on all, here): this program tells " +
+                  std::to_string(gpu::cluster::max_pools) + " kinds of nodes apart");
   }
   if (classes == 1) return;
   vector<std::string> names(classes);

@@ -113,8 +113,10 @@ class live_nodes {
 
   /// A pod that is no job of the scenario takes this on a node.
   void take_off(std::string_view node, const pod_need& need);
-  /// Adds the pods that ask for these nodes and devices. Returns the number of the demand, for `write_pools`.
-  [[nodiscard]] std::size_t ask(node_demand demand, std::string_view device, std::string pod);
+  /// Adds a pod that asks for these nodes and devices. Returns the number of the demand, for `write_pools`.
+  /// If there are too many kinds of nodes, what pods that wait ask for counts more.
+  [[nodiscard]] std::size_t ask(node_demand demand, std::string_view device, const std::string& pod,
+                                bool waits);
 
   /// A pod of a running job that stands on a node; `groups` name the GPUs that it shares with others of the
   /// same groups. Returns its number.
@@ -180,6 +182,7 @@ class live_nodes {
     node_demand demand;
     std::string device;
     named_count pods{};
+    bool has_waiting = false;
     /// By part.
     vector<bool> allows{};
     bool is_carried = true;
