@@ -204,6 +204,11 @@ TEST_CASE("scenario_pod_sets: what blocks a job names the first set that lacks i
           "\"pod set workers: its 7 pods would not fit, were the nodes that it may run on empty (35 gpu "
           "are asked for, and these have 48)\"") != std::string::npos,
       apart);
+  // Neither set is too large, and what runs is not why it is refused.
+  const std::string together =
+      told(racks + quotas, R"({"id": "r", "request": {"gpu": 8}, "pods": 5, "state": "running"},
+      {"id": "j", "pod_sets": [{"request": {"gpu": 8}, "pods": 4}, {"request": {"gpu": 8}, "pods": 3}]})");
+  CHECK_MESSAGE(together.find(R"("reason": "sets_never_together")") != std::string::npos, together);
   const std::string full =
       told(racks + quotas,
            R"({"id": "r", "request": {"gpu": 8}, "pods": 5, "state": "running"}, {"id": "j", "pod_sets": [
