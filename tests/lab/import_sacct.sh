@@ -268,6 +268,10 @@ says "$(<err)" '*line 3, column * (End): expected a time that is not before the 
 imports 0 - <<<$'JobID|Submit|Start|Elapsed|AllocTRES\n1|2026-03-01T08:00:00|2026-03-01T07:00:00|00:01:00|gres/gpu=1'
 noted '1 job (1) started before submission'
 says "$(<checked)" '*1 job starts before submission (column Start), 1 first*'
+imports 0 - <<<$'JobID|Submit|Start|Elapsed|AllocTRES\n1|1772352000|1772350000|00:01:00|gres/gpu=1'
+says "$(<checked)" '*1 job starts before submission (column Start), 1 first*'
+imports 0 - <<<$'JobID|Submit|Start|Elapsed|AllocTRES\n1|2026-03-01T08:00:00|1970-01-01T01:00:00|00:01:00|gres/gpu=1'
+says "$(<checked)" '*1 job starts in 1970 (column Start), 1 first*'
 
 # --- --json
 

@@ -199,15 +199,18 @@ void describe_starts(const trace& t, std::string& out) {
   std::string_view first_early;
   for (const trace_job& j : t.jobs) {
     const std::string_view text = t.tag(j, *start_at);
-    // A date, beside that of the submission if it is there; or a number, as that in submit_s.
+    const std::string_view submit_text = submit_at ? t.tag(j, *submit_at) : std::string_view{};
     const auto date = parse_timestamp(text);
-    const auto submit_date = submit_at ? parse_timestamp(t.tag(j, *submit_at)) : std::nullopt;
+    const auto submit_date = parse_timestamp(submit_text);
     const parsed_milli number = parse_milli(text);
+    const parsed_milli submit_number = parse_milli(submit_text);
     const bool is_number = !date && number.problem == decimal_problem::none;
+    // A number counts from where that of the submission does: if it is no tag, submit_s.
+    const instant submit = submit_number.problem == decimal_problem::none ? submit_number.value : j.submit;
     constexpr instant year_1971 = 365 * day;
     if (date && *date < year_1971) {
       if (unknown++ == 0) first_unknown = t.ids[j.id];
-    } else if ((date && submit_date && *date < *submit_date) || (is_number && number.value < j.submit)) {
+    } else if ((date && submit_date && *date < *submit_date) || (is_number && number.value < submit)) {
       if (early++ == 0) first_early = t.ids[j.id];
     }
   }
