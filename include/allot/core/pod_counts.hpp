@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -31,13 +32,17 @@ template <class Least, class Most>
 }
 
 /// How a number of pods is divided among the sets: the minimums, and then one pod after the other; fewer if
-/// the sets may not have as many. Precondition: no more sets than `most_pod_sets`. O(sets x pods beyond).
+/// the sets may not have as many. Of fewer pods than the minimums, the first: set by set. Precondition: no
+/// more sets than `most_pod_sets`. O(sets x pods beyond).
 template <class Least, class Most>
 [[nodiscard]] constexpr pods_by_set pods_of_sets(std::size_t sets, Least least, Most most,
                                                  std::uint64_t all) {
   pods_by_set has{};
   std::uint64_t sum = 0;
-  for (std::size_t s = 0; s < sets; ++s) sum += has[s] = least(s);
+  for (std::size_t s = 0; s < sets; ++s) {
+    has[s] = static_cast<std::uint32_t>(std::min<std::uint64_t>(least(s), all - sum));
+    sum += has[s];
+  }
   for (; sum < all; ++sum) {
     const std::size_t next = next_to_grow(sets, least, most, has);
     if (next == sets) break;

@@ -108,7 +108,7 @@ class extra_pods {
     e.r.request_class = {};
     e.r.preempts_from = session_->preempts_from(e.r);
     e.rank = unit_rank::of(e.r, is_any_active ? 2 : 1);
-    auto kind = unit_kind<Session::n>::of(*session_, e.r);
+    auto kind = unit_kind<Session::n>::of(*session_, e.r, more);
     kind.pods = left;
     state_->queues.add_extra(e.r, kind, e.rank);
     return {e.rank, unit_id::of(e.r), e.r.facts.request};

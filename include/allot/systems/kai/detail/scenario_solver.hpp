@@ -105,7 +105,7 @@ class scenario_solver {
   }
   /// Whether so many of its pods can be served; then `recorded_` has the victims.
   [[nodiscard]] bool solve_for(const record& r, std::uint32_t pods) {
-    const resources<n> request = state_->least_charge(r, request_of_pods(r, pods));
+    const resources<n> request = state_->least_charge(r, request_of_pods(*session_, r, pods));
     const resources<n> room = state_->places.most_room();
     resources<n> freed;
     for (const std::size_t i : recorded_) freed += chosen_[i].unit->request;
@@ -235,7 +235,8 @@ class scenario_solver {
                                [&](std::size_t i) { return chosen_[i].end == fate::gone; });
       case action_kind::reclaim:
         make_bundles();
-        return fair_.is_fair(state_->accounts, r.facts.quota, request_of_pods(r, pods), r.facts.in, bundles_);
+        return fair_.is_fair(state_->accounts, r.facts.quota, request_of_pods(*session_, r, pods), r.facts.in,
+                             bundles_);
       case action_kind::preempt:
         break;
     }
