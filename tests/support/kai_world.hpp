@@ -163,20 +163,20 @@ class basic_kai_world {
       if (!line.empty()) line += ' ';
       line += how;
       line += j->name;
-      if (pods < j->pods && j->sets.empty()) line += ":" + std::to_string(pods);
+      if (pods < (j->sets.empty() ? j->pods : j->min_pods)) line += ":" + std::to_string(pods);
     };
-    const auto say_set = [&](const auto& of) {
-      if (of.core && !of.what->sets.empty()) line += "/" + std::to_string(scheduler().set_of(of.id).index());
+    const auto say_one = [&](char how, const auto& of) {
+      const bool is_of_set = of.core && !of.what->sets.empty();
+      say(how, of.what, is_of_set ? of.what->pods : of.pods);
+      if (is_of_set) line += "/" + std::to_string(scheduler().set_of(of.id).index());
     };
     for (const auto& e : plan.evictions) {
-      say('-', e.what, e.pods);
-      say_set(e);
+      say_one('-', e);
       going_.push_back(e.id);
     }
     for (const auto& r : plan.nominations) say('~', r.what, r.what->pods);
     for (const auto& a : plan.admissions) {
-      say('+', a.what, a.pods);
-      say_set(a);
+      say_one('+', a);
       if (a.what->sets.empty()) continue;
       char before = '@';
       for (const auto& pod : scheduler().places().pods(scheduler().place_of(a.id))) {
@@ -291,6 +291,12 @@ class basic_kai_world {
         j.sets.push_back(read_set(set));
         j.pods += j.sets.back().pods;
         j.min_pods += j.sets.back().fewest();
+      }
+      if (j.sets.size() == 1) {
+        j.each = j.sets[0].each.gpus;
+        j.required = j.sets[0].each.required_level;
+        j.preferred = j.sets[0].each.preferred_level;
+        j.sets.clear();
       }
     }
     j.number = jobs_.size() + 1;

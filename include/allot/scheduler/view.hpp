@@ -280,7 +280,8 @@ concept elastic_view = job_view<V> &&
 /// The pods of an elastic job in sets, for jobs whose pods differ: a leader and its workers, roles with
 /// minimums of their own. `pods(job)` and `min_pods(job)` are the sums over its `pod_sets(job)`, at most
 /// `most_pod_sets`, of `pods(job, set)` and `min_pods(job, set)`; the sets are numbered from 0. The minimums
-/// of all sets start together, and go last; further pods come and go one by one, as `next_to_grow` says.
+/// of all sets start together, and go last; further pods come one by one, as `next_to_grow` says for the
+/// growth of the policies (`growing_policies`).
 /// `request(job, set)`, with flavors `flavors(job, set)`, and with a placement `pod_request(job, set)`, or
 /// `pod_request(job, set, pick)`, are for one such pod; `request(job, pods)` and `pod_request(job, pods)` for
 /// as many pods as `pods_of_sets` divides. Default, also of a job with no more than one set: all are alike.

@@ -259,12 +259,13 @@ class view_or_default {
   }
   /// The set of the next pod if there are so many of each; some set if none may have more, as when the view
   /// shows fewer by now.
-  [[nodiscard]] static std::size_t next_set(const View& view, const job& j, const pods_by_set& has) {
+  [[nodiscard]] static std::size_t next_set(const View& view, const job& j, const pods_by_set& has,
+                                            set_growth by) {
     const std::size_t all = sets(view, j);
     if (all == 1) return 0;
     const std::size_t next = next_to_grow(
         all, [&](std::size_t s) { return pods(view, j, s).least; },
-        [&](std::size_t s) { return pods(view, j, s).most; }, has);
+        [&](std::size_t s) { return pods(view, j, s).most; }, has, by);
     return std::min(next, all - 1);
   }
   /// Whether it accepts these flavors.

@@ -4,6 +4,7 @@
 #include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
 #include <allot/core/ids.hpp>
+#include <allot/core/pod_counts.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/scheduler/plan.hpp>
 #include <allot/scheduler/policies.hpp>
@@ -59,6 +60,8 @@ struct kai_policies {
   runtime_source reclaim_protection = runtime_source::common_ancestor;
   /// A job that can never fit stays in the queue and counts in the shares like any other.
   [[nodiscard]] static constexpr bool keeps_what_is_too_large() noexcept { return true; }
+  /// Further pods of unlike ones come so that their sets keep their proportions, and go the same way.
+  [[nodiscard]] static constexpr set_growth growth() noexcept { return set_growth::by_minimum; }
   /// The unit to which fair shares are rounded, by dimension, in milli: 1000 is a whole GPU.
   std::array<std::int64_t, 16> units = [] {
     std::array<std::int64_t, 16> all{};

@@ -93,6 +93,8 @@ class extra_pods {
     extra_pod& e = pods_[count_++];
     e.r = core;
     e.r.pick = {};
+    // It is to be near the others: where they will be, if they are pipelined.
+    if (const auto at = state_->place_of(core)) e.r.where = *at;
     pods_by_set more{};
     for (std::size_t i = 0; i + 1 < count_; ++i) {
       if (pods_[i].r.facts.core == core.facts.id) ++more[pods_[i].r.set];
