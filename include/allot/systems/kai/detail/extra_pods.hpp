@@ -92,7 +92,6 @@ class extra_pods {
     if (pods_.size() == count_) pods_.push_back({});
     extra_pod& e = pods_[count_++];
     e.r = core;
-    e.r.pick = {};
     // It is to be near the others: where they will be, if they are pipelined.
     if (const auto at = state_->place_of(core)) e.r.where = *at;
     pods_by_set more{};
