@@ -33,7 +33,8 @@ namespace allot_test {
 ///     wait k a 4x0.5          then prio=N (50; from 100 on a job may not be preempted), min=N pods,
 ///                             keep or yield to override that, since=N
 ///     wait s a 1x1+2..4x2     with `kai_set_world`: unlike pods, one of one GPU and two to four of two; a
-///                             set may be followed by !rack (required) or ?rack (preferred), a job by
+///                             set may be followed by !rack (required), ?rack (preferred) or ~2:rack (every
+///                             two in one), a job by
 ///                             required=rack, preferred=rack. A running one names the nodes of its minimums,
 ///                             set by set, and then of further pods, each with its set: @0,0,1,1/1
 ///     gone l a 1x1 @0         already being evicted
@@ -239,14 +240,19 @@ class basic_kai_world {
     allot::gpu::pod_set set;
     const std::size_t x = told.find('x');
     const std::size_t dots = told.substr(0, x).find("..");
-    const std::size_t mark = std::min(told.find_first_of("!?"), told.size());
+    const std::size_t mark = std::min(told.find_first_of("!?~"), told.size());
     set.pods = set.min_pods = static_cast<std::uint32_t>(std::stoul(told));
     if (dots != std::string::npos) {
       set.pods = static_cast<std::uint32_t>(std::stoul(told.substr(dots + 2)));
     }
     set.each.gpus = amount(told.substr(x + 1, mark - x - 1));
-    if (mark < told.size()) {
-      (told[mark] == '!' ? set.each.required_level : set.each.preferred_level) = level(told.substr(mark + 1));
+    if (mark == told.size()) return set;
+    const std::string limit = told.substr(mark + 1);
+    if (told[mark] == '~') {
+      set.slice = static_cast<std::uint32_t>(std::stoul(limit));
+      set.slice_level = level(limit.substr(limit.find(':') + 1));
+    } else {
+      (told[mark] == '!' ? set.each.required_level : set.each.preferred_level) = level(limit);
     }
     return set;
   }
@@ -284,7 +290,7 @@ class basic_kai_world {
     j.pods = static_cast<std::uint32_t>(std::stoul(size.substr(0, x)));
     j.each = amount(size.substr(x + 1));
     j.min_pods = j.pods;
-    if (size.find_first_of("+.!?") < x || size.find_first_of("+!?") != std::string::npos) {
+    if (size.find_first_of("+.!?~") < x || size.find_first_of("+!?~") != std::string::npos) {
       j.pods = j.min_pods = 0;
       std::istringstream list{size};
       for (std::string set; std::getline(list, set, '+');) {
@@ -292,7 +298,7 @@ class basic_kai_world {
         j.pods += j.sets.back().pods;
         j.min_pods += j.sets.back().fewest();
       }
-      if (j.sets.size() == 1) {
+      if (j.sets.size() == 1 && j.sets[0].slice == 0) {
         j.each = j.sets[0].each.gpus;
         j.required = j.sets[0].each.required_level;
         j.preferred = j.sets[0].each.preferred_level;

@@ -33,14 +33,15 @@ const decided tables[] = {
      "nodes 2\n queue d - - 1\n queue q d 1 0\n wait p q 1..2x1+1..2x1", "+p@0,0 | "},
     {"three sets of which two are in a group",
      "nodes 8\n queue d - - 1\n queue q d 1 0\n wait p q 2x1+2x1+1x4", "+p@0,0,0,0,0"},
-    {"a minimum for which there is no room",
-     "nodes 4\n queue d - - 1\n queue q d 1 0\n wait p q 1..2x3+2x1", ""},
+    {"a minimum for which there is no room", "nodes 4\n queue d - - 1\n queue q d 1 0\n wait p q 1..2x3+2x1",
+     ""},
     {"the minimums of two jobs before more of either",
      "nodes 4\n queue d - - 1\n queue q d 1 0\n wait p q 1..2x1+1..2x1\n wait r q 1..2x1+1..2x1",
      "+p@0,0 +r@0,0 | "},
     // consolidation
     {"one is moved for both sets",
-     "nodes 4 4\n queue d - - 1\n queue q d 2 0\n run r q 1x2 @0\n run s q 1x2 @1\n wait p q 1x1+1x3", "-s ~p"},
+     "nodes 4 4\n queue d - - 1\n queue q d 2 0\n run r q 1x2 @0\n run s q 1x2 @1\n wait p q 1x1+1x3",
+     "-s ~p"},
     {"one is moved for the minimums",
      "nodes 4 4\n queue d - - 1\n queue q d 2 0\n run r q 1x3 @0\n run s q 1x1 @1\n wait p q 1..3x2+1..3x2",
      "-s ~p"},
@@ -63,14 +64,16 @@ const decided tables[] = {
     {"none goes where both can't be had",
      "nodes 2\n queue d - - 1\n queue a d 0 0\n queue b d 2 0\n run r a 2x1 @0,0\n wait p b 1x2+1x2", ""},
     {"one pod of each set goes",
-     "nodes 4\n queue d - - 1\n queue a d 2 0\n queue b d 2 0\n run r a 1..2x1+1..2x1 @0,0,0/0,0/1\n wait p b 1x2",
+     "nodes 4\n queue d - - 1\n queue a d 2 0\n queue b d 2 0\n run r a 1..2x1+1..2x1 @0,0,0/0,0/1\n wait p "
+     "b 1x2",
      "-r/1 -r/0 ~p | +p"},
     {"all pods of both sets go",
      "nodes 4\n queue d - - 1\n queue a d 2 0\n queue b d 2 0\n run r a 2x1+2x1 @0,0,0,0\n wait p b 1x2",
      "-r ~p | +p"},
     // preempt
     {"a gang yields to both sets",
-     "nodes 2\n queue d - - 1\n queue q d 2 0\n run r q 2x1 @0,0\n wait p q 1x1+1x1 prio=100", "-r ~p | +p@0,0"},
+     "nodes 2\n queue d - - 1\n queue q d 2 0\n run r q 2x1 @0,0\n wait p q 1x1+1x1 prio=100",
+     "-r ~p | +p@0,0"},
     {"none yields where both can't be had",
      "nodes 2\n queue d - - 1\n queue q d 2 0\n run r q 2x1 @0,0\n wait p q 1x2+1x2 prio=100", ""},
     {"a gang yields to the minimums",
@@ -80,7 +83,8 @@ const decided tables[] = {
      "nodes 4\n queue d - - 1\n queue q d 2 0\n run r q 1..2x1+1..2x1 @0,0,0/0,0/1\n wait p q 1x2 prio=100",
      "-r/1 -r/0 ~p | +p"},
     {"all pods of both sets yield",
-     "nodes 4\n queue d - - 1\n queue q d 2 0\n run r q 2x1+2x1 @0,0,0,0\n wait p q 1x2 prio=100", "-r ~p | +p"},
+     "nodes 4\n queue d - - 1\n queue q d 2 0\n run r q 2x1+2x1 @0,0,0,0\n wait p q 1x2 prio=100",
+     "-r ~p | +p"},
     // topology
     {"each set in a rack, both in a zone",
      R"(nodes 2 2 2 2
@@ -91,6 +95,36 @@ const decided tables[] = {
         run r q 1x2 @0
         wait p q 1x2!rack+1x2!rack required=zone)",
      "+p@2,3"},
+    // topology of groups of sets: as their pods are alike, slices of one set
+    {"replicas of two sets each on a spine, all in a zone",
+     R"(nodes 2 2 2 2 2 2 2 2
+        level zone 1 1 1 1 2 2 2 2
+        level spine 1 1 2 2 3 3 4 4
+        level rack 1 2 3 4 5 6 7 8
+        queue d - 10 1
+        queue q d 10 1 limit=10
+        run r q 1x2 @0
+        wait p q 4x2~2:spine required=zone)",
+     "+p@4,5,6,7"},
+    {"the same, all in a zone if possible",
+     R"(nodes 2 2 2 2 2 2 2 2
+        level zone 1 1 1 1 2 2 2 2
+        level spine 1 1 2 2 3 3 4 4
+        level rack 1 2 3 4 5 6 7 8
+        queue d - 10 1
+        queue q d 10 1 limit=10
+        run r q 1x2 @0
+        wait p q 4x2~2:spine preferred=zone)",
+     "+p@4,5,6,7"},
+    {"replicas of two sets each in a rack, all in a zone if possible",
+     R"(nodes 4 4 4 4
+        level zone 1 1 2 2
+        level rack 1 2 3 4
+        queue d - 10 1
+        queue q d 10 1 limit=10
+        run r q 1x1 @0
+        wait p q 4x2~2:rack preferred=zone)",
+     "+p@2,2,3,3"},
 };
 
 }  // namespace
