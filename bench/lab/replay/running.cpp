@@ -8,7 +8,6 @@
 #include <allot/core/vector.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/scheduler/flavors.hpp>
-#include <allot/systems/kai/runai.hpp>
 
 #include <algorithm>
 #include <span>
@@ -130,8 +129,7 @@ class running_placer {
     while (all.size() < pods) {
       const std::size_t next = next_to_grow(
           sets.size(), [&](std::size_t s) { return sets[s].fewest(); },
-          [&](std::size_t s) { return sets[s].pods; }, has,
-          s_.policy.preset == runai::name ? set_growth::by_minimum : set_growth::evenly);
+          [&](std::size_t s) { return sets[s].pods; }, has);
       if (next == sets.size()) break;
       ++has[next];
       all.push_back(next);

@@ -213,6 +213,15 @@ struct workload_view {
         sets.size(), [&](std::size_t s) { return sets[s].fewest(); },
         [&](std::size_t s) { return sets[s].pods; }, pods);
   }
+  /// Of which set the next pod is of those with which a job runs at the beginning, if its pods differ: sets
+  /// have grown evenly, whatever the policy.
+  [[nodiscard]] std::optional<pod_set_id> next_set(job j, std::uint32_t pods) const {
+    if (jobs[j].unlike == 0) return std::nullopt;
+    const vector<gpu::pod_set>& sets = sets_of(j);
+    return pod_set_id{next_to_grow(
+        sets.size(), [&](std::size_t s) { return sets[s].fewest(); },
+        [&](std::size_t s) { return sets[s].pods; }, by_set(j, pods))};
+  }
   /// What so many pods of each set accept: the groups of all sets, in their order.
   [[nodiscard]] flavor_menu<N> flavors(job j, const pods_by_set& pods) const {
     flavor_menu<N> all;
