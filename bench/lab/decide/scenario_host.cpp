@@ -55,8 +55,11 @@ void scenario_host<N>::adopt_running() {
     const job_id id = scheduler.adopt(r.which, r.since, r.where, r.pick);
     ids[r.which] = id;
     vector<job_id> elastic_pods;
-    for (const gpu::allocation_id at : r.elastic_pods)
-      elastic_pods.push_back(scheduler.adopt_elastic_pod(id, r.since, at));
+    std::uint32_t pods = jobs.setup.jobs[r.which].fewest_pods();
+    for (const gpu::allocation_id at : r.elastic_pods) {
+      const auto set = scheduler.view().next_set(r.which, pods++);
+      elastic_pods.push_back(scheduler.adopt_elastic_pod(id, r.since, at, set));
+    }
     now = std::max(now, r.since);
     if (!r.is_going) continue;
     scheduler.evicting(id);

@@ -12,6 +12,7 @@
 #include <allot/gpu/topology/topology.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -54,6 +55,23 @@ class basic_topology_inventory : public basic_inventory<Policy> {
   template <placement_policy P>
   [[nodiscard]] std::optional<allocation> place_by(const P& policy, const pod_request& r) {
     return r.is_plain() ? base::place_by(policy, r) : place_otherwise(policy, r);
+  }
+  /// As `basic_inventory::place_each`; the pods of the first set first, wherever their levels want them.
+  template <std::invocable<const free_index&, const pod_shape&> Choose>
+  [[nodiscard]] std::optional<allocation> place_each(const pod_request& r, Choose&& choose) {
+    if (r.sets.empty() || r.one_of != every_set) return base::place_each(r, choose);
+    const allot::savepoint before = this->save();
+    const allocation a = this->open();
+    bool placed = sets_.read(nearness(), r);
+    for (std::size_t s = 0; s < r.sets.size() && placed; ++s) {
+      const pod_shape& pod = sets_.shape_of(s);
+      for (std::uint32_t left = sets_.pods_of(s); left > 0 && placed; --left) {
+        const std::optional<pod_location> at = choose(this->index(), pod);
+        placed = at.has_value();
+        if (placed) this->add(this->index().placed(*at, pod), a);
+      }
+    }
+    return this->conclude(before, placed, a);
   }
   /// As `basic_inventory::place_at`; the pods of the first set first.
   [[nodiscard]] std::optional<allocation> place_at(const pod_request& r, std::span<const pod_location> pods) {
