@@ -27,8 +27,7 @@ enum class set_growth : std::uint8_t {
 /// sets if none may grow. O(sets).
 template <class Least, class Most>
 [[nodiscard]] constexpr std::size_t next_to_grow(std::size_t sets, Least least, Most most,
-                                                 const pods_by_set& has,
-                                                 set_growth by = set_growth::evenly) {
+                                                 const pods_by_set& has, set_growth by = set_growth::evenly) {
   std::size_t next = sets;
   for (std::size_t s = 0; s < sets; ++s) {
     if (has[s] >= most(s)) continue;

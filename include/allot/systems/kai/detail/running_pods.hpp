@@ -248,8 +248,8 @@ class running_pods {
   }
   /// An elastic pod stands on what its job has without any.
   [[nodiscard]] running_unit unit_of(const record& r) const {
-    running_unit u{unit_rank::of(r, 1), unit_id::of(r), r.facts.id,      r.facts.quota, r.facts.elastic,
-                   r.set,               r.facts.pods,   r.facts.request, held_by(r),    held_by(r)};
+    running_unit u{unit_rank::of(r, 1), unit_id::of(r),  r.facts.id, r.facts.quota, r.facts.elastic, r.set,
+                   r.facts.pods,        r.facts.request, held_by(r), held_by(r)};
     if (u.elastic) {
       u.core = r.facts.core;
       u.rank.stage = 2;

@@ -296,8 +296,7 @@ class scenario_solver {
             if (c.end != fate::gone) continue;
             const resources<n> pod =
                 c.unit->elastic ? c.unit->request : session_->jobs().request_of_pod(job, s);
-            seen[s] < least ? static_cast<void>(together += pod)
-                            : bundles_.push_back({c.unit->quota, pod});
+            seen[s] < least ? static_cast<void>(together += pod) : bundles_.push_back({c.unit->quota, pod});
           }
         }
       }
