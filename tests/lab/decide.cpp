@@ -112,7 +112,7 @@ TEST_CASE(
                 "preemptible": false},
                {"id": "s", "quota": "q", "request": {"a100/gpu": 6}, "state": "running"},
                {"id": "w", "quota": "q", "request": {"gpu": 4}, "flavors": ["h100", "a100"],
-                "priority": 1})") == lines{"rounds 1", "evict s for w: same_quota", "reserve w after s"});
+                "priority": 1})") == lines{"rounds 1", "evict s for w: priority", "reserve w after s"});
 }
 
 TEST_CASE("decide: KAI charges unlike pods each for its GPU memory, or for the GPUs it asks for") {
@@ -125,7 +125,7 @@ TEST_CASE("decide: KAI charges unlike pods each for its GPU memory, or for the G
                   {"gpu_memory_mib": 8000, "request": {}, "pods": 2, "min_pods": 1},
                   {"request": {"gpu": 1}}]},
                {"id": "w", "quota": "q", "request": {"gpu": )" +
-                       asked + "}, \"submit_s\": 1}])",
+                       asked + "}, \"submit_s\": 1}]",
                    1, "runai");
   };
   // Half of a large GPU and a whole one; the pod that is to come would be half of one more.

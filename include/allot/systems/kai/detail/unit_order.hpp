@@ -9,7 +9,7 @@
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/quota/ledger.hpp>
-#include <allot/scheduler/detail/job_table.hpp>
+#include <allot/scheduler/session.hpp>
 #include <allot/scheduler/view.hpp>
 #include <allot/systems/kai/placements.hpp>
 
