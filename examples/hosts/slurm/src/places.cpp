@@ -2,6 +2,8 @@
 #include "places.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <tuple>
 
 namespace allot_slurm {
 
@@ -11,6 +13,7 @@ using allot::gpu::pod_shape;
 
 bool slurm_places::must_spread(const pod_request& d) const {
   if (!has_nodes() || d.total || d.pods < 2) return false;
+  if (!d.sets.empty()) return true;
   const auto& types = inventory().layout().types();
   return std::any_of(types.begin(), types.end(), [&](const auto& t) {
     return d.gpus == allot::quantity{} || allot::quantity::whole(t.gpus) >= d.gpus * 2;
@@ -25,6 +28,7 @@ bool slurm_places::has_room(node_id n, const pod_shape& pod) const {
 
 std::optional<slurm_places::allocation> slurm_places::spread_over(const pod_request& d,
                                                                   std::span<const node_id> nodes) {
+  if (!d.sets.empty()) return spread_sets_over(d, nodes);
   std::vector<node_id> left;
   const auto pods = inventory().pods_of(d);
   if (!pods) return std::nullopt;
@@ -45,8 +49,37 @@ std::optional<slurm_places::allocation> slurm_places::spread_over(const pod_requ
                                 });
 }
 
+/// The sets with the largest pods first.
+std::optional<slurm_places::allocation> slurm_places::spread_sets_over(const pod_request& d,
+                                                                       std::span<const node_id> nodes) {
+  std::vector<std::size_t> order(d.sets.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const pod_request &x = d.sets[a].each, &y = d.sets[b].each;
+    return std::tie(x.gpus, x.cpu_milli, x.memory_mib) > std::tie(y.gpus, y.cpu_milli, y.memory_mib);
+  });
+  const bool is_everywhere = nodes.size() == inventory().layout().size();
+  std::vector<std::vector<pod_location>> at(d.sets.size());
+  const allot::savepoint before = inventory().save();
+  bool placed = true;
+  for (std::size_t i = 0; i < order.size() && placed; ++i) {
+    const allot::gpu::pod_set& set = d.sets[order[i]];
+    const pod_request own = set.of(set.pods, d);
+    const auto there = is_everywhere ? spread(own) : spread_over(own, nodes);
+    placed = there.has_value();
+    if (!placed) break;
+    for (const allot::gpu::placed_pod& p : inventory().pods(*there)) at[order[i]].push_back(p.where);
+  }
+  inventory().rollback(before);
+  if (!placed) return std::nullopt;
+  std::vector<pod_location> all;
+  for (const auto& of_set : at) all.insert(all.end(), of_set.begin(), of_set.end());
+  return inventory().place_at(d, all);
+}
+
 std::optional<slurm_places::allocation> slurm_places::place(const pod_request& d) {
   if (!must_spread(d)) return allot::sim::places::place(d);
+  if (!d.sets.empty()) return spread(d);
   auto& nodes = inventory();
   const allot::savepoint before = nodes.save();
   const auto at = nodes.place(d);
@@ -63,7 +96,11 @@ std::optional<slurm_places::allocation> slurm_places::place(const pod_request& d
     return at;
   }
   nodes.rollback(before);
-  const auto* near = nodes.nearness();
+  return spread(d);
+}
+
+std::optional<slurm_places::allocation> slurm_places::spread(const pod_request& d) {
+  const auto* near = inventory().nearness();
   if (d.has_level() && near != nullptr && near->levels() > 0) {
     const std::size_t level = std::min<std::size_t>(d.required_level, d.preferred_level);
     if (level < near->levels()) {
@@ -73,7 +110,7 @@ std::optional<slurm_places::allocation> slurm_places::place(const pod_request& d
     }
     if (d.required_level != allot::gpu::any_level) return std::nullopt;
   }
-  std::vector<node_id> all(nodes.layout().size());
+  std::vector<node_id> all(inventory().layout().size());
   for (std::size_t n = 0; n < all.size(); ++n) all[n] = node_id{n};
   return spread_over(d, all);
 }
@@ -87,8 +124,14 @@ bool slurm_places::could_place(const pod_request& d) {
 }
 
 bool slurm_places::could_ever_fit(const pod_request& d) const {
+  if (!must_spread(d)) return allot::sim::places::could_ever_fit(d);
+  if (!d.sets.empty()) {
+    const auto* near = inventory().nearness();
+    const auto& layout = inventory().layout();
+    slurm_places empty = near != nullptr ? slurm_places{layout, *near} : slurm_places{layout};
+    return empty.place(d).has_value();
+  }
   if (!allot::sim::places::could_ever_fit(d)) return false;
-  if (!must_spread(d)) return true;
   const auto pods = inventory().pods_of(d);
   if (!pods) return false;
   const auto& layout = inventory().layout();
@@ -110,6 +153,11 @@ bool slurm_places::could_ever_fit(const pod_request& d) const {
 allot::gpu::unplaceable slurm_places::why_not(const pod_request& d) const {
   allot::gpu::unplaceable why = allot::sim::places::why_not(d);
   if (why.reason != allot::gpu::obstacle::none || !must_spread(d)) return why;
+  if (!d.sets.empty()) {
+    why.reason = could_ever_fit(d) ? allot::gpu::obstacle::sets_not_together
+                                   : allot::gpu::obstacle::sets_never_together;
+    return why;
+  }
   const auto pods = inventory().pods_of(d);
   std::uint64_t nodes = 0;
   for (std::size_t n = 0; pods && n < inventory().layout().size(); ++n) {

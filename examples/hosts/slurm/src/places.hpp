@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Slurm's nodes in allot's inventory. A job of several nodes has as many different ones in Slurm, while pods
-// may share a node: those that would are spread here.
+// may share a node: those that would are spread here. So are those of each set, while the components of a
+// heterogeneous job may share nodes.
 #pragma once
 
 #include <allot/gpu/pod_request.hpp>
@@ -31,7 +32,7 @@ class slurm_places : public allot::sim::places {
 
   using allot::sim::places::places;
 
-  /// Whether two pods of the request could share a node.
+  /// Whether two pods of the request, or of one of its sets, could share a node.
   [[nodiscard]] bool must_spread(const pod_request& d) const;
 
   /// @{
@@ -43,9 +44,13 @@ class slurm_places : public allot::sim::places {
   /// @}
 
  private:
+  /// Places each pod on another node, in one domain of the levels if there are any.
+  [[nodiscard]] std::optional<allocation> spread(const pod_request& d);
   /// Places each pod on another one of these nodes, the fullest that will do first.
   [[nodiscard]] std::optional<allocation> spread_over(const pod_request& d,
                                                       std::span<const allot::gpu::node_id> nodes);
+  [[nodiscard]] std::optional<allocation> spread_sets_over(const pod_request& d,
+                                                           std::span<const allot::gpu::node_id> nodes);
   [[nodiscard]] bool has_room(allot::gpu::node_id n, const allot::gpu::pod_shape& pod) const;
 };
 static_assert(allot::grouped_placement_room<slurm_places::room_counter, slurm_places> &&
