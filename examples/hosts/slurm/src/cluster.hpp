@@ -141,7 +141,8 @@ struct job {
   std::vector<node_share> nodes{};
   /// Of a component of a heterogeneous job: its number.
   std::optional<std::uint32_t> component{};
-  /// Of a heterogeneous job: its components that are not over, as Slurm shows them. See `whole_of`.
+  /// Of a heterogeneous job: its components, as Slurm shows them: those that are not over, or all of them.
+  /// See `whole_of`.
   std::vector<job> components{};
 
   friend bool operator==(const job&, const job&) = default;

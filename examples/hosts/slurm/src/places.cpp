@@ -58,17 +58,18 @@ std::optional<slurm_places::allocation> slurm_places::spread_sets_over(const pod
     const pod_request &x = d.sets[a].each, &y = d.sets[b].each;
     return std::tie(x.gpus, x.cpu_milli, x.memory_mib) > std::tie(y.gpus, y.cpu_milli, y.memory_mib);
   });
-  const bool is_everywhere = nodes.size() == inventory().layout().size();
+  std::vector<node_id> left{nodes.begin(), nodes.end()};
   std::vector<std::vector<pod_location>> at(d.sets.size());
   const allot::savepoint before = inventory().save();
   bool placed = true;
-  for (std::size_t i = 0; i < order.size() && placed; ++i) {
-    const allot::gpu::pod_set& set = d.sets[order[i]];
-    const pod_request own = set.of(set.pods, d);
-    const auto there = is_everywhere ? spread(own) : spread_over(own, nodes);
+  for (const std::size_t i : order) {
+    const auto there = spread(d.sets[i].of(d.sets[i].pods, d), left);
     placed = there.has_value();
     if (!placed) break;
-    for (const allot::gpu::placed_pod& p : inventory().pods(*there)) at[order[i]].push_back(p.where);
+    for (const allot::gpu::placed_pod& p : inventory().pods(*there)) {
+      at[i].push_back(p.where);
+      std::erase(left, p.where.node);
+    }
   }
   inventory().rollback(before);
   if (!placed) return std::nullopt;
@@ -79,7 +80,9 @@ std::optional<slurm_places::allocation> slurm_places::spread_sets_over(const pod
 
 std::optional<slurm_places::allocation> slurm_places::place(const pod_request& d) {
   if (!must_spread(d)) return allot::sim::places::place(d);
-  if (!d.sets.empty()) return spread(d);
+  std::vector<node_id> all(inventory().layout().size());
+  for (std::size_t n = 0; n < all.size(); ++n) all[n] = node_id{n};
+  if (!d.sets.empty()) return spread(d, all);
   auto& nodes = inventory();
   const allot::savepoint before = nodes.save();
   const auto at = nodes.place(d);
@@ -96,23 +99,28 @@ std::optional<slurm_places::allocation> slurm_places::place(const pod_request& d
     return at;
   }
   nodes.rollback(before);
-  return spread(d);
+  return spread(d, all);
 }
 
-std::optional<slurm_places::allocation> slurm_places::spread(const pod_request& d) {
+std::optional<slurm_places::allocation> slurm_places::spread(const pod_request& d,
+                                                             std::span<const node_id> nodes) {
   const auto* near = inventory().nearness();
   if (d.has_level() && near != nullptr && near->levels() > 0) {
+    std::vector<bool> is_in(inventory().layout().size());
+    for (const node_id n : nodes) is_in[n.index()] = true;
     const std::size_t level = std::min<std::size_t>(d.required_level, d.preferred_level);
     if (level < near->levels()) {
       for (const auto domain : near->domains_of(level)) {
-        if (const auto there = spread_over(d, near->nodes(domain))) return there;
+        std::vector<node_id> those;
+        for (const node_id n : near->nodes(domain)) {
+          if (is_in[n.index()]) those.push_back(n);
+        }
+        if (const auto there = spread_over(d, those)) return there;
       }
     }
     if (d.required_level != allot::gpu::any_level) return std::nullopt;
   }
-  std::vector<node_id> all(inventory().layout().size());
-  for (std::size_t n = 0; n < all.size(); ++n) all[n] = node_id{n};
-  return spread_over(d, all);
+  return spread_over(d, nodes);
 }
 
 bool slurm_places::could_place(const pod_request& d) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Slurm's nodes in allot's inventory. A job of several nodes has as many different ones in Slurm, while pods
-// may share a node: those that would are spread here. So are those of each set, while the components of a
-// heterogeneous job may share nodes.
+// Slurm's nodes in allot's inventory. A job of several nodes has as many different ones in Slurm, all
+// components of a heterogeneous job together, while pods may share a node: those that would are spread here.
 #pragma once
 
 #include <allot/gpu/pod_request.hpp>
@@ -32,7 +31,7 @@ class slurm_places : public allot::sim::places {
 
   using allot::sim::places::places;
 
-  /// Whether two pods of the request, or of one of its sets, could share a node.
+  /// Whether two pods of the request could share a node.
   [[nodiscard]] bool must_spread(const pod_request& d) const;
 
   /// @{
@@ -44,8 +43,9 @@ class slurm_places : public allot::sim::places {
   /// @}
 
  private:
-  /// Places each pod on another node, in one domain of the levels if there are any.
-  [[nodiscard]] std::optional<allocation> spread(const pod_request& d);
+  /// Places each pod on another one of these nodes, in one domain of the levels if there are any.
+  [[nodiscard]] std::optional<allocation> spread(const pod_request& d,
+                                                 std::span<const allot::gpu::node_id> nodes);
   /// Places each pod on another one of these nodes, the fullest that will do first.
   [[nodiscard]] std::optional<allocation> spread_over(const pod_request& d,
                                                       std::span<const allot::gpu::node_id> nodes);

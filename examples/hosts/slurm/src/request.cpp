@@ -104,14 +104,14 @@ job whole_of(std::vector<job> components) {
   job all = components.front();
   all.component.reset();
   const auto is_over = [](const job& c) { return c.state == run_state::ended; };
-  if (std::all_of(components.begin(), components.end(), is_over)) return all;
-  // One that its user has cancelled is back after a requeue.
-  std::erase_if(components, is_over);
+  // One that its user has cancelled alone is back after a requeue.
+  if (!std::all_of(components.begin(), components.end(), is_over)) std::erase_if(components, is_over);
   const auto any = [&](auto what) { return std::any_of(components.begin(), components.end(), what); };
   const auto has = [&](run_state s) { return any([s](const job& c) { return c.state == s; }); };
   all.state = has(run_state::running)      ? run_state::running
               : has(run_state::completing) ? run_state::completing
-                                           : run_state::pending;
+              : has(run_state::pending)    ? run_state::pending
+                                           : run_state::ended;
   // Slurm starts all of them, or none.
   all.is_held = any([](const job& c) { return c.is_held; });
   all.is_requeued = any([](const job& c) { return c.is_requeued; });

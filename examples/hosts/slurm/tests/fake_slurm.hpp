@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -454,8 +455,17 @@ class fake_slurm final : public cluster {
       if (!on.empty() && on != t.reserved) return;
       on = t.reserved;
     }
+    // The components of a heterogeneous job never share a node.
+    std::set<std::string> taken;
+    each(t, [&](const truth& one) {
+      for (const node_share& s : one.is.nodes) taken.insert(s.node);
+    });
+    for (const std::string& name : on) {
+      if (taken.count(name) != 0) return;
+    }
     for (const node& n : nodes) {
       if (!t.pinned.empty() || on.size() == t.is.request.nodes) break;
+      if (taken.count(n.name) != 0) continue;
       const bool is_excluded =
           ("," + t.is.excluded_nodes + ",").find("," + n.name + ",") != std::string::npos;
       if (!is_excluded && n.is_open && admits(n, t) && n.gpus - used_on(n.name) >= t.gpus_per_node)

@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <random>
+#include <set>
 #include <sstream>
 #include <tuple>
 
@@ -1285,16 +1286,21 @@ TEST_CASE("governor: a heterogeneous job starts whole, each component on the nod
   }
 }
 
-TEST_CASE("governor: nodes of a component differ, and components may share nodes") {
+TEST_CASE("governor: no two pods of a heterogeneous job have the same node, as Slurm wants it") {
   world w{config_of(three_teams)};
-  const auto k = w.slurm.submit_components("a", {{4, 0}, {4, 2}, {2, 4}}, 100);
+  const auto k = w.slurm.submit_components("a", {{1, 0}, {2, 2}, {1, 4}}, 100);
   w.ticks(3);
-  CHECK(w.slurm.used_by("a") == 16);
+  CHECK(w.slurm.used_by("a") == 8);
+  std::set<std::string> nodes;
   for (const job_key& one : k) {
-    const auto& on = w.at(one).nodes;
-    REQUIRE(on.size() == w.at(one).request.nodes);
-    for (std::size_t i = 1; i < on.size(); ++i) CHECK(on[i - 1].node != on[i].node);
+    for (const node_share& s : w.at(one).nodes) nodes.insert(s.node);
   }
+  CHECK(nodes.size() == 4);
+  const auto wide = w.slurm.submit_components("a", {{1, 0}, {4, 1}}, 100);
+  w.ticks(3);
+  CHECK(w.at(wide[0]).comment ==
+        "allot: refused: the cluster has no place for it: its pods could not all be placed as its pod sets "
+        "ask, were the cluster empty");
 }
 
 TEST_CASE("governor: a heterogeneous job is taken back whole, and comes back whole") {
@@ -1353,7 +1359,7 @@ TEST_CASE("governor: a component that is cancelled while it runs is no longer co
 
 TEST_CASE("governor: a heterogeneous job that is cancelled while it waits is gone") {
   world w{config_of(three_teams)};
-  const job_key runs = w.slurm.submit("b", 4, 8, 50);
+  const job_key runs = w.slurm.submit("a", 4, 8, 50);
   w.ticks(2);
   const auto k = w.slurm.submit_components("a", {{1, 0}, {1, 8}}, 200);
   w.ticks(5);
@@ -1390,7 +1396,7 @@ TEST_CASE("governor: a heterogeneous job that can't be one gang is refused with 
   refused([](job& j) { j.request.tres_per_node = "gres:shard:2"; },
           "its component 1: parts of GPUs (shard) are not counted: ask for whole ones, as in --gres=gpu:1");
   refused([](job& j) { j.request.tres_per_node = "gres:gpu:9"; },
-          "the cluster has no place for it: no node has what a pod needs");
+          "the cluster has no place for it: a pod of it is larger than any node");
 }
 
 TEST_CASE("governor: where a component names nodes, Slurm finds the places of all") {

@@ -633,7 +633,7 @@ def part_components(part):
     part.check(part.drain([leader, leader + 1], 60), f"it ends whole: {states(leader)}")
     part.ended_once([owner, leader])
 
-    # Two components share a node; one is cancelled while it runs, and what it had is free.
+    # One of three components is cancelled while it runs, and what it had is free.
     three = unlike("team-a", ["--nodes=2", "--gres=gpu:2"], ["--nodes=1", "--gres=gpu:8"])
     part.check(watch.until(is_in(three, "RUNNING", 3), 30), f"three components run: {states(three, 3)}")
     cluster.run("scancel", f"{three}+2")

@@ -144,6 +144,7 @@ TEST_CASE("request: a heterogeneous job can do what all of its components can") 
     all = whole_of(parts);
     CHECK(all.state == run_state::ended);
     CHECK(all.has_failed);
+    CHECK(all.components.size() == 2);
   }
 }
 
