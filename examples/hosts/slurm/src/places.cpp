@@ -78,11 +78,57 @@ std::optional<slurm_places::allocation> slurm_places::spread_sets_over(const pod
   return inventory().place_at(d, all);
 }
 
+/// No two are on one node, so which node a pod can have depends on none of the others: a matching, found by
+/// augmenting paths.
+std::optional<slurm_places::allocation> slurm_places::match_sets(const pod_request& d) {
+  const std::size_t nodes = inventory().layout().size();
+  std::vector<std::vector<bool>> fits;
+  std::vector<std::size_t> set_of;
+  for (const allot::gpu::pod_set& s : d.sets) {
+    const auto pods = inventory().pods_of(s.of(1, d));
+    if (!pods) return std::nullopt;
+    set_of.resize(set_of.size() + s.pods, fits.size());
+    auto& here = fits.emplace_back();
+    for (std::size_t n = 0; n < nodes; ++n) here.push_back(has_room(node_id{n}, pods->each));
+  }
+  if (set_of.size() > nodes) return std::nullopt;
+  std::vector<std::optional<std::size_t>> pod_on(nodes);
+  std::vector<bool> is_seen;
+  const auto find = [&](const auto& self, std::size_t pod) -> bool {
+    for (std::size_t n = 0; n < nodes; ++n) {
+      if (is_seen[n] || !fits[set_of[pod]][n]) continue;
+      is_seen[n] = true;
+      if (pod_on[n] && !self(self, *pod_on[n])) continue;
+      pod_on[n] = pod;
+      return true;
+    }
+    return false;
+  };
+  for (std::size_t pod = 0; pod < set_of.size(); ++pod) {
+    is_seen.assign(nodes, false);
+    if (!find(find, pod)) return std::nullopt;
+  }
+  std::vector<pod_location> at;
+  for (std::size_t s = 0; s < d.sets.size(); ++s) {
+    for (std::size_t n = 0; n < nodes; ++n) {
+      if (pod_on[n] && set_of[*pod_on[n]] == s) at.push_back({node_id{n}});
+    }
+  }
+  return inventory().place_at(d, at);
+}
+
 std::optional<slurm_places::allocation> slurm_places::place(const pod_request& d) {
   if (!must_spread(d)) return allot::sim::places::place(d);
   std::vector<node_id> all(inventory().layout().size());
   for (std::size_t n = 0; n < all.size(); ++n) all[n] = node_id{n};
-  if (!d.sets.empty()) return spread(d, all);
+  if (!d.sets.empty()) {
+    const auto at = spread(d, all);
+    const bool is_bound = d.required_level != allot::gpu::any_level ||
+                          std::any_of(d.sets.begin(), d.sets.end(), [](const auto& s) {
+                            return s.each.required_level != allot::gpu::any_level;
+                          });
+    return at || is_bound ? at : match_sets(d);
+  }
   auto& nodes = inventory();
   const allot::savepoint before = nodes.save();
   const auto at = nodes.place(d);
@@ -137,7 +183,8 @@ bool slurm_places::could_ever_fit(const pod_request& d) const {
     const auto* near = inventory().nearness();
     const auto& layout = inventory().layout();
     slurm_places empty = near != nullptr ? slurm_places{layout, *near} : slurm_places{layout};
-    return empty.place(d).has_value();
+    // Nothing is refused for good that nobody has proved impossible.
+    return empty.place(d).has_value() || empty.match_sets(d).has_value();
   }
   if (!allot::sim::places::could_ever_fit(d)) return false;
   const auto pods = inventory().pods_of(d);

@@ -51,6 +51,8 @@ class slurm_places : public allot::sim::places {
                                                       std::span<const allot::gpu::node_id> nodes);
   [[nodiscard]] std::optional<allocation> spread_sets_over(const pod_request& d,
                                                            std::span<const allot::gpu::node_id> nodes);
+  /// Finds places for pods in sets if there are any, whatever their levels.
+  [[nodiscard]] std::optional<allocation> match_sets(const pod_request& d);
   [[nodiscard]] bool has_room(allot::gpu::node_id n, const allot::gpu::pod_shape& pod) const;
 };
 static_assert(allot::grouped_placement_room<slurm_places::room_counter, slurm_places> &&

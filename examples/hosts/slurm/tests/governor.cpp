@@ -1296,6 +1296,15 @@ TEST_CASE("governor: no two pods of a heterogeneous job have the same node, as S
     for (const node_share& s : w.at(one).nodes) nodes.insert(s.node);
   }
   CHECK(nodes.size() == 4);
+  w.slurm.cancel(k[0]);
+  w.ticks(10);
+  // The largest pods don't take what only others can use.
+  w.slurm.nodes[0].features = w.slurm.nodes[1].features = {"fast"};
+  const auto picky = w.slurm.submit_components("a", {{1, 8}, {2, 4}}, 100);
+  w.slurm.jobs.at(picky[1]).is.features = "fast";
+  w.ticks(5);
+  CHECK(w.at(picky[0]).nodes == std::vector<node_share>{{"n3", 8, 1}});
+  CHECK(w.at(picky[1]).nodes == std::vector<node_share>{{"n1", 4, 1}, {"n2", 4, 1}});
   const auto wide = w.slurm.submit_components("a", {{1, 0}, {4, 1}}, 100);
   w.ticks(3);
   CHECK(w.at(wide[0]).comment ==
