@@ -842,6 +842,11 @@ def part_placed(part):
         ("first", first), ("second", second), ("split", loose))))
     cancel([first, second] + kept)
     part.drain([first, second] + kept, 15)
+    unlike = part.submit("team-a", gpus=0, options=[":", "--nodes=3", "--gres=gpu:8"])
+    part.check(part.runs([unlike, unlike + 1], 30) and len(switches_of(unlike) | switches_of(unlike + 1)) == 1,
+               f"components are below one switch: {[watch.jobs[unlike + i].nodes for i in range(2)]}")
+    cancel([unlike])
+    part.drain([unlike, unlike + 1], 15)
 
     if cluster.accounting is None:
         part.say("no slurmdbd and MariaDB, and so no QOS: the map was not tried")
