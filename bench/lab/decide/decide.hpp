@@ -53,6 +53,11 @@ void write(json_writer& to, const leaving_jobs& p);
 /// The result of `allot decide`, in the order and under the names of its JSON (see README.md). The texts of
 /// jobs and quotas belong to the scenario, which must outlive it.
 struct decision {
+  struct pod_set {
+    std::string_view name;
+    std::uint64_t pods = 0;
+    vector<flavor_name> flavors{};
+  };
   struct admission {
     std::string_view id;
     quota_id quota;
@@ -61,6 +66,8 @@ struct decision {
     vector<std::string_view> nodes{};
     vector<flavor_name> flavors{};
     amounts borrows{};
+    /// Of a job whose pods differ.
+    vector<pod_set> sets{};
   };
   struct eviction {
     std::string_view id;

@@ -28,9 +28,16 @@ class decision_writer {
     out_.member("rounds", std::uint64_t{d_.rounds});
     list("admit", d_.admit, [&](const auto& a) {
       out_.member("pods", a.pods);
-      out_.key("flavors").begin_object();
-      for (const flavor_name& f : a.flavors) out_.member(f.resource, f.flavor);
-      out_.end_object();
+      flavors(a.flavors);
+      if (!a.sets.empty()) {
+        out_.key("pod_sets").begin_array();
+        for (const decision::pod_set& s : a.sets) {
+          out_.begin_object().member("name", s.name).member("pods", s.pods);
+          flavors(s.flavors);
+          out_.end_object();
+        }
+        out_.end_array();
+      }
       names("nodes", a.nodes);
       amounts_of("borrows", a.borrows);
     });
@@ -87,6 +94,11 @@ class decision_writer {
       out_.end_object();
     }
     out_.end_array();
+  }
+  void flavors(const vector<flavor_name>& all) {
+    out_.key("flavors").begin_object();
+    for (const flavor_name& f : all) out_.member(f.resource, f.flavor);
+    out_.end_object();
   }
   void names(std::string_view name, const vector<std::string_view>& all) {
     out_.key(name).begin_array();

@@ -95,17 +95,25 @@ void decision_maker::record(const plan_type& plan) {
   const std::size_t first_admission = made_.admit.size();
   for (const auto& a : plan.admissions) {
     const job_index j = a.what;
-    const auto same =
+    auto row =
         std::find_if(made_.admit.begin() + static_cast<std::ptrdiff_t>(first_admission), made_.admit.end(),
-                     [&](const decision::admission& row) { return a.core && row.id == jobs_.ids[j]; });
-    const std::uint64_t pods = pods_at(j, a.where, a.pods);
+                     [&](const decision::admission& r) { return a.core && r.id == jobs_.ids[j]; });
+    if (row == made_.admit.end()) {
+      made_.admit.push_back(
+          {jobs_.ids[j], job(j).quota, 0, {}, flavors_of(j, a.pick), {}, sets_of(j, a.pick)});
+      row = std::prev(made_.admit.end());
+    }
     const auto nodes = nodes_of(a.where);
-    if (same != made_.admit.end()) {
-      same->pods += pods;
-      same->nodes.append(nodes.begin(), nodes.end());
-      same->borrows += a.borrows;
+    row->pods += pods_at(j, a.where, a.pods);
+    row->nodes.append(nodes.begin(), nodes.end());
+    row->borrows += a.borrows;
+    auto& sets = row->sets;
+    if (sets.empty()) continue;
+    if (a.core) {
+      sets[scheduler_.set_of(a.id).index()].pods += a.pods;
     } else {
-      made_.admit.push_back({jobs_.ids[j], job(j).quota, pods, nodes, flavors_of(j, a.pick), a.borrows});
+      const pods_by_set has = scheduler_.view().by_set(j, a.pods);
+      for (std::size_t s = 0; s < sets.size(); ++s) sets[s].pods += has[s];
     }
   }
 }
@@ -149,19 +157,64 @@ vector<std::string_view> decision_maker::nodes_of_job(job_index j) const {
   return nodes;
 }
 
-vector<flavor_name> decision_maker::flavors_of(job_index j, const flavor_pick& pick) const {
+namespace {
+
+/// The flavors of what is requested in one that is named, and of groups that have a choice, the first of
+/// which is group `first` of the job.
+[[nodiscard]] vector<flavor_name> flavors_in(const scenario& s, const amounts& named,
+                                             const vector<flavor_group>& groups, const flavor_pick& pick,
+                                             std::size_t first) {
   vector<flavor_name> all;
-  for (std::size_t d = 0; d < scenario_.resources.size(); ++d) {
-    const std::string_view resource = scenario_.resources[d];
-    if (flavor_of(resource).empty() || job(j).request[d] == quantity{}) continue;
+  for (std::size_t d = 0; d < s.resources.size(); ++d) {
+    const std::string_view resource = s.resources[d];
+    if (flavor_of(resource).empty() || named[d] == quantity{}) continue;
     all.push_back({plain_name(resource), std::string{flavor_of(resource)}});
   }
-  const auto add = [&](const flavor_group& group, std::size_t g) {
-    for (const std::string& r : group.resources) all.push_back({r, group.options[pick[g]].name});
-  };
-  if (const job_entry* e = entry(j)) {
-    for (std::size_t g = 0; g < e->flavors.size(); ++g) add(e->flavors[g], g);
-  } else if (job(j).flavors != 0) {
+  for (const flavor_group& group : groups) {
+    for (const std::string& r : group.resources) all.push_back({r, group.options[pick[first]].name});
+    ++first;
+  }
+  return all;
+}
+
+/// The flavors that all sets have that have one of the resource.
+[[nodiscard]] vector<flavor_name> common_flavors(const vector<decision::pod_set>& sets) {
+  vector<flavor_name> all;
+  for (const decision::pod_set& s : sets) {
+    for (const flavor_name& f : s.flavors) {
+      const auto same = std::find_if(all.begin(), all.end(),
+                                     [&](const flavor_name& other) { return other.resource == f.resource; });
+      if (same == all.end()) {
+        all.push_back(f);
+      } else if (same->flavor != f.flavor) {
+        same->flavor.clear();
+      }
+    }
+  }
+  erase_if(all, [](const flavor_name& f) { return f.flavor.empty(); });
+  return all;
+}
+
+}  // namespace
+
+vector<decision::pod_set> decision_maker::sets_of(job_index j, const flavor_pick& pick) const {
+  vector<decision::pod_set> all;
+  const job_entry* e = entry(j);
+  if (e == nullptr) return all;
+  std::size_t groups = 0;
+  for (const pod_set_entry& s : e->sets) {
+    all.push_back({s.name, 0, flavors_in(scenario_, s.request, s.flavors, pick, groups)});
+    groups += s.flavors.size();
+  }
+  return all;
+}
+
+vector<flavor_name> decision_maker::flavors_of(job_index j, const flavor_pick& pick) const {
+  const job_entry* e = entry(j);
+  if (e != nullptr && !e->sets.empty()) return common_flavors(sets_of(j, pick));
+  if (e != nullptr) return flavors_in(scenario_, job(j).request, e->flavors, pick, 0);
+  vector<flavor_name> all = flavors_in(scenario_, job(j).request, {}, pick, 0);
+  if (job(j).flavors != 0) {
     const auto group = flavors_of_traced(scenario_, scenario_.trace->jobs[*jobs_.origins[j].traced]);
     if (group) all.push_back({"gpu", group->options[pick[0]].name});
   }

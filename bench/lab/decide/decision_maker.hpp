@@ -75,6 +75,8 @@ class decision_maker {
   [[nodiscard]] vector<amounts> entitlements() const;
   /// The flavors of a choice, by resource.
   [[nodiscard]] vector<flavor_name> flavors_of(job_index j, const flavor_pick& pick) const;
+  /// The sets of a job whose pods differ, with the flavors of a choice and no pods; none of any other job.
+  [[nodiscard]] vector<decision::pod_set> sets_of(job_index j, const flavor_pick& pick) const;
   [[nodiscard]] vector<std::string_view> nodes_of(gpu::allocation_id at) const;
   /// The nodes of all its running pods.
   [[nodiscard]] vector<std::string_view> nodes_of_job(job_index j) const;

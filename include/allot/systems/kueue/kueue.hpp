@@ -32,6 +32,10 @@ inline constexpr queue_settings kueue_defaults{
 /// FlavorFungibilityPreserveScanProgress, on since 0.20). That changed Kueue's decision in 6 of 6,849 random
 /// worlds.
 ///
+/// With `recompute_overlaps` off, a head is passed over if another one of the same cycle was claimed one of
+/// its victims (Kueue's gate RecomputeAssignmentUponPreemptionTargetsOverlap, on since 0.19). With both off
+/// these are the decisions of Kueue 0.17.
+///
 /// Where Kueue is nondeterministic or says nothing:
 /// - Heads equal in borrowing level, priority and time are ordered by id.
 /// - Jobs of a quota with children compete like those of another of its children; see the searches.
@@ -65,8 +69,14 @@ struct kueue {
   /// than with its first.
   bool preserve_scan_progress = true;
 
+  /// Whether a head whose victims were claimed to an earlier one looks for others in the same cycle (Kueue
+  /// 0.19), rather than in the next.
+  bool recompute_overlaps = true;
+
   /// The parts under these options.
-  [[nodiscard]] policies_type policies() const { return {.preserve_scan_progress = preserve_scan_progress}; }
+  [[nodiscard]] policies_type policies() const {
+    return {.preserve_scan_progress = preserve_scan_progress, .recompute_overlaps = recompute_overlaps};
+  }
 
   /// The nominal of a cohort is a pool beside its members'. An inclusive one is reduced to what they leave.
   template <std::size_t N>

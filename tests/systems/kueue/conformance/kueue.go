@@ -16,16 +16,20 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kuberuntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	config "sigs.k8s.io/kueue/apis/config/v1beta2"
 	api "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	qcache "sigs.k8s.io/kueue/pkg/cache/queue"
 	schdcache "sigs.k8s.io/kueue/pkg/cache/scheduler"
+	"sigs.k8s.io/kueue/pkg/controller/core/indexer"
 	"sigs.k8s.io/kueue/pkg/scheduler"
 	preemptexpectations "sigs.k8s.io/kueue/pkg/scheduler/preemption/expectations"
 	"sigs.k8s.io/kueue/pkg/util/routine"
@@ -49,7 +53,7 @@ func (atOnce) Run(f func()) { f() }
 const namespace = "n"
 
 // Cycles that one world may take until something is decided. A strict queue goes on for ever.
-const mostCycles = 30
+const mostCycles = 20
 
 var origin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
@@ -60,6 +64,14 @@ func at(seconds int) metav1.Time {
 func units(n int) resource.Quantity { return *resource.NewQuantity(int64(n), resource.DecimalSI) }
 
 func meta1(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
+
+// The kinds of objects, no more: the fake client looks at all of them with every patch.
+var known = func() *kuberuntime.Scheme {
+	s := kuberuntime.NewScheme()
+	must(corev1.AddToScheme(s))
+	must(api.AddToScheme(s))
+	return s
+}()
 
 // What Kueue decides in the first cycle that decides anything.
 type decision struct {
@@ -284,7 +296,12 @@ func (w *world) decide() decision {
 				Spec: api.LocalQueueSpec{ClusterQueue: api.ClusterQueueReference(q.Name)}}, w.clusterQueue(q))
 		}
 	}
-	cl := utiltesting.NewClientBuilder().WithObjects(objects...).WithStatusSubresource(&api.Workload{}).
+	cl := fake.NewClientBuilder().WithScheme(known).WithObjects(objects...).WithStatusSubresource(&api.Workload{}).
+		WithTypeConverters(managedfields.NewDeducedTypeConverter()).
+		WithIndex(&api.LocalQueue{}, indexer.QueueClusterQueueKey, indexer.IndexQueueClusterQueue).
+		WithIndex(&api.Workload{}, indexer.WorkloadQueueKey, indexer.IndexWorkloadQueue).
+		WithIndex(&api.Workload{}, indexer.WorkloadClusterQueueKey, indexer.IndexWorkloadClusterQueue).
+		WithIndex(&api.Workload{}, indexer.OwnerReferenceUID, indexer.IndexOwnerUID).
 		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: utiltesting.TreatSSAAsStrategicMerge}).Build()
 	recorder := &utiltesting.EventRecorder{}
 	cache := schdcache.New(cl)
