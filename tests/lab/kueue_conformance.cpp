@@ -78,8 +78,8 @@ std::string listed(const decisions& all) {
 }
 
 /// Compares the worlds of a file, one a line: {"name", "scenario", "expect": [outcomes, any of which will
-/// do]}.
-void compare(const std::string& name, std::size_t worlds) {
+/// do]}. Those in `otherwise`, and no others, are decided otherwise.
+void compare(const std::string& name, std::size_t worlds, const std::set<std::string>& otherwise) {
   if (!lab::packed_input::unpacks_gzip()) {
     MESSAGE("skipped: built without zlib");
     return;
@@ -99,8 +99,9 @@ void compare(const std::string& name, std::size_t worlds) {
     REQUIRE_MESSAGE(world, found.to_string());
     constexpr std::string_view key = "\"scenario\":";
     const std::size_t from = line.find(key) + key.size();
+    const std::string of{world->root().find("name").value().text()};
     lab::scenario_source source;
-    source.file = std::string{world->root().find("name").value().text()};
+    source.file = of;
     const auto s = lab::parse_scenario(line.substr(from, line.find(",\"expect\":") - from), source, found);
     REQUIRE_MESSAGE(s, found.to_string());
     const decisions ours = decided(*s);
@@ -111,7 +112,8 @@ void compare(const std::string& name, std::size_t worlds) {
       is_one = is_one || theirs == ours;
       others += "\n  Kueue:" + listed(theirs);
     });
-    CHECK_MESSAGE(is_one, source.file, others, "\n  allot:", listed(ours));
+    const bool should_be = otherwise.count(of) == 0;
+    CHECK_MESSAGE(is_one == should_be, of, others, "\n  allot:", listed(ours));
     ++compared;
   }
   CHECK(compared == worlds);
@@ -120,5 +122,7 @@ void compare(const std::string& name, std::size_t worlds) {
 }  // namespace
 
 TEST_CASE("kueue_conformance: workloads with several pod sets are decided as in Kueue") {
-  compare("pod_sets.jsonl.gz", 2000);
+  // The first: Kueue remembers where it stopped among the flavors of the queue, and goes on with one that the
+  // pod set does not accept. The second: Kueue tries the flavors of a head, which fits with none, for ever.
+  compare("pod_sets.jsonl.gz", 2000, {"w00020", "w01396"});
 }

@@ -122,7 +122,7 @@ func (w *world) outcomes(runs int) []decision {
 func main() {
 	worlds := flag.Int("worlds", 2000, "how many; every second one is decided by fair sharing")
 	seed := flag.Uint64("seed", 1, "of the first world; the next has the next")
-	runs := flag.Int("runs", 8, "how often each is decided")
+	runs := flag.Int("runs", 4, "how often each is decided")
 	sets := flag.Int("sets", 4, "the most pod sets of a workload")
 	flag.Parse()
 	lines := make([]string, *worlds)
