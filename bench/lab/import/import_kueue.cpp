@@ -59,6 +59,13 @@ struct pod_set {
 /// What an admitted workload has: amounts by flavor, then by resource.
 using assignment = std::map<std::string, resource_list, std::less<>>;
 
+/// The pods of a set that run.
+struct running_set {
+  std::string name;
+  std::int64_t pods = 0;
+  assignment assigned;
+};
+
 struct workload_entry {
   const kubernetes_object* object = nullptr;
   const kueue_queue* in = nullptr;
@@ -66,9 +73,7 @@ struct workload_entry {
   std::int64_t priority = 0;
   bool is_admitted = false;
   bool is_going = false;
-  assignment assigned;
-  /// The running pods of a workload with a single pod set.
-  std::int64_t running_pods = 0;
+  vector<running_set> running;
   instant created = 0;
   instant started = 0;
   std::optional<instant> longest;
@@ -348,14 +353,15 @@ class kueue_importer {
       } else if (set != w.pod_sets.end()) {
         add_amounts(usage, set->request, count);
       }
-      w.running_pods += count;
+      if (count == 0) continue;
+      running_set& running = w.running.emplace_back(running_set{name, count, {}});
       const auto flavors = find_path(a, {"flavors"}, found_);
       if (!flavors || !expect_object(*flavors, found_)) continue;
       flavors->for_each([&](json_value f) {
         const std::string resource{f.key()};
         const auto amount = usage.find(resource);
         if (amount != usage.end())
-          add_amounts(w.assigned[std::string{f.text()}], {{resource, amount->second}});
+          add_amounts(running.assigned[std::string{f.text()}], {{resource, amount->second}});
       });
     }
   }
@@ -374,8 +380,10 @@ class kueue_importer {
       for (const pod_set& s : w.pod_sets) {
         for (const auto& [resource, amount] : s.request) names_.add_amount(resource, amount);
       }
-      for (const auto& [flavor, usage] : w.assigned) {
-        for (const auto& [resource, amount] : usage) names_.add_amount(resource, amount);
+      for (const running_set& s : w.running) {
+        for (const auto& [flavor, usage] : s.assigned) {
+          for (const auto& [resource, amount] : usage) names_.add_amount(resource, amount);
+        }
       }
     }
     names_.choose(log_);
@@ -552,9 +560,8 @@ class kueue_importer {
 
   void write_workload(const workload_entry& w, json_writer& json) {
     json.begin_object().member("id", w.object->name).member("quota", w.in->name);
-    const bool is_one_set = w.pod_sets.size() == 1;
     if (w.is_admitted) {
-      write_running_request(w, is_one_set, json);
+      write_running_request(w, json);
     } else {
       write_pending_request(w, json);
     }
@@ -583,15 +590,16 @@ class kueue_importer {
     log_.note(w.object->shown(), "asks for " + resource + ", which is not counted: left out");
   }
 
-  void write_running_request(const workload_entry& w, bool is_one_set, json_writer& json) {
-    std::map<std::string, std::int64_t> request;
-    std::set<std::string> uncounted;
-    for (const auto& [flavor, usage] : w.assigned) {
+  using amounts_of_dimensions = std::map<std::string, std::int64_t>;
+
+  [[nodiscard]] amounts_of_dimensions request_of_running(const workload_entry& w,
+                                                         const assignment& assigned) {
+    amounts_of_dimensions request;
+    for (const auto& [flavor, usage] : assigned) {
       for (const auto& [resource, amount] : usage) {
         if (amount == 0) continue;
         const std::string dimension = names_.dimension(resource, flavor);
         if (dimension.empty()) {
-          uncounted.insert(resource);
           std::string text{"has "};
           text.append(resource).append(" of the flavor ").append(flavor);
           log_.note(w.object->shown(), text.append(", which no quota counts: left out"));
@@ -600,23 +608,46 @@ class kueue_importer {
         }
       }
     }
-    const bool is_even = is_one_set && w.running_pods > 0 &&
-                         std::all_of(request.begin(), request.end(),
-                                     [&](const auto& r) { return r.second % w.running_pods == 0; });
-    if (is_even) {
-      json.member("pods", w.running_pods);
-      if (w.pod_sets.front().count != w.running_pods) {
-        log_.note(w.object->shown(), "runs with " + std::to_string(w.running_pods) + " of " +
-                                         std::to_string(w.pod_sets.front().count) + " pods, and stays so");
+    return request;
+  }
+
+  void write_running_request(const workload_entry& w, json_writer& json) {
+    vector<amounts_of_dimensions> requests;
+    amounts_of_dimensions all;
+    bool is_even = !w.running.empty() && w.running.size() <= most_pod_sets;
+    for (const running_set& s : w.running) {
+      requests.push_back(request_of_running(w, s.assigned));
+      for (const auto& [dimension, milli] : requests.back()) {
+        all[dimension] += milli;
+        is_even = is_even && milli % s.pods == 0;
       }
-    } else {
+    }
+    const auto write_amounts = [&](const amounts_of_dimensions& request, std::int64_t pods) {
+      json.key("request").begin_object();
+      for (const auto& [dimension, milli] : request) json.key(dimension).raw(milli_text(milli / pods));
+      json.end_object();
+    };
+    if (!is_even) {
       json.member("total", true);
+      return write_amounts(all, 1);
     }
-    json.key("request").begin_object();
-    for (const auto& [dimension, milli] : request) {
-      json.key(dimension).raw(milli_text(is_even ? milli / w.running_pods : milli));
+    const bool is_one = w.running.size() == 1;
+    if (!is_one) json.key("pod_sets").begin_array();
+    for (std::size_t i = 0; i < w.running.size(); ++i) {
+      const running_set& s = w.running[i];
+      if (!is_one) json.begin_object();
+      if (!is_one && !s.name.empty()) json.member("name", s.name);
+      json.member("pods", s.pods);
+      write_amounts(requests[i], s.pods);
+      if (!is_one) json.end_object();
+      const auto asked = std::find_if(w.pod_sets.begin(), w.pod_sets.end(),
+                                      [&](const pod_set& p) { return p.name == s.name; });
+      if (asked == w.pod_sets.end() || asked->count == s.pods) continue;
+      log_.note(w.object->shown(), (is_one ? "runs with " : "pod set " + s.name + " runs with ") +
+                                       std::to_string(s.pods) + " of " + std::to_string(asked->count) +
+                                       " pods, and stays so");
     }
-    json.end_object();
+    if (!is_one) json.end_array();
   }
 
   void write_pending_request(const workload_entry& w, json_writer& json) {

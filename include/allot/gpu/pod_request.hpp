@@ -175,7 +175,7 @@ struct pod_request {
   /// Of pods in `sets` one of that set: what an elastic job may have beyond its minimum.
   std::uint8_t one_of = every_set;
   /// The options that were chosen of the flavors of its sets, by group: see `pod_set::pools`.
-  std::array<std::uint8_t, 4> options{};
+  std::array<std::uint8_t, 8> options{};
   /// How long its pods are expected to run, for placement policies that care (`lifetime_alignment`). It makes
   /// no difference to whether there is room: see `room_key`.
   run_estimate estimate{};
