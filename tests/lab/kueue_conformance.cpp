@@ -47,8 +47,8 @@ decisions decided(const lab::scenario& s) {
   decisions all;
   for (const auto& a : d->admit) {
     std::string line = std::string{a.id} + " starts:";
-    for (const auto& set : a.sets) line += " " + shown(set.pods, set.flavors) + ",";
-    if (a.sets.empty()) line += " " + shown(a.pods, a.flavors) + ",";
+    for (const auto& set : a.pod_sets) line += " " + shown(set.pods, set.flavors) + ",";
+    if (a.pod_sets.empty()) line += " " + shown(a.pods, a.flavors) + ",";
     all.insert(line);
   }
   for (const auto& e : d->evict) {
