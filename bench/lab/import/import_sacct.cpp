@@ -247,7 +247,7 @@ class sacct_import {
     const auto elapsed = elapsed_of(row);
     run.duration = elapsed.value_or(0);
     // No job runs that long: it is counted from 1970.
-    constexpr instant longest = std::int64_t{20 * 365} * day;
+    constexpr instant longest = std::int64_t{20} * 365 * day;
     if (elapsed && run.duration > longest) {
       return row.report(sacct_column::start, "no job runs for " + std::to_string(run.duration / day) +
                                                  " days (its start is not known), found " +
