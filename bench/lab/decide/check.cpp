@@ -118,10 +118,11 @@ void describe_jobs(const scenario& s, std::string& out) {
     ++phases[j.phase];
     asked += j.request;
     // The best flavor of each group.
-    for (const flavor_group& g : j.flavors) {
-      asked += g.options.front().request *
-               (j.pod_request.total ? std::int64_t{1} : std::int64_t{j.pod_request.pods});
-    }
+    const auto add = [&](const vector<flavor_group>& flavors, std::int64_t pods) {
+      for (const flavor_group& g : flavors) asked += g.options.front().request * pods;
+    };
+    add(j.flavors, j.pod_request.total ? 1 : j.pod_request.pods);
+    for (const pod_set_entry& set : j.sets) add(set.flavors, set.pods.pods);
   }
   out += fmt::format("jobs: {} waiting, {} running, {} being evicted; they ask for {}\n",
                      phases[job_phase::pending], phases[job_phase::running], phases[job_phase::evicting],
@@ -244,6 +245,10 @@ std::string summary(const trace& t, const std::string& file) {
   out += fmt::format(" of {}, submitted from {} to {}\n", counted(t.tenants.size(), "tenant"), seconds(first),
                      seconds(last));
   out += fmt::format("  they ask for {} GPUs, the largest for {}\n", to_string(gpus), to_string(largest));
+  const auto has_sets = [](const trace_job& j) { return j.is_unlike(); };
+  if (const auto n = std::count_if(t.jobs.begin(), t.jobs.end(), has_sets); n > 0) {
+    out += fmt::format("  {} {} of pods that differ\n", n, n == 1 ? "consists" : "consist");
+  }
   describe_estimates(t, out);
   describe_starts(t, out);
   describe_tags(t, out);

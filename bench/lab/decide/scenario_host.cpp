@@ -81,7 +81,7 @@ void scenario_host<N>::submit_pending() {
     }
     if (scheduler.refuses(j) == refusal::larger_than_cluster) {
       const gpu::pod_request pod_request = scheduler.view().pod_request(j, job.fewest_pods(), {});
-      const gpu::unplaceable why = scheduler.places().why_not(pod_request);
+      const gpu::unplaceable why = why_never(pod_request, scheduler.places());
       reject(j, std::string{gpu::to_string(why.reason)}, explain(why, scheduler.places(), jobs.sets_of(job)));
       continue;
     }

@@ -12,19 +12,6 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-namespace {
-
-/// Whether there are several flavors that the pods of the set may have.
-[[nodiscard]] bool chooses_flavors(const scenario& s, const trace_pod_set& set) {
-  const auto group = flavors_of_traced(s, set.gpu_model, set.gpus, set.pods);
-  if (!group) return false;
-  // Of size() g++ 12 thinks that the list is gone by then.
-  const auto& options = group->options;
-  return options.begin() != options.end() && options.begin() + 1 != options.end();
-}
-
-}  // namespace
-
 // Jobs of the scenario.
 
 void scenario_reader::read_jobs(json_object& top) {
@@ -288,7 +275,7 @@ void scenario_reader::check_trace(const trace_places& places) {
     for (const trace_pod_set& set : t.sets_of(j)) {
       if (!j.is_unlike()) continue;
       check_model(set.gpu_model);
-      if (chooses_flavors(to_, set)) ++groups;
+      groups += chooses_flavor(to_, set) ? 1U : 0U;
     }
     if (groups > most_flavor_groups) {
       report("groups", j, trace_column::pod_set, std::nullopt, [&] {

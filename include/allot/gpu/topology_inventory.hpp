@@ -85,7 +85,7 @@ class basic_topology_inventory : public basic_inventory<Policy> {
     return empty.place(r).has_value() || empty.sets_.gave_up();
   }
   /// Why the request can't be placed now. See `gpu::why_not`. Of unlike pods why the first set can't be that
-  /// can't; if each could, that they can't all be.
+  /// never can, or else that can't now; if each could, that they can't all be.
   [[nodiscard]] unplaceable why_not(const pod_request& r) const {
     if (r.is_plain()) return base::why_not(r);
     if (r.sets.empty()) {
@@ -222,19 +222,20 @@ class basic_topology_inventory : public basic_inventory<Policy> {
       return all;
     }
     bool is_first = true;
+    std::optional<unplaceable> no;
     for (std::size_t s = 0; s < r.sets.size(); ++s) {
       if (r.one_of != every_set && r.one_of != s) continue;
       const pod_set& set = r.sets[s];
       unplaceable why = why_not(set.of(r.one_of == every_set ? set.fewest() : 1, r));
-      if (why.says_no()) {
-        if (r.sets.size() > 1) why.set = static_cast<std::uint8_t>(s);
-        return why;
-      }
+      if (r.sets.size() > 1 && why.says_no()) why.set = static_cast<std::uint8_t>(s);
+      if (why.is_never()) return why;
+      if (why.says_no() && !no) no = why;
       if (std::exchange(is_first, false))
         all = why;
       else
         all.asked += why.asked, all.pods += why.pods, all.pods_with_room += why.pods_with_room;
     }
+    if (no) return *no;
     basic_topology_inventory trial{*this};
     if (trial.place(r)) {
       all.reason = obstacle::none;
