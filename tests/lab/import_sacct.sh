@@ -171,6 +171,15 @@ has job_id,submit_s,duration_s,gpus,pods,pod_set,gpu_model,cpu_milli,memory_mib,
 noted '1 job (30) had components'
 noted '2 jobs that had not ended are left out (31+1, 31+0)'
 
+# More of them than a job may have pod sets are one request.
+{
+  echo 'JobID|Submit|Elapsed|AllocTRES|State'
+  for ((i = 0; i < 17; ++i)); do echo "9+$i|2026-03-01T08:00:00|00:01:00|cpu=2,gres/gpu:a100=1,gres/gpu=1,node=1|COMPLETED"; done
+} >many.txt
+imports 0 many.txt
+has job_id,gpus,pods,pod_set,gpu_model,cpu_milli '9,17,,,a100,34000'
+noted '1 job (9) had more components than a job may have pod sets'
+
 # A component that ran twice is one of its gang's runs.
 imports 0 - <<'TXT'
 JobID|Submit|Start|Elapsed|AllocTRES|State
