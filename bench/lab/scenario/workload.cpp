@@ -270,13 +270,13 @@ void charge_as_kai_does(const scenario& s, sim::job<N>& job, vector<sim::unlike_
 }
 
 template <std::size_t N>
-[[nodiscard]] sim::places places_of(const scenario& s, const vector<sim::job<N>>& jobs) {
+[[nodiscard]] sim::places places_of(const scenario& s, const sim::workload_view<N>& workload) {
   const gpu::placement_name name = s.policy.placement;
   gpu::typical_pods typical;
   const auto named = named_policy::find(s.policy.preset);
   const own_policy* own = named ? named->own() : nullptr;
   const bool is_own = own != nullptr && own->placement != nullptr;
-  if (is_own || name == gpu::placement_name::fgd) typical = typical_pods_of<N>(*s.cluster, jobs);
+  if (is_own || name == gpu::placement_name::fgd) typical = typical_pods_of(*s.cluster, workload);
   gpu::any_placement policy = is_own ? own->placement(*s.cluster, typical)
                                      : gpu::any_placement{name, *s.cluster, typical, s.policy.seed};
   if (s.nearness) return sim::places{*s.cluster, *s.nearness, std::move(policy)};
@@ -416,7 +416,9 @@ workload<N> make_workload(const scenario& s) {
     result.origins.push_back(c.origin);
   }
 
-  if (s.cluster) result.setup.where = places_of(s, result.setup.jobs);
+  if (s.cluster) {
+    result.setup.where = places_of<N>(s, {.jobs = result.setup.jobs, .unlike = result.setup.unlike});
+  }
 
   const auto cancels = [](const event_entry& e) { return std::holds_alternative<std::string>(e.what); };
   std::unordered_map<std::string_view, sim::job_index> numbers;

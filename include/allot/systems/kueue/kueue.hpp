@@ -44,8 +44,8 @@ inline constexpr queue_settings kueue_defaults{
 ///   of all trees; in Kueue, those of one cohort, up to a second later.
 /// - An elastic job is admitted once, with the pods that fit then (partial admission), and does not grow.
 /// - A job lists the flavors that it accepts. Kueue remembers where a search stopped among those of its
-///   queue: if others that a pod set does not accept come after its last, the next cycle tries these first, in
-///   vain.
+///   queue: if others that a pod set does not accept come after its last, the next cycle tries these first,
+///   in vain.
 /// - A head that does not fit, with pod sets that come to the end of their flavors in different cycles, is
 ///   tried for ever in Kueue, and what is behind it never. Here it is inadmissible after 256 cycles.
 ///
