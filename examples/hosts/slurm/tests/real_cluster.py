@@ -281,10 +281,14 @@ def part_storm(part):
         elif deed == "submit":
             nodes_wanted = chance.choice([1, 1, 1, 1, 2, 3])
             options = ["--no-requeue"] if chance.random() < 0.15 else []
-            job = part.submit(chance.choice(list(ACCOUNTS)), gpus=chance.choice([1, 2, 4, 8, 8]), nodes=nodes_wanted,
+            gpus = chance.choice([1, 2, 4, 8, 8])
+            if not options and chance.random() < 0.15:
+                # A leader without GPUs, and workers.
+                options, nodes_wanted, gpus = [":", f"--nodes={nodes_wanted}", f"--gres=gpu:{gpus}"], 1, 0
+            job = part.submit(chance.choice(list(ACCOUNTS)), gpus=gpus, nodes=nodes_wanted,
                               seconds=chance.randint(1, 9), on_term=chance.choice(["die", "ignore", "wait"]), options=options)
             jobs.append(job)
-            if options:
+            if "--no-requeue" in options:
                 fixed.add(job)
     if not governor.alive():
         governor.start()
