@@ -123,7 +123,8 @@ TEST_CASE("scenario_pod_sets: slices and pods that are apart") {
 }
 
 TEST_CASE("scenario_pod_sets: the minimum of a semi-preemptible job is safe") {
-  const std::string two = R"("quotas": [{"name": "all"}, {"name": "q", "parent": "all", "nominal": {"gpu": 24}},
+  const std::string two =
+      R"("quotas": [{"name": "all"}, {"name": "q", "parent": "all", "nominal": {"gpu": 24}},
       {"name": "r", "parent": "all", "nominal": {"gpu": 24}, "preempt": {"reclaim": "any"}}], )";
   const std::string owner = R"(, {"id": "owner", "quota": "r", "request": {"gpu": 8}, "pods": 3})";
   const auto evicted = [&](const std::string& job) {
