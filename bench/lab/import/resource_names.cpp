@@ -93,6 +93,15 @@ void resource_names::choose(import_log& log) {
   }
 }
 
+void resource_names::add_plain(const std::string& name) {
+  if (dimensions_.size() == max_resources) return;
+  entry& e = entries_[name];
+  e.name = name;
+  e.flavors = {std::string{}};
+  e.is_counted = true;
+  dimensions_.push_back(name);
+}
+
 const resource_names::entry* resource_names::find(std::string_view resource) const {
   const auto at = entries_.find(resource);
   return at == entries_.end() || !at->second.is_counted ? nullptr : &at->second;

@@ -30,6 +30,8 @@ class resource_names {
   /// Chooses names and units. There is room for `max_resources`: GPUs first, then CPU and memory. What does
   /// not fit is noted.
   void choose(import_log& log);
+  /// Counts one more under its own name, without flavors, if there is room. After `choose`.
+  void add_plain(const std::string& name);
 
   /// The scenario's "resources".
   [[nodiscard]] const vector<std::string>& dimensions() const noexcept { return dimensions_; }
