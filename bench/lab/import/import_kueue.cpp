@@ -342,8 +342,9 @@ class kueue_importer {
     if (!stopped.empty()) return "it waits in " + stopped;
     if (!e.in->inactive.empty()) return "it waits in the ClusterQueue " + name + ": " + e.in->inactive;
     if (!selects(*e.in, w.object->space)) {
-      return "the namespaceSelector of the ClusterQueue " + name + " does not select its namespace " +
-             w.object->space;
+      const bool has_none = !find_path(e.in->object->value, {"spec", "namespaceSelector"}, found_);
+      return "the ClusterQueue " + name + " selects no workloads of the namespace " + w.object->space +
+             (has_none ? ", nor of any other: it has no spec.namespaceSelector" : "");
     }
     if (w.is_inadmissible.empty()) w.is_inadmissible = why_never(e);
     return check_size(w);
@@ -466,8 +467,8 @@ class kueue_importer {
     for (const workload_entry& w : workloads_) {
       any_inadmissible = any_inadmissible || !w.of.is_inadmissible.empty();
       for (const kueue_pod_set& s : w.of.pod_sets) {
-        for (const auto& [resource, amount] : s.request) names_.add_amount(resource, amount);
-        for (const auto& [resource, a] : s.assigned) names_.add_amount(resource, a.amount);
+        for (const auto& [resource, amount] : s.request) names_.add_request(resource, amount, s.pods);
+        for (const auto& [resource, a] : s.assigned) names_.add_request(resource, a.amount, 1);
       }
     }
     names_.choose(log_);
