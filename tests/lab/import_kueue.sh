@@ -177,6 +177,13 @@ notes 'Workload n/mig-effort: asks for nvidia.com/mig-1g.5gb, which its ClusterQ
 exits 2 "$allot" import kueue objects.json --quota-check-strategy Never
 exits 2 "$allot" import kai objects.json --quota-check-strategy BlockUndeclared
 says "$(<err)" '*--quota-check-strategy is an option of the format kueue, not of kai*'
+# Nor does Kueue admit pods that ask for more than their limits.
+becomes < <(
+  queue q "$(gpus f=8)"
+  work w q '{"name": "m", "count": 1, "template": {"spec": {"containers": [{"resources": {"requests": {"nvidia.com/gpu": "2"}, "limits": {"nvidia.com/gpu": "1"}}}]}}}'
+)
+admits
+notes 'Workload n/w: is not admitted: a container of its pod set m requests more nvidia.com/gpu than its limit'
 # Where there is no room to say so in the scenario, they are left out.
 becomes < <(
   queue q "$(gpus 1=8 2=8 3=8 4=8 5=8 6=8 7=8 8=8), \"queueingStrategy\": \"StrictFIFO\""
@@ -446,6 +453,7 @@ jobs_are '*"request": {"cpu": 4, "gpu": 2}*'
 # --- what can't be carried over is noted with its effect, and so is what is not known
 
 becomes < <(
+  echo '{"kind": "AdmissionCheck", "metadata": {"name": "c"}, "spec": {"controllerName": "kueue.x-k8s.io/multikueue"}}'
   queue q "$(gpus f=8), \"admissionChecksStrategy\": {\"admissionChecks\": [{\"name\": \"c\"}]}, \"admissionScope\": {\"admissionMode\": \"UsageBasedAdmissionFairSharing\"}, \"newField\": {\"a\": 1}"
   work gated q "$(pods m 1 1 '"resourceClaims": [{"name": "r"}], "schedulingGates": [{"name": "g"}], "hostNetwork": true')" '' '"preemptionGates": [{"name": "g"}]'
   work open q "$(pods m 1 1)" '"preemptionGates": [{"name": "g", "position": "Open"}]' '"preemptionGates": [{"name": "g"}]'
@@ -453,6 +461,7 @@ becomes < <(
   work parts q "$(pods m 8 1 '' '"topologyRequest": {"podSetSliceRequiredTopology": "rack", "podSetSliceSize": 4, "subGroupCount": 2}')"
 )
 for text in 'ClusterQueue q: spec.admissionChecksStrategy is not carried over: a workload that gets quota here starts at once' \
+  'ClusterQueue q: its workloads run in other clusters (MultiKueue, AdmissionCheck c)' \
   'ClusterQueue q: spec.admissionScope is not carried over: ' 'ClusterQueue q: spec.newField is not carried over: this program does not know it' \
   'Workload n/gated: spec.podSets[].template.spec.resourceClaims is not carried over: the devices' \
   'Workload n/gated: spec.preemptionGates is not carried over: ' \

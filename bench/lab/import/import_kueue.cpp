@@ -169,7 +169,24 @@ class kueue_importer {
     if (active && !active->is_true) {
       q.inactive = "it is not Active" + (active->reason.empty() ? "" : " (" + active->reason + ')');
     }
+    note_other_clusters(o);
     queues_.push_back(std::move(q));
+  }
+
+  void note_other_clusters(const kubernetes_object& queue) {
+    vector<std::string> checks;
+    for (const json_value& c : elements_at(queue.value, {"spec", "admissionChecks"}, found_))
+      checks.push_back(read_string(c, found_).value_or(""));
+    for (const json_value& c :
+         elements_at(queue.value, {"spec", "admissionChecksStrategy", "admissionChecks"}, found_)) {
+      checks.push_back(text_at(c, {"name"}, found_));
+    }
+    for (const kubernetes_object& o : all("AdmissionCheck")) {
+      if (std::find(checks.begin(), checks.end(), o.name) == checks.end()) continue;
+      if (text_at(o.value, {"spec", "controllerName"}, found_) != "kueue.x-k8s.io/multikueue") continue;
+      log_.note(queue.shown(), "its workloads run in other clusters (MultiKueue, " + o.shown() +
+                                   "); whether these have room for them is not known here");
+    }
   }
 
   /// Kueue admits nothing below a cycle of cohorts. A tree has none.

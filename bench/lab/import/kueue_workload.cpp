@@ -48,6 +48,26 @@ void take_effective_requests(json_value workload, kueue_workload& to, errors& fo
   }
 }
 
+/// Kueue admits no pods whose containers request more than their limits.
+void check_limits(json_value pod_spec, const std::string& set, kueue_workload& to, errors& found) {
+  for (const std::string_view key : {"initContainers", "containers"}) {
+    for (const json_value& c : elements_at(pod_spec, {key}, found)) {
+      const auto requests = find_path(c, {"resources", "requests"}, found);
+      const auto limits = find_path(c, {"resources", "limits"}, found);
+      if (!requests || !limits) continue;
+      const resource_list most = read_resource_list(*limits, found);
+      for (const auto& [resource, amount] : read_resource_list(*requests, found)) {
+        const auto limit = most.find(resource);
+        if (limit == most.end() || kueue_amount(resource, amount) <= kueue_amount(resource, limit->second)) {
+          continue;
+        }
+        to.is_inadmissible =
+            "a container of its pod set " + set + " requests more " + resource + " than its limit";
+      }
+    }
+  }
+}
+
 void read_pod_sets(const kubernetes_object& o, kueue_workload& to, errors& found) {
   const auto reclaimable = read_reclaimable(o.value, found);
   for (const json_value& value : elements_at(o.value, {"spec", "podSets"}, found)) {
@@ -62,6 +82,7 @@ void read_pod_sets(const kubernetes_object& o, kueue_workload& to, errors& found
         spec && expect_object(*spec, found)) {
       for (const auto& [resource, amount] : request_of_pod(*spec, found))
         set.request[resource] = kueue_amount(resource, amount);
+      check_limits(*spec, set.name, to, found);
     }
     set.needs = read_kueue_needs(value, found);
     to.pod_sets.push_back(std::move(set));
@@ -197,8 +218,13 @@ kueue_workload read_kueue_workload(const kubernetes_object& object, errors& foun
   if (const auto active = find_path(object.value, {"spec", "active"}, found);
       active && !read_bool(*active, found).value_or(true)) {
     w.is_out = "spec.active is false";
+  } else if (const auto target = find_condition(object.value, "DeactivationTarget", found);
+             target && target->is_true) {
+    w.is_out = "its condition DeactivationTarget is True";
+  }
+  if (w.holds_quota() && !w.is_out.empty()) {
     w.stays_out = w.is_out;
-    w.is_going = w.holds_quota();
+    w.is_going = true;
   }
   if (const auto most =
           whole_at(object.value, {"spec", "maximumExecutionTimeSeconds"}, 0, most_count, found)) {
