@@ -37,11 +37,9 @@ says "$("$allot" decide kai.json)" '*"admit": \[*"asr/pg-wait"*"cv/pg-train", "q
 imports 0 kueue "$objects/kueue.json"
 for text in 'note: Node: 1 object is not carried over' \
   'note: ClusterQueue speech: spec.admissionChecks is not carried over' \
-  'note: ResourceFlavor a100: spec.nodeTaints is not carried over' \
-  'note: Workload asr/mpi: spec.podSets.worker.topologyRequest is not carried over' \
+  'note: Workload asr/mpi: spec.podSets[].topologyRequest.required is not carried over: its pods may stand anywhere' \
   'note: Workload nlp/lost: left out: the LocalQueue nlp/nowhere is not in the file' \
   'note: Workload: 1 that is finished is left out' \
-  'note: Workload cv/job-wide: asks for example.com/fpga, which is not counted: left out' \
   'note: fair sharing is configured in ClusterQueue speech'; do
   grep -qF "$text" err || fail "kueue does not say: $text"
 done
@@ -222,7 +220,7 @@ done
 expects kueue '{"items": []}' '*there is no ClusterQueue (expected the output of: kubectl get clusterqueues*'
 expects kai '{"items": []}' '*there is no Queue (expected the output of: kubectl get queues*'
 queue='{"kind": "ClusterQueue", "metadata": {"name": "a"}, "spec": {"resourceGroups": [{"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": [{"name": "cpu", "nominalQuota": AMOUNT}]}]}]}}'
-for amount in '"4x"' '-1' '"1e99"' 'true' '"NaN"' '1000000000000000000000'; do
+for amount in '"4x"' '-1' '"1e9.5"' 'true' '"NaN"'; do
   expects kueue "${queue/AMOUNT/$amount}" '*/spec/resourceGroups/0/flavors/0/resources/0/nominalQuota: expected a*'
 done
 expects kueue '{"kind": "ClusterQueue", "metadata": {"name": "a"}, "spec": {}}' '*no ClusterQueue counts any resource*'
@@ -230,10 +228,6 @@ expects kai '{"kind": "Queue", "metadata": {"name": "a"}, "spec": {"resources": 
   '*/spec/resources/gpu/quota: expected an amount, or -1 for no bound, found -2*'
 expects kai '{"kind": "Queue", "metadata": {"name": "a"}, "spec": {"preemptMinRuntime": "soon"}}' \
   '*/spec/preemptMinRuntime: expected a span of time, as in "5m"*found "soon"*'
-# A cycle of cohorts.
-expects kueue '{"items": [{"kind": "Cohort", "metadata": {"name": "x"}, "spec": {"parentName": "y"}},
-  {"kind": "Cohort", "metadata": {"name": "y"}, "spec": {"parentName": "x"}},
-  '"${queue/AMOUNT/1}"']}' '*the scenario made of *: /quotas/*/parent: the parents form a cycle*'
 head -c 3000 "$objects/kueue.json" >cut.json
 imports 2 kueue cut.json
 says "$(<err)" 'cut.json: line *, column *: the JSON ends too early*'

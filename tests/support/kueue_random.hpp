@@ -59,6 +59,7 @@ void check_against_naive(random_source& random) {
     }
     if (random.one_in(2)) x.choice.when_can_borrow = allot::flavor_step::try_next;
     if (random.one_in(2)) x.choice.when_can_preempt = allot::flavor_step::stay;
+    if (random.one_in(3)) x.choice.preference = allot::flavor_preference::preemption_over_borrowing;
     x.strict = random.one_in(3);
 
     kueue_queue t;

@@ -46,7 +46,9 @@ const vector<named_importer>& importers() {
        true},
       {{"csv", "any table; --map says which column is what"}, import_csv},
       {{"kueue",
-        "Kueue's objects, as kubectl get clusterqueues,cohorts,workloads,localqueues -A -o json prints them"},
+        "Kueue's objects, as kubectl get "
+        "clusterqueues,cohorts,workloads,localqueues,resourceflavors,topologies,namespaces -A -o json prints "
+        "them"},
        import_kueue,
        true},
       {{"kai", "KAI's objects, as kubectl get queues,podgroups,pods,nodes -A -o json prints them"},
@@ -88,6 +90,10 @@ int run_import(const import_options& options) {
     return complain(
         "--time-format, --shards and --mps are options of the format sacct, not of " + options.format,
         "allot import");
+  }
+  if (options.format != "kueue" && !options.quota_check_strategy.empty()) {
+    return complain("--quota-check-strategy is an option of the format kueue, not of " + options.format,
+                    "allot import");
   }
   import_log log{shown_path(options.file), options.shown};
   packed_input file{options.file};

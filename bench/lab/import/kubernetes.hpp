@@ -35,7 +35,7 @@ inline constexpr std::int64_t most_priority = std::numeric_limits<std::int32_t>:
 [[nodiscard]] std::string milli_text(std::int64_t milli);
 
 /// A quantity as Kubernetes writes it ("500m", "1Gi", "2e3", "1.5"), in billionths; nullopt if it is none.
-/// Digits beyond the ninth decimal are rounded up, as in Kubernetes.
+/// As in Kubernetes, digits beyond the ninth decimal are rounded up, and more than 2^63-1 is that.
 [[nodiscard]] std::optional<nano_amount> parse_kubernetes_quantity(std::string_view text);
 
 /// The quantity in a string or number; reports anything else.
@@ -57,7 +57,8 @@ void add_amounts(resource_list& to, const resource_list& what, std::int64_t time
 [[nodiscard]] resource_list read_resource_list(json_value value, errors& found);
 
 /// What the scheduler counts for a pod: its containers together, or a container that runs before them if that
-/// requests more, plus the overhead. `pod_spec` is the `spec` of a pod or of its template.
+/// requests more, or what the pod requests as a whole; plus the overhead. `pod_spec` is the `spec` of a pod
+/// or of its template.
 [[nodiscard]] resource_list request_of_pod(json_value pod_spec, errors& found);
 
 /// The member at the end of a path of keys, if the whole path exists and is not null. Reports what is on the
