@@ -71,6 +71,7 @@ std::optional<std::pair<flavor_pick, bool>> best_of(const std::vector<flavor_pic
   const flavor_choice& rule = session.rules.flavors;
   const bool spare_loans = rule.when_can_borrow == flavor_step::try_next;
   const bool spare_others = rule.when_can_preempt == flavor_step::try_next;
+  const bool prefers_eviction = rule.preference == allot::flavor_preference::preemption_over_borrowing;
   std::optional<std::pair<flavor_pick, bool>> best;
   int best_score = 9;
   for (const flavor_pick& p : in_order) {
@@ -78,8 +79,8 @@ std::optional<std::pair<flavor_pick, bool>> best_of(const std::vector<flavor_pic
     if (!o.fits && !o.helped_by_evictions) continue;
     const bool evicts = !o.fits;
     int score = 0;
-    if (spare_loans && o.borrows) score = 1;
-    if (spare_others && evicts) score = 2;
+    if (spare_loans && o.borrows) score = 2;
+    if (spare_others && evicts) score = spare_loans && prefers_eviction && !o.borrows ? 1 : 3;
     if (score < best_score) {
       best_score = score;
       best = {p, evicts};
@@ -111,6 +112,8 @@ TEST_CASE("flavor_walk: the chosen flavors are the best by the rule, for any out
     r.menu = menu_of(sizes);
     const auto step = [&] { return random.one_in(2) ? flavor_step::stay : flavor_step::try_next; };
     session.rules.flavors = {step(), step()};
+    if (random.one_in(2))
+      session.rules.flavors.preference = allot::flavor_preference::preemption_over_borrowing;
     std::vector<flavor_pick> in_order;
     const std::size_t rare = 1 + random.below(4);
     flavor_pick pick{};

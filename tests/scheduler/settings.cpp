@@ -35,21 +35,33 @@ auto members_of(const queue_settings& s) {
   const auto& [order, head, preempt, flavors, min_runtime, strict_after, preempt_after, reservations, gather,
                wait_if_loss_percent, backfill, owners_backfill, borrow_backoff, ready_horizon] = s;
   const auto& [within, reclaim, children, borrow, borrow_max_priority, rivals] = preempt;
-  const auto& [when_can_borrow, when_can_preempt] = flavors;
+  const auto& [when_can_borrow, when_can_preempt, preference] = flavors;
   const auto& [from_same_quota, from_others] = min_runtime;
   const auto& [longest_gathering, percent] = gather;
   const auto& [first_backoff, longest_backoff] = borrow_backoff;
-  return std::tuple{order,           head,
-                    within,          reclaim,
-                    children,        borrow,
-                    rivals,          borrow_max_priority,
-                    when_can_borrow, when_can_preempt,
-                    from_same_quota, from_others,
-                    reservations,    longest_gathering,
-                    percent,         wait_if_loss_percent,
-                    backfill,        strict_after,
-                    owners_backfill, first_backoff,
-                    longest_backoff, ready_horizon,
+  return std::tuple{order,
+                    head,
+                    within,
+                    reclaim,
+                    children,
+                    borrow,
+                    rivals,
+                    borrow_max_priority,
+                    when_can_borrow,
+                    when_can_preempt,
+                    preference,
+                    from_same_quota,
+                    from_others,
+                    reservations,
+                    longest_gathering,
+                    percent,
+                    wait_if_loss_percent,
+                    backfill,
+                    strict_after,
+                    owners_backfill,
+                    first_backoff,
+                    longest_backoff,
+                    ready_horizon,
                     preempt_after};
 }
 constexpr std::size_t members = std::tuple_size_v<decltype(members_of({}))>;
@@ -121,6 +133,11 @@ const row rows[] = {
     {"flavors", [](circumstances& c) { c.settings.flavors.when_can_borrow = allot::flavor_step::try_next; },
      "flavors(job, pods)", [](circumstances& c) { c.can.knows_flavors = true; }},
     {"flavors", [](circumstances& c) { c.settings.flavors.when_can_preempt = allot::flavor_step::stay; },
+     "flavors(job, pods)", [](circumstances& c) { c.can.knows_flavors = true; }},
+    {"flavors",
+     [](circumstances& c) {
+       c.settings.flavors.preference = allot::flavor_preference::preemption_over_borrowing;
+     },
      "flavors(job, pods)", [](circumstances& c) { c.can.knows_flavors = true; }},
     {"min_runtime.preempt", [](circumstances& c) { c.settings.min_runtime.preempt = 5; }},
     {"min_runtime.reclaim", [](circumstances& c) { c.settings.min_runtime.reclaim = 5; }},

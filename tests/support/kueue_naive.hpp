@@ -62,6 +62,7 @@ class kueue_naive {
   bool final_share = true;
   bool initial_share = true;
   bool preserves_scans = true;
+  bool recomputes_overlaps = true;
   std::size_t n = 1;
   std::vector<int> resource_of;
 
@@ -506,6 +507,15 @@ class kueue_naive {
 
   // Flavors.
 
+  /// Whether a is preferred to b: the mode, then how far from the queue it borrows, or the reverse.
+  bool better(int x, std::pair<mode, int> a, std::pair<mode, int> b) const {
+    if (a.first == no_fit || b.first == no_fit) return a.first > b.first;
+    const bool possible = a.first != no_candidates && b.first != no_candidates;
+    const bool loan_first =
+        possible && q(x).choice.preference == allot::flavor_preference::preemption_over_borrowing;
+    if (loan_first && a.second != b.second) return a.second < b.second;
+    return a.first != b.first ? a.first > b.first : a.second < b.second;
+  }
   void assign(const state& s, entry& e, const std::set<std::string>& out, int pinned) const {
     const naive_workload& w = *e.w;
     const auto& p = q(w.queue).preempt;
@@ -569,7 +579,7 @@ class kueue_naive {
         const auto [m, level] = judge(d, e.asks[d] + w.options[i][d]);
         total = std::max(total, level);
         contested[d] = m != fit;
-        if (m < worst || (m == worst && m != no_fit && level > worst_level)) {
+        if (better(w.queue, {worst, worst_level}, {m, level})) {
           worst = m;
           worst_level = level;
         }
@@ -578,8 +588,7 @@ class kueue_naive {
       const bool on = worst <= no_candidates ||
                       (worst != fit && c.when_can_preempt == allot::flavor_step::try_next) ||
                       (worst_level > 0 && c.when_can_borrow == allot::flavor_step::try_next);
-      if (!on || (worst != no_fit &&
-                  (best == no_fit || worst > best || (worst == best && worst_level < best_level)))) {
+      if (!on || better(w.queue, {worst, worst_level}, {best, best_level})) {
         best = worst;
         best_level = worst_level;
         best_total = total;
@@ -598,7 +607,8 @@ class kueue_naive {
       if (best_contested[d]) e.contested[d] = true;
     }
     e.borrows = std::max(e.borrows, best_total);
-    e.m = best == fit ? all_mode : preempt;
+    const bool is_fit = std::find(best_contested.begin(), best_contested.end(), true) == best_contested.end();
+    e.m = is_fit ? all_mode : preempt;
     e.next = tried + 1 == w.options.size() ? 0 : tried + 1;
   }
   void nominate(const state& s, entry& e, const std::set<std::string>& out = {}, int pinned = -1) const {
@@ -710,7 +720,7 @@ class kueue_naive {
       for (const auto* v : claimed) add(t, v->queue, v->uses, -1);
       return t;
     };
-    if (overlaps()) {
+    if (recomputes_overlaps && overlaps()) {
       std::set<std::string> out;
       for (const auto* v : claimed) out.insert(v->name);
       nominate(without_claimed(), e, out, static_cast<int>(e.pick));

@@ -284,6 +284,7 @@ class soak_world {
     }
     s.flavors.when_can_borrow = static_cast<allot::flavor_step>(random_.below(2));
     s.flavors.when_can_preempt = static_cast<allot::flavor_step>(random_.below(2));
+    s.flavors.preference = static_cast<allot::flavor_preference>(random_.below(2));
     if (random_.one_in(3)) s.min_runtime = {random_.between(0, 20), random_.between(0, 20)};
     if (preset_.backs_off && random_.one_in(3)) {
       s.borrow_backoff.first = random_.between(0, 10);
@@ -1039,8 +1040,8 @@ class soak_world {
          ", within ", static_cast<int>(s.preempt.within), ", reclaim ", static_cast<int>(s.preempt.reclaim),
          ", children ", s.preempt.children, ", borrow ", static_cast<int>(s.preempt.borrow), ", flavors ",
          static_cast<int>(s.flavors.when_can_borrow), static_cast<int>(s.flavors.when_can_preempt),
-         ", waits ", s.preempt_after, ", runtime ", s.min_runtime.preempt, " and ", s.min_runtime.reclaim,
-         ", horizon ", s.ready_horizon.value_or(0));
+         static_cast<int>(s.flavors.preference), ", waits ", s.preempt_after, ", runtime ",
+         s.min_runtime.preempt, " and ", s.min_runtime.reclaim, ", horizon ", s.ready_horizon.value_or(0));
     const bool taken = it_->configure(x, s).empty();
     require(taken == (has_quota(x) && !is_contradictory(s)), "settings are taken that make no sense, or not");
     if (!taken) return;

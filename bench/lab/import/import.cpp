@@ -46,7 +46,9 @@ const vector<named_importer>& importers() {
        true},
       {{"csv", "any table; --map says which column is what"}, import_csv},
       {{"kueue",
-        "Kueue's objects, as kubectl get clusterqueues,cohorts,workloads,localqueues -A -o json prints them"},
+        "Kueue's objects, as kubectl get "
+        "clusterqueues,cohorts,workloads,localqueues,resourceflavors,topologies,namespaces -A -o json prints "
+        "them"},
        import_kueue,
        true},
       {{"kai", "KAI's objects, as kubectl get queues,podgroups,pods,nodes -A -o json prints them"},
@@ -93,10 +95,16 @@ int run_import(const import_options& options) {
         "--time-format, --shards and --mps are options of the format sacct, not of " + options.format,
         "allot import");
   }
+<<<<<<< HEAD
   if (options.format != "kubernetes" && (!options.gpu_resources.empty() || !options.quotas.empty())) {
     return complain(
         "--gpu-resource and --quotas are options of the format kubernetes, not of " + options.format,
         "allot import");
+=======
+  if (options.format != "kueue" && !options.quota_check_strategy.empty()) {
+    return complain("--quota-check-strategy is an option of the format kueue, not of " + options.format,
+                    "allot import");
+>>>>>>> main
   }
   import_log log{shown_path(options.file), options.shown};
   packed_input file{options.file};

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 // Converts Kueue's objects to a scenario: ClusterQueues and Cohorts become its quotas, Workloads its jobs.
 #include "lab/import/kubernetes.hpp"
+#include "lab/import/kueue_flavors.hpp"
+#include "lab/import/kueue_workload.hpp"
+#include "lab/import/object_fields.hpp"
 #include "lab/import/resource_names.hpp"
 
 #include <allot/core/pod_counts.hpp>
@@ -11,16 +14,26 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <span>
+#include <string_view>
 #include <utility>
 
 namespace allot {
 inline namespace v0 {
 namespace lab {
 
+namespace embedded {
+extern const std::string_view kueue_tsv;
+}  // namespace embedded
+
 namespace {
 
+/// The most pods of a job of a scenario.
 constexpr std::int64_t most_pods = 1'000'000;
+/// A resource of which there is none: what Kueue does not admit asks for it, and is in the way of those
+/// behind it as there.
+constexpr std::string_view inadmissible = "(inadmissible)";
 
 /// A resource in a flavor, as a queue has it.
 struct cell {
@@ -45,33 +58,35 @@ struct kueue_queue {
   bool is_cohort = false;
   vector<cell> cells;
   vector<resource_group> groups;
+  /// None, Hold or HoldAndDrain.
+  std::string stop;
+  /// Why Kueue admits nothing to it, if it is not stopped.
+  std::string inactive;
+  /// All of its flavors have a topology.
+  bool has_topology = false;
+
+  [[nodiscard]] const resource_group* group_of(std::string_view resource) const {
+    const auto at = std::find_if(groups.begin(), groups.end(), [&](const resource_group& g) {
+      return std::find(g.resources.begin(), g.resources.end(), resource) != g.resources.end();
+    });
+    return at == groups.end() ? nullptr : &*at;
+  }
 };
 
-struct pod_set {
-  std::string name;
-  std::int64_t count = 1;
-  std::optional<std::int64_t> min_count;
-  /// For one pod.
-  resource_list request;
-  std::map<std::string, std::string, std::less<>> node_selector;
+struct local_queue {
+  std::string cluster_queue;
+  std::string stop;
 };
-
-/// What an admitted workload has: amounts by flavor, then by resource.
-using assignment = std::map<std::string, resource_list, std::less<>>;
 
 struct workload_entry {
-  const kubernetes_object* object = nullptr;
+  kueue_workload of;
   const kueue_queue* in = nullptr;
-  vector<pod_set> pod_sets;
-  std::int64_t priority = 0;
-  bool is_admitted = false;
-  bool is_going = false;
-  assignment assigned;
-  /// The running pods of a workload with a single pod set.
-  std::int64_t running_pods = 0;
-  instant created = 0;
-  instant started = 0;
-  std::optional<instant> longest;
+};
+
+/// Resources of a pod set that get one flavor, and the flavors among which they choose.
+struct flavor_choices {
+  vector<std::string> resources;
+  vector<std::string> flavors;
 };
 
 class kueue_importer {
@@ -81,10 +96,10 @@ class kueue_importer {
 
   [[nodiscard]] std::string run() {
     for (const auto& [kind, objects] : objects_) {
-      static constexpr std::string_view known[] = {"ClusterQueue",         "Cohort",         "Workload",
-                                                   "LocalQueue",           "ResourceFlavor", "PriorityClass",
-                                                   "WorkloadPriorityClass"};
-      if (std::find(std::begin(known), std::end(known), kind) != std::end(known)) continue;
+      for (const kubernetes_object& o : objects) {
+        if (fields_.knows(kind) && kind != "Workload") fields_.note(o, log_);
+      }
+      if (fields_.knows(kind) || kind == "PriorityClass" || kind == "Namespace") continue;
       log_.note(kind, counted(objects.size(), "object is", "objects are") + " not carried over");
     }
     read_queues();
@@ -95,7 +110,8 @@ class kueue_importer {
           "-o json)");
     }
     if (!found_.empty()) return {};
-    read_flavors();
+    flavors_.read(all("ResourceFlavor"), all("Topology"), found_);
+    read_flavors_of_queues();
     read_local_queues();
     read_workloads();
     if (!found_.empty()) return {};
@@ -127,6 +143,7 @@ class kueue_importer {
       cohort.is_cohort = true;
       queues_.insert(queues_.begin(), std::move(cohort));
     }
+    cut_cycles();
     // A ClusterQueue and a Cohort may have the same name; quotas may not.
     for (kueue_queue& q : queues_) {
       if (!q.parent.empty() && names.count(q.parent) > 0) q.parent = "cohort " + q.parent;
@@ -147,30 +164,53 @@ class kueue_importer {
     }
     for (const json_value& group : elements_at(o.value, {"spec", "resourceGroups"}, found_))
       read_group(group, q);
-    if (const auto spec = find_path(o.value, {"spec"}, found_)) {
-      if (is_cohort) {
-        note_unknown(o, *spec, "spec", {"parentName", "parent", "resourceGroups", "fairSharing"}, log_);
-      } else {
-        note_unknown(o, *spec, "spec",
-                     {"cohort", "cohortName", "resourceGroups", "fairSharing", "queueingStrategy",
-                      "preemption", "flavorFungibility", "namespaceSelector", "stopPolicy"},
-                     log_);
-        note_selector(o, *spec);
-      }
-      if (const auto fair = find_path(*spec, {"fairSharing"}, found_)) {
-        note_unknown(o, *fair, "spec.fairSharing", {"weight"}, log_);
-      }
+    q.stop = text_at(o.value, {"spec", "stopPolicy"}, found_);
+    const auto active = find_condition(o.value, "Active", found_);
+    if (active && !active->is_true) {
+      q.inactive = "it is not Active" + (active->reason.empty() ? "" : " (" + active->reason + ')');
     }
+    note_other_clusters(o);
     queues_.push_back(std::move(q));
   }
 
-  void note_selector(const kubernetes_object& o, json_value spec) {
-    // {} admits every namespace, as does a quota without "access".
-    const auto selector = find_path(spec, {"namespaceSelector"}, found_);
-    bool is_empty = true;
-    if (selector) selector->for_each([&](json_value) { is_empty = false; });
-    if (!is_empty)
-      log_.note(o.shown(), "spec.namespaceSelector is not carried over: any job may be submitted to it");
+  void note_other_clusters(const kubernetes_object& queue) {
+    vector<std::string> checks;
+    for (const json_value& c : elements_at(queue.value, {"spec", "admissionChecks"}, found_))
+      checks.push_back(read_string(c, found_).value_or(""));
+    for (const json_value& c :
+         elements_at(queue.value, {"spec", "admissionChecksStrategy", "admissionChecks"}, found_)) {
+      checks.push_back(text_at(c, {"name"}, found_));
+    }
+    for (const kubernetes_object& o : all("AdmissionCheck")) {
+      if (std::find(checks.begin(), checks.end(), o.name) == checks.end()) continue;
+      if (text_at(o.value, {"spec", "controllerName"}, found_) != "kueue.x-k8s.io/multikueue") continue;
+      log_.note(queue.shown(), "its workloads run in other clusters (MultiKueue, " + o.shown() +
+                                   "); whether these have room for them is not known here");
+    }
+  }
+
+  /// Kueue admits nothing below a cycle of cohorts. A tree has none.
+  void cut_cycles() {
+    const auto parent_of = [&](const kueue_queue& q) -> kueue_queue* {
+      const auto at = std::find_if(queues_.begin(), queues_.end(),
+                                   [&](const kueue_queue& c) { return c.is_cohort && c.name == q.parent; });
+      return q.parent.empty() || at == queues_.end() ? nullptr : &*at;
+    };
+    const auto is_endless = [&](const kueue_queue& q) {
+      const kueue_queue* at = &q;
+      for (std::size_t i = 0; at != nullptr && i <= queues_.size(); ++i) at = parent_of(*at);
+      return at != nullptr;
+    };
+    for (kueue_queue& q : queues_) {
+      if (is_endless(q) && !q.is_cohort) q.inactive = "its cohorts form a cycle";
+    }
+    for (kueue_queue& q : queues_) {
+      if (!q.is_cohort || !is_endless(q)) continue;
+      log_.note(
+          "Cohort " + q.name,
+          "its parent " + q.parent + " is left out, because they form a cycle; what is below gets nothing");
+      q.parent.clear();
+    }
   }
 
   void read_group(json_value value, kueue_queue& to) {
@@ -183,9 +223,13 @@ class kueue_importer {
       group.flavors.push_back(name);
       for (const json_value& r : elements_at(flavor, {"resources"}, found_)) {
         cell c{name, text_at(r, {"name"}, found_), 0, {}, {}};
-        if (const auto v = find_path(r, {"nominalQuota"}, found_)) c.nominal = read_amount_of(*v, found_);
-        if (const auto v = find_path(r, {"borrowingLimit"}, found_)) c.borrow = read_amount_of(*v, found_);
-        if (const auto v = find_path(r, {"lendingLimit"}, found_)) c.lend = read_amount_of(*v, found_);
+        const auto read = [&](std::string_view key) {
+          const auto v = find_path(r, {key}, found_);
+          return v ? std::optional{read_kueue_amount(c.resource, *v, found_)} : std::nullopt;
+        };
+        c.nominal = read("nominalQuota").value_or(0);
+        c.borrow = read("borrowingLimit");
+        c.lend = read("lendingLimit");
         names_.add(c.resource, name);
         to.cells.push_back(std::move(c));
       }
@@ -193,33 +237,39 @@ class kueue_importer {
     to.groups.push_back(std::move(group));
   }
 
-  void read_flavors() {
-    for (const kubernetes_object& o : all("ResourceFlavor")) {
-      if (auto labels = texts_at(o.value, {"spec", "nodeLabels"}, found_); !labels.empty()) {
-        flavor_labels_[o.name] = std::move(labels);
+  void read_flavors_of_queues() {
+    std::set<std::string, std::less<>> unknown;
+    for (kueue_queue& q : queues_) {
+      bool has_flavors = false;
+      q.has_topology = true;
+      for (const resource_group& g : q.groups) {
+        for (const std::string& f : g.flavors) {
+          has_flavors = true;
+          q.has_topology = q.has_topology && flavors_.has_topology(f);
+          if (!flavors_.has(f)) unknown.insert(f);
+        }
       }
-      if (const auto spec = find_path(o.value, {"spec"}, found_))
-        note_unknown(o, *spec, "spec", {"nodeLabels"}, log_);
+      q.has_topology = q.has_topology && has_flavors;
+    }
+    if (flavors_.empty() || unknown.empty()) return;
+    for (const std::string& f : unknown) {
+      log_.note("ResourceFlavor " + f,
+                "it is not in the file: taken as one without labels and taints, which admits every workload");
     }
   }
 
   void read_local_queues() {
     for (const kubernetes_object& o : all("LocalQueue")) {
-      local_queues_[o.name] = text_at(o.value, {"spec", "clusterQueue"}, found_);
-      if (const auto spec = find_path(o.value, {"spec"}, found_))
-        note_unknown(o, *spec, "spec", {"clusterQueue"}, log_);
+      local_queues_[o.name] = {text_at(o.value, {"spec", "clusterQueue"}, found_),
+                               text_at(o.value, {"spec", "stopPolicy"}, found_)};
     }
     // A LocalQueue is inferred from its admitted workloads.
     for (const kubernetes_object& o : all("Workload")) {
-      const std::string local = local_queue_of(o);
+      const std::string name = text_at(o.value, {"spec", "queueName"}, found_);
       const std::string admitted = text_at(o.value, {"status", "admission", "clusterQueue"}, found_);
-      if (!local.empty() && !admitted.empty()) local_queues_.try_emplace(local, admitted);
+      if (name.empty() || admitted.empty()) continue;
+      local_queues_.try_emplace(o.space + '/' + name, local_queue{admitted, {}});
     }
-  }
-
-  [[nodiscard]] std::string local_queue_of(const kubernetes_object& o) {
-    const std::string name = text_at(o.value, {"spec", "queueName"}, found_);
-    return name.empty() ? name : o.space + '/' + name;
   }
 
   [[nodiscard]] const kueue_queue* find_queue(std::string_view name) const {
@@ -237,127 +287,187 @@ class kueue_importer {
       const auto condition = find_condition(o.value, "Finished", found_);
       if (condition && condition->is_true) {
         ++finished;
-      } else {
-        read_workload(o);
+        continue;
       }
+      note_fields(o);
+      workload_entry w{read_kueue_workload(o, found_, log_), nullptr};
+      now_ = std::max(now_, w.of.latest);
+      read_.push_back(std::move(w));
     }
     if (finished > 0)
       log_.note("Workload", counted(finished, "that is finished is", "that are finished are") + " left out");
-  }
-
-  void read_workload(const kubernetes_object& o) {
-    workload_entry w;
-    w.object = &o;
-    w.created = o.created.value_or(0);
-    w.is_admitted = find_path(o.value, {"status", "admission", "clusterQueue"}, found_).has_value();
-    std::string name = text_at(o.value, {"status", "admission", "clusterQueue"}, found_);
-    if (name.empty()) {
-      const std::string local = local_queue_of(o);
-      if (local.empty()) return log_.note(o.shown(), "left out: it has no spec.queueName");
-      const auto at = local_queues_.find(local);
-      if (at != local_queues_.end()) {
-        name = at->second;
-      } else if (find_queue(local.substr(local.find('/') + 1)) != nullptr) {
-        name = local.substr(local.find('/') + 1);
-        log_.note(o.shown(), "taken to the ClusterQueue " + name + ", which is called as its LocalQueue is");
+    if (!found_.empty()) return;
+    for (workload_entry& w : read_) {
+      if (const std::string why = find_place(w); !why.empty()) {
+        log_.note(w.of.object->shown(), "left out: " + why);
       } else {
-        return log_.note(o.shown(),
-                         "left out: the LocalQueue " + local +
-                             " is not in the file (kubectl get ...,localqueues says where it leads)");
+        workloads_.push_back(std::move(w));
       }
     }
-    w.in = find_queue(name);
-    if (w.in == nullptr)
-      return log_.note(o.shown(), "left out: the ClusterQueue " + name + " is not in the file");
-    if (const auto active = find_path(o.value, {"spec", "active"}, found_); active && !w.is_admitted) {
-      if (!read_bool(*active, found_).value_or(true))
-        return log_.note(o.shown(), "left out: spec.active is false");
-    }
-    const std::string stop = text_at(w.in->object->value, {"spec", "stopPolicy"}, found_);
-    if (!w.is_admitted && !stop.empty() && stop != "None") {
-      return log_.note(o.shown(), "left out: it waits in a ClusterQueue whose stopPolicy is " + stop);
-    }
-    w.priority = priority_of(o);
-    if (const auto s =
-            whole_at(o.value, {"spec", "maximumExecutionTimeSeconds"}, 0, std::int64_t{1} << 31U, found_)) {
-      w.longest = *s * ms_per_second;
-    }
-    for (const json_value& set : elements_at(o.value, {"spec", "podSets"}, found_)) read_pod_set(o, set, w);
-    if (const auto spec = find_path(o.value, {"spec"}, found_)) {
-      note_unknown(o, *spec, "spec",
-                   {"queueName", "podSets", "priority", "priorityClassName", "priorityClassSource",
-                    "priorityClassRef", "active", "maximumExecutionTimeSeconds"},
-                   log_);
-    }
-    if (w.pod_sets.empty()) return log_.note(o.shown(), "left out: it has no pod sets");
-    if (w.is_admitted) read_admission(o, w);
-    // A workload that was requeued is pending from then on.
-    const auto evicted = find_condition(o.value, "Evicted", found_);
-    w.is_going = w.is_admitted && evicted && evicted->is_true;
-    workloads_.push_back(std::move(w));
+    read_.clear();
   }
 
-  [[nodiscard]] std::int64_t priority_of(const kubernetes_object& o) {
-    if (const auto p = whole_at(o.value, {"spec", "priority"}, -most_priority, most_priority, found_))
-      return *p;
-    std::string name = text_at(o.value, {"spec", "priorityClassName"}, found_);
-    if (name.empty()) name = text_at(o.value, {"spec", "priorityClassRef", "name"}, found_);
-    if (name.empty()) return 0;
-    for (const char* kind : {"WorkloadPriorityClass", "PriorityClass"}) {
-      for (const kubernetes_object& c : all(kind)) {
-        if (c.own_name != name) continue;
-        return whole_at(c.value, {"value"}, -most_priority, most_priority, found_).value_or(0);
-      }
+  void note_fields(const kubernetes_object& o) {
+    vector<std::string_view> settled;
+    std::set<std::string> closed;
+    for (const json_value& g : elements_at(o.value, {"spec", "preemptionGates"}, found_))
+      closed.insert(text_at(g, {"name"}, found_));
+    for (const json_value& g : elements_at(o.value, {"status", "preemptionGates"}, found_)) {
+      if (text_at(g, {"position"}, found_) == "Open") closed.erase(text_at(g, {"name"}, found_));
     }
-    log_.note(o.shown(), "its priority class " + name + " is not in the file: the priority is 0");
-    return 0;
+    if (closed.empty()) settled.push_back("Workload.spec.preemptionGates[]");
+    fields_.note(o, log_, settled);
   }
 
-  void read_pod_set(const kubernetes_object& o, json_value value, workload_entry& w) {
-    pod_set set;
-    set.name = text_at(value, {"name"}, found_);
-    set.count = whole_at(value, {"count"}, 0, most_pods, found_).value_or(1);
-    set.min_count = whole_at(value, {"minCount"}, 0, most_pods, found_);
-    const std::string path = "spec.podSets." + set.name;
-    note_unknown(o, value, path, {"name", "count", "minCount", "template"}, log_);
-    if (const auto spec = find_path(value, {"template", "spec"}, found_);
-        spec && expect_object(*spec, found_)) {
-      set.request = request_of_pod(*spec, found_);
-      set.node_selector = texts_at(*spec, {"nodeSelector"}, found_);
-      if (find_path(*spec, {"affinity", "nodeAffinity"}, found_)) {
-        log_.note(o.shown(), path + ".template.spec.affinity.nodeAffinity is not carried over");
+  /// Finds the queue of a workload, and whether Kueue looks at it there. Returns why it is left out, if it
+  /// is.
+  [[nodiscard]] std::string find_place(workload_entry& e) {
+    kueue_workload& w = e.of;
+    const auto lq = local_queues_.find(w.local_queue);
+    const std::string local_stop = lq == local_queues_.end() ? std::string{} : lq->second.stop;
+    std::string name = w.holds_in;
+    if (name.empty()) {
+      if (w.local_queue.empty()) return "it has no spec.queueName";
+      const std::string own = w.local_queue.substr(w.local_queue.find('/') + 1);
+      if (lq != local_queues_.end()) {
+        name = lq->second.cluster_queue;
+      } else if (find_queue(own) != nullptr) {
+        name = own;
+        log_.note(w.object->shown(),
+                  "taken to the ClusterQueue " + name + ", which is called as its LocalQueue is");
+      } else {
+        return "the LocalQueue " + w.local_queue +
+               " is not in the file (kubectl get ...,localqueues says where it leads)";
       }
     }
-    if (set.count == 0) return;
-    set.request["pods"] = 1'000'000'000;
-    w.pod_sets.push_back(std::move(set));
+    e.in = find_queue(name);
+    if (e.in == nullptr) return "the ClusterQueue " + name + " is not in the file";
+    std::string stopped;
+    if (is_stopped(local_stop)) stopped = "a LocalQueue whose stopPolicy is " + local_stop;
+    if (is_stopped(e.in->stop)) stopped = "a ClusterQueue whose stopPolicy is " + e.in->stop;
+    if (w.holds_quota()) {
+      const bool is_drained = e.in->stop == drains || local_stop == drains;
+      w.is_going = w.is_going || is_drained;
+      if (!stopped.empty()) w.stays_out = "it is in " + stopped;
+      if (w.running_pods() == 0) return "it holds nothing: all of its pods are reclaimable";
+      return check_size(w);
+    }
+    if (!w.is_out.empty()) return w.is_out;
+    const bool is_late = w.ready.value_or(0) > now_;
+    if (!w.backs_off.empty() && !is_late) return w.backs_off;
+    if (!is_late) w.ready.reset();
+    if (!stopped.empty()) return "it waits in " + stopped;
+    if (!e.in->inactive.empty()) return "it waits in the ClusterQueue " + name + ": " + e.in->inactive;
+    if (!selects(*e.in, w.object->space)) {
+      const bool has_none = !find_path(e.in->object->value, {"spec", "namespaceSelector"}, found_);
+      return "the ClusterQueue " + name + " selects no workloads of the namespace " + w.object->space +
+             (has_none ? ", nor of any other: it has no spec.namespaceSelector" : "");
+    }
+    if (w.is_inadmissible.empty()) w.is_inadmissible = why_never(e);
+    return check_size(w);
   }
 
-  void read_admission(const kubernetes_object& o, workload_entry& w) {
-    const auto reserved = find_condition(o.value, "QuotaReserved", found_);
-    w.started = reserved && reserved->since ? *reserved->since : w.created;
-    for (const json_value& a : elements_at(o.value, {"status", "admission", "podSetAssignments"}, found_)) {
-      const std::string name = text_at(a, {"name"}, found_);
-      const auto set = std::find_if(w.pod_sets.begin(), w.pod_sets.end(),
-                                    [&](const pod_set& s) { return s.name == name; });
-      const std::int64_t count =
-          whole_at(a, {"count"}, 0, most_pods, found_).value_or(set == w.pod_sets.end() ? 1 : set->count);
-      resource_list usage;
-      if (const auto v = find_path(a, {"resourceUsage"}, found_)) {
-        usage = read_resource_list(*v, found_);
-      } else if (set != w.pod_sets.end()) {
-        add_amounts(usage, set->request, count);
-      }
-      w.running_pods += count;
-      const auto flavors = find_path(a, {"flavors"}, found_);
-      if (!flavors || !expect_object(*flavors, found_)) continue;
-      flavors->for_each([&](json_value f) {
-        const std::string resource{f.key()};
-        const auto amount = usage.find(resource);
-        if (amount != usage.end())
-          add_amounts(w.assigned[std::string{f.text()}], {{resource, amount->second}});
-      });
+  static constexpr std::string_view drains = "HoldAndDrain";
+  [[nodiscard]] static bool is_stopped(std::string_view policy) {
+    return !policy.empty() && policy != "None";
+  }
+
+  [[nodiscard]] static std::string check_size(const kueue_workload& w) {
+    std::int64_t pods = 0;
+    for (const kueue_pod_set& s : w.pod_sets) pods += std::max(s.pods, s.running_pods);
+    if (pods == 0) return w.pod_sets.empty() ? "it has no pod sets" : "it has no pods";
+    return pods <= most_pods
+               ? std::string{}
+               : "it has " + std::to_string(pods) + " pods; a job has at most " + std::to_string(most_pods);
+  }
+
+  /// Whether the ClusterQueue takes workloads of the namespace: a selector of {} selects all, none selects
+  /// none.
+  [[nodiscard]] bool selects(const kueue_queue& q, const std::string& space) {
+    const auto selector = find_path(q.object->value, {"spec", "namespaceSelector"}, found_);
+    if (!selector) return false;
+    const label_map wanted = texts_at(*selector, {"matchLabels"}, found_);
+    vector<node_requirement> all_of;
+    for (const auto& [key, value] : wanted) all_of.push_back({key, "In", {value}});
+    for (node_requirement& r : read_requirements(*selector, "matchExpressions", found_))
+      all_of.push_back(std::move(r));
+    label_map labels = {{std::string{name_label}, space}};
+    bool is_known = false;
+    for (const kubernetes_object& o : all("Namespace")) {
+      if (o.name != space) continue;
+      is_known = true;
+      labels.merge(texts_at(o.value, {"metadata", "labels"}, found_));
     }
+    for (const node_requirement& r : all_of) {
+      if (!is_known && r.key != name_label) {
+        if (unknown_spaces_.insert(q.name + '/' + space).second) {
+          log_.note(q.object->shown(), "spec.namespaceSelector asks for labels of the namespace " + space +
+                                           ", which is not in the file: taken as selected (kubectl get "
+                                           "...,namespaces says it)");
+        }
+        continue;
+      }
+      if (!r.is_valid_for_labels() || !r.matches(labels)) return false;
+    }
+    return true;
+  }
+  static constexpr std::string_view name_label = "kubernetes.io/metadata.name";
+
+  /// Why Kueue never admits the pending workload as things stand: what no flavor covers, or admits.
+  [[nodiscard]] std::string why_never(const workload_entry& e) {
+    for (const kueue_pod_set& s : e.of.pod_sets) {
+      if (s.pods == 0) continue;
+      for (const auto& [resource, amount] : s.request) {
+        const resource_group* const g = e.in->group_of(resource);
+        if (g == nullptr) {
+          if (amount == 0 || resource == "pods") continue;
+          const std::string text = "asks for " + resource + ", which its ClusterQueue does not cover";
+          if (options_.quota_check_strategy != "IgnoreUndeclared") return text;
+          log_.note(e.of.object->shown(), text + ": left out");
+        } else if (admitted_flavors(e, s, *g).empty()) {
+          return "no flavor for " + resource + " admits its pod set " + s.name + ": " + refusals(e, s, *g);
+        }
+      }
+    }
+    return {};
+  }
+
+  /// The pod sets that get their flavors together with this one: a group of pod sets, or it alone.
+  [[nodiscard]] static vector<const kueue_pod_set*> partners(const workload_entry& e,
+                                                             const kueue_pod_set& s) {
+    vector<const kueue_pod_set*> all;
+    for (const kueue_pod_set& other : e.of.pod_sets) {
+      const std::string& group = s.needs.topology.group;
+      if (&other == &s || (!group.empty() && other.needs.topology.group == group)) all.push_back(&other);
+    }
+    return all;
+  }
+
+  /// The flavors of a group of resources that admit a pod set, best first.
+  [[nodiscard]] vector<std::string> admitted_flavors(const workload_entry& e, const kueue_pod_set& s,
+                                                     const resource_group& g) const {
+    vector<std::string> admitted;
+    const auto sets = partners(e, s);
+    for (const std::string& f : g.flavors) {
+      const auto admits = [&](const kueue_pod_set* p) {
+        return flavors_.refusal(f, p->needs, e.in->has_topology).empty();
+      };
+      if (std::all_of(sets.begin(), sets.end(), admits)) admitted.push_back(f);
+    }
+    return admitted;
+  }
+  [[nodiscard]] std::string refusals(const workload_entry& e, const kueue_pod_set& s,
+                                     const resource_group& g) const {
+    std::string text;
+    for (const std::string& f : g.flavors) {
+      for (const kueue_pod_set* const p : partners(e, s)) {
+        const std::string why = flavors_.refusal(f, p->needs, e.in->has_topology);
+        if (why.empty()) continue;
+        text.append(text.empty() ? "" : "; ").append(f).append(": ").append(why);
+        break;
+      }
+    }
+    return text.empty() ? "it has none" : text;
   }
 
   // What is counted.
@@ -370,15 +480,30 @@ class kueue_importer {
         names_.add_amount(c.resource, c.lend.value_or(0));
       }
     }
+    bool any_inadmissible = false;
     for (const workload_entry& w : workloads_) {
-      for (const pod_set& s : w.pod_sets) {
-        for (const auto& [resource, amount] : s.request) names_.add_amount(resource, amount);
-      }
-      for (const auto& [flavor, usage] : w.assigned) {
-        for (const auto& [resource, amount] : usage) names_.add_amount(resource, amount);
+      any_inadmissible = any_inadmissible || !w.of.is_inadmissible.empty();
+      for (const kueue_pod_set& s : w.of.pod_sets) {
+        for (const auto& [resource, amount] : s.request) names_.add_request(resource, amount, s.pods);
+        for (const auto& [resource, a] : s.assigned) names_.add_request(resource, a.amount, 1);
       }
     }
     names_.choose(log_);
+    if (any_inadmissible && !names_.dimensions().empty()) names_.add_plain(std::string{inadmissible});
+    for (const workload_entry& w : workloads_) {
+      if (w.of.is_inadmissible.empty()) continue;
+      const bool is_left_out = !names_.counts(inadmissible);
+      log_.note(
+          w.of.object->shown(),
+          (is_left_out ? "left out: Kueue does not admit it: " : "is not admitted: ") + w.of.is_inadmissible);
+      if (is_left_out && text_at(w.in->object->value, {"spec", "queueingStrategy"}, found_) == "StrictFIFO") {
+        log_.note(w.of.object->shown(),
+                  "there it is in the way of those behind it, as its ClusterQueue is strict");
+      }
+    }
+    if (!names_.counts(inadmissible)) {
+      erase_if(workloads_, [](const workload_entry& w) { return !w.of.is_inadmissible.empty(); });
+    }
     if (names_.dimensions().empty()) {
       found_.add(shown_path(options_.file), {},
                  "no ClusterQueue counts any resource (expected spec.resourceGroups)");
@@ -440,7 +565,7 @@ class kueue_importer {
     }
     // A ClusterQueue may not use what it does not list. For resources with flavors the presets enforce that.
     for (const std::string& d : names_.dimensions()) {
-      if (q.is_cohort || d.find('/') != std::string::npos) continue;
+      if (q.is_cohort || d.find('/') != std::string::npos || d == inadmissible) continue;
       const auto lists = [&](const cell& c) { return names_.dimension(c.resource, c.flavor) == d; };
       if (std::none_of(q.cells.begin(), q.cells.end(), lists)) most[d] = 0;
     }
@@ -457,13 +582,25 @@ class kueue_importer {
     if (!q.parent.empty()) write_amounts(q, "lend", json, [](const cell& c) { return c.lend; });
     write_borrow(q, json);
     if (q.object != nullptr) {
-      if (const auto weight = find_path(q.object->value, {"spec", "fairSharing", "weight"}, found_)) {
-        json.key("weight").raw(
-            milli_text(static_cast<std::int64_t>(read_amount_of(*weight, found_) / 1'000'000)));
-      }
+      write_weight(q, json);
       if (!q.is_cohort) write_settings(q, json);
     }
     json.end_object();
+  }
+
+  void write_weight(const kueue_queue& q, json_writer& json) {
+    const auto value = find_path(q.object->value, {"spec", "fairSharing", "weight"}, found_);
+    if (!value) return;
+    constexpr nano_amount milli = nano / 1000;
+    const nano_amount weight = read_amount_of(*value, found_);
+    // A weight of 0 is something else than a small one.
+    const nano_amount rounded =
+        std::clamp<nano_amount>(weight / milli + (weight % milli != 0 ? 1 : 0), 0, most_milli);
+    const std::string text = milli_text(static_cast<std::int64_t>(rounded));
+    if (rounded * milli != weight) {
+      log_.note(q.object->shown(), "spec.fairSharing.weight: " + value->shown() + " is taken as " + text);
+    }
+    json.key("weight").raw(text);
   }
 
   /// Writes the scenario's word for one of Kueue's, and notes a word that has no counterpart.
@@ -494,8 +631,6 @@ class kueue_importer {
                {{"StrictFIFO", "strict"}, {"BestEffortFIFO", "best_effort"}});
     if (const auto preemption = find_path(spec, {"preemption"}, found_);
         preemption && expect_object(*preemption, found_)) {
-      note_unknown(*q.object, *preemption, "spec.preemption",
-                   {"withinClusterQueue", "reclaimWithinCohort", "borrowWithinCohort"}, log_);
       json.key("preempt").begin_object();
       write_word(q, json, "within", text({"preemption", "withinClusterQueue"}),
                  "spec.preemption.withinClusterQueue",
@@ -523,7 +658,6 @@ class kueue_importer {
     }
     if (const auto choice = find_path(spec, {"flavorFungibility"}, found_);
         choice && expect_object(*choice, found_)) {
-      note_unknown(*q.object, *choice, "spec.flavorFungibility", {"whenCanBorrow", "whenCanPreempt"}, log_);
       json.key("flavor_choice").begin_object();
       write_word(q, json, "when_can_borrow", text({"flavorFungibility", "whenCanBorrow"}),
                  "spec.flavorFungibility.whenCanBorrow",
@@ -531,6 +665,10 @@ class kueue_importer {
       write_word(q, json, "when_can_preempt", text({"flavorFungibility", "whenCanPreempt"}),
                  "spec.flavorFungibility.whenCanPreempt",
                  {{"Preempt", "preempt"}, {"MayStopSearch", "preempt"}, {"TryNextFlavor", "try_next"}});
+      write_word(q, json, "preference", text({"flavorFungibility", "preference"}),
+                 "spec.flavorFungibility.preference",
+                 {{"BorrowingOverPreemption", "borrowing_over_preemption"},
+                  {"PreemptionOverBorrowing", "preemption_over_borrowing"}});
       json.end_object();
     }
   }
@@ -539,217 +677,302 @@ class kueue_importer {
   /// the time when the file was made.
   void find_times() {
     if (workloads_.empty()) return;
-    first_ = workloads_.front().created;
-    for (const workload_entry& w : workloads_) {
-      first_ = std::min(first_, w.created);
-      now_ = std::max({now_, w.created, w.started});
-    }
+    first_ = now_;
+    for (const workload_entry& w : workloads_)
+      first_ = std::min({first_, w.of.created, w.of.queued, w.of.started});
     log_.note(
         {},
         "times count from the oldest workload; how long workloads will run is not known: from now on each "
         "runs for an hour, unless it has a maximumExecutionTimeSeconds");
+    const bool any_choice = std::any_of(workloads_.begin(), workloads_.end(), [&](const workload_entry& w) {
+      return w.of.holds_quota() && std::any_of(w.in->groups.begin(), w.in->groups.end(),
+                                               [](const resource_group& g) { return g.flavors.size() > 1; });
+    });
+    if (any_choice)
+      log_.note({}, "workloads that run keep their flavors, also when they are evicted and start again");
   }
 
-  void write_workload(const workload_entry& w, json_writer& json) {
-    json.begin_object().member("id", w.object->name).member("quota", w.in->name);
-    const bool is_one_set = w.pod_sets.size() == 1;
-    if (w.is_admitted) {
-      write_running_request(w, is_one_set, json);
+  void write_workload(const workload_entry& e, json_writer& json) {
+    const kueue_workload& w = e.of;
+    json.begin_object().member("id", w.object->name).member("quota", e.in->name);
+    if (w.holds_quota()) {
+      write_running_request(w, json);
     } else {
-      write_pending_request(w, json);
+      write_pending_request(e, json);
     }
-    json.member("priority", w.priority);
+    json.member("priority", priority_of(w));
     for (const json_value& owner : elements_at(w.object->value, {"metadata", "ownerReferences"}, found_)) {
       const std::string kind = text_at(owner, {"kind"}, found_);
       if (kind.empty()) continue;
       json.member("class", kind);
       break;
     }
-    json.key("submit_s").raw(milli_text(w.created - first_));
-    const instant elapsed = w.is_admitted ? std::max<instant>(0, now_ - w.started) : 0;
+    json.key("submit_s").raw(milli_text(w.queued - first_));
+    if (!w.holds_quota() && w.ready) json.key("ready_s").raw(milli_text(*w.ready - first_));
+    const instant elapsed = w.holds_quota() ? std::max<instant>(0, now_ - w.started) : 0;
     constexpr instant otherwise = 3'600'000;
     json.key("duration_s").raw(milli_text(w.longest ? std::max(*w.longest, elapsed) : elapsed + otherwise));
-    if (w.longest && *w.longest > 0) json.member("estimate_s", *w.longest / ms_per_second);
-    if (w.is_admitted) {
+    if (w.longest) json.member("estimate_s", *w.longest / ms_per_second);
+    if (w.holds_quota()) {
       json.member("state", w.is_going ? "evicting" : "running");
       json.key("start_s").raw(milli_text(std::max<instant>(0, w.started - first_)));
+      if (!w.stays_out.empty()) {
+        log_.note(w.object->shown(), std::string{w.is_going ? "is being evicted" : "runs"} +
+                                         "; once evicted it is pending here, and not there: " + w.stays_out);
+      }
     }
     json.end_object();
   }
 
-  void note_uncounted(const workload_entry& w, const std::string& resource) {
+  [[nodiscard]] std::int64_t priority_of(const kueue_workload& w) {
+    const json_value value = w.object->value;
+    if (find_path(value, {"spec", "priority"}, found_)) return w.priority;
+    std::string name = text_at(value, {"spec", "priorityClassName"}, found_);
+    std::string kind = text_at(value, {"spec", "priorityClassRef", "kind"}, found_);
+    if (name.empty()) name = text_at(value, {"spec", "priorityClassRef", "name"}, found_);
+    if (text_at(value, {"spec", "priorityClassSource"}, found_) == "scheduling.k8s.io/priorityclass")
+      kind = "PriorityClass";
+    if (name.empty()) return 0;
+    for (const char* k : {"WorkloadPriorityClass", "PriorityClass"}) {
+      for (const kubernetes_object& c : all(k)) {
+        if (c.own_name != name || (!kind.empty() && kind != k)) continue;
+        return whole_at(c.value, {"value"}, -most_priority, most_priority, found_).value_or(0);
+      }
+    }
+    log_.note(w.object->shown(), "its priority class " + name + " is not in the file: the priority is 0");
+    return 0;
+  }
+
+  void note_uncounted(const kueue_workload& w, const std::string& resource) {
     // The pods of a workload are counted only if some queue counts pods.
     if (resource == "pods") return;
     log_.note(w.object->shown(), "asks for " + resource + ", which is not counted: left out");
   }
 
-  void write_running_request(const workload_entry& w, bool is_one_set, json_writer& json) {
-    std::map<std::string, std::int64_t> request;
-    std::set<std::string> uncounted;
-    for (const auto& [flavor, usage] : w.assigned) {
-      for (const auto& [resource, amount] : usage) {
-        if (amount == 0) continue;
-        const std::string dimension = names_.dimension(resource, flavor);
-        if (dimension.empty()) {
-          uncounted.insert(resource);
-          std::string text{"has "};
-          text.append(resource).append(" of the flavor ").append(flavor);
-          log_.note(w.object->shown(), text.append(", which no quota counts: left out"));
-        } else {
-          request[dimension] += names_.milli(resource, amount, true);
-        }
+  using milli_by_dimension = std::map<std::string, std::int64_t>;
+
+  /// What the pods of a set hold together.
+  [[nodiscard]] milli_by_dimension held_by(const kueue_workload& w, const kueue_pod_set& s) {
+    milli_by_dimension held;
+    for (const auto& [resource, a] : s.assigned) {
+      if (a.amount == 0) continue;
+      const std::string dimension = names_.dimension(resource, a.flavor);
+      if (dimension.empty()) {
+        std::string text{"has "};
+        text.append(resource).append(" of the flavor ").append(a.flavor);
+        log_.note(w.object->shown(), text.append(", which no quota counts: left out"));
+      } else {
+        held[dimension] += names_.milli(resource, a.amount, true);
       }
     }
-    const bool is_even = is_one_set && w.running_pods > 0 &&
-                         std::all_of(request.begin(), request.end(),
-                                     [&](const auto& r) { return r.second % w.running_pods == 0; });
-    if (is_even) {
-      json.member("pods", w.running_pods);
-      if (w.pod_sets.front().count != w.running_pods) {
-        log_.note(w.object->shown(), "runs with " + std::to_string(w.running_pods) + " of " +
-                                         std::to_string(w.pod_sets.front().count) + " pods, and stays so");
-      }
-    } else {
-      json.member("total", true);
-    }
+    return held;
+  }
+
+  static void write_amounts(const milli_by_dimension& amounts, std::int64_t pods, json_writer& json) {
     json.key("request").begin_object();
-    for (const auto& [dimension, milli] : request) {
-      json.key(dimension).raw(milli_text(is_even ? milli / w.running_pods : milli));
-    }
+    for (const auto& [dimension, milli] : amounts) json.key(dimension).raw(milli_text(milli / pods));
     json.end_object();
   }
 
-  void write_pending_request(const workload_entry& w, json_writer& json) {
-    if (w.pod_sets.size() == 1) {
-      write_pods(w.pod_sets.front(), json);
-      return write_request(w, w.pod_sets.front().request, w.pod_sets, json);
+  void write_running_request(const kueue_workload& w, json_writer& json) {
+    vector<const kueue_pod_set*> sets;
+    vector<milli_by_dimension> held;
+    std::size_t elastic = 0;
+    bool is_even = true;
+    for (const kueue_pod_set& s : w.pod_sets) {
+      if (s.running_pods == 0) continue;
+      sets.push_back(&s);
+      held.push_back(held_by(w, s));
+      for (const auto& [dimension, milli] : held.back()) is_even = is_even && milli % s.running_pods == 0;
+      elastic += is_partial(s) ? 1U : 0U;
     }
-    std::size_t groups = 0;
-    for (const pod_set& s : w.pod_sets) groups += groups_of(w, s);
-    if (groups <= most_flavor_groups && w.pod_sets.size() <= most_pod_sets) {
+    if (!is_even) {
+      milli_by_dimension all;
+      for (const milli_by_dimension& h : held) {
+        for (const auto& [dimension, milli] : h) all[dimension] += milli;
+      }
+      json.member("total", true);
+      log_.note(w.object->shown(), "its pods hold different amounts: they are one request");
+      return write_amounts(all, 1, json);
+    }
+    if (sets.size() == 1) {
+      write_running_pods(w, *sets.front(), elastic == 1, json);
+      write_amounts(held.front(), sets.front()->running_pods, json);
+    } else {
       json.key("pod_sets").begin_array();
-      for (const pod_set& s : w.pod_sets) {
+      for (std::size_t i = 0; i < sets.size(); ++i) {
         json.begin_object();
-        if (!s.name.empty()) json.member("name", s.name);
-        write_pods(s, json);
-        write_request(w, s.request, std::span{&s, 1}, json);
+        if (!sets[i]->name.empty()) json.member("name", sets[i]->name);
+        write_running_pods(w, *sets[i], elastic == 1, json);
+        write_amounts(held[i], sets[i]->running_pods, json);
+        json.end_object();
+      }
+      json.end_array();
+    }
+    // Which pods run is clear if only one of the sets has more that could.
+    if (elastic == 1 && w.running_pods() < asked_pods(sets)) json.member("running_pods", w.running_pods());
+  }
+  /// Whether it could run with fewer pods than it asks for, and with the number that run.
+  [[nodiscard]] static bool is_partial(const kueue_pod_set& s) {
+    return s.min_pods && *s.min_pods < s.pods && *s.min_pods <= s.running_pods;
+  }
+  [[nodiscard]] static std::int64_t asked_pods(const vector<const kueue_pod_set*>& sets) {
+    std::int64_t n = 0;
+    for (const kueue_pod_set* const s : sets) n += is_partial(*s) ? s->pods : s->running_pods;
+    return n;
+  }
+  void write_running_pods(const kueue_workload& w, const kueue_pod_set& s, bool is_elastic,
+                          json_writer& json) {
+    if (is_elastic && is_partial(s)) return write_pods(s, json);
+    json.member("pods", s.running_pods);
+    if (s.running_pods == s.pods) return;
+    log_.note(w.object->shown(), (s.name.empty() ? std::string{} : "pod set " + s.name + ": ") +
+                                     "runs with " + std::to_string(s.running_pods) + " of " +
+                                     std::to_string(s.pods) + " pods, and stays so");
+  }
+
+  void write_pending_request(const workload_entry& e, json_writer& json) {
+    vector<const kueue_pod_set*> sets;
+    std::size_t groups = 0;
+    std::size_t choices = 0;
+    for (const kueue_pod_set& s : e.of.pod_sets) {
+      if (s.pods == 0) continue;
+      sets.push_back(&s);
+      for (const flavor_choices& c : choices_of(e, s)) {
+        ++groups;
+        choices += c.flavors.size() > 1 ? 1U : 0U;
+      }
+    }
+    note_shared_flavors(e);
+    // Where there is no choice, the flavor can be named instead.
+    const bool names_single = groups > most_flavor_groups;
+    if (sets.size() == 1) {
+      write_pods(*sets.front(), json);
+      return write_request(e, *sets.front(), names_single, json);
+    }
+    if (choices <= most_flavor_groups) {
+      json.key("pod_sets").begin_array();
+      for (const kueue_pod_set* const s : sets) {
+        json.begin_object();
+        if (!s->name.empty()) json.member("name", s->name);
+        write_pods(*s, json);
+        write_request(e, *s, names_single, json);
         json.end_object();
       }
       json.end_array();
       return;
     }
-    resource_list all;
+    write_as_one(e, sets, json);
+  }
+
+  void note_shared_flavors(const workload_entry& e) {
+    for (const kueue_pod_set& s : e.of.pod_sets) {
+      const auto all = partners(e, s);
+      if (all.front() != &s || all.size() == 1) continue;
+      const auto cs = choices_of(e, s);
+      if (std::none_of(cs.begin(), cs.end(), [](const flavor_choices& c) { return c.flavors.size() > 1; }))
+        continue;
+      log_.note(e.of.object->shown(), "its pod sets of the group " + s.needs.topology.group +
+                                          " choose their flavors each for itself; there they get the same");
+    }
+  }
+
+  /// Too many choices for a job: its pod sets are one request, which chooses among the flavors that all of
+  /// them admit.
+  void write_as_one(const workload_entry& e, const vector<const kueue_pod_set*>& sets, json_writer& json) {
+    kueue_pod_set one;
     bool is_elastic = false;
-    for (const pod_set& s : w.pod_sets) {
-      add_amounts(all, s.request, s.count);
-      is_elastic = is_elastic || s.min_count.has_value();
+    for (const kueue_pod_set* const s : sets) {
+      add_amounts(one.request, s->request, s->pods);
+      is_elastic = is_elastic || s->min_pods.has_value();
     }
     json.member("total", true);
-    log_.note(w.object->shown(),
+    log_.note(e.of.object->shown(),
               "its pod sets choose too many flavors to be told apart: they are one request");
-    if (is_elastic) log_.note(w.object->shown(), "minCount is not carried over: it has several pod sets");
-    write_request(w, all, w.pod_sets, json);
+    if (is_elastic) log_.note(e.of.object->shown(), "minCount is not carried over: it has several pod sets");
+    vector<flavor_choices> choices = choices_of(e, one);
+    for (flavor_choices& c : choices) {
+      for (const kueue_pod_set* const s : sets) {
+        for (const flavor_choices& of_set : choices_of(e, *s)) {
+          if (e.in->group_of(of_set.resources.front()) != e.in->group_of(c.resources.front())) continue;
+          const auto is_left = [&](const std::string& f) {
+            return std::find(of_set.flavors.begin(), of_set.flavors.end(), f) != of_set.flavors.end();
+          };
+          if (std::any_of(c.flavors.begin(), c.flavors.end(), is_left))
+            erase_if(c.flavors, [&](const std::string& f) { return !is_left(f); });
+        }
+      }
+    }
+    write_choices(e, one, choices, false, json);
   }
 
-  static void write_pods(const pod_set& s, json_writer& json) {
-    json.member("pods", s.count);
-    if (s.min_count && *s.min_count < s.count) {
-      json.member("min_pods", std::max<std::int64_t>(1, *s.min_count));
+  static void write_pods(const kueue_pod_set& s, json_writer& json) {
+    json.member("pods", s.pods);
+    if (s.min_pods && *s.min_pods < s.pods) {
+      json.member("min_pods", std::max<std::int64_t>(1, *s.min_pods));
     }
   }
 
-  /// How many groups of flavors a pod set chooses from.
-  [[nodiscard]] std::size_t groups_of(const workload_entry& w, const pod_set& s) const {
-    return static_cast<std::size_t>(
-        std::count_if(w.in->groups.begin(), w.in->groups.end(), [&](const resource_group& g) {
-          return std::any_of(g.resources.begin(), g.resources.end(), [&](const std::string& r) {
-            const auto asked = s.request.find(r);
-            return asked != s.request.end() && asked->second != 0 && names_.has_flavors(r);
-          });
-        }));
+  /// What a pod set chooses: for each group of resources of its ClusterQueue that come in flavors, which of
+  /// these admit it.
+  [[nodiscard]] vector<flavor_choices> choices_of(const workload_entry& e, const kueue_pod_set& s) const {
+    vector<flavor_choices> all;
+    for (const resource_group& g : e.in->groups) {
+      flavor_choices c;
+      for (const std::string& r : g.resources) {
+        const auto asked = s.request.find(r);
+        if (asked != s.request.end() && asked->second != 0 && names_.has_flavors(r)) c.resources.push_back(r);
+      }
+      if (c.resources.empty()) continue;
+      c.flavors = admitted_flavors(e, s, g);
+      // What is not admitted asks for its flavors as if it were.
+      if (c.flavors.empty()) c.flavors = g.flavors;
+      erase_if(c.flavors, [&](const std::string& f) {
+        return std::any_of(c.resources.begin(), c.resources.end(),
+                           [&](const std::string& r) { return names_.dimension(r, f).empty(); });
+      });
+      if (!c.flavors.empty()) all.push_back(std::move(c));
+    }
+    return all;
   }
 
-  void write_request(const workload_entry& w, const resource_list& asked, std::span<const pod_set> sets,
-                     json_writer& json) {
+  void write_request(const workload_entry& e, const kueue_pod_set& s, bool names_single, json_writer& json) {
+    write_choices(e, s, choices_of(e, s), names_single, json);
+  }
+
+  void write_choices(const workload_entry& e, const kueue_pod_set& s, const vector<flavor_choices>& choices,
+                     bool names_single, json_writer& json) {
+    const auto choice_of = [&](const std::string& resource) -> const flavor_choices* {
+      for (const flavor_choices& c : choices) {
+        if (std::find(c.resources.begin(), c.resources.end(), resource) != c.resources.end()) return &c;
+      }
+      return nullptr;
+    };
     json.key("request").begin_object();
-    vector<std::string> by_flavor;
-    for (const auto& [name, amount] : asked) {
-      const std::string& resource = name;
-      if (amount == 0) continue;
-      if (!names_.counts(resource)) {
-        note_uncounted(w, resource);
+    for (const auto& [resource, amount] : s.request) {
+      if (amount == 0 || e.in->group_of(resource) == nullptr) continue;
+      const flavor_choices* const c = choice_of(resource);
+      if (!names_.counts(resource) || (names_.has_flavors(resource) && c == nullptr)) {
+        note_uncounted(e.of, resource);
         continue;
       }
-      const std::string milli = milli_text(names_.milli(resource, amount, true));
-      const bool is_grouped =
-          std::any_of(w.in->groups.begin(), w.in->groups.end(), [&](const resource_group& g) {
-            return std::find(g.resources.begin(), g.resources.end(), resource) != g.resources.end() &&
-                   !flavors_for(sets, g, resource).empty();
-          });
-      if (!names_.has_flavors(resource)) {
-        json.key(names_.plain(resource)).raw(milli);
-      } else if (is_grouped) {
-        json.key(names_.plain(resource)).raw(milli);
-        by_flavor.push_back(resource);
-      } else {
-        // Its queue has none of it in any flavor.
-        json.key(names_.dimension(resource, names_.first_flavor(resource))).raw(milli);
-      }
+      const bool is_named = c != nullptr && names_single && c->flavors.size() == 1;
+      json.key(is_named ? names_.dimension(resource, c->flavors.front()) : names_.plain(resource))
+          .raw(milli_text(names_.milli(resource, amount, true)));
     }
+    if (!e.of.is_inadmissible.empty()) json.key(inadmissible).raw("1");
     json.end_object();
-    write_flavors(w, sets, by_flavor, json);
-  }
-
-  /// The flavors of a group that are counted for the resource and admitted by the workload's node selectors.
-  [[nodiscard]] vector<std::string> flavors_for(std::span<const pod_set> sets, const resource_group& g,
-                                                const std::string& resource) const {
-    vector<std::string> counted_ones;
-    vector<std::string> admitted;
-    for (const std::string& flavor : g.flavors) {
-      if (names_.dimension(resource, flavor).empty()) continue;
-      counted_ones.push_back(flavor);
-      if (is_selected(sets, g, flavor)) admitted.push_back(flavor);
-    }
-    return admitted.empty() ? counted_ones : admitted;
-  }
-
-  /// A selector counts only if some flavor of the group has a label with that key.
-  [[nodiscard]] bool is_selected(std::span<const pod_set> sets, const resource_group& g,
-                                 const std::string& flavor) const {
-    const auto label = [&](const std::string& f, const std::string& key) -> std::optional<std::string> {
-      const auto labels = flavor_labels_.find(f);
-      if (labels == flavor_labels_.end()) return std::nullopt;
-      const auto at = labels->second.find(key);
-      return at == labels->second.end() ? std::nullopt : std::optional{at->second};
-    };
-    for (const pod_set& s : sets) {
-      for (const auto& [key, value] : s.node_selector) {
-        const bool tells_apart =
-            std::any_of(g.flavors.begin(), g.flavors.end(),
-                        [&, &k = key](const std::string& f) { return label(f, k).has_value(); });
-        if (tells_apart && label(flavor, key) != value) return false;
-      }
-    }
-    return true;
-  }
-
-  void write_flavors(const workload_entry& w, std::span<const pod_set> sets,
-                     const vector<std::string>& by_flavor, json_writer& json) {
-    if (by_flavor.empty()) return;
-    json.key("flavors").begin_array();
-    for (const resource_group& g : w.in->groups) {
-      vector<std::string> resources;
-      for (const std::string& r : g.resources) {
-        if (std::find(by_flavor.begin(), by_flavor.end(), r) != by_flavor.end()) resources.push_back(r);
-      }
-      if (resources.empty()) continue;
+    bool is_open = false;
+    for (const flavor_choices& c : choices) {
+      if (names_single && c.flavors.size() == 1) continue;
+      if (!std::exchange(is_open, true)) json.key("flavors").begin_array();
       json.begin_object().key("resources").begin_array();
-      for (const std::string& r : resources) json.value(names_.plain(r));
+      for (const std::string& r : c.resources) json.value(names_.plain(r));
       json.end_array().key("flavors").begin_array();
-      for (const std::string& f : flavors_for(sets, g, resources.front())) json.value(f);
+      for (const std::string& f : c.flavors) json.value(f);
       json.end_array().end_object();
     }
-    json.end_array();
+    if (is_open) json.end_array();
   }
 
   static constexpr instant ms_per_second = 1000;
@@ -761,10 +984,15 @@ class kueue_importer {
   /// Cohorts first, then ClusterQueues, each by age.
   vector<kueue_queue> queues_;
   vector<workload_entry> workloads_;
+  /// Those for which no place was found yet.
+  vector<workload_entry> read_;
   resource_names names_;
-  std::map<std::string, std::map<std::string, std::string, std::less<>>, std::less<>> flavor_labels_;
-  /// The ClusterQueue of each "namespace/name".
-  std::map<std::string, std::string, std::less<>> local_queues_;
+  kueue_flavors flavors_;
+  object_fields fields_{embedded::kueue_tsv};
+  /// By "namespace/name".
+  std::map<std::string, local_queue, std::less<>> local_queues_;
+  /// "queue/namespace" for which it is not known whether the queue's selector selects the namespace.
+  std::set<std::string, std::less<>> unknown_spaces_;
   instant first_ = 0;
   instant now_ = 0;
 };

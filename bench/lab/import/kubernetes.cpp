@@ -21,8 +21,8 @@ namespace lab {
 
 namespace {
 
-/// 10^18 whole units: more than can be requested, and products with counts of pods stay in range.
-constexpr nano_amount most_amount = nano * 1'000'000'000 * 1'000'000'000;
+/// 2^63-1 whole units, the most that Kubernetes knows; products with counts of pods stay in range.
+constexpr nano_amount most_amount = nano * std::numeric_limits<std::int64_t>::max();
 
 /// The value of a suffix, in billionths.
 [[nodiscard]] std::optional<nano_amount> unit_of(std::string_view suffix) {
@@ -88,7 +88,9 @@ std::optional<nano_amount> parse_kubernetes_quantity(std::string_view text) {
     const char* const end = suffix.data() + suffix.size();
     if (*first == '+' && end - first > 1 && is_digit(first[1])) ++first;
     const auto [after, error] = std::from_chars(first, end, exponent);
-    if (error != std::errc{} || after != end || exponent > 30 || exponent < -30) return std::nullopt;
+    if (error != std::errc{} || after != end) return std::nullopt;
+    // What is beyond is more than Kubernetes knows, or less than a billionth.
+    exponent = std::clamp(exponent, -100'000, 100'000);
     suffix = {};
   }
   const auto unit = unit_of(suffix);
@@ -104,20 +106,20 @@ std::optional<nano_amount> parse_kubernetes_quantity(std::string_view text) {
     if (digit != 0) {
       long s = shift;
       for (; s > 0 && of_digit <= most_amount; --s) of_digit *= 10;
-      if (s > 0) return std::nullopt;
+      if (s > 0) return negative ? -most_amount : most_amount;
       nano_amount scaled = of_digit * digit;
-      for (; s < 0; ++s) {
+      for (; s < 0 && (scaled != 0 || !rest); ++s) {
         rest |= scaled % 10 != 0;
         scaled /= 10;
       }
       // The truncated parts of several digits are at most a billionth each, which only matters for rounding
       // up.
       value += scaled;
-      if (value > most_amount) return std::nullopt;
+      if (value >= most_amount) return negative ? -most_amount : most_amount;
     }
     --shift;
   }
-  if (rest) ++value;
+  if (rest && value < most_amount) ++value;
   return negative ? -value : value;
 }
 

@@ -36,7 +36,7 @@ inline constexpr std::int64_t most_priority = std::numeric_limits<std::int32_t>:
 [[nodiscard]] std::string milli_text(std::int64_t milli);
 
 /// A quantity as Kubernetes writes it ("500m", "1Gi", "2e3", "1.5"), in billionths; nullopt if it is none.
-/// Digits beyond the ninth decimal are rounded up, as in Kubernetes.
+/// As in Kubernetes, digits beyond the ninth decimal are rounded up, and more than 2^63-1 is that.
 [[nodiscard]] std::optional<nano_amount> parse_kubernetes_quantity(std::string_view text);
 
 /// The quantity in a string or number; reports anything else.

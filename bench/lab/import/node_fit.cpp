@@ -12,7 +12,7 @@ namespace lab {
 
 namespace {
 
-[[nodiscard]] std::optional<std::int64_t> whole_of(std::string_view text) {
+[[nodiscard]] std::optional<std::int64_t> integer_of(std::string_view text) {
   // As Go's ParseInt: a sign, then digits.
   if (text.size() > 1 && text.front() == '+' && text[1] != '-') text.remove_prefix(1);
   std::int64_t n = 0;
@@ -22,25 +22,12 @@ namespace {
   return n;
 }
 
-[[nodiscard]] vector<node_requirement> read_requirements(json_value term, std::string_view key,
-                                                         errors& found) {
-  vector<node_requirement> all;
-  for (const json_value& e : elements_at(term, {key}, found)) {
-    node_requirement r{text_at(e, {"key"}, found), text_at(e, {"operator"}, found), {}};
-    for (const json_value& v : elements_at(e, {"values"}, found)) {
-      if (auto text = read_string(v, found)) r.values.push_back(std::move(*text));
-    }
-    all.push_back(std::move(r));
-  }
-  return all;
-}
-
 }  // namespace
 
 bool node_requirement::is_valid_for_labels() const {
   if (op == "In" || op == "NotIn") return !values.empty();
   if (op == "Exists" || op == "DoesNotExist") return values.empty();
-  return (op == "Gt" || op == "Lt") && values.size() == 1 && whole_of(values.front()).has_value();
+  return (op == "Gt" || op == "Lt") && values.size() == 1 && integer_of(values.front()).has_value();
 }
 
 bool node_requirement::is_valid_for_fields() const {
@@ -57,8 +44,8 @@ bool node_requirement::matches(const label_map& labels) const {
   if (op == "NotIn") return !is_listed();
   if (op == "Exists") return has;
   if (op == "DoesNotExist") return !has;
-  const auto label = has ? whole_of(at->second) : std::nullopt;
-  const auto bound = whole_of(values.front());
+  const auto label = has ? integer_of(at->second) : std::nullopt;
+  const auto bound = integer_of(values.front());
   return label && bound && (op == "Gt" ? *label > *bound : *label < *bound);
 }
 
@@ -105,9 +92,21 @@ bool node_toleration::tolerates(const node_taint& taint) const {
   if (op.empty() || op == "Equal") return value == taint.value;
   if (op == "Exists") return true;
   if (op != "Gt" && op != "Lt") return false;
-  const auto bound = whole_of(value);
-  const auto is = whole_of(taint.value);
+  const auto bound = integer_of(value);
+  const auto is = integer_of(taint.value);
   return bound && is && (op == "Gt" ? *is > *bound : *is < *bound);
+}
+
+vector<node_requirement> read_requirements(json_value in, std::string_view key, errors& found) {
+  vector<node_requirement> all;
+  for (const json_value& e : elements_at(in, {key}, found)) {
+    node_requirement r{text_at(e, {"key"}, found), text_at(e, {"operator"}, found), {}};
+    for (const json_value& v : elements_at(e, {"values"}, found)) {
+      if (auto text = read_string(v, found)) r.values.push_back(std::move(*text));
+    }
+    all.push_back(std::move(r));
+  }
+  return all;
 }
 
 node_selection read_node_selection(json_value pod_spec, errors& found) {

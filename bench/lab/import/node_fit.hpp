@@ -77,6 +77,8 @@ struct node_toleration {
   [[nodiscard]] bool tolerates(const node_taint& taint) const;
 };
 
+/// The requirements there, an array of expressions: of a term, of a label selector.
+[[nodiscard]] vector<node_requirement> read_requirements(json_value in, std::string_view key, errors& found);
 /// What the `spec` of a pod or of its template asks of nodes. Reports wrong types; `pod_spec` is an object.
 [[nodiscard]] node_selection read_node_selection(json_value pod_spec, errors& found);
 /// The taints there: `taints` of a Node's spec, `nodeTaints` of a ResourceFlavor's.

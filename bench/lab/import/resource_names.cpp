@@ -14,6 +14,18 @@ namespace lab {
 
 namespace {
 
+constexpr nano_amount kb = nano * 1000;
+constexpr nano_amount mib = nano * 1'048'576;
+
+/// Whether a scenario can say that amount.
+[[nodiscard]] bool fits(nano_amount amount, nano_amount unit) {
+  return amount / unit <= most_milli / 1000;
+}
+
+[[nodiscard]] bool is_in_bytes(std::string_view resource) {
+  return resource == "memory" || resource == "ephemeral-storage" || resource.starts_with("hugepages-");
+}
+
 /// GPUs first, because they matter most; then what every pod requests.
 [[nodiscard]] int rank_of(std::string_view name) {
   if (name == "gpu") return 0;
@@ -33,9 +45,33 @@ void resource_names::add(const std::string& resource, const std::string& flavor)
 }
 
 void resource_names::add_amount(const std::string& resource, nano_amount amount) {
-  constexpr nano_amount mib{1'048'576};
   const auto at = entries_.find(resource);
-  if (at != entries_.end() && amount * 1000 % (mib * nano) != 0) at->second.is_exact_in_mib = false;
+  if (at == entries_.end()) return;
+  at->second.most = std::max(at->second.most, amount);
+  if (fits(amount, mib) && amount * 1000 % mib != 0) at->second.is_exact_in_mib = false;
+}
+
+void resource_names::add_request(const std::string& resource, nano_amount amount, std::int64_t count) {
+  add_amount(resource, amount);
+  const auto at = entries_.find(resource);
+  if (at != entries_.end()) at->second.most_asked = std::max(at->second.most_asked, amount * count);
+}
+
+std::string_view resource_names::choose_unit(const std::string& resource, entry& e, import_log& log) {
+  if (e.is_exact_in_mib && fits(e.most_asked, mib)) {
+    e.unit = mib;
+    return "_mib";
+  }
+  if (fits(e.most, kb) && fits(e.most_asked, kb)) {
+    e.unit = kb;
+    log.note(resource, "counted in units of 1000 bytes, in which all amounts are exact");
+    return "_kb";
+  }
+  const bool is_small = fits(e.most_asked, mib);
+  e.unit = is_small ? mib : mib * 1024;
+  log.note(resource, is_small ? "requests are rounded up to thousandths of a MiB"
+                              : "counted in GiB, requests are rounded up to thousandths of that");
+  return is_small ? "_mib" : "_gib";
 }
 
 void resource_names::choose(import_log& log) {
@@ -43,10 +79,9 @@ void resource_names::choose(import_log& log) {
   std::set<std::string, std::less<>> taken;
   for (const std::string& resource : order_) {
     entry& e = entries_.find(resource)->second;
-    if (resource == "memory") {
-      e.name = e.is_exact_in_mib ? "memory_mib" : "memory_kb";
-      if (!e.is_exact_in_mib)
-        log.note("memory", "counted in units of 1000 bytes, in which all amounts are exact");
+    if (is_in_bytes(resource)) {
+      e.name = resource;
+      e.name += choose_unit(resource, e, log);
     } else if (resource == "nvidia.com/gpu" || (resource.ends_with("/gpu") && !has_gpu)) {
       e.name = "gpu";
       has_gpu = true;
@@ -93,6 +128,15 @@ void resource_names::choose(import_log& log) {
   }
 }
 
+void resource_names::add_plain(const std::string& name) {
+  if (dimensions_.size() == max_resources) return;
+  entry& e = entries_[name];
+  e.name = name;
+  e.flavors = {std::string{}};
+  e.is_counted = true;
+  dimensions_.push_back(name);
+}
+
 const resource_names::entry* resource_names::find(std::string_view resource) const {
   const auto at = entries_.find(resource);
   return at == entries_.end() || !at->second.is_counted ? nullptr : &at->second;
@@ -127,9 +171,8 @@ const std::string& resource_names::plain(std::string_view resource) const {
 }
 
 std::int64_t resource_names::milli(std::string_view resource, nano_amount amount, bool round_up) const {
-  nano_amount unit = nano;
-  const std::string& name = plain(resource);
-  if (resource == "memory") unit *= name == "memory_mib" ? nano_amount{1'048'576} : nano_amount{1000};
+  const entry* const e = find(resource);
+  const nano_amount unit = e == nullptr ? nano : e->unit;
   constexpr nano_amount milli_per_unit = 1000;
   const nano_amount scaled = amount * milli_per_unit;
   const nano_amount n = scaled / unit + (round_up && scaled % unit != 0 ? 1 : 0);

@@ -27,9 +27,13 @@ class resource_names {
   void add(const std::string& resource, const std::string& flavor);
   /// Declares an amount that will be written, so that a unit can be chosen in which it is exact.
   void add_amount(const std::string& resource, nano_amount amount);
+  /// The same for what a job asks for, with `count` of which a unit must not be too small.
+  void add_request(const std::string& resource, nano_amount amount, std::int64_t count);
   /// Chooses names and units. There is room for `max_resources`: GPUs first, then CPU and memory. What does
   /// not fit is noted.
   void choose(import_log& log);
+  /// Counts one more under its own name, without flavors, if there is room. After `choose`.
+  void add_plain(const std::string& name);
 
   /// The scenario's "resources".
   [[nodiscard]] const vector<std::string>& dimensions() const noexcept { return dimensions_; }
@@ -53,9 +57,14 @@ class resource_names {
     /// The flavors that are counted, in order.
     vector<std::string> flavors;
     bool is_counted = false;
-    /// Every amount is a whole number of bytes and exact in MiB, to a thousandth.
+    /// Every amount that fits is exact in MiB, to a thousandth.
     bool is_exact_in_mib = true;
+    nano_amount most = 0;
+    nano_amount most_asked = 0;
+    nano_amount unit = nano;
   };
+  /// Chooses the unit of a resource that is counted in bytes, and returns what it adds to the name.
+  [[nodiscard]] static std::string_view choose_unit(const std::string& resource, entry& e, import_log& log);
   [[nodiscard]] const entry* find(std::string_view resource) const;
 
   std::map<std::string, entry, std::less<>> entries_;

@@ -76,6 +76,7 @@ struct quota_entry {
   std::optional<std::int64_t> borrow_max_priority{};
   std::optional<flavor_step> when_can_borrow{};
   std::optional<flavor_step> when_can_preempt{};
+  std::optional<flavor_preference> flavor_preferred{};
   std::optional<instant> min_runtime_preempt{};
   std::optional<instant> min_runtime_reclaim{};
   std::optional<backoff_times> borrow_backoff{};

@@ -35,6 +35,7 @@ queue_settings quota_entry::settings(queue_settings otherwise) const {
   otherwise.gather.percent = gather_percent.value_or(otherwise.gather.percent);
   otherwise.flavors.when_can_borrow = when_can_borrow.value_or(otherwise.flavors.when_can_borrow);
   otherwise.flavors.when_can_preempt = when_can_preempt.value_or(otherwise.flavors.when_can_preempt);
+  otherwise.flavors.preference = flavor_preferred.value_or(otherwise.flavors.preference);
   preempt_settings& may = otherwise.preempt;
   may.within = within.value_or(may.within);
   may.reclaim = reclaim.value_or(may.reclaim);
@@ -263,6 +264,12 @@ void scenario_reader::read_flavor_choice(json_value value, quota_entry& to) {
   };
   step("when_can_borrow", "borrow", to.when_can_borrow);
   step("when_can_preempt", "preempt", to.when_can_preempt);
+  if (const auto v = choice.find("preference")) {
+    constexpr flavor_preference preferences[] = {flavor_preference::borrowing_over_preemption,
+                                                 flavor_preference::preemption_over_borrowing};
+    if (const auto word = read_word(*v, {to_string(preferences[0]), to_string(preferences[1])}, found_))
+      to.flavor_preferred = preferences[*word];
+  }
   choice.reject_unknown();
 }
 

@@ -32,6 +32,7 @@ struct explained_change;
 struct flavor_choice;
 template <std::size_t N>
 class flavor_menu;
+enum class flavor_preference : std::uint8_t;
 enum class flavor_step : std::uint8_t;
 struct gathering;
 struct holder;

@@ -139,12 +139,33 @@ enum class flavor_step : std::uint8_t {
   return "";
 }
 
+/// Which flavor a job takes that tries the next one in either case, if one of them fits only if it borrows,
+/// and another one only if it preempts (Kueue's flavorFungibility.preference).
+enum class flavor_preference : std::uint8_t {
+  /// The one that borrows.
+  borrowing_over_preemption,
+  /// The one that preempts, without a loan.
+  preemption_over_borrowing,
+};
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(flavor_preference value) noexcept {
+  switch (value) {
+    case flavor_preference::borrowing_over_preemption:
+      return "borrowing_over_preemption";
+    case flavor_preference::preemption_over_borrowing:
+      return "preemption_over_borrowing";
+  }
+  return "";
+}
+
 /// How jobs choose between borrowing, preempting and the next flavor (Kueue's flavorFungibility).
 struct flavor_choice {
   /// What it does when a flavor fits only if it borrows.
   flavor_step when_can_borrow = flavor_step::stay;
   /// What it does when a flavor fits only if it preempts.
   flavor_step when_can_preempt = flavor_step::try_next;
+  /// Which of these prices it would rather pay.
+  flavor_preference preference = flavor_preference::borrowing_over_preemption;
 
   friend bool operator==(const flavor_choice&, const flavor_choice&) = default;
 };

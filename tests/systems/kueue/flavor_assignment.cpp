@@ -186,6 +186,42 @@ TEST_CASE("flavor_assignment: reclaim before preemption in the own quota, as Kue
   CHECK(answer({world({1, 0, 0, 1, 1}, {0, 1, 1}), {both}, {}, reclaim_second}) == "preempt 2");
 }
 
+TEST_CASE("flavor_assignment: preemption over borrowing, as Kueue's preference") {
+  constexpr allot::flavor_choice rather_preempt{flavor_step::try_next, flavor_step::try_next,
+                                                allot::flavor_preference::preemption_over_borrowing};
+  const std::vector<quota> world{{.name = "pool"},
+                                 {.name = "cq", .cohort = "pool", .nominal = {10, 0}},
+                                 {.name = "other", .cohort = "pool", .nominal = {0, 10}, .uses = {5}}};
+  // The first flavor is reclaimed, the second would be borrowed.
+  const std::map<std::size_t, allot::preemption_outlook> reclaim_first{{0, {fit_mode::reclaim, 0}}};
+  CHECK(answer({world, {any_of(8)}, go_on, reclaim_first}) == "fit 1 borrows 1");
+  CHECK(answer({world, {any_of(8)}, rather_preempt, reclaim_first}) == "preempt 0");
+  // A loan for which the search stops is taken before there is anything to prefer.
+  CHECK(
+      answer({world,
+              {{{0, 8}, {8}}},
+              {flavor_step::stay, flavor_step::try_next, allot::flavor_preference::preemption_over_borrowing},
+              reclaim_first}) == "fit 0 borrows 1");
+  // Nothing can be preempted in the first.
+  CHECK(answer({world, {any_of(8)}, rather_preempt, {{0, {fit_mode::no_candidates, 0}}}}) ==
+        "fit 1 borrows 1");
+  // Both borrow, one of them after a preemption: the one that fits.
+  CHECK(answer({{{.name = "pool"},
+                 {.name = "cq", .cohort = "pool"},
+                 {.name = "other", .cohort = "pool", .nominal = {10, 10}, .uses = {5}}},
+                {any_of(8)},
+                rather_preempt,
+                {{0, {fit_mode::preempt, 1}}},
+                true}) == "fit 1 borrows 1");
+  // A dimension that fits on a loan does not hide another one that needs a preemption.
+  CHECK(answer({{{.name = "pool"},
+                 {.name = "cq", .cohort = "pool", .nominal = {0, 4}, .uses = {0, 2}},
+                 {.name = "other", .cohort = "pool", .nominal = {4}}},
+                {{{4, 4}}},
+                rather_preempt,
+                {{1, {fit_mode::preempt, 0}}}}) == "preempt 0 borrows 1");
+}
+
 TEST_CASE("flavor_assignment: the borrowing level, as Kueue's TestHierarchical") {
   const auto world = [](const quota& cq, const amounts& other_uses) {
     return std::vector<quota>{{.name = "three", .nominal = {0, 0, 4}},
@@ -244,6 +280,17 @@ TEST_CASE("flavor_assignment: remembers where it stopped") {
   on.bounds.from[0] = 0;
   on.bounds.pinned = true;
   CHECK(answer(on) == "preempt 0");
+}
+
+TEST_CASE(
+    "flavor_assignment: where a set of pods does not fit, those before it remember where they stopped") {
+  question q{{{.name = "cq", .nominal = {10, 10, 4}, .uses = {2, 2}}}, {any_of(9), {{0, 0, 5}}}, stay};
+  CHECK(answer(q) == "no fit");
+  CHECK_FALSE(assigned(q).has_untried());
+  q.bounds.set_starts = 2;
+  CHECK(answer(q) == "no fit");
+  CHECK(assigned(q).next[0] == 1);
+  CHECK(assigned(q).next[1] == 0);
 }
 
 TEST_CASE("flavor_assignment: without a place a flavor is one that needs preemption") {

@@ -48,7 +48,11 @@ template <class Session, class Fit, class Preempt>
 
   const auto does_without_a_loan = [&] { return !borrows() && (fits() || (!spare_others && preempts())); };
 
+  const bool prefers_eviction =
+      spare_others && spare_loans && rule.preference == flavor_preference::preemption_over_borrowing;
+
   if (spare_loans && for_each_choice(does_without_a_loan)) return at;
+  if (prefers_eviction && for_each_choice([&] { return !borrows() && preempts(); })) return at;
   if (for_each_choice([&] { return fits() || (!spare_others && preempts()); })) return at;
   if (spare_others && for_each_choice(preempts)) return at;
   session.choose(r, {});
@@ -62,9 +66,9 @@ template <class Session, class Fit, class Preempt>
 /// `fit()` returns a place for the job under its current choice if that needs no evictions; `preempt()`
 /// evicts others if that helps. The first flavor that works is taken; but if the quota's `flavor_choice` says
 /// `try_next`, flavors without that price come before those with it, and those that borrow before those that
-/// evict. If `when_can_borrow` says so, a job does not evict in order to borrow either until all flavors were
-/// tried. Returns the result of the call that succeeded, nothing if no flavor works; the job then has its
-/// first choice.
+/// evict, or those that evict without a loan before them if that is its `preference`. If `when_can_borrow`
+/// says so, a job does not evict in order to borrow either until all flavors were tried. Returns the result
+/// of the call that succeeded, nothing if no flavor works; the job then has its first choice.
 template <class Session, class Fit, class Preempt>
 [[nodiscard]] auto walk_flavors(Session& session, const typename Session::record& r, Fit fit, Preempt preempt)
     -> decltype(fit()) {

@@ -93,12 +93,16 @@ struct flavor_bounds {
   /// which none can be made: they count as at best `no_candidates`.
   std::array<std::uint64_t, most_flavor_groups> no_place{};
   std::array<std::uint64_t, most_flavor_groups> no_victims{};
+  /// The groups, as bits, that are the first of a set of pods.
+  std::uint64_t set_starts = 0;
 };
 
 /// Chooses the flavors of a job (Kueue's flavor assigner). In each group of its resources the options are
 /// tried in order, each judged by the worst of its dimensions, until one is good enough for the quota's
 /// `flavor_choice`; otherwise the best is taken. Fit is better than reclaim, reclaim than preemption within
-/// the quota, that than no candidates; then less borrowing is better. Dimensions are tried one at a time.
+/// the quota, that than no candidates; then less borrowing is better. With `preemption_over_borrowing` less
+/// borrowing comes first, but for options without candidates (as since kubernetes-sigs/kueue#13896).
+/// Dimensions are tried one at a time.
 ///
 /// `menu` is a `flavor_menu`, or empty for a view without flavors. `outlook(d, amount)` says whether
 /// preemption would make room for that much of dimension d. It is called only where the rules allow it: the
@@ -112,11 +116,14 @@ template <std::size_t N, class Menu, class Outlook>
   struct grade {
     fit_mode mode = fit_mode::fit;
     loan_level borrows = 0;
-
-    [[nodiscard]] bool better_than(const grade& o) const {
-      if (mode == fit_mode::no_fit || o.mode == fit_mode::no_fit) return mode > o.mode;
-      return mode != o.mode ? mode > o.mode : borrows < o.borrows;
-    }
+  };
+  // A loan may be worse than an eviction, but an eviction that can't be made is worse than both.
+  const bool lends_last = choice.preference == flavor_preference::preemption_over_borrowing;
+  const auto is_better = [&](const grade& a, const grade& b) {
+    const bool is_possible = std::min(a.mode, b.mode) > fit_mode::no_candidates;
+    if (lends_last && is_possible && a.borrows != b.borrows) return a.borrows < b.borrows;
+    if (a.mode == fit_mode::no_fit && b.mode == fit_mode::no_fit) return false;
+    return a.mode != b.mode ? a.mode > b.mode : a.borrows < b.borrows;
   };
   flavor_assignment<N> result;
   // One dimension of which other groups already request `already`.
@@ -142,7 +149,7 @@ template <std::size_t N, class Menu, class Outlook>
       if (option[d] == quantity{}) continue;
       const grade one = judge(d, result.request[d], option[d]);
       g.borrows = std::max(g.borrows, one.borrows);
-      if (g.worst.better_than(one)) g.worst = one;
+      if (is_better(g.worst, one)) g.worst = one;
       g.contested[d] = one.mode != fit_mode::fit;
     }
     return g;
@@ -151,8 +158,11 @@ template <std::size_t N, class Menu, class Outlook>
   const auto accept = [&](const option_grade& g, const resources<N>& option) {
     result.request += option;
     result.borrows = std::max(result.borrows, g.borrows);
-    for (std::size_t d = 0; d < N; ++d) result.contested[d] = result.contested[d] || g.contested[d];
-    if (g.worst.mode != fit_mode::fit) result.mode = fit_mode::preempt;
+    for (std::size_t d = 0; d < N; ++d) {
+      if (!g.contested[d]) continue;
+      result.contested[d] = true;
+      result.mode = fit_mode::preempt;
+    }
   };
 
   for (std::size_t d = 0; d < N; ++d) {
@@ -183,13 +193,20 @@ template <std::size_t N, class Menu, class Outlook>
         for (std::size_t d = 0; d < N; ++d) g.contested[d] = options[i][d] > quantity{};
       }
       const bool stop = !tries_next(g.worst);
-      if (stop || g.worst.better_than(best.worst)) {
+      if (stop || is_better(g.worst, best.worst)) {
         best = g;
         chosen = i;
       }
       if (stop) break;
     }
-    if (chosen == options.size()) return {};
+    if (chosen == options.size()) {
+      // What was recorded of the sets before this one holds, as in Kueue.
+      std::size_t set = group;
+      while (set > 0 && (bounds.set_starts >> set & 1) == 0) --set;
+      flavor_assignment<N> none;
+      std::copy_n(result.next.begin(), set, none.next.begin());
+      return none;
+    }
     accept(best, options[chosen]);
     result.pick[group] = static_cast<std::uint8_t>(chosen);
     result.next[group] = static_cast<std::uint8_t>(tried + 1 == options.size() ? 0 : tried + 1);
