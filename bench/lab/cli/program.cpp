@@ -425,19 +425,17 @@ struct command_line {
     import_->add_option("--mps", i.mps, "sacct: how many gres/mps are a GPU")
         ->check(whole_number(1, any_count));
     import_
-<<<<<<< HEAD
         ->add_option("--gpu-resource", i.gpu_resources,
                      "kubernetes: another resource that is a GPU, as in example.com/gpu")
         ->delimiter(',');
     import_->add_option("--quotas", i.quotas,
                         "kubernetes: a scenario whose quotas are those of the namespaces of their names");
-=======
+    import_
         ->add_option(
             "--quota-check-strategy", i.quota_check_strategy,
             "kueue: what is done with requests that a ClusterQueue does not cover, as its configuration "
             "says\n(BlockUndeclared)")
         ->check(CLI::IsMember({"BlockUndeclared", "IgnoreUndeclared"}));
->>>>>>> main
     import_->footer(
         "Examples:  allot import csv log.csv --map "
         "gpus=num_gpus,tenant=vc,submit_s=submitted:date,duration_s=run:m "

@@ -95,16 +95,14 @@ int run_import(const import_options& options) {
         "--time-format, --shards and --mps are options of the format sacct, not of " + options.format,
         "allot import");
   }
-<<<<<<< HEAD
   if (options.format != "kubernetes" && (!options.gpu_resources.empty() || !options.quotas.empty())) {
     return complain(
         "--gpu-resource and --quotas are options of the format kubernetes, not of " + options.format,
         "allot import");
-=======
+  }
   if (options.format != "kueue" && !options.quota_check_strategy.empty()) {
     return complain("--quota-check-strategy is an option of the format kueue, not of " + options.format,
                     "allot import");
->>>>>>> main
   }
   import_log log{shown_path(options.file), options.shown};
   packed_input file{options.file};

@@ -44,15 +44,12 @@ struct import_options {
   /// For `sacct`: how many of gres/shard and of gres/mps are a GPU; 0: it is not known.
   std::int64_t shards = 0;
   std::int64_t mps = 0;
-<<<<<<< HEAD
   /// For `kubernetes`: what else is the name of a GPU; and a file with the quotas, as a scenario has them.
   vector<std::string> gpu_resources{};
   std::string quotas{};
-=======
   /// For `kueue`: "BlockUndeclared" or "IgnoreUndeclared", as in Kueue's configuration; empty: the former,
   /// its default.
   std::string quota_check_strategy{};
->>>>>>> main
   /// For `csv`: KEY=COLUMN or KEY=COLUMN:UNIT.
   vector<std::string> map{};
   /// For `csv`: the names of the columns of a file without a header row.
