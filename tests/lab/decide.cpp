@@ -496,12 +496,21 @@ TEST_CASE("a user without access to a quota is refused with the reason") {
             "users ana"});
 }
 
+TEST_CASE("a job of whole GPUs is refused where all are cut into instances, and is not called large") {
+  const std::string members = R"("cluster": {"nodes": [{"name": "n", "gpus": 8, "gpu_model": "A100",
+      "gpu_memory_mib": 40960, "mig": true}]}, "quotas": [{"name": "q", "nominal": "cluster"}],
+    "jobs": [{"id": "1", "request": {"gpu": 1}}])";
+  CHECK(decided(members) ==
+        lines{"rounds 1",
+              "refuse 1: too_large_for_any_node: no node could hold a pod of it, even if it were empty"});
+}
+
 TEST_CASE("a job that could never fit is refused") {
   CHECK(decided(two_nodes + R"("quotas": [{"name": "q", "nominal": "cluster"}],
     "jobs": [{"id": "1", "request": {"gpu": 9}}, {"id": "2", "request": {"gpu": 8}, "pods": 3},
              {"id": "3", "request": {"gpu": 17}, "total": true}, {"id": "4", "request": {"gpu": 16}, "total": true}])") ==
         lines{"rounds 1", "admit 4 on n-0 n-1",
-              "refuse 1: too_large_for_any_node: a pod of it is larger than any node",
+              "refuse 1: too_large_for_any_node: no node could hold a pod of it, even if it were empty",
               "refuse 2: larger_than_cluster: 24 gpu are asked for, and the nodes that it may run on have 16",
               "refuse 3: larger_than_cluster: 17 gpu are asked for, and the nodes that it may run on have "
               "16"});
