@@ -43,7 +43,9 @@ using scheduler_type = allot::scheduler<jobs_of_pai, allot::gpu::inventory, allo
 class host {
  public:
   explicit host(scheduler_type scheduler) : scheduler_(std::move(scheduler)) {
-    for (const auto& p : scheduler_.configure(quota("quota1"), {.preempt = {.children = true}})) {
+    allot::queue_settings of_quota1 = allot::pai::defaults();
+    of_quota1.preempt.children = true;
+    for (const auto& p : scheduler_.configure(quota("quota1"), of_quota1)) {
       fmt::print("{}\n", p.text);
     }
     // The members of two workspaces. A quota belongs to the users that may submit to it.
@@ -148,8 +150,8 @@ int main() {
   cluster.submit("cem", "quota1.2", 24, 4);
   cluster.settle();
 
-  fmt::print("2. Team B wants all of its 48: it takes back what C borrows.\n");
-  cluster.submit("bob", "quota1.1", 4, 4);
+  fmt::print("2. Team B wants all of its 48, for jobs of higher priority: it takes back what C borrows.\n");
+  cluster.submit("bob", "quota1.1", 4, 4, 1);
   cluster.settle();
 
   fmt::print(
@@ -163,7 +165,7 @@ int main() {
   cluster.settle();
 
   fmt::print("5. An administrator moves 8 GPUs from C to B, who has work for them: usage follows.\n");
-  cluster.submit("bob", "quota1.1", 2, 4);
+  cluster.submit("bob", "quota1.1", 2, 4, 1);
   cluster.settle();
   cluster.resize("quota1.1", 56, "quota1.2", 72);
   cluster.settle();

@@ -48,7 +48,7 @@ std::vector<allot::quota_spec<>> quotas() {
 
 constexpr const char* head[] = {"best effort", "strict", "reserve"};
 constexpr const char* within[] = {"none", "lower priority", "lower priority, or newer"};
-constexpr const char* reclaim[] = {"nothing", "from lower priorities", "all"};
+constexpr const char* reclaim[] = {"nothing", "lower", "all"};
 
 /// How the scheduler treats the jobs of speech, and what the quotas may use before anything runs.
 template <class Scheduler>

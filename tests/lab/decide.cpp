@@ -420,6 +420,47 @@ TEST_CASE("static quotas lend nothing, whatever their limits say") {
               "hold b2: nominal at team-b, 3 gpu short: team-b has 5 gpu, uses 4 and may not borrow"});
 }
 
+TEST_CASE("under pai no job preempts one whose priority is not lower, or not in the range") {
+  const auto members = [](const std::string& root, const std::string& q1, const std::string& jobs) {
+    return R"("policy": "pai", "quotas": [{"name": "root", "nominal": {"gpu": 8}, "preempt": {)" + root +
+           R"(}}, {"name": "q1", "parent": "root", "nominal": {"gpu": 4}, "preempt": {)" + q1 +
+           R"(}}, {"name": "q2", "parent": "root", "nominal": {"gpu": 4}}], "jobs": [)" + jobs + "]";
+  };
+  const auto loan = [](const std::string& priority) {
+    return R"({"id": "loan", "quota": "q2", "request": {"gpu": 8}, "state": "running", "priority": )" +
+           priority +
+           R"(}, {"id": "own", "quota": "q1", "request": {"gpu": 4}, "priority": 7, "submit_s": 9})";
+  };
+  const auto reclaims = [&](const std::string& q1, const std::string& priority) {
+    return decided(members("", q1, loan(priority))).all[1].find("evict loan for own") == 0;
+  };
+  CHECK_FALSE(reclaims("", "9"));
+  CHECK_FALSE(reclaims("", "7"));
+  CHECK(reclaims("", "6"));
+  CHECK(reclaims(R"("reclaim": "any")", "9"));
+  CHECK_FALSE(reclaims(R"("reclaim": {"policy": "lower_priority", "max_priority": 4})", "5"));
+  CHECK(reclaims(R"("reclaim": {"policy": "lower_priority", "max_priority": 4})", "4"));
+  CHECK_FALSE(reclaims(R"("reclaim": {"policy": "lower_priority", "preempting": {"min_priority": 8}})", "4"));
+  const auto takes = [&](const std::string& children) {
+    const std::string below =
+        R"({"id": "c9", "quota": "q1", "request": {"gpu": 4}, "state": "running", "priority": 9},
+           {"id": "c5", "quota": "q2", "request": {"gpu": 4}, "state": "running", "priority": 5, "start_s": 1},
+           {"id": "parent", "quota": "root", "request": {"gpu": )";
+    const auto all = [&](const std::string& gpus) {
+      const auto lines = decided(members(R"("children": )" + children, "",
+                                         below + gpus + R"(}, "priority": 7, "submit_s": 10})"))
+                             .all;
+      return std::count_if(lines.begin(), lines.end(),
+                           [](const std::string& l) { return l.find("evict ") == 0; });
+    };
+    return std::pair{all("4"), all("8")};
+  };
+  CHECK(takes("true") == std::pair<std::ptrdiff_t, std::ptrdiff_t>{1, 0});
+  CHECK(takes(R"("any")") == std::pair<std::ptrdiff_t, std::ptrdiff_t>{1, 2});
+  CHECK(takes(R"({"policy": "lower_priority", "min_priority": 1, "max_priority": 4})") ==
+        std::pair<std::ptrdiff_t, std::ptrdiff_t>{0, 0});
+}
+
 TEST_CASE("a parent takes from its children what they use within their own, if it may") {
   const auto members = [](const std::string& children) {
     return two_nodes +
@@ -428,7 +469,7 @@ TEST_CASE("a parent takes from its children what they use within their own, if i
       {"name": "quota1.1", "parent": "quota1", "nominal": {"gpu": 8}}, {"name": "quota1.2", "parent": "quota1", "nominal": {"gpu": 8}}],
     "jobs": [{"id": "b", "quota": "quota1.1", "request": {"gpu": 8}, "state": "running", "start_s": 1},
              {"id": "c", "quota": "quota1.2", "request": {"gpu": 8}, "state": "running", "start_s": 2},
-             {"id": "a", "quota": "quota1", "request": {"gpu": 8}, "submit_s": 5}])";
+             {"id": "a", "quota": "quota1", "request": {"gpu": 8}, "priority": 1, "submit_s": 5}])";
   };
   CHECK(decided(members("true"), 5) ==
         lines{"rounds 2", "admit a borrows 8 on n-1", "evict c for a: children", "reserve a after c",
@@ -455,12 +496,21 @@ TEST_CASE("a user without access to a quota is refused with the reason") {
             "users ana"});
 }
 
+TEST_CASE("a job of whole GPUs is refused where all are cut into instances, and is not called large") {
+  const std::string members = R"("cluster": {"nodes": [{"name": "n", "gpus": 8, "gpu_model": "A100",
+      "gpu_memory_mib": 40960, "mig": true}]}, "quotas": [{"name": "q", "nominal": "cluster"}],
+    "jobs": [{"id": "1", "request": {"gpu": 1}}])";
+  CHECK(decided(members) ==
+        lines{"rounds 1",
+              "refuse 1: too_large_for_any_node: no node could hold a pod of it, even if it were empty"});
+}
+
 TEST_CASE("a job that could never fit is refused") {
   CHECK(decided(two_nodes + R"("quotas": [{"name": "q", "nominal": "cluster"}],
     "jobs": [{"id": "1", "request": {"gpu": 9}}, {"id": "2", "request": {"gpu": 8}, "pods": 3},
              {"id": "3", "request": {"gpu": 17}, "total": true}, {"id": "4", "request": {"gpu": 16}, "total": true}])") ==
         lines{"rounds 1", "admit 4 on n-0 n-1",
-              "refuse 1: too_large_for_any_node: a pod of it is larger than any node",
+              "refuse 1: too_large_for_any_node: no node could hold a pod of it, even if it were empty",
               "refuse 2: larger_than_cluster: 24 gpu are asked for, and the nodes that it may run on have 16",
               "refuse 3: larger_than_cluster: 17 gpu are asked for, and the nodes that it may run on have "
               "16"});

@@ -63,7 +63,7 @@ for text in '*/4 (places): it is not known how long it ran, or on which GPUs (it
   '*/7: expected a job with a jobid*' '*note: 2 jobs that never ran are left out (none, never)*' \
   '*note: 1 job (one) had several attempts: *1 earlier one, of 2 GPU-hours,*' \
   '*note: 1 job (open): the end of the last attempt is not known*' \
-  '*note: 1 job (open) started before submission*2 jobs, 4 rows left out'; do
+  '*note: 1 job (open) started before submission*2 jobs of 8, 4 rows left out'; do
   says "$(<err)" "$text"
 done
 imports 0 philly cluster_job_log --tenant user
@@ -86,7 +86,7 @@ makes 'job_id,submit_s,duration_s,gpus,tenant,cpu_milli,user,node_num,state,star
 1425513,27,0,0,vchbv,4000,uVMrF,1,CANCELLED,,,0'
 imports 0 helios helios.csv --gpu-only --tenant user --origin 2020-06-09
 says "$(<out)" '*1425511,67261,36848,1,uXBbc,*1425512,67287,*'
-says "$(<err)" '*note: 1 job without GPUs is left out*2 jobs'
+says "$(<err)" '*note: 1 job without GPUs is left out*2 jobs of 3'
 imports 0 helios helios.csv --tenant ''
 says "$(head -n 1 out)" 'job_id,submit_s,duration_s,gpus,cpu_milli,user,*'
 
@@ -140,7 +140,7 @@ makes 'job_id,submit_s,duration_s,gpus,pods,class,preemptible,gpu_model,cpu_mill
 p0,10,90,0.46,1,LS,false,V100M16|V100M32,12000,16384,1,460,Running
 p1,5,105,8,1,BE,true,,12000,16384,8,1000,Succeeded
 p3,7,1,0,1,Burstable,true,,1000,1024,0,0,Running'
-says "$(<err)" '*note: 1 pod that was never scheduled is left out*3 jobs'
+says "$(<err)" '*note: 1 pod that was never scheduled is left out*3 jobs of 4'
 printf 'name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,1,2,1,500\nb,1,2,2,500\n' >untimed.csv
 imports 0 openb untimed.csv --gap 30 --duration 60
 makes 'job_id,submit_s,duration_s,gpus,pods,cpu_milli,memory_mib,num_gpu,gpu_milli
@@ -208,7 +208,7 @@ done
 # What says who the tenant is, is needed; what then does not say it any more is not.
 imports 0 swf - --tenant partition <<<$'1 0 5 60 4 -1 -1 8 9 -1 1 3 staff -1 fast 7 -1 -1\n2 0 5 60 4 -1 -1 8 9 -1 1 3 4 -1 2 gpu -1 -1'
 says "$(<out)" '*1,0,60,8,7,*'
-says "$(<err)" '*line 2, column * (partition): expected a number, found "gpu"*1 job, 1 rows left out'
+says "$(<err)" '*line 2, column * (partition): expected a number, found "gpu"*1 job of 2, 1 row left out'
 
 # --- omitted rows, with line and reason
 
@@ -234,7 +234,7 @@ rows.csv: line 6, column 1 (timestamp): expected a date and time, as in 2017-10-
 rows.csv: line 7, column 23: expected 5 fields, as in the header row, found 3 (the row is left out)
 rows.csv: line 8, column 23 (num_gpus): expected a whole number, found "1.5" (the row is left out)
 rows.csv: note: submissions count from the first, 2017-10-09 07:01:55
-rows.csv: 2 jobs, 7 rows left out'
+rows.csv: 2 jobs of 9, 7 rows left out'
 makes 'job_id,submit_s,duration_s,gpus,tenant,gpu_time
 7,1,5,2,"a
 b","6,6"
@@ -252,15 +252,15 @@ job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,du
 7,u,v,1,1,1,C,2020-06-09 18:41:02,,,5,0
 ,u,v,1,1,1,C,2020-06-09 18:41:02,,,5,0
 CSV
-says "$(<err)" '*line 3, column 1: the job id "7" was given before, on line 2 (the*line 4, column 1 (job_id): expected the id of a job, found nothing*1 job, 2 rows left out'
+says "$(<err)" '*line 3, column 1: the job id "7" was given before, on line 2 (the*line 4, column 1 (job_id): expected the id of a job, found nothing*1 job of 3, 2 rows left out'
 imports 2 philly - <<<$'timestamp,duration,num_gpus,gpu_time,cluster\nx,1,1,1,a\n'
 says "$(<err)" '*no row can be carried over: nothing is written'
 imports 0 pai - --unit gpus <<<$'job_id,submit_time,duration,num_gpu\n1,0,1,1.5\n2,0,1,1'
 says "$(<err)" '*line 2, column 1: 1.5 GPUs can*be had (expected whole GPUs, or a fraction of one)*'
 imports 0 spot - <<<$'job_name,gpu_request,worker_num,submit_time,duration,job_type\n1,1,0,0,1,HP\n2,1,1,0,1,hp\n3,1000000,1000000,0,1,HP\n4,1,1,0,1,HP'
-says "$(<err)" '*line 2, column 5 (worker_num): expected at least 1*line 3, column 11 (job_type): expected HP or Spot, found "hp"*2 jobs, 2 rows left out'
+says "$(<err)" '*line 2, column 5 (worker_num): expected at least 1*line 3, column 11 (job_type): expected HP or Spot, found "hp"*2 jobs of 4, 2 rows left out'
 imports 0 swf - <<<$'1 0 5 -1 4 -1 -1 8 3600 -1 1 3 4 -1 2 1 -1 -1\n2 0 1 1 -1 1 1 -1 1 1 1 1 1 1 1 1 1 1\nx y\n3 0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n3 0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1'
-says "$(<err)" '*line 1, column 1 (run_time): it is not known how long*line 2, column 1 (requested_processors): it is not known how many*line 3, column 3: expected 18 fields, found 2*line 5, column 1 (job_number): the job id "3" was given before, on line 4*1 job, 4 rows left out'
+says "$(<err)" '*line 1, column 1 (run_time): it is not known how long*line 2, column 1 (requested_processors): it is not known how many*line 3, column 3: expected 18 fields, found 2*line 5, column 1 (job_number): the job id "3" was given before, on line 4*1 job of 5, 4 rows left out'
 
 # --- input that is invalid as a whole: place and expectation, and nothing is written
 

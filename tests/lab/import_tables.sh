@@ -86,7 +86,7 @@ b,0,10,1,x,1,
 a,0,10,8,x,2,worker'
 for text in 'line 5, column 1: the job says something else than on line 2' \
   'line 6, column 1: the job has more than one pod set "worker"' \
-  'line 7, column 1: the job id "b" was given before, on line 3' '2 jobs, 3 rows left out'; do
+  'line 7, column 1: the job id "b" was given before, on line 3' '2 jobs of 5, 3 rows left out'; do
   grep -qF "$text" err || fail "expected '$text', found: $(<err)"
 done
 mv out sets.csv
@@ -131,7 +131,7 @@ b,2017-10-09 07:08:00,1970-01-01 01:00:00,2017-10-09 07:10:00,1
 c,2017-10-09 07:08:00,None,None,1
 CSV
 says "$(tail -n +2 out)" 'a,0,300,1'
-says "$(<err)" '*line 3, column 23 (from): expected a start that is not in 1970, found "1970-01-01 01:00:00"*line 4, * (from): expected when the job ran*note: 1 job (a) started before submission*1 job, 2 rows left out'
+says "$(<err)" '*line 3, column 23 (from): expected a start that is not in 1970, found "1970-01-01 01:00:00"*line 4, * (from): expected when the job ran*note: 1 job (a) started before submission*1 job of 3, 2 rows left out'
 # Numbers count from any origin.
 imports 0 csv - --map job_id=id,submit_s=at,start_s=from,end_s=to,gpus=n <<<$'id,at,from,to,n\na,0,5,65,1'
 says "$(tail -n +2 out)" 'a,0,60,1'
@@ -178,7 +178,7 @@ makes 'job_id,submit_s,duration_s,gpus,tenant,class,gpu_model,cpu_milli,memory_m
 101,0,7230,4,vision,normal,a100,16000,131072,ana,86400,gpu,2024-03-01T10:05:00,2024-03-01T12:05:30,COMPLETED
 102_1,10,86400,0,speech,normal,,2000,4096,ben,,gpu,2024-03-01T10:05:00,2024-03-02T10:05:00,TIMEOUT
 105,40,10,2,speech,high,,1000,0,"""x",1800,gpu,2024-03-01T10:05:00,2024-03-01T10:05:10,FAILED'
-says "$(<err)" '*1 step of a job is left out*1 job that had not ended is left out*1 job that never ran is left out*3 jobs'
+says "$(<err)" '*1 step of a job is left out*1 job that had not ended is left out*1 job that never ran is left out*3 jobs of 5'
 imports 0 sacct sacct.txt --gpu-only --tenant Partition
 says "$(cut -d, -f1,5 out | tr '\n' ' ')" 'job_id,tenant 101,gpu 105,gpu '
 # In seconds and minutes, by what was requested.

@@ -291,6 +291,21 @@ Running: 1
 
 Waiting: 1
 *  1 *b *8 *50 s *capacity: all has 8 gpu for all and 4 are in use'
+# A preset may read the tree its own way; the figures are those of the scenario's.
+cat >sums.json <<'JSON'
+{"format": "allot-scenario/1", "quotas": [{"name": "root", "nominal": {"gpu": 2}}, {"name": "a", "parent": "root", "nominal": {"gpu": 1}},
+ {"name": "b", "parent": "root", "nominal": {"gpu": 1}}, {"name": "guest", "parent": "root"}],
+ "jobs": [{"id": "g1", "quota": "guest", "request": {"gpu": 1}, "duration_s": 9}]}
+JSON
+sed 's/"gpu": 2}/&, "inclusive": true/' sums.json >contained.json
+for policy in pai hyperpod runai; do
+  exits 0 "$allot" replay sums.json --policy $policy --at 0
+  says "$(<err)" "note: $policy decides as if the nominal of root contained that of its children; in the figures it comes on top of theirs*\"inclusive\": true*"
+  exits 0 "$allot" replay contained.json --policy $policy --at 0
+  [ ! -s err ] || fail "$policy: $(<err)"
+done
+exits 0 "$allot" replay sums.json --policy standard --out summed
+[ ! -s err ] || fail "standard: $(<err)"
 exits 0 "$allot" replay teams.json --at 0m50s --out seen
 says "$(<out)" 'standard at day 0, 00:00:50*standard: 4 jobs, 8 GPUs*'
 for file in $standard_files; do

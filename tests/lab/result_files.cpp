@@ -176,10 +176,21 @@ TEST_CASE("result files: unknown values are null or empty, not zero") {
   const auto jobs = rows_of(in.written([&](auto& f) { lab::write_jobs(f, r.result); }));
   CHECK(jobs[1] == std::vector<std::string>{"j", "q", "0", "", "", "0", "", "0", "0", "", "waiting", "", "2",
                                             "5", "", "0", "0", "0"});
-  CHECK(lab::warnings(r.result).find("1 job never finished") == 0);
+  CHECK(lab::warnings(r.result).find("1 job never finished: nothing would ever make room for it:\n") == 0);
   // Nothing ever happened that could be drawn.
   const std::string html = in.written([&](auto& f) { lab::write_report(f, r.result); });
   CHECK(html.find("<svg") == std::string::npos);
+}
+
+TEST_CASE("result files: nothing is said of fairness where nobody wanted anything") {
+  const scratch in;
+  const replayed r{in, R"("quotas": [{"name": "q", "nominal": {"gpu": 1}}],
+                          "jobs": [{"id": "j", "quota": "q", "request": {"gpu": 0}, "duration_s": 5}])"};
+  const auto summary = parsed(in.written([&](auto& f) { lab::write_summary(f, r.result, 1); }));
+  CHECK(summary.root().find("jain")->is() == lab::json_document::kind::null);
+  CHECK(lab::headline(r.result).find("Jain –, 0.0 GPU-h short") != std::string::npos);
+  const std::string html = in.written([&](auto& f) { lab::write_report(f, r.result); });
+  CHECK(html.find("Fairness (Jain)</dt><dd><b>–</b>") != std::string::npos);
 }
 
 TEST_CASE("result files: jobs.csv has the estimates as its last column, if there are any") {

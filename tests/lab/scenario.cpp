@@ -274,6 +274,30 @@ TEST_CASE("invalid limits, weights and words") {
         lines{"/quotas/0/parent: expected the name of a quota (a root has no \"parent\"), found \"\""});
 }
 
+TEST_CASE("what priorities preempt which, for those who reclaim and for parents") {
+  const auto preempt = [](const std::string& member, bool lower_by_default = false) {
+    queue_settings otherwise;
+    otherwise.preempt.children_lower_priority = lower_by_default;
+    const auto s = parse_valid(R"("quotas": [{"name": "q", "preempt": {)" + member + "}}]");
+    return s.quotas[0].settings(otherwise).preempt;
+  };
+  const auto reclaims = preempt(R"("reclaim": {"policy": "lower_priority", "max_priority": 4,
+                                               "preempting": {"min_priority": 7, "max_priority": 9}})");
+  CHECK(reclaims.reclaim == preempt_reclaim::lower_priority);
+  CHECK(reclaims.reclaim_priorities.preempting == allot::priority_range{7, 9});
+  CHECK(reclaims.reclaim_priorities.preempted == allot::priority_range{.most = 4});
+  CHECK(reclaims.children_priorities == allot::priority_bounds{});
+  const auto takes = preempt(R"("children": {"policy": "any", "min_priority": 2})", true);
+  CHECK(takes.children);
+  CHECK_FALSE(takes.children_lower_priority);
+  CHECK(takes.children_priorities.preempted == allot::priority_range{.least = 2});
+  CHECK(preempt(R"("children": "lower_priority")").children_lower_priority);
+  CHECK_FALSE(preempt(R"("children": "never")").children);
+  // As the preset has it.
+  CHECK(preempt(R"("children": true)", true).children_lower_priority);
+  CHECK_FALSE(preempt(R"("children": true)").children_lower_priority);
+}
+
 TEST_CASE("invalid rules of preemption, flavors and time") {
   const auto quota = [](const std::string& member) {
     return problems_of(R"("quotas": [{"name": "q", )" + member + "}]");
@@ -282,6 +306,15 @@ TEST_CASE("invalid rules of preemption, flavors and time") {
         lines{"/quotas/0/priority: expected a whole number from -2147483647 to 2147483647, found 1.5"});
   CHECK(quota(R"("preempt": {"borrow": {"max_priority": 100}})") ==
         lines{"/quotas/0/preempt/borrow: the key \"policy\" is missing"});
+  CHECK(
+      quota(R"("preempt": {"reclaim": {"max_priority": 4}, "children": "lower"})") ==
+      lines{
+          "/quotas/0/preempt/reclaim: the key \"policy\" is missing",
+          "/quotas/0/preempt/children: expected \"never\", \"lower_priority\" or \"any\", found \"lower\""});
+  CHECK(quota(R"("preempt": {"reclaim": {"policy": "any", "min_priority": 5, "max_priority": 4}})") ==
+        lines{"/quotas/0/preempt/reclaim/max_priority: less than min_priority: no job has such a priority"});
+  CHECK(quota(R"("preempt": {"children": {"policy": "any", "preempting": {"priority": 4}}})") ==
+        lines{"/quotas/0/preempt/children/preempting/priority: unknown key \"priority\""});
   CHECK(quota(R"("preempt": {"borrow": {"policy": "any"}})") ==
         lines{"/quotas/0/preempt/borrow/policy: expected \"never\" or \"lower_priority\", found \"any\""});
   CHECK(quota(R"("flavor_choice": {"when_can_borrow": "preempt"})") ==

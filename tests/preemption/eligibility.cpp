@@ -301,6 +301,38 @@ TEST_CASE("eligibility: contested requests, and reclaim while borrowing") {
   CHECK(allot::asks_others(asker));
 }
 
+TEST_CASE("eligibility: ranges of priority bound who reclaims, who takes from below, and from which jobs") {
+  using allot::relation;
+  allot::beneficiary<1> asks;
+  asks.may.children = true;
+  asks.may.borrow = allot::preempt_borrow::lower_priority;
+  const auto victims = [&](relation how, std::int64_t of_priority) {
+    asks.priority = of_priority;
+    std::string found;
+    for (std::int64_t priority = 1; priority <= 9; ++priority) {
+      allot::running_job<1> job;
+      job.priority = priority;
+      if (allot::may_preempt(asks, job, how)) found += std::to_string(priority);
+    }
+    return found;
+  };
+  CHECK(victims(relation::descendant, 4) == "123456789");
+  asks.may.children_lower_priority = true;
+  CHECK(victims(relation::descendant, 4) == "123");
+  asks.may.children_priorities = {.preempting = {7, 8}, .preempted = {2, 4}};
+  CHECK(victims(relation::descendant, 6).empty());
+  CHECK(victims(relation::descendant, 7) == "234");
+  CHECK(victims(relation::descendant, 9).empty());
+  CHECK(victims(relation::borrower, 5) == "123456789");
+  asks.may.reclaim_priorities = {.preempting = {5, 5}, .preempted = {3, 8}};
+  CHECK(victims(relation::borrower, 5) == "345678");
+  // What may not be reclaimed, may not be taken to borrow it either.
+  CHECK(victims(relation::borrower_while_borrowing, 5) == "34");
+  CHECK(victims(relation::borrower, 6).empty());
+  CHECK(victims(relation::borrower_while_borrowing, 6).empty());
+  CHECK(victims(relation::same_quota, 4) == "123");
+}
+
 TEST_CASE("eligibility: jobs excluded by priority are never eligible, nor are higher ones") {
   using allot::relation;
   allot_test::for_each_seed(500, [](allot_test::random_source& random) {
@@ -311,6 +343,12 @@ TEST_CASE("eligibility: jobs excluded by priority are never eligible, nor are hi
     asks.may.borrow = static_cast<allot::preempt_borrow>(random.below(2));
     asks.may.rivals = static_cast<allot::preempt_rivals>(random.below(3));
     if (random.one_in(2)) asks.may.borrow_max_priority = random.between(-2, 2);
+    asks.may.children_lower_priority = random.one_in(2);
+    for (allot::priority_bounds* by : {&asks.may.reclaim_priorities, &asks.may.children_priorities}) {
+      if (random.one_in(2)) by->preempting.least = random.between(-1, 1);
+      if (random.one_in(2)) by->preempting.most = random.between(-1, 1);
+      if (random.one_in(2)) by->preempted.most = random.between(-2, 2);
+    }
     for (const relation how :
          {relation::borrower, relation::descendant, relation::same_quota, relation::rival,
           relation::borrower_while_borrowing, relation::consolidation}) {

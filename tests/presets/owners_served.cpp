@@ -36,6 +36,7 @@ constexpr std::size_t node_count = 8;
 struct training {
   quota_id quota;
   gpu::pod_request pods;
+  int priority = 0;
 };
 /// With N resources: GPUs, and as many cores.
 template <std::size_t N>
@@ -47,7 +48,7 @@ struct view_of {
     for (std::size_t d = 0; d < N; ++d) r[d] = j->pods.gpus * j->pods.pods;
     return r;
   }
-  [[nodiscard]] int priority(job) const { return 0; }
+  [[nodiscard]] int priority(job j) const { return j->priority; }
   [[nodiscard]] gpu::pod_request pod_request(job j) const { return j->pods; }
 };
 
@@ -101,6 +102,10 @@ struct full_cluster {
   }
 };
 
+/// The priority of an owner's job that takes from others. Under `pai` it must be higher than theirs.
+template <class Preset>
+constexpr int owners_priority = std::string_view{Preset::name} == "pai" ? 1 : 0;
+
 template <std::size_t N, class Preset>
 bool is_served(const Preset& preset, const full_cluster& w) {
   std::vector<allot::quota_spec<N>> specs;
@@ -125,7 +130,9 @@ bool is_served(const Preset& preset, const full_cluster& w) {
     REQUIRE(at);
     REQUIRE(s.adopt(&j.what, ++now, *at));
   }
-  const allot::job_id id = s.submit(&w.asks);
+  training asks = w.asks;
+  asks.priority = owners_priority<Preset>;
+  const allot::job_id id = s.submit(&asks);
   const auto& plan = s.step(++now);
   return !plan.evictions.empty() && s.state(id) == allot::job_state::nominated;
 }
@@ -169,7 +176,7 @@ bool is_served_for_its_department(const Preset& preset) {
   REQUIRE(made);
   auto& s = made.value();
   const training loan{quota_id{3}, {.gpus = gpus(4)}};
-  const training own{quota_id{2}, {.gpus = gpus(2)}};
+  const training own{quota_id{2}, {.gpus = gpus(2)}, owners_priority<Preset>};
   REQUIRE(s.submit(&loan));
   REQUIRE(s.step(1).admissions.size() == 1);
   const allot::job_id id = s.submit(&own);

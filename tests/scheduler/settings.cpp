@@ -34,7 +34,8 @@ namespace {
 auto members_of(const queue_settings& s) {
   const auto& [order, head, preempt, flavors, min_runtime, strict_after, preempt_after, reservations, gather,
                wait_if_loss_percent, backfill, owners_backfill, borrow_backoff, ready_horizon] = s;
-  const auto& [within, reclaim, children, borrow, borrow_max_priority, rivals] = preempt;
+  const auto& [within, reclaim, reclaim_priorities, children, children_lower_priority, children_priorities,
+               borrow, borrow_max_priority, rivals] = preempt;
   const auto& [when_can_borrow, when_can_preempt, preference] = flavors;
   const auto& [from_same_quota, from_others] = min_runtime;
   const auto& [longest_gathering, percent] = gather;
@@ -43,7 +44,10 @@ auto members_of(const queue_settings& s) {
                     head,
                     within,
                     reclaim,
+                    reclaim_priorities,
                     children,
+                    children_lower_priority,
+                    children_priorities,
                     borrow,
                     rivals,
                     borrow_max_priority,
@@ -121,7 +125,27 @@ const row rows[] = {
      "estimate(job)", reserve},
     {"preempt.within", [](circumstances& c) { c.settings.preempt.within = allot::preempt_within::never; }},
     {"preempt.reclaim", [](circumstances& c) { c.settings.preempt.reclaim = allot::preempt_reclaim::never; }},
+    {"preempt.reclaim_priorities",
+     [](circumstances& c) {
+       c.settings.preempt.reclaim = allot::preempt_reclaim::never;
+       c.settings.preempt.reclaim_priorities.preempted.most = 4;
+     },
+     "set preempt.reclaim",
+     [](circumstances& c) { c.settings.preempt.reclaim = allot::preempt_reclaim::any; }},
+    {"preempt.reclaim_priorities",
+     [](circumstances& c) {
+       c.settings.preempt.reclaim_priorities.preempted = {5, 4};
+     },
+     "no priority",
+     [](circumstances& c) {
+       c.settings.preempt.reclaim_priorities.preempted = {4, 4};
+     }},
     {"preempt.children", [](circumstances& c) { c.settings.preempt.children = true; }},
+    {"preempt.children_lower_priority",
+     [](circumstances& c) { c.settings.preempt.children_lower_priority = true; }},
+    {"preempt.children_priorities",
+     [](circumstances& c) { c.settings.preempt.children_priorities.preempting.least = 7; },
+     "set preempt.children", [](circumstances& c) { c.settings.preempt.children = true; }},
     {"preempt.borrow",
      [](circumstances& c) { c.settings.preempt.borrow = allot::preempt_borrow::lower_priority; }},
     {"preempt.borrow_max_priority", [](circumstances& c) { c.settings.preempt.borrow_max_priority = 3; },

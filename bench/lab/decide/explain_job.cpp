@@ -288,16 +288,31 @@ class story_teller {
               fmt::format("jobs of {}{}, or of the same and submitted earlier", t.quota, of_priority));
         break;
     }
+    const auto who = [&](bool higher_only, const priority_range& preempting) {
+      std::string text = higher_only ? of_priority : "";
+      const auto and_of = [&](std::string_view bound, std::int64_t priority) {
+        text += fmt::format("{} {} {}", text.empty() ? " of a priority of" : " and", bound, priority);
+      };
+      if (preempting.least != priority_range{}.least) and_of("at least", preempting.least);
+      if (preempting.most != priority_range{}.most) and_of("at most", preempting.most);
+      return text;
+    };
     for (const quota_id q : lenders) {
-      if (settings(q).reclaim == preempt_reclaim::never) continue;
-      const bool by_priority = settings(q).reclaim == preempt_reclaim::lower_priority;
-      claim(q, "reclaim",
-            fmt::format("jobs of {}{}, which lends to {}", now_.name_of(q), by_priority ? of_priority : "",
-                        t.quota));
+      const preempt_settings may = settings(q);
+      if (may.reclaim == preempt_reclaim::never || !may.reclaim_priorities.preempted.has(t.priority))
+        continue;
+      claim(
+          q, "reclaim",
+          fmt::format("jobs of {}{}, which lends to {}", now_.name_of(q),
+                      who(may.reclaim == preempt_reclaim::lower_priority, may.reclaim_priorities.preempting),
+                      t.quota));
     }
     for (quota_id a = held_.tree().parent(x); a; a = held_.tree().parent(a)) {
-      if (settings(a).children)
-        claim(a, "children", fmt::format("jobs of {}, which is above it", now_.name_of(a)));
+      const preempt_settings may = settings(a);
+      if (!may.children || !may.children_priorities.preempted.has(t.priority)) continue;
+      claim(a, "children",
+            fmt::format("jobs of {}{}, which is above it", now_.name_of(a),
+                        who(may.children_lower_priority, may.children_priorities.preempting)));
     }
   }
 

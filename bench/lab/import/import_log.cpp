@@ -36,6 +36,13 @@ void import_log::note(std::string_view where, std::string_view text) {
   print(where.empty() ? std::string{"note"} : "note: " + std::string{where}, text);
 }
 
+void import_log::leave_out(std::size_t n, std::string_view one, std::string_view several,
+                           std::string_view after) {
+  if (n == 0) return;
+  noted_ += n;
+  note({}, counted(n, one, several).append(" left out").append(after));
+}
+
 void import_log::finish() const {
   if (rejected_ > shown_) {
     print({}, "... and " + std::to_string(rejected_ - shown_) + " more rows are left out");

@@ -31,6 +31,11 @@ class import_log {
   void fail(std::string_view place, std::string_view text);
   /// Reports something about the result; `where` is the object and field that it concerns, or empty.
   void note(std::string_view where, std::string_view text);
+  /// Notes that `n` jobs are left out: "5 jobs without GPUs are left out", and then `after`. Nothing if n is
+  /// 0.
+  void leave_out(std::size_t n, std::string_view one, std::string_view several, std::string_view after = {});
+  /// How many of what the file has are left out, rejected or noted.
+  [[nodiscard]] std::size_t left_out() const noexcept { return rejected_ + noted_; }
   /// "... and 12 more rows are left out", if there were more than are shown.
   void finish() const;
 
@@ -41,6 +46,7 @@ class import_log {
   std::size_t shown_;
   std::FILE* to_;
   std::size_t rejected_ = 0;
+  std::size_t noted_ = 0;
 };
 
 /// "1 pod that was", "12 pods that were": a number and its noun, in singular or plural.

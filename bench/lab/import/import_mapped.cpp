@@ -241,8 +241,7 @@ class mapped_import {
     }
     if (!early.empty())
       log_.note({}, early.text("job", "jobs") + " started before submission: only the run time is used");
-    if (without_gpus > 0)
-      log_.note({}, counted(without_gpus, "job without GPUs is", "jobs without GPUs are") + " left out");
+    log_.leave_out(without_gpus, "job without GPUs is", "jobs without GPUs are");
     std::optional<instant> origin = 0;
     if (has_dates()) origin = origin_of(spool, log_, options_);
     if (!origin) return bad_input_status;

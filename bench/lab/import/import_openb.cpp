@@ -155,12 +155,9 @@ int import_pods(packed_input& file, import_log& log, const import_options& optio
       log.reject({&at, 1});
     }
   }
-  if (never_ran > 0) {
-    log.note({}, counted(never_ran, "pod that was never scheduled is", "pods that were never scheduled are") +
-                     " left out (it is not known how long it would have run)");
-  }
-  if (without_gpus > 0)
-    log.note({}, counted(without_gpus, "pod without GPUs is", "pods without GPUs are") + " left out");
+  log.leave_out(never_ran, "pod that was never scheduled is", "pods that were never scheduled are",
+                " (it is not known how long it would have run)");
+  log.leave_out(without_gpus, "pod without GPUs is", "pods without GPUs are");
   if (in_parts > 0) {
     log.note({}, counted(in_parts, "pod asks", "pods ask") +
                      " for parts of several GPUs: a canonical trace has the sum only");

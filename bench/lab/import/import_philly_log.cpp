@@ -125,10 +125,8 @@ int import_philly_log(packed_input& file, import_log& log, const import_options&
   const auto note = [&](const named_count& jobs, std::string_view text_after) {
     if (!jobs.empty()) log.note({}, jobs.text("job", "jobs") + std::string{text_after});
   };
-  if (!never_ran.empty()) {
-    log.note({}, counted(never_ran.size(), "job that never ran is", "jobs that never ran are") +
-                     " left out " + never_ran.names());
-  }
+  log.leave_out(never_ran.size(), "job that never ran is", "jobs that never ran are",
+                " " + never_ran.names());
   if (!retried.empty()) {
     constexpr std::int64_t ms_per_hour = 3'600'000;
     note(retried, " had several attempts: the last that ended is the job, and " +

@@ -621,17 +621,14 @@ class sacct_import {
 
   void conclude() {
     const auto left_out = [this](const named_count& jobs, std::string_view one, std::string_view several) {
-      if (!jobs.empty()) log_.note({}, counted(jobs.size(), one, several) + " left out " + jobs.names());
+      log_.leave_out(jobs.size(), one, several, " " + jobs.names());
     };
     if (!steps_.empty()) {
       log_.note({}, counted(steps_.size(), "step of a job is", "steps of jobs are") + " left out");
     }
     left_out(unfinished_, "job that had not ended is", "jobs that had not ended are");
     left_out(never_ran_, "job that never ran is", "jobs that never ran are");
-    if (!without_gpus_.empty()) {
-      log_.note({},
-                counted(without_gpus_.size(), "job without GPUs is", "jobs without GPUs are") + " left out");
-    }
+    log_.leave_out(without_gpus_.size(), "job without GPUs is", "jobs without GPUs are");
     const auto note = [this](const named_count& jobs, std::string_view text) {
       if (!jobs.empty()) log_.note({}, jobs.text("job", "jobs").append(text));
     };

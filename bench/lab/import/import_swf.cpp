@@ -200,9 +200,7 @@ int import_swf(packed_input& file, import_log& log, const import_options& option
     log.fail({}, "there is no job in the file (expected lines of 18 numbers)");
     return bad_input_status;
   }
-  if (without_gpus > 0)
-    log.note({},
-             counted(without_gpus, "job without processors is", "jobs without processors are") + " left out");
+  log.leave_out(without_gpus, "job without processors is", "jobs without processors are");
   note_left_out(left_out, unread, log);
   log.note({}, "a processor of the trace is a GPU here");
   if (overruns > 0) {

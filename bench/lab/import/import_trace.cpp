@@ -218,7 +218,9 @@ int finish_import(trace_spool& spool, instant origin, import_log& log, const imp
     return complain(problem, "allot import");
   }
   std::string text = grouped(spool.jobs()) + (spool.jobs() == 1 ? " job" : " jobs");
-  if (log.rejected() > 0) text += ", " + grouped(log.rejected()) + " rows left out";
+  if (log.left_out() > 0) text += " of " + grouped(spool.jobs() + log.left_out());
+  if (log.rejected() > 0)
+    text += ", " + grouped(log.rejected()) + (log.rejected() == 1 ? " row left out" : " rows left out");
   log.fail({}, text);
   return 0;
 }

@@ -15,6 +15,7 @@
 #include "lab/workload/tag_columns.hpp"
 
 #include <allot/core/vector.hpp>
+#include <allot/lab/named_policy.hpp>
 #include <allot/lab/text_table.hpp>
 
 #include <fmt/core.h>
@@ -27,6 +28,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -79,6 +81,29 @@ void warn_of_load(const scenario& s, const replay_control& control) {
       "allot: the jobs ask for %s of what the cluster can do while they come, so the queue grows and the "
       "end is far (--until, --max-queue and --max-time end a replay early)\n",
       percent(*load * 1000).c_str());
+}
+
+/// All policies are measured by one tree, the scenario's, so what a preset decides by may be another one.
+std::string note_of_nominals(const scenario& s) {
+  const auto preset = policy_of(s);
+  if (!preset || preset->ignores_quotas) return {};
+  std::vector<quota_spec<max_resources>> specs;
+  for (const quota_entry& q : s.quotas) specs.push_back(q.spec);
+  preset->adapt(specs);
+  std::string parents;
+  for (std::size_t x = 0; x < specs.size(); ++x) {
+    const bool is_parent = std::any_of(s.quotas.begin(), s.quotas.end(),
+                                       [&](const quota_entry& q) { return q.spec.parent == specs[x].name; });
+    if (is_parent && specs[x].inclusive && !s.quotas[x].spec.inclusive) {
+      parents.append(parents.empty() ? "" : ", ").append(specs[x].name);
+    }
+  }
+  if (parents.empty()) return {};
+  return fmt::format(
+      "note: {} decides as if the nominal of {} contained that of its children; in the figures it comes on "
+      "top "
+      "of theirs. With \"inclusive\": true both are the same\n",
+      s.policy.preset, shortened(parents, 200));
 }
 
 std::string timing_text(const replay_result& r) {
@@ -300,6 +325,7 @@ int replay(const replay_options& options) {
   if (!found.empty()) return complain(found);
   r.timing.reading = std::chrono::steady_clock::now() - begin;
   dashboard_printer printer{options.rows};
+  print_error(note_of_nominals(*s));
   if (control.only_look) return look(*s, r, control, printer);
   warn_of_load(*s, control);
   if (s->trace) print_error(doubtful_tags(*s->trace, shown_path(s->trace_file)));

@@ -176,8 +176,9 @@ std::string warnings(const replay_result& r) {
   }
   if (jobs.unfinished != 0) {
     text += counted_jobs(jobs.unfinished);
+    const std::string of_them = jobs.unfinished == 1 ? "it" : "them";
     text += r.stopped ? " had not finished when it was stopped:\n"
-                      : " never finished: nothing would ever make room for them:\n";
+                      : " never finished: nothing would ever make room for " + of_them + ":\n";
     append_unfinished(text, r);
   }
   if (const std::uint64_t times = r.livelocks.instants; times != 0) {
@@ -214,9 +215,7 @@ std::string headline(const replay_result& r) {
   append_line(text, "preemptions", grouped(f.of.preemptions) + ", " + hours(f.of.lost) + " GPU-h lost");
   append_line(text, "borrowed", hours(f.of.borrowed) + " GPU-h");
   append_line(text, "fairness",
-              "Jain " +
-                  index_text(rate_in_millionths(f.jain, static_cast<wide>(f.active) * 1'000'000'000), 3) +
-                  ", " + hours(f.of.fair_share_error) + " GPU-h short of fair shares");
+              "Jain " + jain_text(f) + ", " + hours(f.of.fair_share_error) + " GPU-h short of fair shares");
   if (const std::string part = window_text(r.measured); !part.empty()) append_line(text, "measured", part);
   append_line(text, "made by", "allot " + own_version() + ", seed " + std::to_string(r.seed));
   if (f.of.waited.total() != 0) append_line(text, "waiting", waiting_line(f.of.waited));

@@ -121,6 +121,11 @@ std::string index_text(std::int64_t millionths, unsigned places) {
   return rounded(places == 3 ? (millionths + 500) / 1000 : millionths / 1000, places);
 }
 
+std::string jain_text(const run_figures& f) {
+  const auto index = mean_jain(f);
+  return index ? index_text(*index, 3) : "–";
+}
+
 vector<const replayed_job*> jobs_by_index(const replay_result& r) {
   vector<const replayed_job*> jobs;
   for (const replayed_job& j : r.jobs) {

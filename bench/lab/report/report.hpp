@@ -40,6 +40,9 @@ namespace report {
 /// A ratio in millionths, which is not negative, with so many decimals, at most three: rounded once.
 [[nodiscard]] std::string index_text(std::int64_t millionths, unsigned places);
 
+/// Jain's index; "–" if nobody ever wanted anything.
+[[nodiscard]] std::string jain_text(const run_figures& f);
+
 /// A coloured part of the curves: a quota, or all quotas that share the last colour.
 struct layer {
   std::string name;

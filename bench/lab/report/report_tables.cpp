@@ -199,9 +199,7 @@ void write_tiles(std::string& html, const replay_result& r) {
        unfinished_jobs(f.of.jobs) + ", " + grouped(f.of.jobs.refused) + " refused");
   tile(html, "Preemptions", grouped(f.of.preemptions), human_hours(f.of.lost) + " lost");
   tile(html, "Borrowed", human_hours(f.of.borrowed), "of other quotas");
-  tile(html, "Fairness (Jain)",
-       index_text(rate_in_millionths(f.jain, static_cast<wide>(f.active) * 1'000'000'000), 3),
-       human_hours(f.of.fair_share_error) + " short of fair shares");
+  tile(html, "Fairness (Jain)", jain_text(f), human_hours(f.of.fair_share_error) + " short of fair shares");
   if (f.capacity_is_bounded && r.cluster != nullptr) {
     tile(html, "Fragmentation", percent(rate_in_millionths(f.stranded, f.idle)), "of the idle GPU time");
   }

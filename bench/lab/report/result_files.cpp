@@ -169,7 +169,11 @@ void write_summary(output_file& file, const replay_result& r, std::int64_t wall_
   write_hours(json, "borrowed_gpu_h", f.of.borrowed);
   write_hours(json, "lent_gpu_h", f.of.lent);
   json.key("churn").raw(decimal_of_millionths(per_gpu_hour_in_millionths(f.of.preemptions, f.of.lent)));
-  write_rate(json, "jain", f.jain, static_cast<wide>(f.active) * 1'000'000'000);
+  if (const auto index = mean_jain(f)) {
+    json.key("jain").raw(decimal_of_millionths(*index));
+  } else {
+    json.key("jain").null();
+  }
   write_hours(json, "fair_share_error_gpu_h", f.of.fair_share_error);
   write_hours(json, "max_fair_share_error_gpu_h", f.largest_fair_share_error());
   write_claims(json, f.reclaims);

@@ -71,7 +71,10 @@ struct quota_entry {
   std::optional<queue_head> head{};
   std::optional<preempt_within> within{};
   std::optional<preempt_reclaim> reclaim{};
+  std::optional<priority_bounds> reclaim_priorities{};
   std::optional<bool> children{};
+  std::optional<bool> children_lower_priority{};
+  std::optional<priority_bounds> children_priorities{};
   std::optional<preempt_borrow> borrow{};
   std::optional<std::int64_t> borrow_max_priority{};
   std::optional<flavor_step> when_can_borrow{};

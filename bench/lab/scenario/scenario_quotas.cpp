@@ -39,9 +39,12 @@ queue_settings quota_entry::settings(queue_settings otherwise) const {
   preempt_settings& may = otherwise.preempt;
   may.within = within.value_or(may.within);
   may.reclaim = reclaim.value_or(may.reclaim);
+  may.reclaim_priorities = reclaim_priorities.value_or(may.reclaim_priorities);
   may.children = children.value_or(may.children);
+  may.children_lower_priority = children_lower_priority.value_or(may.children_lower_priority);
+  may.children_priorities = children_priorities.value_or(may.children_priorities);
   may.borrow = borrow.value_or(may.borrow);
-  if (may.reclaim != preempt_reclaim::any) otherwise.owners_backfill = false;
+  if (!always_reclaims(may)) otherwise.owners_backfill = false;
   if (!may_preempt(with_guard(may, false))) otherwise.preempt_after = 0;
   otherwise.preempt_after = preempt_after.value_or(otherwise.preempt_after);
   if (borrow_max_priority) may.borrow_max_priority = borrow_max_priority;
@@ -234,10 +237,7 @@ void scenario_reader::read_preempt(json_value value, quota_entry& to) {
     if (word) to.within = values[*word];
   }
   if (const auto reclaim = preempt.find("reclaim")) {
-    constexpr preempt_reclaim values[] = {preempt_reclaim::never, preempt_reclaim::lower_priority,
-                                          preempt_reclaim::any};
-    const auto word = read_word(*reclaim, {"never", "lower_priority", "any"}, found_);
-    if (word) to.reclaim = values[*word];
+    to.reclaim = read_bounded_policy(*reclaim, to.reclaim_priorities);
   }
   if (const auto borrow = preempt.find("borrow"); borrow && expect_object(*borrow, found_)) {
     json_object while_borrowing{*borrow, found_};
@@ -250,8 +250,52 @@ void scenario_reader::read_preempt(json_value value, quota_entry& to) {
     }
     while_borrowing.reject_unknown();
   }
-  if (const auto children = preempt.find("children")) to.children = read_bool(*children, found_);
+  if (const auto children = preempt.find("children")) {
+    if (children->is_string() || children->is_object()) {
+      if (const auto policy = read_bounded_policy(*children, to.children_priorities)) {
+        to.children = policy != preempt_reclaim::never;
+        to.children_lower_priority = policy == preempt_reclaim::lower_priority;
+      }
+    } else {
+      to.children = read_bool(*children, found_);
+    }
+  }
   preempt.reject_unknown();
+}
+
+std::optional<preempt_reclaim> scenario_reader::read_bounded_policy(json_value value,
+                                                                    std::optional<priority_bounds>& bounds) {
+  const auto read_policy = [&](json_value v) -> std::optional<preempt_reclaim> {
+    constexpr preempt_reclaim values[] = {preempt_reclaim::never, preempt_reclaim::lower_priority,
+                                          preempt_reclaim::any};
+    const auto word = read_word(v, {"never", "lower_priority", "any"}, found_);
+    return word ? std::optional{values[*word]} : std::nullopt;
+  };
+  if (!value.is_object()) return read_policy(value);
+  const auto read_range = [&](json_object& from, priority_range& to) {
+    const auto read = [&](std::string_view key, std::int64_t& end) {
+      const auto v = from.find(key);
+      if (v) end = read_whole(*v, -highest_job_priority, highest_job_priority, found_).value_or(end);
+      return v;
+    };
+    read("min_priority", to.least);
+    const auto most = read("max_priority", to.most);
+    if (most && to.least > to.most)
+      most->report(found_, "less than min_priority: no job has such a priority");
+  };
+  json_object parts{value, found_};
+  const auto policy = parts.require("policy");
+  const auto read = policy ? read_policy(*policy) : std::nullopt;
+  priority_bounds by;
+  read_range(parts, by.preempted);
+  if (const auto who = parts.find("preempting"); who && expect_object(*who, found_)) {
+    json_object range{*who, found_};
+    read_range(range, by.preempting);
+    range.reject_unknown();
+  }
+  parts.reject_unknown();
+  if (by != priority_bounds{}) bounds = by;
+  return read;
 }
 
 void scenario_reader::read_flavor_choice(json_value value, quota_entry& to) {

@@ -123,6 +123,9 @@ class scenario_reader {
   void read_weights(json_value value, weights<max_resources>& to);
   [[nodiscard]] quota_entry read_quota(json_value value);
   void read_preempt(json_value value, quota_entry& to);
+  /// A policy by name, or with the priorities that bound it.
+  [[nodiscard]] std::optional<preempt_reclaim> read_bounded_policy(json_value value,
+                                                                   std::optional<priority_bounds>& bounds);
   void read_flavor_choice(json_value value, quota_entry& to);
   void read_min_runtime(json_value value, quota_entry& to);
   void read_borrow_backoff(json_value value, quota_entry& to);

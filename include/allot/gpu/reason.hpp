@@ -19,7 +19,8 @@ enum class obstacle : std::uint8_t {
   none,
   /// Not a valid request (see `split`).
   invalid_request,
-  /// A pod of the request is larger than any node of the cluster.
+  /// No node of the cluster could hold a pod of the request, even if it were empty: it is larger than any, or
+  /// of a kind that none takes (whole GPUs where all are cut into instances).
   too_large_for_any_node,
   /// Some node could hold a pod of the request, but none in its pools.
   pool_has_no_such_node,
@@ -141,7 +142,7 @@ struct unplaceable {
       return allot::to_string(why.free) + " gpu are free, but not together: " + room +
              ", and the largest block is " + allot::to_string(why.largest_block);
     case obstacle::too_large_for_any_node:
-      return "a pod of it is larger than any node";
+      return "no node could hold a pod of it, even if it were empty";
     case obstacle::pool_has_no_such_node:
       return "none of the nodes that it may run on could hold a pod of it";
     case obstacle::model_has_no_such_node:

@@ -218,18 +218,31 @@ template <std::size_t N>
   return false;
 }
 
+namespace detail {
+
+/// The bounds of the priorities in preemption by that relation; null if there are none.
+[[nodiscard]] constexpr const priority_bounds* bounds_of(const preempt_settings& may, relation how) noexcept {
+  if (how == relation::borrower || how == relation::borrower_while_borrowing) return &may.reclaim_priorities;
+  return how == relation::descendant ? &may.children_priorities : nullptr;
+}
+
+}  // namespace detail
+
 /// Whether the priority rules of the beneficiary's quota rule out every job of that priority or a higher one.
 /// Always true for relations by which no beneficiary preempts.
 template <std::size_t N>
 [[nodiscard]] constexpr bool rules_out(const beneficiary<N>& b, std::int64_t priority,
                                        relation how) noexcept {
   const bool is_lower = priority < b.priority;
+  if (const priority_bounds* const bounds = detail::bounds_of(b.may, how)) {
+    if (!bounds->preempting.has(b.priority) || priority > bounds->preempted.most) return true;
+  }
   switch (how) {
     case relation::borrower:
       return b.may.reclaim == preempt_reclaim::never ||
              (b.may.reclaim == preempt_reclaim::lower_priority && !is_lower);
     case relation::descendant:
-      return !b.may.children;
+      return !b.may.children || (b.may.children_lower_priority && !is_lower);
     case relation::rival:
       return !asks_rivals(b.may) || (b.may.rivals == preempt_rivals::lower_priority && !is_lower);
     case relation::borrower_while_borrowing:
@@ -246,11 +259,14 @@ template <std::size_t N>
   return b.may.within == preempt_within::never || !is_lower;
 }
 
-/// Whether these rules let a job be preempted: it is not ruled out and, of equals in one quota, is the newer.
+/// Whether these rules let a job be preempted: it is not ruled out, nor below the priorities that may be
+/// preempted and, of equals in one quota, is the newer.
 template <std::size_t N>
 [[nodiscard]] constexpr bool may_preempt(const beneficiary<N>& b, const running_job<N>& victim,
                                          relation how) noexcept {
   if (rules_out(b, victim.priority, how)) return false;
+  const priority_bounds* const bounds = detail::bounds_of(b.may, how);
+  if (bounds && victim.priority < bounds->preempted.least) return false;
   return how != relation::same_quota || victim.priority < b.priority || victim.submitted > b.submitted;
 }
 

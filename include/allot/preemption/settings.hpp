@@ -4,6 +4,7 @@
 #include <allot/core/time.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string_view>
 
@@ -80,15 +81,41 @@ enum class preempt_rivals : std::uint8_t {
   return "";
 }
 
+/// The priorities from one to another, both included.
+struct priority_range {
+  std::int64_t least = std::numeric_limits<std::int64_t>::min();
+  std::int64_t most = std::numeric_limits<std::int64_t>::max();
+
+  [[nodiscard]] constexpr bool has(std::int64_t priority) const noexcept {
+    return least <= priority && priority <= most;
+  }
+  friend bool operator==(const priority_range&, const priority_range&) = default;
+};
+/// Which priorities preempt which, within what a policy allows (the two ranges of PAI's preemption policies).
+struct priority_bounds {
+  /// The jobs that may preempt.
+  priority_range preempting{};
+  /// The jobs that they may preempt.
+  priority_range preempted{};
+
+  friend bool operator==(const priority_bounds&, const priority_bounds&) = default;
+};
+
 /// What a quota's jobs may preempt when they don't fit.
 struct preempt_settings {
   /// From its own quota.
   preempt_within within = preempt_within::lower_priority;
   /// From borrowers, of what its side owns.
   preempt_reclaim reclaim = preempt_reclaim::any;
+  /// By which jobs of the quota, and from which.
+  priority_bounds reclaim_priorities{};
   /// Whether its jobs may take from the quotas below it, even what those use within their nominal (PAI's
   /// child-level preemption). No setting lets a job take from a quota above its own.
   bool children = false;
+  /// Whether it takes only jobs of strictly lower priority from them.
+  bool children_lower_priority = false;
+  /// By which jobs of the quota, and from which.
+  priority_bounds children_priorities{};
   /// From borrowers, of what its side does not own: by priority.
   preempt_borrow borrow = preempt_borrow::never;
   /// The highest priority that a borrower may preempt (Kueue's maxPriorityThreshold); none: any lower one.
@@ -108,6 +135,10 @@ struct preempt_settings {
 [[nodiscard]] constexpr bool may_preempt(const preempt_settings& may) noexcept {
   return may.within != preempt_within::never || may.reclaim != preempt_reclaim::never || may.children ||
          may.borrow != preempt_borrow::never || may.rivals != preempt_rivals::never;
+}
+/// Whether the quota's jobs reclaim what it owns whatever the priorities are.
+[[nodiscard]] constexpr bool always_reclaims(const preempt_settings& may) noexcept {
+  return may.reclaim == preempt_reclaim::any && may.reclaim_priorities == priority_bounds{};
 }
 /// The settings with `by_guard` resolved by whether the guard decides what is fair between rivals.
 [[nodiscard]] constexpr preempt_settings with_guard(preempt_settings may, bool judges_rivals) noexcept {

@@ -19,8 +19,9 @@ inline namespace v0 {
 
 /// Alibaba PAI's quota tree: a parent's nominal contains its children's, parents hold jobs too, siblings use
 /// each other's idle share and reclaim their own (self-level preemption), and a quota with `preempt.children`
-/// on may preempt jobs of the quotas below it even within their own share (child-level preemption). No quota
-/// preempts jobs above it.
+/// on may preempt jobs of the quotas below it even within their own share (child-level preemption); in both
+/// only jobs of strictly lower priority. `preempt.reclaim_priorities` and `preempt.children_priorities` are
+/// PAI's ranges: who may preempt, and who may be preempted. No quota preempts jobs above it.
 ///
 /// The documentation does not say in which order victims are chosen; here the quotas below give in proportion
 /// to what they have, lowest priority first.
@@ -36,11 +37,12 @@ struct pai {
                                  lowest_priority_then_highest_share, eligible_is_fair, unprotected>;
 
   [[nodiscard]] static constexpr queue_settings defaults() noexcept {
-    return {
-        .order = queue_order::priority,
-        .head = queue_head::best_effort,
-        .preempt = {
-            .within = preempt_within::lower_priority, .reclaim = preempt_reclaim::any, .children = false}};
+    return {.order = queue_order::priority,
+            .head = queue_head::best_effort,
+            .preempt = {.within = preempt_within::lower_priority,
+                        .reclaim = preempt_reclaim::lower_priority,
+                        .children = false,
+                        .children_lower_priority = true}};
   }
   /// @}
 

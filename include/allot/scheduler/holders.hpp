@@ -170,7 +170,7 @@ class find_holders {
       if (!other.is_held && !other.is_frozen && until != without_end) h.until = until;
     } else if (!other.preemptible) {
       h.why = kept_by::not_preemptible;
-    } else if (rules_out(b, other.facts.priority, is_below ? relation::descendant : relation::borrower)) {
+    } else if (!allot::may_preempt(b, other.facts, is_below ? relation::descendant : relation::borrower)) {
       h.why = kept_by::settings;
     } else if (const instant span = guaranteed_runtime(tree, h.quota, owner, false,
                                                        runtime_source::common_ancestor, guarantee);

@@ -308,6 +308,17 @@ struct queue_settings {
     report(problem_code::contradiction, "preempt.borrow_max_priority",
            "this bounds what jobs may preempt while they borrow: set preempt.borrow too");
   }
+  const auto bounded = [&](const priority_bounds& by, bool may, const char* field, const char* policy) {
+    const auto is_empty = [](const priority_range& r) { return r.least > r.most; };
+    if (by != priority_bounds{} && !may) report(problem_code::contradiction, field, policy);
+    if (is_empty(by.preempting) || is_empty(by.preempted)) {
+      report(problem_code::contradiction, field, "no priority is in a range whose least is above its most");
+    }
+  };
+  bounded(p.reclaim_priorities, p.reclaim != preempt_reclaim::never, "preempt.reclaim_priorities",
+          "this bounds what jobs may reclaim, and they reclaim nothing: set preempt.reclaim, too");
+  bounded(p.children_priorities, p.children, "preempt.children_priorities",
+          "this bounds what jobs may take from the quotas below: set preempt.children, too");
   if (asks_rivals(p) && !judges_rivals.value_or(true)) {
     report(problem_code::contradiction, "preempt.rivals",
            "jobs take from rivals only if a guard says when that is fair: choose one, e.g. final_share");
@@ -332,9 +343,9 @@ struct queue_settings {
                      "jobs backfill only where others hold reservations: set head to reserve");
   if (needs_reservations(s.owners_backfill, "owners_backfill",
                          "owners backfill only where jobs hold reservations: set head to reserve") &&
-      p.reclaim != preempt_reclaim::any) {
+      !always_reclaims(p)) {
     report(problem_code::contradiction, "owners_backfill",
-           "owners backfill only what they can take back: set preempt.reclaim to any");
+           "owners backfill only what they can take back: set preempt.reclaim to any, for all priorities");
   }
   if (s.gather.longest < 0) {
     report(problem_code::negative, "gather.longest", "jobs can't gather for a negative time");

@@ -1405,7 +1405,7 @@ TEST_CASE("governor: a heterogeneous job that can't be one gang is refused with 
   refused([](job& j) { j.request.tres_per_node = "gres:shard:2"; },
           "its component 1: parts of GPUs (shard) are not counted: ask for whole ones, as in --gres=gpu:1");
   refused([](job& j) { j.request.tres_per_node = "gres:gpu:9"; },
-          "the cluster has no place for it: a pod of it is larger than any node");
+          "the cluster has no place for it: no node could hold a pod of it, even if it were empty");
 }
 
 TEST_CASE("governor: where a component names nodes, Slurm finds the places of all") {

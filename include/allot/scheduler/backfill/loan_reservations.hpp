@@ -177,7 +177,7 @@ class loan_reservations {
     }
   };
   [[nodiscard]] static bool waits_for_loans(const queue_settings& settings) noexcept {
-    return settings.owners_backfill && settings.preempt.reclaim == preempt_reclaim::any;
+    return settings.owners_backfill && always_reclaims(settings.preempt);
   }
   [[nodiscard]] bool note_delay(const record& r,
                                 const std::optional<typename availability<Session>::missed_start>& delayed,
@@ -203,7 +203,7 @@ class loan_reservations {
   }
   /// Whether what the job is to use beyond what its quota owns may be called in again.
   [[nodiscard]] bool others_lend(const record& r) const {
-    return session_.queues().settings(r.facts.quota).preempt.reclaim == preempt_reclaim::any;
+    return always_reclaims(session_.queues().settings(r.facts.quota).preempt);
   }
   /// Whether others, of what they own and their pending jobs ask for, leave too little for the job at that
   /// time: a start then would be displaced.

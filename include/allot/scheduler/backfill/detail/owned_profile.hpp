@@ -65,7 +65,7 @@ class owned_profile {
   /// Whether the job may hold a reservation on what its quota owns: it owns all that the job asks for, and
   /// what it has lent comes back when asked for.
   [[nodiscard]] static bool may_hold(Session& session, const record& r) {
-    return r.preempts && session.queues().settings(r.facts.quota).preempt.reclaim == preempt_reclaim::any &&
+    return r.preempts && always_reclaims(session.queues().settings(r.facts.quota).preempt) &&
            owns_request(session, r);
   }
 

@@ -195,8 +195,9 @@ class hierarchical_reclaim {
     }
     const auto is_on_path = [&](quota_id x) { return places_[x.index()].above_in == search_; };
     while (const auto* const next = candidates.next(jobs, is_on_path)) {
-      // The rules are about priority alone, and it only gets higher.
+      // It only gets higher.
       if (rules_out(b, next->priority, relation::borrower) || rules_out(b, next->priority, how)) return false;
+      if (!may_preempt(b, *next->job, relation::borrower)) continue;
       if (!victims_.empty() && !still_borrows(l, next->job->quota)) {
         candidates.leave_quota();
       } else if (visit(*next->job)) {

@@ -216,7 +216,7 @@ class one_head_cycle {
       return;
     }
     if (e.chosen.mode == fit_mode::preempt && e.victims.empty()) {
-      if (session.queues().settings(e.quota).preempt.reclaim != preempt_reclaim::any) keep_free(l, e);
+      if (!always_reclaims(session.queues().settings(e.quota).preempt)) keep_free(l, e);
       e.outcome = entry_outcome::no_candidates;
       return;
     }

@@ -295,6 +295,12 @@ struct run_figures {
   return whole == 0 ? 0 : static_cast<std::int64_t>((part * 1'000'000 + whole / 2) / whole);
 }
 
+/// Jain's index over time, in millionths; nullopt if no quota ever had usage or demand.
+[[nodiscard]] constexpr std::optional<std::int64_t> mean_jain(const run_figures& f) noexcept {
+  if (f.active == 0) return std::nullopt;
+  return rate_in_millionths(f.jain, static_cast<wide>(f.active) * 1'000'000'000);
+}
+
 /// GPU time in thousandths of a GPU-hour, rounded to the nearest.
 [[nodiscard]] constexpr std::int64_t milli_gpu_hours(wide milli_gpu_milliseconds) noexcept {
   constexpr wide unit = 3'600'000;
