@@ -100,7 +100,7 @@ jobs_are '*"n/key-of-one"*"request": {"gpu": 4}, "flavors": \[{"resources": \["g
   '*"n/other-zone"*"flavors": \["reserved"\]*' '*"n/no-such-key"*"flavors": \["reserved", "zonal"\]*' \
   '*"n/neither"*"(inadmissible)": 1*' '*"n/newer"*"flavors": \["zonal"\]*' '*"n/either"*"flavors": \["reserved", "zonal"\]*' \
   '*"n/rather"*"flavors": \["reserved", "zonal"\]*'
-notes 'Workload n/neither: is not admitted: no flavor for nvidia.com/gpu admits its pod set m: reserved: '
+notes 'Workload n/neither: is not admitted: no flavor for nvidia.com/gpu admits its pod set m: reserved: its label tier is reserved, not spot; zonal: its label zone is z1, not z9'
 silent 'n/rather:'
 
 # A queue with one flavor that does not match admits nothing either.
@@ -399,13 +399,15 @@ notes 'ClusterQueue odd: spec.flavorFungibility.preference: "Neither" is not car
 minute=0
 becomes < <(
   echo '{"kind": "WorkloadPriorityClass", "metadata": {"name": "c"}, "value": 5}'
-  echo '{"kind": "PriorityClass", "metadata": {"name": "c"}, "value": -2147483648}' | sed s/2147483648/2147483647/
+  echo '{"kind": "PriorityClass", "metadata": {"name": "c"}, "value": -2147483648}'
   queue q "$(gpus f=8)"
   work number q "$(pods m 1 1)" '' '"priority": 7, "priorityClassRef": {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "c"}'
   work named q "$(pods m 1 1)" '' '"priorityClassRef": {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "c"}'
   work of-pods q "$(pods m 1 1)" '' '"priorityClassName": "c", "priorityClassSource": "scheduling.k8s.io/priorityclass"'
 )
 jobs_are '*"n/number"*"priority": 7,*' '*"n/named"*"priority": 5,*' '*"n/of-pods"*"priority": -2147483647,*'
+
+notes 'Workload n/of-pods: the priority -2147483648 is taken as -2147483647'
 
 # --- the whole range of quantities
 

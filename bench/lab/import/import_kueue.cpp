@@ -725,8 +725,15 @@ class kueue_importer {
   }
 
   [[nodiscard]] std::int64_t priority_of(const kueue_workload& w) {
+    const std::int64_t priority = named_priority(w);
+    if (priority >= -most_priority) return priority;
+    log_.note(w.object->shown(), "the priority " + std::to_string(priority) + " is taken as " +
+                                     std::to_string(-most_priority) + ", the lowest of a scenario");
+    return -most_priority;
+  }
+  [[nodiscard]] std::int64_t named_priority(const kueue_workload& w) {
+    if (w.priority) return *w.priority;
     const json_value value = w.object->value;
-    if (find_path(value, {"spec", "priority"}, found_)) return w.priority;
     std::string name = text_at(value, {"spec", "priorityClassName"}, found_);
     std::string kind = text_at(value, {"spec", "priorityClassRef", "kind"}, found_);
     if (name.empty()) name = text_at(value, {"spec", "priorityClassRef", "name"}, found_);
@@ -736,7 +743,7 @@ class kueue_importer {
     for (const char* k : {"WorkloadPriorityClass", "PriorityClass"}) {
       for (const kubernetes_object& c : all(k)) {
         if (c.own_name != name || (!kind.empty() && kind != k)) continue;
-        return whole_at(c.value, {"value"}, -most_priority, most_priority, found_).value_or(0);
+        return read_priority(c.value, {"value"}, found_).value_or(0);
       }
     }
     log_.note(w.object->shown(), "its priority class " + name + " is not in the file: the priority is 0");
@@ -745,7 +752,7 @@ class kueue_importer {
 
   void note_uncounted(const kueue_workload& w, const std::string& resource) {
     // The pods of a workload are counted only if some queue counts pods.
-    if (resource == "pods") return;
+    if (resource == "pods" || !uncounted_.insert(w.object->name + ' ' + resource).second) return;
     log_.note(w.object->shown(), "asks for " + resource + ", which is not counted: left out");
   }
 
@@ -960,7 +967,9 @@ class kueue_importer {
       json.key(is_named ? names_.dimension(resource, c->flavors.front()) : names_.plain(resource))
           .raw(milli_text(names_.milli(resource, amount, true)));
     }
-    if (!e.of.is_inadmissible.empty()) json.key(inadmissible).raw("1");
+    const bool is_later = &s > e.of.pod_sets.begin() && &s < e.of.pod_sets.end() &&
+                          std::any_of(e.of.pod_sets.begin(), &s, [](const auto& o) { return o.pods > 0; });
+    if (!e.of.is_inadmissible.empty() && !is_later) json.key(inadmissible).raw("1");
     json.end_object();
     bool is_open = false;
     for (const flavor_choices& c : choices) {
@@ -991,6 +1000,8 @@ class kueue_importer {
   object_fields fields_{embedded::kueue_tsv};
   /// By "namespace/name".
   std::map<std::string, local_queue, std::less<>> local_queues_;
+  /// "workload resource", of which was told that it is left out.
+  std::set<std::string> uncounted_;
   /// "queue/namespace" for which it is not known whether the queue's selector selects the namespace.
   std::set<std::string, std::less<>> unknown_spaces_;
   instant first_ = 0;
