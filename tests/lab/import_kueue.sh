@@ -395,6 +395,24 @@ done
 notes 'ClusterQueue odd: spec.flavorFungibility.preference: "Neither" is not carried over' 'ClusterQueue w1n: spec.fairSharing.weight: "1n" is taken as 0.001' \
   'fair sharing is configured in ClusterQueue w0: the policy is kueue_fair'
 
+# With that preference a quota takes its own back rather than borrow another flavor (kubernetes-sigs/kueue#9462).
+lender() { # PREFERENCE
+  local rules='"cohortName": "c", "preemption": {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}, "flavorFungibility": {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "TryNextFlavor", "preference": "'$1'"}'
+  queue borrower "$(gpus f1=1 f2=0), $rules"
+  queue owner "$(gpus f1=1 f2=0), $rules"
+  queue third "$(gpus f1=0 f2=2), $rules"
+  work a1 borrower "$(pods m 1 1)" "$(admitted borrower "$(assigned m 1 f1 1)")"
+  work a2 borrower "$(pods m 1 1)" "$(admitted borrower "$(assigned m 1 f1 1)")"
+  work b1 owner "$(pods m 1 1)"
+}
+minute=0
+becomes < <(lender BorrowingOverPreemption)
+admits n/b1
+says "$(<decision)" '*"admit": \[*"n/b1"*"flavors": {"gpu": "f2"}*"evict": \[\]*'
+becomes < <(lender PreemptionOverBorrowing)
+admits n/b1
+says "$(<decision)" '*"admit": \[*"n/b1"*"flavors": {"gpu": "f1"}*"evict": \[*"id": "n/a*"for": "n/b1"*'
+
 # Priorities: the number, else that of the class of that kind.
 minute=0
 becomes < <(
