@@ -298,16 +298,16 @@ becomes < <(
   queue q "$(gpus f=80)"
   work runs q "$(pods m 1 1)" "$(admitted q "$(assigned m 1 f 1)"), \"admissionChecks\": [{\"name\": \"c\", \"state\": \"Ready\"}]"
   work waits q "$(pods m 1 1)" "$(admitted q "$(assigned m 1 f 1)"), \"admissionChecks\": [{\"name\": \"c\", \"state\": \"Pending\"}]"
-  work goes q "$(pods m 1 1)" "$(admitted q "$(assigned m 1 f 1)" "$(condition Evicted True Preempted)")"
+  work goes q "$(pods m 1 1)" "$(admitted q "$(assigned m 1 f 1)" "$(condition Evicted True PodsReadyTimeout)"), \"requeueState\": {\"requeueAt\": \"2026-05-01T02:00:00Z\"}"
   work inactive q "$(pods m 1 1)" "$(admitted q "$(assigned m 1 f 1)")" '"active": false'
   work rejected q "$(pods m 1 1)" "$(admitted q "$(assigned m 1 f 1)"), \"admissionChecks\": [{\"name\": \"c\", \"state\": \"Rejected\"}]"
   work limited q "$(pods m 1 1)" "$(admitted q "$(assigned m 1 f 1)"), \"accumulatedPastExecutionTimeSeconds\": 600" '"maximumExecutionTimeSeconds": 3600'
 )
-jobs_are '*"n/runs"*"running"*' '*"n/waits"*"running"*' '*"n/goes"*"evicting"*' '*"n/inactive"*"evicting"*' '*"n/rejected"*"evicting"*' \
+jobs_are '*"n/runs"*"running"*' '*"n/waits"*"running"*' '*"n/goes"*"submit_s": 1740, "ready_s": 7140,*"evicting"*' '*"n/inactive"*"ready_s": 31557*"evicting"*' '*"n/rejected"*"evicting"*' \
   '*"n/limited"*"duration_s": 3000, "estimate_s": 3000,*"running"*'
 notes 'Workload n/waits: runs here; there it holds its quota and waits for 1 admission check (c)' \
-  'Workload n/inactive: is being evicted; once evicted it is pending here, and not there: spec.active is false' \
-  'Workload n/rejected: is being evicted; once evicted it is pending here, and not there: its admission check c says Rejected'
+  'Workload n/inactive: is being evicted and does not come back: spec.active is false' \
+  'Workload n/rejected: is being evicted and does not come back: its admission check c says Rejected'
 silent n/goes
 
 # Queues that are stopped, or not active.
@@ -331,7 +331,9 @@ for policies in 'None HoldAndDrain' 'HoldAndDrain None'; do
   # shellcheck disable=SC2086
   becomes < <(stopped $policies)
   jobs_are '*"n/runs"*"evicting"*'
-  notes 'Workload n/waits: left out: it waits in a ' 'Workload n/runs: is being evicted; once evicted it is pending here, and not there: it is in a '
+  admits
+  says "$(tr -d '\n' <out)" '*"events": \[ *{"at_s": 1740, "cancel": {"job": "n/runs"}} *\]*'
+  notes 'Workload n/waits: left out: it waits in a ' 'Workload n/runs: is being evicted and does not come back: it is in a '
 done
 becomes < <(
   echo '{"kind": "ClusterQueue", "metadata": {"name": "q"}, "spec": {'"$(gpus f=8)"'}, "status": {"conditions": ['"$(condition Active False FlavorNotFound)"']}}'

@@ -191,15 +191,14 @@ class kueue_importer {
 
   /// Kueue admits nothing below a cycle of cohorts. A tree has none.
   void cut_cycles() {
-    const auto parent_of = [&](const kueue_queue& q) -> kueue_queue* {
-      const auto at = std::find_if(queues_.begin(), queues_.end(),
-                                   [&](const kueue_queue& c) { return c.is_cohort && c.name == q.parent; });
-      return q.parent.empty() || at == queues_.end() ? nullptr : &*at;
-    };
+    std::map<std::string_view, const kueue_queue*> cohorts;
+    for (const kueue_queue& q : queues_) {
+      if (q.is_cohort) cohorts.emplace(q.name, &q);
+    }
     const auto is_endless = [&](const kueue_queue& q) {
       const kueue_queue* at = &q;
-      for (std::size_t i = 0; at != nullptr && i <= queues_.size(); ++i) at = parent_of(*at);
-      return at != nullptr;
+      for (std::size_t i = 0; !at->parent.empty() && i <= queues_.size(); ++i) at = cohorts.at(at->parent);
+      return !at->parent.empty();
     };
     for (kueue_queue& q : queues_) {
       if (is_endless(q) && !q.is_cohort) q.inactive = "its cohorts form a cycle";
@@ -250,6 +249,7 @@ class kueue_importer {
         }
       }
       q.has_topology = q.has_topology && has_flavors;
+      if (!q.is_cohort) cluster_queues_.emplace(q.name, &q);
     }
     if (flavors_.empty() || unknown.empty()) return;
     for (const std::string& f : unknown) {
@@ -273,10 +273,8 @@ class kueue_importer {
   }
 
   [[nodiscard]] const kueue_queue* find_queue(std::string_view name) const {
-    for (const kueue_queue& q : queues_) {
-      if (!q.is_cohort && q.name == name) return &q;
-    }
-    return nullptr;
+    const auto at = cluster_queues_.find(name);
+    return at == cluster_queues_.end() ? nullptr : at->second;
   }
 
   // Workloads.
@@ -349,6 +347,7 @@ class kueue_importer {
       const bool is_drained = e.in->stop == drains || local_stop == drains;
       w.is_going = w.is_going || is_drained;
       if (!stopped.empty()) w.stays_out = "it is in " + stopped;
+      if (w.ready.value_or(0) <= now_) w.ready.reset();
       if (w.running_pods() == 0) return "it holds nothing: all of its pods are reclaimable";
       return check_size(w);
     }
@@ -526,7 +525,16 @@ class kueue_importer {
     find_times();
     json.key("jobs").begin_array();
     for (const workload_entry& w : workloads_) write_workload(w, json);
-    json.end_array().end_object();
+    json.end_array();
+    if (!gone_.empty()) {
+      json.key("events").begin_array();
+      for (const std::string& id : gone_) {
+        json.begin_object().key("at_s").raw(milli_text(now_ - first_));
+        json.key("cancel").begin_object().member("job", id).end_object().end_object();
+      }
+      json.end_array();
+    }
+    json.end_object();
     return json.text();
   }
 
@@ -708,7 +716,15 @@ class kueue_importer {
       break;
     }
     json.key("submit_s").raw(milli_text(w.queued - first_));
-    if (!w.holds_quota() && w.ready) json.key("ready_s").raw(milli_text(*w.ready - first_));
+    const bool comes_back = !w.is_going || w.stays_out.empty();
+    if (!w.holds_quota() || w.is_going) {
+      constexpr instant a_century = 3'155'760'000'000;
+      if (!comes_back) {
+        json.key("ready_s").raw(milli_text(now_ + a_century - first_));
+      } else if (w.ready) {
+        json.key("ready_s").raw(milli_text(*w.ready - first_));
+      }
+    }
     const instant elapsed = w.holds_quota() ? std::max<instant>(0, now_ - w.started) : 0;
     constexpr instant otherwise = 3'600'000;
     json.key("duration_s").raw(milli_text(w.longest ? std::max(*w.longest, elapsed) : elapsed + otherwise));
@@ -716,9 +732,11 @@ class kueue_importer {
     if (w.holds_quota()) {
       json.member("state", w.is_going ? "evicting" : "running");
       json.key("start_s").raw(milli_text(std::max<instant>(0, w.started - first_)));
-      if (!w.stays_out.empty()) {
-        log_.note(w.object->shown(), std::string{w.is_going ? "is being evicted" : "runs"} +
-                                         "; once evicted it is pending here, and not there: " + w.stays_out);
+      if (!comes_back) {
+        gone_.push_back(w.object->name);
+        log_.note(w.object->shown(), "is being evicted and does not come back: " + w.stays_out);
+      } else if (!w.stays_out.empty()) {
+        log_.note(w.object->shown(), "runs; once evicted it is pending here, and not there: " + w.stays_out);
       }
     }
     json.end_object();
@@ -992,6 +1010,7 @@ class kueue_importer {
   std::map<std::string, vector<kubernetes_object>> objects_;
   /// Cohorts first, then ClusterQueues, each by age.
   vector<kueue_queue> queues_;
+  std::map<std::string, const kueue_queue*, std::less<>> cluster_queues_;
   vector<workload_entry> workloads_;
   /// Those for which no place was found yet.
   vector<workload_entry> read_;
@@ -1000,6 +1019,8 @@ class kueue_importer {
   object_fields fields_{embedded::kueue_tsv};
   /// By "namespace/name".
   std::map<std::string, local_queue, std::less<>> local_queues_;
+  /// Workloads that are not there any more once they have gone.
+  vector<std::string> gone_;
   /// "workload resource", of which was told that it is left out.
   std::set<std::string> uncounted_;
   /// "queue/namespace" for which it is not known whether the queue's selector selects the namespace.
