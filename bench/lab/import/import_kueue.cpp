@@ -656,10 +656,9 @@ class kueue_importer {
           // Kueue's own default.
           json.member("policy", "never");
         }
-        const auto most = whole_at(*preemption, {"borrowWithinCohort", "maxPriorityThreshold"},
-                                   -most_priority, most_priority, found_);
+        const auto most = read_priority(*preemption, {"borrowWithinCohort", "maxPriorityThreshold"}, found_);
         // It bounds nothing where nothing is preempted.
-        if (most && policy == "LowerPriority") json.member("max_priority", *most);
+        if (most && policy == "LowerPriority") json.member("max_priority", std::max(*most, -most_priority));
         json.end_object();
       }
       json.end_object();
