@@ -181,7 +181,7 @@ check_concepts() {
 # Rooms with more public types and concepts than they should need: a smoke alarm. What is no promise belongs
 # into the room's detail/.
 check_public_names() {
-  find include/allot -name '*.hpp' -not -path '*/detail/*' -print0 | xargs -0 awk -v most=97 '
+  find include/allot -name '*.hpp' -not -path '*/detail/*' -print0 | xargs -0 awk -v most=101 '
     FNR == 1 || /^}  \/\/ namespace detail/ { inside = 0 }
     /^namespace detail/ { inside = 1 }
     /^(concept|struct|class|enum class|using) / && !/^[^{=]*;$/ && !inside {
@@ -324,7 +324,7 @@ run_lint() {
   lint "tables of the documents are whole" check_tables
   local budget
   for budget in core/vector.hpp:17000 quota/ledger.hpp:36000 allot.hpp:55400 gpu/inventory.hpp:45700 \
-    sim/simulator.hpp:79300 systems/by_name/any_preset.hpp:74900; do
+    sim/simulator.hpp:79600 systems/by_name/any_preset.hpp:75400; do
     [ -f "include/allot/${budget%:*}" ] || continue
     lint "cost of ${budget%:*}" check_budget "${budget%:*}" "${budget#*:}"
     printf '    %d of %d preprocessed lines\n' "$(preprocessed_lines "include/allot/${budget%:*}")" \

@@ -78,6 +78,8 @@ TEST_CASE("pod_sets: a leader on CPUs and workers on GPUs, in one rack, by set")
   // The second needs what only one rack had.
   CHECK_FALSE(in.place(all_of(sets, rack)));
   CHECK(in.why_not(all_of(sets, rack)).reason == obstacle::full);
+  CHECK(in.why_not(all_of(sets, rack)).set == 1);
+  CHECK(to_string(in.why_not(all_of(sets, rack))) == "pod set 2: 24 gpu are asked for and 20 are free");
   in.release(*a);
   CHECK(in.index().used(in.layout().find("b-0").value()) == gpus(0));
   const std::vector<pod_set> too_many{{.each = {.gpus = gpus(8)}, .pods = 4}, {.each = {.cpu_milli = 8000}}};
@@ -94,6 +96,14 @@ TEST_CASE("pod_sets: what fits set by set, but not together") {
   CHECK_FALSE(in.could_place(r));
   CHECK(in.why_not(r).reason == obstacle::sets_never_together);
   CHECK(in.why_not(r).is_never());
+  CHECK(in.why_not(r).set == gpu::every_set);
+  // What will never be is said before what is not now.
+  inventory used = two_racks();
+  REQUIRE(used.place({.gpus = gpus(8), .pods = 5}));
+  const std::vector<pod_set> never{{.each = {.gpus = gpus(8)}, .pods = 2},
+                                   {.each = {.gpus = gpus(8)}, .pods = 7}};
+  CHECK(used.why_not(all_of(never)).reason == obstacle::larger_than_cluster);
+  CHECK(used.why_not(all_of(never)).set == 1);
   const std::vector<pod_set> fewer{{.each = {.gpus = gpus(8)}, .pods = 4},
                                    {.each = {.gpus = gpus(4)}, .pods = 4}};
   CHECK(in.could_place(all_of(fewer)));

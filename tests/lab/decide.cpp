@@ -92,6 +92,54 @@ TEST_CASE("decide: KAI charges GPU memory by the node on which it runs") {
   CHECK(d->quotas[0].entitled[0] == quantity::milli(307));  // of 16300 MiB; an evicted job is no demand
 }
 
+TEST_CASE(
+    "decide: under runai a job gets the first of its flavors that works, each set of unlike pods its own") {
+  const auto with = [](const std::string& jobs) {
+    return decided(R"("resources": ["h100/gpu", "a100/gpu"], "cluster": {"nodes": [
+        {"name": "h", "gpus": 8, "gpu_model": "H100"}, {"name": "a", "gpus": 8, "gpu_model": "A100"}]},
+      "quotas": [{"name": "q", "nominal": {"h100/gpu": 8, "a100/gpu": 8}}], "jobs": [)" +
+                       jobs + "]",
+                   1, "runai");
+  };
+  const std::string has = R"({"id": "r", "quota": "q", "request": {"h100/gpu": 6}, "state": "running"}, )";
+  CHECK(with(has + R"({"id": "w", "quota": "q", "request": {"gpu": 4}, "flavors": ["h100", "a100"]})") ==
+        lines{"rounds 1", "admit w on a"});
+  CHECK(with(has + R"({"id": "w", "quota": "q", "pod_sets": [
+          {"request": {"gpu": 2}, "flavors": ["h100", "a100"]},
+          {"request": {"gpu": 8}, "flavors": ["h100", "a100"]}]})") == lines{"rounds 1", "admit w on h a"});
+  // What it evicts is of the flavor that it gets.
+  CHECK(with(R"({"id": "r", "quota": "q", "request": {"h100/gpu": 6}, "state": "running",
+                "preemptible": false},
+               {"id": "s", "quota": "q", "request": {"a100/gpu": 6}, "state": "running"},
+               {"id": "w", "quota": "q", "request": {"gpu": 4}, "flavors": ["h100", "a100"],
+                "priority": 1})") == lines{"rounds 1", "evict s for w: priority", "reserve w after s"});
+}
+
+TEST_CASE("decide: KAI charges unlike pods each for its GPU memory, or for the GPUs it asks for") {
+  const auto with = [](const std::string& nodes, const std::string& asked) {
+    return decided(R"("cluster": {"nodes": [{"name": "small", "gpus": 2, "gpu_memory_mib": 8000},
+                                            {"name": "large", "gpus": 2, "gpu_memory_mib": 16000}]},
+      "quotas": [{"name": "q", "nominal": {"gpu": 2}, "borrow": {"gpu": 0.5}}],
+      "jobs": [{"id": "m", "quota": "q", "submit_s": 0, "state": "running", "nodes": [)" +
+                       nodes + R"(], "pod_sets": [
+                  {"gpu_memory_mib": 8000, "request": {}, "pods": 2, "min_pods": 1},
+                  {"request": {"gpu": 1}}]},
+               {"id": "w", "quota": "q", "request": {"gpu": )" +
+                       asked + "}, \"submit_s\": 1}]",
+                   1, "runai");
+  };
+  // Half of a large GPU and a whole one; the pod that is to come would be half of one more.
+  CHECK(with(R"("large", "large")", "1") == lines{"rounds 1", "admit w borrows 0.5 on small"});
+  CHECK(with(R"("large", "large", "large")", "0.5") == lines{"rounds 1", "admit w borrows 0.5 on small"});
+  // All of a small one.
+  const auto starts = [](const lines& all) {
+    return std::any_of(all.all.begin(), all.all.end(),
+                       [](const std::string& line) { return line.find("admit w") == 0; });
+  };
+  CHECK_FALSE(starts(with(R"("large", "large", "small")", "0.1")));
+  CHECK_FALSE(starts(with(R"("small", "large", "large")", "0.1")));
+}
+
 TEST_CASE("decide: what KAI charges for GPU memory may be more than there is") {
   const std::string members = R"("cluster": {"nodes": [{"name": "n", "gpus": 1, "gpu_memory_mib": 10000}]},
       "quotas": [{"name": "q", "nominal": {"gpu": 2}}],

@@ -94,6 +94,25 @@ JSON
 says "$(<out)" '*"resources": \[*"memory_kb",*"pods"*"policy": "kueue",*{"name": "a", "nominal": {"memory_kb": 100000000, "pods": 10}}*"pods": 3, "request": {"memory_kb": 3334334.333, "pods": 1}, "priority": 0,*"state": "evicting"*'
 says "$(<err)" '*n/v: left out: it waits in a ClusterQueue whose stopPolicy is Hold*n/w: its priority class gone is not in the file*'
 
+# What runs with several pod sets runs so, each with its flavor.
+imports 0 kueue - <<'JSON'
+{"items": [
+  {"kind": "LocalQueue", "metadata": {"name": "q", "namespace": "n"}, "spec": {"clusterQueue": "a"}},
+  {"kind": "ClusterQueue", "metadata": {"name": "a"}, "spec": {"resourceGroups": [
+    {"coveredResources": ["nvidia.com/gpu"], "flavors": [
+      {"name": "f", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": 4}]},
+      {"name": "g", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": 4}]}]}]}},
+  {"kind": "Workload", "metadata": {"name": "w", "namespace": "n", "creationTimestamp": "2026-01-01T00:00:00Z"},
+   "spec": {"queueName": "q", "podSets": [
+     {"name": "head", "count": 1, "template": {"spec": {"containers": [{"resources": {"requests": {"nvidia.com/gpu": 1}}}]}}},
+     {"name": "work", "count": 3, "minCount": 1, "template": {"spec": {"containers": [{"resources": {"requests": {"nvidia.com/gpu": 2}}}]}}}]},
+   "status": {"admission": {"clusterQueue": "a", "podSetAssignments": [
+     {"name": "head", "count": 1, "flavors": {"nvidia.com/gpu": "g"}, "resourceUsage": {"nvidia.com/gpu": 1}},
+     {"name": "work", "count": 2, "flavors": {"nvidia.com/gpu": "f"}, "resourceUsage": {"nvidia.com/gpu": 4}}]}}}
+]}
+JSON
+says "$(<out)" '*"pod_sets": \[*"name": "head", "pods": 1, "request": {"g/gpu": 1}*"name": "work", "pods": 3, "min_pods": 1, "request": {"f/gpu": 2}*"running_pods": 3*"state": "running"*'
+
 # More flavors than can be counted: GPUs first.
 {
   echo '{"items": [{"kind": "ClusterQueue", "metadata": {"name": "a"}, "spec": {"cohort": "a", "resourceGroups": ['

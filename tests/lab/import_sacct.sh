@@ -171,6 +171,15 @@ has job_id,submit_s,duration_s,gpus,pods,pod_set,gpu_model,cpu_milli,memory_mib,
 noted '1 job (30) had components'
 noted '2 jobs that had not ended are left out (31+1, 31+0)'
 
+# More of them than a job may have pod sets are one request.
+{
+  echo 'JobID|Submit|Elapsed|AllocTRES|State'
+  for ((i = 0; i < 17; ++i)); do echo "9+$i|2026-03-01T08:00:00|00:01:00|cpu=2,gres/gpu:a100=1,gres/gpu=1,node=1|COMPLETED"; done
+} >many.txt
+imports 0 many.txt
+has job_id,gpus,pods,pod_set,gpu_model,cpu_milli '9,17,,,a100,34000'
+noted '1 job (9) had more components than a job may have pod sets'
+
 # A component that ran twice is one of its gang's runs.
 imports 0 - <<'TXT'
 JobID|Submit|Start|Elapsed|AllocTRES|State
@@ -268,6 +277,10 @@ says "$(<err)" '*line 3, column * (End): expected a time that is not before the 
 imports 0 - <<<$'JobID|Submit|Start|Elapsed|AllocTRES\n1|2026-03-01T08:00:00|2026-03-01T07:00:00|00:01:00|gres/gpu=1'
 noted '1 job (1) started before submission'
 says "$(<checked)" '*1 job starts before submission (column Start), 1 first*'
+imports 0 - <<<$'JobID|Submit|Start|Elapsed|AllocTRES\n1|1772352000|1772350000|00:01:00|gres/gpu=1'
+says "$(<checked)" '*1 job starts before submission (column Start), 1 first*'
+imports 0 - <<<$'JobID|Submit|Start|Elapsed|AllocTRES\n1|2026-03-01T08:00:00|1970-01-01T01:00:00|00:01:00|gres/gpu=1'
+says "$(<checked)" '*1 job starts in 1970 (column Start), 1 first*'
 
 # --- --json
 

@@ -70,6 +70,29 @@ says "$(<err)" '*column vc: it is kept as a tag (is it a tenant? --map tenant=vc
 imports 0 csv - --tenant vc <<<$'job_id,submit_s,duration_s,gpus,vc\n1,0,9,1,a'
 says "$(head -n 1 out)" 'job_id,submit_s,duration_s,gpus,tenant'
 
+# A row for each pod set of a job, between others'; what it says of the whole job must be the same.
+imports 0 csv - --map submit_s=t,duration_s=d,gpus=g,pods=n,pod_set=task,tenant=vc <<'CSV'
+job_id,t,d,g,n,task,vc
+a,0,10,0,1,ps,x
+b,0,10,1,1,,x
+a,0,10,8,2,worker,x
+a,0,11,8,2,other,x
+a,0,10,8,2,worker,x
+b,0,10,1,1,late,x
+CSV
+says "$(<out)" 'job_id,submit_s,duration_s,gpus,tenant,pods,pod_set
+a,0,10,0,x,1,ps
+b,0,10,1,x,1,
+a,0,10,8,x,2,worker'
+for text in 'line 5, column 1: the job says something else than on line 2' \
+  'line 6, column 1: the job has more than one pod set "worker"' \
+  'line 7, column 1: the job id "b" was given before, on line 3' '2 jobs, 3 rows left out'; do
+  grep -qF "$text" err || fail "expected '$text', found: $(<err)"
+done
+mv out sets.csv
+exits 0 "$allot" check sets.csv
+says "$(<out)" '*2 jobs of 1 tenant*1 consists of pods that differ*ok'
+
 # --- omitted rows
 
 imports 0 csv - --map submit_s=t,duration_s=d,gpus=g,pods=p <<'CSV'
@@ -124,6 +147,7 @@ wrong() { # PATTERN ARGUMENTS...
 wrong '*nothing says when jobs are submitted: expected --map submit_s=COLUMN; the columns of the file are timestamp, duration, num_gpus, vc*nothing says how long*start_s=COLUMN,end_s=COLUMN*nothing says how many GPUs*gpus_per_pod=COLUMN*'
 wrong '*--map: a trace has no "tennant" (did you mean "tenant"?)*' --map tennant=vc
 wrong '*--map: gpus: the file has no column "num_gpu" (did you mean "num_gpus"?)*--map: tenant: the file has no column "queue" (expected "timestamp", *' --map gpus=num_gpu,tenant=queue
+wrong '*--map: pod_set means nothing without job_id*--gpu-only: the other pod sets*' --map pod_set=vc --gpu-only
 wrong '*--map: expected KEY=COLUMN or KEY=COLUMN:UNIT, found "gpus"*' --map gpus
 wrong '*--map: gpus is there twice*' --map gpus=num_gpus,gpus=vc
 wrong '*--map: duration_s: expected a unit as s, ms, m, h or d; or clock*found "min"*' --map duration_s=duration:min

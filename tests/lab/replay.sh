@@ -48,6 +48,25 @@ says "$(tr -d ' \n' <one/summary.json)" \
   '{"format":"allot-summary/1","policy":"standard","policy_name":"standard","policy_set":{},"version":"*.*.*","seed":1,"input_hash":"*","decision_hash":"*","jobs":{"total":4,"completed":3,"unfinished":0,"refused":1,"cancelled":0,"time_limit":0,"waiting":0,"running":0,"not_submitted":0},"jct_s":{"mean":*,"p50":*,"p90":*,"p99":*,"max":*},"queue_s":{*},*"makespan_s":*,"end_s":*,"allocation_rate":*,"fragmentation":*,"preemptions":2,*"lost_gpu_h":*,"borrowed_gpu_h":*,"lent_gpu_h":*,"churn":*,"jain":*,"fair_share_error_gpu_h":*,"max_wait_s":*,"tenants":{"all":{*},"a":{*},"b":{*}},"decisions":*,"events":*,"wall_s":*}'
 says "$(<one/report.html)" '<!doctype html>*<svg *</html>'
 
+# --- jobs whose pods differ, from a trace, in a host that fails: the pods by set where a job is shown
+cat >sets.csv <<'CSV'
+job_id,submit_s,duration_s,gpus,tenant,pods,min_pods,pod_set
+chat,0,100,0,a,1,,router
+chat,0,100,6,a,6,2,worker
+big,5,50,8,b,2,,worker
+big,5,50,16,b,4,,server
+CSV
+sed 's/teams.csv/sets.csv/; s/"trace"/"faults": {"start_s": 1, "failed_starts_percent": 20}, "trace"/' teams.json >sets.json
+for policy in runai kueue standard; do
+  exits 0 "$allot" replay sets.json --policy "$policy" --out "sets-$policy" --chrome
+  says "$(grep -c '^chat,a,.*,completed,' "sets-$policy/jobs.csv")" 1
+done
+says "$(<err)" '*big: pod set server: 16 gpu are asked for, and the nodes that it may run on have 8*'
+says "$(<sets-standard/report.html)" '*big (2 worker, 4 server)*"podSets":{"0":"1 router, 2 to 6 worker"}*'
+grep -q '"pod_sets": *"1 router, 2 to 6 worker"' sets-standard/trace.json || fail 'trace.json has no pod_sets'
+exits 0 "$allot" replay sets.json --at 50
+says "$(<out)" '*chat *n-0 n-1; 1 router, 6 worker*'
+
 # --- tenants.csv in steps: for each quota the last row of a step, and the state at the beginning
 exits 0 "$allot" replay teams.json --out steps --tenants-step 50
 leaves steps $standard_files

@@ -359,12 +359,15 @@ TEST_CASE("a policy: a preset, what is set of its parts, and its options") {
   CHECK(!s.policy.order);
   CHECK(s.policy.seed == 3);
 
-  const auto k = preset_of<allot::kueue>(R"("preset": "kueue", "preserve_scan_progress": false)");
+  const auto k = preset_of<allot::kueue>(
+      R"("preset": "kueue", "preserve_scan_progress": false, "recompute_overlaps": false)");
   CHECK_FALSE(k.preserve_scan_progress);
+  CHECK_FALSE(k.recompute_overlaps);
   const auto f = preset_of<allot::kueue_fair>(
       R"("preset": "kueue_fair", "float_shares": true, "strategies": ["initial_share"])");
   CHECK(f.float_shares);
   CHECK(f.preserve_scan_progress);
+  CHECK(f.recompute_overlaps);
   CHECK(f.strategies == allot::fair_strategies::initial_share);
   CHECK(f.resource_of == std::vector<std::uint8_t>{0});
   const auto r = preset_of<allot::runai>(

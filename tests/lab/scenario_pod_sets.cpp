@@ -123,8 +123,9 @@ TEST_CASE("scenario_pod_sets: slices and pods that are apart") {
 }
 
 TEST_CASE("scenario_pod_sets: the minimum of a semi-preemptible job is safe") {
-  const std::string two = R"("quotas": [{"name": "q", "nominal": {"gpu": 24}},
-      {"name": "r", "nominal": {"gpu": 24}, "preempt": {"reclaim": "any"}}], )";
+  const std::string two =
+      R"("quotas": [{"name": "all"}, {"name": "q", "parent": "all", "nominal": {"gpu": 24}},
+      {"name": "r", "parent": "all", "nominal": {"gpu": 24}, "preempt": {"reclaim": "any"}}], )";
   const std::string owner = R"(, {"id": "owner", "quota": "r", "request": {"gpu": 8}, "pods": 3})";
   const auto evicted = [&](const std::string& job) {
     const decided made =
@@ -180,20 +181,19 @@ TEST_CASE("scenario_pod_sets: a decision names the pods, the flavors and the nod
   const std::string counted = R"("resources": ["h100/gpu", "a100/gpu"], )" + racks +
                               R"("quotas": [{"name": "q", "nominal": {"h100/gpu": 24, "a100/gpu": 8}}], )";
   const decided made = decide(counted, R"({"id": "j", "pod_sets": [
-      {"name": "head", "request": {"gpu": 0}},
+      {"name": "head", "request": {}},
       {"name": "workers", "request": {"gpu": 8}, "pods": 3, "min_pods": 1, "flavors": ["h100"]},
       {"request": {"a100/gpu": 8}}]})");
   const std::string json = lab::to_json(made.d, *made.of);
-  CHECK_MESSAGE(json.find(R"({"name": "workers", "pods": 1, "flavors": {"gpu": "h100"}, "nodes": ["a-)") !=
-                    std::string::npos,
-                json);
-  CHECK_MESSAGE(json.find(R"({"name": "workers", "pods": 2, "flavors": {"gpu": "h100"}, "nodes": ["a-)") !=
-                    std::string::npos,
-                json);
+  CHECK_MESSAGE(
+      json.find(
+          R"({"name": "workers", "pods": 3, "flavors": {"gpu": "h100"}, "nodes": ["a-0", "a-1", "a-2"]})") !=
+          std::string::npos,
+      json);
   CHECK(json.find(R"({"name": "3", "pods": 1, "flavors": {"gpu": "a100"}, "nodes": ["b-)") !=
         std::string::npos);
   // One flavor for all there is not.
-  CHECK(json.find(R"("pods": 3, "flavors": {}, "nodes")") != std::string::npos);
+  CHECK(json.find(R"("pods": 5, "flavors": {}, "nodes")") != std::string::npos);
   // It is said where all have the same.
   const decided alike =
       decide(counted, R"({"id": "j", "pod_sets": [{"request": {"gpu": 8}, "flavors": ["h100"]},
@@ -233,6 +233,11 @@ TEST_CASE("scenario_pod_sets: what blocks a job names the first set that lacks i
           "\"pod set workers: its 7 pods would not fit, were the nodes that it may run on empty (35 gpu "
           "are asked for, and these have 48)\"") != std::string::npos,
       apart);
+  // Neither set is too large, and what runs is not why it is refused.
+  const std::string together =
+      told(racks + quotas, R"({"id": "r", "request": {"gpu": 8}, "pods": 5, "state": "running"},
+      {"id": "j", "pod_sets": [{"request": {"gpu": 8}, "pods": 4}, {"request": {"gpu": 8}, "pods": 3}]})");
+  CHECK_MESSAGE(together.find(R"("reason": "sets_never_together")") != std::string::npos, together);
   const std::string full =
       told(racks + quotas,
            R"({"id": "r", "request": {"gpu": 8}, "pods": 5, "state": "running"}, {"id": "j", "pod_sets": [
@@ -254,9 +259,9 @@ TEST_CASE("scenario_pod_sets: what blocks a job names the first set that lacks i
 
 TEST_CASE("scenario_pod_sets: an explanation has the pods by set, and the set that lacks something") {
   lab::errors found;
-  const auto s =
-      parse_valid(racks + R"("quotas": [{"name": "q", "nominal": {"gpu": 30}}], "jobs": [)" + service() +
-                  R"(, {"id": "more", "pod_sets": [{"name": "x", "request": {"gpu": 1}, "pods": 2},
+  const auto s = parse_valid(racks + R"("quotas": [{"name": "q", "nominal": {"gpu": 30}}], "jobs": [)" +
+                             service(R"(, "topology": {"required": "rack"}, "state": "running")") +
+                             R"(, {"id": "more", "pod_sets": [{"name": "x", "request": {"gpu": 1}, "pods": 2},
       {"name": "y", "request": {"gpu": 8}, "spread": {"pods": 1, "level": "rack"}, "pods": 2}]}])");
   const auto runs = lab::explain_job(s, "chat", 1, found);
   REQUIRE_MESSAGE(runs, found.to_string());
@@ -265,8 +270,8 @@ TEST_CASE("scenario_pod_sets: an explanation has the pods by set, and the set th
                     std::string::npos,
                 text);
   CHECK(text.find("  Of pod set prefill: 4 pods, on ") != std::string::npos);
-  CHECK(lab::to_json(*runs, s).find(
-            R"("pod_sets": [{"name": "router", "pods": 1, "flavors": {}, "nodes": [")") != std::string::npos);
+  CHECK(lab::to_json(*runs, s).find(R"({"name": "router", "pods": 1, "flavors": {}, "nodes": [")") !=
+        std::string::npos);
   const auto waits = lab::explain_job(s, "more", 1, found);
   REQUIRE_MESSAGE(waits, found.to_string());
   CHECK_MESSAGE(
@@ -355,6 +360,7 @@ TEST_CASE("scenario_pod_sets: jobs of a trace have them, too") {
   const auto decide_on = [&](const std::string& members) {
     lab::errors found;
     lab::scenario_source source;
+    source.file = "s.json";
     source.workload = &read.value;
     source.workload_name = "t.csv";
     const auto s = lab::parse_scenario(R"({"format": "allot-scenario/1", )" + members + "}", source, found);
@@ -375,4 +381,17 @@ TEST_CASE("scenario_pod_sets: jobs of a trace have them, too") {
         std::string::npos);
   const std::string plain = decide_on(racks + R"("quotas": [{"name": "q", "nominal": {"gpu": 20}}])");
   CHECK_MESSAGE(plain.find(R"("pod_set": "any")") != std::string::npos, plain);
+}
+
+TEST_CASE("check: a summary counts what pod sets ask for, in the best of their flavors") {
+  const auto s = parse_valid(R"("resources": ["h100/gpu", "a100/gpu"], "quotas": [{"name": "q"}],
+      "jobs": [{"id": "j", "pod_sets": [{"request": {"gpu": 1}, "pods": 2, "flavors": ["a100", "h100"]},
+                                        {"request": {"h100/gpu": 4}}]}])");
+  CHECK(lab::summary(s).find("they ask for 4 h100/gpu, 2 a100/gpu") != std::string::npos);
+  const auto t =
+      lab::parse_trace_csv("job_id,submit_s,duration_s,gpus,pod_set\na,0,1,1,x\na,0,1,2,y\nb,0,1,1,\n");
+  REQUIRE(t);
+  const std::string text = lab::summary(t.value, "t.csv");
+  CHECK_MESSAGE(text.find("2 jobs of 0 tenants") != std::string::npos, text);
+  CHECK(text.find("  1 consists of pods that differ\n") != std::string::npos);
 }

@@ -365,7 +365,7 @@ TEST_CASE("read_trace_csv: what is wrong with pod sets") {
   CHECK(
       problems_of(header + "a,0,60,1,x,,\na,0,61,1,y,,t\n") ==
       "line 3, column 5 (duration_s): expected the same in all rows of the job, as on line 2, found \"61\"\n"
-      "line 3, column 14 (class): expected the same in all rows of the job, as on line 2, found \"t\"\n");
+      "line 3, column 13 (class): expected the same in all rows of the job, as on line 2, found \"t\"\n");
   CHECK(problems_of(header + "a,0,60,1,,,\na,0,60,1,y,,\n") ==
         "line 3, column 1 (job_id): the job id \"a\" was given before, on line 2, without a pod_set\n");
   CHECK(problems_of(header + "a,0,60,1,x,,\na,0,60,1,,,\n") ==

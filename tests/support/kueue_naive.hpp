@@ -62,6 +62,7 @@ class kueue_naive {
   bool final_share = true;
   bool initial_share = true;
   bool preserves_scans = true;
+  bool recomputes_overlaps = true;
   std::size_t n = 1;
   std::vector<int> resource_of;
 
@@ -719,7 +720,7 @@ class kueue_naive {
       for (const auto* v : claimed) add(t, v->queue, v->uses, -1);
       return t;
     };
-    if (overlaps()) {
+    if (recomputes_overlaps && overlaps()) {
       std::set<std::string> out;
       for (const auto* v : claimed) out.insert(v->name);
       nominate(without_claimed(), e, out, static_cast<int>(e.pick));

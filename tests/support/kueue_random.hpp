@@ -85,6 +85,7 @@ void check_against_naive(random_source& random) {
     for (const int r : naive.resource_of) policies.resource_of.push_back(static_cast<std::uint8_t>(r));
   }
   policies.preserve_scan_progress = naive.preserves_scans = !random.one_in(4);
+  policies.recompute_overlaps = naive.recomputes_overlaps = !random.one_in(4);
   kueue_world<Preset> world{told, policies};
 
   std::size_t count = 0;

@@ -219,7 +219,10 @@ TEST_CASE("pod_sets: which set grows next") {
         3, [&](std::size_t s) { return least[s]; }, [&](std::size_t s) { return most[s]; }, all);
     return std::vector<std::uint32_t>(has.begin(), has.begin() + 3);
   };
-  CHECK(counts(0) == std::vector<std::uint32_t>{1, 2, 1});
+  // Fewer than the minimums: the first.
+  CHECK(counts(0) == std::vector<std::uint32_t>{0, 0, 0});
+  CHECK(counts(2) == std::vector<std::uint32_t>{1, 1, 0});
+  CHECK(counts(4) == std::vector<std::uint32_t>{1, 2, 1});
   CHECK(counts(5) == std::vector<std::uint32_t>{1, 3, 1});
   CHECK(counts(6) == std::vector<std::uint32_t>{1, 3, 2});
   CHECK(counts(8) == std::vector<std::uint32_t>{1, 4, 3});

@@ -118,10 +118,11 @@ void describe_jobs(const scenario& s, std::string& out) {
     ++phases[j.phase];
     asked += j.request;
     // The best flavor of each group.
-    for (const flavor_group& g : j.flavors) {
-      asked += g.options.front().request *
-               (j.pod_request.total ? std::int64_t{1} : std::int64_t{j.pod_request.pods});
-    }
+    const auto add = [&](const vector<flavor_group>& flavors, std::int64_t pods) {
+      for (const flavor_group& g : flavors) asked += g.options.front().request * pods;
+    };
+    add(j.flavors, j.pod_request.total ? 1 : j.pod_request.pods);
+    for (const pod_set_entry& set : j.sets) add(set.flavors, set.pods.pods);
   }
   out += fmt::format("jobs: {} waiting, {} running, {} being evicted; they ask for {}\n",
                      phases[job_phase::pending], phases[job_phase::running], phases[job_phase::evicting],
@@ -198,15 +199,18 @@ void describe_starts(const trace& t, std::string& out) {
   std::string_view first_early;
   for (const trace_job& j : t.jobs) {
     const std::string_view text = t.tag(j, *start_at);
-    // A date, beside that of the submission if it is there; or a number, as that in submit_s.
+    const std::string_view submit_text = submit_at ? t.tag(j, *submit_at) : std::string_view{};
     const auto date = parse_timestamp(text);
-    const auto submit_date = submit_at ? parse_timestamp(t.tag(j, *submit_at)) : std::nullopt;
+    const auto submit_date = parse_timestamp(submit_text);
     const parsed_milli number = parse_milli(text);
+    const parsed_milli submit_number = parse_milli(submit_text);
     const bool is_number = !date && number.problem == decimal_problem::none;
+    // A number counts from where that of the submission does: if it is no tag, submit_s.
+    const instant submit = submit_number.problem == decimal_problem::none ? submit_number.value : j.submit;
     constexpr instant year_1971 = 365 * day;
     if (date && *date < year_1971) {
       if (unknown++ == 0) first_unknown = t.ids[j.id];
-    } else if ((date && submit_date && *date < *submit_date) || (is_number && number.value < j.submit)) {
+    } else if ((date && submit_date && *date < *submit_date) || (is_number && number.value < submit)) {
       if (early++ == 0) first_early = t.ids[j.id];
     }
   }
@@ -241,6 +245,10 @@ std::string summary(const trace& t, const std::string& file) {
   out += fmt::format(" of {}, submitted from {} to {}\n", counted(t.tenants.size(), "tenant"), seconds(first),
                      seconds(last));
   out += fmt::format("  they ask for {} GPUs, the largest for {}\n", to_string(gpus), to_string(largest));
+  const auto has_sets = [](const trace_job& j) { return j.is_unlike(); };
+  if (const auto n = std::count_if(t.jobs.begin(), t.jobs.end(), has_sets); n > 0) {
+    out += fmt::format("  {} {} of pods that differ\n", n, n == 1 ? "consists" : "consist");
+  }
   describe_estimates(t, out);
   describe_starts(t, out);
   describe_tags(t, out);

@@ -55,8 +55,11 @@ void scenario_host<N>::adopt_running() {
     const job_id id = scheduler.adopt(r.which, r.since, r.where, r.pick);
     ids[r.which] = id;
     vector<job_id> elastic_pods;
-    for (const gpu::allocation_id at : r.elastic_pods)
-      elastic_pods.push_back(scheduler.adopt_elastic_pod(id, r.since, at));
+    std::uint32_t pods = jobs.setup.jobs[r.which].fewest_pods();
+    for (const gpu::allocation_id at : r.elastic_pods) {
+      const auto set = scheduler.view().next_set(r.which, pods++);
+      elastic_pods.push_back(scheduler.adopt_elastic_pod(id, r.since, at, set));
+    }
     now = std::max(now, r.since);
     if (!r.is_going) continue;
     scheduler.evicting(id);
@@ -81,7 +84,7 @@ void scenario_host<N>::submit_pending() {
     }
     if (scheduler.refuses(j) == refusal::larger_than_cluster) {
       const gpu::pod_request pod_request = scheduler.view().pod_request(j, job.fewest_pods(), {});
-      const gpu::unplaceable why = scheduler.places().why_not(pod_request);
+      const gpu::unplaceable why = why_never(pod_request, scheduler.places());
       reject(j, std::string{gpu::to_string(why.reason)}, explain(why, scheduler.places(), jobs.sets_of(job)));
       continue;
     }

@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <tuple>
 
@@ -246,7 +247,7 @@ class sacct_import {
     const auto elapsed = elapsed_of(row);
     run.duration = elapsed.value_or(0);
     // No job runs that long: it is counted from 1970.
-    constexpr instant longest = 20 * 365 * day;
+    constexpr instant longest = std::int64_t{20} * 365 * day;
     if (elapsed && run.duration > longest) {
       return row.report(sacct_column::start, "no job runs for " + std::to_string(run.duration / day) +
                                                  " days (its start is not known), found " +
@@ -434,7 +435,7 @@ class sacct_import {
     if (ids_.intern(name).added) return name;
     reused_.add(name);
     for (std::size_t n = 2;; ++n) {
-      if (const std::string other = name + '#' + std::to_string(n); ids_.intern(other).added) return other;
+      if (std::string other = name + '#' + std::to_string(n); ids_.intern(other).added) return other;
     }
   }
 
@@ -533,11 +534,9 @@ class sacct_import {
       log_.reject({&at, 1});
     };
     if (from.components.size() > most_pod_sets) {
-      const text_problem at{{run.line, 1},
-                            {},
-                            "expected at most " + std::to_string(most_pod_sets) +
-                                " components of a job, found " + std::to_string(from.components.size())};
-      return log_.reject({&at, 1});
+      many_components_.add(from.id);
+      ask_for(sum_of(from), 0, job);
+      return add();
     }
     if (from.components.size() < 2) {
       ask_for(run, run.nodes, job);
@@ -552,6 +551,19 @@ class sacct_import {
       job.pods = std::max<std::int64_t>(1, job.pods);
       add();
     }
+  }
+
+  /// What the components had together.
+  [[nodiscard]] static sacct_run sum_of(const sacct_job& job) {
+    sacct_run all = job.components.begin()->second;
+    for (auto c = std::next(job.components.begin()); c != job.components.end(); ++c) {
+      const sacct_run& more = c->second;
+      all.gpus += more.gpus;
+      all.cpu_milli += more.cpu_milli;
+      all.memory_mib += more.memory_mib;
+      if (more.gpus > 0 && all.gpu_model != more.gpu_model) all.gpu_model = name_id::none();
+    }
+    return all;
   }
 
   /// What a run had, split over as many nodes, if that is any number.
@@ -635,6 +647,9 @@ class sacct_import {
          " changed the size while running: the size is that of the last part, the run time that of all");
     note(heterogeneous_,
          " had components: they are the pod sets of one gang, which runs for as long as the longest of them");
+    note(many_components_,
+         " had more components than a job may have pod sets: they are split over as few nodes as "
+         "possible, together");
     note(reused_, " had an id that another user had before: #2, #3, ... tell them apart");
     note(early_,
          " started before submission (is it a change of the clock? SLURM_TIME_FORMAT=%s has none): only "
@@ -709,6 +724,7 @@ class sacct_import {
   named_count cut_short_;
   named_count resized_;
   named_count heterogeneous_;
+  named_count many_components_;
   named_count reused_;
   named_count early_;
   named_count partition_limits_;

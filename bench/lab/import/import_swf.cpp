@@ -77,6 +77,36 @@ constexpr std::array tag_fields = {
   return p.field.empty() ? wrong : p.field + ": " + wrong;
 }
 
+/// Fills in what the job asks for and how long it runs. Returns whether that is longer than it asked for.
+[[nodiscard]] bool ask_for(const swf_job& from, instant run, std::int64_t processors, imported_job& job) {
+  job.duration = run;
+  job.gpus = std::min(processors, most_imported_units) * 1000;
+  // Memory is in KB and per processor.
+  constexpr std::int64_t kib_per_mib = 1024;
+  const auto memory = from.whole(swf_field::requested_memory).value_or(0);
+  job.memory_mib = memory > most_imported_units / std::max<std::int64_t>(1, processors)
+                       ? most_imported_units + 1
+                       : (memory * processors + kib_per_mib - 1) / kib_per_mib;
+  // The archive's logs have jobs that ran a little longer than they had requested: they were not ended at
+  // once. Simulations of backfilling take the run time for the estimate then.
+  const instant requested = from.time(swf_field::requested_time).value_or(0);
+  if (requested > 0) job.estimate = std::max(whole_seconds(requested), whole_seconds(run));
+  return job.estimate > 0 && run > requested;
+}
+
+void note_left_out(const std::map<std::string, std::size_t>& lines,
+                   const std::map<std::string, std::size_t>& values, import_log& log) {
+  for (const auto& [reason, n] : lines) {
+    log.note({}, counted(n, "line is", "lines are") + " left out: " + reason);
+  }
+  if (values.empty()) return;
+  std::string all;
+  for (const auto& [field, n] : values) {
+    all.append(all.empty() ? "" : ", ").append(field).append(" (").append(std::to_string(n)).append(")");
+  }
+  log.note({}, "values that are no numbers are as if they were unknown: " + all);
+}
+
 }  // namespace
 
 int import_swf(packed_input& file, import_log& log, const import_options& options) {
@@ -154,23 +184,9 @@ int import_swf(packed_input& file, import_log& log, const import_options& option
       imported_job job;
       job.id = id;
       job.submit = *submit;
-      job.duration = *run;
-      job.gpus = std::min(*processors, most_imported_units) * 1000;
-      // Memory is in KB and per processor.
-      constexpr std::int64_t kib_per_mib = 1024;
-      const auto memory = from.whole(swf_field::requested_memory).value_or(0);
-      job.memory_mib = memory > most_imported_units / std::max<std::int64_t>(1, *processors)
-                           ? most_imported_units + 1
-                           : (memory * *processors + kib_per_mib - 1) / kib_per_mib;
       job.user = user;
       job.tenant = tenant_name;
-      // The archive's logs have jobs that ran a little longer than they had requested: they were not ended at
-      // once. Simulations of backfilling take the run time for the estimate then.
-      if (const std::int64_t requested = whole_seconds(from.time(swf_field::requested_time).value_or(0));
-          requested > 0) {
-        job.estimate = std::max(requested, whole_seconds(*run));
-      }
-      const bool is_overrun = job.estimate > 0 && *run > *from.time(swf_field::requested_time);
+      const bool is_overrun = ask_for(from, *run, *processors, job);
       for (std::size_t i = 0; i < tags.size(); ++i) tag_texts[i] = tags[i] = text_of(from, tag_fields[i]);
       if (auto problem = spool.add(job, tag_texts, lines.line()); !problem.empty()) {
         reject(lines.line(), swf_field::job_number, std::move(problem),
@@ -187,15 +203,7 @@ int import_swf(packed_input& file, import_log& log, const import_options& option
   if (without_gpus > 0)
     log.note({},
              counted(without_gpus, "job without processors is", "jobs without processors are") + " left out");
-  for (const auto& [reason, n] : left_out)
-    log.note({}, counted(n, "line is", "lines are") + " left out: " + reason);
-  if (!unread.empty()) {
-    std::string all;
-    for (const auto& [field, n] : unread) {
-      all.append(all.empty() ? "" : ", ").append(field).append(" (").append(std::to_string(n)).append(")");
-    }
-    log.note({}, "values that are no numbers are as if they were unknown: " + all);
-  }
+  note_left_out(left_out, unread, log);
   log.note({}, "a processor of the trace is a GPU here");
   if (overruns > 0) {
     log.note({}, counted(overruns, "job", "jobs") +

@@ -31,7 +31,7 @@ class refusal_log final : public sim::observer<N> {
     if (e.what != sim::job_event_kind::refused || e.why_refused != refusal::larger_than_cluster) return;
     const gpu::pod_request asked =
         sim.scheduler().view().pod_request(e.job, sim.jobs()[e.job].fewest_pods(), {});
-    const gpu::unplaceable answer = sim.places().why_not(asked);
+    const gpu::unplaceable answer = why_never(asked, sim.places());
     const auto sets = workload_->sets_of(sim.jobs()[e.job]);
     refused_.push_back({e.job, answer.reason, explain(answer, sim.places(), sets)});
   }

@@ -51,6 +51,14 @@ std::string explain(const gpu::unplaceable& why, const sim::places& where,
   return gpu::to_string(why);
 }
 
+gpu::unplaceable why_never(const gpu::pod_request& r, const sim::places& where) {
+  gpu::unplaceable why = where.why_not(r);
+  if (why.is_never() || r.sets.empty()) return why;
+  why.reason = gpu::obstacle::sets_never_together;
+  why.set = gpu::every_set;
+  return why;
+}
+
 std::string explain(const shortfall& s, std::string_view quota, std::string_view resource,
                     const standing& now, std::string_view job, quantity request, std::string_view pod_set) {
   if (!pod_set.empty()) {

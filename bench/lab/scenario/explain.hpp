@@ -24,6 +24,10 @@ namespace lab {
 [[nodiscard]] std::string explain(const gpu::unplaceable& why, const sim::places& where,
                                   std::span<const std::string_view> sets = {});
 
+/// Why a request has no place there in any state, which is known: what is in the way of one of its pod sets
+/// now would not be in an empty cluster.
+[[nodiscard]] gpu::unplaceable why_never(const gpu::pod_request& r, const sim::places& where);
+
 /// The state of a quota in one dimension, by what counts against pending jobs (`scheduler::counted`).
 struct standing {
   quantity borrow_limit;

@@ -155,24 +155,44 @@ std::uint64_t pools_of_flavor(const scenario& s, std::string_view flavor) {
   return pools != 0 ? pools : gpu::all_pools;
 }
 
-std::optional<flavor_group> flavors_of_traced(const scenario& s, name_id gpu_model, quantity gpus,
-                                              std::uint32_t pods) {
+namespace {
+
+/// Calls `visit(flavor)` for those that GPUs of a trace may have; returns how many there are.
+template <class Visit>
+std::size_t for_each_flavor_of_traced(const scenario& s, name_id gpu_model, quantity gpus, Visit visit) {
   const auto flavors = flavors_of(s, "gpu");
-  if (flavors.empty() || gpus == quantity{}) return std::nullopt;
+  if (gpus == quantity{}) return 0;
   const std::string models = gpu_model ? lower(s.trace->words[gpu_model]) : std::string{};
   const auto is_accepted = [&](std::string_view flavor) { return is_one_of(lower(flavor), models); };
   const bool is_counted = std::any_of(flavors.begin(), flavors.end(), is_accepted);
   // "gpu" counts all GPUs; those of a job that names no counted flavor are counted only there.
-  if (find_resource(s, "gpu") && !is_counted) return std::nullopt;
-  flavor_group group{{"gpu"}, {}};
+  if (find_resource(s, "gpu") && !is_counted) return 0;
+  std::size_t count = 0;
   for (const std::string_view f : flavors) {
     if (is_counted && !is_accepted(f)) continue;
+    visit(f);
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+std::optional<flavor_group> flavors_of_traced(const scenario& s, name_id gpu_model, quantity gpus,
+                                              std::uint32_t pods) {
+  flavor_group group{{"gpu"}, {}};
+  const auto add = [&](std::string_view f) {
     flavor_group::option option{std::string{f}, {}, pools_of_flavor(s, f)};
     option.request[*find_resource(s, in_flavor(f, "gpu"))] =
         pods == 0 ? gpus : quantity::milli(gpus.in_milli() / pods);
     group.options.push_back(std::move(option));
-  }
+  };
+  if (for_each_flavor_of_traced(s, gpu_model, gpus, add) == 0) return std::nullopt;
   return group;
+}
+
+bool chooses_flavor(const scenario& s, const trace_pod_set& set) {
+  return for_each_flavor_of_traced(s, set.gpu_model, set.gpus, [](std::string_view) {}) > 1;
 }
 
 // Requests.

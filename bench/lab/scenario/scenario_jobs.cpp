@@ -285,8 +285,7 @@ void scenario_reader::check_trace(const trace_places& places) {
     for (const trace_pod_set& set : t.sets_of(j)) {
       if (!j.is_unlike()) continue;
       check_model(set.gpu_model);
-      const auto group = flavors_of_traced(to_, set.gpu_model, set.gpus, set.pods);
-      groups += group && group->options.size() > 1 ? 1U : 0U;
+      groups += chooses_flavor(to_, set) ? 1U : 0U;
     }
     if (groups > most_flavor_groups) {
       report("groups", j, trace_column::pod_set, std::nullopt, [&] {

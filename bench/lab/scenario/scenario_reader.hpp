@@ -255,6 +255,9 @@ void check_amounts(const trace& t, const std::string& file, const trace_places& 
 [[nodiscard]] std::optional<flavor_group> flavors_of_traced(const scenario& s, name_id gpu_model,
                                                             quantity gpus, std::uint32_t pods);
 
+/// Whether that is a choice, for a pod set.
+[[nodiscard]] bool chooses_flavor(const scenario& s, const trace_pod_set& set);
+
 /// The resources of the scenario that the jobs of a trace request.
 [[nodiscard]] trace_dimensions dimensions_of_traces(const scenario& s);
 

@@ -213,10 +213,10 @@ void add_traced_sets(const scenario& s, const trace_job& from, const trace_dimen
 }
 
 /// KAI charges GPU memory by the node on which it runs. Until then it counts as what it is, unrounded, of the
-/// smallest GPU of the cluster.
+/// smallest GPU of the cluster. `unlike` has its sets, if its pods differ.
 template <std::size_t N>
-void charge_as_kai_does(const scenario& s, sim::job<N>& job) {
-  if (s.policy.preset != runai::name || job.pod_request.gpu_memory_mib <= 0 || !s.cluster) return;
+void charge_as_kai_does(const scenario& s, sim::job<N>& job, vector<sim::unlike_pods<N>>& unlike) {
+  if (s.policy.preset != runai::name || !s.cluster) return;
   const auto d = find_resource(s, "gpu");
   if (!d || *d >= N) return;
   std::int64_t least = 0;
@@ -225,9 +225,24 @@ void charge_as_kai_does(const scenario& s, sim::job<N>& job) {
     if (t.gpus > 0 && counted > 0 && (least == 0 || counted < least)) least = counted;
   }
   if (least == 0) return;
-  const std::int64_t part = (job.pod_request.gpu_memory_mib * gpu::milli_per_gpu + least - 1) / least;
-  job.request[*d] = quantity::milli(part) * (static_cast<std::int64_t>(job.pod_request.devices) * job.pods());
-  job.charged_by_memory = static_cast<std::uint8_t>(*d);
+  const auto part_of = [&](const gpu::pod_request& each) {
+    return quantity::milli((each.gpu_memory_mib * gpu::milli_per_gpu + least - 1) / least) *
+           static_cast<std::int64_t>(each.devices);
+  };
+  if (job.pod_request.gpu_memory_mib > 0) {
+    job.request[*d] = part_of(job.pod_request) * job.pods();
+    job.charged_by_memory = static_cast<std::uint8_t>(*d);
+  }
+  if (job.unlike == 0) return;
+  sim::unlike_pods<N>& of = unlike[job.unlike - 1];
+  for (std::size_t i = 0; i < of.sets.size(); ++i) {
+    if (of.sets[i].each.gpu_memory_mib == 0) continue;
+    quantity& pod = of.shares[i].request[*d];
+    const quantity part = part_of(of.sets[i].each);
+    job.request[*d] += (part - pod) * of.sets[i].pods;
+    pod = part;
+    job.charged_by_memory = static_cast<std::uint8_t>(*d);
+  }
 }
 
 /// By tenant index; a trace without tenants submits to the oldest quota.
@@ -255,13 +270,13 @@ void charge_as_kai_does(const scenario& s, sim::job<N>& job) {
 }
 
 template <std::size_t N>
-[[nodiscard]] sim::places places_of(const scenario& s, const vector<sim::job<N>>& jobs) {
+[[nodiscard]] sim::places places_of(const scenario& s, const sim::workload_view<N>& workload) {
   const gpu::placement_name name = s.policy.placement;
   gpu::typical_pods typical;
   const auto named = named_policy::find(s.policy.preset);
   const own_policy* own = named ? named->own() : nullptr;
   const bool is_own = own != nullptr && own->placement != nullptr;
-  if (is_own || name == gpu::placement_name::fgd) typical = typical_pods_of<N>(*s.cluster, jobs);
+  if (is_own || name == gpu::placement_name::fgd) typical = typical_pods_of(*s.cluster, workload);
   gpu::any_placement policy = is_own ? own->placement(*s.cluster, typical)
                                      : gpu::any_placement{name, *s.cluster, typical, s.policy.seed};
   if (s.nearness) return sim::places{*s.cluster, *s.nearness, std::move(policy)};
@@ -368,7 +383,7 @@ workload<N> make_workload(const scenario& s) {
         auto& names = result.set_names.emplace_back();
         for (const pod_set_entry& set : j.sets) names.push_back(set.name);
       }
-      charge_as_kai_does(s, job);
+      charge_as_kai_does(s, job, result.setup.unlike);
       job.job_class = class_of(j.job_class);
       who = {j.user, j.roles};
       waits = j.phase == job_phase::pending;
@@ -401,7 +416,9 @@ workload<N> make_workload(const scenario& s) {
     result.origins.push_back(c.origin);
   }
 
-  if (s.cluster) result.setup.where = places_of(s, result.setup.jobs);
+  if (s.cluster) {
+    result.setup.where = places_of<N>(s, {.jobs = result.setup.jobs, .unlike = result.setup.unlike});
+  }
 
   const auto cancels = [](const event_entry& e) { return std::holds_alternative<std::string>(e.what); };
   std::unordered_map<std::string_view, sim::job_index> numbers;

@@ -37,6 +37,8 @@ local allot = "allot: "
 local by_user = allot .. "held by its user"
 local by_operator = allot .. "held by an operator"
 local by_force = allot .. "started by force"
+local let_go_by_user = allot .. "released by its user"
+local let_go_by_operator = allot .. "released by an operator"
 -- Until allot-slurm says more.
 local not_explained = allot .. "waits for its turn"
 
@@ -58,9 +60,15 @@ local function marked(comment)
 end
 
 -- A comment can be replaced, but not removed.
-local function unmarked(comment, whom)
+local function unmarked(comment, let_go)
   local own = own_part(comment)
-  return own == "" and allot .. "released by " .. whom or own
+  return own == "" and let_go or own
+end
+
+-- A component of a heterogeneous job, other than the first. What is done to a job by its id Slurm does to the first, and
+-- then, with what this file has made of that, to the others.
+local function follows(job_rec)
+  return (job_rec.het_job_offset or 0) > 0
 end
 
 -- An AdminComment that also keeps the nodes of the one before.
@@ -82,12 +90,23 @@ local function operator_modifies(job_desc, job_rec)
   if job_rec.job_state % 256 ~= 0 then
     return slurm.SUCCESS
   end
+  if follows(job_rec) then
+    for _, done in ipairs({by_operator, let_go_by_operator}) do
+      if begins_with(job_desc.admin_comment, done) then
+        job_desc.admin_comment = with_nodes_of(job_rec.admin_comment, done)
+        return slurm.SUCCESS
+      end
+    end
+    if begins_with(job_desc.comment, let_go_by_operator) then
+      return slurm.SUCCESS
+    end
+  end
   local user_holds = begins_with(job_rec.comment, by_user)
   local operator_holds = begins_with(job_rec.admin_comment, by_operator)
   local releases = job_desc.priority ~= slurm.NO_VAL and job_desc.priority ~= 0
   if begins_with(job_desc.admin_comment, by_force) then
     if user_holds then
-      job_desc.comment = unmarked(job_rec.comment, "an operator")
+      job_desc.comment = unmarked(job_rec.comment, let_go_by_operator)
     end
     return slurm.SUCCESS
   end
@@ -110,10 +129,10 @@ local function operator_modifies(job_desc, job_rec)
     -- It waits again; when it starts is for the governor to decide.
     job_desc.priority = slurm.NO_VAL
     if user_holds then
-      job_desc.comment = unmarked(job_rec.comment, "an operator")
+      job_desc.comment = unmarked(job_rec.comment, let_go_by_operator)
     end
     if operator_holds then
-      job_desc.admin_comment = with_nodes_of(job_rec.admin_comment, allot .. "released by an operator")
+      job_desc.admin_comment = with_nodes_of(job_rec.admin_comment, let_go_by_operator)
     end
   end
   return slurm.SUCCESS
@@ -152,8 +171,8 @@ function slurm_job_modify(job_desc, job_rec, part_list, modify_uid)
       return refuse("only allot-slurm releases jobs: scontrol show job says why this one waits")
     end
     job_desc.priority = slurm.NO_VAL
-    job_desc.comment = unmarked(job_desc.comment or job_rec.comment, "its user")
-  elseif user_holds and job_desc.comment ~= nil then
+    job_desc.comment = unmarked(job_desc.comment or job_rec.comment, let_go_by_user)
+  elseif user_holds and job_desc.comment ~= nil and not follows(job_rec) then
     job_desc.comment = marked(job_desc.comment)
   end
   -- The partition that a job is moved to may be one that nobody governs.

@@ -175,12 +175,13 @@ struct pod_request {
   /// Of pods in `sets` one of that set: what an elastic job may have beyond its minimum.
   std::uint8_t one_of = every_set;
   /// The options that were chosen of the flavors of its sets, by group: see `pod_set::pools`.
-  std::array<std::uint8_t, 4> options{};
+  std::array<std::uint8_t, 8> options{};
   /// How long its pods are expected to run, for placement policies that care (`lifetime_alignment`). It makes
   /// no difference to whether there is room: see `room_key`.
   run_estimate estimate{};
   /// The pods in sets, if they differ: then what is above is each set's own, but for `pods`, all of them
-  /// together, and the levels, which are those of the whole job.
+  /// together (fewer than their minimums: the first, set by set), and the levels, which are those of the
+  /// whole job.
   pod_set_list sets{};
   /// Where the other pods of its job are, for such a pod: levels that are required bind it to them.
   allocation_id near{};
@@ -204,6 +205,8 @@ struct pod_request {
   [[nodiscard]] constexpr bool runs_as(const pod_request& other) const noexcept;
   /// How many of its pods are of each set. Precondition: no more sets than `most_pod_sets`.
   [[nodiscard]] constexpr pods_by_set by_set() const noexcept;
+  /// Whether its pods, alike or not, may be anywhere.
+  [[nodiscard]] constexpr bool may_be_anywhere() const noexcept;
   /// The same of a pod whose job has that place.
   [[nodiscard]] constexpr pod_request beside(allocation_id place) const noexcept;
   /// Whether it requests parts of devices: fractions, memory, or a MIG instance.
@@ -300,11 +303,14 @@ constexpr bool pod_request::runs_as(const pod_request& other) const noexcept {
   }
   return true;
 }
-constexpr pod_request pod_request::beside(allocation_id place) const noexcept {
-  pod_request r = *this;
+constexpr bool pod_request::may_be_anywhere() const noexcept {
   bool matters = has_level();
   for (const pod_set& s : sets) matters = matters || s.has_level();
-  if (matters) r.near = place;
+  return !matters;
+}
+constexpr pod_request pod_request::beside(allocation_id place) const noexcept {
+  pod_request r = *this;
+  if (!may_be_anywhere()) r.near = place;
   return r;
 }
 

@@ -106,8 +106,8 @@ struct unplaceable {
   domain_id best_domain{};
   /// The node with the most room, if the level is the node level.
   node_id best_node{};
-  /// The set of a job whose pods differ that this concerns: the first that has no place by itself. The counts
-  /// are of its pods.
+  /// The set of a job whose pods differ that this concerns: the first that never has a place by itself, or
+  /// else that has none now. The counts are of its pods.
   std::uint8_t set = every_set;
 
   /// Whether it says that the request can't be placed.

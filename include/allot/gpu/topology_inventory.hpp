@@ -12,6 +12,7 @@
 #include <allot/gpu/topology/topology.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -55,6 +56,23 @@ class basic_topology_inventory : public basic_inventory<Policy> {
   [[nodiscard]] std::optional<allocation> place_by(const P& policy, const pod_request& r) {
     return r.is_plain() ? base::place_by(policy, r) : place_otherwise(policy, r);
   }
+  /// As `basic_inventory::place_each`; the pods of the first set first, wherever their levels want them.
+  template <std::invocable<const free_index&, const pod_shape&> Choose>
+  [[nodiscard]] std::optional<allocation> place_each(const pod_request& r, Choose&& choose) {
+    if (r.sets.empty() || r.one_of != every_set) return base::place_each(r, choose);
+    const allot::savepoint before = this->save();
+    const allocation a = this->open();
+    bool placed = sets_.read(nearness(), r);
+    for (std::size_t s = 0; s < r.sets.size() && placed; ++s) {
+      const pod_shape& pod = sets_.shape_of(s);
+      for (std::uint32_t left = sets_.pods_of(s); left > 0 && placed; --left) {
+        const std::optional<pod_location> at = choose(this->index(), pod);
+        placed = at.has_value();
+        if (placed) this->add(this->index().placed(*at, pod), a);
+      }
+    }
+    return this->conclude(before, placed, a);
+  }
   /// As `basic_inventory::place_at`; the pods of the first set first.
   [[nodiscard]] std::optional<allocation> place_at(const pod_request& r, std::span<const pod_location> pods) {
     if (r.sets.empty() || r.one_of != every_set) return base::place_at(r, pods);
@@ -94,7 +112,7 @@ class basic_topology_inventory : public basic_inventory<Policy> {
     return empty.place(r).has_value() || empty.sets_.gave_up();
   }
   /// Why the request can't be placed now. See `gpu::why_not`. Of unlike pods why the first set can't be that
-  /// can't; if each could, that they can't all be.
+  /// never can, or else that can't now; if each could, that they can't all be.
   [[nodiscard]] unplaceable why_not(const pod_request& r) const {
     if (r.is_plain()) return base::why_not(r);
     if (r.sets.empty()) {
@@ -233,19 +251,20 @@ class basic_topology_inventory : public basic_inventory<Policy> {
       return all;
     }
     bool is_first = true;
+    std::optional<unplaceable> no;
     for (std::size_t s = 0; s < r.sets.size(); ++s) {
       if (r.one_of != every_set && r.one_of != s) continue;
       const pod_set& set = r.sets[s];
       unplaceable why = why_not(set.of(r.one_of == every_set ? set.fewest() : 1, r));
-      if (why.says_no()) {
-        if (r.sets.size() > 1) why.set = static_cast<std::uint8_t>(s);
-        return why;
-      }
+      if (r.sets.size() > 1 && why.says_no()) why.set = static_cast<std::uint8_t>(s);
+      if (why.is_never()) return why;
+      if (why.says_no() && !no) no = why;
       if (std::exchange(is_first, false))
         all = why;
       else
         all.asked += why.asked, all.pods += why.pods, all.pods_with_room += why.pods_with_room;
     }
+    if (no) return *no;
     basic_topology_inventory trial{*this};
     if (trial.place(r)) {
       all.reason = obstacle::none;

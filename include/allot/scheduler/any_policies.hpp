@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/pod_counts.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/scheduler/placement.hpp>
 #include <allot/scheduler/policies.hpp>
@@ -111,6 +112,7 @@ class policies_interface {
   [[nodiscard]] virtual std::optional<bool> judges_rivals() const = 0;
   [[nodiscard]] virtual std::unique_ptr<cycle_interface<session_type>> make_cycle() const = 0;
   [[nodiscard]] virtual bool keeps_what_is_too_large() const = 0;
+  [[nodiscard]] virtual set_growth growth() const = 0;
 
  protected:
   policies_interface(const policies_interface&) = default;
@@ -145,6 +147,7 @@ class policies_in final : public policies_interface<View, Placement> {
   [[nodiscard]] bool keeps_what_is_too_large() const override {
     return policies_or_default::keeps_what_is_too_large(parts_);
   }
+  [[nodiscard]] set_growth growth() const override { return policies_or_default::growth(parts_); }
 
  private:
   Policies parts_;

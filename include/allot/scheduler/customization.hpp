@@ -38,6 +38,7 @@
 // | `flavored_view`     | `flavors(j, pods)`                         | no choice                           |
 // | `capacity_view`     | `capacity()`                               | what the quotas own                 |
 // | `charging_view`     | `is_charged_by_place(j)`, `request_at(...)` | a job uses what it requests        |
+// | `set_charging_view` | `request_at(j, set, ...)`                  | further pods are charged as the job |
 //
 // ## The nodes: a placement (scheduler/placement.hpp; what only `runai` uses: systems/kai/placements.hpp)
 //
@@ -53,6 +54,7 @@
 // | `guarded_placement`        | `P::host_nodes`: what a host may change   | the host may change anything   |
 // | `place_at(r, ...)`         | takes a place where a job runs            | `take_place(r)` alone          |
 // | `near_request`             | `r.beside(place)`: another pod, near them | it may be anywhere             |
+// | `replacing_placement`      | `replace`: pods on failed nodes elsewhere | a job that loses pods is lost  |
 // | `r.room_key()`             | what of a request decides on room         | all of it                      |
 //
 // ## The parts of `policies` (scheduler/policies.hpp)
@@ -94,6 +96,7 @@
 // |----------------------|-------------------------------------------|-------------------------------------|
 // | `rival_policies`     | `judges_rivals()`                         | as the part `guard` says            |
 // | `patient_policies`   | `keeps_what_is_too_large()`               | such jobs are refused               |
+// | `growing_policies`   | `growth()`: which set has the next pod    | `set_growth::evenly`                |
 // | `refusable_policies` | `why_none()`                              | they can be used                    |
 //
 // ## The rest

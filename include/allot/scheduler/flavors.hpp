@@ -15,7 +15,7 @@ namespace allot {
 inline namespace v0 {
 
 /// The most groups into which a job's request is divided, each with its own choice of flavors.
-inline constexpr std::size_t most_flavor_groups = 4;
+inline constexpr std::size_t most_flavor_groups = 8;
 
 /// The flavor chosen in each group of a job: an index into the group's options.
 using flavor_pick = std::array<std::uint8_t, most_flavor_groups>;
@@ -28,7 +28,7 @@ class flavor_menu {
   /// Adds a group; each option is what the group requests under that flavor, in the dimensions of the flavor.
   /// Preconditions: fewer than `most_flavor_groups` so far; 1 to 255 options.
   void add_group(std::span<const resources<N>> options) {
-    ALLOT_ASSERT(groups_ < most_flavor_groups, "a job has at most four groups of flavors");
+    ALLOT_ASSERT(groups_ < most_flavor_groups, "a job has at most eight groups of flavors");
     ALLOT_ASSERT(!options.empty() && options.size() <= 255, "a group has 1 to 255 flavors");
     sizes_[groups_++] = static_cast<std::uint8_t>(options.size());
     options_.append(options.begin(), options.end());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/pod_counts.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/fairshare/order.hpp>
 #include <allot/preemption/guard.hpp>
@@ -260,6 +261,11 @@ template <class Policies>
 concept patient_policies = requires(const Policies& policies) {
   { policies.keeps_what_is_too_large() } -> std::convertible_to<bool>;
 };
+/// Policies that say of which set of a job whose pods differ the next pod is. Default: `set_growth::evenly`.
+template <class Policies>
+concept growing_policies = requires(const Policies& policies) {
+  { policies.growth() } -> std::same_as<set_growth>;
+};
 /// Policies chosen at run time that say why they can't be used with the view; empty: they can. Default: they
 /// can.
 template <class Policies>
@@ -289,6 +295,8 @@ struct policies_or_default {
   [[nodiscard]] static bool keeps_what_is_too_large(const patient_policies auto& policies) {
     return policies.keeps_what_is_too_large();
   }
+  [[nodiscard]] static set_growth growth(const auto&) { return set_growth::evenly; }
+  [[nodiscard]] static set_growth growth(const growing_policies auto& policies) { return policies.growth(); }
 };
 
 /// What a cycle may have beside `reset` and `run`, each with its default.

@@ -83,6 +83,7 @@ class scheduler {
       : session_(std::move(view), std::move(tree), std::move(places)),
         policies_(std::move(policies)),
         cycle_(policies_) {
+    jobs().grow_by(detail::policies_or_default::growth(policies_));
     jobs().set_default_settings(resolved({}));
     cycle_.reset(session_);
   }
@@ -299,7 +300,7 @@ class scheduler {
     if (r.state != job_state::running || r.facts.elastic) return {{}, refusal::wrong_state};
     if (!jobs().can_grow(r)) return {{}, refusal::has_all_pods};
     const pods_by_set held = jobs().held_pods(r);
-    const std::size_t which = set ? set->index() : shown::next_set(view(), r.what, held);
+    const std::size_t which = set ? set->index() : jobs().next_set_after(r, held);
     if (which >= shown::sets(view(), r.what) || held[which] >= shown::pods(view(), r.what, which).most)
       return {{}, refusal::has_all_pods};
     if (const refusal why_not = refuses_place(at); why_not != refusal::none) return {{}, why_not};

@@ -289,7 +289,8 @@ concept semi_preemptible_view = preemptible_view<V> && elastic_view<V> &&
 /// The pods of an elastic job in sets, for jobs whose pods differ: a leader and its workers, roles with
 /// minimums of their own. `pods(job)` and `min_pods(job)` are the sums over its `pod_sets(job)`, at most
 /// `most_pod_sets`, of `pods(job, set)` and `min_pods(job, set)`; the sets are numbered from 0. The minimums
-/// of all sets start together, and go last; further pods come and go one by one, as `next_to_grow` says.
+/// of all sets start together, and go last; further pods come one by one, as `next_to_grow` says for the
+/// growth of the policies (`growing_policies`).
 /// `request(job, set)`, with flavors `flavors(job, set)`, and with a placement `pod_request(job, set)`, or
 /// `pod_request(job, set, pick)`, are for one such pod; `request(job, pods)` and `pod_request(job, pods)` for
 /// as many pods as `pods_of_sets` divides. Default, also of a job with no more than one set: all are alike.
@@ -338,14 +339,24 @@ concept checkpointed_view = job_view<V> && requires(const V& view, const typenam
 
 /// What a job uses of its quota depends on where it runs: the same GPU memory is a smaller part of a larger
 /// GPU. Of a job for which `is_charged_by_place`, its pods placed at `where` use `request_at`. A cycle that
-/// supports this (KAI's) decides with it; while the job is pending, `request` is used instead. Default: a job
-/// uses what it requests.
+/// supports this (KAI's) decides with it; while the job is pending, `request` is used instead. A view whose
+/// jobs have unlike pods also has `request_at(job, set, ...)`, for one further pod of that set. Default: a
+/// job uses what it requests.
 template <class V, class Placement>
 concept charging_view = placed_view<V, Placement> &&
     requires(const V& view, const typename V::job& job, const resources<dimensions<V>>& request,
              const Placement& in, const typename Placement::allocation& where) {
   { view.is_charged_by_place(job) } -> detail::same_value_as<bool>;
   { view.request_at(job, request, in, where) } -> detail::amounts_of<dimensions<V>>;
+};
+
+/// The same where further pods may be of several sets.
+template <class V, class Placement>
+concept set_charging_view = charging_view<V, Placement> && pod_set_view<V> &&
+    requires(const V& view, const typename V::job& job, pod_set_id set,
+             const resources<dimensions<V>>& request, const Placement& in,
+             const typename Placement::allocation& where) {
+  { view.request_at(job, set, request, in, where) } -> detail::amounts_of<dimensions<V>>;
 };
 
 /// The total capacity of the cluster, unlimited in a dimension where it is not known, for cycles that divide

@@ -220,6 +220,15 @@ struct workload_view {
         sets.size(), [&](std::size_t s) { return sets[s].fewest(); },
         [&](std::size_t s) { return sets[s].pods; }, pods);
   }
+  /// Of which set the next pod is of those with which a job runs at the beginning, if its pods differ: sets
+  /// have grown evenly, whatever the policy.
+  [[nodiscard]] std::optional<pod_set_id> next_set(job j, std::uint32_t pods) const {
+    if (jobs[j].unlike == 0) return std::nullopt;
+    const vector<gpu::pod_set>& sets = sets_of(j);
+    return pod_set_id{next_to_grow(
+        sets.size(), [&](std::size_t s) { return sets[s].fewest(); },
+        [&](std::size_t s) { return sets[s].pods; }, by_set(j, pods))};
+  }
   /// What so many pods of each set accept: the groups of all sets, in their order.
   [[nodiscard]] flavor_menu<N> flavors(job j, const pods_by_set& pods) const {
     flavor_menu<N> all;
@@ -279,17 +288,23 @@ struct workload_view {
   template <class Places>
   [[nodiscard]] resources<N> request_at(job j, const resources<N>& request, const Places& in,
                                         const typename Places::allocation& where) const {
-    resources<N> there = request;
-    if (!in.has_nodes()) return there;
-    const gpu::pod_request& of = jobs[j].pod_request;
-    quantity sum{};
-    in.for_each_node(where, [&](std::size_t node) {
-      const auto& type = in.inventory().layout().type_of(gpu::node_id{node});
-      sum += quantity::milli(gpu::charge_of_memory(of.gpu_memory_mib, type.gpu_memory_mib)) *
-             static_cast<std::int64_t>(of.devices);
+    if (jobs[j].unlike == 0) {
+      return charged(j, request, in, where, [&] { return charge_on{&jobs[j].pod_request, {}}; });
+    }
+    std::uint32_t pods = 0;
+    if (in.has_nodes()) in.for_each_node(where, [&](std::size_t) { ++pods; });
+    const pods_by_set has = by_set(j, pods);
+    return charged(j, request, in, where, [&, pod = std::uint32_t{0}]() mutable {
+      std::size_t set = 0;
+      for (std::uint32_t before = pod++; before >= has[set] && set + 1 < sets_of(j).size(); ++set)
+        before -= has[set];
+      return charge_of(j, set);
     });
-    there[*jobs[j].charged_by_memory] = sum;
-    return there;
+  }
+  template <class Places>
+  [[nodiscard]] resources<N> request_at(job j, pod_set_id set, const resources<N>& request, const Places& in,
+                                        const typename Places::allocation& where) const {
+    return charged(j, request, in, where, [&] { return charge_of(j, set.index()); });
   }
   /// @}
   /// What `pods` of its pods need of the nodes under a choice of flavors.
@@ -308,6 +323,36 @@ struct workload_view {
       if (!set.pools.empty()) r.pools &= set.pools[pick[set.placed_group]];
     }
     return r;
+  }
+
+ private:
+  /// For what a pod is charged: memory of the GPUs on its node, or this much if it asks for none.
+  struct charge_on {
+    const gpu::pod_request* of;
+    quantity otherwise;
+  };
+  [[nodiscard]] charge_on charge_of(job j, std::size_t set) const {
+    return {&sets_of(j)[set].each, shares_of(j)[set].request[*jobs[j].charged_by_memory]};
+  }
+  /// `next_pod()` says that of the pods there, one after the other.
+  template <class Places, class NextPod>
+  [[nodiscard]] resources<N> charged(job j, const resources<N>& request, const Places& in,
+                                     const typename Places::allocation& where, NextPod next_pod) const {
+    resources<N> there = request;
+    if (!in.has_nodes()) return there;
+    quantity sum{};
+    in.for_each_node(where, [&](std::size_t node) {
+      const auto& type = in.inventory().layout().type_of(gpu::node_id{node});
+      const charge_on pod = next_pod();
+      if (pod.of->gpu_memory_mib == 0) {
+        sum += pod.otherwise;
+        return;
+      }
+      sum += quantity::milli(gpu::charge_of_memory(pod.of->gpu_memory_mib, type.gpu_memory_mib)) *
+             static_cast<std::int64_t>(pod.of->devices);
+    });
+    there[*jobs[j].charged_by_memory] = sum;
+    return there;
   }
 };
 

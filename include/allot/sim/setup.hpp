@@ -27,7 +27,7 @@ struct running_job_at_start {
   instant since = 0;
   /// Of the pods that it needs; meaningless without nodes.
   gpu::allocation_id where{};
-  /// Of each pod beyond those.
+  /// Of each pod beyond those; see `workload_view::next_set`.
   vector<gpu::allocation_id> elastic_pods{};
   /// The flavors it has.
   flavor_pick pick{};

@@ -211,8 +211,10 @@ class simulator {
     watch.on(*this, {.what = job_event_kind::submitted, .job = j});
     runs_.start(j, r.since, r.pick, jobs()[j].fewest_pods());
     watch.on(*this, {.what = job_event_kind::started, .job = j});
+    std::uint32_t pods = jobs()[j].fewest_pods();
     for (const gpu::allocation_id at : r.elastic_pods) {
-      const job_id pod = scheduler_.adopt_elastic_pod(h.id, r.since, at);
+      const auto set = scheduler_.view().next_set(j, pods++);
+      const job_id pod = scheduler_.adopt_elastic_pod(h.id, r.since, at, set);
       runs_.grow(j, r.since, scheduler_.set_of(pod).index());
       watch.on(*this, {.what = job_event_kind::grew, .job = j, .pod = pod});
     }

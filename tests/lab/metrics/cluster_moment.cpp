@@ -113,7 +113,14 @@ TEST_CASE("cluster_moment: the pods that are typical of a workload") {
   jobs[1].pod_request = pod(gpus(1));
   jobs[1].pod_request.pods = 7;
   jobs[2].pod_request = pod(allot::quantity::milli(1'500));
-  const auto typical = allot::lab::typical_pods_of<1>(i.layout(), jobs);
+  const auto typical = allot::lab::typical_pods_of<1>(i.layout(), {.jobs = jobs});
   REQUIRE(typical.pods().size() == 3);
   CHECK(typical.weight() == 2 + 1 + 7);
+  // Of a job whose pods differ, those of each set.
+  std::vector<allot::sim::unlike_pods<1>> unlike(1);
+  unlike[0].sets = {{.each = pod(gpus(1)), .pods = 2}, {.each = pod(gpus(4)), .pods = 3}};
+  unlike[0].shares.resize(2);
+  jobs[2].unlike = 1;
+  const auto with_sets = allot::lab::typical_pods_of<1>(i.layout(), {.jobs = jobs, .unlike = unlike});
+  CHECK(with_sets.weight() == 2 + 1 + 7 + 2 + 3);
 }

@@ -93,7 +93,7 @@ TEST_CASE(
   // small one.
   const std::vector<allot::sim::job<1>> jobs = {job_of(a, 4, 0, 10), job_of(a, 4, 0, 10)};
   cluster_time c;
-  c.begin<1>(where, jobs);
+  c.begin<1>(where, {.jobs = jobs});
   c.look(where, accounts, counted);
   c.pass(10, 0, false);
   allot::gpu::pod_request one;

@@ -50,7 +50,8 @@ TEST_CASE("unit_order: the pods of a unit come from the view or the placement") 
 TEST_CASE(
     "unit_order: one speaks for another of the same priority, kind of capacity, pools and number of pods, "
     "whatever they ask for") {
-  const allot::detail::unit_kind<1> one{50, allot::capacity_kind::any, 3, 2, allot::resources<>{gpus(1)}};
+  const allot::detail::unit_kind<1> one{
+      50, allot::capacity_kind::any, {.pools = 3}, 2, allot::resources<>{gpus(1)}};
   auto other = one;
   other.pod = allot::resources<>{gpus(4)};
   CHECK(one.is_like(other));
@@ -58,6 +59,6 @@ TEST_CASE(
   other.pods = 5;
   CHECK_FALSE(one.is_like(other));
   other.pods = one.pods;
-  other.pools = 1;
+  other.where.pools = 1;
   CHECK_FALSE(one.is_like(other));
 }

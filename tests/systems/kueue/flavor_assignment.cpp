@@ -282,6 +282,17 @@ TEST_CASE("flavor_assignment: remembers where it stopped") {
   CHECK(answer(on) == "preempt 0");
 }
 
+TEST_CASE(
+    "flavor_assignment: where a set of pods does not fit, those before it remember where they stopped") {
+  question q{{{.name = "cq", .nominal = {10, 10, 4}, .uses = {2, 2}}}, {any_of(9), {{0, 0, 5}}}, stay};
+  CHECK(answer(q) == "no fit");
+  CHECK_FALSE(assigned(q).has_untried());
+  q.bounds.set_starts = 2;
+  CHECK(answer(q) == "no fit");
+  CHECK(assigned(q).next[0] == 1);
+  CHECK(assigned(q).next[1] == 0);
+}
+
 TEST_CASE("flavor_assignment: without a place a flavor is one that needs preemption") {
   question q{{{.name = "cq", .nominal = {10, 10}, .uses = {0, 5}}}, {any_of(9)}};
   CHECK(answer(q) == "fit 0");

@@ -84,6 +84,12 @@ void check_slurm(const config& c, const cluster_settings& slurm, std::vector<std
     found.push_back(
         "SchedulerParameters has no batch_sched_delay=0: released jobs start seconds later than they could");
   }
+  const std::int64_t interval = setting(slurm.scheduler_parameters, "bf_interval").value_or(30);
+  if (interval * 1000 >= c.slurm.start_ms) {
+    found.push_back("start_s is " + std::to_string(c.slurm.start_ms / 1000) +
+                    ", and Slurm looks for heterogeneous jobs to start every " + std::to_string(interval) +
+                    " s (bf_interval in SchedulerParameters): those could be held again before that");
+  }
 }
 
 /// The table of governed partitions in job_submit.lua: "{main = true}". Empty if it can't be found.
@@ -206,8 +212,10 @@ void check_jobs(const config& c, const changes& now, std::vector<std::string>& f
     const bool is_admitted = j.admin_comment.starts_with(governor::mark) && j.admin_comment != not_explained;
     if (j.state == run_state::pending && !j.is_held && !is_admitted) not_held.push_back(id);
     if (!j.may_requeue) not_requeued.push_back(id);
-    if (const auto need = read_need(j.request, largest); !need.value)
-      uncountable.push_back(id + ": " + need.problem);
+    for (const job& part : parts_of(j)) {
+      const auto need = read_need(part.request, largest);
+      if (!need.value) uncountable.push_back(id + ": " + need.problem);
+    }
   }
   for (const auto& [account, jobs] : without_quota) {
     found.push_back("the account " + escaped(account) +

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,7 +33,7 @@ struct job_key {
 };
 /// "123" or "123_4", as Slurm's commands take it.
 [[nodiscard]] std::string to_string(const job_key& k);
-/// None if it is neither.
+/// Of a component, "123+1", that of its job. None if it is none of these.
 [[nodiscard]] std::optional<job_key> parse_job_key(const std::string& text);
 
 struct job_key_hash {
@@ -109,8 +110,6 @@ struct job {
   bool has_failed = false;
   /// Whether `requeue` will do: else it is never preempted.
   bool may_requeue = true;
-  /// Part of a heterogeneous job.
-  bool is_heterogeneous = false;
   std::string account{};
   std::string partition{};
   std::string qos{};
@@ -140,9 +139,29 @@ struct job {
   seconds eligible = 0;
   seconds started = 0;
   std::vector<node_share> nodes{};
+  /// Of a component of a heterogeneous job: its number.
+  std::optional<std::uint32_t> component{};
+  /// Of a heterogeneous job: its components, as Slurm shows them: those that are not over, or all of them.
+  /// See `whole_of`.
+  std::vector<job> components{};
 
   friend bool operator==(const job&, const job&) = default;
 };
+/// A heterogeneous job, whose components these are, the leader first: it has the nodes of all, and can do
+/// what all of them can. What only one can have is the leader's.
+[[nodiscard]] job whole_of(std::vector<job> components);
+/// @{
+/// The components of a job; another job is its only one.
+[[nodiscard]] inline std::span<const job> parts_of(const job& j) {
+  return j.components.empty() ? std::span{&j, 1} : std::span{j.components};
+}
+[[nodiscard]] inline std::span<job> parts_of(job& j) {
+  return j.components.empty() ? std::span{&j, 1} : std::span{j.components};
+}
+/// @}
+/// As Slurm's commands take it: "123", "123_4" or, of a component, "123+1". For them the id of a leader is
+/// that of all components.
+[[nodiscard]] std::string slurm_name(const job& j);
 /// Whether a job as Slurm shows it is the one that was submitted then. A requeue counts as a submission to
 /// Slurm.
 [[nodiscard]] constexpr bool was_submitted(const job& now, seconds then) noexcept {

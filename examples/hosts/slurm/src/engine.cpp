@@ -108,7 +108,7 @@ std::string_view engine::apply(const event& e) {
       if (id) return "the job is known already";
       const std::uint32_t slot = slot_for(e.key, e.what);
       if (e.is == kind::submit) return note(e.key, slot, s.submit(slot));
-      const allocation at = take_place(e.where, e.what.pods);
+      const allocation at = take_place(e.where, e.what.asked());
       const allot::submission answer = s.adopt(slot, e.at, at);
       if (!answer) s.release_place(at);
       return note(e.key, slot, answer);
@@ -122,7 +122,7 @@ std::string_view engine::apply(const event& e) {
       if (was == allot::job_state::pending || was == allot::job_state::nominated) {
         return note(e.key, slot, s.submit(slot));
       }
-      const allocation at = take_place(e.where, e.what.pods);
+      const allocation at = take_place(e.where, e.what.asked());
       const auto answer = s.adopt(slot, e.at, at);
       if (!answer) s.release_place(at);
       if (answer && was == allot::job_state::evicting) static_cast<void>(s.evicting(answer.id));
@@ -152,7 +152,7 @@ std::string_view engine::apply(const event& e) {
     case kind::foreign: {
       if (!s.places().has_nodes()) return {};
       if (foreign_.count(e.key) != 0) return "the job is known already";
-      foreign_[e.key] = take_place(e.where, e.what.pods);
+      foreign_[e.key] = take_place(e.where, e.what.asked());
       s.retry();
       return {};
     }
@@ -183,7 +183,7 @@ void engine::resume(const event& e) {
   const auto state = e.state.transformed([this](const auto& u) { return slots_.at(u.what); },
                                          [](const auto& u) { return u.where; });
   const auto answer = scheduler_->resume(
-      state, [this](const auto& u) { return std::optional{take_place(u.where, facts_[u.what].pods)}; });
+      state, [this](const auto& u) { return std::optional{take_place(u.where, facts_[u.what].asked())}; });
   for (const auto& u : state.units) ids_[u.what] = u.id;
   // The governor tells them as it finds them.
   for (const auto& u : answer.refused) forget(keys_[u.what]);
@@ -196,7 +196,8 @@ const decision& engine::step(allot::instant now) {
   d = {};
   const auto& plan = scheduler_->step(now);
   for (const auto& a : plan.admissions)
-    d.admissions.push_back({keys_[a.what], shares_of(s.places(), a.where), a.borrows});
+    d.admissions.push_back(
+        {keys_[a.what], shares_of(s.places(), a.where, !facts_[a.what].sets.empty()), a.borrows});
   for (const auto& v : plan.evictions) {
     auto& to = d.evictions.emplace_back();
     to.key = keys_[v.what];
@@ -225,7 +226,8 @@ allot::job_state engine::state(const job_key& k) const {
 std::vector<node_share> engine::where(const job_key& k) const {
   const auto at = slots_.find(k);
   if (at == slots_.end()) return {};
-  return shares_of(scheduler_->places(), scheduler_->place_of(ids_[at->second]));
+  return shares_of(scheduler_->places(), scheduler_->place_of(ids_[at->second]),
+                   !facts_[at->second].sets.empty());
 }
 
 std::optional<job_key> engine::beneficiary(const job_key& k) const {
@@ -268,9 +270,11 @@ std::string engine::why_never(const facts& f) const {
 }
 
 engine_state engine::state() const {
-  return scheduler_->state().transformed(
-      [this](const auto& u) { return keys_[u.what]; },
-      [this](const auto& u) { return shares_of(scheduler_->places(), u.where); });
+  return scheduler_->state().transformed([this](const auto& u) { return keys_[u.what]; },
+                                         [this](const auto& u) {
+                                           return shares_of(scheduler_->places(), u.where,
+                                                            !facts_[u.what].sets.empty());
+                                         });
 }
 
 std::optional<std::uint64_t> engine::pools(std::string_view partition, std::string_view constraint,

@@ -40,6 +40,8 @@ struct facts {
   allot::quota_id quota{};
   amounts request{};
   allot::gpu::pod_request pods{};
+  /// Those of the components of a heterogeneous job: then `pods` has only what is of the whole job.
+  std::vector<allot::gpu::pod_set> sets{};
   std::int64_t priority = 0;
   allot::instant submitted = 0;
   /// Breaks ties.
@@ -51,6 +53,13 @@ struct facts {
   allot::instant estimate = 0;
   /// From when it can start; 0: at once.
   allot::instant ready = 0;
+
+  /// `pods` with the sets, to which it refers.
+  [[nodiscard]] allot::gpu::pod_request asked() const {
+    allot::gpu::pod_request r = pods;
+    r.sets = {sets.data(), static_cast<std::uint32_t>(sets.size())};
+    return r;
+  }
 
   friend bool operator==(const facts&, const facts&) = default;
 };
@@ -101,7 +110,7 @@ struct event {
 struct decision {
   struct admission {
     job_key key{};
-    /// Empty if Slurm chooses the nodes.
+    /// Empty if Slurm chooses the nodes. Of a heterogeneous job those of each set, one after the other.
     std::vector<node_share> where{};
     amounts borrows{};
   };
@@ -155,7 +164,7 @@ struct slurm_view {
   [[nodiscard]] bool preempts(job j) const { return (*jobs)[j].preempts; }
   [[nodiscard]] allot::instant duration(job j) const { return (*jobs)[j].estimate; }
   [[nodiscard]] allot::instant estimate(job j) const { return (*jobs)[j].estimate; }
-  [[nodiscard]] const allot::gpu::pod_request& pod_request(job j) const { return (*jobs)[j].pods; }
+  [[nodiscard]] allot::gpu::pod_request pod_request(job j) const { return (*jobs)[j].asked(); }
   [[nodiscard]] const amounts& capacity() const { return total; }
 };
 

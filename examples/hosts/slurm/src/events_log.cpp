@@ -64,36 +64,43 @@ constexpr std::array<std::string_view, 15> words{"submit",   "adopt",        "al
   return a;
 }
 
+[[nodiscard]] json::array of(const allot::gpu::pod_request& p) {
+  return {p.gpus.in_milli(), p.pods,       p.total,          p.pools,          p.models,
+          p.cpu_milli,       p.memory_mib, p.required_level, p.preferred_level};
+}
+[[nodiscard]] allot::gpu::pod_request pods_of(const json::value& v) {
+  allot::gpu::pod_request p;
+  p.gpus = allot::quantity::milli(v.at(0).to_number<std::int64_t>());
+  p.pods = v.at(1).to_number<std::uint32_t>();
+  p.total = v.at(2).as_bool();
+  p.pools = v.at(3).to_number<std::uint64_t>();
+  p.models = v.at(4).to_number<std::uint64_t>();
+  p.cpu_milli = v.at(5).to_number<std::int64_t>();
+  p.memory_mib = v.at(6).to_number<std::int64_t>();
+  p.required_level = v.at(7).to_number<std::uint8_t>();
+  p.preferred_level = v.at(8).to_number<std::uint8_t>();
+  return p;
+}
+
 [[nodiscard]] json::object of(const facts& f) {
-  const allot::gpu::pod_request& p = f.pods;
-  json::object o{{"quota", f.quota.index()},
-                 {"request", of(f.request)},
-                 {"pods",
-                  {p.gpus.in_milli(), p.pods, p.total, p.pools, p.models, p.cpu_milli, p.memory_mib,
-                   p.required_level, p.preferred_level}},
-                 {"priority", f.priority},
-                 {"submitted", f.submitted},
-                 {"rank", f.rank},
-                 {"preemptible", f.preemptible},
-                 {"preempts", f.preempts},
-                 {"estimate", f.estimate}};
+  json::object o{{"quota", f.quota.index()},     {"request", of(f.request)}, {"pods", of(f.pods)},
+                 {"priority", f.priority},       {"submitted", f.submitted}, {"rank", f.rank},
+                 {"preemptible", f.preemptible}, {"preempts", f.preempts},   {"estimate", f.estimate}};
   if (f.ready != 0) o["ready"] = f.ready;
+  if (!f.sets.empty()) {
+    json::array& sets = o["sets"].emplace_array();
+    for (const allot::gpu::pod_set& s : f.sets) {
+      sets.push_back(of(s.each));
+      sets.back().at(1) = s.pods;
+    }
+  }
   return o;
 }
 [[nodiscard]] facts facts_of(const json::value& v) {
   facts f;
   f.quota = allot::quota_id{v.at("quota").to_number<std::size_t>()};
   f.request = amounts_of(v.at("request"));
-  const json::value& p = v.at("pods");
-  f.pods.gpus = allot::quantity::milli(p.at(0).to_number<std::int64_t>());
-  f.pods.pods = p.at(1).to_number<std::uint32_t>();
-  f.pods.total = p.at(2).as_bool();
-  f.pods.pools = p.at(3).to_number<std::uint64_t>();
-  f.pods.models = p.at(4).to_number<std::uint64_t>();
-  f.pods.cpu_milli = p.at(5).to_number<std::int64_t>();
-  f.pods.memory_mib = p.at(6).to_number<std::int64_t>();
-  f.pods.required_level = p.at(7).to_number<std::uint8_t>();
-  f.pods.preferred_level = p.at(8).to_number<std::uint8_t>();
+  f.pods = pods_of(v.at("pods"));
   f.priority = v.at("priority").to_number<std::int64_t>();
   f.submitted = v.at("submitted").to_number<std::int64_t>();
   f.rank = v.at("rank").to_number<std::uint64_t>();
@@ -103,6 +110,13 @@ constexpr std::array<std::string_view, 15> words{"submit",   "adopt",        "al
   f.pods.estimate.span = f.estimate;
   if (const json::value* const ready = v.as_object().if_contains("ready"))
     f.ready = ready->to_number<std::int64_t>();
+  if (const json::value* const sets = v.as_object().if_contains("sets")) {
+    for (const auto& each : sets->as_array()) {
+      allot::gpu::pod_set& to = f.sets.emplace_back();
+      to.each = pods_of(each);
+      to.pods = std::exchange(to.each.pods, 1);
+    }
+  }
   return f;
 }
 

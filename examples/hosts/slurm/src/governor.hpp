@@ -214,6 +214,9 @@ class governor {
   [[nodiscard]] std::string not_yet(const record& r) const;
   [[nodiscard]] bool was_requeued(const record& r) const;
   [[nodiscard]] std::optional<facts> facts_of(const job& j, std::string& problem) const;
+  [[nodiscard]] bool take_components(const job& j, facts& f, std::string& problem) const;
+  [[nodiscard]] std::optional<allot::gpu::pod_request> pods_of(const job& part, amounts& request,
+                                                               std::string& problem) const;
   void enter(record& r, phase to);
   /// What the scheduler counts for it is free again, and it waits.
   void give_back(record& r);
@@ -249,7 +252,11 @@ class governor {
   [[nodiscard]] comments comments_for(const job& j, const std::string& text, const std::string& for_user,
                                       const std::string& avoid = {}) const;
   /// Slurm has been told that; the next poll will say so.
-  static void note(record& r, const comments& said);
+  static void note(job& part, const comments& said);
+  /// Makes a call for each component of a job, or for the job itself, until one fails. `make` leaves what the
+  /// call says in `say`; it may find that there is none to make.
+  using part_call = std::function<std::optional<outcome>(std::size_t number, const job& part, comments& say)>;
+  [[nodiscard]] outcome call_for_parts(record& r, std::string_view call, const part_call& make);
   [[nodiscard]] std::string nodes_to_avoid(const record& r) const;
   [[nodiscard]] std::string explanation(const record& r, allot::addressee whom) const;
   /// Counts a call, and notes when slurmctld is away.

@@ -22,11 +22,53 @@ constexpr std::size_t most_holds = 50;
   return list;
 }
 
-[[nodiscard]] std::uint64_t gpus_asked(const allot::gpu::pod_request& p) {
-  return static_cast<std::uint64_t>(p.gpus.in_milli() / 1000) * p.pods;
+[[nodiscard]] std::uint64_t gpus_asked(const facts& f) {
+  const auto gpus_of = [](const allot::gpu::pod_request& each, std::uint32_t pods) {
+    return static_cast<std::uint64_t>(each.gpus.in_milli() / 1000) * pods;
+  };
+  std::uint64_t sum = 0;
+  for (const allot::gpu::pod_set& s : f.sets) sum += gpus_of(s.each, s.pods);
+  return f.sets.empty() ? gpus_of(f.pods, f.pods.pods) : sum;
+}
+
+/// Those of one component, of nodes that are listed one component after the other.
+[[nodiscard]] std::vector<node_share> nodes_of(std::size_t component, const std::vector<node_share>& where,
+                                               const facts& f) {
+  if (f.sets.empty()) return where;
+  auto first = where.begin();
+  const auto left = [&] { return where.end() - first; };
+  const auto pods = [&](std::size_t c) { return c < f.sets.size() ? std::ptrdiff_t{f.sets[c].pods} : 0; };
+  for (std::size_t c = 0; c < component; ++c) first += std::min(pods(c), left());
+  return {first, first + std::min(pods(component), left())};
+}
+
+void set_held(job& j, bool is_held) {
+  j.is_held = is_held;
+  for (job& part : parts_of(j)) part.is_held = is_held;
 }
 
 }  // namespace
+
+outcome governor::call_for_parts(record& r, std::string_view call, const part_call& make) {
+  std::size_t number = 0;
+  outcome o;
+  for (job& part : parts_of(r.is)) {
+    comments say;
+    const auto made = make(number++, part, say);
+    if (!made) continue;
+    o = *made;
+    if (!done(o, call)) break;
+    note(part, say);
+  }
+  const job& leader = parts_of(r.is).front();
+  if (leader.component) {
+    r.is.admin_comment = leader.admin_comment;
+    r.is.comment = leader.comment;
+    r.is.excluded_nodes = leader.excluded_nodes;
+    r.is.required_nodes = leader.required_nodes;
+  }
+  return o;
+}
 
 void governor::act(const decision& d) {
   if (observes_) {
@@ -90,14 +132,15 @@ void governor::admit(const decision::admission& a) {
   }
   // Where its user names nodes, or a reservation of Slurm's, Slurm finds the place: the scheduler knows them
   // not, and follows.
-  const bool names_nodes = !r.is.reservation.empty() || !own_exclusions(r.is).empty() ||
-                           (!r.is.required_nodes.empty() && pinned_nodes(r.is).empty() &&
-                            r.is.required_nodes != names_of(r.sent_to));
+  bool names_nodes = false;
+  for (std::size_t i = 0; i < parts_of(r.is).size(); ++i) {
+    const job& part = parts_of(r.is)[i];
+    names_nodes = names_nodes || !part.reservation.empty() || !own_exclusions(part).empty() ||
+                  (!part.required_nodes.empty() && pinned_nodes(part).empty() &&
+                   part.required_nodes != names_of(nodes_of(i, r.sent_to, r.what)));
+  }
   std::vector<node_share> sent_to;
   if (!names_nodes) sent_to = a.where;
-  std::string where;
-  for (const node_share& s : sent_to)
-    where.append(1, ' ').append(s.node).append(1, ':').append(std::to_string(s.gpus));
   std::string borrows;
   for (std::size_t d = 0; d < config_.quotas.resources.size(); ++d) {
     if (a.borrows[d] == allot::quantity{}) continue;
@@ -106,22 +149,26 @@ void governor::admit(const decision::admission& a) {
   }
   const std::string lent =
       borrows.empty() ? "" : "; its quota borrows " + borrows + " for it, and may have to give that back";
-  const std::string text = "admitted" + (where.empty() ? "" : " on" + where) + lent;
-  const std::string for_user = "admitted" + lent;
-  const std::uint64_t gpus = gpus_asked(r.what.pods);
-  std::vector<std::string> nodes;
-  for (const node_share& s : sent_to) nodes.push_back(s.node);
   outcome o{outcome::kind::away, {}};
   if (!is_away_) {
-    const comments say = comments_for(r.is, text, for_user, nodes_to_avoid(r));
     // Where Slurm chooses the nodes, nobody who borrows gets what was freed for an owner.
     const bool first = !config_.slurm.places_jobs && borrows.empty();
-    o = slurm_.release(r.is, nodes, first, say);
-    if (done(o, "release")) {
-      r.tried_as = r.is;
-      r.is.is_held = false;
+    const job tried_as = r.is;
+    o = call_for_parts(r, "release", [&](std::size_t number, const job& part, comments& say) {
+      std::string where;
+      std::vector<std::string> nodes;
+      for (const node_share& s : nodes_of(number, sent_to, r.what)) {
+        where.append(nodes.empty() ? " on " : " ").append(s.node).append(1, ':');
+        where.append(std::to_string(s.gpus));
+        nodes.push_back(s.node);
+      }
+      say = comments_for(part, "admitted" + where + lent, "admitted" + lent, nodes_to_avoid(r));
+      return slurm_.release(part, nodes, first, say);
+    });
+    if (o) {
+      r.tried_as = tried_as;
+      set_held(r.is, false);
       r.is.why_pending.clear();
-      note(r, say);
       r.sent_to = sent_to;
       r.released = now_.steady;
       r.released_after = r.is.restarts;
@@ -131,7 +178,7 @@ void governor::admit(const decision::admission& a) {
       log_("release", {{"job", to_string(a.key)},
                        {"user", r.is.user},
                        {"account", r.is.account},
-                       {"gpus", std::to_string(gpus)},
+                       {"gpus", std::to_string(gpus_asked(r.what))},
                        {"quota", config_.quotas.quotas[r.what.quota.index()].spec.name},
                        {"nodes", names_of(sent_to)},
                        {"borrows", borrows}});
@@ -175,16 +222,18 @@ void governor::push_out(record& r) {
   const std::string for_whom = beneficiary ? to_string(*beneficiary) : std::string{};
   if (j.state == run_state::pending) {
     if (j.is_held) return;
-    const comments say =
-        comments_for(j, "waits: it had been admitted, and yields", "waits: it had been admitted, and yields");
-    const outcome o = slurm_.hold(j, say);
-    if (!done(o, "hold")) {
+    const std::string text = "waits: it had been admitted, and yields";
+    const outcome o = call_for_parts(r, "hold", [&](std::size_t, const job& part, comments& say) {
+      say = comments_for(part, text, text);
+      return slurm_.hold(part, say);
+    });
+    if (!o) {
       r.next_try = now_.steady + retry_ms;
       return;
     }
     // It has started in between if Slurm does not say that it is held the next time.
     log_("hold", {{"job", id}, {"for", for_whom}, {"why", "it yields before it has started"}});
-    r.is.is_held = true;
+    set_held(r.is, true);
     give_back(r);
     return;
   }
@@ -223,13 +272,15 @@ void governor::push_out(record& r) {
   if (now_.steady - *r.warned < config_.slurm.grace_ms) return;
   // Any governor can tell by it that this was none of somebody else's requeues.
   if (!was_told_to_yield(j)) {
-    const comments say = comments_for(j, std::string{yields} + r.reason, std::string{yields} + r.reason);
-    const outcome told = slurm_.comment(j, say);
-    if (!done(told, "comment")) {
+    const std::string text = std::string{yields} + r.reason;
+    const outcome told = call_for_parts(r, "comment", [&](std::size_t, const job& part, comments& say) {
+      say = comments_for(part, text, text);
+      return slurm_.comment(part, say);
+    });
+    if (!told) {
       r.next_try = now_.steady + retry_ms;
       return;
     }
-    note(r, say);
   }
   const outcome o = slurm_.requeue(j);
   r.next_try = now_.steady + retry_ms;
@@ -263,14 +314,14 @@ void governor::hold_strays() {
     record& r = at->second;
     if (now_.steady < r.next_try) continue;
     ++held;
-    comments say;
-    // It has been released, so nobody holds it any more.
-    if (r.is.admin_comment.starts_with(held_mark) || r.is.comment.starts_with(held_mark))
-      say = comments_for(r.is, "waits", "waits", nodes_to_avoid(r));
-    const outcome o = slurm_.hold(r.is, say);
-    if (done(o, "hold")) {
-      r.is.is_held = true;
-      note(r, say);
+    const outcome o = call_for_parts(r, "hold", [&](std::size_t, const job& part, comments& say) {
+      // It has been released, so nobody holds it any more.
+      if (part.admin_comment.starts_with(held_mark) || part.comment.starts_with(held_mark))
+        say = comments_for(part, "waits", "waits", nodes_to_avoid(r));
+      return slurm_.hold(part, say);
+    });
+    if (o) {
+      set_held(r.is, true);
       strays_.erase(k);
       ++totals_.held_again;
       log_("hold", {{"job", to_string(k)}, {"user", r.is.user}, {"why", "it was not admitted"}});
@@ -285,14 +336,12 @@ void governor::hold_strays() {
 void governor::avoid_nodes(record& r) {
   const std::string avoid = nodes_to_avoid(r);
   if (avoid == avoided_nodes(r.is)) return;
-  comments say = comments_for(r.is, "admitted", {}, avoid);
-  say.user.reset();
-  const outcome o = slurm_.comment(r.is, say);
-  if (done(o, "comment")) {
-    note(r, say);
-  } else {
-    r.next_try = now_.steady + retry_ms;
-  }
+  const outcome o = call_for_parts(r, "comment", [&](std::size_t, const job& part, comments& say) {
+    say = comments_for(part, "admitted", {}, avoid);
+    say.user.reset();
+    return slurm_.comment(part, say);
+  });
+  if (!o) r.next_try = now_.steady + retry_ms;
 }
 
 /// Jobs that were released and that Slurm does not start, or not where they were sent, give their share back.
@@ -334,12 +383,13 @@ void governor::hold_unstarted() {
       avoid_nodes(r);
       continue;
     }
-    const outcome o = slurm_.hold(r.is, {});
-    if (!done(o, "hold")) {
+    const outcome o = call_for_parts(
+        r, "hold", [&](std::size_t, const job& part, comments& say) { return slurm_.hold(part, say); });
+    if (!o) {
       r.next_try = now_.steady + retry_ms;
       continue;
     }
-    r.is.is_held = true;
+    set_held(r.is, true);
     log_("hold", {{"job", to_string(k)}, {"user", r.is.user}, {"why", why}});
     give_back(r);
     if (failed) fail(r, needs, why);
@@ -364,15 +414,16 @@ void governor::start(const job_key& k, const std::string& by) {
   } else {
     record& r = at->second;
     const std::string text = std::string{forced_mark.substr(mark.size())} + (by.empty() ? "" : " by " + by);
-    comments say = comments_for(r.is, text, text);
-    if (!pinned_nodes(r.is).empty()) {
-      say.required = "";
-      say.admin = std::string{mark} + text;
-    }
-    const outcome o = slurm_.release(r.is, {}, true, say);
-    if (done(o, "release")) {
-      r.is.is_held = false;
-      note(r, say);
+    const outcome o = call_for_parts(r, "release", [&](std::size_t, const job& part, comments& say) {
+      say = comments_for(part, text, text);
+      if (!pinned_nodes(part).empty()) {
+        say.required = "";
+        say.admin = std::string{mark} + text;
+      }
+      return slurm_.release(part, {}, true, say);
+    });
+    if (o) {
+      set_held(r.is, false);
       strays_.erase(k);
       forced_.insert(k);
       evaluate(r);

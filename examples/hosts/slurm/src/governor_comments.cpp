@@ -146,11 +146,11 @@ comments governor::comments_for(const job& j, const std::string& text, const std
   return say;
 }
 
-void governor::note(record& r, const comments& said) {
-  if (said.admin) r.is.admin_comment = *said.admin;
-  if (said.user) r.is.comment = *said.user;
-  if (said.excluded) r.is.excluded_nodes = *said.excluded;
-  if (said.required) r.is.required_nodes = *said.required;
+void governor::note(job& part, const comments& said) {
+  if (said.admin) part.admin_comment = *said.admin;
+  if (said.user) part.comment = *said.user;
+  if (said.excluded) part.excluded_nodes = *said.excluded;
+  if (said.required) part.required_nodes = *said.required;
 }
 
 std::string governor::explanation(const record& r, allot::addressee whom) const {
@@ -222,22 +222,27 @@ void governor::comment_some() {
       }
       if (tasks.size() == 1) tasks.clear();
     }
-    const record& first = *those.front();
+    record& first = *those.front();
     const std::string text = explanation(first, allot::addressee::operators);
     if (text.empty()) {
       // One that has just been released has a record of its own soon.
       if (first.at == phase::released && &first != &r) dirty(r);
       continue;
     }
-    const comments say = comments_for(first.is, text, explanation(first, allot::addressee::users));
-    if (!say.admin && !say.user) continue;
-    ++said;
-    const outcome o = slurm_.comment(first.is, say, tasks);
-    if (done(o, "comment")) {
-      for (record* const one : those) note(*one, say);
-    } else if (o.is == outcome::kind::away) {
-      dirty(r);
-    }
+    const std::string for_user = explanation(first, allot::addressee::users);
+    const outcome o = call_for_parts(
+        first, "comment", [&](std::size_t, const job& part, comments& say) -> std::optional<outcome> {
+          say = comments_for(part, text, for_user);
+          if (!say.admin && !say.user) return std::nullopt;
+          ++said;
+          const outcome told = slurm_.comment(part, say, tasks);
+          // The tasks that share its record.
+          if (told && !tasks.empty()) {
+            for (record* const one : those) note(one->is, say);
+          }
+          return told;
+        });
+    if (o.is == outcome::kind::away) dirty(r);
   }
 }
 

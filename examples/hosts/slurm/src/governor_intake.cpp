@@ -36,14 +36,13 @@ constexpr std::int64_t lost_ms = 10'000;
 }
 
 /// The same nodes with the same GPUs.
-[[nodiscard]] bool is_same_place(std::vector<node_share> a, std::vector<node_share> b) {
-  const auto clean = [](std::vector<node_share>& all) {
-    for (node_share& s : all) s.cpus = 0;
-    std::sort(all.begin(), all.end(), [](const auto& x, const auto& y) { return x.node < y.node; });
+[[nodiscard]] bool is_same_place(const std::vector<node_share>& a, const std::vector<node_share>& b) {
+  const auto gpus_by_node = [](const std::vector<node_share>& all) {
+    std::map<std::string_view, std::uint32_t> gpus;
+    for (const node_share& s : all) gpus[s.node] += s.gpus;
+    return gpus;
   };
-  clean(a);
-  clean(b);
-  return a == b;
+  return gpus_by_node(a) == gpus_by_node(b);
 }
 
 /// When its user has put it off, until when; else 0. After a requeue Slurm delays the next start; a release
@@ -59,10 +58,33 @@ constexpr std::int64_t lost_ms = 10'000;
 }
 /// Whether a job asks for the same: what Slurm could not run it can't run now.
 [[nodiscard]] bool asks_for_the_same(const job& a, const job& b) {
-  return a.request == b.request && a.partition == b.partition && a.account == b.account && a.qos == b.qos &&
-         a.features == b.features && own_requirements(a) == own_requirements(b) &&
-         own_exclusions(a) == own_exclusions(b) && a.reservation == b.reservation &&
-         a.time_limit == b.time_limit;
+  return std::equal(parts_of(a).begin(), parts_of(a).end(), parts_of(b).begin(), parts_of(b).end(),
+                    [](const job& x, const job& y) {
+                      return x.request == y.request && x.partition == y.partition && x.account == y.account &&
+                             x.qos == y.qos && x.features == y.features &&
+                             own_requirements(x) == own_requirements(y) &&
+                             own_exclusions(x) == own_exclusions(y) && x.reservation == y.reservation &&
+                             x.time_limit == y.time_limit;
+                    });
+}
+
+/// The pods of a component. Those whose sum alone is given fill whole nodes, as they do in a job of its own;
+/// none if that leaves some for a smaller one.
+[[nodiscard]] std::optional<allot::gpu::pod_set> set_of(const allot::gpu::pod_request& pods,
+                                                        const largest_node& largest) {
+  allot::gpu::pod_set s{.each = pods, .pods = pods.pods};
+  s.each.pods = 1;
+  s.each.total = false;
+  const std::int64_t gpus = pods.gpus.in_milli() / 1000;
+  const auto most = static_cast<std::int64_t>(largest.gpus);
+  if (!pods.total || gpus <= most) return s;
+  if (most == 0 || gpus % most != 0) return std::nullopt;
+  const std::int64_t nodes = gpus / most;
+  s.pods = static_cast<std::uint32_t>(nodes);
+  s.each.gpus = allot::quantity::whole(most);
+  s.each.cpu_milli = (pods.cpu_milli + nodes - 1) / nodes;
+  s.each.memory_mib = (pods.memory_mib + nodes - 1) / nodes;
+  return s;
 }
 
 /// After a run of this length the failures before it no longer count.
@@ -344,6 +366,7 @@ void governor::take_in_running(record& r) {
   what->preempts = r.what.preempts;
   const bool moved = config_.slurm.places_jobs && !is_same_place(engine_->where(j.key), j.nodes);
   if (moved || *what != r.what) {
+    const bool has_fewer = what->sets.size() < r.what.sets.size();
     event e;
     e.is = event::kind::alter;
     e.key = j.key;
@@ -351,7 +374,10 @@ void governor::take_in_running(record& r) {
     e.at = j.started * 1000;
     e.where = j.nodes;
     tell(e);
-    if (moved) log_("adopt", {{"job", to_string(j.key)}, {"why", "Slurm chose other nodes"}});
+    if (moved) {
+      const char* const why = has_fewer ? "a component of it is over" : "Slurm chose other nodes";
+      log_("adopt", {{"job", to_string(j.key)}, {"why", why}});
+    }
   } else if (r.at == phase::released) {
     event e;
     e.is = event::kind::started;
@@ -414,11 +440,11 @@ void governor::take_in_held(record& r) {
   if (j.why_pending.find("launch") == std::string::npos) {
     const std::string text =
         std::string{held_mark.substr(mark.size())} + "requeuehold: scontrol release " + to_string(j.key);
-    const comments say = comments_for(j, text, "waits: it is " + text, nodes_to_avoid(r));
-    if (done(slurm_.comment(j, say), "comment")) {
-      note(r, say);
-      return;
-    }
+    const outcome o = call_for_parts(r, "comment", [&](std::size_t, const job& part, comments& say) {
+      say = comments_for(part, text, "waits: it is " + text, nodes_to_avoid(r));
+      return slurm_.comment(part, say);
+    });
+    if (o) return;
   }
   fail(r, cure::room, "it was requeued and held, not by the governor");
 }
@@ -501,25 +527,32 @@ std::string governor::why_no_node(const job& j) const {
 /// Whether others may be evicted for the job: not if that has not helped before, nor if its user names nodes,
 /// which the scheduler does not know.
 bool governor::may_preempt(const record& r) const {
-  return !r.is_spent && own_requirements(r.is).empty() && own_exclusions(r.is).empty() &&
-         r.is.reservation.empty();
+  const auto parts = parts_of(r.is);
+  return !r.is_spent && std::all_of(parts.begin(), parts.end(), [](const job& part) {
+    return own_requirements(part).empty() && own_exclusions(part).empty() && part.reservation.empty();
+  });
 }
 
 /// Whether by Slurm's count there are nodes with enough free GPUs for it.
 bool governor::nodes_have_room(const record& r) const {
-  const auto& asked = r.what.pods;
-  const std::int64_t each = asked.gpus.in_milli() / 1000;
-  std::int64_t together = 0;
-  std::uint32_t with_room = 0;
-  for (const node& n : nodes_) {
-    const bool is_in = std::any_of(n.partitions.begin(), n.partitions.end(),
-                                   [&](const std::string& p) { return has_word(r.is.partition, p); });
-    if (!is_in || closed_.count(n.name) != 0) continue;
-    const std::int64_t free = std::int64_t{n.gpus} - n.gpus_used;
-    together += std::max<std::int64_t>(free, 0);
-    if (free >= each) ++with_room;
-  }
-  return asked.total ? together >= each : with_room >= asked.pods;
+  const auto have_room = [&](const allot::gpu::pod_request& asked, std::uint32_t pods) {
+    const std::int64_t each = asked.gpus.in_milli() / 1000;
+    std::int64_t together = 0;
+    std::uint32_t with_room = 0;
+    for (const node& n : nodes_) {
+      const bool is_in = std::any_of(n.partitions.begin(), n.partitions.end(),
+                                     [&](const std::string& p) { return has_word(r.is.partition, p); });
+      if (!is_in || closed_.count(n.name) != 0) continue;
+      const std::int64_t free = std::int64_t{n.gpus} - n.gpus_used;
+      together += std::max<std::int64_t>(free, 0);
+      if (free >= each) ++with_room;
+    }
+    return asked.total ? together >= each : with_room >= pods;
+  };
+  const auto& sets = r.what.sets;
+  return sets.empty() ? have_room(r.what.pods, r.what.pods.pods)
+                      : std::all_of(sets.begin(), sets.end(),
+                                    [&](const auto& s) { return have_room(s.each, s.pods); });
 }
 
 /// A backoff ends when what the job waits for may have come: the nodes have room for it that they had not
@@ -575,8 +608,13 @@ std::int64_t governor::ready_at(const record& r) const {
 /// When the reservation that it names begins, if that is to come; 0 if it names none, or one that nobody
 /// knows.
 std::int64_t governor::reservation_begins_at(const job& j) const {
-  const auto its = reservations_.find(j.reservation);
-  return its != reservations_.end() && its->second.start * 1000 > now_.wall ? its->second.start * 1000 : 0;
+  std::int64_t begins = 0;
+  for (const job& part : parts_of(j)) {
+    const auto its = reservations_.find(part.reservation);
+    const std::int64_t at = its != reservations_.end() ? its->second.start * 1000 : 0;
+    if (at > now_.wall) begins = std::max(begins, at);
+  }
+  return begins;
 }
 
 /// Whether reservations let the job start on the node now: it is in its own, and none begins before its time
@@ -683,7 +721,9 @@ void governor::evaluate(record& r) {
   auto what = facts_of(r.is, problem);
   if (!what) return wait_with(r, phase::refused, std::move(problem));
   std::string never = engine_->why_never(*what);
-  if (never.empty()) never = why_no_node(r.is);
+  for (const job& part : parts_of(r.is)) {
+    if (never.empty()) never = why_no_node(part);
+  }
   if (!never.empty()) return wait_with(r, phase::refused, std::move(never));
   what->ready = ready_at(r);
   what->preempts = may_preempt(r);
@@ -703,16 +743,17 @@ void governor::evaluate(record& r) {
     return enter(r, phase::not_ready);
   }
   const auto& places = engine_->scheduler().places();
-  if (!reservations_.empty() && !places.could_ever_fit(what->pods)) {
-    auto anywhere = what->pods;
-    anywhere.pools = allot::gpu::all_pools;
-    r.is_reserved_out = places.could_ever_fit(anywhere);
+  if (!reservations_.empty() && !places.could_ever_fit(what->asked())) {
+    facts anywhere = *what;
+    anywhere.pods.pools = allot::gpu::all_pools;
+    for (auto& s : anywhere.sets) s.each.pools = allot::gpu::all_pools;
+    r.is_reserved_out = places.could_ever_fit(anywhere.asked());
     if (r.is_reserved_out) return wait_with(r, phase::not_ready, is_reserved_out);
   }
   wait_with(r, phase::refused,
-            places.could_ever_fit(what->pods)
+            places.could_ever_fit(what->asked())
                 ? "its request can't be counted"
-                : "the cluster has no place for it: " + to_string(places.why_not(what->pods)));
+                : "the cluster has no place for it: " + to_string(places.why_not(what->asked())));
 }
 
 std::optional<facts> governor::facts_of(const job& j, std::string& problem) const {
@@ -732,10 +773,54 @@ std::optional<facts> governor::facts_of(const job& j, std::string& problem) cons
       return std::nullopt;
     }
   }
-  if (j.is_heterogeneous) {
-    problem = "heterogeneous jobs are not governed: submit its parts as jobs of their own";
+  facts f;
+  f.quota = allot::quota_id{*quota};
+  if (j.components.empty()) {
+    auto pods = pods_of(j, f.request, problem);
+    if (!pods) return std::nullopt;
+    f.pods = *pods;
+  } else if (!take_components(j, f, problem)) {
     return std::nullopt;
   }
+  if (const auto at = config_.slurm.qos.find(j.qos); at != config_.slurm.qos.end()) f.priority = at->second;
+  // In Slurm nice orders jobs and never preempts: its turn is as if it had been submitted later.
+  f.submitted = (j.submitted + j.nice) * 1000;
+  f.rank = std::uint64_t{j.key.id} << 32 | (j.key.task == job_key::no_task ? 0 : j.key.task);
+  f.preemptible = j.may_requeue;
+  f.estimate = j.time_limit * 1000;
+  f.pods.estimate.span = f.estimate;
+  return f;
+}
+
+/// A heterogeneous job is one gang, with a set of pods for each component.
+bool governor::take_components(const job& j, facts& f, std::string& problem) const {
+  f.pods.pods = 0;
+  for (const job& part : j.components) {
+    const std::string whose = "its component " + std::to_string(*part.component);
+    if (!config_.governs(part.partition)) {
+      problem = whose + " is for the partition \"" + part.partition + "\", which is not governed";
+    } else if (part.account != j.account || part.qos != j.qos) {
+      problem = whose + " has another account or QOS than the first: give all the same";
+    } else if (f.sets.size() == allot::most_pod_sets) {
+      problem = "it has more than " + std::to_string(allot::most_pod_sets) + " components";
+    } else if (auto pods = pods_of(part, f.request, problem); !pods) {
+      problem = whose + ": " + problem;
+    } else if (const auto set = set_of(*pods, largest_)) {
+      f.sets.push_back(*set);
+      f.pods.pods += set->pods;
+      continue;
+    } else {
+      problem = whose + ": say on how many nodes its GPUs are, as in --nodes=2 --gres=gpu:4";
+    }
+    return false;
+  }
+  const auto leaf = config_.slurm.places_jobs && engine_ != nullptr ? engine_->leaf_level() : std::nullopt;
+  if (leaf && f.pods.pods > 1) f.pods.preferred_level = *leaf;
+  return true;
+}
+
+std::optional<allot::gpu::pod_request> governor::pods_of(const job& j, amounts& request,
+                                                         std::string& problem) const {
   auto read = read_need(j.request, largest_);
   if (!read.value) {
     problem = std::move(read.problem);
@@ -746,8 +831,6 @@ std::optional<facts> governor::facts_of(const job& j, std::string& problem) cons
     n.gpus = has;
     n.is_total = n.is_total || n.gpus % n.nodes != 0;
   }
-  facts f;
-  f.quota = allot::quota_id{*quota};
   bool counts_gpus = n.gpus == 0;
   bool has_gpu_dimension = false;
   const auto whole = [](std::uint64_t amount) {
@@ -760,17 +843,17 @@ std::optional<facts> governor::facts_of(const job& j, std::string& problem) cons
       case config::counted::gpus:
         has_gpu_dimension = true;
         if (!counts.gpu_type.empty() && counts.gpu_type != n.gpu_type) break;
-        f.request[d] = whole(n.gpus);
+        request[d] += whole(n.gpus);
         counts_gpus = true;
         break;
       case config::counted::cpus:
-        f.request[d] = whole(n.cpus);
+        request[d] += whole(n.cpus);
         break;
       case config::counted::memory_mib:
-        f.request[d] = whole(n.memory_mib);
+        request[d] += whole(n.memory_mib);
         break;
       case config::counted::nodes:
-        f.request[d] = whole(n.nodes);
+        request[d] += whole(n.nodes);
         break;
     }
   }
@@ -779,7 +862,7 @@ std::optional<facts> governor::facts_of(const job& j, std::string& problem) cons
                                  : "no quota counts GPUs of the type \"" + n.gpu_type + '"';
     return std::nullopt;
   }
-  allot::gpu::pod_request& p = f.pods;
+  allot::gpu::pod_request p;
   const auto host = [](std::uint64_t amount) {
     return static_cast<std::int64_t>(std::min<std::uint64_t>(amount, allot::gpu::max_host_amount));
   };
@@ -819,14 +902,7 @@ std::optional<facts> governor::facts_of(const job& j, std::string& problem) cons
       (j.request.on_one_switch ? p.required_level : p.preferred_level) = *leaf;
     }
   }
-  if (const auto at = config_.slurm.qos.find(j.qos); at != config_.slurm.qos.end()) f.priority = at->second;
-  // In Slurm nice orders jobs and never preempts: its turn is as if it had been submitted later.
-  f.submitted = (j.submitted + j.nice) * 1000;
-  f.rank = std::uint64_t{j.key.id} << 32 | (j.key.task == job_key::no_task ? 0 : j.key.task);
-  f.preemptible = j.may_requeue;
-  f.estimate = j.time_limit * 1000;
-  f.pods.estimate.span = f.estimate;
-  return f;
+  return p;
 }
 
 }  // namespace allot_slurm

@@ -228,7 +228,12 @@ void governor::start_over() {
   for (auto& [k, r] : records_) {
     const bool has_nodes = r.is.state == run_state::running || r.is.state == run_state::completing;
     const bool admitted = r.is.state == run_state::pending && !r.is.is_held && was_admitted(r);
-    if (admitted && r.sent_to.empty()) r.sent_to = places_in(r.is.admin_comment);
+    if (admitted && r.sent_to.empty()) {
+      for (const job& part : parts_of(r.is)) {
+        const auto on = places_in(part.admin_comment);
+        r.sent_to.insert(r.sent_to.end(), on.begin(), on.end());
+      }
+    }
     r.at = phase::unknown;
     r.settles_until.reset();
     r.is_reserved_out = false;

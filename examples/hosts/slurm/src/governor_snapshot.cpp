@@ -155,6 +155,12 @@ snapshot governor::snapshot_view() const {
     }
     ++s.phases[static_cast<std::size_t>(to.phase)];
     to.request = row(r.what.request);
+    for (const job& part : j.components) {
+      amounts has{};
+      std::string unread;
+      static_cast<void>(pods_of(part, has, unread));
+      to.components.push_back({part.request.nodes, row(has)});
+    }
     to.preemptible = j.may_requeue;
     to.submitted = j.submitted * 1000;
     to.restarts = j.restarts;
@@ -172,7 +178,11 @@ snapshot governor::snapshot_view() const {
     if (has_nodes) to.started = j.started * 1000;
     if (has_nodes && j.time_limit > 0) to.ends = (j.started + j.time_limit) * 1000;
     if (runs) {
-      for (const node_share& share : where) to.nodes.push_back(share.node);
+      for (const node_share& share : where) {
+        // Components may share one.
+        if (std::find(to.nodes.begin(), to.nodes.end(), share.node) == to.nodes.end())
+          to.nodes.push_back(share.node);
+      }
     }
     if (r.at == phase::refused || r.at == phase::not_ready || r.at == phase::leaving) {
       to.reason = r.reason;

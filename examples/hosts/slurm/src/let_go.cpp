@@ -20,7 +20,9 @@ std::string let_go_result::text() const {
 let_go_result let_go(const config& c, const std::vector<job>& jobs, cluster& slurm, bool unmarked,
                      const std::function<void(const std::string&)>& say) {
   let_go_result result;
-  for (const job& j : jobs) {
+  std::vector<job> each;
+  for (const job& j : jobs) each.insert(each.end(), parts_of(j).begin(), parts_of(j).end());
+  for (const job& j : each) {
     if (j.state == run_state::ended || !c.governs(j.partition)) continue;
     const bool waits = j.state == run_state::pending || j.is_requeued;
     const bool is_held = waits && j.is_held;
@@ -61,7 +63,7 @@ let_go_result let_go(const config& c, const std::vector<job>& jobs, cluster& slu
       ++result.failed;
       done = "failed: " + o.text;
     }
-    say(to_string(j.key) + " of " + escaped(j.user) + ": " + done);
+    say(slurm_name(j) + " of " + escaped(j.user) + ": " + done);
   }
   return result;
 }

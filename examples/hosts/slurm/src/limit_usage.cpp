@@ -120,6 +120,14 @@ std::vector<const limits::quality*> limit_usage::qualities_of(const job& j) cons
 }
 
 limits::amounts limit_usage::amounts_of(const job& j) const {
+  if (!j.components.empty()) {
+    limits::amounts all(limits_.resources.size());
+    for (const job& part : j.components) {
+      const limits::amounts has = amounts_of(part);
+      for (std::size_t i = 0; i < all.size(); ++i) all[i] += has[i];
+    }
+    return all;
+  }
   need n = read_need(j.request, {}).value.value_or(need{});
   if (j.state == run_state::running) {
     n.gpus = n.cpus = 0;
@@ -180,7 +188,7 @@ void limit_usage::add(const charge& c, bool is_more) {
     sum& s = c.what == as::running ? to.running : to.waiting[c.quota];
     s.has.resize(limits_.resources.size());
     for (std::size_t i = 0; i < s.has.size(); ++i) s.has[i] += is_more ? c.has[i] : 0 - c.has[i];
-    s.jobs += is_more ? 1 : ~std::uint64_t{0};
+    s.jobs += is_more ? c.jobs : 0 - c.jobs;
   }
 }
 
@@ -192,7 +200,7 @@ void limit_usage::count(const job& j, as what, std::size_t quota) {
     charges_.erase(at);
   }
   if (what == as::nothing || is_idle()) return;
-  charge c{what, quota, {}, {}};
+  charge c{what, quota, parts_of(j).size(), {}, {}};
   for_each_bound(j, [&](key k, const auto&, const auto&, const auto&) { c.of.push_back(std::move(k)); });
   if (c.of.empty()) return;
   c.has = amounts_of(j);
@@ -236,13 +244,11 @@ std::string limit_usage::obstacle_of_partitions(const job& j) const {
   return why;
 }
 
-std::string limit_usage::obstacle(const job& j, std::size_t quota) const {
-  if (is_idle()) return {};
-  if (std::string why = obstacle_of_partitions(j); !why.empty()) return why;
+/// What limits a single job: in Slurm each component is one.
+std::string limit_usage::obstacle_alone(const job& j) const {
+  std::string why = obstacle_of_partitions(j);
   const limits::amounts wants = amounts_of(j);
   const auto minutes = static_cast<std::uint64_t>(j.time_limit) / 60;
-  const auto own = charges_.find(j.key);
-  std::string why;
   // What one limits, the next does not: of a QOS before those of the association.
   std::set<std::pair<char, std::size_t>> decided;
   const auto decide = [&](char kind, std::size_t what) { return decided.emplace(kind, what).second; };
@@ -264,6 +270,18 @@ std::string limit_usage::obstacle(const job& j, std::size_t quota) const {
     const std::string whose = (a->user.empty() ? "the account " : a->user + " in the account ") + a->account;
     check_job(a->per_job, a->minutes, whose, association_job, "AssocMaxWallDurationPerJobLimit");
   }
+  return why;
+}
+
+std::string limit_usage::obstacle(const job& j, std::size_t quota) const {
+  if (is_idle()) return {};
+  std::string why;
+  for (const job& part : parts_of(j)) {
+    if (why.empty()) why = obstacle_alone(part);
+  }
+  if (!why.empty()) return why;
+  const limits::amounts wants = amounts_of(j);
+  const auto own = charges_.find(j.key);
   // A group's limit of its parents counts beside its own; only what a QOS limits, associations don't.
   std::set<std::pair<char, std::size_t>> of_qualities;
   for_each_bound(j, [&](const key& k, const limits::bound& most, const reasons& names,
@@ -287,7 +305,7 @@ std::string limit_usage::obstacle(const job& j, std::size_t quota) const {
         if (const auto w = at->second.waiting.find(quota); w != at->second.waiting.end()) n += of(w->second);
       }
       const bool is_in = is_own && (own->second.what == as::running || own->second.quota == quota);
-      return is_in ? n - of(sum{own->second.has, 1}) : n;
+      return is_in ? n - of(sum{own->second.has, own->second.jobs}) : n;
     };
     for (std::size_t i = 0; i < most.most.size(); ++i) {
       if (most.most[i] == limits::none || !counts(i) || !why.empty()) continue;
@@ -298,7 +316,7 @@ std::string limit_usage::obstacle(const job& j, std::size_t quota) const {
             std::string{names[index_of(r)]} + ')';
     }
     if (most.jobs == limits::none || !counts(limits::none) || !why.empty()) return;
-    if (used([](const sum& of) { return of.jobs; }) < most.jobs) return;
+    if (used([](const sum& of) { return of.jobs; }) + parts_of(j).size() <= most.jobs) return;
     why = whose + " runs at most " + several(most.jobs, "job") + " at once (" + std::string{names[of_jobs]} +
           ')';
   });

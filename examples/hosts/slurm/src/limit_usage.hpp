@@ -53,6 +53,7 @@ class limit_usage {
   struct charge {
     as what{};
     std::size_t quota = 0;
+    std::uint64_t jobs = 1;
     limits::amounts has{};
     std::vector<key> of{};
   };
@@ -65,6 +66,7 @@ class limit_usage {
   [[nodiscard]] const limits::association* association_of(const job& j) const;
   [[nodiscard]] limits::amounts amounts_of(const job& j) const;
   [[nodiscard]] std::string obstacle_of_partitions(const job& j) const;
+  [[nodiscard]] std::string obstacle_alone(const job& j) const;
   void add(const charge& c, bool is_more);
 
   limits limits_{};

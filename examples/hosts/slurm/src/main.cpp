@@ -174,7 +174,8 @@ int why(const std::string& file, const std::string& job) {
   if (text.empty()) return finding_status;
   const auto s = read_status(text);
   if (!s) return complain({"status.json can't be read: another version has written it"});
-  const std::string answer = why_text(*s, job);
+  const auto key = parse_job_key(job);
+  const std::string answer = why_text(*s, key ? to_string(*key) : job);
   if (answer.empty()) {
     std::cerr << "allot-slurm: " << job << ": no such job is governed, or more than "
               << snapshot::most_waiting << " wait before it: its AdminComment says why\n";

@@ -361,7 +361,7 @@ class page_writer {
   void write_job_cells(const snapshot::job& j) {
     html_ += "<tr><td class=n>" + html(j.id) + " <small>" + html(j.name, 40) + "</small><td>" +
              html(j.user, 32) + "<td class=n>" + dot(j.quota) +
-             (j.quota ? quota_text(j.quota) : html(j.account)) + "<td>" + html(amounts_text(s_, j.request));
+             (j.quota ? quota_text(j.quota) : html(j.account)) + "<td>" + html(request_text(s_, j));
   }
 
   void write_jobs(std::string_view title, job_phase phase) {

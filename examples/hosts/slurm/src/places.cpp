@@ -2,6 +2,8 @@
 #include "places.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <tuple>
 
 namespace allot_slurm {
 
@@ -11,6 +13,7 @@ using allot::gpu::pod_shape;
 
 bool slurm_places::must_spread(const pod_request& d) const {
   if (!has_nodes() || d.total || d.pods < 2) return false;
+  if (!d.sets.empty()) return true;
   const auto& types = inventory().layout().types();
   return std::any_of(types.begin(), types.end(), [&](const auto& t) {
     return d.gpus == allot::quantity{} || allot::quantity::whole(t.gpus) >= d.gpus * 2;
@@ -25,6 +28,7 @@ bool slurm_places::has_room(node_id n, const pod_shape& pod) const {
 
 std::optional<slurm_places::allocation> slurm_places::spread_over(const pod_request& d,
                                                                   std::span<const node_id> nodes) {
+  if (!d.sets.empty()) return spread_sets_over(d, nodes);
   std::vector<node_id> left;
   const auto pods = inventory().pods_of(d);
   if (!pods) return std::nullopt;
@@ -45,8 +49,86 @@ std::optional<slurm_places::allocation> slurm_places::spread_over(const pod_requ
                                 });
 }
 
+/// The sets with the largest pods first.
+std::optional<slurm_places::allocation> slurm_places::spread_sets_over(const pod_request& d,
+                                                                       std::span<const node_id> nodes) {
+  std::vector<std::size_t> order(d.sets.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const pod_request &x = d.sets[a].each, &y = d.sets[b].each;
+    return std::tie(x.gpus, x.cpu_milli, x.memory_mib) > std::tie(y.gpus, y.cpu_milli, y.memory_mib);
+  });
+  std::vector<node_id> left{nodes.begin(), nodes.end()};
+  std::vector<std::vector<pod_location>> at(d.sets.size());
+  const allot::savepoint before = inventory().save();
+  bool placed = true;
+  for (const std::size_t i : order) {
+    const auto there = spread(d.sets[i].of(d.sets[i].pods, d), left);
+    placed = there.has_value();
+    if (!placed) break;
+    for (const allot::gpu::placed_pod& p : inventory().pods(*there)) {
+      at[i].push_back(p.where);
+      std::erase(left, p.where.node);
+    }
+  }
+  inventory().rollback(before);
+  if (!placed) return std::nullopt;
+  std::vector<pod_location> all;
+  for (const auto& of_set : at) all.insert(all.end(), of_set.begin(), of_set.end());
+  return inventory().place_at(d, all);
+}
+
+/// No two are on one node, so which node a pod can have depends on none of the others: a matching, found by
+/// augmenting paths.
+std::optional<slurm_places::allocation> slurm_places::match_sets(const pod_request& d) {
+  const std::size_t nodes = inventory().layout().size();
+  std::vector<std::vector<bool>> fits;
+  std::vector<std::size_t> set_of;
+  for (const allot::gpu::pod_set& s : d.sets) {
+    const auto pods = inventory().pods_of(s.of(1, d));
+    if (!pods) return std::nullopt;
+    set_of.resize(set_of.size() + s.pods, fits.size());
+    auto& here = fits.emplace_back();
+    for (std::size_t n = 0; n < nodes; ++n) here.push_back(has_room(node_id{n}, pods->each));
+  }
+  if (set_of.size() > nodes) return std::nullopt;
+  std::vector<std::optional<std::size_t>> pod_on(nodes);
+  std::vector<bool> is_seen;
+  const auto find = [&](const auto& self, std::size_t pod) -> bool {
+    for (std::size_t n = 0; n < nodes; ++n) {
+      if (is_seen[n] || !fits[set_of[pod]][n]) continue;
+      is_seen[n] = true;
+      if (pod_on[n] && !self(self, *pod_on[n])) continue;
+      pod_on[n] = pod;
+      return true;
+    }
+    return false;
+  };
+  for (std::size_t pod = 0; pod < set_of.size(); ++pod) {
+    is_seen.assign(nodes, false);
+    if (!find(find, pod)) return std::nullopt;
+  }
+  std::vector<pod_location> at;
+  for (std::size_t s = 0; s < d.sets.size(); ++s) {
+    for (std::size_t n = 0; n < nodes; ++n) {
+      if (pod_on[n] && set_of[*pod_on[n]] == s) at.push_back({node_id{n}});
+    }
+  }
+  return inventory().place_at(d, at);
+}
+
 std::optional<slurm_places::allocation> slurm_places::place(const pod_request& d) {
   if (!must_spread(d)) return allot::sim::places::place(d);
+  std::vector<node_id> all(inventory().layout().size());
+  for (std::size_t n = 0; n < all.size(); ++n) all[n] = node_id{n};
+  if (!d.sets.empty()) {
+    const auto at = spread(d, all);
+    const bool is_bound = d.required_level != allot::gpu::any_level ||
+                          std::any_of(d.sets.begin(), d.sets.end(), [](const auto& s) {
+                            return s.each.required_level != allot::gpu::any_level;
+                          });
+    return at || is_bound ? at : match_sets(d);
+  }
   auto& nodes = inventory();
   const allot::savepoint before = nodes.save();
   const auto at = nodes.place(d);
@@ -63,19 +145,28 @@ std::optional<slurm_places::allocation> slurm_places::place(const pod_request& d
     return at;
   }
   nodes.rollback(before);
-  const auto* near = nodes.nearness();
+  return spread(d, all);
+}
+
+std::optional<slurm_places::allocation> slurm_places::spread(const pod_request& d,
+                                                             std::span<const node_id> nodes) {
+  const auto* near = inventory().nearness();
   if (d.has_level() && near != nullptr && near->levels() > 0) {
+    std::vector<bool> is_in(inventory().layout().size());
+    for (const node_id n : nodes) is_in[n.index()] = true;
     const std::size_t level = std::min<std::size_t>(d.required_level, d.preferred_level);
     if (level < near->levels()) {
       for (const auto domain : near->domains_of(level)) {
-        if (const auto there = spread_over(d, near->nodes(domain))) return there;
+        std::vector<node_id> those;
+        for (const node_id n : near->nodes(domain)) {
+          if (is_in[n.index()]) those.push_back(n);
+        }
+        if (const auto there = spread_over(d, those)) return there;
       }
     }
     if (d.required_level != allot::gpu::any_level) return std::nullopt;
   }
-  std::vector<node_id> all(nodes.layout().size());
-  for (std::size_t n = 0; n < all.size(); ++n) all[n] = node_id{n};
-  return spread_over(d, all);
+  return spread_over(d, nodes);
 }
 
 bool slurm_places::could_place(const pod_request& d) {
@@ -87,8 +178,15 @@ bool slurm_places::could_place(const pod_request& d) {
 }
 
 bool slurm_places::could_ever_fit(const pod_request& d) const {
+  if (!must_spread(d)) return allot::sim::places::could_ever_fit(d);
+  if (!d.sets.empty()) {
+    const auto* near = inventory().nearness();
+    const auto& layout = inventory().layout();
+    slurm_places empty = near != nullptr ? slurm_places{layout, *near} : slurm_places{layout};
+    // Nothing is refused for good that nobody has proved impossible.
+    return empty.place(d).has_value() || empty.match_sets(d).has_value();
+  }
   if (!allot::sim::places::could_ever_fit(d)) return false;
-  if (!must_spread(d)) return true;
   const auto pods = inventory().pods_of(d);
   if (!pods) return false;
   const auto& layout = inventory().layout();
@@ -110,6 +208,11 @@ bool slurm_places::could_ever_fit(const pod_request& d) const {
 allot::gpu::unplaceable slurm_places::why_not(const pod_request& d) const {
   allot::gpu::unplaceable why = allot::sim::places::why_not(d);
   if (why.reason != allot::gpu::obstacle::none || !must_spread(d)) return why;
+  if (!d.sets.empty()) {
+    why.reason = could_ever_fit(d) ? allot::gpu::obstacle::sets_not_together
+                                   : allot::gpu::obstacle::sets_never_together;
+    return why;
+  }
   const auto pods = inventory().pods_of(d);
   std::uint64_t nodes = 0;
   for (std::size_t n = 0; pods && n < inventory().layout().size(); ++n) {

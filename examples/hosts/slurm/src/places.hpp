@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Slurm's nodes in allot's inventory. A job of several nodes has as many different ones in Slurm, while pods
-// may share a node: those that would are spread here.
+// Slurm's nodes in allot's inventory. A job of several nodes has as many different ones in Slurm, all
+// components of a heterogeneous job together, while pods may share a node: those that would are spread here.
 #pragma once
 
 #include <allot/gpu/pod_request.hpp>
@@ -43,9 +43,16 @@ class slurm_places : public allot::sim::places {
   /// @}
 
  private:
+  /// Places each pod on another one of these nodes, in one domain of the levels if there are any.
+  [[nodiscard]] std::optional<allocation> spread(const pod_request& d,
+                                                 std::span<const allot::gpu::node_id> nodes);
   /// Places each pod on another one of these nodes, the fullest that will do first.
   [[nodiscard]] std::optional<allocation> spread_over(const pod_request& d,
                                                       std::span<const allot::gpu::node_id> nodes);
+  [[nodiscard]] std::optional<allocation> spread_sets_over(const pod_request& d,
+                                                           std::span<const allot::gpu::node_id> nodes);
+  /// Finds places for pods in sets if there are any, whatever their levels.
+  [[nodiscard]] std::optional<allocation> match_sets(const pod_request& d);
   [[nodiscard]] bool has_room(allot::gpu::node_id n, const allot::gpu::pod_shape& pod) const;
 };
 static_assert(allot::grouped_placement_room<slurm_places::room_counter, slurm_places> &&

@@ -61,7 +61,7 @@ struct chapter {
   allot::sim::job<dimensions> j;
   j.quota = f.quota;
   j.request = f.request;
-  j.pod_request = f.pods;
+  j.pod_request = f.asked();
   j.priority = f.priority;
   j.preemptible = f.preemptible;
   j.preempts = f.preempts;
@@ -194,7 +194,7 @@ allot::gpu::allocation_id simulation::take_place(const std::vector<node_share>& 
 }
 
 std::string_view simulation::adopt(const event& e, job_index j) {
-  const auto at = take_place(e.where, e.what.pods);
+  const auto at = take_place(e.where, e.what.asked());
   const allot::submission answer = driver_.adopt(j, e.at, at);
   if (!answer) driver_.release_place(at);
   return note(e, j, answer);
@@ -206,8 +206,9 @@ void simulation::resume(const event& e, const std::vector<job_index>& jobs) {
                                    [](const auto& u) { return u.where; });
   // The governor's view shows a job as one, the workload's shows its pods.
   for (auto& u : state.units) u.pods = job_of(*named_.jobs[u.what]).pods();
-  const auto answer = driver_.resume(
-      state, [this](const auto& u) { return std::optional{take_place(u.where, named_.jobs[u.what]->pods)}; });
+  const auto answer = driver_.resume(state, [this](const auto& u) {
+    return std::optional{take_place(u.where, named_.jobs[u.what]->asked())};
+  });
   for (const auto& u : answer.refused) known_.erase(key(u.what));
 }
 
@@ -232,7 +233,7 @@ std::string_view simulation::change_places(const event& e) {
     static_cast<void>(e.is == kind::close ? driver_.nodes().close(*n) : driver_.nodes().reopen(*n));
   } else if (e.is == kind::foreign) {
     if (foreign_.count(e.key) != 0) return "the job is known already";
-    foreign_[e.key] = take_place(e.where, e.what.pods);
+    foreign_[e.key] = take_place(e.where, e.what.asked());
   } else {
     const auto at = foreign_.find(e.key);
     if (at == foreign_.end()) return "unknown_job";
@@ -296,7 +297,8 @@ decision simulation::step(allot::instant now) {
   decision d;
   driver_.step(now, [&](const auto& plan) {
     for (const auto& a : plan.admissions) {
-      d.admissions.push_back({key(a.what), shares_of(sim_.places(), a.where), a.borrows});
+      const bool by_set = !named_.jobs[a.what]->sets.empty();
+      d.admissions.push_back({key(a.what), shares_of(sim_.places(), a.where, by_set), a.borrows});
     }
     for (const auto& v : plan.evictions) {
       auto& to = d.evictions.emplace_back();

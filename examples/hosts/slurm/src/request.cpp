@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <utility>
 
 namespace allot_slurm {
 
@@ -95,8 +96,52 @@ std::string to_string(const job_key& k) {
   return text;
 }
 
+std::string slurm_name(const job& j) {
+  return to_string(j.key) + (j.component ? '+' + std::to_string(*j.component) : std::string{});
+}
+
+job whole_of(std::vector<job> components) {
+  job all = components.front();
+  all.component.reset();
+  const auto is_over = [](const job& c) { return c.state == run_state::ended; };
+  // One that its user has cancelled alone is back after a requeue.
+  if (!std::all_of(components.begin(), components.end(), is_over)) std::erase_if(components, is_over);
+  const auto any = [&](auto what) { return std::any_of(components.begin(), components.end(), what); };
+  const auto has = [&](run_state s) { return any([s](const job& c) { return c.state == s; }); };
+  all.state = has(run_state::running)      ? run_state::running
+              : has(run_state::completing) ? run_state::completing
+              : has(run_state::pending)    ? run_state::pending
+                                           : run_state::ended;
+  // Slurm starts all of them, or none.
+  all.is_held = any([](const job& c) { return c.is_held; });
+  all.is_requeued = any([](const job& c) { return c.is_requeued; });
+  all.may_requeue = !any([](const job& c) { return !c.may_requeue; });
+  const bool is_endless = any([](const job& c) { return c.time_limit == 0; });
+  all.partition.clear();
+  all.nodes.clear();
+  for (const job& c : components) {
+    for_each_part(c.partition, ',', [&](std::string_view name) {
+      if (!has_word(all.partition, name)) all.partition.append(all.partition.empty() ? "" : ",").append(name);
+    });
+    if (all.dependency.empty()) all.dependency = c.dependency;
+    const bool says_more = all.why_pending.empty() || all.why_pending == "None";
+    if (says_more || c.why_pending == bad_constraints) all.why_pending = c.why_pending;
+    all.time_limit = is_endless ? 0 : std::max(all.time_limit, c.time_limit);
+    all.eligible = std::max(all.eligible, c.eligible);
+    all.started = std::max(all.started, c.started);
+    all.nodes.insert(all.nodes.end(), c.nodes.begin(), c.nodes.end());
+  }
+  all.components = std::move(components);
+  return all;
+}
+
 std::optional<job_key> parse_job_key(const std::string& text) {
   const std::string_view all = text;
+  if (const std::size_t plus = all.find('+'); plus != std::string_view::npos) {
+    const bool is_component = number<std::uint32_t>(all.substr(plus + 1)).has_value();
+    const auto id = number<std::uint32_t>(all.substr(0, plus));
+    return is_component && id ? std::optional{job_key{*id}} : std::nullopt;
+  }
   const std::size_t bar = all.find('_');
   const auto id = number<std::uint32_t>(all.substr(0, bar));
   if (!id) return std::nullopt;
@@ -114,6 +159,9 @@ bool has_word(std::string_view list, std::string_view word) {
 
 std::string held_by(const job& j) {
   if (j.state != run_state::pending || !j.is_held) return {};
+  for (const job& part : j.components) {
+    if (std::string by = held_by(part); !by.empty()) return by;
+  }
   // Users' marks are in the one, operators' in the other.
   for (const std::string_view comment : {std::string_view{j.comment}, std::string_view{j.admin_comment}}) {
     if (!comment.starts_with(comment_mark)) continue;

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <string_view>
 
 extern "C" [[gnu::weak]] const char* slurm_job_reason_string(int reason);
@@ -163,10 +164,16 @@ void read_places(const slurm_job_info_t& from, job& to) {
   }
 }
 
+[[nodiscard]] job_key key_of(const slurm_job_info_t& from) {
+  if (from.het_job_id != 0) return {from.het_job_id};
+  if (from.array_job_id != 0) return {from.array_job_id, from.array_task_id};
+  return {from.job_id};
+}
+
 [[nodiscard]] job job_of(const slurm_job_info_t& from, const std::string& user) {
   job j;
-  j.key = {from.array_job_id != 0 ? from.array_job_id : from.job_id,
-           from.array_job_id != 0 ? from.array_task_id : job_key::no_task};
+  j.key = key_of(from);
+  if (from.het_job_id != 0) j.component = from.het_job_offset;
   j.record = from.job_id;
   j.state = state_of(from.job_state);
   const bool is_pending = (from.job_state & JOB_STATE_BASE) == JOB_PENDING;
@@ -175,7 +182,6 @@ void read_places(const slurm_job_info_t& from, job& to) {
   const std::uint32_t base = from.job_state & JOB_STATE_BASE;
   j.has_failed = base == JOB_FAILED || base == JOB_NODE_FAIL || base == JOB_PREEMPTED;
   j.may_requeue = from.requeue != 0 && from.batch_flag != 0;
-  j.is_heterogeneous = from.het_job_id != 0;
   j.account = text(from.account);
   j.partition = text(from.partition);
   j.qos = text(from.qos);
@@ -341,7 +347,7 @@ struct update {
   std::string id{};
   std::string admin{};
 
-  update(const job& j, const comments& say) : id(to_string(j.key)) {
+  update(const job& j, const comments& say) : id(slurm_name(j)) {
     slurm_init_job_desc_msg(&message);
     message.job_id_str = writable(id);
     if (say.admin) message.admin_comment = writable(*say.admin);
@@ -485,14 +491,18 @@ outcome slurm_client::poll_jobs(changes& to) {
     at->second.fingerprint = print;
     return differs;
   };
+  // The components of heterogeneous jobs, by their leader.
+  std::map<std::uint32_t, std::vector<const slurm_job_info_t*>> components;
   for (std::uint32_t i = 0; i < all->record_count; ++i) {
     const slurm_job_info_t& from = all->job_array[i];
+    if (from.het_job_id != 0) {
+      components[from.het_job_id].push_back(&from);
+      continue;
+    }
     const std::uint64_t print = fingerprint_of(from);
     const bool is_array = from.array_job_id != 0 && from.array_task_id == NO_VAL;
     if (!is_array) {
-      const job_key k{from.array_job_id != 0 ? from.array_job_id : from.job_id,
-                      from.array_job_id != 0 ? from.array_task_id : job_key::no_task};
-      if (see(k, print)) to.jobs.push_back(job_of(from, user(from.user_id)));
+      if (see(key_of(from), print)) to.jobs.push_back(job_of(from, user(from.user_id)));
       continue;
     }
     // One record for all tasks that have not started.
@@ -515,6 +525,16 @@ outcome slurm_client::poll_jobs(changes& to) {
       to.jobs.push_back(*shared);
       to.jobs.back().key = k;
     }
+  }
+  for (auto& [leader, records] : components) {
+    std::sort(records.begin(), records.end(),
+              [](const auto* a, const auto* b) { return a->het_job_offset < b->het_job_offset; });
+    fingerprint print;
+    for (const slurm_job_info_t* const from : records) print << fingerprint_of(*from);
+    if (!see({leader}, print.value())) continue;
+    std::vector<job> each;
+    for (const slurm_job_info_t* const from : records) each.push_back(job_of(*from, user(from->user_id)));
+    to.jobs.push_back(whole_of(std::move(each)));
   }
   jobs_since_ = all->last_update;
   to.seen_at = std::max<seconds>(to.seen_at, all->last_update);

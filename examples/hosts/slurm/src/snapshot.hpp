@@ -73,6 +73,13 @@ struct snapshot {
     std::optional<std::size_t> quota{};
     job_phase phase = job_phase::waiting;
     amounts_row request{};
+    /// Of a heterogeneous job, in the order of its components; of another one none.
+    struct component {
+      std::size_t nodes = 0;
+      /// Of all its nodes together.
+      amounts_row request{};
+    };
+    std::vector<component> components{};
     bool preemptible = true;
     milliseconds submitted = 0;
     /// Of the run, while it has one.

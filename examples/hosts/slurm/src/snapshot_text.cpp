@@ -60,6 +60,13 @@ std::string amounts_text(const snapshot& s, const amounts_row& row) {
   }
   return text.empty() ? "nothing" : text;
 }
+std::string request_text(const snapshot& s, const snapshot::job& j) {
+  std::string text = amounts_text(s, j.request);
+  for (const auto& c : j.components) {
+    text.append(&c == &j.components.front() ? " on " : " + ").append(std::to_string(c.nodes));
+  }
+  return j.components.empty() ? text : text + " nodes";
+}
 
 std::string quota_name(const snapshot& s, std::optional<std::size_t> quota) {
   return quota && *quota < s.quotas.size() ? s.quotas[*quota].name : "-";

@@ -27,6 +27,8 @@ struct tree_line {
 [[nodiscard]] allot::quantity amount_of(const amounts_row& row, std::size_t resource);
 /// "8 gpu, 64 cpu".
 [[nodiscard]] std::string amounts_text(const snapshot& s, const amounts_row& row);
+/// What a job requests: "8 gpu", and of a heterogeneous one "24 gpu on 1 + 3 nodes".
+[[nodiscard]] std::string request_text(const snapshot& s, const snapshot::job& j);
 /// "8 gpu".
 [[nodiscard]] std::string amount_text(const snapshot& s, allot::quantity q, std::size_t resource);
 

@@ -202,7 +202,7 @@ class text_writer {
       const snapshot::job& j = *jobs[i];
       rows.push_back({shown_text(j.id), shown_text(j.user, 24),
                       shown_text(j.quota ? quota_name(s_, j.quota) : j.account, 32),
-                      shown_text(amounts_text(s_, j.request)),
+                      shown_text(request_text(s_, j)),
                       is_released                   ? "released " + span_text(s_.now - j.since) + " ago"
                       : phase == job_phase::running ? "for " + span_text(s_.now - j.started)
                                                     : "for " + span_text(s_.now - j.submitted)});
@@ -348,6 +348,15 @@ class status_json_writer {
       quota("quota", j.quota);
       w_.member("phase", job_phase_names[static_cast<std::size_t>(j.phase)]);
       amounts("request", j.request);
+      if (!j.components.empty()) {
+        w_.key("components").begin_array();
+        for (const auto& c : j.components) {
+          w_.begin_object().member("nodes", count(c.nodes));
+          amounts("request", c.request);
+          w_.end_object();
+        }
+        w_.end_array();
+      }
       w_.member("preemptible", j.preemptible);
       time("submitted", j.submitted);
       time("started", runs ? std::optional{j.started} : std::nullopt);

@@ -46,7 +46,12 @@ std::string why_text(const snapshot& s, std::string_view id) {
   line("quota", quota_name(s, j.quota));
   line("state", std::string{job_phase_names[static_cast<std::size_t>(j.phase)]} + " for " +
                     span_text(s.now - j.since));
-  line("asks for", amounts_text(s, j.request));
+  line("asks for", request_text(s, j));
+  for (std::size_t c = 0; c < j.components.size(); ++c) {
+    const auto& of = j.components[c];
+    line("component " + std::to_string(c), amounts_text(s, of.request) + " on " + std::to_string(of.nodes) +
+                                               (of.nodes == 1 ? " node" : " nodes"));
+  }
   line("submitted", time_text(j.submitted));
   if (j.phase == job_phase::running) line("started", time_text(j.started));
   if (j.ends != 0) line("ends by", time_text(j.ends));

@@ -113,6 +113,10 @@ class reader {
     const auto phase = std::find(job_phase_names.begin(), job_phase_names.end(), text(o, "phase"));
     if (phase != job_phase_names.end()) j.phase = static_cast<job_phase>(phase - job_phase_names.begin());
     j.request = amounts(o, "request");
+    for (const json::value& v : array(o, "components")) {
+      const json::object& c = v.as_object();
+      j.components.push_back({count(c, "nodes"), amounts(c, "request")});
+    }
     j.preemptible = flag(o, "preemptible");
     j.submitted = time(o, "submitted").value_or(0);
     j.started = time(o, "started").value_or(0);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -67,6 +68,32 @@ constexpr std::int64_t max_amount = allot::gpu::max_host_amount;
   return take_place(d, at);
 }
 
+/// The place of pods in sets, one on each of these nodes: the first set's first.
+[[nodiscard]] std::optional<allocation_id> try_take_sets(const slurm_places& places,
+                                                         const place_taker& take_place,
+                                                         const std::vector<node_share>& where,
+                                                         const pod_request& asked) {
+  std::vector<pod_location> at;
+  for (const node_share& s : where) {
+    if (const auto n = places.inventory().layout().find(s.node)) at.push_back({*n});
+  }
+  return asked.sets.empty() || at.empty() ? std::nullopt : take_place(asked, at);
+}
+
+/// Each node once, in the order of their names.
+[[nodiscard]] std::vector<node_share> by_node(const std::vector<node_share>& where) {
+  std::map<std::string, node_share> all;
+  for (const node_share& s : where) {
+    node_share& to = all[s.node];
+    to.node = s.node;
+    to.gpus += s.gpus;
+    to.cpus += s.cpus;
+  }
+  std::vector<node_share> each;
+  for (auto& [name, s] : all) each.push_back(std::move(s));
+  return each;
+}
+
 }  // namespace
 
 std::string pool_of(const node& n) {
@@ -115,16 +142,23 @@ allocation_id take(const slurm_places& places, slurm_places::host_nodes nodes, c
     closed.push_back(*n);
     nodes.reopen(*n);
   }
-  const std::int64_t pods = asked.total ? 1 : asked.pods;
-  const std::int64_t cpu = std::min(asked.cpu_milli * pods, max_amount);
-  const std::int64_t memory = std::min(asked.memory_mib * pods, max_amount);
+  std::int64_t cpu = 0;
+  std::int64_t memory = 0;
+  const auto add = [&](const pod_request& each, std::int64_t pods) {
+    cpu = std::min(cpu + each.cpu_milli * pods, max_amount);
+    memory = std::min(memory + each.memory_mib * pods, max_amount);
+  };
+  for (const allot::gpu::pod_set& s : asked.sets) add(s.each, s.pods);
+  if (asked.sets.empty()) add(asked, asked.total ? 1 : asked.pods);
   const auto attempt = [&](const std::vector<node_share>& on, std::int64_t cpu_milli, std::int64_t memory_mib,
                            bool with_gpus) {
     return try_take(places, take_place, on, cpu_milli, memory_mib, with_gpus);
   };
-  auto at = attempt(where, cpu, memory, true);
-  if (!at) at = attempt(where, 0, 0, true);
-  if (!at) at = attempt(where, 0, 0, false);
+  auto at = try_take_sets(places, take_place, where, asked);
+  const std::vector<node_share> each = by_node(where);
+  if (!at) at = attempt(each, cpu, memory, true);
+  if (!at) at = attempt(each, 0, 0, true);
+  if (!at) at = attempt(each, 0, 0, false);
   for (const node_id n : closed) nodes.close(n);
   // On no node that is known: it holds nothing.
   for (std::size_t n = 0; !at && n < inventory.layout().size(); ++n) {
@@ -133,23 +167,16 @@ allocation_id take(const slurm_places& places, slurm_places::host_nodes nodes, c
   return at.value_or(allocation_id{});
 }
 
-std::vector<node_share> shares_of(const slurm_places& places, allocation_id a) {
+std::vector<node_share> shares_of(const slurm_places& places, allocation_id a, bool by_pod) {
   std::vector<node_share> all;
   if (!places.has_nodes()) return all;
   for (const allot::gpu::placed_pod& p : places.inventory().pods(a)) {
     const std::string& name = places.inventory().layout().name(p.where.node);
     const auto gpus = static_cast<std::uint32_t>(std::popcount(p.where.devices));
     const auto cpus = static_cast<std::uint32_t>((p.cpu_milli + 999) / 1000);
-    const auto same = std::find_if(all.begin(), all.end(), [&](const auto& s) { return s.node == name; });
-    if (same == all.end()) {
-      all.push_back({name, gpus, cpus});
-    } else {
-      same->gpus += gpus;
-      same->cpus += cpus;
-    }
+    all.push_back({name, gpus, cpus});
   }
-  std::sort(all.begin(), all.end(), [](const auto& x, const auto& y) { return x.node < y.node; });
-  return all;
+  return by_pod ? all : by_node(all);
 }
 
 }  // namespace allot_slurm

@@ -39,7 +39,8 @@ using place_taker = std::function<std::optional<allot::gpu::allocation_id>(
                                              const place_taker& take_place,
                                              const std::vector<node_share>& where,
                                              const allot::gpu::pod_request& pods);
-/// A place by names, in their order; none without nodes.
-[[nodiscard]] std::vector<node_share> shares_of(const slurm_places& places, allot::gpu::allocation_id a);
+/// A place by names, in their order, or `by_pod`, in the order of its pods; none without nodes.
+[[nodiscard]] std::vector<node_share> shares_of(const slurm_places& places, allot::gpu::allocation_id a,
+                                                bool by_pod = false);
 
 }  // namespace allot_slurm

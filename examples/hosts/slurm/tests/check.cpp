@@ -54,6 +54,14 @@ TEST_CASE("check: nothing is found where nothing is wrong") {
   for (const std::string& f : world{}.found()) FAIL_CHECK(f);
 }
 
+TEST_CASE("check: heterogeneous jobs need time to start") {
+  world w;
+  w.slurm.scheduler_parameters = "batch_sched_delay=0,bf_interval=59";
+  CHECK(w.found().empty());
+  w.slurm.scheduler_parameters = "batch_sched_delay=0,bf_interval=60";
+  CHECK(w.finds("start_s is 60, and Slurm looks for heterogeneous jobs to start every 60 s"));
+}
+
 TEST_CASE("check: the partitions that the plugin holds are those that are governed") {
   world w;
   w.slurm.partitions.emplace_back("debug");

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -112,6 +113,32 @@ class fake_slurm final : public cluster {
     return all;
   }
 
+  /// A heterogeneous job of components with so many nodes, and GPUs on each: the keys of these, the leader's
+  /// first. It lasts as long as its leader.
+  std::vector<job_key> submit_components(const std::string& account,
+                                         const std::vector<std::pair<std::uint32_t, std::uint32_t>>& of,
+                                         seconds duration) {
+    std::vector<job_key> all;
+    for (const auto& [on_nodes, gpus_each] : of) {
+      auto one = jobs.extract(submit(account, on_nodes, gpus_each, duration));
+      const std::uint32_t leader = all.empty() ? one.key().id : all.front().id;
+      const auto number = static_cast<std::uint32_t>(all.size());
+      one.mapped().is.key = {leader};
+      one.mapped().is.component = number;
+      all.push_back(one.key() = {leader, number});
+      jobs.insert(std::move(one));
+    }
+    return all;
+  }
+  /// As it is told.
+  [[nodiscard]] job whole(const job_key& leader) const {
+    std::vector<job> all;
+    for (auto at = jobs.find(leader); at != jobs.end() && at->first.id == leader.id; ++at) {
+      all.push_back(at->second.is);
+    }
+    return whole_of(std::move(all));
+  }
+
   [[nodiscard]] std::uint32_t used_on(const std::string& name) const {
     const auto gone = lost.find(name);
     std::uint32_t sum = gone == lost.end() ? 0 : gone->second;
@@ -144,7 +171,7 @@ class fake_slurm final : public cluster {
     if (std::exchange(was_away_, is_away) || is_away) return;
     for (const bool first : {true, false}) {
       for (auto& [k, t] : jobs) {
-        if (t.is.state == run_state::pending && !t.is.is_held && t.is_first == first) start(t);
+        if (t.is_first == first) start_whole(t);
       }
     }
   }
@@ -158,7 +185,8 @@ class fake_slurm final : public cluster {
                                         [&](const node_share& s) { return s.node == nodes[n].name; });
       if (!is_there || t.is.state != run_state::running) continue;
       t.failed_on = nodes[n].name;
-      if (t.is.may_requeue) {
+      const auto can = [](const truth& one) { return one.is.may_requeue; };
+      if (all_of(t, can)) {
         leave(t, false);
       } else {
         finish(t, true);
@@ -173,20 +201,27 @@ class fake_slurm final : public cluster {
   }
   void cancel(const job_key& k) {
     truth& t = jobs.at(k);
-    t.was_cancelled = true;
-    if (t.is.state == run_state::running) {
-      finish(t, false);
-      --t.completions;
-    } else if (t.is.state == run_state::pending) {
-      t.is.state = run_state::ended;
-    }
+    // Another component than the leader can be cancelled while it runs.
+    const bool is_part = t.is.component.value_or(0) > 0;
+    if (is_part && t.is.state != run_state::running) return;
+    const auto end = [this](truth& one) {
+      one.was_cancelled = true;
+      if (one.is.state == run_state::running) {
+        end_one(one, false);
+        --one.completions;
+      } else if (one.is.state == run_state::pending) {
+        one.is.state = run_state::ended;
+      }
+    };
+    is_part ? end(t) : each(t, end);
   }
   /// Somebody with the right to do so releases it.
   void release_unasked(const job_key& k) {
-    truth& t = jobs.at(k);
-    if (t.is.state != run_state::pending || !t.is.is_held) return;
-    t.is.is_held = false;
-    t.unasked = true;
+    each(jobs.at(k), [](truth& t) {
+      if (t.is.state != run_state::pending || !t.is.is_held) return;
+      t.is.is_held = false;
+      t.unasked = true;
+    });
   }
   void requeue_unasked(const job_key& k) {
     if (jobs.at(k).is.state == run_state::running && jobs.at(k).is.may_requeue) leave(jobs.at(k), false);
@@ -205,14 +240,22 @@ class fake_slurm final : public cluster {
     calls_now = 0;
     if (is_away) return {outcome::kind::away, "nobody answers"};
     const std::size_t before = to.jobs.size();
+    std::map<job_key, job> seen;
     for (const auto& [k, t] : jobs) {
+      if (!t.is.component) {
+        seen.emplace(k, t.is);
+      } else if (*t.is.component == 0) {
+        seen.emplace(t.is.key, whole(k));
+      }
+    }
+    for (const auto& [k, j] : seen) {
       const auto [at, is_new] = told_.try_emplace(k);
-      if (!is_new && at->second == t.is) continue;
-      at->second = t.is;
-      to.jobs.push_back(t.is);
+      if (!is_new && at->second == j) continue;
+      at->second = j;
+      to.jobs.push_back(j);
     }
     std::erase_if(told_, [&](const auto& j) {
-      if (jobs.count(j.first) != 0) return false;
+      if (seen.count(j.first) != 0) return false;
       to.gone.push_back(j.first);
       return true;
     });
@@ -268,22 +311,27 @@ class fake_slurm final : public cluster {
   [[nodiscard]] outcome warn(const job& j, int) override {
     return call(j, [&](truth& t) {
       if (t.is.state != run_state::running) return false;
+      if (t.is.component.value_or(0) > 0) return true;
       if (t.when_warned != truth::manner::ignores) finish(t, t.when_warned == truth::manner::fails);
       return true;
     });
   }
   [[nodiscard]] outcome requeue(const job& j) override {
     return call(j, [&](truth& t) {
+      // Its leader does it for all.
+      if (t.is.component.value_or(0) > 0) return true;
       const bool has_failed = t.is.state == run_state::ended && t.is.has_failed && !t.was_cancelled;
       if (t.is.state == run_state::running || has_failed) ++t.evictions;
       if (t.is.state == run_state::running) {
         leave(t, true);
       } else if (has_failed) {
-        t.is.state = run_state::pending;
-        t.is.has_failed = false;
-        t.is.is_held = true;
-        t.is.submitted = now;
-        ++t.is.restarts;
+        each(t, [this](truth& one) {
+          one.is.state = run_state::pending;
+          one.is.has_failed = false;
+          one.is.is_held = true;
+          one.is.submitted = now;
+          ++one.is.restarts;
+        });
       } else {
         return false;
       }
@@ -313,9 +361,15 @@ class fake_slurm final : public cluster {
     ++changing_calls;
     ++calls_now;
     if (is_away || chance(lost_calls)) return {outcome::kind::away, "nobody answers"};
-    const auto at = jobs.find(j.key);
+    // A component is told by its number; the id alone is that of all.
+    const auto leader = j.component ? jobs.end() : jobs.find({j.key.id, 0});
+    const bool is_whole = leader != jobs.end() && leader->second.is.component;
+    const auto at = is_whole ? leader : jobs.find(j.component ? job_key{j.key.id, *j.component} : j.key);
     if (at == jobs.end()) return {outcome::kind::too_late, "no such job"};
-    if (!effect(at->second)) return {outcome::kind::too_late, "not in this state"};
+    bool is_done = true;
+    const auto affect = [&](truth& t) { is_done = effect(t) && is_done; };
+    is_whole ? each(at->second, affect) : affect(at->second);
+    if (!is_done) return {outcome::kind::too_late, "not in this state"};
     // It has happened, but nobody hears of it.
     if (chance(lost_calls)) return {outcome::kind::away, "timed out"};
     return {};
@@ -343,6 +397,33 @@ class fake_slurm final : public cluster {
   [[nodiscard]] bool admits(const node& n, const truth& t) const {
     return std::all_of(n.reservations.begin(), n.reservations.end(), [&](const node_reservation& r) {
       return r.name == t.is.reservation ? r.start <= now : r.end <= now || now + t.is.time_limit <= r.start;
+    });
+  }
+  /// Calls `visit` with each component, or with the job itself.
+  template <class Visit>
+  void each(truth& t, Visit visit) {
+    if (!t.is.component) return visit(t);
+    const std::uint32_t id = t.is.key.id;
+    for (auto at = jobs.find({id, 0}); at != jobs.end() && at->first.id == id; ++at) visit(at->second);
+  }
+  template <class Test>
+  [[nodiscard]] bool all_of(truth& t, Test test) {
+    bool all = true;
+    each(t, [&](truth& one) { all = all && test(one); });
+    return all;
+  }
+  /// All components, or none.
+  void start_whole(truth& t) {
+    if (t.is.component.value_or(0) > 0) return;
+    const auto waits = [](const truth& one) { return one.is.state == run_state::pending && !one.is.is_held; };
+    if (!all_of(t, waits)) return;
+    std::map<job_key, truth> before;
+    each(t, [&](truth& one) { before.emplace(job_key{one.is.key.id, one.is.component.value_or(0)}, one); });
+    each(t, [&](truth& one) { start(one); });
+    if (all_of(t, [](const truth& one) { return one.is.state == run_state::running; })) return;
+    each(t, [&](truth& one) {
+      if (one.is.state != run_state::running) return;
+      one = before.at({one.is.key.id, one.is.component.value_or(0)});
     });
   }
   void start(truth& t) {
@@ -374,8 +455,17 @@ class fake_slurm final : public cluster {
       if (!on.empty() && on != t.reserved) return;
       on = t.reserved;
     }
+    // The components of a heterogeneous job never share a node.
+    std::set<std::string> taken;
+    each(t, [&](const truth& one) {
+      for (const node_share& s : one.is.nodes) taken.insert(s.node);
+    });
+    for (const std::string& name : on) {
+      if (taken.count(name) != 0) return;
+    }
     for (const node& n : nodes) {
       if (!t.pinned.empty() || on.size() == t.is.request.nodes) break;
+      if (taken.count(n.name) != 0) continue;
       const bool is_excluded =
           ("," + t.is.excluded_nodes + ",").find("," + n.name + ",") != std::string::npos;
       if (!is_excluded && n.is_open && admits(n, t) && n.gpus - used_on(n.name) >= t.gpus_per_node)
@@ -390,7 +480,8 @@ class fake_slurm final : public cluster {
     t.is.state = run_state::running;
     t.is.why_pending.clear();
     t.is.started = now;
-    t.ends_at = now + t.duration;
+    // The others last as long as their leader.
+    if (t.is.component.value_or(0) == 0) t.ends_at = now + t.duration;
     ++t.starts;
     for (const std::string& name : on) {
       t.is.nodes.push_back({name, t.gpus_per_node, 1});
@@ -400,15 +491,23 @@ class fake_slurm final : public cluster {
     t.failed_on.clear();
   }
   void finish(truth& t, bool fails) {
+    each(t, [&](truth& one) {
+      if (one.is.state == run_state::running) end_one(one, fails);
+    });
+  }
+  void end_one(truth& t, bool fails) {
     t.is.state = run_state::completing;
     t.is.has_failed = fails;
     t.is.is_held = false;
     t.ends_at.reset();
-    t.clean_at = now + 2;
+    t.clean_at = now + 2 + t.is.component.value_or(0);
     if (!fails) ++t.completions;
   }
   /// It will be pending again when its nodes are clean.
   void leave(truth& t, bool is_held) {
+    each(t, [&](truth& one) { leave_one(one, is_held); });
+  }
+  void leave_one(truth& t, bool is_held) {
     t.is.state = run_state::completing;
     t.is.is_requeued = true;
     t.is.is_held = is_held;
@@ -416,7 +515,7 @@ class fake_slurm final : public cluster {
     t.is.eligible = now + 6;
     ++t.is.restarts;
     t.ends_at.reset();
-    t.clean_at = now + 2;
+    t.clean_at = now + 2 + t.is.component.value_or(0);
   }
 
   bool was_away_ = false;

@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <random>
+#include <set>
 #include <sstream>
 #include <tuple>
 
@@ -1241,6 +1242,222 @@ TEST_CASE("status --if: what can't be changed now is said") {
                                  "\" can't be changed while it leaves, or others leave for it"});
 }
 
+// Heterogeneous jobs.
+
+TEST_CASE("governor: a heterogeneous job starts whole, each component on the nodes of its own") {
+  for (const bool places : {true, false}) {
+    CAPTURE(places);
+    world w{config_of(three_teams, places)};
+    const job_key other = w.slurm.submit("b", 2, 8, 30);
+    w.ticks(2);
+    const auto k = w.slurm.submit_components("a", {{1, 0}, {3, 8}}, 100);
+    w.ticks(10);
+    for (const job_key& one : k) {
+      CHECK(w.state(one) == run_state::pending);
+      CHECK(w.at(one).is_held);
+      CHECK(w.at(one).comment.starts_with("allot: waits: "));
+    }
+    const snapshot waits = w.it->snapshot_view();
+    REQUIRE(waits.jobs.size() == 2);
+    CHECK(waits.jobs[1].id == to_string(k[0]).substr(0, 1));
+    CHECK(waits.jobs[1].request[0] == allot::gpus(24));
+    w.ticks(40);
+    for (const job_key& one : k) CHECK(w.state(one) == run_state::running);
+    CHECK(w.slurm.used_by("a") == 24);
+    const std::string lent = "; its quota borrows 8 gpu for it, and may have to give that back";
+    if (places) {
+      CHECK(w.at(k[0]).admin_comment == "allot: admitted on n4:0" + lent);
+      CHECK(w.at(k[1]).admin_comment == "allot: admitted on n1:8 n2:8 n3:8" + lent);
+    } else {
+      CHECK(w.at(k[0]).admin_comment == "allot: admitted" + lent);
+    }
+    const snapshot runs = w.it->snapshot_view();
+    REQUIRE(runs.jobs.size() == 1);
+    REQUIRE(runs.jobs[0].components.size() == 2);
+    CHECK(runs.jobs[0].components[1].nodes == 3);
+    CHECK(runs.jobs[0].components[1].request[0] == allot::gpus(24));
+    CHECK(runs.quotas[1].used[0] == allot::gpus(24));
+    w.ticks(120);
+    CHECK(w.slurm.jobs.at(k[0]).completions == 1);
+    CHECK(w.slurm.jobs.at(k[1]).starts == 1);
+    CHECK(w.slurm.jobs.at(other).completions == 1);
+    std::stringstream in{w.events.str()};
+    CHECK(replay(in, std::nullopt).differences.empty());
+  }
+}
+
+TEST_CASE("governor: no two pods of a heterogeneous job have the same node, as Slurm wants it") {
+  world w{config_of(three_teams)};
+  const auto k = w.slurm.submit_components("a", {{1, 0}, {2, 2}, {1, 4}}, 100);
+  w.ticks(3);
+  CHECK(w.slurm.used_by("a") == 8);
+  std::set<std::string> nodes;
+  for (const job_key& one : k) {
+    for (const node_share& s : w.at(one).nodes) nodes.insert(s.node);
+  }
+  CHECK(nodes.size() == 4);
+  w.slurm.cancel(k[0]);
+  w.ticks(10);
+  // The largest pods don't take what only others can use.
+  w.slurm.nodes[0].features = w.slurm.nodes[1].features = {"fast"};
+  const auto picky = w.slurm.submit_components("a", {{1, 8}, {2, 4}}, 100);
+  w.slurm.jobs.at(picky[1]).is.features = "fast";
+  w.ticks(5);
+  CHECK(w.at(picky[0]).nodes == std::vector<node_share>{{"n3", 8, 1}});
+  CHECK(w.at(picky[1]).nodes == std::vector<node_share>{{"n1", 4, 1}, {"n2", 4, 1}});
+  const auto wide = w.slurm.submit_components("a", {{1, 0}, {4, 1}}, 100);
+  w.ticks(3);
+  CHECK(w.at(wide[0]).comment ==
+        "allot: refused: the cluster has no place for it: its pods could not all be placed as its pod sets "
+        "ask, were the cluster empty");
+}
+
+TEST_CASE("governor: a heterogeneous job is taken back whole, and comes back whole") {
+  for (const bool places : {true, false}) {
+    for (const int restart : {0, 1, 2}) {
+      for (const auto manner : {fake_slurm::truth::manner::ignores, fake_slurm::truth::manner::fails}) {
+        CAPTURE(places);
+        CAPTURE(restart);
+        world w{config_of(three_teams, places)};
+        const auto k = w.slurm.submit_components("a", {{1, 0}, {3, 8}}, 200);
+        w.slurm.jobs.at(k[0]).when_warned = manner;
+        w.ticks(3);
+        if (restart > 0) w.restart(restart == 1);
+        w.ticks(2);
+        CHECK(w.slurm.used_by("a") == 24);
+        const job_key owner = w.slurm.submit("b", 1, 8, 30);
+        const job_key fourth = w.slurm.submit("c", 1, 8, 30);
+        w.ticks(2);
+        if (restart > 0) w.restart(restart == 1);
+        w.ticks(18);
+        CHECK(w.state(owner) == run_state::running);
+        CHECK(w.state(fourth) == run_state::running);
+        for (const job_key& one : k) CHECK(w.state(one) == run_state::pending);
+        if (restart > 0) w.restart(restart == 1);
+        w.ticks(40);
+        for (const job_key& one : k) CHECK(w.state(one) == run_state::running);
+        w.ticks(250);
+        CHECK(w.slurm.jobs.at(k[0]).evictions == 1);
+        for (const job_key& one : k) {
+          CHECK(w.slurm.jobs.at(one).completions == 1);
+          CHECK(w.slurm.jobs.at(one).starts == 2);
+        }
+        std::stringstream in{w.events.str()};
+        CHECK(replay(in, std::nullopt).differences.empty());
+      }
+    }
+  }
+}
+
+TEST_CASE("governor: a component that is cancelled while it runs is no longer counted") {
+  world w{config_of(three_teams)};
+  const auto k = w.slurm.submit_components("a", {{1, 0}, {1, 8}, {1, 4}}, 200);
+  w.ticks(3);
+  CHECK(w.it->snapshot_view().quotas[1].used[0] == allot::gpus(12));
+  w.slurm.cancel(k[1]);
+  w.ticks(6);
+  CHECK(w.state(k[0]) == run_state::running);
+  CHECK(w.it->snapshot_view().quotas[1].used[0] == allot::gpus(4));
+  w.restart(false);
+  w.ticks(3);
+  CHECK(w.it->snapshot_view().quotas[1].used[0] == allot::gpus(4));
+  const job_key next = w.slurm.submit("b", 3, 8, 30);
+  w.ticks(3);
+  CHECK(w.state(next) == run_state::running);
+}
+
+TEST_CASE("governor: a heterogeneous job that is cancelled while it waits is gone") {
+  world w{config_of(three_teams)};
+  const job_key runs = w.slurm.submit("a", 4, 8, 50);
+  w.ticks(2);
+  const auto k = w.slurm.submit_components("a", {{1, 0}, {1, 8}}, 200);
+  w.ticks(5);
+  w.slurm.cancel(k[0]);
+  w.ticks(2);
+  CHECK(w.it->snapshot_view().jobs.size() == 1);
+  w.ticks(60);
+  CHECK(w.slurm.jobs.at(runs).completions == 1);
+  CHECK(w.slurm.jobs.at(k[1]).starts == 0);
+}
+
+TEST_CASE("governor: a heterogeneous job that can't be one gang is refused with a reason") {
+  world w{config_of(three_teams)};
+  const auto refused = [&](auto change, const std::string& why) {
+    const auto k = w.slurm.submit_components("a", {{1, 0}, {1, 8}}, 100);
+    change(w.slurm.jobs.at(k[1]).is);
+    w.ticks(3);
+    CHECK(w.at(k[0]).comment == "allot: refused: " + why);
+    CHECK(w.at(k[1]).comment == "allot: refused: " + why);
+    CHECK(w.at(k[0]).is_held);
+  };
+  refused([](job& j) { j.account = "b"; },
+          "its component 1 has another account or QOS than the first: give all the same");
+  refused([](job& j) { j.qos = "high"; },
+          "its component 1 has another account or QOS than the first: give all the same");
+  refused([](job& j) { j.partition = "debug"; },
+          "its component 1 is for the partition \"debug\", which is not governed");
+  refused(
+      [](job& j) {
+        j.request.tres_per_node.clear();
+        j.request.tres_per_job = "gres:gpu:9";
+      },
+      "its component 1: say on how many nodes its GPUs are, as in --nodes=2 --gres=gpu:4");
+  refused([](job& j) { j.request.tres_per_node = "gres:shard:2"; },
+          "its component 1: parts of GPUs (shard) are not counted: ask for whole ones, as in --gres=gpu:1");
+  refused([](job& j) { j.request.tres_per_node = "gres:gpu:9"; },
+          "the cluster has no place for it: a pod of it is larger than any node");
+}
+
+TEST_CASE("governor: where a component names nodes, Slurm finds the places of all") {
+  world w{config_of(three_teams)};
+  const auto k = w.slurm.submit_components("a", {{1, 0}, {1, 8}}, 100);
+  w.slurm.jobs.at(k[1]).is.required_nodes = "n3";
+  w.ticks(3);
+  CHECK(w.at(k[1]).nodes == std::vector<node_share>{{"n3", 8, 1}});
+  CHECK(w.at(k[1]).required_nodes == "n3");
+  CHECK(w.at(k[0]).required_nodes.empty());
+}
+
+TEST_CASE("governor: a heterogeneous job of which a component could not be released is tried again, whole") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    world w{config_of(three_teams)};
+    w.slurm.seed = seed;
+    w.slurm.lost_calls = 300;
+    const auto k = w.slurm.submit_components("a", {{1, 0}, {1, 8}, {1, 8}}, 30);
+    w.ticks(30);
+    w.slurm.lost_calls = 0;
+    w.ticks(300);
+    for (const job_key& one : k) CHECK(w.slurm.jobs.at(one).completions == 1);
+  }
+}
+
+TEST_CASE("governor: a heterogeneous job that its user holds waits until its leader is let go") {
+  world w{config_of(three_teams)};
+  const auto k = w.slurm.submit_components("a", {{1, 0}, {1, 8}}, 100);
+  // As job_submit.lua notes it.
+  for (const job_key& one : k) w.slurm.jobs.at(one).is.comment = "allot: held by its user";
+  w.ticks(10);
+  CHECK(w.state(k[1]) == run_state::pending);
+  CHECK(w.at(k[0]).admin_comment == "allot: waits: it is held by its user");
+  for (const job_key& one : k) w.slurm.jobs.at(one).is.comment = "allot: released by its user";
+  w.ticks(3);
+  CHECK(w.state(k[1]) == run_state::running);
+}
+
+TEST_CASE("status --if: what a change makes of a heterogeneous job") {
+  world w{config_of(three_teams)};
+  const job_key runs = w.slurm.submit("a", 2, 8, 1000, false);
+  w.ticks(2);
+  const auto k = w.slurm.submit_components("a", {{1, 0}, {3, 8}}, 100);
+  w.ticks(3);
+  std::stringstream in{w.events.str()};
+  const what_if_answer answer = what_if(in, {"job:" + to_string(runs) + ":gone"}, false);
+  CHECK(answer.problems.empty());
+  CHECK(answer.text.find(to_string(w.at(k[0]).key) + " ") != std::string::npos);
+  CHECK(answer.text.find("start") != std::string::npos);
+}
+
 TEST_CASE("governor: every job ends once, whatever happens") {
   for (unsigned seed = 1; seed <= 40; ++seed) {
     CAPTURE(seed);
@@ -1259,8 +1476,14 @@ TEST_CASE("governor: every job ends once, whatever happens") {
         const bool may_requeue = !chance(200);
         // More than its team owns, and not to be preempted: that would wait for ever.
         const std::uint32_t on = may_requeue ? 1 + below(2) : 1;
-        all.push_back(
-            w.slurm.submit(account, account[0] == 'c' ? 1 : on, 1 + below(8), 2 + below(40), may_requeue));
+        if (may_requeue && chance(200)) {
+          const auto parts = w.slurm.submit_components(
+              account, {{1, 0}, {1, 1 + below(4)}, {on, 1 + below(2)}}, 2 + below(40));
+          all.insert(all.end(), parts.rbegin(), parts.rend());
+        } else {
+          all.push_back(
+              w.slurm.submit(account, account[0] == 'c' ? 1 : on, 1 + below(8), 2 + below(40), may_requeue));
+        }
         auto& t = w.slurm.jobs.at(all.back());
         t.when_warned = static_cast<fake_slurm::truth::manner>(below(3));
       }

@@ -96,6 +96,26 @@ TEST_CASE("let-go: what was reclaimed is neither held nor pinned any more, and c
   CHECK(w.at(victim).state == run_state::running);
 }
 
+TEST_CASE("let-go: each component of a heterogeneous job") {
+  let_go_world w;
+  const job_key full = w.slurm.submit("b", 2, 4, 1000);
+  std::vector<job_key> parts;
+  w.at_tick = [&](int i) {
+    if (i == 3) parts = w.slurm.submit_components("a", {{1, 0}, {1, 8}}, 50);
+  };
+  w.govern(10);
+  CHECK(w.at(parts[1]).is_held);
+  CHECK(w.let_go().text() == "3 jobs let go, 2 of them released");
+  const std::string id = to_string(w.at(parts[0]).key);
+  CHECK(std::count(w.lines.begin(), w.lines.end(), id + "+1 of ana: comments emptied, released") == 1);
+  w.slurm.cancel(full);
+  w.slurm.advance(5);
+  for (const job_key& k : parts) {
+    CHECK(w.at(k).comment.empty());
+    CHECK(w.at(k).state == run_state::running);
+  }
+}
+
 TEST_CASE("let-go: what users and operators have set stays") {
   let_go_world w;
   const auto like = [&](const std::string& admin) {

@@ -99,6 +99,27 @@ TEST_CASE("limits: what jobs of a QOS have together") {
   CHECK(w.obstacle(job_of(1, 8)).empty());
 }
 
+TEST_CASE(
+    "limits: components of a heterogeneous job count together, and each alone is no larger than a job") {
+  world w;
+  w.of.qualities[0].group = {world::only(gpu, 16), 3};
+  w.of.qualities[0].per_job = world::only(gpu, 8);
+  w.used.take(w.of);
+  const auto of = [](std::uint32_t first, std::uint32_t second) {
+    std::vector<job> parts{job_of(9, first), job_of(9, second)};
+    for (std::uint32_t i = 0; i < 2; ++i) parts[i].component = i;
+    return whole_of(parts);
+  };
+  CHECK(w.obstacle(of(8, 8)).empty());
+  CHECK(w.obstacle(of(0, 9)) == "the QOS small has jobs of at most 8 gres/gpu (QOSMaxGRESPerJob)");
+  w.used.count(job_of(2, 4), as::running, 0);
+  CHECK(w.obstacle(of(8, 4)).empty());
+  CHECK(w.obstacle(of(8, 5)) == "the QOS small runs at most 16 gres/gpu at once (QOSGrpGRES)");
+  w.used.count(of(4, 4), as::running, 0);
+  CHECK(w.obstacle(of(4, 4)).empty());
+  CHECK(w.obstacle(job_of(1, 1)) == "the QOS small runs at most 3 jobs at once (QOSGrpJobsLimit)");
+}
+
 TEST_CASE("limits: what runs counts with what it has") {
   world w;
   w.of.qualities[0].group.most = world::only(gpu, 8);

@@ -281,10 +281,14 @@ def part_storm(part):
         elif deed == "submit":
             nodes_wanted = chance.choice([1, 1, 1, 1, 2, 3])
             options = ["--no-requeue"] if chance.random() < 0.15 else []
-            job = part.submit(chance.choice(list(ACCOUNTS)), gpus=chance.choice([1, 2, 4, 8, 8]), nodes=nodes_wanted,
+            gpus = chance.choice([1, 2, 4, 8, 8])
+            if not options and chance.random() < 0.15:
+                # A leader without GPUs, and workers.
+                options, nodes_wanted, gpus = [":", f"--nodes={nodes_wanted}", f"--gres=gpu:{gpus}"], 1, 0
+            job = part.submit(chance.choice(list(ACCOUNTS)), gpus=gpus, nodes=nodes_wanted,
                               seconds=chance.randint(1, 9), on_term=chance.choice(["die", "ignore", "wait"]), options=options)
             jobs.append(job)
-            if options:
+            if "--no-requeue" in options:
                 fixed.add(job)
     if not governor.alive():
         governor.start()
@@ -593,6 +597,92 @@ def part_dependents(part):
     part.law_held()
 
 
+def part_components(part):
+    """A heterogeneous job is one job: it starts whole, is taken back whole, and comes back whole."""
+    part.begin()
+    cluster, governor, watch = part.cluster, part.governor, part.watch
+    # Slurm numbers the components on from their leader.
+    unlike = lambda account, *more, **given: part.submit(
+        account, gpus=0, options=["--cpus-per-task=4", *[word for each in more for word in (":", *each)]], **given)
+    states = lambda leader, count=2: [part.state(leader + i) for i in range(count)]
+    is_in = lambda leader, state, count=2: lambda now: all(
+        leader + i in now and now[leader + i].state == state for i in range(count))
+    used = lambda: {quota["name"]: quota["used"]["gpu"] for quota in json.loads(
+        governor.call("status", "--json", "--config", governor.config_path).stdout)["quotas"]}
+
+    # 16 nodes: a CPU leader and 11 nodes of workers, 40 of their 88 GPUs on loan.
+    leader = unlike("team-b", ["--nodes=11", "--gres=gpu:8"], seconds=25)
+    part.check(watch.until(is_in(leader, "RUNNING"), 30), f"leader and workers run: {states(leader)} {watch.jobs}")
+    part.check(watch.used()["b"] == 88 and watch.jobs[leader].gpus == 0, f"the workers have the GPUs: {watch.used()}")
+    both = [watch.jobs[leader + i] for i in range(2)]
+    part.check(all(job.admin_comment.startswith("allot: admitted on n") for job in both) and
+               all("borrows 40 gpu" in job.comment for job in both), f"each component says so: {both}")
+    part.check(wait_for(lambda: used()["b"] == 88, 5), f"their quota is charged for both: {used()}")
+    told = governor.call("why", f"{leader}+1", "--config", governor.config_path).stdout
+    part.check("88 gpu on 1 + 11 nodes" in told, f"why says what it is: {told}")
+    # The owner comes, and so does another governor.
+    owner = part.submit("team-c", nodes=6, seconds=10)
+    part.check(wait_for(lambda: governor.log("warn"), 10), "the job is warned for the owner")
+    governor.kill()
+    governor.start()
+    part.check(part.runs([owner], 30), f"the owner has its own back: {part.state(owner)} {watch.used()}")
+    part.check(is_in(leader, "PENDING")(watch.jobs), f"the job is gone whole: {states(leader)}")
+    governor.kill()
+    governor.start()
+    part.check(part.drain([owner], 30), f"the owner ends: {part.state(owner)}")
+    part.check(watch.until(is_in(leader, "RUNNING"), 40), f"and the job is back, whole: {states(leader)}")
+    part.check([watch.last_restart[leader + i] for i in range(2)] == [1, 1], f"after one restart: {watch.last_restart}")
+    governor.kill()
+    governor.start()
+    part.check(part.drain([leader, leader + 1], 60), f"it ends whole: {states(leader)}")
+    part.ended_once([owner, leader])
+
+    # One of three components is cancelled while it runs, and what it had is free.
+    three = unlike("team-a", ["--nodes=2", "--gres=gpu:2"], ["--nodes=1", "--gres=gpu:8"])
+    part.check(watch.until(is_in(three, "RUNNING", 3), 30), f"three components run: {states(three, 3)}")
+    cluster.run("scancel", f"{three}+2")
+    part.check(wait_for(lambda: used()["a"] == 4, 15), f"what a cancelled component had is free: {used()}")
+    part.check(watch.until(is_in(three, "RUNNING"), 1), f"and the others run on: {states(three, 3)}")
+    cluster.run("scancel", str(three))
+    part.check(part.drain([three, three + 1, three + 2], 20) and wait_for(lambda: used()["a"] == 0, 5),
+               f"until their leader is cancelled: {states(three, 3)} {used()}")
+
+    # Its user holds it and lets it go, by the id of all.
+    governor.stop()
+    held = unlike("team-a", ["--nodes=2", "--gres=gpu:8"], seconds=5)
+    cluster.run("scontrol", "hold", str(held), user="ana")
+    governor.start()
+    watch.idle(4)
+    part.check(is_in(held, "PENDING")(watch.jobs) and "held by its user" in watch.jobs[held].comment,
+               f"a job that its user holds waits: {states(held)} {watch.jobs[held].comment!r}")
+    told = governor.call("why", str(held), "--config", governor.config_path).stdout
+    part.check("held by its user" in told, f"and why says so: {told}")
+    cluster.run("scontrol", "release", str(held), user="ana")
+    part.check(watch.until(is_in(held, "RUNNING"), 30), f"then it runs: {states(held)}")
+    # What fails with a node of its workers comes back whole.
+    lost = unlike("team-c", ["--nodes=2", "--gres=gpu:8"], seconds=20)
+    part.check(watch.until(is_in(lost, "RUNNING"), 30), f"another one runs: {states(lost)}")
+    part.drain([held, held + 1], 30)
+    node = cluster.run("scontrol", "show", "hostnames", watch.jobs[lost + 1].nodes).stdout.split()[0]
+    cluster.fail_node(node)
+    part.check(watch.until(lambda now: is_in(lost, "RUNNING")(now) and now[lost].restarts == 1, 40),
+               f"what lost a node comes back whole, elsewhere: {states(lost)}")
+    part.check(node not in cluster.run("scontrol", "show", "hostnames", watch.jobs[lost + 1].nodes).stdout.split(),
+               f"not on {node}: {watch.jobs[lost + 1].nodes}")
+    cluster.return_node(node)
+    part.drain([lost, lost + 1], 60)
+    part.ended_once([held, lost], upset=[lost])
+
+    # What can't be one gang is refused, and says why.
+    mixed = unlike("team-a", ["--nodes=1", "--gres=gpu:8", "--account=team-b"])
+    part.check(watch.until(lambda now: mixed + 1 in now and "refused" in now[mixed + 1].comment, 10) and
+               "another account" in watch.jobs[mixed].comment, f"components of two accounts: {watch.jobs[mixed].comment!r}")
+    cluster.run("scancel", str(mixed))
+    part.law_held()
+    part.files_are_harmless()
+    part.replays()
+
+
 def part_hand(part):
     """What an operator asks of a governor that runs."""
     part.begin(grace_s=0)
@@ -662,6 +752,10 @@ def part_slurm_chooses(part):
         part.cluster.run("scancel", str(job), check=False)
     part.drain(loans, 20)
     part.ended_once(owners)
+    unlike = part.submit("team-a", gpus=0, seconds=4, options=[":", "--nodes=2", "--gres=gpu:8"])
+    part.check(part.runs([unlike, unlike + 1], 30) and part.drain([unlike, unlike + 1], 30),
+               f"the components of a heterogeneous job run: {part.state(unlike)} {part.state(unlike + 1)}")
+    part.ended_once([unlike])
 
     # Nodes fail and return while there is no room elsewhere: what ran there may only go back there, and must live.
     full = [part.submit(account, seconds=600) for account, count in (("team-a", 4), ("team-b", 6), ("team-c", 6)) for _ in range(count)]
@@ -752,6 +846,11 @@ def part_placed(part):
         ("first", first), ("second", second), ("split", loose))))
     cancel([first, second] + kept)
     part.drain([first, second] + kept, 15)
+    unlike = part.submit("team-a", gpus=0, options=[":", "--nodes=3", "--gres=gpu:8"])
+    part.check(part.runs([unlike, unlike + 1], 30) and len(switches_of(unlike) | switches_of(unlike + 1)) == 1,
+               f"components are below one switch: {[watch.jobs[unlike + i].nodes for i in range(2)]}")
+    cancel([unlike])
+    part.drain([unlike, unlike + 1], 15)
 
     if cluster.accounting is None:
         part.say("no slurmdbd and MariaDB, and so no QOS: the map was not tried")
@@ -961,7 +1060,7 @@ def part_soak(part):
     part.replays()
 
 
-PARTS = ["storm", "hostile", "operator", "clocks", "placed", "sharing", "lawless", "slurm_chooses", "dependents", "reserved", "hand", "guide"]
+PARTS = ["storm", "hostile", "operator", "clocks", "placed", "components", "sharing", "lawless", "slurm_chooses", "dependents", "reserved", "hand", "guide"]
 
 
 def main():

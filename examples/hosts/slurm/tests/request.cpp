@@ -49,7 +49,8 @@ TEST_CASE("request: a job key is what Slurm's commands take") {
   CHECK(to_string(job_key{12, 3}) == "12_3");
   CHECK(parse_job_key("12_3") == job_key{12, 3});
   CHECK(parse_job_key("12") == job_key{12});
-  for (const char* wrong : {"", "_", "a", "1_", "1_a", "1_2_3", "4294967296", "-1"}) {
+  CHECK(parse_job_key("12+3") == job_key{12});
+  for (const char* wrong : {"", "_", "a", "1_", "1_a", "1_2_3", "1+", "+1", "1_2+3", "4294967296", "-1"}) {
     CAPTURE(wrong);
     CHECK(!parse_job_key(wrong));
   }
@@ -70,6 +71,81 @@ TEST_CASE("request: who holds a job says its comment") {
   CHECK(held_by(j) == "held by an operator");
   j.is_held = false;
   CHECK(held_by(j).empty());
+}
+
+TEST_CASE("request: a heterogeneous job can do what all of its components can") {
+  const auto component = [](std::uint32_t number) {
+    job j;
+    j.key = {7};
+    j.component = number;
+    j.record = 7 + number;
+    j.is_held = true;
+    j.partition = number == 0 ? "cpu,main" : "main,gpu";
+    j.name = "part" + std::to_string(number);
+    j.time_limit = 60 * (number + 1);
+    j.why_pending = "None";
+    return j;
+  };
+  std::vector<job> parts{component(0), component(1)};
+  job all = whole_of(parts);
+  CHECK(all.record == 7);
+  CHECK(all.name == "part0");
+  CHECK(all.partition == "cpu,main,gpu");
+  CHECK(all.time_limit == 120);
+  CHECK(all.may_requeue);
+  CHECK(slurm_name(all) == "7");
+  CHECK(slurm_name(all.components[1]) == "7+1");
+  SUBCASE("it is held if one is") {
+    parts[0].is_held = false;
+    CHECK(whole_of(parts).is_held);
+    parts[1].is_held = false;
+    CHECK(!whole_of(parts).is_held);
+  }
+  SUBCASE("whoever holds one holds it") {
+    parts[1].comment = "allot: held by its user";
+    CHECK(held_by(whole_of(parts)) == "held by its user");
+  }
+  SUBCASE("what is in the way of one is in the way of it") {
+    parts[1].dependency = "afterok:3";
+    parts[1].why_pending = bad_constraints;
+    parts[1].may_requeue = false;
+    parts[1].time_limit = 0;
+    all = whole_of(parts);
+    CHECK(all.dependency == "afterok:3");
+    CHECK(all.why_pending == bad_constraints);
+    CHECK(!all.may_requeue);
+    CHECK(all.time_limit == 0);
+  }
+  SUBCASE("one that is cancelled alone leaves it") {
+    for (job& p : parts) p.state = run_state::running;
+    parts[0].nodes = {{"n1", 0, 2}};
+    parts[1].nodes = {{"n1", 8, 8}, {"n2", 8, 8}};
+    CHECK(whole_of(parts).nodes.size() == 3);
+    parts[1].state = run_state::completing;
+    CHECK(whole_of(parts).state == run_state::running);
+    CHECK(whole_of(parts).nodes.size() == 3);
+    parts[1].state = run_state::ended;
+    all = whole_of(parts);
+    CHECK(all.state == run_state::running);
+    CHECK(all.nodes == parts[0].nodes);
+    CHECK(all.components.size() == 1);
+  }
+  SUBCASE("it leaves its nodes when the last one has") {
+    parts[0].state = run_state::pending;
+    parts[1].state = run_state::completing;
+    parts[1].is_requeued = true;
+    all = whole_of(parts);
+    CHECK(all.state == run_state::completing);
+    CHECK(all.is_requeued);
+  }
+  SUBCASE("it is over when all are") {
+    for (job& p : parts) p.state = run_state::ended;
+    parts[0].has_failed = true;
+    all = whole_of(parts);
+    CHECK(all.state == run_state::ended);
+    CHECK(all.has_failed);
+    CHECK(all.components.size() == 2);
+  }
 }
 
 TEST_CASE("request: what a job needs") {

@@ -168,10 +168,15 @@ TEST_CASE("status: what is read from the JSON makes the same text") {
   snapshot s = test::sample("lab");
   s.jobs[0].before = 3;
   s.jobs[3].slurm_reason = "Resources";
+  s.jobs[0].components = {{1, {allot::gpus(0), allot::gpus(4)}}, {3, {allot::gpus(24), allot::gpus(96)}}};
+  s.jobs[0].request = {allot::gpus(24), allot::gpus(100)};
+  CHECK(contains(status_text(s), "24 gpu, 100 cpu on 1 + 3 nodes"));
   const auto read = read_status(status_json(s));
   REQUIRE(read);
   CHECK(status_text(*read) == status_text(s));
   CHECK(why_text(*read, "100").find("before it    3 in its quota\n") != std::string::npos);
+  CHECK(contains(why_text(*read, "100"),
+                 "component 0  4 cpu on 1 node\ncomponent 1  24 gpu, 96 cpu on 3 nodes\n"));
   CHECK_FALSE(read_status("{}"));
   CHECK_FALSE(read_status("[1"));
   CHECK_FALSE(read_status(R"({"format": "allot-slurm-status/1", "jobs": 3})"));

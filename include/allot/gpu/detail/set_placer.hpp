@@ -125,8 +125,9 @@ class set_placer {
     for (const std::uint32_t c : counts_) pods += c;
     return pods == r.pods;
   }
-  /// How many pods of a set that is.
+  /// How many pods of a set that is, and what each needs.
   [[nodiscard]] std::uint32_t pods_of(std::size_t set) const { return counts_[set]; }
+  [[nodiscard]] const pod_shape& shape_of(std::size_t set) const { return shapes_[set]; }
   /// Whether the last search that failed might have succeeded with a larger budget.
   [[nodiscard]] bool gave_up() const noexcept { return gave_up_; }
 

@@ -259,12 +259,13 @@ class view_or_default {
   }
   /// The set of the next pod if there are so many of each; some set if none may have more, as when the view
   /// shows fewer by now.
-  [[nodiscard]] static std::size_t next_set(const View& view, const job& j, const pods_by_set& has) {
+  [[nodiscard]] static std::size_t next_set(const View& view, const job& j, const pods_by_set& has,
+                                            set_growth by) {
     const std::size_t all = sets(view, j);
     if (all == 1) return 0;
     const std::size_t next = next_to_grow(
         all, [&](std::size_t s) { return pods(view, j, s).least; },
-        [&](std::size_t s) { return pods(view, j, s).most; }, has);
+        [&](std::size_t s) { return pods(view, j, s).most; }, has, by);
     return std::min(next, all - 1);
   }
   /// Whether it accepts these flavors.
@@ -356,12 +357,25 @@ void read_further_pod(job_record<View, Placement>& r, const View& view, [[maybe_
   if constexpr (near_request<Placement>) r.pod_request = r.pod_request.beside(r.where);
 }
 
+/// What it is charged there for what it requests: a further pod of unlike ones as one of its set.
+template <job_view View, placement Placement>
+[[nodiscard]] resources<dimensions<View>> request_at(const job_record<View, Placement>& r, const View& view,
+                                                     const resources<dimensions<View>>& request,
+                                                     const Placement& in,
+                                                     const typename Placement::allocation& where) {
+  if constexpr (set_charging_view<View, Placement>) {
+    if (r.facts.elastic && r.has_unlike_pods)
+      return view.request_at(r.what, pod_set_id{r.set}, request, in, where);
+  }
+  return view.request_at(r.what, request, in, where);
+}
+
 /// From now on the job is charged for what it uses where it is placed.
 template <job_view View, placement Placement>
 void charge_by_place(job_record<View, Placement>& r, const View& view, const Placement& in) {
   if constexpr (charging_view<View, Placement>) {
     if (view.is_charged_by_place(r.what))
-      r.facts.request = view.request_at(r.what, r.facts.request, in, r.where);
+      r.facts.request = detail::request_at(r, view, r.facts.request, in, r.where);
   }
 }
 /// From now on it is charged for what it requests.

@@ -279,12 +279,18 @@ class lifecycle {
   }
   /// The same of those that run or leave.
   [[nodiscard]] pods_by_set held_pods(const record& core) const { return pods_of(core, holds); }
-  /// Of which set the next pod of an elastic job is; `more` are those that are no units.
+  /// How sets grow.
+  void grow_by(set_growth by) { growth_ = by; }
+  /// Of which set the next pod of an elastic job is if it has so many of each.
+  [[nodiscard]] std::size_t next_set_after(const record& core, const pods_by_set& has) const {
+    return view_or_default<View>::next_set(view_, core.what, has, growth_);
+  }
+  /// The same if it has what it has; `more` are those that are no units.
   [[nodiscard]] std::size_t next_set(const record& core, const pods_by_set& more = {}) const {
     if (view_or_default<View>::sets(view_, core.what) == 1) return 0;
     pods_by_set has = pods_of(core);
     for (std::size_t s = 0; s < has.size(); ++s) has[s] += more[s];
-    return view_or_default<View>::next_set(view_, core.what, has);
+    return next_set_after(core, has);
   }
   /// The record of an elastic job as if `pods` were all that it needs. Precondition: an elastic view.
   [[nodiscard]] record part_of(const record& r, std::uint32_t pods) const {
@@ -687,7 +693,7 @@ class lifecycle {
     placed_request p = read_placed(pod, at, core.pick);
     pods_by_set has = held_pods(core);
     ++has[set];
-    read_pod(p.pod.emplace(core), view_or_default<View>::next_set(view_, core.what, has));
+    read_pod(p.pod.emplace(core), next_set_after(core, has));
     drop_waiting_elastic_pods(core);
     const job_id id = add_pod(core, std::move(pod));
     start_adopted(id, since, p);
@@ -892,6 +898,7 @@ class lifecycle {
         core.turns = std::max(core.turns, r.turns);
         ++core.pods_to_come;
         forget(r.facts.id);
+        drop_next_of_sets(core);
         if (may_grow(core)) grow(core);
         return;
       }
@@ -916,6 +923,7 @@ class lifecycle {
     take_out(r);
     forget(id);
     if constexpr (has_elastic_pods) {
+      if (core) drop_next_of_sets(jobs_[core]);
       if (core && may_grow(jobs_[core])) grow(jobs_[core]);
     }
   }
@@ -1432,6 +1440,13 @@ class lifecycle {
       if (s == job_state::pending || s == job_state::nominated) drop(core.elastic_pods[i]);
     }
   }
+  /// One of unlike pods has gone: the one that waits may be of another set than the next is now.
+  void drop_next_of_sets(record& core) {
+    if (!core.has_unlike_pods) return;
+    for (std::size_t i = core.elastic_pods.size(); i-- > 0;) {
+      if (jobs_[core.elastic_pods[i]].state == job_state::pending) drop(core.elastic_pods[i]);
+    }
+  }
   /// The time of submission by which the job takes its turn.
   [[nodiscard]] instant turn_of(const record& r, const queue_settings& settings) const {
     const bool ages = timed_view<View> && settings.backfill == backfill_order::aged;
@@ -1471,6 +1486,7 @@ class lifecycle {
   time_limits early_;
   /// Who is ready by then is not early: the time of the last step.
   instant ready_by_ = ready_time::always;
+  set_growth growth_ = set_growth::evenly;
   /// From when others may be evicted for those that wait.
   time_limits patience_;
   /// From when those that wait are too old to be passed.

@@ -212,6 +212,10 @@ template <job_view View, placement Placement>
                 "allot: with is_charged_by_place the view must have `bool is_charged_by_place(const job&) "
                 "const` and `allot::resources<N> request_at(const job&, const allot::resources<N>& request, "
                 "const Placement&, const Placement::allocation&) const`, N as in request(job)");
+  static_assert(!charges || !pod_set_view<View> || set_charging_view<View, Placement>,
+                "allot: with is_charged_by_place and pod_sets the view must also have `allot::resources<N> "
+                "request_at(const job&, allot::pod_set_id set, const allot::resources<N>& request, const "
+                "Placement&, const Placement::allocation&) const`, for one pod of that set");
   return true;
 }
 

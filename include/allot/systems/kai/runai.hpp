@@ -35,6 +35,10 @@ inline namespace v0 {
 /// - Victims are placed again pod by pod, on their former nodes if there is room; only pods placed
 ///   elsewhere are evicted. The plan says how many of a gang; the gang itself restarts as a whole.
 /// - A job that can never fit stays in the queue and counts in the shares.
+/// - A job whose pods differ (`pod_set_view`) is a pod group with subgroups, each with its minimum: a search
+///   serves them set by set, sets grow and yield in the proportions of their minimums (`set_growth`), and
+///   without levels their pods are placed in the order of the sets.
+/// - A job with flavors, which KAI does not know, gets the first choice that works.
 /// - GPU memory is charged by the node on which it runs, in percent of the device, rounded up; while it is
 ///   pending, as its part of the smallest GPU (views: `charging_view`). A pod with parts of several GPUs is
 ///   charged all of them.
@@ -60,6 +64,9 @@ inline namespace v0 {
 ///   even if others have been given that place: more is given than there is. So it is here in a search;
 ///   when that is carried out, the pod keeps its place, and who was to have it waits elsewhere (1);
 /// - a further pod of a pipelined elastic job that could start at once starts in the next cycle;
+/// - subgroups of subgroups with a topology of their own can't be said; unlike pods with levels are placed
+///   wherever they all fit, also where KAI, which tries one order of the sets, finds no place; and no job
+///   runs with less than its minimum, so none is completed;
 /// - devices are filled by thousandths of their memory, rounded up, in KAI by MiB; where a limit forbids what
 ///   a pod is charged on the best node, KAI tries the next node; and of a pod with memory of several GPUs it
 ///   holds one part against the limits;

@@ -32,6 +32,10 @@ inline constexpr queue_settings kueue_defaults{
 /// FlavorFungibilityPreserveScanProgress, on since 0.20). That changed Kueue's decision in 6 of 6,849 random
 /// worlds.
 ///
+/// With `recompute_overlaps` off, a head is passed over if another one of the same cycle was claimed one of
+/// its victims (Kueue's gate RecomputeAssignmentUponPreemptionTargetsOverlap, on since 0.19). With both off
+/// these are the decisions of Kueue 0.17.
+///
 /// Where Kueue is nondeterministic or says nothing:
 /// - Heads equal in borrowing level, priority and time are ordered by id.
 /// - Jobs of a quota with children compete like those of another of its children; see the searches.
@@ -39,6 +43,14 @@ inline constexpr queue_settings kueue_defaults{
 /// - A step goes on to the next cycle while a cycle only finds heads inadmissible. A change requeues the jobs
 ///   of all trees; in Kueue, those of one cohort, up to a second later.
 /// - An elastic job is admitted once, with the pods that fit then (partial admission), and does not grow.
+/// - A job lists the flavors that it accepts. Kueue remembers where a search stopped among those of its
+///   queue: if others that a pod set does not accept come after its last, the next cycle tries these first,
+///   in vain.
+/// - A head that does not fit, with pod sets that come to the end of their flavors in different cycles, is
+///   tried for ever in Kueue, and what is behind it never. Here it is inadmissible after 256 cycles.
+///
+/// In 2,000 random worlds in which workloads have up to four pod sets, Kueue 0.17 decided otherwise in two,
+/// for one of the last two reasons each.
 ///
 /// A job that fits free capacity when a cycle begins may be admitted after others that preempt, and what
 /// their victims have not released yet counts as free by then. A cohort may thus use more than it has until
@@ -65,8 +77,14 @@ struct kueue {
   /// than with its first.
   bool preserve_scan_progress = true;
 
+  /// Whether a head whose victims were claimed to an earlier one looks for others in the same cycle (Kueue
+  /// 0.19), rather than in the next.
+  bool recompute_overlaps = true;
+
   /// The parts under these options.
-  [[nodiscard]] policies_type policies() const { return {.preserve_scan_progress = preserve_scan_progress}; }
+  [[nodiscard]] policies_type policies() const {
+    return {.preserve_scan_progress = preserve_scan_progress, .recompute_overlaps = recompute_overlaps};
+  }
 
   /// The nominal of a cohort is a pool beside its members'. An inclusive one is reduced to what they leave.
   template <std::size_t N>

@@ -66,8 +66,11 @@ struct kueue_fair {
   vector<std::uint8_t> resource_of{};
   /// Whether shares are rounded as Kueue's floating-point numbers are, rather than exact.
   bool float_shares = false;
+  /// @{
   /// As in `kueue`.
   bool preserve_scan_progress = true;
+  bool recompute_overlaps = true;
+  /// @}
 
   /// The parts under these options.
   [[nodiscard]] policies_type policies() const {
@@ -78,6 +81,7 @@ struct kueue_fair {
     parts.resource_of = resource_of;
     parts.float_shares = float_shares;
     parts.preserve_scan_progress = preserve_scan_progress;
+    parts.recompute_overlaps = recompute_overlaps;
     return parts;
   }
   /// The settings of quotas that are not configured: those of `kueue`.

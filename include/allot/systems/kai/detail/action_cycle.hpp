@@ -4,6 +4,7 @@
 #include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
 #include <allot/core/ids.hpp>
+#include <allot/core/pod_counts.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/scheduler/plan.hpp>
 #include <allot/scheduler/policies.hpp>
@@ -59,6 +60,8 @@ struct kai_policies {
   runtime_source reclaim_protection = runtime_source::common_ancestor;
   /// A job that can never fit stays in the queue and counts in the shares like any other.
   [[nodiscard]] static constexpr bool keeps_what_is_too_large() noexcept { return true; }
+  /// Further pods of unlike ones come so that their sets keep their proportions, and go the same way.
+  [[nodiscard]] static constexpr set_growth growth() noexcept { return set_growth::by_minimum; }
   /// The unit to which fair shares are rounded, by dimension, in milli: 1000 is a whole GPU.
   std::array<std::int64_t, 16> units = [] {
     std::array<std::int64_t, 16> all{};
@@ -309,24 +312,46 @@ class action_cycle {
     queue& q = queues_[r.facts.quota.index()];
     if (!unit.is_extra() && has_failed(q, r.request_class)) return grown;
     state_.places.expect(r);
-    const resources<n> least = state_.least_charge(r, r.facts.request);
-    if (state_.accounts.within_limits(r.facts.quota, least, r.facts.in)) {
-      if (const auto where = state_.places.find_allowed_place(r, least)) {
-        // The session can't start an extra pod: it waits until the next cycle.
-        if (!unit.is_extra() && state_.places.is_free_now(*where, least)) {
-          state_.admit(unit.job(), *where, grown);
-        } else {
-          state_.pipeline(r, state_.places.wait_there(r, *where));
-          state_.announce(r, session_->plan().evictions.size());
-          grown = state_.extras.add_next(r);
-        }
-        return grown;
+    const auto starts = [&] {
+      const resources<n> least = state_.least_charge(r, r.facts.request);
+      if (!state_.accounts.within_limits(r.facts.quota, least, r.facts.in)) return false;
+      const auto where = state_.places.find_allowed_place(r, least);
+      if (!where) return false;
+      // The session can't start an extra pod: it waits until the next cycle.
+      if (!unit.is_extra() && state_.places.is_free_now(*where, least)) {
+        state_.admit(unit.job(), *where, grown);
+      } else {
+        state_.pipeline(r, state_.places.wait_there(r, *where));
+        state_.announce(r, session_->plan().evictions.size());
+        grown = state_.extras.add_next(r);
       }
-    }
-    if (unit.is_extra()) return grown;
+      return true;
+    };
+    if (works_with_some_flavors(r, starts) || unit.is_extra()) return grown;
     q.failed.push_back(r.request_class);
     held_.push_back(unit.job());
     return grown;
+  }
+
+  /// Whether `works()` with one of the choices of flavors that the unit accepts, best first. KAI knows none:
+  /// a job of which the first does not work is as if it had been submitted once more with the next.
+  template <class Works>
+  [[nodiscard]] bool works_with_some_flavors([[maybe_unused]] const record& r, const Works& works) {
+    if constexpr (Session::has_flavors) {
+      if (!r.menu.empty() && !detail::unit_id::of(r).is_extra()) {
+        bool does = false;
+        flavor_pick pick{};
+        do {
+          session_->choose(r, pick);
+          does = works();
+        } while (!does && advance(pick, r.menu));
+        if (!does) session_->choose(r, {});
+        // That is no change to decide on again.
+        state_.follow();
+        return does;
+      }
+    }
+    return works();
   }
 
   /// Serves pending units by moving or evicting running ones, as the action says. Of those that failed, only
@@ -346,10 +371,13 @@ class action_cycle {
               fair_reclaim<n>::may_reclaim(state_.accounts, x, request, kind.in,
                                            policies_.float_sums ? kind.pod : exactly));
     };
-    const auto solves = [&](const record& r) {
-      const bool is_beyond = wanted.how == action_kind::preempt && r.facts.in == capacity_kind::guaranteed &&
-                             !state_.accounts.within_deserved_of_all(r.facts.quota, r.facts.request);
-      return !is_beyond && solver_.solve(r, wanted);
+    const auto solves = [&](const record& r) -> bool {
+      return works_with_some_flavors(r, [&] {
+        const bool is_beyond = wanted.how == action_kind::preempt &&
+                               r.facts.in == capacity_kind::guaranteed &&
+                               !state_.accounts.within_deserved_of_all(r.facts.quota, r.facts.request);
+        return !is_beyond && solver_.solve(r, wanted);
+      });
     };
     in_turn([&](const pending_kind& k) { return k.may_preempt && (!moves || k.preemptible); },
             [&](quota_id x, const queue&, const pending_kind& k) { return !may_try(x, k.request, k.kind); },

@@ -202,7 +202,7 @@ class cycle_state {
                                        const std::optional<place>& where) const {
     if constexpr (charging_view<typename Session::view_type, typename Session::placement_type>) {
       if (where && session_->view().is_charged_by_place(r.what)) {
-        return session_->view().request_at(r.what, request, session_->books().places, *where);
+        return detail::request_at(r, session_->view(), request, session_->books().places, *where);
       }
     }
     return request;

@@ -92,7 +92,8 @@ class extra_pods {
     if (pods_.size() == count_) pods_.push_back({});
     extra_pod& e = pods_[count_++];
     e.r = core;
-    e.r.pick = {};
+    // It is to be near the others: where they will be, if they are pipelined.
+    if (const auto at = state_->place_of(core)) e.r.where = *at;
     pods_by_set more{};
     for (std::size_t i = 0; i + 1 < count_; ++i) {
       if (pods_[i].r.facts.core == core.facts.id) ++more[pods_[i].r.set];
@@ -108,7 +109,7 @@ class extra_pods {
     e.r.request_class = {};
     e.r.preempts_from = session_->preempts_from(e.r);
     e.rank = unit_rank::of(e.r, is_any_active ? 2 : 1);
-    auto kind = unit_kind<Session::n>::of(*session_, e.r);
+    auto kind = unit_kind<Session::n>::of(*session_, e.r, more);
     kind.pods = left;
     state_->queues.add_extra(e.r, kind, e.rank);
     return {e.rank, unit_id::of(e.r), e.r.facts.request};

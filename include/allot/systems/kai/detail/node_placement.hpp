@@ -156,12 +156,13 @@ class node_placement {
   }
 
   /// On nodes where its pods can start at once, if possible; or pods that must wait for others to leave,
-  /// wherever they are placed.
+  /// wherever they are placed. Unlike pods set by set, whatever other order would do (KAI v0.13).
   [[nodiscard]] std::optional<allocation> place(const pod_request& r, bool waits,
                                                 std::span<const std::size_t> no_candidates = {}) const {
     return either(
         [&](auto& on) {
-          return on.place_by(policy_on<decltype(on)>{waits, no_candidates}, r);
+          const policy_on<decltype(on)> policy{waits, no_candidates};
+          return is_placed_each<decltype(on)>(r) ? on.place_each(r, policy) : on.place_by(policy, r);
         },
         [&] { return places_->place(r); });
   }
@@ -364,9 +365,12 @@ class node_placement {
   /// How many devices a unit has a part of, or perhaps less than all: others may share them. O(node types).
   [[nodiscard]] std::uint64_t shared_devices(const pod_request& r) const {
     const auto on_nodes = [&](auto& on) -> std::uint64_t {
-      if (!asked_on<decltype(on)>(r).takes_parts()) return 0;
-      const auto pods = on.pods_of(r);
-      return pods ? pods->pods * pods->each.devices : 0;
+      std::uint64_t sum = 0;
+      for_each_kind<decltype(on)>(r, [&](const auto& alike) {
+        if (!alike.takes_parts()) return;
+        if (const auto pods = on.pods_of(alike)) sum += pods->pods * pods->each.devices;
+      });
+      return sum;
     };
     return either(on_nodes, [] { return std::uint64_t{0}; });
   }
@@ -541,6 +545,35 @@ class node_placement {
   [[nodiscard]] static const pod_request& asked_on(const pod_request& r) noexcept {
     return r;
   }
+  /// Whether its pods differ.
+  template <class Nodes>
+  [[nodiscard]] static bool has_sets(const pod_request& r) noexcept {
+    if constexpr (requires { asked_on<Nodes>(r).sets.empty(); }) {
+      return !asked_on<Nodes>(r).sets.empty();
+    }
+    return false;
+  }
+  /// Whether they are placed one by one although they differ.
+  template <class Nodes>
+  [[nodiscard]] static bool is_placed_each(const pod_request& r) noexcept {
+    if constexpr (requires { asked_on<Nodes>(r).may_be_anywhere(); }) {
+      return has_sets<Nodes>(r) && asked_on<Nodes>(r).may_be_anywhere();
+    }
+    return false;
+  }
+  /// Calls `visit(request)` for those pods that are alike, set by set.
+  template <class Nodes, class Visit>
+  static void for_each_kind(const pod_request& r, Visit visit) {
+    if constexpr (requires { asked_on<Nodes>(r).sets.empty(); }) {
+      const auto& all = asked_on<Nodes>(r);
+      for (std::size_t s = 0; s < all.sets.size(); ++s) {
+        if (all.one_of < all.sets.size() && all.one_of != s) continue;
+        visit(all.sets[s].of(all.one_of == s ? 1 : all.sets[s].fewest(), all));
+      }
+      if (!all.sets.empty()) return;
+    }
+    visit(asked_on<Nodes>(r));
+  }
   template <class OnNodes, class Otherwise>
   auto either(OnNodes on_nodes, Otherwise otherwise) const {
     if constexpr (node_aware_placement<nodes_type>) {
@@ -569,7 +602,7 @@ class node_placement {
                                                          allocation stood,
                                                          std::span<const std::size_t> no_candidates) {
     using location = location_on<Nodes>;
-    if (r.total || !r.is_plain()) {
+    if (r.total || (!r.is_plain() && !is_placed_each<Nodes>(r))) {
       const auto whole = on.place_by(policy_on<Nodes>{true, no_candidates}, r);
       if (!whole) return std::nullopt;
       return returned{*whole, stand_alike(on, *whole, stood) ? 0 : static_cast<std::uint32_t>(r.pods)};

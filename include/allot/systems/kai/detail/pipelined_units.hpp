@@ -108,11 +108,11 @@ template <class Session>
 class evicted_pods {
  public:
   using record = typename Session::record;
-  /// Pods of a unit, by position; of one with more than 64, or of unlike ones, all.
+  /// Pods of a unit, by position; of one with more than 64, all.
   using pod_set = std::uint64_t;
 
   [[nodiscard]] static std::uint32_t count(const record& r, pod_set pods) {
-    if (r.facts.pods >= 64 || r.has_unlike_pods) return r.facts.pods;
+    if (r.facts.pods >= 64) return r.facts.pods;
     return static_cast<std::uint32_t>(std::popcount(pods & ((pod_set{1} << r.facts.pods) - 1)));
   }
   void set(job_id id, pod_set pods) { pods_[id] = pods; }

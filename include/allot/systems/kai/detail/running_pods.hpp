@@ -3,6 +3,7 @@
 
 #include <allot/core/algorithm.hpp>
 #include <allot/core/ids.hpp>
+#include <allot/core/pod_counts.hpp>
 #include <allot/core/resources.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/preemption/running_index.hpp>
@@ -40,6 +41,8 @@ class running_pods {
     job_id core;
     quota_id quota;
     bool elastic = false;
+    /// Of an elastic pod beside unlike ones.
+    std::uint8_t set = 0;
     std::uint32_t pods = 1;
     resources<n> request;
     /// How much of it KAI counts as allocated to its job: nothing of a pipelined pod, nor of what is charged
@@ -133,12 +136,14 @@ class running_pods {
     to.has_elastic_pods = from.has_elastic_pods;
   }
   /// Adds a pipelined unit, which is active like a running one, to such a copy, in order. Only `running` of
-  /// its pods still run where they were.
-  void add_pipelined(const record& r, std::uint32_t running, victims& all) const {
+  /// its pods still run where they were, those not in the set `gone`.
+  void add_pipelined(const record& r, std::uint32_t running, std::uint64_t gone, victims& all) {
     vector<running_unit>& units = all.units;
     running_unit u = unit_of(r);
     if (running == 0) u.holds = {};
-    if (running > 0 && running < u.pods) u.holds = request_of_pods(r, running);
+    if (running > 0 && running < u.pods) {
+      u.holds = r.has_unlike_pods ? request_of_unlike(r, ~gone) : request_of_pods(r, running);
+    }
     if (u.elastic) {
       u.rank.position = 1;
       for (const running_unit& other : units) {
@@ -150,6 +155,11 @@ class running_pods {
     count(all, u);
     all.has_elastic_pods = all.has_elastic_pods || u.elastic;
     if (!all.has_elastic_pods) return;
+    if (u.elastic && r.has_unlike_pods && session_->jobs().contains(u.core)) {
+      arrange(units, session_->jobs().at(u.core));
+      detail::sort(units.begin(), units.end(),
+                   [](const running_unit& a, const running_unit& b) { return a.rank < b.rank; });
+    }
     resources<n> stands;
     for (running_unit& each : units) {
       if (each.core == u.core) each.stands = stands += each.holds;
@@ -238,7 +248,7 @@ class running_pods {
   }
   /// An elastic pod stands on what its job has without any.
   [[nodiscard]] running_unit unit_of(const record& r) const {
-    running_unit u{unit_rank::of(r, 1), unit_id::of(r),  r.facts.id, r.facts.quota, r.facts.elastic,
+    running_unit u{unit_rank::of(r, 1), unit_id::of(r),  r.facts.id, r.facts.quota, r.facts.elastic, r.set,
                    r.facts.pods,        r.facts.request, held_by(r), held_by(r)};
     if (u.elastic) {
       u.core = r.facts.core;
@@ -247,6 +257,19 @@ class running_pods {
     }
     u.shared = on_nodes{session_->books().places}.shared_devices(r.pod_request);
     return u;
+  }
+  /// What these of the first 64 pods of a job whose pods differ request.
+  [[nodiscard]] resources<n> request_of_unlike(const record& core, std::uint64_t pods) const {
+    using shown = view_or_default<typename Session::view_type>;
+    const pods_by_set has = shown::by_set(session_->view(), core.what, core.facts.pods);
+    resources<n> sum;
+    std::uint32_t i = 0;
+    for (std::size_t s = 0; s < has.size(); ++s) {
+      for (std::uint32_t left = has[s]; left > 0 && i < 64; --left, ++i) {
+        if ((pods >> i & 1U) != 0) sum += session_->jobs().request_of_pod(core, s);
+      }
+    }
+    return sum;
   }
   void list_running(quota_id x, victims& v) {
     for (const running_unit& u : v.units) {
@@ -273,12 +296,57 @@ class running_pods {
       runs_[job.id] = {u.rank, x, true};
     }
     v.knows_largest = true;
+    if (v.has_elastic_pods) {
+      for (const running_unit& u : v.units) {
+        if (!u.elastic || u.rank.position != 1 || !session_->jobs().at(u.core).has_unlike_pods) continue;
+        arrange(v.units, session_->jobs().at(u.core));
+      }
+      for (const running_unit& u : v.units) runs_[u.id.job()].rank = u.rank;
+    }
     detail::sort(v.units.begin(), v.units.end(),
                  [](const running_unit& a, const running_unit& b) { return a.rank < b.rank; });
   }
 
+  /// Of a job whose pods differ, puts the elastic pods, which have the positions in which they came, in the
+  /// order in which they may stay: the last to go first, each set's in the order in which they came.
+  void arrange([[maybe_unused]] vector<running_unit>& units, [[maybe_unused]] const record& core) {
+    if constexpr (pod_set_view<typename Session::view_type>) {
+      using shown = view_or_default<typename Session::view_type>;
+      const auto least = [&](std::size_t s) { return shown::pods(session_->view(), core.what, s).least; };
+      const std::size_t sets = shown::sets(session_->view(), core.what);
+      arranged_.clear();
+      pods_by_set has{};
+      for (std::size_t s = 0; s < sets; ++s) has[s] = least(s);
+      for (std::size_t i = 0; i < units.size(); ++i) {
+        if (!units[i].elastic || units[i].core != core.facts.id) continue;
+        arranged_.push_back(i);
+        ++has[units[i].set];
+      }
+      detail::sort(arranged_.begin(), arranged_.end(), [&](std::size_t a, std::size_t b) {
+        return units[a].rank.position < units[b].rank.position;
+      });
+      for (std::size_t left = arranged_.size(); left > 0; --left) {
+        const std::size_t set = first_to_shrink(sets, least, has);
+        // The view may have changed.
+        std::size_t i = left - 1;
+        while (i > 0 && units[arranged_[i]].set != set) --i;
+        --has[units[arranged_[i]].set];
+        std::rotate(arranged_.begin() + static_cast<std::ptrdiff_t>(i),
+                    arranged_.begin() + static_cast<std::ptrdiff_t>(i + 1),
+                    arranged_.begin() + static_cast<std::ptrdiff_t>(left));
+      }
+      resources<n> stands = held_by(core);
+      std::uint32_t position = 0;
+      for (const std::size_t i : arranged_) {
+        units[i].rank.position = ++position;
+        units[i].stands = stands += units[i].holds;
+      }
+    }
+  }
+
   Session* session_ = nullptr;
   vector<victims> victims_;
+  vector<std::size_t> arranged_;
   /// By job.
   by_job<place_in_order> runs_;
   bool charges_places_ = false;

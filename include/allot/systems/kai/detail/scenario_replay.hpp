@@ -197,7 +197,8 @@ class scenario_replay {
     any_marked_ = false;
     outlasting_ = 0;
     // Pods that are to be served rank like a job of their own, below its minimum.
-    involved_.push_back({r.facts.quota, unit_rank::of(r, 0), r.facts.id, request_of_pods(r, pods), true});
+    involved_.push_back(
+        {r.facts.quota, unit_rank::of(r, 0), r.facts.id, request_of_pods(*session_, r, pods), true});
     for (const std::size_t i : tried) {
       const auto& u = *chosen[i].unit;
       const record& core = session_->jobs().at(u.core);
@@ -274,7 +275,7 @@ class scenario_replay {
     turn_.start(session_->tree(), key());
     before_ = quota_id::none();
     bool waits = true;
-    const resources<n> least = state_->least_charge(r, request_of_pods(r, pods));
+    const resources<n> least = state_->least_charge(r, request_of_pods(*session_, r, pods));
     const auto pod_request = pod_request_of(r, pods);
     for (std::size_t left = involved_.size(); left > 0; --left) {
       const quota_id x = pass_others(left_out);

@@ -3,6 +3,7 @@
 
 #include <allot/core/algorithm.hpp>
 #include <allot/core/ids.hpp>
+#include <allot/core/pod_counts.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/preemption/eligibility.hpp>
 #include <allot/systems/kai/detail/cycle_state.hpp>
@@ -105,7 +106,7 @@ class scenario_solver {
   }
   /// Whether so many of its pods can be served; then `recorded_` has the victims.
   [[nodiscard]] bool solve_for(const record& r, std::uint32_t pods) {
-    const resources<n> request = state_->least_charge(r, request_of_pods(r, pods));
+    const resources<n> request = state_->least_charge(r, request_of_pods(*session_, r, pods));
     const resources<n> room = state_->places.most_room();
     resources<n> freed;
     for (const std::size_t i : recorded_) freed += chosen_[i].unit->request;
@@ -235,7 +236,8 @@ class scenario_solver {
                                [&](std::size_t i) { return chosen_[i].end == fate::gone; });
       case action_kind::reclaim:
         make_bundles();
-        return fair_.is_fair(state_->accounts, r.facts.quota, request_of_pods(r, pods), r.facts.in, bundles_);
+        return fair_.is_fair(state_->accounts, r.facts.quota, request_of_pods(*session_, r, pods), r.facts.in,
+                             bundles_);
       case action_kind::preempt:
         break;
     }
@@ -257,6 +259,10 @@ class scenario_solver {
         continue;
       }
       done_.push_back(core);
+      if (job.has_unlike_pods) {
+        make_bundles_by_set(job, at);
+        continue;
+      }
       const resources<n> pod = request_of_pods(job, 1);
       std::uint32_t together = 0;
       std::uint32_t seen = 0;
@@ -269,6 +275,32 @@ class scenario_solver {
         }
       }
       if (together != 0) bundles_.push_back({chosen_[i].unit->quota, pod * together});
+    }
+  }
+
+  /// The same of a job whose pods differ: each set has a minimum.
+  template <class Iterator>
+  void make_bundles_by_set([[maybe_unused]] const record& job, [[maybe_unused]] Iterator first) {
+    if constexpr (pod_set_view<typename Session::view_type>) {
+      using shown = view_or_default<typename Session::view_type>;
+      const std::size_t sets = shown::sets(session_->view(), job.what);
+      resources<n> together;
+      pods_by_set seen{};
+      for (auto next = first; next != tried_.end(); ++next) {
+        const chosen_unit& c = chosen_[*next];
+        if (c.unit->core != job.facts.id) continue;
+        for (std::size_t s = 0; s < sets; ++s) {
+          const std::uint32_t least = shown::pods(session_->view(), job.what, s).least;
+          const std::uint32_t pods = c.unit->elastic ? (c.unit->set == s ? 1 : 0) : least;
+          for (std::uint32_t p = 0; p < pods; ++p, ++seen[s]) {
+            if (c.end != fate::gone) continue;
+            const resources<n> pod =
+                c.unit->elastic ? c.unit->request : session_->jobs().request_of_pod(job, s);
+            seen[s] < least ? static_cast<void>(together += pod) : bundles_.push_back({c.unit->quota, pod});
+          }
+        }
+      }
+      if (together != resources<n>{}) bundles_.push_back({job.facts.quota, together});
     }
   }
 

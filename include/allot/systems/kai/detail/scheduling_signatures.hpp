@@ -24,7 +24,7 @@ class failed_units {
   [[nodiscard]] bool is_easier(const kind& k) const {
     for (const kind& failed : kinds_) {
       if (!failed.is_like(k)) continue;
-      return all_at_most(k.pod, failed.pod) && k.pod != failed.pod;
+      return k.is_easier_than(failed);
     }
     return true;
   }
@@ -32,7 +32,7 @@ class failed_units {
   void add(const kind& k) {
     for (kind& failed : kinds_) {
       if (!failed.is_like(k)) continue;
-      if (all_at_most(k.pod, failed.pod)) failed = k;
+      if (k.is_at_most(failed)) failed = k;
       return;
     }
     kinds_.push_back(k);

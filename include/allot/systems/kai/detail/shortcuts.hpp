@@ -65,7 +65,7 @@ class shortcuts {
   template <class ForEachUnit>
   [[nodiscard]] bool may_skip_scenario(const record& r, std::uint32_t pods, const fair_reclaim<n>& fair,
                                        const ForEachUnit& for_each_unit) const {
-    const resources<n> request = request_of_pods(r, pods);
+    const resources<n> request = request_of_pods(*session_, r, pods);
     const resources<n> least = state_->least_charge(r, request);
     const resources<n> room = state_->places.most_room();
     if (state_->accounts.suffices(least, room)) return false;
@@ -136,7 +136,7 @@ class shortcuts {
     }
     state_->queues.follow(false);
     const unit_rank own = unit_rank::of(r, 0);
-    resources<n> ahead = request_of_pods(r, 1);
+    resources<n> ahead = request_of_pods(*session_, r, 1);
     for_each_pending(r.facts.quota, own, unit_id::of(r), [&](const resources<n>& other, const unit_rank&) {
       ahead[d] = std::max(ahead[d], other[d]);
     });

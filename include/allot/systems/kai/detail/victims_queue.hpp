@@ -261,7 +261,7 @@ class victims_queue {
     state_->running.copy(those, all);
     state_->for_each_pipelined(x, [&](unit_id id) {
       const record& r = state_->at(id);
-      state_->running.add_pipelined(r, state_->evicted.left(r), all);
+      state_->running.add_pipelined(r, state_->evicted.left(r), state_->evicted.of(r), all);
     });
     return all;
   }

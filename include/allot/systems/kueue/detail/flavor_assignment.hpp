@@ -93,6 +93,8 @@ struct flavor_bounds {
   /// which none can be made: they count as at best `no_candidates`.
   std::array<std::uint64_t, most_flavor_groups> no_place{};
   std::array<std::uint64_t, most_flavor_groups> no_victims{};
+  /// The groups, as bits, that are the first of a set of pods.
+  std::uint64_t set_starts = 0;
 };
 
 /// Chooses the flavors of a job (Kueue's flavor assigner). In each group of its resources the options are
@@ -197,7 +199,14 @@ template <std::size_t N, class Menu, class Outlook>
       }
       if (stop) break;
     }
-    if (chosen == options.size()) return {};
+    if (chosen == options.size()) {
+      // What was recorded of the sets before this one holds, as in Kueue.
+      std::size_t set = group;
+      while (set > 0 && (bounds.set_starts >> set & 1) == 0) --set;
+      flavor_assignment<N> none;
+      std::copy_n(result.next.begin(), set, none.next.begin());
+      return none;
+    }
     accept(best, options[chosen]);
     result.pick[group] = static_cast<std::uint8_t>(chosen);
     result.next[group] = static_cast<std::uint8_t>(tried + 1 == options.size() ? 0 : tried + 1);

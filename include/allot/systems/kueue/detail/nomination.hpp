@@ -256,22 +256,34 @@ class nominations {
     const flavor_assignment<n> whole = e.chosen;
     flavor_assignment<n> best;
     best_victims_.clear();
-    std::uint32_t fewer = most - least + 1;
-    for (std::uint32_t from = 0; from < fewer;) {
-      const std::uint32_t middle = from + (fewer - from) / 2;
-      if (judge(session, e, session.jobs().part_of(r, most - middle), bounds)) {
-        fewer = middle;
+    const std::uint32_t steps = most - least;
+    std::uint32_t fewest = steps + 1;
+    for (std::uint32_t from = 0; from < fewest;) {
+      const std::uint32_t middle = from + (fewest - from) / 2;
+      if (judge(session, e, session.jobs().part_of(r, pods_after(session, r, middle, steps)), bounds)) {
+        fewest = middle;
         best = e.chosen;
         std::swap(best_victims_, e.victims);
       } else {
         from = middle + 1;
       }
     }
-    const bool found = fewer <= most - least;
+    const bool found = fewest <= steps;
     e.chosen = found ? best : whole;
-    e.pods = found ? most - fewer : most;
+    e.pods = found ? pods_after(session, r, fewest, steps) : most;
     e.victims.clear();
     if (found) std::swap(e.victims, best_victims_);
+  }
+  /// The pods of an elastic job after so many of all steps in which its sets lose pods, each of them evenly
+  /// until it has its minimum. Each set then has as many as when the job grows to that number.
+  [[nodiscard]] static std::uint32_t pods_after(const Session& session, const record& r, std::uint32_t step,
+                                                std::uint32_t steps) {
+    std::uint64_t pods = 0;
+    for (std::size_t s = 0; s < shown::sets(session.view(), r.what); ++s) {
+      const auto [least, most] = shown::pods(session.view(), r.what, s);
+      pods += most - std::uint64_t{most - least} * step / steps;
+    }
+    return static_cast<std::uint32_t>(pods);
   }
   [[nodiscard]] typename Session::pod_request pod_request_of(Session& session, const entry& e) const {
     const record& r = session.jobs().at(e.job);
@@ -284,13 +296,30 @@ class nominations {
     return session.jobs().pod_request_of(r, e.chosen.pick);
   }
 
-  void assign(Session& session, entry& e, const record& r, const flavor_bounds& bounds) {
+  void assign(Session& session, entry& e, const record& r, flavor_bounds bounds) {
+    bounds.set_starts = set_starts_of(session, r);
     trials_.clear();
     found_.clear();
     const queue_settings& settings = session.queues().settings(e.quota);
     e.chosen = assign_flavors(*books_, heights_, e.quota, r.base, r.menu, settings.flavors,
                               search_.may_preempt_on_loan(settings.preempt), bounds,
                               [&](std::size_t d, quantity q) { return outlook(session, r, d, q); });
+  }
+  /// The groups of flavors, as bits, that are the first in which a set of pods requests anything.
+  [[nodiscard]] static std::uint64_t set_starts_of([[maybe_unused]] const Session& session,
+                                                   [[maybe_unused]] const record& r) {
+    std::uint64_t starts = 0;
+    using view_type = typename Session::view_type;
+    if constexpr (pod_set_view<view_type> && flavored_view<view_type>) {
+      const std::size_t sets = r.menu.groups() > 1 ? shown::sets(session.view(), r.what) : 1;
+      for (std::size_t s = 0; sets > 1 && s < sets; ++s) {
+        const auto of_set = session.view().flavors(r.what, pod_set_id{s});
+        std::size_t group = 0;
+        while (group < of_set.groups() && of_set.options(group).front() == resources<n>{}) ++group;
+        if (group < of_set.groups()) starts |= std::uint64_t{1} << group;
+      }
+    }
+    return starts;
   }
   /// Kueue's preemption oracle: considers one dimension alone, by quota alone.
   [[nodiscard]] preemption_outlook outlook(Session& session, const record& r, std::size_t d, quantity q) {

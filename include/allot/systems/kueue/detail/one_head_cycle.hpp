@@ -25,7 +25,7 @@ inline namespace v0 {
 /// flavors and its preemption targets. The heads are then processed in the order of `Policies::entry_order`,
 /// and each is judged again in view of what earlier heads were claimed:
 /// - Others were claimed the same victims: it looks for other victims, with the same flavors; if it fits
-///   once the claimed victims are gone, it waits for them.
+///   once the claimed victims are gone, it waits for them. Without `recompute_overlaps` it is passed over.
 /// - It no longer fits: it is passed over until the next cycle, in which it goes on with its next flavors.
 /// - It needs victims and finds none: unless its quota can always reclaim what it owns, free capacity is kept
 ///   for it during this cycle, so that no later head borrows it (Kueue #4813).
@@ -45,7 +45,8 @@ class one_head_cycle {
   explicit one_head_cycle(const Policies& policies)
       : order_(policies.template entry_order<n>()),
         nominations_(policies),
-        memory_(policies.preserve_scan_progress) {}
+        memory_(policies.preserve_scan_progress),
+        recomputes_overlaps_(policies.recompute_overlaps) {}
 
   /// Starts over on the session's tree.
   void reset(Session& session) {
@@ -197,7 +198,7 @@ class one_head_cycle {
 
   void process(Session& session, entry& e) {
     ledger<n>& l = session.books().allocated();
-    if (overlaps(e)) {
+    if (recomputes_overlaps_ && overlaps(e)) {
       nominations_.nominate_again(session, e);
       if (e.chosen.mode == fit_mode::fit) e.outcome = entry_outcome::deferred;
     }
@@ -337,6 +338,7 @@ class one_head_cycle {
   typename Policies::template entry_order_type<n> order_;
   nominations<Session, Policies> nominations_;
   head_memory<Session> memory_;
+  bool recomputes_overlaps_;
   /// The ledger of this cycle as if all claimed victims were gone.
   std::optional<ledger<n>> after_;
   /// The roots of the trees that this cycle is about.

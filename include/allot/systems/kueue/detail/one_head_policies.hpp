@@ -51,6 +51,9 @@ struct one_head_by_priority {
   /// Whether a head that is passed over goes on with its next flavors in the next cycle (Kueue's gate
   /// FlavorFungibilityPreserveScanProgress); otherwise it starts over with the first.
   bool preserve_scan_progress = true;
+  /// Whether a head whose victims were claimed to an earlier one looks for others in the same cycle (Kueue's
+  /// gate RecomputeAssignmentUponPreemptionTargetsOverlap); otherwise it is passed over.
+  bool recompute_overlaps = true;
 };
 
 /// The parts of Kueue with fair sharing.
@@ -82,6 +85,7 @@ struct one_head_by_share {
   bool float_shares = false;
   /// As in `one_head_by_priority`.
   bool preserve_scan_progress = true;
+  bool recompute_overlaps = true;
 
  private:
   template <std::size_t N>

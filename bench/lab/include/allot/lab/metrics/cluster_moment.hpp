@@ -53,14 +53,22 @@ namespace lab {
 /// O(jobs log shapes).
 template <std::size_t N>
 [[nodiscard]] gpu::typical_pods typical_pods_of(const gpu::cluster& layout,
-                                                std::span<const sim::job<N>> jobs) {
+                                                const sim::workload_view<N>& workload) {
   // The workload is known in advance, so no shape is forgotten.
-  gpu::seen_pods seen{2 * jobs.size()};
-  for (const sim::job<N>& j : jobs) {
-    const auto pods = gpu::split(j.pod_request, layout);
-    if (!pods) continue;
+  gpu::seen_pods seen{(2 + most_pod_sets) * workload.jobs.size()};
+  const auto learn = [&](const gpu::pod_request& r) {
+    const auto pods = gpu::split(r, layout);
+    if (!pods) return;
     seen.learn(pods->each, static_cast<std::int64_t>(pods->pods));
     if (pods->has_rest()) seen.learn(pods->rest);
+  };
+  for (sim::job_index j = 0; j < workload.jobs.size(); ++j) {
+    const gpu::pod_request& whole = workload.jobs[j].pod_request;
+    if (workload.jobs[j].unlike == 0) {
+      learn(whole);
+    } else {
+      for (const gpu::pod_set& s : workload.sets_of(j)) learn(s.of(s.pods, whole));
+    }
   }
   return seen.typical();
 }

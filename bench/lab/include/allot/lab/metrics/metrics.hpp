@@ -192,7 +192,7 @@ class metrics final : public sim::observer<N> {
     if (!has_begun_) {
       has_begun_ = true;
       last_ = totals_.first_submit = sim.now();
-      cluster_.begin(sim.places(), sim.jobs());
+      cluster_.begin(sim.places(), sim.scheduler().view());
       lost_ = lost_time{{std::max(settings_.window.begin, sim.now()), settings_.window.end}};
     }
     ++told_;

@@ -30,7 +30,7 @@ class cluster_time {
  public:
   /// Fragments (FGD's F) are what the typical pods of these jobs could not use.
   template <std::size_t N>
-  void begin(const sim::places& where, std::span<const sim::job<N>> jobs) {
+  void begin(const sim::places& where, const sim::workload_view<N>& workload) {
     if (!where.has_nodes()) return;
     const gpu::cluster& layout = where.inventory().layout();
     models_ = layout.models().size();
@@ -38,7 +38,7 @@ class cluster_time {
     types_.clear();
     for (const gpu::node_type& t : layout.types()) types_.push_back({t.model, t.pool});
     now_.types.assign(types_.size(), {});
-    fragments_.emplace(layout, typical_pods_of(layout, jobs));
+    fragments_.emplace(layout, typical_pods_of(layout, workload));
   }
   /// Takes in the current state.
   template <std::size_t N>
