@@ -221,20 +221,22 @@ jobs_are '*"pod_sets": \[{"name": "head", "pods": 1, "request": {"cpu/cpu": 4}},
 admits
 silent 'n/ray: runs with'
 
-# Five sets with one flavor each, which the scenario can say; five that choose are one request.
-five() { # NODE SELECTOR
+# Nine sets with one flavor each, which the scenario can say; nine that choose are one request, eight are not.
+many() { # SETS NODESELECTOR
   local i all=
-  for i in 1 2 3 4 5; do all+=${all:+, }$(pods s$i $i 1 "$1"); done
+  for ((i = 1; i <= $1; ++i)); do all+=${all:+, }$(pods s$i $i 1 "$2"); done
   printf '%s' "$all"
 }
 becomes < <(
   both
   queue q "$(gpus reserved=8 zonal=8)"
-  work single q "$(five '"nodeSelector": {"zone": "z2"}')"
-  work choosing q "$(five '')"
+  work single q "$(many 9 '"nodeSelector": {"zone": "z2"}')"
+  work choosing q "$(many 9 '')"
+  work eight q "$(many 8 '')"
 )
-jobs_are '*"n/single"*{"name": "s5", "pods": 5, "request": {"reserved/gpu": 1}}\], "priority"*' \
-  '*"n/choosing"*"total": true, "request": {"gpu": 15}, "flavors": *'
+jobs_are '*"n/single"*{"name": "s9", "pods": 9, "request": {"reserved/gpu": 1}}\], "priority"*' \
+  '*"n/choosing"*"total": true, "request": {"gpu": 45}, "flavors": *' \
+  '*"n/eight"*{"name": "s8", "pods": 8, "request": {"gpu": 1}, "flavors": \[{"resources": \["gpu"\], "flavors": \["reserved", "zonal"\]}\]}\], "priority"*'
 notes 'Workload n/choosing: its pod sets choose too many flavors to be told apart: they are one request'
 
 # Sets of a group get flavors that admit all of them.
