@@ -100,7 +100,7 @@ jobs_are '*"n/key-of-one"*"request": {"gpu": 4}, "flavors": \[{"resources": \["g
   '*"n/other-zone"*"flavors": \["reserved"\]*' '*"n/no-such-key"*"flavors": \["reserved", "zonal"\]*' \
   '*"n/neither"*"(inadmissible)": 1*' '*"n/newer"*"flavors": \["zonal"\]*' '*"n/either"*"flavors": \["reserved", "zonal"\]*' \
   '*"n/rather"*"flavors": \["reserved", "zonal"\]*'
-notes 'Workload n/neither: is not admitted: no flavor for nvidia.com/gpu admits its pod set m: reserved: '
+notes 'Workload n/neither: is not admitted: no flavor for nvidia.com/gpu admits its pod set m: reserved: its label tier is reserved, not spot; zonal: its label zone is z1, not z9'
 silent 'n/rather:'
 
 # A queue with one flavor that does not match admits nothing either.
@@ -221,20 +221,22 @@ jobs_are '*"pod_sets": \[{"name": "head", "pods": 1, "request": {"cpu/cpu": 4}},
 admits
 silent 'n/ray: runs with'
 
-# Five sets with one flavor each, which the scenario can say; five that choose are one request.
-five() { # NODE SELECTOR
+# Nine sets with one flavor each, which the scenario can say; nine that choose are one request, eight are not.
+many() { # SETS NODESELECTOR
   local i all=
-  for i in 1 2 3 4 5; do all+=${all:+, }$(pods s$i $i 1 "$1"); done
+  for ((i = 1; i <= $1; ++i)); do all+=${all:+, }$(pods s$i $i 1 "$2"); done
   printf '%s' "$all"
 }
 becomes < <(
   both
   queue q "$(gpus reserved=8 zonal=8)"
-  work single q "$(five '"nodeSelector": {"zone": "z2"}')"
-  work choosing q "$(five '')"
+  work single q "$(many 9 '"nodeSelector": {"zone": "z2"}')"
+  work choosing q "$(many 9 '')"
+  work eight q "$(many 8 '')"
 )
-jobs_are '*"n/single"*{"name": "s5", "pods": 5, "request": {"reserved/gpu": 1}}\], "priority"*' \
-  '*"n/choosing"*"total": true, "request": {"gpu": 15}, "flavors": *'
+jobs_are '*"n/single"*{"name": "s9", "pods": 9, "request": {"reserved/gpu": 1}}\], "priority"*' \
+  '*"n/choosing"*"total": true, "request": {"gpu": 45}, "flavors": *' \
+  '*"n/eight"*{"name": "s8", "pods": 8, "request": {"gpu": 1}, "flavors": \[{"resources": \["gpu"\], "flavors": \["reserved", "zonal"\]}\]}\], "priority"*'
 notes 'Workload n/choosing: its pod sets choose too many flavors to be told apart: they are one request'
 
 # Sets of a group get flavors that admit all of them.
@@ -298,16 +300,16 @@ becomes < <(
   queue q "$(gpus f=80)"
   work runs q "$(pods m 1 1)" "$(admitted q "$(assigned m 1 f 1)"), \"admissionChecks\": [{\"name\": \"c\", \"state\": \"Ready\"}]"
   work waits q "$(pods m 1 1)" "$(admitted q "$(assigned m 1 f 1)"), \"admissionChecks\": [{\"name\": \"c\", \"state\": \"Pending\"}]"
-  work goes q "$(pods m 1 1)" "$(admitted q "$(assigned m 1 f 1)" "$(condition Evicted True Preempted)")"
+  work goes q "$(pods m 1 1)" "$(admitted q "$(assigned m 1 f 1)" "$(condition Evicted True PodsReadyTimeout)"), \"requeueState\": {\"requeueAt\": \"2026-05-01T02:00:00Z\"}"
   work inactive q "$(pods m 1 1)" "$(admitted q "$(assigned m 1 f 1)")" '"active": false'
   work rejected q "$(pods m 1 1)" "$(admitted q "$(assigned m 1 f 1)"), \"admissionChecks\": [{\"name\": \"c\", \"state\": \"Rejected\"}]"
   work limited q "$(pods m 1 1)" "$(admitted q "$(assigned m 1 f 1)"), \"accumulatedPastExecutionTimeSeconds\": 600" '"maximumExecutionTimeSeconds": 3600'
 )
-jobs_are '*"n/runs"*"running"*' '*"n/waits"*"running"*' '*"n/goes"*"evicting"*' '*"n/inactive"*"evicting"*' '*"n/rejected"*"evicting"*' \
+jobs_are '*"n/runs"*"running"*' '*"n/waits"*"running"*' '*"n/goes"*"submit_s": 1740, "ready_s": 7140,*"evicting"*' '*"n/inactive"*"ready_s": 31557*"evicting"*' '*"n/rejected"*"evicting"*' \
   '*"n/limited"*"duration_s": 3000, "estimate_s": 3000,*"running"*'
 notes 'Workload n/waits: runs here; there it holds its quota and waits for 1 admission check (c)' \
-  'Workload n/inactive: is being evicted; once evicted it is pending here, and not there: spec.active is false' \
-  'Workload n/rejected: is being evicted; once evicted it is pending here, and not there: its admission check c says Rejected'
+  'Workload n/inactive: is being evicted and does not come back: spec.active is false' \
+  'Workload n/rejected: is being evicted and does not come back: its admission check c says Rejected'
 silent n/goes
 
 # Queues that are stopped, or not active.
@@ -331,7 +333,9 @@ for policies in 'None HoldAndDrain' 'HoldAndDrain None'; do
   # shellcheck disable=SC2086
   becomes < <(stopped $policies)
   jobs_are '*"n/runs"*"evicting"*'
-  notes 'Workload n/waits: left out: it waits in a ' 'Workload n/runs: is being evicted; once evicted it is pending here, and not there: it is in a '
+  admits
+  says "$(tr -d '\n' <out)" '*"events": \[ *{"at_s": 1740, "cancel": {"job": "n/runs"}} *\]*'
+  notes 'Workload n/waits: left out: it waits in a ' 'Workload n/runs: is being evicted and does not come back: it is in a '
 done
 becomes < <(
   echo '{"kind": "ClusterQueue", "metadata": {"name": "q"}, "spec": {'"$(gpus f=8)"'}, "status": {"conditions": ['"$(condition Active False FlavorNotFound)"']}}'
@@ -395,17 +399,37 @@ done
 notes 'ClusterQueue odd: spec.flavorFungibility.preference: "Neither" is not carried over' 'ClusterQueue w1n: spec.fairSharing.weight: "1n" is taken as 0.001' \
   'fair sharing is configured in ClusterQueue w0: the policy is kueue_fair'
 
+# With that preference a quota takes its own back rather than borrow another flavor (kubernetes-sigs/kueue#9462).
+lender() { # PREFERENCE
+  local rules='"cohortName": "c", "preemption": {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}, "flavorFungibility": {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "TryNextFlavor", "preference": "'$1'"}'
+  queue borrower "$(gpus f1=1 f2=0), $rules"
+  queue owner "$(gpus f1=1 f2=0), $rules"
+  queue third "$(gpus f1=0 f2=2), $rules"
+  work a1 borrower "$(pods m 1 1)" "$(admitted borrower "$(assigned m 1 f1 1)")"
+  work a2 borrower "$(pods m 1 1)" "$(admitted borrower "$(assigned m 1 f1 1)")"
+  work b1 owner "$(pods m 1 1)"
+}
+minute=0
+becomes < <(lender BorrowingOverPreemption)
+admits n/b1
+says "$(<decision)" '*"admit": \[*"n/b1"*"flavors": {"gpu": "f2"}*"evict": \[\]*'
+becomes < <(lender PreemptionOverBorrowing)
+admits n/b1
+says "$(<decision)" '*"admit": \[*"n/b1"*"flavors": {"gpu": "f1"}*"evict": \[*"id": "n/a*"for": "n/b1"*'
+
 # Priorities: the number, else that of the class of that kind.
 minute=0
 becomes < <(
   echo '{"kind": "WorkloadPriorityClass", "metadata": {"name": "c"}, "value": 5}'
-  echo '{"kind": "PriorityClass", "metadata": {"name": "c"}, "value": -2147483648}' | sed s/2147483648/2147483647/
+  echo '{"kind": "PriorityClass", "metadata": {"name": "c"}, "value": -2147483648}'
   queue q "$(gpus f=8)"
   work number q "$(pods m 1 1)" '' '"priority": 7, "priorityClassRef": {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "c"}'
   work named q "$(pods m 1 1)" '' '"priorityClassRef": {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "c"}'
   work of-pods q "$(pods m 1 1)" '' '"priorityClassName": "c", "priorityClassSource": "scheduling.k8s.io/priorityclass"'
 )
 jobs_are '*"n/number"*"priority": 7,*' '*"n/named"*"priority": 5,*' '*"n/of-pods"*"priority": -2147483647,*'
+
+notes 'Workload n/of-pods: the priority -2147483648 is taken as -2147483647'
 
 # --- the whole range of quantities
 

@@ -2,6 +2,7 @@
 // Converts Kueue's objects to a scenario: ClusterQueues and Cohorts become its quotas, Workloads its jobs.
 #include "lab/import/kubernetes.hpp"
 #include "lab/import/kueue_flavors.hpp"
+#include "lab/import/kueue_queues.hpp"
 #include "lab/import/kueue_workload.hpp"
 #include "lab/import/object_fields.hpp"
 #include "lab/import/resource_names.hpp"
@@ -35,49 +36,6 @@ constexpr std::int64_t most_pods = 1'000'000;
 /// behind it as there.
 constexpr std::string_view inadmissible = "(inadmissible)";
 
-/// A resource in a flavor, as a queue has it.
-struct cell {
-  std::string flavor;
-  std::string resource;
-  nano_amount nominal = 0;
-  std::optional<nano_amount> borrow;
-  std::optional<nano_amount> lend;
-};
-
-struct resource_group {
-  vector<std::string> resources;
-  /// Best first.
-  vector<std::string> flavors;
-};
-
-/// A ClusterQueue or a Cohort.
-struct kueue_queue {
-  const kubernetes_object* object = nullptr;
-  std::string name;
-  std::string parent;
-  bool is_cohort = false;
-  vector<cell> cells;
-  vector<resource_group> groups;
-  /// None, Hold or HoldAndDrain.
-  std::string stop;
-  /// Why Kueue admits nothing to it, if it is not stopped.
-  std::string inactive;
-  /// All of its flavors have a topology.
-  bool has_topology = false;
-
-  [[nodiscard]] const resource_group* group_of(std::string_view resource) const {
-    const auto at = std::find_if(groups.begin(), groups.end(), [&](const resource_group& g) {
-      return std::find(g.resources.begin(), g.resources.end(), resource) != g.resources.end();
-    });
-    return at == groups.end() ? nullptr : &*at;
-  }
-};
-
-struct local_queue {
-  std::string cluster_queue;
-  std::string stop;
-};
-
 struct workload_entry {
   kueue_workload of;
   const kueue_queue* in = nullptr;
@@ -102,17 +60,15 @@ class kueue_importer {
       if (fields_.knows(kind) || kind == "PriorityClass" || kind == "Namespace") continue;
       log_.note(kind, counted(objects.size(), "object is", "objects are") + " not carried over");
     }
-    read_queues();
-    if (queues_.empty() && found_.empty()) {
+    flavors_.read(all("ResourceFlavor"), all("Topology"), found_);
+    queues_.read(flavors_, names_);
+    if (queues_.all().empty() && found_.empty()) {
       found_.add(
           shown_path(options_.file), {},
           "there is no ClusterQueue (expected the output of: kubectl get clusterqueues,cohorts,workloads -A "
           "-o json)");
     }
     if (!found_.empty()) return {};
-    flavors_.read(all("ResourceFlavor"), all("Topology"), found_);
-    read_flavors_of_queues();
-    read_local_queues();
     read_workloads();
     if (!found_.empty()) return {};
     choose_resources();
@@ -121,163 +77,6 @@ class kueue_importer {
 
  private:
   [[nodiscard]] const vector<kubernetes_object>& all(const std::string& kind) { return objects_[kind]; }
-
-  // Queues.
-
-  void read_queues() {
-    std::map<std::string, bool, std::less<>> names;
-    for (const kubernetes_object& o : all("ClusterQueue")) names[o.name] = true;
-    for (const kubernetes_object& o : all("Cohort")) read_queue(o, true);
-    for (const kubernetes_object& o : all("ClusterQueue")) read_queue(o, false);
-    // Cohorts that are only named exist too.
-    vector<std::string> implicit;
-    for (const kueue_queue& q : queues_) {
-      const auto is_it = [&](const kueue_queue& c) { return c.is_cohort && c.name == q.parent; };
-      if (q.parent.empty() || std::any_of(queues_.begin(), queues_.end(), is_it)) continue;
-      if (std::find(implicit.begin(), implicit.end(), q.parent) == implicit.end())
-        implicit.push_back(q.parent);
-    }
-    for (std::string& name : implicit) {
-      kueue_queue cohort;
-      cohort.name = std::move(name);
-      cohort.is_cohort = true;
-      queues_.insert(queues_.begin(), std::move(cohort));
-    }
-    cut_cycles();
-    // A ClusterQueue and a Cohort may have the same name; quotas may not.
-    for (kueue_queue& q : queues_) {
-      if (!q.parent.empty() && names.count(q.parent) > 0) q.parent = "cohort " + q.parent;
-      if (!q.is_cohort || names.count(q.name) == 0) continue;
-      log_.note("Cohort " + q.name, "called \"cohort " + q.name + "\", because a ClusterQueue has that name");
-      q.name = "cohort " + q.name;
-    }
-  }
-
-  void read_queue(const kubernetes_object& o, bool is_cohort) {
-    kueue_queue q;
-    q.object = &o;
-    q.name = o.name;
-    q.is_cohort = is_cohort;
-    for (const std::string_view key : {"parentName", "parent", "cohortName", "cohort"}) {
-      if (q.parent.empty() && is_cohort == (key.starts_with("parent")))
-        q.parent = text_at(o.value, {"spec", key}, found_);
-    }
-    for (const json_value& group : elements_at(o.value, {"spec", "resourceGroups"}, found_))
-      read_group(group, q);
-    q.stop = text_at(o.value, {"spec", "stopPolicy"}, found_);
-    const auto active = find_condition(o.value, "Active", found_);
-    if (active && !active->is_true) {
-      q.inactive = "it is not Active" + (active->reason.empty() ? "" : " (" + active->reason + ')');
-    }
-    note_other_clusters(o);
-    queues_.push_back(std::move(q));
-  }
-
-  void note_other_clusters(const kubernetes_object& queue) {
-    vector<std::string> checks;
-    for (const json_value& c : elements_at(queue.value, {"spec", "admissionChecks"}, found_))
-      checks.push_back(read_string(c, found_).value_or(""));
-    for (const json_value& c :
-         elements_at(queue.value, {"spec", "admissionChecksStrategy", "admissionChecks"}, found_)) {
-      checks.push_back(text_at(c, {"name"}, found_));
-    }
-    for (const kubernetes_object& o : all("AdmissionCheck")) {
-      if (std::find(checks.begin(), checks.end(), o.name) == checks.end()) continue;
-      if (text_at(o.value, {"spec", "controllerName"}, found_) != "kueue.x-k8s.io/multikueue") continue;
-      log_.note(queue.shown(), "its workloads run in other clusters (MultiKueue, " + o.shown() +
-                                   "); whether these have room for them is not known here");
-    }
-  }
-
-  /// Kueue admits nothing below a cycle of cohorts. A tree has none.
-  void cut_cycles() {
-    const auto parent_of = [&](const kueue_queue& q) -> kueue_queue* {
-      const auto at = std::find_if(queues_.begin(), queues_.end(),
-                                   [&](const kueue_queue& c) { return c.is_cohort && c.name == q.parent; });
-      return q.parent.empty() || at == queues_.end() ? nullptr : &*at;
-    };
-    const auto is_endless = [&](const kueue_queue& q) {
-      const kueue_queue* at = &q;
-      for (std::size_t i = 0; at != nullptr && i <= queues_.size(); ++i) at = parent_of(*at);
-      return at != nullptr;
-    };
-    for (kueue_queue& q : queues_) {
-      if (is_endless(q) && !q.is_cohort) q.inactive = "its cohorts form a cycle";
-    }
-    for (kueue_queue& q : queues_) {
-      if (!q.is_cohort || !is_endless(q)) continue;
-      log_.note(
-          "Cohort " + q.name,
-          "its parent " + q.parent + " is left out, because they form a cycle; what is below gets nothing");
-      q.parent.clear();
-    }
-  }
-
-  void read_group(json_value value, kueue_queue& to) {
-    resource_group group;
-    for (const json_value& r : elements_at(value, {"coveredResources"}, found_)) {
-      if (auto name = read_string(r, found_)) group.resources.push_back(std::move(*name));
-    }
-    for (const json_value& flavor : elements_at(value, {"flavors"}, found_)) {
-      const std::string name = text_at(flavor, {"name"}, found_);
-      group.flavors.push_back(name);
-      for (const json_value& r : elements_at(flavor, {"resources"}, found_)) {
-        cell c{name, text_at(r, {"name"}, found_), 0, {}, {}};
-        const auto read = [&](std::string_view key) {
-          const auto v = find_path(r, {key}, found_);
-          return v ? std::optional{read_kueue_amount(c.resource, *v, found_)} : std::nullopt;
-        };
-        c.nominal = read("nominalQuota").value_or(0);
-        c.borrow = read("borrowingLimit");
-        c.lend = read("lendingLimit");
-        names_.add(c.resource, name);
-        to.cells.push_back(std::move(c));
-      }
-    }
-    to.groups.push_back(std::move(group));
-  }
-
-  void read_flavors_of_queues() {
-    std::set<std::string, std::less<>> unknown;
-    for (kueue_queue& q : queues_) {
-      bool has_flavors = false;
-      q.has_topology = true;
-      for (const resource_group& g : q.groups) {
-        for (const std::string& f : g.flavors) {
-          has_flavors = true;
-          q.has_topology = q.has_topology && flavors_.has_topology(f);
-          if (!flavors_.has(f)) unknown.insert(f);
-        }
-      }
-      q.has_topology = q.has_topology && has_flavors;
-    }
-    if (flavors_.empty() || unknown.empty()) return;
-    for (const std::string& f : unknown) {
-      log_.note("ResourceFlavor " + f,
-                "it is not in the file: taken as one without labels and taints, which admits every workload");
-    }
-  }
-
-  void read_local_queues() {
-    for (const kubernetes_object& o : all("LocalQueue")) {
-      local_queues_[o.name] = {text_at(o.value, {"spec", "clusterQueue"}, found_),
-                               text_at(o.value, {"spec", "stopPolicy"}, found_)};
-    }
-    // A LocalQueue is inferred from its admitted workloads.
-    for (const kubernetes_object& o : all("Workload")) {
-      const std::string name = text_at(o.value, {"spec", "queueName"}, found_);
-      const std::string admitted = text_at(o.value, {"status", "admission", "clusterQueue"}, found_);
-      if (name.empty() || admitted.empty()) continue;
-      local_queues_.try_emplace(o.space + '/' + name, local_queue{admitted, {}});
-    }
-  }
-
-  [[nodiscard]] const kueue_queue* find_queue(std::string_view name) const {
-    for (const kueue_queue& q : queues_) {
-      if (!q.is_cohort && q.name == name) return &q;
-    }
-    return nullptr;
-  }
 
   // Workloads.
 
@@ -323,15 +122,15 @@ class kueue_importer {
   /// is.
   [[nodiscard]] std::string find_place(workload_entry& e) {
     kueue_workload& w = e.of;
-    const auto lq = local_queues_.find(w.local_queue);
-    const std::string local_stop = lq == local_queues_.end() ? std::string{} : lq->second.stop;
+    const kueue_local_queue* const lq = queues_.find_local(w.local_queue);
+    const std::string local_stop = lq == nullptr ? std::string{} : lq->stop;
     std::string name = w.holds_in;
     if (name.empty()) {
       if (w.local_queue.empty()) return "it has no spec.queueName";
       const std::string own = w.local_queue.substr(w.local_queue.find('/') + 1);
-      if (lq != local_queues_.end()) {
-        name = lq->second.cluster_queue;
-      } else if (find_queue(own) != nullptr) {
+      if (lq != nullptr) {
+        name = lq->cluster_queue;
+      } else if (queues_.find(own) != nullptr) {
         name = own;
         log_.note(w.object->shown(),
                   "taken to the ClusterQueue " + name + ", which is called as its LocalQueue is");
@@ -340,7 +139,7 @@ class kueue_importer {
                " is not in the file (kubectl get ...,localqueues says where it leads)";
       }
     }
-    e.in = find_queue(name);
+    e.in = queues_.find(name);
     if (e.in == nullptr) return "the ClusterQueue " + name + " is not in the file";
     std::string stopped;
     if (is_stopped(local_stop)) stopped = "a LocalQueue whose stopPolicy is " + local_stop;
@@ -349,6 +148,7 @@ class kueue_importer {
       const bool is_drained = e.in->stop == drains || local_stop == drains;
       w.is_going = w.is_going || is_drained;
       if (!stopped.empty()) w.stays_out = "it is in " + stopped;
+      if (w.ready.value_or(0) <= now_) w.ready.reset();
       if (w.running_pods() == 0) return "it holds nothing: all of its pods are reclaimable";
       return check_size(w);
     }
@@ -358,7 +158,7 @@ class kueue_importer {
     if (!is_late) w.ready.reset();
     if (!stopped.empty()) return "it waits in " + stopped;
     if (!e.in->inactive.empty()) return "it waits in the ClusterQueue " + name + ": " + e.in->inactive;
-    if (!selects(*e.in, w.object->space)) {
+    if (!queues_.selects(*e.in, w.object->space)) {
       const bool has_none = !find_path(e.in->object->value, {"spec", "namespaceSelector"}, found_);
       return "the ClusterQueue " + name + " selects no workloads of the namespace " + w.object->space +
              (has_none ? ", nor of any other: it has no spec.namespaceSelector" : "");
@@ -381,44 +181,12 @@ class kueue_importer {
                : "it has " + std::to_string(pods) + " pods; a job has at most " + std::to_string(most_pods);
   }
 
-  /// Whether the ClusterQueue takes workloads of the namespace: a selector of {} selects all, none selects
-  /// none.
-  [[nodiscard]] bool selects(const kueue_queue& q, const std::string& space) {
-    const auto selector = find_path(q.object->value, {"spec", "namespaceSelector"}, found_);
-    if (!selector) return false;
-    const label_map wanted = texts_at(*selector, {"matchLabels"}, found_);
-    vector<node_requirement> all_of;
-    for (const auto& [key, value] : wanted) all_of.push_back({key, "In", {value}});
-    for (node_requirement& r : read_requirements(*selector, "matchExpressions", found_))
-      all_of.push_back(std::move(r));
-    label_map labels = {{std::string{name_label}, space}};
-    bool is_known = false;
-    for (const kubernetes_object& o : all("Namespace")) {
-      if (o.name != space) continue;
-      is_known = true;
-      labels.merge(texts_at(o.value, {"metadata", "labels"}, found_));
-    }
-    for (const node_requirement& r : all_of) {
-      if (!is_known && r.key != name_label) {
-        if (unknown_spaces_.insert(q.name + '/' + space).second) {
-          log_.note(q.object->shown(), "spec.namespaceSelector asks for labels of the namespace " + space +
-                                           ", which is not in the file: taken as selected (kubectl get "
-                                           "...,namespaces says it)");
-        }
-        continue;
-      }
-      if (!r.is_valid_for_labels() || !r.matches(labels)) return false;
-    }
-    return true;
-  }
-  static constexpr std::string_view name_label = "kubernetes.io/metadata.name";
-
   /// Why Kueue never admits the pending workload as things stand: what no flavor covers, or admits.
   [[nodiscard]] std::string why_never(const workload_entry& e) {
     for (const kueue_pod_set& s : e.of.pod_sets) {
       if (s.pods == 0) continue;
       for (const auto& [resource, amount] : s.request) {
-        const resource_group* const g = e.in->group_of(resource);
+        const kueue_resource_group* const g = e.in->group_of(resource);
         if (g == nullptr) {
           if (amount == 0 || resource == "pods") continue;
           const std::string text = "asks for " + resource + ", which its ClusterQueue does not cover";
@@ -445,7 +213,7 @@ class kueue_importer {
 
   /// The flavors of a group of resources that admit a pod set, best first.
   [[nodiscard]] vector<std::string> admitted_flavors(const workload_entry& e, const kueue_pod_set& s,
-                                                     const resource_group& g) const {
+                                                     const kueue_resource_group& g) const {
     vector<std::string> admitted;
     const auto sets = partners(e, s);
     for (const std::string& f : g.flavors) {
@@ -457,7 +225,7 @@ class kueue_importer {
     return admitted;
   }
   [[nodiscard]] std::string refusals(const workload_entry& e, const kueue_pod_set& s,
-                                     const resource_group& g) const {
+                                     const kueue_resource_group& g) const {
     std::string text;
     for (const std::string& f : g.flavors) {
       for (const kueue_pod_set* const p : partners(e, s)) {
@@ -473,8 +241,8 @@ class kueue_importer {
   // What is counted.
 
   void choose_resources() {
-    for (const kueue_queue& q : queues_) {
-      for (const cell& c : q.cells) {
+    for (const kueue_queue& q : queues_.all()) {
+      for (const kueue_cell& c : q.cells) {
         names_.add_amount(c.resource, c.nominal);
         names_.add_amount(c.resource, c.borrow.value_or(0));
         names_.add_amount(c.resource, c.lend.value_or(0));
@@ -521,17 +289,26 @@ class kueue_importer {
     json.end_array();
     json.member("policy", uses_fair_sharing() ? "kueue_fair" : "kueue");
     json.key("quotas").begin_array();
-    for (const kueue_queue& q : queues_) write_queue(q, json);
+    for (const kueue_queue& q : queues_.all()) write_queue(q, json);
     json.end_array();
     find_times();
     json.key("jobs").begin_array();
     for (const workload_entry& w : workloads_) write_workload(w, json);
-    json.end_array().end_object();
+    json.end_array();
+    if (!gone_.empty()) {
+      json.key("events").begin_array();
+      for (const std::string& id : gone_) {
+        json.begin_object().key("at_s").raw(milli_text(now_ - first_));
+        json.key("cancel").begin_object().member("job", id).end_object().end_object();
+      }
+      json.end_array();
+    }
+    json.end_object();
     return json.text();
   }
 
   [[nodiscard]] bool uses_fair_sharing() {
-    for (const kueue_queue& q : queues_) {
+    for (const kueue_queue& q : queues_.all()) {
       if (q.object == nullptr) continue;
       const bool is_weighted = find_path(q.object->value, {"spec", "fairSharing"}, found_).has_value();
       if (!is_weighted && !find_path(q.object->value, {"status", "fairSharing"}, found_)) continue;
@@ -546,7 +323,7 @@ class kueue_importer {
   template <class Get>
   void write_amounts(const kueue_queue& q, std::string_view key, json_writer& json, Get get) {
     bool is_open = false;
-    for (const cell& c : q.cells) {
+    for (const kueue_cell& c : q.cells) {
       const std::string dimension = names_.dimension(c.resource, c.flavor);
       const std::optional<nano_amount> amount = get(c);
       if (dimension.empty() || !amount) continue;
@@ -559,14 +336,14 @@ class kueue_importer {
   void write_borrow(const kueue_queue& q, json_writer& json) {
     if (q.parent.empty()) return;
     std::map<std::string, std::int64_t> most;
-    for (const cell& c : q.cells) {
+    for (const kueue_cell& c : q.cells) {
       const std::string dimension = names_.dimension(c.resource, c.flavor);
       if (!dimension.empty() && c.borrow) most[dimension] = names_.milli(c.resource, *c.borrow, false);
     }
     // A ClusterQueue may not use what it does not list. For resources with flavors the presets enforce that.
     for (const std::string& d : names_.dimensions()) {
       if (q.is_cohort || d.find('/') != std::string::npos || d == inadmissible) continue;
-      const auto lists = [&](const cell& c) { return names_.dimension(c.resource, c.flavor) == d; };
+      const auto lists = [&](const kueue_cell& c) { return names_.dimension(c.resource, c.flavor) == d; };
       if (std::none_of(q.cells.begin(), q.cells.end(), lists)) most[d] = 0;
     }
     if (most.empty()) return;
@@ -578,8 +355,8 @@ class kueue_importer {
   void write_queue(const kueue_queue& q, json_writer& json) {
     json.begin_object().member("name", q.name);
     if (!q.parent.empty()) json.member("parent", q.parent);
-    write_amounts(q, "nominal", json, [](const cell& c) { return std::optional{c.nominal}; });
-    if (!q.parent.empty()) write_amounts(q, "lend", json, [](const cell& c) { return c.lend; });
+    write_amounts(q, "nominal", json, [](const kueue_cell& c) { return std::optional{c.nominal}; });
+    if (!q.parent.empty()) write_amounts(q, "lend", json, [](const kueue_cell& c) { return c.lend; });
     write_borrow(q, json);
     if (q.object != nullptr) {
       write_weight(q, json);
@@ -648,10 +425,9 @@ class kueue_importer {
           // Kueue's own default.
           json.member("policy", "never");
         }
-        const auto most = whole_at(*preemption, {"borrowWithinCohort", "maxPriorityThreshold"},
-                                   -most_priority, most_priority, found_);
+        const auto most = read_priority(*preemption, {"borrowWithinCohort", "maxPriorityThreshold"}, found_);
         // It bounds nothing where nothing is preempted.
-        if (most && policy == "LowerPriority") json.member("max_priority", *most);
+        if (most && policy == "LowerPriority") json.member("max_priority", std::max(*most, -most_priority));
         json.end_object();
       }
       json.end_object();
@@ -685,8 +461,9 @@ class kueue_importer {
         "times count from the oldest workload; how long workloads will run is not known: from now on each "
         "runs for an hour, unless it has a maximumExecutionTimeSeconds");
     const bool any_choice = std::any_of(workloads_.begin(), workloads_.end(), [&](const workload_entry& w) {
-      return w.of.holds_quota() && std::any_of(w.in->groups.begin(), w.in->groups.end(),
-                                               [](const resource_group& g) { return g.flavors.size() > 1; });
+      return w.of.holds_quota() &&
+             std::any_of(w.in->groups.begin(), w.in->groups.end(),
+                         [](const kueue_resource_group& g) { return g.flavors.size() > 1; });
     });
     if (any_choice)
       log_.note({}, "workloads that run keep their flavors, also when they are evicted and start again");
@@ -708,7 +485,15 @@ class kueue_importer {
       break;
     }
     json.key("submit_s").raw(milli_text(w.queued - first_));
-    if (!w.holds_quota() && w.ready) json.key("ready_s").raw(milli_text(*w.ready - first_));
+    const bool comes_back = !w.is_going || w.stays_out.empty();
+    if (!w.holds_quota() || w.is_going) {
+      constexpr instant a_century = 3'155'760'000'000;
+      if (!comes_back) {
+        json.key("ready_s").raw(milli_text(now_ + a_century - first_));
+      } else if (w.ready) {
+        json.key("ready_s").raw(milli_text(*w.ready - first_));
+      }
+    }
     const instant elapsed = w.holds_quota() ? std::max<instant>(0, now_ - w.started) : 0;
     constexpr instant otherwise = 3'600'000;
     json.key("duration_s").raw(milli_text(w.longest ? std::max(*w.longest, elapsed) : elapsed + otherwise));
@@ -716,17 +501,26 @@ class kueue_importer {
     if (w.holds_quota()) {
       json.member("state", w.is_going ? "evicting" : "running");
       json.key("start_s").raw(milli_text(std::max<instant>(0, w.started - first_)));
-      if (!w.stays_out.empty()) {
-        log_.note(w.object->shown(), std::string{w.is_going ? "is being evicted" : "runs"} +
-                                         "; once evicted it is pending here, and not there: " + w.stays_out);
+      if (!comes_back) {
+        gone_.push_back(w.object->name);
+        log_.note(w.object->shown(), "is being evicted and does not come back: " + w.stays_out);
+      } else if (!w.stays_out.empty()) {
+        log_.note(w.object->shown(), "runs; once evicted it is pending here, and not there: " + w.stays_out);
       }
     }
     json.end_object();
   }
 
   [[nodiscard]] std::int64_t priority_of(const kueue_workload& w) {
+    const std::int64_t priority = named_priority(w);
+    if (priority >= -most_priority) return priority;
+    log_.note(w.object->shown(), "the priority " + std::to_string(priority) + " is taken as " +
+                                     std::to_string(-most_priority) + ", the lowest of a scenario");
+    return -most_priority;
+  }
+  [[nodiscard]] std::int64_t named_priority(const kueue_workload& w) {
+    if (w.priority) return *w.priority;
     const json_value value = w.object->value;
-    if (find_path(value, {"spec", "priority"}, found_)) return w.priority;
     std::string name = text_at(value, {"spec", "priorityClassName"}, found_);
     std::string kind = text_at(value, {"spec", "priorityClassRef", "kind"}, found_);
     if (name.empty()) name = text_at(value, {"spec", "priorityClassRef", "name"}, found_);
@@ -736,7 +530,7 @@ class kueue_importer {
     for (const char* k : {"WorkloadPriorityClass", "PriorityClass"}) {
       for (const kubernetes_object& c : all(k)) {
         if (c.own_name != name || (!kind.empty() && kind != k)) continue;
-        return whole_at(c.value, {"value"}, -most_priority, most_priority, found_).value_or(0);
+        return read_priority(c.value, {"value"}, found_).value_or(0);
       }
     }
     log_.note(w.object->shown(), "its priority class " + name + " is not in the file: the priority is 0");
@@ -745,7 +539,7 @@ class kueue_importer {
 
   void note_uncounted(const kueue_workload& w, const std::string& resource) {
     // The pods of a workload are counted only if some queue counts pods.
-    if (resource == "pods") return;
+    if (resource == "pods" || !uncounted_.insert(w.object->name + ' ' + resource).second) return;
     log_.note(w.object->shown(), "asks for " + resource + ", which is not counted: left out");
   }
 
@@ -917,7 +711,7 @@ class kueue_importer {
   /// these admit it.
   [[nodiscard]] vector<flavor_choices> choices_of(const workload_entry& e, const kueue_pod_set& s) const {
     vector<flavor_choices> all;
-    for (const resource_group& g : e.in->groups) {
+    for (const kueue_resource_group& g : e.in->groups) {
       flavor_choices c;
       for (const std::string& r : g.resources) {
         const auto asked = s.request.find(r);
@@ -960,7 +754,9 @@ class kueue_importer {
       json.key(is_named ? names_.dimension(resource, c->flavors.front()) : names_.plain(resource))
           .raw(milli_text(names_.milli(resource, amount, true)));
     }
-    if (!e.of.is_inadmissible.empty()) json.key(inadmissible).raw("1");
+    const bool is_later = &s > e.of.pod_sets.begin() && &s < e.of.pod_sets.end() &&
+                          std::any_of(e.of.pod_sets.begin(), &s, [](const auto& o) { return o.pods > 0; });
+    if (!e.of.is_inadmissible.empty() && !is_later) json.key(inadmissible).raw("1");
     json.end_object();
     bool is_open = false;
     for (const flavor_choices& c : choices) {
@@ -980,19 +776,18 @@ class kueue_importer {
   errors& found_;
   import_log& log_;
   const import_options& options_;
-  std::map<std::string, vector<kubernetes_object>> objects_;
-  /// Cohorts first, then ClusterQueues, each by age.
-  vector<kueue_queue> queues_;
+  kueue_objects objects_;
+  kueue_queues queues_{objects_, found_, log_};
   vector<workload_entry> workloads_;
   /// Those for which no place was found yet.
   vector<workload_entry> read_;
   resource_names names_;
   kueue_flavors flavors_;
   object_fields fields_{embedded::kueue_tsv};
-  /// By "namespace/name".
-  std::map<std::string, local_queue, std::less<>> local_queues_;
-  /// "queue/namespace" for which it is not known whether the queue's selector selects the namespace.
-  std::set<std::string, std::less<>> unknown_spaces_;
+  /// Workloads that are not there any more once they have gone.
+  vector<std::string> gone_;
+  /// "workload resource", of which was told that it is left out.
+  std::set<std::string> uncounted_;
   instant first_ = 0;
   instant now_ = 0;
 };

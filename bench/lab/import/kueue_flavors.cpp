@@ -102,9 +102,12 @@ std::string kueue_flavors::refusal(std::string_view flavor, const kueue_pod_need
   for (const node_toleration& t : f.tolerations) tolerations.push_back(t);
   if (const node_taint* const taint = first_untolerated(f.taints, tolerations))
     return "its taint " + taint->shown() + " is not tolerated";
-  if (!relevant(pods.nodes, f.labels).matches(f.labels, {}))
-    return "its node labels are not those that the pods ask for";
-  return {};
+  const node_selection asked = relevant(pods.nodes, f.labels);
+  for (const auto& [key, value] : asked.selector) {
+    const std::string& own = f.labels.find(key)->second;
+    if (own != value) return "its label " + key + " is " + own + ", not " + value;
+  }
+  return asked.matches(f.labels, {}) ? std::string{} : "its labels are not those of the pods' node affinity";
 }
 
 }  // namespace lab

@@ -178,7 +178,8 @@ void read_annotations(const kubernetes_object& o, kueue_workload& to, errors& fo
   }
   if (const std::string boost = text("kueue.x-k8s.io/priority-boost"); !boost.empty()) {
     log.note(o.shown(), "the annotation kueue.x-k8s.io/priority-boost is not carried over: its priority is " +
-                            std::to_string(to.priority) + " (where PriorityBoost is on: and " + boost + ')');
+                            std::to_string(to.priority.value_or(0)) + " (where PriorityBoost is on: and " +
+                            boost + ')');
   }
 }
 
@@ -194,6 +195,11 @@ nano_amount read_kueue_amount(std::string_view resource, json_value value, error
   return kueue_amount(resource, read_amount_of(value, found));
 }
 
+std::optional<std::int64_t> read_priority(json_value from, std::initializer_list<std::string_view> path,
+                                          errors& found) {
+  return whole_at(from, path, std::numeric_limits<std::int32_t>::min(), most_priority, found);
+}
+
 kueue_workload read_kueue_workload(const kubernetes_object& object, errors& found, import_log& log) {
   kueue_workload w;
   w.object = &object;
@@ -206,7 +212,7 @@ kueue_workload read_kueue_workload(const kubernetes_object& object, errors& foun
   if (!reserved || reserved->is_true)
     w.holds_in = text_at(object.value, {"status", "admission", "clusterQueue"}, found);
   w.started = reserved && reserved->since ? *reserved->since : w.created;
-  w.priority = whole_at(object.value, {"spec", "priority"}, -most_priority, most_priority, found).value_or(0);
+  w.priority = read_priority(object.value, {"spec", "priority"}, found);
   read_conditions(object, w, found);
   read_pod_sets(object, w, found);
   if (w.holds_quota()) {

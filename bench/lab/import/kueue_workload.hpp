@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -25,6 +26,11 @@ namespace lab {
 /// An amount as Kueue counts it: whole units, thousandths of CPU, rounded up, and at most 2^63-1 of them.
 [[nodiscard]] nano_amount kueue_amount(std::string_view resource, nano_amount amount);
 [[nodiscard]] nano_amount read_kueue_amount(std::string_view resource, json_value value, errors& found);
+
+/// A priority, of 32 bits.
+[[nodiscard]] std::optional<std::int64_t> read_priority(json_value from,
+                                                        std::initializer_list<std::string_view> path,
+                                                        errors& found);
 
 /// What is assigned to the pods of a set, of one resource.
 struct kueue_assigned {
@@ -53,7 +59,8 @@ struct kueue_workload {
   /// The ClusterQueue in which it holds quota; empty if it holds none.
   std::string holds_in{};
   vector<kueue_pod_set> pod_sets{};
-  std::int64_t priority = 0;
+  /// spec.priority, if it is there.
+  std::optional<std::int64_t> priority{};
   /// It is being evicted.
   bool is_going = false;
   /// Why it will not be in its queue again once it has gone.
@@ -83,7 +90,7 @@ struct kueue_workload {
 };
 
 /// Reads a Workload that is not finished. What of it can't be carried over is noted, except where that
-/// depends on its queue. Its priority is that of spec, or 0.
+/// depends on its queue.
 [[nodiscard]] kueue_workload read_kueue_workload(const kubernetes_object& object, errors& found,
                                                  import_log& log);
 
