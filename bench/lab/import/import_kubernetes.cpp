@@ -633,7 +633,17 @@ class kubernetes_importer {
     const bool has_nodes = !nodes_.written().empty();
     json.key("nominal");
     if (has_nodes) {
-      json.value("cluster");
+      json.begin_object();
+      for (const std::string& r : resources_) {
+        json.key(r);
+        if (r == "gpu") {
+          json.value("cluster");
+        } else {
+          // A kind of devices that no node has is none of the cluster's.
+          json.value(nodes_.gpus(std::string_view{r}.substr(0, r.size() - std::string_view{"/gpu"}.size())));
+        }
+      }
+      json.end_object();
     } else {
       json.begin_object();
       for (const std::string& r : resources_) json.member(r, "unlimited");

@@ -375,6 +375,12 @@ void live_nodes::make_pools() {
   }
 }
 
+std::int64_t live_nodes::gpus(std::string_view kind) const {
+  std::int64_t sum = 0;
+  for (const std::size_t p : there_) sum += parts_[p].kind == kind ? parts_[p].gpus : 0;
+  return sum;
+}
+
 std::optional<std::int64_t> live_nodes::cpu_milli() const {
   std::int64_t sum = 0;
   for (const std::size_t p : there_) {
