@@ -454,7 +454,7 @@ class kubernetes_importer {
     if (quotas_file_ && names_of_file_.count(quota) == 0)
       return leave_out("its namespace " + quota + " is no quota of the file of --quotas");
     live_job job;
-    job.object = owned.object;
+    job.shown = shown;
     job.id = (space.empty() ? "" : space + '/') + owned.owner.name;
     if (!ids_.insert(job.id).second) job.id += " (" + owned.owner.kind + ')';
     job.quota = quota;

@@ -125,7 +125,8 @@ using scenario_maker = std::string (*)(json_value root, errors& found, import_lo
 [[nodiscard]] int import_objects(packed_input& file, import_log& log, const import_options& options,
                                  scenario_maker make);
 
-/// The scenario made of the objects of Kueue, of KAI, or of a cluster without either. On errors reports them; the text is then no scenario.
+/// The scenario made of the objects of Kueue, of KAI, or of a cluster without either. On errors reports them;
+/// the text is then no scenario.
 [[nodiscard]] std::string make_kueue_scenario(json_value root, errors& found, import_log& log,
                                               const import_options& options);
 [[nodiscard]] std::string make_kai_scenario(json_value root, errors& found, import_log& log,
