@@ -142,6 +142,8 @@ notes 'Pod (n/c-0): its annotation gpu-memory "2000mb" is no whole number of MiB
   pod large-0 large '"nvidia.com/mig-3g.20gb": "1"' '"nodeName": "cut",' "$(running)"
   group plain 1
   pod plain-0 plain "$(gpus 1)"
+  group me 1
+  pod me-0 me '"nvidia.com/mig-1g.10gb.me": "1"'
   group old 1
   pod old-0 old '' '' '' ', "nvidia.com/mig-1g.5gb": "1"'
 } | file | imports
@@ -149,6 +151,7 @@ says "$(<now.json)" '*{"name": "cut/mig-1g.5gb", "gpus": 7, "cpu_milli": 37692*{
 says "$(job n/small)" '*"request": {"gpu": 2}*"node_pools": \["cut/mig-1g.5gb"\]*'
 says "$(job n/large)" '*"request": {"gpu": 3}*"nodes": \["cut/mig-3g.20gb"\]*'
 says "$(job n/plain)" '*"node_pools": \["whole"\]*'
+notes 'Pod (n/me-0): asks for nvidia.com/mig-1g.10gb.me, of which KAI reads no size'
 says "$(job n/old)" '*"node_pools": \[\]*'
 notes 'Node cut: nvidia.com/mig-1g.10gb.me: KAI reads no size from its name' 'Node cut: has devices of 2 kinds' \
   'Pod (n/old-0): asks for MIG by annotation, which KAI starts no more'
@@ -186,6 +189,7 @@ admits n/sets
 {
   queue q 8
   queue orphan 8 '"parentQueue": "gone",'
+  queue snake 8 '"parentQueue": "snake",'
   node n0 2 '' '' '' ', "cpu": "16", "memory": "64Gi", "pods": "110"'
   node n1 1 '' '' '' ', "cpu": "4"'
   echo '{"kind": "Pod", "metadata": {"name": "db", "namespace": "x"}, "spec": {"nodeName": "n0", "containers": [{"resources": {"requests": {"cpu": "6", "memory": "4Gi"}}}]}, "status": {"phase": "Running"}},'
@@ -212,7 +216,7 @@ says "$(job n/two)" '*"nodes": \["n0"\], "devices": \[\[1\]\]*'
 says "$(job n/leaves)" '*"pods": 2,*'
 says "$(job n/leaves/leaving)" '*"state": "evicting"*'
 notes 'Pod (x/db, x/reserve): 2 are in no PodGroup' 'Node n1: its pods hold 2 gpu (of 1), 5000 milli-CPU (of 4000)' \
-  'Pod (n/lost-0): runs on n9, which is not among the nodes' 'Queue orphan: left out: its parent gone is not in the file'
+  'Pod (n/lost-0): runs on n9, which is not among the nodes' 'Queue orphan: left out: its parent gone is not in the file' 'Queue snake: left out: its parents form a cycle'
 says "$(<decision)" '*"evict": \[*{"id": "n/*", *"for": "n/part", "reason": "consolidate"}*'
 
 # --- what is not carried over is told, with its effect; priorities

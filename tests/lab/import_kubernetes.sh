@@ -102,10 +102,13 @@ notes 'Deployment speech/web: left out: its namespace speech is no quota of the 
   pod x two '"nvidia.com/mig-1g.5gb": "2"'
   pod x three '"amd.com/gpu": "4"' '"nodeName": "a0",' '' Running
   pod x four '"example.com/npu": "1"'
+  pod x five '"habana.ai/gaudi": "1"'
 } | file >vendors.json
 imports --gpu-resource example.com/npu <vendors.json
-says "$(tr -d '\n' <now.json)" '*"resources": \[ *"amd.com/gpu/gpu", *"example.com/npu/gpu", *"nvidia.com/gpu/gpu", *"nvidia.com/mig-1g.5gb/gpu" *\]*'
+says "$(tr -d '\n' <now.json)" '*"resources": \[ *"amd.com/gpu/gpu", *"example.com/npu/gpu", *"habana.ai/gaudi/gpu", *"nvidia.com/gpu/gpu", *"nvidia.com/mig-1g.5gb/gpu" *\]*'
 says "$(<now.json)" '*"labels": {"device": "amd.com/gpu"}*'
+says "$(quota cluster)" '*"nominal": {"amd.com/gpu/gpu": 4, "example.com/npu/gpu": 4, "habana.ai/gaudi/gpu": 0, *'
+notes 'Pod x/five: no node of the file may take it'
 says "$(job x/two)" '*"request": {"nvidia.com/mig-1g.5gb/gpu": 2}*'
 says "$(job x/three)" '*"nodes": \["a0"\]*'
 says "$(tr -d '\n' <decision)" '*"x/four"*"nodes": \["o0"\]*"x/one"*"nodes": \["n0/gpu"\]*"x/two"*"nodes": \["n0/mig-1g.5gb"\]*'

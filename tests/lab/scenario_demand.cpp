@@ -55,9 +55,9 @@ TEST_CASE("a job, or each of its pod sets, lists the pools of nodes that it may 
       {"name": "b", "gpus": 8, "pool": "y"}, {"name": "c", "gpus": 8}]},
       "quotas": [{"name": "all", "nominal": "cluster"}, {"name": "some", "nominal": {"gpu": 8}, "node_pools": ["x", "y"]}], )";
   const auto nodes_of = [&](const std::string& job) {
-    errors found;
+    lab::errors found;
     const auto s = parse_valid(pools + R"("jobs": [{"id": "j", )" + job + "}]");
-    const auto d = decide(s, 1, found);
+    const auto d = lab::decide(s, 1, found);
     REQUIRE_MESSAGE(d, found.to_string());
     std::string text;
     for (const auto& a : d->admit) {

@@ -749,7 +749,7 @@ class kai_importer {
     if (g.pods.empty()) return leave_out("it has no pods that run or wait in the file");
     if (const std::string why = problem_of_memory(g); !why.empty()) return leave_out(why);
     live_job job;
-    job.object = &o;
+    job.shown = o.shown();
     job.id = o.name;
     job.quota = g.queue;
     job.priority = g.priority;

@@ -454,7 +454,7 @@ class kubernetes_importer {
     if (quotas_file_ && names_of_file_.count(quota) == 0)
       return leave_out("its namespace " + quota + " is no quota of the file of --quotas");
     live_job job;
-    job.object = owned.object;
+    job.shown = shown;
     job.id = (space.empty() ? "" : space + '/') + owned.owner.name;
     if (!ids_.insert(job.id).second) job.id += " (" + owned.owner.kind + ')';
     job.quota = quota;
@@ -633,7 +633,17 @@ class kubernetes_importer {
     const bool has_nodes = !nodes_.written().empty();
     json.key("nominal");
     if (has_nodes) {
-      json.value("cluster");
+      json.begin_object();
+      for (const std::string& r : resources_) {
+        json.key(r);
+        if (r == "gpu") {
+          json.value("cluster");
+        } else {
+          // A kind of devices that no node has is none of the cluster's.
+          json.value(nodes_.gpus(std::string_view{r}.substr(0, r.size() - std::string_view{"/gpu"}.size())));
+        }
+      }
+      json.end_object();
     } else {
       json.begin_object();
       for (const std::string& r : resources_) json.member(r, "unlimited");

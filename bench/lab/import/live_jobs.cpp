@@ -65,8 +65,8 @@ void live_job_writer::write(const live_job& job, json_writer& json) const {
   for (kind& k : kinds_of(job)) {
     if (k.min == 0) {
       k.min = 1;
-      log_.note(job.object->shown(), "of its pods like " + k.pods.front()->name +
-                                         " it needs none to start, here one (others come one by one)");
+      log_.note(job.shown, "of its pods like " + k.pods.front()->name +
+                               " it needs none to start, here one (others come one by one)");
     }
     (k.running > 0 ? running : waiting).push_back(std::move(k));
   }
@@ -82,15 +82,15 @@ void live_job_writer::write(const live_job& job, json_writer& json) const {
     std::string id = job.id;
     if (part > 0) id.append("/").append(std::to_string(part + 1));
     if (part == 1)
-      log_.note(job.object->shown(), "its pods are of more than " + std::to_string(most_pod_sets) +
-                                         " kinds: becomes several jobs, which may be evicted apart");
+      log_.note(job.shown, "its pods are of more than " + std::to_string(most_pod_sets) +
+                               " kinds: becomes several jobs, which may be evicted apart");
     vector<kind> kinds;
     for (auto k = from; k != to; ++k) kinds.push_back(*k);
     write_one(job, id, std::move(kinds), json);
   }
   if (waiting.empty()) return;
-  log_.note(job.object->shown(), "runs, but none of its pods like " + waiting.front().pods.front()->name +
-                                     ": those that wait are the job " + job.id + "/waiting");
+  log_.note(job.shown, "runs, but none of its pods like " + waiting.front().pods.front()->name +
+                           ": those that wait are the job " + job.id + "/waiting");
   if (waiting.size() > most_pod_sets) return write_total(job, job.id + "/waiting", waiting, json);
   write_one(job, job.id + "/waiting", std::move(waiting), json);
 }
@@ -113,7 +113,7 @@ void live_job_writer::write_one(const live_job& job, const std::string& id, vect
       is_as_grown = is_as_grown && has[k] == static_cast<std::uint64_t>(kinds[k].running);
     if (!is_as_grown) {
       for (kind& k : kinds) k.min = k.running;
-      log_.note(job.object->shown(),
+      log_.note(job.shown,
                 "its sets of pods run in numbers that a scenario can't tell: it needs all that it has");
     }
   }
@@ -177,8 +177,8 @@ void live_job_writer::write_pods(const kind& k, json_writer& json) const {
 
 void live_job_writer::write_total(const live_job& job, const std::string& id, const vector<kind>& kinds,
                                   json_writer& json) const {
-  log_.note(job.object->shown(), "its pods are of more than " + std::to_string(most_pod_sets) +
-                                     " kinds: carried over as one request of all together, for any node");
+  log_.note(job.shown, "its pods are of more than " + std::to_string(most_pod_sets) +
+                           " kinds: carried over as one request of all together, for any node");
   std::map<std::string, std::int64_t> sum;
   std::int64_t cpu = 0;
   std::int64_t memory = 0;

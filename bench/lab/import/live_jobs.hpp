@@ -41,7 +41,8 @@ struct live_pod_set {
 };
 
 struct live_job {
-  const kubernetes_object* object = nullptr;
+  /// What it is called in notes: "PodGroup ns/name".
+  std::string shown{};
   std::string id{};
   std::string quota{};
   vector<live_pod_set> sets{};

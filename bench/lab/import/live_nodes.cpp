@@ -14,7 +14,7 @@ namespace lab {
 
 namespace {
 
-constexpr std::int64_t mib = std::int64_t{1024} * 1024;
+constexpr std::int64_t bytes_per_mib = std::int64_t{1024} * 1024;
 constexpr std::int64_t most_on_a_node = static_cast<std::int64_t>(gpu::max_gpus_per_node);
 
 /// A node that is used up still has something: 0 would mean that it is not counted.
@@ -277,16 +277,16 @@ void live_nodes::fit_amounts() {
     if (is_off && !admits_some) {
       // It has what its pods hold, and nothing to share out.
       if (p.cpu_milli >= 0) p.cpu_milli = p.used_cpu_milli;
-      if (p.memory >= 0) p.memory = p.used_memory * mib;
+      if (p.memory >= 0) p.memory = p.used_memory * bytes_per_mib;
       if (p.slots >= 0) p.slots = p.used_slots;
       p.gpus = p.used_gpus;
     }
     raise(p.gpus, p.used_gpus, 0, "gpu");
     raise(p.cpu_milli, p.used_cpu_milli, 0, "milli-CPU");
     if (p.memory >= 0) {
-      p.memory /= mib;
+      p.memory /= bytes_per_mib;
       raise(p.memory, p.used_memory, p.used_slots, "MiB");
-      p.memory *= mib;
+      p.memory *= bytes_per_mib;
     }
     if (p.slots >= 0 && p.slots < p.used_slots) p.slots = p.used_slots;
     if (!more.empty()) {
@@ -375,6 +375,12 @@ void live_nodes::make_pools() {
   }
 }
 
+std::int64_t live_nodes::gpus(std::string_view kind) const {
+  std::int64_t sum = 0;
+  for (const std::size_t p : there_) sum += parts_[p].kind == kind ? parts_[p].gpus : 0;
+  return sum;
+}
+
 std::optional<std::int64_t> live_nodes::cpu_milli() const {
   std::int64_t sum = 0;
   for (const std::size_t p : there_) {
@@ -416,7 +422,7 @@ void live_nodes::write(json_writer& json, const std::function<void(std::size_t, 
     if (!n.gpu_model.empty()) json.member("gpu_model", n.gpu_model);
     if (n.gpu_memory_mib > 0) json.member("gpu_memory_mib", std::min(n.gpu_memory_mib, gpu::max_host_amount));
     if (p.cpu_milli >= 0) json.member("cpu_milli", host_amount(p.cpu_milli));
-    if (p.memory >= 0) json.member("memory_mib", host_amount(p.memory / mib));
+    if (p.memory >= 0) json.member("memory_mib", host_amount(p.memory / bytes_per_mib));
     if (p.slots >= 0) json.member("pod_slots", host_amount(p.slots));
     if (!p.pool.empty()) json.member("pool", p.pool);
     more(i, json);

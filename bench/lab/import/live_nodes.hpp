@@ -130,6 +130,8 @@ class live_nodes {
 
   // After `finish`.
 
+  /// How many GPUs of a kind all nodes have.
+  [[nodiscard]] std::int64_t gpus(std::string_view kind) const;
   /// The CPU and the bytes of all nodes; nullopt if some does not say.
   [[nodiscard]] std::optional<std::int64_t> cpu_milli() const;
   [[nodiscard]] std::optional<std::int64_t> memory() const;
