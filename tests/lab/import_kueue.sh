@@ -237,7 +237,18 @@ becomes < <(
 jobs_are '*"n/single"*{"name": "s9", "pods": 9, "request": {"reserved/gpu": 1}}\], "priority"*' \
   '*"n/choosing"*"total": true, "request": {"gpu": 45}, "flavors": *' \
   '*"n/eight"*{"name": "s8", "pods": 8, "request": {"gpu": 1}, "flavors": \[{"resources": \["gpu"\], "flavors": \["reserved", "zonal"\]}\]}\], "priority"*'
-notes 'Workload n/choosing: its pod sets choose too many flavors to be told apart: they are one request'
+notes 'Workload n/choosing: its pod sets, or the flavors that they choose, are too many to be told apart: they are one request'
+
+# More sets than a job has are one request, too.
+becomes < <(
+  queue q "$(gpus f=800)"
+  work waits q "$(many 17 '')"
+  work runs q "$(many 17 '')" "$(admitted q "$(for ((i = 1; i <= 17; ++i)); do
+    [ "$i" -eq 1 ] || printf ', '
+    assigned s$i $i f $i
+  done)")"
+)
+jobs_are '*"n/waits"*"total": true, "request": {"gpu": 153}, *' '*"n/runs"*"total": true, "request": {"gpu": 153}, *"running"*'
 
 # Sets of a group get flavors that admit all of them.
 becomes < <(

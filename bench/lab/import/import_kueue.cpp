@@ -14,9 +14,12 @@
 #include <allot/scheduler/flavors.hpp>
 
 #include <algorithm>
-#include <limits>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <set>
-#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -580,13 +583,15 @@ class kueue_importer {
       for (const auto& [dimension, milli] : held.back()) is_even = is_even && milli % s.running_pods == 0;
       elastic += is_partial(s) ? 1U : 0U;
     }
-    if (!is_even) {
+    if (!is_even || sets.size() > most_pod_sets) {
       milli_by_dimension all;
       for (const milli_by_dimension& h : held) {
         for (const auto& [dimension, milli] : h) all[dimension] += milli;
       }
       json.member("total", true);
-      log_.note(w.object->shown(), "its pods hold different amounts: they are one request");
+      log_.note(w.object->shown(), is_even
+                                       ? "its pod sets are too many to be told apart: they are one request"
+                                       : "its pods hold different amounts: they are one request");
       return write_amounts(all, 1, json);
     }
     if (sets.size() == 1) {
@@ -644,7 +649,7 @@ class kueue_importer {
       write_pods(*sets.front(), json);
       return write_request(e, *sets.front(), names_single, json);
     }
-    if (choices <= most_flavor_groups) {
+    if (choices <= most_flavor_groups && sets.size() <= most_pod_sets) {
       json.key("pod_sets").begin_array();
       for (const kueue_pod_set* const s : sets) {
         json.begin_object();
@@ -682,7 +687,8 @@ class kueue_importer {
     }
     json.member("total", true);
     log_.note(e.of.object->shown(),
-              "its pod sets choose too many flavors to be told apart: they are one request");
+              "its pod sets, or the flavors that they choose, are too many to be told apart: they are one "
+              "request");
     if (is_elastic) log_.note(e.of.object->shown(), "minCount is not carried over: it has several pod sets");
     vector<flavor_choices> choices = choices_of(e, one);
     for (flavor_choices& c : choices) {
