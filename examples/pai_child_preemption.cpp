@@ -165,9 +165,8 @@ int main() {
   cluster.settle();
 
   fmt::print("5. An administrator moves 8 GPUs from C to B, who has work for them: usage follows.\n");
-  cluster.submit("bob", "quota1.1", 2, 4, 1);
-  cluster.settle();
   cluster.resize("quota1.1", 56, "quota1.2", 72);
+  cluster.submit("bob", "quota1.1", 2, 4, 1);
   cluster.settle();
 
   fmt::print("6. A member of workspace C tries quota1.1.\n");

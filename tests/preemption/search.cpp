@@ -713,12 +713,24 @@ bool some_sequence_makes_room(world<N>& w) {
   return explore(explore);
 }
 
+/// The settings bound which priorities preempt which.
+template <std::size_t N>
+void bound_priorities(random_source& random, world<N>& w) {
+  w.b.may.children_lower_priority = random.one_in(2);
+  for (allot::priority_bounds* by : {&w.b.may.reclaim_priorities, &w.b.may.children_priorities}) {
+    if (random.one_in(4)) by->preempting.least = random.between(0, 2);
+    if (random.one_in(3)) by->preempted.least = random.between(0, 2);
+    if (random.one_in(3)) by->preempted.most = random.between(0, 2);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("search: victims are minimal and fair, without any, no job was eligible") {
   std::size_t found = 0;
   allot_test::for_each_seed(12'000, [&](random_source& random) {
     world<1> w{random, false, random.one_in(3)};
+    bound_priorities(random, w);
     if (w.fits()) return;
     found += check_search(w) == search_outcome::found ? 1U : 0U;
   });
@@ -729,6 +741,7 @@ TEST_CASE("search: the same in two dimensions") {
   std::size_t found = 0;
   allot_test::for_each_seed(12'000, [&](random_source& random) {
     world<2> w{random, false, random.one_in(3)};
+    bound_priorities(random, w);
     if (w.fits()) return;
     found += check_search(w) == search_outcome::found ? 1U : 0U;
   });
@@ -739,6 +752,7 @@ TEST_CASE("search: finds victims whenever some sequence makes room, unless a gan
   std::size_t possible = 0;
   allot_test::for_each_seed(6000, [&](random_source& random) {
     world<1> w{random, true, false};
+    bound_priorities(random, w);
     w.b.request[0] = gpus(random.between(1, 4));
     w.m.wanted = 0;
     if (w.preemptible.size() > 9 || w.fits()) return;

@@ -102,13 +102,22 @@ class yield_oracle {
     }
     const allot::quota_id top = tree_.common_ancestor(j.quota, b.quota);
     if (!top || top == j.quota) return false;
-    if (top == b.quota && b.may.children) return true;
-    if (b.may.reclaim == allot::preempt_reclaim::never) return false;
+    if (top == b.quota && b.may.children) {
+      return within(b.may.children_priorities, b, j) &&
+             (!b.may.children_lower_priority || j.priority < b.priority);
+    }
+    if (b.may.reclaim == allot::preempt_reclaim::never || !within(b.may.reclaim_priorities, b, j))
+      return false;
     if (b.may.reclaim == allot::preempt_reclaim::lower_priority && j.priority >= b.priority) return false;
     const allot::quota_id side = top == b.quota ? allot::quota_id::none() : tree_.side_of(b.quota, top);
     return owns(b, side, contested) && owes(j, top, contested);
   }
 
+  [[nodiscard]] static bool within(const allot::priority_bounds& these, const allot::beneficiary<N>& b,
+                                   const allot::running_job<N>& j) {
+    return b.priority >= these.preempting.least && b.priority <= these.preempting.most &&
+           j.priority >= these.preempted.least && j.priority <= these.preempted.most;
+  }
   /// Whether the beneficiary may preempt the job though both borrow: because of its priority, or as a rival
   /// whose side keeps no smaller a share. Changes the usage temporarily.
   [[nodiscard]] bool may_ask_while_borrowing(const allot::beneficiary<N>& b, const allot::running_job<N>& j,
@@ -116,6 +125,7 @@ class yield_oracle {
     return stands_beyond(b, j, contested) && keeps(b, j, contested) &&
            b.may.rivals == allot::preempt_rivals::never && b.may.reclaim != allot::preempt_reclaim::never &&
            b.may.borrow != allot::preempt_borrow::never && j.priority < b.priority &&
+           within(b.may.reclaim_priorities, b, j) &&
            (!b.may.borrow_max_priority || j.priority <= *b.may.borrow_max_priority);
   }
   [[nodiscard]] bool may_ask_as_rival(const allot::beneficiary<N>& b, const allot::running_job<N>& j,
