@@ -163,6 +163,28 @@ TEST_CASE("while victims leave for one job, another is told what leaves, for who
   CHECK(told(team_b_waits, "b2").find("evicted") == std::string::npos);
 }
 
+TEST_CASE("which jobs may preempt it says the priorities that may, and nobody whose range it is not in") {
+  const auto yields = [](const std::string& root, const std::string& owner) {
+    const std::string text =
+        told(R"("quotas": [{"name": "r", "nominal": {"gpu": 8}, "inclusive": true, "preempt": {)" + root +
+                 R"(}}, {"name": "a", "parent": "r", "nominal": {"gpu": 8}, "preempt": {)" + owner +
+                 R"(}}, {"name": "b", "parent": "r", "preempt": {"within": "never"}}],
+      "jobs": [{"id": "b1", "quota": "b", "request": {"gpu": 8}, "state": "running", "priority": 3}])",
+             "b1");
+    const std::size_t begin = text.find("It may have to yield to ");
+    return begin == std::string::npos ? "" : text.substr(begin + 24, text.find('\n', begin) - begin - 24);
+  };
+  CHECK(yields("", R"("reclaim": {"policy": "any", "max_priority": 2})").empty());
+  CHECK(yields("", R"("reclaim": {"policy": "any", "max_priority": 3, "preempting": {"max_priority": 9}})") ==
+        "jobs of a of a priority of at most 9, which lends to b.");
+  CHECK(
+      yields(
+          R"("children": {"policy": "lower_priority", "preempting": {"min_priority": 7, "max_priority": 9}})",
+          R"("reclaim": "never")") ==
+      "jobs of r of a priority above 3 and at least 7 and at most 9, which is above it.");
+  CHECK(yields(R"("children": {"policy": "any", "min_priority": 4})", R"("reclaim": "never")").empty());
+}
+
 TEST_CASE("a reclaim, explained from both sides") {
   const std::string members =
       two_nodes + R"("quotas": [{"name": "r", "nominal": "cluster", "inclusive": true},

@@ -21,7 +21,7 @@ const std::string members =
                         {"name": "i", "gpus": 2, "gpu_model": "A30", "mig": true, "labels": {"k": "2"}}]},
   "quotas": [{"name": "r", "nominal": "cluster", "inclusive": true, "preempt": {"children": true}},
              {"name": "a", "parent": "r", "nominal": {"gpu": 8, "h100/gpu": 8}, "lend": {"gpu": 4}, "weight": 0.5,
-              "preempt": {"borrow": {"policy": "lower_priority", "max_priority": 1}}, "time_limit_s": {"i": 2},
+              "preempt": {"reclaim": {"policy": "any", "min_priority": -1, "preempting": {"max_priority": 2}}, "borrow": {"policy": "lower_priority", "max_priority": 1}}, "time_limit_s": {"i": 2},
               "min_runtime_s": {"preempt": 1}, "borrow_backoff_s": {"first": 1, "longest": 2}, "head": "reserve", "gather": {"longest_s": 60, "percent": 30}, "flavor_choice": {"when_can_borrow": "try_next"}},
              {"name": "b", "parent": "r", "nominal": {"gpu": 8}, "borrow": {"percent": 50}, "static": false},
              {"name": "c", "parent": "a", "nominal": {"gpu": 1}, "head": "strict", "node_pools": ["p"]}],

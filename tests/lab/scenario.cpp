@@ -314,7 +314,9 @@ TEST_CASE("invalid rules of preemption, flavors and time") {
   CHECK(quota(R"("preempt": {"reclaim": {"policy": "any", "min_priority": 5, "max_priority": 4}})") ==
         lines{"/quotas/0/preempt/reclaim/max_priority: less than min_priority: no job has such a priority"});
   CHECK(quota(R"("preempt": {"children": {"policy": "any", "preempting": {"priority": 4}}})") ==
-        lines{"/quotas/0/preempt/children/preempting/priority: unknown key \"priority\""});
+        lines{"/quotas/0/preempt/children/preempting/priority: unknown key \"priority\" (expected "
+              "\"min_priority\" or "
+              "\"max_priority\")"});
   CHECK(quota(R"("preempt": {"borrow": {"policy": "any"}})") ==
         lines{"/quotas/0/preempt/borrow/policy: expected \"never\" or \"lower_priority\", found \"any\""});
   CHECK(quota(R"("flavor_choice": {"when_can_borrow": "preempt"})") ==

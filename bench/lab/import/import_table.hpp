@@ -114,8 +114,7 @@ int import_table(packed_input& file, import_log& log, const import_options& opti
       log.reject({&at, 1});
     }
   }
-  if (without_gpus > 0)
-    log.note({}, counted(without_gpus, "job without GPUs is", "jobs without GPUs are") + " left out");
+  log.leave_out(without_gpus, "job without GPUs is", "jobs without GPUs are");
   if constexpr (requires { format.conclude(); }) format.conclude();
   std::optional<instant> origin = 0;
   if (Format::has_dates) origin = origin_of(spool, log, options);

@@ -83,9 +83,12 @@ enum class preempt_rivals : std::uint8_t {
 
 /// The priorities from one to another, both included.
 struct priority_range {
+  /// The lowest of them.
   std::int64_t least = std::numeric_limits<std::int64_t>::min();
+  /// The highest.
   std::int64_t most = std::numeric_limits<std::int64_t>::max();
 
+  /// Whether this is one of them.
   [[nodiscard]] constexpr bool has(std::int64_t priority) const noexcept {
     return least <= priority && priority <= most;
   }
