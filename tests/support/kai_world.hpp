@@ -180,9 +180,9 @@ class basic_kai_world {
       say_one('+', a);
       if (a.what->sets.empty()) continue;
       char before = '@';
-      for (const auto& pod : scheduler().places().pods(scheduler().place_of(a.id))) {
-        line += std::exchange(before, ',') + std::to_string(pod.where.node.index());
-      }
+      scheduler().places().for_each_node(scheduler().place_of(a.id), [&](std::size_t node) {
+        line += std::exchange(before, ',') + std::to_string(node);
+      });
     }
     return line;
   }
