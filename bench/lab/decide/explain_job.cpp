@@ -5,6 +5,7 @@
 #include "lab/decide/explain_change.hpp"
 #include "lab/io/json_reader.hpp"
 #include "lab/io/terminal.hpp"
+#include "lab/io/time_text.hpp"
 #include "lab/scenario/scenario_reader.hpp"
 
 #include <allot/core/text.hpp>
