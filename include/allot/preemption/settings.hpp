@@ -110,21 +110,21 @@ struct preempt_settings {
   preempt_within within = preempt_within::lower_priority;
   /// From borrowers, of what its side owns.
   preempt_reclaim reclaim = preempt_reclaim::any;
-  /// By which jobs of the quota, and from which.
-  priority_bounds reclaim_priorities{};
   /// Whether its jobs may take from the quotas below it, even what those use within their nominal (PAI's
   /// child-level preemption). No setting lets a job take from a quota above its own.
   bool children = false;
-  /// Whether it takes only jobs of strictly lower priority from them.
-  bool children_lower_priority = false;
-  /// By which jobs of the quota, and from which.
-  priority_bounds children_priorities{};
   /// From borrowers, of what its side does not own: by priority.
   preempt_borrow borrow = preempt_borrow::never;
   /// The highest priority that a borrower may preempt (Kueue's maxPriorityThreshold); none: any lower one.
   std::optional<std::int64_t> borrow_max_priority{};
   /// From borrowers, of what its side does not own: by fair share.
   preempt_rivals rivals = preempt_rivals::by_guard;
+  /// By which jobs of the quota, and from which, what it owns is reclaimed.
+  priority_bounds reclaim_priorities{};
+  /// Whether only jobs of strictly lower priority are taken from the quotas below it.
+  bool children_lower_priority = false;
+  /// By which jobs of the quota, and from which, these are taken.
+  priority_bounds children_priorities{};
 
   friend bool operator==(const preempt_settings&, const preempt_settings&) = default;
 };
