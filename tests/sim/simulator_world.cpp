@@ -231,10 +231,12 @@ TEST_CASE("simulator: pods on a failed node are replaced, if the host has that d
       CHECK(seen.lines == lines{"0 submit 0", "0 submit 1", "0 start 0", "0 start 1", "5 submit 2",
                                 "14 evict 0 (node down), lost 4", "14 start 0",
                                 "38 evict 0 (node down), lost 9", "200 finish 1", "200 start 2",
-                                "230 finish 2", "230 start 0", "325 finish 0"});
+                                "230 finish 2", "230 start 0", "315 finish 0"});
     } else {
       CHECK(seen.lines == lines{"0 submit 0", "0 submit 1", "0 start 0", "0 start 1", "5 submit 2",
-                                "14 evict 0 (node down), lost 4", "14 start 2"});
+                                "14 evict 0 (node down), lost 4", "14 start 2",
+                                "38 evict 2 (node down), lost 24", "200 finish 1", "200 start 2",
+                                "230 finish 2", "230 start 0", "325 finish 0"});
     }
     CHECK(sim.history(0).preemptions == 0);
   }

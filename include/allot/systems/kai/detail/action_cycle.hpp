@@ -178,9 +178,9 @@ class action_cycle {
     bind(session);
     const record& r = session.jobs().at(p.id);
     p.placement.reset();
-    p.binding = first_bound(r, false);
-    p.out_of_reach = first_bound(r, true);
-    p.out_of_reach_request = r.facts.request;
+    p.binding = first_bound(r, r.facts.request, false);
+    const auto lacks = [&](const resources<n>& request) { return first_bound(r, request, true); };
+    p.out_of_reach = Session::books_type::least_lacking(r, lacks, p.out_of_reach_request);
     if (!p.binding) p.placement = session.books().places.why_not(r.pod_request);
     p.reason = p.binding ? pending_reason::quota : pending_reason::placement;
     // A limit binds, whoever leaves.
@@ -223,9 +223,9 @@ class action_cycle {
     return false;
   }
   /// The first bound on the job's path that its request exceeds; if `is_alone`, with nothing in use.
-  [[nodiscard]] std::optional<shortfall> first_bound(const record& r, bool is_alone) const {
+  [[nodiscard]] std::optional<shortfall> first_bound(const record& r, const resources<n>& request,
+                                                     bool is_alone) const {
     const auto& accounts = state_.accounts;
-    const resources<n>& request = r.facts.request;
     std::optional<shortfall> first;
     const auto bind = [&](quota_id at, std::size_t d, bound kind, quantity most, quantity in_use) {
       const quantity used = is_alone ? quantity{} : in_use;
@@ -235,13 +235,13 @@ class action_cycle {
     quota_id root = r.facts.quota;
     for (quota_id a = root; a; a = session_->tree().parent(a)) {
       root = a;
-      for (const std::size_t d : accounts.counted()) {
+      for (std::size_t d = 0; d < n; ++d) {
         bind(a, d, bound::borrow_limit, accounts.limit(a)[d], accounts.allocated(a)[d]);
         if (r.facts.in != capacity_kind::guaranteed) continue;
         bind(a, d, bound::guarantee, accounts.deserved(a)[d], accounts.guaranteed(a)[d]);
       }
     }
-    for (const std::size_t d : accounts.counted()) {
+    for (std::size_t d = 0; d < n; ++d) {
       bind(root, d, bound::capacity, known_capacity(d), session_->books().allocated_by_all(d));
     }
     return first;

@@ -120,12 +120,16 @@ class share_accounts {
                           [&](std::size_t d) { return a[d] + more[d] <= b[d]; });
   }
 
+  // A request may be of another flavor than those that are asked for, and so count in others: all that it is
+  // of are looked at.
+
   /// Whether both amounts together are enough for the request.
   [[nodiscard]] bool suffices(const resources<N>& request, const resources<N>& room,
                               const resources<N>& freed = {}) const {
-    return detail::all_of(counted_.begin(), counted_.end(), [&](std::size_t d) {
-      return request[d] <= quantity{} || request[d] <= room[d] + freed[d];
-    });
+    for (std::size_t d = 0; d < N; ++d) {
+      if (request[d] > quantity{} && request[d] > room[d] + freed[d]) return false;
+    }
+    return true;
   }
 
   /// Whether a request respects every limit on the path and, for guaranteed capacity, stays within what every
@@ -133,7 +137,7 @@ class share_accounts {
   [[nodiscard]] bool within_limits(quota_id x, const resources<N>& request, capacity_kind in) const {
     for (quota_id a = x; a; a = tree_->parent(a)) {
       const queue& q = queues_[a.index()];
-      for (const std::size_t d : counted_) {
+      for (std::size_t d = 0; d < N; ++d) {
         const quantity then = q.allocated[d] + request[d];
         // A sum too large to be counted is within no limit.
         if (request[d] > quantity{} && (then > q.limit[d] || then.is_unlimited())) return false;
@@ -145,7 +149,7 @@ class share_accounts {
   [[nodiscard]] bool within_deserved_of_all(quota_id x, const resources<N>& request) const {
     for (quota_id a = x; a; a = tree_->parent(a)) {
       const queue& q = queues_[a.index()];
-      for (const std::size_t d : counted_) {
+      for (std::size_t d = 0; d < N; ++d) {
         if (request[d] > quantity{} && q.guaranteed[d] + request[d] > q.deserved[d]) return false;
       }
     }
