@@ -188,8 +188,10 @@ exits 2 "$allot" import kueue objects.json
 says "$(<err)" '*objects.json: /items/*/spec/nodeLabels/gpu: expected a string, found 5 (in ResourceFlavor *)*'
 # What is made passes check: also of pods that run where they can't.
 sed 's/"cpu": "127500m"/"cpu": "5m"/' "$objects/kai.json" >objects.json
-exits 2 "$allot" import kai objects.json
-says "$(<err)" '*the scenario made of objects.json: /jobs/*: the running job * (job *)*'
+exits 0 "$allot" import kai objects.json
+says "$(<err)" '*note: Node gpu-0: its pods hold 8000 milli-CPU (of 5) besides what others take: it is taken to have that*'
+cp out made.json
+exits 0 "$allot" check made.json
 # Errors of an experiment name places in it.
 experiment() {
   printf '{"format": "allot-experiment/1", "scenarios": [%s]}' "$1" >experiment.json
