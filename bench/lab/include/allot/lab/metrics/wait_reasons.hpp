@@ -147,6 +147,8 @@ class wait_reasons {
     std::uint32_t flavors;
     std::uint32_t min_pods;
     bool preemptible;
+    /// Pods that differ are those of one job.
+    std::uint32_t unlike;
 
     friend auto operator<=>(const kind&, const kind&) = default;
   };
@@ -210,7 +212,8 @@ class wait_reasons {
   }
   [[nodiscard]] std::uint32_t number(const sim::job<N>& j) {
     const auto fresh = static_cast<std::uint32_t>(groups_.size());
-    const kind key{j.quota, j.request, j.pod_request.room_key(), j.flavors, j.fewest_pods(), j.preemptible};
+    const kind key{j.quota,       j.request, j.pod_request.room_key(), j.flavors, j.fewest_pods(),
+                   j.preemptible, j.unlike};
     const auto [at, is_new] = numbers_.try_emplace(key, fresh);
     if (is_new) groups_.emplace_back();
     return at->second;
