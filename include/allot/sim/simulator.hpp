@@ -440,8 +440,14 @@ class simulator {
   /// The run of a job is cut short.
   void interrupt(job_index j, interruption how, observer<N, Places>& watch) {
     job_history& h = runs_[j];
+    const auto ends = [](const interruption& i) {
+      return i.why == interruption::cause::decided && i.how == relation::time_limit;
+    };
+    // Who leaves as its time is over does not come back, whatever comes first.
+    if (const auto leaves = departure_of(h.id); leaves != departures_.end() && ends(leaves->how))
+      how = leaves->how;
     forget_departure(h.id);
-    if (how.why == interruption::cause::decided && how.how == relation::time_limit) {
+    if (ends(how)) {
       scheduler_.finished(h.id);
       runs_.leave(j, now_, job_outcome::time_limit);
     } else {

@@ -105,6 +105,12 @@ class metrics final : public sim::observer<N> {
     if (events_ + std::exchange(told_, 0) != sim.events()) given_back_ = true;
     events_ = sim.events();
     if (std::exchange(departures_, sim.departures()) != sim.departures()) given_back_ = true;
+    // Nor of who is to have what leaves.
+    const auto nominated = sim.scheduler().nominated();
+    if (!std::equal(nominated.begin(), nominated.end(), nominated_.begin(), nominated_.end())) {
+      nominated_.assign(nominated.begin(), nominated.end());
+      given_back_ = true;
+    }
     reasons_.set_aside(sim.aside(), sim.now());
     const change less = usage_changed_ ? change::less_room : change::nothing;
     reasons_.look(sim.now(), given_back_ ? change::any : less,
@@ -371,6 +377,7 @@ class metrics final : public sim::observer<N> {
   waiting_times waits_;
   wait_reasons<N> reasons_;
   std::uint64_t departures_ = 0;
+  vector<job_id> nominated_;
   lost_time lost_;
   reclaim_times reclaims_;
   over_preemption over_preemption_;
