@@ -56,9 +56,7 @@ struct jobs_view {
   }
   allot::resources<> request(job j) const { return request(j, pods(j)); }
   allot::resources<> request(job j, std::uint32_t pods) const {
-    const allot::pods_by_set of = allot::pods_of_sets(
-        j->sets.size(), [&](std::size_t s) { return j->sets[s].fewest(); },
-        [&](std::size_t s) { return j->sets[s].pods; }, pods);
+    const allot::pods_by_set of = list(j).divide(pods);
     allot::resources<> all;
     for (std::size_t s = 0; s < j->sets.size(); ++s) all += request(j, pod_set_id{s}) * of[s];
     return all;
@@ -66,13 +64,14 @@ struct jobs_view {
   gpu::pod_request pod_request(job j) const { return pod_request(j, pods(j)); }
   gpu::pod_request pod_request(job j, std::uint32_t pods) const {
     gpu::pod_request r;
-    r.sets = {j->sets.data(), pod_sets(j)};
+    r.sets = list(j);
     r.pods = pods;
     r.required_level = j->rack;
     return r;
   }
 
  private:
+  gpu::pod_set_list list(job j) const { return {j->sets.data(), pod_sets(j)}; }
   template <class Count>
   static std::uint32_t sum(job j, Count count) {
     std::uint32_t all = 0;

@@ -152,12 +152,8 @@ inline void give_unlike_pods(random_source& random, allot::sim::job<8>& j,
     for (std::uint32_t pods = fewest; pods < s.jobs[j].pods() && random.one_in(2); ++pods) {
       allot::gpu::pod_request one = view.pod_request(j, 1, r.pick);
       if (view.pod_sets(j) > 1) {
-        const auto& sets_of_job = view.sets_of(j);
-        const std::size_t set = allot::next_to_grow(
-            sets_of_job.size(), [&](std::size_t k) { return sets_of_job[k].fewest(); },
-            [&](std::size_t k) { return sets_of_job[k].pods; },
-            view.by_set(j, fewest + static_cast<std::uint32_t>(r.elastic_pods.size())));
-        one = view.pod_request(j, allot::pod_set_id{set}, r.pick);
+        const auto set = view.next_set(j, fewest + static_cast<std::uint32_t>(r.elastic_pods.size()));
+        one = view.pod_request(j, *set, r.pick);
       }
       const auto more = s.where.place(one.beside(*at));
       if (more) r.elastic_pods.push_back(*more);

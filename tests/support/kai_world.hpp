@@ -59,9 +59,7 @@ class basic_kai_world {
     std::uint8_t preferred = allot::gpu::any_level;
 
     [[nodiscard]] allot::pods_by_set divided(std::uint32_t all) const {
-      return allot::pods_of_sets(
-          sets.size(), [&](std::size_t s) { return sets[s].fewest(); },
-          [&](std::size_t s) { return sets[s].pods; }, all);
+      return allot::gpu::pod_set_list{sets.data(), static_cast<std::uint32_t>(sets.size())}.divide(all);
     }
   };
   struct view_type {

@@ -54,9 +54,7 @@ struct work {
     return sum;
   }
   [[nodiscard]] allot::pods_by_set divided(std::uint32_t pods) const {
-    return allot::pods_of_sets(
-        sets.size(), [&](std::size_t s) { return sets[s].fewest(); },
-        [&](std::size_t s) { return sets[s].pods; }, pods);
+    return gpu::pod_set_list{sets.data(), static_cast<std::uint32_t>(sets.size())}.divide(pods);
   }
 };
 

@@ -120,16 +120,14 @@ class running_placer {
   /// The sets of so many pods of a job whose pods differ: the minimums set by set, then the others as they
   /// come.
   [[nodiscard]] vector<std::size_t> sets_of_pods(sim::job_index j, std::size_t pods) const {
-    const vector<gpu::pod_set>& sets = view_.sets_of(j);
+    const gpu::pod_set_list sets = view_.list_of(j);
     vector<std::size_t> all;
-    pods_by_set has{};
+    pods_by_set has = sets.divide(std::min<std::size_t>(pods, view_.min_pods(j)));
     for (std::size_t s = 0; s < sets.size(); ++s) {
-      for (; has[s] < sets[s].fewest() && all.size() < pods; ++has[s]) all.push_back(s);
+      for (std::uint32_t i = 0; i < has[s]; ++i) all.push_back(s);
     }
     while (all.size() < pods) {
-      const std::size_t next = next_to_grow(
-          sets.size(), [&](std::size_t s) { return sets[s].fewest(); },
-          [&](std::size_t s) { return sets[s].pods; }, has);
+      const std::size_t next = sets.next_after(has);
       if (next == sets.size()) break;
       ++has[next];
       all.push_back(next);

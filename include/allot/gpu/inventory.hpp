@@ -125,6 +125,13 @@ class basic_inventory : public occupancy {
     }
     return placed && left == 0;
   }
+  /// Adds one pod to an allocation, where `choose` says; false if nowhere.
+  template <class Choose>
+  [[nodiscard]] bool add_where(Choose& choose, const pod_shape& pod, allocation a) {
+    const std::optional<pod_location> where = choose(index(), pod);
+    if (where) add(index().placed(*where, pod), a);
+    return where.has_value();
+  }
   /// Adds one pod to an allocation, if it fits there.
   [[nodiscard]] bool add_at(pod_location at, const pod_shape& pod, allocation a) {
     if (!layout().contains(at.node)) return false;
@@ -171,16 +178,11 @@ class basic_inventory : public occupancy {
       add(index().placed(*where, pods.each), a);
       return a;
     }
-    const auto add_where = [&](const pod_shape& pod, allocation a) {
-      const auto where = choose(index(), pod);
-      if (where) add(index().placed(*where, pod), a);
-      return where.has_value();
-    };
     const allot::savepoint before = save();
     const allocation a = open();
     bool placed = true;
-    for (std::uint64_t i = 0; i < pods.pods && placed; ++i) placed = add_where(pods.each, a);
-    if (placed && pods.has_rest()) placed = add_where(pods.rest, a);
+    for (std::uint64_t i = 0; i < pods.pods && placed; ++i) placed = add_where(choose, pods.each, a);
+    if (placed && pods.has_rest()) placed = add_where(choose, pods.rest, a);
     return conclude(before, placed, a);
   }
   /// How many of the `left` GPUs of a split total are placed there.

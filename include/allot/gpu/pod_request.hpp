@@ -94,6 +94,10 @@ class pod_set_list {
   /// @}
   /// Precondition: there are more.
   [[nodiscard]] constexpr const pod_set& operator[](std::size_t set) const noexcept;
+  /// How so many pods are divided among them: see `pods_of_sets`.
+  [[nodiscard]] constexpr pods_by_set divide(std::uint64_t pods) const noexcept;
+  /// Which of them has the next pod if they have so many: see `next_to_grow`.
+  [[nodiscard]] constexpr std::size_t next_after(const pods_by_set& has) const noexcept;
 
   friend constexpr std::strong_ordering operator<=>(const pod_set_list& a, const pod_set_list& b) noexcept;
   friend constexpr bool operator==(const pod_set_list& a, const pod_set_list& b) noexcept;
@@ -203,8 +207,6 @@ struct pod_request {
   /// Whether pods that run by the one are what the other asks for: all is the same, but for how many pods
   /// its sets may have beyond these.
   [[nodiscard]] constexpr bool runs_as(const pod_request& other) const noexcept;
-  /// How many of its pods are of each set. Precondition: no more sets than `most_pod_sets`.
-  [[nodiscard]] constexpr pods_by_set by_set() const noexcept;
   /// Whether its pods, alike or not, may be anywhere.
   [[nodiscard]] constexpr bool may_be_anywhere() const noexcept;
   /// The same of a pod whose job has that place.
@@ -283,30 +285,35 @@ constexpr bool operator==(const pod_set_list& a, const pod_set_list& b) noexcept
   return (a <=> b) == 0;
 }
 
-constexpr pods_by_set pod_request::by_set() const noexcept {
+constexpr pods_by_set pod_set_list::divide(std::uint64_t pods) const noexcept {
   return pods_of_sets(
-      sets.size(), [this](std::size_t s) { return sets[s].fewest(); },
-      [this](std::size_t s) { return sets[s].pods; }, pods);
+      count_, [this](std::size_t s) { return first_[s].fewest(); },
+      [this](std::size_t s) { return first_[s].pods; }, pods);
+}
+constexpr std::size_t pod_set_list::next_after(const pods_by_set& has) const noexcept {
+  return next_to_grow(
+      count_, [this](std::size_t s) { return first_[s].fewest(); },
+      [this](std::size_t s) { return first_[s].pods; }, has);
 }
 constexpr bool pod_request::runs_as(const pod_request& other) const noexcept {
   pod_request key = room_key();
   key.sets = other.sets;
   if (sets.size() != other.sets.size() || key != other.room_key()) return false;
-  const bool is_one = one_of != every_set;
-  const pods_by_set has = is_one ? pods_by_set{} : by_set();
-  const pods_by_set asks = is_one ? pods_by_set{} : other.by_set();
+  if (one_of == every_set && sets.divide(pods) != other.sets.divide(pods)) return false;
   for (std::uint32_t s = 0; s < sets.size(); ++s) {
     pod_set set = sets[s];
     set.pods = other.sets[s].pods;
     set.min_pods = other.sets[s].min_pods;
-    if (set != other.sets[s] || has[s] != asks[s]) return false;
+    if (set != other.sets[s]) return false;
   }
   return true;
 }
 constexpr bool pod_request::may_be_anywhere() const noexcept {
-  bool matters = has_level();
-  for (const pod_set& s : sets) matters = matters || s.has_level();
-  return !matters;
+  if (has_level()) return false;
+  for (const pod_set& s : sets) {
+    if (s.has_level()) return false;
+  }
+  return true;
 }
 constexpr pod_request pod_request::beside(allocation_id place) const noexcept {
   pod_request r = *this;

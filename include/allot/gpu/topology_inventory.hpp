@@ -65,11 +65,8 @@ class basic_topology_inventory : public basic_inventory<Policy> {
     bool placed = sets_.read(nearness(), r);
     for (std::size_t s = 0; s < r.sets.size() && placed; ++s) {
       const pod_shape& pod = sets_.shape_of(s);
-      for (std::uint32_t left = sets_.pods_of(s); left > 0 && placed; --left) {
-        const std::optional<pod_location> at = choose(this->index(), pod);
-        placed = at.has_value();
-        if (placed) this->add(this->index().placed(*at, pod), a);
-      }
+      for (std::uint32_t left = sets_.pods_of(s); left > 0 && placed; --left)
+        placed = this->add_where(choose, pod, a);
     }
     return this->conclude(before, placed, a);
   }

@@ -212,22 +212,15 @@ struct workload_view {
   [[nodiscard]] const vector<typename unlike_pods<N>::share>& shares_of(job j) const {
     return unlike[jobs[j].unlike - 1].shares;
   }
+  [[nodiscard]] gpu::pod_set_list list_of(job j) const { return {sets_of(j).data(), pod_sets(j)}; }
   /// @}
   /// How many of these pods are of each set, of a job whose pods differ.
-  [[nodiscard]] pods_by_set by_set(job j, std::uint32_t pods) const {
-    const vector<gpu::pod_set>& sets = sets_of(j);
-    return pods_of_sets(
-        sets.size(), [&](std::size_t s) { return sets[s].fewest(); },
-        [&](std::size_t s) { return sets[s].pods; }, pods);
-  }
+  [[nodiscard]] pods_by_set by_set(job j, std::uint32_t pods) const { return list_of(j).divide(pods); }
   /// Of which set the next pod is of those with which a job runs at the beginning, if its pods differ: sets
   /// have grown evenly, whatever the policy.
   [[nodiscard]] std::optional<pod_set_id> next_set(job j, std::uint32_t pods) const {
     if (jobs[j].unlike == 0) return std::nullopt;
-    const vector<gpu::pod_set>& sets = sets_of(j);
-    return pod_set_id{next_to_grow(
-        sets.size(), [&](std::size_t s) { return sets[s].fewest(); },
-        [&](std::size_t s) { return sets[s].pods; }, by_set(j, pods))};
+    return pod_set_id{list_of(j).next_after(by_set(j, pods))};
   }
   /// What so many pods of each set accept: the groups of all sets, in their order.
   [[nodiscard]] flavor_menu<N> flavors(job j, const pods_by_set& pods) const {
@@ -293,11 +286,12 @@ struct workload_view {
     }
     std::uint32_t pods = 0;
     if (in.has_nodes()) in.for_each_node(where, [&](std::size_t) { ++pods; });
-    const pods_by_set has = by_set(j, pods);
-    return charged(j, request, in, where, [&, pod = std::uint32_t{0}]() mutable {
-      std::size_t set = 0;
-      for (std::uint32_t before = pod++; before >= has[set] && set + 1 < sets_of(j).size(); ++set)
-        before -= has[set];
+    // They are listed set by set.
+    pods_by_set left = by_set(j, pods);
+    std::size_t set = 0;
+    return charged(j, request, in, where, [&] {
+      while (left[set] == 0 && set + 1 < left.size()) ++set;
+      --left[set];
       return charge_of(j, set);
     });
   }
@@ -314,7 +308,7 @@ struct workload_view {
     r.estimate.span = estimate(j);
     if (jobs[j].unlike != 0) {
       r.pods = pods;
-      r.sets = {sets_of(j).data(), pod_sets(j)};
+      r.sets = list_of(j);
       r.options = pick;
       return r;
     }

@@ -79,24 +79,25 @@ class set_placer {
       tags_.push_back(c.set);
     }
     const std::size_t left = tags_.size();
-    std::optional<allocation> found;
+    bool found = false;
     if (anchor && find_lost(in)) {
       is_replacing_ = true;
       for_each_region_of(r, *anchor, [&](const gang_region& where) {
         tags_.resize(left);
-        if (search_units(in, where, others)) found = others;
-        return found.has_value();
+        return found = search_units(in, where, others);
       });
       is_replacing_ = false;
     }
-    if (found) take_replaced(in, *found, left);
-    in.rollback(before);
-    if (!found) return std::nullopt;
-    const allot::savepoint again = in.save();
-    in.release(from);
+    if (!found) {
+      in.rollback(before);
+      return std::nullopt;
+    }
+    // Once more, in the order of the pods.
+    take_replaced(in, others, left);
+    in.release(others);
     const allocation at = in.open();
     for (const chosen_pod& c : placed_) in.add(c.pod, at);
-    in.commit(again);
+    in.commit(before);
     return at;
   }
   /// Reads what a request is for, so that `pods_of` knows; false if it is not valid. `near` may be null.
@@ -120,7 +121,7 @@ class set_placer {
       }
       shapes_.push_back(split_set->each);
     }
-    counts_ = r.by_set();
+    counts_ = sets_.divide(r.pods);
     std::uint64_t pods = 0;
     for (const std::uint32_t c : counts_) pods += c;
     return pods == r.pods;
@@ -149,6 +150,12 @@ class set_placer {
     std::size_t number = 0;
     placed_pod pod{};
   };
+
+  /// The level in whose domain the pods of a unit stand together. Of two the finer one says more.
+  [[nodiscard]] static std::optional<std::size_t> level_of_units(const pod_set& s) noexcept {
+    const std::optional<std::size_t> of_set = level_of(s.each.required_level);
+    return s.slice == 0 ? of_set : std::max(of_set, level_of(s.slice_level));
+  }
 
   /// False if there is too little room for one set alone.
   template <class Access>
@@ -440,11 +447,8 @@ class set_placer {
     for (std::size_t s = 0; s < sets_.size(); ++s) {
       const pod_set& set = sets_[s];
       const std::uint32_t each = set.slice == 0 ? counts_[s] : set.slice;
-      const std::optional<std::size_t> in_all = level_of(set.each.required_level);
-      const std::optional<std::size_t> level =
-          set.slice == 0 ? in_all : std::max(in_all, level_of(set.slice_level));
       for (std::uint32_t done = 0; done < counts_[s]; done += each) {
-        unit of{s, 0, level, units_.size(), 0, lost_.size(), {}};
+        unit of{s, 0, level_of_units(set), units_.size(), 0, lost_.size(), {}};
         for (std::size_t i = first + done; i < first + std::min(done + each, counts_[s]); ++i) {
           const node_id n = placed_[i].pod.where.node;
           in.index().is_closed(n) ? lost_.push_back(i) : void(of.anchor = n);
@@ -505,11 +509,8 @@ class set_placer {
     for (const std::size_t s : order_) {
       const pod_set& set = sets_[s];
       const std::uint32_t each = set.slice == 0 ? counts_[s] : set.slice;
-      // Of two levels the finer one says more.
-      std::optional<std::size_t> level = level_of(set.each.required_level);
-      if (set.slice != 0) level = std::max(level, level_of(set.slice_level));
       for (std::uint32_t left = counts_[s]; left > 0; left -= std::min(left, each)) {
-        units_.push_back({s, std::min(left, each), level, units_.size()});
+        units_.push_back({s, std::min(left, each), level_of_units(set), units_.size()});
       }
     }
     tags_.clear();
