@@ -78,10 +78,7 @@ class books {
 
   /// Charges a job, placed at `r.where`, to the assumed usage.
   void charge(const record& r) {
-    if constexpr (knows_places) {
-      // Without nodes all have the same place.
-      if (placement_or_default::has_nodes(places)) held_.insert(r.where);
-    }
+    note_held(r.where);
     assumed_.charge(r.facts.quota, r.facts.request, r.facts.in);
   }
   /// A job that is charged waits for evictions. Others may have what is kept for it, if it may be preempted.
@@ -161,9 +158,7 @@ class books {
       if (!is_replaced) return;
       if constexpr (knows_places) held_.erase(is.where);
       is.where = *at;
-      if constexpr (knows_places) {
-        if (placement_or_default::has_nodes(places)) held_.insert(is.where);
-      }
+      note_held(is.where);
     });
     return is_replaced;
   }
@@ -482,6 +477,12 @@ class books {
     }
   };
 
+  void note_held([[maybe_unused]] const place& at) {
+    if constexpr (knows_places) {
+      // Without nodes all have the same place.
+      if (placement_or_default::has_nodes(places)) held_.insert(at);
+    }
+  }
   void release_place(const record& r) {
     if constexpr (knows_places) held_.erase(r.where);
     places.release(r.where);

@@ -268,6 +268,14 @@ class view_or_default {
         [&](std::size_t s) { return pods(view, j, s).most; }, has, by);
     return std::min(next, all - 1);
   }
+  /// What one of its further pods requests, of that set, under these flavors.
+  [[nodiscard]] static auto request_of_pod(const View& view, const job& j, std::size_t set,
+                                           const flavor_pick& pick) requires elastic_view<View> {
+    if constexpr (pod_set_view<View>) {
+      if (sets(view, j) > 1) return under(view, j, view.request(j, pod_set_id{set}), pod_set_id{set}, pick);
+    }
+    return under(view, j, view.request(j, std::uint32_t{1}), std::uint32_t{1}, pick);
+  }
   /// Whether it accepts these flavors.
   [[nodiscard]] static bool accepts(const View&, const job&, const flavor_pick&) { return true; }
   [[nodiscard]] static bool accepts(const View& view, const job& j,
@@ -295,6 +303,13 @@ class view_or_default {
   }
 
  private:
+  template <class Pods>
+  [[nodiscard]] static resources<dimensions<View>> under(const View& view, const job& j,
+                                                         resources<dimensions<View>> request, Pods pods,
+                                                         const flavor_pick& pick) {
+    if constexpr (flavored_view<View>) request += view.flavors(j, pods).request(pick);
+    return request;
+  }
   /// A view may count in signed integers.
   template <count_for<std::uint32_t> T>
   [[nodiscard]] static std::uint32_t counted(const T& pods) {

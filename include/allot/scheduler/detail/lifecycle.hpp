@@ -372,7 +372,11 @@ class lifecycle {
     if (known.facts.pods < again.facts.pods || known.facts.pods > most) return false;
     if constexpr (has_elastic_pods) {
       for (const job_id id : known.elastic_pods) {
-        if (holds(jobs_[id]) && !asks_as_read(jobs_[id], again, known)) return false;
+        const record& pod = jobs_[id];
+        if (!holds(pod)) continue;
+        // There may be fewer sets by now.
+        if (pod.set >= view_or_default<View>::sets(view_, known.what)) return false;
+        if (!runs_as(pod, read_pod_of(known, again, pod.set))) return false;
       }
       const pods_by_set has = held_pods(known);
       for (std::size_t s = 0; s < view_or_default<View>::sets(view_, known.what); ++s) {
@@ -680,10 +684,12 @@ class lifecycle {
     return core.pods_to_come > 0 || has_pod(core, job_state::pending) || has_pod(core, job_state::nominated);
   }
   /// The request of one more pod of a running job.
-  [[nodiscard]] resources<n> request_of_pod(const record& core, std::size_t set) const {
-    record pod = core;
-    read_pod(pod, set);
-    return pod.facts.request;
+  [[nodiscard]] resources<n> request_of_pod(const record& core, [[maybe_unused]] std::size_t set) const {
+    if constexpr (has_elastic_pods) {
+      return view_or_default<View>::request_of_pod(view_, core.what, set, core.pick);
+    } else {
+      return core.facts.request;
+    }
   }
   /// Adopts a running pod of a running job that can grow.
   [[nodiscard]] job_id adopt_elastic_pod(record& core, instant since, const place& at, std::size_t set) {
@@ -1142,26 +1148,15 @@ class lifecycle {
     }
     return read;
   }
-  /// Whether one pod of the job requests what the job, as read, does of one of that set, under the flavors
-  /// and at the place that it has.
-  [[nodiscard]] bool asks_as_read(const record& pod, const record& again,
-                                  const record& core) const requires has_elastic_pods {
-    // There may be fewer sets by now.
-    return pod.set < view_or_default<View>::sets(view_, again.what) &&
-           runs_as(pod, read_pod_of(core, again, pod.set));
-  }
-  /// Whether its further pods, and such a pod, may be evicted as before.
+  /// Whether its further pods may be evicted as before.
   [[nodiscard]] bool are_preemptible_as_before([[maybe_unused]] const record& core,
                                                [[maybe_unused]] const record& again) const {
     if constexpr (semi_preemptible_view<View>) {
-      return detail::all_of(core.elastic_pods.begin(), core.elastic_pods.end(),
-                            [&](job_id pod) { return is_preemptible_as_before(jobs_[pod], again, core); });
+      return detail::all_of(core.elastic_pods.begin(), core.elastic_pods.end(), [&](job_id pod) {
+        return jobs_[pod].preemptible == read_pod_of(core, again, jobs_[pod].set).preemptible;
+      });
     }
     return true;
-  }
-  [[nodiscard]] bool is_preemptible_as_before(const record& pod, const record& again,
-                                              const record& core) const requires has_elastic_pods {
-    return pod.preemptible == read_pod_of(core, again, pod.set).preemptible;
   }
   /// One pod of the job, as read, under the flavors and at the place that it has.
   [[nodiscard]] record read_pod_of(const record& core, record again, std::size_t set) const {
@@ -1225,15 +1220,17 @@ class lifecycle {
                             r.preemptible != again.preemptible || r.preempts != again.preempts ||
                             r.rank.key != again.rank.key;
       if (r.elastic_pods.empty()) return not_before;
-      for (std::size_t i = r.elastic_pods.size(); i-- > 0;) {
-        const record& pod = jobs_[r.elastic_pods[i]];
+      const auto stays = [&](const record& pod) {
+        using shown = view_or_default<View>;
+        if (is_other || pod.set >= shown::sets(view_, r.what)) return false;
+        if (pods_of(r)[pod.set] > shown::pods(view_, r.what, pod.set).most) return false;
+        const record as_read = read_pod_of(r, again, pod.set);
+        return runs_as(pod, as_read) && pod.preemptible == as_read.preemptible;
+      };
+      drop_pods(r, [&](const record& pod) {
         if (pod.state == job_state::pending) not_before = pod.ready.not_before;
-        const bool yields = is_other || !asks_as_read(pod, again, r) ||
-                            !is_preemptible_as_before(pod, again, r) ||
-                            pods_of(r)[pod.set] > view_or_default<View>::pods(view_, r.what, pod.set).most;
-        if (pod.state == job_state::pending || (pod.state == job_state::nominated && yields))
-          drop(r.elastic_pods[i]);
-      }
+        return pod.state == job_state::pending || (pod.state == job_state::nominated && !stays(pod));
+      });
     }
     return not_before;
   }
@@ -1434,18 +1431,22 @@ class lifecycle {
   void drop_elastic_pods(record& core) {
     while (!core.elastic_pods.empty()) drop(core.elastic_pods.back());
   }
-  void drop_waiting_elastic_pods(record& core) {
+  /// Those for which `which(record)`, the last one first.
+  template <class Which>
+  void drop_pods(record& core, Which which) {
     for (std::size_t i = core.elastic_pods.size(); i-- > 0;) {
-      const job_state s = jobs_[core.elastic_pods[i]].state;
-      if (s == job_state::pending || s == job_state::nominated) drop(core.elastic_pods[i]);
+      if (which(jobs_[core.elastic_pods[i]])) drop(core.elastic_pods[i]);
     }
+  }
+  void drop_waiting_elastic_pods(record& core) {
+    drop_pods(core, [](const record& pod) {
+      return pod.state == job_state::pending || pod.state == job_state::nominated;
+    });
   }
   /// One of unlike pods has gone: the one that waits may be of another set than the next is now.
   void drop_next_of_sets(record& core) {
     if (!core.has_unlike_pods) return;
-    for (std::size_t i = core.elastic_pods.size(); i-- > 0;) {
-      if (jobs_[core.elastic_pods[i]].state == job_state::pending) drop(core.elastic_pods[i]);
-    }
+    drop_pods(core, [](const record& pod) { return pod.state == job_state::pending; });
   }
   /// The time of submission by which the job takes its turn.
   [[nodiscard]] instant turn_of(const record& r, const queue_settings& settings) const {

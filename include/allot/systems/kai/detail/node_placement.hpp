@@ -545,19 +545,11 @@ class node_placement {
   [[nodiscard]] static const pod_request& asked_on(const pod_request& r) noexcept {
     return r;
   }
-  /// Whether its pods differ.
-  template <class Nodes>
-  [[nodiscard]] static bool has_sets(const pod_request& r) noexcept {
-    if constexpr (requires { asked_on<Nodes>(r).sets.empty(); }) {
-      return !asked_on<Nodes>(r).sets.empty();
-    }
-    return false;
-  }
-  /// Whether they are placed one by one although they differ.
+  /// Whether its pods are placed one by one although they differ.
   template <class Nodes>
   [[nodiscard]] static bool is_placed_each(const pod_request& r) noexcept {
     if constexpr (requires { asked_on<Nodes>(r).may_be_anywhere(); }) {
-      return has_sets<Nodes>(r) && asked_on<Nodes>(r).may_be_anywhere();
+      return !asked_on<Nodes>(r).sets.empty() && asked_on<Nodes>(r).may_be_anywhere();
     }
     return false;
   }

@@ -265,9 +265,9 @@ class running_pods {
     resources<n> sum;
     std::uint32_t i = 0;
     for (std::size_t s = 0; s < has.size(); ++s) {
-      for (std::uint32_t left = has[s]; left > 0 && i < 64; --left, ++i) {
-        if ((pods >> i & 1U) != 0) sum += session_->jobs().request_of_pod(core, s);
-      }
+      std::uint32_t some = 0;
+      for (std::uint32_t left = has[s]; left > 0 && i < 64; --left, ++i) some += pods >> i & 1U;
+      if (some > 0) sum += session_->jobs().request_of_pod(core, s) * some;
     }
     return sum;
   }

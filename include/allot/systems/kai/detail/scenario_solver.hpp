@@ -292,10 +292,11 @@ class scenario_solver {
         for (std::size_t s = 0; s < sets; ++s) {
           const std::uint32_t least = shown::pods(session_->view(), job.what, s).least;
           const std::uint32_t pods = c.unit->elastic ? (c.unit->set == s ? 1 : 0) : least;
+          if (pods == 0) continue;
+          const resources<n> pod =
+              c.unit->elastic ? c.unit->request : session_->jobs().request_of_pod(job, s);
           for (std::uint32_t p = 0; p < pods; ++p, ++seen[s]) {
             if (c.end != fate::gone) continue;
-            const resources<n> pod =
-                c.unit->elastic ? c.unit->request : session_->jobs().request_of_pod(job, s);
             seen[s] < least ? static_cast<void>(together += pod) : bundles_.push_back({c.unit->quota, pod});
           }
         }

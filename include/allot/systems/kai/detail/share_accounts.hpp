@@ -120,8 +120,8 @@ class share_accounts {
                           [&](std::size_t d) { return a[d] + more[d] <= b[d]; });
   }
 
-  // A request may be of another flavor than those that are asked for, and so count in others: all that it is
-  // of are looked at.
+  // A later choice of flavors may request what nothing else does, and that is not counted: these look at
+  // every dimension.
 
   /// Whether both amounts together are enough for the request.
   [[nodiscard]] bool suffices(const resources<N>& request, const resources<N>& room,

@@ -81,8 +81,7 @@ template <class Session>
                                    std::uint32_t pods) {
   if constexpr (pod_set_view<typename Session::view_type>) {
     if (r.has_unlike_pods && !r.facts.elastic && pods != pods_of_unit(r)) {
-      auto some = r.facts.request;
-      some = session.view().request(r.what, pods);
+      resources<Session::n> some = session.view().request(r.what, pods);
       if constexpr (flavored_view<typename Session::view_type>) {
         some += session.view().flavors(r.what, pods).request(r.pick);
       }
@@ -224,10 +223,7 @@ struct unit_kind {
       // What all runs asks for nothing, and so matters to none.
       if (most <= taken) continue;
       p.pods = most - taken;
-      if (is_known) p.pod = view.request(r.what, pod_set_id{s});
-      if constexpr (flavored_view<typename Session::view_type>) {
-        if (is_known) p.pod += view.flavors(r.what, pod_set_id{s}).request(r.pick);
-      }
+      if (is_known) p.pod = shown::request_of_pod(view, r.what, s, r.pick);
       if constexpr (requires { r.pod_request.sets[s].of(1, r.pod_request); }) {
         p.where = acceptable_nodes::of(r.pod_request.sets[s].of(1, r.pod_request));
       }
