@@ -129,8 +129,9 @@ class nominations {
   }
   /// Determines what the head would be given. An elastic job that can't have all its pods gets as many as it
   /// can have, found by bisection as in Kueue, though fitting need not be monotonic in the number of pods.
-  void nominate(Session& session, entry& e, const flavor_bounds& bounds) {
+  void nominate(Session& session, entry& e, flavor_bounds bounds) {
     const record& r = session.jobs().at(e.job);
+    bounds.set_starts = set_starts_of(session, r);
     e.pods = r.facts.pods;
     if constexpr (elastic) {
       const auto [least, most] = shown::pods(session.view(), r.what);
@@ -296,8 +297,7 @@ class nominations {
     return session.jobs().pod_request_of(r, e.chosen.pick);
   }
 
-  void assign(Session& session, entry& e, const record& r, flavor_bounds bounds) {
-    bounds.set_starts = set_starts_of(session, r);
+  void assign(Session& session, entry& e, const record& r, const flavor_bounds& bounds) {
     trials_.clear();
     found_.clear();
     const queue_settings& settings = session.queues().settings(e.quota);
