@@ -339,8 +339,10 @@ class action_cycle {
   [[nodiscard]] bool works_with_some_flavors([[maybe_unused]] const record& r, const Works& works) {
     if constexpr (Session::has_flavors) {
       if (!r.menu.empty() && !detail::unit_id::of(r).is_extra()) {
-        bool does = false;
         flavor_pick pick{};
+        session_->choose(r, pick);
+        bool does = works();
+        if (does || !advance(pick, r.menu)) return does;
         do {
           session_->choose(r, pick);
           does = works();
