@@ -150,16 +150,19 @@ class books {
     if (r.expected_end < end) record_freed(end);
   }
   /// The running job's pods on failed nodes are placed elsewhere; false if there is no room.
-  [[nodiscard]] bool replace_pods(record& r) requires replacing_placement<Placement> {
+  [[nodiscard]] bool replace_pods(record& r) {
     bool is_replaced = false;
-    change(r, [&](record& is) {
-      const std::optional<place> at = places.replace(is.where, is.pod_request);
-      is_replaced = at.has_value();
-      if (!is_replaced) return;
-      if constexpr (knows_places) held_.erase(is.where);
-      is.where = *at;
-      note_held(is.where);
-    });
+    // clang 14 instantiates this for every placement if a host instantiates its scheduler explicitly.
+    if constexpr (replacing_placement<Placement>) {
+      change(r, [&](record& is) {
+        const std::optional<place> at = places.replace(is.where, is.pod_request);
+        is_replaced = at.has_value();
+        if (!is_replaced) return;
+        if constexpr (knows_places) held_.erase(is.where);
+        is.where = *at;
+        note_held(is.where);
+      });
+    }
     return is_replaced;
   }
   /// A running job started at another time than assumed.

@@ -621,7 +621,7 @@ class lifecycle {
   }
   /// The running job's pods on failed nodes are placed elsewhere, and its further pods stand beside it there;
   /// false if there is no room.
-  [[nodiscard]] bool replace_pods(record& r) requires replacing_placement<Placement> {
+  [[nodiscard]] bool replace_pods(record& r) {
     if (!books_.replace_pods(r)) return false;
     if constexpr (has_elastic_pods && near_request<Placement>) {
       for (const job_id id : r.elastic_pods) {
