@@ -72,14 +72,10 @@ constexpr std::int64_t most_on_a_node = static_cast<std::int64_t>(gpu::max_gpus_
 
 }  // namespace
 
-label_map labels_of(const kubernetes_object& o, errors& found) {
-  return texts_at(o.value, {"metadata", "labels"}, found);
-}
-
 live_node read_live_node(const kubernetes_object& o, errors& found) {
   live_node n;
   n.object = &o;
-  n.labels = labels_of(o, found);
+  n.labels = texts_at(o.value, {"metadata", "labels"}, found);
   if (const auto spec = find_path(o.value, {"spec"}, found)) {
     n.taints = read_taints(*spec, "taints", found);
     if (const auto cordoned = find_path(*spec, {"unschedulable"}, found))
@@ -173,15 +169,12 @@ std::size_t live_nodes::ask(node_demand demand, std::string_view device, const s
 
 std::size_t live_nodes::stand(std::string_view node, const pod_need& need,
                               const vector<std::string>& groups) {
-  standing_pod pod{npos, need, groups};
-  if (part* const p = part_for(node, need.device)) {
-    pod.part = static_cast<std::size_t>(p - parts_.data());
-    if (!need.is_shared()) p->used_gpus += need.gpu_milli / 1000;
-    p->used_cpu_milli += need.cpu_milli;
-    p->used_memory += need.memory_mib();
-    ++p->used_slots;
-  }
-  standing_.push_back(std::move(pod));
+  part& p = *part_for(node, need.device);
+  if (!need.is_shared()) p.used_gpus += need.gpu_milli / 1000;
+  p.used_cpu_milli += need.cpu_milli;
+  p.used_memory += need.memory_mib();
+  ++p.used_slots;
+  standing_.push_back({static_cast<std::size_t>(&p - parts_.data()), need, groups});
   return standing_.size() - 1;
 }
 
@@ -194,7 +187,7 @@ void live_nodes::finish() {
 void live_nodes::share_devices() {
   vector<vector<std::size_t>> pods(parts_.size());
   for (std::size_t i = 0; i < standing_.size(); ++i) {
-    if (standing_[i].part != npos && !standing_[i].need.device.empty()) pods[standing_[i].part].push_back(i);
+    if (!standing_[i].need.device.empty()) pods[standing_[i].part].push_back(i);
   }
   for (std::size_t p = 0; p < parts_.size(); ++p) {
     const auto shares = [&](std::size_t pod) { return standing_[pod].need.is_shared(); };

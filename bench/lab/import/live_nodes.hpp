@@ -89,9 +89,6 @@ struct node_demand {
   bool none = false;
 };
 
-/// The labels of an object; those that are no texts are reported.
-[[nodiscard]] label_map labels_of(const kubernetes_object& o, errors& found);
-
 /// Reads what a Node offers: `status.allocatable`, which is `status.capacity` if it is not there.
 [[nodiscard]] live_node read_live_node(const kubernetes_object& o, errors& found);
 /// What the spec of a pod, or of its template, says of nodes. `is_device(resource)` are counted elsewhere.
@@ -118,11 +115,9 @@ class live_nodes {
   [[nodiscard]] std::size_t ask(node_demand demand, std::string_view device, const std::string& pod,
                                 bool waits);
 
-  /// A pod of a running job that stands on a node; `groups` name the GPUs that it shares with others of the
-  /// same groups. Returns its number.
+  /// A pod of a running job that stands on a node, which is there; `groups` name the GPUs that it shares with
+  /// others of the same groups. Returns its number.
   std::size_t stand(std::string_view node, const pod_need& need, const vector<std::string>& groups = {});
-  /// Whether it can be said where it stands.
-  [[nodiscard]] bool is_placed(std::size_t pod) const { return standing_[pod].part != npos; }
 
   /// After all pods: what is left for them, the pools, and where GPUs are shared. Notes what had to be made
   /// to fit.
@@ -153,8 +148,6 @@ class live_nodes {
   [[nodiscard]] const vector<std::int64_t>& devices_of(std::size_t pod) const;
 
  private:
-  static constexpr std::size_t npos = static_cast<std::size_t>(-1);
-
   /// A node of the scenario.
   struct part {
     std::size_t node = 0;
@@ -175,7 +168,7 @@ class live_nodes {
     std::string pool{};
   };
   struct standing_pod {
-    std::size_t part = npos;
+    std::size_t part = 0;
     pod_need need{};
     vector<std::string> groups{};
     vector<std::int64_t> devices{};

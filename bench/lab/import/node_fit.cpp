@@ -112,11 +112,8 @@ vector<node_requirement> read_requirements(json_value in, std::string_view key, 
 node_selection read_node_selection(json_value pod_spec, errors& found) {
   node_selection s;
   s.selector = texts_at(pod_spec, {"nodeSelector"}, found);
-  const auto affinity = find_path(pod_spec, {"affinity", "nodeAffinity"}, found);
-  if (!affinity) return s;
-  s.has_preferences =
-      !elements_at(*affinity, {"preferredDuringSchedulingIgnoredDuringExecution"}, found).empty();
-  const auto required = find_path(*affinity, {"requiredDuringSchedulingIgnoredDuringExecution"}, found);
+  const auto required = find_path(
+      pod_spec, {"affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"}, found);
   if (!required) return s;
   s.has_terms = true;
   for (const json_value& t : elements_at(*required, {"nodeSelectorTerms"}, found)) {

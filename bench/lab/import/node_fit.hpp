@@ -50,10 +50,7 @@ struct node_selection {
   /// must match, so without terms nothing does.
   bool has_terms = false;
   vector<node_term> terms;
-  /// preferredDuringSchedulingIgnoredDuringExecution has terms: an order of nodes, no condition.
-  bool has_preferences = false;
 
-  [[nodiscard]] bool is_empty() const noexcept { return selector.empty() && !has_terms; }
   [[nodiscard]] bool matches(const label_map& node_labels, std::string_view node) const;
 };
 
