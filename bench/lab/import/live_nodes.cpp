@@ -30,40 +30,6 @@ constexpr std::int64_t most_on_a_node = static_cast<std::int64_t>(gpu::max_gpus_
       std::min<nano_amount>(at->second / unit, std::numeric_limits<std::int64_t>::max()));
 }
 
-/// Equal texts mean the same nodes.
-[[nodiscard]] std::string key_of(const node_demand& d, std::string_view device) {
-  std::string key{device};
-  const auto add = [&](std::string_view text) { key.append(1, '\0').append(text); };
-  for (const auto& [label, value] : d.selection.selector) {
-    add(label);
-    add(value);
-  }
-  add(d.selection.has_terms ? "terms" : "");
-  for (const node_term& t : d.selection.terms) {
-    for (const auto* requirements : {&t.labels, &t.fields}) {
-      add("(");
-      for (const node_requirement& r : *requirements) {
-        add(r.key);
-        add(r.op);
-        for (const std::string& v : r.values) add(v);
-        add(",");
-      }
-    }
-  }
-  for (const node_toleration& t : d.tolerations) {
-    for (const std::string* text : {&t.key, &t.op, &t.value, &t.effect}) add(*text);
-  }
-  for (const auto& [resource, amount] : d.others) {
-    add(resource);
-    add(std::to_string(static_cast<std::int64_t>(amount / nano)));
-  }
-  for (const std::string& label : d.labels) add(label);
-  add(d.pool_label);
-  add(d.pool ? "=" + *d.pool : "");
-  add(d.none ? "none" : "");
-  return key;
-}
-
 [[nodiscard]] bool tolerates_cordon(const node_demand& d) {
   const node_taint cordon{"node.kubernetes.io/unschedulable", {}, "NoSchedule"};
   return std::any_of(d.tolerations.begin(), d.tolerations.end(),
@@ -160,8 +126,9 @@ void live_nodes::take_off(std::string_view node, const pod_need& need) {
 }
 
 std::size_t live_nodes::ask(node_demand demand, std::string_view device, const std::string& pod, bool waits) {
-  const auto [at, is_new] = asked_numbers_.try_emplace(key_of(demand, device), asked_.size());
-  if (is_new) asked_.push_back({std::move(demand), std::string{device}});
+  const auto [at, is_new] =
+      asked_numbers_.try_emplace({std::move(demand), std::string{device}}, asked_.size());
+  if (is_new) asked_.push_back({at->first.first, at->first.second});
   asked_[at->second].pods.add(pod);
   asked_[at->second].has_waiting = asked_[at->second].has_waiting || waits;
   return at->second;

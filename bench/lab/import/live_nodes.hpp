@@ -10,6 +10,7 @@
 #include <allot/core/vector.hpp>
 #include <allot/lab/json_writer.hpp>
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -87,6 +88,8 @@ struct node_demand {
   std::optional<std::string> pool{};
   /// No node will do.
   bool none = false;
+
+  friend auto operator<=>(const node_demand&, const node_demand&) = default;
 };
 
 /// Reads what a Node offers: `status.allocatable`, which is `status.capacity` if it is not there.
@@ -199,7 +202,7 @@ class live_nodes {
   std::map<std::string, vector<std::size_t>, std::less<>> parts_of_;
   vector<standing_pod> standing_;
   vector<asked_nodes> asked_;
-  std::map<std::string, std::size_t, std::less<>> asked_numbers_;
+  std::map<std::pair<node_demand, std::string>, std::size_t> asked_numbers_;
 };
 
 }  // namespace lab
