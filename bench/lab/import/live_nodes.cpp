@@ -341,20 +341,11 @@ std::int64_t live_nodes::gpus(std::string_view kind) const {
   return sum;
 }
 
-std::optional<std::int64_t> live_nodes::cpu_milli() const {
+std::optional<std::int64_t> live_nodes::sum_of(std::int64_t part::*amount) const {
   std::int64_t sum = 0;
   for (const std::size_t p : there_) {
-    if (parts_[p].cpu_milli < 0) return std::nullopt;
-    sum += parts_[p].cpu_milli;
-  }
-  return sum;
-}
-
-std::optional<std::int64_t> live_nodes::memory() const {
-  std::int64_t sum = 0;
-  for (const std::size_t p : there_) {
-    if (parts_[p].memory < 0) return std::nullopt;
-    sum += parts_[p].memory;
+    if (parts_[p].*amount < 0) return std::nullopt;
+    sum += parts_[p].*amount;
   }
   return sum;
 }
@@ -397,20 +388,13 @@ const std::string& live_nodes::kind_of(std::size_t number) const {
 
 void live_nodes::write_pools(std::size_t demand, json_writer& json) const {
   const asked_nodes& asked = asked_[demand];
+  const auto allows = [&](std::size_t p) { return asked.allows[p]; };
+  if (!asked.is_carried || std::all_of(there_.begin(), there_.end(), allows)) return;
   vector<std::string> pools;
-  bool allows_all = !asked.is_carried;
-  if (!allows_all) {
-    allows_all = true;
-    for (std::size_t p = 0; p < parts_.size(); ++p) {
-      if (parts_[p].is_left_out) continue;
-      if (!asked.allows[p]) {
-        allows_all = false;
-      } else if (std::find(pools.begin(), pools.end(), parts_[p].pool) == pools.end()) {
-        pools.push_back(parts_[p].pool);
-      }
-    }
+  for (const std::size_t p : there_) {
+    if (allows(p) && std::find(pools.begin(), pools.end(), parts_[p].pool) == pools.end())
+      pools.push_back(parts_[p].pool);
   }
-  if (allows_all) return;
   json.key("node_pools").begin_array();
   for (const std::string& p : pools) json.value(p);
   json.end_array();

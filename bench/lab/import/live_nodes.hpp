@@ -131,8 +131,8 @@ class live_nodes {
   /// How many GPUs of a kind all nodes have.
   [[nodiscard]] std::int64_t gpus(std::string_view kind) const;
   /// The CPU and the bytes of all nodes; nullopt if some does not say.
-  [[nodiscard]] std::optional<std::int64_t> cpu_milli() const;
-  [[nodiscard]] std::optional<std::int64_t> memory() const;
+  [[nodiscard]] std::optional<std::int64_t> cpu_milli() const { return sum_of(&part::cpu_milli); }
+  [[nodiscard]] std::optional<std::int64_t> memory() const { return sum_of(&part::memory); }
   /// The Nodes whose parts are in the scenario, in order, one for each part.
   [[nodiscard]] vector<const kubernetes_object*> written() const;
   /// The kinds of devices that are there.
@@ -187,6 +187,7 @@ class live_nodes {
   };
 
   [[nodiscard]] part* part_for(std::string_view node, std::string_view device);
+  [[nodiscard]] std::optional<std::int64_t> sum_of(std::int64_t part::*amount) const;
   [[nodiscard]] bool admits(const asked_nodes& asked, const part& p) const;
   void share_devices();
   void share_devices_of(std::size_t p, const vector<std::size_t>& pods);
