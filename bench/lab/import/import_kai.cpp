@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -621,8 +620,7 @@ class kai_importer {
     pod_need& need = p.need;
     std::int64_t instances = 0;
     for (const auto& [resource, amount] : p.facts.request) {
-      const auto whole =
-          static_cast<std::int64_t>(std::min<nano_amount>((amount + nano - 1) / nano, 1'000'000));
+      const std::int64_t whole = whole_of(amount, 1'000'000);
       if (is_gpu(resource)) {
         need.gpu_milli += whole * 1000;
       } else if (resource.starts_with(mig_prefix) && whole > 0) {
@@ -635,13 +633,9 @@ class kai_importer {
                          ", of which KAI reads no size and counts no GPU: it does not start here",
                      o.name);
         }
-      } else if (resource == "cpu") {
-        need.cpu_milli = milli_of(amount);
-      } else if (resource == "memory") {
-        constexpr nano_amount most = std::numeric_limits<std::int64_t>::max() / 1'000'000;
-        need.memory = static_cast<std::int64_t>(std::min(most, (amount + nano - 1) / nano));
       }
     }
+    need.take_host(p.facts.request);
     if (instances > 1) {
       notes_.add("asks for MIG instances of several kinds, which have no place here: it never starts",
                  o.name);
@@ -895,10 +889,7 @@ class kai_importer {
     }
     const kai_constraint& nearness = subset.nearness.required.empty() ? g.nearness : subset.nearness;
     demand.labels = labels_for(nearness, all("Topology"), found_);
-    for (const auto& [resource, amount] : demand.others)
-      notes_.add("asks for " + resource +
-                     ": it starts only where nodes have as much, but what is used is not counted",
-                 o.name);
+    notes_.add_others(demand.others, o.name);
     pod.demand = nodes_.ask(std::move(demand), p.need.device, o.name, !pod.is_running);
     return pod;
   }

@@ -223,24 +223,17 @@ class kubernetes_importer {
   /// Without what is charged to its quota.
   [[nodiscard]] pod_need need_of(const resource_list& request, const std::string& pod) {
     pod_need need;
+    need.take_host(request);
     for (const auto& [resource, amount] : request) {
-      if (amount <= 0) continue;
-      if (is_device(resource)) {
-        if (!need.device.empty()) {
-          notes_.add("asks for " + resource + " beside " + need.device +
-                         ": not carried over, a pod has devices of one kind",
-                     pod);
-          continue;
-        }
-        need.device = resource;
-        need.gpu_milli =
-            static_cast<std::int64_t>(std::min<nano_amount>((amount + nano - 1) / nano, 1'000'000)) * 1000;
-      } else if (resource == "cpu") {
-        need.cpu_milli = milli_of(amount);
-      } else if (resource == "memory") {
-        constexpr nano_amount most = std::numeric_limits<std::int64_t>::max() / 1'000'000;
-        need.memory = static_cast<std::int64_t>(std::min(most, (amount + nano - 1) / nano));
+      if (amount <= 0 || !is_device(resource)) continue;
+      if (!need.device.empty()) {
+        notes_.add("asks for " + resource + " beside " + need.device +
+                       ": not carried over, a pod has devices of one kind",
+                   pod);
+        continue;
       }
+      need.device = resource;
+      need.gpu_milli = whole_of(amount, 1'000'000) * 1000;
     }
     return need;
   }
@@ -477,10 +470,7 @@ class kubernetes_importer {
                                const std::string& pod, bool waits) {
       node_demand demand = read_node_demand(
           spec, request, [&](std::string_view r) { return is_device(r); }, found_);
-      for (const auto& [resource, amount] : demand.others)
-        notes_.add("asks for " + resource +
-                       ": it starts only where nodes have as much, but what is used is not counted",
-                   pod);
+      notes_.add_others(demand.others, pod);
       return nodes_.ask(std::move(demand), need.device, pod, waits);
     };
     for (std::size_t i = 0; i < owned.pods.size(); ++i) {

@@ -123,6 +123,24 @@ std::optional<nano_amount> parse_kubernetes_quantity(std::string_view text) {
   return negative ? -value : value;
 }
 
+std::optional<std::int64_t> parse_whole(std::string_view text) {
+  if (text.size() > 1 && text.front() == '+' && text[1] != '-') text.remove_prefix(1);
+  std::int64_t n = 0;
+  const char* const end = text.data() + text.size();
+  const auto [after, error] = std::from_chars(text.data(), end, n);
+  if (error != std::errc{} || after != end) return std::nullopt;
+  return n;
+}
+
+std::int64_t milli_of(nano_amount amount, nano_amount unit) {
+  unit /= 1000;
+  return static_cast<std::int64_t>(std::min<nano_amount>((amount + unit - 1) / unit, most_milli));
+}
+
+std::int64_t whole_of(nano_amount amount, std::int64_t most) {
+  return static_cast<std::int64_t>(std::min<nano_amount>((amount + nano - 1) / nano, most));
+}
+
 std::optional<nano_amount> read_quantity(json_value value, errors& found) {
   if (value.is_string() || value.is_number()) {
     if (const auto q = parse_kubernetes_quantity(value.text())) return q;

@@ -39,6 +39,13 @@ inline constexpr std::int64_t most_priority = std::numeric_limits<std::int32_t>:
 /// As in Kubernetes, digits beyond the ninth decimal are rounded up, and more than 2^63-1 is that.
 [[nodiscard]] std::optional<nano_amount> parse_kubernetes_quantity(std::string_view text);
 
+/// A whole number in decimal digits, as Go's ParseInt reads it; nullopt if the text is none.
+[[nodiscard]] std::optional<std::int64_t> parse_whole(std::string_view text);
+/// In thousandths of `unit` billionths, rounded up.
+[[nodiscard]] std::int64_t milli_of(nano_amount amount, nano_amount unit = nano);
+/// In whole ones, rounded up, and at most that many.
+[[nodiscard]] std::int64_t whole_of(nano_amount amount, std::int64_t most);
+
 /// The quantity in a string or number; reports anything else.
 [[nodiscard]] std::optional<nano_amount> read_quantity(json_value value, errors& found);
 /// The same; also reports negative amounts.

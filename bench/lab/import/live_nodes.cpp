@@ -6,7 +6,7 @@
 #include <allot/gpu/pod_request.hpp>
 
 #include <algorithm>
-#include <numeric>
+#include <limits>
 
 namespace allot {
 inline namespace v0 {
@@ -37,6 +37,13 @@ constexpr std::int64_t most_on_a_node = static_cast<std::int64_t>(gpu::max_gpus_
 }
 
 }  // namespace
+
+void pod_need::take_host(const resource_list& request) {
+  constexpr std::int64_t most_bytes = std::numeric_limits<std::int64_t>::max() / 1'000'000;
+  if (const auto cpu = request.find("cpu"); cpu != request.end()) cpu_milli = milli_of(cpu->second);
+  if (const auto bytes = request.find("memory"); bytes != request.end())
+    memory = whole_of(bytes->second, most_bytes);
+}
 
 live_node read_live_node(const kubernetes_object& o, errors& found) {
   live_node n;

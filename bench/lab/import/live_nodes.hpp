@@ -43,6 +43,8 @@ struct pod_need {
   /// The flavors in which its GPUs may be counted, if there is a choice.
   vector<std::string> flavors{};
 
+  /// Takes the CPU and the memory of a request.
+  void take_host(const resource_list& request);
   [[nodiscard]] bool is_shared() const noexcept {
     return gpu_memory_mib > 0 || (gpu_milli > 0 && gpu_milli < 1000);
   }

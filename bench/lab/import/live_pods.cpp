@@ -2,7 +2,6 @@
 #include "lab/import/live_pods.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 namespace allot {
 inline namespace v0 {
@@ -53,6 +52,12 @@ pod_facts read_pod_facts(const kubernetes_object& o, errors& found) {
   }
   if (p.stage == pod_stage::running || p.stage == pod_stage::going) raise_to_given(o.value, p.request, found);
   return p;
+}
+
+void pod_notes::add_others(const resource_list& others, const std::string& pod) {
+  for (const auto& [resource, amount] : others)
+    add("asks for " + resource + ": it starts only where nodes have as much, but what is used is not counted",
+        pod);
 }
 
 void pod_notes::look_at(json_value spec, const std::string& pod, errors& found) {
@@ -144,20 +149,6 @@ void pod_notes::look_at(json_value spec, const std::string& pod, errors& found) 
 
 void pod_notes::write(import_log& log, const std::string& kind) const {
   for (const auto& [text, pods] : notes_) log.note(kind + ' ' + pods.names(), text);
-}
-
-std::optional<std::int64_t> parse_whole(std::string_view text) {
-  if (text.size() > 1 && text.front() == '+' && text[1] != '-') text.remove_prefix(1);
-  std::int64_t n = 0;
-  const char* const end = text.data() + text.size();
-  const auto [after, error] = std::from_chars(text.data(), end, n);
-  if (error != std::errc{} || after != end) return std::nullopt;
-  return n;
-}
-
-std::int64_t milli_of(nano_amount amount, nano_amount unit) {
-  unit /= 1000;
-  return static_cast<std::int64_t>(std::min<nano_amount>((amount + unit - 1) / unit, most_milli));
 }
 
 }  // namespace lab

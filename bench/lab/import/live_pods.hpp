@@ -51,6 +51,8 @@ struct pod_facts {
 class pod_notes {
  public:
   void add(const std::string& text, const std::string& pod) { notes_[text].add(pod); }
+  /// Adds that of these resources only what nodes offer matters.
+  void add_others(const resource_list& others, const std::string& pod);
   /// Adds what is not carried over of the spec of a pod or of its template, and matters to its places.
   void look_at(json_value spec, const std::string& pod, errors& found);
   void write(import_log& log, const std::string& kind = "Pod") const;
@@ -58,12 +60,6 @@ class pod_notes {
  private:
   std::map<std::string, named_count> notes_;
 };
-
-/// The number if the text is a whole one in decimal digits, as Go's ParseInt reads it.
-[[nodiscard]] std::optional<std::int64_t> parse_whole(std::string_view text);
-
-/// In thousandths of `unit` billionths, rounded up.
-[[nodiscard]] std::int64_t milli_of(nano_amount amount, nano_amount unit = nano);
 
 }  // namespace lab
 }  // namespace v0
