@@ -790,7 +790,10 @@ class kai_importer {
     const auto has_pods = [](const live_pod_set& s) { return !s.pods.empty(); };
     const bool has_others = std::any_of(job.sets.begin(), job.sets.end(), has_pods);
     if (!leaving.pods.empty()) {
-      take_leaving(g, std::move(going), std::move(leaving), has_others);
+      leaving.min = static_cast<std::int64_t>(leaving.pods.size());
+      if (!has_others && g.subsets.size() == 1)
+        leaving.min = std::clamp<std::int64_t>(g.subsets.front().min, 1, leaving.min);
+      jobs_.add_leaving(std::move(going), std::move(leaving), has_others);
       if (!has_others) return;
     }
     if (!has_others) return log_.note(o.shown(), "left out: no pod of it may start");
@@ -833,25 +836,7 @@ class kai_importer {
         return topology_->write_constraint(o, "spec.topologyConstraint", of->nearness, json);
       topology_->write_constraint(o, subset.field, subset.nearness, json);
     };
-    jobs_.know(job);
-    made_.push_back(std::move(job));
-  }
-
-  /// Pods that are being deleted: they hold their places until they are gone.
-  void take_leaving(const group& g, live_job going, live_pod_set leaving, bool has_others) {
-    const auto pods = static_cast<std::int64_t>(leaving.pods.size());
-    leaving.min = pods;
-    if (has_others) {
-      going.id += "/leaving";
-      log_.note(g.object->shown(), counted(leaving.pods.size(), "of its pods is", "of its pods are") +
-                                       " being deleted: the job " + going.id + ", which is evicted");
-    } else if (g.subsets.size() == 1) {
-      leaving.min = std::clamp<std::int64_t>(g.subsets.front().min, 1, pods);
-    }
-    going.is_going = true;
-    going.sets.push_back(std::move(leaving));
-    jobs_.know(going);
-    made_.push_back(std::move(going));
+    jobs_.add(std::move(job));
   }
 
   void note_strays(const group& g) {
@@ -946,15 +931,15 @@ class kai_importer {
     write_root(json);
     for (const kai_queue& q : queues_) write_queue(q, json);
     json.end_array();
-    if (jobs_.has_jobs()) {
+    if (!jobs_.all().empty()) {
       log_.note(
           {},
           "times count from the oldest PodGroup; how long jobs will run is not known: from now on each runs "
           "for an hour");
     }
-    json.key("jobs").begin_array();
-    for (const live_job& job : made_) jobs_.write(job, json);
-    json.end_array().end_object();
+    json.key("jobs");
+    jobs_.write(json);
+    json.end_object();
     return json.text();
   }
 
@@ -1008,7 +993,7 @@ class kai_importer {
       sum = std::min(most_milli, sum + quota);
     }
     std::int64_t used = 0;
-    for (const live_job& job : made_) {
+    for (const live_job& job : jobs_.all()) {
       for (const live_pod_set& set : job.sets) {
         for (const live_pod& p : set.pods) {
           for (const auto& [resource, amount] : p.need.charges) {
@@ -1086,8 +1071,7 @@ class kai_importer {
   named_count others_waiting_;
   std::array<bool, kai_resources.size()> is_counted_{};
   std::optional<kai_topology> topology_;
-  live_job_writer jobs_;
-  vector<live_job> made_;
+  live_jobs jobs_;
   std::string root_;
 };
 

@@ -516,18 +516,9 @@ class kubernetes_importer {
       log_.note(shown, counted(gated, "of its pods has", "of its pods have") +
                            " scheduling gates: not carried over, since Kubernetes waits for these to go");
     if (!leaving.pods.empty()) {
-      live_job going = job;
       const bool has_others = !set.pods.empty();
-      if (has_others) {
-        going.id += "/leaving";
-        log_.note(shown, counted(leaving.pods.size(), "of its pods is", "of its pods are") +
-                             " being deleted: the job " + going.id + ", which is evicted");
-      }
       leaving.min = owned.is_gang || has_others ? static_cast<std::int64_t>(leaving.pods.size()) : 1;
-      going.is_going = true;
-      going.sets.push_back(std::move(leaving));
-      jobs_.know(going);
-      made_.push_back(std::move(going));
+      jobs_.add_leaving(job, std::move(leaving), has_others);
     }
     if (set.pods.empty()) return;
     const auto runs = [](const live_pod& p) { return p.is_running; };
@@ -542,8 +533,7 @@ class kubernetes_importer {
     set.min = owned.is_gang ? static_cast<std::int64_t>(set.pods.size()) : 1;
     if (is_running) job.started = owned.started;
     job.sets.push_back(std::move(set));
-    jobs_.know(job);
-    made_.push_back(std::move(job));
+    jobs_.add(std::move(job));
   }
 
   // The scenario.
@@ -578,15 +568,15 @@ class kubernetes_importer {
     } else {
       write_quotas(json);
     }
-    if (jobs_.has_jobs()) {
+    if (!jobs_.all().empty()) {
       log_.note(
           {},
           "times count from the oldest owner of pods; how long jobs will run is not known: from now on each "
           "runs for an hour, or as long as its activeDeadlineSeconds says");
     }
-    json.key("jobs").begin_array();
-    for (const live_job& job : made_) jobs_.write(job, json);
-    json.end_array().end_object();
+    json.key("jobs");
+    jobs_.write(json);
+    json.end_object();
     return json.text();
   }
 
@@ -611,7 +601,7 @@ class kubernetes_importer {
 
   void write_quotas(json_writer& json) {
     std::set<std::string> spaces;
-    for (const live_job& job : made_) spaces.insert(job.quota);
+    for (const live_job& job : jobs_.all()) spaces.insert(job.quota);
     for (const auto& [space, bounds] : bounds_) spaces.insert(space);
     std::string root = "cluster";
     while (spaces.count(root) > 0) root = '(' + root + ')';
@@ -693,8 +683,7 @@ class kubernetes_importer {
   pod_notes notes_;
   named_count others_;
   named_count others_waiting_;
-  live_job_writer jobs_;
-  vector<live_job> made_;
+  live_jobs jobs_;
 };
 
 }  // namespace
