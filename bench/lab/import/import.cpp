@@ -24,6 +24,11 @@ struct named_importer {
   bool reads_json = false;
 };
 
+template <scenario_maker Make>
+int import_made(packed_input& file, import_log& log, const import_options& options) {
+  return import_objects(file, log, options, Make);
+}
+
 const vector<named_importer>& importers() {
   static const vector<named_importer> all = {
       {{"philly", "Microsoft 2017: cluster_job_log (JSON), or timestamp,duration,num_gpus,gpu_time,cluster"},
@@ -49,14 +54,14 @@ const vector<named_importer>& importers() {
         "Kueue's objects, as kubectl get "
         "clusterqueues,cohorts,workloads,localqueues,resourceflavors,topologies,namespaces -A -o json prints "
         "them"},
-       import_kueue,
+       import_made<make_kueue_scenario>,
        true},
       {{"kai", "KAI's objects, as kubectl get queues,podgroups,pods,nodes -A -o json prints them"},
-       import_kai,
+       import_made<make_kai_scenario>,
        true},
       {{"kubernetes",
         "any cluster, as kubectl get nodes,pods,jobs,priorityclasses,resourcequotas -A -o json prints it"},
-       import_kubernetes,
+       import_made<make_kubernetes_scenario>,
        true},
   };
   return all;

@@ -1082,10 +1082,6 @@ std::string make_kai_scenario(json_value root, errors& found, import_log& log,
   return kai_importer{root, found, log, options}.run();
 }
 
-int import_kai(packed_input& file, import_log& log, const import_options& options) {
-  return import_objects(file, log, options, make_kai_scenario);
-}
-
 }  // namespace lab
 }  // namespace v0
 }  // namespace allot

@@ -693,10 +693,6 @@ std::string make_kubernetes_scenario(json_value root, errors& found, import_log&
   return kubernetes_importer{root, found, log, options}.run();
 }
 
-int import_kubernetes(packed_input& file, import_log& log, const import_options& options) {
-  return import_objects(file, log, options, make_kubernetes_scenario);
-}
-
 }  // namespace lab
 }  // namespace v0
 }  // namespace allot

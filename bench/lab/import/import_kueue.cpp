@@ -805,10 +805,6 @@ std::string make_kueue_scenario(json_value root, errors& found, import_log& log,
   return kueue_importer{root, found, log, options}.run();
 }
 
-int import_kueue(packed_input& file, import_log& log, const import_options& options) {
-  return import_objects(file, log, options, make_kueue_scenario);
-}
-
 }  // namespace lab
 }  // namespace v0
 }  // namespace allot

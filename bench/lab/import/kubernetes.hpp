@@ -141,10 +141,6 @@ using scenario_maker = std::string (*)(json_value root, errors& found, import_lo
 [[nodiscard]] std::string make_kubernetes_scenario(json_value root, errors& found, import_log& log,
                                                    const import_options& options);
 
-int import_kueue(packed_input& file, import_log& log, const import_options& options);
-int import_kai(packed_input& file, import_log& log, const import_options& options);
-int import_kubernetes(packed_input& file, import_log& log, const import_options& options);
-
 }  // namespace lab
 }  // namespace v0
 }  // namespace allot
