@@ -136,12 +136,8 @@ class kai_importer {
         jobs_(nodes_, log) {}
 
   [[nodiscard]] std::string run() {
-    for (const auto& [kind, objects] : objects_) {
-      static constexpr std::string_view known[] = {"Queue",         "PodGroup", "Pod",        "Node",
-                                                   "PriorityClass", "Topology", "BindRequest"};
-      if (std::find(std::begin(known), std::end(known), kind) != std::end(known)) continue;
-      log_.note(kind, counted(objects.size(), "object is", "objects are") + " not carried over");
-    }
+    note_other_kinds(objects_,
+                     {"Queue", "PodGroup", "Pod", "Node", "PriorityClass", "Topology", "BindRequest"}, log_);
     for (const kubernetes_object& o : all("Queue")) read_queue(o);
     if (queues_.empty() && found_.empty()) {
       found_.add(
@@ -1059,7 +1055,7 @@ class kai_importer {
   errors& found_;
   import_log& log_;
   const import_options& options_;
-  std::map<std::string, vector<kubernetes_object>> objects_;
+  objects_by_kind objects_;
   vector<kai_queue> queues_;
   live_nodes nodes_;
   vector<group> groups_;

@@ -75,11 +75,7 @@ class kubernetes_importer {
         jobs_(nodes_, log) {}
 
   [[nodiscard]] std::string run() {
-    for (const auto& [kind, objects] : objects_) {
-      static constexpr std::string_view known[] = {"Node", "Pod", "Job", "PriorityClass", "ResourceQuota"};
-      if (std::find(std::begin(known), std::end(known), kind) != std::end(known)) continue;
-      log_.note(kind, counted(objects.size(), "object is", "objects are") + " not carried over");
-    }
+    note_other_kinds(objects_, {"Node", "Pod", "Job", "PriorityClass", "ResourceQuota"}, log_);
     if (all("Node").empty() && all("Pod").empty() && found_.empty()) {
       found_.add(shown_path(options_.file), {},
                  "there is no Node and no Pod (expected the output of: kubectl get "
@@ -668,7 +664,7 @@ class kubernetes_importer {
   errors& found_;
   import_log& log_;
   const import_options& options_;
-  std::map<std::string, vector<kubernetes_object>> objects_;
+  objects_by_kind objects_;
   live_nodes nodes_;
   /// By namespace and owner.
   std::map<std::pair<std::string, controller>, owned_pods> owned_;

@@ -782,7 +782,7 @@ class kueue_importer {
   errors& found_;
   import_log& log_;
   const import_options& options_;
-  kueue_objects objects_;
+  objects_by_kind objects_;
   kueue_queues queues_{objects_, found_, log_};
   vector<workload_entry> workloads_;
   /// Those for which no place was found yet.

@@ -316,8 +316,8 @@ vector<json_value> elements_at(json_value from, std::initializer_list<std::strin
   return all;
 }
 
-std::map<std::string, vector<kubernetes_object>> read_objects(json_value root, errors& found) {
-  std::map<std::string, vector<kubernetes_object>> by_kind;
+objects_by_kind read_objects(json_value root, errors& found) {
+  objects_by_kind by_kind;
   std::set<std::pair<std::string, std::string>> names;
   vector<json_value> all;
   if (root.is_array()) {
@@ -372,6 +372,14 @@ std::map<std::string, vector<kubernetes_object>> read_objects(json_value root, e
                      });
   }
   return by_kind;
+}
+
+void note_other_kinds(const objects_by_kind& objects, std::initializer_list<std::string_view> known,
+                      import_log& log) {
+  for (const auto& [kind, all] : objects) {
+    if (std::find(known.begin(), known.end(), kind) != known.end()) continue;
+    log.note(kind, counted(all.size(), "object is", "objects are") + " not carried over");
+  }
 }
 
 std::optional<kubernetes_condition> find_condition(json_value object, std::string_view type, errors& found) {
@@ -458,10 +466,6 @@ namespace {
   while (all.size() < found.size()) all.add({}, {}, {});
   return all;
 }
-
-}  // namespace
-
-namespace {
 
 /// Several JSON documents, one after the other, as one array of them.
 [[nodiscard]] std::string as_one_document(std::string text) {

@@ -105,9 +105,13 @@ struct kubernetes_object {
   [[nodiscard]] std::string shown() const { return kind + ' ' + name; }
 };
 
-/// The objects of `kubectl get ... -o json`, or a single object, by kind and in the order of age, then name.
-/// Reports anything that is not such a list.
-[[nodiscard]] std::map<std::string, vector<kubernetes_object>> read_objects(json_value root, errors& found);
+/// Objects by kind, in the order of age, then name.
+using objects_by_kind = std::map<std::string, vector<kubernetes_object>>;
+/// The objects of `kubectl get ... -o json`, or a single object. Reports anything that is not such a list.
+[[nodiscard]] objects_by_kind read_objects(json_value root, errors& found);
+/// Notes how many objects there are of each kind that is not among `known`.
+void note_other_kinds(const objects_by_kind& objects, std::initializer_list<std::string_view> known,
+                      import_log& log);
 
 /// A condition of an object.
 struct kubernetes_condition {
