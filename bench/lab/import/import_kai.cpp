@@ -6,6 +6,7 @@
 #include "lab/import/live_jobs.hpp"
 #include "lab/import/live_nodes.hpp"
 #include "lab/import/live_pods.hpp"
+#include "lab/import/object_fields.hpp"
 
 #include <allot/core/vector.hpp>
 #include <allot/lab/decimal.hpp>
@@ -23,6 +24,11 @@
 namespace allot {
 inline namespace v0 {
 namespace lab {
+
+namespace embedded {
+extern const std::string_view kai_queue_tsv;
+extern const std::string_view kai_pod_group_tsv;
+}  // namespace embedded
 
 namespace {
 
@@ -199,17 +205,13 @@ class kai_importer {
                       .append(kai_resources[r].key)
                       .append(".lendingLimit is not carried over: it lends all that it does not use"));
       }
-      note_unknown(o, *value, std::string{"spec.resources."}.append(kai_resources[r].key),
-                   {"quota", "limit", "overQuotaWeight", "lendingLimit"}, log_);
+      note_unknown(queue_fields_, o, *value, std::string{"spec.resources."}.append(kai_resources[r].key),
+                   log_);
     }
     if (const auto resources = find_path(o.value, {"spec", "resources"}, found_))
-      note_unknown(o, *resources, "spec.resources", {"gpu", "cpu", "memory"}, log_);
-    if (const auto spec = find_path(o.value, {"spec"}, found_)) {
-      note_unknown(
-          o, *spec, "spec",
-          {"displayName", "parentQueue", "priority", "resources", "preemptMinRuntime", "reclaimMinRuntime"},
-          log_);
-    }
+      note_unknown(queue_fields_, o, *resources, "spec.resources", log_);
+    if (const auto spec = find_path(o.value, {"spec"}, found_))
+      note_unknown(queue_fields_, o, *spec, "spec", log_);
     queues_.push_back(std::move(q));
   }
 
@@ -414,11 +416,7 @@ class kai_importer {
     if (spec) {
       g.nearness = read_kai_constraint(*spec, found_);
       read_subgroups(o, *spec, g);
-      note_unknown(o, *spec, "spec",
-                   {"queue", "minMember", "minSubGroup", "subGroups", "priorityClassName", "preemptibility",
-                    "markUnschedulable", "schedulingBackoff", "parallelism", "completions", "backoffLimit",
-                    "topologyConstraint", "preemptionDelay", "stalenessGracePeriod"},
-                   log_);
+      note_unknown(group_fields_, o, *spec, "spec", log_);
       const auto is_not = [&](std::string_view field, std::string_view effect) {
         if (find_path(*spec, {field}, found_))
           log_.note(o.shown(),
@@ -1056,6 +1054,8 @@ class kai_importer {
   import_log& log_;
   const import_options& options_;
   objects_by_kind objects_;
+  imported_fields queue_fields_{embedded::kai_queue_tsv};
+  imported_fields group_fields_{embedded::kai_pod_group_tsv};
   vector<kai_queue> queues_;
   live_nodes nodes_;
   vector<group> groups_;

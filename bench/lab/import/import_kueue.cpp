@@ -58,7 +58,7 @@ class kueue_importer {
   [[nodiscard]] std::string run() {
     for (const auto& [kind, objects] : objects_) {
       for (const kubernetes_object& o : objects) {
-        if (fields_.knows(kind) && kind != "Workload") fields_.note(o, log_);
+        if (fields_.knows(kind) && kind != "Workload") note_fields(fields_, o, log_);
       }
       if (fields_.knows(kind) || kind == "PriorityClass" || kind == "Namespace") continue;
       log_.note(kind, counted(objects.size(), "object is", "objects are") + " not carried over");
@@ -91,7 +91,7 @@ class kueue_importer {
         ++finished;
         continue;
       }
-      note_fields(o);
+      note_workload_fields(o);
       workload_entry w{read_kueue_workload(o, found_, log_), nullptr};
       now_ = std::max(now_, w.of.latest);
       read_.push_back(std::move(w));
@@ -109,7 +109,7 @@ class kueue_importer {
     read_.clear();
   }
 
-  void note_fields(const kubernetes_object& o) {
+  void note_workload_fields(const kubernetes_object& o) {
     vector<std::string_view> settled;
     std::set<std::string> closed;
     for (const json_value& g : elements_at(o.value, {"spec", "preemptionGates"}, found_))
@@ -118,7 +118,7 @@ class kueue_importer {
       if (text_at(g, {"position"}, found_) == "Open") closed.erase(text_at(g, {"name"}, found_));
     }
     if (closed.empty()) settled.push_back("Workload.spec.preemptionGates[]");
-    fields_.note(o, log_, settled);
+    note_fields(fields_, o, log_, settled);
   }
 
   /// Finds the queue of a workload, and whether Kueue looks at it there. Returns why it is left out, if it
@@ -789,7 +789,7 @@ class kueue_importer {
   vector<workload_entry> read_;
   resource_names names_;
   kueue_flavors flavors_;
-  object_fields fields_{embedded::kueue_tsv};
+  imported_fields fields_{embedded::kueue_tsv};
   /// Workloads that are not there any more once they have gone.
   vector<std::string> gone_;
   /// "workload resource", of which was told that it is left out.

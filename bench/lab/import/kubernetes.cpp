@@ -391,27 +391,6 @@ std::optional<kubernetes_condition> find_condition(json_value object, std::strin
   return std::nullopt;
 }
 
-void note_unknown_fields(json_value part, std::initializer_list<std::string_view> known,
-                         const std::function<void(std::string_view)>& unknown) {
-  if (!part.is_object()) return;
-  part.for_each([&](json_value member) {
-    if (std::find(known.begin(), known.end(), member.key()) != known.end()) return;
-    bool is_empty = member.is() == json_value::kind::null || (member.is_string() && member.text().empty());
-    if (member.is_array() || member.is_object()) {
-      is_empty = true;
-      member.for_each([&](json_value) { is_empty = false; });
-    }
-    if (!is_empty) unknown(member.key());
-  });
-}
-
-void note_unknown(const kubernetes_object& object, json_value part, std::string_view path,
-                  std::initializer_list<std::string_view> known, import_log& log) {
-  note_unknown_fields(part, known, [&](std::string_view key) {
-    log.note(object.shown(), std::string{path}.append(".").append(key).append(" is not carried over"));
-  });
-}
-
 namespace {
 
 /// The errors of a list of objects, with the object that each is about: an index like /items/417 says little.

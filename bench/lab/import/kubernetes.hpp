@@ -122,13 +122,6 @@ struct kubernetes_condition {
 [[nodiscard]] std::optional<kubernetes_condition> find_condition(json_value object, std::string_view type,
                                                                  errors& found);
 
-/// Calls `unknown(key)` for every member of `part` that is neither in `known` nor empty.
-void note_unknown_fields(json_value part, std::initializer_list<std::string_view> known,
-                         const std::function<void(std::string_view)>& unknown);
-/// Notes every member of `part` that is neither in `known` nor empty, since it is not carried over.
-void note_unknown(const kubernetes_object& object, json_value part, std::string_view path,
-                  std::initializer_list<std::string_view> known, import_log& log);
-
 /// Reads the file as JSON and calls `make(root, found, log)`, which returns the text of a scenario. Writes it
 /// only if `allot check` accepts it. Returns the exit status.
 using scenario_maker = std::string (*)(json_value root, errors& found, import_log& log,

@@ -113,7 +113,7 @@ void live_jobs::write_job(const live_job& job, json_writer& json) const {
 }
 
 void live_jobs::write_one(const live_job& job, const std::string& id, vector<kind> kinds,
-                                json_writer& json) const {
+                          json_writer& json) const {
   std::int64_t running = 0;
   for (kind& k : kinds) {
     running += k.running;
@@ -193,7 +193,7 @@ void live_jobs::write_pods(const kind& k, json_writer& json) const {
 }
 
 void live_jobs::write_total(const live_job& job, const std::string& id, const vector<kind>& kinds,
-                                  json_writer& json) const {
+                            json_writer& json) const {
   log_.note(job.shown, "its pods are of more than " + std::to_string(most_pod_sets) +
                            " kinds: carried over as one request of all together, for any node");
   std::map<std::string, std::int64_t> sum;

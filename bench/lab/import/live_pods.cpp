@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/import/live_pods.hpp"
 
+#include "lab/import/object_fields.hpp"
+
 #include <algorithm>
 
 namespace allot {
 inline namespace v0 {
 namespace lab {
+
+namespace embedded {
+extern const std::string_view kubernetes_pod_tsv;
+}  // namespace embedded
 
 namespace {
 
@@ -54,6 +60,8 @@ pod_facts read_pod_facts(const kubernetes_object& o, errors& found) {
   return p;
 }
 
+pod_notes::pod_notes() : fields_(embedded::kubernetes_pod_tsv) {}
+
 void pod_notes::add_others(const resource_list& others, const std::string& pod) {
   for (const auto& [resource, amount] : others)
     add("asks for " + resource + ": it starts only where nodes have as much, but what is used is not counted",
@@ -99,52 +107,9 @@ void pod_notes::look_at(json_value spec, const std::string& pod, errors& found) 
     is_not("where their volumes are", "they may start on nodes from which these can't be reached");
     break;
   }
-  note_unknown_fields(
-      spec,
-      {"activeDeadlineSeconds",
-       "affinity",
-       "automountServiceAccountToken",
-       "containers",
-       "dnsConfig",
-       "dnsPolicy",
-       "enableServiceLinks",
-       "ephemeralContainers",
-       "hostAliases",
-       "hostIPC",
-       "hostNetwork",
-       "hostPID",
-       "hostUsers",
-       "hostname",
-       "hostnameOverride",
-       "imagePullSecrets",
-       "initContainers",
-       "nodeName",
-       "nodeSelector",
-       "os",
-       "overhead",
-       "preemptionPolicy",
-       "priority",
-       "priorityClassName",
-       "readinessGates",
-       "resourceClaims",
-       "resources",
-       "restartPolicy",
-       "runtimeClassName",
-       "schedulerName",
-       "schedulingGates",
-       "schedulingGroup",
-       "securityContext",
-       "serviceAccount",
-       "serviceAccountName",
-       "setHostnameAsFQDN",
-       "shareProcessNamespace",
-       "subdomain",
-       "terminationGracePeriodSeconds",
-       "tolerations",
-       "topologySpreadConstraints",
-       "volumes",
-       "workloadRef"},
-      [&](std::string_view key) { add("spec." + std::string{key} + " is not carried over", pod); });
+  for_each_unknown(fields_, spec, "spec", [&](std::string_view key) {
+    add("spec." + std::string{key} + " is not carried over", pod);
+  });
 }
 
 void pod_notes::write(import_log& log, const std::string& kind) const {

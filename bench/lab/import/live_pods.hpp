@@ -2,6 +2,7 @@
 // What a Pod says, whoever schedules it.
 #pragma once
 
+#include "lab/import/import_fields.hpp"
 #include "lab/import/import_log.hpp"
 #include "lab/import/kubernetes.hpp"
 #include "lab/io/errors.hpp"
@@ -50,6 +51,7 @@ struct pod_facts {
 /// Notes on pods: the same is said once, with the first of the names.
 class pod_notes {
  public:
+  pod_notes();
   void add(const std::string& text, const std::string& pod) { notes_[text].add(pod); }
   /// Adds that of these resources only what nodes offer matters.
   void add_others(const resource_list& others, const std::string& pod);
@@ -58,6 +60,7 @@ class pod_notes {
   void write(import_log& log, const std::string& kind = "Pod") const;
 
  private:
+  imported_fields fields_;
   std::map<std::string, named_count> notes_;
 };
 

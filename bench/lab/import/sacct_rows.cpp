@@ -395,13 +395,6 @@ constexpr std::array<json_column, 23> json_columns = {{
     {"SegmentSize", [](json_value j) { return value_at(j, {"segment_size"}); }},
 }};
 
-/// Whether there is a row for the member, or for what is in it.
-[[nodiscard]] bool has_row(const imported_fields& fields, std::string_view key) {
-  return std::any_of(fields.rows().begin(), fields.rows().end(), [&](const imported_field& f) {
-    return f.path.substr(0, f.path.find_first_of(".[")) == key;
-  });
-}
-
 bool read_sacct_json(packed_input& file, import_log& log, const import_options& options,
                      const sacct_sink& to) {
   const auto text = file.read_all();
@@ -430,7 +423,7 @@ bool read_sacct_json(packed_input& file, import_log& log, const import_options& 
   jobs->for_each([&](json_value job) {
     if (job.is_object()) {
       job.for_each([&](json_value field) {
-        if (!has_row(known, field.key())) unknown[std::string{field.key()}].add(id_of(job));
+        if (!known.knows(field.key())) unknown[std::string{field.key()}].add(id_of(job));
       });
     }
     vector<std::string> fields;
