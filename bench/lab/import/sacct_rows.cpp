@@ -88,7 +88,7 @@ class sacct_text {
       if (!advance()) return failed_ ? false : fail("the text is empty: expected the header row of sacct");
       names = std::move(next_.fields);
       has_next_ = false;
-      is_table_for_people(names);
+      note_table_for_people(names);
       // --parsable ends every line with a separator.
       ends_in_separator_ = names.size() > 1 && names.back().empty();
       if (ends_in_separator_) names.pop_back();
@@ -130,7 +130,7 @@ class sacct_text {
     return false;
   }
 
-  void is_table_for_people(const vector<std::string>& names) {
+  void note_table_for_people(const vector<std::string>& names) {
     if (names.size() == 1 && names.front().find("JobID ") != std::string::npos) {
       log_.note({}, "this is sacct's table for people (sacct --parsable2 prints one that can be read)");
     }
@@ -432,16 +432,12 @@ void sacct_row::report(sacct_column c, std::string text) {
   problems_.push_back({place, std::string{sacct_column_names[static_cast<std::size_t>(c)]}, std::move(text)});
 }
 
-void sacct_row::leave_out(import_log& log, std::string_view reason) const {
-  if (!where_.empty()) {
-    std::string all{reason};
-    for (const text_problem& p : problems_)
-      all.append(all.empty() ? "" : "; ").append(p.field + ": " + p.text);
-    return log.reject(where_, all);
-  }
-  if (!problems_.empty()) return log.reject(problems_);
-  const text_problem problem{{number_, 1}, {}, std::string{reason}};
-  log.reject({&problem, 1});
+void sacct_row::leave_out(import_log& log) const {
+  if (where_.empty()) return log.reject(problems_);
+  std::string all;
+  for (const text_problem& p : problems_)
+    all.append(all.empty() ? "" : "; ").append(p.field + ": " + p.text);
+  log.reject(where_, all);
 }
 
 bool read_sacct(packed_input& file, import_log& log, const import_options& options, const sacct_sink& to) {

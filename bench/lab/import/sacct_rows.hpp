@@ -99,8 +99,8 @@ class sacct_row {
 
   void report(sacct_column c, std::string text);
   [[nodiscard]] bool is_wrong() const noexcept { return !problems_.empty(); }
-  /// Leaves the row out because of what was reported, or for `reason`.
-  void leave_out(import_log& log, std::string_view reason = {}) const;
+  /// Leaves the row out because of what was reported.
+  void leave_out(import_log& log) const;
 
  private:
   const sacct_columns* columns_;

@@ -31,8 +31,8 @@ class sacct_times {
   std::optional<instant> today_{};
 };
 
-/// Whether Slurm says that it knows none.
-[[nodiscard]] bool is_unknown_time(std::string_view text);
+/// Whether it is what Slurm writes of a value that it does not know, or that there is none.
+[[nodiscard]] bool is_unknown(std::string_view text);
 
 /// "billing=8,cpu=8,gres/gpu:a100=2,gres/gpu=2,mem=64G,node=1", as Slurm writes trackable resources. Amounts
 /// are in thousandths.
