@@ -154,7 +154,7 @@ class kai_importer {
     choose_resources();
     for (const kubernetes_object& o : all("Node")) read_node(o);
     for (const kubernetes_object& o : all("PodGroup")) read_group(o);
-    note_pools();
+    count_pools();
     read_bindings();
     for (const kubernetes_object& o : all("Pod")) read_pod(o);
     for (group& g : groups_) take_group(g);
@@ -539,10 +539,11 @@ class kai_importer {
     return otherwise;
   }
 
-  void note_pools() {
-    std::set<std::string> pools;
-    for (const group& g : groups_) pools.insert(g.pool.value_or(""));
-    if (pools.size() < 2) return;
+  void count_pools() {
+    std::set<std::optional<std::string>> pools;
+    for (const group& g : groups_) pools.insert(g.pool);
+    has_several_pools_ = pools.size() > 1;
+    if (!has_several_pools_) return;
     log_.note(node_pool_label, "PodGroups are of " + std::to_string(pools.size()) +
                                    " node pools: each keeps to its nodes, but quotas and shares are those of "
                                    "all together, where KAI has a scheduler for each");
@@ -861,8 +862,7 @@ class kai_importer {
     }
     node_demand demand = read_node_demand(*p.facts.spec, p.facts.request, is_device, found_);
     demand.none = p.is_legacy_mig;
-    const std::set<std::optional<std::string>> pools = pools_of_groups();
-    if (pools.size() > 1 || g.pool) {
+    if (has_several_pools_ || g.pool) {
       demand.pool_label = node_pool_label;
       demand.pool = g.pool;
     }
@@ -871,12 +871,6 @@ class kai_importer {
     notes_.add_others(demand.others, o.name);
     pod.demand = nodes_.ask(std::move(demand), p.need.device, o.name, !pod.is_running);
     return pod;
-  }
-
-  [[nodiscard]] std::set<std::optional<std::string>> pools_of_groups() const {
-    std::set<std::optional<std::string>> pools;
-    for (const group& g : groups_) pools.insert(g.pool);
-    return pools;
   }
 
   /// What part of a GPU its pods are can't be told.
@@ -1061,6 +1055,7 @@ class kai_importer {
   vector<group> groups_;
   /// By namespace and name.
   std::map<std::pair<std::string, std::string>, std::size_t> group_numbers_;
+  bool has_several_pools_ = false;
   std::map<std::pair<std::string, std::string>, std::string> bindings_;
   pod_notes notes_;
   named_count others_running_;
