@@ -87,28 +87,21 @@ int run_import(const import_options& options) {
     for (const named_importer& i : all) names.append(names.empty() ? "" : ", ").append(i.format.name);
     return complain("there is no format \"" + options.format + "\" (expected " + names + ')', "allot import");
   }
-  const bool is_csv = options.format == "csv";
-  const bool is_sacct = options.format == "sacct";
+  const auto is = [&](std::string_view format) { return options.format == format; };
+  const auto refuse = [&](std::string_view those, std::string_view format) {
+    return complain(
+        std::string{those}.append(" of the format ").append(format).append(", not of " + options.format),
+        "allot import");
+  };
   const bool has_columns = !options.columns.empty() || options.separator != ",";
-  if ((!is_csv && !options.map.empty()) || (!is_csv && !is_sacct && has_columns)) {
-    return complain(
-        "--map, --columns and --separator are options of the format csv, not of " + options.format,
-        "allot import");
-  }
-  if (!is_sacct && (!options.time_format.empty() || options.shards != 0 || options.mps != 0)) {
-    return complain(
-        "--time-format, --shards and --mps are options of the format sacct, not of " + options.format,
-        "allot import");
-  }
-  if (options.format != "kubernetes" && (!options.gpu_resources.empty() || !options.quotas.empty())) {
-    return complain(
-        "--gpu-resource and --quotas are options of the format kubernetes, not of " + options.format,
-        "allot import");
-  }
-  if (options.format != "kueue" && !options.quota_check_strategy.empty()) {
-    return complain("--quota-check-strategy is an option of the format kueue, not of " + options.format,
-                    "allot import");
-  }
+  if (!is("csv") && (!options.map.empty() || (!is("sacct") && has_columns)))
+    return refuse("--map, --columns and --separator are options", "csv");
+  if (!is("sacct") && (!options.time_format.empty() || options.shards != 0 || options.mps != 0))
+    return refuse("--time-format, --shards and --mps are options", "sacct");
+  if (!is("kubernetes") && (!options.gpu_resources.empty() || !options.quotas.empty()))
+    return refuse("--gpu-resource and --quotas are options", "kubernetes");
+  if (!is("kueue") && !options.quota_check_strategy.empty())
+    return refuse("--quota-check-strategy is an option", "kueue");
   import_log log{shown_path(options.file), options.shown};
   packed_input file{options.file};
   if (!file.problem().empty()) {

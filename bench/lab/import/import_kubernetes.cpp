@@ -299,11 +299,10 @@ class kubernetes_importer {
     hard->for_each([&](json_value bound) {
       std::string_view key = bound.key();
       if (key.starts_with("requests.") && is_device(key.substr(9))) {
-        const auto amount = read_amount_of(bound, found_);
-        auto& to = bounds_[o.space][std::string{key.substr(9)}];
-        const std::int64_t n =
-            static_cast<std::int64_t>(std::min<nano_amount>(amount / (nano / 1000), most_milli));
-        to = to ? std::min(*to, n) : n;
+        const auto n = static_cast<std::int64_t>(
+            std::min<nano_amount>(read_amount_of(bound, found_) / (nano / 1000), most_milli));
+        std::int64_t& least = bounds_[o.space].try_emplace(std::string{key.substr(9)}, n).first->second;
+        least = std::min(least, n);
         return;
       }
       static constexpr std::string_view of_pods[] = {"cpu",
@@ -607,55 +606,42 @@ class kubernetes_importer {
         .member("inclusive", true)
         .member("overcommit", true);
     const bool has_nodes = !nodes_.written().empty();
-    json.key("nominal");
-    if (has_nodes) {
-      json.begin_object();
-      for (const std::string& r : resources_) {
-        json.key(r);
-        if (r == "gpu") {
-          json.value("cluster");
-        } else {
-          // A kind of devices that no node has is none of the cluster's.
-          json.value(nodes_.gpus(std::string_view{r}.substr(0, r.size() - std::string_view{"/gpu"}.size())));
-        }
+    json.key("nominal").begin_object();
+    for (const std::string& r : resources_) {
+      json.key(r);
+      if (!has_nodes || r == "gpu") {
+        json.value(has_nodes ? "cluster" : "unlimited");
+      } else {
+        // A kind of devices that no node has is none of the cluster's.
+        json.value(nodes_.gpus(std::string_view{r}.substr(0, r.size() - std::string_view{"/gpu"}.size())));
       }
-      json.end_object();
-    } else {
-      json.begin_object();
-      for (const std::string& r : resources_) json.member(r, "unlimited");
-      json.end_object();
-      log_.note(root, "there are no nodes in the file, so the cluster has no bounds");
     }
-    json.end_object();
+    json.end_object().end_object();
+    if (!has_nodes) log_.note(root, "there are no nodes in the file, so the cluster has no bounds");
     for (const std::string& space : spaces) {
       json.begin_object().member("name", space).member("parent", root);
       const auto at = bounds_.find(space);
-      const auto write_each = [&](std::string_view key, bool as_borrowed) {
-        json.key(key).begin_object();
-        for (const auto& [kind, dimension] : dimensions_) {
-          const auto bound = at == bounds_.end() ? std::nullopt : find(at->second, kind);
-          if (as_borrowed && bound) json.member(dimension, std::int64_t{0});
-          if (!as_borrowed) json.key(dimension).raw(milli_text(bound.value_or(0)));
-        }
-        json.end_object();
-      };
-      write_each("nominal", false);
-      if (at == bounds_.end()) {
+      const bool has_bounds = at != bounds_.end();
+      const bounds_by_device bounds = has_bounds ? at->second : bounds_by_device{};
+      json.key("nominal").begin_object();
+      for (const auto& [device, dimension] : dimensions_) {
+        const auto bound = bounds.find(device);
+        json.key(dimension).raw(milli_text(bound == bounds.end() ? 0 : bound->second));
+      }
+      json.end_object();
+      if (!has_bounds) {
         log_.note(space, "has no ResourceQuota of GPUs: it owns none here, and borrows what others leave");
       } else {
         // A ResourceQuota is a limit.
-        write_each("borrow", true);
+        json.key("borrow").begin_object();
+        for (const auto& [device, dimension] : dimensions_) {
+          if (bounds.count(device) > 0) json.member(dimension, std::int64_t{0});
+        }
+        json.end_object();
       }
       json.end_object();
     }
     json.end_array();
-  }
-
-  [[nodiscard]] static std::optional<std::int64_t> find(
-      const std::map<std::string, std::optional<std::int64_t>, std::less<>>& bounds,
-      const std::string& kind) {
-    const auto at = bounds.find(kind);
-    return at == bounds.end() ? std::nullopt : at->second;
   }
 
   static constexpr std::int64_t most_pods = 1'000'000;
@@ -668,8 +654,10 @@ class kubernetes_importer {
   live_nodes nodes_;
   /// By namespace and owner.
   std::map<std::pair<std::string, controller>, owned_pods> owned_;
-  /// By namespace and device, in thousandths.
-  std::map<std::string, std::map<std::string, std::optional<std::int64_t>, std::less<>>> bounds_;
+  /// In thousandths.
+  using bounds_by_device = std::map<std::string, std::int64_t>;
+  /// By namespace.
+  std::map<std::string, bounds_by_device> bounds_;
   std::optional<json_document> quotas_file_;
   std::set<std::string> names_of_file_;
   vector<std::string> resources_;

@@ -84,6 +84,7 @@ class kueue_importer {
   // Workloads.
 
   void read_workloads() {
+    vector<workload_entry> read;
     std::size_t finished = 0;
     for (const kubernetes_object& o : all("Workload")) {
       const auto condition = find_condition(o.value, "Finished", found_);
@@ -94,19 +95,18 @@ class kueue_importer {
       note_workload_fields(o);
       workload_entry w{read_kueue_workload(o, found_, log_), nullptr};
       now_ = std::max(now_, w.of.latest);
-      read_.push_back(std::move(w));
+      read.push_back(std::move(w));
     }
     if (finished > 0)
       log_.note("Workload", counted(finished, "that is finished is", "that are finished are") + " left out");
     if (!found_.empty()) return;
-    for (workload_entry& w : read_) {
+    for (workload_entry& w : read) {
       if (const std::string why = find_place(w); !why.empty()) {
         log_.note(w.of.object->shown(), "left out: " + why);
       } else {
         workloads_.push_back(std::move(w));
       }
     }
-    read_.clear();
   }
 
   void note_workload_fields(const kubernetes_object& o) {
@@ -785,8 +785,6 @@ class kueue_importer {
   objects_by_kind objects_;
   kueue_queues queues_{objects_, found_, log_};
   vector<workload_entry> workloads_;
-  /// Those for which no place was found yet.
-  vector<workload_entry> read_;
   resource_names names_;
   kueue_flavors flavors_;
   imported_fields fields_{embedded::kueue_tsv};

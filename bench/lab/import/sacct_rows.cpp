@@ -435,8 +435,7 @@ void sacct_row::report(sacct_column c, std::string text) {
 void sacct_row::leave_out(import_log& log) const {
   if (where_.empty()) return log.reject(problems_);
   std::string all;
-  for (const text_problem& p : problems_)
-    all.append(all.empty() ? "" : "; ").append(p.field + ": " + p.text);
+  for (const text_problem& p : problems_) all.append(all.empty() ? "" : "; ").append(p.field + ": " + p.text);
   log.reject(where_, all);
 }
 
