@@ -32,7 +32,7 @@ struct live_pod {
   std::optional<instant> started{};
 };
 
-/// Pods of which so many start together. They need not be alike.
+/// Pods of which `min` start together. They need not be alike.
 struct live_pod_set {
   std::string name{};
   std::int64_t min = 1;
@@ -51,7 +51,7 @@ struct live_job {
   bool semi_preemptible = false;
   std::string job_class{};
   instant submitted = 0;
-  /// When it started, if not when the first of its pods did.
+  /// When it started; without it, when the first of its pods did.
   std::optional<instant> started{};
   /// How long it may run at most.
   std::optional<instant> limit{};

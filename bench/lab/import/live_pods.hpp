@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a Pod says, whoever schedules it.
+// A Pod as the importers of KAI and of plain Kubernetes read it.
 #pragma once
 
 #include "lab/import/import_fields.hpp"
