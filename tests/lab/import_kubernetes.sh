@@ -11,10 +11,6 @@ imports() {
   "$allot" decide now.json >decision 2>&1 || fail "decide: $(<decision)"
   "$allot" replay now.json --out replayed --force >replay 2>&1 || fail "replay: $(<replay)"
 }
-notes() { # TEXT...
-  local text
-  for text in "$@"; do grep -qF -- "$text" err || fail "no note says \"$text\": $(<err)"; done
-}
 job() { grep -F "{\"id\": \"$1\"" now.json; }
 quota() { grep -F "{\"name\": \"$1\"" now.json; }
 
@@ -79,7 +75,8 @@ says "$(<now.json)" '*"nodes": \[{"name": "g0", "gpus": 8, "gpu_model": "H100", 
 notes 'Node bad: left out: its condition Ready is not True' 'Job vision/later: is suspended' \
   'ResourceQuota vision/rq: its bounds of requests.cpu are not carried over' 'ResourceQuota speech/part: not carried over' \
   'speech: has no ResourceQuota of GPUs' 'Pod speech/alone: 1 of its pods has scheduling gates' \
-  'Pod (kube-system/idle): 1 waits for no GPU' 'run without GPUs, or for a node itself'
+  'Pod (kube-system/idle): 1 waits for no GPU' \
+  'Pod (kube-system/api, kube-system/proxy, kube-system/db): 3 run without GPUs, or for a node itself'
 
 # The same in several files, one after the other, and with quotas of one's own.
 sed 's/"kind": "List"/"kind": "NodeList"/' cluster.json >first.json
