@@ -241,41 +241,41 @@ class kai_importer {
 
   /// KAI forgets queues whose parent is not there, with all below them.
   void link_queues() {
-    const auto find = [&](std::string_view name) {
-      return std::find_if(queues_.begin(), queues_.end(),
-                          [&](const kai_queue& q) { return q.object->name == name; });
+    index_queues();
+    const auto is_orphan = [&](const kai_queue& q) {
+      return !q.parent.empty() && find_queue(q.parent) == nullptr;
     };
-    for (bool again = true; again;) {
-      again = false;
-      for (auto q = queues_.begin(); q != queues_.end(); ++q) {
-        if (q->parent.empty() || find(q->parent) != queues_.end()) continue;
-        log_.note(q->object->shown(),
-                  "left out: its parent " + q->parent + " is not in the file, and KAI ignores such a queue");
-        queues_.erase(q);
-        again = true;
-        break;
-      }
-    }
-    const auto has_root = [&](const kai_queue& q) {
-      const kai_queue* at = &q;
-      for (std::size_t steps = 0; steps <= queues_.size(); ++steps) {
-        if (at->parent.empty()) return true;
-        at = &*find(at->parent);
-      }
-      return false;
-    };
-    vector<std::string> in_cycles;
-    for (const kai_queue& q : queues_) {
-      if (!has_root(q)) in_cycles.push_back(q.object->name);
-    }
-    for (const std::string& name : in_cycles) {
-      const auto q = find(name);
-      log_.note(q->object->shown(), "left out: its parents form a cycle");
+    for (;;) {
+      const auto q = std::find_if(queues_.begin(), queues_.end(), is_orphan);
+      if (q == queues_.end()) break;
+      log_.note(q->object->shown(),
+                "left out: its parent " + q->parent + " is not in the file, and KAI ignores such a queue");
       queues_.erase(q);
+      index_queues();
     }
+    std::set<std::string_view> in_cycles;
     for (const kai_queue& q : queues_) {
-      if (!q.parent.empty()) find(q.parent)->has_children = true;
+      const kai_queue* at = &q;
+      for (std::size_t steps = 0; steps <= queues_.size() && !at->parent.empty(); ++steps)
+        at = find_queue(at->parent);
+      if (at->parent.empty()) continue;
+      log_.note(q.object->shown(), "left out: its parents form a cycle");
+      in_cycles.insert(q.object->name);
     }
+    erase_if(queues_, [&](const kai_queue& q) { return in_cycles.count(q.object->name) > 0; });
+    index_queues();
+    for (const kai_queue& q : queues_) {
+      if (!q.parent.empty()) find_queue(q.parent)->has_children = true;
+    }
+  }
+
+  void index_queues() {
+    queues_by_name_.clear();
+    for (kai_queue& q : queues_) queues_by_name_.emplace(q.object->name, &q);
+  }
+  [[nodiscard]] kai_queue* find_queue(std::string_view name) const {
+    const auto at = queues_by_name_.find(name);
+    return at == queues_by_name_.end() ? nullptr : at->second;
   }
 
   /// GPUs always; CPU and memory if some queue bounds them.
@@ -934,11 +934,7 @@ class kai_importer {
   /// Queues without a parent share the cluster, so they get a common parent here.
   void write_root(json_writer& json) {
     root_ = "cluster";
-    const auto is_taken = [&] {
-      return std::any_of(queues_.begin(), queues_.end(),
-                         [&](const kai_queue& q) { return q.object->name == root_; });
-    };
-    while (is_taken()) root_ = '(' + root_ + ')';
+    while (find_queue(root_) != nullptr) root_ = '(' + root_ + ')';
     json.begin_object().member("name", root_).member("inclusive", true).member("overcommit", true);
     json.key("nominal").begin_object();
     const bool has_nodes = !nodes_.written().empty();
@@ -1037,13 +1033,6 @@ class kai_importer {
     json.end_object();
   }
 
-  [[nodiscard]] const kai_queue* find_queue(const std::string& name) const {
-    for (const kai_queue& q : queues_) {
-      if (q.object->name == name) return &q;
-    }
-    return nullptr;
-  }
-
   errors& found_;
   import_log& log_;
   const import_options& options_;
@@ -1051,6 +1040,7 @@ class kai_importer {
   imported_fields queue_fields_{embedded::kai_queue_tsv};
   imported_fields group_fields_{embedded::kai_pod_group_tsv};
   vector<kai_queue> queues_;
+  std::map<std::string_view, kai_queue*> queues_by_name_;
   live_nodes nodes_;
   vector<group> groups_;
   /// By namespace and name.
