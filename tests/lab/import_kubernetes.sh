@@ -87,6 +87,10 @@ echo '{"resources": ["gpu", "cpu"], "policy": {"preset": "standard"}, "quotas": 
 imports --quotas quotas.json <cluster.json
 says "$(quota vision)" '*"parent": "root", "nominal": {"gpu": 3}, "weight": 2.5}*'
 says "$(job vision/train)" '*"request": {"cpu": 4, "gpu": 2}*'
+sed 's/"weight": 2.5/"x-share": 0.3333333333333333333333333333333333333333333333/' quotas.json >long.json
+imports --quotas long.json <cluster.json
+says "$(quota vision)" '*"x-share": 0.3333333333333333333333333333333333333333333333}*'
+imports --quotas quotas.json <cluster.json
 notes 'Deployment speech/web: left out: its namespace speech is no quota of the file of --quotas' 'ResourceQuota vision/rq: not carried over'
 
 # --- several vendors, instances, names of one's own

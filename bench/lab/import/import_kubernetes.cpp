@@ -542,7 +542,7 @@ class kubernetes_importer {
     if (quotas_file_) {
       if (const auto policy = find_path(quotas_file_->root(), {"policy"}, found_)) {
         json.key("policy");
-        copy(*policy, json);
+        write_value(*policy, json);
       }
     } else {
       json.member("policy", "standard");
@@ -559,7 +559,7 @@ class kubernetes_importer {
     }
     json.key("quotas");
     if (quotas_file_) {
-      copy(*find_path(quotas_file_->root(), {"quotas"}, found_), json);
+      write_value(*find_path(quotas_file_->root(), {"quotas"}, found_), json);
     } else {
       write_quotas(json);
     }
@@ -573,25 +573,6 @@ class kubernetes_importer {
     jobs_.write(json);
     json.end_object();
     return json.text();
-  }
-
-  static void copy(json_value from, json_writer& json) {
-    if (from.is_object()) {
-      json.begin_object();
-      from.for_each([&](json_value member) {
-        json.key(member.key());
-        copy(member, json);
-      });
-      json.end_object();
-    } else if (from.is_array()) {
-      json.begin_array();
-      from.for_each([&](json_value element) { copy(element, json); });
-      json.end_array();
-    } else if (from.is_string()) {
-      json.value(from.text());
-    } else {
-      json.raw(from.shown());
-    }
   }
 
   void write_quotas(json_writer& json) {
