@@ -756,8 +756,10 @@ class kai_importer {
       std::size_t gated = 0;
       for (const group_pod& p : g.pods) {
         if (p.set != subset.name) continue;
-        if (p.facts.stage == pod_stage::gated) ++gated;
-        if (p.facts.stage == pod_stage::gated) continue;
+        if (p.facts.stage == pod_stage::gated) {
+          ++gated;
+          continue;
+        }
         const bool is_leaving = p.facts.stage == pod_stage::going;
         if (auto pod = take_pod(g, subset, p)) (is_leaving ? leaving : set).pods.push_back(std::move(*pod));
       }

@@ -45,12 +45,18 @@ struct controller {
   friend auto operator<=>(const controller&, const controller&) = default;
 };
 
+struct owned_pod {
+  pod_facts facts;
+  pod_need need;
+  /// The Job that controls it; empty if none does.
+  std::string job;
+};
+
 /// Pods with one owner.
 struct owned_pods {
   const kubernetes_object* object = nullptr;
   controller owner;
-  vector<pod_facts> pods{};
-  vector<pod_need> needs{};
+  vector<owned_pod> pods{};
   /// Pods that a Job has yet to make: its template, and how many.
   struct missing {
     const kubernetes_object* job;
@@ -212,8 +218,7 @@ class kubernetes_importer {
     owned_pods& owned = owned_by(o, owner_of(o));
     const auto limit = whole_at(*f.spec, {"activeDeadlineSeconds"}, 1, most_seconds, found_);
     if (limit && owned.owner.kind == "Pod") owned.limit = *limit * 1000;
-    owned.pods.push_back(std::move(f));
-    owned.needs.push_back(std::move(need));
+    owned.pods.push_back({std::move(f), std::move(need), of && of->kind == "Job" ? of->name : std::string{}});
   }
 
   /// Without what is charged to its quota.
@@ -261,11 +266,9 @@ class kubernetes_importer {
       owned.started = owned.started ? std::min(*owned.started, *start) : start;
     if (const auto limit = whole_at(*spec, {"activeDeadlineSeconds"}, 1, most_seconds, found_))
       owned.limit = std::min(owned.limit.value_or(*limit * 1000), *limit * 1000);
-    std::int64_t there = 0;
-    for (const pod_facts& f : owned.pods) {
-      const auto of = controller_of(f.object->value);
-      if (of && of->kind == "Job" && of->name == o.own_name && f.stage != pod_stage::going) ++there;
-    }
+    const auto there = std::count_if(owned.pods.begin(), owned.pods.end(), [&](const owned_pod& p) {
+      return p.job == o.own_name && p.facts.stage != pod_stage::going;
+    });
     const auto suspended = find_path(*spec, {"suspend"}, found_);
     if (suspended && read_bool(*suspended, found_).value_or(false)) {
       if (there > 0) return;
@@ -347,7 +350,7 @@ class kubernetes_importer {
   void choose_kinds() {
     std::set<std::string> kinds = nodes_.kinds();
     for (const auto& [key, owned] : owned_) {
-      for (const pod_need& n : owned.needs) kinds.insert(n.device);
+      for (const owned_pod& p : owned.pods) kinds.insert(p.need.device);
       for (const auto& m : owned.to_come) kinds.insert(m.need.device);
     }
     for (const auto& [space, bounds] : bounds_) {
@@ -421,16 +424,15 @@ class kubernetes_importer {
 
   void take_owned(const std::string& space, owned_pods& owned) {
     const std::string shown = owned.owner.kind + ' ' + (space.empty() ? "" : space + '/') + owned.owner.name;
-    const auto has_device = [](const auto& n) { return !n.device.empty(); };
-    const bool uses_gpus = std::any_of(owned.needs.begin(), owned.needs.end(), has_device) ||
-                           std::any_of(owned.to_come.begin(), owned.to_come.end(),
-                                       [](const auto& m) { return !m.need.device.empty(); });
+    const auto has_device = [](const auto& p) { return !p.need.device.empty(); };
+    const bool uses_gpus = std::any_of(owned.pods.begin(), owned.pods.end(), has_device) ||
+                           std::any_of(owned.to_come.begin(), owned.to_come.end(), has_device);
     const auto take_off_all = [&](named_count* running, named_count* waiting) {
-      for (std::size_t i = 0; i < owned.pods.size(); ++i) {
-        const pod_facts& f = owned.pods[i];
-        named_count* const to = f.node.empty() ? waiting : running;
-        if (to != nullptr) to->add(f.object->name);
-        if (!f.node.empty()) nodes_.take_off(f.node, owned.needs[i]);
+      for (const owned_pod& p : owned.pods) {
+        const bool has_node = !p.facts.node.empty();
+        named_count* const to = has_node ? running : waiting;
+        if (to != nullptr) to->add(p.facts.object->name);
+        if (has_node) nodes_.take_off(p.facts.node, p.need);
       }
     };
     if (!uses_gpus) return take_off_all(&others_, &others_waiting_);
@@ -468,9 +470,7 @@ class kubernetes_importer {
       notes_.add_others(demand.others, pod);
       return nodes_.ask(std::move(demand), need.device, pod, waits);
     };
-    for (std::size_t i = 0; i < owned.pods.size(); ++i) {
-      const pod_facts& f = owned.pods[i];
-      pod_need need = owned.needs[i];
+    for (auto& [f, need, of_job] : owned.pods) {
       if (!charge(need)) {
         notes_.add("asks for " + need.device + ", which is not counted: not carried over", f.object->name);
         if (!f.node.empty()) nodes_.take_off(f.node, need);
