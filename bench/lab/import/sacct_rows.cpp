@@ -192,10 +192,10 @@ class sacct_text {
       }
       if (failed_) return false;
       drop_last_if_empty(row_);
+      is_joined = is_joined || row_.fields.size() > width;
       if (row_.fields.size() > width && !join_surplus(width)) row_.fields.clear();
       if (row_.fields.size() == width) {
-        if (is_joined || is_merged_) ++joined_;
-        is_merged_ = false;
+        joined_ += is_joined ? 1U : 0U;
         return true;
       }
       const std::size_t found = row_.places.size();
@@ -237,7 +237,6 @@ class sacct_text {
       if (!fits) continue;
       row_.fields = std::move(fields);
       row_.places = std::move(places);
-      is_merged_ = true;
       return true;
     }
     return false;
@@ -256,7 +255,6 @@ class sacct_text {
   std::size_t joined_ = 0;
   bool ends_in_separator_ = false;
   bool has_next_ = false;
-  bool is_merged_ = false;
   bool at_end_ = false;
   bool failed_ = false;
 };
