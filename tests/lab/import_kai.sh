@@ -10,10 +10,6 @@ imports() {
   "$allot" check now.json >checked 2>&1 || fail "check: $(<checked)"
   "$allot" decide now.json >decision 2>&1 || fail "decide: $(<decision)"
 }
-notes() { # TEXT...
-  local text
-  for text in "$@"; do grep -qF -- "$text" err || fail "no note says \"$text\": $(<err)"; done
-}
 job() { grep "{\"id\": \"$1\"" now.json; }
 admits() { says "$(tr -d '\n' <decision)" "*\"admit\": \[*\"$1\"*\"evict\"*"; }
 holds() { says "$(tr -d '\n' <decision)" "*\"hold\": \[*\"$1\"*"; }

@@ -11,10 +11,6 @@ imports() {
   "$allot" decide now.json >decision 2>&1 || fail "decide: $(<decision)"
   "$allot" replay now.json --out replayed --force >replay 2>&1 || fail "replay: $(<replay)"
 }
-notes() { # TEXT...
-  local text
-  for text in "$@"; do grep -qF -- "$text" err || fail "no note says \"$text\": $(<err)"; done
-}
 job() { grep -F "{\"id\": \"$1\"" now.json; }
 quota() { grep -F "{\"name\": \"$1\"" now.json; }
 
@@ -79,7 +75,8 @@ says "$(<now.json)" '*"nodes": \[{"name": "g0", "gpus": 8, "gpu_model": "H100", 
 notes 'Node bad: left out: its condition Ready is not True' 'Job vision/later: is suspended' \
   'ResourceQuota vision/rq: its bounds of requests.cpu are not carried over' 'ResourceQuota speech/part: not carried over' \
   'speech: has no ResourceQuota of GPUs' 'Pod speech/alone: 1 of its pods has scheduling gates' \
-  'Pod (kube-system/idle): 1 waits for no GPU' 'run without GPUs, or for a node itself'
+  'Pod (kube-system/idle): 1 waits for no GPU' \
+  'Pod (kube-system/api, kube-system/proxy, kube-system/db): 3 run without GPUs, or for a node itself'
 
 # The same in several files, one after the other, and with quotas of one's own.
 sed 's/"kind": "List"/"kind": "NodeList"/' cluster.json >first.json
@@ -90,6 +87,10 @@ echo '{"resources": ["gpu", "cpu"], "policy": {"preset": "standard"}, "quotas": 
 imports --quotas quotas.json <cluster.json
 says "$(quota vision)" '*"parent": "root", "nominal": {"gpu": 3}, "weight": 2.5}*'
 says "$(job vision/train)" '*"request": {"cpu": 4, "gpu": 2}*'
+sed 's/"weight": 2.5/"x-share": 0.3333333333333333333333333333333333333333333333/' quotas.json >long.json
+imports --quotas long.json <cluster.json
+says "$(quota vision)" '*"x-share": 0.3333333333333333333333333333333333333333333333}*'
+imports --quotas quotas.json <cluster.json
 notes 'Deployment speech/web: left out: its namespace speech is no quota of the file of --quotas' 'ResourceQuota vision/rq: not carried over'
 
 # --- several vendors, instances, names of one's own

@@ -62,10 +62,6 @@ jobs_are() {
   done <<<"$jobs"
   [ "$n" -eq $# ] || fail "$n jobs, expected $#: $jobs"
 }
-notes() {
-  local text
-  for text in "$@"; do grep -qF "note: $text" err || fail "there is no note: $text: $(<err)"; done
-}
 silent() {
   if grep -qF "$1" err; then fail "there is a note: $1: $(<err)"; fi
 }

@@ -32,6 +32,11 @@ exits() {
   status=$?
   [ "$status" -eq "$expected" ] || fail "$*: exit status $status, expected $expected: $(<out) $(<err)"
 }
+# notes TEXT...: `err` has a note that begins with each of these texts.
+notes() {
+  local text
+  for text in "$@"; do grep -qF "note: $text" err || fail "there is no note: $text: $(<err)"; done
+}
 nothing_half_done() {
   local partial
   partial=$(find . -name '*.partial-*')

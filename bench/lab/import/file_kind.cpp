@@ -78,9 +78,9 @@ constexpr std::array<magic, 10> binaries = {
   if (has_all(line, {"job_id", "num_gpu", "submit_time", "duration"}))
     return "a table that allot import pai reads";
   if (has_all(line, {"cpu_milli", "memory_mib", "gpu"})) return "a list that allot import openb reads";
-  if (line.substr(0, 11) == "apiVersion:" || line.substr(0, 3) == "---")
+  if (line.starts_with("apiVersion:") || line.starts_with("---"))
     return "YAML (expected JSON, as -o json prints it)";
-  if (line.front() == '-' && line.substr(0, 2) == "- ") return "YAML";
+  if (line.starts_with("- ")) return "YAML";
   return {};
 }
 

@@ -8,13 +8,13 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// What a file is, whatever its name.
+/// What a file is by its content; its name does not matter.
 enum class file_kind : std::uint8_t { text, json, other };
 
 struct file_look {
   file_kind kind = file_kind::text;
-  /// "JSON: a job log of Philly, which allot import philly reads"; empty for a text that looks like nothing
-  /// known.
+  /// "JSON: a job log of Philly, which allot import philly reads"; empty if the text looks like
+  /// nothing known.
   std::string_view what{};
 };
 

@@ -24,6 +24,11 @@ struct named_importer {
   bool reads_json = false;
 };
 
+template <scenario_maker Make>
+int import_made(packed_input& file, import_log& log, const import_options& options) {
+  return import_objects(file, log, options, Make);
+}
+
 const vector<named_importer>& importers() {
   static const vector<named_importer> all = {
       {{"philly", "Microsoft 2017: cluster_job_log (JSON), or timestamp,duration,num_gpus,gpu_time,cluster"},
@@ -49,14 +54,14 @@ const vector<named_importer>& importers() {
         "Kueue's objects, as kubectl get "
         "clusterqueues,cohorts,workloads,localqueues,resourceflavors,topologies,namespaces -A -o json prints "
         "them"},
-       import_kueue,
+       import_made<make_kueue_scenario>,
        true},
       {{"kai", "KAI's objects, as kubectl get queues,podgroups,pods,nodes -A -o json prints them"},
-       import_kai,
+       import_made<make_kai_scenario>,
        true},
       {{"kubernetes",
         "any cluster, as kubectl get nodes,pods,jobs,priorityclasses,resourcequotas -A -o json prints it"},
-       import_kubernetes,
+       import_made<make_kubernetes_scenario>,
        true},
   };
   return all;
@@ -82,28 +87,21 @@ int run_import(const import_options& options) {
     for (const named_importer& i : all) names.append(names.empty() ? "" : ", ").append(i.format.name);
     return complain("there is no format \"" + options.format + "\" (expected " + names + ')', "allot import");
   }
-  const bool is_csv = options.format == "csv";
-  const bool is_sacct = options.format == "sacct";
+  const auto is = [&](std::string_view format) { return options.format == format; };
+  const auto refuse = [&](std::string_view those, std::string_view format) {
+    return complain(
+        std::string{those}.append(" of the format ").append(format).append(", not of " + options.format),
+        "allot import");
+  };
   const bool has_columns = !options.columns.empty() || options.separator != ",";
-  if ((!is_csv && !options.map.empty()) || (!is_csv && !is_sacct && has_columns)) {
-    return complain(
-        "--map, --columns and --separator are options of the format csv, not of " + options.format,
-        "allot import");
-  }
-  if (!is_sacct && (!options.time_format.empty() || options.shards != 0 || options.mps != 0)) {
-    return complain(
-        "--time-format, --shards and --mps are options of the format sacct, not of " + options.format,
-        "allot import");
-  }
-  if (options.format != "kubernetes" && (!options.gpu_resources.empty() || !options.quotas.empty())) {
-    return complain(
-        "--gpu-resource and --quotas are options of the format kubernetes, not of " + options.format,
-        "allot import");
-  }
-  if (options.format != "kueue" && !options.quota_check_strategy.empty()) {
-    return complain("--quota-check-strategy is an option of the format kueue, not of " + options.format,
-                    "allot import");
-  }
+  if (!is("csv") && (!options.map.empty() || (!is("sacct") && has_columns)))
+    return refuse("--map, --columns and --separator are options", "csv");
+  if (!is("sacct") && (!options.time_format.empty() || options.shards != 0 || options.mps != 0))
+    return refuse("--time-format, --shards and --mps are options", "sacct");
+  if (!is("kubernetes") && (!options.gpu_resources.empty() || !options.quotas.empty()))
+    return refuse("--gpu-resource and --quotas are options", "kubernetes");
+  if (!is("kueue") && !options.quota_check_strategy.empty())
+    return refuse("--quota-check-strategy is an option", "kueue");
   import_log log{shown_path(options.file), options.shown};
   packed_input file{options.file};
   if (!file.problem().empty()) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <allot/core/vector.hpp>
-
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string_view>
 
 namespace allot {
@@ -38,10 +38,18 @@ class imported_fields {
 
   /// The row of the field or, if it has none, of the nearest field that it is part of; null if there is none.
   [[nodiscard]] const imported_field* find(std::string_view path) const;
-  [[nodiscard]] const vector<imported_field>& rows() const noexcept { return rows_; }
+  /// Whether the field has a row, or parts of it have.
+  [[nodiscard]] bool knows(std::string_view path) const { return entries_.count(path) > 0; }
+  /// Whether parts of the field have rows of their own.
+  [[nodiscard]] bool has_parts(std::string_view path) const;
 
  private:
-  vector<imported_field> rows_;
+  struct entry {
+    std::optional<imported_field> row{};
+    bool has_parts = false;
+  };
+  /// The fields of the rows, and all that they are part of.
+  std::map<std::string_view, entry> entries_;
 };
 
 }  // namespace lab

@@ -6,6 +6,7 @@
 #include "lab/import/live_jobs.hpp"
 #include "lab/import/live_nodes.hpp"
 #include "lab/import/live_pods.hpp"
+#include "lab/import/object_fields.hpp"
 
 #include <allot/core/vector.hpp>
 #include <allot/lab/decimal.hpp>
@@ -14,7 +15,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -24,6 +24,11 @@
 namespace allot {
 inline namespace v0 {
 namespace lab {
+
+namespace embedded {
+extern const std::string_view kai_queue_tsv;
+extern const std::string_view kai_pod_group_tsv;
+}  // namespace embedded
 
 namespace {
 
@@ -137,12 +142,8 @@ class kai_importer {
         jobs_(nodes_, log) {}
 
   [[nodiscard]] std::string run() {
-    for (const auto& [kind, objects] : objects_) {
-      static constexpr std::string_view known[] = {"Queue",         "PodGroup", "Pod",        "Node",
-                                                   "PriorityClass", "Topology", "BindRequest"};
-      if (std::find(std::begin(known), std::end(known), kind) != std::end(known)) continue;
-      log_.note(kind, counted(objects.size(), "object is", "objects are") + " not carried over");
-    }
+    note_other_kinds(objects_,
+                     {"Queue", "PodGroup", "Pod", "Node", "PriorityClass", "Topology", "BindRequest"}, log_);
     for (const kubernetes_object& o : all("Queue")) read_queue(o);
     if (queues_.empty() && found_.empty()) {
       found_.add(
@@ -153,7 +154,7 @@ class kai_importer {
     choose_resources();
     for (const kubernetes_object& o : all("Node")) read_node(o);
     for (const kubernetes_object& o : all("PodGroup")) read_group(o);
-    note_pools();
+    count_pools();
     read_bindings();
     for (const kubernetes_object& o : all("Pod")) read_pod(o);
     for (group& g : groups_) take_group(g);
@@ -204,17 +205,13 @@ class kai_importer {
                       .append(kai_resources[r].key)
                       .append(".lendingLimit is not carried over: it lends all that it does not use"));
       }
-      note_unknown(o, *value, std::string{"spec.resources."}.append(kai_resources[r].key),
-                   {"quota", "limit", "overQuotaWeight", "lendingLimit"}, log_);
+      note_unknown(queue_fields_, o, *value, std::string{"spec.resources."}.append(kai_resources[r].key),
+                   log_);
     }
     if (const auto resources = find_path(o.value, {"spec", "resources"}, found_))
-      note_unknown(o, *resources, "spec.resources", {"gpu", "cpu", "memory"}, log_);
-    if (const auto spec = find_path(o.value, {"spec"}, found_)) {
-      note_unknown(
-          o, *spec, "spec",
-          {"displayName", "parentQueue", "priority", "resources", "preemptMinRuntime", "reclaimMinRuntime"},
-          log_);
-    }
+      note_unknown(queue_fields_, o, *resources, "spec.resources", log_);
+    if (const auto spec = find_path(o.value, {"spec"}, found_))
+      note_unknown(queue_fields_, o, *spec, "spec", log_);
     queues_.push_back(std::move(q));
   }
 
@@ -244,41 +241,41 @@ class kai_importer {
 
   /// KAI forgets queues whose parent is not there, with all below them.
   void link_queues() {
-    const auto find = [&](std::string_view name) {
-      return std::find_if(queues_.begin(), queues_.end(),
-                          [&](const kai_queue& q) { return q.object->name == name; });
+    index_queues();
+    const auto is_orphan = [&](const kai_queue& q) {
+      return !q.parent.empty() && find_queue(q.parent) == nullptr;
     };
-    for (bool again = true; again;) {
-      again = false;
-      for (auto q = queues_.begin(); q != queues_.end(); ++q) {
-        if (q->parent.empty() || find(q->parent) != queues_.end()) continue;
-        log_.note(q->object->shown(),
-                  "left out: its parent " + q->parent + " is not in the file, and KAI ignores such a queue");
-        queues_.erase(q);
-        again = true;
-        break;
-      }
-    }
-    const auto has_root = [&](const kai_queue& q) {
-      const kai_queue* at = &q;
-      for (std::size_t steps = 0; steps <= queues_.size(); ++steps) {
-        if (at->parent.empty()) return true;
-        at = &*find(at->parent);
-      }
-      return false;
-    };
-    vector<std::string> in_cycles;
-    for (const kai_queue& q : queues_) {
-      if (!has_root(q)) in_cycles.push_back(q.object->name);
-    }
-    for (const std::string& name : in_cycles) {
-      const auto q = find(name);
-      log_.note(q->object->shown(), "left out: its parents form a cycle");
+    for (;;) {
+      const auto q = std::find_if(queues_.begin(), queues_.end(), is_orphan);
+      if (q == queues_.end()) break;
+      log_.note(q->object->shown(),
+                "left out: its parent " + q->parent + " is not in the file, and KAI ignores such a queue");
       queues_.erase(q);
+      index_queues();
     }
+    std::set<std::string_view> in_cycles;
     for (const kai_queue& q : queues_) {
-      if (!q.parent.empty()) find(q.parent)->has_children = true;
+      const kai_queue* at = &q;
+      for (std::size_t steps = 0; steps <= queues_.size() && !at->parent.empty(); ++steps)
+        at = find_queue(at->parent);
+      if (at->parent.empty()) continue;
+      log_.note(q.object->shown(), "left out: its parents form a cycle");
+      in_cycles.insert(q.object->name);
     }
+    erase_if(queues_, [&](const kai_queue& q) { return in_cycles.count(q.object->name) > 0; });
+    index_queues();
+    for (const kai_queue& q : queues_) {
+      if (!q.parent.empty()) find_queue(q.parent)->has_children = true;
+    }
+  }
+
+  void index_queues() {
+    queues_by_name_.clear();
+    for (kai_queue& q : queues_) queues_by_name_.emplace(q.object->name, &q);
+  }
+  [[nodiscard]] kai_queue* find_queue(std::string_view name) const {
+    const auto at = queues_by_name_.find(name);
+    return at == queues_by_name_.end() ? nullptr : at->second;
   }
 
   /// GPUs always; CPU and memory if some queue bounds them.
@@ -419,11 +416,7 @@ class kai_importer {
     if (spec) {
       g.nearness = read_kai_constraint(*spec, found_);
       read_subgroups(o, *spec, g);
-      note_unknown(o, *spec, "spec",
-                   {"queue", "minMember", "minSubGroup", "subGroups", "priorityClassName", "preemptibility",
-                    "markUnschedulable", "schedulingBackoff", "parallelism", "completions", "backoffLimit",
-                    "topologyConstraint", "preemptionDelay", "stalenessGracePeriod"},
-                   log_);
+      note_unknown(group_fields_, o, *spec, "spec", log_);
       const auto is_not = [&](std::string_view field, std::string_view effect) {
         if (find_path(*spec, {field}, found_))
           log_.note(o.shown(),
@@ -546,10 +539,11 @@ class kai_importer {
     return otherwise;
   }
 
-  void note_pools() {
-    std::set<std::string> pools;
-    for (const group& g : groups_) pools.insert(g.pool.value_or(""));
-    if (pools.size() < 2) return;
+  void count_pools() {
+    std::set<std::optional<std::string>> pools;
+    for (const group& g : groups_) pools.insert(g.pool);
+    has_several_pools_ = pools.size() > 1;
+    if (!has_several_pools_) return;
     log_.note(node_pool_label, "PodGroups are of " + std::to_string(pools.size()) +
                                    " node pools: each keeps to its nodes, but quotas and shares are those of "
                                    "all together, where KAI has a scheduler for each");
@@ -621,8 +615,7 @@ class kai_importer {
     pod_need& need = p.need;
     std::int64_t instances = 0;
     for (const auto& [resource, amount] : p.facts.request) {
-      const auto whole =
-          static_cast<std::int64_t>(std::min<nano_amount>((amount + nano - 1) / nano, 1'000'000));
+      const std::int64_t whole = whole_of(amount, 1'000'000);
       if (is_gpu(resource)) {
         need.gpu_milli += whole * 1000;
       } else if (resource.starts_with(mig_prefix) && whole > 0) {
@@ -635,13 +628,9 @@ class kai_importer {
                          ", of which KAI reads no size and counts no GPU: it does not start here",
                      o.name);
         }
-      } else if (resource == "cpu") {
-        need.cpu_milli = milli_of(amount);
-      } else if (resource == "memory") {
-        constexpr nano_amount most = std::numeric_limits<std::int64_t>::max() / 1'000'000;
-        need.memory = static_cast<std::int64_t>(std::min(most, (amount + nano - 1) / nano));
       }
     }
+    need.take_host(p.facts.request);
     if (instances > 1) {
       notes_.add("asks for MIG instances of several kinds, which have no place here: it never starts",
                  o.name);
@@ -767,8 +756,10 @@ class kai_importer {
       std::size_t gated = 0;
       for (const group_pod& p : g.pods) {
         if (p.set != subset.name) continue;
-        if (p.facts.stage == pod_stage::gated) ++gated;
-        if (p.facts.stage == pod_stage::gated) continue;
+        if (p.facts.stage == pod_stage::gated) {
+          ++gated;
+          continue;
+        }
         const bool is_leaving = p.facts.stage == pod_stage::going;
         if (auto pod = take_pod(g, subset, p)) (is_leaving ? leaving : set).pods.push_back(std::move(*pod));
       }
@@ -796,7 +787,10 @@ class kai_importer {
     const auto has_pods = [](const live_pod_set& s) { return !s.pods.empty(); };
     const bool has_others = std::any_of(job.sets.begin(), job.sets.end(), has_pods);
     if (!leaving.pods.empty()) {
-      take_leaving(g, std::move(going), std::move(leaving), has_others);
+      leaving.min = static_cast<std::int64_t>(leaving.pods.size());
+      if (!has_others && g.subsets.size() == 1)
+        leaving.min = std::clamp<std::int64_t>(g.subsets.front().min, 1, leaving.min);
+      jobs_.add_leaving(std::move(going), std::move(leaving), has_others);
       if (!has_others) return;
     }
     if (!has_others) return log_.note(o.shown(), "left out: no pod of it may start");
@@ -839,25 +833,7 @@ class kai_importer {
         return topology_->write_constraint(o, "spec.topologyConstraint", of->nearness, json);
       topology_->write_constraint(o, subset.field, subset.nearness, json);
     };
-    jobs_.know(job);
-    made_.push_back(std::move(job));
-  }
-
-  /// Pods that are being deleted: they hold their places until they are gone.
-  void take_leaving(const group& g, live_job going, live_pod_set leaving, bool has_others) {
-    const auto pods = static_cast<std::int64_t>(leaving.pods.size());
-    leaving.min = pods;
-    if (has_others) {
-      going.id += "/leaving";
-      log_.note(g.object->shown(), counted(leaving.pods.size(), "of its pods is", "of its pods are") +
-                                       " being deleted: the job " + going.id + ", which is evicted");
-    } else if (g.subsets.size() == 1) {
-      leaving.min = std::clamp<std::int64_t>(g.subsets.front().min, 1, pods);
-    }
-    going.is_going = true;
-    going.sets.push_back(std::move(leaving));
-    jobs_.know(going);
-    made_.push_back(std::move(going));
+    jobs_.add(std::move(job));
   }
 
   void note_strays(const group& g) {
@@ -888,25 +864,15 @@ class kai_importer {
     }
     node_demand demand = read_node_demand(*p.facts.spec, p.facts.request, is_device, found_);
     demand.none = p.is_legacy_mig;
-    const std::set<std::optional<std::string>> pools = pools_of_groups();
-    if (pools.size() > 1 || g.pool) {
+    if (has_several_pools_ || g.pool) {
       demand.pool_label = node_pool_label;
       demand.pool = g.pool;
     }
     const kai_constraint& nearness = subset.nearness.required.empty() ? g.nearness : subset.nearness;
     demand.labels = labels_for(nearness, all("Topology"), found_);
-    for (const auto& [resource, amount] : demand.others)
-      notes_.add("asks for " + resource +
-                     ": it starts only where nodes have as much, but what is used is not counted",
-                 o.name);
+    notes_.add_others(demand.others, o.name);
     pod.demand = nodes_.ask(std::move(demand), p.need.device, o.name, !pod.is_running);
     return pod;
-  }
-
-  [[nodiscard]] std::set<std::optional<std::string>> pools_of_groups() const {
-    std::set<std::optional<std::string>> pools;
-    for (const group& g : groups_) pools.insert(g.pool);
-    return pools;
   }
 
   /// What part of a GPU its pods are can't be told.
@@ -955,26 +921,22 @@ class kai_importer {
     write_root(json);
     for (const kai_queue& q : queues_) write_queue(q, json);
     json.end_array();
-    if (jobs_.has_jobs()) {
+    if (!jobs_.all().empty()) {
       log_.note(
           {},
           "times count from the oldest PodGroup; how long jobs will run is not known: from now on each runs "
           "for an hour");
     }
-    json.key("jobs").begin_array();
-    for (const live_job& job : made_) jobs_.write(job, json);
-    json.end_array().end_object();
+    json.key("jobs");
+    jobs_.write(json);
+    json.end_object();
     return json.text();
   }
 
   /// Queues without a parent share the cluster, so they get a common parent here.
   void write_root(json_writer& json) {
     root_ = "cluster";
-    const auto is_taken = [&] {
-      return std::any_of(queues_.begin(), queues_.end(),
-                         [&](const kai_queue& q) { return q.object->name == root_; });
-    };
-    while (is_taken()) root_ = '(' + root_ + ')';
+    while (find_queue(root_) != nullptr) root_ = '(' + root_ + ')';
     json.begin_object().member("name", root_).member("inclusive", true).member("overcommit", true);
     json.key("nominal").begin_object();
     const bool has_nodes = !nodes_.written().empty();
@@ -1017,7 +979,7 @@ class kai_importer {
       sum = std::min(most_milli, sum + quota);
     }
     std::int64_t used = 0;
-    for (const live_job& job : made_) {
+    for (const live_job& job : jobs_.all()) {
       for (const live_pod_set& set : job.sets) {
         for (const live_pod& p : set.pods) {
           for (const auto& [resource, amount] : p.need.charges) {
@@ -1073,30 +1035,26 @@ class kai_importer {
     json.end_object();
   }
 
-  [[nodiscard]] const kai_queue* find_queue(const std::string& name) const {
-    for (const kai_queue& q : queues_) {
-      if (q.object->name == name) return &q;
-    }
-    return nullptr;
-  }
-
   errors& found_;
   import_log& log_;
   const import_options& options_;
-  std::map<std::string, vector<kubernetes_object>> objects_;
+  objects_by_kind objects_;
+  imported_fields queue_fields_{embedded::kai_queue_tsv};
+  imported_fields group_fields_{embedded::kai_pod_group_tsv};
   vector<kai_queue> queues_;
+  std::map<std::string_view, kai_queue*> queues_by_name_;
   live_nodes nodes_;
   vector<group> groups_;
   /// By namespace and name.
   std::map<std::pair<std::string, std::string>, std::size_t> group_numbers_;
+  bool has_several_pools_ = false;
   std::map<std::pair<std::string, std::string>, std::string> bindings_;
   pod_notes notes_;
   named_count others_running_;
   named_count others_waiting_;
   std::array<bool, kai_resources.size()> is_counted_{};
   std::optional<kai_topology> topology_;
-  live_job_writer jobs_;
-  vector<live_job> made_;
+  live_jobs jobs_;
   std::string root_;
 };
 
@@ -1105,10 +1063,6 @@ class kai_importer {
 std::string make_kai_scenario(json_value root, errors& found, import_log& log,
                               const import_options& options) {
   return kai_importer{root, found, log, options}.run();
-}
-
-int import_kai(packed_input& file, import_log& log, const import_options& options) {
-  return import_objects(file, log, options, make_kai_scenario);
 }
 
 }  // namespace lab

@@ -45,12 +45,18 @@ struct controller {
   friend auto operator<=>(const controller&, const controller&) = default;
 };
 
+struct owned_pod {
+  pod_facts facts;
+  pod_need need;
+  /// The Job that controls it; empty if none does.
+  std::string job;
+};
+
 /// Pods with one owner.
 struct owned_pods {
   const kubernetes_object* object = nullptr;
   controller owner;
-  vector<pod_facts> pods{};
-  vector<pod_need> needs{};
+  vector<owned_pod> pods{};
   /// Pods that a Job has yet to make: its template, and how many.
   struct missing {
     const kubernetes_object* job;
@@ -75,11 +81,7 @@ class kubernetes_importer {
         jobs_(nodes_, log) {}
 
   [[nodiscard]] std::string run() {
-    for (const auto& [kind, objects] : objects_) {
-      static constexpr std::string_view known[] = {"Node", "Pod", "Job", "PriorityClass", "ResourceQuota"};
-      if (std::find(std::begin(known), std::end(known), kind) != std::end(known)) continue;
-      log_.note(kind, counted(objects.size(), "object is", "objects are") + " not carried over");
-    }
+    note_other_kinds(objects_, {"Node", "Pod", "Job", "PriorityClass", "ResourceQuota"}, log_);
     if (all("Node").empty() && all("Pod").empty() && found_.empty()) {
       found_.add(shown_path(options_.file), {},
                  "there is no Node and no Pod (expected the output of: kubectl get "
@@ -216,31 +218,23 @@ class kubernetes_importer {
     owned_pods& owned = owned_by(o, owner_of(o));
     const auto limit = whole_at(*f.spec, {"activeDeadlineSeconds"}, 1, most_seconds, found_);
     if (limit && owned.owner.kind == "Pod") owned.limit = *limit * 1000;
-    owned.pods.push_back(std::move(f));
-    owned.needs.push_back(std::move(need));
+    owned.pods.push_back({std::move(f), std::move(need), of && of->kind == "Job" ? of->name : std::string{}});
   }
 
   /// Without what is charged to its quota.
   [[nodiscard]] pod_need need_of(const resource_list& request, const std::string& pod) {
     pod_need need;
+    need.take_host(request);
     for (const auto& [resource, amount] : request) {
-      if (amount <= 0) continue;
-      if (is_device(resource)) {
-        if (!need.device.empty()) {
-          notes_.add("asks for " + resource + " beside " + need.device +
-                         ": not carried over, a pod has devices of one kind",
-                     pod);
-          continue;
-        }
-        need.device = resource;
-        need.gpu_milli =
-            static_cast<std::int64_t>(std::min<nano_amount>((amount + nano - 1) / nano, 1'000'000)) * 1000;
-      } else if (resource == "cpu") {
-        need.cpu_milli = milli_of(amount);
-      } else if (resource == "memory") {
-        constexpr nano_amount most = std::numeric_limits<std::int64_t>::max() / 1'000'000;
-        need.memory = static_cast<std::int64_t>(std::min(most, (amount + nano - 1) / nano));
+      if (amount <= 0 || !is_device(resource)) continue;
+      if (!need.device.empty()) {
+        notes_.add("asks for " + resource + " beside " + need.device +
+                       ": not carried over, a pod has devices of one kind",
+                   pod);
+        continue;
       }
+      need.device = resource;
+      need.gpu_milli = whole_of(amount, 1'000'000) * 1000;
     }
     return need;
   }
@@ -272,11 +266,9 @@ class kubernetes_importer {
       owned.started = owned.started ? std::min(*owned.started, *start) : start;
     if (const auto limit = whole_at(*spec, {"activeDeadlineSeconds"}, 1, most_seconds, found_))
       owned.limit = std::min(owned.limit.value_or(*limit * 1000), *limit * 1000);
-    std::int64_t there = 0;
-    for (const pod_facts& f : owned.pods) {
-      const auto of = controller_of(f.object->value);
-      if (of && of->kind == "Job" && of->name == o.own_name && f.stage != pod_stage::going) ++there;
-    }
+    const auto there = std::count_if(owned.pods.begin(), owned.pods.end(), [&](const owned_pod& p) {
+      return p.job == o.own_name && p.facts.stage != pod_stage::going;
+    });
     const auto suspended = find_path(*spec, {"suspend"}, found_);
     if (suspended && read_bool(*suspended, found_).value_or(false)) {
       if (there > 0) return;
@@ -310,11 +302,10 @@ class kubernetes_importer {
     hard->for_each([&](json_value bound) {
       std::string_view key = bound.key();
       if (key.starts_with("requests.") && is_device(key.substr(9))) {
-        const auto amount = read_amount_of(bound, found_);
-        auto& to = bounds_[o.space][std::string{key.substr(9)}];
-        const std::int64_t n =
-            static_cast<std::int64_t>(std::min<nano_amount>(amount / (nano / 1000), most_milli));
-        to = to ? std::min(*to, n) : n;
+        const auto n = static_cast<std::int64_t>(
+            std::min<nano_amount>(read_amount_of(bound, found_) / (nano / 1000), most_milli));
+        std::int64_t& least = bounds_[o.space].try_emplace(std::string{key.substr(9)}, n).first->second;
+        least = std::min(least, n);
         return;
       }
       static constexpr std::string_view of_pods[] = {"cpu",
@@ -359,7 +350,7 @@ class kubernetes_importer {
   void choose_kinds() {
     std::set<std::string> kinds = nodes_.kinds();
     for (const auto& [key, owned] : owned_) {
-      for (const pod_need& n : owned.needs) kinds.insert(n.device);
+      for (const owned_pod& p : owned.pods) kinds.insert(p.need.device);
       for (const auto& m : owned.to_come) kinds.insert(m.need.device);
     }
     for (const auto& [space, bounds] : bounds_) {
@@ -433,16 +424,15 @@ class kubernetes_importer {
 
   void take_owned(const std::string& space, owned_pods& owned) {
     const std::string shown = owned.owner.kind + ' ' + (space.empty() ? "" : space + '/') + owned.owner.name;
-    const auto has_device = [](const auto& n) { return !n.device.empty(); };
-    const bool uses_gpus = std::any_of(owned.needs.begin(), owned.needs.end(), has_device) ||
-                           std::any_of(owned.to_come.begin(), owned.to_come.end(),
-                                       [](const auto& m) { return !m.need.device.empty(); });
+    const auto has_device = [](const auto& p) { return !p.need.device.empty(); };
+    const bool uses_gpus = std::any_of(owned.pods.begin(), owned.pods.end(), has_device) ||
+                           std::any_of(owned.to_come.begin(), owned.to_come.end(), has_device);
     const auto take_off_all = [&](named_count* running, named_count* waiting) {
-      for (std::size_t i = 0; i < owned.pods.size(); ++i) {
-        const pod_facts& f = owned.pods[i];
-        named_count* const to = f.node.empty() ? waiting : running;
-        if (to != nullptr) to->add(f.object->name);
-        if (!f.node.empty()) nodes_.take_off(f.node, owned.needs[i]);
+      for (const owned_pod& p : owned.pods) {
+        const bool has_node = !p.facts.node.empty();
+        named_count* const to = has_node ? running : waiting;
+        if (to != nullptr) to->add(p.facts.object->name);
+        if (has_node) nodes_.take_off(p.facts.node, p.need);
       }
     };
     if (!uses_gpus) return take_off_all(&others_, &others_waiting_);
@@ -477,15 +467,10 @@ class kubernetes_importer {
                                const std::string& pod, bool waits) {
       node_demand demand = read_node_demand(
           spec, request, [&](std::string_view r) { return is_device(r); }, found_);
-      for (const auto& [resource, amount] : demand.others)
-        notes_.add("asks for " + resource +
-                       ": it starts only where nodes have as much, but what is used is not counted",
-                   pod);
+      notes_.add_others(demand.others, pod);
       return nodes_.ask(std::move(demand), need.device, pod, waits);
     };
-    for (std::size_t i = 0; i < owned.pods.size(); ++i) {
-      const pod_facts& f = owned.pods[i];
-      pod_need need = owned.needs[i];
+    for (auto& [f, need, of_job] : owned.pods) {
       if (!charge(need)) {
         notes_.add("asks for " + need.device + ", which is not counted: not carried over", f.object->name);
         if (!f.node.empty()) nodes_.take_off(f.node, need);
@@ -526,18 +511,9 @@ class kubernetes_importer {
       log_.note(shown, counted(gated, "of its pods has", "of its pods have") +
                            " scheduling gates: not carried over, since Kubernetes waits for these to go");
     if (!leaving.pods.empty()) {
-      live_job going = job;
       const bool has_others = !set.pods.empty();
-      if (has_others) {
-        going.id += "/leaving";
-        log_.note(shown, counted(leaving.pods.size(), "of its pods is", "of its pods are") +
-                             " being deleted: the job " + going.id + ", which is evicted");
-      }
       leaving.min = owned.is_gang || has_others ? static_cast<std::int64_t>(leaving.pods.size()) : 1;
-      going.is_going = true;
-      going.sets.push_back(std::move(leaving));
-      jobs_.know(going);
-      made_.push_back(std::move(going));
+      jobs_.add_leaving(job, std::move(leaving), has_others);
     }
     if (set.pods.empty()) return;
     const auto runs = [](const live_pod& p) { return p.is_running; };
@@ -552,8 +528,7 @@ class kubernetes_importer {
     set.min = owned.is_gang ? static_cast<std::int64_t>(set.pods.size()) : 1;
     if (is_running) job.started = owned.started;
     job.sets.push_back(std::move(set));
-    jobs_.know(job);
-    made_.push_back(std::move(job));
+    jobs_.add(std::move(job));
   }
 
   // The scenario.
@@ -567,7 +542,7 @@ class kubernetes_importer {
     if (quotas_file_) {
       if (const auto policy = find_path(quotas_file_->root(), {"policy"}, found_)) {
         json.key("policy");
-        copy(*policy, json);
+        write_value(*policy, json);
       }
     } else {
       json.member("policy", "standard");
@@ -584,44 +559,25 @@ class kubernetes_importer {
     }
     json.key("quotas");
     if (quotas_file_) {
-      copy(*find_path(quotas_file_->root(), {"quotas"}, found_), json);
+      write_value(*find_path(quotas_file_->root(), {"quotas"}, found_), json);
     } else {
       write_quotas(json);
     }
-    if (jobs_.has_jobs()) {
+    if (!jobs_.all().empty()) {
       log_.note(
           {},
           "times count from the oldest owner of pods; how long jobs will run is not known: from now on each "
           "runs for an hour, or as long as its activeDeadlineSeconds says");
     }
-    json.key("jobs").begin_array();
-    for (const live_job& job : made_) jobs_.write(job, json);
-    json.end_array().end_object();
+    json.key("jobs");
+    jobs_.write(json);
+    json.end_object();
     return json.text();
-  }
-
-  static void copy(json_value from, json_writer& json) {
-    if (from.is_object()) {
-      json.begin_object();
-      from.for_each([&](json_value member) {
-        json.key(member.key());
-        copy(member, json);
-      });
-      json.end_object();
-    } else if (from.is_array()) {
-      json.begin_array();
-      from.for_each([&](json_value element) { copy(element, json); });
-      json.end_array();
-    } else if (from.is_string()) {
-      json.value(from.text());
-    } else {
-      json.raw(from.shown());
-    }
   }
 
   void write_quotas(json_writer& json) {
     std::set<std::string> spaces;
-    for (const live_job& job : made_) spaces.insert(job.quota);
+    for (const live_job& job : jobs_.all()) spaces.insert(job.quota);
     for (const auto& [space, bounds] : bounds_) spaces.insert(space);
     std::string root = "cluster";
     while (spaces.count(root) > 0) root = '(' + root + ')';
@@ -631,55 +587,42 @@ class kubernetes_importer {
         .member("inclusive", true)
         .member("overcommit", true);
     const bool has_nodes = !nodes_.written().empty();
-    json.key("nominal");
-    if (has_nodes) {
-      json.begin_object();
-      for (const std::string& r : resources_) {
-        json.key(r);
-        if (r == "gpu") {
-          json.value("cluster");
-        } else {
-          // A kind of devices that no node has is none of the cluster's.
-          json.value(nodes_.gpus(std::string_view{r}.substr(0, r.size() - std::string_view{"/gpu"}.size())));
-        }
+    json.key("nominal").begin_object();
+    for (const std::string& r : resources_) {
+      json.key(r);
+      if (!has_nodes || r == "gpu") {
+        json.value(has_nodes ? "cluster" : "unlimited");
+      } else {
+        // A kind of devices that no node has is none of the cluster's.
+        json.value(nodes_.gpus(std::string_view{r}.substr(0, r.size() - std::string_view{"/gpu"}.size())));
       }
-      json.end_object();
-    } else {
-      json.begin_object();
-      for (const std::string& r : resources_) json.member(r, "unlimited");
-      json.end_object();
-      log_.note(root, "there are no nodes in the file, so the cluster has no bounds");
     }
-    json.end_object();
+    json.end_object().end_object();
+    if (!has_nodes) log_.note(root, "there are no nodes in the file, so the cluster has no bounds");
     for (const std::string& space : spaces) {
       json.begin_object().member("name", space).member("parent", root);
       const auto at = bounds_.find(space);
-      const auto write_each = [&](std::string_view key, bool as_borrowed) {
-        json.key(key).begin_object();
-        for (const auto& [kind, dimension] : dimensions_) {
-          const auto bound = at == bounds_.end() ? std::nullopt : find(at->second, kind);
-          if (as_borrowed && bound) json.member(dimension, std::int64_t{0});
-          if (!as_borrowed) json.key(dimension).raw(milli_text(bound.value_or(0)));
-        }
-        json.end_object();
-      };
-      write_each("nominal", false);
-      if (at == bounds_.end()) {
+      const bool has_bounds = at != bounds_.end();
+      const bounds_by_device bounds = has_bounds ? at->second : bounds_by_device{};
+      json.key("nominal").begin_object();
+      for (const auto& [device, dimension] : dimensions_) {
+        const auto bound = bounds.find(device);
+        json.key(dimension).raw(milli_text(bound == bounds.end() ? 0 : bound->second));
+      }
+      json.end_object();
+      if (!has_bounds) {
         log_.note(space, "has no ResourceQuota of GPUs: it owns none here, and borrows what others leave");
       } else {
         // A ResourceQuota is a limit.
-        write_each("borrow", true);
+        json.key("borrow").begin_object();
+        for (const auto& [device, dimension] : dimensions_) {
+          if (bounds.count(device) > 0) json.member(dimension, std::int64_t{0});
+        }
+        json.end_object();
       }
       json.end_object();
     }
     json.end_array();
-  }
-
-  [[nodiscard]] static std::optional<std::int64_t> find(
-      const std::map<std::string, std::optional<std::int64_t>, std::less<>>& bounds,
-      const std::string& kind) {
-    const auto at = bounds.find(kind);
-    return at == bounds.end() ? std::nullopt : at->second;
   }
 
   static constexpr std::int64_t most_pods = 1'000'000;
@@ -688,12 +631,14 @@ class kubernetes_importer {
   errors& found_;
   import_log& log_;
   const import_options& options_;
-  std::map<std::string, vector<kubernetes_object>> objects_;
+  objects_by_kind objects_;
   live_nodes nodes_;
   /// By namespace and owner.
   std::map<std::pair<std::string, controller>, owned_pods> owned_;
-  /// By namespace and device, in thousandths.
-  std::map<std::string, std::map<std::string, std::optional<std::int64_t>, std::less<>>> bounds_;
+  /// In thousandths.
+  using bounds_by_device = std::map<std::string, std::int64_t>;
+  /// By namespace.
+  std::map<std::string, bounds_by_device> bounds_;
   std::optional<json_document> quotas_file_;
   std::set<std::string> names_of_file_;
   vector<std::string> resources_;
@@ -703,8 +648,7 @@ class kubernetes_importer {
   pod_notes notes_;
   named_count others_;
   named_count others_waiting_;
-  live_job_writer jobs_;
-  vector<live_job> made_;
+  live_jobs jobs_;
 };
 
 }  // namespace
@@ -712,10 +656,6 @@ class kubernetes_importer {
 std::string make_kubernetes_scenario(json_value root, errors& found, import_log& log,
                                      const import_options& options) {
   return kubernetes_importer{root, found, log, options}.run();
-}
-
-int import_kubernetes(packed_input& file, import_log& log, const import_options& options) {
-  return import_objects(file, log, options, make_kubernetes_scenario);
 }
 
 }  // namespace lab

@@ -58,7 +58,7 @@ class kueue_importer {
   [[nodiscard]] std::string run() {
     for (const auto& [kind, objects] : objects_) {
       for (const kubernetes_object& o : objects) {
-        if (fields_.knows(kind) && kind != "Workload") fields_.note(o, log_);
+        if (fields_.knows(kind) && kind != "Workload") note_fields(fields_, o, log_);
       }
       if (fields_.knows(kind) || kind == "PriorityClass" || kind == "Namespace") continue;
       log_.note(kind, counted(objects.size(), "object is", "objects are") + " not carried over");
@@ -84,6 +84,7 @@ class kueue_importer {
   // Workloads.
 
   void read_workloads() {
+    vector<workload_entry> read;
     std::size_t finished = 0;
     for (const kubernetes_object& o : all("Workload")) {
       const auto condition = find_condition(o.value, "Finished", found_);
@@ -91,25 +92,24 @@ class kueue_importer {
         ++finished;
         continue;
       }
-      note_fields(o);
+      note_workload_fields(o);
       workload_entry w{read_kueue_workload(o, found_, log_), nullptr};
       now_ = std::max(now_, w.of.latest);
-      read_.push_back(std::move(w));
+      read.push_back(std::move(w));
     }
     if (finished > 0)
       log_.note("Workload", counted(finished, "that is finished is", "that are finished are") + " left out");
     if (!found_.empty()) return;
-    for (workload_entry& w : read_) {
+    for (workload_entry& w : read) {
       if (const std::string why = find_place(w); !why.empty()) {
         log_.note(w.of.object->shown(), "left out: " + why);
       } else {
         workloads_.push_back(std::move(w));
       }
     }
-    read_.clear();
   }
 
-  void note_fields(const kubernetes_object& o) {
+  void note_workload_fields(const kubernetes_object& o) {
     vector<std::string_view> settled;
     std::set<std::string> closed;
     for (const json_value& g : elements_at(o.value, {"spec", "preemptionGates"}, found_))
@@ -118,7 +118,7 @@ class kueue_importer {
       if (text_at(g, {"position"}, found_) == "Open") closed.erase(text_at(g, {"name"}, found_));
     }
     if (closed.empty()) settled.push_back("Workload.spec.preemptionGates[]");
-    fields_.note(o, log_, settled);
+    note_fields(fields_, o, log_, settled);
   }
 
   /// Finds the queue of a workload, and whether Kueue looks at it there. Returns why it is left out, if it
@@ -782,14 +782,12 @@ class kueue_importer {
   errors& found_;
   import_log& log_;
   const import_options& options_;
-  kueue_objects objects_;
+  objects_by_kind objects_;
   kueue_queues queues_{objects_, found_, log_};
   vector<workload_entry> workloads_;
-  /// Those for which no place was found yet.
-  vector<workload_entry> read_;
   resource_names names_;
   kueue_flavors flavors_;
-  object_fields fields_{embedded::kueue_tsv};
+  imported_fields fields_{embedded::kueue_tsv};
   /// Workloads that are not there any more once they have gone.
   vector<std::string> gone_;
   /// "workload resource", of which was told that it is left out.
@@ -803,10 +801,6 @@ class kueue_importer {
 std::string make_kueue_scenario(json_value root, errors& found, import_log& log,
                                 const import_options& options) {
   return kueue_importer{root, found, log, options}.run();
-}
-
-int import_kueue(packed_input& file, import_log& log, const import_options& options) {
-  return import_objects(file, log, options, make_kueue_scenario);
 }
 
 }  // namespace lab

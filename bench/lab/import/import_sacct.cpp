@@ -73,9 +73,12 @@ struct sacct_job {
 };
 
 [[nodiscard]] bool says_something(std::string_view text) {
-  constexpr std::array<std::string_view, 8> nothing = {"",       "0",       "00:00:00", "None",
-                                                       "(null)", "Unknown", "N/A",      "None assigned"};
-  return std::find(nothing.begin(), nothing.end(), text) == nothing.end();
+  return !is_unknown(text) && text != "00:00:00" && text != "None assigned";
+}
+
+/// Whether it stands for a time that Slurm does not know.
+[[nodiscard]] bool is_placeholder(std::string_view time) {
+  return is_unknown(time) || time.starts_with("1970") || time.starts_with("1969");
 }
 
 class sacct_import {
@@ -222,11 +225,6 @@ class sacct_import {
     if (!allocated) return (starts || has_time) && !is_written_off ? run_phase::ended : run_phase::never_ran;
     if (*allocated) return starts || has_time ? run_phase::ended : run_phase::never_ran;
     return starts && has_time ? run_phase::ended : run_phase::never_ran;
-  }
-
-  /// Whether it stands for no time.
-  [[nodiscard]] bool is_placeholder(std::string_view text) const {
-    return is_unknown_time(text) || text.substr(0, 4) == "1970" || text.substr(0, 4) == "1969";
   }
 
   void read(sacct_row& row, sacct_run& run) {

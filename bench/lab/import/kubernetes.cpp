@@ -123,6 +123,24 @@ std::optional<nano_amount> parse_kubernetes_quantity(std::string_view text) {
   return negative ? -value : value;
 }
 
+std::optional<std::int64_t> parse_whole(std::string_view text) {
+  if (text.size() > 1 && text.front() == '+' && text[1] != '-') text.remove_prefix(1);
+  std::int64_t n = 0;
+  const char* const end = text.data() + text.size();
+  const auto [after, error] = std::from_chars(text.data(), end, n);
+  if (error != std::errc{} || after != end) return std::nullopt;
+  return n;
+}
+
+std::int64_t milli_of(nano_amount amount, nano_amount unit) {
+  unit /= 1000;
+  return static_cast<std::int64_t>(std::min<nano_amount>((amount + unit - 1) / unit, most_milli));
+}
+
+std::int64_t whole_of(nano_amount amount, std::int64_t most) {
+  return static_cast<std::int64_t>(std::min<nano_amount>((amount + nano - 1) / nano, most));
+}
+
 std::optional<nano_amount> read_quantity(json_value value, errors& found) {
   if (value.is_string() || value.is_number()) {
     if (const auto q = parse_kubernetes_quantity(value.text())) return q;
@@ -298,8 +316,8 @@ vector<json_value> elements_at(json_value from, std::initializer_list<std::strin
   return all;
 }
 
-std::map<std::string, vector<kubernetes_object>> read_objects(json_value root, errors& found) {
-  std::map<std::string, vector<kubernetes_object>> by_kind;
+objects_by_kind read_objects(json_value root, errors& found) {
+  objects_by_kind by_kind;
   std::set<std::pair<std::string, std::string>> names;
   vector<json_value> all;
   if (root.is_array()) {
@@ -356,6 +374,14 @@ std::map<std::string, vector<kubernetes_object>> read_objects(json_value root, e
   return by_kind;
 }
 
+void note_other_kinds(const objects_by_kind& objects, std::initializer_list<std::string_view> known,
+                      import_log& log) {
+  for (const auto& [kind, all] : objects) {
+    if (std::find(known.begin(), known.end(), kind) != known.end()) continue;
+    log.note(kind, counted(all.size(), "object is", "objects are") + " not carried over");
+  }
+}
+
 std::optional<kubernetes_condition> find_condition(json_value object, std::string_view type, errors& found) {
   for (const json_value& c : elements_at(object, {"status", "conditions"}, found)) {
     if (text_at(c, {"type"}, found) != type) continue;
@@ -363,27 +389,6 @@ std::optional<kubernetes_condition> find_condition(json_value object, std::strin
                                 time_at(c, {"lastTransitionTime"}, found), text_at(c, {"reason"}, found)};
   }
   return std::nullopt;
-}
-
-void note_unknown_fields(json_value part, std::initializer_list<std::string_view> known,
-                         const std::function<void(std::string_view)>& unknown) {
-  if (!part.is_object()) return;
-  part.for_each([&](json_value member) {
-    if (std::find(known.begin(), known.end(), member.key()) != known.end()) return;
-    bool is_empty = member.is() == json_value::kind::null || (member.is_string() && member.text().empty());
-    if (member.is_array() || member.is_object()) {
-      is_empty = true;
-      member.for_each([&](json_value) { is_empty = false; });
-    }
-    if (!is_empty) unknown(member.key());
-  });
-}
-
-void note_unknown(const kubernetes_object& object, json_value part, std::string_view path,
-                  std::initializer_list<std::string_view> known, import_log& log) {
-  note_unknown_fields(part, known, [&](std::string_view key) {
-    log.note(object.shown(), std::string{path}.append(".").append(key).append(" is not carried over"));
-  });
 }
 
 namespace {
@@ -440,10 +445,6 @@ namespace {
   while (all.size() < found.size()) all.add({}, {}, {});
   return all;
 }
-
-}  // namespace
-
-namespace {
 
 /// Several JSON documents, one after the other, as one array of them.
 [[nodiscard]] std::string as_one_document(std::string text) {

@@ -39,6 +39,13 @@ inline constexpr std::int64_t most_priority = std::numeric_limits<std::int32_t>:
 /// As in Kubernetes, digits beyond the ninth decimal are rounded up, and more than 2^63-1 is that.
 [[nodiscard]] std::optional<nano_amount> parse_kubernetes_quantity(std::string_view text);
 
+/// A whole number in decimal digits, as Go's ParseInt reads it; nullopt if the text is none.
+[[nodiscard]] std::optional<std::int64_t> parse_whole(std::string_view text);
+/// In thousandths of `unit` billionths, rounded up.
+[[nodiscard]] std::int64_t milli_of(nano_amount amount, nano_amount unit = nano);
+/// In whole ones, rounded up, and at most that many.
+[[nodiscard]] std::int64_t whole_of(nano_amount amount, std::int64_t most);
+
 /// The quantity in a string or number; reports anything else.
 [[nodiscard]] std::optional<nano_amount> read_quantity(json_value value, errors& found);
 /// The same; also reports negative amounts.
@@ -98,9 +105,13 @@ struct kubernetes_object {
   [[nodiscard]] std::string shown() const { return kind + ' ' + name; }
 };
 
-/// The objects of `kubectl get ... -o json`, or a single object, by kind and in the order of age, then name.
-/// Reports anything that is not such a list.
-[[nodiscard]] std::map<std::string, vector<kubernetes_object>> read_objects(json_value root, errors& found);
+/// Objects by kind, in the order of age, then name.
+using objects_by_kind = std::map<std::string, vector<kubernetes_object>>;
+/// The objects of `kubectl get ... -o json`, or a single object. Reports anything that is not such a list.
+[[nodiscard]] objects_by_kind read_objects(json_value root, errors& found);
+/// Notes how many objects there are of each kind that is not among `known`.
+void note_other_kinds(const objects_by_kind& objects, std::initializer_list<std::string_view> known,
+                      import_log& log);
 
 /// A condition of an object.
 struct kubernetes_condition {
@@ -110,13 +121,6 @@ struct kubernetes_condition {
 };
 [[nodiscard]] std::optional<kubernetes_condition> find_condition(json_value object, std::string_view type,
                                                                  errors& found);
-
-/// Calls `unknown(key)` for every member of `part` that is neither in `known` nor empty.
-void note_unknown_fields(json_value part, std::initializer_list<std::string_view> known,
-                         const std::function<void(std::string_view)>& unknown);
-/// Notes every member of `part` that is neither in `known` nor empty, since it is not carried over.
-void note_unknown(const kubernetes_object& object, json_value part, std::string_view path,
-                  std::initializer_list<std::string_view> known, import_log& log);
 
 /// Reads the file as JSON and calls `make(root, found, log)`, which returns the text of a scenario. Writes it
 /// only if `allot check` accepts it. Returns the exit status.
@@ -133,10 +137,6 @@ using scenario_maker = std::string (*)(json_value root, errors& found, import_lo
                                             const import_options& options);
 [[nodiscard]] std::string make_kubernetes_scenario(json_value root, errors& found, import_log& log,
                                                    const import_options& options);
-
-int import_kueue(packed_input& file, import_log& log, const import_options& options);
-int import_kai(packed_input& file, import_log& log, const import_options& options);
-int import_kubernetes(packed_input& file, import_log& log, const import_options& options);
 
 }  // namespace lab
 }  // namespace v0

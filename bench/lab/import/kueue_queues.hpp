@@ -66,13 +66,10 @@ struct kueue_local_queue {
   std::string stop;
 };
 
-/// The objects of a file, by kind.
-using kueue_objects = std::map<std::string, vector<kubernetes_object>>;
-
 class kueue_queues {
  public:
   /// The objects, which outlive this, are those of the file.
-  kueue_queues(kueue_objects& objects, errors& found, import_log& log)
+  kueue_queues(objects_by_kind& objects, errors& found, import_log& log)
       : objects_(objects), found_(found), log_(log) {}
 
   /// Reads the queues; `names` gets the resources that they count. Cohorts that are only named are among
@@ -101,7 +98,7 @@ class kueue_queues {
   void read_flavors(const kueue_flavors& flavors);
   void read_local_queues();
 
-  kueue_objects& objects_;
+  objects_by_kind& objects_;
   errors& found_;
   import_log& log_;
   vector<kueue_queue> queues_;

@@ -13,16 +13,33 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-void live_job_writer::know(const live_job& job) {
-  first_ = knows_any_ ? std::min(first_, job.submitted) : job.submitted;
+void live_jobs::add(live_job job) {
+  first_ = jobs_.empty() ? job.submitted : std::min(first_, job.submitted);
   now_ = std::max({now_, job.submitted, job.started.value_or(job.submitted)});
   for (const live_pod_set& set : job.sets) {
     for (const live_pod& p : set.pods) now_ = std::max(now_, p.started.value_or(job.submitted));
   }
-  knows_any_ = true;
+  jobs_.push_back(std::move(job));
 }
 
-vector<live_job_writer::kind> live_job_writer::kinds_of(const live_job& job) const {
+void live_jobs::add_leaving(live_job of, live_pod_set pods, bool has_others) {
+  if (has_others) {
+    of.id += "/leaving";
+    log_.note(of.shown, counted(pods.pods.size(), "of its pods is", "of its pods are") +
+                            " being deleted: the job " + of.id + ", which is evicted");
+  }
+  of.is_going = true;
+  of.sets.push_back(std::move(pods));
+  add(std::move(of));
+}
+
+void live_jobs::write(json_writer& json) const {
+  json.begin_array();
+  for (const live_job& job : jobs_) write_job(job, json);
+  json.end_array();
+}
+
+vector<live_jobs::kind> live_jobs::kinds_of(const live_job& job) const {
   vector<kind> all;
   std::set<std::string> names;
   for (std::size_t s = 0; s < job.sets.size(); ++s) {
@@ -59,7 +76,7 @@ vector<live_job_writer::kind> live_job_writer::kinds_of(const live_job& job) con
   return all;
 }
 
-void live_job_writer::write(const live_job& job, json_writer& json) const {
+void live_jobs::write_job(const live_job& job, json_writer& json) const {
   vector<kind> running;
   vector<kind> waiting;
   for (kind& k : kinds_of(job)) {
@@ -95,8 +112,8 @@ void live_job_writer::write(const live_job& job, json_writer& json) const {
   write_one(job, job.id + "/waiting", std::move(waiting), json);
 }
 
-void live_job_writer::write_one(const live_job& job, const std::string& id, vector<kind> kinds,
-                                json_writer& json) const {
+void live_jobs::write_one(const live_job& job, const std::string& id, vector<kind> kinds,
+                          json_writer& json) const {
   std::int64_t running = 0;
   for (kind& k : kinds) {
     running += k.running;
@@ -142,7 +159,7 @@ void live_job_writer::write_one(const live_job& job, const std::string& id, vect
   json.end_object();
 }
 
-void live_job_writer::write_pods(const kind& k, json_writer& json) const {
+void live_jobs::write_pods(const kind& k, json_writer& json) const {
   const pod_need& need = k.pods.front()->need;
   const auto pods = static_cast<std::int64_t>(k.pods.size());
   json.member("pods", pods);
@@ -175,8 +192,8 @@ void live_job_writer::write_pods(const kind& k, json_writer& json) const {
   }
 }
 
-void live_job_writer::write_total(const live_job& job, const std::string& id, const vector<kind>& kinds,
-                                  json_writer& json) const {
+void live_jobs::write_total(const live_job& job, const std::string& id, const vector<kind>& kinds,
+                            json_writer& json) const {
   log_.note(job.shown, "its pods are of more than " + std::to_string(most_pod_sets) +
                            " kinds: carried over as one request of all together, for any node");
   std::map<std::string, std::int64_t> sum;
@@ -207,7 +224,7 @@ void live_job_writer::write_total(const live_job& job, const std::string& id, co
   json.end_object();
 }
 
-void live_job_writer::write_state(const live_job& job, const vector<kind>& kinds, json_writer& json) const {
+void live_jobs::write_state(const live_job& job, const vector<kind>& kinds, json_writer& json) const {
   json.member("priority", job.priority).member("preemptible", job.preemptible);
   if (job.semi_preemptible) json.member("semi_preemptible", true);
   if (!job.job_class.empty()) json.member("class", job.job_class);
@@ -241,7 +258,7 @@ void live_job_writer::write_state(const live_job& job, const vector<kind>& kinds
     json.member("estimate_s", std::max<std::int64_t>(1, (*job.limit + per_second - 1) / per_second));
 }
 
-void live_job_writer::write_places(const vector<kind>& kinds, std::int64_t running, json_writer& json) const {
+void live_jobs::write_places(const vector<kind>& kinds, std::int64_t running, json_writer& json) const {
   if (nodes_.empty()) return;
   // The minimums set by set, then the others as they come.
   vector<const live_pod*> in_order;

@@ -32,7 +32,7 @@ struct live_pod {
   std::optional<instant> started{};
 };
 
-/// Pods of which so many start together. They need not be alike.
+/// Pods of which `min` start together. They need not be alike.
 struct live_pod_set {
   std::string name{};
   std::int64_t min = 1;
@@ -51,7 +51,7 @@ struct live_job {
   bool semi_preemptible = false;
   std::string job_class{};
   instant submitted = 0;
-  /// When it started, if not when the first of its pods did.
+  /// When it started; without it, when the first of its pods did.
   std::optional<instant> started{};
   /// How long it may run at most.
   std::optional<instant> limit{};
@@ -61,20 +61,25 @@ struct live_job {
   std::function<void(std::optional<std::size_t> set, json_writer& json)> write_topology{};
 };
 
-/// Writes jobs. Pods of a set that differ become pod sets of their own; what can't be said of a job is noted.
-class live_job_writer {
+/// The jobs of a scenario. Times count from the first submission, and it is the time of the last thing that
+/// happened. Pods of a set that differ become pod sets of their own; what can't be said of a job is noted.
+class live_jobs {
  public:
-  live_job_writer(const live_nodes& nodes, import_log& log) : nodes_(nodes), log_(log) {}
+  live_jobs(const live_nodes& nodes, import_log& log) : nodes_(nodes), log_(log) {}
 
-  /// Finds from when times count: the first submission; and what time it is: the last thing that happened.
-  void know(const live_job& job);
-  [[nodiscard]] bool has_jobs() const noexcept { return knows_any_; }
+  void add(live_job job);
+  /// Adds those pods of a job that are being deleted: a job that is evicted, and holds their places until
+  /// they are gone. `has_others`: the job has other pods, too.
+  void add_leaving(live_job of, live_pod_set pods, bool has_others);
+  [[nodiscard]] const vector<live_job>& all() const noexcept { return jobs_; }
+
+  /// Writes the array of jobs.
+  void write(json_writer& json) const;
+
+ private:
   /// How long jobs whose end is not known run from now on.
   static constexpr instant otherwise = 3'600'000;
 
-  void write(const live_job& job, json_writer& json) const;
-
- private:
   /// Pods that are alike.
   struct kind {
     std::size_t set = 0;
@@ -84,6 +89,7 @@ class live_job_writer {
     std::int64_t running = 0;
   };
 
+  void write_job(const live_job& job, json_writer& json) const;
   [[nodiscard]] vector<kind> kinds_of(const live_job& job) const;
   void write_one(const live_job& job, const std::string& id, vector<kind> kinds, json_writer& json) const;
   void write_total(const live_job& job, const std::string& id, const vector<kind>& kinds,
@@ -94,7 +100,7 @@ class live_job_writer {
 
   const live_nodes& nodes_;
   import_log& log_;
-  bool knows_any_ = false;
+  vector<live_job> jobs_;
   instant first_ = 0;
   instant now_ = 0;
 };

@@ -6,7 +6,7 @@
 #include <allot/gpu/pod_request.hpp>
 
 #include <algorithm>
-#include <numeric>
+#include <limits>
 
 namespace allot {
 inline namespace v0 {
@@ -30,40 +30,6 @@ constexpr std::int64_t most_on_a_node = static_cast<std::int64_t>(gpu::max_gpus_
       std::min<nano_amount>(at->second / unit, std::numeric_limits<std::int64_t>::max()));
 }
 
-/// Equal texts mean the same nodes.
-[[nodiscard]] std::string key_of(const node_demand& d, std::string_view device) {
-  std::string key{device};
-  const auto add = [&](std::string_view text) { key.append(1, '\0').append(text); };
-  for (const auto& [label, value] : d.selection.selector) {
-    add(label);
-    add(value);
-  }
-  add(d.selection.has_terms ? "terms" : "");
-  for (const node_term& t : d.selection.terms) {
-    for (const auto* requirements : {&t.labels, &t.fields}) {
-      add("(");
-      for (const node_requirement& r : *requirements) {
-        add(r.key);
-        add(r.op);
-        for (const std::string& v : r.values) add(v);
-        add(",");
-      }
-    }
-  }
-  for (const node_toleration& t : d.tolerations) {
-    for (const std::string* text : {&t.key, &t.op, &t.value, &t.effect}) add(*text);
-  }
-  for (const auto& [resource, amount] : d.others) {
-    add(resource);
-    add(std::to_string(static_cast<std::int64_t>(amount / nano)));
-  }
-  for (const std::string& label : d.labels) add(label);
-  add(d.pool_label);
-  add(d.pool ? "=" + *d.pool : "");
-  add(d.none ? "none" : "");
-  return key;
-}
-
 [[nodiscard]] bool tolerates_cordon(const node_demand& d) {
   const node_taint cordon{"node.kubernetes.io/unschedulable", {}, "NoSchedule"};
   return std::any_of(d.tolerations.begin(), d.tolerations.end(),
@@ -72,14 +38,17 @@ constexpr std::int64_t most_on_a_node = static_cast<std::int64_t>(gpu::max_gpus_
 
 }  // namespace
 
-label_map labels_of(const kubernetes_object& o, errors& found) {
-  return texts_at(o.value, {"metadata", "labels"}, found);
+void pod_need::take_host(const resource_list& request) {
+  constexpr std::int64_t most_bytes = std::numeric_limits<std::int64_t>::max() / 1'000'000;
+  if (const auto cpu = request.find("cpu"); cpu != request.end()) cpu_milli = milli_of(cpu->second);
+  if (const auto bytes = request.find("memory"); bytes != request.end())
+    memory = whole_of(bytes->second, most_bytes);
 }
 
 live_node read_live_node(const kubernetes_object& o, errors& found) {
   live_node n;
   n.object = &o;
-  n.labels = labels_of(o, found);
+  n.labels = texts_at(o.value, {"metadata", "labels"}, found);
   if (const auto spec = find_path(o.value, {"spec"}, found)) {
     n.taints = read_taints(*spec, "taints", found);
     if (const auto cordoned = find_path(*spec, {"unschedulable"}, found))
@@ -164,8 +133,9 @@ void live_nodes::take_off(std::string_view node, const pod_need& need) {
 }
 
 std::size_t live_nodes::ask(node_demand demand, std::string_view device, const std::string& pod, bool waits) {
-  const auto [at, is_new] = asked_numbers_.try_emplace(key_of(demand, device), asked_.size());
-  if (is_new) asked_.push_back({std::move(demand), std::string{device}});
+  const auto [at, is_new] =
+      asked_numbers_.try_emplace({std::move(demand), std::string{device}}, asked_.size());
+  if (is_new) asked_.push_back({at->first.first, at->first.second});
   asked_[at->second].pods.add(pod);
   asked_[at->second].has_waiting = asked_[at->second].has_waiting || waits;
   return at->second;
@@ -173,15 +143,12 @@ std::size_t live_nodes::ask(node_demand demand, std::string_view device, const s
 
 std::size_t live_nodes::stand(std::string_view node, const pod_need& need,
                               const vector<std::string>& groups) {
-  standing_pod pod{npos, need, groups};
-  if (part* const p = part_for(node, need.device)) {
-    pod.part = static_cast<std::size_t>(p - parts_.data());
-    if (!need.is_shared()) p->used_gpus += need.gpu_milli / 1000;
-    p->used_cpu_milli += need.cpu_milli;
-    p->used_memory += need.memory_mib();
-    ++p->used_slots;
-  }
-  standing_.push_back(std::move(pod));
+  part& p = *part_for(node, need.device);
+  if (!need.is_shared()) p.used_gpus += need.gpu_milli / 1000;
+  p.used_cpu_milli += need.cpu_milli;
+  p.used_memory += need.memory_mib();
+  ++p.used_slots;
+  standing_.push_back({static_cast<std::size_t>(&p - parts_.data()), need, groups});
   return standing_.size() - 1;
 }
 
@@ -194,7 +161,7 @@ void live_nodes::finish() {
 void live_nodes::share_devices() {
   vector<vector<std::size_t>> pods(parts_.size());
   for (std::size_t i = 0; i < standing_.size(); ++i) {
-    if (standing_[i].part != npos && !standing_[i].need.device.empty()) pods[standing_[i].part].push_back(i);
+    if (!standing_[i].need.device.empty()) pods[standing_[i].part].push_back(i);
   }
   for (std::size_t p = 0; p < parts_.size(); ++p) {
     const auto shares = [&](std::size_t pod) { return standing_[pod].need.is_shared(); };
@@ -381,20 +348,11 @@ std::int64_t live_nodes::gpus(std::string_view kind) const {
   return sum;
 }
 
-std::optional<std::int64_t> live_nodes::cpu_milli() const {
+std::optional<std::int64_t> live_nodes::sum_of(std::int64_t part::*amount) const {
   std::int64_t sum = 0;
   for (const std::size_t p : there_) {
-    if (parts_[p].cpu_milli < 0) return std::nullopt;
-    sum += parts_[p].cpu_milli;
-  }
-  return sum;
-}
-
-std::optional<std::int64_t> live_nodes::memory() const {
-  std::int64_t sum = 0;
-  for (const std::size_t p : there_) {
-    if (parts_[p].memory < 0) return std::nullopt;
-    sum += parts_[p].memory;
+    if (parts_[p].*amount < 0) return std::nullopt;
+    sum += parts_[p].*amount;
   }
   return sum;
 }
@@ -437,20 +395,13 @@ const std::string& live_nodes::kind_of(std::size_t number) const {
 
 void live_nodes::write_pools(std::size_t demand, json_writer& json) const {
   const asked_nodes& asked = asked_[demand];
+  const auto allows = [&](std::size_t p) { return asked.allows[p]; };
+  if (!asked.is_carried || std::all_of(there_.begin(), there_.end(), allows)) return;
   vector<std::string> pools;
-  bool allows_all = !asked.is_carried;
-  if (!allows_all) {
-    allows_all = true;
-    for (std::size_t p = 0; p < parts_.size(); ++p) {
-      if (parts_[p].is_left_out) continue;
-      if (!asked.allows[p]) {
-        allows_all = false;
-      } else if (std::find(pools.begin(), pools.end(), parts_[p].pool) == pools.end()) {
-        pools.push_back(parts_[p].pool);
-      }
-    }
+  for (const std::size_t p : there_) {
+    if (allows(p) && std::find(pools.begin(), pools.end(), parts_[p].pool) == pools.end())
+      pools.push_back(parts_[p].pool);
   }
-  if (allows_all) return;
   json.key("node_pools").begin_array();
   for (const std::string& p : pools) json.value(p);
   json.end_array();

@@ -10,6 +10,7 @@
 #include <allot/core/vector.hpp>
 #include <allot/lab/json_writer.hpp>
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -42,6 +43,8 @@ struct pod_need {
   /// The flavors in which its GPUs may be counted, if there is a choice.
   vector<std::string> flavors{};
 
+  /// Takes the CPU and the memory of a request.
+  void take_host(const resource_list& request);
   [[nodiscard]] bool is_shared() const noexcept {
     return gpu_memory_mib > 0 || (gpu_milli > 0 && gpu_milli < 1000);
   }
@@ -87,10 +90,9 @@ struct node_demand {
   std::optional<std::string> pool{};
   /// No node will do.
   bool none = false;
-};
 
-/// The labels of an object; those that are no texts are reported.
-[[nodiscard]] label_map labels_of(const kubernetes_object& o, errors& found);
+  friend auto operator<=>(const node_demand&, const node_demand&) = default;
+};
 
 /// Reads what a Node offers: `status.allocatable`, which is `status.capacity` if it is not there.
 [[nodiscard]] live_node read_live_node(const kubernetes_object& o, errors& found);
@@ -118,11 +120,9 @@ class live_nodes {
   [[nodiscard]] std::size_t ask(node_demand demand, std::string_view device, const std::string& pod,
                                 bool waits);
 
-  /// A pod of a running job that stands on a node; `groups` name the GPUs that it shares with others of the
-  /// same groups. Returns its number.
+  /// A pod of a running job that stands on a node, which is there; `groups` name the GPUs that it shares with
+  /// others of the same groups. Returns its number.
   std::size_t stand(std::string_view node, const pod_need& need, const vector<std::string>& groups = {});
-  /// Whether it can be said where it stands.
-  [[nodiscard]] bool is_placed(std::size_t pod) const { return standing_[pod].part != npos; }
 
   /// After all pods: what is left for them, the pools, and where GPUs are shared. Notes what had to be made
   /// to fit.
@@ -133,8 +133,8 @@ class live_nodes {
   /// How many GPUs of a kind all nodes have.
   [[nodiscard]] std::int64_t gpus(std::string_view kind) const;
   /// The CPU and the bytes of all nodes; nullopt if some does not say.
-  [[nodiscard]] std::optional<std::int64_t> cpu_milli() const;
-  [[nodiscard]] std::optional<std::int64_t> memory() const;
+  [[nodiscard]] std::optional<std::int64_t> cpu_milli() const { return sum_of(&part::cpu_milli); }
+  [[nodiscard]] std::optional<std::int64_t> memory() const { return sum_of(&part::memory); }
   /// The Nodes whose parts are in the scenario, in order, one for each part.
   [[nodiscard]] vector<const kubernetes_object*> written() const;
   /// The kinds of devices that are there.
@@ -153,8 +153,6 @@ class live_nodes {
   [[nodiscard]] const vector<std::int64_t>& devices_of(std::size_t pod) const;
 
  private:
-  static constexpr std::size_t npos = static_cast<std::size_t>(-1);
-
   /// A node of the scenario.
   struct part {
     std::size_t node = 0;
@@ -175,7 +173,7 @@ class live_nodes {
     std::string pool{};
   };
   struct standing_pod {
-    std::size_t part = npos;
+    std::size_t part = 0;
     pod_need need{};
     vector<std::string> groups{};
     vector<std::int64_t> devices{};
@@ -191,6 +189,7 @@ class live_nodes {
   };
 
   [[nodiscard]] part* part_for(std::string_view node, std::string_view device);
+  [[nodiscard]] std::optional<std::int64_t> sum_of(std::int64_t part::*amount) const;
   [[nodiscard]] bool admits(const asked_nodes& asked, const part& p) const;
   void share_devices();
   void share_devices_of(std::size_t p, const vector<std::size_t>& pods);
@@ -206,7 +205,7 @@ class live_nodes {
   std::map<std::string, vector<std::size_t>, std::less<>> parts_of_;
   vector<standing_pod> standing_;
   vector<asked_nodes> asked_;
-  std::map<std::string, std::size_t, std::less<>> asked_numbers_;
+  std::map<std::pair<node_demand, std::string>, std::size_t> asked_numbers_;
 };
 
 }  // namespace lab

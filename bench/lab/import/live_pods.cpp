@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/import/live_pods.hpp"
 
+#include "lab/import/object_fields.hpp"
+
 #include <algorithm>
-#include <charconv>
 
 namespace allot {
 inline namespace v0 {
 namespace lab {
+
+namespace embedded {
+extern const std::string_view kubernetes_pod_tsv;
+}  // namespace embedded
 
 namespace {
 
@@ -55,6 +60,14 @@ pod_facts read_pod_facts(const kubernetes_object& o, errors& found) {
   return p;
 }
 
+pod_notes::pod_notes() : fields_(embedded::kubernetes_pod_tsv) {}
+
+void pod_notes::add_others(const resource_list& others, const std::string& pod) {
+  for (const auto& [resource, amount] : others)
+    add("asks for " + resource + ": it starts only where nodes have as much, but what is used is not counted",
+        pod);
+}
+
 void pod_notes::look_at(json_value spec, const std::string& pod, errors& found) {
   const auto is_not = [&](std::string_view field, std::string_view effect) {
     add(std::string{field}.append(" is not carried over: ").append(effect), pod);
@@ -94,70 +107,13 @@ void pod_notes::look_at(json_value spec, const std::string& pod, errors& found) 
     is_not("where their volumes are", "they may start on nodes from which these can't be reached");
     break;
   }
-  note_unknown_fields(
-      spec,
-      {"activeDeadlineSeconds",
-       "affinity",
-       "automountServiceAccountToken",
-       "containers",
-       "dnsConfig",
-       "dnsPolicy",
-       "enableServiceLinks",
-       "ephemeralContainers",
-       "hostAliases",
-       "hostIPC",
-       "hostNetwork",
-       "hostPID",
-       "hostUsers",
-       "hostname",
-       "hostnameOverride",
-       "imagePullSecrets",
-       "initContainers",
-       "nodeName",
-       "nodeSelector",
-       "os",
-       "overhead",
-       "preemptionPolicy",
-       "priority",
-       "priorityClassName",
-       "readinessGates",
-       "resourceClaims",
-       "resources",
-       "restartPolicy",
-       "runtimeClassName",
-       "schedulerName",
-       "schedulingGates",
-       "schedulingGroup",
-       "securityContext",
-       "serviceAccount",
-       "serviceAccountName",
-       "setHostnameAsFQDN",
-       "shareProcessNamespace",
-       "subdomain",
-       "terminationGracePeriodSeconds",
-       "tolerations",
-       "topologySpreadConstraints",
-       "volumes",
-       "workloadRef"},
-      [&](std::string_view key) { add("spec." + std::string{key} + " is not carried over", pod); });
+  for_each_unknown(fields_, spec, "spec", [&](std::string_view key) {
+    add("spec." + std::string{key} + " is not carried over", pod);
+  });
 }
 
 void pod_notes::write(import_log& log, const std::string& kind) const {
   for (const auto& [text, pods] : notes_) log.note(kind + ' ' + pods.names(), text);
-}
-
-std::optional<std::int64_t> parse_whole(std::string_view text) {
-  if (text.size() > 1 && text.front() == '+' && text[1] != '-') text.remove_prefix(1);
-  std::int64_t n = 0;
-  const char* const end = text.data() + text.size();
-  const auto [after, error] = std::from_chars(text.data(), end, n);
-  if (error != std::errc{} || after != end) return std::nullopt;
-  return n;
-}
-
-std::int64_t milli_of(nano_amount amount, nano_amount unit) {
-  unit /= 1000;
-  return static_cast<std::int64_t>(std::min<nano_amount>((amount + unit - 1) / unit, most_milli));
 }
 
 }  // namespace lab

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a Pod says, whoever schedules it.
+// A Pod as the importers of KAI and of plain Kubernetes read it.
 #pragma once
 
+#include "lab/import/import_fields.hpp"
 #include "lab/import/import_log.hpp"
 #include "lab/import/kubernetes.hpp"
 #include "lab/io/errors.hpp"
@@ -50,20 +51,18 @@ struct pod_facts {
 /// Notes on pods: the same is said once, with the first of the names.
 class pod_notes {
  public:
+  pod_notes();
   void add(const std::string& text, const std::string& pod) { notes_[text].add(pod); }
+  /// Adds that of these resources only what nodes offer matters.
+  void add_others(const resource_list& others, const std::string& pod);
   /// Adds what is not carried over of the spec of a pod or of its template, and matters to its places.
   void look_at(json_value spec, const std::string& pod, errors& found);
   void write(import_log& log, const std::string& kind = "Pod") const;
 
  private:
+  imported_fields fields_;
   std::map<std::string, named_count> notes_;
 };
-
-/// The number if the text is a whole one in decimal digits, as Go's ParseInt reads it.
-[[nodiscard]] std::optional<std::int64_t> parse_whole(std::string_view text);
-
-/// In thousandths of `unit` billionths, rounded up.
-[[nodiscard]] std::int64_t milli_of(nano_amount amount, nano_amount unit = nano);
 
 }  // namespace lab
 }  // namespace v0

@@ -2,32 +2,16 @@
 #include "lab/import/node_fit.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdint>
 #include <optional>
 
 namespace allot {
 inline namespace v0 {
 namespace lab {
 
-namespace {
-
-[[nodiscard]] std::optional<std::int64_t> integer_of(std::string_view text) {
-  // As Go's ParseInt: a sign, then digits.
-  if (text.size() > 1 && text.front() == '+' && text[1] != '-') text.remove_prefix(1);
-  std::int64_t n = 0;
-  const char* const end = text.data() + text.size();
-  const auto [after, error] = std::from_chars(text.data(), end, n);
-  if (error != std::errc{} || after != end) return std::nullopt;
-  return n;
-}
-
-}  // namespace
-
 bool node_requirement::is_valid_for_labels() const {
   if (op == "In" || op == "NotIn") return !values.empty();
   if (op == "Exists" || op == "DoesNotExist") return values.empty();
-  return (op == "Gt" || op == "Lt") && values.size() == 1 && integer_of(values.front()).has_value();
+  return (op == "Gt" || op == "Lt") && values.size() == 1 && parse_whole(values.front()).has_value();
 }
 
 bool node_requirement::is_valid_for_fields() const {
@@ -44,8 +28,8 @@ bool node_requirement::matches(const label_map& labels) const {
   if (op == "NotIn") return !is_listed();
   if (op == "Exists") return has;
   if (op == "DoesNotExist") return !has;
-  const auto label = has ? integer_of(at->second) : std::nullopt;
-  const auto bound = integer_of(values.front());
+  const auto label = has ? parse_whole(at->second) : std::nullopt;
+  const auto bound = parse_whole(values.front());
   return label && bound && (op == "Gt" ? *label > *bound : *label < *bound);
 }
 
@@ -92,8 +76,8 @@ bool node_toleration::tolerates(const node_taint& taint) const {
   if (op.empty() || op == "Equal") return value == taint.value;
   if (op == "Exists") return true;
   if (op != "Gt" && op != "Lt") return false;
-  const auto bound = integer_of(value);
-  const auto is = integer_of(taint.value);
+  const auto bound = parse_whole(value);
+  const auto is = parse_whole(taint.value);
   return bound && is && (op == "Gt" ? *is > *bound : *is < *bound);
 }
 
@@ -112,11 +96,8 @@ vector<node_requirement> read_requirements(json_value in, std::string_view key, 
 node_selection read_node_selection(json_value pod_spec, errors& found) {
   node_selection s;
   s.selector = texts_at(pod_spec, {"nodeSelector"}, found);
-  const auto affinity = find_path(pod_spec, {"affinity", "nodeAffinity"}, found);
-  if (!affinity) return s;
-  s.has_preferences =
-      !elements_at(*affinity, {"preferredDuringSchedulingIgnoredDuringExecution"}, found).empty();
-  const auto required = find_path(*affinity, {"requiredDuringSchedulingIgnoredDuringExecution"}, found);
+  const auto required = find_path(
+      pod_spec, {"affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"}, found);
   if (!required) return s;
   s.has_terms = true;
   for (const json_value& t : elements_at(*required, {"nodeSelectorTerms"}, found)) {

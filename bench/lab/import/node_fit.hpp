@@ -9,6 +9,7 @@
 
 #include <allot/core/vector.hpp>
 
+#include <compare>
 #include <functional>
 #include <map>
 #include <string>
@@ -31,6 +32,7 @@ struct node_requirement {
   [[nodiscard]] bool is_valid_for_fields() const;
   /// Precondition: it is valid.
   [[nodiscard]] bool matches(const label_map& labels) const;
+  friend auto operator<=>(const node_requirement&, const node_requirement&) = default;
 };
 
 /// All of its requirements must hold. An invalid one fails the term.
@@ -40,6 +42,7 @@ struct node_term {
 
   /// `node` is the node's name; without one (as a flavor) the fields are not looked at.
   [[nodiscard]] bool matches(const label_map& node_labels, std::string_view node) const;
+  friend auto operator<=>(const node_term&, const node_term&) = default;
 };
 
 /// The nodes that a pod asks for.
@@ -50,11 +53,9 @@ struct node_selection {
   /// must match, so without terms nothing does.
   bool has_terms = false;
   vector<node_term> terms;
-  /// preferredDuringSchedulingIgnoredDuringExecution has terms: an order of nodes, no condition.
-  bool has_preferences = false;
 
-  [[nodiscard]] bool is_empty() const noexcept { return selector.empty() && !has_terms; }
   [[nodiscard]] bool matches(const label_map& node_labels, std::string_view node) const;
+  friend auto operator<=>(const node_selection&, const node_selection&) = default;
 };
 
 struct node_taint {
@@ -75,6 +76,7 @@ struct node_toleration {
   std::string effect;
 
   [[nodiscard]] bool tolerates(const node_taint& taint) const;
+  friend auto operator<=>(const node_toleration&, const node_toleration&) = default;
 };
 
 /// The requirements there, an array of expressions: of a term, of a label selector.

@@ -159,11 +159,6 @@ std::string resource_names::dimension(std::string_view resource, std::string_vie
   return is_there && !flavor.empty() ? std::string{flavor}.append("/").append(e->name) : std::string{};
 }
 
-std::string resource_names::first_flavor(std::string_view resource) const {
-  const entry* const e = find(resource);
-  return e == nullptr ? std::string{} : e->flavors.front();
-}
-
 const std::string& resource_names::plain(std::string_view resource) const {
   static const std::string none;
   const entry* const e = find(resource);

@@ -44,8 +44,6 @@ class resource_names {
   /// The dimension of a resource in a flavor; empty if it is not counted there. If the resource has only one
   /// flavor, its plain name.
   [[nodiscard]] std::string dimension(std::string_view resource, std::string_view flavor) const;
-  /// The first flavor in which the resource is counted.
-  [[nodiscard]] std::string first_flavor(std::string_view resource) const;
   /// "gpu" for "nvidia.com/gpu".
   [[nodiscard]] const std::string& plain(std::string_view resource) const;
   /// In thousandths of the scenario's unit, rounded up or down; saturates at the maximum of a scenario.

@@ -3,6 +3,7 @@
 
 #include "lab/import/file_kind.hpp"
 #include "lab/import/import_fields.hpp"
+#include "lab/import/import_times.hpp"
 #include "lab/import/import_trace.hpp"
 #include "lab/io/errors.hpp"
 #include "lab/io/json_reader.hpp"
@@ -87,7 +88,7 @@ class sacct_text {
       if (!advance()) return failed_ ? false : fail("the text is empty: expected the header row of sacct");
       names = std::move(next_.fields);
       has_next_ = false;
-      is_table_for_people(names);
+      note_table_for_people(names);
       // --parsable ends every line with a separator.
       ends_in_separator_ = names.size() > 1 && names.back().empty();
       if (ends_in_separator_) names.pop_back();
@@ -129,7 +130,7 @@ class sacct_text {
     return false;
   }
 
-  void is_table_for_people(const vector<std::string>& names) {
+  void note_table_for_people(const vector<std::string>& names) {
     if (names.size() == 1 && names.front().find("JobID ") != std::string::npos) {
       log_.note({}, "this is sacct's table for people (sacct --parsable2 prints one that can be read)");
     }
@@ -191,10 +192,10 @@ class sacct_text {
       }
       if (failed_) return false;
       drop_last_if_empty(row_);
+      is_joined = is_joined || row_.fields.size() > width;
       if (row_.fields.size() > width && !join_surplus(width)) row_.fields.clear();
       if (row_.fields.size() == width) {
-        if (is_joined || is_merged_) ++joined_;
-        is_merged_ = false;
+        joined_ += is_joined ? 1U : 0U;
         return true;
       }
       const std::size_t found = row_.places.size();
@@ -236,7 +237,6 @@ class sacct_text {
       if (!fits) continue;
       row_.fields = std::move(fields);
       row_.places = std::move(places);
-      is_merged_ = true;
       return true;
     }
     return false;
@@ -255,25 +255,21 @@ class sacct_text {
   std::size_t joined_ = 0;
   bool ends_in_separator_ = false;
   bool has_next_ = false;
-  bool is_merged_ = false;
   bool at_end_ = false;
   bool failed_ = false;
 };
 
 // --json
 
-/// The member at the end of a path of keys.
-[[nodiscard]] std::optional<json_value> member(json_value from,
-                                               std::initializer_list<std::string_view> path) {
+/// The member at the end of a path of keys: "time.start".
+[[nodiscard]] std::optional<json_value> member(json_value from, std::string_view path) {
   std::optional<json_value> at = from;
-  for (const std::string_view key : path) {
-    at = at && at->is_object() ? at->find(key) : std::nullopt;
-  }
+  while (at && !path.empty()) at = at->is_object() ? at->find(take_until(path, '.')) : std::nullopt;
   return at;
 }
 
 /// A text, or a number, also as {"set": true, "infinite": false, "number": 8}; empty if there is none.
-[[nodiscard]] std::string value_at(json_value from, std::initializer_list<std::string_view> path) {
+[[nodiscard]] std::string value_at(json_value from, std::string_view path) {
   const auto v = member(from, path);
   if (!v) return {};
   if (v->is_array()) {
@@ -290,18 +286,18 @@ class sacct_text {
     return flag && flag->text() == "true";
   };
   if (is("infinite")) return "UNLIMITED";
-  return is("set") ? value_at(*v, {"number"}) : std::string{};
+  return is("set") ? value_at(*v, "number") : std::string{};
 }
 
 /// "cpu=8,gres/gpu:a100=2", as sacct writes it otherwise. Memory is in MiB.
-[[nodiscard]] std::string resources_at(json_value from, std::initializer_list<std::string_view> path) {
+[[nodiscard]] std::string resources_at(json_value from, std::string_view path) {
   std::string text;
   const auto list = member(from, path);
   if (!list || !list->is_array()) return text;
   list->for_each([&](json_value r) {
-    const std::string type = value_at(r, {"type"});
-    const std::string name = value_at(r, {"name"});
-    const std::string count = value_at(r, {"count"});
+    const std::string type = value_at(r, "type");
+    const std::string name = value_at(r, "name");
+    const std::string count = value_at(r, "count");
     if (type.empty() || count.empty()) return;
     text.append(text.empty() ? "" : ",").append(type);
     if (!name.empty()) text.append("/").append(name);
@@ -313,94 +309,53 @@ class sacct_text {
 /// "2000_3", "2000_[4-10%2]" or "3000+1".
 [[nodiscard]] std::string id_of(json_value job) {
   const auto is_one = [](const std::string& n) { return !n.empty() && n != "0"; };
-  const std::string array = value_at(job, {"array", "job_id"});
-  const std::string rest = value_at(job, {"array", "task"});
-  const std::string task = value_at(job, {"array", "task_id"});
-  const std::string het = value_at(job, {"het", "job_id"});
+  const std::string array = value_at(job, "array.job_id");
+  const std::string rest = value_at(job, "array.task");
+  const std::string task = value_at(job, "array.task_id");
+  const std::string het = value_at(job, "het.job_id");
   if (is_one(array) && !rest.empty()) return array + "_[" + rest + ']';
   if (is_one(array) && !task.empty()) return array + '_' + task;
-  const std::string offset = value_at(job, {"het", "job_offset"});
+  const std::string offset = value_at(job, "het.job_offset");
   if (is_one(het)) return het + '+' + (offset.empty() ? "0" : offset);
-  return value_at(job, {"job_id"});
+  return value_at(job, "job_id");
+}
+
+[[nodiscard]] std::string user_at(json_value job, std::string_view path) {
+  const std::string user = value_at(job, path);
+  return user.empty() ? value_at(job, "association.user") : user;
 }
 
 struct json_column {
   std::string_view name;
-  std::string (*read)(json_value job);
+  std::string (*read)(json_value job, std::string_view path);
+  std::string_view path;
 };
 /// In the form in which sacct prints them.
 constexpr std::array<json_column, 23> json_columns = {{
-    {"JobID", id_of},
-    {"Cluster", [](json_value j) { return value_at(j, {"cluster"}); }},
-    {"User",
-     [](json_value j) {
-       const std::string user = value_at(j, {"user"});
-       return user.empty() ? value_at(j, {"association", "user"}) : user;
-     }},
-    {"Account", [](json_value j) { return value_at(j, {"account"}); }},
-    {"QOS", [](json_value j) { return value_at(j, {"qos"}); }},
-    {"Submit",
-     [](json_value j) {
-       return value_at(j, {"time", "submission"});
-     }},
-    {"Eligible",
-     [](json_value j) {
-       return value_at(j, {"time", "eligible"});
-     }},
-    {"ElapsedRaw",
-     [](json_value j) {
-       return value_at(j, {"time", "elapsed"});
-     }},
-    {"TimelimitRaw",
-     [](json_value j) {
-       return value_at(j, {"time", "limit"});
-     }},
-    {"AllocTRES",
-     [](json_value j) {
-       return resources_at(j, {"tres", "allocated"});
-     }},
-    {"ReqTRES",
-     [](json_value j) {
-       return resources_at(j, {"tres", "requested"});
-     }},
-    {"Partition", [](json_value j) { return value_at(j, {"partition"}); }},
-    {"Start",
-     [](json_value j) {
-       return value_at(j, {"time", "start"});
-     }},
-    {"End",
-     [](json_value j) {
-       return value_at(j, {"time", "end"});
-     }},
-    {"State",
-     [](json_value j) {
-       return value_at(j, {"state", "current"});
-     }},
-    {"Suspended",
-     [](json_value j) {
-       return value_at(j, {"time", "suspended"});
-     }},
-    {"Restarts", [](json_value j) { return value_at(j, {"restart_cnt"}); }},
-    {"NodeList", [](json_value j) { return value_at(j, {"nodes"}); }},
-    {"Constraints", [](json_value j) { return value_at(j, {"constraints"}); }},
-    {"Licenses", [](json_value j) { return value_at(j, {"licenses"}); }},
-    {"Reservation",
-     [](json_value j) {
-       return value_at(j, {"reservation", "name"});
-     }},
-    {"McsLabel",
-     [](json_value j) {
-       return value_at(j, {"mcs", "label"});
-     }},
-    {"SegmentSize", [](json_value j) { return value_at(j, {"segment_size"}); }},
+    {"JobID", [](json_value j, std::string_view) { return id_of(j); }, {}},
+    {"Cluster", value_at, "cluster"},
+    {"User", user_at, "user"},
+    {"Account", value_at, "account"},
+    {"QOS", value_at, "qos"},
+    {"Submit", value_at, "time.submission"},
+    {"Eligible", value_at, "time.eligible"},
+    {"ElapsedRaw", value_at, "time.elapsed"},
+    {"TimelimitRaw", value_at, "time.limit"},
+    {"AllocTRES", resources_at, "tres.allocated"},
+    {"ReqTRES", resources_at, "tres.requested"},
+    {"Partition", value_at, "partition"},
+    {"Start", value_at, "time.start"},
+    {"End", value_at, "time.end"},
+    {"State", value_at, "state.current"},
+    {"Suspended", value_at, "time.suspended"},
+    {"Restarts", value_at, "restart_cnt"},
+    {"NodeList", value_at, "nodes"},
+    {"Constraints", value_at, "constraints"},
+    {"Licenses", value_at, "licenses"},
+    {"Reservation", value_at, "reservation.name"},
+    {"McsLabel", value_at, "mcs.label"},
+    {"SegmentSize", value_at, "segment_size"},
 }};
-
-/// Whether there is a row for the member, or for what is in it.
-[[nodiscard]] bool has_row(const imported_fields& fields, std::string_view key) {
-  return std::any_of(fields.rows().begin(), fields.rows().end(), [&](const imported_field& f) {
-    return f.path.substr(0, f.path.find_first_of(".[")) == key;
-  });
-}
 
 bool read_sacct_json(packed_input& file, import_log& log, const import_options& options,
                      const sacct_sink& to) {
@@ -415,7 +370,7 @@ bool read_sacct_json(packed_input& file, import_log& log, const import_options& 
     complain(found);
     return false;
   }
-  const auto jobs = member(document->root(), {"jobs"});
+  const auto jobs = member(document->root(), "jobs");
   if (!jobs || !jobs->is_array()) {
     log.fail({}, "expected an object with the list jobs, as sacct --json prints it");
     return false;
@@ -430,11 +385,11 @@ bool read_sacct_json(packed_input& file, import_log& log, const import_options& 
   jobs->for_each([&](json_value job) {
     if (job.is_object()) {
       job.for_each([&](json_value field) {
-        if (!has_row(known, field.key())) unknown[std::string{field.key()}].add(id_of(job));
+        if (!known.knows(field.key())) unknown[std::string{field.key()}].add(id_of(job));
       });
     }
     vector<std::string> fields;
-    for (const json_column& c : json_columns) fields.push_back(c.read(job));
+    for (const json_column& c : json_columns) fields.push_back(c.read(job, c.path));
     sacct_row row{columns, std::move(fields), {}, ++number, job.pointer()};
     to.take(row);
   });
@@ -475,16 +430,11 @@ void sacct_row::report(sacct_column c, std::string text) {
   problems_.push_back({place, std::string{sacct_column_names[static_cast<std::size_t>(c)]}, std::move(text)});
 }
 
-void sacct_row::leave_out(import_log& log, std::string_view reason) const {
-  if (!where_.empty()) {
-    std::string all{reason};
-    for (const text_problem& p : problems_)
-      all.append(all.empty() ? "" : "; ").append(p.field + ": " + p.text);
-    return log.reject(where_, all);
-  }
-  if (!problems_.empty()) return log.reject(problems_);
-  const text_problem problem{{number_, 1}, {}, std::string{reason}};
-  log.reject({&problem, 1});
+void sacct_row::leave_out(import_log& log) const {
+  if (where_.empty()) return log.reject(problems_);
+  std::string all;
+  for (const text_problem& p : problems_) all.append(all.empty() ? "" : "; ").append(p.field + ": " + p.text);
+  log.reject(where_, all);
 }
 
 bool read_sacct(packed_input& file, import_log& log, const import_options& options, const sacct_sink& to) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The accounting of Slurm as rows, whatever form it has.
+// The rows of Slurm's accounting, printed as text or as JSON.
 #pragma once
 
 #include "lab/import/import.hpp"
@@ -94,13 +94,13 @@ class sacct_row {
     const auto at = columns_->at(c);
     return at ? std::string_view{fields_[*at]} : std::string_view{};
   }
-  /// Its line, or which it is in a list.
+  /// Its line, or its number in the list of jobs.
   [[nodiscard]] std::size_t number() const noexcept { return number_; }
 
   void report(sacct_column c, std::string text);
   [[nodiscard]] bool is_wrong() const noexcept { return !problems_.empty(); }
-  /// Leaves the row out because of what was reported, or for `reason`.
-  void leave_out(import_log& log, std::string_view reason = {}) const;
+  /// Leaves the row out because of what was reported.
+  void leave_out(import_log& log) const;
 
  private:
   const sacct_columns* columns_;
@@ -112,7 +112,7 @@ class sacct_row {
   vector<text_problem> problems_;
 };
 
-/// What takes the rows of a file.
+/// Where the rows of a file go.
 struct sacct_sink {
   /// Called first; the columns are there until `close` returns. False, after a message, ends the reading.
   std::function<bool(const sacct_columns&)> open;

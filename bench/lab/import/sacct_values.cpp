@@ -120,7 +120,7 @@ sacct_times::sacct_times(const std::string& format, std::string& problem) : form
 }
 
 std::optional<instant> sacct_times::parse(std::string_view text) const {
-  if (is_unknown_time(text)) return std::nullopt;
+  if (is_unknown(text)) return std::nullopt;
   std::optional<instant> t;
   constexpr std::size_t shortest_epoch = 8;
   if (today_) {
@@ -137,7 +137,7 @@ std::optional<instant> sacct_times::parse(std::string_view text) const {
   return t && is_known_time(*t) ? t : std::nullopt;
 }
 
-bool is_unknown_time(std::string_view text) {
+bool is_unknown(std::string_view text) {
   return text.empty() || text == "Unknown" || text == "None" || text == "N/A" || text == "(null)" ||
          text == "0";
 }

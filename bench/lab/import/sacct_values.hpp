@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What stands in the columns of Slurm's accounting.
+// The values in the columns of Slurm's accounting.
 #pragma once
 
 #include <allot/core/time.hpp>
@@ -31,8 +31,8 @@ class sacct_times {
   std::optional<instant> today_{};
 };
 
-/// Whether Slurm says that it knows none.
-[[nodiscard]] bool is_unknown_time(std::string_view text);
+/// Whether it is what Slurm writes of a value that it does not know, or that there is none.
+[[nodiscard]] bool is_unknown(std::string_view text);
 
 /// "billing=8,cpu=8,gres/gpu:a100=2,gres/gpu=2,mem=64G,node=1", as Slurm writes trackable resources. Amounts
 /// are in thousandths.
@@ -67,13 +67,14 @@ struct sacct_id {
 };
 [[nodiscard]] sacct_id parse_sacct_id(std::string_view text);
 
-/// The tasks in "1-5,9,20-40:5": their number, and each by number. False if the list is no such list or
-/// breaks off ("1,3,..."); what could be read is counted.
+/// How many tasks "1-5,9,20-40:5" lists.
 struct array_tasks {
   std::size_t count = 0;
+  /// False if it is no such list, or breaks off ("1,3,..."): then what could be read is counted.
   bool is_whole = true;
 };
 [[nodiscard]] array_tasks count_tasks(std::string_view list);
+/// Visits each of them by its number.
 void for_each_task(std::string_view list, const std::function<void(std::int64_t)>& visit);
 
 /// A state of a job, without what follows ("CANCELLED by 1000").

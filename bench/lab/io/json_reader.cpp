@@ -3,6 +3,7 @@
 
 #include <allot/core/vector.hpp>
 #include <allot/lab/decimal.hpp>
+#include <allot/lab/json_writer.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -79,6 +80,32 @@ namespace {
 }
 
 }  // namespace
+
+void write_value(json_value value, json_writer& to) {
+  switch (value.is()) {
+    case json_value::kind::object:
+      to.begin_object();
+      value.for_each([&](json_value member) {
+        to.key(member.key());
+        write_value(member, to);
+      });
+      to.end_object();
+      break;
+    case json_value::kind::array:
+      to.begin_array();
+      value.for_each([&](json_value element) { write_value(element, to); });
+      to.end_array();
+      break;
+    case json_value::kind::string:
+      to.value(value.text());
+      break;
+    case json_value::kind::null:
+      to.null();
+      break;
+    default:
+      to.raw(value.text());
+  }
+}
 
 std::string_view nearest(std::string_view word, const vector<std::string_view>& words) {
   constexpr std::size_t longest = 100;

@@ -17,6 +17,7 @@ inline namespace v0 {
 namespace lab {
 
 class json_value;
+class json_writer;
 
 /// A JSON text, read with comments and trailing commas. Numbers keep their text, so that they can be read
 /// exactly, and every value knows its place.
@@ -145,6 +146,9 @@ class json_object {
 [[nodiscard]] std::optional<std::size_t> read_word(json_value value, const vector<std::string_view>& words,
                                                    errors& found);
 [[nodiscard]] vector<std::string> read_strings(json_value value, errors& found);
+
+/// Writes the value as it was read, but for comments and spaces.
+void write_value(json_value value, json_writer& to);
 
 /// The one of `words` most similar to a misspelt `word`; empty if none is similar.
 [[nodiscard]] std::string_view nearest(std::string_view word, const vector<std::string_view>& words);

@@ -44,32 +44,7 @@ void check_name(json_value value, const std::string& name, errors& found) {
                    value.shown());
 }
 
-/// Writes the value as JSON without comments and spaces, to detect changes.
-void write_value(json_value value, json_writer& to) {
-  switch (value.is()) {
-    case json_value::kind::object:
-      to.begin_object();
-      value.for_each([&](json_value member) {
-        to.key(member.key());
-        write_value(member, to);
-      });
-      to.end_object();
-      break;
-    case json_value::kind::array:
-      to.begin_array();
-      value.for_each([&](json_value element) { write_value(element, to); });
-      to.end_array();
-      break;
-    case json_value::kind::string:
-      to.value(value.text());
-      break;
-    case json_value::kind::null:
-      to.null();
-      break;
-    default:
-      to.raw(value.text());
-  }
-}
+/// The value as JSON without comments and spaces, to detect changes.
 std::string text_of(json_value value) {
   json_writer to{0};
   write_value(value, to);
