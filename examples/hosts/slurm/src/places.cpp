@@ -79,39 +79,41 @@ std::optional<slurm_places::allocation> slurm_places::spread_sets_over(const pod
 }
 
 /// No two are on one node, so which node a pod can have depends on none of the others: a matching, found by
-/// augmenting paths.
+/// augmenting paths. The pods of a set are alike, so these lead from set to set.
 std::optional<slurm_places::allocation> slurm_places::match_sets(const pod_request& d) {
   const std::size_t nodes = inventory().layout().size();
   std::vector<std::vector<bool>> fits;
-  std::vector<std::size_t> set_of;
   for (const allot::gpu::pod_set& s : d.sets) {
     const auto pods = inventory().pods_of(s.of(1, d));
     if (!pods) return std::nullopt;
-    set_of.resize(set_of.size() + s.pods, fits.size());
     auto& here = fits.emplace_back();
     for (std::size_t n = 0; n < nodes; ++n) here.push_back(has_room(node_id{n}, pods->each));
   }
-  if (set_of.size() > nodes) return std::nullopt;
-  std::vector<std::optional<std::size_t>> pod_on(nodes);
+  std::vector<std::optional<std::size_t>> set_on(nodes);
   std::vector<bool> is_seen;
-  const auto find = [&](const auto& self, std::size_t pod) -> bool {
-    for (std::size_t n = 0; n < nodes; ++n) {
-      if (is_seen[n] || !fits[set_of[pod]][n]) continue;
-      is_seen[n] = true;
-      if (pod_on[n] && !self(self, *pod_on[n])) continue;
-      pod_on[n] = pod;
-      return true;
+  // One more node for a set: a free one, or that of another set that gets one more instead.
+  const auto find = [&](const auto& self, std::size_t set) -> bool {
+    is_seen[set] = true;
+    for (const bool is_free : {true, false}) {
+      for (std::size_t n = 0; n < nodes; ++n) {
+        if (!fits[set][n] || set_on[n].has_value() == is_free) continue;
+        if (!is_free && (is_seen[*set_on[n]] || !self(self, *set_on[n]))) continue;
+        set_on[n] = set;
+        return true;
+      }
     }
     return false;
   };
-  for (std::size_t pod = 0; pod < set_of.size(); ++pod) {
-    is_seen.assign(nodes, false);
-    if (!find(find, pod)) return std::nullopt;
+  for (std::size_t s = 0; s < d.sets.size(); ++s) {
+    for (std::uint32_t left = d.sets[s].pods; left > 0; --left) {
+      is_seen.assign(d.sets.size(), false);
+      if (!find(find, s)) return std::nullopt;
+    }
   }
   std::vector<pod_location> at;
   for (std::size_t s = 0; s < d.sets.size(); ++s) {
     for (std::size_t n = 0; n < nodes; ++n) {
-      if (pod_on[n] && set_of[*pod_on[n]] == s) at.push_back({node_id{n}});
+      if (set_on[n] == s) at.push_back({node_id{n}});
     }
   }
   return inventory().place_at(d, at);
