@@ -61,18 +61,18 @@ std::optional<slurm_places::allocation> slurm_places::spread_sets_over(const pod
   std::vector<node_id> left{nodes.begin(), nodes.end()};
   std::vector<std::vector<pod_location>> at(d.sets.size());
   const allot::savepoint before = inventory().save();
-  bool placed = true;
   for (const std::size_t i : order) {
     const auto there = spread(d.sets[i].of(d.sets[i].pods, d), left);
-    placed = there.has_value();
-    if (!placed) break;
+    if (!there) {
+      inventory().rollback(before);
+      return std::nullopt;
+    }
     for (const allot::gpu::placed_pod& p : inventory().pods(*there)) {
       at[i].push_back(p.where);
       std::erase(left, p.where.node);
     }
   }
   inventory().rollback(before);
-  if (!placed) return std::nullopt;
   std::vector<pod_location> all;
   for (const auto& of_set : at) all.insert(all.end(), of_set.begin(), of_set.end());
   return inventory().place_at(d, all);
@@ -185,8 +185,8 @@ bool slurm_places::could_ever_fit(const pod_request& d) const {
     const auto* near = inventory().nearness();
     const auto& layout = inventory().layout();
     slurm_places empty = near != nullptr ? slurm_places{layout, *near} : slurm_places{layout};
-    // Nothing is refused for good that nobody has proved impossible.
-    return empty.place(d).has_value() || empty.match_sets(d).has_value();
+    // What the levels of its sets rule out, nobody has proved impossible.
+    return empty.match_sets(d).has_value();
   }
   if (!allot::sim::places::could_ever_fit(d)) return false;
   const auto pods = inventory().pods_of(d);
