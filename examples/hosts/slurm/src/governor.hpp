@@ -255,7 +255,7 @@ class governor {
   static void note(job& part, const comments& said);
   /// Makes a call for each component of a job, or for the job itself, until one fails. `make` leaves what the
   /// call says in `say`; it may find that there is none to make.
-  using part_call = std::function<std::optional<outcome>(std::size_t number, const job& part, comments& say)>;
+  using part_call = std::function<std::optional<outcome>(const job& part, comments& say)>;
   [[nodiscard]] outcome call_for_parts(record& r, std::string_view call, const part_call& make);
   [[nodiscard]] std::string nodes_to_avoid(const record& r) const;
   [[nodiscard]] std::string explanation(const record& r, allot::addressee whom) const;

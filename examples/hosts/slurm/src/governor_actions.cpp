@@ -50,11 +50,10 @@ void set_held(job& j, bool is_held) {
 }  // namespace
 
 outcome governor::call_for_parts(record& r, std::string_view call, const part_call& make) {
-  std::size_t number = 0;
   outcome o;
   for (job& part : parts_of(r.is)) {
     comments say;
-    const auto made = make(number++, part, say);
+    const auto made = make(part, say);
     if (!made) continue;
     o = *made;
     if (!done(o, call)) break;
@@ -154,10 +153,11 @@ void governor::admit(const decision::admission& a) {
     // Where Slurm chooses the nodes, nobody who borrows gets what was freed for an owner.
     const bool first = !config_.slurm.places_jobs && borrows.empty();
     const job tried_as = r.is;
-    o = call_for_parts(r, "release", [&](std::size_t number, const job& part, comments& say) {
+    std::size_t number = 0;
+    o = call_for_parts(r, "release", [&](const job& part, comments& say) {
       std::string where;
       std::vector<std::string> nodes;
-      for (const node_share& s : nodes_of(number, sent_to, r.what)) {
+      for (const node_share& s : nodes_of(number++, sent_to, r.what)) {
         where.append(nodes.empty() ? " on " : " ").append(s.node).append(1, ':');
         where.append(std::to_string(s.gpus));
         nodes.push_back(s.node);
@@ -223,7 +223,7 @@ void governor::push_out(record& r) {
   if (j.state == run_state::pending) {
     if (j.is_held) return;
     const std::string text = "waits: it had been admitted, and yields";
-    const outcome o = call_for_parts(r, "hold", [&](std::size_t, const job& part, comments& say) {
+    const outcome o = call_for_parts(r, "hold", [&](const job& part, comments& say) {
       say = comments_for(part, text, text);
       return slurm_.hold(part, say);
     });
@@ -273,7 +273,7 @@ void governor::push_out(record& r) {
   // Any governor can tell by it that this was none of somebody else's requeues.
   if (!was_told_to_yield(j)) {
     const std::string text = std::string{yields} + r.reason;
-    const outcome told = call_for_parts(r, "comment", [&](std::size_t, const job& part, comments& say) {
+    const outcome told = call_for_parts(r, "comment", [&](const job& part, comments& say) {
       say = comments_for(part, text, text);
       return slurm_.comment(part, say);
     });
@@ -314,7 +314,7 @@ void governor::hold_strays() {
     record& r = at->second;
     if (now_.steady < r.next_try) continue;
     ++held;
-    const outcome o = call_for_parts(r, "hold", [&](std::size_t, const job& part, comments& say) {
+    const outcome o = call_for_parts(r, "hold", [&](const job& part, comments& say) {
       // It has been released, so nobody holds it any more.
       if (part.admin_comment.starts_with(held_mark) || part.comment.starts_with(held_mark))
         say = comments_for(part, "waits", "waits", nodes_to_avoid(r));
@@ -336,7 +336,7 @@ void governor::hold_strays() {
 void governor::avoid_nodes(record& r) {
   const std::string avoid = nodes_to_avoid(r);
   if (avoid == avoided_nodes(r.is)) return;
-  const outcome o = call_for_parts(r, "comment", [&](std::size_t, const job& part, comments& say) {
+  const outcome o = call_for_parts(r, "comment", [&](const job& part, comments& say) {
     say = comments_for(part, "admitted", {}, avoid);
     say.user.reset();
     return slurm_.comment(part, say);
@@ -383,8 +383,8 @@ void governor::hold_unstarted() {
       avoid_nodes(r);
       continue;
     }
-    const outcome o = call_for_parts(
-        r, "hold", [&](std::size_t, const job& part, comments& say) { return slurm_.hold(part, say); });
+    const outcome o =
+        call_for_parts(r, "hold", [&](const job& part, comments& say) { return slurm_.hold(part, say); });
     if (!o) {
       r.next_try = now_.steady + retry_ms;
       continue;
@@ -414,7 +414,7 @@ void governor::start(const job_key& k, const std::string& by) {
   } else {
     record& r = at->second;
     const std::string text = std::string{forced_mark.substr(mark.size())} + (by.empty() ? "" : " by " + by);
-    const outcome o = call_for_parts(r, "release", [&](std::size_t, const job& part, comments& say) {
+    const outcome o = call_for_parts(r, "release", [&](const job& part, comments& say) {
       say = comments_for(part, text, text);
       if (!pinned_nodes(part).empty()) {
         say.required = "";

@@ -230,8 +230,8 @@ void governor::comment_some() {
       continue;
     }
     const std::string for_user = explanation(first, allot::addressee::users);
-    const outcome o = call_for_parts(
-        first, "comment", [&](std::size_t, const job& part, comments& say) -> std::optional<outcome> {
+    const outcome o =
+        call_for_parts(first, "comment", [&](const job& part, comments& say) -> std::optional<outcome> {
           say = comments_for(part, text, for_user);
           if (!say.admin && !say.user) return std::nullopt;
           ++said;

@@ -440,7 +440,7 @@ void governor::take_in_held(record& r) {
   if (j.why_pending.find("launch") == std::string::npos) {
     const std::string text =
         std::string{held_mark.substr(mark.size())} + "requeuehold: scontrol release " + to_string(j.key);
-    const outcome o = call_for_parts(r, "comment", [&](std::size_t, const job& part, comments& say) {
+    const outcome o = call_for_parts(r, "comment", [&](const job& part, comments& say) {
       say = comments_for(part, text, "waits: it is " + text, nodes_to_avoid(r));
       return slurm_.comment(part, say);
     });
