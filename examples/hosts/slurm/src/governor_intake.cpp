@@ -75,15 +75,13 @@ constexpr std::int64_t lost_ms = 10'000;
   allot::gpu::pod_set s{.each = pods, .pods = pods.pods};
   s.each.pods = 1;
   s.each.total = false;
-  const std::int64_t gpus = pods.gpus.in_milli() / 1000;
-  const auto most = static_cast<std::int64_t>(largest.gpus);
-  if (!pods.total || gpus <= most) return s;
-  if (most == 0 || gpus % most != 0) return std::nullopt;
-  const std::int64_t nodes = gpus / most;
-  s.pods = static_cast<std::uint32_t>(nodes);
-  s.each.gpus = allot::quantity::whole(most);
-  s.each.cpu_milli = (pods.cpu_milli + nodes - 1) / nodes;
-  s.each.memory_mib = (pods.memory_mib + nodes - 1) / nodes;
+  if (!pods.total) return s;
+  const auto nodes = allot::gpu::split(pods, static_cast<std::uint32_t>(largest.gpus));
+  if (!nodes || nodes->has_rest()) return std::nullopt;
+  s.pods = static_cast<std::uint32_t>(nodes->pods);
+  s.each.gpus = allot::quantity::whole(nodes->each.devices);
+  s.each.cpu_milli = nodes->each.cpu_milli;
+  s.each.memory_mib = nodes->each.memory_mib;
   return s;
 }
 
