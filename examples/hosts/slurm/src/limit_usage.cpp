@@ -247,6 +247,7 @@ std::string limit_usage::obstacle_of_partitions(const job& j) const {
 /// What limits a single job: in Slurm each component is one.
 std::string limit_usage::obstacle_alone(const job& j) const {
   std::string why = obstacle_of_partitions(j);
+  if (!why.empty()) return why;
   const limits::amounts wants = amounts_of(j);
   const auto minutes = static_cast<std::uint64_t>(j.time_limit) / 60;
   // What one limits, the next does not: of a QOS before those of the association.
@@ -275,11 +276,10 @@ std::string limit_usage::obstacle_alone(const job& j) const {
 
 std::string limit_usage::obstacle(const job& j, std::size_t quota) const {
   if (is_idle()) return {};
-  std::string why;
   for (const job& part : parts_of(j)) {
-    if (why.empty()) why = obstacle_alone(part);
+    if (std::string why = obstacle_alone(part); !why.empty()) return why;
   }
-  if (!why.empty()) return why;
+  std::string why;
   const limits::amounts wants = amounts_of(j);
   const auto own = charges_.find(j.key);
   // A group's limit of its parents counts beside its own; only what a QOS limits, associations don't.

@@ -73,11 +73,12 @@ constexpr std::int64_t max_amount = allot::gpu::max_host_amount;
                                                          const place_taker& take_place,
                                                          const std::vector<node_share>& where,
                                                          const pod_request& asked) {
+  if (asked.sets.empty()) return std::nullopt;
   std::vector<pod_location> at;
   for (const node_share& s : where) {
     if (const auto n = places.inventory().layout().find(s.node)) at.push_back({*n});
   }
-  return asked.sets.empty() || at.empty() ? std::nullopt : take_place(asked, at);
+  return take_place(asked, at);
 }
 
 /// Each node once, in the order of their names.
