@@ -88,7 +88,8 @@ void check_slurm(const config& c, const cluster_settings& slurm, std::vector<std
   if (interval * 1000 >= c.slurm.start_ms) {
     found.push_back("start_s is " + std::to_string(c.slurm.start_ms / 1000) +
                     ", and Slurm looks for heterogeneous jobs to start every " + std::to_string(interval) +
-                    " s (bf_interval in SchedulerParameters): those could be held again before that");
+                    " s (bf_interval in SchedulerParameters): they could be held again before it has looked; "
+                    "make start_s larger, or bf_interval smaller");
   }
 }
 
@@ -214,7 +215,7 @@ void check_jobs(const config& c, const changes& now, std::vector<std::string>& f
     if (!j.may_requeue) not_requeued.push_back(id);
     for (const job& part : parts_of(j)) {
       const auto need = read_need(part.request, largest);
-      if (!need.value) uncountable.push_back(id + ": " + need.problem);
+      if (!need.value) uncountable.push_back(slurm_name(part) + ": " + need.problem);
     }
   }
   for (const auto& [account, jobs] : without_quota) {
