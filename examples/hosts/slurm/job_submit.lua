@@ -65,8 +65,8 @@ local function unmarked(comment, let_go)
   return own == "" and let_go or own
 end
 
--- A component of a heterogeneous job, other than the first. What is done to a job by its id Slurm does to the first, and
--- then, with what this file has made of that, to the others.
+-- A component of a heterogeneous job, other than the first. A change of the job by its id comes here once for the first
+-- component, and then, as this file has left it, for each of the others.
 local function follows(job_rec)
   return (job_rec.het_job_offset or 0) > 0
 end
