@@ -68,6 +68,10 @@ constexpr std::int64_t lost_ms = 10'000;
                     });
 }
 
+[[nodiscard]] std::string component_text(std::size_t number) {
+  return "its component " + std::to_string(number);
+}
+
 /// The pods of a component. Those whose sum alone is given fill whole nodes, as they do in a job of its own;
 /// none if that leaves some for a smaller one.
 [[nodiscard]] std::optional<allot::gpu::pod_set> set_of(const allot::gpu::pod_request& pods,
@@ -510,9 +514,9 @@ std::string governor::why_no_node(const job& j) const {
     cpus = std::max(cpus, largest.cpus);
   }
   const raw_request& r = j.request;
-  const auto lacks = [](std::uint64_t asked, std::uint64_t most, const char* what) {
-    return "no node of its partition has " + std::to_string(asked) + what + ": the largest has " +
-           std::to_string(most);
+  const auto lacks = [&](std::uint64_t asked, std::uint64_t most, const char* what) {
+    return (j.component ? component_text(*j.component) + ": " : "") + "no node of its partition has " +
+           std::to_string(asked) + what + ": the largest has " + std::to_string(most);
   };
   if (memory > 0 && !r.memory_is_per_cpu && r.memory_mib > memory)
     return lacks(r.memory_mib, memory, " MiB of memory");
@@ -741,7 +745,8 @@ void governor::evaluate(record& r) {
     return enter(r, phase::not_ready);
   }
   const auto& places = engine_->scheduler().places();
-  if (!reservations_.empty() && !places.could_ever_fit(what->asked())) {
+  const bool could_fit = places.could_ever_fit(what->asked());
+  if (!reservations_.empty() && !could_fit) {
     facts anywhere = *what;
     anywhere.pods.pools = allot::gpu::all_pools;
     for (auto& s : anywhere.sets) s.each.pools = allot::gpu::all_pools;
@@ -749,9 +754,8 @@ void governor::evaluate(record& r) {
     if (r.is_reserved_out) return wait_with(r, phase::not_ready, is_reserved_out);
   }
   wait_with(r, phase::refused,
-            places.could_ever_fit(what->asked())
-                ? "its request can't be counted"
-                : "the cluster has no place for it: " + to_string(places.why_not(what->asked())));
+            could_fit ? "its request can't be counted"
+                      : "the cluster has no place for it: " + to_string(places.why_not(what->asked())));
 }
 
 std::optional<facts> governor::facts_of(const job& j, std::string& problem) const {
@@ -794,7 +798,7 @@ std::optional<facts> governor::facts_of(const job& j, std::string& problem) cons
 bool governor::take_components(const job& j, facts& f, std::string& problem) const {
   f.pods.pods = 0;
   for (const job& part : j.components) {
-    const std::string whose = "its component " + std::to_string(*part.component);
+    const std::string whose = component_text(*part.component);
     if (!config_.governs(part.partition)) {
       problem = whose + " is for the partition \"" + part.partition + "\", which is not governed";
     } else if (part.account != j.account || part.qos != j.qos) {
