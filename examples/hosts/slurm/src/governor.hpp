@@ -215,6 +215,8 @@ class governor {
   [[nodiscard]] bool was_requeued(const record& r) const;
   [[nodiscard]] std::optional<facts> facts_of(const job& j, std::string& problem) const;
   [[nodiscard]] bool take_components(const job& j, facts& f, std::string& problem) const;
+  /// What a component needs; `request` grows by what its quota is charged for that.
+  [[nodiscard]] std::optional<need> need_of(const job& part, amounts& request, std::string& problem) const;
   [[nodiscard]] std::optional<allot::gpu::pod_request> pods_of(const job& part, amounts& request,
                                                                std::string& problem) const;
   void enter(record& r, phase to);

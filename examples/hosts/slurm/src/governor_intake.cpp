@@ -68,6 +68,11 @@ constexpr std::int64_t lost_ms = 10'000;
                     });
 }
 
+[[nodiscard]] allot::quantity whole(std::uint64_t amount) {
+  return allot::quantity::whole(
+      static_cast<std::int64_t>(std::min<std::uint64_t>(amount, 1'000'000'000'000)));
+}
+
 [[nodiscard]] std::string component_text(std::size_t number) {
   return "its component " + std::to_string(number);
 }
@@ -821,8 +826,7 @@ bool governor::take_components(const job& j, facts& f, std::string& problem) con
   return true;
 }
 
-std::optional<allot::gpu::pod_request> governor::pods_of(const job& j, amounts& request,
-                                                         std::string& problem) const {
+std::optional<need> governor::need_of(const job& j, amounts& request, std::string& problem) const {
   auto read = read_need(j.request, largest_);
   if (!read.value) {
     problem = std::move(read.problem);
@@ -835,10 +839,6 @@ std::optional<allot::gpu::pod_request> governor::pods_of(const job& j, amounts& 
   }
   bool counts_gpus = n.gpus == 0;
   bool has_gpu_dimension = false;
-  const auto whole = [](std::uint64_t amount) {
-    return allot::quantity::whole(
-        static_cast<std::int64_t>(std::min<std::uint64_t>(amount, 1'000'000'000'000)));
-  };
   for (std::size_t d = 0; d < config_.dimensions.size(); ++d) {
     const config::dimension& counts = config_.dimensions[d];
     switch (counts.what) {
@@ -864,6 +864,14 @@ std::optional<allot::gpu::pod_request> governor::pods_of(const job& j, amounts& 
                                  : "no quota counts GPUs of the type \"" + n.gpu_type + '"';
     return std::nullopt;
   }
+  return std::move(read.value);
+}
+
+std::optional<allot::gpu::pod_request> governor::pods_of(const job& j, amounts& request,
+                                                         std::string& problem) const {
+  const auto needs = need_of(j, request, problem);
+  if (!needs) return std::nullopt;
+  const need& n = *needs;
   allot::gpu::pod_request p;
   const auto host = [](std::uint64_t amount) {
     return static_cast<std::int64_t>(std::min<std::uint64_t>(amount, allot::gpu::max_host_amount));

@@ -158,7 +158,7 @@ snapshot governor::snapshot_view() const {
     for (const job& part : j.components) {
       amounts has{};
       std::string unread;
-      static_cast<void>(pods_of(part, has, unread));
+      static_cast<void>(need_of(part, has, unread));
       to.components.push_back({part.request.nodes, row(has)});
     }
     to.preemptible = j.may_requeue;
