@@ -11,6 +11,13 @@ using allot::gpu::node_id;
 using allot::gpu::pod_location;
 using allot::gpu::pod_shape;
 
+std::string to_string(const no_place& why) {
+  allot::gpu::unplaceable of_all = why;
+  of_all.set = allot::gpu::every_set;
+  return (why.set == allot::gpu::every_set ? "" : "component " + std::to_string(why.set) + ": ") +
+         to_string(of_all);
+}
+
 bool slurm_places::must_spread(const pod_request& d) const {
   if (!has_nodes() || d.total || d.pods < 2) return false;
   if (!d.sets.empty()) return true;
@@ -207,8 +214,8 @@ bool slurm_places::could_ever_fit(const pod_request& d) const {
   return could_spread_over(all);
 }
 
-allot::gpu::unplaceable slurm_places::why_not(const pod_request& d) const {
-  allot::gpu::unplaceable why = allot::sim::places::why_not(d);
+no_place slurm_places::why_not(const pod_request& d) const {
+  no_place why{allot::sim::places::why_not(d)};
   if (why.reason != allot::gpu::obstacle::none || !must_spread(d)) return why;
   if (!d.sets.empty()) {
     why.reason = could_ever_fit(d) ? allot::gpu::obstacle::sets_not_together

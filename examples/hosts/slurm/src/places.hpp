@@ -12,9 +12,14 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace allot_slurm {
+
+/// Why a job has no place: what the inventory says, where a pod set is a component.
+struct no_place : allot::gpu::unplaceable {};
+[[nodiscard]] std::string to_string(const no_place& why);
 
 class slurm_places : public allot::sim::places {
  public:
@@ -39,7 +44,7 @@ class slurm_places : public allot::sim::places {
   [[nodiscard]] std::optional<allocation> place(const pod_request& d);
   [[nodiscard]] bool could_place(const pod_request& d);
   [[nodiscard]] bool could_ever_fit(const pod_request& d) const;
-  [[nodiscard]] allot::gpu::unplaceable why_not(const pod_request& d) const;
+  [[nodiscard]] no_place why_not(const pod_request& d) const;
   /// @}
 
  private:
