@@ -73,6 +73,13 @@ struct world {
       return line.find(' ' + word + ' ') != std::string::npos;
     }));
   }
+  /// Whether the log of events says why all was decided as it was.
+  void replays() const {
+    std::stringstream in{events.str()};
+    const replay_result r = replay(in, std::nullopt);
+    CHECK(r.problem == "");
+    CHECK(r.differences.empty());
+  }
 
   config conf;
   bool observes;
@@ -937,8 +944,7 @@ TEST_CASE("governor: GPUs of which Slurm has lost count get no jobs until it has
   w.ticks(15);
   CHECK(seen("node=" + name + " lost_gpus=0"));
   CHECK(w.state(wide) == run_state::running);
-  std::stringstream in{w.events.str()};
-  CHECK(replay(in, std::nullopt).differences.empty());
+  w.replays();
 }
 
 TEST_CASE("governor: what Slurm counts of jobs that it has just told of is not lost") {
@@ -1068,8 +1074,7 @@ TEST_CASE("governor: a clock that steps, or is not that of slurmctld, moves no j
       w.clock_off = 0;
       w.ticks(5);
       for (const job_key& k : borrowers) CHECK(w.state(k) == run_state::running);
-      std::stringstream in{w.events.str()};
-      CHECK(replay(in, std::nullopt).differences.empty());
+      w.replays();
     }
   }
 }
@@ -1259,7 +1264,7 @@ TEST_CASE("governor: a heterogeneous job starts whole, each component on the nod
     }
     const snapshot waits = w.it->snapshot_view();
     REQUIRE(waits.jobs.size() == 2);
-    CHECK(waits.jobs[1].id == to_string(k[0]).substr(0, 1));
+    CHECK(waits.jobs[1].id == to_string(w.at(k[0]).key));
     CHECK(waits.jobs[1].request[0] == allot::gpus(24));
     w.ticks(40);
     for (const job_key& one : k) CHECK(w.state(one) == run_state::running);
@@ -1281,8 +1286,7 @@ TEST_CASE("governor: a heterogeneous job starts whole, each component on the nod
     CHECK(w.slurm.jobs.at(k[0]).completions == 1);
     CHECK(w.slurm.jobs.at(k[1]).starts == 1);
     CHECK(w.slurm.jobs.at(other).completions == 1);
-    std::stringstream in{w.events.str()};
-    CHECK(replay(in, std::nullopt).differences.empty());
+    w.replays();
   }
 }
 
@@ -1342,8 +1346,7 @@ TEST_CASE("governor: a heterogeneous job is taken back whole, and comes back who
           CHECK(w.slurm.jobs.at(one).completions == 1);
           CHECK(w.slurm.jobs.at(one).starts == 2);
         }
-        std::stringstream in{w.events.str()};
-        CHECK(replay(in, std::nullopt).differences.empty());
+        w.replays();
       }
     }
   }
@@ -1404,8 +1407,26 @@ TEST_CASE("governor: a heterogeneous job that can't be one gang is refused with 
       "its component 1: say on how many nodes its GPUs are, as in --nodes=2 --gres=gpu:4");
   refused([](job& j) { j.request.tres_per_node = "gres:shard:2"; },
           "its component 1: parts of GPUs (shard) are not counted: ask for whole ones, as in --gres=gpu:1");
-  refused([](job& j) { j.request.tres_per_node = "gres:gpu:9"; },
-          "the cluster has no place for it: no node could hold a pod of it, even if it were empty");
+  refused(
+      [](job& j) { j.request.tres_per_node = "gres:gpu:9"; },
+      "the cluster has no place for it: component 1: no node could hold a pod of it, even if it were empty");
+  for (node& n : w.slurm.nodes) n.real_memory_mib = 500'000;
+  refused([](job& j) { j.request.memory_mib = 600'000; },
+          "its component 1: no node of its partition has 600000 MiB of memory: the largest has 500000");
+}
+
+TEST_CASE("governor: a component that gives the sum of its GPUs has as many nodes as that fills") {
+  world w{config_of(three_teams)};
+  const auto k = w.slurm.submit_components("a", {{1, 0}, {1, 8}}, 100);
+  raw_request& asks = w.slurm.jobs.at(k[1]).is.request;
+  asks.tres_per_node.clear();
+  asks.tres_per_job = "gres:gpu:16";
+  w.ticks(3);
+  CHECK(w.at(k[1]).required_nodes == "n1,n2");
+  const snapshot s = w.it->snapshot_view();
+  REQUIRE(s.jobs.size() == 1);
+  REQUIRE(s.jobs[0].components.size() == 2);
+  CHECK(s.jobs[0].components[1].nodes == 2);
 }
 
 TEST_CASE("governor: where a component names nodes, Slurm finds the places of all") {
@@ -1522,10 +1543,7 @@ TEST_CASE("governor: every job ends once, whatever happens") {
       CHECK(!t.was_lost);
       CHECK((t.was_cancelled || t.is.has_failed || t.completions == 1));
     }
-    std::stringstream in{w.events.str()};
-    const replay_result r = replay(in, std::nullopt);
-    CHECK(r.problem == "");
-    CHECK(r.differences.empty());
+    w.replays();
   }
 }
 
@@ -1619,9 +1637,6 @@ TEST_CASE(
       CHECK(t.is.state == run_state::ended);
       CHECK((t.was_cancelled || t.is.has_failed || t.completions == 1));
     }
-    std::stringstream in{w.events.str()};
-    const replay_result r = replay(in, std::nullopt);
-    CHECK(r.problem == "");
-    CHECK(r.differences.empty());
+    w.replays();
   }
 }
