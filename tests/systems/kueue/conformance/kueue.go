@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 	_ "unsafe" // For go:linkname.
@@ -395,13 +394,4 @@ func readAdmission(a *api.Admission) admitted {
 		got.Flavors, got.PodSets = got.PodSets[0].Flavors, nil
 	}
 	return got
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }
