@@ -150,24 +150,24 @@ class trace_csv_parser {
   /// Another row of a job says the same of the whole job as its first one.
   void check_agreement(const trace_job& job) {
     const trace_job& first = out_.value.jobs[job.id.index()];
-    const auto expect = [&](bool same, trace_column column) {
-      if (same) return;
+    const auto expect_same = [&](auto member, trace_column column) {
+      if (job.*member == first.*member) return;
       rows_.report(column, "expected the same in all rows of the job, as on line " +
                                std::to_string(id_lines_[job.id.index()]) + ", found " +
                                shown(rows_.text(column)));
     };
-    expect(job.submit == first.submit, trace_column::submit_s);
-    expect(job.duration == first.duration, trace_column::duration_s);
-    expect(job.tenant == first.tenant, trace_column::tenant);
-    expect(job.priority == first.priority, trace_column::priority);
-    expect(job.job_class == first.job_class, trace_column::job_class);
-    expect(job.preemptible == first.preemptible, trace_column::preemptible);
-    expect(job.user == first.user, trace_column::user);
-    expect(job.checkpoint == first.checkpoint, trace_column::checkpoint_s);
-    expect(job.restart == first.restart, trace_column::restart_s);
-    expect(job.deadline == first.deadline, trace_column::deadline_s);
-    expect(job.estimate == first.estimate, trace_column::estimate_s);
-    expect(job.ready == first.ready, trace_column::ready_s);
+    expect_same(&trace_job::submit, trace_column::submit_s);
+    expect_same(&trace_job::duration, trace_column::duration_s);
+    expect_same(&trace_job::tenant, trace_column::tenant);
+    expect_same(&trace_job::priority, trace_column::priority);
+    expect_same(&trace_job::job_class, trace_column::job_class);
+    expect_same(&trace_job::preemptible, trace_column::preemptible);
+    expect_same(&trace_job::user, trace_column::user);
+    expect_same(&trace_job::checkpoint, trace_column::checkpoint_s);
+    expect_same(&trace_job::restart, trace_column::restart_s);
+    expect_same(&trace_job::deadline, trace_column::deadline_s);
+    expect_same(&trace_job::estimate, trace_column::estimate_s);
+    expect_same(&trace_job::ready, trace_column::ready_s);
     take_problems();
   }
   /// Gives the jobs their sets, in the order of the file.
