@@ -377,4 +377,10 @@ TEST_CASE("read_trace_csv: what is wrong with pod sets") {
   std::string many = header;
   for (int i = 0; i < 17; ++i) many += "a,0,60,1,s" + std::to_string(i) + ",,\n";
   CHECK(problems_of(many) == "line 18, column 10 (pod_set): a job has at most 16 pod sets\n");
+  // In the order of the file, whatever the jobs, and no more than are wanted.
+  const std::string twice = header + "a,0,60,1,x,,\nb,0,60,1,x,,\nb,0,60,1,x,,\na,0,60,1,x,,\n";
+  const std::string first = "line 4, column 10 (pod_set): the job has more than one pod set \"x\"\n";
+  CHECK(problems_of(twice) ==
+        first + "line 5, column 10 (pod_set): the job has more than one pod set \"x\"\n");
+  CHECK(problems_of(twice, {.problems = 1}) == first);
 }

@@ -187,14 +187,14 @@ class trace_csv_parser {
         const trace_pod_set& set = out_.value.pod_sets.emplace_back(sets_[i].set);
         const auto is_same = [&](const trace_pod_set& other) { return other.name == set.name; };
         const auto others = out_.value.sets_of(job);
-        if (std::any_of(others.begin(), others.end(), is_same)) {
+        if (job.sets == most_pod_sets) {
+          out_.problems.push_back({sets_[i].place, "pod_set",
+                                   "a job has at most " + std::to_string(most_pod_sets) + " pod sets"});
+        } else if (job.sets < most_pod_sets && std::any_of(others.begin(), others.end(), is_same)) {
           out_.problems.push_back({sets_[i].place, "pod_set",
                                    "the job has more than one pod set " + shown(out_.value.words[set.name])});
         }
-        if (++job.sets == most_pod_sets + 1) {
-          out_.problems.push_back({sets_[i].place, "pod_set",
-                                   "a job has at most " + std::to_string(most_pod_sets) + " pod sets"});
-        }
+        ++job.sets;
         job.gpus += set.gpus;
         job.cpu_milli += set.cpu_milli;
         job.memory_mib += set.memory_mib;
@@ -209,6 +209,13 @@ class trace_csv_parser {
       job.pods = static_cast<std::uint32_t>(pods);
       job.min_pods = least == pods ? 0 : static_cast<std::uint32_t>(least);
     }
+    const auto is_earlier = [](const text_problem& a, const text_problem& b) {
+      return a.place.line < b.place.line;
+    };
+    std::stable_sort(out_.problems.begin(), out_.problems.end(), is_earlier);
+    if (out_.problems.size() <= most_problems_) return;
+    out_.problems.resize(most_problems_);
+    out_.stopped = true;
   }
 
   void note_places(const trace_job& job) {
