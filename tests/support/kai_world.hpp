@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <deque>
 #include <map>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -274,8 +275,8 @@ class basic_kai_world {
   struct told_job {
     const job& of;
     std::vector<allot::gpu::pod_location> where{};
-    /// Those of further pods, by their position in `where`.
-    std::map<std::size_t, allot::pod_set_id> sets{};
+    /// By pod; none of those that start together.
+    std::vector<std::optional<allot::pod_set_id>> sets{};
   };
   told_job read_job(std::istringstream& rest) {
     job j;
@@ -284,28 +285,22 @@ class basic_kai_world {
     rest >> j.name >> in >> size;
     j.quota = quota(in);
     if (!j.quota) throw std::logic_error{"no such queue: " + in};
-    const std::size_t x = size.find('x');
-    j.pods = static_cast<std::uint32_t>(std::stoul(size.substr(0, x)));
-    j.each = amount(size.substr(x + 1));
-    j.min_pods = j.pods;
-    if (size.find_first_of("+.!?~") < x || size.find_first_of("+!?~") != std::string::npos) {
-      j.pods = j.min_pods = 0;
-      std::istringstream list{size};
-      for (std::string set; std::getline(list, set, '+');) {
-        j.sets.push_back(read_set(set));
-        j.pods += j.sets.back().pods;
-        j.min_pods += j.sets.back().fewest();
-      }
-      if (j.sets.size() == 1 && j.sets[0].slice == 0) {
-        j.each = j.sets[0].each.gpus;
-        j.required = j.sets[0].each.required_level;
-        j.preferred = j.sets[0].each.preferred_level;
-        j.sets.clear();
-      }
+    j.pods = j.min_pods = 0;
+    std::istringstream told_sets{size};
+    for (std::string set; std::getline(told_sets, set, '+');) {
+      j.sets.push_back(read_set(set));
+      j.pods += j.sets.back().pods;
+      j.min_pods += j.sets.back().fewest();
+    }
+    if (j.sets.size() == 1 && j.sets[0].slice == 0) {
+      j.each = j.sets[0].each.gpus;
+      j.required = j.sets[0].each.required_level;
+      j.preferred = j.sets[0].each.preferred_level;
+      j.sets.clear();
     }
     j.number = jobs_.size() + 1;
     std::vector<allot::gpu::pod_location> where;
-    std::map<std::size_t, allot::pod_set_id> sets;
+    std::vector<std::optional<allot::pod_set_id>> sets;
     bool said = false;
     for (std::string option; rest >> option;) {
       const std::string value = option.substr(option.find('=') + 1);
@@ -318,9 +313,9 @@ class basic_kai_world {
       if (option[0] == '@') {
         std::istringstream list{option.substr(1)};
         for (std::string node; std::getline(list, node, ',');) {
-          if (const std::size_t slash = node.find('/'); slash != std::string::npos) {
-            sets[where.size()] = allot::pod_set_id{std::stoul(node.substr(slash + 1))};
-          }
+          const std::size_t slash = node.find('/');
+          sets.emplace_back();
+          if (slash != std::string::npos) sets.back().emplace(std::stoul(node.substr(slash + 1)));
           const std::size_t dot = node.find(':');
           const std::uint64_t device =
               dot == std::string::npos ? 0 : 1ULL << std::stoul(node.substr(dot + 1));
@@ -341,13 +336,11 @@ class basic_kai_world {
     const allot::job_id id = scheduler().adopt(&j, j.since, *at);
     for (std::size_t i = core; i < where.size(); ++i) {
       const view_type view;
-      const bool is_of_set = sets.count(i) != 0;
-      const auto request = is_of_set ? view.pod_request(&j, sets.at(i)) : view.pod_request(&j, 1);
+      const auto request = sets[i] ? view.pod_request(&j, *sets[i]) : view.pod_request(&j, 1);
       const auto one = scheduler().take_place(request, std::span{where}.subspan(i, 1));
       if (!one) throw std::logic_error{j.name + " does not fit there"};
-      const auto known = is_of_set ? scheduler().adopt_elastic_pod(id, j.since, *one, sets.at(i))
-                                   : scheduler().adopt_elastic_pod(id, j.since, *one);
-      if (!known) throw std::logic_error{j.name + " has no such pod"};
+      if (!scheduler().adopt_elastic_pod(id, j.since, *one, sets[i]))
+        throw std::logic_error{j.name + " has no such pod"};
     }
     ids_[j.name] = id;
     if (gone) leave(id);

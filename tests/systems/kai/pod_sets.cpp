@@ -4,26 +4,36 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 
 using world = allot_test::kai_set_world;
 
 namespace {
 
-/// A world, and what a cycle decides on it; if there are more, separated by "|", who is evicted has left.
+/// A world and what a cycle decides in it. Further cycles come after "|"; before each, the evicted have left.
 struct decided {
   std::string what;
   std::string told;
   std::string said;
 };
-std::string first(world w, const std::string& wanted) {
+std::string decide(world w, const std::string& wanted) {
   std::string said = w.step();
-  for (std::size_t at = 0; (at = wanted.find('|', at)) != std::string::npos; ++at) {
+  for (auto more = std::count(wanted.begin(), wanted.end(), '|'); more > 0; --more) {
     w.let_go();
     said += " | " + w.step();
   }
   return said;
 }
+
+const std::string four_spines = R"(nodes 2 2 2 2 2 2 2 2
+    level zone 1 1 1 1 2 2 2 2
+    level spine 1 1 2 2 3 3 4 4
+    level rack 1 2 3 4 5 6 7 8
+    queue d - 10 1
+    queue q d 10 1 limit=10
+    run r q 1x2 @0
+    wait p q 4x2~2:spine )";
 
 /// What KAI-Scheduler v0.13 decides on the worlds of its own test tables whose jobs have subgroups.
 const decided tables[] = {
@@ -95,27 +105,9 @@ const decided tables[] = {
         run r q 1x2 @0
         wait p q 1x2!rack+1x2!rack required=zone)",
      "+p@2,3"},
-    // topology of groups of sets: as their pods are alike, slices of one set
-    {"replicas of two sets each on a spine, all in a zone",
-     R"(nodes 2 2 2 2 2 2 2 2
-        level zone 1 1 1 1 2 2 2 2
-        level spine 1 1 2 2 3 3 4 4
-        level rack 1 2 3 4 5 6 7 8
-        queue d - 10 1
-        queue q d 10 1 limit=10
-        run r q 1x2 @0
-        wait p q 4x2~2:spine required=zone)",
-     "+p@4,5,6,7"},
-    {"the same, all in a zone if possible",
-     R"(nodes 2 2 2 2 2 2 2 2
-        level zone 1 1 1 1 2 2 2 2
-        level spine 1 1 2 2 3 3 4 4
-        level rack 1 2 3 4 5 6 7 8
-        queue d - 10 1
-        queue q d 10 1 limit=10
-        run r q 1x2 @0
-        wait p q 4x2~2:spine preferred=zone)",
-     "+p@4,5,6,7"},
+    // topology of groups of sets: their pods are alike, so they are slices of one set
+    {"replicas of two sets each on a spine, all in a zone", four_spines + "required=zone", "+p@4,5,6,7"},
+    {"the same, all in a zone if possible", four_spines + "preferred=zone", "+p@4,5,6,7"},
     {"replicas of two sets each in a rack, all in a zone if possible",
      R"(nodes 4 4 4 4
         level zone 1 1 2 2
@@ -132,7 +124,7 @@ const decided tables[] = {
 TEST_CASE("kai pod_sets: KAI's own tables") {
   for (const decided& d : tables) {
     INFO(d.what);
-    CHECK(first(world{d.told}, d.said) == d.said);
+    CHECK(decide(world{d.told}, d.said) == d.said);
   }
 }
 
@@ -144,7 +136,7 @@ TEST_CASE("kai pod_sets: a gang of unlike pods takes back what it is due") {
 }
 
 TEST_CASE("kai pod_sets: what fails does not stand for a gang of other pods") {
-  // Of as many pods, and on the average of as many GPUs.
+  // As many pods, with about as many GPUs each.
   const std::string told = "nodes 3 3\n queue a - 0 0\n queue b - 6 0\n run r a 1x3 @0\n run s a 1x3 @1\n";
   CHECK(world{told + "wait x b 1x2+1x4\n wait y b 1x3+1x3"}.step() == "-s -r ~y");
   CHECK(world{told + "wait x b 2x1+1x4\n wait y b 1x1+2x2"}.step() == "-s -r ~y");
@@ -158,14 +150,14 @@ TEST_CASE("kai pod_sets: sets keep the proportions of their minimums") {
 
 TEST_CASE("kai pod_sets: the set with the most times its minimum yields first") {
   const std::string told = "nodes 8\n queue a - 0 0\n queue b - 8 0\n";
-  // Two times one and one and a half times two: whoever came last.
+  // What a set has, in times its minimum: 2 and 1.5; 1 and 2; 3 and 2, then 2 and 2, then 2 and 1.5.
   CHECK(world{told + "run r a 1..3x1+2..4x1 @0,0,0,0/0,0/1\n wait p b 1x4"}.step() == "-r/0 ~p");
   CHECK(world{told + "run r a 1..3x1+2..4x1 @0,0,0,0/1,0/1\n wait p b 1x4"}.step() == "-r/1 ~p");
   CHECK(world{told + "run r a 1..3x1+2..4x1 @0,0,0,0/0,0/1,0/1,0/0\n wait p b 1x4"}.step() ==
         "-r/0 -r/1 -r/0 ~p");
 }
 
-TEST_CASE("kai pod_sets: the next pod is of the set that has least when it comes") {
+TEST_CASE("kai pod_sets: the next pod is of the set that has least when there is room for it") {
   world w{"nodes 4\n queue a - 4 0\n queue b - 0 0\n run r b 1..3x1+1..3x1 @0,0,0/0,0/1\n wait p a 1x1"};
   CHECK(w.step() == "-r/1 ~p");
   w.let_go();
@@ -175,7 +167,7 @@ TEST_CASE("kai pod_sets: the next pod is of the set that has least when it comes
 }
 
 TEST_CASE("kai pod_sets: further pods of a pipelined job are planned near to it") {
-  // What waits for rack x has no use for what s has in the other one.
+  // A pod that must be in rack x has no use for what s has in the other.
   world w{R"(nodes 2 1
     level rack x y
     queue a - 0 0
