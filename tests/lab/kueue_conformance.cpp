@@ -122,7 +122,7 @@ void compare(const std::string& name, std::size_t worlds, const std::set<std::st
 }  // namespace
 
 TEST_CASE("kueue_conformance: workloads with several pod sets are decided as in Kueue") {
-  // The first: Kueue remembers where it stopped among the flavors of the queue, and goes on with one that the
-  // pod set does not accept. The second: Kueue tries the flavors of a head, which fits with none, for ever.
+  // In the first, Kueue goes on from where it stopped in the queue's list, with a flavor that the pod set does
+  // not accept. In the second, it tries a head that fits in none of its flavors forever.
   compare("pod_sets.jsonl.gz", 2000, {"w00020", "w01396"});
 }

@@ -101,11 +101,11 @@ TEST_CASE("request: a heterogeneous job can do what all of its components can") 
     parts[1].is_held = false;
     CHECK(!whole_of(parts).is_held);
   }
-  SUBCASE("whoever holds one holds it") {
+  SUBCASE("a hold on one component holds the job") {
     parts[1].comment = "allot: held by its user";
     CHECK(held_by(whole_of(parts)) == "held by its user");
   }
-  SUBCASE("what is in the way of one is in the way of it") {
+  SUBCASE("what blocks one component blocks the job") {
     parts[1].dependency = "afterok:3";
     parts[1].why_pending = bad_constraints;
     parts[1].may_requeue = false;

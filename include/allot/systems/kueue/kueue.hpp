@@ -32,7 +32,7 @@ inline constexpr queue_settings kueue_defaults{
 /// FlavorFungibilityPreserveScanProgress, on since 0.20). That changed Kueue's decision in 6 of 6,849 random
 /// worlds.
 ///
-/// With `recompute_overlaps` off, a head is passed over if another one of the same cycle was claimed one of
+/// With `recompute_overlaps` off, a head is passed over if an earlier head of the same cycle has claimed one of
 /// its victims (Kueue's gate RecomputeAssignmentUponPreemptionTargetsOverlap, on since 0.19). With both off
 /// these are the decisions of Kueue 0.17.
 ///
@@ -43,14 +43,13 @@ inline constexpr queue_settings kueue_defaults{
 /// - A step goes on to the next cycle while a cycle only finds heads inadmissible. A change requeues the jobs
 ///   of all trees; in Kueue, those of one cohort, up to a second later.
 /// - An elastic job is admitted once, with the pods that fit then (partial admission), and does not grow.
-/// - A job lists the flavors that it accepts. Kueue remembers where a search stopped among those of its
-///   queue: if others that a pod set does not accept come after its last, the next cycle tries these first,
-///   in vain.
-/// - A head that does not fit, with pod sets that come to the end of their flavors in different cycles, is
-///   tried for ever in Kueue, and what is behind it never. Here it is inadmissible after 256 cycles.
+/// - A job lists the flavors that it accepts. Kueue remembers where a search stopped in the queue's list. If
+///   only flavors that the pod set does not accept come after that, its next cycle tries just these.
+/// - If a head does not fit, and its pod sets reach the end of their flavors in different cycles, Kueue tries
+///   it forever, and never the jobs behind it. Here it is inadmissible after 256 cycles.
 ///
-/// In 2,000 random worlds in which workloads have up to four pod sets, Kueue 0.17 decided otherwise in two,
-/// for one of the last two reasons each.
+/// In 2,000 random worlds with workloads of up to four pod sets, Kueue 0.17 decided differently in two, one
+/// for each of the last two reasons.
 ///
 /// A job that fits free capacity when a cycle begins may be admitted after others that preempt, and what
 /// their victims have not released yet counts as free by then. A cohort may thus use more than it has until
