@@ -6,6 +6,7 @@
 #include "lab/io/packed_input.hpp"
 #include "lab/io/terminal.hpp"
 #include "lab/scenario/policy_parts.hpp"
+#include "lab/scenario/scenario_reader.hpp"
 #include "lab/workload/tag_columns.hpp"
 
 #include <allot/core/dimension_names.hpp>
@@ -174,11 +175,7 @@ void describe_estimates(const trace& t, std::string& out) {
 /// The tag column of one of these names, whatever their case.
 [[nodiscard]] std::optional<std::size_t> find_tag(const trace& t, std::span<const std::string_view> names) {
   for (std::size_t c = 0; c < t.tag_columns.size(); ++c) {
-    std::string name = t.tag_columns[c];
-    for (char& letter : name) {
-      if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-    }
-    if (std::find(names.begin(), names.end(), name) != names.end()) return c;
+    if (std::find(names.begin(), names.end(), lower(t.tag_columns[c])) != names.end()) return c;
   }
   return std::nullopt;
 }
@@ -280,15 +277,14 @@ class doubts {
       const job_state is = host_.scheduler.state(host_.ids[j]);
       is == job_state::pending ? look_at_quotas(j) : look_at_places(j);
     }
-    if (more_ > 0) text_ += fmt::format("  and {} more\n", more_);
+    if (lines_ > most_) text_ += fmt::format("  and {} more\n", lines_ - most_);
     return text_.empty() ? text_ : "jobs to look at:\n" + text_;
   }
 
  private:
   void add(sim::job_index j, const std::string& what) {
-    constexpr std::size_t most = 20;
-    if (lines_++ >= most) return void(++more_);
-    text_ += fmt::format("  {} {}\n", printable(std::string{host_.jobs.ids[j]}), printable(what));
+    if (++lines_ <= most_)
+      text_ += fmt::format("  {} {}\n", printable(std::string{host_.jobs.ids[j]}), printable(what));
   }
 
   void look_at_quotas(sim::job_index j) {
@@ -299,40 +295,43 @@ class doubts {
                              dimension_names<max_resources>{host_.file.resources}));
   }
 
-  /// A job runs where it runs; another would not be placed there.
+  /// A running job stays where it is, though no other would be placed so.
   void look_at_places(sim::job_index j) {
-    const auto& view = host_.scheduler.view();
     if (!host_.file.nearness || !host_.scheduler.places().has_nodes()) return;
-    vector<gpu::node_id> nodes;
-    const auto add_nodes = [&](job_id unit, vector<gpu::node_id>& to) {
-      for (const auto& p : host_.scheduler.places().inventory().pods(host_.scheduler.place_of(unit))) {
-        to.push_back(p.where.node);
+    const sim::job<max_resources>& job = host_.jobs.setup.jobs[j];
+    const job_id core = host_.ids[j];
+    vector<gpu::node_id> nodes = nodes_of(core);
+    vector<vector<gpu::node_id>> of_sets;
+    if (job.unlike != 0) {
+      const pods_by_set has = host_.scheduler.view().by_set(j, host_.scheduler.pods(core));
+      auto next = nodes.begin();
+      for (std::size_t s = 0; s < host_.jobs.sets_of(job).size(); ++s) {
+        of_sets.emplace_back(next, next + has[s]);
+        next += has[s];
       }
-    };
-    add_nodes(host_.ids[j], nodes);
-    const std::size_t of_core = nodes.size();
-    for (const job_id pod : host_.scheduler.elastic_pods_of(host_.ids[j])) add_nodes(pod, nodes);
-    expect_together(j, nodes, host_.jobs.setup.jobs[j].pod_request.required_level, "its pods");
-    if (host_.jobs.setup.jobs[j].unlike == 0) return;
-    const vector<gpu::pod_set>& sets = view.sets_of(j);
-    const pods_by_set has = view.by_set(j, host_.scheduler.pods(host_.ids[j]));
-    std::size_t first = 0;
-    for (std::size_t s = 0; s < sets.size(); ++s) {
-      if (first + has[s] > of_core) return;
-      const auto begin = nodes.begin() + static_cast<std::ptrdiff_t>(first);
-      vector<gpu::node_id> its(begin, begin + static_cast<std::ptrdiff_t>(has[s]));
-      first += has[s];
-      for (const job_id pod : host_.scheduler.elastic_pods_of(host_.ids[j])) {
-        if (host_.scheduler.set_of(pod).index() == s) add_nodes(pod, its);
-      }
-      const std::string who =
-          fmt::format("the pods of its pod set {}", host_.jobs.sets_of(host_.jobs.setup.jobs[j])[s]);
-      expect_together(j, its, sets[s].each.required_level, who);
-      expect_slices(j, its, sets[s], who);
-      expect_apart(j, its, sets[s], who);
+    }
+    for (const job_id pod : host_.scheduler.elastic_pods_of(core)) {
+      const vector<gpu::node_id> its = nodes_of(pod);
+      nodes.append(its.begin(), its.end());
+      if (job.unlike != 0) of_sets[host_.scheduler.set_of(pod).index()].append(its.begin(), its.end());
+    }
+    expect_together(j, nodes, job.pod_request.required_level, "its pods");
+    for (std::size_t s = 0; s < of_sets.size(); ++s) {
+      const gpu::pod_set& set = host_.scheduler.view().sets_of(j)[s];
+      const std::string who = fmt::format("the pods of its pod set {}", host_.jobs.sets_of(job)[s]);
+      expect_together(j, of_sets[s], set.each.required_level, who);
+      expect_slices(j, of_sets[s], set, who);
+      expect_apart(j, of_sets[s], set, who);
     }
   }
 
+  [[nodiscard]] vector<gpu::node_id> nodes_of(job_id unit) const {
+    vector<gpu::node_id> nodes;
+    for (const auto& p : host_.scheduler.places().inventory().pods(host_.scheduler.place_of(unit))) {
+      nodes.push_back(p.where.node);
+    }
+    return nodes;
+  }
   /// How many of them are in each domain of a level, the largest number first.
   [[nodiscard]] vector<std::size_t> by_domain(const vector<gpu::node_id>& nodes, std::uint8_t level) const {
     const gpu::topology& near = *host_.file.nearness;
@@ -378,10 +377,11 @@ class doubts {
                        who, set.most_together, name_of(set.spread_level), most));
   }
 
+  static constexpr std::size_t most_ = 20;
+
   scenario_host<max_resources>& host_;
   std::string text_;
   std::size_t lines_ = 0;
-  std::size_t more_ = 0;
 };
 
 }  // namespace
