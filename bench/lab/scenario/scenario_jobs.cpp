@@ -64,9 +64,7 @@ void scenario_reader::read_job(json_value value) {
   const auto text = [&](std::string_view key, std::string& to) {
     if (const auto v = job.find(key)) to = read_string(*v, found_).value_or("");
   };
-  if (const auto priority = job.find("priority")) {
-    j.priority = read_whole(*priority, -highest_job_priority, highest_job_priority, found_).value_or(0);
-  }
+  if (const auto priority = job.find("priority")) j.priority = read_priority(*priority).value_or(0);
   text("class", j.job_class);
   text("user", j.user);
   if (const auto roles = job.find("roles")) j.roles = read_strings(*roles, found_);

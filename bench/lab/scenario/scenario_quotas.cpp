@@ -245,9 +245,7 @@ void scenario_reader::read_preempt(json_value value, quota_entry& to) {
       const auto word = read_word(*policy, {"never", "lower_priority"}, found_);
       if (word) to.borrow = *word == 0 ? preempt_borrow::never : preempt_borrow::lower_priority;
     }
-    if (const auto most = while_borrowing.find("max_priority")) {
-      to.borrow_max_priority = read_whole(*most, -highest_job_priority, highest_job_priority, found_);
-    }
+    if (const auto most = while_borrowing.find("max_priority")) to.borrow_max_priority = read_priority(*most);
     while_borrowing.reject_unknown();
   }
   if (const auto children = preempt.find("children")) {
@@ -272,30 +270,29 @@ std::optional<preempt_reclaim> scenario_reader::read_bounded_policy(json_value v
     return word ? std::optional{values[*word]} : std::nullopt;
   };
   if (!value.is_object()) return read_policy(value);
-  const auto read_range = [&](json_object& from, priority_range& to) {
-    const auto read = [&](std::string_view key, std::int64_t& end) {
-      const auto v = from.find(key);
-      if (v) end = read_whole(*v, -highest_job_priority, highest_job_priority, found_).value_or(end);
-      return v;
-    };
-    read("min_priority", to.least);
-    const auto most = read("max_priority", to.most);
-    if (most && to.least > to.most)
-      most->report(found_, "less than min_priority: no job has such a priority");
-  };
   json_object parts{value, found_};
   const auto policy = parts.require("policy");
   const auto read = policy ? read_policy(*policy) : std::nullopt;
   priority_bounds by;
-  read_range(parts, by.preempted);
+  by.preempted = read_priority_range(parts);
   if (const auto who = parts.find("preempting"); who && expect_object(*who, found_)) {
     json_object range{*who, found_};
-    read_range(range, by.preempting);
+    by.preempting = read_priority_range(range);
     range.reject_unknown();
   }
   parts.reject_unknown();
   if (by != priority_bounds{}) bounds = by;
   return read;
+}
+
+priority_range scenario_reader::read_priority_range(json_object& from) {
+  priority_range range;
+  if (const auto least = from.find("min_priority")) range.least = read_priority(*least).value_or(range.least);
+  const auto most = from.find("max_priority");
+  if (most) range.most = read_priority(*most).value_or(range.most);
+  if (most && range.least > range.most)
+    most->report(found_, "less than min_priority: no job has such a priority");
+  return range;
 }
 
 void scenario_reader::read_flavor_choice(json_value value, quota_entry& to) {

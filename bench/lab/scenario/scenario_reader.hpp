@@ -126,6 +126,10 @@ class scenario_reader {
   /// A policy by name, or with the priorities that bound it.
   [[nodiscard]] std::optional<preempt_reclaim> read_bounded_policy(json_value value,
                                                                    std::optional<priority_bounds>& bounds);
+  [[nodiscard]] priority_range read_priority_range(json_object& from);
+  [[nodiscard]] std::optional<std::int64_t> read_priority(json_value value) {
+    return read_whole(value, -highest_job_priority, highest_job_priority, found_);
+  }
   void read_flavor_choice(json_value value, quota_entry& to);
   void read_min_runtime(json_value value, quota_entry& to);
   void read_borrow_backoff(json_value value, quota_entry& to);
