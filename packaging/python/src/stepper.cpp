@@ -185,7 +185,8 @@ class desk_of final : public desk {
     job.pods = s.jobs().running_pods(r);
     job.since = r.facts.started;
     if (const std::size_t sets = stepper_->jobs()[r.what].sets.size(); sets > 0) {
-      const allot::pods_by_set has = s.view().by_set(r.what, r.facts.pods);
+      const allot::pods_by_set has =
+          s.jobs().pods_of(r, [](const record& pod) { return pod.state == allot::job_state::running; });
       job.pods_of_sets.assign(has.begin(), has.begin() + static_cast<std::ptrdiff_t>(sets));
     }
     const auto add_nodes = [&](const record& unit) {
@@ -200,7 +201,6 @@ class desk_of final : public desk {
       if (is_in(pod, allot::job_state::pending)) job.may_grow = true;
       if (!runs(pod)) continue;
       job.request += widen(s.jobs().at(pod).facts.request);
-      if (!job.pods_of_sets.empty()) ++job.pods_of_sets[s.jobs().at(pod).set];
       add_nodes(s.jobs().at(pod));
     }
   }
