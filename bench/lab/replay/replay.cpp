@@ -88,22 +88,23 @@ std::string note_of_nominals(const scenario& s) {
   const auto preset = policy_of(s);
   if (!preset || preset->ignores_quotas) return {};
   std::vector<quota_spec<max_resources>> specs;
-  for (const quota_entry& q : s.quotas) specs.push_back(q.spec);
-  preset->adapt(specs);
-  std::string parents;
-  for (std::size_t x = 0; x < specs.size(); ++x) {
-    const bool is_parent = std::any_of(s.quotas.begin(), s.quotas.end(),
-                                       [&](const quota_entry& q) { return q.spec.parent == specs[x].name; });
-    if (is_parent && specs[x].inclusive && !s.quotas[x].spec.inclusive) {
-      parents.append(parents.empty() ? "" : ", ").append(specs[x].name);
-    }
+  std::set<std::string_view> parents;
+  for (const quota_entry& q : s.quotas) {
+    specs.push_back(q.spec);
+    parents.insert(q.spec.parent);
   }
-  if (parents.empty()) return {};
+  preset->adapt(specs);
+  std::string otherwise;
+  for (std::size_t x = 0; x < specs.size(); ++x) {
+    const quota_spec<max_resources>& told = s.quotas[x].spec;
+    if (!specs[x].inclusive || told.inclusive || parents.count(told.name) == 0) continue;
+    otherwise.append(otherwise.empty() ? "" : ", ").append(told.name);
+  }
+  if (otherwise.empty()) return {};
   return fmt::format(
       "note: {} decides as if the nominal of {} contained that of its children; in the figures it comes on "
-      "top "
-      "of theirs. With \"inclusive\": true both are the same\n",
-      s.policy.preset, shortened(parents, 200));
+      "top of theirs. With \"inclusive\": true both are the same\n",
+      s.policy.preset, shortened(otherwise, 200));
 }
 
 std::string timing_text(const replay_result& r) {
