@@ -173,6 +173,9 @@ struct compared {
       case gpu::obstacle::no_room_beside:
         REQUIRE_FALSE(d.is_plain());
         break;
+      case gpu::obstacle::outage:
+        REQUIRE_FALSE(real.outages().empty());
+        break;
     }
   }
   void check_numbers(const pod_request& d, const gpu::unplaceable& why, bool is_exact) const {

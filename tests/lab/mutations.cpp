@@ -39,7 +39,7 @@ const std::string members =
   "events": [{"at_s": 1, "resize": {"quota": "a", "nominal": {"gpu": 6}}}, {"at_s": 2, "add_quota": {"name": "d"}},
              {"at_s": 3, "move_quota": {"quota": "d", "parent": "b"}}, {"at_s": 4, "remove_quota": {"quota": "d"}},
              {"at_s": 5, "reweight": {"quota": "b", "weight": 2}}, {"at_s": 6, "cancel": {"job": "4"}},
-             {"at_s": 7, "node_down": {"node": "m"}}, {"at_s": 8, "drain": {"node": "n-0"}}])";
+             {"at_s": 7, "announced_s": 2, "node_down": {"node": "m"}}, {"at_s": 8, "drain": {"node": "n-0"}}])";
 
 /// The tokens of the text: words in quotes, numbers, and single characters.
 std::vector<std::string> tokens_of(const std::string& text) {

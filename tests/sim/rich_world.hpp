@@ -176,6 +176,15 @@ inline void give_unlike_pods(random_source& random, allot::sim::job<8>& j,
     s.quota_events.push_back({random.between(0, 60) * second,
                               allot::resize_quota<8>{.quota = allot::quota_id{i}, .nominal = amounts{}}});
   }
+  if (random.one_in(3)) {
+    for (node_event& e : s.node_events) {
+      if (e.what != node_change::drain && random.one_in(2))
+        e.announced = e.at - random.between(0, 60) * second;
+    }
+    for (job<8>& j : s.jobs) {
+      if (random.one_in(2)) j.estimate = random.between(1, 25) * second;
+    }
+  }
   s.faults.replaces_failed_pods = random.one_in(2);
   if (random.one_in(2)) return s;
   const auto drawn_span = [&]() -> allot::sim::host_faults::span {

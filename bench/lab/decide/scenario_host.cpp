@@ -35,7 +35,8 @@ scenario_host<N>::scenario_host(const scenario& s, workload<N> w, quota_tree<N> 
                                       .single_queue = single_queue,
                                       .flavor_sets = jobs.setup.flavor_sets,
                                       .total = jobs.setup.capacity,
-                                      .unlike = jobs.setup.unlike},
+                                      .unlike = jobs.setup.unlike,
+                                      .before_outages = sim::are_announced(jobs.setup.node_events)},
                 single_queue ? tree_of_everything<N>() : accounts, std::move(jobs.setup.where),
                 policies_for<sim::workload_view<N>, sim::places>(preset)),
       ids(jobs.setup.jobs.size()) {
@@ -47,6 +48,11 @@ scenario_host<N>::scenario_host(const scenario& s, workload<N> w, quota_tree<N> 
   }
   adopt_running();
   submit_pending();
+  // What would have happened by now has not.
+  auto& events = jobs.setup.node_events;
+  erase_if(events, [this](const sim::node_event& e) { return e.at <= now; });
+  scheduler.nodes().announce(sim::known_outages(events, now));
+  scheduler.retry();
 }
 
 template <std::size_t N>

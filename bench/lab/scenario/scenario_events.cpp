@@ -39,7 +39,13 @@ void scenario_reader::read_events(json_object& top) {
     json_object event{element, found_};
     const auto at = event.require("at_s");
     const auto milli = at ? read_milli(*at, found_) : std::nullopt;
-    if (milli) events.push_back({*milli, element});
+    if (!milli) return;
+    dated& read = events.emplace_back(dated{*milli, element});
+    if (const auto since = event.find("announced_s")) {
+      read.announced = read_milli(*since, found_);
+      if (read.announced > read.at)
+        since->report(found_, "what is announced is yet to happen (expected a time before at_s)");
+    }
   });
   std::stable_sort(events.begin(), events.end(), [](const dated& a, const dated& b) { return a.at < b.at; });
 
@@ -72,6 +78,7 @@ void scenario_reader::read_events(json_object& top) {
 std::optional<json_value> scenario_reader::kind_of_event(json_value value) {
   json_object event{value, found_};
   static_cast<void>(event.find("at_s"));
+  static_cast<void>(event.find("announced_s"));
   std::optional<json_value> kind;
   bool is_refused = false;
   for (const auto* key : {"resize", "add_quota", "remove_quota", "move_quota", "reweight", "cancel",
@@ -105,15 +112,20 @@ void scenario_reader::read_node_change(const dated& event, json_value kind) {
   if (!to_.cluster) return value->report(found_, "there is no cluster of which this could be a node");
   const auto node = to_.cluster->find(*name);
   if (!node) return value->report(found_, "there is no node \"" + *name + '"');
+  if (event.announced && kind.key() == "drain") {
+    return kind.report(found_, "a drain can't be announced (expected node_down or node_up): it ends no job");
+  }
   const sim::node_change happens = kind.key() == "node_down" ? sim::node_change::down
                                    : kind.key() == "node_up" ? sim::node_change::up
                                                              : sim::node_change::drain;
-  to_.events.push_back({event.at, sim::node_event{event.at, *node, happens}, value->pointer()});
+  to_.events.push_back(
+      {event.at, sim::node_event{event.at, *node, happens, event.announced}, value->pointer()});
 }
 
 void scenario_reader::read_change(const dated& event, json_value kind, world& now) {
   const bool is_of_node = kind.key() == "node_down" || kind.key() == "node_up" || kind.key() == "drain";
   if (is_of_node) return read_node_change(event, kind);
+  if (event.announced) kind.report(found_, "only node_down and node_up can be announced");
   const std::size_t before = found_.size();
   json_object what{kind, found_};
   const auto quota_named = [&](std::string_view key) {

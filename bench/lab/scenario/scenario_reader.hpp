@@ -153,6 +153,7 @@ class scenario_reader {
   struct dated {
     instant at;
     json_value value;
+    std::optional<instant> announced{};
   };
   /// The quotas as the events change them, in order of time.
   struct world;

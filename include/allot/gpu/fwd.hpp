@@ -44,6 +44,7 @@ struct node_fill;
 struct node_spec;
 struct node_type;
 enum class obstacle : std::uint8_t;
+struct outage;
 struct packing_score;
 struct placed_pod;
 enum class placement_name : std::uint8_t;

@@ -55,19 +55,23 @@ class basic_inventory : public occupancy {
   [[nodiscard]] std::optional<allocation> place_by(const P& policy, const pod_request& r) {
     const auto pods = pods_of(r);
     if (!pods || !r.is_plain()) return std::nullopt;
-    if (pods->all_pods() > 1 && !detail::has_room(index(), *pods)) return std::nullopt;
-    return add_each(policy, *pods);
+    return before_outages(r.estimate, [&]() -> std::optional<allocation> {
+      if (pods->all_pods() > 1 && !detail::has_room(index(), *pods)) return std::nullopt;
+      return add_each(policy, *pods);
+    });
   }
   /// Whether `place` would find a place. Changes nothing. One pod takes one choice of the policy. For pods of
   /// whole GPUs the room is counted, if the policy finds all of it; others are placed and taken back.
   [[nodiscard]] bool could_place(const pod_request& r) {
     const auto pods = pods_of(r);
     if (!pods || !r.is_plain()) return false;
-    if (pods->all_pods() == 1) return policy_(index(), pods->each).has_value();
-    if (!detail::has_room(index(), *pods)) return false;
-    const bool counts =
-        gpu::finds_all_room(policy_) && !pods->each.is_fraction() && !pods->each.depends_on_type();
-    return counts || would_succeed([&] { return add_each(policy_, *pods).has_value(); });
+    return before_outages(r.estimate, [&] {
+      if (pods->all_pods() == 1) return policy_(index(), pods->each).has_value();
+      if (!detail::has_room(index(), *pods)) return false;
+      const bool counts =
+          gpu::finds_all_room(policy_) && !pods->each.is_fraction() && !pods->each.depends_on_type();
+      return counts || would_succeed([&] { return add_each(policy_, *pods).has_value(); });
+    });
   }
   /// Places the pods of the request one after the other, the smaller one of a total last, where
   /// `choose(index(), pod)` says for each, whatever levels are requested; all of them, or none if it returns
@@ -75,7 +79,8 @@ class basic_inventory : public occupancy {
   template <std::invocable<const free_index&, const pod_shape&> Choose>
   [[nodiscard]] std::optional<allocation> place_each(const pod_request& r, Choose&& choose) {
     const auto pods = pods_of(r);
-    return pods ? add_each(choose, *pods) : std::nullopt;
+    if (!pods) return std::nullopt;
+    return before_outages(r.estimate, [&] { return add_each(choose, *pods); });
   }
   /// The pods that a request consists of on these nodes, or nothing if it is invalid. O(node types).
   [[nodiscard]] std::optional<pod_split> pods_of(const pod_request& r) const { return split(r, layout()); }
@@ -96,15 +101,23 @@ class basic_inventory : public occupancy {
   /// Why the request can't be placed now. See `gpu::why_not`.
   [[nodiscard]] unplaceable why_not(const pod_request& r) const {
     unplaceable why = gpu::why_not(index(), r);
-    if (!r.is_plain()) why.reason = obstacle::invalid_request;
+    why.reason = r.is_plain() ? or_outage(*this, why.reason, r) : obstacle::invalid_request;
     return why;
   }
   /// Its reason alone, which costs less.
   [[nodiscard]] obstacle obstacle_to(const pod_request& r) const {
-    return r.is_plain() ? gpu::obstacle_to(index(), r) : obstacle::invalid_request;
+    if (!r.is_plain()) return obstacle::invalid_request;
+    return or_outage(*this, gpu::obstacle_to(index(), r), r);
   }
 
  protected:
+  /// What is in the way of a request; `found` is that if all nodes that are open now stay so.
+  template <class Inventory>
+  [[nodiscard]] static obstacle or_outage(const Inventory& in, obstacle found, const pod_request& r) {
+    if (found != obstacle::none || !in.meets_outages(r.estimate)) return found;
+    Inventory trial{in};
+    return trial.could_place(r) ? obstacle::none : obstacle::outage;
+  }
   /// Adds pods of one kind where they are.
   [[nodiscard]] bool add_all_at(const pod_request& r, std::span<const pod_location> pods, allocation a) {
     const auto whole = split(r, 0);

@@ -64,6 +64,9 @@ namespace detail {
 struct run_estimate {
   /// In the unit of the host's clock; 0 or less, or `without_end`: it is not known.
   instant span = without_end;
+  /// Whether they are to have ended before a node is closed of which that is known (`occupancy::announce`).
+  /// Then it decides on whether there is room.
+  bool before_outages = false;
 
   /// Whether it says anything.
   [[nodiscard]] constexpr bool is_known() const noexcept { return span > 0 && span != without_end; }
@@ -180,8 +183,8 @@ struct pod_request {
   std::uint8_t one_of = every_set;
   /// The options that were chosen of the flavors of its sets, by group: see `pod_set::pools`.
   std::array<std::uint8_t, 8> options{};
-  /// How long its pods are expected to run, for placement policies that care (`lifetime_alignment`). It makes
-  /// no difference to whether there is room: see `room_key`.
+  /// How long its pods are expected to run, for placement policies that care (`lifetime_alignment`), and for
+  /// `before_outages`. Otherwise it makes no difference to whether there is room: see `room_key`.
   run_estimate estimate{};
   /// The pods in sets, if they differ: then what is above is each set's own, but for `pods`, all of them
   /// together (fewer than their minimums: the first, set by set), and the levels, which are those of the
@@ -192,10 +195,10 @@ struct pod_request {
 
   class referents;
 
-  /// What of it decides whether there is room: all but the estimate.
+  /// What of it decides whether there is room: all but the estimate, unless that is one `before_outages`.
   [[nodiscard]] constexpr pod_request room_key() const noexcept {
     pod_request key = *this;
-    key.estimate = {};
+    if (!estimate.before_outages) key.estimate = {};
     return key;
   }
   /// Whether it has either constraint.

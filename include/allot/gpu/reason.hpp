@@ -44,6 +44,8 @@ enum class obstacle : std::uint8_t {
   sets_not_together,
   /// One more of its pods would fit, but not in the domain in which the others are.
   no_room_beside,
+  /// All of its pods fit, but on nodes that are out before it would have ended (`occupancy::announce`).
+  outage,
 };
 
 /// For programs; messages for users are better made from the numbers.
@@ -77,6 +79,8 @@ enum class obstacle : std::uint8_t {
       return "sets_not_together";
     case obstacle::no_room_beside:
       return "no_room_beside";
+    case obstacle::outage:
+      return "outage";
   }
   return "";
 }
@@ -169,6 +173,8 @@ struct unplaceable {
       return "its pods can't all be placed as its pod sets ask";
     case obstacle::no_room_beside:
       return "there is room for another pod, but not in the domain of the others";
+    case obstacle::outage:
+      return "there is room for it, but on nodes that go down before it would have ended";
     case obstacle::none:
     case obstacle::invalid_request:
       break;

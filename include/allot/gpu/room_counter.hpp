@@ -40,8 +40,10 @@ class room_counter {
 
   /// Starts over with no job gone; counts for this request until the inventory changes. Returns whether it
   /// can: not for topology levels, unlike pods, GPU memory, MIG instances, fractions of several devices, or
-  /// pods without GPUs. O(types x sizes); O(nodes) where hosts count.
+  /// pods without GPUs; nor while outages are known, as the room then depends on the time. O(types x sizes);
+  /// O(nodes) where hosts count.
   [[nodiscard]] bool begin(const occupancy& in, const pod_request& r) {
+    if (!in.outages().empty()) return false;
     const free_index& index = in.index();
     const cluster& layout = in.layout();
     const std::uint64_t now = index.fingerprint();

@@ -43,9 +43,7 @@ class basic_topology_inventory : public basic_inventory<Policy> {
   /// As `basic_inventory::place`; a request with levels where `gang_planner` says. Unlike pods are placed
   /// whole: in the nearest domain that the levels ask for, each set where its own levels allow; every way to
   /// divide up to 64 pods is tried, unless that takes too long. Their places are listed by set.
-  [[nodiscard]] std::optional<allocation> place(const pod_request& r) {
-    return r.is_plain() ? base::place(r) : place_otherwise(this->policy(), r);
-  }
+  [[nodiscard]] std::optional<allocation> place(const pod_request& r) { return place_by(this->policy(), r); }
   /// Whether `place` would find a place. Changes nothing.
   [[nodiscard]] bool could_place(const pod_request& r) {
     if (r.is_plain()) return base::could_place(r);
@@ -54,21 +52,24 @@ class basic_topology_inventory : public basic_inventory<Policy> {
   /// As `place`, with another policy; requests with levels are still placed by `gang_planner`.
   template <placement_policy P>
   [[nodiscard]] std::optional<allocation> place_by(const P& policy, const pod_request& r) {
-    return r.is_plain() ? base::place_by(policy, r) : place_otherwise(policy, r);
+    if (r.is_plain()) return base::place_by(policy, r);
+    return this->before_outages(r.estimate, [&] { return place_otherwise(policy, r); });
   }
   /// As `basic_inventory::place_each`; the pods of the first set first, wherever their levels want them.
   template <std::invocable<const free_index&, const pod_shape&> Choose>
   [[nodiscard]] std::optional<allocation> place_each(const pod_request& r, Choose&& choose) {
     if (r.sets.empty() || r.one_of != every_set) return base::place_each(r, choose);
-    const allot::savepoint before = this->save();
-    const allocation a = this->open();
-    bool placed = sets_.read(nearness(), r);
-    for (std::size_t s = 0; s < r.sets.size() && placed; ++s) {
-      const pod_shape& pod = sets_.shape_of(s);
-      for (std::uint32_t left = sets_.pods_of(s); left > 0 && placed; --left)
-        placed = this->add_where(choose, pod, a);
-    }
-    return this->conclude(before, placed, a);
+    return this->before_outages(r.estimate, [&] {
+      const allot::savepoint before = this->save();
+      const allocation a = this->open();
+      bool placed = sets_.read(nearness(), r);
+      for (std::size_t s = 0; s < r.sets.size() && placed; ++s) {
+        const pod_shape& pod = sets_.shape_of(s);
+        for (std::uint32_t left = sets_.pods_of(s); left > 0 && placed; --left)
+          placed = this->add_where(choose, pod, a);
+      }
+      return this->conclude(before, placed, a);
+    });
   }
   /// As `basic_inventory::place_at`; the pods of the first set first.
   [[nodiscard]] std::optional<allocation> place_at(const pod_request& r, std::span<const pod_location> pods) {
@@ -92,7 +93,10 @@ class basic_topology_inventory : public basic_inventory<Policy> {
   /// was placed for.
   [[nodiscard]] std::optional<allocation> replace(allocation from, const pod_request& r) {
     if (!this->contains(from) || this->is_vacating(from)) return std::nullopt;
-    return this->usable(from) ? from : sets_.replace(access<Policy>{this, &this->policy()}, from, r);
+    if (this->usable(from)) return from;
+    return this->before_outages(r.estimate, [&] {
+      return sets_.replace(access<Policy>{this, &this->policy()}, from, r);
+    });
   }
 
   /// Whether the request would fit on the empty cluster with all nodes open. O(node types), with levels
@@ -111,14 +115,12 @@ class basic_topology_inventory : public basic_inventory<Policy> {
   /// Why the request can't be placed now. See `gpu::why_not`. Of unlike pods why the first set can't be that
   /// never can, or else that can't now; if each could, that they can't all be.
   [[nodiscard]] unplaceable why_not(const pod_request& r) const {
-    if (r.is_plain()) return base::why_not(r);
-    if (r.sets.empty()) {
-      if (!near_) return base::why_not(r);
-      unplaceable why = near_->why_not(this->index(), r, gpu::why_not(this->index(), r));
-      if (!why.says_no() && !r.near.is_none()) why.reason = obstacle::no_room_beside;
-      return why;
-    }
-    return why_not_sets(r);
+    if (r.is_plain() || (r.sets.empty() && !near_)) return base::why_not(r);
+    unplaceable why =
+        r.sets.empty() ? near_->why_not(this->index(), r, gpu::why_not(this->index(), r)) : why_not_sets(r);
+    why.reason = this->or_outage(*this, why.reason, r);
+    if (r.sets.empty() && !why.says_no() && !r.near.is_none()) why.reason = obstacle::no_room_beside;
+    return why;
   }
   /// Its reason alone, which costs less without levels.
   [[nodiscard]] obstacle obstacle_to(const pod_request& r) const {
@@ -263,6 +265,7 @@ class basic_topology_inventory : public basic_inventory<Policy> {
     }
     if (no) return *no;
     basic_topology_inventory trial{*this};
+    trial.announce({});
     if (trial.place(r)) {
       all.reason = obstacle::none;
     } else if (r.one_of != every_set) {

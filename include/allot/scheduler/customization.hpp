@@ -55,6 +55,7 @@
 // | `place_at(r, ...)`         | takes a place where a job runs            | `take_place(r)` alone          |
 // | `near_request`             | `r.beside(place)`: another pod, near them | it may be anywhere             |
 // | `replacing_placement`      | `replace`: pods on failed nodes elsewhere | a job that loses pods is lost  |
+// | `foreseeing_placement`     | `next_change`, `look_ahead`: outages ahead | the nodes stay as they are    |
 // | `r.room_key()`             | what of a request decides on room         | all of it                      |
 //
 // ## The parts of `policies` (scheduler/policies.hpp)

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/time.hpp>
+
+#include <algorithm>
 #include <compare>
 #include <concepts>
 #include <cstdint>
@@ -198,6 +201,17 @@ concept replacing_placement = revocable_placement<P> &&
   { p.replace(where, pod_request) } -> std::same_as<std::optional<typename P::allocation>>;
 };
 
+/// A placement that knows of nodes which will be closed, or come back: `next_change(after)` returns when the
+/// next of them does, `without_end` if none does. After `look_ahead(at)` places are given as of then: nodes
+/// that will be back by then are open, and none is given that the job would lose before its estimate is over.
+/// A scheduler looks ahead under a savepoint, for reservations. After the rollback it looks at the present
+/// again. Default: the nodes stay as they are.
+template <class P>
+concept foreseeing_placement = placement<P> && requires(P p, const P& seen, instant at) {
+  { seen.next_change(at) } -> std::same_as<instant>;
+  p.look_ahead(at);
+};
+
 /// A placement in which a pod of an elastic job may have to be near the others: a pod request of one more
 /// pod has a member `pod_request beside(const allocation& others) const`, which returns it with the place of
 /// the core. Default: it may be anywhere.
@@ -273,9 +287,22 @@ struct placement_or_default {
   }
   [[nodiscard]] static bool has_nodes(const no_placement&) { return false; }
   /// Whether a job could start in its place now.
-  [[nodiscard]] static bool usable(const placement auto&, const auto&) { return true; }
-  [[nodiscard]] static bool usable(const revocable_placement auto& places, const auto& where) {
-    return places.usable(where);
+  [[nodiscard]] static bool usable(const placement auto&, const auto&, const auto&) { return true; }
+  [[nodiscard]] static bool usable(const revocable_placement auto& places, const auto& where, const auto& r) {
+    if constexpr (requires { places.usable(where, r); }) {
+      return places.usable(where, r);
+    } else {
+      return places.usable(where);
+    }
+  }
+  /// Places are given as of then.
+  static void look_ahead(placement auto& places, instant at) {
+    if constexpr (requires { places.look_ahead(at); }) places.look_ahead(at);
+  }
+  /// When the nodes change next of which that is known.
+  [[nodiscard]] static instant next_change(const placement auto&, instant) { return without_end; }
+  [[nodiscard]] static instant next_change(const foreseeing_placement auto& places, instant after) {
+    return places.next_change(after);
   }
   /// What of a pod request decides whether there is room.
   [[nodiscard]] static const auto& room_key(const auto& r) { return r; }
@@ -291,6 +318,24 @@ struct placement_or_default {
   }
 };
 
+}  // namespace detail
+
+namespace detail {
+/// Lets a placement answer as of times to come, until its end; the trials that are made meanwhile end before.
+template <placement P>
+class ahead_of_time {
+ public:
+  ahead_of_time(P& places, instant now) : places_(places), now_(now) {}
+  ahead_of_time(const ahead_of_time&) = delete;
+  ahead_of_time& operator=(const ahead_of_time&) = delete;
+  ~ahead_of_time() { look(now_); }
+  /// As of then, or now if that is over.
+  void look(instant at) { placement_or_default::look_ahead(places_, std::max(at, now_)); }
+
+ private:
+  P& places_;
+  instant now_;
+};
 }  // namespace detail
 
 /// The counter beside a placement, or `no_room_counter` if it has none.

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/algorithm.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
+#include <allot/gpu/outage.hpp>
 #include <allot/gpu/pod_request.hpp>
 #include <allot/quota/change.hpp>
 #include <allot/sim/job.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string_view>
 
 namespace allot {
@@ -58,7 +63,30 @@ struct node_event {
   gpu::node_id node;
   /// What happens to it.
   node_change what{};
+  /// Since when it is known that it will; none: not before it does. Of nodes that fail, the scheduler then
+  /// knows from when, and of those that come back, how long they are out (`gpu::outage`).
+  std::optional<instant> announced{};
 };
+
+/// Whether some are known before they happen.
+[[nodiscard]] inline bool are_announced(std::span<const node_event> events) {
+  return detail::any_of(events.begin(), events.end(),
+                        [](const node_event& e) { return e.announced.has_value(); });
+}
+/// The outages that are known by then, and not over; `events` are sorted by time. O(events x outages).
+[[nodiscard]] inline vector<gpu::outage> known_outages(std::span<const node_event> events, instant now) {
+  vector<gpu::outage> all;
+  for (const node_event& e : events) {
+    if (e.at > now && e.announced.value_or(e.at) > now) continue;
+    const auto begun = detail::find_if(all.begin(), all.end(), [&](const gpu::outage& o) {
+      return o.node == e.node && o.to == without_end;
+    });
+    if (e.what == node_change::down && begun == all.end()) all.push_back({e.node, e.at});
+    if (e.what == node_change::up && begun != all.end()) begun->to = e.at;
+  }
+  erase_if(all, [now](const gpu::outage& o) { return o.to <= now; });
+  return all;
+}
 
 }  // namespace sim
 }  // namespace v0

@@ -154,6 +154,8 @@ struct workload_view {
   std::span<const instant> resumption{};
   /// What `job::unlike` refers to.
   std::span<const unlike_pods<N>> unlike{};
+  /// Whether nodes will be closed of which that is known: then jobs with an estimate are to have ended.
+  bool before_outages = false;
 
   /// The total capacity; unlimited in a dimension in which it is unknown.
   [[nodiscard]] const resources<N>& capacity() const noexcept { return total; }
@@ -305,7 +307,9 @@ struct workload_view {
   [[nodiscard]] gpu::pod_request pod_request(job j, std::uint32_t pods, const flavor_pick& pick) const {
     gpu::pod_request r = jobs[j].pod_request;
     if (!r.total) r.pods = pods;
-    r.estimate.span = estimate(j);
+    r.estimate = {estimate(j), before_outages};
+    if (before_outages && time_limit(j) > 0 && (!r.estimate.is_known() || time_limit(j) < r.estimate.span))
+      r.estimate.span = time_limit(j);
     if (jobs[j].unlike != 0) {
       r.pods = pods;
       r.sets = list_of(j);

@@ -3,7 +3,9 @@
 
 #include <allot/core/journal.hpp>
 #include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
 #include <allot/gpu/cluster.hpp>
+#include <allot/gpu/outage.hpp>
 #include <allot/gpu/placement/any_placement.hpp>
 #include <allot/gpu/room_counter.hpp>
 #include <allot/gpu/topology/topology.hpp>
@@ -94,6 +96,9 @@ class places {
     bool expect_end(allocation a, instant end) {
       return of_->inventory_ && of_->inventory_->expect_end(a, end);
     }
+    void announce(vector<gpu::outage> all) {
+      if (of_->inventory_) of_->inventory_->announce(std::move(all));
+    }
     /// @}
     /// That of the places.
     void explain_in_brief(bool do_so) noexcept { of_->explain_in_brief(do_so); }
@@ -124,6 +129,15 @@ class places {
   void rebase(instant by) {
     if (inventory_) inventory_->rebase(by);
   }
+  /// @{
+  /// See `foreseeing_placement`.
+  [[nodiscard]] instant next_change(instant after) const {
+    return inventory_ ? inventory_->next_change(after) : without_end;
+  }
+  void look_ahead(instant at) {
+    if (inventory_) inventory_->look_ahead(at);
+  }
+  /// @}
   /// Places a job, if there is room.
   [[nodiscard]] std::optional<allocation> place(const pod_request& r) {
     return inventory_ ? inventory_->place(r) : allocation{};
@@ -158,6 +172,9 @@ class places {
   }
   /// Whether the job could start in its place now; see `revocable_placement`.
   [[nodiscard]] bool usable(allocation a) const { return inventory_ ? inventory_->usable(a) : contains(a); }
+  [[nodiscard]] bool usable(allocation a, const pod_request& r) const {
+    return inventory_ ? inventory_->usable(a, r) : contains(a);
+  }
   /// Whether its place is clear of earlier jobs.
   [[nodiscard]] bool ready(allocation a) const { return !inventory_ || inventory_->ready(a); }
   /// Whether it would fit on the empty cluster.
@@ -189,7 +206,8 @@ class places {
   std::optional<inventory_type> inventory_;
   bool explains_in_brief_ = false;
 };
-static_assert(replacing_placement<places> && kept_placement_room<places::room_counter, places> &&
+static_assert(replacing_placement<places> && foreseeing_placement<places> &&
+              kept_placement_room<places::room_counter, places> &&
               grouped_placement_room<places::room_counter, places> && guarded_placement<places>);
 
 }  // namespace sim

@@ -251,11 +251,18 @@ class simulator {
     auto nodes = scheduler_.nodes();
     if (e.what == node_change::up) {
       nodes.reopen(e.node);
-      scheduler_.retry();
-      return;
+    } else {
+      nodes.close(e.node);
+      if (e.what == node_change::down) lose(e.node, watch);
     }
-    nodes.close(e.node);
-    if (e.what == node_change::down) lose(e.node, watch);
+    announce();
+  }
+  /// The scheduler gets to know what is known by now of nodes that fail and come back.
+  void announce() {
+    if (scheduler_.view().before_outages) {
+      if constexpr (requires(vector<gpu::outage> all) { scheduler_.nodes().announce(all); })
+        scheduler_.nodes().announce(known_outages(given_.node_events, now_));
+    }
     scheduler_.retry();
   }
   /// What runs on a node that has failed is lost: one pod of an elastic job that has more than it needs, or
@@ -490,8 +497,10 @@ result<simulator<N, Places>> simulator<N, Places>::make(setup<N, Places> s, cons
   if (by.ignores_quotas) s.settings.clear();
   const auto specs = s.quotas.specs();
   job_runs<N> runs{std::move(s.jobs), std::move(s.flavor_sets), s.quotas, s.capacity, std::move(s.unlike)};
-  auto policy = scheduler_type::make(by, runs.view(by.ignores_quotas), {specs.begin(), specs.end()},
-                                     std::move(s.where), policies_type{policies_for<view_type, Places>(by)});
+  view_type view = runs.view(by.ignores_quotas);
+  view.before_outages = are_announced(s.node_events);
+  auto policy = scheduler_type::make(by, std::move(view), {specs.begin(), specs.end()}, std::move(s.where),
+                                     policies_type{policies_for<view_type, Places>(by)});
   if (!policy) return std::move(policy).problems();
   simulator made{std::move(s), std::move(runs), std::move(policy).value(), by.ignores_quotas};
   vector<problem> problems = made.configure_from(0);
@@ -524,6 +533,9 @@ void simulator<N, Places>::begin(observer<N, Places>& watch) {
     runs_.push(now_, event_kind::cycle, 0);
   }
   runs_.push_each(given_.node_events, event_kind::node_change);
+  for (const node_event& e : given_.node_events) {
+    if (e.announced && *e.announced < e.at) runs_.push(*e.announced, event_kind::announcement, 0);
+  }
   runs_.push_each(given_.quota_events, event_kind::quota_change);
   for (const cancel_event& c : given_.cancels) runs_.push(c.at, event_kind::cancel, c.which);
   for (const running_job_at_start& r : given_.running) adopt(r, watch);
@@ -554,6 +566,9 @@ vector<problem> simulator<N, Places>::happen(observer<N, Places>& watch) {
         break;
       case event_kind::failed_start:
         fail_start(e.payload, watch);
+        break;
+      case event_kind::announcement:
+        announce();
         break;
       case event_kind::node_change:
         change_node(given_.node_events[e.payload], watch);

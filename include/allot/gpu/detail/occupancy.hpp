@@ -9,10 +9,12 @@
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/detail/allocation_table.hpp>
 #include <allot/gpu/free_index.hpp>
+#include <allot/gpu/outage.hpp>
 #include <allot/gpu/pod_request.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 
 namespace allot {
@@ -89,6 +91,16 @@ class occupancy {
                                   [this](const placed_pod& p) { return index_.is_closed(p.where.node); });
   }
 
+  /// Whether a job of that request could start there now: it is usable, and none of its nodes goes down
+  /// before the job has ended. O(its pods x outages).
+  [[nodiscard]] bool usable(allocation a, const pod_request& r) const {
+    bool is_lost = !usable(a);
+    outages_.for_each_met(r.estimate, [&](node_id n) {
+      for_each_node(a, [&](std::size_t own) { is_lost = is_lost || own == n.index(); });
+    });
+    return !is_lost;
+  }
+
   /// Nothing new is placed on the node from now on, because it has failed or is being drained; what runs
   /// there stays until it is released. No effect if the node is closed. False if there is no such node.
   /// O(devices of the node).
@@ -108,6 +120,26 @@ class occupancy {
     return true;
   }
   [[nodiscard]] bool is_closed(node_id n) const { return !layout().contains(n) || index_.is_closed(n); }
+
+  /// All outages that are known, in place of those known before. The host still closes and reopens the nodes
+  /// when their time comes. Until then nothing is placed on one of them that has an estimate
+  /// `before_outages` and would not have ended; nor anything else as of a time at which it is out. Of nodes
+  /// that do not exist nothing is known. Precondition: no savepoint is open. O(n log n).
+  void announce(vector<outage> all) {
+    ALLOT_ASSERT(!journal_.recording(), "what is rolled back would have closed nodes otherwise");
+    erase_if(all, [this](const outage& o) { return !layout().contains(o.node); });
+    outages_.know(std::move(all));
+  }
+  /// Those known, by their beginning.
+  [[nodiscard]] std::span<const outage> outages() const noexcept { return outages_.all(); }
+  /// @{
+  /// What `foreseeing_placement` asks for.
+  [[nodiscard]] instant next_change(instant after) const { return outages_.next_change(after); }
+  void look_ahead(instant at) {
+    outages_.look_ahead(at);
+    outages_.for_each_over([this](node_id n) { reopen(n); });
+  }
+  /// @}
   /// Calls `visit(allocation)` for each allocation with pods on the node, including vacating ones, by id.
   /// O(all pods).
   template <class Visit>
@@ -124,15 +156,19 @@ class occupancy {
   void commit(allot::savepoint s) noexcept { journal_.commit(s); }
 
   /// The time by the host's clock: from here the estimates of what is placed count. No savepoint restores it.
-  /// Without effect unless the policy cares when pods end.
-  void set_now(instant now) noexcept { index_.set_now(now); }
+  /// Without effect unless the policy cares when pods end, or outages are known.
+  void set_now(instant now) noexcept {
+    index_.set_now(now);
+    outages_.set_now(now);
+  }
 
   /// The clock was wrong by that span: it moves, and so do the expected ends of all that is placed. Without
-  /// effect unless the policy cares. Precondition: no savepoint is open. O(pods).
+  /// effect unless the policy cares, or outages are known. Precondition: no savepoint is open. O(pods).
   void rebase(instant by) {
     ALLOT_ASSERT(!journal_.recording(), "what is rolled back would have times of another clock");
+    outages_.rebase(by);
     if (!index_.ends().recording()) return;
-    set_now(allot::detail::moved(index_.ends().now(), by));
+    index_.set_now(allot::detail::moved(index_.ends().now(), by));
     table_.for_each([&](allocation a) {
       if (!table_.has_pods(a)) return;
       const instant end = (*table_.pods(a).begin()).end;
@@ -207,8 +243,24 @@ class occupancy {
     note({change::pod_added, false, a, {}});
   }
 
-  /// Nothing is placed, and all nodes are open.
+  /// Returns what `place()` returns while all nodes are closed that are out at some time of such a run.
+  template <class Place>
+  [[nodiscard]] auto before_outages(const run_estimate& run, Place place) {
+    if (outages_.all().empty()) return place();
+    const closed_meanwhile closed{*this, run};
+    return place();
+  }
+
+  /// Whether there is such a node that is open now.
+  [[nodiscard]] bool meets_outages(const run_estimate& run) const {
+    bool some = false;
+    outages_.for_each_met(run, [&](node_id n) { some = some || !is_closed(n); });
+    return some;
+  }
+
+  /// Nothing is placed, all nodes are open, and no outage is known.
   void clear() {
+    outages_.know({});
     table_.for_each([this](allocation a) { release(a); });
     for (std::size_t n = 0; n < layout().size(); ++n) reopen(node_id{n});
   }
@@ -234,6 +286,27 @@ class occupancy {
     allocation which;
     /// pod_removed: the pod; closed and reopened: the node; end_moved: the end before.
     placed_pod pod;
+  };
+
+  /// Nodes that were open before and will be after it.
+  class closed_meanwhile {
+   public:
+    closed_meanwhile(occupancy& of, const run_estimate& run) : of_(of), before_(of.out_.size()) {
+      of.outages_.for_each_met(run, [&](node_id n) {
+        if (of.is_closed(n)) return;
+        of.close(n);
+        of.out_.push_back(n);
+      });
+    }
+    closed_meanwhile(const closed_meanwhile&) = delete;
+    closed_meanwhile& operator=(const closed_meanwhile&) = delete;
+    ~closed_meanwhile() {
+      for (; of_.out_.size() > before_; of_.out_.pop_back()) of_.reopen(of_.out_.back());
+    }
+
+   private:
+    occupancy& of_;
+    std::size_t before_;
   };
 
   void note(const entry& e) {
@@ -298,6 +371,9 @@ class occupancy {
   free_index index_;
   allocation_table table_;
   journal<entry> journal_;
+  detail::outage_list outages_;
+  /// Closed for as long as something is placed that they would cut off.
+  vector<node_id> out_;
 };
 
 }  // namespace gpu

@@ -340,6 +340,8 @@ class availability {
   struct both_savepoints {
     savepoint in_ledger;
     decltype(std::declval<typename Session::placement_type&>().save()) in_places;
+    /// As of when places were given.
+    instant seen;
   };
   /// How far a walk has come.
   struct cursor {
@@ -349,6 +351,8 @@ class availability {
     /// Of these, whose places are released: only when a place is asked for.
     std::size_t vacated = 0;
     std::size_t starts = 0;
+    /// As of when places are given; the present at first.
+    instant seen = std::numeric_limits<instant>::min();
     /// The last that ended.
     job_id last{};
     /// Whether no job is placed: only the room for a job is counted.
@@ -368,10 +372,11 @@ class availability {
   static constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
 
   [[nodiscard]] both_savepoints open(Session& session) {
-    return {session.books().assumed().save(), session.books().places.save()};
+    return {session.books().assumed().save(), session.books().places.save(), at_.seen};
   }
   void close(Session& session, both_savepoints before) {
     session.books().places.rollback(std::move(before.in_places));
+    look_ahead(session, before.seen);
     session.books().assumed().rollback(before.in_ledger);
   }
   void begin() {
@@ -387,13 +392,23 @@ class availability {
     return {at_.starts, runs_, at_.without_places, at_.differs, at_.is_certain};
   }
 
-  /// The time of the next event: ends before starts.
+  [[nodiscard]] instant next_change(const Session& session) const {
+    return detail::placement_or_default::next_change(session.books().places,
+                                                     std::max(at_.seen, session.now()));
+  }
+  void look_ahead(Session& session, instant at) {
+    at_.seen = at;
+    detail::placement_or_default::look_ahead(session.books().places, std::max(at, session.now()));
+  }
+
+  /// The time of the next event: ends before starts, and nodes that close or come back.
   [[nodiscard]] std::optional<instant> next(const Session& session) const {
     std::optional<instant> t;
     const auto consider = [&](instant u) { t = t ? std::min(*t, u) : u; };
     if (at_.ends < session.books().ends().size()) consider(session.books().ends()[at_.ends].at);
     if (!runs_.empty() && runs_.front().end != without_end) consider(runs_.front().end);
     if (at_.starts < session.reservations().by_start().size()) consider(start_of(session).what.start);
+    if (const instant change = next_change(session); change != without_end) consider(change);
     return t;
   }
   /// The same of events of jobs with a reservation alone.
@@ -407,6 +422,8 @@ class availability {
   }
   /// Lets all end that is expected to by `t`.
   void end_until(Session& session, instant t) {
+    if (next_change(session) <= t) at_.last = {};
+    look_ahead(session, t);
     const auto ends = session.books().ends();
     for (; at_.ends < ends.size() && ends[at_.ends].at <= t; ++at_.ends) at_.last = ends[at_.ends].job;
     // While room is counted there is mostly none, and it is not asked for.

@@ -503,6 +503,7 @@ class loan_reservations {
     ledger<n>& l = session_.books().assumed();
     auto& places = session_.books().places;
     const savepoint before = l.save();
+    ahead_of_time then{places, session_.now()};
     const tentative trial{places};
     const auto is_gone = [&](job_id id) {
       return detail::any_of(gone.begin(), gone.end(), [id](const victim<n>& v) { return v.job.id == id; });
@@ -528,9 +529,11 @@ class loan_reservations {
       const reservation_entry& q = session_.reservations().all()[i];
       if (q.job == p.job) break;
       const bool runs = started == nullptr || q.job != started->facts.id;
-      if (runs && !q.what.gathers_since && reserved_end(session_, q) > p.what.start)
-        run(session_.jobs().at(q.job));
+      if (!runs || q.what.gathers_since || reserved_end(session_, q) <= p.what.start) continue;
+      then.look(q.what.start);
+      run(session_.jobs().at(q.job));
     }
+    then.look(p.what.start);
     const record& r = session_.jobs().at(p.job);
     const bool starts = quota_allows(session_, r, p.what.start) && could_place(places, r.pod_request);
     l.rollback(before);

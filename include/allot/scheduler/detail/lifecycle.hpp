@@ -947,7 +947,7 @@ class lifecycle {
     bool lost = false;
     for (std::size_t i = nominated_.waiting().size(); i-- > 0;) {
       record& r = jobs_[nominated_.waiting()[i]];
-      if (books_.has_room(r) && placement_or_default::usable(books_.places, r.where)) continue;
+      if (books_.has_room(r) && placement_or_default::usable(books_.places, r.where, r.pod_request)) continue;
       lost = true;
       withdraw_nomination(r);
       r.facts.elastic ? requeue(r) : wait(r.facts.id);

@@ -26,6 +26,8 @@ enum class event_kind : std::uint8_t {
   start,
   /// Or it could not be started.
   failed_start,
+  /// It becomes known that a node will fail, or come back.
+  announcement,
   /// A node fails, drains or comes back.
   node_change,
   /// An administrator changes the quota tree.

@@ -202,11 +202,13 @@ class owned_profile {
       return std::pair{p->what.start, p->number} < std::pair{q->what.start, q->number};
     });
     auto& places = session.books().places;
+    ahead_of_time then{places, session.now()};
     auto before = places.save();
     vector<std::pair<instant, place>> runs;
     const auto ends = session.books().ends();
     std::size_t ended = 0;
     for (const reservation_entry* const p : all) {
+      then.look(p->what.start);
       for (; ended < ends.size() && ends[ended].at <= p->what.start; ++ended) {
         places.release(session.jobs().at(ends[ended].job).where);
       }
@@ -329,12 +331,12 @@ class owned_profile {
 
   // Nodes.
 
-  /// Calls `visit(record)` for each other job of its quota with a reservation that runs at that time.
+  /// Calls `visit(record, start)` for each other job of its quota with a reservation that runs at that time.
   template <class Counts, class Visit>
   static void for_each_running_at(Session& session, const record& r, instant at, Counts counts, Visit visit) {
     for_each_reservation_of(session, r.facts.quota, [&](const reservation_entry& p) {
       if (p.job == r.facts.id || !counts(p) || p.what.gathers_since) return;
-      if (p.what.start <= at && end_of(session, p) > at) visit(session.jobs().at(p.job));
+      if (p.what.start <= at && end_of(session, p) > at) visit(session.jobs().at(p.job), p.what.start);
     });
   }
   /// Calls `visit(record)` for each job that may be preempted for it, and has not ended by then.
@@ -361,7 +363,12 @@ class owned_profile {
     /// As if the job at `without`, if given, were not there.
     places_ahead(Session& session, const record& r, Counts counts, stamped_set<job_id>& victims,
                  const place* without = nullptr)
-        : session_(session), r_(r), counts_(counts), without_(without), victims_(victims) {
+        : session_(session),
+          r_(r),
+          counts_(counts),
+          without_(without),
+          victims_(victims),
+          then_(session.books().places, session.now()) {
       if constexpr (can_count) {
         is_counted_ = room().begin(places(), r.pod_request);
         if (is_counted_ && without_ != nullptr) room().gone(places(), *without_);
@@ -387,6 +394,7 @@ class owned_profile {
         before_ = places().save();
         if (without_ != nullptr) places().release(*without_);
       }
+      then_.look(at);
       go_to(
           at, [&](const record& v) { places().vacate(v.where); },
           [&](const record& e) {
@@ -394,19 +402,23 @@ class owned_profile {
             return false;
           });
       auto here = places().save();
-      for_each_running_at(session_, r_, at, counts_,
-                          [&](const record& other) { static_cast<void>(places().place(other.pod_request)); });
+      for_each_running_at(session_, r_, at, counts_, [&](const record& other, instant start) {
+        then_.look(start);
+        static_cast<void>(places().place(other.pod_request));
+      });
+      then_.look(at);
       const bool fits = could_place(places(), r_.pod_request);
       places().rollback(std::move(here));
       return fits;
     }
-    /// Of those that end next, the last.
-    [[nodiscard]] std::optional<expected_end> next_end() const {
+    /// Of those that end next, the last; of nodes that change before that, when, and no job.
+    [[nodiscard]] std::optional<expected_end> next_end(instant after) const {
       const auto ends = session_.books().ends();
       std::size_t i = passed_;
-      if (i == ends.size()) return std::nullopt;
       while (i + 1 < ends.size() && ends[i + 1].at == ends[i].at) ++i;
-      return ends[i];
+      const instant change = placement_or_default::next_change(places(), std::max(after, session_.now()));
+      if (i < ends.size() && ends[i].at <= change) return ends[i];
+      return change == without_end ? std::nullopt : std::optional{expected_end{change, {}}};
     }
 
    private:
@@ -439,7 +451,7 @@ class owned_profile {
     /// How much the others with a reservation take of the room then, at most.
     [[nodiscard]] std::uint64_t most_taken(instant at) const {
       std::uint64_t taken = 0;
-      for_each_running_at(session_, r_, at, counts_, [&](const record& other) {
+      for_each_running_at(session_, r_, at, counts_, [&](const record& other, instant) {
         taken += room().taken_by(places(), other.pod_request).second;
       });
       return taken;
@@ -469,6 +481,7 @@ class owned_profile {
     bool has_victims_ = false;
     std::size_t passed_ = 0;
     bool is_counted_ = false;
+    ahead_of_time<placement> then_;
     /// Once that can't be counted.
     std::optional<decltype(std::declval<placement&>().save())> before_;
   };
@@ -486,7 +499,7 @@ class owned_profile {
   [[nodiscard]] static std::optional<start> first_place(places_ahead<Counts>& places, const start& s,
                                                         instant until) {
     if (places.has_place(s.at)) return s;
-    for (auto e = places.next_end(); e && e->at < until; e = places.next_end()) {
+    for (auto e = places.next_end(s.at); e && e->at < until; e = places.next_end(e->at)) {
       if (places.has_place(e->at)) return start{e->at, e->job, true};
     }
     return std::nullopt;

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSL-1.0
+// Failures and returns of nodes that are announced: jobs with an estimate are not cut off, shorter ones fill
+// the time before, and reservations know when there is room again.
+#include <allot/sim/observers.hpp>
+#include <allot/sim/simulator.hpp>
+#include <allot/systems/by_name/catalog.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/sim/rich_world.hpp"
+#include "tests/sim/small_world.hpp"
+#include "tests/support/seeds.hpp"
+
+using namespace allot_test;
+using allot::standard;
+using allot::gpu::node_id;
+using allot::sim::job;
+using allot::sim::node_change;
+
+namespace {
+
+using lines = std::vector<std::string>;
+
+job<1> exact(std::int64_t size, instant submit_s, instant duration_s) {
+  job<1> j = job_of(a, size, submit_s, duration_s);
+  j.estimate = j.duration;
+  return j;
+}
+/// Two nodes of 8 GPUs, all of a's, which are out from 100 to 150 s.
+allot::sim::setup<1> maintained(std::vector<job<1>> jobs) {
+  auto s = world<standard>(siblings({16}), std::move(jobs));
+  s.where = nodes(2, 8);
+  for (const std::size_t n : {0U, 1U}) {
+    s.node_events.push_back({100 * second, node_id{n}, node_change::down, instant{0}});
+    s.node_events.push_back({150 * second, node_id{n}, node_change::up, instant{0}});
+  }
+  std::stable_sort(s.node_events.begin(), s.node_events.end(),
+                   [](const auto& l, const auto& r) { return l.at < r.at; });
+  return s;
+}
+
+/// Jobs without a reservation may pass one with a reservation that they do not delay.
+allot::sim::setup<1> reserving(allot::sim::setup<1> s) {
+  for (auto& of : s.settings) of.head = allot::queue_head::reserve;
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("outages: who would be cut off has a reserved start after it, and who fits before it runs") {
+  auto s = reserving(maintained({exact(16, 0, 200), exact(8, 0, 100), exact(8, 5, 96), exact(8, 10, 90)}));
+  diary seen;
+  std::map<allot::sim::job_index, std::vector<instant>> promised;
+  each_instant<1> look{[&](const auto& sim) {
+    for (allot::sim::job_index j = 0; j < sim.jobs().size(); ++j) {
+      const allot::job_id id = sim.history(j).id;
+      if (!id) continue;
+      const auto p = sim.scheduler().reservation_of(id);
+      if (p && (promised[j].empty() || promised[j].back() != p->start)) promised[j].push_back(p->start);
+    }
+  }};
+  allot::sim::observers<1> all{&seen, &look};
+  static_cast<void>(run<standard>(std::move(s), all));
+  CHECK(seen.lines == lines{"0 submit 0", "0 submit 1", "0 start 1", "5 submit 2", "10 submit 3",
+                            "10 start 3", "100 finish 1", "100 finish 3", "150 start 0", "350 finish 0",
+                            "350 start 2", "446 finish 2"});
+  CHECK(promised[0] == std::vector<instant>{150 * second});
+  CHECK(promised[2].back() == 350 * second);
+}
+
+TEST_CASE("outages: while nodes are out it is known when they are back") {
+  auto s = reserving(maintained({exact(4, 110, 10)}));
+  std::vector<instant> promised;
+  each_instant<1> look{[&](const auto& sim) {
+    if (!sim.history(0).id) return;
+    if (const auto p = sim.scheduler().reservation_of(sim.history(0).id)) promised.push_back(p->start);
+  }};
+  static_cast<void>(run<standard>(std::move(s), look));
+  REQUIRE_FALSE(promised.empty());
+  CHECK(promised.front() == 150 * second);
+}
+
+TEST_CASE("outages: what is not announced, and who has no estimate, is as before") {
+  auto s = maintained({exact(16, 0, 200), job_of(a, 4, 0, 120)});
+  s.jobs[0].estimate = 0;
+  for (auto& e : s.node_events) e.announced.reset();
+  diary before;
+  static_cast<void>(run<standard>(s, before));
+  CHECK(before.lines[2] == "0 start 0");
+
+  s = maintained({job_of(a, 4, 0, 120)});
+  diary unknown;
+  static_cast<void>(run<standard>(std::move(s), unknown));
+  CHECK(unknown.lines ==
+        lines{"0 submit 0", "0 start 0", "100 evict 0 (node down), lost 100", "150 start 0", "270 finish 0"});
+}
+
+TEST_CASE("outages: an announcement counts from when it is made") {
+  auto s = maintained({exact(8, 0, 120), exact(8, 40, 70), exact(8, 60, 45)});
+  for (auto& e : s.node_events) e.announced = 50 * second;
+  diary seen;
+  static_cast<void>(run<standard>(std::move(s), seen));
+  CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "40 submit 1", "40 start 1", "60 submit 2",
+                            "100 evict 0 (node down), lost 100", "100 evict 1 (node down), lost 60",
+                            "150 start 0", "150 start 1", "220 finish 1", "220 start 2", "265 finish 2",
+                            "270 finish 0"});
+}
+
+TEST_CASE("outages: no policy starts a job that its estimate would have cut off") {
+  std::size_t lost = 0;
+  std::size_t completed = 0;
+  for_each_seed(400, [&](random_source& random) {
+    allot::sim::setup<8> given = make_rich_world(random);
+    given.faults = {};
+    given.running.clear();
+    given.cancels.clear();
+    for (auto& j : given.jobs) {
+      if (j.unlike != 0) continue;
+      if (random.one_in(4)) continue;
+      j.min_pods = 0;
+      j.estimate = j.duration;
+    }
+    const std::size_t count = given.where.inventory().layout().size();
+    given.where = allot::sim::places{given.where.inventory().layout(), *given.where.inventory().nearness()};
+    given.node_events.clear();
+    for (std::size_t n = 0; n < count; ++n) {
+      instant at = 0;
+      while (random.one_in(2)) {
+        at += random.between(1, 30) * second;
+        const auto known = [&] {
+          return random.one_in(2) ? 0 : at - random.between(0, at / second) * second;
+        };
+        given.node_events.push_back({at, node_id{n}, node_change::down, known()});
+        at += random.between(1, 30) * second;
+        given.node_events.push_back({at, node_id{n}, node_change::up, known()});
+      }
+    }
+    std::stable_sort(given.node_events.begin(), given.node_events.end(),
+                     [](const auto& l, const auto& r) { return l.at < r.at; });
+
+    allot::for_each_preset([&](auto preset) {
+      using preset_type = decltype(preset);
+      INFO("under " << preset_type::name);
+      auto s = given;
+      for (auto& settings : s.settings) {
+        settings = preset_type{}.defaults();
+        if (preset_type::name == standard::name) settings.head = allot::queue_head::reserve;
+      }
+      // When each job started, and where it was lost.
+      class watcher final : public allot::sim::observer<8> {
+       public:
+        explicit watcher(std::size_t& lost) : lost_(lost) {}
+        void on(const allot::sim::simulator<8>& sim, const allot::sim::job_event<8>& e) override {
+          if (e.what == allot::sim::job_event_kind::started) started_[e.job] = sim.now();
+          if (e.what != allot::sim::job_event_kind::evicted ||
+              e.how.why != allot::sim::interruption::cause::node_down)
+            return;
+          ++lost_;
+          if (sim.jobs()[e.job].estimate == 0) return;
+          // All that failed now had been announced later than it started.
+          INFO("job " << e.job << ", started at " << started_[e.job] << ", lost at " << sim.now());
+          CHECK(is_late(sim, started_[e.job]));
+        }
+        std::vector<allot::sim::node_event> events;
+
+       private:
+        [[nodiscard]] bool is_late(const allot::sim::simulator<8>& sim, instant since) const {
+          return std::any_of(events.begin(), events.end(), [&](const auto& e) {
+            return e.at == sim.now() && e.what == node_change::down && *e.announced > since;
+          });
+        }
+        std::size_t& lost_;
+        std::map<allot::sim::job_index, instant> started_;
+      } watch{lost};
+      watch.events = {s.node_events.begin(), s.node_events.end()};
+      auto made = simulator_of(preset_type::name, std::move(s));
+      if (!made) return;
+      if (!run_on(*made, watch).empty()) return;
+      for (allot::sim::job_index j = 0; j < made->jobs().size(); ++j)
+        completed += made->history(j).outcome == allot::sim::job_outcome::completed ? 1U : 0U;
+    });
+  });
+  CHECK(lost > 0);
+  CHECK(completed > 0);
+}
