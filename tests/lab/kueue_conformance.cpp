@@ -122,7 +122,7 @@ void compare(const std::string& name, std::size_t worlds, const std::set<std::st
 }  // namespace
 
 TEST_CASE("kueue_conformance: workloads with several pod sets are decided as in Kueue") {
-  // In the first, Kueue goes on from where it stopped in the queue's list, with a flavor that the pod set does
-  // not accept. In the second, it tries a head that fits in none of its flavors forever.
+  // In the first, Kueue goes on from where it stopped in the queue's list, with a flavor that the pod set
+  // does not accept. In the second, it tries a head that fits in none of its flavors forever.
   compare("pod_sets.jsonl.gz", 2000, {"w00020", "w01396"});
 }

@@ -758,12 +758,12 @@ TEST_CASE("invalid events") {
   CHECK(event(R"("node_down": {"node": "n"})") ==
         lines{nothing, "/events/1/node_down/node: there is no cluster of which this could be a node"});
   CHECK(event(R"("announced_s": 0, "remove_quota": {"quota": "a"})") ==
-        lines{nothing, "/events/1/remove_quota: only node_down and node_up can be announced"});
+        lines{nothing, "/events/1/remove_quota: only resize, node_down and node_up can be announced"});
   CHECK(problems_of(nodes + R"(, "events": [
             {"at_s": 1, "announced_s": 0, "drain": {"node": "n-0"}},
             {"at_s": 1, "announced_s": 2, "node_down": {"node": "n-0"}}])") ==
         lines{"/events/1/announced_s: what is announced is yet to happen (expected a time before at_s)",
-              "/events/0/drain: a drain can't be announced (expected node_down or node_up): it ends no job"});
+              "/events/0/drain: only resize, node_down and node_up can be announced"});
   CHECK(problems_of(nodes +
                     R"(, "events": [{"at_s": 1, "drain": {"node": "n-2"}}, {"at_s": 1, "node_up": {}}])") ==
         lines{"/events/0/drain/node: there is no node \"n-2\"",

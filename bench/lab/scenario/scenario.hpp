@@ -174,6 +174,8 @@ struct event_entry {
   std::variant<quota_change<max_resources>, std::string, sim::node_event> what;
   /// The event's place in the file.
   std::string place{};
+  /// Of a resize: since when it is known.
+  std::optional<instant> announced{};
 };
 
 /// A valid scenario: the quotas are a tree, names are known, amounts can be counted.

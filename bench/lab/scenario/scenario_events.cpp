@@ -112,9 +112,6 @@ void scenario_reader::read_node_change(const dated& event, json_value kind) {
   if (!to_.cluster) return value->report(found_, "there is no cluster of which this could be a node");
   const auto node = to_.cluster->find(*name);
   if (!node) return value->report(found_, "there is no node \"" + *name + '"');
-  if (event.announced && kind.key() == "drain") {
-    return kind.report(found_, "a drain can't be announced (expected node_down or node_up): it ends no job");
-  }
   const sim::node_change happens = kind.key() == "node_down" ? sim::node_change::down
                                    : kind.key() == "node_up" ? sim::node_change::up
                                                              : sim::node_change::drain;
@@ -123,9 +120,10 @@ void scenario_reader::read_node_change(const dated& event, json_value kind) {
 }
 
 void scenario_reader::read_change(const dated& event, json_value kind, world& now) {
+  if (event.announced && kind.key() != "resize" && kind.key() != "node_down" && kind.key() != "node_up")
+    return kind.report(found_, "only resize, node_down and node_up can be announced");
   const bool is_of_node = kind.key() == "node_down" || kind.key() == "node_up" || kind.key() == "drain";
   if (is_of_node) return read_node_change(event, kind);
-  if (event.announced) kind.report(found_, "only node_down and node_up can be announced");
   const std::size_t before = found_.size();
   json_object what{kind, found_};
   const auto quota_named = [&](std::string_view key) {
@@ -142,7 +140,7 @@ void scenario_reader::read_change(const dated& event, json_value kind, world& no
   const auto record = [&](auto change) {
     // All errors at one time are reported, but a faulty change is not tried out.
     if (found_.size() != before) return;
-    now.together.push_back({event.at, std::move(change), kind.pointer()});
+    now.together.push_back({event.at, std::move(change), kind.pointer(), event.announced});
   };
 
   if (kind.key() == "cancel") {

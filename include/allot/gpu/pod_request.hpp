@@ -207,8 +207,8 @@ struct pod_request {
   }
   /// Whether its pods are alike and may be anywhere.
   [[nodiscard]] constexpr bool is_plain() const noexcept { return !has_level() && sets.empty(); }
-  /// Whether pods that run by the one are what the other asks for: all is the same, but for how many pods
-  /// its sets may have beyond these.
+  /// Whether pods that run by the one are what the other asks for: all is the same, but for the estimate, and
+  /// for how many pods its sets may have beyond these.
   [[nodiscard]] constexpr bool runs_as(const pod_request& other) const noexcept;
   /// Whether its pods, alike or not, may be anywhere.
   [[nodiscard]] constexpr bool may_be_anywhere() const noexcept;
@@ -299,9 +299,10 @@ constexpr std::size_t pod_set_list::next_after(const pods_by_set& has) const noe
       [this](std::size_t s) { return first_[s].pods; }, has);
 }
 constexpr bool pod_request::runs_as(const pod_request& other) const noexcept {
-  pod_request key = room_key();
+  pod_request key = *this;
   key.sets = other.sets;
-  if (sets.size() != other.sets.size() || key != other.room_key()) return false;
+  key.estimate = other.estimate;
+  if (sets.size() != other.sets.size() || key != other) return false;
   if (one_of == every_set && sets.divide(pods) != other.sets.divide(pods)) return false;
   for (std::uint32_t s = 0; s < sets.size(); ++s) {
     pod_set set = sets[s];

@@ -265,7 +265,7 @@ class basic_topology_inventory : public basic_inventory<Policy> {
     }
     if (no) return *no;
     basic_topology_inventory trial{*this};
-    trial.announce({});
+    trial.forget_outages();
     if (trial.place(r)) {
       all.reason = obstacle::none;
     } else if (r.one_of != every_set) {

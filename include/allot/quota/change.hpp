@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/result.hpp>
+#include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/quota/ledger.hpp>
@@ -60,6 +61,15 @@ struct move_quota {
 /// One change of a quota tree: see `apply`.
 template <std::size_t N>
 using quota_change = std::variant<resize_quota<N>, reweight_quota<N>, add_quota<N>, remove_quota, move_quota>;
+
+/// One that is known before it is made: see `scheduler::announce`.
+template <std::size_t N, class Time = instant>
+struct announced_change {
+  /// When it will be made. Those at one time are one transition.
+  Time at{};
+  /// What will change.
+  quota_change<N> change;
+};
 
 namespace detail {
 

@@ -276,11 +276,10 @@ class ledger {
     rebuild();
   }
   /// Exchanges the specifications of these quotas with the given ones, keeping all usage; with the same
-  /// argument once more all is as it was. Preconditions: no savepoint is open; each quota exists, is named
-  /// once, and keeps its name and parent. O(children of these quotas and of all above them), and a glance at
-  /// each quota.
+  /// argument once more all is as it was. Preconditions: each quota exists, is named once, and keeps its name
+  /// and parent; before a savepoint that is open is closed, all is exchanged back. O(children of these quotas
+  /// and of all above them), and a glance at each quota.
   void exchange(std::span<respecified_quota<N>> others) {
-    ALLOT_ASSERT(!journal_.recording(), "the tree can't change under an open savepoint");
     vector<bool> is_stale(tree_.slots());
     for (respecified_quota<N>& other : others) {
       tree_.exchange(other.quota, other.spec);

@@ -474,6 +474,7 @@ class exhaustive_cycle {
     a.gave_up = false;
     if (!is_allowed(session, r) || is_kept_out(session, r, a)) return std::nullopt;
     if constexpr (makes_reservations) {
+      if (is_cut_off(session, r, a)) return std::nullopt;
       if (owned(session).are_delayed_by(r, a)) return std::nullopt;
     }
     if constexpr (foresees) {
@@ -491,6 +492,13 @@ class exhaustive_cycle {
       }
     }
     return at;
+  }
+  /// Whether the job, started now, would be more than its quota allows after a change that is known to come.
+  [[nodiscard]] bool is_cut_off(Session& session, const record& r, attempt& a,
+                                std::span<const victim<n>> gone = {}) requires makes_reservations {
+    const std::optional<instant> at = backfill_.profile.cut_off(session, r, gone);
+    if (at) a.is_delaying(*at, later(session.now(), r.estimate));
+    return at.has_value();
   }
   /// Whether the job, which its quota allows, leaves what it asks for to one that is ready soon.
   [[nodiscard]] bool is_kept_out(Session& session, const record& r, attempt& a) {
@@ -612,6 +620,7 @@ class exhaustive_cycle {
     const auto accept = [&](std::span<const victim<n>> found) {
       if (is_kept_out(session, r, a)) return false;
       if constexpr (makes_reservations) {
+        if (is_cut_off(session, r, a, found)) return false;
         if (loans(session).are_delayed_within(r, found, fits, a)) return false;
       }
       if (fits) {

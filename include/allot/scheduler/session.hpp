@@ -120,10 +120,14 @@ class session {
     jobs_.record_freed();
     return jobs_.take_news();
   }
+  /// Whether quotas or nodes will change of which that is known. Then what is free depends on the time, and
+  /// is not counted ahead but found by walks.
+  [[nodiscard]] bool foresees_changes() const { return books().next_change(now()) != without_end; }
   /// Brings the horizons of the earliest reserved starts up to date. Not within a trial.
   void look_ahead() {
     auto& kept = books().horizons();
     kept.outdate();
+    if (foresees_changes()) return;
     const auto starts = reservations().by_start();
     for (std::size_t i = 0; i < starts.size() && i < kept.most; ++i) {
       const reservation_entry& p = reservations().all()[starts[i]];

@@ -14,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <variant>
 
 namespace allot {
 inline namespace v0 {
@@ -26,6 +27,9 @@ struct quota_event {
   instant at = 0;
   /// What changes.
   quota_change<N> change;
+  /// Since when it is known that it will; none: not before it does. Only resizes are announced, of quotas
+  /// that there are by then (`scheduler::announce`).
+  std::optional<instant> announced{};
 };
 /// The user withdraws a job.
 struct cancel_event {
@@ -68,6 +72,18 @@ struct node_event {
   std::optional<instant> announced{};
 };
 
+/// The resizes that are known by then and yet to come, of quotas of the tree.
+template <std::size_t N>
+[[nodiscard]] vector<announced_change<N>> known_resizes(std::span<const quota_event<N>> events,
+                                                        const quota_tree<N>& tree, instant now) {
+  vector<announced_change<N>> all;
+  for (const quota_event<N>& e : events) {
+    const auto* const resize = std::get_if<resize_quota<N>>(&e.change);
+    if (resize == nullptr || e.at <= now || e.announced.value_or(e.at) > now) continue;
+    if (tree.contains(resize->quota)) all.push_back({e.at, e.change});
+  }
+  return all;
+}
 /// Whether some are known before they happen.
 [[nodiscard]] inline bool are_announced(std::span<const node_event> events) {
   return detail::any_of(events.begin(), events.end(),

@@ -255,15 +255,20 @@ class simulator {
       nodes.close(e.node);
       if (e.what == node_change::down) lose(e.node, watch);
     }
-    announce();
+    announce_outages();
   }
   /// The scheduler gets to know what is known by now of nodes that fail and come back.
-  void announce() {
+  void announce_outages() {
     if (scheduler_.view().before_outages) {
       if constexpr (requires(vector<gpu::outage> all) { scheduler_.nodes().announce(all); })
         scheduler_.nodes().announce(known_outages(given_.node_events, now_));
     }
     scheduler_.retry();
+  }
+  /// The same of quotas that will be resized.
+  vector<problem> announce_resizes() {
+    const auto known = known_resizes<N>(given_.quota_events, scheduler_.tree(), now_);
+    return scheduler_.announce(known);
   }
   /// What runs on a node that has failed is lost: one pod of an elastic job that has more than it needs, or
   /// the whole job.
@@ -333,7 +338,8 @@ class simulator {
     auto same = scheduler_.apply(pending_changes_);
     if (!same) return std::move(same).problems();
     pending_changes_.clear();
-    return ignores_quotas_ ? vector<problem>{} : configure_from(known);
+    vector<problem> problems = ignores_quotas_ ? vector<problem>{} : configure_from(known);
+    return problems.empty() ? announce_resizes() : problems;
   }
   /// The jobs of a removed quota are cancelled.
   void cancel_all_of(quota_id x, observer<N, Places>& watch) {
@@ -533,9 +539,11 @@ void simulator<N, Places>::begin(observer<N, Places>& watch) {
     runs_.push(now_, event_kind::cycle, 0);
   }
   runs_.push_each(given_.node_events, event_kind::node_change);
-  for (const node_event& e : given_.node_events) {
+  const auto push_announcement = [this](const auto& e) {
     if (e.announced && *e.announced < e.at) runs_.push(*e.announced, event_kind::announcement, 0);
-  }
+  };
+  for (const node_event& e : given_.node_events) push_announcement(e);
+  for (const quota_event<N>& e : given_.quota_events) push_announcement(e);
   runs_.push_each(given_.quota_events, event_kind::quota_change);
   for (const cancel_event& c : given_.cancels) runs_.push(c.at, event_kind::cancel, c.which);
   for (const running_job_at_start& r : given_.running) adopt(r, watch);
@@ -567,9 +575,12 @@ vector<problem> simulator<N, Places>::happen(observer<N, Places>& watch) {
       case event_kind::failed_start:
         fail_start(e.payload, watch);
         break;
-      case event_kind::announcement:
-        announce();
+      case event_kind::announcement: {
+        announce_outages();
+        vector<problem> problems = announce_resizes();
+        if (!problems.empty()) return problems;
         break;
+      }
       case event_kind::node_change:
         change_node(given_.node_events[e.payload], watch);
         break;

@@ -258,9 +258,11 @@ class occupancy {
     return some;
   }
 
+  /// No outage is known.
+  void forget_outages() { outages_.know({}); }
   /// Nothing is placed, all nodes are open, and no outage is known.
   void clear() {
-    outages_.know({});
+    forget_outages();
     table_.for_each([this](allocation a) { release(a); });
     for (std::size_t n = 0; n < layout().size(); ++n) reopen(node_id{n});
   }

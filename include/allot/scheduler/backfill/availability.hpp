@@ -96,6 +96,14 @@ class availability {
     if (claims_any(session, r, claims)) return std::nullopt;
     return missed(p);
   }
+  /// When the quotas, by a change that is known to come, allow less than what runs then with the job, if it
+  /// starts now: it would be evicted, or another. None if it will have ended, or fits, or has no estimate.
+  /// Those that are `gone` for it are no longer assumed.
+  [[nodiscard]] std::optional<instant> cut_off(Session& session, const record& r,
+                                               std::span<const victim<n>> gone = {}) {
+    begin();
+    return cut_off_before(session, r, later(session.now(), r.estimate), gone);
+  }
   /// Whether all reservations of others hold as they are if the job gets the place taken for it, but starts
   /// only when others have gone: until then it is not known when it ends.
   [[nodiscard]] bool all_hold_beside(Session& session, const record& r, const place& where) {
@@ -158,7 +166,8 @@ class availability {
     if (!t || *t >= before) return std::nullopt;
     const auto concerns = [&](std::size_t i) { return concerns_any(session.reservations().all()[i]); };
     const auto starts = session.reservations().by_start();
-    if (chance == without_end && detail::none_of(starts.begin(), starts.end(), concerns) &&
+    const bool changes = session.foresees_changes();
+    if (!changes && chance == without_end && detail::none_of(starts.begin(), starts.end(), concerns) &&
         session.books().what_if().begin(session.books().places, r.pod_request)) {
       const auto is_others = [&](std::size_t i) { return session.reservations().all()[i].job != r.facts.id; };
       return earliest_alone(session, r, detail::any_of(starts.begin(), starts.end(), is_others), before);
@@ -168,7 +177,7 @@ class availability {
     if (detail::none_of(all.begin(), all.end(), may_change)) foresight_.note(session, r, concerns_any);
     t = next_time(session.now());
     if (!t || *t >= before) return std::nullopt;
-    room_ = session.books().room_now(r);
+    room_ = changes ? nullptr : session.books().room_now(r);
     auto as_it_was = open(session);
     std::optional<start> found;
     at_.without_places = room_ != nullptr;
@@ -282,7 +291,7 @@ class availability {
       if (seen.says == verdict::hold) return std::nullopt;
       if (seen.says == verdict::delayed) return missed(*seen.first);
     }
-    if (!are_more &&
+    if (!are_more && !session.foresees_changes() &&
         session.books().what_if().begin(session.books().places, session.jobs().at(only->job).pod_request)) {
       return delays(session, r, *only) ? std::optional{missed(*only)} : std::nullopt;
     }
@@ -340,8 +349,9 @@ class availability {
   struct both_savepoints {
     savepoint in_ledger;
     decltype(std::declval<typename Session::placement_type&>().save()) in_places;
-    /// As of when places were given.
+    /// As of when places were given, and how many changes of the quotas had been made.
     instant seen;
+    std::size_t changes;
   };
   /// How far a walk has come.
   struct cursor {
@@ -372,9 +382,11 @@ class availability {
   static constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
 
   [[nodiscard]] both_savepoints open(Session& session) {
-    return {session.books().assumed().save(), session.books().places.save(), at_.seen};
+    return {session.books().assumed().save(), session.books().places.save(), at_.seen,
+            session.books().foreseen().made()};
   }
   void close(Session& session, both_savepoints before) {
+    session.books().foreseen().undo(session.books().assumed(), before.changes);
     session.books().places.rollback(std::move(before.in_places));
     look_ahead(session, before.seen);
     session.books().assumed().rollback(before.in_ledger);
@@ -393,15 +405,14 @@ class availability {
   }
 
   [[nodiscard]] instant next_change(const Session& session) const {
-    return detail::placement_or_default::next_change(session.books().places,
-                                                     std::max(at_.seen, session.now()));
+    return session.books().next_change(std::max(at_.seen, session.now()));
   }
   void look_ahead(Session& session, instant at) {
     at_.seen = at;
     detail::placement_or_default::look_ahead(session.books().places, std::max(at, session.now()));
   }
 
-  /// The time of the next event: ends before starts, and nodes that close or come back.
+  /// The time of the next event: ends before starts, and what changes of quotas and nodes.
   [[nodiscard]] std::optional<instant> next(const Session& session) const {
     std::optional<instant> t;
     const auto consider = [&](instant u) { t = t ? std::min(*t, u) : u; };
@@ -424,6 +435,7 @@ class availability {
   void end_until(Session& session, instant t) {
     if (next_change(session) <= t) at_.last = {};
     look_ahead(session, t);
+    session.books().foreseen().make(session.books().assumed(), t);
     const auto ends = session.books().ends();
     for (; at_.ends < ends.size() && ends[at_.ends].at <= t; ++at_.ends) at_.last = ends[at_.ends].job;
     // While room is counted there is mostly none, and it is not asked for.
@@ -700,6 +712,7 @@ class availability {
   [[nodiscard]] bool fits_from(Session& session, const record& r, Claims claims, instant from) {
     const auto counts = others(session, r, claims);
     const instant end = later(std::max(from, session.now()), r.estimate);
+    if (cut_off_before(session, r, end)) return false;
     vacate(session);
     if (at_.starts == session.reservations().by_start().size()) {
       return could_place(session.books().places, r.pod_request);
@@ -750,6 +763,46 @@ class availability {
                           [&](const record& gone) { what_if.gone(session.books().places, gone.where); });
     }
     return !what_if.fits(0).value_or(false);
+  }
+  /// The first change of the quotas before `end` that leaves no room for a job that starts where the walk
+  /// stands.
+  [[nodiscard]] std::optional<instant> cut_off_before(Session& session, const record& r, instant end,
+                                                      std::span<const victim<n>> gone = {}) {
+    auto& books = session.books();
+    instant t = books.foreseen().next_change(std::max(at_.seen, session.now()));
+    if (t >= end || r.estimate == without_end) return std::nullopt;
+    auto& assumed = books.assumed();
+    const savepoint before = assumed.save();
+    const std::size_t changes = books.foreseen().made();
+    const auto release = [&](const record& ended) {
+      const auto is_ended = [&](const victim<n>& v) { return v.job.id == ended.facts.id; };
+      if (!detail::any_of(gone.begin(), gone.end(), is_ended))
+        assumed.release(ended.facts.quota, ended.facts.request, ended.facts.in);
+    };
+    std::size_t released = at_.released;
+    std::optional<instant> found;
+    for (instant last = at_.seen; t < end && !found; last = t, t = books.foreseen().next_change(t)) {
+      books.foreseen().make(assumed, t);
+      const auto ends = books.ends();
+      for (; released < ends.size() && ends[released].at <= t; ++released)
+        release(session.jobs().at(ends[released].job));
+      for (const run& x : runs_) {
+        if (x.end > last && x.end <= t) release(session.jobs().at(x.job));
+      }
+      const savepoint beside = assumed.save();
+      for (std::size_t i = at_.starts; i < session.reservations().by_start().size(); ++i) {
+        const auto& p = session.reservations().all()[session.reservations().by_start()[i]];
+        const record& other = session.jobs().at(p.job);
+        if (p.job == r.facts.id || p.what.gathers_since || p.what.start > t) continue;
+        if (detail::reserved_end(session, p) > t && assumed.can_count(other.facts.quota, other.facts.request))
+          assumed.charge(other.facts.quota, other.facts.request, other.facts.in);
+      }
+      if (!assumed.fits(r.facts.quota, r.facts.request, r.facts.in)) found = t;
+      assumed.rollback(beside);
+    }
+    books.foreseen().undo(assumed, changes);
+    assumed.rollback(before);
+    return found;
   }
   [[nodiscard]] bool is_missed_anyway(const reservation_entry& p) const {
     return detail::find(missed_anyway_.begin(), missed_anyway_.end(), p.job) != missed_anyway_.end();

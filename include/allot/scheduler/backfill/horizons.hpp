@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <span>
 
 namespace allot {
@@ -96,9 +95,7 @@ class horizons {
             std::span<const expected_end> ends, RecordOf record_of) {
     horizon_type& h = place_for(p);
     h.is_current = true;
-    // Where nodes are to be closed, room depends on the time, and can't be kept.
-    const bool foresees = placement_or_default::next_change(places, first_time) != without_end;
-    if (h.job != p.job || h.asked != asked || !h.is_known || foresees) {
+    if (h.job != p.job || h.asked != asked) {
       h.job = p.job;
       h.at = p.what.start;
       h.asked = asked;
@@ -111,7 +108,7 @@ class horizons {
       }
       return;
     }
-    if (h.at != p.what.start) {
+    if (h.is_known && h.at != p.what.start) {
       const auto first = std::upper_bound(ends.begin(), ends.end(), std::min(h.at, p.what.start), is_before);
       const auto last = std::upper_bound(first, ends.end(), std::max(h.at, p.what.start), is_before);
       for (auto e = first; e != last; ++e) {
@@ -119,7 +116,7 @@ class horizons {
       }
     }
     h.at = p.what.start;
-    h.room.look(places);
+    if (h.is_known) h.room.look(places);
   }
   /// The room for a job as of now, with no job gone, or null if the placement can't tell. The caller
   /// undoes its changes to it. O(changes in the placement) for a job with a reservation, O(nodes) for others.
@@ -137,7 +134,6 @@ class horizons {
   }
 
  private:
-  static constexpr instant first_time = std::numeric_limits<instant>::min();
   static bool is_before(instant t, const expected_end& e) { return t < e.at; }
 
   /// Its own, or a new one, or the one with the latest start.

@@ -11,6 +11,7 @@
 #include <allot/scheduler/backfill/horizons.hpp>
 #include <allot/scheduler/detail/borrow_backoffs.hpp>
 #include <allot/scheduler/detail/expected_ends.hpp>
+#include <allot/scheduler/detail/foreseen_quotas.hpp>
 #include <allot/scheduler/detail/held_places.hpp>
 #include <allot/scheduler/detail/job_table.hpp>
 #include <allot/scheduler/detail/release_schedule.hpp>
@@ -382,7 +383,10 @@ class books {
     ends_.rebase(by);
     for (auto& e : ends_of_) e.rebase(by);
     freed_until_ = moved(freed_until_, by);
-    if constexpr (has_expected_ends) horizons_.rebase(by);
+    if constexpr (has_expected_ends) {
+      horizons_.rebase(by);
+      foreseen_.rebase(by);
+    }
   }
 
   /// Precondition: quotas no longer in the tree have no jobs.
@@ -398,6 +402,13 @@ class books {
     assumed_.exchange(others);
   }
 
+  /// The changes of quotas that are known to come.
+  [[nodiscard]] auto& foreseen() noexcept { return foreseen_; }
+  [[nodiscard]] const auto& foreseen() const noexcept { return foreseen_; }
+  /// When quotas or nodes change next of which that is known.
+  [[nodiscard]] instant next_change(instant after) const {
+    return std::min(foreseen_.next_change(after), placement_or_default::next_change(places, after));
+  }
   /// What will have gone by reserved starts, if the view says when jobs are expected to end.
   [[nodiscard]] auto& horizons() noexcept requires has_expected_ends { return horizons_; }
   /// The room that there is for a job now: see `detail::horizons`. Not within a trial.
@@ -530,6 +541,7 @@ class books {
   struct nothing {};
   [[no_unique_address]] std::conditional_t<has_expected_ends, detail::horizons<View, Placement>, nothing>
       horizons_{};
+  foreseen_quotas<n> foreseen_{};
   /// The places of the jobs that run, leave or are nominated.
   [[no_unique_address]] std::conditional_t<knows_places, held_places<place>, nothing> held_{};
   /// Ids, as a copy has records of its own; and by index of a job, where it is among them.

@@ -892,10 +892,14 @@ class lifecycle {
     r.estimate = view_or_default<View>::estimate(view_, r.what);
     r.had = {};
     r.spared_until = ready_time::always;
-    // With the new estimate: what decides whether there is room stays as it was numbered.
+    // With the new estimate, and no other.
     if (!r.facts.elastic) {
       const auto renewed = detail::pod_request_of<Placement>(view_, r.what, r.facts.pods, r.pick);
-      if (same_room(renewed, r.pod_request)) r.pod_request = renewed;
+      if (placement_or_default::runs_as(renewed, r.pod_request)) {
+        const bool is_numbered = same_room(renewed, r.pod_request);
+        r.pod_request = renewed;
+        if (!is_numbered) renumber(r);
+      }
     }
     if constexpr (has_elastic_pods) {
       if (r.facts.elastic) {
@@ -1187,7 +1191,7 @@ class lifecycle {
     return is_no_more && again.facts.quota == r.facts.quota && again.facts.in == r.facts.in &&
            again.rank.key <= r.rank.key && again.estimate <= r.estimate && again.ready.at <= r.ready.at &&
            (!placement_or_default::has_nodes(books_.places) ||
-            same_room(r.pod_request, pod_request_of(again, r.pick)));
+            placement_or_default::runs_as(r.pod_request, pod_request_of(again, r.pick)));
   }
   /// The job, or pod of one, is as it was read again, but for what it requests.
   static void take_over(record& r, const record& again) {

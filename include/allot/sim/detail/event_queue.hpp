@@ -26,7 +26,7 @@ enum class event_kind : std::uint8_t {
   start,
   /// Or it could not be started.
   failed_start,
-  /// It becomes known that a node will fail, or come back.
+  /// It becomes known that a node will fail or come back, or a quota will be resized.
   announcement,
   /// A node fails, drains or comes back.
   node_change,

@@ -161,7 +161,7 @@ class owned_profile {
       const auto c = next(session, here);
       if (!c || c->at >= end) break;
       free = sum(free, *c);
-      if (c->is_start && session.jobs().reservation_of(c->job)->what.owned &&
+      if (c->is_start && c->job && session.jobs().reservation_of(c->job)->what.owned &&
           !covers(free, r.facts.request)) {
         return c->at;
       }
@@ -273,6 +273,13 @@ class owned_profile {
       const record& r = session.jobs().at(id);
       if (r.facts.quota != x || r.estimate == without_end) continue;
       others_.push_back({later(session.now(), r.estimate), false, id, r.facts.request});
+    }
+    for (const auto& c : session.books().foreseen().all()) {
+      for (const auto& o : c.owned) {
+        if (o.quota != x) continue;
+        if (o.more != resources<n>{}) others_.push_back({c.at, false, {}, o.more});
+        if (o.less != resources<n>{}) others_.push_back({c.at, true, {}, o.less});
+      }
     }
     // Who is to borrow takes what the quota owns first.
     for_each_reservation_of(session, x, [&](const reservation_entry& p) {

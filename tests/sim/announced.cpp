@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Failures and returns of nodes that are announced: jobs with an estimate are not cut off, shorter ones fill
-// the time before, and reservations know when there is room again.
+// Failures and returns of nodes, and resizes of quotas, that are announced: jobs with an estimate are not cut
+// off, shorter ones fill the time before, and reservations know when there is room again.
 #include <allot/sim/observers.hpp>
 #include <allot/sim/simulator.hpp>
 #include <allot/systems/by_name/catalog.hpp>
@@ -50,40 +50,82 @@ allot::sim::setup<1> reserving(allot::sim::setup<1> s) {
   for (auto& of : s.settings) of.head = allot::queue_head::reserve;
   return s;
 }
-
-}  // namespace
-
-TEST_CASE("outages: who would be cut off has a reserved start after it, and who fits before it runs") {
-  auto s = reserving(maintained({exact(16, 0, 200), exact(8, 0, 100), exact(8, 5, 96), exact(8, 10, 90)}));
-  diary seen;
+/// The quota owns as much from then on, which is known from the beginning.
+allot::sim::quota_event<1> resized(quota_id x, std::int64_t to, instant at_s) {
+  return {at_s * second, allot::resize_quota<1>{.quota = x, .nominal = allot::resources<1>{gpus(to)}}, 0};
+}
+/// What is promised to jobs, whenever that changes, and what happens.
+struct told {
+  diary<> seen;
   std::map<allot::sim::job_index, std::vector<instant>> promised;
+};
+told run_and_listen(allot::sim::setup<1> s) {
+  told all;
   each_instant<1> look{[&](const auto& sim) {
     for (allot::sim::job_index j = 0; j < sim.jobs().size(); ++j) {
       const allot::job_id id = sim.history(j).id;
       if (!id) continue;
+      auto& of = all.promised[j];
       const auto p = sim.scheduler().reservation_of(id);
-      if (p && (promised[j].empty() || promised[j].back() != p->start)) promised[j].push_back(p->start);
+      if (p && (of.empty() || of.back() != p->start / second)) of.push_back(p->start / second);
     }
   }};
-  allot::sim::observers<1> all{&seen, &look};
-  static_cast<void>(run<standard>(std::move(s), all));
-  CHECK(seen.lines == lines{"0 submit 0", "0 submit 1", "0 start 1", "5 submit 2", "10 submit 3",
-                            "10 start 3", "100 finish 1", "100 finish 3", "150 start 0", "350 finish 0",
-                            "350 start 2", "446 finish 2"});
-  CHECK(promised[0] == std::vector<instant>{150 * second});
-  CHECK(promised[2].back() == 350 * second);
+  allot::sim::observers<1> both{&all.seen, &look};
+  static_cast<void>(run<standard>(std::move(s), both));
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("outages: who would be cut off has a reserved start after it, and who fits before it runs") {
+  const told t = run_and_listen(
+      reserving(maintained({exact(16, 0, 200), exact(8, 0, 100), exact(8, 5, 96), exact(8, 10, 90)})));
+  CHECK(t.seen.lines == lines{"0 submit 0", "0 submit 1", "0 start 1", "5 submit 2", "10 submit 3",
+                              "10 start 3", "100 finish 1", "100 finish 3", "150 start 0", "350 finish 0",
+                              "350 start 2", "446 finish 2"});
+  CHECK(t.promised.at(0) == std::vector<instant>{150});
+  CHECK(t.promised.at(2).back() == 350);
 }
 
 TEST_CASE("outages: while nodes are out it is known when they are back") {
-  auto s = reserving(maintained({exact(4, 110, 10)}));
-  std::vector<instant> promised;
-  each_instant<1> look{[&](const auto& sim) {
-    if (!sim.history(0).id) return;
-    if (const auto p = sim.scheduler().reservation_of(sim.history(0).id)) promised.push_back(p->start);
-  }};
-  static_cast<void>(run<standard>(std::move(s), look));
-  REQUIRE_FALSE(promised.empty());
-  CHECK(promised.front() == 150 * second);
+  const told t = run_and_listen(reserving(maintained({exact(4, 110, 10)})));
+  CHECK(t.promised.at(0) == std::vector<instant>{150});
+}
+
+TEST_CASE("resizes: who would be evicted for one waits, and who ends before it or fits after it starts") {
+  auto s = reserving(world<standard>(siblings({16}), {exact(8, 0, 200), exact(8, 0, 101), exact(8, 1, 90)}));
+  s.quota_events = {resized(a, 8, 100)};
+  const told t = run_and_listen(std::move(s));
+  CHECK(t.seen.lines == lines{"0 submit 0", "0 start 0", "0 submit 1", "1 submit 2", "1 start 2",
+                              "91 finish 2", "200 finish 0", "200 start 1", "301 finish 1"});
+  CHECK(t.promised.at(1) == std::vector<instant>{200});
+}
+
+TEST_CASE("resizes: what is lent by others counts as it will be") {
+  auto s = world<standard>(siblings({8, 8}), {exact(16, 0, 101), exact(16, 1, 99), job_of(a, 9, 102, 30)});
+  s.quota_events = {resized(b, 0, 100)};
+  const told t = run_and_listen(std::move(s));
+  CHECK(t.seen.lines == lines{"0 submit 0", "1 submit 1", "1 start 1", "100 finish 1", "102 submit 2"});
+}
+
+TEST_CASE("resizes: a start is reserved for when the quota owns enough, and who would delay it waits") {
+  auto s = reserving(world<standard>(siblings({8}), {exact(16, 0, 50), exact(8, 0, 101), exact(8, 1, 99)}));
+  s.quota_events = {resized(a, 16, 100)};
+  const told t = run_and_listen(std::move(s));
+  CHECK(t.seen.lines == lines{"0 submit 0", "0 submit 1", "1 submit 2", "1 start 2", "100 finish 2",
+                              "100 start 0", "150 finish 0", "150 start 1", "251 finish 1"});
+  CHECK(t.promised.at(0) == std::vector<instant>{100});
+}
+
+TEST_CASE("resizes: what is not announced, and who has no estimate, is as before") {
+  auto s = world<standard>(siblings({16}), {exact(16, 0, 200)});
+  s.quota_events = {resized(a, 8, 100)};
+  s.quota_events[0].announced.reset();
+  CHECK(run_and_listen(s).seen.lines[1] == "0 start 0");
+  // No estimate: nobody knows.
+  s.quota_events[0].announced = 0;
+  s.jobs[0].estimate = 0;
+  CHECK(run_and_listen(s).seen.lines[1] == "0 start 0");
 }
 
 TEST_CASE("outages: what is not announced, and who has no estimate, is as before") {
@@ -108,8 +150,8 @@ TEST_CASE("outages: an announcement counts from when it is made") {
   static_cast<void>(run<standard>(std::move(s), seen));
   CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "40 submit 1", "40 start 1", "60 submit 2",
                             "100 evict 0 (node down), lost 100", "100 evict 1 (node down), lost 60",
-                            "150 start 0", "150 start 1", "220 finish 1", "220 start 2", "265 finish 2",
-                            "270 finish 0"});
+                            "150 start 2", "150 start 1", "195 finish 2", "195 start 0", "220 finish 1",
+                            "315 finish 0"});
 }
 
 TEST_CASE("outages: no policy starts a job that its estimate would have cut off") {
@@ -121,8 +163,8 @@ TEST_CASE("outages: no policy starts a job that its estimate would have cut off"
     given.running.clear();
     given.cancels.clear();
     for (auto& j : given.jobs) {
-      if (j.unlike != 0) continue;
-      if (random.one_in(4)) continue;
+      j.estimate = 0;
+      if (j.unlike != 0 || random.one_in(4)) continue;
       j.min_pods = 0;
       j.estimate = j.duration;
     }
@@ -162,7 +204,10 @@ TEST_CASE("outages: no policy starts a job that its estimate would have cut off"
               e.how.why != allot::sim::interruption::cause::node_down)
             return;
           ++lost_;
-          if (sim.jobs()[e.job].estimate == 0) return;
+          const auto& its = sim.jobs()[e.job];
+          // It may reach its time limit as its node fails.
+          if (its.estimate == 0 || (its.time_limit > 0 && sim.now() - started_[e.job] >= its.time_limit))
+            return;
           // All that failed now had been announced later than it started.
           INFO("job " << e.job << ", started at " << started_[e.job] << ", lost at " << sim.now());
           CHECK(is_late(sim, started_[e.job]));
@@ -188,4 +233,60 @@ TEST_CASE("outages: no policy starts a job that its estimate would have cut off"
   });
   CHECK(lost > 0);
   CHECK(completed > 0);
+}
+
+TEST_CASE("resizes: if all is known, nobody is evicted for one") {
+  std::size_t resizes = 0;
+  std::size_t reclaims = 0;
+  for_each_seed(400, [&](random_source& random) {
+    allot::sim::setup<8> given = make_rich_world(random);
+    given.faults = {};
+    given.running.clear();
+    given.cancels.clear();
+    given.node_events.clear();
+    given.unlike.clear();
+    given.where = allot::sim::places{given.where.inventory().layout(), *given.where.inventory().nearness()};
+    erase_if(given.jobs, [](const auto& j) { return j.unlike != 0; });
+    for (auto& j : given.jobs) {
+      j.min_pods = 0;
+      j.estimate = std::max<instant>(1, j.duration);
+    }
+    given.quota_events.clear();
+    for (std::size_t x = 0; x < given.quotas.slots(); ++x) {
+      for (instant at = random.between(1, 60); random.one_in(2); at += random.between(0, 30)) {
+        const auto to = in_two(gpus(random.between(0, 6)), gpus(random.between(0, 6)));
+        given.quota_events.push_back(
+            {at * second, allot::resize_quota<8>{.quota = quota_id{x}, .nominal = to}, instant{0}});
+      }
+    }
+    std::stable_sort(given.quota_events.begin(), given.quota_events.end(),
+                     [](const auto& l, const auto& r) { return l.at < r.at; });
+    resizes += given.quota_events.size();
+
+    for (const auto head : {allot::queue_head::reserve, allot::queue_head::best_effort}) {
+      auto s = given;
+      for (auto& settings : s.settings) {
+        settings = standard{}.defaults();
+        settings.head = head;
+      }
+      class watcher final : public allot::sim::observer<8> {
+       public:
+        explicit watcher(std::size_t& reclaims) : reclaims_(reclaims) {}
+        void on(const allot::sim::simulator<8>& sim, const allot::sim::job_event<8>& e) override {
+          if (e.what != allot::sim::job_event_kind::evicted) return;
+          INFO("job " << e.job << " at " << sim.now());
+          CHECK(e.how.how != allot::relation::resized);
+          ++reclaims_;
+        }
+
+       private:
+        std::size_t& reclaims_;
+      } watch{reclaims};
+      auto made = simulator_of<8>(standard::name, std::move(s));
+      REQUIRE(made);
+      REQUIRE(run_on(*made, watch).empty());
+    }
+  });
+  CHECK(resizes > 0);
+  CHECK(reclaims > 0);
 }

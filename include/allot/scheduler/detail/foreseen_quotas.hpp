@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ids.hpp>
+#include <allot/core/journal.hpp>
+#include <allot/core/resources.hpp>
+#include <allot/core/time.hpp>
+#include <allot/core/vector.hpp>
+#include <allot/quota/ledger.hpp>
+
+#include <cstddef>
+#include <span>
+#include <utility>
+
+namespace allot {
+inline namespace v0 {
+namespace detail {
+
+/// The changes of quotas that are known to come, and how many of them a walk through the time to come has
+/// made in a ledger. Each is made under the savepoint that it opens, and so undone in order.
+template <std::size_t N>
+class foreseen_quotas {
+ public:
+  /// By how much more a quota will own, and less; one of them is 0 in each dimension.
+  struct owned_change {
+    quota_id quota;
+    resources<N> more{};
+    resources<N> less{};
+  };
+  /// All that changes at one time.
+  struct change {
+    instant at = 0;
+    vector<respecified_quota<N>> specs;
+    vector<owned_change> owned{};
+  };
+
+  /// Replaces all: in order of time, each as what becomes of the quotas after those before it.
+  void know(ledger<N>& l, vector<change> all) {
+    all_ = std::move(all);
+    const auto order = l.tree().top_down();
+    for (change& c : all_) {
+      vector<owned_change> owned;
+      for (const quota_id x : order) owned.push_back({x, own_pools(l, x)});
+      l.exchange(c.specs);
+      for (owned_change& o : owned) {
+        const resources<N> after = own_pools(l, o.quota);
+        for (std::size_t d = 0; d < N; ++d) {
+          const quantity before = std::exchange(o.more[d], quantity{});
+          (after[d] < before ? o.less : o.more)[d] =
+              after[d] < before ? before - after[d] : after[d] - before;
+        }
+        if (o.more != resources<N>{} || o.less != resources<N>{}) c.owned.push_back(o);
+      }
+    }
+    for (std::size_t i = all_.size(); i-- > 0;) l.exchange(all_[i].specs);
+  }
+  [[nodiscard]] std::span<const change> all() const noexcept { return all_; }
+
+  /// The time of the first that is later than that.
+  [[nodiscard]] instant next_change(instant after) const {
+    for (const change& c : all_) {
+      if (c.at > after) return c.at;
+    }
+    return without_end;
+  }
+  /// How many have been made.
+  [[nodiscard]] std::size_t made() const noexcept { return before_.size(); }
+  /// Makes those that are due by then.
+  void make(ledger<N>& l, instant by) {
+    while (made() < all_.size() && all_[made()].at <= by) {
+      l.exchange(all_[made()].specs);
+      before_.push_back(l.save());
+    }
+  }
+  /// Undoes those made since there were so many, with all that has been done in the ledger since the first of
+  /// them.
+  void undo(ledger<N>& l, std::size_t made_before) {
+    while (made() > made_before) {
+      l.rollback(before_.back());
+      before_.pop_back();
+      l.exchange(all_[made()].specs);
+    }
+  }
+
+  /// All times move by that span.
+  void rebase(instant by) {
+    for (change& c : all_) c.at = moved(c.at, by);
+  }
+
+ private:
+  [[nodiscard]] static resources<N> own_pools(const ledger<N>& l, quota_id x) {
+    resources<N> all;
+    for (std::size_t d = 0; d < N; ++d) all[d] = l.supply_of(x, d).own_pool;
+    return all;
+  }
+
+  vector<change> all_;
+  /// Since when each has been made.
+  vector<savepoint> before_;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot
