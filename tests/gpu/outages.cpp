@@ -61,7 +61,7 @@ bool meets(const gpu::outage& o, instant at, const gpu::run_estimate& run) {
 TEST_CASE(
     "outages: who would not have ended is placed elsewhere or not at all, and shorter jobs fill the time") {
   gpu::inventory in{allot_test::equal_nodes(2, 8)};
-  in.announce({{node_id{0}, 100, 200}});
+  in.expect_outages({{node_id{0}, 100, 200}});
   in.set_now(0);
   CHECK(first_node(in, *in.place(job_of(4, 100))) == node_id{0});
   const auto longer = in.place(job_of(8, 101));
@@ -96,7 +96,7 @@ TEST_CASE(
 TEST_CASE("outages: as of a time to come, nodes are out or back, and a rollback forgets it") {
   gpu::inventory in{allot_test::equal_nodes(2, 8)};
   in.set_now(10);
-  in.announce({{node_id{0}, 5, 50}, {node_id{1}, 30, 60}});
+  in.expect_outages({{node_id{0}, 5, 50}, {node_id{1}, 30, 60}});
   in.close(node_id{0});
   const gpu::inventory before = in;
   const auto seen = [&](instant at) {
@@ -125,28 +125,28 @@ TEST_CASE("outages: a place is usable for as long as its job would end in time")
   const auto at = in.place(job_of(8, 50));
   REQUIRE(at);
   CHECK(in.usable(*at, job_of(8, 50)));
-  in.announce({{first_node(in, *at), 40, 60}});
+  in.expect_outages({{first_node(in, *at), 40, 60}});
   CHECK_FALSE(in.usable(*at, job_of(8, 50)));
   CHECK(in.usable(*at, job_of(8, 40)));
   CHECK(in.usable(*at));
   // Room is not counted meanwhile, as it depends on the time.
   gpu::room_counter room;
   CHECK_FALSE(room.begin(in, job_of(8, 10)));
-  in.announce({});
+  in.expect_outages({});
   CHECK(room.begin(in, job_of(8, 10)));
 }
 
 TEST_CASE("outages: a clock that is set moves them") {
   gpu::inventory in{allot_test::equal_nodes(1, 8)};
   in.set_now(0);
-  in.announce({{node_id{0}, 100, without_end}});
+  in.expect_outages({{node_id{0}, 100, without_end}});
   in.rebase(1000);
   CHECK(in.next_change(0) == 1100);
   CHECK(in.could_place(job_of(8, 100)));
   CHECK_FALSE(in.could_place(job_of(8, 101)));
   CHECK_THROWS([&] {
     const auto save = in.save();
-    in.announce({});
+    in.expect_outages({});
     in.rollback(save);
   }());
 }
@@ -165,7 +165,7 @@ TEST_CASE("outages: what is placed is what would be if the nodes that it meets w
     for (int step = 0; step < 20; ++step) {
       const instant now = step;
       in.set_now(now);
-      if (random.one_in(3)) in.announce(known = random_outages(random, nodes));
+      if (random.one_in(3)) in.expect_outages(known = random_outages(random, nodes));
       if (random.one_in(8)) in.close(node_id{random.below(nodes)});
       if (random.one_in(8)) in.reopen(node_id{random.below(nodes)});
       if (!placed.empty() && random.one_in(3)) {
@@ -185,7 +185,7 @@ TEST_CASE("outages: what is placed is what would be if the nodes that it meets w
 
       const gpu::topology_inventory before = in;
       gpu::topology_inventory other = in;
-      other.announce({});
+      other.expect_outages({});
       for (const gpu::outage& o : known) {
         if (meets(o, now, r.estimate)) other.close(o.node);
       }

@@ -120,10 +120,10 @@ TEST_CASE("resizes: a start is reserved for when the quota owns enough, and who 
 TEST_CASE("resizes: what is not announced, and who has no estimate, is as before") {
   auto s = world<standard>(siblings({16}), {exact(16, 0, 200)});
   s.quota_events = {resized(a, 8, 100)};
-  s.quota_events[0].announced.reset();
+  s.quota_events[0].known_since = allot::without_end;
   CHECK(run_and_listen(s).seen.lines[1] == "0 start 0");
   // No estimate: nobody knows.
-  s.quota_events[0].announced = 0;
+  s.quota_events[0].known_since = 0;
   s.jobs[0].estimate = 0;
   CHECK(run_and_listen(s).seen.lines[1] == "0 start 0");
 }
@@ -131,7 +131,7 @@ TEST_CASE("resizes: what is not announced, and who has no estimate, is as before
 TEST_CASE("outages: what is not announced, and who has no estimate, is as before") {
   auto s = maintained({exact(16, 0, 200), job_of(a, 4, 0, 120)});
   s.jobs[0].estimate = 0;
-  for (auto& e : s.node_events) e.announced.reset();
+  for (auto& e : s.node_events) e.known_since = allot::without_end;
   diary before;
   static_cast<void>(run<standard>(s, before));
   CHECK(before.lines[2] == "0 start 0");
@@ -145,7 +145,7 @@ TEST_CASE("outages: what is not announced, and who has no estimate, is as before
 
 TEST_CASE("outages: an announcement counts from when it is made") {
   auto s = maintained({exact(8, 0, 120), exact(8, 40, 70), exact(8, 60, 45)});
-  for (auto& e : s.node_events) e.announced = 50 * second;
+  for (auto& e : s.node_events) e.known_since = 50 * second;
   diary seen;
   static_cast<void>(run<standard>(std::move(s), seen));
   CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "40 submit 1", "40 start 1", "60 submit 2",
@@ -217,7 +217,7 @@ TEST_CASE("outages: no policy starts a job that its estimate would have cut off"
        private:
         [[nodiscard]] bool is_late(const allot::sim::simulator<8>& sim, instant since) const {
           return std::any_of(events.begin(), events.end(), [&](const auto& e) {
-            return e.at == sim.now() && e.what == node_change::down && *e.announced > since;
+            return e.at == sim.now() && e.what == node_change::down && e.known_since > since;
           });
         }
         std::size_t& lost_;

@@ -179,7 +179,7 @@ inline void give_unlike_pods(random_source& random, allot::sim::job<8>& j,
   if (random.one_in(3)) {
     for (node_event& e : s.node_events) {
       if (e.what != node_change::drain && random.one_in(2))
-        e.announced = e.at - random.between(0, 60) * second;
+        e.known_since = e.at - random.between(0, 60) * second;
     }
     for (job<8>& j : s.jobs) {
       if (random.one_in(2)) j.estimate = random.between(1, 25) * second;

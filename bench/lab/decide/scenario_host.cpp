@@ -51,10 +51,10 @@ scenario_host<N>::scenario_host(const scenario& s, workload<N> w, quota_tree<N> 
   // What would have happened by now has not.
   auto& events = jobs.setup.node_events;
   erase_if(events, [this](const sim::node_event& e) { return e.at <= now; });
-  scheduler.nodes().announce(sim::known_outages(events, now));
+  scheduler.nodes().expect_outages(sim::known_outages(events, now));
   // Whether the changes are valid was found when the scenario was read.
   static_cast<void>(
-      scheduler.announce(sim::known_resizes<N>(jobs.setup.quota_events, scheduler.tree(), now)));
+      scheduler.expect_changes(sim::known_resizes<N>(jobs.setup.quota_events, scheduler.tree(), now)));
   scheduler.retry();
 }
 

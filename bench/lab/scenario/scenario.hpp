@@ -175,7 +175,7 @@ struct event_entry {
   /// The event's place in the file.
   std::string place{};
   /// Of a resize: since when it is known.
-  std::optional<instant> announced{};
+  instant known_since = without_end;
 };
 
 /// A valid scenario: the quotas are a tree, names are known, amounts can be counted.

@@ -116,7 +116,7 @@ void scenario_reader::read_node_change(const dated& event, json_value kind) {
                                    : kind.key() == "node_up" ? sim::node_change::up
                                                              : sim::node_change::drain;
   to_.events.push_back(
-      {event.at, sim::node_event{event.at, *node, happens, event.announced}, value->pointer()});
+      {event.at, sim::node_event{event.at, *node, happens, event.known_since()}, value->pointer()});
 }
 
 void scenario_reader::read_change(const dated& event, json_value kind, world& now) {
@@ -140,7 +140,7 @@ void scenario_reader::read_change(const dated& event, json_value kind, world& no
   const auto record = [&](auto change) {
     // All errors at one time are reported, but a faulty change is not tried out.
     if (found_.size() != before) return;
-    now.together.push_back({event.at, std::move(change), kind.pointer(), event.announced});
+    now.together.push_back({event.at, std::move(change), kind.pointer(), event.known_since()});
   };
 
   if (kind.key() == "cancel") {

@@ -154,6 +154,7 @@ class scenario_reader {
     instant at;
     json_value value;
     std::optional<instant> announced{};
+    [[nodiscard]] instant known_since() const { return announced.value_or(without_end); }
   };
   /// The quotas as the events change them, in order of time.
   struct world;

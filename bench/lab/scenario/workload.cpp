@@ -427,7 +427,7 @@ workload<N> make_workload(const scenario& s) {
   }
   for (const event_entry& e : s.events) {
     if (const auto* change = std::get_if<quota_change<max_resources>>(&e.what)) {
-      result.setup.quota_events.push_back({e.at, std::visit(narrow_change<N>{}, *change), e.announced});
+      result.setup.quota_events.push_back({e.at, std::visit(narrow_change<N>{}, *change), e.known_since});
       continue;
     }
     if (const auto* change = std::get_if<sim::node_event>(&e.what)) {

@@ -20,7 +20,7 @@ class host_nodes {
   bool close(node_id n) { return of_->close(n); }
   bool reopen(node_id n) { return of_->reopen(n); }
   bool expect_end(allocation_id a, instant end) { return of_->expect_end(a, end); }
-  void announce(vector<outage> all) { of_->announce(std::move(all)); }
+  void expect_outages(vector<outage> all) { of_->expect_outages(std::move(all)); }
   /// @}
 
  private:

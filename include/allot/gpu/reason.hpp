@@ -44,7 +44,7 @@ enum class obstacle : std::uint8_t {
   sets_not_together,
   /// One more of its pods would fit, but not in the domain in which the others are.
   no_room_beside,
-  /// All of its pods fit, but on nodes that are out before it would have ended (`occupancy::announce`).
+  /// All of its pods fit, but on nodes that are out before it would have ended (`occupancy::expect_outages`).
   outage,
 };
 

@@ -62,9 +62,9 @@ struct move_quota {
 template <std::size_t N>
 using quota_change = std::variant<resize_quota<N>, reweight_quota<N>, add_quota<N>, remove_quota, move_quota>;
 
-/// One that is known before it is made: see `scheduler::announce`.
+/// One that is known before it is made: see `scheduler::expect_changes`.
 template <std::size_t N, class Time = instant>
-struct announced_change {
+struct expected_change {
   /// When it will be made. Those at one time are one transition.
   Time at{};
   /// What will change.

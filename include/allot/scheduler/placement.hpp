@@ -318,9 +318,6 @@ struct placement_or_default {
   }
 };
 
-}  // namespace detail
-
-namespace detail {
 /// Lets a placement answer as of times to come, until its end; the trials that are made meanwhile end before.
 template <placement P>
 class ahead_of_time {
@@ -336,6 +333,7 @@ class ahead_of_time {
   P& places_;
   instant now_;
 };
+
 }  // namespace detail
 
 /// The counter beside a placement, or `no_room_counter` if it has none.

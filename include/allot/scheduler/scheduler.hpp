@@ -592,7 +592,7 @@ class scheduler {
   /// one, and reservations count on them; by cycles that make reservations. Returns what is wrong with them,
   /// and then nothing is known; so it is after `apply`, as they are then changes of another tree. Without
   /// effect if no end of a job is ever expected. O(quotas x times).
-  vector<problem> announce(std::span<const announced_change<n, time_point>> changes) {
+  vector<problem> expect_changes(std::span<const expected_change<n, time_point>> changes) {
     vector<problem> wrong;
     if (quotas_.rules().ignores_quotas || !session_type::has_expected_ends) return wrong;
     vector<std::pair<instant, const quota_change<n>*>> in_order;

@@ -11,7 +11,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <variant>
@@ -27,9 +26,9 @@ struct quota_event {
   instant at = 0;
   /// What changes.
   quota_change<N> change;
-  /// Since when it is known that it will; none: not before it does. Only resizes are announced, of quotas
-  /// that there are by then (`scheduler::announce`).
-  std::optional<instant> announced{};
+  /// Since when it is known that it will; `without_end`: not before it does. Only resizes are announced, of
+  /// quotas that there are by then (`scheduler::expect_changes`).
+  instant known_since = without_end;
 };
 /// The user withdraws a job.
 struct cancel_event {
@@ -67,19 +66,19 @@ struct node_event {
   gpu::node_id node;
   /// What happens to it.
   node_change what{};
-  /// Since when it is known that it will; none: not before it does. Of nodes that fail, the scheduler then
-  /// knows from when, and of those that come back, how long they are out (`gpu::outage`).
-  std::optional<instant> announced{};
+  /// Since when it is known that it will; `without_end`: not before it does. Of nodes that fail, the
+  /// scheduler then knows from when, and of those that come back, how long they are out (`gpu::outage`).
+  instant known_since = without_end;
 };
 
 /// The resizes that are known by then and yet to come, of quotas of the tree.
 template <std::size_t N>
-[[nodiscard]] vector<announced_change<N>> known_resizes(std::span<const quota_event<N>> events,
-                                                        const quota_tree<N>& tree, instant now) {
-  vector<announced_change<N>> all;
+[[nodiscard]] vector<expected_change<N>> known_resizes(std::span<const quota_event<N>> events,
+                                                       const quota_tree<N>& tree, instant now) {
+  vector<expected_change<N>> all;
   for (const quota_event<N>& e : events) {
     const auto* const resize = std::get_if<resize_quota<N>>(&e.change);
-    if (resize == nullptr || e.at <= now || e.announced.value_or(e.at) > now) continue;
+    if (resize == nullptr || e.at <= now || e.known_since > now) continue;
     if (tree.contains(resize->quota)) all.push_back({e.at, e.change});
   }
   return all;
@@ -87,13 +86,13 @@ template <std::size_t N>
 /// Whether some are known before they happen.
 [[nodiscard]] inline bool are_announced(std::span<const node_event> events) {
   return detail::any_of(events.begin(), events.end(),
-                        [](const node_event& e) { return e.announced.has_value(); });
+                        [](const node_event& e) { return e.known_since < e.at; });
 }
 /// The outages that are known by then, and not over; `events` are sorted by time. O(events x outages).
 [[nodiscard]] inline vector<gpu::outage> known_outages(std::span<const node_event> events, instant now) {
   vector<gpu::outage> all;
   for (const node_event& e : events) {
-    if (e.at > now && e.announced.value_or(e.at) > now) continue;
+    if (e.at > now && e.known_since > now) continue;
     const auto begun = detail::find_if(all.begin(), all.end(), [&](const gpu::outage& o) {
       return o.node == e.node && o.to == without_end;
     });

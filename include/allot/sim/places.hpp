@@ -96,8 +96,8 @@ class places {
     bool expect_end(allocation a, instant end) {
       return of_->inventory_ && of_->inventory_->expect_end(a, end);
     }
-    void announce(vector<gpu::outage> all) {
-      if (of_->inventory_) of_->inventory_->announce(std::move(all));
+    void expect_outages(vector<gpu::outage> all) {
+      if (of_->inventory_) of_->inventory_->expect_outages(std::move(all));
     }
     /// @}
     /// That of the places.

@@ -260,15 +260,15 @@ class simulator {
   /// The scheduler gets to know what is known by now of nodes that fail and come back.
   void announce_outages() {
     if (scheduler_.view().before_outages) {
-      if constexpr (requires(vector<gpu::outage> all) { scheduler_.nodes().announce(all); })
-        scheduler_.nodes().announce(known_outages(given_.node_events, now_));
+      if constexpr (requires(vector<gpu::outage> all) { scheduler_.nodes().expect_outages(all); })
+        scheduler_.nodes().expect_outages(known_outages(given_.node_events, now_));
     }
     scheduler_.retry();
   }
   /// The same of quotas that will be resized.
   vector<problem> announce_resizes() {
     const auto known = known_resizes<N>(given_.quota_events, scheduler_.tree(), now_);
-    return scheduler_.announce(known);
+    return scheduler_.expect_changes(known);
   }
   /// What runs on a node that has failed is lost: one pod of an elastic job that has more than it needs, or
   /// the whole job.
@@ -540,7 +540,7 @@ void simulator<N, Places>::begin(observer<N, Places>& watch) {
   }
   runs_.push_each(given_.node_events, event_kind::node_change);
   const auto push_announcement = [this](const auto& e) {
-    if (e.announced && *e.announced < e.at) runs_.push(*e.announced, event_kind::announcement, 0);
+    if (e.known_since < e.at) runs_.push(e.known_since, event_kind::announcement, 0);
   };
   for (const node_event& e : given_.node_events) push_announcement(e);
   for (const quota_event<N>& e : given_.quota_events) push_announcement(e);

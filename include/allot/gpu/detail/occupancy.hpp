@@ -125,7 +125,7 @@ class occupancy {
   /// when their time comes. Until then nothing is placed on one of them that has an estimate
   /// `before_outages` and would not have ended; nor anything else as of a time at which it is out. Of nodes
   /// that do not exist nothing is known. Precondition: no savepoint is open. O(n log n).
-  void announce(vector<outage> all) {
+  void expect_outages(vector<outage> all) {
     ALLOT_ASSERT(!journal_.recording(), "what is rolled back would have closed nodes otherwise");
     erase_if(all, [this](const outage& o) { return !layout().contains(o.node); });
     outages_.know(std::move(all));

@@ -24,8 +24,9 @@ namespace allot {
 inline namespace v0 {
 
 /// The availability profile: what quotas and nodes have free over the time to come, if all that runs ends as
-/// expected and every job with a reservation starts and ends as reserved. It is not kept but walked: from now
-/// on, from one end or start to the next, on the session's books under a savepoint.
+/// expected, every job with a reservation starts and ends as reserved, and quotas and nodes change as is
+/// known. It is not kept but walked: from now on, from one end, start or change to the next, on the session's
+/// books under a savepoint.
 ///
 /// A job *delays* a reservation if the job with a reservation would not fit at its start any more, but would
 /// without it. Reservations are not tied to places, so no start is lost to nodes that a reservation happened

@@ -534,8 +534,11 @@ class loan_reservations {
       run(session_.jobs().at(q.job));
     }
     then.look(p.what.start);
+    auto& foreseen = session_.books().foreseen();
+    foreseen.make(l, p.what.start);
     const record& r = session_.jobs().at(p.job);
     const bool starts = quota_allows(session_, r, p.what.start) && could_place(places, r.pod_request);
+    foreseen.undo(l, 0);
     l.rollback(before);
     return starts;
   }
