@@ -578,7 +578,7 @@ class scheduler {
       books.replace_tree(std::move(next).value());
       is_moved = true;
     }
-    books.foreseen().know(books.assumed(), {});
+    if constexpr (session_type::has_expected_ends) books.foreseen().know(books.assumed(), {});
     vector<quota_id> over = jobs().follow_tree();
     // Under another parent another guarantee may protect a job.
     for (const quota_id x : is_moved ? tree().roots() : std::span<const quota_id>{})
@@ -594,34 +594,36 @@ class scheduler {
   /// effect if no end of a job is ever expected. O(quotas x times).
   vector<problem> expect_changes(std::span<const expected_change<n, time_point>> changes) {
     vector<problem> wrong;
-    if (quotas_.rules().ignores_quotas || !session_type::has_expected_ends) return wrong;
-    vector<std::pair<instant, const quota_change<n>*>> in_order;
-    for (const auto& c : changes) in_order.emplace_back(detail::point_of<View>(c.at), &c.change);
-    std::stable_sort(in_order.begin(), in_order.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    auto& books = session_.books();
-    auto& l = books.assumed();
-    books.foreseen().know(l, {});
-    detail::check_usage(l, wrong);
-    auto quotas = quotas_;
-    vector<typename detail::foreseen_quotas<n>::change> all;
-    for (std::size_t i = 0; i < in_order.size() && wrong.empty();) {
-      vector<quota_change<n>> together;
-      const instant at = in_order[i].first;
-      for (; i < in_order.size() && in_order[i].first == at; ++i) together.push_back(*in_order[i].second);
-      auto specs = quotas.respecified(l.tree(), together);
-      if (!specs) {
-        wrong.push_back(
-            {problem_code::unknown_quota, {}, {}, "only resizes of quotas that there are can be announced"});
-        break;
+    if (quotas_.rules().ignores_quotas) return wrong;
+    if constexpr (session_type::has_expected_ends) {
+      vector<std::pair<instant, const quota_change<n>*>> in_order;
+      for (const auto& c : changes) in_order.emplace_back(detail::point_of<View>(c.at), &c.change);
+      std::stable_sort(in_order.begin(), in_order.end(),
+                       [](const auto& a, const auto& b) { return a.first < b.first; });
+      auto& books = session_.books();
+      auto& l = books.assumed();
+      books.foreseen().know(l, {});
+      detail::check_usage(l, wrong);
+      auto quotas = quotas_;
+      vector<typename detail::foreseen_quotas<n>::change> all;
+      for (std::size_t i = 0; i < in_order.size() && wrong.empty();) {
+        vector<quota_change<n>> together;
+        const instant at = in_order[i].first;
+        for (; i < in_order.size() && in_order[i].first == at; ++i) together.push_back(*in_order[i].second);
+        auto specs = quotas.respecified(l.tree(), together);
+        if (!specs) {
+          wrong.push_back(
+              {problem_code::unknown_quota, {}, {}, "only resizes of quotas that exist can be expected"});
+          break;
+        }
+        l.exchange(*specs);
+        detail::check_amounts(l, wrong);
+        all.push_back({at, std::move(*specs)});
       }
-      l.exchange(*specs);
-      detail::check_amounts(l, wrong);
-      all.push_back({at, std::move(*specs)});
+      for (std::size_t i = all.size(); i-- > 0;) l.exchange(all[i].specs);
+      if (wrong.empty()) books.foreseen().know(l, std::move(all));
+      jobs().follow_tree();
     }
-    for (std::size_t i = all.size(); i-- > 0;) l.exchange(all[i].specs);
-    if (wrong.empty()) books.foreseen().know(l, std::move(all));
-    jobs().follow_tree();
     return wrong;
   }
 

@@ -122,7 +122,9 @@ class session {
   }
   /// Whether quotas or nodes will change of which that is known. Then what is free depends on the time, and
   /// is not counted ahead but found by walks.
-  [[nodiscard]] bool foresees_changes() const { return books().next_change(now()) != without_end; }
+  [[nodiscard]] bool foresees_changes() const requires has_expected_ends {
+    return books().next_change(now()) != without_end;
+  }
   /// Brings the horizons of the earliest reserved starts up to date. Not within a trial.
   void look_ahead() {
     auto& kept = books().horizons();

@@ -402,11 +402,11 @@ class books {
     assumed_.exchange(others);
   }
 
-  /// The changes of quotas that are known to come.
+  /// The changes of quotas that are known to come, if the view says when jobs are expected to end.
   [[nodiscard]] auto& foreseen() noexcept { return foreseen_; }
   [[nodiscard]] const auto& foreseen() const noexcept { return foreseen_; }
   /// When quotas or nodes change next of which that is known.
-  [[nodiscard]] instant next_change(instant after) const {
+  [[nodiscard]] instant next_change(instant after) const requires has_expected_ends {
     return std::min(foreseen_.next_change(after), placement_or_default::next_change(places, after));
   }
   /// What will have gone by reserved starts, if the view says when jobs are expected to end.
@@ -539,9 +539,10 @@ class books {
   /// By quota.
   vector<release_schedule<n>> ends_of_;
   struct nothing {};
+  struct no_foresight {};
   [[no_unique_address]] std::conditional_t<has_expected_ends, detail::horizons<View, Placement>, nothing>
       horizons_{};
-  foreseen_quotas<n> foreseen_{};
+  [[no_unique_address]] std::conditional_t<has_expected_ends, foreseen_quotas<n>, no_foresight> foreseen_{};
   /// The places of the jobs that run, leave or are nominated.
   [[no_unique_address]] std::conditional_t<knows_places, held_places<place>, nothing> held_{};
   /// Ids, as a copy has records of its own; and by index of a job, where it is among them.
