@@ -204,7 +204,8 @@ template <job_view View, placement Placement>
   static_assert(by_set || !pod_set_view<View>,
                 "allot: with a placement and pod_sets the view must have `Placement::pod_request "
                 "pod_request(const job&, allot::pod_set_id set) const`, with flavors also with `const "
-                "allot::flavor_pick&`");
+                "allot::flavor_pick&`; where requests can't say several sets, allot::with_pod_sets<Placement> "
+                "has some that can");
   constexpr bool charges = requires(const View& view, const typename View::job& job) {
     view.is_charged_by_place(job);
   };
