@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -66,7 +67,7 @@ class plain_gpus : public allot::gpu::inventory {
     allot::instant expected = 0;
 
     [[nodiscard]] pod_request room_key() const { return {gpus, pods}; }
-    friend auto operator<=>(const pod_request&, const pod_request&) = default;
+    friend bool operator==(const pod_request&, const pod_request&) = default;
   };
   using nodes::nodes;
 
@@ -131,6 +132,7 @@ static_assert(!allot::kept_placement_room<places::room_counter, places>);
 static_assert(std::totally_ordered<places::pod_request> && std::totally_ordered<places::allocation>);
 static_assert(!allot::joint_placement<machines> && allot::joint_placement<searching_machines>);
 using gpu_places = with_pod_sets<plain_gpus>;
+static_assert(!std::totally_ordered<gpu_places::pod_request>);
 static_assert(allot::guarded_placement<gpu_places>);
 static_assert(allot::kept_placement_room<gpu_places::room_counter, gpu_places>);
 static_assert(allot::detail::is_placement<with_pod_sets<rooms>>());
@@ -200,11 +202,14 @@ struct busy_world {
   std::optional<std::size_t> closed{};
 };
 
-/// Places at random what may have room, checks that and that there is room; returns how often there was some
-/// and how often it was found.
-template <class Machines>
-std::pair<std::size_t, std::size_t> place_at_random() {
+/// How often there was room, and how often it was found.
+struct places_found {
   std::size_t possible = 0, found = 0;
+};
+/// Places random requests on random machines and checks what comes of it.
+template <class Machines>
+places_found place_at_random() {
+  places_found count;
   allot_test::for_each_seed(1500, [&](random_source& random) {
     busy_world<Machines> w{random};
     using request = typename with_pod_sets<Machines>::pod_request;
@@ -218,8 +223,8 @@ std::pair<std::size_t, std::size_t> place_at_random() {
     CHECK(w.at == before);
     const auto where = w.at.place(r);
     CHECK(where.has_value() == was_said);
-    possible += fits ? 1U : 0U;
-    found += where ? 1U : 0U;
+    count.possible += fits ? 1U : 0U;
+    count.found += where ? 1U : 0U;
     if (!where) {
       CHECK(w.at == before);
       return;
@@ -243,22 +248,22 @@ std::pair<std::size_t, std::size_t> place_at_random() {
     CHECK_FALSE(w.at.contains(*where));
     CHECK(room_in(w.at) == room_in(before));
   });
-  return {possible, found};
+  return count;
 }
 
 }  // namespace
 
 TEST_CASE("with_pod_sets: what is placed has room, all or nothing, and a joint placement misses nothing") {
-  const auto [possible, found] = place_at_random<machines>();
-  const auto [possible_jointly, found_jointly] = place_at_random<searching_machines>();
-  CHECK(found_jointly == possible_jointly);
+  const places_found in_turn = place_at_random<machines>();
+  const places_found jointly = place_at_random<searching_machines>();
+  CHECK(jointly.found == jointly.possible);
   if (!allot_test::all_cases_run()) return;
-  CHECK(possible == possible_jointly);
-  CHECK(possible > 400);
-  CHECK(possible < 1100);
+  CHECK(in_turn.possible == jointly.possible);
+  CHECK(in_turn.possible > 400);
+  CHECK(in_turn.possible < 1100);
   // Best fit, one set after the other, rarely fails where there is a way.
-  CHECK(found < possible);
-  CHECK_MESSAGE(found * 20 > possible * 19, found << " of " << possible);
+  CHECK(in_turn.found < in_turn.possible);
+  CHECK_MESSAGE(in_turn.found * 20 > in_turn.possible * 19, in_turn.found << " of " << in_turn.possible);
 }
 
 TEST_CASE("with_pod_sets: a set without room beside those before it comes first") {
@@ -856,7 +861,7 @@ void keep_books() {
     seen["further pods"] += h.grown;
   });
   if (!allot_test::all_cases_run()) return;
-  for (const auto& [what, how_often] : seen) CHECK_MESSAGE(how_often > 20, what << ": " << how_often);
+  for (const auto& what : seen) CHECK_MESSAGE(what.second > 20, what.first << ": " << what.second);
 }
 
 }  // namespace

@@ -59,8 +59,8 @@
 // | `r.room_key()`             | what of a request decides on room         | all of it                      |
 // | `joint_placement`          | `place_sets`: unlike pods together        | set after set                  |
 //
-// Jobs whose pods differ need requests and places of several sets. `with_pod_sets` (scheduler/with_pod_sets.hpp)
-// makes them of those of a placement that knows pods of one kind.
+// Jobs whose pods differ need requests and places of several sets: `with_pod_sets` makes them of those of a
+// placement that knows pods of one kind (scheduler/with_pod_sets.hpp).
 //
 // ## The parts of `policies` (scheduler/policies.hpp)
 //
