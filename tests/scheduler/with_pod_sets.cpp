@@ -143,7 +143,8 @@ amounts of(std::int64_t cpus, std::int64_t gpus = 0) {
   return {allot::quantity::whole(cpus), allot::quantity{}, allot::gpus(gpus)};
 }
 amounts some(random_source& random, std::int64_t most) {
-  return of(random.between(0, most), random.between(0, most));
+  const std::int64_t cpus = random.between(0, most);
+  return of(cpus, random.between(0, most));
 }
 
 std::vector<own_placement::machine> some_machines(random_source& random, std::int64_t most) {
