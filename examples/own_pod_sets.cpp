@@ -28,7 +28,6 @@ amounts of(std::int64_t cpus, std::int64_t gib, std::int64_t gpus) {
   return {allot::quantity::whole(cpus), allot::quantity::whole(gib), allot::gpus(gpus)};
 }
 
-//! [view]
 /// At most 16 pods start together; with_pod_sets<machines, 64> would be 64.
 using machines = allot::with_pod_sets<own_placement::machines>;
 
@@ -62,6 +61,7 @@ struct jobs_view {
     for (const auto& set : pod_request(j, pods)) all += set.each * set.pods;
     return all;
   }
+  //! [sets]
   machines::pod_request pod_request(job j) const { return pod_request(j, pods(j)); }
   machines::pod_request pod_request(job j, std::uint32_t pods) const {
     const allot::pods_by_set counts = allot::pods_of_sets(
@@ -71,6 +71,7 @@ struct jobs_view {
     for (std::size_t s = 0; s < sets(j); ++s) r.add(j->sets[s].each, counts[s]);
     return r;
   }
+  //! [sets]
 
  private:
   static std::uint32_t sum(job j, std::uint32_t pod_set::*of) {
@@ -79,7 +80,6 @@ struct jobs_view {
     return all;
   }
 };
-//! [view]
 
 class host {
  public:

@@ -90,8 +90,8 @@ class short_list {
 /// All sets have a place, or nothing has changed. A `joint_placement` says where. Otherwise it is set after
 /// set, in their order; if one has no room beside those before it, that one comes first in a new attempt.
 /// There are at most as many attempts as sets, each under a savepoint: O(sets x places) calls of `place`.
-/// They do not try every way to divide the room, so with a preference of their own (best fit, say) they may
-/// miss the last one; `place_sets` need not.
+/// They do not try every way to divide the room, so where a placement prefers some machines (best fit, say)
+/// they may miss the last one, and with them a search for victims; `place_sets` need not.
 ///
 /// What the host's own placement models is passed on: `revocable_placement` and `place_at`,
 /// `guarded_placement`, `optional_nodes_placement`, `could_place`, and `room_counter`, which counts for what
