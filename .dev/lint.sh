@@ -181,7 +181,7 @@ check_concepts() {
 # Rooms with more public types and concepts than they should need: a smoke alarm. What is no promise belongs
 # into the room's detail/.
 check_public_names() {
-  find include/allot -name '*.hpp' -not -path '*/detail/*' -print0 | xargs -0 awk -v most=103 '
+  find include/allot -name '*.hpp' -not -path '*/detail/*' -print0 | xargs -0 awk -v most=105 '
     FNR == 1 || /^}  \/\/ namespace detail/ { inside = 0 }
     /^namespace detail/ { inside = 1 }
     /^(concept|struct|class|enum class|using) / && !/^[^{=]*;$/ && !inside {

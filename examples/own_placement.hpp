@@ -75,15 +75,20 @@ class machines {
     return std::any_of(nodes_.begin(), nodes_.end(), [&](const node& n) { return all_at_most(r, n.has); });
   }
 
-  /// Why no machine has room: of how many, and how many lack CPUs, memory or GPUs, or are closed.
+  /// Why no machine has room: how many have some, of how many, and how many lack CPUs, memory or GPUs, or are
+  /// closed.
   struct refusal {
     std::size_t machines = 0;
+    std::size_t with_room = 0;
     std::array<std::size_t, 3> lack{};
     std::size_t closed = 0;
+    /// Then there is no place for sure.
+    [[nodiscard]] bool says_no() const { return with_room == 0; }
   };
   [[nodiscard]] refusal why_not(const pod_request& r) const {
     refusal why{nodes_.size()};
     for (const node& n : nodes_) {
+      why.with_room += !n.closed && all_at_most(r, n.free) ? 1U : 0U;
       why.closed += n.closed ? 1U : 0U;
       for (std::size_t d = 0; d < r.size(); ++d) why.lack[d] += !n.closed && r[d] > n.free[d] ? 1U : 0U;
     }
@@ -243,8 +248,9 @@ class machines {
 
 /// "0 of 3 machines have room: 2 lack CPUs, 1 lacks GPUs".
 [[nodiscard]] inline std::string to_string(const machines::refusal& why) {
-  std::string text = "0 of " + std::to_string(why.machines) + " machines have room: ";
-  const char* comma = "";
+  std::string text =
+      std::to_string(why.with_room) + " of " + std::to_string(why.machines) + " machines have room";
+  const char* comma = ": ";
   const auto list = [&](std::size_t count, const char* one, const char* many) {
     if (count == 0) return;
     text.append(comma).append(std::to_string(count)).append(count == 1 ? one : many);

@@ -2,6 +2,7 @@
 // Placements that lack something, and views that do not show what a placement needs; see view.cpp.
 #include <allot/core/journal.hpp>
 #include <allot/scheduler/detail/view_check.hpp>
+#include <allot/scheduler/with_pod_sets.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -15,6 +16,12 @@ struct inventory {
   // allot: the pod request's optional member room_key must be `pod_request room_key() const`
   struct pod_request {
     int room_key() const;
+    friend bool operator==(const pod_request&, const pod_request&) = default;
+  };
+#elif defined pod_request_refers_to_sets_itself
+  // allot: with_pod_sets is for placements whose requests don't know sets and stand for themselves
+  struct pod_request {
+    class referents;
     friend bool operator==(const pod_request&, const pod_request&) = default;
   };
 #else
@@ -124,6 +131,13 @@ struct inventory {
   // allot: the placement's optional member has_nodes must be `bool has_nodes() const`
   bool has_nodes();
 #endif
+#ifdef place_sets_returns_the_places
+  // allot: the placement's optional member place_sets must be `bool place_sets(std::span<const pod_request>,
+  std::optional<allocation> place_sets(std::span<const pod_request>);
+#elif defined place_sets_takes_no_places
+  // allot: the placement's optional member place_sets must be `bool place_sets(std::span<const pod_request>,
+  bool place_sets(std::span<const pod_request>);
+#endif
 #if defined counter_lacks_helps || defined counter_has_keep_alone || defined counter_has_might_fit_alone
   struct room_counter {
     bool begin(const inventory&, int);
@@ -209,7 +223,33 @@ struct flavored_jobs {
 #endif
 };
 
+struct jobs_of_sets {
+  using job = const int*;
+  allot::quota_id quota(job) const;
+  allot::resources<> request(job) const;
+  std::int64_t priority(job) const;
+  std::uint32_t pods(job) const;
+  std::uint32_t min_pods(job) const;
+  allot::resources<> request(job, std::uint32_t) const;
+  std::uint32_t pod_sets(job) const;
+  std::uint32_t pods(job, allot::pod_set_id) const;
+  std::uint32_t min_pods(job, allot::pod_set_id) const;
+  allot::resources<> request(job, allot::pod_set_id) const;
+  int pod_request(job) const;
+  int pod_request(job, std::uint32_t) const;
+#ifdef demand_of_a_set_is_missing
+  // allot: with a placement and pod_sets the view must have `Placement::pod_request pod_request(const job&,
+  // allot::pod_set_id set) const`, with flavors also with `const allot::flavor_pick&`; where requests can't
+  // say several sets, allot::with_pod_sets<Placement> has some that can
+#else
+  int pod_request(job, allot::pod_set_id) const;
+#endif
+};
+
 static_assert(allot::detail::is_placement<inventory>());
+using with_sets = allot::with_pod_sets<inventory>;
+static_assert(sizeof(with_sets) > 0);
 static_assert(allot::detail::is_view<jobs, inventory>());
 static_assert(allot::detail::is_view<elastic_jobs, inventory>());
 static_assert(allot::detail::is_view<flavored_jobs, inventory>());
+static_assert(allot::detail::is_view<jobs_of_sets, inventory>());

@@ -11,6 +11,7 @@
 #include <allot/scheduler/policies.hpp>
 #include <allot/scheduler/preset.hpp>
 #include <allot/scheduler/view.hpp>
+#include <allot/scheduler/with_pod_sets.hpp>
 
 // Everything that a host or a policy author can supply, with the concept that checks it: include this header
 // to find them all. In views, placements, orders and guards a member with the name of an optional one but the
@@ -57,6 +58,10 @@
 // | `replacing_placement`      | `replace`: pods on failed nodes elsewhere | a job that loses pods is lost  |
 // | `foreseeing_placement`     | `next_change`, `look_ahead`: outages ahead | the nodes stay as they are    |
 // | `r.room_key()`             | what of a request decides on room         | all of it                      |
+// | `joint_placement`          | `place_sets`: unlike pods together        | set after set                  |
+//
+// Jobs whose pods differ need requests and places of several sets: `with_pod_sets` makes them of those of a
+// placement that knows pods of one kind (scheduler/with_pod_sets.hpp).
 //
 // ## The parts of `policies` (scheduler/policies.hpp)
 //

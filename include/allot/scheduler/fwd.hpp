@@ -64,6 +64,8 @@ struct settled;
 struct shortest_first;
 struct submission;
 struct unit_state;
+template <class Places, std::size_t MostPlaces>
+class with_pod_sets;
 
 }  // namespace v0
 }  // namespace allot

@@ -67,19 +67,33 @@ concept optional_nodes_placement = placement<P> && requires(const P& seen) {
 
 namespace detail {
 
-/// Changes of a placement that are rolled back in any case.
+/// Changes of a placement that are rolled back unless they are kept.
 template <placement P>
 class tentative {
  public:
   explicit tentative(P& places) : places_(places), before_(places.save()) {}
   tentative(const tentative&) = delete;
   tentative& operator=(const tentative&) = delete;
-  ~tentative() { places_.rollback(std::move(before_)); }
+  ~tentative() {
+    if (!is_kept_) places_.rollback(std::move(before_));
+  }
+  void keep() noexcept {
+    places_.commit(std::move(before_));
+    is_kept_ = true;
+  }
 
  private:
   P& places_;
   decltype(std::declval<P&>().save()) before_;
+  bool is_kept_ = false;
 };
+
+/// Whether the placement's reason rules out that there is a place; see `placement`.
+template <class Reason>
+[[nodiscard]] bool says_no([[maybe_unused]] const Reason& why) {
+  if constexpr (requires { why.says_no(); }) return why.says_no();
+  return false;
+}
 
 }  // namespace detail
 

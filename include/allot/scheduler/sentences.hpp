@@ -6,6 +6,7 @@
 #include <allot/core/text.hpp>
 #include <allot/quota/shortfall.hpp>
 #include <allot/quota/tree.hpp>
+#include <allot/scheduler/detail/text_of_reason.hpp>
 #include <allot/scheduler/holders.hpp>
 #include <allot/scheduler/job_state.hpp>
 #include <allot/scheduler/plan.hpp>
@@ -33,17 +34,6 @@ enum class addressee : std::uint8_t { operators, users };
 
 namespace detail {
 
-/// A reason of the placement's own as text, if it is text or has a `to_string`; else empty.
-template <class Reason>
-[[nodiscard]] std::string text_of_reason(const Reason& why) {
-  if constexpr (std::convertible_to<const Reason&, std::string_view>) {
-    return std::string{std::string_view{why}};
-  } else if constexpr (requires { std::string{to_string(why)}; }) {
-    return std::string{to_string(why)};
-  } else {
-    return {};
-  }
-}
 template <std::size_t N>
 [[nodiscard]] std::string name_of_quota(const quota_tree<N>& tree, quota_id x) {
   return tree.contains(x) ? std::string{tree.name(x)} : "its quota";

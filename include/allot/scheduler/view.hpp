@@ -293,7 +293,8 @@ concept semi_preemptible_view = preemptible_view<V> && elastic_view<V> &&
 /// growth of the policies (`growing_policies`).
 /// `request(job, set)`, with flavors `flavors(job, set)`, and with a placement `pod_request(job, set)`, or
 /// `pod_request(job, set, pick)`, are for one such pod; `request(job, pods)` and `pod_request(job, pods)` for
-/// as many pods as `pods_of_sets` divides. Default, also of a job with no more than one set: all are alike.
+/// as many pods as `pods_of_sets` divides. A placement that knows pods of one kind places them by
+/// `with_pod_sets`. Default, also of a job with no more than one set: all are alike.
 template <class V>
 concept pod_set_view = elastic_view<V> &&
     requires(const V& view, const typename V::job& job, pod_set_id set) {

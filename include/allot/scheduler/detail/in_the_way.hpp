@@ -18,13 +18,6 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// Whether the placement's reason rules out that there is a place; see `placement`.
-template <class Reason>
-[[nodiscard]] bool says_no([[maybe_unused]] const Reason& why) {
-  if constexpr (requires { why.says_no(); }) return why.says_no();
-  return false;
-}
-
 /// Finds which evictions under way are in the way of a pending job: see `departures`. All that is tried is
 /// taken back. O(evicting and nominated jobs x depth), and as many attempts to place the job where places are
 /// what it lacks.

@@ -201,10 +201,12 @@ template <job_view View, placement Placement>
   || requires(const View& view, const typename View::job& job, pod_set_id set, const flavor_pick& pick) {
     { view.pod_request(job, set, pick) } -> value_for<pod_request>;
   };
-  static_assert(by_set || !pod_set_view<View>,
-                "allot: with a placement and pod_sets the view must have `Placement::pod_request "
-                "pod_request(const job&, allot::pod_set_id set) const`, with flavors also with `const "
-                "allot::flavor_pick&`");
+  static_assert(
+      by_set || !pod_set_view<View>,
+      "allot: with a placement and pod_sets the view must have `Placement::pod_request "
+      "pod_request(const job&, allot::pod_set_id set) const`, with flavors also with `const "
+      "allot::flavor_pick&`; where requests can't say several sets, allot::with_pod_sets<Placement> "
+      "has some that can");
   constexpr bool charges = requires(const View& view, const typename View::job& job) {
     view.is_charged_by_place(job);
   };
