@@ -131,6 +131,10 @@ struct inventory {
   // allot: the placement's optional member has_nodes must be `bool has_nodes() const`
   bool has_nodes();
 #endif
+#ifdef next_change_without_look_ahead
+  // allot: next_change and look_ahead go together: the placement must have `instant next_change(instant) const`
+  std::int64_t next_change(std::int64_t) const;
+#endif
 #ifdef place_sets_returns_the_places
   // allot: the placement's optional member place_sets must be `bool place_sets(std::span<const pod_request>,
   std::optional<allocation> place_sets(std::span<const pod_request>);

@@ -487,6 +487,15 @@ template <class P>
       };
       static_assert(optional_nodes_placement<P> || !names_has_nodes,
                     "allot: the placement's optional member has_nodes must be `bool has_nodes() const`");
+      constexpr bool names_changes = requires {
+        &P::next_change;
+      }
+      || requires {
+        &P::look_ahead;
+      };
+      static_assert(foreseeing_placement<P> || !names_changes,
+                    "allot: next_change and look_ahead go together: the placement must have `instant "
+                    "next_change(instant) const` and `void look_ahead(instant)`");
       using room_counter = room_counter_of<P>;
       constexpr bool has_room = placement_room<room_counter, P>;
       static_assert(has_room,
