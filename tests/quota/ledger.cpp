@@ -541,7 +541,6 @@ TEST_CASE("ledger: broken preconditions are detected") {
   const auto t = l.save();
   CHECK_THROWS_AS(l.rollback(s), allot_test::assertion_failed);
   CHECK_THROWS_AS(l.replace_tree(l.tree()), allot_test::assertion_failed);
-  CHECK_THROWS_AS(l.exchange({}), allot_test::assertion_failed);
   l.rollback(t);
   l.rollback(s);
 }

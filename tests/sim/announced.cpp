@@ -96,7 +96,7 @@ TEST_CASE("resizes: who would be evicted for one waits, and who ends before it o
   auto s = reserving(world<standard>(siblings({16}), {exact(8, 0, 200), exact(8, 0, 101), exact(8, 1, 90)}));
   s.quota_events = {resized(a, 8, 100)};
   const told t = run_and_listen(std::move(s));
-  CHECK(t.seen.lines == lines{"0 submit 0", "0 start 0", "0 submit 1", "1 submit 2", "1 start 2",
+  CHECK(t.seen.lines == lines{"0 submit 0", "0 submit 1", "0 start 0", "1 submit 2", "1 start 2",
                               "91 finish 2", "200 finish 0", "200 start 1", "301 finish 1"});
   CHECK(t.promised.at(1) == std::vector<instant>{200});
 }
@@ -105,7 +105,8 @@ TEST_CASE("resizes: what is lent by others counts as it will be") {
   auto s = world<standard>(siblings({8, 8}), {exact(16, 0, 101), exact(16, 1, 99), job_of(a, 9, 102, 30)});
   s.quota_events = {resized(b, 0, 100)};
   const told t = run_and_listen(std::move(s));
-  CHECK(t.seen.lines == lines{"0 submit 0", "1 submit 1", "1 start 1", "100 finish 1", "102 submit 2"});
+  CHECK(t.seen.lines ==
+        lines{"0 submit 0", "1 submit 1", "1 start 1, borrows 8", "100 finish 1", "102 submit 2"});
 }
 
 TEST_CASE("resizes: a start is reserved for when the quota owns enough, and who would delay it waits") {

@@ -487,7 +487,8 @@ class world_auditor {
       : events_(given.node_events.begin(), given.node_events.end()),
         state_(given.where.inventory().layout().size(), node_change::up),
         used_(state_.size(), gpus(64)),
-        faults_(given.faults) {}
+        faults_(given.faults),
+        begin_(begin_of(given)) {}
 
   void look(const allot::sim::simulator<8>& sim) {
     allot::resources<8> all;
@@ -524,7 +525,7 @@ class world_auditor {
       // Its limit may come while an eviction is to fail that takes its time, and then one for the limit
       // begins.
       const instant more = faults_.start.most + 2 * faults_.eviction.most;
-      const instant ran = sim.now() - h.last_start;
+      const instant ran = sim.now() - std::max(h.last_start, begin_);
       REQUIRE((ran < limit + faults_.start.most || (faults_.delays_evictions() && ran <= limit + more)));
     }
   }
@@ -534,6 +535,7 @@ class world_auditor {
   std::vector<node_change> state_;
   std::vector<quantity> used_;
   allot::sim::host_faults faults_;
+  instant begin_;
 };
 
 }  // namespace
