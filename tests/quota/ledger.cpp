@@ -560,6 +560,62 @@ TEST_CASE("ledger: an exchange of specifications keeps usage, and a second one u
   CHECK(l == before);
 }
 
+TEST_CASE("ledger: what is exchanged under savepoints, and back before they close, leaves no trace") {
+  allot_test::for_each_seed(1000, [](allot_test::random_source& random) {
+    const auto specs = allot_test::random_quotas<2>(random, {.most_quotas = 6, .deepest = 3});
+    const auto other = allot_test::random_quotas<2>(random, {.most_quotas = 6, .deepest = 3});
+    ledger<2> l{allot::quota_tree<2>{specs}};
+    const auto charge_some = [&] {
+      for (std::size_t i = random.below(6); i > 0; --i) {
+        const quota_id x{random.below(specs.size())};
+        const allot::resources<2> some{gpus(random.between(0, 4)), gpus(random.between(0, 4))};
+        if (random.one_in(2)) {
+          l.charge(x, some);
+        } else if (all_at_most(some, l.own_usage(x))) {
+          l.release(x, some);
+        }
+      }
+    };
+    charge_some();
+    // Of each round: the state before it, and what is exchanged under its savepoint.
+    struct round {
+      ledger<2> before;
+      allot::savepoint save;
+      std::vector<allot::respecified_quota<2>> changed;
+    };
+    std::vector<round> rounds;
+    for (std::size_t i = 1 + random.below(4); i > 0; --i) {
+      round r{l, l.save(), {}};
+      charge_some();
+      for (std::size_t x = 0; x < std::min(specs.size(), other.size()); ++x) {
+        if (random.one_in(2)) continue;
+        auto next = l.tree().spec(quota_id{x});
+        next.nominal = other[x].nominal;
+        next.lend = other[x].lend;
+        next.borrow = other[x].borrow;
+        r.changed.push_back({quota_id{x}, std::move(next)});
+      }
+      const ledger<2> exchanged_from = l;
+      l.exchange(r.changed);
+      ledger<2> same{l.tree()};
+      for (std::size_t x = 0; x < specs.size(); ++x)
+        same.charge(quota_id{x}, exchanged_from.own_usage(quota_id{x}));
+      REQUIRE(l == same);
+      const allot::savepoint within = l.save();
+      charge_some();
+      l.rollback(within);
+      REQUIRE(l == same);
+      rounds.push_back(std::move(r));
+    }
+    for (; !rounds.empty(); rounds.pop_back()) {
+      // As at the time of the exchange; then nothing that was done under it remains.
+      l.exchange(rounds.back().changed);
+      l.rollback(rounds.back().save);
+      REQUIRE(l == rounds.back().before);
+    }
+  });
+}
+
 // The traps of tests/README.md, Kueue; trap 1 (a removed quota) is in change.cpp.
 
 TEST_CASE("ledger: Kueue trap 2: a quota that loses what it lends or uses does not let others over-admit") {
