@@ -32,9 +32,9 @@ inline constexpr queue_settings kueue_defaults{
 /// flavor tries no other in the same cycle (Kueue's gate FlavorFungibilityPreserveScanProgress, on since
 /// 0.20). That changed Kueue's decision in 6 of 6,849 random worlds without nodes.
 ///
-/// With `recompute_overlaps` off, a head is passed over if an earlier head of the same cycle has claimed one of
-/// its victims (Kueue's gate RecomputeAssignmentUponPreemptionTargetsOverlap, on since 0.19). With both off
-/// these are the decisions of Kueue 0.17.
+/// With `recompute_overlaps` off, a head is passed over if an earlier head of the same cycle has claimed one
+/// of its victims (Kueue's gate RecomputeAssignmentUponPreemptionTargetsOverlap, on since 0.19). With both
+/// off these are the decisions of Kueue 0.17.
 ///
 /// Where Kueue is nondeterministic or says nothing:
 /// - Heads equal in borrowing level, priority and time are ordered by id.
