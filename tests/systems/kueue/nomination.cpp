@@ -26,8 +26,8 @@ template <class Placement>
 class host {
  public:
   explicit host(std::vector<allot::quota_spec<2>> specs, Placement places = {},
-                allot::queue_head head = allot::kueue::defaults().head)
-      : scheduler_(unit_view{}, tree_of(std::move(specs)), std::move(places)) {
+                allot::queue_head head = allot::kueue::defaults().head, allot::kueue options = {})
+      : scheduler_(unit_view{}, tree_of(std::move(specs)), std::move(places), options.policies()) {
     for (const allot::quota_id x : scheduler_.tree().top_down()) {
       allot::queue_settings s = allot::kueue::defaults();
       s.preempt.within = allot::preempt_within::lower_priority;
@@ -224,6 +224,53 @@ TEST_CASE("nomination: what is kept for a head of another tree") {
     CHECK(h.step() == "");
     h.cancel("high");
     CHECK(h.step() == "+of_b");
+  }
+}
+
+TEST_CASE(
+    "nomination: room that is free now is for a head that starts, room that becomes free for one that "
+    "waits") {
+  cluster h{{{.name = "a", .nominal = models(8)}, {.name = "b", .nominal = models(8)}},
+            allot_test::two_models(2, 0, 8)};
+  h.submit("low", "a", 6);
+  CHECK(h.step() == "+low");
+  h.submit("other", "b", 4);
+  CHECK(h.step() == "+other");
+  // Left are two beside `low` and four beside `other`, where `high` would fit as well.
+  h.submit("high", "a", 4, 1, 0, 1);
+  h.submit("now", "b", 4);
+  CHECK(h.step() == "-low>high +now");
+  h.gone("low");
+  CHECK(h.step() == "+high");
+}
+
+TEST_CASE("nomination: who is in the way of a place need not use what the quota lacks") {
+  cluster h{{{.name = "q", .nominal = models(8, 4)}}, allot_test::two_models(1, 1, 4)};
+  h.submit("x", "q", 4);
+  CHECK(h.step() == "+x");
+  allot::flavor_menu<2> second;
+  second.add_group(std::vector<allot::resources<2>>{models(0, 4)});
+  h.submit("y", "q", 0, 1, 0, 0, second);
+  CHECK(h.step() == "+y/0");
+  // The quota lacks the second model, of which only y has some; its place is where x is.
+  allot::flavor_menu<2> both;
+  both.add_group(std::vector<allot::resources<2>>{models(4, 0)});
+  both.add_group(std::vector<allot::resources<2>>{models(0, 4)});
+  h.submit("high", "q", 0, 1, 0, 1, both);
+  CHECK(h.step() == "-y>high -x>high");
+}
+
+TEST_CASE("nomination: a flavor without a place, where the search does not go on in the same cycle") {
+  for (const bool preserves : {true, false}) {
+    cluster h{{{.name = "q", .nominal = models(16, 16)}},
+              allot_test::two_models(1, 1, 8),
+              allot::kueue::defaults().head,
+              {.preserve_scan_progress = preserves}};
+    h.submit("low", "q", 8);
+    CHECK(h.step() == "+low");
+    // In Kueue 0.17 the flavor is chosen by quota alone, so that it preempts in it rather than try the next.
+    h.submit("high", "q", 8, 1, 0, 1, either(8));
+    CHECK(h.step() == (preserves ? "+high/1" : "-low>high"));
   }
 }
 

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -74,20 +75,28 @@ var known = func() *kuberuntime.Scheme {
 
 // What Kueue decides in the first cycle that decides anything.
 type decision struct {
-	Admit  map[string]admitted `json:"admit"`
-	Evict  map[string]evicted  `json:"evict"`
-	Order  []string            `json:"order"`
-	Cycles int                 `json:"cycles"`
+	Admit  map[string]*admitted `json:"admit"`
+	Evict  map[string]evicted   `json:"evict"`
+	Order  []string             `json:"order"`
+	Cycles int                  `json:"cycles"`
+	// With a topology: the heads whose nodes or quota others took in these cycles, and what the next cycle
+	// decides for them.
+	PassedOver []string  `json:"passed_over,omitempty"`
+	Next       *decision `json:"next,omitempty"`
+	// Admitted without a node for each pod: Kueue 0.17 loses some where a leader is in the way.
+	Unplaced []string `json:"unplaced,omitempty"`
 }
 type admitted struct {
 	Flavors map[string]string `json:"flavors"`
 	Pods    int               `json:"pods"`
+	Nodes   []string          `json:"nodes,omitempty"`
 	PodSets []admittedSet     `json:"pod_sets,omitempty"`
 }
 type admittedSet struct {
 	Name    string            `json:"name"`
 	Pods    int               `json:"pods"`
 	Flavors map[string]string `json:"flavors"`
+	Nodes   []string          `json:"nodes,omitempty"`
 }
 type evicted struct {
 	For    string `json:"for"`
@@ -107,6 +116,9 @@ func (w *world) flavors() []client.Object {
 		for _, f := range group.flavors {
 			o := &api.ResourceFlavor{ObjectMeta: meta1(f.name)}
 			o.Spec.NodeLabels = map[string]string{label(g): f.name}
+			if len(w.nodes) > 0 {
+				o.Spec.TopologyName = ptr.To(api.TopologyReference(topologyName))
+			}
 			if f.tainted {
 				o.Spec.NodeTaints = []corev1.Taint{{Key: f.name, Value: "1", Effect: corev1.TaintEffectNoSchedule}}
 			}
@@ -126,13 +138,13 @@ func (w *world) resourceGroups(q *quota) []api.ResourceGroup {
 		}
 		rg := api.ResourceGroup{}
 		for _, r := range w.groups[g].resources {
-			rg.CoveredResources = append(rg.CoveredResources, corev1.ResourceName(r))
+			rg.CoveredResources = append(rg.CoveredResources, resourceName(r))
 		}
 		for _, f := range names {
 			fq := api.FlavorQuotas{Name: api.ResourceFlavorReference(f)}
 			for _, r := range w.groups[g].resources {
 				key := f + "/" + r
-				rq := api.ResourceQuota{Name: corev1.ResourceName(r), NominalQuota: units(q.Nominal[key])}
+				rq := api.ResourceQuota{Name: resourceName(r), NominalQuota: units(q.Nominal[key])}
 				if n, ok := q.Borrow[key]; ok {
 					rq.BorrowingLimit = ptr.To(units(n))
 				}
@@ -203,7 +215,7 @@ func (w *world) workload(j *job) *api.Workload {
 		container := corev1.Container{Name: "c"}
 		container.Resources.Requests = corev1.ResourceList{}
 		for r, n := range s.request {
-			container.Resources.Requests[corev1.ResourceName(r)] = units(n)
+			container.Resources.Requests[resourceName(r)] = units(n)
 		}
 		ps := api.PodSet{Name: api.PodSetReference(s.name), Count: int32(s.pods)}
 		ps.Template.Spec = corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{container}}
@@ -211,6 +223,7 @@ func (w *world) workload(j *job) *api.Workload {
 			ps.MinCount = ptr.To(int32(s.minPods))
 		}
 		w.restrict(&ps.Template.Spec, s)
+		ps.TopologyRequest = w.topologyRequest(j, s)
 		o.Spec.PodSets = append(o.Spec.PodSets, ps)
 	}
 	if j.state == "" {
@@ -222,9 +235,10 @@ func (w *world) workload(j *job) *api.Workload {
 		a.Flavors = map[corev1.ResourceName]api.ResourceFlavorReference{}
 		a.ResourceUsage = corev1.ResourceList{}
 		for r, n := range s.request {
-			a.Flavors[corev1.ResourceName(r)] = api.ResourceFlavorReference(s.runsOn[w.groupOf(r)])
-			a.ResourceUsage[corev1.ResourceName(r)] = units(n * s.pods)
+			a.Flavors[resourceName(r)] = api.ResourceFlavorReference(s.runsOn[w.groupOf(r)])
+			a.ResourceUsage[resourceName(r)] = units(n * s.pods)
 		}
+		a.TopologyAssignment = w.topologyAssignment(&s)
 		o.Status.Admission.PodSetAssignments = append(o.Status.Admission.PodSetAssignments, a)
 	}
 	set := func(kind, reason string, seconds int) {
@@ -285,7 +299,8 @@ func must(err error) {
 func (w *world) decide() decision {
 	ctx, cancel := context.WithCancel(ctrl.LoggerInto(context.Background(), logr.Discard()))
 	defer cancel()
-	objects := append(w.flavors(), &corev1.Namespace{ObjectMeta: meta1(namespace)})
+	objects := append(w.flavors(), w.topologyObjects()...)
+	objects = append(objects, &corev1.Namespace{ObjectMeta: meta1(namespace)})
 	for i := range w.jobs {
 		objects = append(objects, w.workload(&w.jobs[i]))
 	}
@@ -307,6 +322,10 @@ func (w *world) decide() decision {
 	queues := qcache.NewManagerForUnitTests(cl, cache)
 	for _, o := range objects {
 		switch o := o.(type) {
+		case *api.Topology:
+			cache.AddOrUpdateTopology(logr.Discard(), o)
+		case *corev1.Node:
+			cache.TASCache().SyncNode(o)
 		case *api.ResourceFlavor:
 			cache.AddOrUpdateResourceFlavor(logr.Discard(), o)
 		case *api.LocalQueue:
@@ -340,7 +359,7 @@ func (w *world) decide() decision {
 		scheduler.WithPreemptionExpectations(preemptexpectations.New()))
 	setAdmissionRoutineWrapper(s, atOnce{})
 
-	d := decision{Admit: map[string]admitted{}, Evict: map[string]evicted{}, Order: []string{}}
+	d := newDecision()
 	for d.Cycles < mostCycles && len(queues.Dump()) > 0 {
 		d.Cycles++
 		schedule(s, ctx)
@@ -355,7 +374,20 @@ func (w *world) decide() decision {
 			d.Order = append(d.Order, e.Key.Name)
 		}
 	}
+	if len(d.PassedOver) > 0 && len(queues.Dump()) > 0 {
+		next := newDecision()
+		schedule(s, ctx)
+		w.read(ctx, cl, &next)
+		next.PassedOver, next.Unplaced = nil, nil
+		maps.DeleteFunc(next.Admit, func(id string, _ *admitted) bool { return !slices.Contains(d.PassedOver, id) })
+		maps.DeleteFunc(next.Evict, func(_ string, e evicted) bool { return !slices.Contains(d.PassedOver, e.For) })
+		d.Next = &next
+	}
 	return d
+}
+
+func newDecision() decision {
+	return decision{Admit: map[string]*admitted{}, Evict: map[string]evicted{}, Order: []string{}}
 }
 
 func (w *world) read(ctx context.Context, cl client.Client, d *decision) {
@@ -366,6 +398,14 @@ func (w *world) read(ctx context.Context, cl client.Client, d *decision) {
 		j := w.find(o.Name)
 		if j.state == "" && o.Status.Admission != nil {
 			d.Admit[o.Name] = readAdmission(o.Status.Admission)
+			if len(w.nodes) > 0 && !d.Admit[o.Name].isPlaced() && !slices.Contains(d.Unplaced, o.Name) {
+				d.Unplaced = append(d.Unplaced, o.Name)
+			}
+		}
+		if q := meta.FindStatusCondition(o.Status.Conditions, api.WorkloadQuotaReserved); len(w.nodes) > 0 && j.state == "" &&
+			q != nil && q.Message == "Workload no longer fits after processing another workload" &&
+			!slices.Contains(d.PassedOver, o.Name) {
+			d.PassedOver = append(d.PassedOver, o.Name)
 		}
 		c := meta.FindStatusCondition(o.Status.Conditions, api.WorkloadPreempted)
 		if j.state == "running" && c != nil && c.Status == metav1.ConditionTrue {
@@ -380,18 +420,27 @@ func (w *world) read(ctx context.Context, cl client.Client, d *decision) {
 	}
 }
 
-func readAdmission(a *api.Admission) admitted {
-	got := admitted{Flavors: map[string]string{}}
+func (a *admitted) isPlaced() bool {
+	nodes := len(a.Nodes)
+	for _, s := range a.PodSets {
+		nodes += len(s.Nodes)
+	}
+	return nodes == a.Pods
+}
+
+func readAdmission(a *api.Admission) *admitted {
+	got := &admitted{Flavors: map[string]string{}}
 	for _, s := range a.PodSetAssignments {
 		set := admittedSet{Name: string(s.Name), Pods: int(*s.Count), Flavors: map[string]string{}}
 		for r, f := range s.Flavors {
-			set.Flavors[string(r)] = string(f)
+			set.Flavors[ourName(r)] = string(f)
 		}
+		set.Nodes = readNodes(s.TopologyAssignment)
 		got.Pods += set.Pods
 		got.PodSets = append(got.PodSets, set)
 	}
 	if len(got.PodSets) == 1 {
-		got.Flavors, got.PodSets = got.PodSets[0].Flavors, nil
+		got.Flavors, got.Nodes, got.PodSets = got.PodSets[0].Flavors, got.PodSets[0].Nodes, nil
 	}
 	return got
 }

@@ -23,12 +23,13 @@ type scenario struct {
 	Format    string           `json:"format"`
 	Resources []string         `json:"resources"`
 	Policy    any              `json:"policy"`
+	Cluster   any              `json:"cluster,omitempty"`
 	Quotas    []quota          `json:"quotas"`
 	Jobs      []map[string]any `json:"jobs"`
 }
 
 func (w *world) scenario() scenario {
-	s := scenario{Format: "allot-scenario/1", Quotas: w.quotas}
+	s := scenario{Format: "allot-scenario/1", Quotas: w.quotas, Jobs: []map[string]any{}}
 	preset := "kueue"
 	if w.fair {
 		preset = "kueue_fair"
@@ -41,10 +42,33 @@ func (w *world) scenario() scenario {
 			}
 		}
 	}
+	if len(w.nodes) > 0 {
+		s.Cluster = w.cluster()
+	}
 	for i := range w.jobs {
 		s.Jobs = append(s.Jobs, w.scenarioJob(&w.jobs[i]))
 	}
 	return s
+}
+
+func (w *world) cluster() map[string]any {
+	var nodes []map[string]any
+	for _, d := range w.nodes {
+		n := map[string]any{"name": d.name, "pool": d.flavor, "gpus": d.has["gpu"], "cpu_milli": 1000 * d.has["cpu"]}
+		labels := map[string]string{}
+		for i, l := range w.levels {
+			labels[l] = d.domains[i]
+		}
+		if len(labels) > 0 {
+			n["labels"] = labels
+		}
+		nodes = append(nodes, n)
+	}
+	c := map[string]any{"nodes": nodes}
+	if len(w.levels) > 0 {
+		c["topology"] = w.levels
+	}
+	return c
 }
 
 func (w *world) scenarioJob(j *job) map[string]any {
@@ -56,10 +80,20 @@ func (w *world) scenarioJob(j *job) map[string]any {
 		o["state"], o["start_s"] = j.state, j.start
 	}
 	var sets []map[string]any
+	var nodes []string
 	for i := range j.sets {
 		sets = append(sets, w.scenarioSet(&j.sets[i]))
+		for _, n := range j.sets[i].on {
+			nodes = append(nodes, w.nodes[n].name)
+		}
 	}
-	if len(sets) > 1 {
+	if nodes != nil {
+		o["nodes"] = nodes
+	}
+	if j.together != nil {
+		o["topology"] = j.together
+	}
+	if len(sets) > 1 || j.sets[0].slice != nil {
 		o["pod_sets"] = sets
 		return o
 	}
@@ -100,6 +134,12 @@ func (w *world) scenarioSet(s *podSet) map[string]any {
 	if s.minPods < s.pods {
 		o["min_pods"] = s.minPods
 	}
+	if s.topology != nil && *s.topology != (topologyRequest{}) {
+		o["topology"] = s.topology
+	}
+	if s.slice != nil {
+		o["slice"] = s.slice
+	}
 	return o
 }
 
@@ -124,6 +164,7 @@ func main() {
 	seed := flag.Uint64("seed", 1, "of the first world; the next has the next")
 	runs := flag.Int("runs", 4, "how often each is decided")
 	sets := flag.Int("sets", 4, "the most pod sets of a workload")
+	topology := flag.Bool("topology", false, "with nodes, and a topology that workloads ask for")
 	flag.Parse()
 	lines := make([]string, *worlds)
 	var all sync.WaitGroup
@@ -133,7 +174,7 @@ func main() {
 		go func() {
 			defer all.Done()
 			for i := range next {
-				w := makeWorld(*seed+uint64(i), i%2 == 1, *sets)
+				w := makeWorld(*seed+uint64(i), i%2 == 1, *sets, *topology)
 				l := line{fmt.Sprintf("w%05d", *seed+uint64(i)), w.scenario(), w.outcomes(*runs)}
 				text, err := json.Marshal(l)
 				must(err)

@@ -14,6 +14,9 @@ type world struct {
 	groups []group
 	quotas []quota
 	jobs   []job
+	// With a topology: its levels above that of the nodes, the outermost first.
+	levels []string
+	nodes  []node
 }
 type group struct {
 	resources []string
@@ -53,6 +56,8 @@ type job struct {
 	id, quota, state        string
 	priority, submit, start int
 	sets                    []podSet
+	// Of its two sets, a leader and its workers.
+	together *topologyRequest
 }
 type podSet struct {
 	name          string
@@ -62,6 +67,10 @@ type podSet struct {
 	accepts             [][]string
 	runsOn              []string
 	byTaint, bySelector bool
+	topology            *topologyRequest
+	slice               *slice
+	// The node of each pod that runs.
+	on []int
 }
 
 func (w *world) groupOf(resource string) int {
@@ -76,6 +85,8 @@ type maker struct {
 	*rand.Rand
 	w       *world
 	mostSet int
+	// By node: what is free of each resource.
+	free []map[string]int
 }
 
 func (m *maker) percent(p int) bool   { return m.IntN(100) < p }
@@ -95,23 +106,32 @@ func (m *maker) some(of []string) []string {
 	}
 }
 
-func makeWorld(seed uint64, fair bool, mostSets int) *world {
-	m := &maker{rand.New(rand.NewPCG(seed, 47)), &world{fair: fair}, mostSets}
-	m.makeFlavors()
+func makeWorld(seed uint64, fair bool, mostSets int, topology bool) *world {
+	m := &maker{Rand: rand.New(rand.NewPCG(seed, 47)), w: &world{fair: fair}, mostSet: mostSets}
+	if topology {
+		m.makeFlavors(placedShapes)
+		m.makeTopology()
+	} else {
+		m.makeFlavors(shapes)
+	}
 	m.makeQuotas()
 	m.makeRunning()
 	m.makePending()
 	return m.w
 }
 
-func (m *maker) makeFlavors() {
-	shapes := []struct{ resources, flavors [][]string }{
-		{[][]string{{"acc"}}, [][]string{{"fa", "fb", "fc"}}},
-		{[][]string{{"acc", "mem"}}, [][]string{{"fa", "fb"}}},
-		{[][]string{{"acc", "mem"}}, [][]string{{"fa", "fb", "fc"}}},
-		{[][]string{{"acc"}, {"net"}}, [][]string{{"fa", "fb"}, {"ga", "gb"}}},
-		{[][]string{{"acc", "mem"}, {"net"}}, [][]string{{"fa", "fb"}, {"ga", "gb"}}},
-	}
+// The resources and the flavors of each group.
+type shape struct{ resources, flavors [][]string }
+
+var shapes = []shape{
+	{[][]string{{"acc"}}, [][]string{{"fa", "fb", "fc"}}},
+	{[][]string{{"acc", "mem"}}, [][]string{{"fa", "fb"}}},
+	{[][]string{{"acc", "mem"}}, [][]string{{"fa", "fb", "fc"}}},
+	{[][]string{{"acc"}, {"net"}}, [][]string{{"fa", "fb"}, {"ga", "gb"}}},
+	{[][]string{{"acc", "mem"}, {"net"}}, [][]string{{"fa", "fb"}, {"ga", "gb"}}},
+}
+
+func (m *maker) makeFlavors(shapes []shape) {
 	shape := pick(m, shapes...)
 	for g := range shape.resources {
 		made := group{resources: shape.resources[g]}
@@ -128,12 +148,12 @@ func (m *maker) amounts(q *quota, most int) {
 		for _, f := range names {
 			for _, r := range m.w.groups[g].resources {
 				key := f + "/" + r
-				q.Nominal[key] = max(0, m.between(-2, most))
+				q.Nominal[key] = m.scaled(f, r, max(0, m.between(-2, most)))
 				if q.Parent == "" {
 					continue
 				}
 				if m.percent(25) {
-					q.Borrow = put(q.Borrow, key, m.between(0, 6))
+					q.Borrow = put(q.Borrow, key, m.scaled(f, r, m.between(0, 6)))
 				}
 				if m.percent(20) {
 					q.Lend = put(q.Lend, key, m.between(0, q.Nominal[key]))
@@ -265,27 +285,36 @@ func (m *maker) makeRunning() {
 		if m.percent(4) {
 			j.state = "evicting"
 		}
-		takes := map[string]int{}
 		for k, sets := 0, min(m.mostSet, pick(m, 1, 1, 2, 2, 3)); k < sets; k++ {
 			s := m.makeSet(q, k, 2)
 			s.pods = pick(m, 1, 1, 2)
 			s.minPods = s.pods
+			if len(m.w.nodes) > 0 {
+				m.needs(&s)
+			}
 			s.runsOn = make([]string, len(m.w.groups))
 			for g, accepts := range s.accepts {
 				if len(accepts) > 0 {
 					s.runsOn[g] = pick(m, accepts...)
 				}
 			}
+			j.sets = append(j.sets, s)
+		}
+		m.join(&j)
+		takes := map[string]int{}
+		for _, s := range j.sets {
 			for r, n := range s.request {
 				takes[s.runsOn[m.w.groupOf(r)]+"/"+r] += n * s.pods
 			}
-			j.sets = append(j.sets, s)
 		}
 		fits := true
 		for key, n := range takes {
 			fits = fits && n <= free[key]
 		}
 		if !fits && m.percent(97) {
+			continue
+		}
+		if len(m.w.nodes) > 0 && !m.place(&j) {
 			continue
 		}
 		for key, n := range takes {
@@ -301,6 +330,9 @@ func (m *maker) makePending() {
 		q := pick(m, queues...)
 		j := job{id: fmt.Sprintf("p%d", i), quota: q.Name, priority: m.between(-1, 4), submit: m.IntN(200)}
 		sets := min(m.mostSet, pick(m, 1, 2, 2, 3, 4))
+		if len(m.w.nodes) > 0 {
+			sets = (sets + 1) / 2
+		}
 		most := pick(m, 2, 3, 6) / min(sets, 2)
 		elastic := m.percent(60)
 		for k := range sets {
@@ -309,7 +341,15 @@ func (m *maker) makePending() {
 				s.pods = m.between(1, 8)
 				s.minPods = m.between(1, (s.pods+1)/2)
 			}
+			if len(m.w.nodes) > 0 {
+				m.needs(&s)
+			}
 			j.sets = append(j.sets, s)
+		}
+		m.join(&j)
+		// In allot one that can never start is in nobody's way.
+		if len(m.w.nodes) > 0 && !m.couldStart(&j) {
+			continue
 		}
 		m.w.jobs = append(m.w.jobs, j)
 	}

@@ -70,7 +70,8 @@ class nominations {
   using entry = cycle_entry<Session>;
   using record = typename Session::record;
 
-  explicit nominations(const Policies& policies) : search_(policies.template search<n>()) {}
+  explicit nominations(const Policies& policies)
+      : search_(policies.template search<n>()), tries_other_flavors_(policies.preserve_scan_progress) {}
 
   void reset(Session& session) {
     heights_.reset(session.tree());
@@ -97,7 +98,8 @@ class nominations {
   void end([[maybe_unused]] Session& session) {
     books_ = nullptr;
     if constexpr (placed) {
-      for (; !reserved_.empty(); reserved_.pop_back()) session.books().places.release(reserved_.back());
+      for (; !reserved_.empty(); reserved_.pop_back())
+        session.books().places.release(reserved_.back()->where);
       for (; !vacated_.empty(); vacated_.pop_back())
         session.books().places.reoccupy(session.jobs().at(vacated_.back()).where);
       for (const job_id id : session.jobs().evicting())
@@ -141,20 +143,18 @@ class nominations {
   }
 
   /// Takes the place of a decided entry: of an admitted one for good, else for this cycle, as if its victims
-  /// were gone. Returns false, having changed nothing, if others took it.
+  /// were gone. Returns false, having changed nothing, if others took it. The entry must stay where it is.
   [[nodiscard]] bool take_place(Session& session, entry& e) {
     if constexpr (placed) {
+      if (e.victims.empty()) return take_free_place(session, e);
       auto& places = session.books().places;
       for (const victim<n>& v : e.victims) places.vacate(session.jobs().at(v.job.id).where);
-      const auto at = places.place(pod_request_of(session, e));
-      if (at && (!e.victims.empty() || places.ready(*at))) {
+      if (const auto at = places.place(pod_request_of(session, e))) {
         e.where = *at;
-        if (e.victims.empty()) return true;
-        reserved_.push_back(*at);
+        reserved_.push_back(&e);
         for (const victim<n>& v : e.victims) vacated_.push_back(v.job.id);
         return true;
       }
-      if (at) places.release(*at);
       for (std::size_t i = e.victims.size(); i-- > 0;)
         places.reoccupy(session.jobs().at(e.victims[i].job.id).where);
       return false;
@@ -239,9 +239,14 @@ class nominations {
       if (e.chosen.mode == fit_mode::no_fit) return false;
       if (e.chosen.mode == fit_mode::fit) {
         if (has_place(session, r, e.chosen.pick)) return true;
-        if (fits_with_others(session, e, r, bounds)) return true;
-        if (exclude(r, e.chosen.pick, bounds, bounds.no_place)) continue;
+        if (tries_other_flavors_) {
+          if (fits_with_others(session, e, r, bounds)) return true;
+          if (exclude(r, e.chosen.pick, bounds, bounds.no_place)) continue;
+        }
         e.chosen.mode = fit_mode::preempt;
+      }
+      // Who stands in the way of a place may use only what there is enough of.
+      if (!by_quota_alone(session)) {
         for (std::size_t d = 0; d < n; ++d) e.chosen.contested[d] = e.chosen.request[d] > quantity{};
       }
       find_victims(session, e, r);
@@ -393,6 +398,42 @@ class nominations {
     return same;
   }
 
+  /// Takes a place that nobody is leaving. Those that wait for their victims may have to go elsewhere for
+  /// that, if there is room for all of them.
+  [[nodiscard]] bool take_free_place(Session& session, entry& e) {
+    auto& places = session.books().places;
+    const auto request = pod_request_of(session, e);
+    const auto take = [&](const auto& at) {
+      if (!at || !places.ready(*at)) return false;
+      e.where = *at;
+      return true;
+    };
+    auto before = places.save();
+    if (take(places.place(request))) {
+      places.commit(std::move(before));
+      return true;
+    }
+    places.rollback(std::move(before));
+    if (reserved_.empty()) return false;
+    before = places.save();
+    for (const entry* w : reserved_) places.release(w->where);
+    for (const job_id id : vacated_) places.reoccupy(session.jobs().at(id).where);
+    bool has = take(places.place(request));
+    for (const job_id id : vacated_) places.vacate(session.jobs().at(id).where);
+    moved_.clear();
+    for (std::size_t i = 0; has && i < reserved_.size(); ++i) {
+      const auto at = places.place(pod_request_of(session, *reserved_[i]));
+      has = at.has_value();
+      if (has) moved_.push_back(*at);
+    }
+    if (!has) {
+      places.rollback(std::move(before));
+      return false;
+    }
+    places.commit(std::move(before));
+    for (std::size_t i = 0; i < reserved_.size(); ++i) reserved_[i]->where = moved_[i];
+    return true;
+  }
   /// Whether a place is available now or, when claimed victims are left out, once they are gone.
   [[nodiscard]] bool has_place(Session& session, const record& r, const flavor_pick& pick) {
     if constexpr (placed) {
@@ -447,6 +488,7 @@ class nominations {
 
   quota_heights<n> heights_;
   typename Policies::template search_type<n> search_;
+  bool tries_other_flavors_;
   vector<std::pair<quota_id, const running_job<n>*>> leaving_;
   /// What the nominations of this cycle are about.
   ledger<n>* books_ = nullptr;
@@ -458,7 +500,9 @@ class nominations {
   vector<trial> trials_;
   vector<victim<n>> found_;
   vector<victim<n>> best_victims_;
-  vector<typename Session::place> reserved_;
+  /// The entries of this cycle that wait for their victims, and where they are to go instead.
+  vector<entry*> reserved_;
+  vector<typename Session::place> moved_;
   vector<job_id> vacated_;
 };
 
