@@ -353,6 +353,10 @@ decision::pending_job decision_maker::explain_waiting(job_index j) {
     pending.text = std::string{jobs_.ids[soon]} + " of " +
                    std::string{queue_name(scheduler_.view().quota(soon))} +
                    " is ready soon, and would take it back";
+  } else if (h.resized_at) {
+    pending.reason = "resize";
+    pending.text = std::string{queue} + " allows it, but will not from " + clock_time(*h.resized_at) +
+                   " on, before it would have ended";
   } else if (scheduler_.settings(scheduler_.view().quota(j)).head == queue_head::strict) {
     pending.reason = "behind_head";
     pending.text = "an earlier job of " + std::string{queue} + " does not fit, and no other may pass it";

@@ -77,6 +77,10 @@ void explain_waiting(const scenario& s, sim::simulator<N>& sim, const vector<std
     to.text = std::string{ids[policy.what(h.kept_for)]} + " of " +
               std::string{policy.tree().name(policy.quota(h.kept_for))} +
               " is ready soon, and would take it back";
+  } else if (h.resized_at) {
+    to.reason = "resize";
+    to.text = std::string{queue} + " allows it, but will not from " + clock_time(*h.resized_at) +
+              " on, before it would have ended";
   } else if (policy.settings(h.quota).head == queue_head::strict) {
     to.reason = "behind_head";
     to.text = "an earlier job of " + std::string{queue} + " does not fit, and no other may pass it";

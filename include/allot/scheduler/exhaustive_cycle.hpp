@@ -158,16 +158,20 @@ class exhaustive_cycle {
     }
   }
 
-  /// Also whether it waits for a job that is ready soon: see `explaining_cycle`.
+  /// Also whether it waits for a job that is ready soon, or for a resize: see `explaining_cycle`.
   void explain(Session& session,
-               typename Session::plan_type::pending_job& p) requires Session::has_ready_times {
+               typename Session::plan_type::pending_job& p) requires(Session::has_ready_times ||
+                                                                     Session::has_expected_ends) {
     session.explain(p);
     const record& r = session.jobs().at(p.id);
     if (!is_allowed(session, r)) return;
-    p.kept_for = soon_.keeps_out(session, r);
-    if (p.kept_for || !could_place(session.books().places, r.pod_request)) return;
-    if (!soon_.beside(session, [&] { return could_place(session.books().places, r.pod_request); })) {
-      p.kept_for = soon_.last_beside(session);
+    if constexpr (makes_reservations) p.resized_at = backfill_.profile.cut_off(session, r);
+    if constexpr (looks_ahead) {
+      p.kept_for = soon_.keeps_out(session, r);
+      if (p.kept_for || !could_place(session.books().places, r.pod_request)) return;
+      if (!soon_.beside(session, [&] { return could_place(session.books().places, r.pod_request); })) {
+        p.kept_for = soon_.last_beside(session);
+      }
     }
   }
 

@@ -99,8 +99,8 @@ enum class pending_reason : std::uint8_t {
   /// Its quota allows it but it has no place: see `placement`.
   placement,
   /// There is room for it, but it is behind the first job of a strict queue, or would delay a job that holds
-  /// a reservation, or a job that is ready soon would take it back (`kept_for`), or the cycle has not come to
-  /// it.
+  /// a reservation, or a job that is ready soon would take it back (`kept_for`), or its quota will be smaller
+  /// (`resized_at`), or the cycle has not come to it.
   behind_head,
   /// The search for victims found none and can't rule them out: its budget was exhausted, or another choice
   /// among the candidates might have worked.
@@ -305,6 +305,9 @@ struct plan {
     /// The job that is ready soon, and for which what this one asks for is kept: it would be evicted for it.
     /// None if there is none; see `queue_settings::ready_horizon`.
     job_id kept_for{};
+    /// When a change of the quotas that is known leaves too little for it, and it would still run, if its
+    /// quota allows it now (`scheduler::expect_changes`).
+    std::optional<instant> resized_at{};
     /// When it starts at the latest, if it holds a reservation with a time.
     std::optional<allot::reservation> reservation{};
     /// What its quota does not borrow for now, and until when, if the job would have to: the reason or, with

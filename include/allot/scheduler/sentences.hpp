@@ -287,6 +287,10 @@ template <class Scheduler, class NameOf, class TextOf = detail::no_text_of_time>
   } else if (p.kept_for && s.state(p.kept_for) != job_state::unknown) {
     text += std::string{name_of(s.what(p.kept_for))} + " of " +
             detail::name_of_quota(s.tree(), s.quota(p.kept_for)) + " is ready soon, and would take it back";
+  } else if (p.resized_at) {
+    const std::string when = text_of(Scheduler::time_of(*p.resized_at));
+    text += quota + " allows it, but will not" + (when.empty() ? "" : " from " + when + " on") +
+            ", before it would have ended";
   } else {
     text += s.settings(p.quota).head == queue_head::reserve ? "an earlier job holds a reservation that it "
                                                               "would delay"
