@@ -170,11 +170,14 @@ class places {
   [[nodiscard]] bool contains(allocation a) const noexcept {
     return inventory_ ? inventory_->contains(a) : a.is_none();
   }
-  /// Whether the job could start in its place now; see `revocable_placement`.
+  /// @{
+  /// Whether the job could start in its place now; see `revocable_placement`. With its request, also whether
+  /// no outage cuts it off.
   [[nodiscard]] bool usable(allocation a) const { return inventory_ ? inventory_->usable(a) : contains(a); }
   [[nodiscard]] bool usable(allocation a, const pod_request& r) const {
     return inventory_ ? inventory_->usable(a, r) : contains(a);
   }
+  /// @}
   /// Whether its place is clear of earlier jobs.
   [[nodiscard]] bool ready(allocation a) const { return !inventory_ || inventory_->ready(a); }
   /// Whether it would fit on the empty cluster.
