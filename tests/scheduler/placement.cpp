@@ -19,6 +19,8 @@ static_assert(allot::placement<allot::gpu::inventory>);
 static_assert(allot::placement<allot::sim::places>);
 static_assert(allot::revocable_placement<allot::gpu::inventory>);
 static_assert(allot::revocable_placement<allot::sim::places>);
+static_assert(allot::foreseeing_placement<allot::gpu::inventory>);
+static_assert(!allot::foreseeing_placement<no_placement>);
 static_assert(!allot::revocable_placement<no_placement>);
 static_assert(allot::grouped_placement_room<allot::gpu::inventory::room_counter, allot::gpu::inventory>);
 static_assert(allot::grouped_placement_room<allot::sim::places::room_counter, allot::sim::places>);
@@ -134,6 +136,11 @@ struct revocable : least {
   bool usable(int) const { return false; }
   bool contains(int) const { return true; }
 };
+/// One that knows when its nodes change.
+struct foreseeing : least {
+  allot::instant next_change(allot::instant after) const { return after + 7; }
+  void look_ahead(allot::instant) {}
+};
 struct says_not_what_it_has : least {
   bool usable(int) const { return false; }
 };
@@ -181,8 +188,10 @@ TEST_CASE("placement: one that does not say otherwise has nodes, and its places 
   CHECK(defaults::has_nodes(least{}));
   CHECK_FALSE(defaults::has_nodes(no_placement{}));
   CHECK_FALSE(defaults::has_nodes(allot::sim::places{}));
-  CHECK(defaults::usable(least{}, 0));
-  CHECK_FALSE(defaults::usable(revocable{}, 0));
+  CHECK(defaults::usable(least{}, 0, least::pod_request{}));
+  CHECK_FALSE(defaults::usable(revocable{}, 0, least::pod_request{}));
+  CHECK(defaults::next_change(least{}, 0) == allot::without_end);
+  CHECK(defaults::next_change(placement_archetypes::foreseeing{}, 0) == 7);
 }
 
 TEST_CASE("placement: could_place changes nothing") {
