@@ -335,6 +335,15 @@ struct cycle_or_default {
       return announcing_cycle<Cycle, Session>;
     }
   }
+  /// One with reasons of its own says itself whether those at quotas are still those of the ledger's law.
+  template <class Cycle>
+  [[nodiscard]] static bool binds_by_law(const Cycle& cycle) {
+    if constexpr (requires { cycle.binds_by_law(); }) {
+      return cycle.binds_by_law();
+    } else {
+      return !explaining_cycle<Cycle, Session>;
+    }
+  }
   [[nodiscard]] static bool has_announced(const auto&, const Session&, job_id) { return false; }
   [[nodiscard]] static bool has_announced(const announcing_cycle<Session> auto& cycle, const Session& session,
                                           job_id id) {
