@@ -515,12 +515,12 @@ std::vector<quota_spec<>> crowd_specs(random_source& random) {
     return resources<>{quantity::milli(random.one_in(3) ? 0 : random.between(0, most))};
   };
   std::vector<quota_spec<>> specs{
-      {.name = "root", .nominal = amount(900), .inclusive = true, .overcommit = true}};
+      {.name = "root", .nominal = amount(3000), .inclusive = true, .overcommit = true}};
   for (const char* const name : {"crowd", "few"}) {
     specs.push_back({.name = name, .parent = "root", .nominal = amount(300), .inclusive = random.one_in(2)});
     specs.back().overcommit = specs.back().inclusive;
   }
-  for (std::size_t i = 0; i < 90; ++i) {
+  for (std::size_t i = 0; i < 360; ++i) {
     const char* const parents[] = {"root", "few", "crowd"};
     specs.push_back({.name = 'u' + std::to_string(i),
                      .parent = parents[std::min<std::size_t>(2, random.below(16))],
@@ -614,8 +614,8 @@ TEST_CASE("division: a changed demand gives what dividing from scratch gives") {
 }
 
 TEST_CASE("division: the same where so many children share a pool that its division is kept") {
-  check_change_demand(allot::proportional_to_weight{}, 60, false, true);
-  check_change_demand(allot::proportional_to_quota{}, 30, false, true);
+  check_change_demand(allot::proportional_to_weight{}, 40, false, true);
+  check_change_demand(allot::proportional_to_quota{}, 20, false, true);
   check_change_demand(allot::proportional<allot::by_weight>{allot::webster{quantity::milli(3)}}, 10, false,
                       true);
   check_change_demand(allot::priority_bands<>{}, 10, false, true);

@@ -87,12 +87,16 @@ class division {
 
  private:
   /// A pool with at least so many claimants is kept: with fewer, dividing anew is as fast.
-  static constexpr std::size_t fewest_kept = 64;
+  static constexpr std::size_t fewest_kept = 256;
   static constexpr std::uint32_t no_kept = ~std::uint32_t{0};
+  static constexpr std::uint32_t most_failures = 6;
   struct kept_pool {
     detail::kept_portions portions;
     /// What all claimants were granted before the surplus was divided.
     quantity promised;
+    /// It was given up so often in a row, as too much moved; and how often it is not kept for that.
+    std::uint32_t failures = 0;
+    std::uint32_t rest = 0;
   };
 
   struct seat {
@@ -203,7 +207,8 @@ class division {
       kept_.emplace_back();
     }
     kept_pool& k = kept_[kept_of_[x.index()]][d];
-    if (!is_surplus) return k.portions.forget();
+    k.portions.forget();
+    if (!is_surplus || (k.rest > 0 && k.rest-- > 0)) return;
     k.promised = promised;
     k.portions.reset(claimants_.size());
     for (std::size_t i = 0; i < claimants_.size(); ++i) {
@@ -240,7 +245,10 @@ class division {
           const quantity granted = granted_first(own, wants) + quantity::milli(given);
           c ? grant(l, c, d, granted) : set_own(x, d, granted);
         });
-    if (!is_settled) divide(l, x, d);
+    k.failures = is_settled ? 0 : std::min(k.failures + 1, most_failures);
+    if (is_settled) return;
+    k.rest = (1U << k.failures) - 1;
+    divide(l, x, d);
   }
   /// What of its parent's pool a child is guaranteed, or the own jobs of a quota of its own.
   [[nodiscard]] static quantity guaranteed(const supply& has, bool is_child) {
@@ -269,12 +277,13 @@ class division {
     entitled_[x.index()][d] = sum;
   }
 
-  /// A quota on the path of a changed demand, what it was entitled to before, and what its claimant on that
-  /// path wanted.
+  /// A quota on the path of a changed demand, what it was entitled to before, what its claimant on that path
+  /// wanted, and whether all of its claimants had what they wanted.
   struct step {
     quota_id quota;
     quantity entitled;
     quantity wanted;
+    bool was_met = false;
   };
   /// A quota whose pool has changed, and what it was entitled to before.
   struct resized_pool {
@@ -287,7 +296,7 @@ class division {
     if (ignores_unmet && at(x, d).demand == demand) return;
     path_.clear();
     changed_.clear();
-    path_.push_back({x, entitled_[x.index()][d], at(x, d).demand});
+    path_.push_back({x, entitled_[x.index()][d], at(x, d).demand, is_met(x, d)});
     at(x, d).demand = demand;
     quantity more = demand - path_.front().wanted;
     for (quota_id c = x;;) {
@@ -295,7 +304,7 @@ class division {
       const quantity before = claim_of(l, c, d);
       at(c, d).use += more;
       if (!p) break;
-      path_.push_back({p, entitled_[p.index()][d], before});
+      path_.push_back({p, entitled_[p.index()][d], before, is_met(p, d)});
       more = claim_of(l, c, d) - before;
       c = p;
     }
@@ -309,6 +318,8 @@ class division {
       if (kept_pool* const its = kept(s.quota, d)) {
         rewant(l, *its, s.quota, below, s.wanted, d);
         adjust(l, *its, s.quota, d);
+      } else if (s.was_met && is_met(s.quota, d)) {
+        below ? grant(l, below, d, claim_of(l, below, d)) : set_own(s.quota, d, at(s.quota, d).demand);
       } else if (!ignores_unmet || at(s.quota, d).pool != pool || is_felt(l, s, below, d)) {
         divide(l, s.quota, d);
       } else if (below) {
@@ -325,6 +336,11 @@ class division {
     entitled_[parent.index()][d] += entitled_[c.quota.index()][d] - c.entitled;
   }
 
+  /// Whether all that share the pool of x have all that they want, as far as the rule lets them.
+  [[nodiscard]] bool is_met(quota_id x, std::size_t d) const {
+    if constexpr (keeping_rule<SurplusRule>) return rule_.keeps() && at(x, d).pool == at(x, d).use;
+    return false;
+  }
   /// Whether the claimant's new wants may change how the pool of a quota on the path is divided: not if it
   /// was given less than it wanted, and still is.
   [[nodiscard]] bool is_felt(const ledger<N>& l, const step& s, quota_id below, std::size_t d) const {

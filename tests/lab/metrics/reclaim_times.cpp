@@ -16,12 +16,15 @@ using allot::sim::job;
 
 TEST_CASE("reclaim_times: latency and violation of one quota, by hand") {
   reclaim_times c{{}, 5};
+  CHECK(c.are_met());
   c.look(10, a, true);
+  CHECK_FALSE(c.are_met());
   CHECK(c.of(a, 12).violated == 0);
   CHECK(c.of(a, 18).violated == 3);
   CHECK(c.of(a, 18).open == 1);
   c.look(12, a, true);
   c.look(30, a, false);
+  CHECK(c.are_met());
   CHECK(c.of(a, 90).violated == 15);
   CHECK(c.of(a, 90).open == 0);
   CHECK(c.of(a, 90).latency.count == 1);
@@ -41,9 +44,11 @@ TEST_CASE("reclaim_times: a claim that is met at once has latency 0 and counts o
   reclaim_times c;
   c.note_reclaim(b);
   c.note_reclaim(b);
+  CHECK_FALSE(c.are_met());
   c.look(10, a, false);
   c.look(10, b, false);
   c.settle();
+  CHECK(c.are_met());
   CHECK(c.of(b, 10).latency.count == 1);
   CHECK(c.of(b, 10).latency.max == 0);
   CHECK(c.of_all(10).latency.count == 1);

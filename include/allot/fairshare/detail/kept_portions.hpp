@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <span>
 #include <utility>
 
@@ -57,16 +58,13 @@ class kept_portions {
   }
   /// This much is divided: calls `visit(place, given)` for every portion that has more or less than before,
   /// or whose room has changed. Costs O(log portions) for each thousandth that moves. False, without a visit,
-  /// if these are more than there are portions: then it is cheaper to begin anew.
+  /// if these are many: then it is cheaper to begin anew.
   template <class Visit>
   [[nodiscard]] bool settle(std::int64_t amount, Visit visit) {
     const std::int64_t wanted = std::min(amount, room_);
-    std::size_t moves = 0;
-    while (given_ != wanted || is_unfair()) {
-      if (++moves > seats_.size()) {
-        forget();
-        return false;
-      }
+    const auto most = static_cast<std::int64_t>(seats_.size() / moves_of_all);
+    bool is_cheap = wanted == room_ || std::max(std::abs(wanted - given_), distance()) <= most;
+    for (std::int64_t moves = 0; is_cheap && (given_ != wanted || is_unfair()); ++moves) {
       const number next = next_[1];
       if (given_ >= wanted) {
         give(last_[1], -1);
@@ -74,6 +72,11 @@ class kept_portions {
         // If all are filled, the order does not matter.
         give(next, wanted == room_ ? seats_[next].room - seats_[next].given : 1);
       }
+      is_cheap = moves < most;
+    }
+    if (!is_cheap) {
+      forget();
+      return false;
     }
     for (const number i : changed_) {
       if (std::exchange(seats_[i].has_changed, false)) visit(std::size_t{i}, seats_[i].given);
@@ -85,6 +88,9 @@ class kept_portions {
  private:
   using number = std::uint32_t;
   static constexpr number none = ~number{0};
+
+  /// As many moves, as a part of the portions, cost what it costs to begin anew.
+  static constexpr std::size_t moves_of_all = 4;
 
   struct seat {
     std::int64_t weight = 0;
@@ -98,10 +104,33 @@ class kept_portions {
     const std::int64_t of_a = seats_[a].weight;
     const std::int64_t of_b = seats_[b].weight;
     if ((of_a == 0) != (of_b == 0)) return of_b == 0;
-    const auto half = [](std::int64_t units) { return static_cast<wide>(2 * units - 1); };
-    const auto o = compare_fractions(half(i), of_a == 0 ? 1 : static_cast<wide>(of_a), half(k),
-                                     of_b == 0 ? 1 : static_cast<wide>(of_b));
+    // In half units.
+    const std::int64_t x = 2 * i - 1;
+    const std::int64_t y = 2 * k - 1;
+    if (of_a == of_b) return x != y ? x < y : a < b;
+    constexpr std::int64_t half_word = std::int64_t{1} << 31U;
+    if (std::max({x, y, of_a, of_b}) < half_word) {
+      return x * of_b != y * of_a ? x * of_b < y * of_a : a < b;
+    }
+    const auto o = compare_fractions(static_cast<wide>(x), static_cast<wide>(of_a), static_cast<wide>(y),
+                                     static_cast<wide>(of_b));
     return o != 0 ? o < 0 : a < b;
+  }
+  /// About how far the portions whose room has changed are from what the others have, by their weights.
+  [[nodiscard]] std::int64_t distance() const {
+    const number last = last_[1];
+    const auto& level = seats_[last];
+    if (level.weight == 0 || level.given == 0) return 0;
+    std::int64_t most = 0;
+    for (const number i : changed_) {
+      const seat& s = seats_[i];
+      const wide due =
+          static_cast<wide>(level.given) * static_cast<wide>(s.weight) / static_cast<wide>(level.weight);
+      const std::int64_t room = s.room;
+      most =
+          std::max(most, (due < static_cast<wide>(room) ? static_cast<std::int64_t>(due) : room) - s.given);
+    }
+    return most;
   }
   [[nodiscard]] bool has_next(number a) const { return seats_[a].given < seats_[a].room; }
   [[nodiscard]] bool has_last(number a) const { return seats_[a].given > 0; }

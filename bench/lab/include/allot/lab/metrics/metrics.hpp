@@ -332,8 +332,8 @@ class metrics final : public sim::observer<N> {
     const instant from = std::max(std::exchange(m.since, now), settings_.window.begin);
     const instant span = std::min(now, settings_.window.end) - from;
     if (span <= 0) return;
-    const auto times_span = [span](std::int64_t value) {
-      return static_cast<wide>(value) * static_cast<wide>(span);
+    const auto times_span = [dt = static_cast<std::uint64_t>(span)](std::int64_t value) {
+      return wide{static_cast<std::uint64_t>(value)} * dt;
     };
     if (m.demand != 0 || m.now.lent != 0) {
       m.used += times_span(m.now.used);
@@ -392,13 +392,23 @@ class metrics final : public sim::observer<N> {
       for (std::size_t i = 0; i < meters_.size(); ++i) look_at_loans(quota_id{i}, sim.now());
     }
     look_at_claims(sim);
-    allot::detail::sort(changed_.begin(), changed_.end());
+    sort_changed();
     over_preemption_.settle();
     cluster_.look(sim.places(), accounts, settings_.gpus);
     gathered_ = sum(sim.scheduler().gathered());
     touched_.clear();
     is_touched_.clear();
     usage_changed_ = false;
+  }
+
+  void sort_changed() {
+    if (changed_.size() <= meters_.size() / most_changes) {
+      return allot::detail::sort(changed_.begin(), changed_.end());
+    }
+    changed_.clear();
+    for (std::size_t i = 0; i < meters_.size(); ++i) {
+      if (meters_[i].has_changed) changed_.push_back(quota_id{i});
+    }
   }
 
   void look_at_entitlements(const sim::simulator<N>& sim, bool tree_differs) {
@@ -451,6 +461,7 @@ class metrics final : public sim::observer<N> {
   }
 
   void look_at_claims(const sim::simulator<N>& sim) {
+    if (pending_ == 0 && reclaims_.are_met()) return;
     const ledger<N>& accounts = sim.accounts();
     const auto look = [&](quota_id x) {
       bool has_claim = false;
