@@ -138,11 +138,23 @@ class division {
     s.pool = std::min(s.use, s.granted + l.supply_of(c, d).kept);
   }
 
-  /// Divides the pool of x among its own jobs and its children; records changed pools in `changed_`.
-  void divide(const ledger<N>& l, quota_id x, std::size_t d) {
+  /// Divides the pool of x among its own jobs and its children; records changed pools in `changed_`. For
+  /// later changes the division of a large one is kept.
+  void divide_and_keep(const ledger<N>& l, quota_id x, std::size_t d) {
+    const quantity promised = divide(l, x, d);
+    if constexpr (keeping_rule<SurplusRule>) {
+      const bool is_large = l.tree().children(x).size() >= fewest_kept;
+      if (is_large && rule_.keeps()) keep(x, d, promised, promised <= at(x, d).pool);
+    }
+  }
+  /// The same, without keeping. Returns what was promised before any surplus.
+  quantity divide(const ledger<N>& l, quota_id x, std::size_t d) {
     const quota_tree<N>& tree = l.tree();
     const quantity pool = at(x, d).pool;
-    if (tree.children(x).empty()) return set_own(x, d, pool);
+    if (tree.children(x).empty()) {
+      set_own(x, d, pool);
+      return pool;
+    }
     claimants_.clear();
     wanted_.clear();
     quantity promised{};
@@ -178,9 +190,7 @@ class division {
     for (std::size_t i = 1; i < claimants_.size(); ++i) {
       grant(l, claimants_[i].quota, d, claimants_[i].granted);
     }
-    if constexpr (keeping_rule<SurplusRule>) {
-      if (claimants_.size() >= fewest_kept && rule_.keeps()) keep(x, d, promised, promised <= pool);
-    }
+    return promised;
   }
   void set_own(quota_id x, std::size_t d, quantity amount) {
     const quantity before = std::exchange(own_[x.index()][d], amount);
@@ -248,7 +258,7 @@ class division {
     k.failures = is_settled ? 0 : std::min(k.failures + 1, most_failures);
     if (is_settled) return;
     k.rest = (1U << k.failures) - 1;
-    divide(l, x, d);
+    divide_and_keep(l, x, d);
   }
   /// What of its parent's pool a child is guaranteed, or the own jobs of a quota of its own.
   [[nodiscard]] static quantity guaranteed(const supply& has, bool is_child) {
@@ -321,7 +331,7 @@ class division {
       } else if (s.was_met && is_met(s.quota, d)) {
         below ? grant(l, below, d, claim_of(l, below, d)) : set_own(s.quota, d, at(s.quota, d).demand);
       } else if (!ignores_unmet || at(s.quota, d).pool != pool || is_felt(l, s, below, d)) {
-        divide(l, s.quota, d);
+        divide_and_keep(l, s.quota, d);
       } else if (below) {
         fill(l, below, d);
       }
@@ -362,7 +372,7 @@ class division {
     for (std::size_t i = 0; i < changed_.size(); ++i) {
       const quota_id x = changed_[i].quota;
       kept_pool* const its = kept(x, d);
-      its != nullptr ? adjust(l, *its, x, d) : divide(l, x, d);
+      its != nullptr ? adjust(l, *its, x, d) : divide_and_keep(l, x, d);
     }
     for (std::size_t i = changed_.size(); i-- > 0;) {
       pass_up(changed_[i], l.tree().parent(changed_[i].quota), d);

@@ -52,8 +52,12 @@ class kept_portions {
   /// The portion has room for that much. To be followed by `settle`. O(log portions).
   void change_room(std::size_t place, std::int64_t room) {
     seat& s = seats_[place];
+    const auto number_of = static_cast<number>(place);
+    const bool had_next = has_next(number_of);
     room_ += room - s.room;
     s.room = room;
+    // One that wants more than it has, as before, is where it was.
+    if (had_next && has_next(number_of)) return note(number_of);
     give(place, std::min<std::int64_t>(0, room - s.given));
   }
   /// This much is divided: calls `visit(place, given)` for every portion that has more or less than before,
@@ -141,11 +145,14 @@ class kept_portions {
     return next != last && has_next(next) && has_last(last) &&
            is_before(next, seats_[next].given + 1, last, seats_[last].given);
   }
+  void note(number i) {
+    if (!std::exchange(seats_[i].has_changed, true)) changed_.push_back(i);
+  }
   void give(std::size_t place, std::int64_t more) {
     seat& s = seats_[place];
     s.given += more;
     given_ += more;
-    if (!std::exchange(s.has_changed, true)) changed_.push_back(static_cast<number>(place));
+    note(static_cast<number>(place));
     for (std::size_t at = (seats_.size() + place) / 2; at >= 1; at /= 2) meet(at);
   }
   /// Settles which of two has the next unit to be given, and which the last one that was.
