@@ -41,7 +41,6 @@ class division {
     entitled_.resize(demand.size());
     own_.resize(demand.size());
     kept_.clear();
-    kept_of_.assign(demand.size(), no_kept);
     const auto order = l.tree().top_down();
     for (std::size_t i = 0; i < demand.size(); ++i) {
       for (std::size_t d = 0; d < N; ++d) seats_[i][d].demand = demand[i][d];
@@ -50,7 +49,7 @@ class division {
       for (auto it = order.rbegin(); it != order.rend(); ++it) add_up(l, *it, d);
       for (const quota_id x : order) {
         if (!l.tree().parent(x)) fill_root(l, x, d);
-        divide(l, x, d);
+        divide<false>(l, x, d);
       }
       for (auto it = order.rbegin(); it != order.rend(); ++it) sum_up(l.tree(), *it, d);
     }
@@ -107,8 +106,6 @@ class division {
     quantity granted;
     /// What it divides: `granted` and what it keeps, as far as it can use them.
     quantity pool;
-    /// Where it is a child's, its place among the claimants of its parent's pool.
-    std::uint32_t place = 0;
   };
 
   [[nodiscard]] static const resources<N>& of(const vector<resources<N>>& all, quota_id x) noexcept {
@@ -141,18 +138,20 @@ class division {
   /// Divides the pool of x among its own jobs and its children; records changed pools in `changed_`. For
   /// later changes the division of a large one is kept.
   void divide_and_keep(const ledger<N>& l, quota_id x, std::size_t d) {
-    const quantity promised = divide(l, x, d);
+    const quantity promised = divide<true>(l, x, d);
     if constexpr (keeping_rule<SurplusRule>) {
       const bool is_large = l.tree().children(x).size() >= fewest_kept;
       if (is_large && rule_.keeps()) keep(x, d, promised, promised <= at(x, d).pool);
     }
   }
-  /// The same, without keeping. Returns what was promised before any surplus.
+  /// The same, without keeping; changes are noted only if it `IsChange`, not an update. Returns
+  /// what was promised before any surplus.
+  template <bool IsChange>
   quantity divide(const ledger<N>& l, quota_id x, std::size_t d) {
     const quota_tree<N>& tree = l.tree();
     const quantity pool = at(x, d).pool;
     if (tree.children(x).empty()) {
-      set_own(x, d, pool);
+      set_own<IsChange>(x, d, pool);
       return pool;
     }
     claimants_.clear();
@@ -186,24 +185,26 @@ class division {
     } else {
       rule_(pool - promised, claimants_);
     }
-    set_own(x, d, claimants_.front().granted);
+    set_own<IsChange>(x, d, claimants_.front().granted);
     for (std::size_t i = 1; i < claimants_.size(); ++i) {
-      grant(l, claimants_[i].quota, d, claimants_[i].granted);
+      grant<IsChange>(l, claimants_[i].quota, d, claimants_[i].granted);
     }
     return promised;
   }
+  template <bool IsChange = true>
   void set_own(quota_id x, std::size_t d, quantity amount) {
     const quantity before = std::exchange(own_[x.index()][d], amount);
-    if (before == amount) return;
+    if (!IsChange || before == amount) return;
     entitled_[x.index()][d] += amount - before;
     changed_own_.push_back(x);
   }
   /// Child c is granted that much of its parent's pool.
+  template <bool IsChange = true>
   void grant(const ledger<N>& l, quota_id c, std::size_t d, quantity amount) {
     const quantity before = at(c, d).pool;
     at(c, d).granted = amount;
     fill(l, c, d);
-    if (at(c, d).pool != before) changed_.push_back({c, entitled_[c.index()][d]});
+    if (IsChange && at(c, d).pool != before) changed_.push_back({c, entitled_[c.index()][d]});
   }
 
   /// What a claimant is granted before the surplus is divided.
@@ -212,6 +213,10 @@ class division {
   }
   /// Keeps the division of the pool of x, which has just been made.
   void keep(quota_id x, std::size_t d, quantity promised, bool is_surplus) {
+    if (kept_.empty()) {
+      kept_of_.assign(seats_.size(), no_kept);
+      place_.resize(seats_.size());
+    }
     if (kept_of_[x.index()] == no_kept) {
       kept_of_[x.index()] = static_cast<std::uint32_t>(kept_.size());
       kept_.emplace_back();
@@ -223,7 +228,7 @@ class division {
     k.portions.reset(claimants_.size());
     for (std::size_t i = 0; i < claimants_.size(); ++i) {
       const claimant& c = claimants_[i];
-      if (i > 0) at(c.quota, d).place = static_cast<std::uint32_t>(i);
+      if (i > 0) place_[c.quota.index()] = static_cast<std::uint32_t>(i);
       const quantity first = granted_first(c.guaranteed, c.wants);
       k.portions.set(i, rule_.measure(c), (c.wants - first).in_milli(), (c.granted - first).in_milli());
     }
@@ -231,7 +236,7 @@ class division {
   }
   /// The division of the pool of x, if it is kept; else null.
   [[nodiscard]] kept_pool* kept(quota_id x, std::size_t d) {
-    if (kept_of_[x.index()] == no_kept) return nullptr;
+    if (kept_.empty() || kept_of_[x.index()] == no_kept) return nullptr;
     kept_pool& k = kept_[kept_of_[x.index()]][d];
     return k.portions.is_valid() ? &k : nullptr;
   }
@@ -240,7 +245,7 @@ class division {
     const quantity wants = below ? claim_of(l, below, d) : at(x, d).demand;
     const quantity own = guaranteed(l.supply_of(below ? below : x, d), static_cast<bool>(below));
     k.promised += granted_first(own, wants) - granted_first(own, wanted);
-    k.portions.change_room(below ? at(below, d).place : 0, (wants - granted_first(own, wants)).in_milli());
+    k.portions.change_room(below ? place_[below.index()] : 0, (wants - granted_first(own, wants)).in_milli());
   }
   /// Brings the kept division of the pool of x up to date; divides it anew where that is cheaper.
   void adjust(const ledger<N>& l, kept_pool& k, quota_id x, std::size_t d) {
@@ -392,6 +397,8 @@ class division {
   /// The divisions of large pools, and by quota where its are.
   vector<per_dimension<kept_pool, N>> kept_;
   vector<std::uint32_t> kept_of_;
+  /// By quota, its place among the claimants of its parent's pool, if that is kept.
+  vector<std::uint32_t> place_;
   SurplusRule rule_;
   proportional_to_weight proportional_;
 };
