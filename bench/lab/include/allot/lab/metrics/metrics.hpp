@@ -66,6 +66,8 @@ struct metrics_settings {
 /// Entitlements and loans are of the quotas' own jobs, not of subtrees, so that sums count nothing twice.
 /// An instant costs what has changed: the quotas whose jobs have come or gone, those whose entitlement or
 /// loans are therefore others, O(log quotas) each, and the kinds of jobs whose reason to wait may be another.
+/// While quotas lend a part of what they could, that part of each changes with every loan: then an instant
+/// costs O(quotas).
 template <std::size_t N = 1>
 class metrics final : public sim::observer<N> {
  public:
