@@ -132,7 +132,8 @@ struct inventory {
   bool has_nodes();
 #endif
 #ifdef next_change_without_look_ahead
-  // allot: next_change and look_ahead go together: the placement must have `instant next_change(instant) const`
+  // allot: next_change and look_ahead go together: the placement must have `instant next_change(instant)
+  // const`
   std::int64_t next_change(std::int64_t) const;
 #endif
 #ifdef place_sets_returns_the_places

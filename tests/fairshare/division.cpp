@@ -509,10 +509,34 @@ TEST_CASE("division: a rule sees which quota asks, what it owns and what it uses
 
 namespace {
 
+/// So many users under one quota that its division is kept, beside some under another.
+std::vector<quota_spec<>> crowd_specs(random_source& random) {
+  const auto amount = [&](std::int64_t most) {
+    return resources<>{quantity::milli(random.one_in(3) ? 0 : random.between(0, most))};
+  };
+  std::vector<quota_spec<>> specs{
+      {.name = "root", .nominal = amount(3000), .inclusive = true, .overcommit = true}};
+  for (const char* const name : {"crowd", "few"}) {
+    specs.push_back({.name = name, .parent = "root", .nominal = amount(300), .inclusive = random.one_in(2)});
+    specs.back().overcommit = specs.back().inclusive;
+  }
+  for (std::size_t i = 0; i < 360; ++i) {
+    const char* const parents[] = {"root", "few", "crowd"};
+    specs.push_back({.name = 'u' + std::to_string(i),
+                     .parent = parents[std::min<std::size_t>(2, random.below(16))],
+                     .nominal = amount(5)});
+    quota_spec<>& s = specs.back();
+    s.weight[0] = fair_weight::milli(random.one_in(9) ? 0 : random.between(1, random.one_in(2) ? 3 : 3000));
+    if (random.one_in(6)) s.borrow[0] = limit::at_most(quantity::milli(random.between(0, 9)));
+    if (random.one_in(6)) s.lend[0] = limit::at_most(quantity::milli(random.between(0, 4)));
+  }
+  return allot::build_quota_tree<1>(specs) ? specs : crowd_specs(random);
+}
+
 template <class Rule>
-void check_change_demand(Rule rule, std::size_t cases, bool usage_matters) {
+void check_change_demand(Rule rule, std::size_t cases, bool usage_matters, bool is_crowd = false) {
   allot_test::for_each_seed(cases, [&](random_source& random) {
-    auto specs = random_specs(random, true);
+    auto specs = is_crowd ? crowd_specs(random) : random_specs(random, true);
     for (quota_spec<>& s : specs) s.priority = static_cast<std::int32_t>(random.below(3));
     ledger<> l = make_ledger(specs);
     auto demand = random_demand(random, l.tree().slots());
@@ -526,12 +550,16 @@ void check_change_demand(Rule rule, std::size_t cases, bool usage_matters) {
         l.release(x, l.own_usage(x));
         l.charge(x, resources<>{quantity::milli(random.between(0, 9))});
       }
+      const division<1, Rule> before = changed;
       changed.change_demand(l, x, demand[x.index()]);
+      const auto named = changed.changed_own();
       division<1, Rule> anew{rule};
       anew.update(l, demand);
       for (const quota_id q : l.tree().top_down()) {
         REQUIRE(changed.own(q) == anew.own(q));
         REQUIRE(changed.entitled(q) == anew.entitled(q));
+        const bool is_named = std::find(named.begin(), named.end(), q) != named.end();
+        REQUIRE((is_named || changed.own(q) == before.own(q)));
       }
     }
   });
@@ -583,6 +611,14 @@ TEST_CASE("division: a changed demand gives what dividing from scratch gives") {
   check_change_demand(allot::most_under_served_first{}, 200, false);
   check_change_demand(allot::first_come{}, 300, true);
   check_change_demand(allot::decayed_surplus<>{}, 100, false);
+}
+
+TEST_CASE("division: the same where so many children share a pool that its division is kept") {
+  check_change_demand(allot::proportional_to_weight{}, 40, false, true);
+  check_change_demand(allot::proportional_to_quota{}, 20, false, true);
+  check_change_demand(allot::proportional<allot::by_weight>{allot::webster{quantity::milli(3)}}, 10, false,
+                      true);
+  check_change_demand(allot::priority_bands<>{}, 10, false, true);
 }
 
 TEST_CASE("division: rules that promise it conserve capacity and are monotone in any tree") {

@@ -46,9 +46,7 @@ class recorder final : public sim::observer<N> {
     if (events_ != nullptr) write(sim, e);
   }
   void settled(const sim::simulator<N>& sim) override {
-    for (std::size_t i = 0; i < metrics_->quotas(); ++i) {
-      time_->note(sim.now(), i, metrics_->now(quota_id{i}));
-    }
+    for (const quota_id x : metrics_->changed()) time_->note(sim.now(), x.index(), metrics_->now(x));
     note_reservation(sim);
     const quantity capacity = metrics_->capacity();
     time_->note_totals(sim.now(), metrics_->used(), capacity.is_bounded() ? capacity.in_milli() : 0,
@@ -60,13 +58,17 @@ class recorder final : public sim::observer<N> {
   using kind = sim::job_event_kind;
 
   void note_reservation(const sim::simulator<N>& sim) {
-    std::fill(reserved_.begin(), reserved_.end(), 0);
+    // The quotas that had some, and those that have.
+    for (const quota_id x : reserving_) reserved_[x.index()] = 0;
+    const std::size_t before = reserving_.size();
     sim.scheduler().for_each_reservation([&](job_id id) {
       reserved_.resize(metrics_->quotas());
       const sim::job_index j = sim.scheduler().what(id);
-      reserved_[sim.jobs()[j].quota.index()] += metrics_->gpus(sim, j);
+      reserving_.push_back(sim.jobs()[j].quota);
+      reserved_[reserving_.back().index()] += metrics_->gpus(sim, j);
     });
-    for (std::size_t i = 0; i < reserved_.size(); ++i) time_->note_reservation(sim.now(), i, reserved_[i]);
+    for (const quota_id x : reserving_) time_->note_reservation(sim.now(), x.index(), reserved_[x.index()]);
+    reserving_.erase(reserving_.begin(), reserving_.begin() + static_cast<std::ptrdiff_t>(before));
   }
 
   void note(const sim::simulator<N>& sim, const sim::job_event<N>& e) {
@@ -110,6 +112,8 @@ class recorder final : public sim::observer<N> {
   Ask why_;
   /// By quota, in milli-GPUs; empty until a job holds a reservation.
   vector<std::int64_t> reserved_;
+  /// The quotas whose jobs hold reservations; one for each of these.
+  vector<quota_id> reserving_;
 };
 
 }  // namespace lab

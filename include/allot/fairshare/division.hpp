@@ -4,6 +4,7 @@
 #include <allot/core/algorithm.hpp>
 #include <allot/core/assert.hpp>
 #include <allot/core/vector.hpp>
+#include <allot/fairshare/detail/kept_portions.hpp>
 #include <allot/fairshare/surplus.hpp>
 #include <allot/quota/ledger.hpp>
 
@@ -39,6 +40,7 @@ class division {
     seats_.resize(demand.size());
     entitled_.resize(demand.size());
     own_.resize(demand.size());
+    kept_.clear();
     const auto order = l.tree().top_down();
     for (std::size_t i = 0; i < demand.size(); ++i) {
       for (std::size_t d = 0; d < N; ++d) seats_[i][d].demand = demand[i][d];
@@ -47,11 +49,12 @@ class division {
       for (auto it = order.rbegin(); it != order.rend(); ++it) add_up(l, *it, d);
       for (const quota_id x : order) {
         if (!l.tree().parent(x)) fill_root(l, x, d);
-        divide(l, x, d);
+        divide<false>(l, x, d);
       }
       for (auto it = order.rbegin(); it != order.rend(); ++it) sum_up(l.tree(), *it, d);
     }
     changed_.clear();
+    changed_own_.clear();
   }
 
   /// Sets the demand of the own jobs of `x`; all else is as at the last update (or change), with the same
@@ -61,10 +64,12 @@ class division {
   ///
   /// Redivides only what depends on it: the pools on the path of x, and those below that change in size. If x
   /// was given less than it wanted and still wants more than it is given, and the rule ignores such wants,
-  /// nothing is divided and the cost is O(depth).
+  /// nothing is divided and the cost is O(depth). The pool of a quota with many children costs
+  /// O((1 + thousandths that move) log children) if the rule is a `keeping_rule`.
   void change_demand(const ledger<N>& l, quota_id x, const resources<N>& demand) {
     ALLOT_ASSERT(seats_.size() == l.tree().slots(), "call update() for this tree first");
     ALLOT_ASSERT(is_valid_request(demand), "a demand is neither negative nor unlimited");
+    changed_own_.clear();
     for (std::size_t d = 0; d < N; ++d) change(l, x, d, demand[d]);
   }
 
@@ -72,11 +77,27 @@ class division {
   [[nodiscard]] const resources<N>& entitled(quota_id x) const noexcept { return of(entitled_, x); }
   /// The entitlement of the jobs attached to x itself; zero likewise.
   [[nodiscard]] const resources<N>& own(quota_id x) const noexcept { return of(own_, x); }
+  /// The quotas whose `own` the last `change_demand` has changed. One may be named more than once. Empty
+  /// after an update, which may have changed all.
+  [[nodiscard]] std::span<const quota_id> changed_own() const noexcept { return changed_own_; }
 
   /// The rule, to change its settings; changes take effect at the next update.
   [[nodiscard]] SurplusRule& rule() noexcept { return rule_; }
 
  private:
+  /// A pool with at least so many claimants is kept: with fewer, dividing anew is as fast.
+  static constexpr std::size_t fewest_kept = 256;
+  static constexpr std::uint32_t no_kept = ~std::uint32_t{0};
+  static constexpr std::uint32_t most_failures = 6;
+  struct kept_pool {
+    detail::kept_portions portions;
+    /// What all claimants were granted before the surplus was divided.
+    quantity promised;
+    /// It was given up so often in a row, as too much moved; and how often it is not kept for that.
+    std::uint32_t failures = 0;
+    std::uint32_t rest = 0;
+  };
+
   struct seat {
     quantity demand;
     /// What it would draw on its supply if all demands were met, as the ledger's `drawn`.
@@ -114,13 +135,24 @@ class division {
     s.pool = std::min(s.use, s.granted + l.supply_of(c, d).kept);
   }
 
-  /// Divides the pool of x among its own jobs and its children; records changed pools in `changed_`.
-  void divide(const ledger<N>& l, quota_id x, std::size_t d) {
+  /// Divides the pool of x among its own jobs and its children; records changed pools in `changed_`. For
+  /// later changes the division of a large one is kept.
+  void divide_and_keep(const ledger<N>& l, quota_id x, std::size_t d) {
+    const quantity promised = divide<true>(l, x, d);
+    if constexpr (keeping_rule<SurplusRule>) {
+      const bool is_large = l.tree().children(x).size() >= fewest_kept;
+      if (is_large && rule_.keeps()) keep(x, d, promised, promised <= at(x, d).pool);
+    }
+  }
+  /// The same, without keeping; changes are noted only if it `IsChange`, not an update. Returns
+  /// what was promised before any surplus.
+  template <bool IsChange>
+  quantity divide(const ledger<N>& l, quota_id x, std::size_t d) {
     const quota_tree<N>& tree = l.tree();
     const quantity pool = at(x, d).pool;
     if (tree.children(x).empty()) {
-      own_[x.index()][d] = pool;
-      return;
+      set_own<IsChange>(x, d, pool);
+      return pool;
     }
     claimants_.clear();
     wanted_.clear();
@@ -130,7 +162,7 @@ class division {
       claimants_.push_back({.quota = who,
                             .wants = wants,
                             .weight = spec.weight[d].in_milli(),
-                            .granted = std::clamp(own, quantity{}, wants),
+                            .granted = granted_first(own, wants),
                             .guaranteed = std::max(quantity{}, own),
                             .priority = spec.priority,
                             .dimension = static_cast<std::uint32_t>(d),
@@ -153,14 +185,89 @@ class division {
     } else {
       rule_(pool - promised, claimants_);
     }
-    own_[x.index()][d] = claimants_.front().granted;
+    set_own<IsChange>(x, d, claimants_.front().granted);
     for (std::size_t i = 1; i < claimants_.size(); ++i) {
-      const quota_id c = claimants_[i].quota;
-      const quantity before = at(c, d).pool;
-      at(c, d).granted = claimants_[i].granted;
-      fill(l, c, d);
-      if (at(c, d).pool != before) changed_.push_back(c);
+      grant<IsChange>(l, claimants_[i].quota, d, claimants_[i].granted);
     }
+    return promised;
+  }
+  template <bool IsChange = true>
+  void set_own(quota_id x, std::size_t d, quantity amount) {
+    const quantity before = std::exchange(own_[x.index()][d], amount);
+    if (!IsChange || before == amount) return;
+    entitled_[x.index()][d] += amount - before;
+    changed_own_.push_back(x);
+  }
+  /// Child c is granted that much of its parent's pool.
+  template <bool IsChange = true>
+  void grant(const ledger<N>& l, quota_id c, std::size_t d, quantity amount) {
+    const quantity before = at(c, d).pool;
+    at(c, d).granted = amount;
+    fill(l, c, d);
+    if (IsChange && at(c, d).pool != before) changed_.push_back({c, entitled_[c.index()][d]});
+  }
+
+  /// What a claimant is granted before the surplus is divided.
+  [[nodiscard]] static quantity granted_first(quantity own, quantity wants) {
+    return std::clamp(own, quantity{}, wants);
+  }
+  /// Keeps the division of the pool of x, which has just been made.
+  void keep(quota_id x, std::size_t d, quantity promised, bool is_surplus) {
+    if (kept_.empty()) {
+      kept_of_.assign(seats_.size(), no_kept);
+      place_.resize(seats_.size());
+    }
+    if (kept_of_[x.index()] == no_kept) {
+      kept_of_[x.index()] = static_cast<std::uint32_t>(kept_.size());
+      kept_.emplace_back();
+    }
+    kept_pool& k = kept_[kept_of_[x.index()]][d];
+    k.portions.forget();
+    if (!is_surplus || (k.rest > 0 && k.rest-- > 0)) return;
+    k.promised = promised;
+    k.portions.reset(claimants_.size());
+    for (std::size_t i = 0; i < claimants_.size(); ++i) {
+      const claimant& c = claimants_[i];
+      if (i > 0) place_[c.quota.index()] = static_cast<std::uint32_t>(i);
+      const quantity first = granted_first(c.guaranteed, c.wants);
+      k.portions.set(i, rule_.measure(c), (c.wants - first).in_milli(), (c.granted - first).in_milli());
+    }
+    k.portions.begin();
+  }
+  /// The division of the pool of x, if it is kept; else null.
+  [[nodiscard]] kept_pool* kept(quota_id x, std::size_t d) {
+    if (kept_.empty() || kept_of_[x.index()] == no_kept) return nullptr;
+    kept_pool& k = kept_[kept_of_[x.index()]][d];
+    return k.portions.is_valid() ? &k : nullptr;
+  }
+  /// What a claimant wants of a kept pool has changed: the subtree of `below`, or the own jobs of x.
+  void rewant(const ledger<N>& l, kept_pool& k, quota_id x, quota_id below, quantity wanted, std::size_t d) {
+    const quantity wants = below ? claim_of(l, below, d) : at(x, d).demand;
+    const quantity own = guaranteed(l.supply_of(below ? below : x, d), static_cast<bool>(below));
+    k.promised += granted_first(own, wants) - granted_first(own, wanted);
+    k.portions.change_room(below ? place_[below.index()] : 0, (wants - granted_first(own, wants)).in_milli());
+  }
+  /// Brings the kept division of the pool of x up to date; divides it anew where that is cheaper.
+  void adjust(const ledger<N>& l, kept_pool& k, quota_id x, std::size_t d) {
+    const quantity pool = at(x, d).pool;
+    const auto children = l.tree().children(x);
+    const bool is_settled =
+        k.promised <= pool &&
+        k.portions.settle((pool - k.promised).in_milli(), [&](std::size_t place, std::int64_t given) {
+          const quota_id c = place == 0 ? quota_id::none() : children[place - 1];
+          const quantity own = guaranteed(l.supply_of(c ? c : x, d), static_cast<bool>(c));
+          const quantity wants = c ? claim_of(l, c, d) : at(x, d).demand;
+          const quantity granted = granted_first(own, wants) + quantity::milli(given);
+          c ? grant(l, c, d, granted) : set_own(x, d, granted);
+        });
+    k.failures = is_settled ? 0 : std::min(k.failures + 1, most_failures);
+    if (is_settled) return;
+    k.rest = (1U << k.failures) - 1;
+    divide_and_keep(l, x, d);
+  }
+  /// What of its parent's pool a child is guaranteed, or the own jobs of a quota of its own.
+  [[nodiscard]] static quantity guaranteed(const supply& has, bool is_child) {
+    return std::max(quantity{}, is_child ? std::min(has.total, has.lend) : has.own_pool);
   }
 
   /// Overcommitted: there is less than was promised, so all get the same fraction.
@@ -185,11 +292,18 @@ class division {
     entitled_[x.index()][d] = sum;
   }
 
-  /// A quota on the path of a changed demand, and what its claimant on that path wanted before.
+  /// A quota on the path of a changed demand, what it was entitled to before, what its claimant on that path
+  /// wanted, and whether all of its claimants had what they wanted.
   struct step {
     quota_id quota;
+    quantity entitled;
     quantity wanted;
-    bool divided = false;
+    bool was_met = false;
+  };
+  /// A quota whose pool has changed, and what it was entitled to before.
+  struct resized_pool {
+    quota_id quota;
+    quantity entitled;
   };
 
   void change(const ledger<N>& l, quota_id x, std::size_t d, quantity demand) {
@@ -197,7 +311,7 @@ class division {
     if (ignores_unmet && at(x, d).demand == demand) return;
     path_.clear();
     changed_.clear();
-    path_.push_back({x, at(x, d).demand});
+    path_.push_back({x, entitled_[x.index()][d], at(x, d).demand, is_met(x, d)});
     at(x, d).demand = demand;
     quantity more = demand - path_.front().wanted;
     for (quota_id c = x;;) {
@@ -205,7 +319,7 @@ class division {
       const quantity before = claim_of(l, c, d);
       at(c, d).use += more;
       if (!p) break;
-      path_.push_back({p, before});
+      path_.push_back({p, entitled_[p.index()][d], before, is_met(p, d)});
       more = claim_of(l, c, d) - before;
       c = p;
     }
@@ -213,32 +327,35 @@ class division {
     quantity pool = at(path_.back().quota, d).pool;
     fill_root(l, path_.back().quota, d);
     for (std::size_t k = path_.size(); k-- > 0;) {
-      step& s = path_[k];
+      const step& s = path_[k];
       const quota_id below = k > 0 ? path_[k - 1].quota : quota_id::none();
       const quantity pool_below = below ? at(below, d).pool : quantity{};
-      s.divided = !ignores_unmet || at(s.quota, d).pool != pool || is_felt(l, s, below, d);
-      if (s.divided) {
-        divide(l, s.quota, d);
+      if (kept_pool* const its = kept(s.quota, d)) {
+        rewant(l, *its, s.quota, below, s.wanted, d);
+        adjust(l, *its, s.quota, d);
+      } else if (s.was_met && is_met(s.quota, d)) {
+        below ? grant(l, below, d, claim_of(l, below, d)) : set_own(s.quota, d, at(s.quota, d).demand);
+      } else if (!ignores_unmet || at(s.quota, d).pool != pool || is_felt(l, s, below, d)) {
+        divide_and_keep(l, s.quota, d);
       } else if (below) {
         fill(l, below, d);
       }
       pool = pool_below;
     }
     divide_below(l, d);
-    quantity more_below{};
-    for (std::size_t k = 0; k < path_.size(); ++k) {
-      const step& s = path_[k];
-      quantity& sum = entitled_[s.quota.index()][d];
-      const quantity before = sum;
-      if (s.divided) {
-        sum_up(l.tree(), s.quota, d);
-      } else {
-        sum += more_below;
-      }
-      more_below = sum - before;
-    }
+    for (std::size_t k = 0; k + 1 < path_.size(); ++k) pass_up(path_[k], path_[k + 1].quota, d);
+  }
+  /// The entitlement of a quota has changed, and so has its parent's.
+  template <class Changed>
+  void pass_up(const Changed& c, quota_id parent, std::size_t d) {
+    entitled_[parent.index()][d] += entitled_[c.quota.index()][d] - c.entitled;
   }
 
+  /// Whether all that share the pool of x have all that they want, as far as the rule lets them.
+  [[nodiscard]] bool is_met(quota_id x, std::size_t d) const {
+    if constexpr (keeping_rule<SurplusRule>) return rule_.keeps() && at(x, d).pool == at(x, d).use;
+    return false;
+  }
   /// Whether the claimant's new wants may change how the pool of a quota on the path is divided: not if it
   /// was given less than it wanted, and still is.
   [[nodiscard]] bool is_felt(const ledger<N>& l, const step& s, quota_id below, std::size_t d) const {
@@ -246,8 +363,7 @@ class division {
     const quantity wants = below ? claim_of(l, below, d) : c.demand;
     const quantity given = below ? c.granted : own_[s.quota.index()][d];
     if (wants == s.wanted) return false;
-    const supply& has = l.supply_of(below ? below : s.quota, d);
-    const quantity own = std::max(quantity{}, below ? std::min(has.total, has.lend) : has.own_pool);
+    const quantity own = guaranteed(l.supply_of(below ? below : s.quota, d), static_cast<bool>(below));
     return s.wanted <= given || wants < given || std::min(own, s.wanted) != std::min(own, wants);
   }
 
@@ -256,10 +372,16 @@ class division {
     const auto is_on_path = [&](quota_id x) {
       return detail::any_of(path_.begin(), path_.end(), [&](const step& s) { return s.quota == x; });
     };
-    erase_if(changed_, is_on_path);
+    erase_if(changed_, [&](const resized_pool& c) { return is_on_path(c.quota); });
     // Grows during the walk; parents come before their children.
-    for (std::size_t i = 0; i < changed_.size(); ++i) divide(l, changed_[i], d);
-    for (std::size_t i = changed_.size(); i-- > 0;) sum_up(l.tree(), changed_[i], d);
+    for (std::size_t i = 0; i < changed_.size(); ++i) {
+      const quota_id x = changed_[i].quota;
+      kept_pool* const its = kept(x, d);
+      its != nullptr ? adjust(l, *its, x, d) : divide_and_keep(l, x, d);
+    }
+    for (std::size_t i = changed_.size(); i-- > 0;) {
+      pass_up(changed_[i], l.tree().parent(changed_[i].quota), d);
+    }
     changed_.clear();
   }
 
@@ -269,8 +391,14 @@ class division {
   vector<claimant> claimants_;
   vector<quantity> wanted_;
   /// The quotas whose pool has changed and has not been divided since.
-  vector<quota_id> changed_;
+  vector<resized_pool> changed_;
+  vector<quota_id> changed_own_;
   vector<step> path_;
+  /// The divisions of large pools, and by quota where its are.
+  vector<per_dimension<kept_pool, N>> kept_;
+  vector<std::uint32_t> kept_of_;
+  /// By quota, its place among the claimants of its parent's pool, if that is kept.
+  vector<std::uint32_t> place_;
   SurplusRule rule_;
   proportional_to_weight proportional_;
 };

@@ -80,6 +80,15 @@ template <class Rule>
   }
 }
 
+/// A rule by which all that is granted depends on the surplus, and on what each claimant measures and lacks
+/// of what it wants, by Webster's method in thousandths: as long as `keeps()`, so that a division can be kept
+/// and brought up to date. `measure(claimant)` does not depend on wants.
+template <class Rule>
+concept keeping_rule = want_blind_rule<Rule> && requires(const Rule rule, const claimant& c) {
+  { rule.measure(c) } -> std::same_as<std::int64_t>;
+  { rule.keeps() } -> std::same_as<bool>;
+};
+
 /// Measures: what a surplus is divided in proportion to.
 struct by_weight {
   [[nodiscard]] std::int64_t operator()(const claimant& c) const noexcept { return c.weight; }
@@ -115,6 +124,14 @@ class proportional {
 
   /// What its rounding says of itself; see `ignores_unmet_wants`.
   [[nodiscard]] bool ignores_unmet_wants() const noexcept { return rounding_.ignores_unmet_wants(); }
+  /// See `keeping_rule`.
+  [[nodiscard]] std::int64_t measure(const claimant& c) const requires std::same_as<Rounding, webster> {
+    return measure_(c);
+  }
+  /// See `keeping_rule`: not if it rounds to larger units.
+  [[nodiscard]] bool keeps() const noexcept requires std::same_as<Rounding, webster> {
+    return rounding_.ignores_unmet_wants();
+  }
 
  private:
   /// Returns what no claimant of positive measure wants.

@@ -64,8 +64,8 @@ namespace detail {
 struct run_estimate {
   /// In the unit of the host's clock; 0 or less, or `without_end`: it is not known.
   instant span = without_end;
-  /// Whether they are to have ended before a node is closed of which that is known (`occupancy::expect_outages`).
-  /// Then it decides on whether there is room.
+  /// Whether they are to have ended before a node is closed of which that is known
+  /// (`occupancy::expect_outages`). Then it decides on whether there is room.
   bool before_outages = false;
 
   /// Whether it says anything.

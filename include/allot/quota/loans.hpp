@@ -28,6 +28,132 @@ struct loan {
   friend bool operator==(const loan&, const loan&) = default;
 };
 
+namespace detail {
+
+/// Matches the accounts of one tree in one dimension at a time, as `loan_book` says. Keeps its memory.
+template <std::size_t N>
+class loan_matcher {
+ public:
+  /// What a match takes from an account, or gives to it.
+  struct part {
+    quota_id quota;
+    quantity amount;
+  };
+
+  /// Begins with a ledger, or with the same one after its tree has changed.
+  void reset(const ledger<N>& l) { accounts_.assign(l.tree().slots(), {}); }
+  /// Matches what the quota, all below which have been matched, can: calls `visit(lenders, borrowers)` with
+  /// the parts of both, whose sums are equal. O(subtree).
+  template <class Visit>
+  void match(const ledger<N>& l, quota_id x, std::size_t d, Visit visit) {
+    const supply& s = l.supply_of(x, d);
+    account& a = accounts_[x.index()];
+    a.own_surplus = own_surplus(l, x, d);
+    a.own_deficit = own_deficit(l, x, d);
+    quantity surplus = a.own_surplus;
+    quantity deficit = a.own_deficit;
+    for (const quota_id c : l.tree().children(x)) {
+      surplus += accounts_[c.index()].lendable;
+      deficit += accounts_[c.index()].deficit;
+    }
+    const quantity matched = std::min(surplus, deficit);
+    if (matched > quantity{}) {
+      divide(l, x, matched, giving, lenders_);
+      divide(l, x, matched, taking, borrowers_);
+      visit(lenders_, borrowers_);
+    }
+    a.lendable = std::min(s.lend, surplus - matched);
+    a.deficit = deficit - matched;
+  }
+  /// What is still lacking in the end, once its root is matched.
+  [[nodiscard]] quantity unmet(quota_id x) const { return accounts_[x.index()].own_deficit; }
+
+  /// What x has of its own pool beyond what its own jobs use, and these beyond the pool.
+  [[nodiscard]] static quantity own_surplus(const ledger<N>& l, quota_id x, std::size_t d) {
+    return std::max(quantity{}, pool_of(l, x, d) - l.own_usage(x, d));
+  }
+  [[nodiscard]] static quantity own_deficit(const ledger<N>& l, quota_id x, std::size_t d) {
+    return std::max(quantity{}, l.own_usage(x, d) - pool_of(l, x, d));
+  }
+
+ private:
+  /// What is left of a quota's own account, and of its whole subtree as the parent sees it.
+  struct account {
+    quantity own_surplus;
+    quantity own_deficit;
+    quantity lendable;
+    quantity deficit;
+  };
+  /// One side of a match: the account members for the quota's own amount and for its whole subtree.
+  struct side {
+    quantity account::*own;
+    quantity account::*subtree;
+  };
+  static constexpr side giving{&account::own_surplus, &account::lendable};
+  static constexpr side taking{&account::own_deficit, &account::deficit};
+
+  [[nodiscard]] static quantity pool_of(const ledger<N>& l, quota_id x, std::size_t d) {
+    const quantity pool = l.supply_of(x, d).own_pool;
+    return pool == quantity::lowest() ? quantity{} : pool;
+  }
+
+  /// Deducts `amount` from the accounts in the subtree of x, in proportion, and lists the part of each: x
+  /// first, then the subtrees of its children, oldest first.
+  void divide(const ledger<N>& l, quota_id x, quantity amount, side which, vector<part>& parts) {
+    parts.clear();
+    pending_.assign(1, {x, amount});
+    while (!pending_.empty()) {
+      const part next = pending_.back();
+      pending_.pop_back();
+      const auto children = l.tree().children(next.quota);
+      quantity all = accounts_[next.quota.index()].*which.own;
+      std::int64_t unlimited = all.is_unlimited() ? 1 : 0;
+      for (const quota_id c : children) {
+        const quantity q = accounts_[c.index()].*which.subtree;
+        all += q;
+        unlimited += q.is_unlimited() ? 1 : 0;
+      }
+      const std::int64_t total = unlimited != 0 ? unlimited : all.in_milli();
+      std::int64_t weights = 0;
+      quantity taken;
+      const auto take = [&](quantity& from) {
+        weights += unlimited == 0 ? from.in_milli() : (from.is_unlimited() ? 1 : 0);
+        const quantity share = share_up_to(next.amount, weights, total) - taken;
+        taken += share;
+        from -= share;
+        return share;
+      };
+      if (const quantity own = take(accounts_[next.quota.index()].*which.own); own > quantity{}) {
+        parts.push_back({next.quota, own});
+      }
+      const std::size_t first = pending_.size();
+      for (const quota_id c : children) {
+        if (const quantity share = take(accounts_[c.index()].*which.subtree); share > quantity{}) {
+          pending_.push_back({c, share});
+        }
+      }
+      // The oldest is popped first.
+      std::reverse(pending_.begin() + static_cast<std::ptrdiff_t>(first), pending_.end());
+    }
+  }
+  [[nodiscard]] static quantity share_up_to(quantity amount, std::int64_t weight, std::int64_t total) {
+    // A division of single words takes a fraction of the time.
+    constexpr std::int64_t half_word = std::int64_t{1} << 31U;
+    if (std::max(amount.in_milli(), weight) < half_word) {
+      return quantity::milli(amount.in_milli() * weight / total);
+    }
+    return quantity::milli(static_cast<std::int64_t>(static_cast<wide>(amount.in_milli()) *
+                                                     static_cast<wide>(weight) / static_cast<wide>(total)));
+  }
+
+  vector<account> accounts_;
+  vector<part> lenders_;
+  vector<part> borrowers_;
+  vector<part> pending_;
+};
+
+}  // namespace detail
+
 /// Which quota lends to which, derived from the state of a ledger alone: two ledgers in the same state have
 /// the same loans, whatever their history.
 ///
@@ -68,10 +194,11 @@ class loan_book {
     b.lent.assign(l.tree().slots(), quantity{});
     b.borrowed.assign(l.tree().slots(), quantity{});
     b.unmet.assign(l.tree().slots(), quantity{});
-    accounts_.assign(l.tree().slots(), {});
+    matcher_.reset(l);
+    const auto pair = [&](vector<part>& from, vector<part>& to) { pair_up(b, from, to); };
     const auto order = l.tree().top_down();
-    for (auto x = order.rbegin(); x != order.rend(); ++x) match(l, *x, d);
-    for (const quota_id x : order) b.unmet[x.index()] = accounts_[x.index()].own_deficit;
+    for (auto x = order.rbegin(); x != order.rend(); ++x) matcher_.match(l, *x, d, pair);
+    for (const quota_id x : order) b.unmet[x.index()] = matcher_.unmet(x);
     // A pair meets only at its lowest common ancestor, so no pair occurs twice.
     detail::sort(b.loans.begin(), b.loans.end(), [](const loan& x, const loan& y) {
       return std::tie(x.lender, x.borrower) < std::tie(y.lender, y.borrower);
@@ -98,102 +225,18 @@ class loan_book {
     vector<quantity> borrowed;
     vector<quantity> unmet;
   };
-  /// What is left of a quota's own account, and of its whole subtree as the parent sees it.
-  struct account {
-    quantity own_surplus;
-    quantity own_deficit;
-    quantity lendable;
-    quantity deficit;
-  };
-  struct part {
-    quota_id quota;
-    quantity amount;
-  };
-  /// One side of a match: the account members for the quota's own amount and for its whole subtree.
-  struct side {
-    quantity account::*own;
-    quantity account::*subtree;
-  };
-  static constexpr side giving{&account::own_surplus, &account::lendable};
-  static constexpr side taking{&account::own_deficit, &account::deficit};
+  using matcher = detail::loan_matcher<N>;
+  using part = typename matcher::part;
 
   [[nodiscard]] quantity of(quota_id x, std::size_t d, vector<quantity> book::*amounts) const noexcept {
     if (d >= N || x.index() >= (books_[d].*amounts).size()) return {};
     return (books_[d].*amounts)[x.index()];
   }
 
-  void match(const ledger<N>& l, quota_id x, std::size_t d) {
-    const supply& s = l.supply_of(x, d);
-    const quantity pool = s.own_pool == quantity::lowest() ? quantity{} : s.own_pool;
-    const quantity used = l.own_usage(x, d);
-    account& a = accounts_[x.index()];
-    a.own_surplus = std::max(quantity{}, pool - used);
-    a.own_deficit = std::max(quantity{}, used - pool);
-    quantity surplus = a.own_surplus;
-    quantity deficit = a.own_deficit;
-    for (const quota_id c : l.tree().children(x)) {
-      surplus += accounts_[c.index()].lendable;
-      deficit += accounts_[c.index()].deficit;
-    }
-    const quantity matched = std::min(surplus, deficit);
-    if (matched > quantity{}) {
-      divide(l, x, matched, giving, lenders_);
-      divide(l, x, matched, taking, borrowers_);
-      pair_up(d);
-    }
-    a.lendable = std::min(s.lend, surplus - matched);
-    a.deficit = deficit - matched;
-  }
-
-  /// Deducts `amount` from the accounts in the subtree of x, in proportion, and lists the part of each: x
-  /// first, then the subtrees of its children, oldest first.
-  void divide(const ledger<N>& l, quota_id x, quantity amount, side which, vector<part>& parts) {
-    parts.clear();
-    pending_.assign(1, {x, amount});
-    while (!pending_.empty()) {
-      const part next = pending_.back();
-      pending_.pop_back();
-      const auto children = l.tree().children(next.quota);
-      quantity all = accounts_[next.quota.index()].*which.own;
-      std::int64_t unlimited = all.is_unlimited() ? 1 : 0;
-      for (const quota_id c : children) {
-        const quantity q = accounts_[c.index()].*which.subtree;
-        all += q;
-        unlimited += q.is_unlimited() ? 1 : 0;
-      }
-      const std::int64_t total = unlimited != 0 ? unlimited : all.in_milli();
-      std::int64_t before = 0;
-      const auto take = [&](quantity& from) {
-        const std::int64_t weight = unlimited == 0 ? from.in_milli() : (from.is_unlimited() ? 1 : 0);
-        const quantity share =
-            share_up_to(next.amount, before + weight, total) - share_up_to(next.amount, before, total);
-        before += weight;
-        from -= share;
-        return share;
-      };
-      if (const quantity own = take(accounts_[next.quota.index()].*which.own); own > quantity{}) {
-        parts.push_back({next.quota, own});
-      }
-      const std::size_t first = pending_.size();
-      for (const quota_id c : children) {
-        if (const quantity share = take(accounts_[c.index()].*which.subtree); share > quantity{}) {
-          pending_.push_back({c, share});
-        }
-      }
-      // The oldest is popped first.
-      std::reverse(pending_.begin() + static_cast<std::ptrdiff_t>(first), pending_.end());
-    }
-  }
-  [[nodiscard]] static quantity share_up_to(quantity amount, std::int64_t weight, std::int64_t total) {
-    return quantity::milli(static_cast<std::int64_t>(static_cast<wide>(amount.in_milli()) *
-                                                     static_cast<wide>(weight) / static_cast<wide>(total)));
-  }
-
   /// Pairs up the two lists, whose totals are equal, from front to back.
-  void pair_up(std::size_t d) {
-    book& b = books_[d];
-    auto to = borrowers_.begin();
-    for (part& from : lenders_) {
+  static void pair_up(book& b, vector<part>& lenders, vector<part>& borrowers) {
+    auto to = borrowers.begin();
+    for (part& from : lenders) {
       b.lent[from.quota.index()] += from.amount;
       while (from.amount > quantity{}) {
         const quantity amount = std::min(from.amount, to->amount);
@@ -207,10 +250,7 @@ class loan_book {
   }
 
   std::array<book, N> books_;
-  vector<account> accounts_;
-  vector<part> lenders_;
-  vector<part> borrowers_;
-  vector<part> pending_;
+  matcher matcher_;
 };
 
 /// The loans of one dimension, over all trees of the ledger, by lender, then borrower, oldest first.

@@ -40,6 +40,7 @@ class cycle_interface {
   [[nodiscard]] virtual bool backs_off() const = 0;
   [[nodiscard]] virtual bool delays_preemption() const = 0;
   [[nodiscard]] virtual bool announces() const = 0;
+  [[nodiscard]] virtual bool binds_by_law() const = 0;
   [[nodiscard]] virtual bool has_announced(const Session& session, job_id id) const = 0;
   [[nodiscard]] virtual std::optional<instant> wakes_at(const Session& session) const = 0;
   virtual void rebase(instant by) = 0;
@@ -75,6 +76,7 @@ class cycle_of final : public cycle_interface<Session> {
   [[nodiscard]] bool backs_off() const override { return of_cycle::backs_off(cycle_); }
   [[nodiscard]] bool delays_preemption() const override { return of_cycle::delays_preemption(cycle_); }
   [[nodiscard]] bool announces() const override { return of_cycle::announces(cycle_); }
+  [[nodiscard]] bool binds_by_law() const override { return of_cycle::binds_by_law(cycle_); }
   [[nodiscard]] bool has_announced(const Session& session, job_id id) const override {
     return of_cycle::has_announced(cycle_, session, id);
   }
@@ -218,6 +220,8 @@ class any_policies {
     [[nodiscard]] bool delays_preemption() const { return it_->delays_preemption(); }
     /// Whether the erased policies announce jobs rather than nominate them.
     [[nodiscard]] bool announces() const { return it_->announces(); }
+    /// Whether what the erased policies say binds a job is the law's.
+    [[nodiscard]] bool binds_by_law() const { return it_->binds_by_law(); }
     /// Whether the erased policies have decided on evictions for this pending job.
     [[nodiscard]] bool has_announced(const Session& session, job_id id) const {
       return it_->has_announced(session, id);

@@ -158,6 +158,8 @@ class exhaustive_cycle {
     }
   }
 
+  /// What it explains beside the law is no bound.
+  [[nodiscard]] bool binds_by_law() const noexcept { return true; }
   /// Also whether it waits for a job that is ready soon, or for a resize: see `explaining_cycle`.
   void explain(Session& session,
                typename Session::plan_type::pending_job& p) requires(Session::has_ready_times ||

@@ -189,7 +189,9 @@ concept scheduling_cycle = requires(Cycle cycle, Session& session) {
   cycle.reset(session);
   cycle.run(session);
 };
-/// A cycle with reasons of its own besides the ledger's law. Default: `session::explain`.
+/// A cycle with reasons of its own besides the ledger's law. Default: `session::explain`. It may have a
+/// `binds_by_law()`, which says whether `pending_job::binding` is still the law's; else it is taken not to
+/// be.
 template <class Cycle, class Session>
 concept explaining_cycle = scheduling_cycle<Cycle, Session> &&
     requires(Cycle cycle, Session& session, typename Session::plan_type::pending_job& job) {
@@ -333,6 +335,15 @@ struct cycle_or_default {
       return cycle.announces();
     } else {
       return announcing_cycle<Cycle, Session>;
+    }
+  }
+  /// One with reasons of its own says itself whether those at quotas are still those of the ledger's law.
+  template <class Cycle>
+  [[nodiscard]] static bool binds_by_law(const Cycle& cycle) {
+    if constexpr (requires { cycle.binds_by_law(); }) {
+      return cycle.binds_by_law();
+    } else {
+      return !explaining_cycle<Cycle, Session>;
     }
   }
   [[nodiscard]] static bool has_announced(const auto&, const Session&, job_id) { return false; }

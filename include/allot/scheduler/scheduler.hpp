@@ -122,6 +122,9 @@ class scheduler {
   [[nodiscard]] const allot::ledger<n>& counted() const noexcept {
     return announces() ? ledger() : assumed();
   }
+  /// Whether what binds a pending job at a quota is the law of `counted()`, not a limit of the policy's own
+  /// (KAI).
+  [[nodiscard]] bool binds_by_law() const noexcept { return of_cycle::binds_by_law(cycle_); }
   /// The quotas as the preset sees them, if there is one.
   [[nodiscard]] const quota_tree<n>& tree() const noexcept { return session_.tree(); }
   /// The host's view. It is read during calls of the scheduler only.
@@ -734,7 +737,7 @@ class scheduler {
   void for_each_reservation(Visit visit) const {
     vector<std::pair<std::uint64_t, job_id>> all;
     for (const auto& p : session_.reservations().all()) all.emplace_back(p.number, p.job);
-    for (const quota_id x : tree().top_down()) {
+    for (const quota_id x : session_.reservations().owners()) {
       for (const auto& p : session_.reservations().owned_by(x)) all.emplace_back(p.number, p.job);
     }
     detail::sort(all.begin(), all.end());

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tests/sim/random_world.hpp"
+#include "tests/sim/rich_world.hpp"
 #include "tests/sim/small_world.hpp"
 #include "tests/support/seeds.hpp"
 
@@ -302,7 +303,47 @@ struct slow_metrics final : allot::sim::observer<1> {
   }
 };
 
+/// Compares the state of each quota at each instant with what the ledger and the demand say, in all
+/// dimensions together. It comes after the metrics.
+struct states_anew final : allot::sim::observer<8> {
+  explicit states_anew(const metrics<8>& m) : seen(m) {}
+  const metrics<8>& seen;
+
+  void settled(const allot::sim::simulator<8>& sim) override {
+    allot::division<8> fair;
+    fair.update(sim.accounts(), sim.demand());
+    const allot::loan_book<8> loans{sim.accounts()};
+    const auto changed = seen.changed();
+    REQUIRE(seen.quotas() == sim.accounts().tree().slots());
+    before.resize(seen.quotas());
+    for (std::size_t x = 0; x < seen.quotas(); ++x) {
+      const quota_id q{x};
+      allot::lab::quota_moment is;
+      for (std::size_t d = 0; d < 8; ++d) {
+        is.used += sim.accounts().own_usage(q, d).in_milli();
+        is.entitled += fair.own(q)[d].in_milli();
+        is.borrowed += loans.borrowed(q, d).in_milli();
+        is.lent += loans.lent(q, d).in_milli();
+      }
+      is.pending = sim.waiting()[x];
+      REQUIRE(seen.now(q) == is);
+      REQUIRE((is == before[x] || std::binary_search(changed.begin(), changed.end(), q)));
+      before[x] = is;
+    }
+  }
+  std::vector<allot::lab::quota_moment> before{};
+};
+
 }  // namespace
+
+TEST_CASE("metrics: at every instant the state of a quota is that of a division and a loan book") {
+  for_each_seed(100, [](random_source& random) {
+    metrics<8> fast{{.gpus = allot::per_dimension<bool, 8>{true}}};
+    states_anew anew{fast};
+    allot::sim::observers<8> both{&fast, &anew};
+    static_cast<void>(run<allot::standard>(make_rich_world(random), both));
+  });
+}
 
 TEST_CASE("metrics: every integral agrees with a naive observer on random workloads") {
   for_each_seed(150, [](random_source& random) {

@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <map>
@@ -21,6 +22,7 @@
 
 using namespace allot_test;
 using allot::pending_reason;
+using allot::quantity;
 using allot::lab::wait_cause;
 using allot::lab::wait_cause_count;
 using allot::lab::wait_reasons;
@@ -123,13 +125,13 @@ TEST_CASE("wait_reasons: clocks of a group, by hand") {
   };
   pending[a] = by_quota();
   pending[b] = by_place(allot::gpu::obstacle::fragmented);
-  r.begin(jobs, 0, 10);
-  r.begin(jobs, 2, 10);
+  r.begin(jobs, 0, 10, jobs[0].quota);
+  r.begin(jobs, 2, 10, jobs[2].quota);
   r.look(10, reasons::change::any, why);
   CHECK(asked == 2);
   CHECK(r.any_lacks_a_place());
   // A job that joins a group has the group's reason, and nothing has changed.
-  r.begin(jobs, 1, 14);
+  r.begin(jobs, 1, 14, jobs[1].quota);
   r.look(14, reasons::change::nothing, why);
   CHECK(asked == 2);
   // Where there is only less room, a job stopped by its quota is still stopped by it.
@@ -146,16 +148,66 @@ TEST_CASE("wait_reasons: clocks of a group, by hand") {
   CHECK(r.split(2, 15, 25) == split{0, 10, 5, 0});
   // It is pending again: the second wait adds to the first.
   pending[b] = by_quota();
-  r.begin(jobs, 2, 40);
+  r.begin(jobs, 2, 40, jobs[2].quota);
   r.look(40, reasons::change::any, why);
   CHECK_FALSE(r.any_lacks_a_place());
   r.end(2, 47);
   CHECK(r.split(2, 22, 50) == split{7, 10, 5, 0});
   std::vector<job_index> kinds;
-  r.for_each_kind([&](job_index j) { kinds.push_back(j); });
+  r.for_each_kind(a, [&](job_index j) { kinds.push_back(j); });
+  r.for_each_kind(b, [&](job_index j) { kinds.push_back(j); });
   CHECK(kinds == std::vector<job_index>{1});
   // A job that was never submitted has waited for nothing.
   CHECK(r.split(77, 0, 50) == split{});
+}
+
+TEST_CASE("wait_reasons: who is bound by a quota is asked again once that has room") {
+  const std::vector<job<1>> jobs = {job_of(a, 1, 0, 1), job_of(a, 3, 0, 1), job_of(b, 2, 0, 1)};
+  using reasons = wait_reasons<1>;
+  reasons r;
+  quantity left;
+  std::vector<job_index> asked;
+  const auto why = [&](job_index j) {
+    asked.push_back(j);
+    const quantity wants = jobs[j].request[0];
+    if (wants <= left) return pending_why{pending_reason::behind_head, {}, {}};
+    return pending_why{
+        pending_reason::quota, allot::shortfall{a, 0, allot::bound::capacity, wants - left}, {}};
+  };
+  struct root {
+    const quantity& left;
+    std::optional<quantity> follow(const pending_why&) const { return left; }
+    quantity room(allot::quota_id, std::size_t) const { return left; }
+  };
+  const auto look = [&](instant now) {
+    asked.clear();
+    r.look(now, reasons::change::any, why, root{left});
+    std::sort(asked.begin(), asked.end());
+    return asked;
+  };
+  for (job_index j = 0; j < jobs.size(); ++j) r.begin(jobs, j, 0, jobs[j].quota);
+  CHECK(look(0) == std::vector<job_index>{0, 1, 2});
+  CHECK(look(1).empty());
+  left = gpus(2);
+  CHECK(look(2) == std::vector<job_index>{0, 2});
+  // Those that nothing binds may have another reason at any time; now they are bound again.
+  left = gpus(1);
+  CHECK(look(3) == std::vector<job_index>{0, 2});
+  CHECK(look(4) == std::vector<job_index>{0});
+  // Who goes is not asked any more, and who comes back is.
+  r.end(1, 4);
+  r.end(2, 4);
+  r.begin(jobs, 2, 5, jobs[2].quota);
+  CHECK(look(5) == std::vector<job_index>{0, 2});
+  r.forget_bounds();
+  CHECK(look(6) == std::vector<job_index>{0, 2});
+  left = gpus(9);
+  CHECK(look(7) == std::vector<job_index>{0, 2});
+  r.end(0, 8);
+  r.end(2, 8);
+  CHECK(r.split(0, 8, 8) == split{2, 0, 0, 6});
+  CHECK(r.split(1, 4, 8) == split{4, 0, 0, 0});
+  CHECK(r.split(2, 7, 8) == split{5, 0, 0, 2});
 }
 
 TEST_CASE("wait_reasons: the split of a run, worked by hand") {

@@ -4,11 +4,16 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "tests/support/random_quotas.hpp"
+#include "tests/support/seeds.hpp"
 
 using allot::fair_weight;
 using allot::gpus;
@@ -50,7 +55,96 @@ allot::ledger<> make_ledger(std::vector<allot::quota_spec<1>> specs) {
 }
 const quota_id root{0}, a{1}, b{2}, c{3};
 
+/// Who is next of those that wait, by the definition: at each quota all children are compared, with what
+/// their best entry requests added.
+class next_by_definition {
+ public:
+  next_by_definition(allot::ledger<>& l, const std::vector<entry>& all) : l_(l), all_(all) {
+    shares_.reset(l);
+  }
+  /// The first of them in the subtree of x.
+  std::optional<std::size_t> first(const std::vector<std::size_t>& waiting, quota_id x) const {
+    std::optional<std::size_t> best;
+    key of_best;
+    const auto offer = [&](std::size_t i, quota_id of, bool own_jobs) {
+      const key k = key_of(i, of, own_jobs);
+      if (!best || before(i, k, *best, of_best)) best = i, of_best = k;
+    };
+    for (const std::size_t i : waiting) {
+      if (all_[i].quota == x) offer(i, x, true);
+    }
+    for (const quota_id child : l_.tree().children(x)) {
+      if (const auto i = first(waiting, child)) offer(*i, child, false);
+    }
+    return best;
+  }
+
+ private:
+  struct key {
+    bool borrows = false;
+    allot::borrowed_share share{};
+  };
+  key key_of(std::size_t i, quota_id x, bool own_jobs) const {
+    const auto s = l_.save();
+    l_.charge(all_[i].quota, all_[i].chosen.request);
+    const allot::quantity left =
+        own_jobs ? l_.supply_of(x, 0).own_pool - l_.own_usage(x, 0) : l_.balance(x, 0);
+    const key k{all_[i].chosen.request[0] > allot::quantity{} && left < allot::quantity{},
+                own_jobs ? shares_.own_share_of(l_, x) : shares_.share_of(l_, x)};
+    l_.rollback(s);
+    return k;
+  }
+  bool before(std::size_t i, const key& x, std::size_t j, const key& y) const {
+    if (x.borrows != y.borrows) return y.borrows;
+    const auto o = x.share <=> y.share;
+    return o != 0 ? o < 0 : allot::goes_first(all_[i], all_[j]);
+  }
+
+  allot::ledger<>& l_;
+  const std::vector<entry>& all_;
+  allot::flavored_shares<1> shares_;
+};
+
 }  // namespace
+
+TEST_CASE("entry_order: the lowest share by its definition, before each pick, in random trees") {
+  allot_test::for_each_seed(300, [](allot_test::random_source& random) {
+    allot::ledger<> l{allot::build_quota_tree<1>(
+                          allot_test::random_quotas<1>(random, {.most_quotas = 20, .one_unlimited_in = 0}))
+                          .value()};
+    allot::lowest_share_first<1> order;
+    order.reset(l);
+    // Several cycles, so that nothing is left of one in the next.
+    for (int cycle = 0; cycle < 4; ++cycle) {
+      std::vector<entry> all;
+      std::vector<std::size_t> waiting;
+      for (const quota_id x : l.tree().top_down()) {
+        if (random.one_in(3)) continue;
+        entry e;
+        e.quota = e.root = x;
+        while (l.tree().parent(e.root)) e.root = l.tree().parent(e.root);
+        e.priority = random.between(0, 1);
+        e.order = all.size();
+        e.chosen.request[0] = gpus(random.between(0, 4));
+        waiting.push_back(all.size());
+        all.push_back(e);
+      }
+      const auto before = l.save();
+      const next_by_definition definition{l, all};
+      order.for_each(l, std::span<entry>{all}, [&](std::size_t i) {
+        REQUIRE(definition.first(waiting, all[i].root) == i);
+        waiting.erase(std::find(waiting.begin(), waiting.end(), i));
+        if (random.one_in(2)) l.charge(all[i].quota, all[i].chosen.request);
+      });
+      CHECK(waiting.empty());
+      if (random.one_in(2)) {
+        l.rollback(before);
+      } else {
+        l.commit(before);
+      }
+    }
+  });
+}
 
 TEST_CASE("entry_order: nearest capacity, then priority, then age, as Kueue's TestEntryOrdering") {
   auto l = make_ledger({{.name = "root"}});

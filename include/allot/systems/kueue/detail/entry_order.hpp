@@ -3,6 +3,7 @@
 
 #include <allot/core/algorithm.hpp>
 #include <allot/core/vector.hpp>
+#include <allot/fairshare/winner_trees.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/systems/kueue/detail/flavored_share.hpp>
 
@@ -48,7 +49,8 @@ class nearest_loan_first {
 
 /// Kueue's order with fair sharing: a tournament through the tree before each pick. The children of a quota
 /// are compared with their entries' requests added: not borrowing what is requested comes first, then the
-/// lowest weighted share, then `goes_first`. Each visit may charge what the entry is given.
+/// lowest weighted share, then `goes_first`. Each visit may charge what the entry is given, so after it only
+/// the matches above it are played again, in O(log children) each.
 ///
 /// Kueue takes trees, and entries equal to the last, in random order; here trees are ordered by their roots.
 template <std::size_t N>
@@ -61,6 +63,8 @@ class lowest_share_first {
   void reset(const ledger<N>& l) {
     shares_.reset(l);
     nodes_.assign(l.tree().slots(), node{});
+    matches_.reset(l.tree(), 1,
+                   [&](quota_id x, std::size_t, std::size_t player) { nodes_[x.index()].player = player; });
   }
 
   template <class Entry, class Visit>
@@ -79,7 +83,7 @@ class lowest_share_first {
         visit(winner);
         nodes_[x.index()].entry = none;
         for (quota_id a = x; a; a = l.tree().parent(a)) --nodes_[a.index()].waiting;
-        for (quota_id a = x; a; a = l.tree().parent(a)) play(l, entries, a);
+        play_above(l, entries, x);
       }
     }
   }
@@ -92,34 +96,70 @@ class lowest_share_first {
     borrowed_share share{};
   };
   struct node {
-    /// The entry of its own jobs.
+    /// The entry of its own jobs, and its key among the children.
     std::size_t entry = none;
+    key own{};
     /// The winner among its own jobs and its children, and its key with the winner's request.
     std::size_t best = none;
     key with_best{};
     std::size_t waiting = 0;
+    /// Its number in the match of its parent, in which 0 stands for the parent's own jobs.
+    std::size_t player = 0;
   };
 
   template <class Entry>
   void settle(ledger<N>& l, std::span<Entry> entries, quota_id x) {
     for (const quota_id c : l.tree().children(x)) {
-      if (nodes_[c.index()].waiting > 0) settle(l, entries, c);
+      const bool waits = nodes_[c.index()].waiting > 0;
+      if (waits) settle(l, entries, c);
+      matches_.seat(x.index(), nodes_[c.index()].player, waits);
     }
-    play(l, entries, x);
+    matches_.seat(x.index(), 0, key_own_jobs(l, entries, x));
+    matches_.play_all(x.index(), earlier(l, entries, x), [](std::size_t, std::size_t, std::size_t) {});
+    represent(l, entries, x);
   }
-  /// Plays the match at x, whose children have played theirs.
+  /// Plays the matches of x and of those above it again: what its jobs use, or whether any wait, has changed.
   template <class Entry>
-  void play(ledger<N>& l, std::span<Entry> entries, quota_id x) {
-    node& at = nodes_[x.index()];
-    at.best = at.entry;
-    key best = at.best == none || l.tree().children(x).empty() ? key{} : key_of(l, entries[at.best], x, true);
-    for (const quota_id c : l.tree().children(x)) {
-      const node& child = nodes_[c.index()];
-      if (child.waiting == 0) continue;
-      if (at.best != none && !before(entries[child.best], child.with_best, entries[at.best], best)) continue;
-      at.best = child.best;
-      best = child.with_best;
+  void play_above(ledger<N>& l, std::span<Entry> entries, quota_id x) {
+    for (quota_id below = quota_id::none(); x; below = x, x = l.tree().parent(x)) {
+      if (below) {
+        const node& c = nodes_[below.index()];
+        matches_.play(x.index(), c.player, c.waiting > 0, earlier(l, entries, x));
+      }
+      // Whether its request can be counted depends on the others.
+      const bool waits = key_own_jobs(l, entries, x);
+      if (waits || !below) matches_.play(x.index(), 0, waits, earlier(l, entries, x));
+      represent(l, entries, x);
     }
+  }
+  /// Returns whether there are any.
+  template <class Entry>
+  bool key_own_jobs(ledger<N>& l, std::span<Entry> entries, quota_id x) {
+    node& at = nodes_[x.index()];
+    if (at.entry == none) return false;
+    at.own = l.tree().children(x).empty() ? key{} : key_of(l, entries[at.entry], x, true);
+    return true;
+  }
+  template <class Entry>
+  [[nodiscard]] auto earlier(const ledger<N>& l, std::span<Entry> entries, quota_id x) const {
+    return [this, entries, x, children = l.tree().children(x)](std::size_t a, std::size_t b) {
+      const auto entry_of = [&](std::size_t i) {
+        return i == 0 ? nodes_[x.index()].entry : nodes_[children[i - 1].index()].best;
+      };
+      const auto key_of = [&](std::size_t i) -> const key& {
+        return i == 0 ? nodes_[x.index()].own : nodes_[children[i - 1].index()].with_best;
+      };
+      return before(entries[entry_of(a)], key_of(a), entries[entry_of(b)], key_of(b));
+    };
+  }
+  /// The winner of the match at x stands for x above.
+  template <class Entry>
+  void represent(ledger<N>& l, std::span<Entry> entries, quota_id x) {
+    node& at = nodes_[x.index()];
+    const std::size_t winner = matches_.winner(x.index());
+    at.best = winner == winner_trees::none ? none
+              : winner == 0                ? at.entry
+                                           : nodes_[l.tree().children(x)[winner - 1].index()].best;
     if (at.best != none && l.tree().parent(x)) at.with_best = key_of(l, entries[at.best], x, false);
   }
   template <class Entry>
@@ -152,6 +192,7 @@ class lowest_share_first {
 
   flavored_shares<N> shares_;
   vector<node> nodes_;
+  winner_trees matches_;
 };
 
 }  // namespace v0

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <allot/core/assert.hpp>
+#include <allot/core/ids.hpp>
+#include <allot/core/stamped_set.hpp>
 #include <allot/core/vector.hpp>
+#include <allot/fairshare/division.hpp>
 #include <allot/lab/metrics/detail/cluster_time.hpp>
-#include <allot/lab/metrics/detail/entitlements.hpp>
 #include <allot/lab/metrics/detail/job_statistics.hpp>
 #include <allot/lab/metrics/detail/lost_time.hpp>
 #include <allot/lab/metrics/detail/over_preemption.hpp>
+#include <allot/lab/metrics/detail/own_loans.hpp>
 #include <allot/lab/metrics/detail/reclaim_times.hpp>
 #include <allot/lab/metrics/detail/waiting_times.hpp>
 #include <allot/lab/metrics/figures.hpp>
@@ -15,7 +18,7 @@
 #include <allot/lab/metrics/timeline.hpp>
 #include <allot/lab/metrics/wait_reasons.hpp>
 #include <allot/quota/ledger.hpp>
-#include <allot/quota/loans.hpp>
+#include <allot/quota/shortfall.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/job_history.hpp>
 #include <allot/sim/observers.hpp>
@@ -25,6 +28,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 
 namespace allot {
@@ -60,7 +64,10 @@ struct metrics_settings {
 ///   is evicted needlessly with a gang is `over_preemption`.
 ///
 /// Entitlements and loans are of the quotas' own jobs, not of subtrees, so that sums count nothing twice.
-/// O(quotas log quotas + kinds of waiting jobs) per instant.
+/// An instant costs what has changed: the quotas whose jobs have come or gone, those whose entitlement or
+/// loans are therefore others, O(log quotas) each, and the kinds of jobs whose reason to wait may be another.
+/// While quotas lend a part of what they could, that part of each changes with every loan: then an instant
+/// costs O(quotas).
 template <std::size_t N = 1>
 class metrics final : public sim::observer<N> {
  public:
@@ -69,6 +76,7 @@ class metrics final : public sim::observer<N> {
 
   /// As declared in `observer`.
   void on(const sim::simulator<N>& sim, const sim::job_event<N>& e) override {
+    touch(sim, e.job);
     switch (e.what) {
       case sim::job_event_kind::submitted:
         return submitted(sim, e.job);
@@ -91,7 +99,6 @@ class metrics final : public sim::observer<N> {
         return evicted(sim, e.job, e.how);
       case sim::job_event_kind::finished:
         ++told_;
-        entitlements_.note(sim.jobs()[e.job].quota, sim.wanted(e.job), false);
         return end_run(sim, e.job);
       case sim::job_event_kind::cancelled:
         return cancelled(sim, e.job);
@@ -111,10 +118,15 @@ class metrics final : public sim::observer<N> {
       nominated_.assign(nominated.begin(), nominated.end());
       given_back_ = true;
     }
-    reasons_.set_aside(sim.aside(), sim.now());
+    if (std::exchange(bounds_of_, sim.tree_changes()) != sim.tree_changes()) reasons_.forget_bounds();
+    for (const sim::job_index j : aside_) touch(sim, j);
+    aside_.assign(sim.aside().begin(), sim.aside().end());
+    for (const sim::job_index j : aside_) touch(sim, j);
+    reasons_.set_aside(aside_, sim.now());
     const change less = usage_changed_ ? change::less_room : change::nothing;
-    reasons_.look(sim.now(), given_back_ ? change::any : less,
-                  [&sim](sim::job_index j) { return sim.why_in_brief(j); });
+    reasons_.look(
+        sim.now(), given_back_ ? change::any : less, [&sim](sim::job_index j) { return sim.why_in_brief(j); },
+        law_bounds{sim});
     given_back_ = false;
   }
   /// As declared in `observer`.
@@ -132,6 +144,8 @@ class metrics final : public sim::observer<N> {
   void pause() noexcept { run_ended_ = run_ended_ || used_ > 0; }
   /// The state of a quota after the last event.
   [[nodiscard]] const quota_moment& now(quota_id x) const { return meters_[x.index()].now; }
+  /// The quotas whose state may have changed at the last instant, by id.
+  [[nodiscard]] std::span<const quota_id> changed() const noexcept { return changed_; }
   /// The number of quotas that have existed, the bound of `now`.
   [[nodiscard]] std::size_t quotas() const noexcept { return meters_.size(); }
   /// What running jobs hold, in milli-GPUs.
@@ -166,7 +180,8 @@ class metrics final : public sim::observer<N> {
       q.quota = quota_id{x};
       q.reclaims = reclaims_.of(q.quota, sim.now());
       if (x >= meters_.size()) continue;
-      const meter& m = meters_[x];
+      meter m = meters_[x];
+      pass(m, last_);
       q.satisfaction = m.satisfaction;
       q.active = m.active;
       q.of.allocated = m.used;
@@ -182,18 +197,48 @@ class metrics final : public sim::observer<N> {
   }
 
  private:
-  /// A quota's present state and its integrals.
+  static constexpr std::int64_t not_active = -1;
+  /// With more changes at one instant the division is made anew.
+  static constexpr std::size_t most_changes = 16;
+
+  /// A quota's present state, and its integrals up to `since`.
   struct meter {
     quota_moment now;
     std::int64_t demand = 0;
-    std::int64_t satisfied = 0;
+    /// How much of its entitlement it has, in millionths; `not_active` without usage or demand.
+    std::int64_t satisfied = not_active;
     wide used = 0;
     wide borrowed = 0;
     wide lent = 0;
     wide missed = 0;
     wide satisfaction = 0;
     instant active = 0;
+    instant since = 0;
+    bool has_changed = false;
   };
+  /// What the law leaves at a quota as the policy counts.
+  struct law_bounds {
+    const allot::sim::simulator<N>& sim;
+
+    template <class Pending>
+    [[nodiscard]] std::optional<quantity> follow(const Pending& h) const {
+      const shortfall& by = *h.binding;
+      const allot::sim::job<N>& j = sim.jobs()[h.what];
+      const auto& policy = sim.scheduler();
+      // With flavors, what it asks for may change.
+      bool is_followed =
+          policy.binds_by_law() && by.kind != bound::guarantee && j.flavors == 0 && j.unlike == 0;
+      // What a quota below keeps, and does not use, leaves more.
+      for (quota_id x = h.quota; is_followed && x != by.quota; x = policy.tree().parent(x)) {
+        is_followed = policy.counted().supply_of(x, by.dimension).kept == quantity{};
+      }
+      return is_followed ? std::optional{room(by.quota, by.dimension)} : std::nullopt;
+    }
+    [[nodiscard]] quantity room(quota_id x, std::size_t d) const {
+      return sim.scheduler().counted().room(x, d);
+    }
+  };
+
   void submitted(const sim::simulator<N>& sim, sim::job_index j) {
     if (!has_begun_) {
       has_begun_ = true;
@@ -204,8 +249,8 @@ class metrics final : public sim::observer<N> {
     ++told_;
     // The job may have been pending before the simulation began.
     waits_.begin(sim.jobs().size(), j, std::min(sim.now(), sim.jobs()[j].submit));
-    reasons_.begin(sim.jobs(), j, sim.now());
-    entitlements_.note(sim.jobs()[j].quota, sim.wanted(j), true);
+    begin_reason(sim, j);
+    has_flavors_ = has_flavors_ || sim.jobs()[j].flavors != 0 || sim.jobs()[j].unlike != 0;
     ++pending_;
   }
   void started(const sim::simulator<N>& sim, sim::job_index j) {
@@ -215,8 +260,6 @@ class metrics final : public sim::observer<N> {
     lost_.begin(sim.jobs().size(), j, since, sim.jobs()[j].fewest_pods());
     --pending_;
     usage_changed_ = true;
-    // It may get other flavors than its demand assumed.
-    if (sim.jobs()[j].flavors != 0) demand_may_differ_ = true;
   }
   void evicted(const sim::simulator<N>& sim, sim::job_index j, const sim::interruption& how) {
     if (how.why == sim::interruption::cause::decided)
@@ -225,14 +268,12 @@ class metrics final : public sim::observer<N> {
     end_run(sim, j);
     if (sim.history(j).outcome == sim::job_outcome::waiting) {
       waits_.begin(sim.jobs().size(), j, sim.now());
-      reasons_.begin(sim.jobs(), j, sim.now());
+      begin_reason(sim, j);
       ++pending_;
-    } else {
-      entitlements_.note(sim.jobs()[j].quota, sim.wanted(j), false);
     }
   }
   void cancelled(const sim::simulator<N>& sim, sim::job_index j) {
-    demand_may_differ_ = usage_changed_ = given_back_ = true;
+    usage_changed_ = given_back_ = true;
     if (waits_.waits(j)) {
       waits_.give_up(j, sim.now());
       reasons_.end(j, sim.now());
@@ -242,6 +283,10 @@ class metrics final : public sim::observer<N> {
     }
   }
 
+  void begin_reason(const sim::simulator<N>& sim, sim::job_index j) {
+    const auto& view = sim.scheduler().view();
+    reasons_.begin(sim.jobs(), j, sim.now(), view.quota(j));
+  }
   [[nodiscard]] std::int64_t sum(const resources<N>& r) const {
     std::int64_t milli = 0;
     for (std::size_t d = 0; d < N; ++d) {
@@ -268,112 +313,180 @@ class metrics final : public sim::observer<N> {
                                    : sum(sim.scheduler().request(to.id));
     over_preemption_.note(*how.beneficiary, gpus(sim, j) / sim.jobs()[j].pods() * pods, asked);
     const bool is_reclaim = how.how == relation::borrower || how.how == relation::borrower_while_borrowing;
-    if (is_reclaim) reclaims_.note_reclaim(sim.jobs()[*how.beneficiary].quota);
+    if (!is_reclaim) return;
+    reclaims_.note_reclaim(sim.jobs()[*how.beneficiary].quota);
+    touch(sim, *how.beneficiary);
   }
 
-  /// Adds the time since the last instant to the integrals, with the state recorded then.
+  /// Adds the time since the last instant to the integrals of the whole, with the state recorded then.
   void pass_time(instant now) {
     const instant from = std::max(std::exchange(last_, now), settings_.window.begin);
     const instant span = std::min(now, settings_.window.end) - from;
     if (!has_begun_ || span <= 0) return;
-    const auto dt = static_cast<std::uint64_t>(span);
-    const auto times_dt = [dt](std::int64_t value) { return wide{static_cast<std::uint64_t>(value)} * dt; };
-    for (meter& m : meters_) {
-      if (m.demand != 0 || m.now.lent != 0) {
-        m.used += times_dt(m.now.used);
-        m.borrowed += times_dt(m.now.borrowed);
-        m.lent += times_dt(m.now.lent);
-        m.missed += times_dt(std::max<std::int64_t>(0, m.now.entitled - m.now.used));
-      }
-      if (m.demand != 0) {
-        m.satisfaction += times_dt(m.satisfied);
-        m.active += span;
-      }
-    }
     cluster_.pass(span, used_, reasons_.any_lacks_a_place(), gathered_);
-    if (any_active_) {
-      totals_.jain += times_dt(jain_);
+    if (active_ != 0) {
+      totals_.jain += static_cast<wide>(jain_) * static_cast<wide>(span);
       totals_.active += span;
     }
+  }
+  /// The same for one quota, since it was changed last.
+  void pass(meter& m, instant now) const {
+    const instant from = std::max(std::exchange(m.since, now), settings_.window.begin);
+    const instant span = std::min(now, settings_.window.end) - from;
+    if (span <= 0) return;
+    const auto times_span = [dt = static_cast<std::uint64_t>(span)](std::int64_t value) {
+      return wide{static_cast<std::uint64_t>(value)} * dt;
+    };
+    if (m.demand != 0 || m.now.lent != 0) {
+      m.used += times_span(m.now.used);
+      m.borrowed += times_span(m.now.borrowed);
+      m.lent += times_span(m.now.lent);
+      m.missed += times_span(std::max<std::int64_t>(0, m.now.entitled - m.now.used));
+    }
+    if (m.demand != 0) {
+      m.satisfaction += times_span(m.satisfied);
+      m.active += span;
+    }
+  }
+
+  /// Something may have happened to the job; also to one whose quota does not exist.
+  void touch(const sim::simulator<N>& sim, sim::job_index j) {
+    const quota_id x = sim.jobs()[j].quota;
+    if (x.index() < sim.accounts().tree().slots()) touch(x);
+  }
+  void touch(quota_id x) {
+    if (is_touched_.contains(x)) return;
+    is_touched_.insert(x);
+    touched_.push_back(x);
+  }
+  /// The quota's state changes at this instant.
+  [[nodiscard]] meter& change(quota_id x, instant now) {
+    meter& m = meters_[x.index()];
+    pass(m, now);
+    if (!std::exchange(m.has_changed, true)) changed_.push_back(x);
+    return m;
   }
 
   /// Records the current state.
   void look(const sim::simulator<N>& sim) {
     const ledger<N>& accounts = sim.accounts();
-    const bool tree_differs = std::exchange(seen_changes_, sim.tree_changes()) != sim.tree_changes();
-    meters_.resize(accounts.tree().slots());
-    used_ = 0;
-    for (std::size_t i = 0; i < meters_.size(); ++i) {
-      meter& m = meters_[i];
-      const quota_id x{i};
-      const bool exists = accounts.tree().contains(x);
-      m.now.entitled = 0;
-      m.now.used = exists ? sum(accounts.own_usage(x)) : 0;
-      m.now.pending = exists ? sim.waiting()[i] : 0;
-      m.demand = exists ? sum(sim.demand()[i]) : 0;
-      used_ += m.now.used;
+    for (const quota_id x : changed_) meters_[x.index()].has_changed = false;
+    changed_.clear();
+    const bool tree_differs = meters_.empty() || seen_changes_ != sim.tree_changes();
+    if (tree_differs) {
+      seen_changes_ = sim.tree_changes();
+      meters_.resize(accounts.tree().slots());
+      for (std::size_t i = 0; i < meters_.size(); ++i) touch(quota_id{i});
+      loans_.reset(accounts);
     }
-    const bool none_waits = pending_ == 0 && sim.lacking() == 0;
-    entitlements_.update(accounts, sim.demand(), none_waits, tree_differs || demand_may_differ_);
-    look_at_entitlements();
-    if (usage_changed_ || tree_differs) look_at_loans(accounts);
+    for (const quota_id x : touched_) {
+      meter& m = change(x, sim.now());
+      const bool exists = accounts.tree().contains(x);
+      used_ -= std::exchange(m.now.used, exists ? sum(accounts.own_usage(x)) : 0);
+      used_ += m.now.used;
+      m.now.pending = exists ? sim.waiting()[x.index()] : 0;
+      m.demand = exists ? sum(sim.demand()[x.index()]) : 0;
+      if (exists) loans_.note(accounts, x);
+    }
+    look_at_entitlements(sim, tree_differs);
+    loans_.settle(accounts, settings_.gpus, [&](quota_id x) { look_at_loans(x, sim.now()); });
+    if (tree_differs) {
+      for (std::size_t i = 0; i < meters_.size(); ++i) look_at_loans(quota_id{i}, sim.now());
+    }
     look_at_claims(sim);
+    sort_changed();
     over_preemption_.settle();
     cluster_.look(sim.places(), accounts, settings_.gpus);
     gathered_ = sum(sim.scheduler().gathered());
-    usage_changed_ = demand_may_differ_ = false;
+    touched_.clear();
+    is_touched_.clear();
+    usage_changed_ = false;
   }
 
-  void look_at_entitlements() {
-    std::uint64_t n = 0;
-    wide satisfied = 0;
-    wide squares = 0;
-    for (std::size_t i = 0; i < meters_.size(); ++i) {
-      meter& m = meters_[i];
-      if (m.demand == 0) continue;
-      m.now.entitled = entitlements_.is_demand_met() ? m.now.used : sum(entitlements_.own(quota_id{i}));
-      m.satisfied = millionths(std::min(m.now.used, m.now.entitled), m.now.entitled);
-      const auto x = static_cast<std::uint64_t>(m.satisfied);
-      ++n;
-      satisfied += x;
-      squares += wide{x} * x;
+  void sort_changed() {
+    if (changed_.size() <= meters_.size() / most_changes) {
+      return allot::detail::sort(changed_.begin(), changed_.end());
     }
-    any_active_ = n != 0;
-    constexpr wide billion = 1'000'000'000;
-    jain_ =
-        static_cast<std::int64_t>(squares == 0 ? billion : satisfied * satisfied * billion / (n * squares));
+    changed_.clear();
+    for (std::size_t i = 0; i < meters_.size(); ++i) {
+      if (meters_[i].has_changed) changed_.push_back(quota_id{i});
+    }
   }
 
-  void look_at_loans(const ledger<N>& accounts) {
-    for (meter& m : meters_) m.now.borrowed = m.now.lent = 0;
-    any_lends_ = false;
+  void look_at_entitlements(const sim::simulator<N>& sim, bool tree_differs) {
+    const ledger<N>& accounts = sim.accounts();
+    const auto look = [&](quota_id x) { look_at_entitlement(x, sim.now()); };
+    // As many changes cost more than a division.
+    if (tree_differs || touched_.size() > most_changes + meters_.size() / most_changes) {
+      division_.update(accounts, sim.demand());
+      for (std::size_t i = 0; i < meters_.size(); ++i) look(quota_id{i});
+    } else {
+      for (const quota_id x : touched_) {
+        division_.change_demand(accounts, x, sim.demand()[x.index()]);
+        look(x);
+        for (const quota_id y : division_.changed_own()) look(y);
+      }
+    }
+    constexpr wide billion = 1'000'000'000;
+    jain_ = static_cast<std::int64_t>(
+        squares_ == 0 ? billion : satisfied_ * satisfied_ * billion / (active_ * squares_));
+  }
+  /// Of one quota, whose entitlement, usage or demand may have changed.
+  void look_at_entitlement(quota_id x, instant now) {
+    const meter& is = meters_[x.index()];
+    const std::int64_t entitled = is.demand == 0 ? 0 : sum(division_.own(x));
+    const std::int64_t satisfied =
+        is.demand == 0 ? not_active : millionths(std::min(is.now.used, entitled), entitled);
+    if (entitled == is.now.entitled && satisfied == is.satisfied) return;
+    meter& m = change(x, now);
+    m.now.entitled = entitled;
+    if (m.satisfied != not_active) {
+      --active_;
+      satisfied_ -= static_cast<wide>(m.satisfied);
+      squares_ -= static_cast<wide>(m.satisfied) * static_cast<wide>(m.satisfied);
+    }
+    m.satisfied = satisfied;
+    if (m.satisfied == not_active) return;
+    ++active_;
+    satisfied_ += static_cast<wide>(m.satisfied);
+    squares_ += static_cast<wide>(m.satisfied) * static_cast<wide>(m.satisfied);
+  }
+
+  void look_at_loans(quota_id x, instant now) {
+    meter& m = change(x, now);
+    m.now.lent = m.now.borrowed = 0;
     for (std::size_t d = 0; d < N; ++d) {
       if (!settings_.gpus[d]) continue;
-      loans_.update(accounts, d);
-      for (std::size_t i = 0; i < meters_.size(); ++i) {
-        meters_[i].now.borrowed += loans_.borrowed(quota_id{i}, d).in_milli();
-        meters_[i].now.lent += loans_.lent(quota_id{i}, d).in_milli();
-        any_lends_ = any_lends_ || meters_[i].now.lent > 0;
-      }
+      m.now.lent += loans_.of(x, d).lent.in_milli();
+      m.now.borrowed += loans_.of(x, d).borrowed.in_milli();
     }
   }
 
   void look_at_claims(const sim::simulator<N>& sim) {
-    if (reclaims_.are_met() && (!any_lends_ || pending_ == 0)) return;
+    if (pending_ == 0 && reclaims_.are_met()) return;
     const ledger<N>& accounts = sim.accounts();
-    has_claim_.assign(meters_.size(), false);
-    reasons_.for_each_kind([&](sim::job_index j) {
-      const quota_id x = sim.jobs()[j].quota;
-      if (meters_[x.index()].now.lent == 0 || has_claim_[x.index()]) return;
-      has_claim_[x.index()] = guarantee_has_room(accounts, x, sim.scheduler().request(sim.history(j).id));
-    });
-    for (std::size_t x = 0; x < meters_.size(); ++x) reclaims_.look(sim.now(), quota_id{x}, has_claim_[x]);
+    const auto look = [&](quota_id x) {
+      bool has_claim = false;
+      if (meters_[x.index()].now.lent != 0) {
+        reasons_.for_each_kind(x, [&](sim::job_index j) {
+          const auto& request = sim.scheduler().request(sim.history(j).id);
+          has_claim = has_claim || guarantee_has_room(accounts, x, request);
+        });
+      }
+      reclaims_.look(sim.now(), x, has_claim);
+    };
+    // Which of its flavors a pending job asks for may change at any time.
+    if (has_flavors_) {
+      for (std::size_t i = 0; i < meters_.size(); ++i) look(quota_id{i});
+    } else {
+      for (const quota_id x : changed_) look(x);
+    }
     reclaims_.settle();
   }
 
   metrics_settings<N> settings_;
-  entitlements<N> entitlements_;
-  loan_book<N> loans_;
+  division<N> division_;
+  own_loans<N> loans_;
   waiting_times waits_;
   wait_reasons<N> reasons_;
   std::uint64_t departures_ = 0;
@@ -382,28 +495,35 @@ class metrics final : public sim::observer<N> {
   reclaim_times reclaims_;
   over_preemption over_preemption_;
   vector<meter> meters_;
-  /// By quota; only while claims are checked.
-  vector<bool> has_claim_;
+  /// The quotas whose jobs something has happened to since the last look.
+  vector<quota_id> touched_;
+  stamped_set<quota_id> is_touched_;
+  vector<quota_id> changed_;
+  vector<sim::job_index> aside_;
   run_figures totals_;
   cluster_time cluster_;
   std::int64_t used_ = 0;
   std::int64_t gathered_ = 0;
+  /// Of the quotas with usage or demand: their number, how much of their entitlements they have in all, and
+  /// the squares of that.
+  std::uint64_t active_ = 0;
+  wide satisfied_ = 0;
+  wide squares_ = 0;
   std::int64_t jain_ = 0;
   std::uint64_t pending_ = 0;
+  /// Of the tree, at the last look and at the last look at what waits.
   std::uint64_t seen_changes_ = 0;
+  std::uint64_t bounds_of_ = 0;
   /// Of the simulation, up to the last instant; and how many of those since were reported to this observer.
   std::uint64_t events_ = 0;
   std::uint64_t told_ = 0;
   bool usage_changed_ = true;
   /// Whether any job may have more room than at the last instant.
   bool given_back_ = true;
-  bool any_lends_ = false;
-  /// Other than by submissions and ends of jobs.
-  bool demand_may_differ_ = true;
+  bool has_flavors_ = false;
   instant last_ = 0;
   bool has_begun_ = false;
   bool run_ended_ = false;
-  bool any_active_ = false;
 };
 
 }  // namespace lab

@@ -3,12 +3,14 @@
 
 #include <allot/core/assert.hpp>
 #include <allot/core/ids.hpp>
+#include <allot/core/quantity.hpp>
 #include <allot/core/resources.hpp>
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/gpu/pod_request.hpp>
 #include <allot/gpu/reason.hpp>
 #include <allot/lab/metrics/figures.hpp>
+#include <allot/quota/shortfall.hpp>
 #include <allot/scheduler/plan.hpp>
 #include <allot/sim/job.hpp>
 
@@ -17,10 +19,14 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <map>
+#include <optional>
+#include <set>
 #include <span>
 #include <string_view>
+#include <utility>
 
 namespace allot {
 inline namespace v0 {
@@ -41,10 +47,12 @@ template <class Hold>
 
 /// Why the jobs of a simulation wait, and how long for each cause.
 ///
-/// Pending jobs of one quota with the same request are treated alike. So each such group has a clock for each
+/// Pending jobs of one quota with the same request are one kind. They are treated alike, and so are kinds of
+/// the same request whose quotas the policy does not tell apart. So each such group has a clock for each
 /// cause, of which one runs at a time, and a job waits for a cause as long as that clock of its group runs
-/// while the job is pending: each job that comes or goes is O(1), and a change of state O(groups with pending
-/// jobs), however many jobs are pending. 36 bytes per job.
+/// while the job is pending: each job that comes or goes is O(log kinds), and a change of state O(groups with
+/// pending jobs), however many jobs are pending. Groups that a bound of a quota binds are not asked again
+/// before it has room for them, as far as that can be followed. 36 bytes per job.
 template <std::size_t N = 1>
 class wait_reasons {
  public:
@@ -64,11 +72,11 @@ class wait_reasons {
     return "";
   }
 
-  /// Job j is pending from now on.
-  void begin(std::span<const sim::job<N>> jobs, sim::job_index j, instant now) {
+  /// Job j is pending from now on. To the policy it is one of `seen_in`.
+  void begin(std::span<const sim::job<N>> jobs, sim::job_index j, instant now, quota_id seen_in) {
     if (of_job_.size() < jobs.size()) of_job_.resize(jobs.size());
     entry& e = of_job_[j];
-    if (e.group == none) e.group = number(jobs[j]);
+    if (e.kind == none) e.kind = number(jobs[j], seen_in);
     e.waits = true;
     join(j, now);
   }
@@ -87,37 +95,53 @@ class wait_reasons {
     aside_.assign(those.begin(), those.end());
   }
 
-  /// Finds for every group why its jobs wait from now on; `why(job)` is as in a plan.
-  template <class Why>
-  void look(instant now, change what, Why why) {
+  /// Bounds that are not followed: see `look`.
+  struct no_bounds {
+    [[nodiscard]] std::optional<quantity> follow(const auto&) const { return std::nullopt; }
+    [[nodiscard]] quantity room(quota_id, std::size_t) const { return quantity::unlimited(); }
+  };
+  /// Finds for every group why its jobs wait from now on; `why(job)` is as in a plan. What a quota's bound
+  /// leaves is `bounds.room(quota, dimension)`; `bounds.follow(why)` is that for the one that binds a job, if
+  /// it will bind the job as long as that is less than now by not more than what is missing.
+  template <class Why, class Bounds = no_bounds>
+  void look(instant now, change what, Why why, const Bounds& bounds = {}) {
     lacks_place_ = false;
     if (now >= backoff_ends_) {
       what = change::any;
       backoff_ends_ = without_end;
     }
-    for (const std::uint32_t number : active_) {
+    if (what == change::any) wake_bound(bounds);
+    for (std::size_t i = open_.size(); i-- > 0;) {
+      const std::uint32_t number = open_[i];
       group& g = groups_[number];
       const bool stays =
           what == change::nothing || (what == change::less_room && g.cause == wait_cause::fair_share);
       if (!g.known || !stays) {
         g.pass(now);
-        const auto h = why(g.first);
+        const auto h = why(kinds_[g.kinds.front()].first);
         g.cause = cause_of(h);
         if constexpr (requires { h.backs_off.until; }) {
           if (h.backs_off) backoff_ends_ = std::min(backoff_ends_, h.backs_off.until);
         }
         g.known = true;
+        if (g.cause == wait_cause::fair_share && h.binding) bind(number, *h.binding, bounds.follow(h));
       }
       lacks_place_ = lacks_place_ || g.cause == wait_cause::fragmentation || g.cause == wait_cause::capacity;
     }
   }
+  /// The quotas have changed, and with them all bounds.
+  void forget_bounds() {
+    wake_bound(no_bounds{});
+    bound_.clear();
+  }
 
   /// Whether, at the last look, a job that its quota allows could not be placed.
   [[nodiscard]] bool any_lacks_a_place() const noexcept { return lacks_place_; }
-  /// Calls `visit(job)` for one pending job of every group that has one.
+  /// Calls `visit(job)` for one pending job of every kind of the quota that has one.
   template <class Visit>
-  void for_each_kind(Visit visit) const {
-    for (const std::uint32_t number : active_) visit(groups_[number].first);
+  void for_each_kind(quota_id x, Visit visit) const {
+    if (x.index() >= of_quota_.size()) return;
+    for (const std::uint32_t k : of_quota_[x.index()]) visit(kinds_[k].first);
   }
 
   /// How long a job has waited for each cause, of `total`, which is the sum of the parts. Waiting from before
@@ -126,10 +150,10 @@ class wait_reasons {
                                                             instant now) const {
     std::array<instant, wait_cause_count> parts{};
     instant& rest = parts[clocks] = total;
-    if (j >= of_job_.size() || of_job_[j].group == none) return parts;
+    if (j >= of_job_.size() || of_job_[j].kind == none) return parts;
     const entry& e = of_job_[j];
     for (std::size_t c = 0; c < clocks; ++c) {
-      parts[c] = e.waited[c] + (e.is_in ? groups_[e.group].clock(c, now) : 0);
+      parts[c] = e.waited[c] + (e.is_in ? group_of(e).clock(c, now) : 0);
       rest -= parts[c];
     }
     return parts;
@@ -140,7 +164,7 @@ class wait_reasons {
   /// One for each cause but the last, which is the rest.
   static constexpr std::size_t clocks = wait_cause_count - 1;
 
-  struct kind {
+  struct kind_key {
     quota_id quota;
     resources<N> request;
     gpu::pod_request pod_request;
@@ -150,16 +174,22 @@ class wait_reasons {
     /// Pods that differ are those of one job.
     std::uint32_t unlike;
 
-    friend auto operator<=>(const kind&, const kind&) = default;
+    friend auto operator<=>(const kind_key&, const kind_key&) = default;
   };
+  /// A quota and a dimension.
+  using bound_key = std::pair<quota_id, std::size_t>;
+  static constexpr std::size_t not_open = std::numeric_limits<std::size_t>::max();
   struct group {
     std::array<instant, clocks> until{};
     instant since = 0;
     wait_cause cause = wait_cause::order;
     bool known = false;
-    /// The most recent of its pending jobs.
-    sim::job_index first = none;
-    std::size_t active = 0;
+    /// Those with pending jobs. If there are any, its place in `open_`, or else which bound has to have how
+    /// much room.
+    vector<std::uint32_t> kinds{};
+    std::size_t open = not_open;
+    bound_key at{};
+    quantity needs{};
 
     [[nodiscard]] instant clock(std::size_t c, instant now) const {
       return until[c] + (static_cast<std::size_t>(cause) == c ? now - since : 0);
@@ -169,60 +199,133 @@ class wait_reasons {
       since = now;
     }
   };
+  struct kind {
+    quota_id quota;
+    std::uint32_t group = 0;
+    /// The most recent of its pending jobs. If there are any, its place among those of its quota and of its
+    /// group.
+    sim::job_index first = none;
+    std::size_t in_quota = 0;
+    std::size_t in_group = 0;
+  };
   struct entry {
     /// While it is pending: minus the clocks of its group at the beginning.
     std::array<instant, clocks> waited{};
-    std::uint32_t group = none;
+    std::uint32_t kind = none;
     sim::job_index previous = none;
     sim::job_index next = none;
     bool waits = false;
-    /// Whether it is one of its group now.
+    /// Whether it is one of its kind now.
     bool is_in = false;
   };
 
   void join(sim::job_index j, instant now) {
     entry& e = of_job_[j];
     if (std::exchange(e.is_in, true)) return;
-    group& g = groups_[e.group];
+    kind& k = kinds_[e.kind];
+    group& g = groups_[k.group];
     for (std::size_t c = 0; c < clocks; ++c) e.waited[c] -= g.clock(c, now);
     e.previous = none;
-    e.next = g.first;
-    if (g.first != none) {
-      of_job_[g.first].previous = j;
+    e.next = k.first;
+    if (k.first != none) {
+      of_job_[k.first].previous = j;
     } else {
-      // Until the cause is known it does not matter which clock runs, because no time passes.
-      g.active = active_.size();
-      g.known = false;
-      active_.push_back(e.group);
+      enter(of_quota_[k.quota.index()], e.kind, &kind::in_quota);
+      enter(g.kinds, e.kind, &kind::in_group);
+      if (g.kinds.size() == 1) {
+        // Until the cause is known it does not matter which clock runs, because no time passes.
+        g.known = false;
+        open(k.group);
+      }
     }
-    g.first = j;
+    k.first = j;
   }
   void leave(sim::job_index j, instant now) {
     entry& e = of_job_[j];
     if (!std::exchange(e.is_in, false)) return;
-    group& g = groups_[e.group];
+    kind& k = kinds_[e.kind];
+    group& g = groups_[k.group];
     for (std::size_t c = 0; c < clocks; ++c) e.waited[c] += g.clock(c, now);
     if (e.previous != none) of_job_[e.previous].next = e.next;
     if (e.next != none) of_job_[e.next].previous = e.previous;
-    if (g.first == j) g.first = e.next;
-    if (g.first != none) return;
-    groups_[active_.back()].active = g.active;
-    active_[g.active] = active_.back();
-    active_.pop_back();
+    if (k.first == j) k.first = e.next;
+    if (k.first != none) return;
+    remove(of_quota_[k.quota.index()], e.kind, &kind::in_quota);
+    remove(g.kinds, e.kind, &kind::in_group);
+    if (!g.kinds.empty()) return;
+    if (g.open != not_open) return close(k.group);
+    const auto those = bound_.find(g.at);
+    those->second.erase({g.needs, k.group});
+    if (those->second.empty()) bound_.erase(those);
   }
-  [[nodiscard]] std::uint32_t number(const sim::job<N>& j) {
-    const auto fresh = static_cast<std::uint32_t>(groups_.size());
-    const kind key{j.quota,       j.request, j.pod_request.room_key(), j.flavors, j.fewest_pods(),
-                   j.preemptible, j.unlike};
-    const auto [at, is_new] = numbers_.try_emplace(key, fresh);
-    if (is_new) groups_.emplace_back();
+  void enter(vector<std::uint32_t>& list, std::uint32_t k, std::size_t kind::*place) {
+    kinds_[k].*place = list.size();
+    list.push_back(k);
+  }
+  void remove(vector<std::uint32_t>& list, std::uint32_t k, std::size_t kind::*place) {
+    kinds_[list.back()].*place = kinds_[k].*place;
+    list[kinds_[k].*place] = list.back();
+    list.pop_back();
+  }
+  [[nodiscard]] const group& group_of(const entry& e) const { return groups_[kinds_[e.kind].group]; }
+
+  void open(std::uint32_t number) {
+    groups_[number].open = open_.size();
+    open_.push_back(number);
+  }
+  void close(std::uint32_t number) {
+    const std::size_t at = std::exchange(groups_[number].open, not_open);
+    open_[at] = open_.back();
+    open_.pop_back();
+    if (at < open_.size()) groups_[open_[at]].open = at;
+  }
+  /// The group is not asked again before the bound has that much more room.
+  void bind(std::uint32_t number, const shortfall& by, std::optional<quantity> room) {
+    if (!room) return;
+    group& g = groups_[number];
+    g.at = {by.quota, by.dimension};
+    g.needs = *room + by.missing;
+    bound_[g.at].emplace(g.needs, number);
+    close(number);
+  }
+  /// Groups whose bound has room for them are asked again.
+  template <class Bounds>
+  void wake_bound(const Bounds& bounds) {
+    for (auto at = bound_.begin(); at != bound_.end();) {
+      auto& those = at->second;
+      const quantity room = bounds.room(at->first.first, at->first.second);
+      while (!those.empty() && those.begin()->first <= room) {
+        open(those.begin()->second);
+        those.erase(those.begin());
+      }
+      at = those.empty() ? bound_.erase(at) : std::next(at);
+    }
+  }
+  [[nodiscard]] std::uint32_t number(const sim::job<N>& j, quota_id seen_in) {
+    kind_key key{j.quota,       j.request, j.pod_request.room_key(), j.flavors, j.fewest_pods(),
+                 j.preemptible, j.unlike};
+    const auto [at, is_new] = numbers_.try_emplace(key, static_cast<std::uint32_t>(kinds_.size()));
+    if (is_new) {
+      // Which flavors a job asks for is its own.
+      if (j.flavors == 0 && j.unlike == 0) key.quota = seen_in;
+      const auto alike = groups_of_.try_emplace(key, static_cast<std::uint32_t>(groups_.size()));
+      if (alike.second) groups_.emplace_back();
+      kinds_.push_back({j.quota, alike.first->second});
+      if (of_quota_.size() <= j.quota.index()) of_quota_.resize(j.quota.index() + 1);
+    }
     return at->second;
   }
 
-  std::map<kind, std::uint32_t> numbers_;
+  std::map<kind_key, std::uint32_t> numbers_;
+  vector<kind> kinds_;
+  /// The kinds with pending jobs, by quota.
+  vector<vector<std::uint32_t>> of_quota_;
+  std::map<kind_key, std::uint32_t> groups_of_;
   vector<group> groups_;
-  /// The groups with pending jobs.
-  vector<std::uint32_t> active_;
+  /// The groups with pending jobs that are asked when something has changed; and the others, by the room that
+  /// they need at the bound that binds them.
+  vector<std::uint32_t> open_;
+  std::map<bound_key, std::set<std::pair<quantity, std::uint32_t>>> bound_;
   vector<entry> of_job_;
   vector<sim::job_index> aside_;
   bool lacks_place_ = false;

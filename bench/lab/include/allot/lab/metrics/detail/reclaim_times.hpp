@@ -63,7 +63,7 @@ class reclaim_times {
   }
   /// Whether no quota has a claim, nor had one at this instant.
   [[nodiscard]] bool are_met() const noexcept { return open_ == 0 && reclaiming_.empty(); }
-  /// All quotas have been checked.
+  /// All quotas have been checked that may have a claim, or no longer one, or were noted.
   void settle() {
     for (const quota_id x : reclaiming_) of_[x.index()].reclaims = false;
     reclaiming_.clear();
