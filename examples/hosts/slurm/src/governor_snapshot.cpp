@@ -159,7 +159,10 @@ snapshot governor::snapshot_view() const {
       amounts has{};
       std::string unread;
       static_cast<void>(need_of(part, has, unread));
-      to.components.push_back({part.request.nodes, row(has)});
+      // Where only the sum of its GPUs is given, they say how many nodes.
+      const auto& sets = r.what.sets;
+      const std::size_t number = to.components.size();
+      to.components.push_back({number < sets.size() ? sets[number].pods : part.request.nodes, row(has)});
     }
     to.preemptible = j.may_requeue;
     to.submitted = j.submitted * 1000;
