@@ -137,11 +137,6 @@ class loan_matcher {
     }
   }
   [[nodiscard]] static quantity share_up_to(quantity amount, std::int64_t weight, std::int64_t total) {
-    // A division of single words takes a fraction of the time.
-    constexpr std::int64_t half_word = std::int64_t{1} << 31U;
-    if (std::max(amount.in_milli(), weight) < half_word) {
-      return quantity::milli(amount.in_milli() * weight / total);
-    }
     return quantity::milli(static_cast<std::int64_t>(static_cast<wide>(amount.in_milli()) *
                                                      static_cast<wide>(weight) / static_cast<wide>(total)));
   }

@@ -62,7 +62,7 @@ class kept_portions {
   }
   /// This much is divided: calls `visit(place, given)` for every portion that has more or less than before,
   /// or whose room has changed. Costs O(log portions) for each thousandth that moves. False, without a visit,
-  /// if these are many: then it is cheaper to begin anew.
+  /// if these are many: then it is cheaper to divide from scratch.
   template <class Visit>
   [[nodiscard]] bool settle(std::int64_t amount, Visit visit) {
     const std::int64_t wanted = std::min(amount, room_);
@@ -93,7 +93,7 @@ class kept_portions {
   using number = std::uint32_t;
   static constexpr number none = ~number{0};
 
-  /// As many moves, as a part of the portions, cost what it costs to begin anew.
+  /// Moves of one in so many portions cost as much as a division from scratch.
   static constexpr std::size_t moves_of_all = 4;
 
   struct seat {
@@ -112,10 +112,6 @@ class kept_portions {
     const std::int64_t x = 2 * i - 1;
     const std::int64_t y = 2 * k - 1;
     if (of_a == of_b) return x != y ? x < y : a < b;
-    constexpr std::int64_t half_word = std::int64_t{1} << 31U;
-    if (std::max({x, y, of_a, of_b}) < half_word) {
-      return x * of_b != y * of_a ? x * of_b < y * of_a : a < b;
-    }
     const auto o = compare_fractions(static_cast<wide>(x), static_cast<wide>(of_a), static_cast<wide>(y),
                                      static_cast<wide>(of_b));
     return o != 0 ? o < 0 : a < b;
