@@ -85,7 +85,7 @@ class division {
   [[nodiscard]] SurplusRule& rule() noexcept { return rule_; }
 
  private:
-  /// A pool with at least so many claimants is kept: with fewer, dividing anew is as fast.
+  /// A pool with at least so many claimants is kept: with fewer, dividing it again is as fast.
   static constexpr std::size_t fewest_kept = 256;
   static constexpr std::uint32_t no_kept = ~std::uint32_t{0};
   static constexpr std::uint32_t most_failures = 6;
@@ -93,7 +93,8 @@ class division {
     detail::kept_portions portions;
     /// What all claimants were granted before the surplus was divided.
     quantity promised;
-    /// It was given up so often in a row, as too much moved; and how often it is not kept for that.
+    /// How often in a row it was given up because too much moved, and for how many more divisions it is
+    /// therefore not kept.
     std::uint32_t failures = 0;
     std::uint32_t rest = 0;
   };
@@ -247,7 +248,7 @@ class division {
     k.promised += granted_first(own, wants) - granted_first(own, wanted);
     k.portions.change_room(below ? place_[below.index()] : 0, (wants - granted_first(own, wants)).in_milli());
   }
-  /// Brings the kept division of the pool of x up to date; divides it anew where that is cheaper.
+  /// Brings the kept division of the pool of x up to date; divides it from scratch where that is cheaper.
   void adjust(const ledger<N>& l, kept_pool& k, quota_id x, std::size_t d) {
     const quantity pool = at(x, d).pool;
     const auto children = l.tree().children(x);

@@ -245,7 +245,7 @@ class nominations {
         }
         e.chosen.mode = fit_mode::preempt;
       }
-      // Who stands in the way of a place may use only what there is enough of.
+      // A job in the way of a place may use nothing that the quota lacks.
       if (!by_quota_alone(session)) {
         for (std::size_t d = 0; d < n; ++d) e.chosen.contested[d] = e.chosen.request[d] > quantity{};
       }

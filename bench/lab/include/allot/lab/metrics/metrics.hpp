@@ -198,7 +198,7 @@ class metrics final : public sim::observer<N> {
 
  private:
   static constexpr std::int64_t not_active = -1;
-  /// With more changes at one instant the division is made anew.
+  /// With more changes than that at one instant, and a part of the quotas, the division is made from scratch.
   static constexpr std::size_t most_changes = 16;
 
   /// A quota's present state, and its integrals up to `since`.

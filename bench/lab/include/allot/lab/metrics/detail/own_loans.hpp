@@ -22,7 +22,7 @@ namespace lab {
 ///
 /// Where all that a tree can lend is lent, a quota lends all that it has; where all that it lacks is lent, a
 /// quota borrows all that it lacks. As long as that is so, only the quotas whose usage has changed are looked
-/// at. Otherwise the tree is matched anew: every part may then be another.
+/// at. Otherwise the whole tree is matched again, as every part may differ.
 template <std::size_t N = 1>
 class own_loans {
  public:
