@@ -310,9 +310,8 @@ struct placement_or_default {
     }
   }
   /// Places are given as of then.
-  static void look_ahead(placement auto& places, instant at) {
-    if constexpr (requires { places.look_ahead(at); }) places.look_ahead(at);
-  }
+  static void look_ahead(placement auto&, instant) {}
+  static void look_ahead(foreseeing_placement auto& places, instant at) { places.look_ahead(at); }
   /// When the nodes change next of which that is known.
   [[nodiscard]] static instant next_change(const placement auto&, instant) { return without_end; }
   [[nodiscard]] static instant next_change(const foreseeing_placement auto& places, instant after) {

@@ -581,7 +581,7 @@ class scheduler {
       books.replace_tree(std::move(next).value());
       is_moved = true;
     }
-    if constexpr (session_type::has_expected_ends) books.foreseen().know(books.assumed(), {});
+    if constexpr (session_type::has_expected_ends) books.foreseen().forget();
     vector<quota_id> over = jobs().follow_tree();
     // Under another parent another guarantee may protect a job.
     for (const quota_id x : is_moved ? tree().roots() : std::span<const quota_id>{})
@@ -603,28 +603,25 @@ class scheduler {
       for (const auto& c : changes) in_order.emplace_back(detail::point_of<View>(c.at), &c.change);
       std::stable_sort(in_order.begin(), in_order.end(),
                        [](const auto& a, const auto& b) { return a.first < b.first; });
-      auto& books = session_.books();
-      auto& l = books.assumed();
-      books.foreseen().know(l, {});
+      auto& foreseen = session_.books().foreseen();
+      auto& l = session_.books().assumed();
+      foreseen.forget();
       detail::check_usage(l, wrong);
       auto quotas = quotas_;
-      vector<typename detail::foreseen_quotas<n>::change> all;
       for (std::size_t i = 0; i < in_order.size() && wrong.empty();) {
         vector<quota_change<n>> together;
         const instant at = in_order[i].first;
         for (; i < in_order.size() && in_order[i].first == at; ++i) together.push_back(*in_order[i].second);
-        auto specs = quotas.respecified(l.tree(), together);
-        if (!specs) {
+        if (auto specs = quotas.respecified(l.tree(), together)) {
+          foreseen.add(l, at, std::move(*specs));
+          detail::check_amounts(l, wrong);
+        } else {
           wrong.push_back(
               {problem_code::unknown_quota, {}, {}, "only resizes of quotas that exist can be expected"});
-          break;
         }
-        l.exchange(*specs);
-        detail::check_amounts(l, wrong);
-        all.push_back({at, std::move(*specs)});
       }
-      for (std::size_t i = all.size(); i-- > 0;) l.exchange(all[i].specs);
-      if (wrong.empty()) books.foreseen().know(l, std::move(all));
+      foreseen.take_back(l);
+      if (!wrong.empty()) foreseen.forget();
       jobs().follow_tree();
     }
     return wrong;

@@ -539,10 +539,9 @@ class books {
   /// By quota.
   vector<release_schedule<n>> ends_of_;
   struct nothing {};
-  struct no_foresight {};
   [[no_unique_address]] std::conditional_t<has_expected_ends, detail::horizons<View, Placement>, nothing>
       horizons_{};
-  [[no_unique_address]] std::conditional_t<has_expected_ends, foreseen_quotas<n>, no_foresight> foreseen_{};
+  [[no_unique_address]] std::conditional_t<has_expected_ends, foreseen_quotas<n>, nothing> foreseen_{};
   /// The places of the jobs that run, leave or are nominated.
   [[no_unique_address]] std::conditional_t<knows_places, held_places<place>, nothing> held_{};
   /// Ids, as a copy has records of its own; and by index of a job, where it is among them.

@@ -34,24 +34,28 @@ class foreseen_quotas {
     vector<owned_change> owned{};
   };
 
-  /// Replaces all: in order of time, each as what becomes of the quotas after those before it.
-  void know(ledger<N>& l, vector<change> all) {
-    all_ = std::move(all);
+  /// None is known any more. Precondition: none is made.
+  void forget() noexcept { all_.clear(); }
+  /// One more, later than the others: what becomes of these quotas. The ledger is as it will be then, until
+  /// `take_back`.
+  void add(ledger<N>& l, instant at, vector<respecified_quota<N>> specs) {
     const auto order = l.tree().top_down();
-    for (change& c : all_) {
-      vector<owned_change> owned;
-      for (const quota_id x : order) owned.push_back({x, own_pools(l, x)});
-      l.exchange(c.specs);
-      for (owned_change& o : owned) {
-        const resources<N> after = own_pools(l, o.quota);
-        for (std::size_t d = 0; d < N; ++d) {
-          const quantity before = std::exchange(o.more[d], quantity{});
-          (after[d] < before ? o.less : o.more)[d] =
-              after[d] < before ? before - after[d] : after[d] - before;
-        }
-        if (o.more != resources<N>{} || o.less != resources<N>{}) c.owned.push_back(o);
+    vector<resources<N>> before;
+    for (const quota_id x : order) before.push_back(own_pools(l, x));
+    l.exchange(specs);
+    change& c = all_.emplace_back(change{at, std::move(specs)});
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      owned_change o{order[i]};
+      const resources<N> after = own_pools(l, o.quota);
+      for (std::size_t d = 0; d < N; ++d) {
+        if (before[i][d] < after[d]) o.more[d] = after[d] - before[i][d];
+        if (after[d] < before[i][d]) o.less[d] = before[i][d] - after[d];
       }
+      if (after != before[i]) c.owned.push_back(o);
     }
+  }
+  /// The ledger is as it was before all that was added.
+  void take_back(ledger<N>& l) {
     for (std::size_t i = all_.size(); i-- > 0;) l.exchange(all_[i].specs);
   }
   [[nodiscard]] std::span<const change> all() const noexcept { return all_; }
