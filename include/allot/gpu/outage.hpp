@@ -44,7 +44,7 @@ class outage_list {
       changes_.push_back(o.from);
       changes_.push_back(o.to);
     }
-    allot::detail::sort(changes_.begin(), changes_.end(), [](instant a, instant b) { return a < b; });
+    allot::detail::sort(changes_.begin(), changes_.end());
   }
   [[nodiscard]] std::span<const outage> all() const noexcept { return all_; }
 

@@ -308,8 +308,8 @@ struct workload_view {
     gpu::pod_request r = jobs[j].pod_request;
     if (!r.total) r.pods = pods;
     r.estimate = {estimate(j), before_outages};
-    if (before_outages && time_limit(j) > 0 && (!r.estimate.is_known() || time_limit(j) < r.estimate.span))
-      r.estimate.span = time_limit(j);
+    if (const instant limit = time_limit(j); before_outages && limit > 0)
+      r.estimate.span = r.estimate.is_known() ? std::min(r.estimate.span, limit) : limit;
     if (jobs[j].unlike != 0) {
       r.pods = pods;
       r.sets = list_of(j);

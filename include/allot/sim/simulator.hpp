@@ -256,14 +256,14 @@ class simulator {
       if (e.what == node_change::down) lose(e.node, watch);
     }
     announce_outages();
-  }
-  /// The scheduler gets to know what is known by now of nodes that fail and come back.
-  void announce_outages() {
-    if (scheduler_.view().before_outages) {
-      if constexpr (requires(vector<gpu::outage> all) { scheduler_.nodes().expect_outages(all); })
-        scheduler_.nodes().expect_outages(known_outages(given_.node_events, now_));
-    }
     scheduler_.retry();
+  }
+  /// The scheduler gets to know what is known by now of nodes that fail and come back. To be followed by a
+  /// `retry`.
+  void announce_outages() {
+    if (!scheduler_.view().before_outages) return;
+    if constexpr (requires(vector<gpu::outage> all) { scheduler_.nodes().expect_outages(all); })
+      scheduler_.nodes().expect_outages(known_outages(given_.node_events, now_));
   }
   /// The same of quotas that will be resized.
   vector<problem> announce_resizes() {
@@ -539,12 +539,14 @@ void simulator<N, Places>::begin(observer<N, Places>& watch) {
     runs_.push(now_, event_kind::cycle, 0);
   }
   runs_.push_each(given_.node_events, event_kind::node_change);
-  const auto push_announcement = [this](const auto& e) {
-    if (e.known_since < e.at) runs_.push(e.known_since, event_kind::announcement, 0);
-  };
-  for (const node_event& e : given_.node_events) push_announcement(e);
-  for (const quota_event<N>& e : given_.quota_events) push_announcement(e);
   runs_.push_each(given_.quota_events, event_kind::quota_change);
+  const auto push_announcements = [this](const auto& events) {
+    for (const auto& e : events) {
+      if (e.known_since < e.at) runs_.push(e.known_since, event_kind::announcement, 0);
+    }
+  };
+  push_announcements(given_.node_events);
+  push_announcements(given_.quota_events);
   for (const cancel_event& c : given_.cancels) runs_.push(c.at, event_kind::cancel, c.which);
   for (const running_job_at_start& r : given_.running) adopt(r, watch);
   runs_.push_next_arrival();
@@ -577,6 +579,7 @@ vector<problem> simulator<N, Places>::happen(observer<N, Places>& watch) {
         break;
       case event_kind::announcement: {
         announce_outages();
+        scheduler_.retry();
         vector<problem> problems = announce_resizes();
         if (!problems.empty()) return problems;
         break;
