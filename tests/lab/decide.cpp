@@ -838,3 +838,29 @@ TEST_CASE("the order of the jobs in the file does not matter, in any preset") {
     CHECK(found.empty());
   });
 }
+
+TEST_CASE("decide: what is announced is foreseen, and an error if it can't become of the quotas") {
+  const std::string quotas = R"("quotas": [{"name": "r", "nominal": {"gpu": 16}, "inclusive": true},
+      {"name": "a", "parent": "r", "nominal": {"gpu": 8}}, {"name": "b", "parent": "r", "nominal": {"gpu": 8}}], )";
+  const std::string job = R"("jobs": [{"id": "j", "quota": "a", "request": {"gpu": 8}, "submit_s": 0,
+      "duration_s": 100, "estimate_s": 100}], "events": [)";
+  const auto at_50 = [](const char* announced, const char* quota, int gpus) {
+    return std::string{R"({"at_s": 50, )"} + announced + R"("resize": {"quota": ")" + quota +
+           R"(", "nominal": {"gpu": )" + std::to_string(gpus) + "}}}";
+  };
+  const char* const known = R"("announced_s": 0, )";
+  CHECK(decided(quotas + job + at_50(known, "r", 0) + ", " + at_50(known, "a", 0) + ", " +
+                    at_50(known, "b", 0) + "]",
+                1, "standard") == lines{"rounds 1",
+                                        "hold j: resize at a: a allows it, but will not from day 0, 00:00:50 "
+                                        "on, before it would have ended"});
+
+  // The other half of the transition is not announced.
+  const lab::scenario s =
+      parse_valid(quotas + job + at_50("", "b", 4) + ", " + at_50(known, "a", 12) + "]", "standard");
+  lab::errors found;
+  CHECK_FALSE(lab::decide(s, 1, found));
+  REQUIRE(found.size() == 1);
+  CHECK(found.kept()[0].place == "/events/1/resize");
+  CHECK(found.kept()[0].text == "the children of r are given 20, more than the 16 it has");
+}

@@ -355,8 +355,7 @@ decision::pending_job decision_maker::explain_waiting(job_index j) {
                    " is ready soon, and would take it back";
   } else if (h.resized_at) {
     pending.reason = "resize";
-    pending.text = std::string{queue} + " allows it, but will not from " + clock_time(*h.resized_at) +
-                   " on, before it would have ended";
+    pending.text = explain_resize(*h.resized_at, queue);
   } else if (scheduler_.settings(scheduler_.view().quota(j)).head == queue_head::strict) {
     pending.reason = "behind_head";
     pending.text = "an earlier job of " + std::string{queue} + " does not fit, and no other may pass it";

@@ -48,14 +48,6 @@ scenario_host<N>::scenario_host(const scenario& s, workload<N> w, quota_tree<N> 
   }
   adopt_running();
   submit_pending();
-  // What would have happened by now has not.
-  auto& events = jobs.setup.node_events;
-  erase_if(events, [this](const sim::node_event& e) { return e.at <= now; });
-  scheduler.nodes().expect_outages(sim::known_outages(events, now));
-  // Whether the changes are valid was found when the scenario was read.
-  static_cast<void>(
-      scheduler.expect_changes(sim::known_resizes<N>(jobs.setup.quota_events, scheduler.tree(), now)));
-  scheduler.retry();
 }
 
 template <std::size_t N>
@@ -103,6 +95,23 @@ void scenario_host<N>::submit_pending() {
 }
 
 template <std::size_t N>
+void scenario_host<N>::expect_what_is_known(errors& found) {
+  // What would have happened by now has not.
+  auto& events = jobs.setup.node_events;
+  erase_if(events, [this](const sim::node_event& e) { return e.at <= now; });
+  scheduler.nodes().expect_outages(sim::known_outages(events, now));
+  const auto known = sim::known_resizes<N>(jobs.setup.quota_events, scheduler.tree(), now);
+  const vector<problem> wrong = scheduler.expect_changes(known);
+  scheduler.retry();
+  if (wrong.empty()) return;
+  std::string places;
+  for (const event_entry& e : file.events) {
+    if (e.at > now && e.known_since <= now) places.append(places.empty() ? "" : ", ").append(e.place);
+  }
+  for (const problem& p : wrong) found.add(file.file, places, p.text);
+}
+
+template <std::size_t N>
 std::unique_ptr<scenario_host<N>> host_jobs(const scenario& s, errors& found) {
   const auto preset = policy_of(s);
   workload<N> w = make_workload<N>(s);
@@ -112,7 +121,9 @@ std::unique_ptr<scenario_host<N>> host_jobs(const scenario& s, errors& found) {
   const auto given = w.setup.quotas.specs();
   std::vector<quota_spec<N>> specs(given.begin(), given.end());
   if (!preset->ignores_quotas) preset->adapt(specs);
-  return std::make_unique<scenario_host<N>>(s, std::move(w), quota_tree<N>{std::move(specs)}, *preset);
+  auto host = std::make_unique<scenario_host<N>>(s, std::move(w), quota_tree<N>{std::move(specs)}, *preset);
+  host->expect_what_is_known(found);
+  return found.size() == before ? std::move(host) : nullptr;
 }
 
 template struct scenario_host<1>;

@@ -39,6 +39,9 @@ struct scenario_host {
   scenario_host(const scenario_host&) = delete;
   scenario_host& operator=(const scenario_host&) = delete;
 
+  /// Tells the scheduler what is announced by `now`; adds to `found` what can't become of the quotas.
+  void expect_what_is_known(errors& found);
+
   const scenario& file;
   workload<N> jobs;
   quota_tree<N> accounts;
@@ -60,8 +63,8 @@ struct scenario_host {
 extern template struct scenario_host<1>;
 extern template struct scenario_host<max_resources>;
 
-/// Null if a running job does not fit where the scenario places it; then the reason is added to `found`. Also
-/// null if no preset has the name of the scenario's policy, which is an error of reading it.
+/// Null if a running job does not fit where the scenario places it, or what is announced can't become of the
+/// quotas; then the reason is added to `found`. Also null if no preset has the name of the scenario's policy, which is an error of reading it.
 template <std::size_t N>
 [[nodiscard]] std::unique_ptr<scenario_host<N>> host_jobs(const scenario& s, errors& found);
 extern template std::unique_ptr<scenario_host<1>> host_jobs<1>(const scenario&, errors&);

@@ -79,8 +79,7 @@ void explain_waiting(const scenario& s, sim::simulator<N>& sim, const vector<std
               " is ready soon, and would take it back";
   } else if (h.resized_at) {
     to.reason = "resize";
-    to.text = std::string{queue} + " allows it, but will not from " + clock_time(*h.resized_at) +
-              " on, before it would have ended";
+    to.text = explain_resize(*h.resized_at, queue);
   } else if (policy.settings(h.quota).head == queue_head::strict) {
     to.reason = "behind_head";
     to.text = "an earlier job of " + std::string{queue} + " does not fit, and no other may pass it";

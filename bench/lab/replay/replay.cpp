@@ -41,11 +41,12 @@ std::string file_name_of(const std::string& path) {
   return std::filesystem::path{path}.filename().string();
 }
 
-/// The places of the quota changes at that time.
+/// The places of the quota changes at that time, and of those that are announced then.
 std::string places_of_changes(const scenario& s, instant at) {
   std::string places;
   for (const event_entry& e : s.events) {
-    if (e.at != at || !std::holds_alternative<quota_change<max_resources>>(e.what)) continue;
+    const bool is_of_then = e.at == at || e.known_since == at;
+    if (!is_of_then || !std::holds_alternative<quota_change<max_resources>>(e.what)) continue;
     if (!places.empty()) places += ", ";
     places += e.place;
   }

@@ -125,6 +125,10 @@ std::string explain(const backoff& why, std::string_view quota, std::string_view
       "owners have reclaimed {1} from {0}, which does not borrow it again for {2} from then on", quota,
       resource, time_text(why.until - why.since));
 }
+std::string explain_resize(instant at, std::string_view quota) {
+  return fmt::format("{} allows it, but will not from {} on, before it would have ended", quota,
+                     clock_time(at));
+}
 
 }  // namespace lab
 }  // namespace v0

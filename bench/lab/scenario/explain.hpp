@@ -58,6 +58,8 @@ void tell_finding(pending_reason found, const std::optional<instant>& preempts_a
 
 /// Why a job has to wait although its quota allows it: the quota has just been reclaimed.
 [[nodiscard]] std::string explain(const backoff& why, std::string_view quota, std::string_view resource);
+/// The same: the quotas will be others by then, and the job would still run.
+[[nodiscard]] std::string explain_resize(instant at, std::string_view quota);
 
 }  // namespace lab
 }  // namespace v0
