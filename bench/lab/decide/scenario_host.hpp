@@ -64,7 +64,8 @@ extern template struct scenario_host<1>;
 extern template struct scenario_host<max_resources>;
 
 /// Null if a running job does not fit where the scenario places it, or what is announced can't become of the
-/// quotas; then the reason is added to `found`. Also null if no preset has the name of the scenario's policy, which is an error of reading it.
+/// quotas; then the reason is added to `found`. Also null if no preset has the name of the scenario's policy,
+/// which is an error of reading it.
 template <std::size_t N>
 [[nodiscard]] std::unique_ptr<scenario_host<N>> host_jobs(const scenario& s, errors& found);
 extern template std::unique_ptr<scenario_host<1>> host_jobs<1>(const scenario&, errors&);
