@@ -305,8 +305,8 @@ struct slow_metrics final : allot::sim::observer<1> {
 
 /// Compares the state of each quota at each instant with what the ledger and the demand say, in all
 /// dimensions together. It comes after the metrics.
-struct states_anew final : allot::sim::observer<8> {
-  explicit states_anew(const metrics<8>& m) : seen(m) {}
+struct states_recomputed final : allot::sim::observer<8> {
+  explicit states_recomputed(const metrics<8>& m) : seen(m) {}
   const metrics<8>& seen;
 
   void settled(const allot::sim::simulator<8>& sim) override {
@@ -339,8 +339,8 @@ struct states_anew final : allot::sim::observer<8> {
 TEST_CASE("metrics: at every instant the state of a quota is that of a division and a loan book") {
   for_each_seed(100, [](random_source& random) {
     metrics<8> fast{{.gpus = allot::per_dimension<bool, 8>{true}}};
-    states_anew anew{fast};
-    allot::sim::observers<8> both{&fast, &anew};
+    states_recomputed recomputed{fast};
+    allot::sim::observers<8> both{&fast, &recomputed};
     static_cast<void>(run<allot::standard>(make_rich_world(random), both));
   });
 }
