@@ -115,9 +115,13 @@ struct flavor_group {
     amounts request{};
     /// The pools with nodes of the flavor; all pools if no node has it.
     std::uint64_t pools = gpu::all_pools;
+
+    friend bool operator==(const option&, const option&) = default;
   };
   vector<std::string> resources{};
   vector<option> options{};
+
+  friend bool operator==(const flavor_group&, const flavor_group&) = default;
 };
 
 /// Pods of a job that are alike, beside others that differ.
@@ -130,6 +134,8 @@ struct pod_set_entry {
   vector<flavor_group> flavors{};
   /// Whether those beyond its minimum may be evicted, of a job that may not be.
   bool semi_preemptible = false;
+
+  friend bool operator==(const pod_set_entry&, const pod_set_entry&) = default;
 };
 
 struct job_entry {

@@ -27,7 +27,7 @@ namespace sim {
 /// - Runs begin with the step that admits them, and end when they are said to; durations mean nothing.
 /// - Victims leave when they are said to have left: evictions take as long as they took there.
 /// - Each step is one plan. What it admits runs from then on, until the host says otherwise.
-/// - Elastic jobs are not supported.
+/// - What an elastic job has beyond the pods that it began with is not counted.
 ///
 /// Each event but a change of places answers as that of the scheduler. The simulator's figures and observers
 /// follow; what the host evicts by itself counts as `told_before`.
@@ -52,9 +52,9 @@ class driver {
   /// The operations of the scheduler of the same names. Precondition: the job has not been submitted or
   /// adopted before.
   submission submit(job_index j) { return come(j, scheduler().submit(j)); }
-  submission adopt(job_index j, instant since, gpu::allocation_id at) {
-    const submission answer = come(j, scheduler().adopt(j, since, at));
-    if (answer) begin_run(j, since, {});
+  submission adopt(job_index j, instant since, gpu::allocation_id at, const flavor_pick& pick = {}) {
+    const submission answer = come(j, scheduler().adopt(j, since, at, pick));
+    if (answer) begin_run(j, since, {}, pick);
     return answer;
   }
   /// `take(unit)` as there; the jobs of the state are those of the workload.
@@ -78,13 +78,13 @@ class driver {
   /// The operations of the scheduler of the same names. One on a job that it does not know is refused.
   refusal started(job_index j, instant when) { return count(scheduler().started(id(j), when)); }
   refusal evicting(job_index j) { return count(scheduler().evicting(id(j))); }
-  refusal evicted(job_index j) {
-    const refusal why_not = count(scheduler().evicted(id(j)));
-    if (why_not != refusal::none || it_->runs_[j].outcome != job_outcome::running) return why_not;
-    interruption how = std::exchange(hows_[j], interruption{interruption::cause::told_before});
-    if (how.why == interruption::cause::decided) ++it_->runs_[j].preemptions;
-    how.lost = it_->runs_.cut_short(j, it_->now_);
-    tell({.what = job_event_kind::evicted, .job = j, .how = how});
+  refusal evicted(job_index j) { return go_back(j, scheduler().evicted(id(j))); }
+  refusal start_failed(job_index j, instant not_before) {
+    return go_back(j, scheduler().start_failed(id(j), not_before));
+  }
+  refusal not_evicted(job_index j, instant until) {
+    const refusal why_not = count(scheduler().not_evicted(id(j), until));
+    if (why_not == refusal::none) hows_[j] = {interruption::cause::told_before};
     return why_not;
   }
   refusal finished(job_index j) { return leave(j, scheduler().finished(id(j)), job_outcome::completed); }
@@ -121,7 +121,7 @@ class driver {
     pass_time(now);
     const plan_type& plan = scheduler().step(now);
     for (const auto& e : plan.evictions) {
-      ALLOT_ASSERT(!e.core, "a driver has no elastic jobs");
+      if (e.core) continue;
       interruption& how = hows_[e.what] = {interruption::cause::decided, e.how};
       if (e.beneficiary && scheduler().state(e.beneficiary) != job_state::unknown) {
         how.beneficiary = scheduler().what(e.beneficiary);
@@ -129,7 +129,7 @@ class driver {
       it_->log_.note(now, decision_kind::evicted, e.what);
     }
     for (const auto& a : plan.admissions) {
-      ALLOT_ASSERT(!a.core, "a driver has no elastic jobs");
+      if (a.core) continue;
       it_->log_.note(now, decision_kind::admitted, a.what);
       begin_run(a.what, now, a.borrows, a.pick);
     }
@@ -167,6 +167,16 @@ class driver {
     hows_[j] = {interruption::cause::told_before};
     it_->runs_.start(j, since, pick, it_->jobs()[j].fewest_pods());
     tell({.what = job_event_kind::started, .job = j, .borrows = borrows});
+  }
+  /// Its run is over, and it waits again.
+  refusal go_back(job_index j, refusal why_not) {
+    static_cast<void>(count(why_not));
+    if (why_not != refusal::none || it_->runs_[j].outcome != job_outcome::running) return why_not;
+    interruption how = std::exchange(hows_[j], interruption{interruption::cause::told_before});
+    if (how.why == interruption::cause::decided) ++it_->runs_[j].preemptions;
+    how.lost = it_->runs_.cut_short(j, it_->now_);
+    tell({.what = job_event_kind::evicted, .job = j, .how = how});
+    return why_not;
   }
   refusal leave(job_index j, refusal why_not, job_outcome how) {
     ++it_->happened_;

@@ -2,7 +2,7 @@
 #include "check.hpp"
 
 #include "governor.hpp"
-#include "log.hpp"
+#include "governor/src/log.hpp"
 #include "request.hpp"
 
 #include <unistd.h>

@@ -6,6 +6,8 @@
 
 #include "limits.hpp"
 
+#include "governor/src/facts.hpp"
+
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +18,8 @@
 #include <vector>
 
 namespace allot_slurm {
+
+using namespace allot_governor;
 
 /// Seconds since 1970, as Slurm counts.
 using seconds = std::int64_t;
@@ -84,18 +88,6 @@ struct raw_request {
 
   friend bool operator==(const raw_request&, const raw_request&) = default;
 };
-
-/// What a running job has of one node.
-struct node_share {
-  std::string node;
-  std::uint32_t gpus = 0;
-  std::uint32_t cpus = 0;
-
-  friend bool operator==(const node_share&, const node_share&) = default;
-};
-/// "n1:8:64 n2:4:16": nodes with their GPUs and CPUs.
-[[nodiscard]] std::string to_string(const std::vector<node_share>& where);
-[[nodiscard]] std::optional<std::vector<node_share>> parse_shares(const std::string& text);
 
 struct job {
   job_key key{};

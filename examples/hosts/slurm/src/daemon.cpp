@@ -4,12 +4,12 @@
 #include "config.hpp"
 #include "governor.hpp"
 #include "journal.hpp"
-#include "lock.hpp"
-#include "metrics.hpp"
-#include "notify.hpp"
-#include "page.hpp"
+#include "governor/src/lock.hpp"
+#include "governor/src/metrics.hpp"
+#include "governor/src/notify.hpp"
+#include "governor/src/page.hpp"
 #include "slurm_client.hpp"
-#include "status.hpp"
+#include "governor/src/status.hpp"
 
 #include <fcntl.h>
 #include <grp.h>

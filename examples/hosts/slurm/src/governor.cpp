@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "governor.hpp"
 
-#include "events_log.hpp"
+#include "governor/src/events_log.hpp"
 
 #include <ctime>
 

@@ -6,13 +6,13 @@
 
 #include "cluster.hpp"
 #include "config.hpp"
-#include "engine.hpp"
+#include "governor/src/engine.hpp"
 #include "journal.hpp"
 #include "limit_usage.hpp"
-#include "log.hpp"
+#include "governor/src/log.hpp"
 #include "reasons.hpp"
 #include "request.hpp"
-#include "snapshot.hpp"
+#include "governor/src/snapshot.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -3,7 +3,7 @@
 // come or go, after a step of the clock.
 #include "governor.hpp"
 
-#include "events_log.hpp"
+#include "governor/src/events_log.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "import_associations.hpp"
 
-#include "log.hpp"
+#include "governor/src/log.hpp"
 
 #include <boost/json.hpp>
 

@@ -7,14 +7,14 @@
 #include "import_associations.hpp"
 #include "journal.hpp"
 #include "let_go.hpp"
-#include "lock.hpp"
-#include "log.hpp"
-#include "orders.hpp"
-#include "replay.hpp"
+#include "governor/src/lock.hpp"
+#include "governor/src/log.hpp"
+#include "governor/src/orders.hpp"
+#include "governor/src/replay.hpp"
 #include "shares.hpp"
 #include "slurm_client.hpp"
-#include "status.hpp"
-#include "what_if.hpp"
+#include "governor/src/status.hpp"
+#include "governor/src/what_if.hpp"
 
 #include <allot/core/version.hpp>
 

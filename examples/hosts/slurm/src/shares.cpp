@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "shares.hpp"
 
-#include "snapshot_text.hpp"
+#include "governor/src/snapshot_text.hpp"
 
 #include <allot/core/text.hpp>
 #include <allot/lab/text_table.hpp>

@@ -2,7 +2,7 @@
 // The configuration, the journal, and the lines of the log.
 #include "../src/config.hpp"
 #include "../src/journal.hpp"
-#include "../src/log.hpp"
+#include "governor/src/log.hpp"
 
 #include <doctest/doctest.h>
 

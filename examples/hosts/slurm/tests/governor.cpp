@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "../src/governor.hpp"
 
-#include "../src/replay.hpp"
-#include "../src/what_if.hpp"
+#include "governor/src/replay.hpp"
+#include "governor/src/what_if.hpp"
 #include "fake_slurm.hpp"
 
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What the program knows and the man page doesn't is found here, in the sources themselves.
-#include "../src/metrics.hpp"
+#include "governor/src/metrics.hpp"
 #include "snapshots.hpp"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "../src/metrics.hpp"
+#include "governor/src/metrics.hpp"
 
 #include "snapshots.hpp"
 

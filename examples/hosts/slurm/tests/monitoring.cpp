@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The board and the alerts name metrics that are there.
-#include "../src/metrics.hpp"
+#include "governor/src/metrics.hpp"
 #include "snapshots.hpp"
 
 #include <doctest/doctest.h>

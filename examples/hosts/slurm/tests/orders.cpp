@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "../src/orders.hpp"
+#include "governor/src/orders.hpp"
 
 #include "../src/governor.hpp"
-#include "../src/metrics.hpp"
-#include "../src/page.hpp"
-#include "../src/status.hpp"
+#include "governor/src/metrics.hpp"
+#include "governor/src/page.hpp"
+#include "governor/src/status.hpp"
 #include "fake_slurm.hpp"
 #include "snapshots.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "../src/page.hpp"
+#include "governor/src/page.hpp"
 
 #include "snapshots.hpp"
 

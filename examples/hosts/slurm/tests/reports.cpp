@@ -2,8 +2,8 @@
 //
 // What the governor says of itself to those who are called at night.
 #include "../src/governor.hpp"
-#include "../src/page.hpp"
-#include "../src/status.hpp"
+#include "governor/src/page.hpp"
+#include "governor/src/status.hpp"
 #include "fake_slurm.hpp"
 
 #include <doctest/doctest.h>

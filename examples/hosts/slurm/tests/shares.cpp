@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "../src/shares.hpp"
 
-#include "../src/status.hpp"
+#include "governor/src/status.hpp"
 #include "snapshots.hpp"
 
 #include <doctest/doctest.h>

@@ -3,7 +3,7 @@
 // Snapshots for tests, and names that users should not choose.
 #pragma once
 
-#include "../src/snapshot.hpp"
+#include "governor/src/snapshot.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "../src/status.hpp"
+#include "governor/src/status.hpp"
 
 #include "snapshots.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "../src/topology.hpp"
 
-#include "../src/places.hpp"
+#include "governor/src/places.hpp"
 
 #include <doctest/doctest.h>
 

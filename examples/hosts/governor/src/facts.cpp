@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "governor/src/facts.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace allot_governor {
+
+std::string to_string(const std::vector<node_share>& where) {
+  std::string text;
+  for (const node_share& s : where) {
+    if (!text.empty()) text += ' ';
+    text += s.node + ':' + std::to_string(s.gpus) + ':' + std::to_string(s.cpus);
+  }
+  return text;
+}
+
+std::optional<std::vector<node_share>> parse_shares(const std::string& text) {
+  std::vector<node_share> all;
+  for (std::size_t from = 0; from < text.size();) {
+    const std::size_t end = std::min(text.find(' ', from), text.size());
+    const std::string one = text.substr(from, end - from);
+    const std::size_t cpus = one.rfind(':');
+    if (cpus == std::string::npos || cpus == 0) return std::nullopt;
+    const std::size_t gpus = one.rfind(':', cpus - 1);
+    if (gpus == std::string::npos || gpus == 0) return std::nullopt;
+    node_share s;
+    s.node = one.substr(0, gpus);
+    const auto number = [&](std::size_t at, std::size_t to, std::uint32_t& n) {
+      return std::from_chars(one.data() + at + 1, one.data() + to, n).ptr == one.data() + to;
+    };
+    if (!number(gpus, cpus, s.gpus) || !number(cpus, one.size(), s.cpus)) return std::nullopt;
+    all.push_back(std::move(s));
+    from = end + 1;
+  }
+  return all;
+}
+
+}  // namespace allot_governor

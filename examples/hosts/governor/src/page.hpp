@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The live page: one HTML file that needs no server of its own.
+#pragma once
+
+#include "governor/src/snapshot.hpp"
+
+#include <string>
+
+namespace allot_governor {
+
+/// Quotas as bars, nodes with who is where, and every job that does not run with the reason. It loads itself
+/// again every `refresh_s` seconds. It has no script and forbids any, so nothing that a user calls a job can
+/// run; texts are escaped all the same.
+[[nodiscard]] std::string page_of(const snapshot& s, unsigned refresh_s = 5);
+
+}  // namespace allot_governor

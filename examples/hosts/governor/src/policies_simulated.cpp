@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: BSL-1.0
+// The cycles of all presets once more, for the simulator with Slurm's nodes.
+#include "governor/src/simulated.hpp"
+
+template allot::any_policies<allot_governor::simulated_view, allot_governor::host_places>
+allot::any_preset::policies_for<allot_governor::simulated_view, allot_governor::host_places>() const;
