@@ -243,6 +243,8 @@ void read(const json::value& v, allot::flavor_pick& pick) {
   std::string text = config_text.value_or(json::value_to<std::string>(o.at("config")));
   auto reading = allot::lab::parse_quotas_file(text, "configuration", own_key);
   if (!reading.value) throw std::invalid_argument{reading.problems.front()};
+  if (reading.value->policy.preset() == nullptr)
+    throw std::invalid_argument{"configuration: /policy: expected a preset of the library"};
   engine_setup setup{.quotas = std::move(*reading.value), .text = std::move(text), .own_key = own_key};
   setup.places_jobs = o.at("places").as_bool();
   setup.one_pod_a_machine = o.at("apart").as_bool();

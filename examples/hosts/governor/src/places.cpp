@@ -13,9 +13,9 @@ using allot::gpu::pod_shape;
 
 std::string to_string(const no_place& why) {
   allot::gpu::unplaceable of_all = why;
+  if (!why.is_apart || why.set == allot::gpu::every_set) return to_string(of_all);
   of_all.set = allot::gpu::every_set;
-  return (why.set == allot::gpu::every_set ? "" : "component " + std::to_string(why.set) + ": ") +
-         to_string(of_all);
+  return "component " + std::to_string(why.set) + ": " + to_string(of_all);
 }
 
 bool host_places::must_spread(const pod_request& d) const {
@@ -216,7 +216,7 @@ bool host_places::could_ever_fit(const pod_request& d) const {
 }
 
 no_place host_places::why_not(const pod_request& d) const {
-  no_place why{allot::sim::places::why_not(d)};
+  no_place why{allot::sim::places::why_not(d), is_apart_};
   if (why.reason != allot::gpu::obstacle::none || !must_spread(d)) return why;
   if (!d.sets.empty()) {
     why.reason = could_ever_fit(d) ? allot::gpu::obstacle::sets_not_together

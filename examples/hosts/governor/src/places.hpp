@@ -17,8 +17,11 @@
 
 namespace allot_governor {
 
-/// Why a job has no place: what the inventory says, where a pod set is a component.
-struct no_place : allot::gpu::unplaceable {};
+/// Why a job has no place: what the inventory says. Where all pods are apart, a pod set is a component, and
+/// the first one is 0, as in Slurm.
+struct no_place : allot::gpu::unplaceable {
+  bool is_apart = false;
+};
 [[nodiscard]] std::string to_string(const no_place& why);
 
 class host_places : public allot::sim::places {

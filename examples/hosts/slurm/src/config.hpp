@@ -12,7 +12,9 @@
 
 namespace allot_slurm {
 
-/// The object "slurm" of the configuration.
+/// The member of the configuration with `slurm_options`.
+inline constexpr const char* own_key = "slurm";
+
 struct slurm_options {
   /// The governed ones.
   std::vector<std::string> partitions{"main"};

@@ -52,6 +52,12 @@ void governor::freeze(bool is_frozen) {
   tell({.is = is_frozen ? event::kind::freeze : event::kind::thaw});
 }
 
+governor::record* governor::find(const job_name& n) {
+  const auto k = parse_job_key(n);
+  const auto at = k ? records_.find(*k) : records_.end();
+  return at == records_.end() ? nullptr : &at->second;
+}
+
 void governor::tell(const event& e) {
   const std::string_view why_not = engine_->apply(e);
   if (around_.events) around_.events(to_json(e, why_not));
@@ -160,7 +166,7 @@ void governor::enter(record& r, phase to) {
 void governor::give_back(record& r) {
   event e;
   e.is = event::kind::evicted;
-  e.key = r.is.key;
+  e.key = name(r);
   tell(e);
   enter(r, phase::waiting);
 }

@@ -7,12 +7,12 @@
 #include "cluster.hpp"
 #include "config.hpp"
 #include "governor/src/engine.hpp"
+#include "governor/src/log.hpp"
+#include "governor/src/snapshot.hpp"
 #include "journal.hpp"
 #include "limit_usage.hpp"
-#include "governor/src/log.hpp"
 #include "reasons.hpp"
 #include "request.hpp"
-#include "governor/src/snapshot.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -168,6 +168,10 @@ class governor {
     allot::instant told_start = allot::without_end;
   };
   using records = std::map<job_key, record>;
+  /// As the engine names it.
+  [[nodiscard]] static job_name name(const record& r) { return to_string(r.is.key); }
+  /// Null if Slurm no longer knows it.
+  [[nodiscard]] record* find(const job_name& n);
   /// GPUs of a node that Slurm counts as used although no job has them.
   struct lost_gpus {
     /// So many for long enough: it is no mere moment between two answers of slurmctld.
@@ -215,6 +219,11 @@ class governor {
   [[nodiscard]] bool was_requeued(const record& r) const;
   [[nodiscard]] std::optional<facts> facts_of(const job& j, std::string& problem) const;
   [[nodiscard]] bool take_components(const job& j, facts& f, std::string& problem) const;
+  /// The nodes of a partition that satisfy a constraint and that `admit` does not rule out, as pools; 0:
+  /// there are none. None: the constraint can't be read.
+  [[nodiscard]] std::optional<std::uint64_t> pools(
+      std::string_view partition, std::string_view constraint,
+      const std::function<bool(const node& like)>& admit = {}) const;
   /// What a component needs; `request` grows by what its quota is charged for that.
   [[nodiscard]] std::optional<need> need_of(const job& part, amounts& request, std::string& problem) const;
   [[nodiscard]] std::optional<allot::gpu::pod_request> pods_of(const job& part, amounts& request,
@@ -275,6 +284,8 @@ class governor {
   decision_log log_;
   std::string cluster_name_{};
   std::unique_ptr<engine> engine_;
+  /// By pool of the engine: the partitions, features and reservations of its nodes.
+  std::map<std::string, node, std::less<>> pool_like_{};
   /// Whether a new scheduler is to be made, and what has changed for who waits, if anything.
   std::optional<allot::delay_cause> starts_over_ = allot::delay_cause::none;
   bool is_away_ = false;

@@ -27,7 +27,7 @@ constexpr std::size_t most_holds = 50;
     return static_cast<std::uint64_t>(each.gpus.in_milli() / 1000) * pods;
   };
   std::uint64_t sum = 0;
-  for (const allot::gpu::pod_set& s : f.sets) sum += gpus_of(s.each, s.pods);
+  for (const auto& s : f.sets) sum += gpus_of(s.pods.each, s.pods.pods);
   return f.sets.empty() ? gpus_of(f.pods, f.pods.pods) : sum;
 }
 
@@ -37,7 +37,9 @@ constexpr std::size_t most_holds = 50;
   if (f.sets.empty()) return where;
   auto first = where.begin();
   const auto left = [&] { return where.end() - first; };
-  const auto pods = [&](std::size_t c) { return c < f.sets.size() ? std::ptrdiff_t{f.sets[c].pods} : 0; };
+  const auto pods = [&](std::size_t c) {
+    return c < f.sets.size() ? std::ptrdiff_t{f.sets[c].pods.pods} : 0;
+  };
   for (std::size_t c = 0; c < component; ++c) first += std::min(pods(c), left());
   return {first, first + std::min(pods(component), left())};
 }
@@ -74,19 +76,18 @@ void governor::act(const decision& d) {
     // The scheduler starts over with the next change, so only what is new is logged.
     std::set<std::string> would_do;
     for (const auto& e : d.evictions) {
-      would_do.insert(to_string(e.key));
-      if (would_do_.count(to_string(e.key)) != 0) continue;
-      log_("warn", {{"job", to_string(e.key)}, {"would", "yes"}, {"why", e.text}});
+      would_do.insert(e.key);
+      if (would_do_.count(e.key) != 0) continue;
+      log_("warn", {{"job", e.key}, {"would", "yes"}, {"why", e.text}});
     }
     for (const auto& a : d.admissions) {
-      would_do.insert(to_string(a.key));
-      if (would_do_.count(to_string(a.key)) != 0) continue;
-      log_("release", {{"job", to_string(a.key)}, {"would", "yes"}, {"nodes", names_of(a.where)}});
+      would_do.insert(a.key);
+      if (would_do_.count(a.key) != 0) continue;
+      log_("release", {{"job", a.key}, {"would", "yes"}, {"nodes", names_of(a.where)}});
     }
     for (const auto& r : d.nominations) {
-      would_do.insert(to_string(r.key));
-      if (would_do_.count(to_string(r.key)) == 0)
-        log_("reserve", {{"job", to_string(r.key)}, {"would", "yes"}});
+      would_do.insert(r.key);
+      if (would_do_.count(r.key) == 0) log_("reserve", {{"job", r.key}, {"would", "yes"}});
     }
     if (!d.empty()) would_do_ = std::move(would_do);
     return;
@@ -96,24 +97,22 @@ void governor::act(const decision& d) {
   for (const auto& e : d.evictions) evict(e);
   for (const auto& r : d.nominations) {
     std::string victims;
-    for (const job_key& v : r.victims) victims.append(victims.empty() ? "" : ",").append(to_string(v));
-    const auto at = records_.find(r.key);
-    log_("reserve", {{"job", to_string(r.key)},
-                     {"user", at == records_.end() ? "" : at->second.is.user},
-                     {"waits_for", victims}});
-    if (at != records_.end()) dirty(at->second);
+    for (const job_name& v : r.victims) victims.append(victims.empty() ? "" : ",").append(v);
+    record* const by = find(r.key);
+    log_("reserve", {{"job", r.key}, {"user", by == nullptr ? "" : by->is.user}, {"waits_for", victims}});
+    if (by != nullptr) dirty(*by);
   }
   for (const auto& a : d.admissions) admit(a);
-  for (const job_key& k : d.pending) {
-    const auto at = records_.find(k);
-    if (at == records_.end()) continue;
-    record& r = at->second;
+  for (const job_name& k : d.pending) {
+    record* const known = find(k);
+    if (known == nullptr) continue;
+    record& r = *known;
     dirty(r);
     const auto p = engine_->reservation_of(k);
     if (p && p->first_start != r.told_start) {
       r.told_start = p->first_start;
       log_(p->gathers_since ? "gather" : "reserve",
-           {{"job", to_string(k)},
+           {{"job", k},
             {"user", r.is.user},
             {p->gathers_since ? "until" : "start", time_text(p->first_start)}});
     }
@@ -121,9 +120,9 @@ void governor::act(const decision& d) {
 }
 
 void governor::admit(const decision::admission& a) {
-  const auto at = records_.find(a.key);
-  if (at == records_.end()) return;
-  record& r = at->second;
+  record* const known = find(a.key);
+  if (known == nullptr) return;
+  record& r = *known;
   // Another that the same limit of Slurm's concerns may just have been released.
   if (!limited(r.is).empty()) {
     give_back(r);
@@ -175,7 +174,7 @@ void governor::admit(const decision::admission& a) {
       enter(r, phase::released);
       ++totals_.released;
       totals_.waited_ms += std::max<std::int64_t>(0, now_.wall - r.waits_since);
-      log_("release", {{"job", to_string(a.key)},
+      log_("release", {{"job", a.key},
                        {"user", r.is.user},
                        {"account", r.is.account},
                        {"gpus", std::to_string(gpus_asked(r.what))},
@@ -189,18 +188,18 @@ void governor::admit(const decision::admission& a) {
   // adopted.
   give_back(r);
   if (o.is == outcome::kind::away) return;
-  log_("release", {{"job", to_string(a.key)}, {"failed", o.text}});
+  log_("release", {{"job", a.key}, {"failed", o.text}});
   fail(r, cure::room, "Slurm does not release it: " + o.text);
   if (o.is == outcome::kind::too_late) r.backs_off_until = now_.wall + retry_ms;
   wait_with(r, phase::not_ready, r.reason);
 }
 
 void governor::evict(const decision::eviction& e) {
-  const auto at = records_.find(e.key);
-  if (at == records_.end()) return;
-  record& r = at->second;
+  record* const known = find(e.key);
+  if (known == nullptr) return;
+  record& r = *known;
   if (e.beneficiary) {
-    if (const auto by = records_.find(*e.beneficiary); by != records_.end()) by->second.had_victims = true;
+    if (record* const by = find(*e.beneficiary)) by->had_victims = true;
   }
   if (r.settles_until) return settle(r);
   const bool had_run = r.has_run || r.is.state == run_state::running;
@@ -217,9 +216,8 @@ void governor::evict(const decision::eviction& e) {
 void governor::push_out(record& r) {
   const job& j = r.is;
   if (is_away_ || observes_ || r.settles_until || now_.steady < r.next_try) return;
-  const std::string id = to_string(j.key);
-  const auto beneficiary = engine_->beneficiary(j.key);
-  const std::string for_whom = beneficiary ? to_string(*beneficiary) : std::string{};
+  const job_name id = name(r);
+  const job_name for_whom = engine_->beneficiary(id).value_or(job_name{});
   if (j.state == run_state::pending) {
     if (j.is_held) return;
     const std::string text = "waits: it had been admitted, and yields";
@@ -446,7 +444,7 @@ void governor::retry_unready() {
     if (at == records_.end()) continue;
     // After a step of the clock it is ready at another time.
     const record& r = at->second;
-    const bool has_moved = engine_->contains(k) && r.what.ready != ready_at(r);
+    const bool has_moved = engine_->contains(name(r)) && r.what.ready != ready_at(r);
     if (has_moved || unready(r).empty()) evaluate(at->second);
   }
 }

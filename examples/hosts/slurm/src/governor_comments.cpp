@@ -161,17 +161,17 @@ std::string governor::explanation(const record& r, allot::addressee whom) const 
       return "waits: " + r.reason;
     case phase::leaving:
       // Others requeue jobs, too.
-      if (engine_->state(r.is.key) != allot::job_state::evicting) return {};
+      if (engine_->state(name(r)) != allot::job_state::evicting) return {};
       return std::string{yields} + r.reason;
     case phase::waiting: {
-      std::string text = engine_->why(r.is.key, whom);
+      std::string text = engine_->why(name(r), whom);
       constexpr std::string_view begins = "it waits: ";
       if (text.starts_with(begins)) {
         text.erase(0, begins.size());
-        if (whom == allot::addressee::users) text.insert(0, turn_text(engine_->jobs_before(r.is.key)));
+        if (whom == allot::addressee::users) text.insert(0, turn_text(engine_->jobs_before(name(r))));
         text.insert(0, "waits: ");
       }
-      if (const auto p = engine_->reservation_of(r.is.key); p && p->start != allot::without_end) {
+      if (const auto p = engine_->reservation_of(name(r)); p && p->start != allot::without_end) {
         if (p->gathers_since) {
           text += "; it gathers what becomes free until " + time_text(p->start);
         } else if (p->start > now_.wall) {

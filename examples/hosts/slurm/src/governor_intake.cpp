@@ -267,7 +267,7 @@ event governor::lost_on(const std::string& name) const {
   const auto at = std::find_if(nodes_.begin(), nodes_.end(), [&](const node& n) { return n.name == name; });
   event e;
   e.is = event::kind::foreign;
-  e.key = {0, static_cast<std::uint32_t>(at - nodes_.begin())};
+  e.key = to_string(job_key{0, static_cast<std::uint32_t>(at - nodes_.begin())});
   e.where = {{name, lost_.at(name).count, 0}};
   return e;
 }
@@ -279,12 +279,12 @@ void governor::forget(const job_key& k) {
   some_have_ended_ = true;
   if (engine_ != nullptr) {
     event e;
-    e.key = k;
+    e.key = to_string(k);
     if (r.at == phase::foreign) {
       e.is = event::kind::foreign_gone;
       tell(e);
-    } else if (engine_->contains(k)) {
-      const auto state = engine_->state(k);
+    } else if (engine_->contains(e.key)) {
+      const auto state = engine_->state(e.key);
       const bool held_share = state == allot::job_state::running || state == allot::job_state::evicting;
       e.is = held_share ? event::kind::finished : event::kind::cancel;
       tell(e);
@@ -312,7 +312,7 @@ void governor::take_in(record& r) {
     if (has_nodes == (r.at == phase::foreign)) return;
     event e;
     e.is = has_nodes ? event::kind::foreign : event::kind::foreign_gone;
-    e.key = j.key;
+    e.key = name(r);
     e.where = j.nodes;
     tell(e);
     r.at = has_nodes ? phase::foreign : phase::unknown;
@@ -323,7 +323,7 @@ void governor::take_in(record& r) {
     if (j.state != run_state::pending) return;
     event e;
     e.is = event::kind::foreign_gone;
-    e.key = j.key;
+    e.key = name(r);
     tell(e);
     r.at = phase::unknown;
   }
@@ -342,8 +342,8 @@ void governor::take_in(record& r) {
 /// A job that was requeued holds its share until its nodes are clean, and then waits for that again: what was
 /// lent of it in between would be taken back at once.
 void governor::clean_up(record& r) {
-  if (!r.is.is_requeued || !engine_->contains(r.is.key)) return;
-  if (engine_->state(r.is.key) != allot::job_state::running) return;
+  if (!r.is.is_requeued || !engine_->contains(name(r))) return;
+  if (engine_->state(name(r)) != allot::job_state::running) return;
   enter(r, phase::leaving);
   r.has_run = true;
 }
@@ -358,9 +358,8 @@ void governor::take_in_running(record& r) {
   const bool had_settled = !std::exchange(r.settles_until, std::nullopt).has_value();
   r.had_victims = r.is_spent = r.is_impossible = false;
   r.tried_as.reset();
-  const auto state = engine_->state(j.key);
-  const bool holds =
-      engine_->contains(j.key) && (state == allot::job_state::running || state == allot::job_state::evicting);
+  const auto state = engine_->state(name(r));
+  const bool holds = state == allot::job_state::running || state == allot::job_state::evicting;
   if (!holds) {
     if (forced_.erase(j.key) == 0) ++totals_.ran_unasked;
     return adopt(r, true);
@@ -371,12 +370,12 @@ void governor::take_in_running(record& r) {
   if (!what) what = r.what;
   what->ready = r.what.ready;
   what->preempts = r.what.preempts;
-  const bool moved = config_.slurm.places_jobs && !is_same_place(engine_->where(j.key), j.nodes);
+  const bool moved = config_.slurm.places_jobs && !is_same_place(engine_->where(name(r)), j.nodes);
   if (moved || *what != r.what) {
     const bool has_fewer = what->sets.size() < r.what.sets.size();
     event e;
     e.is = event::kind::alter;
-    e.key = j.key;
+    e.key = name(r);
     e.what = r.what = *what;
     e.at = j.started * 1000;
     e.where = j.nodes;
@@ -388,7 +387,7 @@ void governor::take_in_running(record& r) {
   } else if (r.at == phase::released) {
     event e;
     e.is = event::kind::started;
-    e.key = j.key;
+    e.key = name(r);
     e.at = j.started * 1000;
     tell(e);
   }
@@ -402,9 +401,8 @@ void governor::take_in_running(record& r) {
 
 void governor::take_in_pending(record& r) {
   const job& j = r.is;
-  const auto state = engine_->state(j.key);
-  const bool holds =
-      engine_->contains(j.key) && (state == allot::job_state::running || state == allot::job_state::evicting);
+  const auto state = engine_->state(name(r));
+  const bool holds = state == allot::job_state::running || state == allot::job_state::evicting;
   if (holds) {
     // Released, and Slurm has not started it yet (hold_unstarted() looks after it); or not held yet.
     if (!r.has_run && !j.is_held) return;
@@ -559,7 +557,7 @@ bool governor::nodes_have_room(const record& r) const {
   const auto& sets = r.what.sets;
   return sets.empty() ? have_room(r.what.pods, r.what.pods.pods)
                       : std::all_of(sets.begin(), sets.end(),
-                                    [&](const auto& s) { return have_room(s.each, s.pods); });
+                                    [&](const auto& s) { return have_room(s.pods.each, s.pods.pods); });
 }
 
 /// A backoff ends when what the job waits for may have come: the nodes have room for it that they had not
@@ -584,7 +582,7 @@ void governor::end_backoffs() {
 }
 
 void governor::wait_with(record& r, phase as, std::string reason) {
-  const job_key& k = r.is.key;
+  const job_name k = name(r);
   if (engine_->contains(k)) {
     event e;
     e.is = event::kind::cancel;
@@ -593,7 +591,7 @@ void governor::wait_with(record& r, phase as, std::string reason) {
   }
   if (as == phase::refused && (r.at != phase::refused || r.reason != reason)) {
     ++totals_.refused;
-    log_("refuse", {{"job", to_string(k)}, {"user", r.is.user}, {"account", r.is.account}, {"why", reason}});
+    log_("refuse", {{"job", k}, {"user", r.is.user}, {"account", r.is.account}, {"why", reason}});
   }
   if (r.reason != reason) dirty(r);
   r.reason = std::move(reason);
@@ -734,14 +732,14 @@ void governor::evaluate(record& r) {
   if (!never.empty()) return wait_with(r, phase::refused, std::move(never));
   what->ready = ready_at(r);
   what->preempts = may_preempt(r);
-  if (!engine_->contains(r.is.key) || *what != r.what) {
+  if (!engine_->contains(name(r)) || *what != r.what) {
     event e;
-    e.key = r.is.key;
+    e.key = name(r);
     e.what = r.what = *what;
-    e.is = engine_->contains(r.is.key) ? event::kind::alter : event::kind::submit;
+    e.is = engine_->contains(e.key) ? event::kind::alter : event::kind::submit;
     tell(e);
   }
-  if (engine_->contains(r.is.key)) {
+  if (engine_->contains(name(r))) {
     // The scheduler knows when it is ready, and does not lend for seconds what it will take back.
     std::string why = unready(r);
     if (why.empty()) return enter(r, phase::waiting);
@@ -749,18 +747,17 @@ void governor::evaluate(record& r) {
     r.reason = std::move(why);
     return enter(r, phase::not_ready);
   }
-  const auto& places = engine_->scheduler().places();
-  const bool could_fit = places.could_ever_fit(what->asked());
+  const bool could_fit = engine_->could_ever_fit(*what);
   if (!reservations_.empty() && !could_fit) {
     facts anywhere = *what;
     anywhere.pods.pools = allot::gpu::all_pools;
-    for (auto& s : anywhere.sets) s.each.pools = allot::gpu::all_pools;
-    r.is_reserved_out = places.could_ever_fit(anywhere.asked());
+    for (auto& s : anywhere.sets) s.pods.each.pools = allot::gpu::all_pools;
+    r.is_reserved_out = engine_->could_ever_fit(anywhere);
     if (r.is_reserved_out) return wait_with(r, phase::not_ready, is_reserved_out);
   }
   wait_with(r, phase::refused,
             could_fit ? "its request can't be counted"
-                      : "the cluster has no place for it: " + to_string(places.why_not(what->asked())));
+                      : "the cluster has no place for it: " + engine_->why_no_place(*what));
 }
 
 std::optional<facts> governor::facts_of(const job& j, std::string& problem) const {
@@ -804,16 +801,21 @@ bool governor::take_components(const job& j, facts& f, std::string& problem) con
   f.pods.pods = 0;
   for (const job& part : j.components) {
     const std::string whose = component_text(*part.component);
+    amounts request{};
     if (!config_.governs(part.partition)) {
       problem = whose + " is for the partition \"" + part.partition + "\", which is not governed";
     } else if (part.account != j.account || part.qos != j.qos) {
       problem = whose + " has another account or QOS than the first: give all the same";
     } else if (f.sets.size() == allot::most_pod_sets) {
       problem = "it has more than " + std::to_string(allot::most_pod_sets) + " components";
-    } else if (auto pods = pods_of(part, f.request, problem); !pods) {
+    } else if (auto pods = pods_of(part, request, problem); !pods) {
       problem = whose + ": " + problem;
     } else if (const auto set = set_of(*pods, largest_)) {
-      f.sets.push_back(*set);
+      auto& to = f.sets.emplace_back();
+      to.pods = *set;
+      for (std::size_t d = 0; d < dimensions; ++d)
+        to.request[d] = allot::quantity::milli(request[d].in_milli() / set->pods);
+      f.request += request;
       f.pods.pods += set->pods;
       continue;
     } else {
@@ -824,6 +826,20 @@ bool governor::take_components(const job& j, facts& f, std::string& problem) con
   const auto leaf = config_.slurm.places_jobs && engine_ != nullptr ? engine_->leaf_level() : std::nullopt;
   if (leaf && f.pods.pods > 1) f.pods.preferred_level = *leaf;
   return true;
+}
+
+std::optional<std::uint64_t> governor::pools(std::string_view partition, std::string_view constraint,
+                                             const std::function<bool(const node&)>& admit) const {
+  bool is_read = true;
+  const std::uint64_t all = engine_->pools([&](const std::string& pool) {
+    const node& like = pool_like_.find(pool)->second;
+    const auto fits = satisfies(like.features, constraint);
+    is_read = is_read && fits;
+    const bool is_in =
+        std::find(like.partitions.begin(), like.partitions.end(), partition) != like.partitions.end();
+    return is_in && fits.value_or(false) && (!admit || admit(like));
+  });
+  return is_read ? std::optional{all} : std::nullopt;
 }
 
 std::optional<need> governor::need_of(const job& j, amounts& request, std::string& problem) const {
@@ -891,16 +907,16 @@ std::optional<allot::gpu::pod_request> governor::pods_of(const job& j, amounts& 
         break;
       }
     }
-    const auto pools = engine_->pools(partition, j.features);
+    const auto all = pools(partition, j.features);
     const auto free_pools =
         !reservations_.empty() && j.state == run_state::pending
-            ? engine_->pools(partition, j.features, [&](const node& like) { return admits(like, j); })
-            : pools;
+            ? pools(partition, j.features, [&](const node& like) { return admits(like, j); })
+            : all;
     p.models = engine_->models(n.gpu_type);
     if (j.state == run_state::pending) {
-      if (!pools) {
+      if (!all) {
         problem = "its constraint \"" + j.features + "\" is not understood: use names with & or |";
-      } else if (*pools == 0) {
+      } else if (*all == 0) {
         problem = "no node of its partition satisfies \"" + j.features + '"';
       } else if (p.models == 0) {
         problem = "no node has GPUs of the type \"" + n.gpu_type + '"';

@@ -2,6 +2,7 @@
 // A new scheduler for the jobs as Slurm knows them: at the start, under another configuration, when machines
 // come or go, after a step of the clock.
 #include "governor.hpp"
+#include "machines.hpp"
 
 #include "governor/src/events_log.hpp"
 
@@ -28,7 +29,7 @@ memory governor::stands() const {
     const auto at = records_.find(k);
     return job_identity{k, at == records_.end() ? 0 : at->second.is.submitted};
   };
-  m.state = engine_->state().transformed([&](const auto& u) { return identity(u.what); },
+  m.state = engine_->state().transformed([&](const auto& u) { return identity(*parse_job_key(u.what)); },
                                          [](const auto& u) { return u.where; });
   for (const auto& u : m.state->units) {
     if (u.state != allot::job_state::evicting) continue;
@@ -66,33 +67,33 @@ void governor::adopt(record& r, bool is_news) {
       log_("refuse", {{"job", to_string(j.key)}, {"user", j.user}, {"state", "running"}, {"why", problem}});
     }
     event e;
-    if (engine_->contains(j.key)) {
+    if (engine_->contains(name(r))) {
       e.is = event::kind::cancel;
-      e.key = j.key;
+      e.key = name(r);
       tell(e);
     }
     e.is = event::kind::foreign;
-    e.key = j.key;
+    e.key = name(r);
     e.where = j.nodes;
     tell(e);
     enter(r, phase::foreign);
     return;
   }
-  if (engine_->contains(j.key)) {
+  if (engine_->contains(name(r))) {
     event e;
     e.is = event::kind::cancel;
-    e.key = j.key;
+    e.key = name(r);
     tell(e);
   }
   const bool is_pending = j.state == run_state::pending;
   event e;
   e.is = event::kind::adopt;
-  e.key = j.key;
+  e.key = name(r);
   e.what = r.what = *what;
   e.at = is_pending ? now_.wall : j.started * 1000;
   e.where = is_pending ? r.sent_to : j.nodes;
   tell(e);
-  if (engine_->contains(j.key)) note_adopted(r, is_news);
+  if (engine_->contains(e.key)) note_adopted(r, is_news);
 }
 
 void governor::note_adopted(record& r, bool is_news) {
@@ -147,7 +148,7 @@ void governor::resume(const saved_state& s, allot::delay_cause changed, const st
     what->preempts = may_preempt(r);
     auto& to = e.state.units.emplace_back();
     static_cast<allot::unit_state&>(to) = u;
-    to.what = u.what.key;
+    to.what = name(r);
     const bool held = u.state == allot::job_state::running || u.state == allot::job_state::evicting;
     if (holds) {
       const bool has_run = r.is.state != run_state::pending;
@@ -162,7 +163,7 @@ void governor::resume(const saved_state& s, allot::delay_cause changed, const st
       to.ready_at = is_early ? std::optional{what->ready} : std::nullopt;
     }
     r.what = *what;
-    e.jobs.emplace_back(u.what.key, *what);
+    e.jobs.emplace_back(name(r), *what);
   }
   tell(e);
 }
@@ -170,11 +171,15 @@ void governor::resume(const saved_state& s, allot::delay_cause changed, const st
 void governor::start_over() {
   const bool is_first = engine_ == nullptr;
   const memory m = remembered_ ? *std::exchange(remembered_, std::nullopt) : stands();
-  engine_setup setup{
-      .quotas = config_.quotas,
-      .places_jobs = config_.slurm.places_jobs,
-      .nodes = nodes_,
-      .topology = config_.slurm.places_jobs ? slurm_.topology() : std::vector<network_switch>{}};
+  machines known =
+      machines_of(nodes_, config_.slurm.places_jobs ? slurm_.topology() : std::vector<network_switch>{});
+  engine_setup setup{.quotas = config_.quotas,
+                     .text = config_.text,
+                     .own_key = own_key,
+                     .places_jobs = config_.slurm.places_jobs,
+                     .one_pod_a_machine = true,
+                     .machines = std::move(known.all),
+                     .levels = std::move(known.levels)};
   auto made = engine::make(std::move(setup));
   if (!made) {
     // Without a scheduler nothing is decided; the next change of nodes or configuration may mend it.
@@ -187,7 +192,9 @@ void governor::start_over() {
   why_no_engine_.clear();
   const auto changed = std::exchange(starts_over_, std::nullopt).value_or(allot::delay_cause::none);
   engine_ = std::move(made).value();
-  if (around_.events) around_.events(to_json(engine_->setup(), config_.text));
+  pool_like_.clear();
+  for (const node& n : nodes_) pool_like_.emplace(pool_of(n), n);
+  if (around_.events) around_.events(to_json(engine_->setup()));
   if (is_frozen_) tell({.is = event::kind::freeze});
   // Who is what, before anything is told.
   std::vector<record*> holding;
@@ -260,14 +267,14 @@ void governor::start_over() {
   for (record* r : holding) {
     const auto warned = r->warned;
     const bool had_run = r->has_run;
-    engine_->contains(r->is.key) ? note_adopted(*r, is_first) : adopt(*r, is_first);
+    engine_->contains(name(*r)) ? note_adopted(*r, is_first) : adopt(*r, is_first);
     r->warned = warned;
     if (r->at == phase::released) r->has_run = had_run;
   }
   const auto leaves = [&](record& r) {
     event e;
     e.is = event::kind::evicting;
-    e.key = r.is.key;
+    e.key = name(r);
     const auto warned = r.warned;
     const bool had_run = r.has_run;
     if (!engine_->contains(e.key)) return;
@@ -304,7 +311,7 @@ void governor::start_over() {
       const bool is_forced = r->is.admin_comment.starts_with(forced_mark);
       (is_forced ? forced_ : strays_).insert(r->is.key);
     }
-    if (engine_->contains(r->is.key)) enter(*r, phase::waiting);
+    if (engine_->contains(name(*r))) enter(*r, phase::waiting);
     evaluate(*r);
   }
 }

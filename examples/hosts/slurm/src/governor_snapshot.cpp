@@ -46,7 +46,7 @@ snapshot governor::snapshot_view() const {
     }
   }
   if (engine_ != nullptr && engine_->scheduler().tree().slots() == s.quotas.size()) {
-    const slurm_scheduler& policy = engine_->scheduler();
+    const host_scheduler& policy = engine_->scheduler();
     const auto& held = policy.ledger();
     const allot::loan_book<dimensions> loans{held};
     std::vector<amounts> used(s.quotas.size());
@@ -80,18 +80,17 @@ snapshot governor::snapshot_view() const {
       }
     }
     for (const allot::job_id id : policy.nominated()) {
-      const auto key = engine_->key_of(id);
       snapshot::reservation& to = s.reservations.emplace_back();
-      to.job = to_string(key);
+      to.job = engine_->key_of(id);
       to.quota = policy.quota(id).index();
       for (const allot::job_id v : policy.evicting()) {
-        if (policy.beneficiary_of(v) == id) to.waits_for.push_back(to_string(engine_->key_of(v)));
+        if (policy.beneficiary_of(v) == id) to.waits_for.push_back(engine_->key_of(v));
       }
     }
     for (const allot::job_id id : policy.reservations()) {
       const auto p = policy.reservation_of(id);
       snapshot::reservation& to = s.reservations.emplace_back();
-      to.job = to_string(engine_->key_of(id));
+      to.job = engine_->key_of(id);
       to.quota = policy.quota(id).index();
       // When a job that gathers starts nobody knows.
       if (p->start != allot::without_end && !p->gathers_since) to.start = p->start;
@@ -162,7 +161,7 @@ snapshot governor::snapshot_view() const {
       // Where only the sum of its GPUs is given, they say how many nodes.
       const auto& sets = r.what.sets;
       const std::size_t number = to.components.size();
-      to.components.push_back({number < sets.size() ? sets[number].pods : part.request.nodes, row(has)});
+      to.components.push_back({number < sets.size() ? sets[number].pods.pods : part.request.nodes, row(has)});
     }
     to.preemptible = j.may_requeue;
     to.submitted = j.submitted * 1000;
@@ -193,11 +192,11 @@ snapshot governor::snapshot_view() const {
       to.reason = told_reason(j);
     }
     if (engine_ != nullptr) {
-      if (const auto p = engine_->reservation_of(k);
+      if (const auto p = engine_->reservation_of(to.id);
           p && p->start != allot::without_end && !p->gathers_since) {
         to.latest_start = p->start;
       }
-      if (const auto b = engine_->beneficiary(k)) to.beneficiary = to_string(*b);
+      to.beneficiary = engine_->beneficiary(to.id).value_or(job_name{});
     }
     runs ? s.jobs.push_back(std::move(to)) : void(waiting.emplace_back(std::move(to), &r));
   }
@@ -215,7 +214,7 @@ snapshot governor::snapshot_view() const {
       if (const auto what = facts_of(r->is, unread)) to.request = row(what->request);
     }
     if (r->at == phase::waiting && engine_ != nullptr && ++counted <= most_asked) {
-      to.before = engine_->jobs_before(r->is.key);
+      to.before = engine_->jobs_before(to.id);
     }
     if (to.reason.empty() && engine_ != nullptr && ++asked <= most_asked) {
       to.reason = explanation(*r, allot::addressee::operators);

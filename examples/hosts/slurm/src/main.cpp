@@ -4,17 +4,17 @@
 #include "check.hpp"
 #include "config.hpp"
 #include "daemon.hpp"
-#include "import_associations.hpp"
-#include "journal.hpp"
-#include "let_go.hpp"
 #include "governor/src/lock.hpp"
 #include "governor/src/log.hpp"
 #include "governor/src/orders.hpp"
 #include "governor/src/replay.hpp"
-#include "shares.hpp"
-#include "slurm_client.hpp"
 #include "governor/src/status.hpp"
 #include "governor/src/what_if.hpp"
+#include "import_associations.hpp"
+#include "journal.hpp"
+#include "let_go.hpp"
+#include "shares.hpp"
+#include "slurm_client.hpp"
 
 #include <allot/core/version.hpp>
 
@@ -273,7 +273,7 @@ int what_if(const std::string& file, const std::vector<std::string>& changes, bo
   }
   std::ifstream in{path};
   if (!in) return complain({path + ": can't be read: no governor has run with this configuration"});
-  const what_if_answer answer = allot_slurm::what_if(in, changes, as_json);
+  const what_if_answer answer = allot_governor::what_if(in, changes, as_json);
   if (!answer.unreadable.empty()) return complain({path + ": " + answer.unreadable});
   if (!answer.problems.empty()) return complain(answer.problems);
   if (!as_json) std::cout << "As of " << time_text(answer.asked_at) << ":\n";

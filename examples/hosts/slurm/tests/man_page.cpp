@@ -2,7 +2,7 @@
 //
 // What the program knows and the man page doesn't is found here, in the sources themselves.
 #include "governor/src/metrics.hpp"
-#include "snapshots.hpp"
+#include "governor/tests/snapshots.hpp"
 
 #include <doctest/doctest.h>
 
@@ -13,7 +13,7 @@
 #include <set>
 #include <string>
 
-using namespace allot_slurm;
+using namespace allot_governor;
 
 namespace {
 

@@ -2,7 +2,7 @@
 //
 // The board and the alerts name metrics that are there.
 #include "governor/src/metrics.hpp"
-#include "snapshots.hpp"
+#include "governor/tests/snapshots.hpp"
 
 #include <doctest/doctest.h>
 #include <boost/json.hpp>
@@ -31,7 +31,7 @@ namespace {
 }  // namespace
 
 TEST_CASE("monitoring: the board and the alerts name metrics that are written, and the board all of them") {
-  const auto written = metrics_in(allot_slurm::metrics_of(allot_slurm::test::sample("lab")), "# TYPE ");
+  const auto written = metrics_in(allot_governor::metrics_of(allot_governor::test::sample("lab")), "# TYPE ");
   REQUIRE(written.size() > 30);
   CHECK(metrics_in(read("grafana.json"), "") == written);
   const auto in_alerts = metrics_in(read("alerts.yml"), "");

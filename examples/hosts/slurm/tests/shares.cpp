@@ -2,7 +2,7 @@
 #include "../src/shares.hpp"
 
 #include "governor/src/status.hpp"
-#include "snapshots.hpp"
+#include "governor/tests/snapshots.hpp"
 
 #include <doctest/doctest.h>
 
@@ -11,6 +11,7 @@
 #include <vector>
 
 using namespace allot_slurm;
+namespace test = allot_governor::test;
 
 namespace {
 
@@ -36,7 +37,7 @@ namespace {
 }  // namespace
 
 TEST_CASE("shares: what each quota owns, is due, uses, borrows and lends") {
-  const std::string text = shares_text(status_json(test::sample("lab")), config_of_lab());
+  const std::string text = shares_text(allot_governor::status_json(test::sample("lab")), config_of_lab());
   using words = std::vector<std::string>;
   CHECK(words_of(text, "quota") ==
         words{"quota", "weight", "nominal", "fair", "share", "used", "borrowed", "lent", "wants"});
@@ -48,7 +49,7 @@ TEST_CASE("shares: what each quota owns, is due, uses, borrows and lends") {
 
 TEST_CASE("shares: names are no markup of the terminal, and what is no status is nothing") {
   for (const std::string& name : test::hostile_names()) {
-    const std::string text = shares_text(status_json(test::sample(name)), config_of_lab());
+    const std::string text = shares_text(allot_governor::status_json(test::sample(name)), config_of_lab());
     CHECK(text.find('\x1b') == std::string::npos);
     CHECK(!text.empty());
   }

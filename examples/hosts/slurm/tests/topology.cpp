@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "../src/topology.hpp"
+#include "../src/machines.hpp"
 
-#include "governor/src/places.hpp"
+#include "governor/src/where.hpp"
 
 #include <doctest/doctest.h>
 
@@ -11,8 +11,18 @@ using namespace allot_slurm;
 
 namespace {
 
-[[nodiscard]] allot::gpu::cluster four_nodes() {
-  return allot::gpu::build_cluster({{.name = "n", .count = 4, .gpus = 8}}).value();
+[[nodiscard]] engine_setup four_nodes(const std::vector<network_switch>& switches) {
+  std::vector<node> nodes(4);
+  for (std::size_t n = 0; n < nodes.size(); ++n) {
+    nodes[n].name = "n-" + std::to_string(n);
+    nodes[n].gpus = 8;
+  }
+  machines known = machines_of(nodes, switches);
+  return {.quotas = {.policy = allot::lab::named_policy{allot::any_preset{allot::standard{}}}},
+          .places_jobs = true,
+          .one_pod_a_machine = true,
+          .machines = std::move(known.all),
+          .levels = std::move(known.levels)};
 }
 /// Two leaves below a spine; Slurm lists all nodes of a switch, and also those of another partition.
 [[nodiscard]] std::vector<network_switch> two_leaves() {
@@ -22,7 +32,7 @@ namespace {
           {"leaf3", 0, {"other"}, {}}};
 }
 
-[[nodiscard]] std::set<std::size_t> nodes_of(const slurm_places& in, slurm_places::allocation a) {
+[[nodiscard]] std::set<std::size_t> nodes_of(const host_places& in, host_places::allocation a) {
   std::set<std::size_t> all;
   in.for_each_node(a, [&](std::size_t n) { CHECK(all.insert(n).second); });
   return all;
@@ -31,18 +41,23 @@ namespace {
 }  // namespace
 
 TEST_CASE("topology: the switches of topology.conf") {
-  const auto nodes = four_nodes();
-  const auto t = topology_of(nodes, two_leaves());
-  REQUIRE(t);
-  CHECK(t->levels() == 2);
-  CHECK(t->domains_of(0).size() == 1);
-  CHECK(t->domains_of(1).size() == 2);
-  CHECK(!topology_of(nodes, {}));
+  const engine_setup all = four_nodes(two_leaves());
+  CHECK(all.levels == std::vector<std::string>{"switch1", "switch"});
+  CHECK(all.machines[1].domains == std::vector<std::string>{"spine", "leaf1"});
+  CHECK(all.machines[2].domains == std::vector<std::string>{"spine", "leaf2"});
+  CHECK(four_nodes({}).levels.empty());
+  // What is no tree of equal depth above all nodes is none.
+  auto uneven = two_leaves();
+  uneven.front().switches = {"leaf1"};
+  CHECK(four_nodes(uneven).levels.empty());
+  CHECK(four_nodes(uneven).machines.front().domains.empty());
+  auto crossed = two_leaves();
+  crossed[1].nodes.push_back("n-2");
+  CHECK(four_nodes(crossed).levels.empty());
 }
 
 TEST_CASE("topology: a gang stays below a switch, its pods on different nodes") {
-  auto nodes = four_nodes();
-  slurm_places places{nodes, *topology_of(nodes, two_leaves())};
+  host_places places = places_of(four_nodes(two_leaves())).value();
   allot::gpu::pod_request whole;
   whole.gpus = allot::gpus(8);
   // The first node is taken.

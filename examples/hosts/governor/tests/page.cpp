@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-using namespace allot_slurm;
+using namespace allot_governor;
 
 namespace {
 

@@ -15,7 +15,7 @@
 #include <string>
 
 namespace json = boost::json;
-using namespace allot_slurm;
+using namespace allot_governor;
 
 namespace {
 

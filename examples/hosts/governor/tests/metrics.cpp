@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-using namespace allot_slurm;
+using namespace allot_governor;
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace allot_slurm::test {
+namespace allot_governor::test {
 
 inline std::vector<std::string> hostile_names() {
   return {
@@ -108,4 +108,4 @@ inline std::string random_text(std::mt19937_64& random) {
   return text;
 }
 
-}  // namespace allot_slurm::test
+}  // namespace allot_governor::test
