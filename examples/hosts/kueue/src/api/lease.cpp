@@ -143,9 +143,9 @@ void lease::on_answer(const response& answer, instant now) {
   }
 }
 
-void lease::observe(json::object lease, instant now) {
-  if (spec_of(seen_) != spec_of(lease)) seen_since_ = now;
-  seen_ = std::move(lease);
+void lease::observe(json::object current, instant now) {
+  if (spec_of(seen_) != spec_of(current)) seen_since_ = now;
+  seen_ = std::move(current);
   is_to_read_ = false;
   if (is_mine()) return;
   is_held_ = false;

@@ -64,7 +64,7 @@ class lease {
   void read(const moment& now);
   void write(const moment& now);
   void on_answer(const response& answer, instant now);
-  void observe(boost::json::object lease, instant now);
+  void observe(boost::json::object current, instant now);
   /// What a process of the same identity wrote before is not ours.
   [[nodiscard]] bool is_mine() const noexcept { return has_written_ && holder() == options_.identity; }
   void retry(instant now);
