@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A Kubernetes API that is made up, in memory, with faults. Time passes when the test says so, and while one waits.
+// A Kubernetes API that is made up, in memory, with faults. Time passes when the test says so, and while one
+// waits.
 #pragma once
 
 #include "api/objects.hpp"
@@ -203,8 +204,11 @@ class fake_api final : public allot_kueue::api_server {
   [[nodiscard]] instant delay() { return faults.slowest == 0 ? 0 : random_.between(0, faults.slowest); }
 
   [[nodiscard]] static response refused(int status, const std::string& reason, const std::string& message) {
-    const json::object o = {
-        {"kind", "Status"}, {"status", "Failure"}, {"reason", reason}, {"message", message}, {"code", status}};
+    const json::object o = {{"kind", "Status"},
+                            {"status", "Failure"},
+                            {"reason", reason},
+                            {"message", message},
+                            {"code", status}};
     return {status, json::serialize(o)};
   }
   [[nodiscard]] std::optional<response> trouble() {
@@ -329,7 +333,8 @@ class fake_api final : public allot_kueue::api_server {
     return {200, json::serialize(store(k, std::move(next)))};
   }
 
-  /// Of server-side apply there is this much: lists of conditions are merged by their type. Nobody owns anything.
+  /// Of server-side apply there is this much: lists of conditions are merged by their type. Nobody owns
+  /// anything.
   static void merge(json::object& to, const json::object& patch, bool applies) {
     for (const auto& [name, v] : patch) {
       if (v.is_null()) {
@@ -340,8 +345,9 @@ class fake_api final : public allot_kueue::api_server {
       } else if (applies && name == "conditions" && to[name].is_array()) {
         for (const json::value& condition : v.get_array()) {
           json::array& all = to[name].get_array();
-          const auto same = std::find_if(all.begin(), all.end(),
-                                         [&](const json::value& c) { return c.at("type") == condition.at("type"); });
+          const auto same = std::find_if(all.begin(), all.end(), [&](const json::value& c) {
+            return c.at("type") == condition.at("type");
+          });
           if (same == all.end()) {
             all.push_back(condition);
           } else {

@@ -29,17 +29,21 @@ TEST_CASE("requests: paths of groups, namespaces and subresources, and queries a
   CHECK(get(nodes, {{}, "n1"}).target() == "/api/v1/nodes/n1");
   request r = get(workloads, {"a", "w"});
   r.query = {{"labelSelector", "x=1,y"}, {"limit", "5"}};
-  CHECK(r.target() == "/apis/kueue.x-k8s.io/v1beta2/namespaces/a/workloads/w?labelSelector=x%3D1%2Cy&limit=5");
+  CHECK(r.target() ==
+        "/apis/kueue.x-k8s.io/v1beta2/namespaces/a/workloads/w?labelSelector=x%3D1%2Cy&limit=5");
 
   const request apply = patch_status_apply(workloads, {"a", "w"}, {{"x", 1}}, "allot", "7");
   CHECK(apply.target() ==
         "/apis/kueue.x-k8s.io/v1beta2/namespaces/a/workloads/w/status?fieldManager=allot&force=false");
   CHECK(apply.content_type == "application/apply-patch+yaml");
-  CHECK(json::parse(apply.body) ==
-        json::parse(R"({"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"Workload","metadata":{"name":"w","namespace":"a",
+  CHECK(
+      json::parse(apply.body) ==
+      json::parse(
+          R"({"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"Workload","metadata":{"name":"w","namespace":"a",
                         "resourceVersion":"7"},"status":{"x":1}})"));
   const request patch = merge_patch(nodes, {{}, "n"}, {{"spec", {{"unschedulable", true}}}}, "8");
-  CHECK(json::parse(patch.body) == json::parse(R"({"spec":{"unschedulable":true},"metadata":{"resourceVersion":"8"}})"));
+  CHECK(json::parse(patch.body) ==
+        json::parse(R"({"spec":{"unschedulable":true},"metadata":{"resourceVersion":"8"}})"));
 }
 
 TEST_CASE("outcomes: what a Status says, and what is none") {
@@ -89,7 +93,8 @@ TEST_CASE("requests: independent ones are asked at once, and answered in their o
   }
   const auto answers = ask(api, std::move(all));
   REQUIRE(answers.size() == 100);
-  for (std::size_t i = 0; i < 100; ++i) CHECK(name_of(outcome_of(answers[i]).object).name == "n" + std::to_string(i));
+  for (std::size_t i = 0; i < 100; ++i)
+    CHECK(name_of(outcome_of(answers[i]).object).name == "n" + std::to_string(i));
   CHECK(api.now <= 100);
   CHECK(outcome_of(ask(api, merge_patch(nodes, {{}, "n1"}, {{"x", 1}}, "1"))).is == outcome::kind::conflict);
   CHECK(outcome_of(ask(api, remove(nodes, {{}, "n1"}))));

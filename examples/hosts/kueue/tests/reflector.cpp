@@ -33,7 +33,8 @@ struct mirror final : object_handler {
     const std::string version{text_at(object, {"metadata", "resourceVersion"})};
     const std::string uid{text_at(object, {"metadata", "uid"})};
     CHECK_MESSAGE(versions[name] != version, "the same is told twice");
-    CHECK_MESSAGE((!uids.contains(name) || uids[name] == uid), "another object took its name, and nobody said so");
+    CHECK_MESSAGE((!uids.contains(name) || uids[name] == uid),
+                  "another object took its name, and nobody said so");
     versions[name] = version;
     uids[name] = uid;
     ++told;
@@ -51,7 +52,8 @@ struct world {
   mirror seen;
   reflector r;
 
-  explicit world(std::uint64_t seed = 0, reflector_options options = {}) : api(seed), r(api, pods, seen, options) {}
+  explicit world(std::uint64_t seed = 0, reflector_options options = {})
+      : api(seed), r(api, pods, seen, options) {}
 
   void run(instant span) {
     for (const instant end = api.now + span; api.now < end; api.advance(10)) r.step({api.now, 0});

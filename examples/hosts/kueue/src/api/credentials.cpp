@@ -130,9 +130,9 @@ void check(const credentials& c, const std::string& place) {
   if (!is_plain && !c.server.starts_with("https://")) {
     throw refusal{place + ": server: expected https://HOST:PORT, found \"" + c.server + '"'};
   }
-  const std::string_view host = std::string_view{c.server}.substr(is_plain ? 7 : 8);
-  const bool is_here =
-      host.starts_with("127.0.0.1") || host.starts_with("localhost") || host.starts_with("[::1]");
+  std::string_view host = std::string_view{c.server}.substr(is_plain ? 7 : 8);
+  host = host.substr(0, host.find_first_of(":/", host.starts_with('[') ? host.find(']') : 0));
+  const bool is_here = host == "127.0.0.1" || host == "localhost" || host == "[::1]";
   if (is_plain && !is_here && !c.token.empty()) {
     throw refusal{place + ": a token is not sent without TLS: expected a server that begins with https://"};
   }

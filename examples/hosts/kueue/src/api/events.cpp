@@ -132,7 +132,7 @@ void event_writer::on_answer(entry& e, const response& answer, instant now) {
   using enum outcome::kind;
   // One that exists already is from a creation whose answer was lost: its count is written over.
   if (o.is == done || (was_new && o.is == exists)) {
-    e.written = o.is == done ? writing : std::min<std::int64_t>(1, writing - 1);
+    e.written = o.is == done ? writing : 1;
     problem_.clear();
     backoff_.reset();
     return;
