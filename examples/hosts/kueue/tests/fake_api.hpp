@@ -134,7 +134,7 @@ class fake_api final : public allot_kueue::api_server {
   }
   [[nodiscard]] watch_reading read(ticket t) override {
     const auto at = watches_.find(t);
-    if (at == watches_.end()) return {{}, true, {0, {}, {}, "there is no such watch"}};
+    if (at == watches_.end()) return {{}, false, true, {0, {}, {}, "there is no such watch"}};
     watch_reading r = read(at->second);
     if (r.is_over) watches_.erase(at);
     return r;
@@ -387,13 +387,13 @@ class fake_api final : public allot_kueue::api_server {
   }
 
   [[nodiscard]] watch_reading read(watching& w) {
-    if (w.refusal) return {{}, true, *w.refusal};
-    if (hits(faults.cut)) return {{}, true, {200, {}, {}, "connection reset"}};
-    if (hits(faults.malformed)) return {{R"({"type":"ADDED","object)"}, false, {}};
+    if (w.refusal) return {{}, false, true, *w.refusal};
+    if (hits(faults.cut)) return {{}, true, true, {200, {}, {}, "connection reset"}};
+    if (hits(faults.malformed)) return {{R"({"type":"ADDED","object)"}, true, false, {}};
     if (w.is_compacted || hits(faults.gone)) {
       const response r = refused(410, "Expired", "too old resource version");
-      if (random_.one_in(2)) return {{}, true, r};
-      return {{R"({"type":"ERROR","object":)" + r.body + '}'}, false, {}};
+      if (random_.one_in(2)) return {{}, false, true, r};
+      return {{R"({"type":"ERROR","object":)" + r.body + '}'}, true, false, {}};
     }
     watch_reading r;
     for (const logged& e : log_) {
@@ -409,6 +409,7 @@ class fake_api final : public allot_kueue::api_server {
       r.lines.push_back(R"({"type":"BOOKMARK","object":{"metadata":{"resourceVersion":")" +
                         std::to_string(w.from) + R"("}}})");
     }
+    r.is_open = true;
     r.is_over = now >= w.end;
     if (r.is_over) r.end.status = 200;
     return r;

@@ -138,7 +138,7 @@ TEST_CASE("reflector: a list whose pages expire is had in one piece") {
   CHECK(w.seen.versions == w.api.versions(pods));
 }
 
-TEST_CASE("reflector: a watch that says nothing after its end is given up") {
+TEST_CASE("reflector: a watch that says nothing, not even a bookmark, is opened again") {
   fake_api api;
   struct silent final : api_server {
     fake_api& of;
@@ -153,11 +153,14 @@ TEST_CASE("reflector: a watch that says nothing after its end is given up") {
     void await(std::span<const ticket>) override {}
   } server{api};
   mirror seen;
-  reflector r{server, pods, seen, {{}, {}, {}, 500, 60'000, 1}};
-  for (instant now = 0; now < 60'000; now += 100) r.step({now, 0});
+  reflector r{server, pods, seen, {{}, {}, {}, 500, 300'000, 1}};
+  for (instant now = 0; now < 140'000; now += 100) r.step({now, 0});
   CHECK(server.opened == 1);
-  for (instant now = 60'000; now < 160'000; now += 100) r.step({now, 0});
+  for (instant now = 140'000; now < 160'000; now += 100) r.step({now, 0});
   CHECK(server.opened == 2);
+  REQUIRE(r.stale_since());
+  CHECK(r.problem() == "watch of pods: nothing has come for long");
+  CHECK(r.lists() == 1);
 }
 
 TEST_CASE("reflector: whatever goes wrong, in the end it has told what is there") {

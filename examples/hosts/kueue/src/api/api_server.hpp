@@ -58,6 +58,8 @@ struct response {
 struct watch_reading {
   /// Whole lines only.
   std::vector<std::string> lines{};
+  /// The server has agreed to it.
+  bool is_open = false;
   /// No more will come, and why: status 200 if it was open, and a problem if it was cut.
   bool is_over = false;
   response end{};

@@ -111,10 +111,10 @@ class curl_server::connections {
 
   watch_reading read(ticket t) {
     const auto at = all_.find(t);
-    if (at == all_.end()) return {{}, true, {0, {}, {}, "there is no such watch"}};
+    if (at == all_.end()) return {{}, false, true, {0, {}, {}, "there is no such watch"}};
     transfer& one = *at->second;
     mark_read(one);
-    watch_reading r{std::exchange(one.lines, {}), one.is_over, {}};
+    watch_reading r{std::exchange(one.lines, {}), !one.is_over && status_of(one) == 200, one.is_over, {}};
     if (one.is_over) {
       r.end = std::move(one.answer);
       all_.erase(at);
@@ -174,9 +174,7 @@ class curl_server::connections {
   }
 
   bool receive(transfer& one, std::string_view bytes) {
-    long status = 0;
-    if (one.is_watch) curl_easy_getinfo(one.easy.get(), CURLINFO_RESPONSE_CODE, &status);
-    if (status != 200) {
+    if (!one.is_watch || status_of(one) != 200) {
       if (one.answer.body.size() + bytes.size() > options_.longest_body) {
         one.trouble = "the answer has more than " + std::to_string(options_.longest_body) + " bytes";
         return false;
@@ -196,6 +194,12 @@ class curl_server::connections {
     if (one.partial.size() <= options_.longest_line) return true;
     one.trouble = "a line has more than " + std::to_string(options_.longest_line) + " bytes";
     return false;
+  }
+
+  [[nodiscard]] static int status_of(const transfer& one) {
+    long status = 0;
+    curl_easy_getinfo(one.easy.get(), CURLINFO_RESPONSE_CODE, &status);
+    return static_cast<int>(status);
   }
 
   void mark_unread(transfer& one) {
@@ -232,19 +236,17 @@ class curl_server::connections {
 
   /// Once it is over, with its answer.
   void finish(transfer& one, CURLcode code) {
-    long status = 0;
     curl_off_t retry_s = 0;
-    curl_easy_getinfo(one.easy.get(), CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(one.easy.get(), CURLINFO_RETRY_AFTER, &retry_s);
     constexpr curl_off_t longest_s = 24 * 3600;
     if (retry_s > 0) one.answer.retry_after = 1000 * std::min(retry_s, longest_s);
-    one.answer.status = static_cast<int>(status);
+    one.answer.status = status_of(one);
     if (code != CURLE_OK) {
       if (one.trouble.empty())
         one.trouble = one.error[0] != '\0' ? one.error.data() : curl_easy_strerror(code);
       one.answer.problem = who_.server + ": " + one.trouble;
       // What is only a part of an answer is none. A watch was open.
-      if (!one.is_watch || status != 200) one.answer.status = 0;
+      if (!one.is_watch || one.answer.status != 200) one.answer.status = 0;
     }
     one.is_over = true;
     mark_unread(one);

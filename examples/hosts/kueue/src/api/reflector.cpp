@@ -11,8 +11,9 @@ namespace {
 
 /// A watch that ends sooner and has said nothing counts as a failure.
 constexpr instant shortest_watch = 1000;
-/// Beyond the end of a watch that was agreed on: then the connection is dead.
-constexpr instant grace = 30'000;
+/// A server says something about once a minute, if only a bookmark, and a watch ends when it was agreed: else
+/// it stands still, which TCP does not notice.
+constexpr instant longest_silence = 150'000;
 
 }  // namespace
 
@@ -71,7 +72,7 @@ void reflector::open(instant now) {
   phase_ = phase::watching;
   opened_ = now;
   has_heard_ = false;
-  due_ = now + span + grace;
+  due_ = now + longest_silence;
 }
 
 void reflector::works() noexcept {
@@ -147,11 +148,11 @@ bool reflector::on_watch(watch_reading reading, instant now) {
     }
   }
   const bool is_old = now - opened_ >= shortest_watch;
-  if (has_heard_ || (is_old && !reading.is_over)) works();
+  if (has_heard_ || (is_old && reading.is_open)) works();
   if (!reading.is_over) {
     if (now < due_) return true;
     server_.drop(under_way_);
-    fail("watch of " + of_.plural + ": nothing comes, not even its end", false, now);
+    fail("watch of " + of_.plural + ": nothing has come for long", false, now);
     return false;
   }
   const response& end = reading.end;
@@ -164,8 +165,8 @@ bool reflector::on_watch(watch_reading reading, instant now) {
   outcome o = end.status == 200
                   ? outcome{outcome::kind::away, end.problem.empty() ? "it ended at once" : end.problem}
                   : outcome_of(end);
-  // 504 is the answer to a version that the server does not have yet, as after a restore.
-  const bool can_resume = (o.is == outcome::kind::away && end.status != 504) ||
+  // 500 and 504 are also the answers to a version that the server can't read, or does not have yet.
+  const bool can_resume = (o.is == outcome::kind::away && end.status != 500 && end.status != 504) ||
                           o.is == outcome::kind::too_many_requests || o.is == outcome::kind::forbidden;
   fail("watch of " + of_.plural + ": " + o.text, !can_resume, now, o.retry_after);
   return false;
@@ -201,6 +202,7 @@ bool reflector::on_line(std::string_view line, instant now) {
   }
   version_ = std::move(version);
   has_heard_ = true;
+  due_ = now + longest_silence;
   return true;
 }
 
