@@ -98,7 +98,6 @@ kueue_place kueue_reader::find_place(kueue_entry& e, instant now) {
   kueue_workload& w = e.of;
   const kueue_local_queue* const lq = queues_.find_local(w.local_queue);
   const std::string local_stop = lq == nullptr ? std::string{} : lq->stop;
-  const std::string_view is_missing = options_.knows_all ? " does not exist" : " is not in the file";
   std::string name = w.holds_in;
   if (name.empty()) {
     if (w.local_queue.empty()) return {standing::no_queue, "it has no spec.queueName"};
@@ -110,14 +109,13 @@ kueue_place kueue_reader::find_place(kueue_entry& e, instant now) {
       log_.note(w.object->shown(),
                 "taken to the ClusterQueue " + name + ", which is called as its LocalQueue is");
     } else {
-      std::string text = "the LocalQueue " + w.local_queue;
-      text += is_missing;
-      if (!options_.knows_all) text += " (kubectl get ...,localqueues says where it leads)";
-      return {standing::no_queue, std::move(text)};
+      return {standing::no_queue,
+              "the LocalQueue " + w.local_queue + is_missing() +
+                  (options_.knows_all ? "" : " (kubectl get ...,localqueues says where it leads)")};
     }
   }
   e.in = queues_.find(name);
-  if (e.in == nullptr) return {standing::no_queue, ("the ClusterQueue " + name).append(is_missing)};
+  if (e.in == nullptr) return {standing::no_queue, "the ClusterQueue " + name + is_missing()};
   const bool is_served = options_.serves && options_.serves(name);
   const std::string stop = is_served && e.in->stop == "Hold" ? std::string{} : e.in->stop;
   std::string stopped_in;
@@ -234,8 +232,8 @@ bool kueue_reader::uses_fair_sharing() {
     if (q.object == nullptr) continue;
     const bool is_weighted = find_path(q.object->value, {"spec", "fairSharing"}, found_).has_value();
     if (!is_weighted && !find_path(q.object->value, {"status", "fairSharing"}, found_)) continue;
-    log_.note({}, "fair sharing is configured in " + q.object->shown() +
-                      ": the policy is kueue_fair (--policy kueue decides without)");
+    log_.note({}, "fair sharing is configured in " + q.object->shown() + ": the policy is kueue_fair" +
+                      (options_.knows_all ? "" : " (--policy kueue decides without)"));
     return true;
   }
   return false;
@@ -434,7 +432,7 @@ std::int64_t kueue_reader::named_priority(const kueue_workload& w) {
       return read_priority(c.value, {"value"}, found_).value_or(0);
     }
   }
-  log_.note(w.object->shown(), "its priority class " + name + " is not in the file: the priority is 0");
+  log_.note(w.object->shown(), "its priority class " + name + is_missing() + ": the priority is 0");
   return 0;
 }
 

@@ -152,6 +152,10 @@ class kueue_reader {
   static constexpr instant ms_per_second = 1000;
   using milli_by_dimension = std::map<std::string, std::int64_t>;
 
+  /// Of what is named and not among the objects.
+  [[nodiscard]] const char* is_missing() const noexcept {
+    return options_.knows_all ? " does not exist" : " is not in the file";
+  }
   void note_workload_fields(const kubernetes_object& o);
   [[nodiscard]] static kueue_place check_size(const kueue_workload& w, kueue_standing standing);
   [[nodiscard]] std::string why_never(const kueue_entry& e);
