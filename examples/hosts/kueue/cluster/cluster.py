@@ -256,10 +256,10 @@ class Cluster:
         return {
             "etcd": [plane, "etcd", self.path("etcd"), etcd, f"127.0.0.1:{self.port + 2}"],
             "apiserver": [
-                plane, "kube-apiserver", f"--etcd-servers=http://{etcd}", "--bind-address=127.0.0.1", f"--secure-port={self.port}",
+                plane, "kube-apiserver", f"--etcd-servers=http://{etcd}", "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", f"--secure-port={self.port}",
                 f"--tls-cert-file={self.certificate}", f"--tls-private-key-file={self.key}", "--endpoint-reconciler-type=none",
                 f"--token-auth-file={self.path('tokens.csv')}", "--authorization-mode=RBAC", "--service-cluster-ip-range=10.0.0.0/24",
-                "--service-account-issuer=https://127.0.0.1", f"--service-account-key-file={self.key}",
+                "--service-account-issuer=https://127.0.0.1", f"--service-account-key-file={self.certificate}",
                 f"--service-account-signing-key-file={self.key}",
                 # Pods leave a node that is gone at once, not after five minutes.
                 "--default-not-ready-toleration-seconds=2", "--default-unreachable-toleration-seconds=2"],

@@ -18,7 +18,7 @@ import (
 func etcd(directory, client, peer string) error {
 	config := embed.NewConfig()
 	config.Dir = directory
-	config.LogLevel = "warn"
+	config.LogLevel = "error"
 	config.UnsafeNoFsync = true
 	clients, peers := url.URL{Scheme: "http", Host: client}, url.URL{Scheme: "http", Host: peer}
 	config.ListenClientUrls, config.AdvertiseClientUrls = []url.URL{clients}, []url.URL{clients}
