@@ -410,7 +410,7 @@ TEST_CASE("the estimate of a workload is what its annotation says, or its maximu
 
 TEST_CASE("the policy is the caller's, or the one that the objects tell") {
   kueue_cluster_options options;
-  options.policy = policy_choice{.preset = "standard"};
+  options.policy = "\"standard\"";
   CHECK(make(two_flavors(), options).scenario().policy.preset == "standard");
   const std::string in_kb = "note: memory: counted in units of 1000 bytes, in which all amounts are exact";
   CHECK(make(two_flavors(), options).notes() == allot::vector<std::string>{in_kb});
@@ -434,7 +434,7 @@ TEST_CASE("objects that make no cluster say why") {
             .starts_with("ClusterQueue q: /spec/resourceGroups/0/flavors/0/resources/0/nominalQuota: "));
   CHECK(problems({{"Namespace", "n", "{"}}).starts_with("Namespace n: line 1"));
   kueue_cluster_options options;
-  options.policy = policy_choice{.preset = "nonsense"};
+  options.policy = "\"nonsense\"";
   CHECK(problems(two_flavors(), options).find("nonsense") != std::string::npos);
 }
 

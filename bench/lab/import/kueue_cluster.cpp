@@ -22,6 +22,7 @@ struct kueue_cluster::state {
   import_log log{[this](std::string line) { notes.push_back(std::move(line)); }};
   std::optional<kueue_reader> reader{};
   std::optional<open_scenario> quotas{};
+  std::string text{};
 
   void read(std::span<const kueue_object> objects, kueue_cluster_options options);
   /// Reads the Workload; calls `visit(entry, place)` unless it can't be read.
@@ -38,6 +39,10 @@ kueue_cluster::~kueue_cluster() = default;
 
 const scenario& kueue_cluster::scenario() const noexcept {
   return state_->quotas->get();
+}
+
+const std::string& kueue_cluster::text() const noexcept {
+  return state_->text;
 }
 
 const vector<std::string>& kueue_cluster::notes() const noexcept {
@@ -63,7 +68,6 @@ void kueue_cluster::state::read(std::span<const kueue_object> objects, kueue_clu
     documents.push_back(std::make_unique<const json_document>(std::move(*document)));
     all.add(documents.back()->root(), found, o.kind);
   }
-  const std::string policy = options.policy ? options.policy->preset : std::string{};
   reader.emplace(all.take(),
                  kueue_options{std::move(options.quota_check_strategy), true, std::move(options.serves)},
                  found, log);
@@ -79,12 +83,12 @@ void kueue_cluster::state::read(std::span<const kueue_object> objects, kueue_clu
   if (!found.empty()) return;
   json_writer json;
   json.begin_object();
-  reader->write_configuration(policy, json);
+  reader->write_configuration(options.policy, json);
   json.end_object();
   scenario_source source;
   source.file = "the cluster";
-  source.chosen = std::move(options.policy);
-  if (found.empty()) quotas = open_scenario::parse(json.text(), source, found);
+  text = json.text();
+  if (found.empty()) quotas = open_scenario::parse(text, source, found);
 }
 
 template <class Visit>

@@ -32,8 +32,9 @@ struct kueue_object {
 };
 
 struct kueue_cluster_options {
-  /// Without: `kueue_fair` if some object says that fair sharing is on, else `kueue`.
-  std::optional<policy_choice> policy{};
+  /// The member "policy" of a scenario, as JSON. Empty: `kueue_fair` if some object says that fair sharing is
+  /// on, else `kueue`.
+  std::string policy{};
   /// See `kueue_options`.
   std::string quota_check_strategy{};
   std::function<bool(std::string_view cluster_queue)> serves{};
@@ -72,6 +73,8 @@ class kueue_cluster {
 
   /// Without jobs.
   [[nodiscard]] const lab::scenario& scenario() const noexcept;
+  /// Its text, as `parse_quotas_file` takes it.
+  [[nodiscard]] const std::string& text() const noexcept;
   /// What of the objects is not carried over, or not as it is.
   [[nodiscard]] const vector<std::string>& notes() const noexcept;
 

@@ -221,7 +221,12 @@ void kueue_reader::write_configuration(std::string_view policy, json_writer& jso
   json.key("resources").begin_array();
   for (const std::string& d : names_.dimensions()) json.value(d);
   json.end_array();
-  json.member("policy", !policy.empty() ? policy : uses_fair_sharing() ? "kueue_fair" : "kueue");
+  json.key("policy");
+  if (policy.empty()) {
+    json.value(uses_fair_sharing() ? "kueue_fair" : "kueue");
+  } else {
+    json.raw(policy);
+  }
   json.key("quotas").begin_array();
   for (const kueue_queue& q : queues_.all()) write_queue(q, json);
   json.end_array();

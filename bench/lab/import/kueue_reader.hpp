@@ -111,7 +111,8 @@ class kueue_reader {
   /// Finds the queue of a workload, and whether Kueue looks at it there: a reason says why it is no job.
   [[nodiscard]] kueue_place find_place(kueue_entry& e, instant now);
 
-  /// Writes "format", "resources", "policy" and "quotas". An empty policy is the one that the objects tell.
+  /// Writes "format", "resources", "policy" and "quotas". The policy is JSON; an empty one is that
+  /// which the objects tell.
   void write_configuration(std::string_view policy, json_writer& json);
   /// Writes a job. Points in time count from `first`.
   void write_workload(const kueue_entry& e, instant first, instant now, json_writer& json);

@@ -219,6 +219,10 @@ const decision& engine::step(allot::instant now) {
   const auto name = [&](std::uint32_t slot) { return keys_[slot]; };
   const auto& plan = scheduler_->step(now);
   decision_ = named(plan, s, name, [&](std::uint32_t slot) { return is_by_pod(slot); });
+  for (std::size_t i = 0, next = 0; i < plan.admissions.size(); ++i) {
+    const auto& a = plan.admissions[i];
+    if (!a.core) decision_.admissions[next++].pods_of_sets = s.view().by_set(a.what, a.pods);
+  }
   for (std::size_t i = 0; i < plan.evictions.size(); ++i)
     decision_.evictions[i].text = sentence(s, plan.evictions[i], names_, name);
   return decision_;

@@ -93,6 +93,8 @@ struct decision {
     /// With how many pods it starts, and in which flavors.
     std::uint32_t pods = 0;
     allot::flavor_pick pick{};
+    /// If its pods differ: how many of each set.
+    std::vector<std::uint32_t> pods_of_sets{};
   };
   struct eviction {
     job_name key{};
@@ -158,6 +160,12 @@ struct host_view {
   [[nodiscard]] std::uint32_t pod_sets(job j) const { return all().pod_sets(j); }
   [[nodiscard]] std::uint32_t pods(job j, allot::pod_set_id s) const { return all().pods(j, s); }
   [[nodiscard]] std::uint32_t min_pods(job j, allot::pod_set_id s) const { return all().min_pods(j, s); }
+  /// How many of these pods are of each set; none if all are alike.
+  [[nodiscard]] std::vector<std::uint32_t> by_set(job j, std::uint32_t pods) const {
+    if (pod_sets(j) < 2) return {};
+    const allot::pods_by_set of = all().by_set(j, pods);
+    return {of.begin(), of.begin() + pod_sets(j)};
+  }
   [[nodiscard]] amounts request(job j, std::uint32_t pods) const { return all().request(j, pods); }
   [[nodiscard]] const amounts& request(job j, allot::pod_set_id s) const {
     return table->unlike()[j].shares[s.index()].request;

@@ -36,4 +36,22 @@ std::optional<std::vector<node_share>> parse_shares(const std::string& text) {
   return all;
 }
 
+
+facts facts_of(const allot::lab::job_entry& j, std::uint64_t rank) {
+  facts f{.quota = j.quota,
+          .request = j.request,
+          .pods = j.pod_request,
+          .min_pods = j.pod_request.total ? 0 : j.min_pods,
+          .flavors = j.flavors,
+          .sets = j.sets,
+          .priority = j.priority,
+          .submitted = j.submit,
+          .rank = rank,
+          .preemptible = j.preemptible,
+          .estimate = j.estimate * 1000,
+          .ready = j.ready};
+  f.pods.estimate.span = f.estimate;
+  return f;
+}
+
 }  // namespace allot_governor

@@ -80,4 +80,7 @@ struct facts {
   friend bool operator==(const facts&, const facts&) = default;
 };
 
+/// A job of a scenario.
+[[nodiscard]] facts facts_of(const allot::lab::job_entry& j, std::uint64_t rank);
+
 }  // namespace allot_governor

@@ -28,6 +28,7 @@ template <class Scheduler, class Name, class ByPod>
     same->where.insert(same->where.end(), where.begin(), where.end());
     same->borrows += a.borrows;
     same->pods += a.pods;
+    if (!same->pods_of_sets.empty()) ++same->pods_of_sets[s.set_of(a.id).index()];
   }
   for (const auto& v : plan.evictions) {
     auto& to = d.evictions.emplace_back();

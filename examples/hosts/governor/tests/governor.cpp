@@ -317,6 +317,8 @@ void run_world(allot_test::random_source random, const std::string& policy, bool
   }
   for (const job_name& name : all) {
     CAPTURE(name);
+    CAPTURE(w.said(name));
+    CAPTURE(static_cast<int>(w.at(name)));
     CHECK(h.jobs.at(name).ends == 1);
   }
   CHECK(h.faults == std::vector<std::string>{});

@@ -1,0 +1,618 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "kueue_host.hpp"
+
+#include <allot/core/pod_counts.hpp>
+#include <allot/lab/json_writer.hpp>
+#include <allot/lab/quotas_file.hpp>
+
+#include <boost/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+namespace allot_kueue {
+
+namespace json = boost::json;
+
+using allot_governor::command;
+using allot_governor::job_report;
+using allot::lab::kueue_standing;
+using stage = job_report::stage;
+using result = allot_governor::outcome;
+
+namespace {
+
+constexpr std::string_view kueue_version = "kueue.x-k8s.io/v1beta2";
+
+[[nodiscard]] const resource& workloads() {
+  static const resource of{std::string{kueue_version}, "Workload", "workloads"};
+  return of;
+}
+
+/// What the quotas come from.
+[[nodiscard]] std::vector<resource> configuration_kinds() {
+  const std::string kueue{kueue_version};
+  return {{kueue, "ClusterQueue", "clusterqueues"},
+          {kueue, "Cohort", "cohorts"},
+          {kueue, "LocalQueue", "localqueues"},
+          {kueue, "ResourceFlavor", "resourceflavors"},
+          {kueue, "Topology", "topologies"},
+          {kueue, "AdmissionCheck", "admissionchecks"},
+          {kueue, "WorkloadPriorityClass", "workloadpriorityclasses"},
+          {"scheduling.k8s.io/v1", "PriorityClass", "priorityclasses"},
+          {"v1", "Namespace", "namespaces"}};
+}
+
+[[nodiscard]] const json::array& list_at(const json::object& from, std::initializer_list<std::string_view> path) {
+  static const json::array none;
+  const json::object* at = &from;
+  for (const std::string_view key : path) {
+    const json::value* const v = at->if_contains(key);
+    if (v == nullptr) return none;
+    if (const json::array* const list = v->if_array()) return *list;
+    at = v->if_object();
+    if (at == nullptr) return none;
+  }
+  return none;
+}
+
+[[nodiscard]] const json::object* condition(const json::object& workload, std::string_view type) {
+  for (const json::value& c : list_at(workload, {"status", "conditions"})) {
+    const json::object* const o = c.if_object();
+    if (o != nullptr && text_at(*o, {"type"}) == type) return o;
+  }
+  return nullptr;
+}
+[[nodiscard]] bool is_true(const json::object& workload, std::string_view type) {
+  const json::object* const c = condition(workload, type);
+  return c != nullptr && text_at(*c, {"status"}) == "True";
+}
+
+/// Versions are numbers that grow, as the API promises since 1.35 and etcd has always had it.
+[[nodiscard]] std::uint64_t number_of(std::string_view version) {
+  std::uint64_t n = 0;
+  std::from_chars(version.data(), version.data() + version.size(), n);
+  return n;
+}
+
+/// The first digits of its uid: that tells jobs apart that came in the same second, whoever asks.
+[[nodiscard]] std::uint64_t rank_of(std::string_view uid) {
+  std::uint64_t n = 0;
+  std::string digits;
+  for (const char c : uid) {
+    if (c != '-') digits += c;
+  }
+  digits.resize(std::min<std::size_t>(digits.size(), 16));
+  std::from_chars(digits.data(), digits.data() + digits.size(), n, 16);
+  return n;
+}
+
+/// Conditions as they will be: all that are there but our own, which is applied under our own name.
+class conditions {
+ public:
+  conditions(const json::object& workload, const moment& now)
+      : all_(list_at(workload, {"status", "conditions"})), time_(time_text(now.wall)) {
+    all_.erase(std::remove_if(all_.begin(), all_.end(),
+                              [](const json::value& c) {
+                                return c.is_object() && text_at(c.get_object(), {"type"}) == waiting_condition;
+                              }),
+               all_.end());
+    const json::value* const meta = workload.if_contains("metadata");
+    if (meta != nullptr && meta->is_object()) {
+      if (const json::value* const g = meta->get_object().if_contains("generation")) generation_ = *g;
+    }
+  }
+
+  void set(std::string_view type, bool is, std::string_view reason, std::string_view message) {
+    const std::string_view status = is ? "True" : "False";
+    json::object* at = nullptr;
+    for (json::value& c : all_) {
+      if (c.is_object() && text_at(c.get_object(), {"type"}) == type) at = &c.get_object();
+    }
+    if (at == nullptr) {
+      all_.emplace_back(json::object{});
+      at = &all_.back().get_object();
+      (*at)["type"] = type;
+    }
+    if (text_at(*at, {"status"}) != status) (*at)["lastTransitionTime"] = time_;
+    (*at)["status"] = status;
+    (*at)["reason"] = reason;
+    (*at)["message"] = message;
+    if (!generation_.is_null()) (*at)["observedGeneration"] = generation_;
+  }
+  /// If it is True.
+  void end(std::string_view type, std::string_view reason) {
+    for (const json::value& c : all_) {
+      if (!c.is_object() || text_at(c.get_object(), {"type"}) != type) continue;
+      if (text_at(c.get_object(), {"status"}) != "True") return;
+      const std::string before{text_at(c.get_object(), {"message"})};
+      return set(type, false, reason, "Previously: " + before);
+    }
+  }
+  [[nodiscard]] json::array take() { return std::move(all_); }
+
+ private:
+  json::array all_;
+  std::string time_;
+  json::value generation_{};
+};
+
+/// Server-side apply of a part of the status. With a version, only if the object still has it.
+[[nodiscard]] request apply_status(const json::object& workload, json::object status, std::string_view manager,
+                                   std::string_view version) {
+  request r = patch_status_apply(workloads(), name_of(workload), std::move(status), manager, version);
+  r.query.emplace_back("force", "true");
+  return r;
+}
+
+/// Kueue writes admissions by server-side apply under this name. What is applied under it is Kueue's to take away
+/// after an eviction; what it has applied before and is left out is removed.
+constexpr std::string_view kueue_manager = "kueue-admission";
+
+/// What Kueue has applied besides admission and conditions.
+[[nodiscard]] json::object kept_status(const json::object& workload) {
+  json::object kept;
+  const json::value* const status = workload.if_contains("status");
+  if (status == nullptr || !status->is_object()) return kept;
+  for (const char* const key :
+       {"admission", "requeueState", "accumulatedPastExecutionTimeSeconds", "schedulingStats", "admissionChecks"}) {
+    if (const json::value* const v = status->get_object().if_contains(key)) kept[key] = *v;
+  }
+  return kept;
+}
+
+/// The checks that have not agreed yet.
+[[nodiscard]] std::string unready_checks(const json::object& workload) {
+  std::string names;
+  for (const json::value& c : list_at(workload, {"status", "admissionChecks"})) {
+    const json::object* const o = c.if_object();
+    if (o == nullptr || text_at(*o, {"state"}) == "Ready") continue;
+    names.append(names.empty() ? "" : ", ").append(text_at(*o, {"name"}));
+  }
+  return names;
+}
+
+/// Kueue's word for a preemption, in the condition Preempted.
+[[nodiscard]] std::string_view preemption_word(allot::relation how) {
+  switch (how) {
+    case allot::relation::borrower:
+      return "InCohortReclamation";
+    case allot::relation::rival:
+      return "InCohortFairSharing";
+    default:
+      return "InClusterQueue";
+  }
+}
+
+/// Messages of conditions have at most 32 KiB; nobody reads that much.
+[[nodiscard]] std::string cut(std::string text) {
+  constexpr std::size_t most = 1000;
+  if (text.size() > most) text.replace(most - 3, std::string::npos, "...");
+  return text;
+}
+
+}  // namespace
+
+/// The objects of a kind, as texts; those of Kueue without what its controllers count all the time.
+class kueue_host::configuration_handler final : public object_handler {
+ public:
+  configuration_handler(kueue_host& of, std::string kind) : of_(of), kind_(std::move(kind)) {}
+  void on_set(json::object object) override {
+    const std::string name = name_of(object).text();
+    object["kind"] = kind_;
+    if (json::value* const meta = object.if_contains("metadata"); meta != nullptr && meta->is_object()) {
+      for (const char* key : {"managedFields", "resourceVersion", "generation"}) meta->get_object().erase(key);
+    }
+    const json::value* const status = object.if_contains("status");
+    const bool shares = status != nullptr && status->is_object() && status->get_object().contains("fairSharing");
+    object.erase("status");
+    if (shares) object["status"] = json::object{{"fairSharing", json::object{}}};
+    std::string text = json::serialize(object);
+    std::string& known = of_.configuration_[kind_][name];
+    if (known == text) return;
+    known = std::move(text);
+    of_.is_reread_ = true;
+  }
+  void on_gone(const object_name& name) override {
+    if (of_.configuration_[kind_].erase(name.text()) != 0) of_.is_reread_ = true;
+  }
+  void on_synced() override {}
+
+ private:
+  kueue_host& of_;
+  std::string kind_;
+};
+
+class kueue_host::workload_handler final : public object_handler {
+ public:
+  explicit workload_handler(kueue_host& of) : of_(of) {}
+  void on_set(json::object object) override { of_.set_workload(std::move(object)); }
+  void on_gone(const object_name& name) override {
+    const std::string text = name.text();
+    of_.workloads_.erase(text);
+    of_.changed_.erase(text);
+    of_.gone_.insert(text);
+  }
+  void on_synced() override {}
+
+ private:
+  kueue_host& of_;
+};
+
+struct kueue_host::kind {
+  kind(api_server& server, kueue_host& of, const resource& what, std::uint64_t seed)
+      : handler(of, what.kind), watches(server, what, handler, {.seed = seed}) {}
+
+  configuration_handler handler;
+  reflector watches;
+};
+
+kueue_host::kueue_host(api_server& server, kueue_host_options options)
+    : server_(server),
+      options_(std::move(options)),
+      on_workload_(std::make_unique<workload_handler>(*this)),
+      watches_workloads_(
+          std::make_unique<reflector>(server, workloads(), *on_workload_, reflector_options{.seed = options_.seed})),
+      events_(server, {.component = options_.name, .instance = options_.instance, .seed = options_.seed}) {
+  for (const resource& of : configuration_kinds())
+    kinds_.push_back(std::make_unique<kind>(server, *this, of, options_.seed + kinds_.size() + 1));
+}
+
+kueue_host::~kueue_host() = default;
+
+void kueue_host::step(const moment& now) {
+  now_ = now;
+  for (const auto& k : kinds_) k->watches.step(now);
+  watches_workloads_->step(now);
+  events_.step(now);
+}
+
+instant kueue_host::due() const {
+  instant at = std::min(watches_workloads_->due(), events_.due());
+  for (const auto& k : kinds_) at = std::min(at, k->watches.due());
+  return at;
+}
+
+bool kueue_host::is_synced() const {
+  return watches_workloads_->is_synced() &&
+         std::all_of(kinds_.begin(), kinds_.end(), [](const auto& k) { return k->watches.is_synced(); });
+}
+
+std::string kueue_host::problem() const {
+  const auto of = [](const reflector& r) { return r.stale_since() ? r.problem() : std::string{}; };
+  std::string text = of(*watches_workloads_);
+  for (const auto& k : kinds_) {
+    if (text.empty()) text = of(k->watches);
+  }
+  if (text.empty() && !is_synced()) return "not everything has been read yet";
+  return text.empty() ? problem_ : text;
+}
+
+void kueue_host::tell_all_again() {
+  for (const auto& [name, w] : workloads_) changed_.insert(name);
+  gone_.clear();
+  are_quotas_news_ = cluster_.has_value();
+}
+
+/// What is older than what is known already, an answer to a request of ours, comes late.
+void kueue_host::set_workload(json::object object) {
+  const std::string name = name_of(object).text();
+  if (json::value* const meta = object.if_contains("metadata"); meta != nullptr && meta->is_object())
+    meta->get_object().erase("managedFields");
+  const std::string version{text_at(object, {"metadata", "resourceVersion"})};
+  const auto at = workloads_.find(name);
+  if (at != workloads_.end()) {
+    const bool is_same_one =
+        text_at(at->second.object, {"metadata", "uid"}) == text_at(object, {"metadata", "uid"});
+    if (at->second.version == version) return;
+    if (is_same_one && number_of(version) < number_of(at->second.version)) return;
+  }
+  std::string text = json::serialize(object);
+  workloads_[name] = {std::move(object), std::move(text), version};
+  gone_.erase(name);
+  changed_.insert(name);
+}
+
+/// The quotas anew. What can't be read leaves those before in force.
+void kueue_host::reread_configuration() {
+  is_reread_ = false;
+  served_.clear();
+  std::map<std::string, std::set<std::string>> governed_of_root;
+  std::map<std::string, std::set<std::string>> others_of_root;
+  const auto object_of = [](const std::string& text) {
+    const auto o = parse_object(text);
+    return o ? *o : json::object{};
+  };
+  std::map<std::string, std::string> parent_of;
+  for (const auto& [name, text] : configuration_["Cohort"])
+    parent_of[name] = std::string{text_at(object_of(text), {"spec", "parentName"})};
+  const auto root_of = [&](std::string cohort) {
+    for (std::size_t i = 0; i < parent_of.size(); ++i) {
+      const auto up = parent_of.find(cohort);
+      if (up == parent_of.end() || up->second.empty()) break;
+      cohort = up->second;
+    }
+    return cohort;
+  };
+  for (const auto& [name, text] : configuration_["ClusterQueue"]) {
+    const json::object q = object_of(text);
+    const json::value* const meta = q.if_contains("metadata");
+    const json::value* const labels =
+        meta != nullptr && meta->is_object() ? meta->get_object().if_contains("labels") : nullptr;
+    const bool is_labelled =
+        labels != nullptr && labels->is_object() && labels->get_object().contains(options_.label);
+    const bool is_served = is_labelled && text_at(q, {"spec", "stopPolicy"}) == "Hold";
+    if (is_served) served_.insert(name);
+    const std::string cohort = root_of(std::string{text_at(q, {"spec", "cohortName"})});
+    if (!cohort.empty()) (is_served ? governed_of_root : others_of_root)[cohort].insert(name);
+  }
+  std::vector<allot::lab::kueue_object> all;
+  for (const auto& [what, objects] : configuration_) {
+    for (const auto& [name, text] : objects) all.push_back({what, name, text});
+  }
+  allot::lab::errors found;
+  auto made = allot::lab::kueue_cluster::make(
+      all,
+      {.policy = options_.policy,
+       .quota_check_strategy = options_.quota_check_strategy,
+       .serves = [this](std::string_view name) { return serves(name); }},
+      found);
+  problem_ = made ? std::string{} : "the quotas can't be read: " + found.to_string();
+  while (problem_.ends_with('\n')) problem_.pop_back();
+  if (!made) return;
+  cluster_ = std::move(made);
+  notes_.assign(cluster_->notes().begin(), cluster_->notes().end());
+  for (const auto& [root, governed] : governed_of_root) {
+    const auto others = others_of_root.find(root);
+    if (others == others_of_root.end()) continue;
+    notes_.push_back("cohort " + root + ": the ClusterQueue " + *governed.begin() + " is governed and " +
+                     *others->second.begin() +
+                     " is not: Kueue admits there at the same time, and may use what is lent here (label all "
+                     "of a cohort, or none)");
+  }
+  if (quotas_text_ != cluster_->text()) {
+    quotas_text_ = cluster_->text();
+    are_quotas_news_ = true;
+  }
+  for (const auto& [name, w] : workloads_) changed_.insert(name);
+}
+
+result kueue_host::poll(allot_governor::changes& to) {
+  if (!is_synced()) return {result::kind::away, problem()};
+  if (is_reread_) reread_configuration();
+  if (!cluster_) return {result::kind::away, problem()};
+  if (std::exchange(are_quotas_news_, false)) {
+    auto reading = allot::lab::parse_quotas_file(quotas_text_, "the cluster", {});
+    if (reading.value) {
+      to.quotas.emplace(allot_governor::governed_quotas{.file = std::move(*reading.value), .text = quotas_text_});
+    } else {
+      problem_ = reading.problems.front();
+    }
+  }
+  for (const std::string& name : std::exchange(changed_, {})) {
+    if (auto j = report(name)) to.jobs.push_back(std::move(*j));
+  }
+  for (const std::string& name : std::exchange(gone_, {})) to.gone.push_back(name);
+  end_evictions();
+  // What has been known before a problem may be out of date, and writes name the version that they change.
+  if (watches_workloads_->stale_since()) return {result::kind::away, watches_workloads_->problem()};
+  return {};
+}
+
+std::optional<job_report> kueue_host::report(const std::string& name) {
+  const auto at = workloads_.find(name);
+  if (at == workloads_.end()) return std::nullopt;
+  const workload& w = at->second;
+  const allot::lab::kueue_reading r = cluster_->read(w.text, now_.wall);
+  job_report j;
+  j.name = name;
+  j.uid = text_at(w.object, {"metadata", "uid"});
+  j.account = r.cluster_queue;
+  j.title = name;
+  for (const json::value& owner : list_at(w.object, {"metadata", "ownerReferences"})) {
+    if (const json::object* const o = owner.if_object())
+      j.title = std::string{text_at(*o, {"kind"})} + ' ' + std::string{text_at(*o, {"name"})};
+    break;
+  }
+  if (is_true(w.object, waiting_condition))
+    j.said = text_at(*condition(w.object, waiting_condition), {"message"});
+  const std::uint64_t rank = rank_of(j.uid);
+  const bool is_served = serves(r.cluster_queue);
+  if (r.job) j.submitted = r.job->submit;
+  switch (r.standing) {
+    case kueue_standing::finished:
+      j.at = stage::ended;
+      return j;
+    case kueue_standing::holds: {
+      const bool leaves = r.job && r.job->phase == allot::lab::job_phase::evicting;
+      j.at = leaves ? stage::leaving : is_true(w.object, "Admitted") ? stage::running : stage::starting;
+      if (r.job) {
+        j.has = allot_governor::facts_of(*r.job, rank);
+        j.has->min_pods = 0;
+        j.started = r.job->start;
+        // Whoever admits there has the say.
+        if (!is_served) j.has->preemptible = false;
+      }
+      // Nobody else does, of a Workload that no controller has made.
+      if (leaves && is_served && list_at(w.object, {"metadata", "ownerReferences"}).empty()) to_clear_.insert(name);
+      break;
+    }
+    case kueue_standing::pending:
+      if (const std::string checks = unready_checks(w.object); !checks.empty())
+        j.blocked = "its admission checks have not agreed yet: " + checks;
+      break;
+    case kueue_standing::inadmissible:
+    case kueue_standing::malformed:
+      j.refused = r.why;
+      break;
+    case kueue_standing::backs_off:
+      j.not_ready = r.why;
+      if (!r.job) j.blocked = r.why;
+      break;
+    case kueue_standing::not_served:
+      j.is_governed = false;
+      break;
+    default:
+      j.blocked = r.why;
+      break;
+  }
+  if (j.at == stage::waiting && j.is_governed && !is_served && j.blocked.empty()) j.is_governed = false;
+  if (j.at == stage::waiting && r.job) {
+    j.what = allot_governor::facts_of(*r.job, rank);
+    // Kueue decides once with how many pods it runs; a policy that lets jobs grow later can't do that here.
+    const std::string& preset = cluster_->scenario().policy.preset;
+    if (preset != "kueue" && preset != "kueue_fair") {
+      j.what->min_pods = 0;
+      for (auto& s : j.what->sets) s.pods.min_pods = 0;
+    }
+  }
+  if (j.at == stage::waiting && !j.what && j.refused.empty() && j.blocked.empty() && j.is_governed)
+    j.refused = "it can't be read";
+  return j;
+}
+
+std::optional<request> kueue_host::request_for(const command& c, std::string& problem) {
+  const auto at = workloads_.find(c.job->name);
+  if (at == workloads_.end() || text_at(at->second.object, {"metadata", "uid"}) != c.job->uid) {
+    problem = "it is gone";
+    return std::nullopt;
+  }
+  const workload& w = at->second;
+  if (c.is == command::kind::explain) {
+    json::object status{{"conditions", {waiting(true, c.why.latest_start ? "Reserved" : "Waiting",
+                                                 cut(c.why.for_users), w.object)}}};
+    return apply_status(w.object, std::move(status), options_.name, {});
+  }
+  conditions say{w.object, now_};
+  json::object status = kept_status(w.object);
+  const std::string& queue = c.job->account;
+  if (c.is == command::kind::start) {
+    allot::pods_by_set pods{};
+    pods[0] = c.admission.pods;
+    std::copy(c.admission.pods_of_sets.begin(), c.admission.pods_of_sets.end(), pods.begin());
+    const auto assigned = cluster_->assign(w.text, c.admission.pick, pods, now_.wall);
+    if (!assigned) {
+      problem = "it has changed since it was read";
+      return std::nullopt;
+    }
+    allot::lab::json_writer text;
+    allot::lab::write_assignments({assigned->data(), assigned->size()}, text);
+    status["admission"] = json::object{{"clusterQueue", queue}, {"podSetAssignments", json::parse(text.text())}};
+    say.set("QuotaReserved", true, "QuotaReserved",
+            "Quota reserved in ClusterQueue " + queue + " by " + options_.name);
+    say.set("Admitted", true, "Admitted", "The workload is admitted");
+    for (const char* const type : {"Evicted", "Preempted"}) say.end(type, "QuotaReserved");
+  } else {
+    const std::string message = cut(c.why.for_users);
+    say.set("Evicted", true, "Preempted", message);
+    say.set("Preempted", true, preemption_word(c.how), message);
+  }
+  json::array all = say.take();
+  if (c.is == command::kind::start) {
+    all.push_back(waiting(false, "Admitted",
+                          c.borrows.empty() ? "its quota owns what it has"
+                                            : "its quota borrows " + c.borrows + " for it, and may have to give that back",
+                          w.object));
+  }
+  status["conditions"] = std::move(all);
+  return apply_status(w.object, std::move(status), kueue_manager, w.version);
+}
+
+json::object kueue_host::waiting(bool is, std::string_view reason, std::string message,
+                                 const json::object& w) const {
+  const std::string_view status = is ? "True" : "False";
+  const json::object* const before = condition(w, waiting_condition);
+  const bool is_same = before != nullptr && text_at(*before, {"status"}) == status;
+  return {{"type", waiting_condition},
+          {"status", status},
+          {"reason", reason},
+          {"message", std::move(message)},
+          {"lastTransitionTime", is_same ? std::string{text_at(*before, {"lastTransitionTime"})}
+                                         : time_text(now_.wall)}};
+}
+
+void kueue_host::take_answer(command& c, const response& answer) {
+  outcome o = outcome_of(answer);
+  using is = outcome::kind;
+  switch (o.is) {
+    case is::done:
+      set_workload(std::move(o.object));
+      break;
+    case is::conflict:
+    case is::not_found:
+    case is::gone:
+      c.result = {result::kind::too_late, o.text};
+      return;
+    case is::away:
+    case is::too_many_requests:
+      c.result = {result::kind::away, o.text};
+      return;
+    default:
+      c.result = {result::kind::refused, o.text};
+      return;
+  }
+  const auto at = workloads_.find(c.job->name);
+  if (at == workloads_.end()) return;
+  if (c.is == command::kind::start)
+    tell_event(at->second, "Normal", "Admitted",
+               "Admitted by ClusterQueue " + c.job->account +
+                   (c.borrows.empty() ? "" : ", which borrows " + c.borrows));
+  if (c.is == command::kind::stop) tell_event(at->second, "Normal", "Preempted", cut(c.why.for_users));
+  if (c.is == command::kind::explain) {
+    tell_event(at->second, "Normal", "Waiting", cut(c.why.for_users));
+    return;
+  }
+  c.after = report(c.job->name);
+}
+
+void kueue_host::carry_out(std::span<command> all) {
+  std::vector<request> requests;
+  std::vector<command*> of;
+  for (command& c : all) {
+    std::string problem;
+    auto r = request_for(c, problem);
+    if (!r) {
+      c.result = {result::kind::too_late, problem};
+      continue;
+    }
+    requests.push_back(std::move(*r));
+    of.push_back(&c);
+  }
+  writes_ += requests.size();
+  const std::vector<response> answers = ask(server_, std::move(requests));
+  for (std::size_t i = 0; i < answers.size(); ++i) take_answer(*of[i], answers[i]);
+}
+
+/// Of Workloads that no controller has made: nobody else takes their admission away.
+void kueue_host::end_evictions() {
+  std::vector<request> requests;
+  for (const std::string& name : std::exchange(to_clear_, {})) {
+    const auto at = workloads_.find(name);
+    if (at == workloads_.end()) continue;
+    const json::object& w = at->second.object;
+    conditions say{w, now_};
+    say.set("QuotaReserved", false, "Pending", "It was evicted");
+    say.set("Admitted", false, "NoReservation", "It was evicted");
+    json::object status = kept_status(w);
+    status.erase("admission");
+    status["conditions"] = say.take();
+    requests.push_back(apply_status(w, std::move(status), kueue_manager, at->second.version));
+  }
+  if (requests.empty()) return;
+  writes_ += requests.size();
+  // One that fails is tried again with the next report.
+  for (const response& answer : ask(server_, std::move(requests))) {
+    if (outcome o = outcome_of(answer)) set_workload(std::move(o.object));
+  }
+}
+
+void kueue_host::tell_event(const workload& w, std::string_view type, std::string_view reason,
+                            std::string_view message) {
+  events_.tell({std::string{kueue_version}, "Workload", name_of(w.object),
+                std::string{text_at(w.object, {"metadata", "uid"})}},
+               type, reason, message, now_);
+}
+
+}  // namespace allot_kueue

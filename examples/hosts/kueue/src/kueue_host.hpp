@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A cluster whose Workloads Kueue makes and allot admits. ClusterQueues that carry the label and whose stopPolicy
+// is Hold are governed: Kueue's own scheduler leaves them alone, and its controllers go on.
+#pragma once
+
+#include "api/api_server.hpp"
+#include "api/events.hpp"
+#include "api/objects.hpp"
+#include "api/reflector.hpp"
+#include "governor/src/host.hpp"
+
+#include "lab/import/kueue_cluster.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace allot_kueue {
+
+struct kueue_host_options {
+  /// Of ClusterQueues that are governed, with any value.
+  std::string label{"allot.dev/governed"};
+  /// The member "policy" of a scenario, as JSON; empty: as Kueue is configured, `kueue` or `kueue_fair`.
+  std::string policy{};
+  /// Kueue's configuration: see `allot::lab::kueue_options`.
+  std::string quota_check_strategy{};
+  /// The manager of what is written, and the component of Events.
+  std::string name{"allot-kueue"};
+  /// Which one of several.
+  std::string instance{};
+  std::uint64_t seed = 0;
+};
+
+/// The type of the condition in which a Workload says why it waits.
+inline constexpr std::string_view waiting_condition = "allot.dev/Waiting";
+
+class kueue_host final : public allot_governor::host {
+ public:
+  kueue_host(api_server& server, kueue_host_options options);
+  ~kueue_host() override;
+
+  /// Takes what has come; never waits. To be called before a tick.
+  void step(const moment& now);
+  /// When there is something to do, on the steady clock, should nothing come.
+  [[nodiscard]] instant due() const;
+  /// Whether something has come that the next poll tells.
+  [[nodiscard]] bool has_news() const noexcept { return !changed_.empty() || !gone_.empty() || is_reread_; }
+  /// Whether all that there is has been read once.
+  [[nodiscard]] bool is_synced() const;
+  /// Why the cluster can't be read or can't be governed; empty if it can.
+  [[nodiscard]] std::string problem() const;
+  /// Everything is told anew, to another governor.
+  void tell_all_again();
+  /// What of the quotas is not carried over, or not as it is; and ClusterQueues that lend to or borrow from
+  /// others of which some are governed and some are not.
+  [[nodiscard]] const std::vector<std::string>& notes() const noexcept { return notes_; }
+  /// Calls that change something, since the beginning.
+  [[nodiscard]] std::uint64_t writes() const noexcept { return writes_; }
+
+  [[nodiscard]] allot_governor::outcome poll(allot_governor::changes& to) override;
+  void carry_out(std::span<allot_governor::command> all) override;
+
+ private:
+  class configuration_handler;
+  class workload_handler;
+
+  struct workload {
+    boost::json::object object;
+    std::string text;
+    std::string version;
+  };
+  struct kind;
+
+  void set_workload(boost::json::object object);
+  void reread_configuration();
+  [[nodiscard]] bool serves(std::string_view cluster_queue) const { return served_.count(cluster_queue) != 0; }
+  [[nodiscard]] std::optional<allot_governor::job_report> report(const std::string& name);
+  [[nodiscard]] boost::json::object waiting(bool is, std::string_view reason, std::string message,
+                                            const boost::json::object& w) const;
+  [[nodiscard]] std::optional<request> request_for(const allot_governor::command& c, std::string& problem);
+  void take_answer(allot_governor::command& c, const response& answer);
+  void end_evictions();
+  void tell_event(const workload& w, std::string_view type, std::string_view reason, std::string_view message);
+
+  api_server& server_;
+  kueue_host_options options_;
+  std::vector<std::unique_ptr<kind>> kinds_;
+  std::unique_ptr<workload_handler> on_workload_;
+  std::unique_ptr<reflector> watches_workloads_;
+  event_writer events_;
+  /// By kind, then name: the objects that the quotas come from.
+  std::map<std::string, std::map<std::string, std::string>, std::less<>> configuration_;
+  std::map<std::string, workload, std::less<>> workloads_;
+  std::set<std::string, std::less<>> served_;
+  std::optional<allot::lab::kueue_cluster> cluster_;
+  std::string quotas_text_;
+  bool is_reread_ = true;
+  bool are_quotas_news_ = false;
+  std::string problem_;
+  std::vector<std::string> notes_;
+  std::set<std::string> changed_;
+  std::set<std::string> gone_;
+  /// Evicted, and made by no controller: their admission is to be taken away.
+  std::set<std::string> to_clear_;
+  moment now_{};
+  std::uint64_t writes_ = 0;
+};
+
+}  // namespace allot_kueue
