@@ -337,14 +337,14 @@ void compare(const chapter& log, replay_result& result) {
 
 replay_result replay(std::istream& in, const std::optional<std::string>& config_text) {
   replay_result result;
-  std::optional<chapter> current;
+  std::unique_ptr<chapter> current;
   std::size_t number = 0;
   const auto complain = [&](const std::exception& e) {
     if (result.problem.empty()) result.problem = "line " + std::to_string(number) + ": " + e.what();
   };
   std::size_t began_at = 0;
   const auto close = [&] {
-    if (!current) return;
+    if (current == nullptr) return;
     try {
       compare(*current, result);
     } catch (const std::exception& e) {
@@ -364,10 +364,10 @@ replay_result replay(std::istream& in, const std::optional<std::string>& config_
         close();
         began_at = number;
         ++result.schedulers;
-        current.emplace(chapter{std::move(*setup)});
+        current.reset(new chapter{std::move(*setup)});
         continue;
       }
-      if (!current) throw std::invalid_argument{"the log does not begin with a scheduler"};
+      if (current == nullptr) throw std::invalid_argument{"the log does not begin with a scheduler"};
       line& at = current->lines.emplace_back(line{number, std::move(text)});
       if (auto* e = std::get_if<logged_event>(&says)) {
         at.says = std::move(*e);
