@@ -129,10 +129,8 @@ bool governor::take_in(changes&& c) {
       const bool was_leaving =
           at != records_.end()
               ? at->second.at == phase::leaving
-              : remembered_ &&
-                    std::any_of(remembered_->leaving.begin(), remembered_->leaving.end(), [&](const auto& l) {
-                      return l.job.key == k && was_submitted(j, l.job.submitted);
-                    });
+              : remembered_ && std::any_of(remembered_->leaving.begin(), remembered_->leaving.end(),
+                                           [&](const auto& l) { return is_same(j, l.job); });
       const bool comes_back = was_leaving && j.has_failed && j.may_requeue;
       if (!comes_back) {
         forget(k);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // The state after a tick, as plain data.
 #include "governor.hpp"
+#include "words.hpp"
 
 #include <allot/fairshare/borrowed_share.hpp>
 #include <allot/fairshare/division.hpp>
@@ -20,6 +21,7 @@ constexpr std::size_t most_asked = 100;
 
 snapshot governor::snapshot_view() const {
   snapshot s;
+  s.words = words;
   s.cluster = cluster_name_;
   s.policy = config_.quotas.policy_name;
   s.now = now_.wall;
@@ -167,7 +169,7 @@ snapshot governor::snapshot_view() const {
     to.submitted = j.submitted * 1000;
     to.restarts = j.restarts;
     to.comment = j.admin_comment;
-    to.slurm_reason = j.why_pending;
+    to.host_reason = j.why_pending;
     const auto on_wall = [&](std::int64_t steady) { return now_.wall - (now_.steady - steady); };
     to.since = r.at == phase::released ? on_wall(r.released)
                : r.warned              ? on_wall(*r.warned)
