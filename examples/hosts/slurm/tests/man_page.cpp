@@ -53,11 +53,11 @@ TEST_CASE("man page: every command, option, key, log word and metric is in it") 
   all_in_page(found_in(read(sources / "config.cpp"), "(?:find|time|text)\\(\"([a-z_]+)\""), "\n\\.It Ic ",
               12);
   std::string all;
-  for (const auto& from : {sources, top.parent_path() / "governor" / "src"}) {
-    for (const auto& file : std::filesystem::directory_iterator{from}) {
-      if (file.path().extension() == ".cpp") all += read(file.path());
-    }
+  for (const auto& file : std::filesystem::directory_iterator{sources}) {
+    if (file.path().extension() == ".cpp") all += read(file.path());
   }
+  for (const char* shared : {"orders.cpp", "state_files.cpp"})
+    all += read(top.parent_path() / "governor" / "src" / shared);
   all_in_page(found_in(all, "\\blog_?(?:\\(\\))?\\(\\s*\"([a-z]+)\""), "\n\\.It Li ", 10);
   all_in_page(found_in(metrics_of(test::sample("lab", allot_slurm::words)), "TYPE allot_slurm_([a-z_]+) "),
               "\n\\.It Li .*\\b", 30);
