@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-# The hosts: allot-slurm. Read by ../dev.
+# The hosts: allot-slurm and allot-kueue. Read by ../dev.
 
 # Why there can be no Slurm cluster here: nothing where there can be one. Installs what is missing if that is possible.
 slurm_is_out() {
@@ -54,4 +54,46 @@ soak_slurm() {
   why=$(slurm_is_out)
   [ -z "$why" ] || { printf '  %-34s skipped: %s\n' "soak on Slurm" "$why" && return 0; }
   run_slurm soak
+}
+
+go_is_new_enough() {
+  local version
+  version=$(go env GOVERSION 2>/dev/null | sed -n 's/^go\([0-9.]*\).*/\1/p')
+  [ -n "$version" ] && [ "$(printf '1.26\n%s\n' "$version" | sort -V | head -n 1)" = 1.26 ]
+}
+
+# The control plane, kwok, Kueue and its objects, for examples/hosts/kueue/cluster: into build/kueue, unless they are there
+# already. Minutes of all processors and 3 GB of modules and objects in Go's own caches, the first time.
+build_kueue_cluster() {
+  local from=examples/hosts/kueue/cluster into=build/kueue made version kueue
+  made=$(cat $from/*/go.mod $from/*/go.sum $from/control-plane/main.go | sha256sum)
+  [ "$(cat $into/made-of 2>/dev/null)" != "$made" ] || return 0
+  go_is_new_enough || { echo "no Go of 1.26 or later, which builds Kubernetes and Kueue: https://go.dev/dl" >&2 && return 2; }
+  rm -f $into/made-of
+  mkdir -p $into
+  version=$(cd $from/control-plane && go list -m -f '{{.Version}}' k8s.io/kubernetes) || return
+  # Clients parse the version, and without this there is none.
+  go_build control-plane control-plane . -X "k8s.io/component-base/version.gitVersion=$version" \
+    -X "k8s.io/client-go/pkg/version.gitVersion=$version" &&
+    go_build control-plane kueue sigs.k8s.io/kueue/cmd/kueue &&
+    go_build kwok kwok sigs.k8s.io/kwok/cmd/kwok &&
+    kueue=$(cd $from/control-plane && go list -m -f '{{.Dir}}' sigs.k8s.io/kueue)/config/components &&
+    kubectl kustomize "$kueue/crd" >$into/crds.yaml &&
+    # Its first document is the Service before Kueue.
+    kubectl kustomize "$kueue/webhook" | sed '1,/^---$/d' >$into/webhooks.yaml &&
+    echo "$made" >$into/made-of
+}
+
+go_build() { # MODULE PROGRAM PACKAGE [LINKER-OPTION...]
+  local output=$PWD/build/kueue/$2
+  (cd "examples/hosts/kueue/cluster/$1" && nice go build -mod=readonly -ldflags "-s -w ${*:4}" -o "$output" "$3")
+}
+
+# Why there can be no Kubernetes cluster here: nothing where there can be one. Builds what is missing if that is possible.
+kueue_is_out() {
+  build_kueue_cluster >"$logs/kueue-programs.txt" 2>&1 || {
+    echo "Kubernetes and Kueue can't be built here: $(tail -n 1 "$logs/kueue-programs.txt")"
+    return
+  }
+  python3 examples/hosts/kueue/cluster/cluster.py -- true >"$logs/kueue-cluster.txt" 2>&1 || tail -n 1 "$logs/kueue-cluster.txt"
 }

@@ -86,6 +86,11 @@ look_for() { # GROUP...: fills `missing` and `optional`
         # Its plugins, job_submit/lua among them. slurmdbd and its database are for what needs accounting: QOS.
         compgen -G '/usr/lib/*/slurm-wlm/job_submit_lua.so' >/dev/null || missing+=(slurm-wlm-basic-plugins)
         ;;
+      kueue)
+        needs_header libcurl4-openssl-dev curl/curl.h $'#if LIBCURL_VERSION_NUM < 0x075800\n#error too old\n#endif'
+        needs_header libyaml-cpp-dev yaml-cpp/yaml.h
+        needs_header libmicrohttpd-dev microhttpd.h
+        ;;
       # Opens the reports in the tests; where there is none, that test is skipped.
       browser) has_browser || missing+=(chromium) ;;
       everything)
@@ -106,8 +111,8 @@ install_missing() {
       --no-install-recommends "${missing[@]}" "${optional[@]}"
 }
 
-# Sees to it that the packages of the groups are there: build, test, bench, lint, docs, packages, python, slurm, clang, browser;
-# or everything.
+# Sees to it that the packages of the groups are there: build, test, bench, lint, docs, packages, python, slurm, kueue, clang,
+# browser; or everything.
 needs() {
   look_for "$@"
   [ ${#missing[@]} -gt 0 ] || return 0

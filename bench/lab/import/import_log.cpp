@@ -9,14 +9,19 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
+import_log::import_log(std::string file, std::size_t shown, std::FILE* to)
+    : sink_([file = printable(file) + ": ", to](const std::string& line) {
+        const std::string whole = file + line + '\n';
+        std::fwrite(whole.data(), 1, whole.size(), to);
+      }),
+      shown_(shown) {}
+
 void import_log::print(std::string_view place, std::string_view text) const {
   // Far longer than any message of its own: what is longer has a name of the file in it.
   constexpr std::size_t longest = 1500;
-  std::string line = printable(file_);
-  line += ": ";
+  std::string line;
   if (!place.empty()) line.append(printable(shortened(place, longest))).append(": ");
-  line.append(printable(shortened(text, longest))).append("\n");
-  std::fwrite(line.data(), 1, line.size(), to_);
+  sink_(line.append(printable(shortened(text, longest))));
 }
 
 void import_log::reject(std::span<const text_problem> problems) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdio>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,8 +20,9 @@ namespace lab {
 class import_log {
  public:
   /// `file` is the name of the input in messages; the first `shown` rows that are left out are reported.
-  import_log(std::string file, std::size_t shown, std::FILE* to = stderr)
-      : file_(std::move(file)), shown_(shown), to_(to) {}
+  import_log(std::string file, std::size_t shown, std::FILE* to = stderr);
+  /// The same messages, each without file and line end, go to `sink`.
+  explicit import_log(std::function<void(std::string line)> sink) : sink_(std::move(sink)) {}
 
   /// Reports a row that is left out, and everything that is wrong with it.
   void reject(std::span<const text_problem> problems);
@@ -42,9 +44,8 @@ class import_log {
  private:
   void print(std::string_view place, std::string_view text) const;
 
-  std::string file_;
-  std::size_t shown_;
-  std::FILE* to_;
+  std::function<void(std::string line)> sink_;
+  std::size_t shown_ = 0;
   std::size_t rejected_ = 0;
   std::size_t noted_ = 0;
 };

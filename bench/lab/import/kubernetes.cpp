@@ -159,6 +159,18 @@ nano_amount read_amount_of(json_value value, errors& found) {
   return q.value_or(0);
 }
 
+std::string kubernetes_quantity(nano_amount amount) {
+  static constexpr std::array<std::pair<std::string_view, nano_amount>, 4> units = {
+      {{"", nano}, {"m", nano / 1000}, {"u", nano / 1'000'000}, {"n", 1}}};
+  const auto unit =
+      *std::find_if(units.begin(), units.end(), [&](const auto& u) { return amount % u.second == 0; });
+  std::string text;
+  nano_amount rest = amount / unit.second;
+  do text.insert(text.begin(), static_cast<char>('0' + static_cast<int>(rest % 10)));
+  while ((rest /= 10) != 0);
+  return text.append(unit.first);
+}
+
 std::optional<instant> parse_go_duration(std::string_view text) {
   static constexpr std::array<std::pair<std::string_view, nano_amount>, 9> units = {{{"ns", 1},
                                                                                      {"us", 1000},
@@ -316,14 +328,54 @@ vector<json_value> elements_at(json_value from, std::initializer_list<std::strin
   return all;
 }
 
+std::optional<kubernetes_object> read_object(json_value value, errors& found, std::string_view kind) {
+  if (!expect_object(value, found)) return std::nullopt;
+  kubernetes_object object{text_at(value, {"kind"}, found),
+                           {},
+                           text_at(value, {"metadata", "namespace"}, found),
+                           text_at(value, {"metadata", "name"}, found),
+                           time_at(value, {"metadata", "creationTimestamp"}, found),
+                           value};
+  if (object.kind.empty()) object.kind = kind;
+  if (object.kind.empty()) {
+    value.report(found, "the object has no \"kind\"");
+    return std::nullopt;
+  }
+  if (object.own_name.empty()) {
+    value.report(found, "the object has no name (expected \"metadata\": {\"name\": ...})");
+    return std::nullopt;
+  }
+  object.name = object.space.empty() ? object.own_name : object.space + '/' + object.own_name;
+  return object;
+}
+
+void object_collector::add(json_value value, errors& found, std::string_view kind) {
+  auto object = read_object(value, found, kind);
+  if (!object) return;
+  if (!names_.emplace(object->kind, object->name).second)
+    return value.report(found, "there is more than one " + object->shown());
+  objects_[object->kind].push_back(std::move(*object));
+}
+
+objects_by_kind object_collector::take() {
+  for (auto& [kind, objects] : objects_) {
+    std::stable_sort(objects.begin(), objects.end(),
+                     [](const kubernetes_object& a, const kubernetes_object& b) {
+                       const instant x = a.created.value_or(0);
+                       const instant y = b.created.value_or(0);
+                       return x != y ? x < y : a.name < b.name;
+                     });
+  }
+  return std::move(objects_);
+}
+
 objects_by_kind read_objects(json_value root, errors& found) {
-  objects_by_kind by_kind;
-  std::set<std::pair<std::string, std::string>> names;
+  object_collector objects;
   vector<json_value> all;
   if (root.is_array()) {
     root.for_each([&](json_value element) { all.push_back(element); });
   } else if (!expect_object(root, found)) {
-    return by_kind;
+    return {};
   } else if (find_path(root, {"items"}, found)) {
     all = elements_at(root, {"items"}, found);
   } else if (find_path(root, {"kind"}, found)) {
@@ -340,38 +392,8 @@ objects_by_kind read_objects(json_value root, errors& found) {
       single.push_back(value);
     }
   }
-  for (const json_value& value : single) {
-    if (!expect_object(value, found)) continue;
-    kubernetes_object object{text_at(value, {"kind"}, found),
-                             {},
-                             text_at(value, {"metadata", "namespace"}, found),
-                             text_at(value, {"metadata", "name"}, found),
-                             time_at(value, {"metadata", "creationTimestamp"}, found),
-                             value};
-    if (object.kind.empty()) {
-      value.report(found, "the object has no \"kind\"");
-      continue;
-    }
-    if (object.own_name.empty()) {
-      value.report(found, "the object has no name (expected \"metadata\": {\"name\": ...})");
-      continue;
-    }
-    object.name = object.space.empty() ? object.own_name : object.space + '/' + object.own_name;
-    if (!names.emplace(object.kind, object.name).second) {
-      value.report(found, "there is more than one " + object.shown());
-      continue;
-    }
-    by_kind[object.kind].push_back(std::move(object));
-  }
-  for (auto& [kind, objects] : by_kind) {
-    std::stable_sort(objects.begin(), objects.end(),
-                     [](const kubernetes_object& a, const kubernetes_object& b) {
-                       const instant x = a.created.value_or(0);
-                       const instant y = b.created.value_or(0);
-                       return x != y ? x < y : a.name < b.name;
-                     });
-  }
-  return by_kind;
+  for (const json_value& value : single) objects.add(value, found);
+  return objects.take();
 }
 
 void note_other_kinds(const objects_by_kind& objects, std::initializer_list<std::string_view> known,

@@ -17,8 +17,10 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace allot {
 inline namespace v0 {
@@ -38,6 +40,9 @@ inline constexpr std::int64_t most_priority = std::numeric_limits<std::int32_t>:
 /// A quantity as Kubernetes writes it ("500m", "1Gi", "2e3", "1.5"), in billionths; nullopt if it is none.
 /// As in Kubernetes, digits beyond the ninth decimal are rounded up, and more than 2^63-1 is that.
 [[nodiscard]] std::optional<nano_amount> parse_kubernetes_quantity(std::string_view text);
+
+/// The same amount as Kubernetes writes it, exactly: "3", "500m".
+[[nodiscard]] std::string kubernetes_quantity(nano_amount amount);
 
 /// A whole number in decimal digits, as Go's ParseInt reads it; nullopt if the text is none.
 [[nodiscard]] std::optional<std::int64_t> parse_whole(std::string_view text);
@@ -105,8 +110,24 @@ struct kubernetes_object {
   [[nodiscard]] std::string shown() const { return kind + ' ' + name; }
 };
 
+/// Reads an object. One that does not say its kind, as those in lists of the API server, is of `kind`.
+/// Reports what has no kind, or no name.
+[[nodiscard]] std::optional<kubernetes_object> read_object(json_value value, errors& found,
+                                                           std::string_view kind = {});
+
 /// Objects by kind, in the order of age, then name.
 using objects_by_kind = std::map<std::string, vector<kubernetes_object>>;
+/// Makes them of objects that come one by one.
+class object_collector {
+ public:
+  /// As `read_object`; also reports an object that is there twice.
+  void add(json_value value, errors& found, std::string_view kind = {});
+  [[nodiscard]] objects_by_kind take();
+
+ private:
+  objects_by_kind objects_;
+  std::set<std::pair<std::string, std::string>> names_;
+};
 /// The objects of `kubectl get ... -o json`, or a single object. Reports anything that is not such a list.
 [[nodiscard]] objects_by_kind read_objects(json_value root, errors& found);
 /// Notes how many objects there are of each kind that is not among `known`.

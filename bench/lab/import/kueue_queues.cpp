@@ -68,7 +68,8 @@ void kueue_queues::read_queue(const kubernetes_object& o, bool is_cohort, resour
     read_group(group, q, names);
   q.stop = text_at(o.value, {"spec", "stopPolicy"}, found_);
   const auto active = find_condition(o.value, "Active", found_);
-  if (active && !active->is_true) {
+  const bool is_that_it_stopped = active && active->reason == "Stopped" && kueue_queue::is_stop(q.stop);
+  if (active && !active->is_true && !is_that_it_stopped) {
     q.inactive = "it is not Active" + (active->reason.empty() ? "" : " (" + active->reason + ')');
   }
   note_other_clusters(o);
@@ -146,13 +147,15 @@ void kueue_queues::read_flavors(const kueue_flavors& flavors) {
       for (const std::string& f : g.flavors) {
         has_flavors = true;
         q.has_topology = q.has_topology && flavors.has_topology(f);
-        if (!flavors.has(f)) unknown.insert(f);
+        if (flavors.has(f)) continue;
+        unknown.insert(f);
+        if (knows_all_) q.inactive = "there is no ResourceFlavor " + f;
       }
     }
     q.has_topology = q.has_topology && has_flavors;
     if (!q.is_cohort) cluster_queues_.emplace(q.name, &q);
   }
-  if (flavors.empty() || unknown.empty()) return;
+  if (flavors.empty() || knows_all_) return;
   for (const std::string& f : unknown) {
     log_.note("ResourceFlavor " + f,
               "it is not in the file: taken as one without labels and taints, which admits every workload");
@@ -199,7 +202,7 @@ bool kueue_queues::selects(const kueue_queue& q, const std::string& space) {
     labels.merge(texts_at(o.value, {"metadata", "labels"}, found_));
   }
   for (const node_requirement& r : all_of) {
-    if (!is_known && r.key != name_label) {
+    if (!is_known && !knows_all_ && r.key != name_label) {
       if (unknown_spaces_.insert(q.name + '/' + space).second) {
         log_.note(q.object->shown(), "spec.namespaceSelector asks for labels of the namespace " + space +
                                          ", which is not in the file: taken as selected (kubectl get "

@@ -48,6 +48,7 @@ struct kueue_queue {
   vector<kueue_resource_group> groups;
   /// None, Hold or HoldAndDrain.
   std::string stop;
+  [[nodiscard]] static bool is_stop(std::string_view policy) { return !policy.empty() && policy != "None"; }
   /// Why Kueue admits nothing to it, if it is not stopped.
   std::string inactive;
   /// All of its flavors have a topology.
@@ -68,9 +69,10 @@ struct kueue_local_queue {
 
 class kueue_queues {
  public:
-  /// The objects, which outlive this, are those of the file.
-  kueue_queues(objects_by_kind& objects, errors& found, import_log& log)
-      : objects_(objects), found_(found), log_(log) {}
+  /// The objects, which outlive this, are those of a file or, with `knows_all`, all that there are in a
+  /// cluster: what is not among them is not there.
+  kueue_queues(objects_by_kind& objects, bool knows_all, errors& found, import_log& log)
+      : objects_(objects), knows_all_(knows_all), found_(found), log_(log) {}
 
   /// Reads the queues; `names` gets the resources that they count. Cohorts that are only named are among
   /// them.
@@ -99,6 +101,7 @@ class kueue_queues {
   void read_local_queues();
 
   objects_by_kind& objects_;
+  bool knows_all_;
   errors& found_;
   import_log& log_;
   vector<kueue_queue> queues_;

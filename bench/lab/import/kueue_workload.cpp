@@ -181,6 +181,16 @@ void read_annotations(const kubernetes_object& o, kueue_workload& to, errors& fo
                             std::to_string(to.priority.value_or(0)) + " (where PriorityBoost is on: and " +
                             boost + ')');
   }
+  if (const auto estimate = all->find("allot.dev/estimate-seconds")) {
+    const auto seconds = estimate->is_string() ? parse_whole(estimate->text()) : std::nullopt;
+    if (seconds && 1 <= *seconds && *seconds <= most_count) {
+      to.estimate = *seconds * ms_per_second;
+    } else {
+      log.note(o.shown(),
+               "the annotation allot.dev/estimate-seconds is left out: expected whole seconds, 1 to " +
+                   std::to_string(most_count) + ", found " + estimate->shown());
+    }
+  }
 }
 
 }  // namespace
@@ -223,9 +233,11 @@ kueue_workload read_kueue_workload(const kubernetes_object& object, errors& foun
   read_annotations(object, w, found, log);
   if (const auto active = find_path(object.value, {"spec", "active"}, found);
       active && !read_bool(*active, found).value_or(true)) {
+    w.is_deactivated = true;
     w.is_out = "spec.active is false";
   } else if (const auto target = find_condition(object.value, "DeactivationTarget", found);
              target && target->is_true) {
+    w.is_deactivated = true;
     w.is_out = "its condition DeactivationTarget is True";
   }
   if (w.holds_quota() && !w.is_out.empty()) {

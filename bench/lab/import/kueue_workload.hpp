@@ -11,6 +11,7 @@
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -37,6 +38,8 @@ struct kueue_assigned {
   std::string flavor;
   /// Of all pods that run.
   nano_amount amount = 0;
+
+  friend bool operator==(const kueue_assigned&, const kueue_assigned&) = default;
 };
 
 struct kueue_pod_set {
@@ -67,6 +70,8 @@ struct kueue_workload {
   std::string stays_out{};
   /// Why it is in no queue now, if it holds no quota.
   std::string is_out{};
+  /// That, or what becomes of what it holds, is because it was deactivated.
+  bool is_deactivated = false;
   /// Why it is out of its queue until `ready`, or for good if that is over: its condition Requeued is False.
   std::string backs_off{};
   /// Why Kueue does not admit it though it is in its queue.
@@ -80,7 +85,13 @@ struct kueue_workload {
   /// The latest point in time that it knows of.
   instant latest = 0;
   std::optional<instant> longest{};
+  /// What its annotation allot.dev/estimate-seconds says.
+  std::optional<instant> estimate{};
 
+  /// How long a run is expected to take, at most.
+  [[nodiscard]] std::optional<instant> expected() const noexcept {
+    return estimate && longest ? std::min(*estimate, *longest) : estimate ? estimate : longest;
+  }
   [[nodiscard]] bool holds_quota() const noexcept { return !holds_in.empty(); }
   [[nodiscard]] std::int64_t running_pods() const {
     std::int64_t n = 0;

@@ -165,6 +165,11 @@ const std::string& resource_names::plain(std::string_view resource) const {
   return e == nullptr ? none : e->name;
 }
 
+bool resource_names::can_say(std::string_view resource, nano_amount amount) const {
+  const entry* const e = find(resource);
+  return e == nullptr || amount <= e->unit * (most_milli / 1000);
+}
+
 std::int64_t resource_names::milli(std::string_view resource, nano_amount amount, bool round_up) const {
   const entry* const e = find(resource);
   const nano_amount unit = e == nullptr ? nano : e->unit;

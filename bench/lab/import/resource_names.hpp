@@ -46,6 +46,8 @@ class resource_names {
   [[nodiscard]] std::string dimension(std::string_view resource, std::string_view flavor) const;
   /// "gpu" for "nvidia.com/gpu".
   [[nodiscard]] const std::string& plain(std::string_view resource) const;
+  /// Whether a scenario can say that amount of it.
+  [[nodiscard]] bool can_say(std::string_view resource, nano_amount amount) const;
   /// In thousandths of the scenario's unit, rounded up or down; saturates at the maximum of a scenario.
   [[nodiscard]] std::int64_t milli(std::string_view resource, nano_amount amount, bool round_up) const;
 

@@ -36,6 +36,11 @@ class errors {
     if (++count_ <= most_kept) kept_.push_back({std::string{file}, std::string{place}, std::move(text)});
   }
 
+  void add_all(const errors& others) {
+    for (const error& e : others.kept_) add(e.file, e.place, e.text);
+    count_ += others.count_ - others.kept_.size();
+  }
+
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
   /// The first `most_kept`.

@@ -109,19 +109,21 @@ std::optional<trace> parse_trace(std::string_view text, const std::string& path,
   return t;
 }
 
-std::optional<scenario> parse_scenario(std::string_view text, const scenario_source& source, errors& found) {
+namespace {
+
+/// Reads all of the text with the reader of `s`. Returns whether it is valid.
+[[nodiscard]] bool read_text(std::string_view text, const scenario_source& source, scenario_reader& reader,
+                             scenario& s, errors& found) {
   const std::size_t before = found.size();
-  scenario s;
   s.file = shown_path(*source.file);
   s.input.add_text(text);
   const auto document = json_document::parse(s.file, text, found);
-  if (!document || !expect_object(document->root(), found)) return std::nullopt;
+  if (!document || !expect_object(document->root(), found)) return false;
   json_object top{document->root(), found};
   check_format(top, found);
-  scenario_reader reader{s, found};
   reader.read_resources(top);
   // Without resources every amount would be an unknown key.
-  if (s.resources.empty()) return std::nullopt;
+  if (s.resources.empty()) return false;
   reader.read_policy(top);
   reader.find_flavors(top);
   reader.read_cluster(top);
@@ -140,9 +142,53 @@ std::optional<scenario> parse_scenario(std::string_view text, const scenario_sou
   top.reject_unknown();
   reader.check_trace(places);
   reader.check_total();
-  if (found.size() != before) return std::nullopt;
+  if (found.size() != before) return false;
   reader.finish();
+  return true;
+}
+
+}  // namespace
+
+std::optional<scenario> parse_scenario(std::string_view text, const scenario_source& source, errors& found) {
+  scenario s;
+  scenario_reader reader{s, found};
+  if (!read_text(text, source, reader, s, found)) return std::nullopt;
   return s;
+}
+
+struct open_scenario::state {
+  scenario of{};
+  /// Of one call.
+  errors found{};
+  scenario_reader reader{of, found};
+};
+
+open_scenario::open_scenario(std::unique_ptr<state> of) noexcept : state_(std::move(of)) {}
+open_scenario::open_scenario(open_scenario&& other) noexcept = default;
+open_scenario& open_scenario::operator=(open_scenario&& other) noexcept = default;
+open_scenario::~open_scenario() = default;
+
+std::optional<open_scenario> open_scenario::parse(std::string_view text, const scenario_source& source,
+                                                  errors& found) {
+  auto of = std::make_unique<state>();
+  const bool is_valid = read_text(text, source, of->reader, of->of, of->found);
+  found.add_all(of->found);
+  if (!is_valid) return std::nullopt;
+  return open_scenario{std::move(of)};
+}
+
+const scenario& open_scenario::get() const noexcept {
+  return state_->of;
+}
+
+std::optional<job_entry> open_scenario::read_job(std::string_view text, errors& found) {
+  errors& own = state_->found;
+  own = {};
+  std::optional<job_entry> job;
+  if (const auto document = json_document::parse(state_->of.file, text, own))
+    job = state_->reader.read_job(document->root());
+  found.add_all(own);
+  return own.empty() ? std::move(job) : std::nullopt;
 }
 
 std::optional<scenario> read_scenario(const scenario_source& source, errors& found) {

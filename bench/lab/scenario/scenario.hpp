@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -245,6 +246,28 @@ struct scenario_source {
 /// The same for a scenario with the text `text`, whatever file `source` names.
 [[nodiscard]] std::optional<scenario> parse_scenario(std::string_view text, const scenario_source& source,
                                                      errors& found);
+
+/// A scenario whose jobs come one at a time: those of a live cluster.
+class open_scenario {
+ public:
+  /// As `parse_scenario`.
+  [[nodiscard]] static std::optional<open_scenario> parse(std::string_view text,
+                                                          const scenario_source& source, errors& found);
+  open_scenario(open_scenario&& other) noexcept;
+  open_scenario& operator=(open_scenario&& other) noexcept;
+  ~open_scenario();
+
+  [[nodiscard]] const scenario& get() const noexcept;
+  /// Reads a job as an element of `jobs`. It does not become part of the scenario. On any error returns
+  /// nullopt and adds all errors to `found`.
+  [[nodiscard]] std::optional<job_entry> read_job(std::string_view text, errors& found);
+
+ private:
+  struct state;
+  explicit open_scenario(std::unique_ptr<state> of) noexcept;
+
+  std::unique_ptr<state> state_;
+};
 
 /// Reads a trace from a CSV file; its bytes are added to `input`.
 [[nodiscard]] std::optional<trace> read_trace(const std::string& path, sim::fingerprint& input,

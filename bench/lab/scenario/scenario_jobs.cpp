@@ -17,18 +17,23 @@ namespace lab {
 void scenario_reader::read_jobs(json_object& top) {
   const auto value = top.find("jobs");
   if (!value || !expect_array(*value, found_)) return;
-  value->for_each([&](json_value job) { read_job(job); });
+  value->for_each([&](json_value element) {
+    job_entry job = read_job(element);
+    if (!element.is_object()) return;
+    if (!job.id.empty()) job_ids_.try_emplace(job.id, to_.jobs.size());
+    to_.jobs.push_back(std::move(job));
+  });
 }
 
-void scenario_reader::read_job(json_value value) {
-  if (!expect_object(value, found_)) return;
-  json_object job{value, found_};
+job_entry scenario_reader::read_job(json_value value) {
   job_entry j;
+  if (!expect_object(value, found_)) return j;
+  json_object job{value, found_};
   if (const auto id = job.require("id")) {
     j.id = read_string(*id, found_).value_or("");
     if (id->is_string() && j.id.empty()) {
       id->report(found_, "a job needs an id");
-    } else if (!j.id.empty() && !job_ids_.try_emplace(j.id, to_.jobs.size()).second) {
+    } else if (!j.id.empty() && job_ids_.count(j.id) > 0) {
       id->report(found_, "there is more than one job \"" + j.id + '"');
     } else if (to_.trace && to_.trace->ids.find(j.id)) {
       id->report(found_, "there is a job \"" + j.id + "\" in the trace " + to_.trace_file + " too");
@@ -83,7 +88,7 @@ void scenario_reader::read_job(json_value value) {
   }
   read_state(job, j);
   job.reject_unknown();
-  to_.jobs.push_back(std::move(j));
+  return j;
 }
 
 std::optional<bool> scenario_reader::read_semi_preemptible(json_object& in, const job_entry& job) {

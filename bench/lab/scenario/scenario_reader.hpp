@@ -69,6 +69,8 @@ class scenario_reader {
   // scenario_jobs.cpp
 
   void read_jobs(json_object& top);
+  /// A job, which is not added. Reports what is wrong with it.
+  [[nodiscard]] job_entry read_job(json_value value);
   /// `places` is of the trace's file, if it has one.
   void check_trace(const trace_places& places);
   void check_cancellations();
@@ -164,7 +166,6 @@ class scenario_reader {
   [[nodiscard]] bool apply_changes(const vector<event_entry>& together, world& now);
 
   // scenario_jobs.cpp
-  void read_job(json_value value);
   void read_quota_of_job(json_object& job, job_entry& to);
   /// Of a job, or of a pod set of one.
   [[nodiscard]] std::optional<bool> read_semi_preemptible(json_object& in, const job_entry& job);

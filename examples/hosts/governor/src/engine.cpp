@@ -237,6 +237,20 @@ std::vector<node_share> engine::where(const job_name& k) const {
   return shares_of(scheduler_->places(), scheduler_->place_of(ids_[at->second]), is_by_pod(at->second));
 }
 
+bool engine::counts_for(const job_name& k, const facts& f) const {
+  const std::uint32_t slot = slots_.at(k);
+  const facts& is = table_[slot];
+  if (is.quota != f.quota || is.priority != f.priority || is.preemptible != f.preemptible) return false;
+  amounts sum = scheduler_->request(ids_[slot]);
+  for (const allot::job_id pod : scheduler_->elastic_pods_of(ids_[slot])) {
+    const allot::job_state at = scheduler_->state(pod);
+    // It could grow, and what it has is all that it will have.
+    if (at != allot::job_state::running && at != allot::job_state::evicting) return false;
+    sum += scheduler_->request(pod);
+  }
+  return sum == f.request;
+}
+
 std::optional<job_name> engine::beneficiary(const job_name& k) const {
   const auto at = slots_.find(k);
   if (at == slots_.end()) return std::nullopt;

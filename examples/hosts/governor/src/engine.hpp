@@ -217,6 +217,11 @@ class engine {
   /// Precondition: it knows the job.
   [[nodiscard]] const facts& of(const job_name& k) const { return table_[slots_.at(k)]; }
   [[nodiscard]] std::vector<node_share> where(const job_name& k) const;
+  /// Whether what the scheduler counts for a job that has its share is that: its quota, amounts, priority,
+  /// and whether it may be evicted. Precondition: it knows the job.
+  [[nodiscard]] bool counts_for(const job_name& k, const facts& f) const;
+  /// When a step may decide something though nothing is told; none: never.
+  [[nodiscard]] std::optional<allot::instant> wakes_at() { return scheduler_->wakes_at(); }
   /// For whom a job leaves.
   [[nodiscard]] std::optional<job_name> beneficiary(const job_name& k) const;
   [[nodiscard]] std::optional<allot::reservation> reservation_of(const job_name& k) const;

@@ -8,18 +8,15 @@
 Everything is in one directory, and nothing outside of it is touched: munged has a socket and a key of its own.
 Several clusters can run at once. Needs root, as slurmd runs jobs as those who submitted them.
 
-The daemons are children of a supervisor, which adopts what they leave behind (the steps of a job outlive slurmd) and
-ends all of it when the pipe to its parent closes: nothing stays behind, even if the parent is killed.
+The daemons, and the steps of jobs, which outlive slurmd, end with this process, whatever becomes of it:
+../../governor/cluster/supervisor.py.
 """
 
 import argparse
 import ctypes
-import json
 import os
 import pwd
-import random
 import re
-import select
 import shutil
 import signal
 import socket
@@ -29,8 +26,11 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
-CLONE_NEWNS, CLONE_NEWUTS = 0x00020000, 0x04000000
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "governor/cluster"))
+
+from supervisor import ClusterError, Interrupted, Supervisor, descendants, free_ports, interruptible, run_inside  # noqa: E402
+
+CLONE_NEWNS = 0x00020000
 MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
 # Users that exist in the cluster only, and the group that says which team each is in.
 USERS = {"ana": "a-member", "ben": "b-member", "carla": "c-member", "dora": "d-member", "mallory": None}
@@ -39,10 +39,6 @@ NEEDED = ["slurmctld", "slurmd", "munged", "sbatch", "squeue", "scontrol"]
 # What accounting needs besides: Debian's slurmdbd and mariadb-server-core.
 NEEDED_FOR_ACCOUNTING = ["slurmdbd", "sacctmgr", "mariadbd"]
 SYSTEM_TABLES = "/usr/share/mysql/mysql_system_tables.sql"
-
-
-class ClusterError(Exception):
-    pass
 
 
 def missing(accounting=False):
@@ -86,153 +82,7 @@ def add_users(directory):
     return True
 
 
-# --- the supervisor -------------------------------------------------------------------------------------------------
-
-
-def prctl(option, value):
-    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0) != 0:
-        raise ClusterError(f"prctl({option}): {os.strerror(ctypes.get_errno())}")
-
-
-def descendants(of):
-    children = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", encoding="latin-1") as file:
-                    state, parent = file.read().rpartition(")")[2].split()[:2]
-            except OSError:
-                continue
-            if state != "Z":
-                children.setdefault(int(parent), []).append(int(name))
-    found, todo = [], [of]
-    while todo:
-        for child in children.get(todo.pop(), []):
-            found.append(child)
-            todo.append(child)
-    return found
-
-
-def reap():
-    ended = []
-    while True:
-        try:
-            pid = os.waitpid(-1, os.WNOHANG)[0]
-        except ChildProcessError:
-            return ended
-        if pid == 0:
-            return ended
-        ended.append(pid)
-
-
-def end_descendants():
-    # What is killed may just have forked: until nobody is left.
-    until = time.monotonic() + 20
-    while time.monotonic() < until:
-        left = descendants(os.getpid())
-        if not left:
-            break
-        for pid in left:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        time.sleep(0.02)
-        reap()
-
-
-def supervise(remove):
-    """Reads a JSON object a line: {"start": NAME, "command": [...], "log": FILE, "environment": {...}}, {"signal": NAME, "number": N},
-    {"alive": NAME}. Answers each with a line."""
-    prctl(PR_SET_CHILD_SUBREAPER, 1)
-    # The daemons listen where the name of the host leads. It is another one for them, if that can be.
-    loopback = ctypes.CDLL(None).unshare(CLONE_NEWUTS) == 0
-    if loopback:
-        socket.sethostname("localhost")
-    os.write(1, json.dumps(loopback).encode() + b"\n")
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-    running = {}
-
-    def start(order):
-        with open(order["log"], "ab") as log:
-            process = os.fork()
-            if process == 0:
-                try:
-                    os.setsid()
-                    # Should the supervisor itself be killed, the daemons still go.
-                    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-                    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                        signal.signal(number, signal.SIG_DFL)
-                    null = os.open(os.devnull, os.O_RDONLY)
-                    os.dup2(null, 0)
-                    os.dup2(log.fileno(), 1)
-                    os.dup2(log.fileno(), 2)
-                    os.closerange(3, 256)
-                    os.environ.update(order.get("environment", {}))
-                    os.execvp(order["command"][0], order["command"])
-                except BaseException:  # the child must not go on as a second supervisor
-                    os._exit(127)
-        running[order["start"]] = process
-        return process
-
-    try:
-        buffer = b""
-        while True:
-            ready = select.select([0], [], [], 0.2)[0]
-            for pid in reap():
-                for name in [name for name, known in running.items() if known == pid]:
-                    del running[name]
-            if not ready:
-                continue
-            data = os.read(0, 65536)
-            if not data:
-                return
-            buffer += data
-            while b"\n" in buffer:
-                line, buffer = buffer.split(b"\n", 1)
-                order = json.loads(line)
-                if "start" in order:
-                    answer = start(order)
-                elif "signal" in order:
-                    answer = order["signal"] in running
-                    if answer:
-                        os.kill(running[order["signal"]], order["number"])
-                else:
-                    answer = running.get(order["alive"], 0)
-                os.write(1, json.dumps(answer).encode() + b"\n")
-    except (OSError, ValueError):
-        pass
-    finally:
-        end_descendants()
-        if remove:
-            shutil.rmtree(remove, ignore_errors=True)
-
-
 # --- the cluster ----------------------------------------------------------------------------------------------------
-
-
-def free_ports(count):
-    """The first of so many consecutive free ports, and a lock that keeps other clusters away from them. They are below
-    those that the kernel gives to whoever connects."""
-    for _ in range(200):
-        base = 10000 + 200 * random.SystemRandom().randrange(100)
-        lock = socket.socket(socket.AF_UNIX)
-        probes = []
-        try:
-            lock.bind(f"\0allot-slurm-cluster-{base}")
-            for port in range(base, base + count):
-                probe = socket.socket()
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                probes.append(probe)
-                probe.bind(("127.0.0.1", port))
-            return base, lock
-        except OSError:
-            lock.close()
-        finally:
-            for probe in probes:
-                probe.close()
-    raise ClusterError(f"no {count} consecutive free ports on 127.0.0.1")
 
 
 class Cluster:
@@ -364,14 +214,6 @@ class Cluster:
         with open(self.path(name), "w", encoding="utf-8") as file:
             file.write("".join(line + "\n" for line in lines))
 
-    def _order(self, **order):
-        try:
-            self.supervisor.stdin.write(json.dumps(order).encode() + b"\n")
-            self.supervisor.stdin.flush()
-            return json.loads(self.supervisor.stdout.readline())
-        except (OSError, ValueError) as problem:
-            raise ClusterError(f"the supervisor is gone: {problem}") from problem
-
     def start(self):
         try:
             return self._start()
@@ -381,14 +223,13 @@ class Cluster:
 
     def _start(self):
         add_users(self.directory)
-        self.supervisor = subprocess.Popen(
-            [sys.executable, os.path.abspath(__file__), "--supervise", self.directory if self.own else ""],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self.environment, start_new_session=True)
-        self._write(loopback=json.loads(self.supervisor.stdout.readline()))
+        self.supervisor = Supervisor(self.directory if self.own else None, self.environment)
+        # The daemons listen where the name of the host leads. It is another one for them, if that can be.
+        self._write(loopback=self.supervisor.rename_host("localhost"))
         key = self.path("munge.key")
         with open(os.open(key, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             file.write(os.urandom(128))
-        self._order(start="munged", log=self.path("munged.txt"), command=[
+        self.supervisor.start("munged", log=self.path("munged.txt"), command=[
             "munged", "--foreground", "--force", f"--key-file={key}", f"--socket={self.path('munge.socket')}",
             f"--pid-file={self.path('munged.pid')}", f"--log-file={self.path('munged.log')}",
             f"--seed-file={self.path('munged.seed')}", "--num-threads=4"])
@@ -414,13 +255,12 @@ class Cluster:
         with open(SYSTEM_TABLES, encoding="utf-8") as file:
             tables = "CREATE DATABASE IF NOT EXISTS mysql;\nUSE mysql;\n" + file.read()
         self.run(*common, "--bootstrap", input=tables)
-        self._order(start="mariadbd", log=self.path("mariadbd.txt"), command=[
+        self.supervisor.start("mariadbd", log=self.path("mariadbd.txt"), command=[
             *common, f"--socket={sock}", "--skip-networking", "--skip-grant-tables", f"--pid-file={self.path('mariadbd.pid')}", "--innodb-buffer-pool-size=64M",
             "--innodb-flush-log-at-trx-commit=0"])
         self._wait("mariadbd", lambda: os.path.exists(sock), 60)
         # libmariadb takes the socket of "localhost" from here.
-        self._order(start="slurmdbd", log=self.path("slurmdbd.txt"), environment={"MYSQL_UNIX_PORT": sock, "SLURM_CONF": self.conf},
-                    command=["slurmdbd", "-D"])
+        self.supervisor.start("slurmdbd", ["slurmdbd", "-D"], self.path("slurmdbd.txt"), {"MYSQL_UNIX_PORT": sock, "SLURM_CONF": self.conf})
         self._wait("slurmdbd", lambda: self.sacctmgr("list", "cluster", check=False).returncode == 0, 60)
         self.sacctmgr("add", "cluster", "allot")
 
@@ -447,27 +287,26 @@ class Cluster:
     # The parts
 
     def start_controller(self):
-        self._order(start="slurmctld", command=["slurmctld", "-D"], log=self.path("slurmctld.txt"), environment=self.daemons)
+        self.supervisor.start("slurmctld", ["slurmctld", "-D"], self.path("slurmctld.txt"), self.daemons)
         self._wait("slurmctld", self.controller_answers, 30)
 
     def controller_answers(self):
         return self.run("scontrol", "ping", check=False).stdout.count("is UP") == 1
 
     def controller_pid(self):
-        return self._order(alive="slurmctld")
+        return self.supervisor.alive("slurmctld")
 
     def stop_controller(self, number=signal.SIGKILL):
         self._stop("slurmctld", number)
 
     def stop_controller_for(self, seconds):
         """It is there and answers nobody."""
-        self._order(signal="slurmctld", number=int(signal.SIGSTOP))
+        self.supervisor.signal("slurmctld", signal.SIGSTOP)
         time.sleep(seconds)
-        self._order(signal="slurmctld", number=int(signal.SIGCONT))
+        self.supervisor.signal("slurmctld", signal.SIGCONT)
 
     def start_node(self, name):
-        self._order(start=f"slurmd-{name}", command=["slurmd", "-D", "-N", name], log=self.path(f"slurmd-{name}.txt"),
-                    environment=self.daemons)
+        self.supervisor.start(f"slurmd-{name}", ["slurmd", "-D", "-N", name], self.path(f"slurmd-{name}.txt"), self.daemons)
 
     def stop_node(self, name, number=signal.SIGKILL):
         """The daemon alone; jobs that run there go on, as on a node whose slurmd has crashed."""
@@ -498,8 +337,8 @@ class Cluster:
         self.run("scontrol", "update", f"nodename={name}", "state=resume", check=False)
 
     def _stop(self, name, number):
-        self._order(signal=name, number=int(number))
-        self._wait(f"end of {name}", lambda: not self._order(alive=name), 20)
+        self.supervisor.signal(name, number)
+        self._wait(f"end of {name}", lambda: not self.supervisor.alive(name), 20)
 
     def nodes_in(self, state):
         told = self.run("sinfo", "-h", "-N", "-o", "%N %T", check=False).stdout
@@ -543,12 +382,7 @@ class Cluster:
 
     def stop(self):
         if self.supervisor is not None:
-            self.supervisor.stdin.close()
-            try:
-                self.supervisor.wait(timeout=30)
-            except subprocess.TimeoutExpired:
-                self.supervisor.kill()
-            self.supervisor.stdout.close()
+            self.supervisor.stop()
             self.supervisor = None
         if self.lock is not None:
             self.lock.close()
@@ -561,44 +395,6 @@ class Cluster:
 
     def __exit__(self, *_):
         self.stop()
-
-
-class Interrupted(Exception):
-    pass
-
-
-def interruptible():
-    """SIGTERM and SIGHUP unwind like Ctrl-C, so that `with` ends what it has begun."""
-
-    def raise_it(number, _):
-        raise Interrupted(signal.Signals(number).name)
-
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        signal.signal(number, raise_it)
-
-
-def end_left_behind(token):
-    """Ends what the command has started and left in the background, a governor, say: its cluster goes."""
-    mark = f"ALLOT_CLUSTER_SHELL={token}".encode()
-
-    def left():
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{pid}/environ", "rb") as environ:
-                    if mark in environ.read().split(b"\0"):
-                        yield int(pid)
-            except OSError:
-                pass
-
-    for number, patience in ((signal.SIGTERM, 30), (signal.SIGKILL, 5)):
-        for pid in left():
-            try:
-                os.kill(pid, number)
-            except OSError:
-                pass
-        end = time.monotonic() + patience
-        while time.monotonic() < end and any(True for _ in left()):
-            time.sleep(0.2)
 
 
 def main():
@@ -617,12 +413,7 @@ def main():
                      options=dict(pair.split("=", 1) for pair in options.set)) as cluster:
             print(f"export SLURM_CONF={cluster.conf}", file=sys.stderr, flush=True)
             if options.command:
-                token = f"{os.getpid()}-{time.time_ns()}"
-                try:
-                    return subprocess.run(options.command, env=dict(cluster.environment, ALLOT_CLUSTER_SHELL=token),
-                                          check=False).returncode
-                finally:
-                    end_left_behind(token)
+                return run_inside(options.command, cluster.environment)
             while True:
                 signal.pause()
     except ClusterError as problem:
@@ -633,7 +424,4 @@ def main():
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--supervise"]:
-        supervise(sys.argv[2])
-    else:
-        sys.exit(main())
+    sys.exit(main())

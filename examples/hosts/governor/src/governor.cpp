@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "governor/src/governor.hpp"
+
+#include "governor/src/events_log.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <utility>
+
+namespace allot_governor {
+
+namespace {
+
+[[nodiscard]] std::int64_t cpu_us() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return std::int64_t{t.tv_sec} * 1'000'000 + t.tv_nsec / 1000;
+}
+
+/// A wall clock that differs by more than this from one that never steps has been set.
+constexpr std::int64_t step_ms = 60'000;
+
+}  // namespace
+
+std::int64_t backoff_ms(std::uint32_t failures) {
+  constexpr std::int64_t least = 30'000;
+  constexpr std::int64_t most = 3'600'000;
+  return std::min(least << std::min<std::uint32_t>(failures, 10), most);
+}
+
+governor::governor(governor_options options, host& of, surroundings around)
+    : options_(options), host_(of), around_(std::move(around)), log_(around_.log) {}
+
+governor::~governor() = default;
+
+void governor::reconfigure(governed_quotas q) {
+  quotas_ = std::move(q);
+  refused_config_.clear();
+  if (engine_ != nullptr || !starts_over_) starts_over_ = allot::delay_cause::quotas;
+}
+
+void governor::note_refused_config(const std::vector<std::string>& problems) {
+  ++totals_.reloads_refused;
+  refused_config_ =
+      "the configuration was refused at " + time_text(now_.wall) + ", the one before is in force";
+  if (!problems.empty()) refused_config_ += ": " + problems.front();
+  if (problems.size() > 1) refused_config_ += " (and " + std::to_string(problems.size() - 1) + " more)";
+}
+
+void governor::freeze(bool is_frozen) {
+  if (std::exchange(is_frozen_, is_frozen) == is_frozen || engine_ == nullptr) return;
+  tell({.is = is_frozen ? event::kind::freeze : event::kind::thaw});
+}
+
+void governor::tell(const event& e) {
+  const std::string_view why_not = engine_->apply(e);
+  if (around_.events) around_.events(to_json(e, why_not));
+}
+void governor::tell(event::kind what, const job_name& name, allot::instant at) {
+  event e;
+  e.is = what;
+  e.key = name;
+  e.at = at;
+  tell(e);
+}
+
+void governor::set_time(moment now) {
+  const bool is_first = totals_.ticks == 1;
+  const std::int64_t step = is_first ? 0 : now.wall - own_.wall - (now.steady - own_.steady);
+  own_ = now;
+  now_.steady = now.steady;
+  if (step > step_ms || step < -step_ms) {
+    behind_by_ = 0;
+    for (auto& [name, r] : records_) {
+      if (r.backs_off_until != 0) r.backs_off_until += step;
+    }
+    log_.set_time(now.wall);
+    log_("clock", {{"set", step < 0 ? "back" : "on"}, {"by_s", std::to_string(std::abs(step) / 1000)}});
+    if (step < 0) {
+      now_.wall = now.wall;
+      if (!starts_over_) starts_over_ = allot::delay_cause::none;
+    }
+  }
+  now_.wall = std::max(now_.wall, now.wall + behind_by_);
+  log_.set_time(now_.wall);
+}
+
+void governor::tick(moment now) {
+  const std::int64_t begin = cpu_us();
+  ++totals_.ticks;
+  last_ = {};
+  set_time(now);
+  changes c;
+  const outcome polled = host_.poll(c);
+  const std::int64_t load_us = c.load_us;
+  const auto account = [&] {
+    last_.load_us = load_us;
+    last_.tick_us = cpu_us() - begin - load_us;
+    totals_.load_us += last_.load_us;
+    totals_.tick_us += last_.tick_us;
+  };
+  if (!polled) {
+    ++totals_.away;
+    if (!is_away_) log_("host", {{"state", "away"}, {"why", polled.text}});
+    is_away_ = true;
+    // What has been learned before the failure is not lost.
+    static_cast<void>(take_in(std::move(c)));
+    return account();
+  }
+  // The clock here may be behind the host's, whose times the jobs have.
+  behind_by_ = std::max(behind_by_, c.seen_at - own_.wall);
+  now_.wall = std::max(now_.wall, own_.wall + behind_by_);
+  if (std::exchange(is_away_, false)) log_("host", {{"state", "back"}});
+  if (!take_in(std::move(c))) return account();
+  end_backoffs();
+  std::vector<command> all;
+  push_out_all(all);
+  carry_out(all);
+  const decision& d = engine_->step(now_.wall);
+  if (around_.events) around_.events(to_json(d, now_.wall));
+  act(d);
+  account();
+}
+
+std::optional<milliseconds> governor::wakes_at() {
+  if (engine_ == nullptr) return std::nullopt;
+  return engine_->wakes_at();
+}
+
+bool governor::has_share(const record& r) const {
+  if (engine_ == nullptr || !engine_->contains(r.is.name)) return false;
+  const auto state = engine_->state(r.is.name);
+  return state == allot::job_state::running || state == allot::job_state::evicting;
+}
+
+void governor::enter(record& r, phase to) {
+  to == phase::leaving ? void(leaving_.insert(r.is.name)) : void(leaving_.erase(r.is.name));
+  if (to != phase::leaving && r.leaves_since) {
+    ++totals_.reclaimed;
+    totals_.reclaim_ms += now_.steady - *std::exchange(r.leaves_since, std::nullopt);
+  }
+  if (to != phase::leaving) r.leaves_how.reset();
+  const bool had_share = r.at == phase::released || r.at == phase::running || r.at == phase::leaving;
+  if (had_share || r.at == phase::unknown) {
+    r.waits_since = had_share || r.is.restarts > 0 ? now_.wall : r.is.submitted;
+  }
+  if (to == phase::running) r.has_run = true;
+  if (to == phase::waiting || to == phase::released) r.has_run = false;
+  if (to != r.at) {
+    r.since = now_.steady;
+    dirty(r);
+  }
+  r.at = to;
+}
+
+/// What the scheduler counts for it is free again, and it waits.
+void governor::give_back(record& r) {
+  tell(event::kind::evicted, r.is.name);
+  enter(r, phase::waiting);
+}
+
+void governor::dirty(record& r) {
+  if (std::exchange(r.is_dirty, true)) return;
+  dirty_.push_back(r.is.name);
+}
+
+}  // namespace allot_governor

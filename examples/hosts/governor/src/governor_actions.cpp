@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: BSL-1.0
+// What the scheduler decides becomes commands for the host.
+#include "governor/src/governor.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace allot_governor {
+
+namespace {
+
+using stage = job_report::stage;
+
+/// Between two commands for the same job, if the first did not help.
+constexpr std::int64_t retry_ms = 2000;
+/// Bounds of what one tick may cost.
+constexpr std::size_t most_checks = 200;
+constexpr std::size_t most_looked_at = most_checks / 4;
+
+[[nodiscard]] std::string names_of(const std::vector<node_share>& where) {
+  std::string list;
+  for (const node_share& s : where) list.append(list.empty() ? "" : ",").append(s.node);
+  return list;
+}
+
+[[nodiscard]] std::string borrowed_text(const amounts& borrows, const allot::lab::quotas_file& quotas) {
+  std::string text;
+  for (std::size_t d = 0; d < quotas.resources.size(); ++d) {
+    if (borrows[d] == allot::quantity{}) continue;
+    text.append(text.empty() ? "" : ", ").append(to_string(borrows[d])).append(1, ' ');
+    text.append(quotas.resources[d]);
+  }
+  return text;
+}
+
+/// How many go before it, for its user. Of many only the first digit is told: the others change all the time,
+/// and each new text is a call.
+[[nodiscard]] std::string turn_text(std::size_t before) {
+  if (before == 0) return {};
+  std::size_t step = 1;
+  while (before / step >= 10) step *= 10;
+  std::string text = (step > 1 ? "more than " : "") + std::to_string(before / step * step);
+  return text + (before == 1 ? " job of its quota goes before it; " : " jobs of its quota go before it; ");
+}
+
+}  // namespace
+
+void governor::act(const decision& d) {
+  if (options_.observes) return log_only(d);
+  // A victim may go at once, and the governor before it sees that.
+  if (!d.evictions.empty() && around_.remember) around_.remember(stands());
+  std::vector<command> all;
+  for (const auto& e : d.evictions) {
+    evict(e);
+    if (const auto at = records_.find(e.key); at != records_.end()) add_stop(at->second, all);
+  }
+  for (const auto& n : d.nominations) {
+    std::string victims;
+    for (const job_name& v : n.victims) victims.append(victims.empty() ? "" : ",").append(v);
+    const auto at = records_.find(n.key);
+    log_("reserve",
+         {{"job", n.key}, {"user", at == records_.end() ? "" : at->second.is.user}, {"waits_for", victims}});
+    if (at != records_.end()) dirty(at->second);
+  }
+  for (const auto& a : d.admissions) {
+    const auto at = records_.find(a.key);
+    if (at == records_.end()) continue;
+    command& c = all.emplace_back();
+    c.is = command::kind::start;
+    c.job = &at->second.is;
+    c.admission = a;
+    c.borrows = borrowed_text(a.borrows, quotas_->file);
+  }
+  for (const job_name& name : d.pending) {
+    const auto at = records_.find(name);
+    if (at == records_.end()) continue;
+    record& r = at->second;
+    dirty(r);
+    const auto p = engine_->reservation_of(name);
+    if (p && p->first_start != r.told_start) {
+      r.told_start = p->first_start;
+      log_(p->gathers_since ? "gather" : "reserve",
+           {{"job", name},
+            {"user", r.is.user},
+            {p->gathers_since ? "until" : "start", time_text(p->first_start)}});
+    }
+  }
+  add_explanations(all);
+  carry_out(all);
+}
+
+/// The scheduler starts over with the next change, so only what is new is logged.
+void governor::log_only(const decision& d) {
+  std::set<job_name> would_do;
+  const auto is_new = [&](const job_name& name) {
+    would_do.insert(name);
+    return would_do_.count(name) == 0;
+  };
+  for (const auto& e : d.evictions) {
+    if (is_new(e.key)) log_("evict", {{"job", e.key}, {"would", "yes"}, {"why", e.text}});
+  }
+  for (const auto& a : d.admissions) {
+    if (is_new(a.key)) log_("release", {{"job", a.key}, {"would", "yes"}, {"nodes", names_of(a.where)}});
+  }
+  for (const auto& n : d.nominations) {
+    if (is_new(n.key)) log_("reserve", {{"job", n.key}, {"would", "yes"}});
+  }
+  if (!d.empty()) would_do_ = std::move(would_do);
+}
+
+void governor::evict(const decision::eviction& e) {
+  const auto at = records_.find(e.key);
+  if (at == records_.end()) return;
+  record& r = at->second;
+  const bool had_run = r.has_run || r.is.at == stage::running;
+  enter(r, phase::leaving);
+  r.leaves_since = now_.steady;
+  if (std::exchange(r.was_evicted, true)) ++totals_.evicted_again;
+  r.has_run = had_run;
+  r.next_try = 0;
+  r.reason = e.text;
+  r.leaves_how = e.how;
+}
+
+void governor::add_stop(record& r, std::vector<command>& all) {
+  const bool can_be_asked = r.is.at == stage::starting || r.is.at == stage::running;
+  if (!can_be_asked || now_.steady < r.next_try) return;
+  command& c = all.emplace_back();
+  c.is = command::kind::stop;
+  c.job = &r.is;
+  c.why = {r.reason, r.reason, {}};
+  c.beneficiary = engine_->beneficiary(r.is.name);
+  c.how = r.leaves_how.value_or(allot::relation{});
+}
+
+void governor::push_out_all(std::vector<command>& all) {
+  if (options_.observes) return;
+  for (const job_name& name : leaving_) add_stop(records_.at(name), all);
+}
+
+/// Carries out, and takes in what the answers say of the jobs.
+void governor::carry_out(std::vector<command>& all) {
+  if (all.empty()) return;
+  host_.carry_out(all);
+  constexpr std::size_t most_told = 100;
+  constexpr std::array<const char*, 3> words{"start", "stop", "explain"};
+  // The records may go while the answers are read.
+  std::vector<std::pair<job_name, command>> answers;
+  for (command& c : all) answers.emplace_back(c.job->name, std::move(c));
+  for (auto& [name, c] : answers) {
+    const char* const word = words[static_cast<std::size_t>(c.is)];
+    ++last_.calls;
+    ++totals_.calls;
+    if (!c.result) ++totals_.failed_calls;
+    if (c.result.is == outcome::kind::away) {
+      if (!std::exchange(is_away_, true)) log_("host", {{"state", "away"}, {"why", c.result.text}});
+    } else if (!c.result && failures_told_.size() < most_told &&
+               failures_told_.insert(std::string{word} + ' ' + c.result.text).second) {
+      log_("host", {{"call", word}, {"failed", c.result.text}, {"why", "said once for each reason"}});
+    }
+    const auto at = records_.find(name);
+    if (at == records_.end()) continue;
+    record& r = at->second;
+    if (c.is == command::kind::start) note_start(r, c);
+    if (c.is == command::kind::stop) note_stop(r, c);
+    if (c.is == command::kind::explain) c.result ? void(r.is.said = c.why.for_users) : dirty(r);
+    if (!c.after) continue;
+    r.is = std::move(*c.after);
+    r.is.at == stage::ended ? forget(name) : take_in(r);
+  }
+}
+
+void governor::note_start(record& r, const command& c) {
+  const job_name& name = r.is.name;
+  if (c.result) {
+    enter(r, phase::released);
+    ++totals_.released;
+    totals_.waited_ms += std::max<std::int64_t>(0, now_.wall - r.waits_since);
+    r.is.at = stage::starting;
+    return log_("release", {{"job", name},
+                            {"user", r.is.user},
+                            {"account", r.is.account},
+                            {"quota", quotas_->file.quotas[r.told.quota.index()].spec.name},
+                            {"nodes", names_of(c.admission.where)},
+                            {"borrows", c.borrows}});
+  }
+  // As far as can be known it has not been started: it waits again. If it runs all the same, it is adopted.
+  if (c.result.is == outcome::kind::away) return give_back(r);
+  log_("release", {{"job", name}, {"failed", c.result.text}});
+  const bool is_refused = c.result.is == outcome::kind::refused;
+  if (is_refused) ++totals_.failed_starts;
+  r.backs_off_until = now_.wall + (is_refused ? backoff_ms(r.failures) : retry_ms);
+  if (is_refused) r.failures = std::min<std::uint32_t>(r.failures + 1, 1000);
+  r.reason = "it is tried again later: " + c.result.text;
+  tell(event::kind::start_failed, name, r.backs_off_until);
+  r.told.ready = r.backs_off_until;
+  enter(r, phase::not_ready);
+  backing_off_.insert(name);
+}
+
+void governor::note_stop(record& r, const command& c) {
+  if (r.at != phase::leaving) return;
+  r.next_try = now_.steady + retry_ms;
+  log_("evict", {{"job", r.is.name},
+                 {"user", r.is.user},
+                 {"for", c.beneficiary.value_or("")},
+                 {"why", r.reason},
+                 {"failed", c.result.text}});
+  if (c.result) {
+    ++totals_.requeued;
+    return;
+  }
+  if (c.result.is != outcome::kind::refused) return;
+  // It runs on, and those for whom it was to leave look for others.
+  tell(event::kind::not_evicted, r.is.name, now_.wall + backoff_ms(r.failures));
+  r.failures = std::min<std::uint32_t>(r.failures + 1, 1000);
+  enter(r, r.has_run ? phase::running : phase::released);
+}
+
+explanation governor::explanation_of(const record& r) {
+  switch (r.at) {
+    case phase::refused:
+      return {"refused: " + r.reason, "refused: " + r.reason, {}};
+    case phase::not_ready:
+      return {"waits: " + r.reason, "waits: " + r.reason, {}};
+    case phase::waiting:
+      break;
+    default:
+      return {};
+  }
+  explanation all;
+  std::string later;
+  if (const auto p = engine_->reservation_of(r.is.name); p && p->start != allot::without_end) {
+    if (p->gathers_since) {
+      later = "; it gathers what becomes free until " + time_text(p->start);
+    } else if (p->start > now_.wall) {
+      later = "; it starts at " + time_text(p->start) + " at the latest";
+      all.latest_start = p->start;
+    } else {
+      later = "; it starts as soon as a job has ended that runs longer than expected";
+    }
+  }
+  const auto text_for = [&](allot::addressee whom) {
+    std::string text = engine_->why(r.is.name, whom);
+    constexpr std::string_view begins = "it waits: ";
+    if (text.starts_with(begins)) {
+      text.erase(0, begins.size());
+      if (whom == allot::addressee::users) text.insert(0, turn_text(engine_->jobs_before(r.is.name)));
+      text.insert(0, "waits: ");
+    }
+    return text.empty() ? text : text + later;
+  };
+  all.for_operators = text_for(allot::addressee::operators);
+  all.for_users = text_for(allot::addressee::users);
+  return all;
+}
+
+/// Those who wait are told why, if that has changed.
+void governor::add_explanations(std::vector<command>& all) {
+  // What has not changed may wait for another reason by now: all are looked at in turn.
+  auto next = records_.upper_bound(next_to_check_);
+  for (std::size_t i = 0; i < std::min(most_looked_at, records_.size()); ++i) {
+    if (next == records_.end()) next = records_.begin();
+    next_to_check_ = next->first;
+    if (next->second.at == phase::waiting) dirty(next->second);
+    ++next;
+  }
+  const auto is_commanded = [&](const job_report& j) {
+    return std::any_of(all.begin(), all.end(), [&](const command& c) { return c.job == &j; });
+  };
+  std::size_t said = 0;
+  std::size_t checked = 0;
+  for (std::size_t left = dirty_.size(); left > 0 && !is_away_; --left) {
+    if (said >= options_.explanations_per_tick || ++checked > most_checks) return;
+    const job_name name = dirty_.front();
+    dirty_.pop_front();
+    const auto at = records_.find(name);
+    if (at == records_.end()) continue;
+    record& r = at->second;
+    r.is_dirty = false;
+    if (is_commanded(r.is)) continue;
+    explanation why = explanation_of(r);
+    if (why.for_users.empty() || why.for_users == r.is.said) continue;
+    ++said;
+    command& c = all.emplace_back();
+    c.is = command::kind::explain;
+    c.job = &r.is;
+    c.why = std::move(why);
+  }
+}
+
+}  // namespace allot_governor

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: BSL-1.0
+// What the host says becomes events for the scheduler.
+#include "governor/src/governor.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace allot_governor {
+
+namespace {
+
+using stage = job_report::stage;
+
+/// After a run of this length the failures before it no longer count.
+constexpr std::int64_t long_run_ms = 300'000;
+
+/// The same machines with the same GPUs.
+[[nodiscard]] bool is_same_place(const std::vector<node_share>& a, const std::vector<node_share>& b) {
+  const auto gpus_by_node = [](const std::vector<node_share>& all) {
+    std::map<std::string_view, std::uint32_t> gpus;
+    for (const node_share& s : all) gpus[s.node] += s.gpus;
+    return gpus;
+  };
+  return gpus_by_node(a) == gpus_by_node(b);
+}
+
+}  // namespace
+
+/// Returns whether the scheduler may decide.
+bool governor::take_in(changes&& c) {
+  if (c.quotas) reconfigure(std::move(*c.quotas));
+  if (c.machines) take_in_machines(std::move(*c.machines));
+  open_and_close();
+  std::vector<job_name> changed;
+  for (job_report& j : c.jobs) {
+    const job_name name = j.name;
+    const auto at = records_.find(name);
+    if (at != records_.end() && at->second.is.uid != j.uid) forget(name);
+    if (j.at == stage::ended) {
+      forget(name);
+      continue;
+    }
+    records_[name].is = std::move(j);
+    changed.push_back(name);
+  }
+  for (const job_name& name : c.gone) forget(name);
+  if (is_away_ || !quotas_) return false;
+  const bool is_news = !changed.empty() || !c.gone.empty();
+  // One that observes decides anew with each change: what it decided before did not happen.
+  if (starts_over_ || engine_ == nullptr || (options_.observes && is_news)) {
+    start_over();
+    return engine_ != nullptr;
+  }
+  for (const job_name& name : changed) {
+    if (const auto at = records_.find(name); at != records_.end()) take_in(at->second);
+  }
+  return true;
+}
+
+void governor::take_in_machines(std::vector<machine_report> now) {
+  const bool are_same = std::equal(now.begin(), now.end(), machines_.begin(), machines_.end(),
+                                   [](const auto& a, const auto& b) { return a.is == b.is; });
+  machines_ = std::move(now);
+  if (are_same) return;
+  std::erase_if(closed_, [&](const std::string& name) {
+    return std::none_of(machines_.begin(), machines_.end(), [&](const auto& m) { return m.is.name == name; });
+  });
+  const bool count = quotas_ && quotas_->places_jobs;
+  if (engine_ != nullptr && count && !starts_over_) starts_over_ = allot::delay_cause::cluster;
+}
+
+void governor::open_and_close() {
+  for (const machine_report& m : machines_) {
+    if (m.is_open == (closed_.count(m.is.name) == 0)) continue;
+    m.is_open ? void(closed_.erase(m.is.name)) : void(closed_.insert(m.is.name));
+    log_("node", {{"node", m.is.name}, {"state", m.state}, {"why", m.why}});
+    if (starts_over_ || engine_ == nullptr) continue;
+    event e;
+    e.is = m.is_open ? event::kind::open : event::kind::close;
+    e.node = m.is.name;
+    tell(e);
+  }
+}
+
+void governor::forget(const job_name& name) {
+  const auto at = records_.find(name);
+  if (at == records_.end()) return;
+  record& r = at->second;
+  if (engine_ != nullptr) {
+    if (r.at == phase::foreign) {
+      tell(event::kind::foreign_gone, name);
+    } else if (engine_->contains(name)) {
+      tell(has_share(r) ? event::kind::finished : event::kind::cancel, name);
+    }
+  }
+  enter(r, phase::unknown);
+  backing_off_.erase(name);
+  records_.erase(at);
+}
+
+void governor::take_in(record& r) {
+  if (!r.is.is_governed || (r.at == phase::foreign && r.is.at != stage::waiting)) return take_in_foreign(r);
+  if (r.at == phase::foreign) {
+    tell(event::kind::foreign_gone, r.is.name);
+    enter(r, phase::unknown);
+  }
+  if (r.is.at == stage::waiting) {
+    if (has_share(r)) return take_in_ended_run(r);
+    return evaluate(r);
+  }
+  take_in_holding(r);
+}
+
+/// What it has of machines is not free; nobody counts it.
+void governor::take_in_foreign(record& r) {
+  if (r.at != phase::foreign && engine_->contains(r.is.name)) {
+    tell(has_share(r) ? event::kind::finished : event::kind::cancel, r.is.name);
+  }
+  const bool has_machines = r.is.at != stage::waiting && !r.is.where.empty();
+  if (has_machines == (r.at == phase::foreign)) {
+    if (!has_machines) enter(r, phase::unknown);
+    return;
+  }
+  event e;
+  e.is = has_machines ? event::kind::foreign : event::kind::foreign_gone;
+  e.key = r.is.name;
+  e.where = r.is.where;
+  tell(e);
+  enter(r, has_machines ? phase::foreign : phase::unknown);
+}
+
+/// It had its share, and waits again.
+void governor::take_in_ended_run(record& r) {
+  const bool never_ran = r.at == phase::released || (r.at == phase::leaving && !r.has_run);
+  if (r.at == phase::leaving || r.has_run) {
+    log_("left", {{"job", r.is.name}, {"restarts", std::to_string(r.is.restarts)}});
+    if (r.has_run && now_.wall - r.is.started > long_run_ms) r.failures = 0;
+  }
+  if (!never_ran || r.at == phase::leaving) {
+    give_back(r);
+    return evaluate(r);
+  }
+  ++totals_.failed_starts;
+  r.backs_off_until = now_.wall + backoff_ms(r.failures);
+  r.failures = std::min<std::uint32_t>(r.failures + 1, 1000);
+  r.reason = "it is tried again later: it was started, and did not run";
+  if (!r.is.why_not_started.empty()) r.reason += ": " + r.is.why_not_started;
+  log_("failed", {{"job", r.is.name}, {"user", r.is.user}, {"why", r.reason}});
+  tell(event::kind::start_failed, r.is.name, r.backs_off_until);
+  enter(r, phase::waiting);
+  evaluate(r);
+}
+
+/// It starts, runs or leaves.
+void governor::take_in_holding(record& r) {
+  const job_report& j = r.is;
+  if (!has_share(r)) {
+    ++totals_.ran_unasked;
+    adopt(r, true);
+  } else {
+    const facts& is = j.has ? *j.has : j.what ? *j.what : r.told;
+    const bool asks_for_more = j.has ? !engine_->counts_for(j.name, is) : is != r.told;
+    const bool moved =
+        quotas_->places_jobs && !j.where.empty() && !is_same_place(engine_->where(j.name), j.where);
+    if (asks_for_more || moved) {
+      event e;
+      e.is = event::kind::alter;
+      e.key = j.name;
+      e.what = r.told = is;
+      e.at = j.started;
+      e.where = j.where;
+      tell(e);
+      if (moved) log_("adopt", {{"job", j.name}, {"why", "it runs on other machines"}});
+      if (!has_share(r)) return adopt(r, true);
+    } else if (r.at == phase::released && j.at == stage::running) {
+      tell(event::kind::started, j.name, j.started);
+    }
+  }
+  if (!has_share(r)) return;
+  if (j.at == stage::running) r.has_run = true;
+  if (j.at == stage::leaving) {
+    if (engine_->state(j.name) == allot::job_state::running) tell(event::kind::evicting, j.name);
+    if (r.at != phase::leaving) {
+      r.leaves_since = now_.steady;
+      r.reason = "it is being evicted, not by the governor";
+      enter(r, phase::leaving);
+      r.has_run = true;
+    }
+    return;
+  }
+  if (r.at == phase::leaving) return;
+  enter(r, j.at == stage::starting ? phase::released : phase::running);
+}
+
+void governor::wait_with(record& r, phase as, std::string reason) {
+  const job_name& name = r.is.name;
+  if (engine_->contains(name)) tell(event::kind::cancel, name);
+  if (as == phase::refused && (r.at != phase::refused || r.reason != reason)) {
+    ++totals_.refused;
+    log_("refuse", {{"job", name}, {"user", r.is.user}, {"account", r.is.account}, {"why", reason}});
+  }
+  if (r.reason != reason) dirty(r);
+  r.reason = std::move(reason);
+  enter(r, as);
+}
+
+/// Whether a job that waits may be tried, and as what.
+void governor::evaluate(record& r) {
+  const job_report& j = r.is;
+  if (!j.blocked.empty()) return wait_with(r, phase::not_ready, j.blocked);
+  if (!j.what || !j.refused.empty()) return wait_with(r, phase::refused, j.refused);
+  std::string never = engine_->why_never(*j.what);
+  if (!never.empty()) return wait_with(r, phase::refused, std::move(never));
+  facts what = *j.what;
+  what.ready = std::max(what.ready, r.backs_off_until);
+  if (!engine_->contains(j.name) || what != r.told) {
+    event e;
+    e.is = engine_->contains(j.name) ? event::kind::alter : event::kind::submit;
+    e.key = j.name;
+    e.what = r.told = what;
+    tell(e);
+  }
+  if (!engine_->contains(j.name)) {
+    return wait_with(r, phase::refused,
+                     engine_->could_ever_fit(what)
+                         ? "its request can't be counted"
+                         : "the cluster has no place for it: " + engine_->why_no_place(what));
+  }
+  if (what.ready <= now_.wall) {
+    backing_off_.erase(j.name);
+    return enter(r, phase::waiting);
+  }
+  // The scheduler knows when it is ready.
+  backing_off_.insert(j.name);
+  std::string why =
+      r.backs_off_until > now_.wall && r.backs_off_until >= j.what->ready ? r.reason : j.not_ready;
+  if (why.empty()) why = "it begins at " + time_text(what.ready);
+  if (r.reason != why) dirty(r);
+  r.reason = std::move(why);
+  enter(r, phase::not_ready);
+}
+
+/// Those whose time has come, which the scheduler knows without being told.
+void governor::end_backoffs() {
+  for (auto next = backing_off_.begin(); next != backing_off_.end();) {
+    const auto at = records_.find(*next);
+    const bool waits = at != records_.end() && at->second.at == phase::not_ready;
+    if (waits && at->second.told.ready > now_.wall) {
+      ++next;
+      continue;
+    }
+    if (waits) enter(at->second, phase::waiting);
+    next = backing_off_.erase(next);
+  }
+}
+
+}  // namespace allot_governor

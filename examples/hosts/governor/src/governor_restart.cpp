@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSL-1.0
+// A new scheduler for the jobs as the host knows them: at the start, under other quotas, when machines come
+// or go, after a step of the clock.
+#include "governor/src/events_log.hpp"
+#include "governor/src/governor.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace allot_governor {
+
+namespace {
+using stage = job_report::stage;
+}  // namespace
+
+memory governor::remembers() const {
+  // Until there is a scheduler, what was remembered is still to be used.
+  return engine_ == nullptr ? remembered_.value_or(memory{}) : stands();
+}
+
+memory governor::stands() const {
+  memory m;
+  if (engine_ == nullptr) return m;
+  const auto identity = [&](const job_name& name) {
+    const auto at = records_.find(name);
+    return job_identity{name, at == records_.end() ? std::string{} : at->second.is.uid};
+  };
+  m.state = engine_->state().transformed([&](const auto& u) { return identity(u.what); },
+                                         [](const auto& u) { return u.where; });
+  for (const job_name& name : leaving_) {
+    const record& r = records_.at(name);
+    m.leaving.push_back({identity(name), now_.wall - (now_.steady - r.leaves_since.value_or(now_.steady))});
+  }
+  for (const auto& [name, r] : records_) {
+    if (r.failures > 0) m.backoffs.push_back({identity(name), r.backs_off_until, r.failures});
+  }
+  return m;
+}
+
+governor::record* governor::find(const job_identity& job) {
+  const auto at = records_.find(job.name);
+  return at != records_.end() && at->second.is.uid == job.uid ? &at->second : nullptr;
+}
+
+/// A job that has its share becomes the scheduler's.
+void governor::adopt(record& r, bool is_news) {
+  const job_report& j = r.is;
+  if (engine_->contains(j.name)) tell(event::kind::cancel, j.name);
+  const std::optional<facts>& what = j.has ? j.has : j.what;
+  event e;
+  e.key = j.name;
+  e.where = j.where;
+  if (!what) {
+    // It runs although it may not: nobody counts it, and what it has is not free.
+    if (r.at != phase::foreign)
+      log_("refuse", {{"job", j.name}, {"user", j.user}, {"state", "running"}, {"why", j.refused}});
+    e.is = event::kind::foreign;
+    tell(e);
+    return enter(r, phase::foreign);
+  }
+  e.is = event::kind::adopt;
+  e.what = r.told = *what;
+  e.at = j.started == 0 ? now_.wall : j.started;
+  tell(e);
+  if (engine_->contains(j.name)) note_adopted(r, is_news);
+}
+
+void governor::note_adopted(record& r, bool is_news) {
+  const job_report& j = r.is;
+  // A new scheduler in a governor that runs takes over what it had: that is no news.
+  if (is_news) {
+    ++totals_.adopted;
+    log_("adopt", {{"job", j.name},
+                   {"user", j.user},
+                   {"account", j.account},
+                   {"state", j.at == stage::starting ? "released" : "running"}});
+  }
+  enter(r, j.at == stage::starting ? phase::released : phase::running);
+}
+
+/// The scheduler continues from what another one knew, as far as the host agrees: what has its share there
+/// runs, what waits there waits. Other jobs are left out, and told as the host has them. What has changed is
+/// news for who waits.
+void governor::resume(const saved_state& s, allot::delay_cause changed) {
+  event e;
+  e.is = event::kind::resume;
+  e.state.memory = s.memory;
+  if (changed != allot::delay_cause::none) {
+    e.state.memory.cause = changed;
+    e.state.memory.starts_may_move = e.state.memory.must_requeue = true;
+  }
+  // After a step of the clock.
+  e.state.memory.now = std::min(e.state.memory.now, now_.wall);
+  for (const auto& u : s.units) {
+    record* const r = find(u.what);
+    if (r == nullptr || !r->is.is_governed) continue;
+    const job_report& j = r->is;
+    const bool holds = j.at != stage::waiting;
+    const std::optional<facts>& what = holds && j.has ? j.has : j.what;
+    if (!what || (!holds && (!j.blocked.empty() || !j.refused.empty()))) continue;
+    facts told = *what;
+    if (!holds) told.ready = std::max(told.ready, r->backs_off_until);
+    auto& to = e.state.units.emplace_back();
+    static_cast<allot::unit_state&>(to) = u;
+    to.what = j.name;
+    const bool held = u.state == allot::job_state::running || u.state == allot::job_state::evicting;
+    if (holds) {
+      to.where = j.where;
+      if (!held) to.state = allot::job_state::running;
+      to.since = j.started == 0 ? now_.wall : j.started;
+      // What it has is all that it could have.
+      if (j.has) to.pick = {};
+      to.pods = std::max<std::uint32_t>(1, told.pods.total ? 1 : told.pods.pods);
+    } else {
+      if (held) to.state = allot::job_state::pending;
+      if (to.state == allot::job_state::nominated) to.where = u.where;
+      const bool is_early = to.state == allot::job_state::pending && told.ready > e.state.memory.now;
+      to.ready_at = is_early ? std::optional{told.ready} : std::nullopt;
+    }
+    r->told = told;
+    e.jobs.emplace_back(j.name, std::move(told));
+  }
+  tell(e);
+}
+
+bool governor::make_engine() {
+  engine_setup setup{.quotas = quotas_->file,
+                     .text = quotas_->text,
+                     .own_key = quotas_->own_key,
+                     .places_jobs = quotas_->places_jobs,
+                     .one_pod_a_machine = quotas_->one_pod_a_machine,
+                     .levels = quotas_->levels};
+  for (const machine_report& m : machines_) setup.machines.push_back(m.is);
+  auto made = engine::make(std::move(setup));
+  if (made) {
+    why_no_engine_.clear();
+    engine_ = std::move(made).value();
+    return true;
+  }
+  // Without a scheduler nothing is decided; the next change of machines or quotas may mend it.
+  const std::string why = made.problems().front().text;
+  if (why != why_no_engine_) log_("config", {{"state", "unusable"}, {"why", why}});
+  why_no_engine_ = why;
+  engine_.reset();
+  return false;
+}
+
+void governor::start_over() {
+  const bool is_first = engine_ == nullptr;
+  const memory m = remembered_ ? *std::exchange(remembered_, std::nullopt) : stands();
+  if (!make_engine()) {
+    remembered_ = m;
+    return;
+  }
+  const auto changed = std::exchange(starts_over_, std::nullopt).value_or(allot::delay_cause::none);
+  if (around_.events) around_.events(to_json(engine_->setup()));
+  if (is_frozen_) tell({.is = event::kind::freeze});
+  for (const auto& b : m.backoffs) {
+    record* const r = find(b.job);
+    if (r == nullptr) continue;
+    r->backs_off_until = b.until;
+    r->failures = b.failures;
+    if (r->reason.empty()) r->reason = "it is tried again later: it was started, and did not run";
+  }
+  leaving_.clear();
+  backing_off_.clear();
+  std::vector<record*> all;
+  for (auto& [name, r] : records_) all.push_back(&r);
+  std::stable_sort(all.begin(), all.end(), [](const record* a, const record* b) {
+    return std::tie(a->is.submitted, a->is.name) < std::tie(b->is.submitted, b->is.name);
+  });
+  if (m.state) resume(*m.state, changed);
+  std::vector<record*> waiting;
+  for (record* const r : all) {
+    const record before = *r;
+    r->at = phase::unknown;
+    if (!r->is.is_governed) {
+      take_in_foreign(*r);
+    } else if (r->is.at == stage::waiting) {
+      waiting.push_back(r);
+    } else {
+      engine_->contains(r->is.name) ? note_adopted(*r, is_first) : adopt(*r, is_first);
+      if (r->at == phase::released || r->at == phase::running) {
+        r->since = before.since;
+        r->has_run = before.has_run || r->is.at != stage::starting;
+      }
+    }
+    r->leaves_since = before.leaves_since;
+    r->leaves_how = before.leaves_how;
+  }
+  const auto leaves = [&](record& r) {
+    if (!has_share(r)) return;
+    if (engine_->state(r.is.name) == allot::job_state::running) tell(event::kind::evicting, r.is.name);
+    const bool had_run = r.has_run;
+    if (!r.leaves_since) r.leaves_since = now_.steady;
+    enter(r, phase::leaving);
+    r.has_run = had_run;
+    if (r.reason.empty()) r.reason = "it yields, as was decided before";
+  };
+  if (!options_.observes) {
+    for (const auto& l : m.leaving) {
+      record* const r = find(l.job);
+      if (r == nullptr || r->is.at == stage::waiting) continue;
+      if (!r->leaves_since) r->leaves_since = now_.steady - std::max<std::int64_t>(0, now_.wall - l.since);
+      leaves(*r);
+    }
+  }
+  for (record* const r : all) {
+    if (r->is.at == stage::leaving) leaves(*r);
+    if (r->at != phase::leaving) r->leaves_since.reset();
+  }
+  for (const std::string& name : closed_) {
+    event e;
+    e.is = event::kind::close;
+    e.node = name;
+    tell(e);
+  }
+  for (record* const r : waiting) {
+    if (engine_->contains(r->is.name)) r->at = phase::waiting;
+    evaluate(*r);
+  }
+}
+
+}  // namespace allot_governor

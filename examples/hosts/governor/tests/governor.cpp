@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "governor/src/governor.hpp"
+
+#include "fake_host.hpp"
+#include "governor/src/replay.hpp"
+#include "governor/src/what_if.hpp"
+#include "tests/support/seeds.hpp"
+
+#include <allot/quota/ledger.hpp>
+#include <allot/quota/tree.hpp>
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <sstream>
+
+using namespace governor_tests;
+
+namespace {
+
+constexpr const char* three_teams = R"({
+  "policy": {"preset": "POLICY"RESERVES},
+  "quotas": [{"name": "org"},
+             {"name": "a", "parent": "org", "nominal": {"gpu": A}},
+             {"name": "b", "parent": "org", "nominal": {"gpu": 8}},
+             {"name": "c", "parent": "org", "nominal": {"gpu": 8}}]
+})";
+
+[[nodiscard]] governed_quotas quotas_of(const std::string& policy, int of_a = 16, bool places_jobs = true) {
+  std::string text = three_teams;
+  const auto put = [&](const std::string& what, const std::string& with) {
+    text.replace(text.find(what), what.size(), with);
+  };
+  put("RESERVES", policy == "standard" ? R"(, "reservations": 1)" : "");
+  put("POLICY", policy);
+  put("gpu\": A", "gpu\": " + std::to_string(of_a));
+  auto reading = allot::lab::parse_quotas_file(text, "test", {});
+  for (const std::string& p : reading.problems) MESSAGE(p);
+  REQUIRE(reading.value);
+  return {.file = std::move(*reading.value), .text = text, .places_jobs = places_jobs};
+}
+
+/// Four machines with 8 GPUs, and their governor.
+struct world {
+  explicit world(const std::string& policy = "standard", bool places_jobs = true, bool observed = false)
+      : observes(observed) {
+    host.give(quotas_of(policy, 16, places_jobs));
+    host.add_machines(4, 8);
+    begin();
+  }
+  void begin() {
+    surroundings around;
+    around.log = [this](const std::string& line) { log.push_back(line); };
+    around.events = [this](const std::string& line) { events << line << '\n'; };
+    around.remember = [this](const memory& m) { journal = m; };
+    it = std::make_unique<governor>(governor_options{.observes = observes}, host, std::move(around));
+  }
+  /// As after SIGKILL.
+  void restart(bool with_journal) {
+    it.reset();
+    host.start_polling_again();
+    begin();
+    if (with_journal) it->remember(journal);
+  }
+  void tick(std::int64_t seconds = 1) {
+    host.advance(seconds);
+    it->tick({(host.now_s + clock_off_s) * 1000, host.now_s * 1000});
+    journal = it->remembers();
+    check_the_law();
+  }
+  void ticks(int n) {
+    for (int i = 0; i < n; ++i) tick();
+  }
+  /// By the truth, not by the governor's books.
+  void check_the_law() {
+    if (!is_lawful) return;
+    std::vector<allot::quota_spec<dimensions>> specs;
+    for (const auto& q : host.quotas->file.quotas) specs.push_back(q.spec);
+    allot::ledger<dimensions> held{allot::quota_tree<dimensions>{std::move(specs)}};
+    std::map<std::string, std::uint32_t> on;
+    std::uint32_t all = 0;
+    for (const auto& [name, t] : host.jobs) {
+      if (!fake_host::has_share(t)) continue;
+      amounts a;
+      a[0] = allot::quantity::whole(host.gpus_of(t));
+      held.charge(allot::quota_id{t.quota}, a);
+      all += host.gpus_of(t);
+      for (const node_share& s : t.where) on[s.node] += s.gpus;
+    }
+    CHECK(held.is_sound());
+    CHECK(all <= 32);
+    for (const auto& [node, gpus] : on) CHECK(gpus <= 8);
+  }
+  [[nodiscard]] fake_host::stage at(const job_name& name) const { return host.jobs.at(name).at; }
+  [[nodiscard]] const std::string& said(const job_name& name) const { return host.jobs.at(name).said; }
+  /// Whether the log of events says why all was decided as it was.
+  void replays() const {
+    std::stringstream in{events.str()};
+    const replay_result r = replay(in, std::nullopt);
+    CHECK(r.problem == "");
+    CHECK(r.differences == std::vector<std::string>{});
+  }
+
+  fake_host host;
+  std::unique_ptr<governor> it;
+  std::vector<std::string> log;
+  std::stringstream events;
+  memory journal;
+  std::int64_t clock_off_s = 0;
+  bool observes;
+  bool is_lawful = true;
+};
+
+using stage = fake_host::stage;
+
+TEST_CASE("a governor borrows, takes back and says why") {
+  world w;
+  std::vector<job_name> of_a;
+  for (int i = 0; i < 4; ++i) of_a.push_back(w.host.submit(1, 1, 8, 1000));
+  w.ticks(6);
+  for (const job_name& name : of_a) CHECK(w.at(name) == stage::running);
+  const snapshot borrowing = w.it->snapshot_view();
+  CHECK(borrowing.quotas[1].borrowed[0] == allot::quantity::whole(16));
+  CHECK(borrowing.loans.size() == 2);
+  const job_name own = w.host.submit(2, 1, 8, 100);
+  w.tick();
+  CHECK(w.host.stops == 1);
+  CHECK(w.at(of_a[3]) == stage::leaving);
+  w.ticks(10);
+  CHECK(w.at(own) == stage::running);
+  CHECK(w.at(of_a[3]) == stage::waiting);
+  CHECK(w.said(of_a[3]).starts_with("waits: "));
+  w.ticks(120);
+  CHECK(w.at(own) == stage::ended);
+  CHECK(w.at(of_a[3]) == stage::running);
+  w.replays();
+}
+
+TEST_CASE("a governor writes nothing while nothing happens") {
+  world w;
+  for (int i = 0; i < 9; ++i) w.host.submit(1 + static_cast<std::size_t>(i) % 3, 1, 8, 100'000);
+  w.ticks(30);
+  const std::size_t calls = w.host.starts + w.host.stops + w.host.explained;
+  w.ticks(300);
+  CHECK(w.host.starts + w.host.stops + w.host.explained == calls);
+}
+
+TEST_CASE("what can't be started is tried again later, and what can't be evicted runs on") {
+  world w;
+  const job_name lame = w.host.submit(1, 1, 8, 50);
+  w.host.jobs.at(lame).cant_run = true;
+  w.ticks(20);
+  CHECK(w.at(lame) == stage::waiting);
+  CHECK(w.host.jobs.at(lame).starts == 1);
+  CHECK(w.said(lame).find("it is tried again later") != std::string::npos);
+  w.host.jobs.at(lame).cant_run = false;
+  w.ticks(100);
+  CHECK(w.at(lame) == stage::ended);
+
+  std::vector<job_name> of_a;
+  for (int i = 0; i < 4; ++i) of_a.push_back(w.host.submit(1, 1, 8, 1000));
+  w.ticks(6);
+  w.host.jobs.at(of_a[3]).cant_stop = true;
+  const job_name own = w.host.submit(2, 1, 8, 100);
+  w.ticks(10);
+  CHECK(w.at(of_a[3]) == stage::running);
+  // Another one leaves instead.
+  CHECK(w.at(own) == stage::running);
+  w.replays();
+}
+
+TEST_CASE("a governor is told what happens without it") {
+  world w;
+  w.is_lawful = false;
+  const job_name unasked = w.host.submit(3, 1, 8, 1000);
+  w.host.enter(unasked, w.host.jobs.at(unasked), stage::running);
+  w.host.jobs.at(unasked).where = {{"n4", 8, 0}};
+  const job_name foreign = w.host.submit(1, 1, 8, 50);
+  const job_name held = w.host.submit(1, 1, 8, 50);
+  w.host.jobs.at(held).is_blocked = true;
+  w.ticks(5);
+  CHECK(w.it->snapshot_view().quotas[3].used[0] == allot::quantity::whole(8));
+  CHECK(w.at(foreign) == stage::running);
+  CHECK(w.at(held) == stage::waiting);
+  CHECK(w.said(held) == "waits: its user holds it");
+  // The host evicts it, by itself.
+  w.host.enter(unasked, w.host.jobs.at(unasked), stage::leaving);
+  w.ticks(6);
+  CHECK(w.at(unasked) == stage::running);
+  CHECK(w.host.jobs.at(unasked).restarts == 1);
+  // Another one with its name.
+  w.host.remove(unasked);
+  w.host.submit(2, 1, 8, 20, unasked);
+  w.ticks(5);
+  CHECK(w.it->snapshot_view().quotas[3].used[0] == allot::quantity{});
+  CHECK(w.it->snapshot_view().quotas[2].used[0] == allot::quantity::whole(8));
+  w.replays();
+}
+
+TEST_CASE("a governor that observes touches nothing") {
+  world w{"standard", true, true};
+  for (int i = 0; i < 6; ++i) w.host.submit(1, 1, 8, 1000);
+  w.ticks(10);
+  CHECK(w.host.starts == 0);
+  CHECK(w.host.explained == 0);
+  CHECK(std::count_if(w.log.begin(), w.log.end(), [](const std::string& line) {
+          return line.find(" release ") != std::string::npos && line.find("would=yes") != std::string::npos;
+        }) == 4);
+}
+
+/// One of those of `random_worlds`.
+void run_world(allot_test::random_source random, const std::string& policy, bool places_jobs) {
+  CAPTURE(policy);
+  CAPTURE(places_jobs);
+  world w{policy, places_jobs};
+  fake_host& h = w.host;
+  h.dice = random;
+  std::set<job_name> all;
+  const auto one_of = [&](stage at) -> std::optional<job_name> {
+    std::vector<job_name> those;
+    for (const auto& [name, t] : h.jobs) {
+      if (t.at == at) those.push_back(name);
+    }
+    if (those.empty()) return std::nullopt;
+    return those[h.random(those.size())];
+  };
+  h.lost_calls = h.random(3) == 0 ? 200 : 0;
+  h.refused_calls = h.random(3) == 0 ? 100 : 0;
+  bool is_resized = false;
+  for (int step = 0; step < 60; ++step) {
+    switch (h.random(16)) {
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+      case 4: {
+        static constexpr std::uint32_t sizes[] = {1, 2, 4, 8};
+        const job_name name = h.submit(1 + h.random(3), 1 + static_cast<std::uint32_t>(h.random(2)),
+                                       sizes[h.random(4)], 5 + static_cast<std::int64_t>(h.random(60)));
+        h.jobs.at(name).priority = static_cast<std::int64_t>(h.random(3));
+        h.jobs.at(name).preemptible = h.random(8) != 0;
+        h.jobs.at(name).cant_run = h.random(12) == 0;
+        h.jobs.at(name).cant_stop = h.random(12) == 0;
+        all.insert(name);
+        break;
+      }
+      case 5:
+        h.is_away = h.random(3) == 0;
+        break;
+      case 6:
+        w.restart(h.random(3) != 0);
+        break;
+      case 7:
+        // The host evicts one by itself.
+        if (const auto name = one_of(stage::running)) h.enter(*name, h.jobs.at(*name), stage::leaving);
+        break;
+      case 8:
+        if (const auto name = one_of(h.random(2) == 0 ? stage::waiting : stage::running)) {
+          h.remove(*name);
+          all.erase(*name);
+        }
+        break;
+      case 9:
+        if (const auto name = one_of(stage::waiting)) {
+          h.jobs.at(*name).is_blocked = h.random(2) == 0;
+          h.note(*name);
+        }
+        break;
+      case 10:
+        if (const auto name = one_of(h.random(2) == 0 ? stage::waiting : stage::running)) {
+          h.jobs.at(*name).priority = static_cast<std::int64_t>(h.random(3));
+          h.note(*name);
+        }
+        break;
+      case 11: {
+        machine_report& m = h.machines[h.random(h.machines.size())];
+        m.is_open = !m.is_open;
+        m.state = m.is_open ? "up" : "down";
+        h.note_machines();
+        break;
+      }
+      case 12:
+        // What is lent must not be more than there is: the law is checked against the tree of the moment.
+        is_resized = true;
+        h.give(quotas_of(policy, h.random(2) == 0 ? 16 : 12, places_jobs));
+        break;
+      case 13:
+        w.clock_off_s += static_cast<std::int64_t>(h.random(400)) - 200;
+        break;
+      case 14:
+        w.it->freeze(h.random(3) == 0);
+        break;
+      default:
+        break;
+    }
+    if (is_resized) w.is_lawful = false;
+    w.tick(1 + static_cast<std::int64_t>(h.random(4)));
+  }
+  // In the end everybody has what he waits for.
+  h.is_away = false;
+  h.lost_calls = h.refused_calls = 0;
+  h.give(quotas_of(policy, 16, places_jobs));
+  w.it->freeze(false);
+  for (machine_report& m : h.machines) {
+    m.is_open = true;
+    m.state = "up";
+  }
+  h.note_machines();
+  for (auto& [name, t] : h.jobs) {
+    t.is_blocked = t.cant_run = false;
+    h.note(name);
+  }
+  for (int i = 0; i < 4000; ++i) {
+    w.tick(i < 200 ? 1 : 20);
+    const auto is_over = [&](const job_name& name) { return w.at(name) == stage::ended; };
+    if (std::all_of(all.begin(), all.end(), is_over)) break;
+  }
+  for (const job_name& name : all) {
+    CAPTURE(name);
+    CHECK(h.jobs.at(name).ends == 1);
+  }
+  CHECK(h.faults == std::vector<std::string>{});
+  CHECK(w.it->snapshot_view().quotas[0].used[0] == allot::quantity{});
+  w.replays();
+}
+
+TEST_CASE("whatever happens, every job ends once, and the log says why") {
+  allot_test::for_each_seed(300, [](allot_test::random_source& random) {
+    static constexpr const char* policies[] = {"standard", "kueue", "kueue_fair", "runai", "hyperpod", "pai"};
+    const char* const policy = random.pick(policies);
+    const bool places_jobs = random.one_in(2);
+    run_world(random, policy, places_jobs);
+  });
+}
+
+}  // namespace

@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: BSL-1.0
+// A live Kueue cluster, object by object: what becomes of each Workload, and what an admitted one gets.
+#include "lab/import/kueue_cluster.hpp"
+
+#include "lab/io/json_reader.hpp"
+
+#include <allot/lab/json_writer.hpp>
+#include <allot/lab/timestamp.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tests/support/seeds.hpp"
+
+using namespace allot::lab;
+using allot::flavor_pick;
+using allot::instant;
+using allot::pods_by_set;
+using allot_test::for_each_seed;
+using allot_test::random_source;
+
+namespace {
+
+const instant now = *parse_timestamp("2026-05-01T12:00:00Z");
+
+struct text_object {
+  std::string kind;
+  std::string name;
+  std::string text;
+};
+using objects = std::vector<text_object>;
+
+/// An object of a list: it does not say its kind. `rest` are its members but for the metadata.
+text_object object(std::string kind, std::string name, const std::string& rest) {
+  std::string text = R"({"metadata": {"name": ")" + name + R"("}, )" + rest + '}';
+  return {std::move(kind), std::move(name), std::move(text)};
+}
+text_object flavor(std::string name, const std::string& spec = "") {
+  return object("ResourceFlavor", std::move(name), R"("spec": {)" + spec + "}");
+}
+/// In the namespace n.
+text_object local_queue(const std::string& name, const std::string& queue, const std::string& stop = "None") {
+  return {"LocalQueue", "n/" + name,
+          R"({"metadata": {"namespace": "n", "name": ")" + name + R"("}, "spec": {"clusterQueue": ")" +
+              queue + R"(", "stopPolicy": ")" + stop + R"("}})"};
+}
+/// A group of resources: {flavor: {resource: nominal}}.
+using quota_amounts = std::vector<std::pair<std::string, std::vector<std::pair<std::string, std::string>>>>;
+std::string group(const quota_amounts& flavors) {
+  std::string covered;
+  std::string of_flavors;
+  for (const auto& [resource, amount] : flavors.front().second)
+    covered += (covered.empty() ? "\"" : ", \"") + resource + '"';
+  for (const auto& [name, amounts] : flavors) {
+    std::string of_resources;
+    for (const auto& [resource, amount] : amounts) {
+      of_resources += of_resources.empty() ? "" : ", ";
+      of_resources += R"({"name": ")" + resource + R"(", "nominalQuota": ")" + amount + R"("})";
+    }
+    of_flavors += of_flavors.empty() ? "" : ", ";
+    of_flavors += R"({"name": ")" + name + R"(", "resources": [)" + of_resources + "]}";
+  }
+  return R"({"coveredResources": [)" + covered + R"(], "flavors": [)" + of_flavors + "]}";
+}
+text_object cluster_queue(std::string name, const std::vector<std::string>& groups,
+                          const std::string& rest = "", const std::string& status = "") {
+  std::string all;
+  for (const std::string& g : groups) all += (all.empty() ? "" : ", ") + g;
+  return object("ClusterQueue", std::move(name),
+                R"("spec": {"namespaceSelector": {}, "resourceGroups": [)" + all + "]" + rest +
+                    R"(}, "status": {)" + status + "}");
+}
+
+/// A pod set: {resource: amount} of each of its pods.
+std::string pods(const std::string& name, std::int64_t count,
+                 const std::vector<std::pair<std::string, std::string>>& request,
+                 const std::string& rest = "", const std::string& spec = "") {
+  std::string amounts;
+  for (const auto& [resource, amount] : request) {
+    amounts += amounts.empty() ? "\"" : ", \"";
+    amounts += resource + R"(": ")" + amount + '"';
+  }
+  return R"({"name": ")" + name + R"(", "count": )" + std::to_string(count) + rest +
+         R"(, "template": {"spec": {)" + spec + R"("containers": [{"resources": {"requests": {)" + amounts +
+         "}}}]}}}";
+}
+struct workload_text {
+  std::string name = "w";
+  std::string queue = "q";
+  std::vector<std::string> sets{};
+  std::string metadata{};
+  std::string spec{};
+  std::string status{};
+  std::vector<std::string> conditions{};
+
+  [[nodiscard]] std::string text() const {
+    std::string all;
+    for (const std::string& s : sets) all += (all.empty() ? "" : ", ") + s;
+    std::string of_status;
+    for (const std::string& c : conditions) of_status += (of_status.empty() ? "" : ", ") + c;
+    return R"({"kind": "Workload", "metadata": {"namespace": "n", "name": ")" + name +
+           R"(", "creationTimestamp": "2026-05-01T10:00:00Z")" + metadata + R"(}, "spec": {"queueName": ")" +
+           queue + R"(", "podSets": [)" + all + "]" + spec + R"(}, "status": {"conditions": [)" + of_status +
+           "]" + status + "}}";
+  }
+};
+std::string condition(const std::string& type, const std::string& is, const std::string& reason = "") {
+  return R"({"type": ")" + type + R"(", "status": ")" + is + R"(", "reason": ")" + reason +
+         R"(", "lastTransitionTime": "2026-05-01T11:00:00Z"})";
+}
+std::string admission(const std::string& queue, const std::string& assignments) {
+  return R"(, "admission": {"clusterQueue": ")" + queue + R"(", "podSetAssignments": )" + assignments + "}";
+}
+/// The workload as it is when that was assigned to it.
+workload_text admitted(workload_text w, const std::string& queue,
+                       const allot::vector<kueue_assignment>& assignments) {
+  json_writer json{0};
+  write_assignments(assignments, json);
+  w.status += admission(queue, json.text());
+  w.conditions.push_back(condition("QuotaReserved", "True"));
+  return w;
+}
+
+kueue_cluster make(const objects& all, kueue_cluster_options options = {}) {
+  std::vector<kueue_object> refs;
+  for (const text_object& o : all) refs.push_back({o.kind, o.name, o.text});
+  errors found;
+  auto made = kueue_cluster::make(refs, std::move(options), found);
+  REQUIRE_MESSAGE(made, found.to_string());
+  return std::move(*made);
+}
+
+const std::string gpu = "nvidia.com/gpu";
+
+/// Two flavors of GPUs with their memory, and CPU in one flavor.
+objects two_flavors(const std::string& rest = "", const std::string& status = "") {
+  return {
+      flavor("a100", R"("nodeLabels": {"gpu": "a100"})"), flavor("h100", R"("nodeLabels": {"gpu": "h100"})"),
+      flavor("plain"),
+      cluster_queue(
+          "q",
+          {group({{"h100", {{gpu, "8"}, {"memory", "512Gi"}}}, {"a100", {{gpu, "8"}, {"memory", "512Gi"}}}}),
+           group({{"plain", {{"cpu", "64"}, {"pods", "100"}}}})},
+          rest, status),
+      local_queue("q", "q")};
+}
+
+workload_text two_sets() {
+  workload_text w;
+  w.sets = {pods("driver", 1, {{"cpu", "1500m"}, {"memory", "1Gi"}}), pods("none", 0, {{gpu, "1"}}),
+            pods("worker", 4, {{gpu, "2"}, {"memory", "100M"}, {"cpu", "1"}}, R"(, "minCount": 2)")};
+  return w;
+}
+
+std::string json_of(const allot::vector<kueue_assignment>& all) {
+  json_writer json{0};
+  write_assignments(all, json);
+  std::string text = json.text();
+  text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a pending workload is a job with its sets, flavors and times") {
+  auto cluster = make(two_flavors());
+  CHECK(cluster.scenario().resources == allot::vector<std::string>{"h100/gpu", "a100/gpu", "cpu",
+                                                                   "h100/memory_kb", "a100/memory_kb",
+                                                                   "pods"});
+  CHECK(cluster.scenario().policy.preset == "kueue");
+  CHECK(cluster.scenario().jobs.empty());
+  workload_text w = two_sets();
+  w.metadata = R"(, "ownerReferences": [{"kind": "Job"}])";
+  w.spec = R"(, "priority": 7, "maximumExecutionTimeSeconds": 90)";
+  const kueue_reading r = cluster.read(w.text(), now);
+  CHECK(r.standing == kueue_standing::pending);
+  CHECK(r.why == "");
+  CHECK(r.id == "n/w");
+  CHECK(r.cluster_queue == "q");
+  CHECK(r.held.empty());
+  CHECK(r.notes.empty());
+  REQUIRE(r.job);
+  CHECK(r.job->id == "n/w");
+  CHECK(cluster.scenario().quotas[r.job->quota.index()].spec.name == "q");
+  CHECK(r.job->phase == job_phase::pending);
+  CHECK(r.job->priority == 7);
+  CHECK(r.job->job_class == "Job");
+  CHECK(r.job->submit == *parse_timestamp("2026-05-01T10:00:00Z"));
+  CHECK(r.job->ready == 0);
+  CHECK(r.job->estimate == 90);
+  REQUIRE(r.job->sets.size() == 2);
+  CHECK(r.job->sets[0].name == "driver");
+  CHECK(r.job->sets[1].name == "worker");
+  CHECK(r.job->sets[1].pods.pods == 4);
+  CHECK(r.job->sets[1].pods.fewest() == 2);
+  REQUIRE(r.job->sets[1].flavors.size() == 1);
+  CHECK(r.job->sets[1].flavors[0].options[1].name == "a100");
+  CHECK(r.job->sets[1].flavors[0].options[1].request[4] == allot::quantity::whole(100'000));
+}
+
+TEST_CASE("what becomes of a workload") {
+  auto cluster = make([] {
+    objects all = two_flavors();
+    all.push_back(local_queue("held", "q", "Hold"));
+    all.push_back(local_queue("lost", "nowhere"));
+    all.push_back(cluster_queue("stopped", {group({{"plain", {{"cpu", "8"}}}})}, R"(, "stopPolicy": "Hold")",
+                                R"("conditions": [)" + condition("Active", "False", "Stopped") + "]"));
+    all.push_back(local_queue("stopped", "stopped"));
+    all.push_back(
+        cluster_queue("drained", {group({{"plain", {{"cpu", "8"}}}})}, R"(, "stopPolicy": "HoldAndDrain")"));
+    all.push_back(local_queue("drained", "drained"));
+    all.push_back(cluster_queue("inactive", {group({{"plain", {{"cpu", "8"}}}})}, "",
+                                R"("conditions": [)" + condition("Active", "False", "Terminating") + "]"));
+    all.push_back(local_queue("inactive", "inactive"));
+    all.push_back(
+        cluster_queue("ghost", {group({{"plain", {{"cpu", "8"}}}}), group({{"gone", {{gpu, "8"}}}})}));
+    all.push_back(local_queue("ghost", "ghost"));
+    return all;
+  }());
+  const auto read = [&](const workload_text& w) { return cluster.read(w.text(), now); };
+  workload_text w;
+  w.sets = {pods("m", 2, {{"cpu", "1"}})};
+  const auto is = [&](const kueue_reading& r, kueue_standing standing, const std::string& why) {
+    CHECK(r.standing == standing);
+    CHECK(r.why == why);
+    CHECK(!r.job);
+  };
+  SUBCASE("finished") {
+    w.conditions = {condition("Finished", "True")};
+    is(read(w), kueue_standing::finished, "it is finished");
+  }
+  SUBCASE("without a queue") {
+    w.queue = "other";
+    is(read(w), kueue_standing::no_queue, "the LocalQueue n/other does not exist");
+    // Not even if a ClusterQueue has that name.
+    w.queue = "lost";
+    is(read(w), kueue_standing::no_queue, "the ClusterQueue nowhere does not exist");
+    w.queue = "";
+    is(read(w), kueue_standing::no_queue, "it has no spec.queueName");
+  }
+  SUBCASE("in a queue that is stopped") {
+    w.queue = "held";
+    is(read(w), kueue_standing::stopped, "it waits in a LocalQueue whose stopPolicy is Hold");
+    w.queue = "stopped";
+    is(read(w), kueue_standing::stopped, "it waits in a ClusterQueue whose stopPolicy is Hold");
+    w.queue = "inactive";
+    is(read(w), kueue_standing::stopped,
+       "it waits in the ClusterQueue inactive: it is not Active (Terminating)");
+    w.queue = "ghost";
+    is(read(w), kueue_standing::stopped,
+       "it waits in the ClusterQueue ghost: there is no ResourceFlavor gone");
+  }
+  SUBCASE("never admissible") {
+    w.sets = {pods("m", 1, {{"amd.com/gpu", "1"}})};
+    is(read(w), kueue_standing::inadmissible, "asks for amd.com/gpu, which its ClusterQueue does not cover");
+    w.sets = {pods("m", 1, {{gpu, "1"}}, "", R"("nodeSelector": {"gpu": "v100"}, )")};
+    is(read(w), kueue_standing::inadmissible,
+       "no flavor for nvidia.com/gpu admits its pod set m: h100: its label gpu is h100, not v100; a100: its "
+       "label gpu "
+       "is a100, not v100");
+    w.sets = {pods("m", 1, {{"memory", "2P"}})};
+    is(read(w), kueue_standing::inadmissible, "it asks for more memory than can be counted");
+  }
+  SUBCASE("without pods") {
+    w.sets = {pods("m", 0, {{"cpu", "1"}})};
+    is(read(w), kueue_standing::no_pods, "it has no pods");
+  }
+  SUBCASE("deactivated or gated") {
+    w.spec = R"(, "active": false)";
+    is(read(w), kueue_standing::deactivated, "spec.active is false");
+    w.spec = "";
+    w.metadata = R"(, "annotations": {"kueue.x-k8s.io/admission-gated-by": "x"})";
+    is(read(w), kueue_standing::gated, "it is gated by x");
+  }
+  SUBCASE("backing off") {
+    w.conditions = {condition("Requeued", "False", "PodsReadyTimeout")};
+    is(read(w), kueue_standing::backs_off, "its condition Requeued is False (PodsReadyTimeout)");
+    w.status = R"(, "requeueState": {"requeueAt": "2026-05-01T12:05:00Z"})";
+    kueue_reading r = read(w);
+    CHECK(r.standing == kueue_standing::backs_off);
+    CHECK(r.why == "its condition Requeued is False (PodsReadyTimeout)");
+    REQUIRE(r.job);
+    CHECK(r.job->ready == *parse_timestamp("2026-05-01T12:05:00Z"));
+    r = cluster.read(w.text(), *parse_timestamp("2026-05-01T12:05:00Z"));
+    is(r, kueue_standing::backs_off, "its condition Requeued is False (PodsReadyTimeout)");
+    w.conditions.clear();
+    CHECK(read(w).standing == kueue_standing::backs_off);
+    CHECK(cluster.read(w.text(), *parse_timestamp("2026-05-01T12:05:00Z")).standing ==
+          kueue_standing::pending);
+  }
+  SUBCASE("holding quota, or on its way out") {
+    const std::string plain =
+        R"([{"name": "m", "count": 2, "flavors": {"cpu": "plain"}, "resourceUsage": {"cpu": "2"}}])";
+    w.conditions = {condition("QuotaReserved", "True")};
+    w.status = admission("q", plain);
+    kueue_reading r = read(w);
+    CHECK(r.standing == kueue_standing::holds);
+    REQUIRE(r.job);
+    CHECK(r.job->phase == job_phase::running);
+    CHECK(r.job->start == *parse_timestamp("2026-05-01T11:00:00Z"));
+    CHECK(json_of(r.held) ==
+          R"([{"name": "m", "flavors": {"cpu": "plain"}, "resourceUsage": {"cpu": "2"}, "count": 2}])");
+    workload_text evicted = w;
+    evicted.conditions.push_back(condition("Evicted", "True", "Preempted"));
+    r = read(evicted);
+    CHECK(r.standing == kueue_standing::holds);
+    REQUIRE(r.job);
+    CHECK(r.job->phase == job_phase::evicting);
+    CHECK(r.why == "");
+    evicted.spec = R"(, "active": false)";
+    CHECK(read(evicted).why == "spec.active is false");
+    w.queue = "drained";
+    w.status = admission("drained", plain);
+    r = read(w);
+    REQUIRE(r.job);
+    CHECK(r.job->phase == job_phase::evicting);
+    CHECK(r.why == "it is in a ClusterQueue whose stopPolicy is HoldAndDrain");
+    w.status += R"(, "reclaimablePods": [{"name": "m", "count": 2}])";
+    is(read(w), kueue_standing::no_pods, "it holds nothing: all of its pods are reclaimable");
+  }
+  SUBCASE("malformed") {
+    w.spec = R"(, "priority": "high")";
+    const kueue_reading r = read(w);
+    is(r, kueue_standing::malformed,
+       "/spec/priority: expected a whole number from -2147483648 to 2147483647, found \"high\"");
+    CHECK(r.id == "n/w");
+    CHECK(cluster.read("{", now).standing == kueue_standing::malformed);
+    CHECK(cluster.read("{}", now).why == "the object has no name (expected \"metadata\": {\"name\": ...})");
+    // One that is wrong leaves no trace.
+    w.spec = "";
+    CHECK(read(w).standing == kueue_standing::pending);
+  }
+}
+
+TEST_CASE("where the caller admits, Hold keeps only Kueue out") {
+  const auto q = [](const std::string& name, const std::string& stop) {
+    return cluster_queue(name, {group({{"plain", {{"cpu", "8"}}}})},
+                         R"(, "cohort": "all", "stopPolicy": ")" + stop + '"',
+                         R"("conditions": [)" + condition("Active", "False", "Stopped") + "]");
+  };
+  const objects all = {flavor("plain"),
+                       q("ours", "Hold"),
+                       q("theirs", "Hold"),
+                       q("drained", "HoldAndDrain"),
+                       local_queue("ours", "ours"),
+                       local_queue("held", "ours", "Hold"),
+                       local_queue("theirs", "theirs"),
+                       local_queue("drained", "drained")};
+  kueue_cluster_options options;
+  options.serves = [](std::string_view name) { return name != "theirs"; };
+  auto cluster = make(all, options);
+  workload_text w;
+  w.sets = {pods("m", 2, {{"cpu", "1"}})};
+  const auto standing = [&](const std::string& queue) {
+    w.queue = queue;
+    return cluster.read(w.text(), now).standing;
+  };
+  CHECK(standing("ours") == kueue_standing::pending);
+  CHECK(standing("held") == kueue_standing::stopped);
+  CHECK(standing("drained") == kueue_standing::stopped);
+  CHECK(standing("theirs") == kueue_standing::not_served);
+  // What others have admitted uses quota nonetheless.
+  w.conditions = {condition("QuotaReserved", "True")};
+  w.status = admission(
+      "theirs", R"([{"name": "m", "count": 2, "flavors": {"cpu": "plain"}, "resourceUsage": {"cpu": "2"}}])");
+  CHECK(standing("theirs") == kueue_standing::holds);
+  w.status = admission(
+      "ours", R"([{"name": "m", "count": 2, "flavors": {"cpu": "plain"}, "resourceUsage": {"cpu": "2"}}])");
+  w.queue = "ours";
+  const kueue_reading r = cluster.read(w.text(), now);
+  CHECK(r.standing == kueue_standing::holds);
+  CHECK(r.why == "");
+}
+
+TEST_CASE("the estimate of a workload is what its annotation says, or its maximum") {
+  auto cluster = make(two_flavors());
+  const auto read = [&](const std::string& seconds, const std::string& most = "") {
+    workload_text w;
+    w.sets = {pods("m", 1, {{"cpu", "1"}})};
+    w.metadata = R"(, "annotations": {"allot.dev/estimate-seconds": ")" + seconds + "\"}";
+    if (!most.empty()) w.spec = R"(, "maximumExecutionTimeSeconds": )" + most;
+    return cluster.read(w.text(), now);
+  };
+  CHECK(read("3600").job->estimate == 3600);
+  CHECK(read("3600").notes.empty());
+  CHECK(read("3600", "60").job->estimate == 60);
+  CHECK(read("60", "3600").job->estimate == 60);
+  for (const char* const wrong : {"1h", "0", "-5", "1.5", ""}) {
+    CAPTURE(wrong);
+    const kueue_reading r = read(wrong, "60");
+    CHECK(r.job->estimate == 60);
+    REQUIRE(r.notes.size() == 1);
+    CHECK(r.notes.front() ==
+          "note: Workload n/w: the annotation allot.dev/estimate-seconds is left out: expected whole "
+          "seconds, 1 to "
+          "2147483647, found \"" +
+              std::string{wrong} + '"');
+  }
+}
+
+TEST_CASE("the policy is the caller's, or the one that the objects tell") {
+  kueue_cluster_options options;
+  options.policy = policy_choice{.preset = "standard"};
+  CHECK(make(two_flavors(), options).scenario().policy.preset == "standard");
+  const std::string in_kb = "note: memory: counted in units of 1000 bytes, in which all amounts are exact";
+  CHECK(make(two_flavors(), options).notes() == allot::vector<std::string>{in_kb});
+  const kueue_cluster fair = make(two_flavors(R"(, "fairSharing": {"weight": "2"})"));
+  CHECK(fair.scenario().policy.preset == "kueue_fair");
+  CHECK(fair.notes() ==
+        allot::vector<std::string>{
+            in_kb, "note: fair sharing is configured in ClusterQueue q: the policy is kueue_fair"});
+}
+
+TEST_CASE("objects that make no cluster say why") {
+  const auto problems = [](const objects& all, kueue_cluster_options options = {}) {
+    std::vector<kueue_object> refs;
+    for (const text_object& o : all) refs.push_back({o.kind, o.name, o.text});
+    errors found;
+    CHECK(!kueue_cluster::make(refs, std::move(options), found));
+    return found.to_string();
+  };
+  CHECK(problems({}) == "the cluster: no ClusterQueue counts any resource (expected spec.resourceGroups)\n");
+  CHECK(problems({cluster_queue("q", {group({{"f", {{"cpu", "much"}}}})})})
+            .starts_with("ClusterQueue q: /spec/resourceGroups/0/flavors/0/resources/0/nominalQuota: "));
+  CHECK(problems({{"Namespace", "n", "{"}}).starts_with("Namespace n: line 1"));
+  kueue_cluster_options options;
+  options.policy = policy_choice{.preset = "nonsense"};
+  CHECK(problems(two_flavors(), options).find("nonsense") != std::string::npos);
+}
+
+TEST_CASE("what a workload gets is what Kueue would write") {
+  auto cluster = make(two_flavors());
+  const std::string text = two_sets().text();
+  // The driver's memory in the second flavor, its CPU without a choice; the workers in the first, three of
+  // them.
+  const auto all = cluster.assign(text, flavor_pick{1, 0, 0, 0}, pods_by_set{1, 3}, now);
+  REQUIRE(all);
+  CHECK(
+      json_of(*all) ==
+      R"([{"name": "driver", "flavors": {"cpu": "plain", "memory": "a100", "pods": "plain"}, )"
+      R"("resourceUsage": {"cpu": "1500m", "memory": "1073741824", "pods": "1"}, "count": 1}, )"
+      R"({"name": "none", "flavors": {"nvidia.com/gpu": "h100", "pods": "plain"}, )"
+      R"("resourceUsage": {"nvidia.com/gpu": "0", "pods": "0"}, "count": 0}, )"
+      R"({"name": "worker", "flavors": {"cpu": "plain", "memory": "h100", "nvidia.com/gpu": "h100", "pods": "plain"}, )"
+      R"("resourceUsage": {"cpu": "3", "memory": "300000000", "nvidia.com/gpu": "6", "pods": "3"}, "count": 3}])");
+  const kueue_reading r = cluster.read(admitted(two_sets(), "q", *all).text(), now);
+  CHECK(r.standing == kueue_standing::holds);
+  CHECK(r.held.size() == 3);
+  CHECK(json_of(r.held) == json_of(*all));
+
+  CHECK(!cluster.assign(text, flavor_pick{2}, pods_by_set{1, 3}, now));
+  CHECK(!cluster.assign(text, flavor_pick{}, pods_by_set{1, 1}, now));
+  CHECK(!cluster.assign(text, flavor_pick{}, pods_by_set{1, 5}, now));
+  workload_text gone = two_sets();
+  gone.spec = R"(, "active": false)";
+  CHECK(!cluster.assign(gone.text(), flavor_pick{}, pods_by_set{1, 4}, now));
+}
