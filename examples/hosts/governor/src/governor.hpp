@@ -44,9 +44,6 @@ struct governor_options {
   std::size_t explanations_per_tick = 10;
 };
 
-/// How long a job that did not start as often as this waits before it is tried again: doubled each time.
-[[nodiscard]] std::int64_t backoff_ms(std::uint32_t failures);
-
 class governor {
  public:
   governor(governor_options options, host& of, surroundings around);
@@ -162,7 +159,6 @@ class governor {
   [[nodiscard]] bool has_share(const record& r) const;
 
   // After a tick (governor_snapshot.cpp).
-  void show_quotas(snapshot& s) const;
   void show_jobs(snapshot& s);
 
   governor_options options_;

@@ -60,9 +60,6 @@ struct surroundings {
   return to_string(now.key) == i.name && was_submitted(now, submitted_of(i));
 }
 
-/// How long a job that did not start as often as this waits before it is tried again: doubled each time.
-[[nodiscard]] std::int64_t backoff_ms(std::uint32_t failures);
-
 class governor {
  public:
   /// Every text of the governor's own in a comment begins with this.

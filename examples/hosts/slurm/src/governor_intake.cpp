@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // What Slurm says becomes events for the scheduler.
 #include "governor.hpp"
+#include "governor/src/backoff.hpp"
 #include "request.hpp"
 
 #include <allot/quota/access.hpp>
@@ -101,12 +102,6 @@ constexpr std::int64_t long_run_ms = 300'000;
 constexpr std::int64_t retry_after_ends_ms = 30'000;
 
 }  // namespace
-
-std::int64_t backoff_ms(std::uint32_t failures) {
-  constexpr std::int64_t least = 30'000;
-  constexpr std::int64_t most = 3'600'000;
-  return std::min(least << std::min<std::uint32_t>(failures, 10), most);
-}
 
 /// Returns whether the scheduler may decide.
 bool governor::take_in(changes&& c) {

@@ -2,6 +2,7 @@
 // A new scheduler for the jobs as Slurm knows them: at the start, under another configuration, when machines
 // come or go, after a step of the clock.
 #include "governor.hpp"
+#include "governor/src/resume.hpp"
 #include "machines.hpp"
 #include "words.hpp"
 
@@ -138,54 +139,28 @@ void governor::note_adopted(record& r, bool is_news) {
   for (const node_share& s : j.nodes) r.ran_on.push_back(s.node);
 }
 
-/// The scheduler continues from what another one knew, as far as Slurm agrees: what has nodes there runs,
-/// what waits there waits. Other jobs are left out, and told as Slurm has them. What has changed is news for
-/// who waits.
 void governor::resume(const saved_state& s, allot::delay_cause changed, const std::vector<record*>& holding,
                       const std::vector<record*>& waiting) {
   const auto is_in = [](const std::vector<record*>& all, const record* r) {
     return std::binary_search(all.begin(), all.end(), r, is_older);
   };
-  event e;
-  e.is = event::kind::resume;
-  e.state.memory = s.memory;
-  if (changed != allot::delay_cause::none) {
-    e.state.memory.cause = changed;
-    e.state.memory.starts_may_move = e.state.memory.must_requeue = true;
-  }
-  // After a step of the clock.
-  e.state.memory.now = std::min(e.state.memory.now, now_.wall);
-  for (const auto& u : s.units) {
-    record* const known = find(u.what);
-    if (known == nullptr) continue;
+  tell(resume_from(s, changed, now_.wall, [&](const job_identity& i) -> std::optional<continued_job> {
+    record* const known = find(i);
+    if (known == nullptr) return std::nullopt;
     record& r = *known;
     const bool holds = is_in(holding, &r);
-    if (!holds && (!is_in(waiting, &r) || r.is.state != run_state::pending || !blocked(r).empty())) continue;
+    if (!holds && (!is_in(waiting, &r) || r.is.state != run_state::pending || !blocked(r).empty()))
+      return std::nullopt;
     std::string problem;
     auto what = facts_of(r.is, problem);
-    if (!what) continue;
+    if (!what) return std::nullopt;
     if (!holds) what->ready = ready_at(r);
     what->preempts = may_preempt(r);
-    auto& to = e.state.units.emplace_back();
-    static_cast<allot::unit_state&>(to) = u;
-    to.what = name(r);
-    const bool held = u.state == allot::job_state::running || u.state == allot::job_state::evicting;
-    if (holds) {
-      const bool has_run = r.is.state != run_state::pending;
-      to.where = has_run ? r.is.nodes : r.sent_to;
-      if (!held) to.state = allot::job_state::running;
-      if (has_run) to.since = r.is.started * 1000;
-      if (!has_run && !held) to.since = now_.wall;
-    } else {
-      if (held) to.state = allot::job_state::pending;
-      if (to.state == allot::job_state::nominated) to.where = u.where;
-      const bool is_early = to.state == allot::job_state::pending && what->ready > e.state.memory.now;
-      to.ready_at = is_early ? std::optional{what->ready} : std::nullopt;
-    }
     r.what = *what;
-    e.jobs.emplace_back(name(r), *what);
-  }
-  tell(e);
+    const bool has_run = r.is.state != run_state::pending;
+    return continued_job{name(r), std::move(*what), holds, has_run ? r.is.nodes : r.sent_to,
+                         has_run ? r.is.started * 1000 : 0};
+  }));
 }
 
 void governor::start_over() {
