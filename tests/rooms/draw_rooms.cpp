@@ -73,12 +73,17 @@ rooms rooms_of(const std::filesystem::path& top) {
     const auto name_of = [&](const std::string& path) {
       return is_host ? part_of(top / path) : room_of(path);
     };
+    // A host's own parts, by their names or from the directory of all hosts; what is others' is not drawn.
+    const std::string own = top.parent_path().filename().string() + "/src/";
     const std::string from = name_of(file.generic_string());
     std::set<std::string>& all = includes[from];
     const std::string text = text_of(entry.path());
     for (std::size_t at = text.find(directive); at != std::string::npos; at = text.find(directive, at + 1)) {
       const std::size_t begin = at + directive.size();
-      const std::string to = name_of(text.substr(begin, text.find_first_of(">\"", begin) - begin));
+      std::string path = text.substr(begin, text.find_first_of(">\"", begin) - begin);
+      if (is_host && path.starts_with(own)) path.erase(0, own.size());
+      if (is_host && path.find('/') != std::string::npos) continue;
+      const std::string to = name_of(path);
       if (to != from) all.insert(to);
     }
   }

@@ -23,12 +23,6 @@ constexpr std::int64_t step_ms = 60'000;
 
 }  // namespace
 
-std::int64_t backoff_ms(std::uint32_t failures) {
-  constexpr std::int64_t least = 30'000;
-  constexpr std::int64_t most = 3'600'000;
-  return std::min(least << std::min<std::uint32_t>(failures, 10), most);
-}
-
 governor::governor(governor_options options, host& of, surroundings around)
     : options_(options), host_(of), around_(std::move(around)), log_(around_.log) {}
 

@@ -4,6 +4,7 @@
 // commands for the host. It knows no clock and no file.
 #pragma once
 
+#include "governor/src/clock.hpp"
 #include "governor/src/engine.hpp"
 #include "governor/src/host.hpp"
 #include "governor/src/log.hpp"
@@ -34,21 +35,14 @@ struct surroundings {
   std::function<void(const memory&)> remember{};
 };
 
-/// A moment on both clocks, in milliseconds: since 1970, and on one that never steps.
-struct moment {
-  std::int64_t wall = 0;
-  std::int64_t steady = 0;
-};
-
 struct governor_options {
+  /// For status, page and metrics.
+  host_words words{};
   /// Whether it only logs what it would do.
   bool observes = false;
   /// How many jobs are told in one tick why they wait.
   std::size_t explanations_per_tick = 10;
 };
-
-/// How long a job that did not start as often as this waits before it is tried again: doubled each time.
-[[nodiscard]] std::int64_t backoff_ms(std::uint32_t failures);
 
 class governor {
  public:
@@ -165,7 +159,6 @@ class governor {
   [[nodiscard]] bool has_share(const record& r) const;
 
   // After a tick (governor_snapshot.cpp).
-  void show_quotas(snapshot& s) const;
   void show_jobs(snapshot& s);
 
   governor_options options_;

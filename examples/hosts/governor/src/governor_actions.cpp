@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // What the scheduler decides becomes commands for the host.
+#include "governor/src/backoff.hpp"
 #include "governor/src/governor.hpp"
+#include "governor/src/waiting_text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -32,16 +34,6 @@ constexpr std::size_t most_looked_at = most_checks / 4;
     text.append(quotas.resources[d]);
   }
   return text;
-}
-
-/// How many go before it, for its user. Of many only the first digit is told: the others change all the time,
-/// and each new text is a call.
-[[nodiscard]] std::string turn_text(std::size_t before) {
-  if (before == 0) return {};
-  std::size_t step = 1;
-  while (before / step >= 10) step *= 10;
-  std::string text = (step > 1 ? "more than " : "") + std::to_string(before / step * step);
-  return text + (before == 1 ? " job of its quota goes before it; " : " jobs of its quota go before it; ");
 }
 
 }  // namespace
@@ -230,29 +222,11 @@ explanation governor::explanation_of(const record& r) {
       return {};
   }
   explanation all;
-  std::string later;
-  if (const auto p = engine_->reservation_of(r.is.name); p && p->start != allot::without_end) {
-    if (p->gathers_since) {
-      later = "; it gathers what becomes free until " + time_text(p->start);
-    } else if (p->start > now_.wall) {
-      later = "; it starts at " + time_text(p->start) + " at the latest";
-      all.latest_start = p->start;
-    } else {
-      later = "; it starts as soon as a job has ended that runs longer than expected";
-    }
-  }
-  const auto text_for = [&](allot::addressee whom) {
-    std::string text = engine_->why(r.is.name, whom);
-    constexpr std::string_view begins = "it waits: ";
-    if (text.starts_with(begins)) {
-      text.erase(0, begins.size());
-      if (whom == allot::addressee::users) text.insert(0, turn_text(engine_->jobs_before(r.is.name)));
-      text.insert(0, "waits: ");
-    }
-    return text.empty() ? text : text + later;
-  };
-  all.for_operators = text_for(allot::addressee::operators);
-  all.for_users = text_for(allot::addressee::users);
+  all.for_operators = waiting_text(*engine_, r.is.name, allot::addressee::operators, now_.wall);
+  all.for_users = waiting_text(*engine_, r.is.name, allot::addressee::users, now_.wall);
+  const auto p = engine_->reservation_of(r.is.name);
+  if (p && p->start != allot::without_end && !p->gathers_since && p->start > now_.wall)
+    all.latest_start = p->start;
   return all;
 }
 

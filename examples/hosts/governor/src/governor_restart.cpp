@@ -3,6 +3,7 @@
 // or go, after a step of the clock.
 #include "governor/src/events_log.hpp"
 #include "governor/src/governor.hpp"
+#include "governor/src/resume.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -79,49 +80,18 @@ void governor::note_adopted(record& r, bool is_news) {
   enter(r, j.at == stage::starting ? phase::released : phase::running);
 }
 
-/// The scheduler continues from what another one knew, as far as the host agrees: what has its share there
-/// runs, what waits there waits. Other jobs are left out, and told as the host has them. What has changed is
-/// news for who waits.
 void governor::resume(const saved_state& s, allot::delay_cause changed) {
-  event e;
-  e.is = event::kind::resume;
-  e.state.memory = s.memory;
-  if (changed != allot::delay_cause::none) {
-    e.state.memory.cause = changed;
-    e.state.memory.starts_may_move = e.state.memory.must_requeue = true;
-  }
-  // After a step of the clock.
-  e.state.memory.now = std::min(e.state.memory.now, now_.wall);
-  for (const auto& u : s.units) {
-    record* const r = find(u.what);
-    if (r == nullptr || !r->is.is_governed) continue;
+  tell(resume_from(s, changed, now_.wall, [&](const job_identity& job) -> std::optional<continued_job> {
+    record* const r = find(job);
+    if (r == nullptr || !r->is.is_governed) return std::nullopt;
     const job_report& j = r->is;
     const bool holds = j.at != stage::waiting;
     const std::optional<facts>& what = holds && j.has ? j.has : j.what;
-    if (!what || (!holds && (!j.blocked.empty() || !j.refused.empty()))) continue;
-    facts told = *what;
-    if (!holds) told.ready = std::max(told.ready, r->backs_off_until);
-    auto& to = e.state.units.emplace_back();
-    static_cast<allot::unit_state&>(to) = u;
-    to.what = j.name;
-    const bool held = u.state == allot::job_state::running || u.state == allot::job_state::evicting;
-    if (holds) {
-      to.where = j.where;
-      if (!held) to.state = allot::job_state::running;
-      to.since = j.started == 0 ? now_.wall : j.started;
-      // What it has is all that it could have.
-      if (j.has) to.pick = {};
-      to.pods = std::max<std::uint32_t>(1, told.pods.total ? 1 : told.pods.pods);
-    } else {
-      if (held) to.state = allot::job_state::pending;
-      if (to.state == allot::job_state::nominated) to.where = u.where;
-      const bool is_early = to.state == allot::job_state::pending && told.ready > e.state.memory.now;
-      to.ready_at = is_early ? std::optional{told.ready} : std::nullopt;
-    }
-    r->told = told;
-    e.jobs.emplace_back(j.name, std::move(told));
-  }
-  tell(e);
+    if (!what || (!holds && (!j.blocked.empty() || !j.refused.empty()))) return std::nullopt;
+    r->told = *what;
+    if (!holds) r->told.ready = std::max(what->ready, r->backs_off_until);
+    return continued_job{j.name, r->told, holds, j.where, j.started, j.has.has_value()};
+  }));
 }
 
 bool governor::make_engine() {

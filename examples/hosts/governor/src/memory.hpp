@@ -28,7 +28,7 @@ using saved_state = allot::scheduler_state<job_identity, std::vector<node_share>
 struct memory {
   struct leaving_job {
     job_identity job{};
-    /// On the wall clock.
+    /// On the wall clock; 0: it has not been told yet.
     milliseconds since = 0;
 
     friend bool operator==(const leaving_job&, const leaving_job&) = default;
@@ -37,6 +37,8 @@ struct memory {
     job_identity job{};
     milliseconds until = 0;
     std::uint32_t failures = 0;
+    /// What else the host's adapter remembers of it: words, with commas between them.
+    std::string own{};
 
     friend bool operator==(const backoff&, const backoff&) = default;
   };

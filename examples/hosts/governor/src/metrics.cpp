@@ -57,8 +57,8 @@ class metrics_writer {
   using labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
   void metric(std::string_view name, std::string_view type, std::string_view help) {
-    name_ = "allot_slurm_";
-    name_ += name;
+    name_ = "allot_";
+    name_.append(s_.words.key).append("_").append(name);
     text_.append("# HELP ").append(name_).append(" ").append(help).append("\n");
     text_.append("# TYPE ").append(name_).append(" ").append(type).append("\n");
   }
@@ -90,8 +90,10 @@ class metrics_writer {
     metric("info", "gauge", "What this governor is; always 1.");
     sample({{"cluster", s_.cluster}, {"policy", s_.policy}}, "1");
     single("observes", "gauge", "1 if decisions are only logged (--observe).", s_.observes ? "1" : "0");
-    single("frozen", "gauge", "1 if nobody is evicted (allot-slurm freeze).", s_.frozen ? "1" : "0");
-    single("slurmctld_up", "gauge", "1 if slurmctld answered in the last tick.", s_.is_away ? "0" : "1");
+    single("frozen", "gauge", "1 if nobody is evicted (" + s_.words.program() + " freeze).",
+           s_.frozen ? "1" : "0");
+    single(std::string{s_.words.server_key} + "_up", "gauge",
+           "1 if " + server_ + " answered in the last tick.", s_.is_away ? "0" : "1");
     single("last_tick_timestamp_seconds", "gauge", "When the last tick began, in seconds since 1970.",
            number(quantity::milli(s_.now)));
     metric("jobs", "gauge", "Governed jobs by phase.");
@@ -105,7 +107,7 @@ class metrics_writer {
       if (j.phase == job_phase::released) longest = std::max(longest, s_.now - j.since);
     }
     single("released_longest_seconds", "gauge",
-           "For how long the job that has waited longest for Slurm after its release has done so.",
+           "For how long the job that has waited longest for " + host_ + " after its release has done so.",
            number(quantity::milli(longest)));
     single("reservations", "gauge", "Jobs that capacity is held for.",
            number(std::uint64_t{s_.reservations.size()}));
@@ -178,7 +180,8 @@ class metrics_writer {
     metric("gpus_used", "gauge", "GPUs in use, by whether the job that uses them is governed.");
     sample({{"governed", "yes"}}, number(governed));
     sample({{"governed", "no"}}, number(foreign));
-    single("gpus_lost", "gauge", "GPUs that Slurm counts as used although no job has them.", number(lost));
+    single("gpus_lost", "gauge", "GPUs that " + host_ + " counts as used although no job has them.",
+           number(lost));
   }
 
   void write_totals() {
@@ -187,7 +190,7 @@ class metrics_writer {
       single(name, "counter", help, number(n));
     };
     counter("ticks_total", "Ticks: polls with their decisions.", t.ticks);
-    counter("ticks_away_total", "Ticks in which slurmctld did not answer.", t.away);
+    counter("ticks_away_total", "Ticks in which " + server_ + " did not answer.", t.away);
     counter("releases_total", "Jobs released.", t.released);
     counter("warnings_total", "Jobs warned that they must yield.", t.warned);
     counter("requeues_total", "Jobs requeued to make room.", t.requeued);
@@ -198,27 +201,31 @@ class metrics_writer {
     single("reclaim_seconds_total", "counter", "How long they took from that decision on.",
            seconds_text(t.reclaim_ms * 1000));
     counter("refusals_total", "Jobs refused.", t.refused);
-    counter("failed_starts_total", "Jobs that were released, and that Slurm did not start.", t.failed_starts);
+    counter("failed_starts_total", "Jobs that were released, and that " + host_ + " did not start.",
+            t.failed_starts);
     counter("reloads_refused_total", "Configurations that were refused at a reload.", t.reloads_refused);
     counter("adoptions_total", "Jobs that ran already when the governor started.", t.adopted);
     counter("interventions_undone_total", "Jobs held again that somebody else had released.", t.held_again);
     counter("unasked_runs_total", "Jobs that ran without having been released by the governor.",
             t.ran_unasked);
-    counter("calls_total", "Calls to slurmctld that change something.", t.calls);
+    counter("calls_total", "Calls to " + server_ + " that change something.", t.calls);
     counter("failed_calls_total", "Such calls that failed.", t.failed_calls);
     single("tick_cpu_seconds_total", "counter", "CPU time of ticks without load and unpack.",
            seconds_text(t.tick_us));
-    single("load_cpu_seconds_total", "counter", "CPU time of libslurm to load and unpack jobs and nodes.",
+    single("load_cpu_seconds_total", "counter",
+           "CPU time of " + std::string{s_.words.client} + " to load and unpack jobs and nodes.",
            seconds_text(t.load_us));
     single("last_tick_cpu_seconds", "gauge", "CPU time of the last tick without load and unpack.",
            seconds_text(s_.last.tick_us));
     single("last_load_cpu_seconds", "gauge", "CPU time of load and unpack in the last tick.",
            seconds_text(s_.last.load_us));
-    single("last_tick_calls", "gauge", "Calls to slurmctld in the last tick that change something.",
+    single("last_tick_calls", "gauge", "Calls to " + server_ + " in the last tick that change something.",
            number(std::uint64_t{s_.last.calls}));
   }
 
   const snapshot& s_;
+  const std::string host_{s_.words.host};
+  const std::string server_{s_.words.server};
   std::string name_{};
   std::string text_{};
 };

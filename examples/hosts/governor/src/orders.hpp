@@ -3,10 +3,15 @@
 // What operators ask of a governor that runs, as files in its directory.
 #pragma once
 
+#include "governor/src/facts.hpp"
+#include "governor/src/log.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace allot_governor {
 
@@ -20,7 +25,6 @@ struct freeze_order {
 
   friend bool operator==(const freeze_order&, const freeze_order&) = default;
 };
-inline constexpr const char* freeze_file = "freeze";
 [[nodiscard]] std::string freeze_text(const freeze_order& f);
 /// A file that can't be read is an order, too: it is safer to evict nobody.
 [[nodiscard]] freeze_order parse_freeze(std::string_view text);
@@ -30,7 +34,32 @@ inline constexpr const char* freeze_file = "freeze";
 /// "90s", "30m", "2h" or "1d" in milliseconds, up to 365 days; none if it is something else.
 [[nodiscard]] std::optional<std::int64_t> parse_span(std::string_view text);
 
-/// The name of the file that asks to start a job begins with this; its id follows, and who asks is in it.
-inline constexpr std::string_view start_prefix = "start-";
+/// A job is to be started, whatever the quotas say.
+struct start_order {
+  job_name job{};
+  std::string by{};
+};
+
+/// The orders in a governor's directory.
+class order_files {
+ public:
+  explicit order_files(std::string directory) : directory_(std::move(directory)) {}
+
+  /// The file that asks for it. Empty, or what went wrong.
+  [[nodiscard]] std::string ask(const start_order& o) const;
+  [[nodiscard]] std::string ask(const freeze_order& o) const;
+  /// Whether there was a freeze that has been ended now, or what went wrong.
+  [[nodiscard]] bool thaw(std::string& problem) const;
+
+  /// Whether a freeze has begun, changed or ended since the last call; then the log says so.
+  [[nodiscard]] bool read_freeze(decision_log& log);
+  [[nodiscard]] const std::optional<freeze_order>& frozen() const noexcept { return frozen_; }
+  /// Each of them once, whatever becomes of it.
+  [[nodiscard]] std::vector<start_order> take_starts() const;
+
+ private:
+  std::string directory_;
+  std::optional<freeze_order> frozen_{};
+};
 
 }  // namespace allot_governor

@@ -193,11 +193,11 @@ class page_writer {
     html_ += "</h1><p>policy " + html(s_.policy, 200) + ", as of " + time_text(s_.now);
     if (refresh_s_ != 0) {
       html_ += "; this page loads itself again every " + plural(refresh_s_, "second") +
-               ": if that time stands still, allot-slurm does not run";
+               ": if that time stands still, " + s_.words.program() + " does not run";
     }
     html_ += "</p>\n";
     if (s_.is_away) {
-      html_ += "<p class=alert role=alert>slurmctld does not answer: this is what was known last</p>\n";
+      html_ += "<p class=alert role=alert>" + s_.words.away() + "</p>\n";
     }
     if (s_.frozen) {
       html_ += "<p class=alert>The governor is " + html(sentence(*s_.frozen), 600) + "</p>\n";
@@ -387,7 +387,8 @@ class page_writer {
         html_ += "<td>";
       }
       html_ += "<td class=why>";
-      html_ += j.beneficiary.empty() ? html(reason_text(j), 600) : "makes room for " + html(j.beneficiary);
+      html_ +=
+          j.beneficiary.empty() ? html(reason_text(s_, j), 600) : "makes room for " + html(j.beneficiary);
       html_ += '\n';
     }
     html_ += "</tbody></table></div>\n";
@@ -447,7 +448,7 @@ class page_writer {
         html_ += "<b class=lost style=\"flex-grow:" + std::to_string(n.lost_gpus) +
                  "\" title=\"lost: " + plural(n.lost_gpus, "GPU") + "\"></b>";
         if (!list.empty()) list += "; ";
-        list += "lost until slurmctld restarts: " + std::to_string(n.lost_gpus);
+        list += "lost until " + std::string{s_.words.server} + " restarts: " + std::to_string(n.lost_gpus);
       }
       for (; used < n.gpus; ++used) html_ += "<b class=free title=free></b>";
       html_ += "</div>";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The simulator with Slurm's nodes.
+// The simulator with the host's machines.
 #pragma once
 
 #include "governor/src/engine.hpp"

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "governor/src/facts.hpp"
+#include "governor/src/host_words.hpp"
 #include "governor/src/orders.hpp"
 
 #include <allot/core/quantity.hpp>
@@ -28,7 +29,7 @@ enum class job_phase : std::uint8_t {
   refused,
   /// It is not ready: its dependencies are not met, its begin time has not come, or it backs off.
   not_ready,
-  /// Admitted and released; Slurm has not started it yet.
+  /// Admitted and released; the host has not started it yet.
   released,
   running,
   /// It has been warned, and is requeued after the grace period.
@@ -57,12 +58,12 @@ struct snapshot {
     double share = 0;
     /// Its own jobs.
     std::size_t running = 0;
-    /// Released, and Slurm has not started them yet.
+    /// Released, and the host has not started them yet.
     std::size_t released = 0;
     std::size_t waiting = 0;
   };
   struct job {
-    /// "123", or "123_4" for task 4 of an array. The other texts are the users': escape them.
+    /// The host's word for it: "123_4", "team-a/train". The other texts are the users': escape them.
     std::string id;
     std::string name{};
     std::string user{};
@@ -91,15 +92,15 @@ struct snapshot {
     std::optional<milliseconds> latest_start{};
     /// Of a job that leaves: the job that it makes room for, or empty.
     std::string beneficiary{};
-    /// How often Slurm has started it again.
+    /// How often the host has started it again.
     std::uint32_t restarts = 0;
     /// Since when it is what it is: of those that wait, since its submission.
     milliseconds since = 0;
     /// How many have their turn before it in its quota; none if it does not wait, or that was not asked.
     std::optional<std::uint64_t> before{};
-    /// Its admin comment in Slurm, and why Slurm does not start it, in Slurm's word.
+    /// What it shows of the reason at the host, and why the host does not start it, in the host's word.
     std::string comment{};
-    std::string slurm_reason{};
+    std::string host_reason{};
   };
   struct node {
     std::string name;
@@ -113,9 +114,9 @@ struct snapshot {
       std::size_t gpus = 0;
     };
     std::vector<use> used{};
-    /// What Slurm counts as used although no job has it.
+    /// What the host counts as used although no job has it.
     std::size_t lost_gpus = 0;
-    /// Why it is down or drained, as Slurm has it.
+    /// Why it is down or drained, as the host has it.
     std::string why{};
   };
   /// What one quota's jobs use of another's pool.
@@ -154,21 +155,21 @@ struct snapshot {
     std::uint64_t held_again = 0;
     std::uint64_t ran_unasked = 0;
     std::uint64_t refused = 0;
-    /// Jobs that were released, and that Slurm did not start.
+    /// Jobs that were released, and that the host did not start.
     std::uint64_t failed_starts = 0;
     /// Configurations that were read at a signal and refused.
     std::uint64_t reloads_refused = 0;
     std::uint64_t adopted = 0;
-    /// Calls to slurmctld that change something, and those that failed.
+    /// Calls to the host that change something, and those that failed.
     std::uint64_t calls = 0;
     std::uint64_t failed_calls = 0;
-    /// Ticks in which slurmctld did not answer.
+    /// Ticks in which the host did not answer.
     std::uint64_t away = 0;
     /// Sums of `cost`.
     std::int64_t load_us = 0;
     std::int64_t tick_us = 0;
   };
-  /// Of the last tick: processor time in microseconds, by libslurm to load and unpack and by everything else,
+  /// Of the last tick: processor time in microseconds, by the host's client and by everything else,
   /// and the calls.
   struct cost {
     std::int64_t load_us = 0;
@@ -176,12 +177,13 @@ struct snapshot {
     std::size_t calls = 0;
   };
 
+  host_words words{};
   std::string cluster{};
   std::string policy{};
   milliseconds now = 0;
   /// Nothing is touched: decisions are only logged.
   bool observes = false;
-  /// slurmctld does not answer; what follows is what was known last.
+  /// The host does not answer; what follows is what was known last.
   bool is_away = false;
   /// Nobody is evicted.
   std::optional<freeze_order> frozen{};

@@ -91,9 +91,9 @@ std::string span_text(milliseconds span) {
   return tenths(86'400) + " d";
 }
 
-std::string reason_text(const snapshot::job& j) {
-  if (j.phase != job_phase::released || j.slurm_reason.empty()) return j.reason;
-  return "Slurm does not start it: " + j.slurm_reason;
+std::string reason_text(const snapshot& s, const snapshot::job& j) {
+  if (j.phase != job_phase::released || j.host_reason.empty()) return j.reason;
+  return std::string{s.words.host} + " does not start it: " + j.host_reason;
 }
 
 std::vector<const snapshot::job*> jobs_in(const snapshot& s, job_phase phase) {

@@ -39,8 +39,8 @@ struct tree_line {
 /// A span in a suitable unit: "45 s", "12 min", "3.4 h", "2.5 d". Clocks step: a negative one is "0 s".
 [[nodiscard]] std::string span_text(milliseconds span);
 
-/// Why it waits; of one that is released, why Slurm does not start it.
-[[nodiscard]] std::string reason_text(const snapshot::job& j);
+/// Why it waits; of one that is released, why the host does not start it.
+[[nodiscard]] std::string reason_text(const snapshot& s, const snapshot::job& j);
 
 /// The listed jobs of a phase.
 [[nodiscard]] std::vector<const snapshot::job*> jobs_in(const snapshot& s, job_phase phase);

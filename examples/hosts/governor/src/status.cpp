@@ -74,7 +74,7 @@ class text_writer {
   void write_head() {
     text_ = "cluster " + shown_text(s_.cluster) + ", policy " + shown_text(s_.policy, 200) + ", " +
             time_text(s_.now) + '\n';
-    if (s_.is_away) text_ += "slurmctld does not answer: this is what was known last\n";
+    if (s_.is_away) text_ += s_.words.away() + '\n';
     if (s_.frozen) append_wrapped(text_, shown_text(sentence(*s_.frozen), 1000), 0, options_.width);
     if (!s_.refused_config.empty()) {
       append_wrapped(text_, shown_text(s_.refused_config, 1000), 0, options_.width);
@@ -130,7 +130,8 @@ class text_writer {
       }
       if (n.lost_gpus > 0) {
         const char* const gpus_lost = n.lost_gpus == 1 ? " GPU" : " GPUs";
-        note(n, "lost " + std::to_string(n.lost_gpus) + gpus_lost + ": restart slurmctld");
+        note(n,
+             "lost " + std::to_string(n.lost_gpus) + gpus_lost + ": restart " + std::string{s_.words.server});
       }
       if (n.state == "up") {
         ++up;
@@ -220,7 +221,7 @@ class text_writer {
       line.erase(line.find_last_not_of(' ') + 1);
       text_ += line + '\n';
       const snapshot::job& j = *jobs[i];
-      const std::string why = j.beneficiary.empty() ? reason_text(j) : "makes room for " + j.beneficiary;
+      const std::string why = j.beneficiary.empty() ? reason_text(s_, j) : "makes room for " + j.beneficiary;
       append_wrapped(text_, shown_text(why, 1000), 6, options_.width);
     }
   }
@@ -235,11 +236,11 @@ class status_json_writer {
   explicit status_json_writer(const snapshot& s) : s_(s) {}
 
   [[nodiscard]] std::string write() {
-    w_.begin_object().member("format", status_format);
+    w_.begin_object().member("format", status_format(s_.words));
     text("cluster", s_.cluster);
     text("policy", s_.policy);
     w_.member("now", seconds_of(s_.now));
-    w_.member("observes", s_.observes).member("slurmctld_answers", !s_.is_away);
+    w_.member("observes", s_.observes).member(std::string{s_.words.server_key} + "_answers", !s_.is_away);
     w_.key("frozen");
     if (s_.frozen) {
       w_.begin_object();
@@ -374,7 +375,7 @@ class status_json_writer {
         w_.null();
       }
       text("comment", j.comment);
-      text("slurm_reason", j.slurm_reason);
+      text(std::string{s_.words.key} + "_reason", j.host_reason);
       w_.end_object();
     }
     w_.end_array();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What `allot-slurm status` prints.
+// What `allot-slurm status` and the like print.
 #pragma once
 
 #include "governor/src/snapshot.hpp"
@@ -29,7 +29,7 @@ struct status_options {
 /// resource, an unlimited one is the text "unlimited"; what is unknown is null.
 [[nodiscard]] std::string status_json(const snapshot& s);
 /// What it says of quotas, jobs, nodes, loans and reservations; none if it is something else.
-[[nodiscard]] std::optional<snapshot> read_status(std::string_view json);
+[[nodiscard]] std::optional<snapshot> read_status(std::string_view json, const host_words& words);
 
 /// Jobs to be shown; an empty text admits all.
 struct job_filter {
@@ -48,6 +48,8 @@ void keep_only(snapshot& s, const job_filter& f);
 /// All that is known of one job; empty if it is not among those that are listed.
 [[nodiscard]] std::string why_text(const snapshot& s, std::string_view id);
 
-inline constexpr const char* status_format = "allot-slurm-status/1";
+[[nodiscard]] inline std::string status_format(const host_words& words) {
+  return words.program() + "-status/1";
+}
 
 }  // namespace allot_governor

@@ -38,7 +38,10 @@ std::string why_text(const snapshot& s, std::string_view id) {
   std::string text;
   const auto line = [&](std::string_view what, const std::string& value) {
     if (value.empty()) return;
-    text.append(what).append(13 - what.size(), ' ').append(shown_text(value, 1000)).append(1, '\n');
+    text.append(what)
+        .append(what.size() < 12 ? 13 - what.size() : 1, ' ')
+        .append(shown_text(value, 1000))
+        .append(1, '\n');
   };
   line("job", j.id + (j.name.empty() ? "" : ", " + j.name));
   line("user", j.user);
@@ -59,14 +62,14 @@ std::string why_text(const snapshot& s, std::string_view id) {
   if (j.latest_start) line("starts by", time_text(*j.latest_start));
   line("why", j.reason);
   if (!j.beneficiary.empty()) line("makes room", "for " + j.beneficiary);
-  line("Slurm says", j.slurm_reason);
+  line(std::string{s.words.host} + " says", j.host_reason);
   std::string nodes;
   for (const std::string& n : j.nodes) nodes.append(nodes.empty() ? "" : ", ").append(n);
   line("nodes", nodes);
   if (j.restarts != 0) line("restarts", std::to_string(j.restarts));
   if (!j.preemptible) line("preempted", "never: it can't be requeued");
   if (s.frozen) line("the governor", sentence(*s.frozen));
-  line("AdminComment", j.comment);
+  line(s.words.comment, j.comment);
   return text;
 }
 

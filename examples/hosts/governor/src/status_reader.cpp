@@ -17,12 +17,14 @@ using allot::quantity;
 
 class reader {
  public:
+  explicit reader(const host_words& words) { s_.words = words; }
+
   [[nodiscard]] snapshot read(const json::object& all) {
     s_.cluster = text(all, "cluster");
     s_.policy = text(all, "policy");
     s_.now = time(all, "now").value_or(0);
     s_.observes = flag(all, "observes");
-    s_.is_away = !flag(all, "slurmctld_answers");
+    s_.is_away = !flag(all, std::string{s_.words.server_key} + "_answers");
     if (const json::value* const v = find(all, "frozen")) {
       const json::object& f = v->as_object();
       s_.frozen = {time(f, "since").value_or(0), time(f, "until"), text(f, "by"), text(f, "why")};
@@ -129,7 +131,7 @@ class reader {
     j.since = time(o, "since").value_or(j.submitted);
     if (find(o, "before") != nullptr) j.before = count(o, "before");
     j.comment = text(o, "comment");
-    j.slurm_reason = text(o, "slurm_reason");
+    j.host_reason = text(o, std::string{s_.words.key} + "_reason");
   }
   void read_node(const json::object& o, snapshot::node& n) const {
     n.name = text(o, "name");
@@ -165,13 +167,13 @@ class reader {
 
 }  // namespace
 
-std::optional<snapshot> read_status(std::string_view text) {
+std::optional<snapshot> read_status(std::string_view text, const host_words& words) {
   json::error_code wrong;
   const json::value all = json::parse(text, wrong);
   if (wrong || !all.is_object()) return std::nullopt;
   try {
-    if (all.at("format").as_string() != status_format) return std::nullopt;
-    return reader{}.read(all.as_object());
+    if (all.at("format").as_string() != status_format(words)) return std::nullopt;
+    return reader{words}.read(all.as_object());
   } catch (const std::exception&) {
     // A member has another type.
     return std::nullopt;

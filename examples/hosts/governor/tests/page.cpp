@@ -112,13 +112,13 @@ TEST_CASE("page: who is on which node, and why a job waits until when") {
                  "title=\"900 not governed: 2 GPUs\">900</b><b class=lost style=\"flex-grow:1\" "
                  "title=\"lost: 1 GPU\"></b>"
                  "<b class=free title=free></b></div>"));
-  CHECK(contains(page, "104 ana: 4; 900 not governed: 2; lost until slurmctld restarts: 1"));
+  CHECK(contains(page, "104 ana: 4; 900 not governed: 2; lost until the acme server restarts: 1"));
   CHECK(contains(page, "it needs 16 GPUs &amp; 12 are free"));
   CHECK(contains(page, "(in 10 min)"));
   CHECK(contains(page, "makes room for 100"));
   CHECK(contains(page, "<span class=state>drained</span>"));
   s.is_away = s.observes = true;
-  CHECK(contains(page_of(s), "slurmctld does not answer"));
+  CHECK(contains(page_of(s), "the acme server does not answer"));
   CHECK(contains(page_of(s), "observes only"));
 }
 

@@ -20,7 +20,7 @@ inline std::vector<std::string> hostile_names() {
       "\" onmouseover=\"alert(1)",
       "' onmouseover='alert(1)",
       "&lt;b&gt; &amp; <!-- --> ]]>",
-      "a\nallot_slurm_quota_used{quota=\"x\",resource=\"gpu\"} 1e9\n# TYPE x counter",
+      "a\nallot_acme_quota_used{quota=\"x\",resource=\"gpu\"} 1e9\n# TYPE x counter",
       "a\r\nQuotas: gpu\r\n",
       "back\\slash \\\" \\n \\",
       "{quota=\"a\"} 1",
@@ -38,12 +38,21 @@ inline std::vector<std::string> hostile_names() {
   };
 }
 
+/// Of no host that there is.
+inline constexpr host_words some_words{.key = "acme",
+                                       .host = "Acme",
+                                       .server = "the acme server",
+                                       .server_key = "server",
+                                       .client = "libacme",
+                                       .comment = "Remark"};
+
 /// 128 GPUs, two teams below a parent, a loan, a reservation, and a job of every phase. `name` is the name of
 /// everything that somebody chooses.
-inline snapshot sample(const std::string& name) {
+inline snapshot sample(const std::string& name, const host_words& words = some_words) {
   using allot::gpus;
   using allot::quantity;
   snapshot s;
+  s.words = words;
   s.cluster = name;
   s.policy = "standard";
   s.now = 1'795'468'445'123;

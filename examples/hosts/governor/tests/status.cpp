@@ -49,7 +49,7 @@ TEST_CASE("status: quotas in the order of the tree, loans, reservations, and who
   CHECK(contains(text, "Quotas: cpu\n  quota      nominal"));
   CHECK(contains(text,
                  "Nodes: 1 of 3 up with 8 GPUs, 14 GPUs in use\n  2 of them by jobs without a quota: 900\n  "
-                 "n1 lost 1 GPU: restart slurmctld, n2 down, "
+                 "n1 lost 1 GPU: restart the acme server, n2 down, "
                  "lab drained\n"));
   CHECK(contains(text, "Loans\n  lab/b lends 12 gpu to lab/a\n"));
   CHECK(contains(text,
@@ -66,7 +66,7 @@ TEST_CASE("status: quotas in the order of the tree, loans, reservations, and who
   CHECK_FALSE(contains(text, "observes only"));
   s.observes = s.is_away = true;
   CHECK(contains(status_text(s), "observes only"));
-  CHECK(contains(status_text(s), "slurmctld does not answer"));
+  CHECK(contains(status_text(s), "the acme server does not answer"));
 }
 
 TEST_CASE("status: long lists are cut, and it says by how much") {
@@ -112,9 +112,9 @@ TEST_CASE("status: JSON says all that the snapshot does") {
   snapshot s = test::sample("lab");
   s.quotas[0].share = std::numeric_limits<double>::infinity();
   const json::value v = json::parse(status_json(s));
-  CHECK(v.at("format").as_string() == status_format);
+  CHECK(v.at("format").as_string() == "allot-acme-status/1");
   CHECK(v.at("now").as_int64() == 1'795'468'445);
-  CHECK(v.at("slurmctld_answers").as_bool());
+  CHECK(v.at("server_answers").as_bool());
   const json::value& q = v.at("quotas").at(0);
   CHECK(q.at("name").as_string() == "lab/a");
   CHECK(q.at("parent").as_string() == "lab");
@@ -167,21 +167,21 @@ TEST_CASE("status: what is read from the JSON makes the same text") {
   const in_utc utc;
   snapshot s = test::sample("lab");
   s.jobs[0].before = 3;
-  s.jobs[3].slurm_reason = "Resources";
+  s.jobs[3].host_reason = "Resources";
   s.jobs[0].components = {{1, {allot::gpus(0), allot::gpus(4)}}, {3, {allot::gpus(24), allot::gpus(96)}}};
   s.jobs[0].request = {allot::gpus(24), allot::gpus(100)};
   CHECK(contains(status_text(s), "24 gpu, 100 cpu on 1 + 3 nodes"));
-  const auto read = read_status(status_json(s));
+  const auto read = read_status(status_json(s), s.words);
   REQUIRE(read);
   CHECK(status_text(*read) == status_text(s));
   CHECK(why_text(*read, "100").find("before it    3 in its quota\n") != std::string::npos);
   CHECK(contains(why_text(*read, "100"),
                  "component 0  4 cpu on 1 node\ncomponent 1  24 gpu, 96 cpu on 3 nodes\n"));
-  CHECK_FALSE(read_status("{}"));
-  CHECK_FALSE(read_status("[1"));
-  CHECK_FALSE(read_status(R"({"format": "allot-slurm-status/1", "jobs": 3})"));
+  CHECK_FALSE(read_status("{}", test::some_words));
+  CHECK_FALSE(read_status("[1", test::some_words));
+  CHECK_FALSE(read_status(R"({"format": "allot-acme-status/1", "jobs": 3})", test::some_words));
   for (const std::string& name : test::hostile_names()) {
-    CHECK(read_status(status_json(test::sample(name))));
+    CHECK(read_status(status_json(test::sample(name)), test::some_words));
   }
 }
 
@@ -205,27 +205,27 @@ TEST_CASE("status: only the jobs of a quota and those below it, a user, an accou
   CHECK(left({.user = "ana", .state = "released"}).empty());
 }
 
-TEST_CASE("status: what is released is not said to run, and Slurm's reason is there") {
+TEST_CASE("status: what is released is not said to run, and the host's reason is there") {
   const in_utc utc;
   snapshot s = test::sample("lab");
   s.jobs[3].since = s.now - 30'000;
-  s.jobs[3].slurm_reason = "Resources";
+  s.jobs[3].host_reason = "Resources";
   const std::string text = status_text(s);
-  CHECK(contains(text, "released 30 s ago\n      Slurm does not start it: Resources\n"));
+  CHECK(contains(text, "released 30 s ago\n      Acme does not start it: Resources\n"));
 }
 
 TEST_CASE("status: all that is known of one job") {
   const in_utc utc;
   snapshot s = test::sample("lab");
   s.jobs[3].since = s.now - 30'000;
-  s.jobs[3].slurm_reason = "Resources";
+  s.jobs[3].host_reason = "Resources";
   s.jobs[3].comment = "allot: admitted on n1:8";
   const std::string text = why_text(s, "103");
   CHECK(contains(text, "job          103, lab\n"));
   CHECK(contains(text, "state        released for 30 s\n"));
-  CHECK(contains(text, "Slurm says   Resources\n"));
+  CHECK(contains(text, "Acme says    Resources\n"));
   CHECK(contains(text, "nodes        n1, n2\n"));
-  CHECK(contains(text, "AdminComment allot: admitted on n1:8\n"));
+  CHECK(contains(text, "Remark       allot: admitted on n1:8\n"));
   CHECK(why_text(s, "999").empty());
   for (const std::string& name : test::hostile_names()) {
     const std::string hostile = why_text(test::sample(name), "100");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "config.hpp"
 
+#include "words.hpp"
+
 #include <boost/json.hpp>
 
 #include <algorithm>
@@ -191,7 +193,7 @@ bool config::governs(std::string_view of_job) const {
 
 config_reading parse_config(std::string text, const std::string& file) {
   config_reading reading;
-  auto quotas = allot::lab::parse_quotas_file(text, file, own_key);
+  auto quotas = allot::lab::parse_quotas_file(text, file, std::string{words.key});
   reading.problems = std::move(quotas.problems);
   slurm_options options;
   json::parse_options lenient;
@@ -201,7 +203,7 @@ config_reading parse_config(std::string text, const std::string& file) {
   const json::value all = json::parse(text, wrong, {}, lenient);
   // A syntax error has been reported with its place.
   if (!wrong && all.is_object()) {
-    if (const auto* own = all.get_object().if_contains(own_key)) {
+    if (const auto* own = all.get_object().if_contains(words.key)) {
       if (const auto* members = own->if_object()) {
         options = options_reader{*members, file, reading.problems}.read();
       } else {

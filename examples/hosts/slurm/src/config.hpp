@@ -12,9 +12,7 @@
 
 namespace allot_slurm {
 
-/// The member of the configuration with `slurm_options`.
-inline constexpr const char* own_key = "slurm";
-
+/// The object "slurm" of the configuration.
 struct slurm_options {
   /// The governed ones.
   std::vector<std::string> partitions{"main"};

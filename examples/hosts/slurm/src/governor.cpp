@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <utility>
 
@@ -23,6 +24,12 @@ namespace {
 constexpr std::int64_t step_ms = 60'000;
 
 }  // namespace
+
+seconds submitted_of(const job_identity& i) {
+  seconds at = 0;
+  std::from_chars(i.uid.data(), i.uid.data() + i.uid.size(), at);
+  return at;
+}
 
 governor::governor(config c, cluster& slurm, surroundings around, bool observes)
     : config_(std::move(c)),
@@ -52,10 +59,15 @@ void governor::freeze(bool is_frozen) {
   tell({.is = is_frozen ? event::kind::freeze : event::kind::thaw});
 }
 
-governor::record* governor::find(const job_name& n) {
+const governor::record* governor::find(const job_name& n) const {
   const auto k = parse_job_key(n);
   const auto at = k ? records_.find(*k) : records_.end();
   return at == records_.end() ? nullptr : &at->second;
+}
+
+governor::record* governor::find(const job_identity& i) {
+  record* const r = find(i.name);
+  return r != nullptr && r->is.submitted == submitted_of(i) ? r : nullptr;
 }
 
 void governor::tell(const event& e) {

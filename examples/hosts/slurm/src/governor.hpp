@@ -6,10 +6,11 @@
 
 #include "cluster.hpp"
 #include "config.hpp"
+#include "governor/src/clock.hpp"
 #include "governor/src/engine.hpp"
 #include "governor/src/log.hpp"
+#include "governor/src/memory.hpp"
 #include "governor/src/snapshot.hpp"
-#include "journal.hpp"
 #include "limit_usage.hpp"
 #include "reasons.hpp"
 #include "request.hpp"
@@ -41,12 +42,6 @@ struct surroundings {
   std::function<void(const memory&)> remember{};
 };
 
-/// A moment on both clocks, in milliseconds: since 1970, and on one that never steps.
-struct moment {
-  std::int64_t wall = 0;
-  std::int64_t steady = 0;
-};
-
 /// The nodes in a job's comment that the governor has excluded for it, and the list of excluded nodes without
 /// them.
 [[nodiscard]] std::string avoided_nodes(const job& j);
@@ -58,8 +53,12 @@ struct moment {
 /// The nodes that a job requires, as a list, if its comment says that the governor has pinned it to them.
 [[nodiscard]] std::string pinned_nodes(const job& j);
 
-/// How long a job that did not start as often as this waits before it is tried again: doubled each time.
-[[nodiscard]] std::int64_t backoff_ms(std::uint32_t failures);
+/// When a job was submitted of which the journal tells.
+[[nodiscard]] seconds submitted_of(const job_identity& i);
+/// Whether a job as Slurm shows it is that one.
+[[nodiscard]] inline bool is_same(const job& now, const job_identity& i) {
+  return to_string(now.key) == i.name && was_submitted(now, submitted_of(i));
+}
 
 class governor {
  public:
@@ -171,7 +170,11 @@ class governor {
   /// As the engine names it.
   [[nodiscard]] static job_name name(const record& r) { return to_string(r.is.key); }
   /// Null if Slurm no longer knows it.
-  [[nodiscard]] record* find(const job_name& n);
+  [[nodiscard]] record* find(const job_name& n) { return const_cast<record*>(std::as_const(*this).find(n)); }
+  [[nodiscard]] const record* find(const job_name& n) const;
+  /// The same, if it is the one that was submitted then.
+  [[nodiscard]] record* find(const job_identity& i);
+  [[nodiscard]] static job_identity identity_of(const job& j);
   /// GPUs of a node that Slurm counts as used although no job has them.
   struct lost_gpus {
     /// So many for long enough: it is no mere moment between two answers of slurmctld.
@@ -246,6 +249,8 @@ class governor {
   void note_adopted(record& r, bool is_news);
   [[nodiscard]] static bool is_older(const record* a, const record* b);
   [[nodiscard]] memory stands() const;
+  [[nodiscard]] static std::string own_words(const record& r);
+  static void read_own_words(record& r, std::string_view own);
   void adopt(record& r, bool is_news);
   [[nodiscard]] bool was_admitted(const record& r) const;
 

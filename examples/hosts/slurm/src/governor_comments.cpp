@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // What a job's comments say: to its user, and to the next governor.
 #include "governor.hpp"
+#include "governor/src/waiting_text.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -17,16 +18,6 @@ constexpr std::string_view admitted_on = "admitted on ";
 /// Bounds of what one tick may cost.
 constexpr std::size_t most_checks = 200;
 constexpr std::size_t most_looked_at = most_checks / 4;
-
-/// How many go before it, for its user. Of many only the first digit is told: the others change all the time,
-/// and each new comment is a call.
-[[nodiscard]] std::string turn_text(std::size_t before) {
-  if (before == 0) return {};
-  std::size_t step = 1;
-  while (before / step >= 10) step *= 10;
-  std::string text = (step > 1 ? "more than " : "") + std::to_string(before / step * step);
-  return text + (before == 1 ? " job of its quota goes before it; " : " jobs of its quota go before it; ");
-}
 
 }  // namespace
 
@@ -163,25 +154,8 @@ std::string governor::explanation(const record& r, allot::addressee whom) const 
       // Others requeue jobs, too.
       if (engine_->state(name(r)) != allot::job_state::evicting) return {};
       return std::string{yields} + r.reason;
-    case phase::waiting: {
-      std::string text = engine_->why(name(r), whom);
-      constexpr std::string_view begins = "it waits: ";
-      if (text.starts_with(begins)) {
-        text.erase(0, begins.size());
-        if (whom == allot::addressee::users) text.insert(0, turn_text(engine_->jobs_before(name(r))));
-        text.insert(0, "waits: ");
-      }
-      if (const auto p = engine_->reservation_of(name(r)); p && p->start != allot::without_end) {
-        if (p->gathers_since) {
-          text += "; it gathers what becomes free until " + time_text(p->start);
-        } else if (p->start > now_.wall) {
-          text += "; it starts at " + time_text(p->start) + " at the latest";
-        } else {
-          text += "; it starts as soon as a job has ended that runs longer than expected";
-        }
-      }
-      return text;
-    }
+    case phase::waiting:
+      return waiting_text(*engine_, name(r), whom, now_.wall);
     default:
       return {};
   }

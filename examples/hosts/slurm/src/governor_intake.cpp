@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // What Slurm says becomes events for the scheduler.
 #include "governor.hpp"
+#include "governor/src/backoff.hpp"
 #include "request.hpp"
 
 #include <allot/quota/access.hpp>
@@ -102,12 +103,6 @@ constexpr std::int64_t retry_after_ends_ms = 30'000;
 
 }  // namespace
 
-std::int64_t backoff_ms(std::uint32_t failures) {
-  constexpr std::int64_t least = 30'000;
-  constexpr std::int64_t most = 3'600'000;
-  return std::min(least << std::min<std::uint32_t>(failures, 10), most);
-}
-
 /// Returns whether the scheduler may decide.
 bool governor::take_in(changes&& c) {
   if (c.nodes) take_in_nodes(std::move(*c.nodes));
@@ -129,10 +124,8 @@ bool governor::take_in(changes&& c) {
       const bool was_leaving =
           at != records_.end()
               ? at->second.at == phase::leaving
-              : remembered_ &&
-                    std::any_of(remembered_->leaving.begin(), remembered_->leaving.end(), [&](const auto& l) {
-                      return l.job.key == k && was_submitted(j, l.job.submitted);
-                    });
+              : remembered_ && std::any_of(remembered_->leaving.begin(), remembered_->leaving.end(),
+                                           [&](const auto& l) { return is_same(j, l.job); });
       const bool comes_back = was_leaving && j.has_failed && j.may_requeue;
       if (!comes_back) {
         forget(k);

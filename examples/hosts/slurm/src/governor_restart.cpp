@@ -2,7 +2,9 @@
 // A new scheduler for the jobs as Slurm knows them: at the start, under another configuration, when machines
 // come or go, after a step of the clock.
 #include "governor.hpp"
+#include "governor/src/resume.hpp"
 #include "machines.hpp"
+#include "words.hpp"
 
 #include "governor/src/events_log.hpp"
 
@@ -16,6 +18,10 @@ bool governor::is_older(const record* a, const record* b) {
   return a->is.key < b->is.key;
 }
 
+job_identity governor::identity_of(const job& j) {
+  return {to_string(j.key), std::to_string(j.submitted)};
+}
+
 memory governor::remembers() const {
   // Until there is a scheduler, what was remembered is still to be used.
   if (engine_ == nullptr) return remembered_.value_or(memory{});
@@ -25,30 +31,45 @@ memory governor::remembers() const {
 memory governor::stands() const {
   memory m;
   if (engine_ == nullptr) return m;
-  const auto identity = [&](const job_key& k) {
-    const auto at = records_.find(k);
-    return job_identity{k, at == records_.end() ? 0 : at->second.is.submitted};
+  const auto identity = [&](const job_name& n) {
+    const record* const r = find(n);
+    return r == nullptr ? job_identity{n, "0"} : identity_of(r->is);
   };
-  m.state = engine_->state().transformed([&](const auto& u) { return identity(*parse_job_key(u.what)); },
+  m.state = engine_->state().transformed([&](const auto& u) { return identity(u.what); },
                                          [](const auto& u) { return u.where; });
   for (const auto& u : m.state->units) {
     if (u.state != allot::job_state::evicting) continue;
-    const auto at = records_.find(u.what.key);
-    const bool is_warned = at != records_.end() && at->second.warned;
-    m.leaving.push_back({u.what, is_warned ? now_.wall - (now_.steady - *at->second.warned) : 0});
+    const record* const r = find(u.what.name);
+    const bool is_warned = r != nullptr && r->warned;
+    m.leaving.push_back({u.what, is_warned ? now_.wall - (now_.steady - *r->warned) : 0});
   }
   for (const auto& [k, r] : records_) {
-    if (r.failures > 0 || r.had_victims || r.is_impossible) {
-      m.backoffs.push_back({{k, r.is.submitted},
-                            r.backs_off_until,
-                            r.failures,
-                            r.had_victims,
-                            r.is_spent,
-                            r.is_impossible,
-                            r.needs});
-    }
+    if (r.failures > 0 || r.had_victims || r.is_impossible)
+      m.backoffs.push_back({identity_of(r.is), r.backs_off_until, r.failures, own_words(r)});
   }
   return m;
+}
+
+/// What is remembered of starts that failed.
+std::string governor::own_words(const record& r) {
+  std::string own;
+  const auto add = [&](bool is, const char* word) {
+    if (is) own.append(own.empty() ? "" : ",").append(word);
+  };
+  add(r.had_victims, "had_victims");
+  add(r.is_spent, "spent");
+  add(r.is_impossible, "impossible");
+  add(r.needs == cure::time, "needs_time");
+  add(r.needs == cure::somebody, "needs_somebody");
+  return own;
+}
+void governor::read_own_words(record& r, std::string_view own) {
+  r.had_victims = has_word(own, "had_victims");
+  r.is_spent = has_word(own, "spent");
+  r.is_impossible = has_word(own, "impossible");
+  r.needs = has_word(own, "needs_time")       ? cure::time
+            : has_word(own, "needs_somebody") ? cure::somebody
+                                              : cure::room;
 }
 
 bool governor::was_admitted(const record& r) const {
@@ -118,54 +139,28 @@ void governor::note_adopted(record& r, bool is_news) {
   for (const node_share& s : j.nodes) r.ran_on.push_back(s.node);
 }
 
-/// The scheduler continues from what another one knew, as far as Slurm agrees: what has nodes there runs,
-/// what waits there waits. Other jobs are left out, and told as Slurm has them. What has changed is news for
-/// who waits.
 void governor::resume(const saved_state& s, allot::delay_cause changed, const std::vector<record*>& holding,
                       const std::vector<record*>& waiting) {
   const auto is_in = [](const std::vector<record*>& all, const record* r) {
     return std::binary_search(all.begin(), all.end(), r, is_older);
   };
-  event e;
-  e.is = event::kind::resume;
-  e.state.memory = s.memory;
-  if (changed != allot::delay_cause::none) {
-    e.state.memory.cause = changed;
-    e.state.memory.starts_may_move = e.state.memory.must_requeue = true;
-  }
-  // After a step of the clock.
-  e.state.memory.now = std::min(e.state.memory.now, now_.wall);
-  for (const auto& u : s.units) {
-    const auto at = records_.find(u.what.key);
-    if (at == records_.end() || at->second.is.submitted != u.what.submitted) continue;
-    record& r = at->second;
+  tell(resume_from(s, changed, now_.wall, [&](const job_identity& i) -> std::optional<continued_job> {
+    record* const known = find(i);
+    if (known == nullptr) return std::nullopt;
+    record& r = *known;
     const bool holds = is_in(holding, &r);
-    if (!holds && (!is_in(waiting, &r) || r.is.state != run_state::pending || !blocked(r).empty())) continue;
+    if (!holds && (!is_in(waiting, &r) || r.is.state != run_state::pending || !blocked(r).empty()))
+      return std::nullopt;
     std::string problem;
     auto what = facts_of(r.is, problem);
-    if (!what) continue;
+    if (!what) return std::nullopt;
     if (!holds) what->ready = ready_at(r);
     what->preempts = may_preempt(r);
-    auto& to = e.state.units.emplace_back();
-    static_cast<allot::unit_state&>(to) = u;
-    to.what = name(r);
-    const bool held = u.state == allot::job_state::running || u.state == allot::job_state::evicting;
-    if (holds) {
-      const bool has_run = r.is.state != run_state::pending;
-      to.where = has_run ? r.is.nodes : r.sent_to;
-      if (!held) to.state = allot::job_state::running;
-      if (has_run) to.since = r.is.started * 1000;
-      if (!has_run && !held) to.since = now_.wall;
-    } else {
-      if (held) to.state = allot::job_state::pending;
-      if (to.state == allot::job_state::nominated) to.where = u.where;
-      const bool is_early = to.state == allot::job_state::pending && what->ready > e.state.memory.now;
-      to.ready_at = is_early ? std::optional{what->ready} : std::nullopt;
-    }
     r.what = *what;
-    e.jobs.emplace_back(name(r), *what);
-  }
-  tell(e);
+    const bool has_run = r.is.state != run_state::pending;
+    return continued_job{name(r), std::move(*what), holds, has_run ? r.is.nodes : r.sent_to,
+                         has_run ? r.is.started * 1000 : 0};
+  }));
 }
 
 void governor::start_over() {
@@ -175,7 +170,7 @@ void governor::start_over() {
       machines_of(nodes_, config_.slurm.places_jobs ? slurm_.topology() : std::vector<network_switch>{});
   engine_setup setup{.quotas = config_.quotas,
                      .text = config_.text,
-                     .own_key = own_key,
+                     .own_key = std::string{words.key},
                      .places_jobs = config_.slurm.places_jobs,
                      .one_pod_a_machine = true,
                      .machines = std::move(known.all),
@@ -201,28 +196,20 @@ void governor::start_over() {
   std::vector<record*> waiting;
   // A requeue gave them another time of submission.
   const auto was = [&](const job_identity& i) {
-    const auto at = records_.find(i.key);
-    if (at != records_.end() && was_submitted(at->second.is, i.submitted))
-      at->second.is.submitted = i.submitted;
+    record* const r = find(i.name);
+    if (r != nullptr && is_same(r->is, i)) r->is.submitted = submitted_of(i);
   };
   for (const auto& b : m.backoffs) was(b.job);
   for (const auto& l : m.leaving) was(l.job);
   if (m.state) {
     for (const auto& u : m.state->units) was(u.what);
   }
-  const auto is_it = [&](const job_identity& i) {
-    const auto at = records_.find(i.key);
-    return at != records_.end() && at->second.is.submitted == i.submitted ? &at->second : nullptr;
-  };
   for (const auto& b : m.backoffs) {
-    if (record* r = is_it(b.job)) {
+    if (record* r = find(b.job)) {
       r->backs_off_until = b.until;
       r->failures = b.failures;
-      r->had_victims = b.had_victims;
-      r->is_spent = b.is_spent;
-      r->is_impossible = b.is_impossible;
+      read_own_words(*r, b.own);
       if (!r->tried_as) r->tried_as = r->is;
-      r->needs = b.needs;
       if (r->reason.empty() && r->failures > 0) r->reason = "it is tried again later: Slurm did not start it";
     }
   }
@@ -285,16 +272,15 @@ void governor::start_over() {
     r.has_run = had_run;
   };
   for (const auto& l : m.leaving) {
-    record* const r = is_it(l.job);
+    record* const r = find(l.job);
     if (r == nullptr && is_first) {
-      log_("requeue", {{"job", to_string(l.job.key)},
+      log_("requeue", {{"job", l.job.name},
                        {"failed",
                         "it left while there was no governor, and Slurm has forgotten it (MinJobAge): it "
                         "has to be submitted again"}});
     }
     if (r == nullptr || observes_) continue;
-    if (l.warned != 0 && !r->warned)
-      r->warned = now_.steady - std::max<std::int64_t>(0, now_.wall - l.warned);
+    if (l.since != 0 && !r->warned) r->warned = now_.steady - std::max<std::int64_t>(0, now_.wall - l.since);
     leaves(*r);
   }
   for (record* r : holding) {

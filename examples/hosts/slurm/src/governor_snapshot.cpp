@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // The state after a tick, as plain data.
 #include "governor.hpp"
-
-#include <allot/fairshare/borrowed_share.hpp>
-#include <allot/fairshare/division.hpp>
-#include <allot/quota/loans.hpp>
-#include <allot/systems/by_name/selectable_surplus.hpp>
+#include "governor/src/snapshot_quotas.hpp"
+#include "words.hpp"
 
 #include <algorithm>
 
@@ -20,84 +17,17 @@ constexpr std::size_t most_asked = 100;
 
 snapshot governor::snapshot_view() const {
   snapshot s;
+  s.words = words;
   s.cluster = cluster_name_;
-  s.policy = config_.quotas.policy_name;
   s.now = now_.wall;
   s.observes = observes_;
   s.is_away = is_away_;
   s.refused_config = refused_config_;
-  s.resources = config_.quotas.resources;
   s.since_start = totals_;
   s.last = last_;
   s.log = {log_.last().begin(), log_.last().end()};
-  const std::size_t n = s.resources.size();
-  const auto row = [&](const amounts& a) {
-    amounts_row r;
-    for (std::size_t d = 0; d < n; ++d) r.push_back(a[d]);
-    return r;
-  };
-  for (const auto& q : config_.quotas.quotas) {
-    snapshot::quota& to = s.quotas.emplace_back();
-    to.name = q.spec.name;
-    to.nominal = row(q.spec.nominal);
-    to.entitled = to.used = to.borrowed = to.lent = to.requested = row({});
-    for (std::size_t i = 0; i < config_.quotas.quotas.size(); ++i) {
-      if (!q.spec.parent.empty() && config_.quotas.quotas[i].spec.name == q.spec.parent) to.parent = i;
-    }
-  }
-  if (engine_ != nullptr && engine_->scheduler().tree().slots() == s.quotas.size()) {
-    const host_scheduler& policy = engine_->scheduler();
-    const auto& held = policy.ledger();
-    const allot::loan_book<dimensions> loans{held};
-    std::vector<amounts> used(s.quotas.size());
-    std::vector<amounts> wanted(s.quotas.size());
-    for (std::size_t i = 0; i < s.quotas.size(); ++i) {
-      const allot::quota_id x{i};
-      wanted[i] = held.own_usage(x) + policy.requested(x);
-    }
-    allot::division<dimensions, allot::selectable_surplus> shares{};
-    shares.update(held, wanted);
-    const auto order = held.tree().top_down();
-    for (auto x = order.rbegin(); x != order.rend(); ++x) {
-      used[x->index()] += held.own_usage(*x);
-      if (const allot::quota_id p = held.tree().parent(*x)) used[p.index()] += used[x->index()];
-    }
-    for (std::size_t i = 0; i < s.quotas.size(); ++i) {
-      const allot::quota_id x{i};
-      snapshot::quota& to = s.quotas[i];
-      to.used = row(used[i]);
-      to.entitled = row(policy.entitled(x).value_or(shares.entitled(x)));
-      to.requested = row(policy.requested(x));
-      for (std::size_t d = 0; d < n; ++d) {
-        to.borrowed[d] = loans.borrowed(x, d);
-        to.lent[d] = loans.lent(x, d);
-      }
-      to.share = share_of(held, allot::contender<dimensions>{x}).weighted.approximate();
-    }
-    for (std::size_t d = 0; d < n; ++d) {
-      for (const allot::loan& l : loans.loans(d)) {
-        s.loans.push_back({d, l.lender.index(), l.borrower.index(), l.amount});
-      }
-    }
-    for (const allot::job_id id : policy.nominated()) {
-      snapshot::reservation& to = s.reservations.emplace_back();
-      to.job = engine_->key_of(id);
-      to.quota = policy.quota(id).index();
-      for (const allot::job_id v : policy.evicting()) {
-        if (policy.beneficiary_of(v) == id) to.waits_for.push_back(engine_->key_of(v));
-      }
-    }
-    for (const allot::job_id id : policy.reservations()) {
-      const auto p = policy.reservation_of(id);
-      snapshot::reservation& to = s.reservations.emplace_back();
-      to.job = engine_->key_of(id);
-      to.quota = policy.quota(id).index();
-      // When a job that gathers starts nobody knows.
-      if (p->start != allot::without_end && !p->gathers_since) to.start = p->start;
-      if (p->first_start != allot::without_end && !p->gathers_since) to.first_start = p->first_start;
-      if (p->cause != allot::delay_cause::none) to.cause = to_string(p->cause);
-    }
-  }
+  show_quotas(s, config_.quotas, engine_.get());
+  const auto row = [&](const amounts& a) { return row_of(a, s.resources.size()); };
   std::map<std::string, std::size_t> node_at;
   for (const node& each : nodes_) {
     node_at[each.name] = s.nodes.size();
@@ -167,7 +97,7 @@ snapshot governor::snapshot_view() const {
     to.submitted = j.submitted * 1000;
     to.restarts = j.restarts;
     to.comment = j.admin_comment;
-    to.slurm_reason = j.why_pending;
+    to.host_reason = j.why_pending;
     const auto on_wall = [&](std::int64_t steady) { return now_.wall - (now_.steady - steady); };
     to.since = r.at == phase::released ? on_wall(r.released)
                : r.warned              ? on_wall(*r.warned)

@@ -14,6 +14,8 @@
 
 namespace allot_slurm {
 
+using allot_governor::escaped;
+
 namespace {
 
 struct account {

@@ -4,28 +4,20 @@
 #include "check.hpp"
 #include "config.hpp"
 #include "daemon.hpp"
+#include "governor/src/commands.hpp"
 #include "governor/src/lock.hpp"
 #include "governor/src/log.hpp"
-#include "governor/src/orders.hpp"
-#include "governor/src/replay.hpp"
-#include "governor/src/status.hpp"
-#include "governor/src/what_if.hpp"
 #include "import_associations.hpp"
-#include "journal.hpp"
 #include "let_go.hpp"
-#include "shares.hpp"
 #include "slurm_client.hpp"
+#include "words.hpp"
 
 #include <allot/core/version.hpp>
 
 #include <CLI/CLI.hpp>
 
-#include <pwd.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -37,7 +29,7 @@
 #include <regex>
 #include <string>
 #include <string_view>
-#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "lab/io/json_reader.hpp"
@@ -46,12 +38,8 @@ namespace {
 
 using namespace allot_slurm;
 
-constexpr int finding_status = 1;
-constexpr int bad_usage_status = 2;
-
 int complain(const std::vector<std::string>& problems) {
-  for (const std::string& p : problems) std::cerr << "allot-slurm: " << p << '\n';
-  return bad_usage_status;
+  return allot_governor::complain(words, problems);
 }
 
 int check(const std::string& file) {
@@ -109,138 +97,10 @@ std::optional<slurm_options> options_in(const std::string& file) {
   return o;
 }
 
-/// What the governor has written last; empty, and a complaint, if there is nothing.
-std::string last_status(const slurm_options& o, const std::string& name) {
-  const std::string path = o.directory + name;
-  // That of a governor that only observes has an ending of its own.
-  std::filesystem::path newest;
-  std::filesystem::file_time_type written{};
-  for (const char* ending : {"", ".observe"}) {
-    std::error_code missing;
-    const auto at = std::filesystem::last_write_time(path + ending, missing);
-    if (missing || (!newest.empty() && at <= written)) continue;
-    newest = path + ending;
-    written = at;
-  }
-  std::ifstream in{newest};
-  if (!in) {
-    std::cerr << "allot-slurm: " << path << " is not there: no governor has run with this configuration\n";
-    return {};
-  }
-  const auto age = std::filesystem::file_time_type::clock::now() - written;
-  if (age > std::chrono::milliseconds{60'000 + 3 * o.poll_ms}) {
-    std::cerr << "allot-slurm: that was " << std::chrono::duration_cast<std::chrono::minutes>(age).count()
-              << " minutes ago: no governor runs, or slurmctld does not answer it\n";
-  }
-  return {std::istreambuf_iterator<char>{in}, {}};
-}
-
-int status(const std::string& file, bool as_json, const job_filter& filter) {
+std::optional<commands> commands_for(const std::string& file) {
   const auto options = options_in(file);
-  if (!options) return bad_usage_status;
-  if (filter == job_filter{}) {
-    const std::string text = last_status(*options, as_json ? "/status.json" : "/status.txt");
-    std::cout << text;
-    return text.empty() ? finding_status : 0;
-  }
-  const std::string text = last_status(*options, "/status.json");
-  if (text.empty()) return finding_status;
-  auto s = read_status(text);
-  if (!s) return complain({"status.json can't be read: another version has written it"});
-  const auto is_it = [&](const snapshot::quota& q) { return q.name == filter.quota; };
-  if (!filter.quota.empty() && std::none_of(s->quotas.begin(), s->quotas.end(), is_it))
-    return complain({"there is no quota " + escaped(filter.quota)});
-  keep_only(*s, filter);
-  std::cout << status_text(*s, {.most_jobs = snapshot::most_waiting, .with_running = true});
-  return 0;
-}
-
-int print_shares(const std::string& file) {
-  auto reading = read_config(file);
-  if (!reading.value) return complain(reading.problems);
-  const std::string text = last_status(reading.value->slurm, "/status.json");
-  if (text.empty()) return finding_status;
-  const std::string table = shares_text(text, *reading.value);
-  if (table.empty()) return complain({"status.json can't be read: another version has written it"});
-  std::cout << table;
-  return 0;
-}
-
-/// All that is known of one job.
-int why(const std::string& file, const std::string& job) {
-  const auto options = options_in(file);
-  if (!options) return bad_usage_status;
-  const std::string text = last_status(*options, "/status.json");
-  if (text.empty()) return finding_status;
-  const auto s = read_status(text);
-  if (!s) return complain({"status.json can't be read: another version has written it"});
-  const auto key = parse_job_key(job);
-  const std::string answer = why_text(*s, key ? to_string(*key) : job);
-  if (answer.empty()) {
-    std::cerr << "allot-slurm: " << job << ": no such job is governed, or more than "
-              << snapshot::most_waiting << " wait before it: its AdminComment says why\n";
-    return finding_status;
-  }
-  std::cout << answer;
-  return 0;
-}
-
-/// The name of who runs this, also behind sudo.
-std::string operator_name() {
-  const char* const before = std::getenv("SUDO_USER");
-  if (before != nullptr && *before != '\0') return before;
-  const passwd* const user = getpwuid(getuid());
-  return user == nullptr ? std::to_string(getuid()) : std::string{user->pw_name};
-}
-
-int freeze(const std::string& file, const std::string& span, const std::string& why) {
-  const auto options = options_in(file);
-  if (!options) return bad_usage_status;
-  using namespace std::chrono;
-  freeze_order order;
-  order.since = duration_cast<std::chrono::milliseconds>(system_clock::now().time_since_epoch()).count();
-  order.by = operator_name();
-  order.why = why;
-  if (!span.empty()) {
-    const auto lasts = parse_span(span);
-    if (!lasts) return complain({"--for: expected a time like 90s, 30m, 2h or 1d"});
-    order.until = order.since + *lasts;
-  }
-  const std::string path = options->directory + '/' + freeze_file;
-  if (const std::string why_not = replace_file(path, freeze_text(order)); !why_not.empty())
-    return complain({why_not});
-  if (lock only; only.take(options->directory + "/lock").empty()) {
-    std::cout << "no governor runs; the next one is " << sentence(order) << '\n';
-    return 0;
-  }
-  std::cout << "from its next tick on the governor is " << sentence(order) << '\n';
-  return 0;
-}
-
-int thaw(const std::string& file) {
-  const auto options = options_in(file);
-  if (!options) return bad_usage_status;
-  std::error_code problem;
-  if (std::filesystem::remove(options->directory + '/' + freeze_file, problem)) return 0;
-  std::cerr << "allot-slurm: " << (problem ? problem.message() : "it is not frozen") << '\n';
-  return finding_status;
-}
-
-/// Asks the governor that runs to start a job.
-int start(const std::string& file, const std::string& job) {
-  const auto options = options_in(file);
-  if (!options) return bad_usage_status;
-  const auto key = parse_job_key(job);
-  if (!key) return complain({job + ": expected the id of a job, or of an array and its task: 123_4"});
-  const std::string& directory = options->directory;
-  if (lock only; only.take(directory + "/lock").empty()) {
-    std::cerr << "allot-slurm: no governor runs\n";
-    return finding_status;
-  }
-  const std::string path = directory + '/' + std::string{start_prefix} + to_string(*key);
-  if (const std::string why = replace_file(path, operator_name()); !why.empty()) return complain({why});
-  std::cout << "asked for; the log and `allot-slurm why " << to_string(*key) << "` say what becomes of it\n";
-  return 0;
+  return options ? std::optional<commands>{std::in_place, words, options->directory, options->poll_ms}
+                 : std::nullopt;
 }
 
 /// What is read without --config: the file that the environment names, or the one beside slurm.conf.
@@ -263,40 +123,32 @@ std::string what_was_meant(const CLI::App& app, const std::string& given) {
          (meant.empty() ? ": --help lists them" : ": did you mean " + std::string{meant} + "?");
 }
 
-/// Answers from the log of events of the governor that runs with this configuration.
+int print_shares(const std::string& file) {
+  auto reading = read_config(file);
+  if (!reading.value) return complain(reading.problems);
+  const slurm_options& o = reading.value->slurm;
+  return commands{words, o.directory, o.poll_ms}.shares(reading.value->quotas);
+}
+
+int start(const commands& with, const std::string& job) {
+  const auto key = parse_job_key(job);
+  if (!key) return complain({job + ": expected the id of a job, or of an array and its task: 123_4"});
+  return with.start(to_string(*key));
+}
+
 int what_if(const std::string& file, const std::vector<std::string>& changes, bool as_json) {
   auto reading = read_config(file);
   if (!reading.value) return complain(reading.problems);
   const std::string& path = reading.value->slurm.events;
-  if (path.empty()) {
-    return complain({file + ": --if needs the log of events: set \"events\" under \"slurm\", and reload"});
-  }
-  std::ifstream in{path};
-  if (!in) return complain({path + ": can't be read: no governor has run with this configuration"});
-  const what_if_answer answer = allot_governor::what_if(in, changes, as_json);
-  if (!answer.unreadable.empty()) return complain({path + ": " + answer.unreadable});
-  if (!answer.problems.empty()) return complain(answer.problems);
-  if (!as_json) std::cout << "As of " << time_text(answer.asked_at) << ":\n";
-  std::cout << answer.text;
-  return 0;
+  if (!path.empty()) return allot_governor::what_if(words, path, changes, as_json);
+  return complain({file + ": --if needs the log of events: set \"events\" under \"slurm\", and reload"});
 }
 
 int replay_log(const std::string& config_file, const std::string& file) {
-  std::optional<std::string> config_text;
-  if (!config_file.empty()) {
-    auto reading = read_config(config_file);
-    if (!reading.value) return complain(reading.problems);
-    config_text = reading.value->text;
-  }
-  std::ifstream in{file};
-  if (!in) return complain({file + ": can't be read (expected a log of events)"});
-  const replay_result r = replay(in, config_text);
-  if (!r.problem.empty()) return complain({file + ": " + r.problem});
-  std::cout << r.schedulers << " schedulers, " << r.events << " events, " << r.cycles << " cycles, "
-            << r.plans << " with a plan: " << (r.differences.empty() ? "all the same" : "not the same")
-            << '\n';
-  for (const std::string& d : r.differences) std::cout << d << '\n';
-  return r.differences.empty() ? 0 : finding_status;
+  if (config_file.empty()) return allot_governor::replay_log(words, std::nullopt, file);
+  auto reading = read_config(config_file);
+  if (!reading.value) return complain(reading.problems);
+  return allot_governor::replay_log(words, reading.value->text, file);
 }
 
 int import(const std::string& file, const std::string& cluster) {
@@ -434,14 +286,21 @@ int main(int argc, char** argv) {
     return complain({"--if prints all jobs that the change touches: filter what it prints"});
   if (*checks) return check(config_file);
   if (*states && !changes.empty()) return what_if(config_file, changes, as_json);
-  if (*states) return status(config_file, as_json, filter);
   if (*shares) return print_shares(config_file);
   if (*imports) return import(associations_file, cluster);
-  if (*whys) return why(config_file, job);
-  if (*freezes) return freeze(config_file, span, reason);
-  if (*thaws) return thaw(config_file);
-  if (*starts) return start(config_file, job);
   if (*lets_go) return let_go(config_file, unmarked);
-  options.config_file = config_file;
-  return run_daemon(options);
+  if (*run) {
+    options.config_file = config_file;
+    return run_daemon(options);
+  }
+  const auto asked = commands_for(config_file);
+  if (!asked) return bad_usage_status;
+  if (*states) return asked->status(as_json, filter);
+  if (*whys) {
+    const auto key = parse_job_key(job);
+    return asked->why(key ? to_string(*key) : job);
+  }
+  if (*freezes) return asked->freeze(span, reason);
+  if (*thaws) return asked->thaw();
+  return start(*asked, job);
 }

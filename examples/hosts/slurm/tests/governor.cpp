@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "../src/governor.hpp"
 
+#include "fake_slurm.hpp"
 #include "governor/src/replay.hpp"
 #include "governor/src/what_if.hpp"
-#include "fake_slurm.hpp"
 
 #include <doctest/doctest.h>
 
@@ -758,7 +758,7 @@ TEST_CASE("governor: a job that left while nobody governed, and that Slurm has f
   w.slurm.submit("b", 1, 8, 50);
   w.tick();
   REQUIRE(w.journal.leaving.size() == 1);
-  const job_key k = w.journal.leaving.front().job.key;
+  const job_key k = parse_job_key(w.journal.leaving.front().job.name).value();
   w.slurm.jobs.erase(k);
   w.restart(true);
   w.ticks(2);

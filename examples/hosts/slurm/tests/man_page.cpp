@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What the program knows and the man page doesn't is found here, in the sources themselves.
+#include "../src/words.hpp"
 #include "governor/src/metrics.hpp"
 #include "governor/tests/snapshots.hpp"
 
@@ -55,7 +56,9 @@ TEST_CASE("man page: every command, option, key, log word and metric is in it") 
   for (const auto& file : std::filesystem::directory_iterator{sources}) {
     if (file.path().extension() == ".cpp") all += read(file.path());
   }
+  for (const char* shared : {"orders.cpp", "state_files.cpp"})
+    all += read(top.parent_path() / "governor" / "src" / shared);
   all_in_page(found_in(all, "\\blog_?(?:\\(\\))?\\(\\s*\"([a-z]+)\""), "\n\\.It Li ", 10);
-  all_in_page(found_in(metrics_of(test::sample("lab")), "TYPE allot_slurm_([a-z_]+) "), "\n\\.It Li .*\\b",
-              30);
+  all_in_page(found_in(metrics_of(test::sample("lab", allot_slurm::words)), "TYPE allot_slurm_([a-z_]+) "),
+              "\n\\.It Li .*\\b", 30);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The board and the alerts name metrics that are there.
+#include "../src/words.hpp"
 #include "governor/src/metrics.hpp"
 #include "governor/tests/snapshots.hpp"
 
@@ -31,7 +32,8 @@ namespace {
 }  // namespace
 
 TEST_CASE("monitoring: the board and the alerts name metrics that are written, and the board all of them") {
-  const auto written = metrics_in(allot_governor::metrics_of(allot_governor::test::sample("lab")), "# TYPE ");
+  const auto written = metrics_in(
+      allot_governor::metrics_of(allot_governor::test::sample("lab", allot_slurm::words)), "# TYPE ");
   REQUIRE(written.size() > 30);
   CHECK(metrics_in(read("grafana.json"), "") == written);
   const auto in_alerts = metrics_in(read("alerts.yml"), "");

@@ -2,9 +2,10 @@
 //
 // What the governor says of itself to those who are called at night.
 #include "../src/governor.hpp"
+#include "../src/words.hpp"
+#include "fake_slurm.hpp"
 #include "governor/src/page.hpp"
 #include "governor/src/status.hpp"
-#include "fake_slurm.hpp"
 
 #include <doctest/doctest.h>
 
@@ -49,7 +50,7 @@ TEST_CASE("reports: what is released and not started, what fails, and what a rel
   CHECK(s.quotas[1].released == 1);
   const auto at = std::find_if(s.jobs.begin(), s.jobs.end(), [](const auto& j) { return j.id == "2"; });
   REQUIRE(at != s.jobs.end());
-  CHECK(at->slurm_reason == "Resources");
+  CHECK(at->host_reason == "Resources");
   CHECK(s.now - at->since == 10'000);
   ticks(15);
   s = it.snapshot_view();
@@ -67,7 +68,7 @@ TEST_CASE("reports: what is released and not started, what fails, and what a rel
   CHECK(s.since_start.reloads_refused == 1);
   CHECK(status_text(s, {.width = 200}).find("is in force: quota a: no (and 1 more)\n") != std::string::npos);
   CHECK(page_of(s).find("quota a: no (and 1 more)</p>") != std::string::npos);
-  const auto read = read_status(status_json(s));
+  const auto read = read_status(status_json(s), words);
   REQUIRE(read);
   CHECK(read->refused_config == s.refused_config);
   it.reconfigure(*reading.value);

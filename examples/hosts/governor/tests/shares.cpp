@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "../src/shares.hpp"
+#include "governor/src/shares.hpp"
 
 #include "governor/src/status.hpp"
-#include "governor/tests/snapshots.hpp"
+#include "snapshots.hpp"
 
 #include <doctest/doctest.h>
 
@@ -10,15 +10,14 @@
 #include <string>
 #include <vector>
 
-using namespace allot_slurm;
-namespace test = allot_governor::test;
+using namespace allot_governor;
 
 namespace {
 
-[[nodiscard]] config config_of_lab() {
-  auto reading = parse_config(R"({"resources": ["gpu", "cpu"], "policy": "standard",
+[[nodiscard]] allot::lab::quotas_file config_of_lab() {
+  auto reading = allot::lab::parse_quotas_file(R"({"resources": ["gpu", "cpu"], "policy": "standard",
       "quotas": [{"name": "lab"}, {"name": "lab/a", "parent": "lab", "weight": 2.5}, {"name": "lab/b", "parent": "lab"}]})",
-                              "test");
+                                               "test", "acme");
   REQUIRE(reading.value);
   return std::move(*reading.value);
 }
@@ -37,7 +36,7 @@ namespace {
 }  // namespace
 
 TEST_CASE("shares: what each quota owns, is due, uses, borrows and lends") {
-  const std::string text = shares_text(allot_governor::status_json(test::sample("lab")), config_of_lab());
+  const std::string text = shares_text(status_json(test::sample("lab")), config_of_lab());
   using words = std::vector<std::string>;
   CHECK(words_of(text, "quota") ==
         words{"quota", "weight", "nominal", "fair", "share", "used", "borrowed", "lent", "wants"});
@@ -49,7 +48,7 @@ TEST_CASE("shares: what each quota owns, is due, uses, borrows and lends") {
 
 TEST_CASE("shares: names are no markup of the terminal, and what is no status is nothing") {
   for (const std::string& name : test::hostile_names()) {
-    const std::string text = shares_text(allot_governor::status_json(test::sample(name)), config_of_lab());
+    const std::string text = shares_text(status_json(test::sample(name)), config_of_lab());
     CHECK(text.find('\x1b') == std::string::npos);
     CHECK(!text.empty());
   }

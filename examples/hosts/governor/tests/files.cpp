@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-// The configuration, the journal, and the lines of the log.
-#include "../src/config.hpp"
-#include "../src/journal.hpp"
+// The journal, the orders of operators, and the lines of the log.
+#include "governor/src/journal.hpp"
 #include "governor/src/log.hpp"
+#include "governor/src/replace_file.hpp"
 
 #include <doctest/doctest.h>
 
@@ -13,36 +13,27 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "tests/support/scratch_directory.hpp"
 
-using namespace allot_slurm;
+using namespace allot_governor;
 
 namespace {
 
-[[nodiscard]] std::string with(const std::string& slurm, const std::string& more = "") {
-  return R"({"quotas": [{"name": "org"}, {"name": "a", "parent": "org", "nominal": {"gpu": 4}}], "slurm": {)" +
-         slurm + "}" + more + "}";
-}
-[[nodiscard]] std::string problem_of(const std::string& text) {
-  const auto reading = parse_config(text, "f.json");
-  CHECK(!reading.value);
-  return reading.problems.empty() ? "" : reading.problems.front();
-}
-
 [[nodiscard]] memory some_memory() {
   memory m;
-  m.leaving = {{{{1}, 10}, 12345}, {{{2, 7}, 11}, 0}};
-  m.backoffs = {{{{6}, 15}, 99, 3}};
+  m.leaving = {{{"1", "10"}, 12345}, {{"2_7", "11"}, 0}};
+  m.backoffs = {{{"6", "15"}, 99, 3, "spent"}};
   saved_state& state = m.state.emplace();
   state.units.resize(2);
   state.units[0].id = allot::job_id{0};
   state.units[0].state = allot::job_state::evicting;
-  state.units[0].what = {{1}, 10};
+  state.units[0].what = {"1", "10"};
   state.units[0].where = {{"n1", 8, 4}, {"n2", 2, 0}};
   state.units[1].id = allot::job_id{1, 2};
   state.units[1].state = allot::job_state::nominated;
-  state.units[1].what = {{2, 7}, 11};
+  state.units[1].what = {"lab/b", "8e1f-11"};
   state.units[1].where = {{"n1", 8, 4}};
   state.memory.most_jobs = 2;
   state.memory.quotas = {"org", "vision"};
@@ -54,63 +45,6 @@ namespace {
 }
 
 }  // namespace
-
-TEST_CASE("config: defaults and all that can be set") {
-  const auto plain = parse_config(with(""), "f.json");
-  REQUIRE(plain.value);
-  CHECK(plain.value->slurm.places_jobs);
-  CHECK(plain.value->slurm.poll_ms == 1000);
-  CHECK(plain.value->quotas.policy_name == "standard");
-  const auto all =
-      parse_config(with(R"("partitions": ["x", "y"], "nodes": "slurm", "poll_s": 0.25, "grace_s": 0,
-      "signal": "USR1", "directory": "/d", "accounts": {"bio": "a"}, "qos": {"high": 10}, // a comment
-      "comments_per_tick": 0,)"),
-                   "f.json");
-  REQUIRE(all.value);
-  const slurm_options& o = all.value->slurm;
-  CHECK(!o.places_jobs);
-  CHECK(o.poll_ms == 250);
-  CHECK(o.grace_ms == 0);
-  CHECK(o.signal == 10);
-  CHECK(o.qos.at("high") == 10);
-  CHECK(all.value->governs("x"));
-  CHECK(all.value->governs("main,y"));
-  CHECK(!all.value->governs("main"));
-  CHECK(all.value->quota_of("bio") == 1U);
-  CHECK(all.value->quota_of("root/lab/a") == 1U);
-  CHECK(!all.value->quota_of("lab"));
-}
-
-TEST_CASE("config: what is wrong is said with its place") {
-  CHECK(problem_of("{").find("f.json") == 0);
-  CHECK(problem_of(with(R"("poll_s": "1")")) == "f.json: /slurm/poll_s: expected seconds, from 0.05 to 3600");
-  CHECK(problem_of(with(R"("nodes": "both")")).find("/slurm/nodes: expected \"allot\" or \"slurm\"") !=
-        std::string::npos);
-  CHECK(problem_of(with(R"("pages": "x")")) == "f.json: /slurm/pages: there is no such key");
-  CHECK(problem_of(with(R"("accounts": {"x": "none"})")).find("there is no quota \"none\"") !=
-        std::string::npos);
-  CHECK(problem_of(with("", R"(, "jobs": [])")).find("/jobs") != std::string::npos);
-  CHECK(problem_of(R"({"quotas": []})").find("at least one quota") != std::string::npos);
-  CHECK(problem_of(R"({"resources": ["tape"], "quotas": [{"name": "a"}]})")
-            .find("nothing that is read from Slurm") != std::string::npos);
-  CHECK(problem_of(R"({"quotas": [{"name": "a", "parent": "b"}]})").find("/quotas/0/parent") !=
-        std::string::npos);
-}
-
-TEST_CASE("config: what differs is said in one line") {
-  const auto read = [](const std::string& quotas) {
-    auto reading = parse_config("{\"quotas\": [" + quotas + "]}", "f.json");
-    REQUIRE(reading.value);
-    return std::move(*reading.value);
-  };
-  const config before = read(R"({"name": "a", "nominal": {"gpu": 4}}, {"name": "b"})");
-  CHECK(changes_between(before, before) == "nothing");
-  CHECK(changes_between(before, read(R"({"name": "a", "nominal": {"gpu": 6}}, {"name": "c"})")) ==
-        "b is gone; a gpu 4 -> 6; c is new");
-  CHECK(
-      changes_between(before, read(R"({"name": "a", "weight": 2, "nominal": {"gpu": 4}}, {"name": "b"})")) ==
-      "settings other than nominal amounts");
-}
 
 TEST_CASE("journal: what is written is read") {
   const memory m = some_memory();
@@ -128,6 +62,30 @@ TEST_CASE("journal: one of an earlier version is refused in a sentence") {
   const auto reading = parse_journal(line + "\n8be771aa7393856e\n", "c", 2000);
   CHECK_FALSE(reading.value);
   CHECK(reading.problem.find("allot-slurm-journal/1") != std::string::npos);
+}
+
+TEST_CASE("journal: one of allot-slurm from before there was one form for all hosts is read") {
+  // Of revision 21163500.
+  const std::string line =
+      R"({"format":"allot-slurm-journal/2","cluster":"c","written":1000,"leaving":[{"job":"1","su)"
+      R"(bmitted":10,"warned":12345},{"job":"2_7","submitted":11,"warned":0}],"backoffs":[{"job":)"
+      R"("6","submitted":15,"until":99,"failures":3,"had_victims":false,"spent":false,"impossible)"
+      R"(":false,"needs":0},{"job":"7","submitted":16,"until":98,"failures":2,"had_victims":true,)"
+      R"("spent":false,"impossible":true,"needs":1},{"job":"8","submitted":17,"until":97,"failure)"
+      R"(s":1,"had_victims":false,"spent":true,"impossible":false,"needs":2}],"state":"allot-stat)"
+      R"(e 1\nmemory quotas=\"org\"\nunit id=0.0 state=evicting what=\"2_7@11\" where=\"n1:8:4 n2)"
+      R"(:2:0\"\nend\n"})";
+  const auto reading = parse_journal(line + "\n424d6151c7cf263b\n", "c", 2000);
+  CHECK(reading.problem == "");
+  REQUIRE(reading.value);
+  const memory& m = *reading.value;
+  CHECK(m.leaving == std::vector<memory::leaving_job>{{{"1", "10"}, 12345}, {{"2_7", "11"}, 0}});
+  CHECK(m.backoffs == std::vector<memory::backoff>{{{"6", "15"}, 99, 3, ""},
+                                                   {{"7", "16"}, 98, 2, "had_victims,impossible,needs_time"},
+                                                   {{"8", "17"}, 97, 1, "spent,needs_somebody"}});
+  REQUIRE(m.state);
+  REQUIRE(m.state->units.size() == 1);
+  CHECK(m.state->units[0].what == job_identity{"2_7", "11"});
 }
 
 TEST_CASE("journal: damaged, stale or of another cluster") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "shares.hpp"
+#include "governor/src/shares.hpp"
 
 #include "governor/src/snapshot_text.hpp"
 
@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace allot_slurm {
+namespace allot_governor {
 
 namespace json = boost::json;
 
@@ -34,11 +34,12 @@ namespace {
 }
 
 /// As the configuration says now: the governor may not have read it yet.
-[[nodiscard]] std::string weight_of(const config& c, const std::string& quota, const std::string& resource) {
-  const auto d = static_cast<std::size_t>(
-      std::find(c.quotas.resources.begin(), c.quotas.resources.end(), resource) - c.quotas.resources.begin());
-  for (const auto& q : c.quotas.quotas) {
-    if (q.spec.name == quota && d < c.quotas.resources.size())
+[[nodiscard]] std::string weight_of(const allot::lab::quotas_file& c, const std::string& quota,
+                                    const std::string& resource) {
+  const auto d = static_cast<std::size_t>(std::find(c.resources.begin(), c.resources.end(), resource) -
+                                          c.resources.begin());
+  for (const auto& q : c.quotas) {
+    if (q.spec.name == quota && d < c.resources.size())
       return to_string(allot::quantity::milli(q.spec.weight[d].in_milli()));
   }
   return "-";
@@ -46,7 +47,7 @@ namespace {
 
 }  // namespace
 
-std::string shares_text(std::string_view status, const config& c) {
+std::string shares_text(std::string_view status, const allot::lab::quotas_file& c) {
   json::error_code wrong;
   const json::value all = json::parse(status, wrong);
   const json::object* const top = wrong ? nullptr : all.if_object();
@@ -94,4 +95,4 @@ std::string shares_text(std::string_view status, const config& c) {
   return text;
 }
 
-}  // namespace allot_slurm
+}  // namespace allot_governor
