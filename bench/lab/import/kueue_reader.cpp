@@ -38,11 +38,13 @@ void write_held(const std::map<std::string, std::int64_t>& amounts, std::int64_t
   for (const kueue_pod_set* const s : sets) n += is_partial(*s) ? s->pods : s->running_pods;
   return n;
 }
+[[nodiscard]] std::int64_t fewest_pods(const kueue_pod_set& s) {
+  return s.min_pods && *s.min_pods < s.pods ? std::max<std::int64_t>(1, *s.min_pods) : s.pods;
+}
+
 void write_pods(const kueue_pod_set& s, json_writer& json) {
   json.member("pods", s.pods);
-  if (s.min_pods && *s.min_pods < s.pods) {
-    json.member("min_pods", std::max<std::int64_t>(1, *s.min_pods));
-  }
+  if (s.min_pods && *s.min_pods < s.pods) json.member("min_pods", fewest_pods(s));
 }
 
 }  // namespace
@@ -667,32 +669,28 @@ std::optional<vector<kueue_assignment>> kueue_reader::assign(const kueue_entry& 
       picked.back().emplace(e.in->group_of(c.resources.front()), c.flavors[f]);
     }
   }
+  // What is not counted goes with the rest of its group, or is as free as anything in the first flavor. A set
+  // without pods holds nothing of whatever it is.
+  const auto flavor_of = [&](const kueue_pod_set& s, std::size_t set, const kueue_resource_group& g) {
+    if (s.pods > 0) {
+      if (const auto at = picked[set].find(&g); at != picked[set].end()) return std::string{at->second};
+    }
+    const auto admitted = admitted_flavors(e, s, g);
+    return admitted.empty() ? g.flavors.front() : admitted.front();
+  };
   vector<kueue_assignment> all;
   std::size_t nth = 0;
   for (const kueue_pod_set& s : e.of.pod_sets) {
-    const bool has_pods = s.pods > 0;
     const std::size_t set = shape.is_one ? 0 : nth;
-    kueue_assignment a{s.name, !has_pods ? 0 : shape.is_one ? s.pods : pods[set], {}};
-    if (has_pods && (a.count < std::min(s.pods, std::max<std::int64_t>(1, s.min_pods.value_or(s.pods))) ||
-                     a.count > s.pods))
-      return std::nullopt;
+    const std::int64_t count = s.pods == 0 || shape.is_one ? s.pods : pods[set];
+    nth += s.pods > 0 ? 1U : 0U;
+    if (count < fewest_pods(s) || count > s.pods) return std::nullopt;
+    kueue_assignment& a = all.emplace_back(kueue_assignment{s.name, count, {}});
     for (const auto& [resource, amount] : s.request) {
       const kueue_resource_group* const g = e.in->group_of(resource);
-      if (g == nullptr) continue;
-      // What is not counted goes with the rest of its group, or is as free as anything in the first flavor.
-      std::string flavor;
-      if (const auto at = has_pods ? picked[set].find(g) : picked.front().end();
-          has_pods && at != picked[set].end()) {
-        flavor = at->second;
-      } else {
-        const auto admitted = admitted_flavors(e, s, *g);
-        if (admitted.empty()) return std::nullopt;
-        flavor = admitted.front();
-      }
-      a.resources.emplace(resource, kueue_assigned{std::move(flavor), amount * a.count});
+      if (g == nullptr || g->flavors.empty()) continue;
+      a.resources.emplace(resource, kueue_assigned{flavor_of(s, set, *g), amount * count});
     }
-    nth += has_pods ? 1U : 0U;
-    all.push_back(std::move(a));
   }
   return all;
 }
