@@ -225,6 +225,10 @@ TEST_CASE("what becomes of a workload") {
     all.push_back(
         cluster_queue("ghost", {group({{"plain", {{"cpu", "8"}}}}), group({{"gone", {{gpu, "8"}}}})}));
     all.push_back(local_queue("ghost", "ghost"));
+    all.push_back(cluster_queue("unchecked", {group({{"plain", {{"cpu", "8"}}}})},
+                                R"(, "stopPolicy": "None", "admissionChecks": ["known", "unknown"])"));
+    all.push_back(local_queue("unchecked", "unchecked"));
+    all.push_back(object("AdmissionCheck", "known", R"("spec": {"controllerName": "x"})"));
     return all;
   }());
   const auto read = [&](const workload_text& w) { return cluster.read(w.text(), now); };
@@ -259,6 +263,9 @@ TEST_CASE("what becomes of a workload") {
     w.queue = "ghost";
     is(read(w), kueue_standing::stopped,
        "it waits in the ClusterQueue ghost: there is no ResourceFlavor gone");
+    w.queue = "unchecked";
+    is(read(w), kueue_standing::stopped,
+       "it waits in the ClusterQueue unchecked: there is no AdmissionCheck unknown");
   }
   SUBCASE("never admissible") {
     w.sets = {pods("m", 1, {{"amd.com/gpu", "1"}})};
@@ -464,6 +471,37 @@ TEST_CASE("what a workload gets is what Kueue would write") {
   workload_text gone = two_sets();
   gone.spec = R"(, "active": false)";
   CHECK(!cluster.assign(gone.text(), flavor_pick{}, pods_by_set{1, 4}, now));
+}
+
+TEST_CASE("pod sets of a group get the same flavors") {
+  auto cluster = make(two_flavors());
+  const std::string in_group = R"(, "topologyRequest": {"podSetGroupName": "g"})";
+  workload_text w;
+  w.sets = {pods("leader", 1, {{"memory", "1Gi"}}, in_group), pods("alone", 1, {{gpu, "1"}}),
+            pods("worker", 2, {{gpu, "1"}}, in_group)};
+  // Two flavors, neither of which has a topology; the request for one keeps the pods of the group out of
+  // both.
+  CHECK(cluster.read(w.text(), now).standing == kueue_standing::inadmissible);
+  objects all = two_flavors();
+  for (text_object& o : all) {
+    if (o.kind == "ResourceFlavor") o = flavor(o.name, R"("topologyName": "racks")");
+  }
+  cluster = make(all);
+  w.sets[1] = pods("alone", 1, {{gpu, "1"}}, R"(, "topologyRequest": {"podSetGroupName": "h"})");
+  const kueue_reading r = cluster.read(w.text(), now);
+  REQUIRE(r.job);
+  REQUIRE(r.job->sets.size() == 3);
+  CHECK(r.job->sets[0].flavors[0].options.size() == 1);
+  CHECK(r.job->sets[1].flavors[0].options.size() == 2);
+  CHECK(r.job->sets[2].flavors[0].options.size() == 1);
+  CHECK(r.notes == allot::vector<std::string>{
+                       "note: Workload n/w: its pod sets of the group g get the first flavor that "
+                       "admits all of them, and no other"});
+  const auto got = cluster.assign(w.text(), flavor_pick{0, 1, 0}, pods_by_set{1, 1, 2}, now);
+  REQUIRE(got);
+  CHECK((*got)[0].resources.at("memory").flavor == "h100");
+  CHECK((*got)[1].resources.at(gpu).flavor == "a100");
+  CHECK((*got)[2].resources.at(gpu).flavor == "h100");
 }
 
 namespace {

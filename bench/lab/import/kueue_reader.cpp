@@ -546,8 +546,10 @@ void kueue_reader::note_shared_flavors(const kueue_entry& e) {
     const auto cs = choices_of(e, s);
     if (std::none_of(cs.begin(), cs.end(), [](const flavor_choices& c) { return c.flavors.size() > 1; }))
       continue;
-    log_.note(e.of.object->shown(), "its pod sets of the group " + s.needs.topology.group +
-                                        " choose their flavors each for itself; there they get the same");
+    log_.note(e.of.object->shown(),
+              "its pod sets of the group " + s.needs.topology.group +
+                  (options_.knows_all ? " get the first flavor that admits all of them, and no other"
+                                      : " choose their flavors each for itself; there they get the same"));
   }
 }
 
@@ -559,7 +561,9 @@ kueue_reader::pending_shape kueue_reader::shape_of(const kueue_entry& e) const {
     if (s.pods == 0) continue;
     shape.sets.push_back(&s);
     shape.choices.push_back(choices_of(e, s));
-    for (const flavor_choices& c : shape.choices.back()) {
+    for (flavor_choices& c : shape.choices.back()) {
+      // What pod sets of a group choose each for itself, Kueue would not take.
+      if (options_.knows_all && partners(e, s).size() > 1) c.flavors.resize(1);
       ++groups;
       choices += c.flavors.size() > 1 ? 1U : 0U;
     }
