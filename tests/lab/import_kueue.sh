@@ -319,6 +319,19 @@ notes 'Workload n/waits: runs here; there it holds its quota and waits for 1 adm
   'Workload n/rejected: is being evicted and does not come back: its admission check c says Rejected'
 silent n/goes
 
+# How long it will run, as its annotation says.
+minute=0
+estimate() { printf '"annotations": {"allot.dev/estimate-seconds": "%s"}' "$1"; }
+becomes < <(
+  queue q "$(gpus f=80)"
+  work told q "$(pods m 1 1)" '' '' "$(estimate 7200)"
+  work limited q "$(pods m 1 1)" '' '"maximumExecutionTimeSeconds": 60' "$(estimate 7200)"
+  work wrong q "$(pods m 1 1)" '' '' "$(estimate 2h)"
+)
+jobs_are '*"n/told"*"duration_s": 7200, "estimate_s": 7200*' '*"n/limited"*"duration_s": 60, "estimate_s": 60*' \
+  '*"n/wrong"*"duration_s": 3600}'
+notes 'Workload n/wrong: the annotation allot.dev/estimate-seconds is left out: expected whole seconds, 1 to 2147483647, found "2h"'
+
 # Queues that are stopped, or not active.
 minute=0
 stopped() { # POLICY OF LOCALQUEUE, OF CLUSTERQUEUE

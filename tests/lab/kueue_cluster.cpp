@@ -225,6 +225,10 @@ TEST_CASE("what becomes of a workload") {
     all.push_back(
         cluster_queue("ghost", {group({{"plain", {{"cpu", "8"}}}}), group({{"gone", {{gpu, "8"}}}})}));
     all.push_back(local_queue("ghost", "ghost"));
+    all.push_back(cluster_queue("unchecked", {group({{"plain", {{"cpu", "8"}}}})},
+                                R"(, "stopPolicy": "None", "admissionChecks": ["known", "unknown"])"));
+    all.push_back(local_queue("unchecked", "unchecked"));
+    all.push_back(object("AdmissionCheck", "known", R"("spec": {"controllerName": "x"})"));
     return all;
   }());
   const auto read = [&](const workload_text& w) { return cluster.read(w.text(), now); };
@@ -259,6 +263,9 @@ TEST_CASE("what becomes of a workload") {
     w.queue = "ghost";
     is(read(w), kueue_standing::stopped,
        "it waits in the ClusterQueue ghost: there is no ResourceFlavor gone");
+    w.queue = "unchecked";
+    is(read(w), kueue_standing::stopped,
+       "it waits in the ClusterQueue unchecked: there is no AdmissionCheck unknown");
   }
   SUBCASE("never admissible") {
     w.sets = {pods("m", 1, {{"amd.com/gpu", "1"}})};
@@ -464,4 +471,285 @@ TEST_CASE("what a workload gets is what Kueue would write") {
   workload_text gone = two_sets();
   gone.spec = R"(, "active": false)";
   CHECK(!cluster.assign(gone.text(), flavor_pick{}, pods_by_set{1, 4}, now));
+}
+
+TEST_CASE("pod sets of a group get the same flavors") {
+  auto cluster = make(two_flavors());
+  const std::string in_group = R"(, "topologyRequest": {"podSetGroupName": "g"})";
+  workload_text w;
+  w.sets = {pods("leader", 1, {{"memory", "1Gi"}}, in_group), pods("alone", 1, {{gpu, "1"}}),
+            pods("worker", 2, {{gpu, "1"}}, in_group)};
+  // Two flavors, neither of which has a topology; the request for one keeps the pods of the group out of
+  // both.
+  CHECK(cluster.read(w.text(), now).standing == kueue_standing::inadmissible);
+  objects all = two_flavors();
+  for (text_object& o : all) {
+    if (o.kind == "ResourceFlavor") o = flavor(o.name, R"("topologyName": "racks")");
+  }
+  cluster = make(all);
+  w.sets[1] = pods("alone", 1, {{gpu, "1"}}, R"(, "topologyRequest": {"podSetGroupName": "h"})");
+  const kueue_reading r = cluster.read(w.text(), now);
+  REQUIRE(r.job);
+  REQUIRE(r.job->sets.size() == 3);
+  CHECK(r.job->sets[0].flavors[0].options.size() == 1);
+  CHECK(r.job->sets[1].flavors[0].options.size() == 2);
+  CHECK(r.job->sets[2].flavors[0].options.size() == 1);
+  CHECK(r.notes == allot::vector<std::string>{
+                       "note: Workload n/w: its pod sets of the group g get the first flavor that "
+                       "admits all of them, and no other"});
+  const auto got = cluster.assign(w.text(), flavor_pick{0, 1, 0}, pods_by_set{1, 1, 2}, now);
+  REQUIRE(got);
+  CHECK((*got)[0].resources.at("memory").flavor == "h100");
+  CHECK((*got)[1].resources.at(gpu).flavor == "a100");
+  CHECK((*got)[2].resources.at(gpu).flavor == "h100");
+}
+
+namespace {
+
+/// Queues of one tree with two groups of resources, and workloads in them.
+struct random_cluster {
+  explicit random_cluster(random_source& r) : random(r) {
+    for (const char* const f : {"a", "b", "c"}) {
+      const std::string labels = R"("nodeLabels": {"is": ")" + std::string{f} + "\"}";
+      all.push_back(flavor(f, random.one_in(2) ? labels : ""));
+    }
+    const std::int64_t queues = random.between(1, 3);
+    for (std::int64_t i = 0; i < queues; ++i) {
+      const std::string name = "q" + std::to_string(i);
+      all.push_back(cluster_queue(name, groups(), R"(, "cohort": "all")"));
+      all.push_back(local_queue(name, name));
+    }
+  }
+
+  /// At most eight dimensions in all. Memory is no whole number of MiB, so that the import counts it as it is
+  /// counted here.
+  std::vector<std::string> groups() {
+    const auto amount = [&] { return std::to_string(random.between(0, 40)); };
+    std::vector<std::string> flavors{"a", "b", "c"};
+    random.shuffle(flavors);
+    flavors.resize(random.below(2) + 1);
+    quota_amounts first;
+    for (const std::string& f : flavors)
+      first.push_back({f, {{gpu, amount()}, {"memory", amount() + "000001"}}});
+    quota_amounts second{{"a", {{"cpu", amount()}}}};
+    if (random.one_in(2)) second.front().second.push_back({"pods", amount()});
+    return {group(first), group(second)};
+  }
+
+  workload_text workload(const std::string& name) {
+    workload_text w;
+    w.name = name;
+    w.queue = "q" + std::to_string(random.below(3));
+    const std::int64_t sets = random.one_in(8) ? random.between(9, 20) : random.between(1, 3);
+    const std::int64_t elastic = random.between(0, sets);
+    for (std::int64_t i = 0; i < sets; ++i) {
+      std::vector<std::pair<std::string, std::string>> request;
+      if (random.one_in(2)) request.emplace_back(gpu, std::to_string(random.between(0, 3)));
+      if (random.one_in(2)) request.emplace_back("memory", std::to_string(random.between(0, 5'000'000)));
+      if (random.one_in(2)) request.emplace_back("cpu", std::to_string(random.between(0, 3000)) + "m");
+      const std::string least = R"(, "minCount": )" + std::to_string(random.between(1, 5));
+      const std::string selector =
+          R"("nodeSelector": {"is": ")" + std::string{random.pick(std::string_view{"abc"})} + "\"}, ";
+      w.sets.push_back(pods("s" + std::to_string(i), random.between(0, 5), request, i == elastic ? least : "",
+                            random.one_in(6) ? selector : ""));
+    }
+    if (random.one_in(3)) w.spec += R"(, "priority": )" + std::to_string(random.between(-3, 3));
+    if (random.one_in(3))
+      w.spec += R"(, "maximumExecutionTimeSeconds": )" + std::to_string(random.between(1, 9999));
+    if (random.one_in(4)) w.metadata = R"(, "annotations": {"allot.dev/estimate-seconds": "77"})";
+    if (random.one_in(6)) w.conditions.push_back(condition("Requeued", random.one_in(2) ? "False" : "True"));
+    if (random.one_in(6)) {
+      w.status += R"(, "requeueState": {"requeueAt": "2026-05-01T1)" + std::to_string(random.between(0, 3)) +
+                  R"(:30:00Z"})";
+    }
+    if (random.one_in(9)) w.conditions.push_back(condition("Finished", "True"));
+    return w;
+  }
+
+  random_source& random;
+  objects all;
+};
+
+/// A choice of a job's flavors and pods.
+struct choice {
+  flavor_pick pick{};
+  pods_by_set pods{};
+};
+choice random_choice(const job_entry& j, random_source& random) {
+  choice made;
+  std::size_t group = 0;
+  const auto choose = [&](const allot::vector<flavor_group>& flavors) {
+    for (const flavor_group& g : flavors)
+      made.pick[group++] = static_cast<std::uint8_t>(random.below(g.options.size()));
+  };
+  const auto some = [&](std::uint32_t least, std::uint32_t most) {
+    return static_cast<std::uint32_t>(random.between(least, most));
+  };
+  choose(j.flavors);
+  if (j.sets.empty()) made.pods[0] = some(j.min_pods, j.pod_request.pods);
+  for (std::size_t s = 0; s < j.sets.size(); ++s) {
+    choose(j.sets[s].flavors);
+    made.pods[s] = some(j.sets[s].pods.fewest(), j.sets[s].pods.pods);
+  }
+  return made;
+}
+
+/// What a job asks for in all with this choice.
+amounts request_of(const job_entry& j, const choice& made) {
+  amounts sum;
+  std::size_t group = 0;
+  const auto add = [&](const allot::vector<flavor_group>& flavors, std::int64_t n) {
+    for (const flavor_group& g : flavors) sum += g.options[made.pick[group++]].request * n;
+  };
+  if (j.sets.empty()) {
+    const std::int64_t most = j.pod_request.total ? 1 : j.pod_request.pods;
+    const std::int64_t n = j.pod_request.total ? 1 : made.pods[0];
+    for (std::size_t d = 0; d < max_resources; ++d)
+      sum[d] += allot::quantity::milli(j.request[d].in_milli() / most) * n;
+    add(j.flavors, n);
+  }
+  for (std::size_t s = 0; s < j.sets.size(); ++s) {
+    sum += j.sets[s].request * std::int64_t{made.pods[s]};
+    add(j.sets[s].flavors, made.pods[s]);
+  }
+  return sum;
+}
+
+/// What a running job has: all pods of its sets, but of the elastic one as many as are left.
+choice running_choice(const job_entry& j) {
+  choice made;
+  if (j.sets.empty()) made.pods[0] = j.running_pods;
+  std::uint32_t fewer = j.pod_request.pods - j.running_pods;
+  for (std::size_t s = 0; s < j.sets.size(); ++s) {
+    const auto& of = j.sets[s].pods;
+    made.pods[s] = of.pods - (of.fewest() < of.pods ? std::exchange(fewer, 0U) : 0U);
+  }
+  return made;
+}
+
+/// All of a job that the objects say, with its points in time after `first`.
+std::string shown(const job_entry& j, instant first) {
+  json_writer json{0};
+  const auto write_amounts = [&](const amounts& a) {
+    for (std::size_t d = 0; d < max_resources; ++d) json.value(a[d]);
+  };
+  const auto write_flavors = [&](const allot::vector<flavor_group>& flavors) {
+    for (const flavor_group& g : flavors) {
+      for (const std::string& r : g.resources) json.value(r);
+      for (const flavor_group::option& o : g.options) {
+        json.value(o.name);
+        write_amounts(o.request);
+      }
+    }
+  };
+  const auto after = [&](instant t) { return t == 0 ? 0 : t - first; };
+  json.begin_array().value(j.id).value(std::uint64_t{j.quota.index()});
+  write_amounts(j.request);
+  write_flavors(j.flavors);
+  json.value(std::uint64_t{j.pod_request.pods}).value(j.pod_request.total).value(std::uint64_t{j.min_pods});
+  for (const pod_set_entry& s : j.sets) {
+    json.value(s.name).value(std::uint64_t{s.pods.pods}).value(std::uint64_t{s.pods.fewest()});
+    write_amounts(s.request);
+    write_flavors(s.flavors);
+  }
+  json.value(j.priority).value(j.job_class).value(j.estimate).value(j.duration).value(after(j.ready));
+  json.value(std::uint64_t{j.running_pods}).value(static_cast<std::int64_t>(j.phase));
+  json.value(j.submit - first).value(j.start - first);
+  return json.end_array().text();
+}
+
+}  // namespace
+
+TEST_CASE("what a workload gets, read back, is what its job was decided to hold") {
+  for_each_seed(400, [](random_source& random) {
+    random_cluster world{random};
+    auto cluster = make(world.all);
+    for (int i = 0; i < 8; ++i) {
+      const workload_text w = world.workload("w" + std::to_string(i));
+      const kueue_reading pending = cluster.read(w.text(), now);
+      if (pending.standing != kueue_standing::pending) continue;
+      REQUIRE(pending.job);
+      const choice made = random_choice(*pending.job, random);
+      const auto all = cluster.assign(w.text(), made.pick, made.pods, now);
+      REQUIRE(all);
+      REQUIRE(all->size() == w.sets.size());
+      const kueue_reading held = cluster.read(admitted(w, pending.cluster_queue, *all).text(), now);
+      CHECK(held.standing == kueue_standing::holds);
+      REQUIRE(held.job);
+      CHECK(held.job->phase == job_phase::running);
+      CHECK(json_of(held.held) == json_of(*all));
+      CHECK(held.job->quota == pending.job->quota);
+      CHECK(held.job->priority == pending.job->priority);
+      const amounts has = request_of(*held.job, running_choice(*held.job));
+      const amounts asked = request_of(*pending.job, made);
+      for (std::size_t d = 0; d < max_resources; ++d) {
+        CAPTURE(d);
+        CHECK(has[d] == asked[d]);
+      }
+    }
+  });
+}
+
+TEST_CASE("workloads one by one are the jobs that allot import kueue makes of them") {
+  for_each_seed(200, [](random_source& random) {
+    random_cluster world{random};
+    auto cluster = make(world.all);
+    std::vector<std::string> texts;
+    for (int i = 0; i < 8; ++i) {
+      workload_text w = world.workload("w" + std::to_string(i));
+      const kueue_reading r = cluster.read(w.text(), now);
+      if (r.standing == kueue_standing::pending && random.one_in(2)) {
+        const choice made = random_choice(*r.job, random);
+        w = admitted(w, r.cluster_queue, cluster.assign(w.text(), made.pick, made.pods, now).value());
+        if (random.one_in(4)) w.conditions.push_back(condition("Evicted", "True"));
+        if (random.one_in(4)) w.status += R"(, "reclaimablePods": [{"name": "s0", "count": 1}])";
+      }
+      texts.push_back(w.text());
+    }
+    std::string dump;
+    for (const text_object& o : world.all)
+      dump += R"({"kind": ")" + o.kind + "\", " + o.text.substr(1) + ",\n";
+    for (const std::string& w : texts) dump += w + ",\n";
+    errors found;
+    const auto document = json_document::parse("dump", "[" + dump + "]", found);
+    REQUIRE_MESSAGE(document, found.to_string());
+    import_log log{[](const std::string&) {}};
+    import_options options;
+    options.file = "dump";
+    const std::string text = make_kueue_scenario(document->root(), found, log, options);
+    REQUIRE_MESSAGE(found.empty(), found.to_string());
+    scenario_source source;
+    source.file = "made";
+    const auto imported = parse_scenario(text, source, found);
+    REQUIRE_MESSAGE(imported, found.to_string());
+
+    const scenario& live = cluster.scenario();
+    REQUIRE(imported->quotas.size() == live.quotas.size());
+    for (std::size_t q = 0; q < live.quotas.size(); ++q) {
+      CHECK(imported->quotas[q].spec.name == live.quotas[q].spec.name);
+      for (std::size_t d = 0; d < live.resources.size(); ++d)
+        CHECK(imported->quotas[q].spec.nominal[d] == live.quotas[q].spec.nominal[d]);
+    }
+    // To the import now is the latest point in time in a workload that is not finished, and times count from
+    // the first.
+    const instant created = *parse_timestamp("2026-05-01T10:00:00Z");
+    instant latest = created;
+    for (const std::string& w : texts) {
+      const bool knows_later = w.find("lastTransitionTime") != std::string::npos;
+      if (knows_later && w.find("Finished") == std::string::npos)
+        latest = *parse_timestamp("2026-05-01T11:00:00Z");
+    }
+    std::map<std::string, const job_entry*> jobs;
+    for (const job_entry& j : imported->jobs) jobs.emplace(j.id, &j);
+    for (const std::string& w : texts) {
+      const kueue_reading r = cluster.read(w, latest);
+      const auto at = jobs.find(r.id);
+      if (r.job) {
+        REQUIRE(at != jobs.end());
+        CHECK(shown(*r.job, created) == shown(*at->second, 0));
+      } else if (r.standing != kueue_standing::inadmissible) {
+        CHECK(at == jobs.end());
+      }
+    }
+  });
 }

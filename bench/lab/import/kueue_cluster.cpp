@@ -118,7 +118,7 @@ std::string kueue_cluster::state::too_much(const kueue_workload& w) {
   for (const kueue_pod_set& s : w.pod_sets) {
     const auto check = [&](const std::string& resource, nano_amount amount) {
       return names.can_say(resource, amount) ? std::string{}
-                                          : "it asks for more " + resource + " than can be counted";
+                                             : "it asks for more " + resource + " than can be counted";
     };
     for (const auto& [resource, amount] : s.request) {
       if (auto why = check(resource, w.holds_quota() ? 0 : amount); !why.empty()) return why;
@@ -176,7 +176,8 @@ std::optional<vector<kueue_assignment>> kueue_cluster::assign(std::string_view w
   state& s = *state_;
   std::optional<vector<kueue_assignment>> all;
   s.with_workload(workload, now, [&](const kueue_entry& e, const kueue_place& place) {
-    if (place.why.empty() && !e.of.holds_quota() && s.found.empty()) all = s.reader->assign(e, pick, pods);
+    const bool is_asked = place.why.empty() || place.standing == kueue_standing::no_pods;
+    if (is_asked && !e.of.holds_quota() && s.found.empty()) all = s.reader->assign(e, pick, pods);
   });
   return all;
 }

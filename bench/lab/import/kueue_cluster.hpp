@@ -83,8 +83,8 @@ class kueue_cluster {
 
   /// What a Workload that is pending gets (status.admission.podSetAssignments) under the flavors that its job
   /// has picked, with so many pods of each of the job's sets. All resources that its ClusterQueue covers are
-  /// there, also those without a choice. Nothing if these are not flavors and numbers of it, as it may have
-  /// changed since.
+  /// there, also those without a choice. One without pods gets them, too, and holds nothing. Nothing if these
+  /// are not flavors and numbers of it, as it may have changed since.
   [[nodiscard]] std::optional<vector<kueue_assignment>> assign(std::string_view workload,
                                                                const flavor_pick& pick,
                                                                const pods_by_set& pods, instant now);

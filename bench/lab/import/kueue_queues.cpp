@@ -72,24 +72,25 @@ void kueue_queues::read_queue(const kubernetes_object& o, bool is_cohort, resour
   if (active && !active->is_true && !is_that_it_stopped) {
     q.inactive = "it is not Active" + (active->reason.empty() ? "" : " (" + active->reason + ')');
   }
-  note_other_clusters(o);
+  read_checks(o, q);
   queues_.push_back(std::move(q));
 }
 
-void kueue_queues::note_other_clusters(const kubernetes_object& queue) {
-  vector<std::string> checks;
+void kueue_queues::read_checks(const kubernetes_object& queue, kueue_queue& to) {
+  std::set<std::string> checks;
   for (const json_value& c : elements_at(queue.value, {"spec", "admissionChecks"}, found_))
-    checks.push_back(read_string(c, found_).value_or(""));
+    checks.insert(read_string(c, found_).value_or(""));
   for (const json_value& c :
        elements_at(queue.value, {"spec", "admissionChecksStrategy", "admissionChecks"}, found_)) {
-    checks.push_back(text_at(c, {"name"}, found_));
+    checks.insert(text_at(c, {"name"}, found_));
   }
   for (const kubernetes_object& o : objects("AdmissionCheck")) {
-    if (std::find(checks.begin(), checks.end(), o.name) == checks.end()) continue;
+    if (checks.erase(o.name) == 0) continue;
     if (text_at(o.value, {"spec", "controllerName"}, found_) != "kueue.x-k8s.io/multikueue") continue;
     log_.note(queue.shown(), "its workloads run in other clusters (MultiKueue, " + o.shown() +
                                  "); whether these have room for them is not known here");
   }
+  if (knows_all_ && !checks.empty()) to.inactive = "there is no AdmissionCheck " + *checks.begin();
 }
 
 /// Kueue admits nothing below a cycle of cohorts. A tree has none.

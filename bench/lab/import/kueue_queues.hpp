@@ -93,7 +93,7 @@ class kueue_queues {
   [[nodiscard]] const vector<kubernetes_object>& objects(const std::string& kind) { return objects_[kind]; }
   void read_queue(const kubernetes_object& o, bool is_cohort, resource_names& names);
   void read_group(json_value value, kueue_queue& to, resource_names& names);
-  void note_other_clusters(const kubernetes_object& queue);
+  void read_checks(const kubernetes_object& queue, kueue_queue& to);
   void add_named_cohorts();
   void cut_cycles();
   void tell_names_apart();

@@ -38,11 +38,13 @@ void write_held(const std::map<std::string, std::int64_t>& amounts, std::int64_t
   for (const kueue_pod_set* const s : sets) n += is_partial(*s) ? s->pods : s->running_pods;
   return n;
 }
+[[nodiscard]] std::int64_t fewest_pods(const kueue_pod_set& s) {
+  return s.min_pods && *s.min_pods < s.pods ? std::max<std::int64_t>(1, *s.min_pods) : s.pods;
+}
+
 void write_pods(const kueue_pod_set& s, json_writer& json) {
   json.member("pods", s.pods);
-  if (s.min_pods && *s.min_pods < s.pods) {
-    json.member("min_pods", std::max<std::int64_t>(1, *s.min_pods));
-  }
+  if (s.min_pods && *s.min_pods < s.pods) json.member("min_pods", fewest_pods(s));
 }
 
 }  // namespace
@@ -549,8 +551,10 @@ void kueue_reader::note_shared_flavors(const kueue_entry& e) {
     const auto cs = choices_of(e, s);
     if (std::none_of(cs.begin(), cs.end(), [](const flavor_choices& c) { return c.flavors.size() > 1; }))
       continue;
-    log_.note(e.of.object->shown(), "its pod sets of the group " + s.needs.topology.group +
-                                        " choose their flavors each for itself; there they get the same");
+    log_.note(e.of.object->shown(),
+              "its pod sets of the group " + s.needs.topology.group +
+                  (options_.knows_all ? " get the first flavor that admits all of them, and no other"
+                                      : " choose their flavors each for itself; there they get the same"));
   }
 }
 
@@ -562,7 +566,9 @@ kueue_reader::pending_shape kueue_reader::shape_of(const kueue_entry& e) const {
     if (s.pods == 0) continue;
     shape.sets.push_back(&s);
     shape.choices.push_back(choices_of(e, s));
-    for (const flavor_choices& c : shape.choices.back()) {
+    for (flavor_choices& c : shape.choices.back()) {
+      // What pod sets of a group choose each for itself, Kueue would not take.
+      if (options_.knows_all && partners(e, s).size() > 1) c.flavors.resize(1);
       ++groups;
       choices += c.flavors.size() > 1 ? 1U : 0U;
     }
@@ -672,32 +678,28 @@ std::optional<vector<kueue_assignment>> kueue_reader::assign(const kueue_entry& 
       picked.back().emplace(e.in->group_of(c.resources.front()), c.flavors[f]);
     }
   }
+  // What is not counted goes with the rest of its group, or is as free as anything in the first flavor. A set
+  // without pods holds nothing of whatever it is.
+  const auto flavor_of = [&](const kueue_pod_set& s, std::size_t set, const kueue_resource_group& g) {
+    if (s.pods > 0) {
+      if (const auto at = picked[set].find(&g); at != picked[set].end()) return std::string{at->second};
+    }
+    const auto admitted = admitted_flavors(e, s, g);
+    return admitted.empty() ? g.flavors.front() : admitted.front();
+  };
   vector<kueue_assignment> all;
   std::size_t nth = 0;
   for (const kueue_pod_set& s : e.of.pod_sets) {
-    const bool has_pods = s.pods > 0;
     const std::size_t set = shape.is_one ? 0 : nth;
-    kueue_assignment a{s.name, !has_pods ? 0 : shape.is_one ? s.pods : pods[set], {}};
-    if (has_pods && (a.count < std::min(s.pods, std::max<std::int64_t>(1, s.min_pods.value_or(s.pods))) ||
-                     a.count > s.pods))
-      return std::nullopt;
+    const std::int64_t count = s.pods == 0 || shape.is_one ? s.pods : pods[set];
+    nth += s.pods > 0 ? 1U : 0U;
+    if (count < fewest_pods(s) || count > s.pods) return std::nullopt;
+    kueue_assignment& a = all.emplace_back(kueue_assignment{s.name, count, {}});
     for (const auto& [resource, amount] : s.request) {
       const kueue_resource_group* const g = e.in->group_of(resource);
-      if (g == nullptr) continue;
-      // What is not counted goes with the rest of its group, or is as free as anything in the first flavor.
-      std::string flavor;
-      if (const auto at = has_pods ? picked[set].find(g) : picked.front().end();
-          has_pods && at != picked[set].end()) {
-        flavor = at->second;
-      } else {
-        const auto admitted = admitted_flavors(e, s, *g);
-        if (admitted.empty()) return std::nullopt;
-        flavor = admitted.front();
-      }
-      a.resources.emplace(resource, kueue_assigned{std::move(flavor), amount * a.count});
+      if (g == nullptr || g->flavors.empty()) continue;
+      a.resources.emplace(resource, kueue_assigned{flavor_of(s, set, *g), amount * count});
     }
-    nth += has_pods ? 1U : 0U;
-    all.push_back(std::move(a));
   }
   return all;
 }
