@@ -120,6 +120,23 @@ TEST_CASE("reflector: a server that is away is asked ever more rarely, and its a
   CHECK(w.r.lists() == 1);
 }
 
+TEST_CASE("reflector: after an absence a list that is due comes soon, but lists don't follow each other") {
+  world w{6};
+  w.run(100);
+  w.api.faults.lost_request = 1;
+  w.api.faults.cut = 1;
+  w.run(300'000);
+  w.api.set(pods, pod(1));
+  w.api.compact();
+  w.api.faults = {};
+  while (w.api.count("WATCH") > 0 && w.r.problem().find("too old") == std::string::npos) w.run(10);
+  w.run(500);
+  CHECK(w.seen.versions == w.api.versions(pods));
+  w.api.faults.gone = 1;
+  w.run(300'000);
+  CHECK(w.r.lists() < 25);
+}
+
 TEST_CASE("reflector: waits as long as the server asks it to") {
   world w{4};
   w.api.faults.too_many = 1;
