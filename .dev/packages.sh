@@ -90,6 +90,7 @@ look_for() { # GROUP...: fills `missing` and `optional`
         needs_header libcurl4-openssl-dev curl/curl.h $'#if LIBCURL_VERSION_NUM < 0x075800\n#error too old\n#endif'
         needs_header libyaml-cpp-dev yaml-cpp/yaml.h
         needs_header libmicrohttpd-dev microhttpd.h
+        needs_command openssl openssl
         ;;
       # Opens the reports in the tests; where there is none, that test is skipped.
       browser) has_browser || missing+=(chromium) ;;

@@ -106,6 +106,19 @@ TEST_CASE("events: one that has expired is made anew, and after a silence there 
   CHECK(w.all().size() == 2);
 }
 
+TEST_CASE("events: what is told while an answer is lost is counted, too") {
+  world w;
+  w.api.faults.lost_answer = 1;
+  w.tell("x");
+  w.run(200);
+  w.api.faults = {};
+  w.tell("x");
+  w.tell("x");
+  w.run(10'000);
+  REQUIRE(w.all().size() == 1);
+  CHECK(w.all().front().at("count") == 3);
+}
+
 TEST_CASE("events: lost answers make no second event, and what is refused is dropped") {
   world w;
   w.api.faults.lost_answer = 2;

@@ -123,16 +123,6 @@ TEST_CASE("real API: lists, watches, patches and conflicts" * doctest::skip(has_
   c.until([&] { return seen.versions.size() == 51; }, step);
   CHECK(r.lists() == 1);
   CHECK(r.problem().empty());
-  // A version of long ago.
-  const ticket t =
-      c.server->watch({method::get, maps.path(c.space), {{"watch", "1"}, {"resourceVersion", "1"}}});
-  watch_reading old;
-  c.until([&] { return (old = c.server->read(t)).is_over || !old.lines.empty(); }, [](const moment&) {});
-  const bool is_gone = old.lines.empty() ? outcome_of(old.end).is == outcome::kind::gone
-                                         : old.lines.front().find("410") != std::string::npos;
-  MESSAGE("a watch from version 1: HTTP " << old.end.status << ", "
-                                          << (old.lines.empty() ? "" : old.lines.front()));
-  WARN(is_gone);
 }
 
 TEST_CASE("real API: server-side apply of a status, and who owns it" * doctest::skip(has_no_cluster())) {

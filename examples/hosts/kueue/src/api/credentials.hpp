@@ -7,7 +7,8 @@
 
 namespace allot_kueue {
 
-/// Where an API server is, and who we are to it.
+/// Where an API server is, and who we are to it. Certificates are read once: a program whose certificates are
+/// replaced has to be started again.
 struct credentials {
   /// "https://10.0.0.1:6443", without a slash at the end.
   std::string server{};

@@ -313,7 +313,6 @@ class curl_server::connections {
     set(easy, CURLOPT_WRITEDATA, &one);
     set(easy, CURLOPT_PRIVATE, &one);
     set(easy, CURLOPT_ERRORBUFFER, one.error.data());
-    set(easy, CURLOPT_NOSIGNAL, 1L);
     set(easy, CURLOPT_PIPEWAIT, 1L);
     set(easy, CURLOPT_SOCKOPTFUNCTION, &detect_dead_peers);
     set(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options_.connect_timeout));

@@ -140,7 +140,6 @@ void event_writer::on_answer(entry& e, const response& answer, instant now) {
   problem_ = "event for " + e.about.kind + ' ' + e.about.name.text() + ": " + o.text;
   // It was kept for long enough, and is made anew.
   if (o.is == not_found && !was_new) {
-    e.name.clear();
     e.written = 0;
   } else if (o.is == away || o.is == too_many_requests || o.is == conflict) {
     not_before_ = now + backoff_.after_failure(o.retry_after);

@@ -125,7 +125,8 @@ void lease::on_answer(const response& answer, instant now) {
       if (!std::exchange(is_held_, true)) ++terms_;
     }
     backoff_.reset();
-    return is_releasing_ ? static_cast<void>(due_ = now) : retry(now);
+    const bool goes_on = is_releasing_ || (!has_written && is_mine());
+    return goes_on ? static_cast<void>(due_ = now) : retry(now);
   }
   if (o.is == outcome::kind::not_found && !has_written) {
     observe({}, now);

@@ -77,6 +77,7 @@ void reflector::open(instant now) {
 
 void reflector::works() noexcept {
   backoff_.reset();
+  is_anew_ = false;
   stale_since_.reset();
   problem_.clear();
 }
@@ -87,6 +88,8 @@ void reflector::fail(std::string why, bool lists_anew, instant now, std::optiona
     version_.clear();
     continue_.clear();
   }
+  // A server that says so is back: what counts is how often it says so.
+  if (lists_anew && !std::exchange(is_anew_, true)) backoff_.reset();
   problem_ = std::move(why);
   if (!stale_since_) stale_since_ = now;
   due_ = now + (was == phase::listing ? list_backoff_ : backoff_).after_failure(retry_after);

@@ -109,6 +109,8 @@ class reflector {
   std::string continue_;
   /// The next list is to be had in one piece: in pages its version was given up before it ended.
   bool is_unpaged_ = false;
+  /// Since a watch last worked there was to be a list.
+  bool is_anew_ = false;
   instant opened_ = 0;
   bool has_heard_ = false;
   bool is_synced_ = false;
