@@ -51,9 +51,9 @@ def programs():
 
 def missing():
     """What a cluster needs and this machine doesn't have: a line each."""
-    found = [f"the command {name} is missing" for name in ("kubectl", "openssl", "unshare") if shutil.which(name) is None]
+    found = [f"the command {name} is missing" for name in ("openssl", "unshare") if shutil.which(name) is None]
     found += [f"no file {path}: ./dev kueue build makes it"
-              for path in (os.path.join(programs(), name) for name in ("control-plane", "kwok", "kueue", "crds.yaml", "webhooks.yaml"))
+              for path in (os.path.join(programs(), name) for name in ("control-plane", "kubectl", "kwok", "kueue", "crds.yaml", "webhooks.yaml"))
               if not os.path.exists(path)]
     return found
 
@@ -151,7 +151,7 @@ class Cluster:
         self.supervisor = self.lock = None
         os.makedirs(self.directory, exist_ok=True)
         self.kubeconfig = self.path("admin.kubeconfig")
-        self.environment = dict(os.environ, KUBECONFIG=self.kubeconfig)
+        self.environment = dict(os.environ, KUBECONFIG=self.kubeconfig, PATH=f"{programs()}:{os.environ.get('PATH', '')}")
         self.tokens = {user: f"{user}-{os.urandom(8).hex()}" for user in USERS}
 
     def path(self, *parts):
@@ -265,7 +265,7 @@ class Cluster:
                 "--default-not-ready-toleration-seconds=2", "--default-unreachable-toleration-seconds=2"],
             "manager": [
                 plane, "kube-controller-manager", config, f"--service-account-private-key-file={self.key}", f"--root-ca-file={self.certificate}",
-                "--leader-elect=false", "--secure-port=0", "--controllers=" + ",".join(f"{name}-controller" for name in CONTROLLERS)],
+                "--leader-elect=false", "--secure-port=0", "--node-monitor-period=1s", "--controllers=" + ",".join(f"{name}-controller" for name in CONTROLLERS)],
             "scheduler": [plane, "kube-scheduler", config, "--leader-elect=false", "--secure-port=0"],
             "kwok": [os.path.join(programs(), "kwok"), config, "--manage-all-nodes", "--node-ip=127.0.0.1",
                      "--node-lease-duration-seconds=40", f"--config={self.path('stages.yaml')}"],
