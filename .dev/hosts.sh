@@ -62,31 +62,34 @@ go_is_new_enough() {
   [ -n "$version" ] && [ "$(printf '1.26\n%s\n' "$version" | sort -V | head -n 1)" = 1.26 ]
 }
 
-# The control plane, kwok, Kueue and its objects, for examples/hosts/kueue/cluster: into build/kueue, unless they are there
-# already. Minutes of all processors and 3 GB of modules and objects in Go's own caches, the first time.
+# The control plane, kubectl, Kueue with its objects, and kwok, for examples/hosts/kueue/cluster: into build/kueue, unless they
+# are there already. The first time it takes minutes of all processors, and gigabytes in Go's own caches.
 build_kueue_cluster() {
   local from=examples/hosts/kueue/cluster into=build/kueue made version kueue
   made=$(cat $from/*/go.mod $from/*/go.sum $from/control-plane/main.go | sha256sum)
   [ "$(cat $into/made-of 2>/dev/null)" != "$made" ] || return 0
-  go_is_new_enough || { echo "no Go of 1.26 or later, which builds Kubernetes and Kueue: https://go.dev/dl" >&2 && return 2; }
+  go_is_new_enough || { echo "no Go 1.26 or later, which builds Kubernetes and Kueue: https://go.dev/dl" >&2 && return 2; }
   rm -f $into/made-of
   mkdir -p $into
-  version=$(cd $from/control-plane && go list -m -f '{{.Version}}' k8s.io/kubernetes) || return
-  # Clients parse the version, and without this there is none.
-  go_build control-plane control-plane . -X "k8s.io/component-base/version.gitVersion=$version" \
-    -X "k8s.io/client-go/pkg/version.gitVersion=$version" &&
+  version=$(module control-plane k8s.io/kubernetes Version) && kueue=$(module control-plane sigs.k8s.io/kueue Dir) &&
+    # Clients parse the version, and without this there is none.
+    go_build control-plane control-plane . "-X k8s.io/component-base/version.gitVersion=$version -X k8s.io/client-go/pkg/version.gitVersion=$version" &&
+    go_build control-plane kubectl k8s.io/kubernetes/cmd/kubectl "-X k8s.io/component-base/version.gitVersion=$version" &&
     go_build control-plane kueue sigs.k8s.io/kueue/cmd/kueue &&
     go_build kwok kwok sigs.k8s.io/kwok/cmd/kwok &&
-    kueue=$(cd $from/control-plane && go list -m -f '{{.Dir}}' sigs.k8s.io/kueue)/config/components &&
-    kubectl kustomize "$kueue/crd" >$into/crds.yaml &&
+    $into/kubectl kustomize "$kueue/config/components/crd" >$into/crds.yaml &&
     # Its first document is the Service before Kueue.
-    kubectl kustomize "$kueue/webhook" | sed '1,/^---$/d' >$into/webhooks.yaml &&
+    $into/kubectl kustomize "$kueue/config/components/webhook" | sed '1,/^---$/d' >$into/webhooks.yaml &&
     echo "$made" >$into/made-of
 }
 
-go_build() { # MODULE PROGRAM PACKAGE [LINKER-OPTION...]
+module() { # DIRECTORY MODULE FIELD
+  (cd "examples/hosts/kueue/cluster/$1" && go mod download "$2" && go list -m -f "{{.$3}}" "$2")
+}
+
+go_build() { # DIRECTORY PROGRAM PACKAGE [LINKER-OPTIONS]
   local output=$PWD/build/kueue/$2
-  (cd "examples/hosts/kueue/cluster/$1" && nice go build -mod=readonly -ldflags "-s -w ${*:4}" -o "$output" "$3")
+  (cd "examples/hosts/kueue/cluster/$1" && nice go build -mod=readonly -ldflags "-s -w ${4:-}" -o "$output" "$3")
 }
 
 # Why there can be no Kubernetes cluster here: nothing where there can be one. Builds what is missing if that is possible.
@@ -96,4 +99,17 @@ kueue_is_out() {
     return
   }
   python3 examples/hosts/kueue/cluster/cluster.py -- true >"$logs/kueue-cluster.txt" 2>&1 || tail -n 1 "$logs/kueue-cluster.txt"
+}
+
+run_kueue() {
+  local what=${1:-}
+  [ $# -eq 0 ] || shift
+  case $what in
+    build) step "Kubernetes, Kueue and kwok" kueue-programs build_kueue_cluster ;;
+    cluster)
+      run_kueue build
+      exec python3 examples/hosts/kueue/cluster/cluster.py "$@"
+      ;;
+    *) usage >&2 && exit 2 ;;
+  esac
 }

@@ -51,9 +51,9 @@ def programs():
 
 def missing():
     """What a cluster needs and this machine doesn't have: a line each."""
-    found = [f"the command {name} is missing" for name in ("kubectl", "openssl", "unshare") if shutil.which(name) is None]
+    found = [f"the command {name} is missing" for name in ("openssl", "unshare") if shutil.which(name) is None]
     found += [f"no file {path}: ./dev kueue build makes it"
-              for path in (os.path.join(programs(), name) for name in ("control-plane", "kwok", "kueue", "crds.yaml", "webhooks.yaml"))
+              for path in (os.path.join(programs(), name) for name in ("control-plane", "kubectl", "kwok", "kueue", "crds.yaml", "webhooks.yaml"))
               if not os.path.exists(path)]
     return found
 
@@ -67,6 +67,12 @@ def named(kind, name, api=GROUP, namespace=None, labels=None, annotations=None, 
         if value:
             metadata[key] = value
     return {"apiVersion": api, "kind": kind, "metadata": metadata, **parts}
+
+
+def place(api, kind, namespace=None):
+    """The path of the objects of a kind."""
+    plural = re.sub("s$", "se", re.sub("y$", "ie", kind.lower())) + "s"
+    return f"/{'apis' if '/' in api else 'api'}/{api}/" + (f"namespaces/{namespace}/" if namespace else "") + plural
 
 
 def node(name, gpus, labels=None):
@@ -151,7 +157,7 @@ class Cluster:
         self.supervisor = self.lock = None
         os.makedirs(self.directory, exist_ok=True)
         self.kubeconfig = self.path("admin.kubeconfig")
-        self.environment = dict(os.environ, KUBECONFIG=self.kubeconfig)
+        self.environment = dict(os.environ, KUBECONFIG=self.kubeconfig, PATH=f"{programs()}:{os.environ.get('PATH', '')}")
         self.tokens = {user: f"{user}-{os.urandom(8).hex()}" for user in USERS}
 
     def path(self, *parts):
@@ -175,12 +181,12 @@ class Cluster:
         for part in ("manager", "scheduler", "kwok"):
             self.start_part(part, wait=False)
         # Kueue reads the definitions when it starts; whoever creates what its webhooks look at waits for it.
-        self.kubectl("create", "-f", self.path("crds.yaml"))
-        self.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
+        kinds = self._post(self.path("crds.yaml"))
+        self._wait("Kueue's kinds", lambda: self._kinds() == kinds, 30)
         self.start_part("kueue", wait=False)
         self.create(*[node(name, self.gpus, self.labels(i)) for i, name in enumerate(self.names)])
         self._wait("kueue", lambda: self.answers("kueue"), 60)
-        self.kubectl("create", "-f", self.path("webhooks.yaml"))
+        self._post(self.path("webhooks.yaml"))
         self._wait("the account of pods", lambda: self.api("GET", "/api/v1/namespaces/default/serviceaccounts/default")[0] == 200, 30)
         objects = teams() if self.objects is None else self.objects
         # The API server hears of webhooks a moment later, and of its own new kinds.
@@ -188,6 +194,19 @@ class Cluster:
         self.create(*objects)
         self._wait("all nodes", lambda: len(self.nodes_in("True")) == self.nodes, 60)
         return self
+
+    def _post(self, path):
+        """How many there are."""
+        with open(path, encoding="utf-8") as file:
+            texts = file.read().split("\n---\n")
+        for text in texts:
+            api, kind = (re.search(rf"^{key}: (\S+)", text, re.MULTILINE).group(1) for key in ("apiVersion", "kind"))
+            self.call("POST", place(api, kind), text)
+        return len(texts)
+
+    def _kinds(self):
+        status, told = self.api("GET", f"/apis/{GROUP}")
+        return sum("/" not in one["name"] for one in told["resources"]) if status == 200 else 0
 
     def stop(self):
         if self.supervisor is not None:
@@ -265,7 +284,7 @@ class Cluster:
                 "--default-not-ready-toleration-seconds=2", "--default-unreachable-toleration-seconds=2"],
             "manager": [
                 plane, "kube-controller-manager", config, f"--service-account-private-key-file={self.key}", f"--root-ca-file={self.certificate}",
-                "--leader-elect=false", "--secure-port=0", "--controllers=" + ",".join(f"{name}-controller" for name in CONTROLLERS)],
+                "--leader-elect=false", "--secure-port=0", "--node-monitor-period=1s", "--controllers=" + ",".join(f"{name}-controller" for name in CONTROLLERS)],
             "scheduler": [plane, "kube-scheduler", config, "--leader-elect=false", "--secure-port=0"],
             "kwok": [os.path.join(programs(), "kwok"), config, "--manage-all-nodes", "--node-ip=127.0.0.1",
                      "--node-lease-duration-seconds=40", f"--config={self.path('stages.yaml')}"],
@@ -358,10 +377,13 @@ class Cluster:
             connection.close()
 
     def api(self, method, path, body=None, content="merge-patch", user="admin"):
-        """(status, object): `content` is of a PATCH: merge-patch, json-patch, strategic-merge-patch or apply-patch."""
-        kind = "application/json" if method != "PATCH" else f"application/{content}+{'yaml' if content == 'apply-patch' else 'json'}"
+        """(status, object): `body` is an object or YAML. `content` is of a PATCH: merge-patch, json-patch, strategic-merge-patch or
+        apply-patch."""
+        kind = f"application/{content}+{'yaml' if content == 'apply-patch' else 'json'}" if method == "PATCH" else \
+            "application/yaml" if isinstance(body, str) else "application/json"
         headers = {"Authorization": f"Bearer {self.tokens[user]}", "Content-Type": kind, "Accept": "application/json"}
-        status, text = self._fetch(method, path, None if body is None else json.dumps(body), headers)
+        text = body if body is None or isinstance(body, str) else json.dumps(body)
+        status, text = self._fetch(method, path, text and text.encode(), headers)
         try:
             return status, json.loads(text)
         except ValueError:
@@ -398,14 +420,18 @@ class Cluster:
         return used
 
     def create(self, *objects):
-        self.kubectl("create", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
+        for one in objects:
+            self.call("POST", place(one["apiVersion"], one["kind"], one["metadata"].get("namespace")), one)
 
     def apply(self, *objects):
-        self.kubectl("apply", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
+        """Created or changed; what was applied before and is missing now goes."""
+        for one in objects:
+            path = place(one["apiVersion"], one["kind"], one["metadata"].get("namespace"))
+            self.call("PATCH", f"{path}/{one['metadata']['name']}?fieldManager=cluster&force=true", one, content="apply-patch")
 
     def submit(self, name, queue, **more):
         """See job()."""
-        self.call("POST", f"/apis/batch/v1/namespaces/{more.get('namespace', 'default')}/jobs", job(name, queue, **more))
+        self.create(job(name, queue, **more))
         return name
 
     def kubectl(self, *command, check=True, input=None):
@@ -421,7 +447,7 @@ class Cluster:
 
 def condition(one, kind):
     """That condition of an object, or None."""
-    return next((told for told in one.get("status", {}).get("conditions", []) if told["type"] == kind), None)
+    return next((told for told in one.get("status", {}).get("conditions") or [] if told["type"] == kind), None)
 
 
 def main():
