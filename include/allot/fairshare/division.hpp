@@ -109,6 +109,21 @@ class division {
     quantity pool;
   };
 
+  /// A quota on the path of a changed demand, what it was entitled to before, what its claimant on that path
+  /// wanted and wants now, and whether all of its claimants had what they wanted.
+  struct step {
+    quota_id quota;
+    quantity entitled;
+    quantity wanted;
+    quantity wants;
+    bool was_met = false;
+  };
+  /// A quota whose pool has changed, and what it was entitled to before.
+  struct resized_pool {
+    quota_id quota;
+    quantity entitled;
+  };
+
   [[nodiscard]] static const resources<N>& of(const vector<resources<N>>& all, quota_id x) noexcept {
     static constexpr resources<N> nothing{};
     return x.index() < all.size() ? all[x.index()] : nothing;
@@ -241,12 +256,12 @@ class division {
     kept_pool& k = kept_[kept_of_[x.index()]][d];
     return k.portions.is_valid() ? &k : nullptr;
   }
-  /// What a claimant wants of a kept pool has changed: the subtree of `below`, or the own jobs of x.
-  void rewant(const ledger<N>& l, kept_pool& k, quota_id x, quota_id below, quantity wanted, std::size_t d) {
-    const quantity wants = below ? claim_of(l, below, d) : at(x, d).demand;
-    const quantity own = guaranteed(l.supply_of(below ? below : x, d), static_cast<bool>(below));
-    k.promised += granted_first(own, wants) - granted_first(own, wanted);
-    k.portions.change_room(below ? place_[below.index()] : 0, (wants - granted_first(own, wants)).in_milli());
+  /// What a claimant wants of a kept pool has changed: the subtree of `below`, or the own jobs of that quota.
+  void rewant(const ledger<N>& l, kept_pool& k, const step& s, quota_id below, std::size_t d) {
+    const quantity own = guaranteed(l.supply_of(below ? below : s.quota, d), static_cast<bool>(below));
+    const quantity first = granted_first(own, s.wants);
+    k.promised += first - granted_first(own, s.wanted);
+    k.portions.change_room(below ? place_[below.index()] : 0, (s.wants - first).in_milli());
   }
   /// Brings the kept division of the pool of x up to date; divides it from scratch where that is cheaper.
   void adjust(const ledger<N>& l, kept_pool& k, quota_id x, std::size_t d) {
@@ -293,49 +308,38 @@ class division {
     entitled_[x.index()][d] = sum;
   }
 
-  /// A quota on the path of a changed demand, what it was entitled to before, what its claimant on that path
-  /// wanted, and whether all of its claimants had what they wanted.
-  struct step {
-    quota_id quota;
-    quantity entitled;
-    quantity wanted;
-    bool was_met = false;
-  };
-  /// A quota whose pool has changed, and what it was entitled to before.
-  struct resized_pool {
-    quota_id quota;
-    quantity entitled;
-  };
-
   void change(const ledger<N>& l, quota_id x, std::size_t d, quantity demand) {
     const bool ignores_unmet = ignores_unmet_wants(rule_);
     if (ignores_unmet && at(x, d).demand == demand) return;
     path_.clear();
     changed_.clear();
-    path_.push_back({x, entitled_[x.index()][d], at(x, d).demand, is_met(x, d)});
+    path_.push_back({x, entitled_[x.index()][d], at(x, d).demand, demand, is_met(x, d)});
     at(x, d).demand = demand;
+    // Up to where nobody asks for more or less any more, mostly at a limit.
     quantity more = demand - path_.front().wanted;
-    for (quota_id c = x;;) {
-      const quota_id p = l.tree().parent(c);
-      const quantity before = claim_of(l, c, d);
-      at(c, d).use += more;
-      if (!p) break;
-      path_.push_back({p, entitled_[p.index()][d], before, is_met(p, d)});
-      more = claim_of(l, c, d) - before;
-      c = p;
+    quota_id top = x;
+    quota_id above = l.tree().parent(x);
+    for (; above && !(ignores_unmet && more == quantity{}); above = l.tree().parent(top)) {
+      const quantity before = claim_of(l, top, d);
+      at(top, d).use += more;
+      const quantity after = claim_of(l, top, d);
+      path_.push_back({above, entitled_[above.index()][d], before, after, is_met(above, d)});
+      more = after - before;
+      top = above;
     }
+    at(top, d).use += more;
     // Downwards. Pools that change off the path are deferred; they do not depend on anything still to come.
-    quantity pool = at(path_.back().quota, d).pool;
-    fill_root(l, path_.back().quota, d);
+    quantity pool = at(top, d).pool;
+    if (!above) fill_root(l, top, d);
     for (std::size_t k = path_.size(); k-- > 0;) {
       const step& s = path_[k];
       const quota_id below = k > 0 ? path_[k - 1].quota : quota_id::none();
       const quantity pool_below = below ? at(below, d).pool : quantity{};
       if (kept_pool* const its = kept(s.quota, d)) {
-        rewant(l, *its, s.quota, below, s.wanted, d);
+        rewant(l, *its, s, below, d);
         adjust(l, *its, s.quota, d);
       } else if (s.was_met && is_met(s.quota, d)) {
-        below ? grant(l, below, d, claim_of(l, below, d)) : set_own(s.quota, d, at(s.quota, d).demand);
+        below ? grant(l, below, d, s.wants) : set_own(s.quota, d, s.wants);
       } else if (!ignores_unmet || at(s.quota, d).pool != pool || is_felt(l, s, below, d)) {
         divide_and_keep(l, s.quota, d);
       } else if (below) {
@@ -345,6 +349,10 @@ class division {
     }
     divide_below(l, d);
     for (std::size_t k = 0; k + 1 < path_.size(); ++k) pass_up(path_[k], path_[k + 1].quota, d);
+    const quantity entitled = entitled_[top.index()][d] - path_.back().entitled;
+    for (; above && entitled != quantity{}; above = l.tree().parent(above)) {
+      entitled_[above.index()][d] += entitled;
+    }
   }
   /// The entitlement of a quota has changed, and so has its parent's.
   template <class Changed>
@@ -360,12 +368,10 @@ class division {
   /// Whether the claimant's new wants may change how the pool of a quota on the path is divided: not if it
   /// was given less than it wanted, and still is.
   [[nodiscard]] bool is_felt(const ledger<N>& l, const step& s, quota_id below, std::size_t d) const {
-    const seat& c = at(below ? below : s.quota, d);
-    const quantity wants = below ? claim_of(l, below, d) : c.demand;
-    const quantity given = below ? c.granted : own_[s.quota.index()][d];
-    if (wants == s.wanted) return false;
+    if (s.wants == s.wanted) return false;
+    const quantity given = below ? at(below, d).granted : own_[s.quota.index()][d];
     const quantity own = guaranteed(l.supply_of(below ? below : s.quota, d), static_cast<bool>(below));
-    return s.wanted <= given || wants < given || std::min(own, s.wanted) != std::min(own, wants);
+    return s.wanted <= given || s.wants < given || std::min(own, s.wanted) != std::min(own, s.wants);
   }
 
   /// Divides the pools off the path that have changed, and those below them that change in turn.

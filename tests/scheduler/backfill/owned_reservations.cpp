@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // Reservations that stand on what a quota owns: how long a job within its nominal waits at most.
+#include <allot/gpu/inventory.hpp>
 #include <allot/presets/standard.hpp>
 #include <allot/scheduler/scheduler.hpp>
 
@@ -14,6 +15,7 @@
 
 #include "tests/support/seeds.hpp"
 #include "tests/support/timed_host.hpp"
+#include "tests/support/timed_nodes.hpp"
 
 using allot::gpus;
 using allot::instant;
@@ -145,6 +147,77 @@ TEST_CASE("owned reservations: who is nominated and loses its room before it sta
   s.step(11);
   CHECK(s.state(ids[2]) == allot::job_state::nominated);
   CHECK(s.state(ids[3]) == allot::job_state::pending);
+}
+
+TEST_CASE("owned reservations: without a node for it a job has no start, and nobody waits for it") {
+  for (const bool fits_elsewhere : {false, true}) {
+    CAPTURE(fits_elsewhere);
+    const std::vector<timed_job> jobs{
+        {.quota = a, .gpus = 4, .duration = 10, .estimate = 10},
+        {.quota = a, .gpus = 4, .submit = 1, .duration = 5, .estimate = 5},
+        {.quota = a, .gpus = fits_elsewhere ? 2 : 3, .submit = 2, .duration = 5, .estimate = 5}};
+    std::vector<allot::gpu::node_spec> nodes(2);
+    nodes[0] = {.name = "large", .gpus = 4};
+    nodes[1] = {.name = "small", .gpus = 2};
+    auto s = allot::make_scheduler(allot::standard{}, allot_test::timed_nodes_view{{&jobs}}, teams({4, 0}),
+                                   allot::gpu::inventory{allot::gpu::build_cluster(nodes).value()})
+                 .value();
+    std::vector<allot::job_id> ids;
+    for (std::uint32_t j = 0; j < jobs.size(); ++j) {
+      ids.push_back(s.submit(j).id);
+      s.step(jobs[j].submit);
+    }
+    REQUIRE(s.reservation_of(ids[1])->start == 10);
+    REQUIRE(s.reservation_of(ids[2])->start == 15);
+    s.nodes().close(allot::gpu::node_id{0});
+    s.retry();
+    s.step(3);
+    s.finished(ids[0]);
+    CHECK(s.step(10).admissions.size() == (fits_elsewhere ? 1 : 0));
+    REQUIRE(s.reservation_of(ids[1]).has_value());
+    CHECK(s.reservation_of(ids[1])->start == allot::without_end);
+    CHECK(s.reservation_of(ids[1])->first_start == 10);
+    CHECK(s.reservation_of(ids[1])->cause == allot::delay_cause::cluster);
+    CHECK_FALSE(s.wakes_at().has_value());
+    // It has kept its turn.
+    s.nodes().reopen(allot::gpu::node_id{0});
+    s.retry();
+    CHECK(s.step(12).admissions.size() == (fits_elsewhere ? 0 : 1));
+    if (fits_elsewhere) {
+      REQUIRE(s.reservation_of(ids[1]).has_value());
+      CHECK(s.reservation_of(ids[1])->start == 15);
+      s.finished(ids[2]);
+      s.step(15);
+    }
+    CHECK(s.state(ids[1]) == allot::job_state::running);
+  }
+}
+
+TEST_CASE("owned reservations: who waits for a job of another quota whose end is not known keeps its room") {
+  const std::vector<timed_job> jobs{{.quota = a, .gpus = 4, .duration = 10, .estimate = 10},
+                                    {.quota = quota_id{2}, .duration = 1000, .preemptible = false},
+                                    {.quota = a, .gpus = 4, .submit = 1, .duration = 5, .estimate = 5},
+                                    {.quota = a, .gpus = 1, .submit = 2, .duration = 5, .estimate = 5}};
+  auto s = allot::make_scheduler(allot::standard{}, allot_test::timed_nodes_view{{&jobs}}, teams({4, 1}),
+                                 allot_test::timed_nodes(2, 4))
+               .value();
+  std::vector<allot::job_id> ids;
+  for (std::uint32_t j = 0; j < jobs.size(); ++j) {
+    ids.push_back(s.submit(j).id);
+    s.step(jobs[j].submit);
+  }
+  REQUIRE(s.reservation_of(ids[2])->start == 10);
+  // Where the first one runs.
+  s.nodes().close(allot::gpu::node_id{0});
+  s.retry();
+  s.step(3);
+  s.finished(ids[0]);
+  CHECK(s.step(10).admissions.empty());
+  CHECK(s.reservation_of(ids[2])->start == 10);
+  CHECK(s.reservation_of(ids[3])->start == 15);
+  s.finished(ids[1]);
+  s.step(12);
+  CHECK(s.state(ids[2]) == allot::job_state::running);
 }
 
 TEST_CASE("owned reservations: law 13, in random worlds of teams that always have jobs waiting") {

@@ -307,11 +307,15 @@ class owned_reservations {
     renewed.start = start ? start->at : without_end;
     renewed.after = start ? start->after : job_id{};
     if (is_hindered) {
-      // Those end, too.
+      // Those end, too: if it is not known when, at any moment. Where there are no such, as nodes are closed,
+      // it must not keep those behind it waiting.
       constexpr typename availability<Session>::no_claims no_claims;
-      const auto by_then = state_.profile.earliest(session_, r, no_claims);
-      renewed.start = by_then ? by_then->at : now;
-      renewed.after = by_then ? by_then->after : job_id{};
+      if (const auto by_then = state_.profile.earliest(session_, r, no_claims)) {
+        renewed.start = by_then->at;
+        renewed.after = by_then->after;
+      } else if (owned_profile<Session>::has_place_alone(session_, r)) {
+        renewed.start = now;
+      }
     }
     const bool is_late = renewed.start > p.what.first_start || renewed.start <= now;
     delay by;

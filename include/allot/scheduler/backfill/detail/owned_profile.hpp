@@ -147,6 +147,22 @@ class owned_profile {
     draw(session, r, counts);
     return has_room(session, r);
   }
+  /// Whether the job has a place when all have gone that run or are nominated, now or after a change of the
+  /// nodes that is known: else none of them is what it waits for.
+  [[nodiscard]] static bool has_place_alone(Session& session, const record& r) {
+    auto& places = session.books().places;
+    ahead_of_time then{places, session.now()};
+    const tentative trial{places};
+    const auto leave = [&](const job_id id) { places.release(session.jobs().at(id).where); };
+    for (const expected_end& e : session.books().ends()) leave(e.job);
+    for (const job_id id : session.books().open_ended()) leave(id);
+    for (const job_id id : session.jobs().nominated().waiting()) leave(id);
+    for (instant at = session.now(); at != without_end; at = placement_or_default::next_change(places, at)) {
+      then.look(at);
+      if (could_place(places, r.pod_request)) return true;
+    }
+    return false;
+  }
   /// The start of the first reservation, of those that count, at which the job, started now, would leave too
   /// little of what the quota owns; none if it delays none.
   template <class Counts>
