@@ -16,9 +16,9 @@ namespace allot_kueue {
 
 namespace json = boost::json;
 
+using allot::lab::kueue_standing;
 using allot_governor::command;
 using allot_governor::job_report;
-using allot::lab::kueue_standing;
 using stage = job_report::stage;
 using result = allot_governor::outcome;
 
@@ -45,7 +45,8 @@ constexpr std::string_view kueue_version = "kueue.x-k8s.io/v1beta2";
           {"v1", "Namespace", "namespaces"}};
 }
 
-[[nodiscard]] const json::array& list_at(const json::object& from, std::initializer_list<std::string_view> path) {
+[[nodiscard]] const json::array& list_at(const json::object& from,
+                                         std::initializer_list<std::string_view> path) {
   static const json::array none;
   const json::object* at = &from;
   for (const std::string_view key : path) {
@@ -96,7 +97,8 @@ class conditions {
       : all_(list_at(workload, {"status", "conditions"})), time_(time_text(now.wall)) {
     all_.erase(std::remove_if(all_.begin(), all_.end(),
                               [](const json::value& c) {
-                                return c.is_object() && text_at(c.get_object(), {"type"}) == waiting_condition;
+                                return c.is_object() &&
+                                       text_at(c.get_object(), {"type"}) == waiting_condition;
                               }),
                all_.end());
     const json::value* const meta = workload.if_contains("metadata");
@@ -140,15 +142,15 @@ class conditions {
 };
 
 /// Server-side apply of a part of the status. With a version, only if the object still has it.
-[[nodiscard]] request apply_status(const json::object& workload, json::object status, std::string_view manager,
-                                   std::string_view version) {
+[[nodiscard]] request apply_status(const json::object& workload, json::object status,
+                                   std::string_view manager, std::string_view version) {
   request r = patch_status_apply(workloads(), name_of(workload), std::move(status), manager, version);
   r.query.emplace_back("force", "true");
   return r;
 }
 
-/// Kueue writes admissions by server-side apply under this name. What is applied under it is Kueue's to take away
-/// after an eviction; what it has applied before and is left out is removed.
+/// Kueue writes admissions by server-side apply under this name. What is applied under it is Kueue's to take
+/// away after an eviction; what it has applied before and is left out is removed.
 constexpr std::string_view kueue_manager = "kueue-admission";
 
 /// What Kueue has applied besides admission and conditions.
@@ -156,8 +158,8 @@ constexpr std::string_view kueue_manager = "kueue-admission";
   json::object kept;
   const json::value* const status = workload.if_contains("status");
   if (status == nullptr || !status->is_object()) return kept;
-  for (const char* const key :
-       {"admission", "requeueState", "accumulatedPastExecutionTimeSeconds", "schedulingStats", "admissionChecks"}) {
+  for (const char* const key : {"admission", "requeueState", "accumulatedPastExecutionTimeSeconds",
+                                "schedulingStats", "admissionChecks"}) {
     if (const json::value* const v = status->get_object().if_contains(key)) kept[key] = *v;
   }
   return kept;
@@ -203,10 +205,12 @@ class kueue_host::configuration_handler final : public object_handler {
     const std::string name = name_of(object).text();
     object["kind"] = kind_;
     if (json::value* const meta = object.if_contains("metadata"); meta != nullptr && meta->is_object()) {
-      for (const char* key : {"managedFields", "resourceVersion", "generation"}) meta->get_object().erase(key);
+      for (const char* key : {"managedFields", "resourceVersion", "generation"})
+        meta->get_object().erase(key);
     }
     const json::value* const status = object.if_contains("status");
-    const bool shares = status != nullptr && status->is_object() && status->get_object().contains("fairSharing");
+    const bool shares =
+        status != nullptr && status->is_object() && status->get_object().contains("fairSharing");
     object.erase("status");
     if (shares) object["status"] = json::object{{"fairSharing", json::object{}}};
     std::string text = json::serialize(object);
@@ -253,8 +257,8 @@ kueue_host::kueue_host(api_server& server, kueue_host_options options)
     : server_(server),
       options_(std::move(options)),
       on_workload_(std::make_unique<workload_handler>(*this)),
-      watches_workloads_(
-          std::make_unique<reflector>(server, workloads(), *on_workload_, reflector_options{.seed = options_.seed})),
+      watches_workloads_(std::make_unique<reflector>(server, workloads(), *on_workload_,
+                                                     reflector_options{.seed = options_.seed})),
       events_(server, {.component = options_.name, .instance = options_.instance, .seed = options_.seed}) {
   for (const resource& of : configuration_kinds())
     kinds_.push_back(std::make_unique<kind>(server, *this, of, options_.seed + kinds_.size() + 1));
@@ -353,12 +357,12 @@ void kueue_host::reread_configuration() {
     for (const auto& [name, text] : objects) all.push_back({what, name, text});
   }
   allot::lab::errors found;
-  auto made = allot::lab::kueue_cluster::make(
-      all,
-      {.policy = options_.policy,
-       .quota_check_strategy = options_.quota_check_strategy,
-       .serves = [this](std::string_view name) { return serves(name); }},
-      found);
+  auto made =
+      allot::lab::kueue_cluster::make(all,
+                                      {.policy = options_.policy,
+                                       .quota_check_strategy = options_.quota_check_strategy,
+                                       .serves = [this](std::string_view name) { return serves(name); }},
+                                      found);
   problem_ = made ? std::string{} : "the quotas can't be read: " + found.to_string();
   while (problem_.ends_with('\n')) problem_.pop_back();
   if (!made) return;
@@ -386,7 +390,8 @@ result kueue_host::poll(allot_governor::changes& to) {
   if (std::exchange(are_quotas_news_, false)) {
     auto reading = allot::lab::parse_quotas_file(quotas_text_, "the cluster", {});
     if (reading.value) {
-      to.quotas.emplace(allot_governor::governed_quotas{.file = std::move(*reading.value), .text = quotas_text_});
+      to.quotas.emplace(
+          allot_governor::governed_quotas{.file = std::move(*reading.value), .text = quotas_text_});
     } else {
       problem_ = reading.problems.front();
     }
@@ -436,7 +441,8 @@ std::optional<job_report> kueue_host::report(const std::string& name) {
         if (!is_served) j.has->preemptible = false;
       }
       // Nobody else does, of a Workload that no controller has made.
-      if (leaves && is_served && list_at(w.object, {"metadata", "ownerReferences"}).empty()) to_clear_.insert(name);
+      if (leaves && is_served && list_at(w.object, {"metadata", "ownerReferences"}).empty())
+        to_clear_.insert(name);
       break;
     }
     case kueue_standing::pending:
@@ -481,8 +487,9 @@ std::optional<request> kueue_host::request_for(const command& c, std::string& pr
   }
   const workload& w = at->second;
   if (c.is == command::kind::explain) {
-    json::object status{{"conditions", {waiting(true, c.why.latest_start ? "Reserved" : "Waiting",
-                                                 cut(c.why.for_users), w.object)}}};
+    json::object status{
+        {"conditions",
+         {waiting(true, c.why.latest_start ? "Reserved" : "Waiting", cut(c.why.for_users), w.object)}}};
     return apply_status(w.object, std::move(status), options_.name, {});
   }
   conditions say{w.object, now_};
@@ -499,7 +506,8 @@ std::optional<request> kueue_host::request_for(const command& c, std::string& pr
     }
     allot::lab::json_writer text;
     allot::lab::write_assignments({assigned->data(), assigned->size()}, text);
-    status["admission"] = json::object{{"clusterQueue", queue}, {"podSetAssignments", json::parse(text.text())}};
+    status["admission"] =
+        json::object{{"clusterQueue", queue}, {"podSetAssignments", json::parse(text.text())}};
     say.set("QuotaReserved", true, "QuotaReserved",
             "Quota reserved in ClusterQueue " + queue + " by " + options_.name);
     say.set("Admitted", true, "Admitted", "The workload is admitted");
@@ -512,8 +520,9 @@ std::optional<request> kueue_host::request_for(const command& c, std::string& pr
   json::array all = say.take();
   if (c.is == command::kind::start) {
     all.push_back(waiting(false, "Admitted",
-                          c.borrows.empty() ? "its quota owns what it has"
-                                            : "its quota borrows " + c.borrows + " for it, and may have to give that back",
+                          c.borrows.empty()
+                              ? "its quota owns what it has"
+                              : "its quota borrows " + c.borrows + " for it, and may have to give that back",
                           w.object));
   }
   status["conditions"] = std::move(all);
@@ -529,8 +538,8 @@ json::object kueue_host::waiting(bool is, std::string_view reason, std::string m
           {"status", status},
           {"reason", reason},
           {"message", std::move(message)},
-          {"lastTransitionTime", is_same ? std::string{text_at(*before, {"lastTransitionTime"})}
-                                         : time_text(now_.wall)}};
+          {"lastTransitionTime",
+           is_same ? std::string{text_at(*before, {"lastTransitionTime"})} : time_text(now_.wall)}};
 }
 
 void kueue_host::take_answer(command& c, const response& answer) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A cluster whose Workloads Kueue makes and allot admits. ClusterQueues that carry the label and whose stopPolicy
-// is Hold are governed: Kueue's own scheduler leaves them alone, and its controllers go on.
+// A cluster whose Workloads Kueue makes and allot admits. ClusterQueues that carry the label and whose
+// stopPolicy is Hold are governed: Kueue's own scheduler leaves them alone, and its controllers go on.
 #pragma once
 
 #include "api/api_server.hpp"
@@ -62,6 +62,8 @@ class kueue_host final : public allot_governor::host {
   /// What of the quotas is not carried over, or not as it is; and ClusterQueues that lend to or borrow from
   /// others of which some are governed and some are not.
   [[nodiscard]] const std::vector<std::string>& notes() const noexcept { return notes_; }
+  /// The ClusterQueues that are governed.
+  [[nodiscard]] const std::set<std::string, std::less<>>& served() const noexcept { return served_; }
   /// Calls that change something, since the beginning.
   [[nodiscard]] std::uint64_t writes() const noexcept { return writes_; }
 
@@ -81,14 +83,17 @@ class kueue_host final : public allot_governor::host {
 
   void set_workload(boost::json::object object);
   void reread_configuration();
-  [[nodiscard]] bool serves(std::string_view cluster_queue) const { return served_.count(cluster_queue) != 0; }
+  [[nodiscard]] bool serves(std::string_view cluster_queue) const {
+    return served_.count(cluster_queue) != 0;
+  }
   [[nodiscard]] std::optional<allot_governor::job_report> report(const std::string& name);
   [[nodiscard]] boost::json::object waiting(bool is, std::string_view reason, std::string message,
                                             const boost::json::object& w) const;
   [[nodiscard]] std::optional<request> request_for(const allot_governor::command& c, std::string& problem);
   void take_answer(allot_governor::command& c, const response& answer);
   void end_evictions();
-  void tell_event(const workload& w, std::string_view type, std::string_view reason, std::string_view message);
+  void tell_event(const workload& w, std::string_view type, std::string_view reason,
+                  std::string_view message);
 
   api_server& server_;
   kueue_host_options options_;
