@@ -22,7 +22,7 @@ struct kueue_cluster::state {
   import_log log{[this](std::string line) { notes.push_back(std::move(line)); }};
   std::optional<kueue_reader> reader{};
   std::optional<open_scenario> quotas{};
-  std::string text{};
+  std::string text_of_quotas{};
 
   void read(std::span<const kueue_object> objects, kueue_cluster_options options);
   /// Reads the Workload; calls `visit(entry, place)` unless it can't be read.
@@ -42,7 +42,7 @@ const scenario& kueue_cluster::scenario() const noexcept {
 }
 
 const std::string& kueue_cluster::text() const noexcept {
-  return state_->text;
+  return state_->text_of_quotas;
 }
 
 const vector<std::string>& kueue_cluster::notes() const noexcept {
@@ -87,8 +87,8 @@ void kueue_cluster::state::read(std::span<const kueue_object> objects, kueue_clu
   json.end_object();
   scenario_source source;
   source.file = "the cluster";
-  text = json.text();
-  if (found.empty()) quotas = open_scenario::parse(text, source, found);
+  text_of_quotas = json.text();
+  if (found.empty()) quotas = open_scenario::parse(text_of_quotas, source, found);
 }
 
 template <class Visit>

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSL-1.0
+// The governor of a Kueue that is made up.
+#include "governor/src/governor.hpp"
+#include "governor/src/replay.hpp"
+#include "made_up_kueue.hpp"
+#include "words.hpp"
+
+#include <allot/lab/quotas_file.hpp>
+#include <allot/quota/ledger.hpp>
+#include <allot/quota/tree.hpp>
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <sstream>
+
+using namespace kueue_tests;
+
+namespace {
+
+/// Three teams with 16, 8 and 8 GPUs, and their governor.
+struct world {
+  explicit world(std::string policy = {}, std::uint64_t seed = 1, bool observed = false)
+      : kueue(seed), policy_name(std::move(policy)), observes(observed) {
+    kueue.set_queue("a", 16);
+    kueue.set_queue("b", 8);
+    kueue.set_queue("c", 8);
+    begin();
+  }
+  void begin() {
+    it.reset();
+    host = std::make_unique<allot_kueue::kueue_host>(
+        kueue.api, allot_kueue::kueue_host_options{
+                       .policy = policy_name.empty() ? std::string{} : '"' + policy_name + '"', .seed = 7});
+    allot_governor::surroundings around;
+    around.log = [this](const std::string& line) { log.push_back(line); };
+    around.events = [this](const std::string& line) { events << line << '\n'; };
+    around.remember = [this](const allot_governor::memory& m) { journal = m; };
+    it = std::make_unique<allot_governor::governor>(
+        allot_governor::governor_options{
+            .words = allot_kueue::kueue_words, .observes = observes, .explanations_per_tick = 50},
+        *host, std::move(around));
+  }
+  /// As after SIGKILL.
+  void restart(bool with_journal) {
+    begin();
+    if (with_journal) it->remember(journal);
+  }
+  void tick(instant by = 500) {
+    kueue.advance(by);
+    host->step({kueue.api.now, kueue.api.now + clock_off});
+    it->tick({kueue.api.now + clock_off, kueue.api.now});
+    journal = it->remembers();
+    check_the_law();
+  }
+  void ticks(int n) {
+    for (int i = 0; i < n; ++i) tick();
+  }
+  /// As the API has it, not as the governor does.
+  void check_the_law() {
+    if (!is_lawful) return;
+    allot::ledger<1> held{allot::quota_tree<1>{{{.name = "all"},
+                                                {.name = "a", .parent = "all", .nominal = gpus(16)},
+                                                {.name = "b", .parent = "all", .nominal = gpus(8)},
+                                                {.name = "c", .parent = "all", .nominal = gpus(8)}}}};
+    for (const auto& [name, t] : kueue.jobs) {
+      if (kueue.holds(name)) held.charge(held.tree().find(t.queue), gpus(t.gpus));
+    }
+    CHECK(held.is_sound());
+  }
+  [[nodiscard]] static allot::resources<1> gpus(std::int64_t n) { return {allot::quantity::whole(n)}; }
+  void replays() const {
+    std::stringstream in{events.str()};
+    const auto r = allot_governor::replay(in, std::nullopt);
+    CHECK(r.problem == "");
+    CHECK(r.differences == std::vector<std::string>{});
+  }
+
+  made_up_kueue kueue;
+  std::string policy_name;
+  std::unique_ptr<allot_kueue::kueue_host> host;
+  std::unique_ptr<allot_governor::governor> it;
+  std::vector<std::string> log;
+  std::stringstream events;
+  allot_governor::memory journal;
+  instant clock_off = 0;
+  bool observes;
+  bool is_lawful = true;
+};
+
+TEST_CASE("workloads are admitted, borrow, give back and say why they wait") {
+  world w;
+  std::vector<std::string> of_a;
+  for (int i = 0; i < 4; ++i) of_a.push_back(w.kueue.submit("a", 2, 4, 1'000'000));
+  w.ticks(6);
+  for (const std::string& name : of_a) {
+    CHECK(w.kueue.is(name, "QuotaReserved"));
+    CHECK(w.kueue.is(name, "Admitted"));
+  }
+  const json::value& assigned =
+      w.kueue.object(of_a[0]).at("status").at("admission").at("podSetAssignments").at(0);
+  CHECK(assigned.at("count") == 2);
+  CHECK(assigned.at("flavors").at("nvidia.com/gpu") == "default");
+  CHECK(assigned.at("resourceUsage").at("nvidia.com/gpu") == "8");
+  const std::string fifth = w.kueue.submit("a", 1, 8, 10'000);
+  w.ticks(4);
+  CHECK_FALSE(w.kueue.is(fifth, "QuotaReserved"));
+  CHECK(w.kueue.is(fifth, allot_kueue::waiting_condition));
+  CHECK(w.kueue.message(fifth, allot_kueue::waiting_condition).starts_with("waits: "));
+  const std::string own = w.kueue.submit("b", 1, 8, 10'000);
+  w.ticks(20);
+  CHECK(w.kueue.is(own, "Admitted"));
+  CHECK(std::count_if(of_a.begin(), of_a.end(),
+                      [&](const auto& n) { return w.kueue.jobs.at(n).evictions == 1; }) == 1);
+  CHECK(w.kueue.api.count("POST /api/v1/namespaces/default/events") > 0);
+  w.ticks(60);
+  CHECK(w.kueue.jobs.at(own).ends == 1);
+  CHECK(w.kueue.faults == std::vector<std::string>{});
+  w.replays();
+}
+
+TEST_CASE("an idle cluster sees no write") {
+  world w;
+  for (int i = 0; i < 12; ++i) w.kueue.submit(i % 2 == 0 ? "a" : "b", 1, 8, 100'000'000);
+  w.ticks(40);
+  const auto writes = [&] { return w.kueue.api.count("PATCH ") + w.kueue.api.count("POST "); };
+  const std::size_t before = writes();
+  w.ticks(120);
+  CHECK(writes() == before);
+}
+
+TEST_CASE("only ClusterQueues with the label and on Hold are governed, and the others are counted") {
+  world w;
+  w.kueue.set_queue("d", 8, "Hold", false);
+  w.kueue.set_queue("e", 8, "None", true);
+  const std::string no_label = w.kueue.submit("d", 1, 8, 1000);
+  const std::string not_held = w.kueue.submit("e", 1, 8, 1000);
+  w.is_lawful = false;
+  w.ticks(10);
+  CHECK_FALSE(w.kueue.is(no_label, "QuotaReserved"));
+  CHECK_FALSE(w.kueue.is(not_held, "QuotaReserved"));
+  CHECK(w.host->served() == std::set<std::string, std::less<>>{"a", "b", "c"});
+  CHECK(std::any_of(w.host->notes().begin(), w.host->notes().end(), [](const std::string& n) {
+    return n.find("is not: Kueue admits there") != std::string::npos;
+  }));
+  // It is taken over.
+  w.kueue.set_queue("e", 8);
+  w.ticks(6);
+  CHECK(w.kueue.is(not_held, "Admitted"));
+  // And given back, while it runs.
+  const std::string later = w.kueue.submit("e", 1, 8, 1'000'000);
+  w.ticks(6);
+  CHECK(w.kueue.is(later, "Admitted"));
+  w.kueue.set_queue("e", 8, "None");
+  w.ticks(10);
+  CHECK(w.kueue.is(later, "Admitted"));
+  CHECK(w.kueue.jobs.at(later).evictions == 0);
+}
+
+TEST_CASE("one that observes writes nothing") {
+  world w{"standard", 1, true};
+  for (int i = 0; i < 6; ++i) w.kueue.submit("a", 1, 8, 1000);
+  w.ticks(10);
+  CHECK(w.kueue.api.count("PATCH ") + w.kueue.api.count("POST ") == 0);
+  CHECK(std::any_of(w.log.begin(), w.log.end(), [](const std::string& line) {
+    return line.find(" release ") != std::string::npos && line.find("would=yes") != std::string::npos;
+  }));
+}
+
+void run_world(allot_test::random_source& random, const std::string& policy) {
+  CAPTURE(policy);
+  world w{policy, random()};
+  made_up_kueue& k = w.kueue;
+  const auto some = [&]() -> std::string {
+    if (k.jobs.empty()) return {};
+    auto at = k.jobs.begin();
+    std::advance(at, static_cast<std::ptrdiff_t>(random.below(k.jobs.size())));
+    return at->first;
+  };
+  static constexpr const char* queues[] = {"a", "b", "c"};
+  for (int step = 0; step < 50; ++step) {
+    switch (random.below(14)) {
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+      case 4:
+        k.submit(random.pick(queues), random.between(1, 2), random.between(1, 4) * 2,
+                 random.between(1, 60) * 1000, random.between(0, 2));
+        break;
+      case 5:
+        k.api.faults.lost_request = random.one_in(2) ? 6 : 0;
+        k.api.faults.lost_answer = random.one_in(2) ? 6 : 0;
+        break;
+      case 6:
+        k.api.faults.too_many = random.one_in(2) ? 6 : 0;
+        k.api.faults.broken = random.one_in(2) ? 6 : 0;
+        break;
+      case 7:
+        k.api.faults.cut = random.one_in(2) ? 5 : 0;
+        k.api.faults.gone = random.one_in(2) ? 5 : 0;
+        k.api.faults.malformed = random.one_in(2) ? 5 : 0;
+        break;
+      case 8:
+        k.api.faults.slowest = random.one_in(2) ? random.between(1, 3000) : 0;
+        break;
+      case 9:
+        w.restart(random.one_in(2));
+        break;
+      case 10:
+        if (const std::string name = some(); !name.empty() && random.one_in(2)) k.remove(name);
+        break;
+      case 11:
+        k.is_away = random.one_in(3);
+        break;
+      case 12:
+        k.api.compact();
+        break;
+      default:
+        w.clock_off += random.between(-100, 100) * 1000;
+        break;
+    }
+    w.tick(random.between(1, 4000));
+  }
+  k.api.faults = {};
+  k.is_away = false;
+  for (int i = 0; i < 2000; ++i) {
+    w.tick(2000);
+    if (std::all_of(k.jobs.begin(), k.jobs.end(), [](const auto& j) { return j.second.ends > 0; })) break;
+  }
+  for (const auto& [name, t] : k.jobs) {
+    CAPTURE(name);
+    CAPTURE(json::serialize(k.object(name)));
+    CHECK(t.ends == 1);
+  }
+  CHECK(k.faults == std::vector<std::string>{});
+  w.replays();
+}
+
+TEST_CASE("whatever goes wrong, every workload ends once, and the law holds") {
+  allot_test::for_each_seed(100, [](allot_test::random_source& random) {
+    static constexpr const char* policies[] = {"standard", "kueue", "kueue_fair", "runai", "hyperpod", "pai"};
+    const std::string policy = random.pick(policies);
+    run_world(random, policy);
+  });
+}
+
+}  // namespace
