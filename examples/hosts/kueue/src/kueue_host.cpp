@@ -340,8 +340,20 @@ void kueue_host::reread_configuration() {
     }
     return cohort;
   };
+  std::set<std::string> with_topology;
+  for (const auto& [name, text] : configuration_["ResourceFlavor"]) {
+    if (!text_at(object_of(text), {"spec", "topologyName"}).empty()) with_topology.insert(name);
+  }
+  of_topology_.clear();
   for (const auto& [name, text] : configuration_["ClusterQueue"]) {
     const json::object q = object_of(text);
+    for (const json::value& group : list_at(q, {"spec", "resourceGroups"})) {
+      if (!group.is_object()) continue;
+      for (const json::value& f : list_at(group.get_object(), {"flavors"})) {
+        if (f.is_object() && with_topology.count(std::string{text_at(f.get_object(), {"name"})}) != 0)
+          of_topology_.insert(name);
+      }
+    }
     const json::value* const meta = q.if_contains("metadata");
     const json::value* const labels =
         meta != nullptr && meta->is_object() ? meta->get_object().if_contains("labels") : nullptr;
@@ -448,6 +460,8 @@ std::optional<job_report> kueue_host::report(const std::string& name) {
     case kueue_standing::pending:
       if (const std::string checks = unready_checks(w.object); !checks.empty())
         j.blocked = "its admission checks have not agreed yet: " + checks;
+      if (is_served && of_topology_.count(r.cluster_queue) != 0)
+        j.refused = "its ClusterQueue has flavors with a topology, which allot-kueue does not assign";
       break;
     case kueue_standing::inadmissible:
     case kueue_standing::malformed:

@@ -105,6 +105,8 @@ class kueue_host final : public allot_governor::host {
   std::map<std::string, std::map<std::string, std::string>, std::less<>> configuration_;
   std::map<std::string, workload, std::less<>> workloads_;
   std::set<std::string, std::less<>> served_;
+  /// ClusterQueues that have flavors with a topology.
+  std::set<std::string, std::less<>> of_topology_;
   std::optional<allot::lab::kueue_cluster> cluster_;
   std::string quotas_text_;
   bool is_reread_ = true;
