@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // What the host says becomes events for the scheduler.
+#include "governor/src/backoff.hpp"
 #include "governor/src/governor.hpp"
 
 #include <algorithm>
