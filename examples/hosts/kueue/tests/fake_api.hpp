@@ -4,7 +4,7 @@
 // waits.
 #pragma once
 
-#include "api/objects.hpp"
+#include "../src/api/objects.hpp"
 
 #include <boost/json.hpp>
 

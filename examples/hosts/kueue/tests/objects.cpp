@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "api/objects.hpp"
+#include "../src/api/objects.hpp"
 
 #include <doctest/doctest.h>
 

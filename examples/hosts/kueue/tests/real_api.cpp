@@ -15,11 +15,11 @@
 #include <string>
 #include <vector>
 
-#include "api/curl_server.hpp"
-#include "api/events.hpp"
-#include "api/lease.hpp"
-#include "api/objects.hpp"
-#include "api/reflector.hpp"
+#include "../src/api/curl_server.hpp"
+#include "../src/api/events.hpp"
+#include "../src/api/lease.hpp"
+#include "../src/api/objects.hpp"
+#include "../src/api/reflector.hpp"
 
 using namespace allot_kueue;
 namespace json = boost::json;

@@ -155,7 +155,7 @@ outcome outcome_of_status(const json::object& status) {
   outcome o{kind_of(http, reason), std::string{text.empty() ? reason : text}};
   if (const json::value* const details = status.if_contains("details"); details && details->is_object()) {
     const json::value* const wait = details->get_object().if_contains("retryAfterSeconds");
-    constexpr std::int64_t most = 24 * 3600;
+    constexpr std::int64_t most = 86'400;
     if (wait && wait->is_int64()) o.retry_after = 1000 * std::clamp<std::int64_t>(wait->get_int64(), 0, most);
   }
   return o;
