@@ -155,6 +155,8 @@ TEST_CASE("real API: server-side apply of a status, and who owns it" * doctest::
   for (const json::value& v : now.at("status").at("conditions").as_array()) {
     said[std::string{text_at(v.as_object(), {"type"})}] = text_at(v.as_object(), {"message"});
   }
+  c.check(patch_status_apply(workloads, w, {{"conditions", json::array{condition("AllotTest", "four")}}},
+                             "other", {}, contested::taken));
   CHECK(said["AllotTest"] == "three");
   CHECK(said["Other"] == "x");
   CHECK(outcome_of(

@@ -122,7 +122,8 @@ request merge_patch(const resource& of, const object_name& name, json::object pa
 }
 
 request patch_status_apply(const resource& of, const object_name& name, json::object status,
-                           std::string_view field_manager, std::string_view resource_version) {
+                           std::string_view field_manager, std::string_view resource_version,
+                           contested fields) {
   json::object object;
   set_kind(object, of);
   json::object& metadata = object_in(object, "metadata");
@@ -131,7 +132,8 @@ request patch_status_apply(const resource& of, const object_name& name, json::ob
   if (!resource_version.empty()) metadata["resourceVersion"] = resource_version;
   object["status"] = std::move(status);
   request r = with_body(method::patch, path_of(of, name, "status"), "application/apply-patch+yaml", object);
-  r.query = {{"fieldManager", std::string{field_manager}}, {"force", "false"}};
+  r.query = {{"fieldManager", std::string{field_manager}},
+             {"force", fields == contested::taken ? "true" : "false"}};
   return r;
 }
 
