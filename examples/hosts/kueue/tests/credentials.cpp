@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "api/credentials.hpp"
+#include "../src/api/credentials.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Against a real server on this machine, which is ended with the test.
-#include "api/curl_server.hpp"
+#include "../src/api/curl_server.hpp"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "api/objects.hpp"
+#include "../src/api/objects.hpp"
 #include "tests/support/scratch_directory.hpp"
 
 using namespace allot_kueue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "api/endpoint.hpp"
+#include "../src/api/endpoint.hpp"
 
 #include <arpa/inet.h>
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "api/events.hpp"
+#include "../src/api/events.hpp"
 
 #include <doctest/doctest.h>
 

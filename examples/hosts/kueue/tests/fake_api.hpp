@@ -4,7 +4,7 @@
 // waits.
 #pragma once
 
-#include "api/objects.hpp"
+#include "../src/api/objects.hpp"
 
 #include <boost/json.hpp>
 
@@ -269,6 +269,7 @@ class fake_api final : public allot_kueue::api_server {
     if (at == objects_.end()) return;
     json::object last = std::move(at->second);
     objects_.erase(at);
+    std::erase_if(applied_, [&](const auto& a) { return a.first.first == k; });
     last["metadata"].get_object()["resourceVersion"] = std::to_string(++version_);
     note(k, "DELETED", last);
   }
@@ -328,36 +329,83 @@ class fake_api final : public allot_kueue::api_server {
     } else {
       json::object patch = body;
       if (!p.subresource.empty()) patch = {{p.subresource, body.at(p.subresource)}};
-      merge(next, patch, r.content_type == "application/apply-patch+yaml");
+      if (r.content_type == "application/apply-patch+yaml") {
+        apply(next, k, patch, argument(r, "fieldManager"));
+      } else {
+        merge(next, patch, false);
+      }
     }
     return {200, json::serialize(store(k, std::move(next)))};
   }
 
-  /// Of server-side apply there is this much: lists of conditions are merged by their type. Nobody owns
-  /// anything.
+  /// What makes an element of a list with such a name the same one; empty: the list is a value.
+  [[nodiscard]] static std::string_view key_in(std::string_view list) {
+    if (list == "conditions") return "type";
+    return list == "podSetAssignments" || list == "admissionChecks" ? "name" : "";
+  }
+  [[nodiscard]] static json::array::iterator find_in(json::array& all, std::string_view key,
+                                                     const json::value& like) {
+    return std::find_if(all.begin(), all.end(),
+                        [&](const json::value& v) { return v.at(key) == like.at(key); });
+  }
+
   static void merge(json::object& to, const json::object& patch, bool applies) {
     for (const auto& [name, v] : patch) {
+      const std::string_view key = applies ? key_in(name) : "";
       if (v.is_null()) {
         to.erase(name);
       } else if (v.is_object()) {
         json::value& inner = to[name];
         merge(inner.is_object() ? inner.get_object() : inner.emplace_object(), v.get_object(), applies);
-      } else if (applies && name == "conditions" && to[name].is_array()) {
-        for (const json::value& condition : v.get_array()) {
-          json::array& all = to[name].get_array();
-          const auto same = std::find_if(all.begin(), all.end(), [&](const json::value& c) {
-            return c.at("type") == condition.at("type");
-          });
+      } else if (!key.empty() && to[name].is_array()) {
+        json::array& all = to[name].get_array();
+        for (const json::value& element : v.get_array()) {
+          const auto same = find_in(all, key, element);
           if (same == all.end()) {
-            all.push_back(condition);
+            all.push_back(element);
           } else {
-            *same = condition;
+            merge(same->get_object(), element.get_object(), true);
           }
         }
       } else {
         to[name] = v;
       }
     }
+  }
+  /// Removes what was applied and is no longer.
+  static void prune(json::object& from, const json::object& before, const json::object& after) {
+    for (const auto& [name, v] : before) {
+      json::value* const at = from.if_contains(name);
+      const json::value* const still = after.if_contains(name);
+      if (at == nullptr) continue;
+      const std::string_view key = key_in(name);
+      if (still == nullptr && key.empty()) {
+        from.erase(name);
+      } else if (v.is_object() && at->is_object()) {
+        prune(at->get_object(), v.get_object(), still->get_object());
+      } else if (!key.empty() && at->is_array()) {
+        json::array kept = still == nullptr ? json::array{} : still->get_array();
+        for (const json::value& element : v.get_array()) {
+          json::array& all = at->get_array();
+          const auto there = find_in(all, key, element);
+          const auto same = find_in(kept, key, element);
+          if (there == all.end()) continue;
+          if (same == kept.end()) {
+            all.erase(there);
+          } else {
+            prune(there->get_object(), element.get_object(), same->get_object());
+          }
+        }
+      }
+    }
+  }
+  /// Server-side apply, but that nobody objects: it is always by force, and what is taken from another
+  /// manager still counts as its own, too.
+  void apply(json::object& to, const key& k, const json::object& patch, const std::string& manager) {
+    json::object& before = applied_[{k, manager}];
+    prune(to, before, patch);
+    merge(to, patch, true);
+    before = patch;
   }
 
   [[nodiscard]] response list(const place& p, const request& r) {
@@ -421,6 +469,8 @@ class fake_api final : public allot_kueue::api_server {
   std::uint64_t uids_ = 0;
   std::uint64_t kept_from_ = 0;
   std::map<key, json::object> objects_;
+  /// By object and field manager.
+  std::map<std::pair<key, std::string>, json::object> applied_;
   std::deque<logged> log_;
   std::map<std::string, snapshot> lists_;
   std::map<ticket, sent> sent_;

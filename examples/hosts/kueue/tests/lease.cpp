@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "api/lease.hpp"
+#include "../src/api/lease.hpp"
 
 #include <doctest/doctest.h>
 

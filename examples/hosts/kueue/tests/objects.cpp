@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "api/objects.hpp"
+#include "../src/api/objects.hpp"
 
 #include <doctest/doctest.h>
 
@@ -99,4 +99,23 @@ TEST_CASE("requests: independent ones are asked at once, and answered in their o
   CHECK(outcome_of(ask(api, merge_patch(nodes, {{}, "n1"}, {{"x", 1}}, "1"))).is == outcome::kind::conflict);
   CHECK(outcome_of(ask(api, remove(nodes, {{}, "n1"}))));
   CHECK(outcome_of(ask(api, get(nodes, {{}, "n1"}))).is == outcome::kind::not_found);
+}
+
+TEST_CASE("requests: an apply takes away what its manager no longer wants, and leaves what others have") {
+  allot_test::fake_api api;
+  api.set(workloads, {{"metadata", {{"namespace", "a"}, {"name", "w"}}}});
+  const object_name w{"a", "w"};
+  const auto with = [](std::initializer_list<const char*> types) {
+    json::array conditions;
+    for (const char* t : types) conditions.push_back({{"type", t}, {"status", "True"}});
+    return json::object{{"conditions", conditions}};
+  };
+  json::object both = with({"QuotaReserved", "Admitted"});
+  both["admission"] = {{"clusterQueue", "q"}};
+  CHECK(outcome_of(ask(api, patch_status_apply(workloads, w, both, "kueue"))));
+  CHECK(outcome_of(ask(api, patch_status_apply(workloads, w, with({"Waits"}), "allot"))));
+  CHECK(outcome_of(ask(api, patch_status_apply(workloads, w, with({"QuotaReserved"}), "kueue"))));
+  CHECK(api.find(workloads, w)->at("status") == json::value(with({"QuotaReserved", "Waits"})));
+  CHECK(outcome_of(ask(api, patch_status_apply(workloads, w, both, "kueue", "1"))).is ==
+        outcome::kind::conflict);
 }

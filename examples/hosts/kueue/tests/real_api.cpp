@@ -15,11 +15,11 @@
 #include <string>
 #include <vector>
 
-#include "api/curl_server.hpp"
-#include "api/events.hpp"
-#include "api/lease.hpp"
-#include "api/objects.hpp"
-#include "api/reflector.hpp"
+#include "../src/api/curl_server.hpp"
+#include "../src/api/events.hpp"
+#include "../src/api/lease.hpp"
+#include "../src/api/objects.hpp"
+#include "../src/api/reflector.hpp"
 
 using namespace allot_kueue;
 namespace json = boost::json;
@@ -155,6 +155,8 @@ TEST_CASE("real API: server-side apply of a status, and who owns it" * doctest::
   for (const json::value& v : now.at("status").at("conditions").as_array()) {
     said[std::string{text_at(v.as_object(), {"type"})}] = text_at(v.as_object(), {"message"});
   }
+  c.check(patch_status_apply(workloads, w, {{"conditions", json::array{condition("AllotTest", "four")}}},
+                             "other", {}, contested::taken));
   CHECK(said["AllotTest"] == "three");
   CHECK(said["Other"] == "x");
   CHECK(outcome_of(

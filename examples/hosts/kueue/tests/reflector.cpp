@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "api/reflector.hpp"
+#include "../src/api/reflector.hpp"
 
 #include <doctest/doctest.h>
 

@@ -33,9 +33,11 @@ std::string request::target() const {
 
 std::vector<response> ask(api_server& server, std::vector<request> all) {
   std::vector<ticket> tickets;
+  tickets.reserve(all.size());
   for (request& r : all) tickets.push_back(server.submit(std::move(r)));
   server.await(tickets);
   std::vector<response> answers;
+  answers.reserve(all.size());
   for (const ticket t : tickets) answers.push_back(server.take(t).value());
   return answers;
 }

@@ -238,7 +238,7 @@ class curl_server::connections {
   void finish(transfer& one, CURLcode code) {
     curl_off_t retry_s = 0;
     curl_easy_getinfo(one.easy.get(), CURLINFO_RETRY_AFTER, &retry_s);
-    constexpr curl_off_t longest_s = 24 * 3600;
+    constexpr curl_off_t longest_s = 86'400;
     if (retry_s > 0) one.answer.retry_after = 1000 * std::min(retry_s, longest_s);
     one.answer.status = status_of(one);
     if (code != CURLE_OK) {

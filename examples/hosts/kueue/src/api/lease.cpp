@@ -76,7 +76,7 @@ void lease::begin(const moment& now) {
   const json::object spec = spec_of(seen_);
   const std::int64_t said = number_in(spec, "leaseDurationSeconds");
   // What its holder has promised to keep to.
-  const instant duration = said > 0 ? 1000 * std::min<std::int64_t>(said, 24 * 3600) : options_.duration;
+  const instant duration = said > 0 ? 1000 * std::min<std::int64_t>(said, 86'400) : options_.duration;
   if (is_mine() || is_free || now.steady - seen_since_ >= duration) return write(now);
   read(now);
 }

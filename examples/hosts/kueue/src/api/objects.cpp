@@ -122,7 +122,8 @@ request merge_patch(const resource& of, const object_name& name, json::object pa
 }
 
 request patch_status_apply(const resource& of, const object_name& name, json::object status,
-                           std::string_view field_manager, std::string_view resource_version) {
+                           std::string_view field_manager, std::string_view resource_version,
+                           contested fields) {
   json::object object;
   set_kind(object, of);
   json::object& metadata = object_in(object, "metadata");
@@ -131,7 +132,8 @@ request patch_status_apply(const resource& of, const object_name& name, json::ob
   if (!resource_version.empty()) metadata["resourceVersion"] = resource_version;
   object["status"] = std::move(status);
   request r = with_body(method::patch, path_of(of, name, "status"), "application/apply-patch+yaml", object);
-  r.query = {{"fieldManager", std::string{field_manager}}, {"force", "false"}};
+  r.query = {{"fieldManager", std::string{field_manager}},
+             {"force", fields == contested::taken ? "true" : "false"}};
   return r;
 }
 
@@ -155,7 +157,7 @@ outcome outcome_of_status(const json::object& status) {
   outcome o{kind_of(http, reason), std::string{text.empty() ? reason : text}};
   if (const json::value* const details = status.if_contains("details"); details && details->is_object()) {
     const json::value* const wait = details->get_object().if_contains("retryAfterSeconds");
-    constexpr std::int64_t most = 24 * 3600;
+    constexpr std::int64_t most = 86'400;
     if (wait && wait->is_int64()) o.retry_after = 1000 * std::clamp<std::int64_t>(wait->get_int64(), 0, most);
   }
   return o;

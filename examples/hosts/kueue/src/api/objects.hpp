@@ -57,11 +57,14 @@ struct object_name {
 /// Merges `patch` into the object. With a version, only if the object has it: else that is a conflict.
 [[nodiscard]] request merge_patch(const resource& of, const object_name& name, boost::json::object patch,
                                   std::string_view resource_version = {}, std::string_view subresource = {});
-/// Server-side apply of what `field_manager` wants to own in the status, all of it: what it owned before and
-/// is not there is removed. What another manager owns with another value is a conflict, never forced.
+/// Whether what another manager owns with another value is taken from it, or is a conflict.
+enum class contested : std::uint8_t { refused, taken };
+/// Server-side apply of what `field_manager` is to own in the status, all of it: what it owned before and is
+/// not there is removed. With a version, only if the object has it.
 [[nodiscard]] request patch_status_apply(const resource& of, const object_name& name,
                                          boost::json::object status, std::string_view field_manager,
-                                         std::string_view resource_version = {});
+                                         std::string_view resource_version = {},
+                                         contested fields = contested::refused);
 [[nodiscard]] request remove(const resource& of, const object_name& name);
 /// @}
 

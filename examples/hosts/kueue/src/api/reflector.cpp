@@ -143,7 +143,7 @@ void reflector::end_list() {
   to_.on_synced();
 }
 
-bool reflector::on_watch(watch_reading reading, instant now) {
+bool reflector::on_watch(const watch_reading& reading, instant now) {
   for (const std::string& line : reading.lines) {
     if (!on_line(line, now)) {
       if (!reading.is_over) server_.drop(under_way_);

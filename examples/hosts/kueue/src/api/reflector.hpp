@@ -83,7 +83,7 @@ class reflector {
   void open(instant now);
   void on_page(const response& answer, instant now);
   /// Whether the watch goes on.
-  bool on_watch(watch_reading reading, instant now);
+  bool on_watch(const watch_reading& reading, instant now);
   bool on_line(std::string_view line, instant now);
   void end_list();
   bool set(boost::json::object object);
