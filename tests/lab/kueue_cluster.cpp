@@ -473,6 +473,33 @@ TEST_CASE("what a workload gets is what Kueue would write") {
   CHECK(!cluster.assign(gone.text(), flavor_pick{}, pods_by_set{1, 4}, now));
 }
 
+TEST_CASE("more choices than a job has are one, or none") {
+  auto cluster = make(two_flavors());
+  workload_text w;
+  for (int i = 0; i < 9; ++i) w.sets.push_back(pods("s" + std::to_string(i), 1, {{gpu, "1"}}));
+  w.sets.push_back(pods("h", 2, {{gpu, "1"}}, "", R"("nodeSelector": {"gpu": "h100"}, )"));
+  kueue_reading r = cluster.read(w.text(), now);
+  REQUIRE(r.job);
+  CHECK(r.job->sets.empty());
+  CHECK(r.job->pod_request.total);
+  REQUIRE(r.job->flavors.size() == 1);
+  CHECK(r.job->flavors[0].options.size() == 1);
+  CHECK(r.job->flavors[0].options[0].name == "h100");
+  const auto got = cluster.assign(w.text(), flavor_pick{}, pods_by_set{1}, now);
+  REQUIRE(got);
+  CHECK(got->size() == 10);
+  CHECK(got->back().count == 2);
+  CHECK(got->front().resources.at(gpu).flavor == "h100");
+  // One of them may not have what another must.
+  w.sets.push_back(pods("a", 1, {{gpu, "1"}}, "", R"("nodeSelector": {"gpu": "a100"}, )"));
+  r = cluster.read(w.text(), now);
+  CHECK(r.standing == kueue_standing::inadmissible);
+  CHECK(r.why ==
+        "its pod sets choose among too many flavors to be told apart, and no flavor of nvidia.com/gpu admits "
+        "all of them");
+  CHECK(!r.job);
+}
+
 TEST_CASE("pod sets of a group get the same flavors") {
   auto cluster = make(two_flavors());
   const std::string in_group = R"(, "topologyRequest": {"podSetGroupName": "g"})";
@@ -510,8 +537,8 @@ namespace {
 struct random_cluster {
   explicit random_cluster(random_source& r) : random(r) {
     for (const char* const f : {"a", "b", "c"}) {
-      const std::string labels = R"("nodeLabels": {"is": ")" + std::string{f} + "\"}";
-      all.push_back(flavor(f, random.one_in(2) ? labels : ""));
+      if (random.one_in(2)) labelled.emplace_back(f);
+      all.push_back(flavor(f, is_labelled(f) ? R"("nodeLabels": {"is": ")" + std::string{f} + "\"}" : ""));
     }
     const std::int64_t queues = random.between(1, 3);
     for (std::int64_t i = 0; i < queues; ++i) {
@@ -566,8 +593,20 @@ struct random_cluster {
     return w;
   }
 
+  [[nodiscard]] bool is_labelled(const std::string& f) const {
+    return std::find(labelled.begin(), labelled.end(), f) != labelled.end();
+  }
+  /// Whether the selector of a pod set, if it has one, admits the flavor. A set without pods may have any.
+  [[nodiscard]] bool admits(const std::string& f, const std::string& set) const {
+    const bool selects = set.find("nodeSelector") != std::string::npos;
+    const bool is_it = set.find(R"({"is": ")" + f + '"') != std::string::npos;
+    return !selects || !is_labelled(f) || is_it || set.find(R"("count": 0,)") != std::string::npos;
+  }
+
   random_source& random;
-  objects all;
+  /// The flavors with a label.
+  std::vector<std::string> labelled{};
+  objects all{};
 };
 
 /// A choice of a job's flavors and pods.
@@ -673,6 +712,10 @@ TEST_CASE("what a workload gets, read back, is what its job was decided to hold"
       const auto all = cluster.assign(w.text(), made.pick, made.pods, now);
       REQUIRE(all);
       REQUIRE(all->size() == w.sets.size());
+      for (std::size_t set = 0; set < all->size(); ++set) {
+        for (const auto& [resource, has] : (*all)[set].resources)
+          CHECK_MESSAGE(world.admits(has.flavor, w.sets[set]), has.flavor, " for ", w.sets[set]);
+      }
       const kueue_reading held = cluster.read(admitted(w, pending.cluster_queue, *all).text(), now);
       CHECK(held.standing == kueue_standing::holds);
       REQUIRE(held.job);

@@ -28,7 +28,6 @@ struct kueue_cluster::state {
   template <class Visit>
   void with_workload(std::string_view text, instant now, Visit visit);
   void read_job(const kueue_entry& e, instant now, kueue_reading& to);
-  [[nodiscard]] std::string too_much(const kueue_workload& w);
 };
 
 kueue_cluster::kueue_cluster(std::unique_ptr<state> of) noexcept : state_(std::move(of)) {}
@@ -108,27 +107,9 @@ void kueue_cluster::state::with_workload(std::string_view text, instant now, Vis
   visit(std::as_const(e), std::move(place));
 }
 
-/// A scenario has amounts up to a maximum, to which larger ones are cut.
-std::string kueue_cluster::state::too_much(const kueue_workload& w) {
-  const resource_names& names = reader->names();
-  for (const kueue_pod_set& s : w.pod_sets) {
-    const auto check = [&](const std::string& resource, nano_amount amount) {
-      return names.can_say(resource, amount) ? std::string{}
-                                             : "it asks for more " + resource + " than can be counted";
-    };
-    for (const auto& [resource, amount] : s.request) {
-      if (auto why = check(resource, w.holds_quota() ? 0 : amount); !why.empty()) return why;
-    }
-    for (const auto& [resource, a] : s.assigned) {
-      if (auto why = check(resource, a.amount); !why.empty()) return why;
-    }
-  }
-  return {};
-}
-
 void kueue_cluster::state::read_job(const kueue_entry& e, instant now, kueue_reading& to) {
   const kueue_workload& w = e.of;
-  if (std::string why = too_much(w); !why.empty()) {
+  if (std::string why = reader->why_not_as_it_is(e); !why.empty()) {
     to.standing = w.holds_quota() ? kueue_standing::malformed : kueue_standing::inadmissible;
     to.why = std::move(why);
     return;
