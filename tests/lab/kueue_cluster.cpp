@@ -713,8 +713,8 @@ TEST_CASE("what a workload gets, read back, is what its job was decided to hold"
       REQUIRE(all);
       REQUIRE(all->size() == w.sets.size());
       for (std::size_t set = 0; set < all->size(); ++set) {
-        for (const auto& [resource, has] : (*all)[set].resources)
-          CHECK_MESSAGE(world.admits(has.flavor, w.sets[set]), has.flavor, " for ", w.sets[set]);
+        for (const auto& of : (*all)[set].resources)
+          CHECK_MESSAGE(world.admits(of.second.flavor, w.sets[set]), of.first, " for ", w.sets[set]);
       }
       const kueue_reading held = cluster.read(admitted(w, pending.cluster_queue, *all).text(), now);
       CHECK(held.standing == kueue_standing::holds);
