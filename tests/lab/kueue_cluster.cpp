@@ -500,6 +500,43 @@ TEST_CASE("more choices than a job has are one, or none") {
   CHECK(!r.job);
 }
 
+TEST_CASE("what is not counted, or not covered, is said with every workload that asks for it") {
+  std::vector<std::pair<std::string, std::string>> nine;
+  for (int i = 1; i <= 9; ++i) nine.emplace_back("r" + std::to_string(i), "5");
+  const objects all = {flavor("plain"), cluster_queue("q", {group({{"plain", nine}})}),
+                       local_queue("q", "q")};
+  auto cluster = make(all);
+  CHECK(cluster.notes() ==
+        allot::vector<std::string>{
+            "note: r9: is not carried over: this program counts at most 8 resources, flavors told apart"});
+  workload_text w;
+  w.sets = {pods("m", 2, {{"r1", "1"}, {"r9", "3"}}), pods("n", 1, {{"r9", "1"}})};
+  for (int i = 0; i < 2; ++i) {
+    const kueue_reading r = cluster.read(w.text(), now);
+    CHECK(r.job.has_value());
+    CHECK(r.notes ==
+          allot::vector<std::string>{"note: Workload n/w: asks for r9, which is not counted: left out"});
+  }
+  // It gets it all the same.
+  const auto got = cluster.assign(w.text(), {}, pods_by_set{2, 1}, now);
+  REQUIRE(got);
+  CHECK(
+      json_of(*got) ==
+      R"([{"name": "m", "flavors": {"r1": "plain", "r9": "plain"}, "resourceUsage": {"r1": "2", "r9": "6"}, "count": 2}, )"
+      R"({"name": "n", "flavors": {"r9": "plain"}, "resourceUsage": {"r9": "1"}, "count": 1}])");
+
+  kueue_cluster_options options;
+  options.quota_check_strategy = "IgnoreUndeclared";
+  cluster = make(all, options);
+  w.sets = {pods("m", 2, {{"r1", "1"}, {"other", "3"}})};
+  const kueue_reading r = cluster.read(w.text(), now);
+  CHECK(r.job.has_value());
+  CHECK(r.notes ==
+        allot::vector<std::string>{
+            "note: Workload n/w: asks for other, which its ClusterQueue does not cover: left out"});
+  CHECK(cluster.assign(w.text(), {}, pods_by_set{2}, now).value().front().resources.size() == 1);
+}
+
 TEST_CASE("pod sets of a group get the same flavors") {
   auto cluster = make(two_flavors());
   const std::string in_group = R"(, "topologyRequest": {"podSetGroupName": "g"})";
