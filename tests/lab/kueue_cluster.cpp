@@ -428,6 +428,29 @@ TEST_CASE("the policy is the caller's, or the one that the objects tell") {
             in_kb, "note: fair sharing is configured in ClusterQueue q: the policy is kueue_fair"});
 }
 
+TEST_CASE("the part of an object that matters does not change with its counters") {
+  const auto q = [](const std::string& version, const std::string& spec, const std::string& status) {
+    return relevant_part(
+        R"({"kind": "ClusterQueue", "metadata": {"name": "q", "labels": {"a": "b"}, "resourceVersion": ")" +
+        version + R"("}, "spec": {"stopPolicy": ")" + spec + R"("}, "status": {)" + status + "}}");
+  };
+  const auto active = [](const std::string& is, const std::string& since) {
+    return R"("conditions": [{"type": "Active", "status": ")" + is + R"(", "lastTransitionTime": ")" + since +
+           R"("}])";
+  };
+  const std::string before = q("1", "None", active("True", "2026-05-01T11:00:00Z"));
+  CHECK(before == q("2", "None", R"("pendingWorkloads": 3, )" + active("True", "2026-05-01T12:00:00Z")));
+  CHECK(before != q("2", "Hold", active("True", "2026-05-01T11:00:00Z")));
+  CHECK(before != q("2", "None", active("False", "2026-05-01T11:00:00Z")));
+  CHECK(before !=
+        q("2", "None", active("True", "2026-05-01T11:00:00Z") + R"(, "fairSharing": {"weightedShare": 0})"));
+  CHECK(q("1", "None", R"("fairSharing": {"weightedShare": 0})") ==
+        q("1", "None", R"("fairSharing": {"weightedShare": 7})"));
+  CHECK(relevant_part(R"({"metadata": {"name": "n", "labels": {"a": "b"}}})") !=
+        relevant_part(R"({"metadata": {"name": "n", "labels": {"a": "c"}}})"));
+  CHECK(relevant_part("{") == "{");
+}
+
 TEST_CASE("objects that make no cluster say why") {
   const auto problems = [](const objects& all, kueue_cluster_options options = {}) {
     std::vector<kueue_object> refs;

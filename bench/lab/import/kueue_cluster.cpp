@@ -6,11 +6,50 @@
 #include <allot/lab/json_writer.hpp>
 
 #include <algorithm>
+#include <initializer_list>
 #include <utility>
 
 namespace allot {
 inline namespace v0 {
 namespace lab {
+
+namespace {
+
+/// Writes the members of an object that are among `keys`.
+void write_members(json_value object, std::initializer_list<std::string_view> keys, json_writer& json) {
+  json.begin_object();
+  if (object.is_object()) {
+    object.for_each([&](json_value member) {
+      if (std::find(keys.begin(), keys.end(), member.key()) == keys.end()) return;
+      write_value(member, json.key(member.key()));
+    });
+  }
+  json.end_object();
+}
+
+}  // namespace
+
+std::string relevant_part(std::string_view object) {
+  errors found;
+  const auto document = json_document::parse({}, object, found);
+  if (!document || !document->root().is_object()) return std::string{object};
+  json_writer json{0};
+  json.begin_object();
+  document->root().for_each([&](json_value member) {
+    if (member.key() == "metadata") {
+      write_members(member, {"namespace", "name", "creationTimestamp", "labels"}, json.key("metadata"));
+    } else if (member.key() == "status") {
+      json.member("fair", find_path(member, {"fairSharing"}, found).has_value());
+      json.key("conditions").begin_array();
+      for (const json_value& c : elements_at(member, {"conditions"}, found))
+        write_members(c, {"type", "status", "reason"}, json);
+      json.end_array();
+    } else {
+      write_value(member, json.key(member.key()));
+    }
+  });
+  return json.end_object().text();
+}
 
 struct kueue_cluster::state {
   /// What the reader's objects refer to.
