@@ -428,6 +428,29 @@ TEST_CASE("the policy is the caller's, or the one that the objects tell") {
             in_kb, "note: fair sharing is configured in ClusterQueue q: the policy is kueue_fair"});
 }
 
+TEST_CASE("the part of an object that matters does not change with its counters") {
+  const auto q = [](const std::string& version, const std::string& spec, const std::string& status) {
+    return relevant_part(
+        R"({"kind": "ClusterQueue", "metadata": {"name": "q", "labels": {"a": "b"}, "resourceVersion": ")" +
+        version + R"("}, "spec": {"stopPolicy": ")" + spec + R"("}, "status": {)" + status + "}}");
+  };
+  const auto active = [](const std::string& is, const std::string& since) {
+    return R"("conditions": [{"type": "Active", "status": ")" + is + R"(", "lastTransitionTime": ")" + since +
+           R"("}])";
+  };
+  const std::string before = q("1", "None", active("True", "2026-05-01T11:00:00Z"));
+  CHECK(before == q("2", "None", R"("pendingWorkloads": 3, )" + active("True", "2026-05-01T12:00:00Z")));
+  CHECK(before != q("2", "Hold", active("True", "2026-05-01T11:00:00Z")));
+  CHECK(before != q("2", "None", active("False", "2026-05-01T11:00:00Z")));
+  CHECK(before !=
+        q("2", "None", active("True", "2026-05-01T11:00:00Z") + R"(, "fairSharing": {"weightedShare": 0})"));
+  CHECK(q("1", "None", R"("fairSharing": {"weightedShare": 0})") ==
+        q("1", "None", R"("fairSharing": {"weightedShare": 7})"));
+  CHECK(relevant_part(R"({"metadata": {"name": "n", "labels": {"a": "b"}}})") !=
+        relevant_part(R"({"metadata": {"name": "n", "labels": {"a": "c"}}})"));
+  CHECK(relevant_part("{") == "{");
+}
+
 TEST_CASE("objects that make no cluster say why") {
   const auto problems = [](const objects& all, kueue_cluster_options options = {}) {
     std::vector<kueue_object> refs;
@@ -473,6 +496,70 @@ TEST_CASE("what a workload gets is what Kueue would write") {
   CHECK(!cluster.assign(gone.text(), flavor_pick{}, pods_by_set{1, 4}, now));
 }
 
+TEST_CASE("more choices than a job has are one, or none") {
+  auto cluster = make(two_flavors());
+  workload_text w;
+  for (int i = 0; i < 9; ++i) w.sets.push_back(pods("s" + std::to_string(i), 1, {{gpu, "1"}}));
+  w.sets.push_back(pods("h", 2, {{gpu, "1"}}, "", R"("nodeSelector": {"gpu": "h100"}, )"));
+  kueue_reading r = cluster.read(w.text(), now);
+  REQUIRE(r.job);
+  CHECK(r.job->sets.empty());
+  CHECK(r.job->pod_request.total);
+  REQUIRE(r.job->flavors.size() == 1);
+  CHECK(r.job->flavors[0].options.size() == 1);
+  CHECK(r.job->flavors[0].options[0].name == "h100");
+  const auto got = cluster.assign(w.text(), flavor_pick{}, pods_by_set{1}, now);
+  REQUIRE(got);
+  CHECK(got->size() == 10);
+  CHECK(got->back().count == 2);
+  CHECK(got->front().resources.at(gpu).flavor == "h100");
+  // One of them may not have what another must.
+  w.sets.push_back(pods("a", 1, {{gpu, "1"}}, "", R"("nodeSelector": {"gpu": "a100"}, )"));
+  r = cluster.read(w.text(), now);
+  CHECK(r.standing == kueue_standing::inadmissible);
+  CHECK(r.why ==
+        "its pod sets choose among too many flavors to be told apart, and no flavor of nvidia.com/gpu admits "
+        "all of them");
+  CHECK(!r.job);
+}
+
+TEST_CASE("what is not counted, or not covered, is said with every workload that asks for it") {
+  std::vector<std::pair<std::string, std::string>> nine;
+  for (int i = 1; i <= 9; ++i) nine.emplace_back("r" + std::to_string(i), "5");
+  const objects all = {flavor("plain"), cluster_queue("q", {group({{"plain", nine}})}),
+                       local_queue("q", "q")};
+  auto cluster = make(all);
+  CHECK(cluster.notes() ==
+        allot::vector<std::string>{
+            "note: r9: is not carried over: this program counts at most 8 resources, flavors told apart"});
+  workload_text w;
+  w.sets = {pods("m", 2, {{"r1", "1"}, {"r9", "3"}}), pods("n", 1, {{"r9", "1"}})};
+  for (int i = 0; i < 2; ++i) {
+    const kueue_reading r = cluster.read(w.text(), now);
+    CHECK(r.job.has_value());
+    CHECK(r.notes ==
+          allot::vector<std::string>{"note: Workload n/w: asks for r9, which is not counted: left out"});
+  }
+  // It gets it all the same.
+  const auto got = cluster.assign(w.text(), {}, pods_by_set{2, 1}, now);
+  REQUIRE(got);
+  CHECK(
+      json_of(*got) ==
+      R"([{"name": "m", "flavors": {"r1": "plain", "r9": "plain"}, "resourceUsage": {"r1": "2", "r9": "6"}, "count": 2}, )"
+      R"({"name": "n", "flavors": {"r9": "plain"}, "resourceUsage": {"r9": "1"}, "count": 1}])");
+
+  kueue_cluster_options options;
+  options.quota_check_strategy = "IgnoreUndeclared";
+  cluster = make(all, options);
+  w.sets = {pods("m", 2, {{"r1", "1"}, {"other", "3"}})};
+  const kueue_reading r = cluster.read(w.text(), now);
+  CHECK(r.job.has_value());
+  CHECK(r.notes ==
+        allot::vector<std::string>{
+            "note: Workload n/w: asks for other, which its ClusterQueue does not cover: left out"});
+  CHECK(cluster.assign(w.text(), {}, pods_by_set{2}, now).value().front().resources.size() == 1);
+}
+
 TEST_CASE("pod sets of a group get the same flavors") {
   auto cluster = make(two_flavors());
   const std::string in_group = R"(, "topologyRequest": {"podSetGroupName": "g"})";
@@ -510,8 +597,8 @@ namespace {
 struct random_cluster {
   explicit random_cluster(random_source& r) : random(r) {
     for (const char* const f : {"a", "b", "c"}) {
-      const std::string labels = R"("nodeLabels": {"is": ")" + std::string{f} + "\"}";
-      all.push_back(flavor(f, random.one_in(2) ? labels : ""));
+      if (random.one_in(2)) labelled.emplace_back(f);
+      all.push_back(flavor(f, is_labelled(f) ? R"("nodeLabels": {"is": ")" + std::string{f} + "\"}" : ""));
     }
     const std::int64_t queues = random.between(1, 3);
     for (std::int64_t i = 0; i < queues; ++i) {
@@ -566,8 +653,20 @@ struct random_cluster {
     return w;
   }
 
+  [[nodiscard]] bool is_labelled(const std::string& f) const {
+    return std::find(labelled.begin(), labelled.end(), f) != labelled.end();
+  }
+  /// Whether the selector of a pod set, if it has one, admits the flavor. A set without pods may have any.
+  [[nodiscard]] bool admits(const std::string& f, const std::string& set) const {
+    const bool selects = set.find("nodeSelector") != std::string::npos;
+    const bool is_it = set.find(R"({"is": ")" + f + '"') != std::string::npos;
+    return !selects || !is_labelled(f) || is_it || set.find(R"("count": 0,)") != std::string::npos;
+  }
+
   random_source& random;
-  objects all;
+  /// The flavors with a label.
+  std::vector<std::string> labelled{};
+  objects all{};
 };
 
 /// A choice of a job's flavors and pods.
@@ -673,6 +772,10 @@ TEST_CASE("what a workload gets, read back, is what its job was decided to hold"
       const auto all = cluster.assign(w.text(), made.pick, made.pods, now);
       REQUIRE(all);
       REQUIRE(all->size() == w.sets.size());
+      for (std::size_t set = 0; set < all->size(); ++set) {
+        for (const auto& of : (*all)[set].resources)
+          CHECK_MESSAGE(world.admits(of.second.flavor, w.sets[set]), of.first, " for ", w.sets[set]);
+      }
       const kueue_reading held = cluster.read(admitted(w, pending.cluster_queue, *all).text(), now);
       CHECK(held.standing == kueue_standing::holds);
       REQUIRE(held.job);

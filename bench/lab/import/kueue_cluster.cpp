@@ -6,11 +6,50 @@
 #include <allot/lab/json_writer.hpp>
 
 #include <algorithm>
+#include <initializer_list>
 #include <utility>
 
 namespace allot {
 inline namespace v0 {
 namespace lab {
+
+namespace {
+
+/// Writes the members of an object that are among `keys`.
+void write_members(json_value object, std::initializer_list<std::string_view> keys, json_writer& json) {
+  json.begin_object();
+  if (object.is_object()) {
+    object.for_each([&](json_value member) {
+      if (std::find(keys.begin(), keys.end(), member.key()) == keys.end()) return;
+      write_value(member, json.key(member.key()));
+    });
+  }
+  json.end_object();
+}
+
+}  // namespace
+
+std::string relevant_part(std::string_view object) {
+  errors found;
+  const auto document = json_document::parse({}, object, found);
+  if (!document || !document->root().is_object()) return std::string{object};
+  json_writer json{0};
+  json.begin_object();
+  document->root().for_each([&](json_value member) {
+    if (member.key() == "metadata") {
+      write_members(member, {"namespace", "name", "creationTimestamp", "labels"}, json.key("metadata"));
+    } else if (member.key() == "status") {
+      json.member("fair", find_path(member, {"fairSharing"}, found).has_value());
+      json.key("conditions").begin_array();
+      for (const json_value& c : elements_at(member, {"conditions"}, found))
+        write_members(c, {"type", "status", "reason"}, json);
+      json.end_array();
+    } else {
+      write_value(member, json.key(member.key()));
+    }
+  });
+  return json.end_object().text();
+}
 
 struct kueue_cluster::state {
   /// What the reader's objects refer to.
@@ -29,7 +68,6 @@ struct kueue_cluster::state {
   template <class Visit>
   void with_workload(std::string_view text, instant now, Visit visit);
   void read_job(const kueue_entry& e, instant now, kueue_reading& to);
-  [[nodiscard]] std::string too_much(const kueue_workload& w);
 };
 
 kueue_cluster::kueue_cluster(std::unique_ptr<state> of) noexcept : state_(std::move(of)) {}
@@ -112,27 +150,9 @@ void kueue_cluster::state::with_workload(std::string_view text, instant now, Vis
   visit(std::as_const(e), std::move(place));
 }
 
-/// A scenario has amounts up to a maximum, to which larger ones are cut.
-std::string kueue_cluster::state::too_much(const kueue_workload& w) {
-  const resource_names& names = reader->names();
-  for (const kueue_pod_set& s : w.pod_sets) {
-    const auto check = [&](const std::string& resource, nano_amount amount) {
-      return names.can_say(resource, amount) ? std::string{}
-                                             : "it asks for more " + resource + " than can be counted";
-    };
-    for (const auto& [resource, amount] : s.request) {
-      if (auto why = check(resource, w.holds_quota() ? 0 : amount); !why.empty()) return why;
-    }
-    for (const auto& [resource, a] : s.assigned) {
-      if (auto why = check(resource, a.amount); !why.empty()) return why;
-    }
-  }
-  return {};
-}
-
 void kueue_cluster::state::read_job(const kueue_entry& e, instant now, kueue_reading& to) {
   const kueue_workload& w = e.of;
-  if (std::string why = too_much(w); !why.empty()) {
+  if (std::string why = reader->why_not_as_it_is(e); !why.empty()) {
     to.standing = w.holds_quota() ? kueue_standing::malformed : kueue_standing::inadmissible;
     to.why = std::move(why);
     return;

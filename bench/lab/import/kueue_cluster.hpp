@@ -31,6 +31,10 @@ struct kueue_object {
   std::string_view text;
 };
 
+/// What of such an object a `kueue_cluster` is made of, as a text to compare: the API server sends a
+/// ClusterQueue whenever its counters change, and a new cluster is needed only if this does.
+[[nodiscard]] std::string relevant_part(std::string_view object);
+
 struct kueue_cluster_options {
   /// The member "policy" of a scenario, as JSON. Empty: `kueue_fair` if some object says that fair sharing is
   /// on, else `kueue`.
@@ -51,7 +55,7 @@ struct kueue_reading {
   std::string cluster_queue{};
   /// If it is `pending` or `holds`, or `backs_off` until a known time (`ready`). Points in time are in
   /// milliseconds since 1970. Its flavors are those among which it chooses; what holds quota has none: its
-  /// request is what it holds.
+  /// request is what it holds, with `running_pods`, a number that Kueue does not change any more.
   std::optional<job_entry> job{};
   /// What it holds, in the order of its pod sets, without reclaimable pods.
   vector<kueue_assignment> held{};
@@ -63,8 +67,9 @@ struct kueue_reading {
 class kueue_cluster {
  public:
   /// `objects` are all ClusterQueues, Cohorts, LocalQueues, ResourceFlavors, Topologies, AdmissionChecks,
-  /// WorkloadPriorityClasses, PriorityClasses and Namespaces of a cluster; when one changes, a new
-  /// `kueue_cluster` is made. Their order is of no consequence. Nothing if it can't be; `found` says why.
+  /// WorkloadPriorityClasses, PriorityClasses and Namespaces of a cluster; when one changes
+  /// (`relevant_part`), a new `kueue_cluster` is made. Their order is of no consequence. Nothing if it can't
+  /// be; `found` says why.
   [[nodiscard]] static std::optional<kueue_cluster> make(std::span<const kueue_object> objects,
                                                          kueue_cluster_options options, errors& found);
   kueue_cluster(kueue_cluster&& other) noexcept;

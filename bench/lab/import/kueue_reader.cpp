@@ -216,6 +216,25 @@ std::string kueue_reader::refusals(const kueue_entry& e, const kueue_pod_set& s,
   return text.empty() ? "it has none" : text;
 }
 
+std::string kueue_reader::why_not_as_it_is(const kueue_entry& e) const {
+  for (const kueue_pod_set& s : e.of.pod_sets) {
+    const auto too_much = [](const std::string& resource) {
+      return "it asks for more " + resource + " than can be counted";
+    };
+    for (const auto& [resource, a] : s.assigned) {
+      if (!names_.can_say(resource, a.amount)) return too_much(resource);
+    }
+    for (const auto& [resource, amount] : s.request) {
+      if (!e.of.holds_quota() && !names_.can_say(resource, amount)) return too_much(resource);
+    }
+  }
+  if (e.of.holds_quota()) return {};
+  const std::string torn = shape_of(e).torn;
+  return torn.empty() ? torn
+                      : "its pod sets choose among too many flavors to be told apart, and no flavor of " +
+                            torn + " admits all of them";
+}
+
 // The scenario.
 
 void kueue_reader::write_configuration(std::string_view policy, json_writer& json) {
@@ -593,8 +612,11 @@ void kueue_reader::merge_choices(const kueue_entry& e, pending_shape& shape) con
         const auto is_left = [&](const std::string& f) {
           return std::find(of_set.flavors.begin(), of_set.flavors.end(), f) != of_set.flavors.end();
         };
-        if (std::any_of(c.flavors.begin(), c.flavors.end(), is_left))
+        if (std::any_of(c.flavors.begin(), c.flavors.end(), is_left)) {
           erase_if(c.flavors, [&](const std::string& f) { return !is_left(f); });
+        } else {
+          shape.torn = c.resources.front();
+        }
       }
     }
   }

@@ -111,6 +111,9 @@ class kueue_reader {
   /// Finds the queue of a workload, and whether Kueue looks at it there: a reason says why it is no job.
   [[nodiscard]] kueue_place find_place(kueue_entry& e, instant now);
 
+  /// Why a job would not ask for what the workload does, but for less, or in flavors that do not admit it.
+  [[nodiscard]] std::string why_not_as_it_is(const kueue_entry& e) const;
+
   /// Writes "format", "resources", "policy" and "quotas". The policy is JSON; an empty one is that
   /// which the objects tell.
   void write_configuration(std::string_view policy, json_writer& json);
@@ -143,6 +146,8 @@ class kueue_reader {
     /// Too many sets or choices for a job: they are one request.
     bool is_one = false;
     kueue_pod_set one{};
+    /// A resource for which the sets that are one have no flavor in common.
+    std::string torn{};
     /// Where there is no choice, the flavor is named instead.
     bool names_single = false;
 
