@@ -173,7 +173,7 @@ class Cluster:
             raise
 
     def _start(self):
-        self.port, self.lock = free_ports(7)
+        self.port, self.lock = free_ports(6)
         self._write()
         self.supervisor = Supervisor(self.directory if self.own else None, self.environment)
         self.start_part("etcd")
