@@ -41,6 +41,8 @@ USERS = ["admin", "manager", "scheduler", "kwok", "kueue", "allot"]
 CONTROLLERS = ["cronjob", "daemonset", "deployment", "disruption", "garbage-collector", "job", "namespace", "node-lifecycle",
                "pod-garbage-collector", "replicaset", "root-ca-certificate-publisher", "serviceaccount", "statefulset",
                "taint-eviction", "ttl-after-finished"]
+# What `./dev kueue build` makes.
+PROGRAMS = ["control-plane", "kubectl", "kwok", "kueue", "crds.yaml", "webhooks.yaml"]
 # The order in which they start.
 PARTS = ["etcd", "apiserver", "manager", "scheduler", "kwok", "kueue"]
 
@@ -52,9 +54,9 @@ def programs():
 def missing():
     """What a cluster needs and this machine doesn't have: a line each."""
     found = [f"the command {name} is missing" for name in ("openssl", "unshare") if shutil.which(name) is None]
-    found += [f"no file {path}: ./dev kueue build makes it"
-              for path in (os.path.join(programs(), name) for name in ("control-plane", "kubectl", "kwok", "kueue", "crds.yaml", "webhooks.yaml"))
-              if not os.path.exists(path)]
+    absent = [name for name in PROGRAMS if not os.path.exists(os.path.join(programs(), name))]
+    if absent:
+        found.append(f"no {', '.join(absent)} in {programs()}: ./dev kueue build makes them")
     return found
 
 
@@ -173,7 +175,7 @@ class Cluster:
             raise
 
     def _start(self):
-        self.port, self.lock = free_ports(7)
+        self.port, self.lock = free_ports(6)
         self._write()
         self.supervisor = Supervisor(self.directory if self.own else None, self.environment)
         self.start_part("etcd")
