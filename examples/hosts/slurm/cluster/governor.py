@@ -4,17 +4,13 @@
 import collections
 import json
 import os
-import re
 import signal
-import subprocess
-import time
 
 from cluster import ClusterError
+from process import GovernorProcess, wait_for  # noqa: F401
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(HERE))))
-
-Line = collections.namedtuple("Line", "at word values text")
 
 
 def program():
@@ -54,7 +50,7 @@ def step_clock(path, seconds):
     os.replace(path + ".new", path)
 
 
-class Governor:
+class Governor(GovernorProcess):
     """`environment` is added to that of the cluster."""
 
     def __init__(self, cluster, config, name="allot", environment=None):
@@ -63,7 +59,6 @@ class Governor:
         os.makedirs(self.directory, exist_ok=True)
         self.config_path = os.path.join(self.directory, "allot.json")
         self.log_path = os.path.join(self.directory, "log.txt")
-        self.process = None
         self.configure(config)
 
     def configure(self, config):
@@ -76,73 +71,15 @@ class Governor:
         os.replace(self.config_path + ".new", self.config_path)
 
     def start(self, *options):
-        with open(self.log_path, "ab") as log:
-            self.process = subprocess.Popen([program(), "run", "--config", self.config_path, *options],
-                                            env=dict(self.cluster.environment, **self.environment),
-                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/",
-                                            preexec_fn=end_with_parent)
-        return self
-
-    def alive(self):
-        return self.process is not None and self.process.poll() is None
-
-    def signal(self, number):
-        self.process.send_signal(number)
+        return self.start_command([program(), "run", "--config", self.config_path, *options], dict(self.cluster.environment, **self.environment))
 
     def reload(self, config=None):
         if config is not None:
             self.configure(config)
         self.signal(signal.SIGHUP)
 
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def stop(self, seconds=15):
-        """Its exit status; None where it had to be killed."""
-        if self.process is None:
-            return None
-        self.process.terminate()
-        try:
-            return self.process.wait(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            return None
-        finally:
-            self.process = None
-
     def call(self, *arguments, check=False):
         return self.cluster.run(program(), *arguments, check=check)
-
-    def text(self):
-        try:
-            with open(self.log_path, encoding="utf-8", errors="surrogateescape") as file:
-                return file.read()
-        except OSError:
-            return ""
-
-    def log(self, word=None):
-        """The lines TIME WORD key=value ... of its log."""
-        lines = []
-        for text in self.text().split("\n"):
-            parts = text.split(" ", 2)
-            if len(parts) < 2 or (word is not None and parts[1] != word):
-                continue
-            values = dict(re.findall(r"([\w-]+)=(\"(?:[^\"\\]|\\.)*\"|\S*)", parts[2] if len(parts) > 2 else ""))
-            lines.append(Line(parts[0], parts[1], values, text))
-        return lines
-
-    def __enter__(self):
-        return self.start()
-
-    def __exit__(self, *_):
-        if self.alive():
-            self.stop()
-
-
-def end_with_parent():
-    import ctypes
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)
 
 
 class Ledger:
@@ -199,12 +136,3 @@ class Ledger:
             if "end" in [what for what, _ in events][:-1]:
                 found.append(f"job {job} went on after its end: {events}")
         return found
-
-
-def wait_for(condition, seconds, interval=0.1):
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(interval)
-    return True

@@ -27,6 +27,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "cluster"))
 
 from cluster import Cluster, ClusterError, Interrupted, interruptible, missing  # noqa: E402
 from governor import TOP, Governor, Ledger, configuration, program, step_clock, stepped_clock, wait_for  # noqa: E402
+from parts import Checks, several  # noqa: E402
 from watch import Watch  # noqa: E402
 
 TEAMS = [
@@ -42,25 +43,12 @@ METRIC = re.compile(r'[a-zA-Z_:][a-zA-Z0-9_:]*(\{([a-zA-Z_]\w*="(?:[^"\\\n]|\\[\
 LOG_LINE = re.compile(r"\S*\d\S* [a-z]+( .*)?")
 
 
-class Part:
+class Part(Checks):
     """One cluster with one governor, and what was found."""
 
     def __init__(self, name, seed, keep):
-        self.name, self.seed, self.keep = name, seed, keep
-        self.random = random.Random(f"{name} {seed}")
-        self.passed, self.failures = 0, []
+        super().__init__(name, seed, keep)
         self.rounds = 4
-
-    def check(self, holds, what):
-        if holds:
-            self.passed += 1
-        else:
-            self.failures.append(what)
-            print(f"{self.name}: FAILED: {what}", flush=True)
-        return bool(holds)
-
-    def say(self, text):
-        print(f"{self.name}: {text}", flush=True)
 
     def begin(self, quotas=None, accounts=None, policy="standard", start=True, resources=("gpu",), environment=None, **slurm):
         quotas = quotas or TEAMS
@@ -1086,44 +1074,10 @@ def main():
             part.run()
             print(f"{part.passed} passed, {len(part.failures)} failed")
             return 1 if part.failures else 0
-        return several(names, options)
+        return several(__file__, names, options.seed, options.keep, options.at_once)
     except Interrupted as interrupted:
         print(f"interrupted by {interrupted}")
         return 130
-
-
-def several(names, options):
-    """Each part is a process; they mostly wait."""
-    running, waiting, passed, failed = {}, list(names), 0, 0
-    outputs = {}
-    try:
-        while running or waiting:
-            while waiting and len(running) < options.at_once:
-                name = waiting.pop(0)
-                command = [sys.executable, os.path.abspath(__file__), "--seed", str(options.seed), name]
-                command += ["--keep", options.keep] if options.keep else []
-                running[name] = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-            for name, process in list(running.items()):
-                if process.poll() is None:
-                    continue
-                outputs[name] = process.communicate()[0]
-                del running[name]
-                lines = outputs[name].strip().split("\n")
-                print("\n".join(lines[:-1]), flush=True)
-                counts = re.fullmatch(r"(\d+) passed, (\d+) failed", lines[-1])
-                if counts:
-                    passed, failed = passed + int(counts[1]), failed + int(counts[2])
-                else:
-                    print(f"{name}: {lines[-1]}\n{name}: ended with {process.returncode}", flush=True)
-                    failed += 1
-            time.sleep(0.2)
-    finally:
-        for process in running.values():
-            process.terminate()
-        for process in running.values():
-            process.wait()
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,571 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSL-1.0
+"""allot-kueue on real Kubernetes clusters with the real Kueue, seen from outside: what counts is what the API server says.
+
+    python3 real_cluster.py [--seed N] [--keep DIR] [PART...]    the parts, two at a time; or those named
+    python3 real_cluster.py --soak [--jobs 5000]                 many short jobs of five teams
+
+The last line is "N passed, N failed".
+"""
+
+import argparse
+import collections
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import sys
+import time
+import traceback
+import urllib.error
+import urllib.request
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "cluster"))
+
+from cluster import GROUP, Cluster, Interrupted, condition, flavor, interruptible, job, local_queue, priority_class  # noqa: E402
+from governor import LEASE, Governor, bind_rights, governed_queue, program, set_queue, wait_for  # noqa: E402
+from parts import Checks, several  # noqa: E402
+from supervisor import free_ports  # noqa: E402
+from watch import Watch  # noqa: E402
+
+# Of a cohort's 128 GPUs: what each owns, and the limits of two of them.
+TEAMS = {"team-a": (32, {}), "team-b": (48, {"borrowingLimit": 40}), "team-c": (48, {"lendingLimit": 24})}
+# What kubelets and node_exporter read: name{label="value",...} number.
+METRIC = re.compile(r'[a-zA-Z_:][a-zA-Z0-9_:]*(\{([a-zA-Z_]\w*="(?:[^"\\\n]|\\[\\n"])*",?)*\})? -?(\d+(\.\d+)?(e[+-]?\d+)?|NaN|[+-]Inf)')
+WORKLOADS = f"/apis/{GROUP}/namespaces/default/workloads"
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
+
+
+def objects(teams, hold=True):
+    made = [flavor(), priority_class("high", 1000), priority_class("low", 10)]
+    for name, (gpus, limits) in teams.items():
+        one = governed_queue(name, gpus, hold=hold)
+        one["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0].update(limits)
+        made += [one, local_queue(name)]
+    return made
+
+
+class Part(Checks):
+    """One cluster with one governor, and what was found."""
+
+    def begin(self, start=True, policy="standard", options=()):
+        bind_rights(self.cluster)
+        self.governors = []
+        self.governor = self.add_governor("allot", policy, options)
+        self.watch = Watch(self.cluster)
+        self.number = 0
+        self.expected = []
+        if start:
+            self.governor.start()
+
+    def add_governor(self, name, policy="standard", options=()):
+        self.governors.append(Governor(self.cluster, name, policy, options))
+        return self.governors[-1]
+
+    def submit(self, queue, count=1, ends=True, seconds=None, **more):
+        """Their names. `ends`: whether they are to end, once each, before the part does."""
+        names = []
+        for _ in range(count):
+            self.number += 1
+            names.append(self.cluster.submit(f"{queue[5:]}{self.number}", queue, seconds=seconds, **more))
+        if ends and seconds is not None:
+            self.expected += names
+        return names
+
+    def delete(self, names):
+        for name in names:
+            self.cluster.api("DELETE", f"{JOBS}/{name}", {"propagationPolicy": "Background"})
+        self.expected = [name for name in self.expected if name not in names]
+
+    def run_pods(self, names):
+        """{uid: name of its job} of the pods of these jobs that run."""
+        return {pod["metadata"]["uid"]: pod["metadata"]["labels"].get("job-name") for pod in self.cluster.pods().values()
+                if pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
+                and pod["metadata"]["labels"].get("job-name") in names}
+
+    def run(self):
+        begin = time.monotonic()
+        try:
+            special = SPECIAL[self.name]() if self.name in SPECIAL else {}
+            with Cluster(nodes=16, gpus=8, **{"objects": objects(TEAMS), **special}) as self.cluster:
+                try:
+                    globals()[f"part_{self.name}"](self)
+                    for governor in self.governors:
+                        if governor.alive():
+                            status = governor.stop()
+                            self.check(status == 0, f"SIGTERM ends it with status 0, not {status}")
+                        self.check(not governor.complaints(), f"the rights of rbac.yaml are enough: {governor.complaints()[:3]}")
+                finally:
+                    self.keep_files()
+        except Interrupted:
+            raise
+        except Exception:  # what went wrong counts as a failure, and the other parts go on
+            self.check(False, traceback.format_exc())
+        self.say(f"{self.passed} passed, {len(self.failures)} failed, {time.monotonic() - begin:.0f} s")
+
+    def keep_files(self):
+        if not self.keep:
+            return
+        os.makedirs(self.keep, exist_ok=True)
+        found = [(os.path.join(governor.directory, name), f"{governor.name}-{name}") for governor in self.governors for name in os.listdir(governor.directory)]
+        for path, name in found + [(self.cluster.log_path("kueue"), "kueue.txt")]:
+            if os.path.isfile(path):
+                shutil.copyfile(path, os.path.join(self.keep, f"{self.name}-{name}"))
+
+    # What is waited for
+
+    def states(self, names):
+        told = [self.watch.jobs.get(name) for name in names]
+        return [f"{one.job} {one.state} {one.why}".strip() if one else "unknown" for one in told]
+
+    def are(self, state, names, seconds=20):
+        return self.watch.until(lambda now: all(name in now and now[name].state == state for name in names), seconds)
+
+    def runs(self, names, what, seconds=20):
+        """Admitted, or over."""
+        begin = time.monotonic()
+        done = self.watch.until(lambda now: all(name in now and now[name].state in ("admitted", "finished") for name in names), seconds)
+        self.check(done, f"{what}: {self.states(names)}")
+        return time.monotonic() - begin
+
+    def uses(self, queue, gpus, what, seconds=20):
+        return self.check(self.watch.until(lambda now: self.watch.used()[queue] == gpus, seconds), f"{what}: {dict(self.watch.used())}, not {gpus}")
+
+    def drain(self, seconds=60):
+        """All that is expected ends, exactly once."""
+        over = self.watch.until(lambda now: all(name in now and now[name].state == "finished" for name in self.expected), seconds, 0.3)
+        left = [name for name in self.expected if name not in self.watch.jobs or self.watch.jobs[name].state != "finished"]
+        self.check(over, f"all jobs end: {self.states(left[:5])}, {len(left)} left")
+        self.ended_once()
+
+    def ended_once(self):
+        jobs = self.cluster.jobs()
+        succeeded = collections.Counter((pod["metadata"]["labels"].get("job-name"), pod["metadata"]["annotations"].get("batch.kubernetes.io/job-completion-index"))
+                                        for pod in self.cluster.pods().values() if pod["status"].get("phase") == "Succeeded")
+        problems = []
+        for name in self.expected:
+            told = jobs.get(name, {"spec": {"completions": 0}, "status": {}})
+            done = condition(told, "Complete")
+            if done is None or done["status"] != "True" or told["status"].get("succeeded") != told["spec"]["completions"]:
+                problems.append(f"{name} is not complete: {told['status']}")
+            again = [index for (of, index), count in succeeded.items() if of == name and count > 1]
+            if again:
+                problems.append(f"{name}: {again} succeeded more than once")
+        self.check(not problems, "every job ends exactly once: " + "; ".join(problems[:5]))
+
+    def law_held(self):
+        self.check(self.watch.polls > 10, f"the API server was read ({self.watch.polls} times)")
+        self.check(not self.watch.violations, "the law at every poll: " + "; ".join(self.watch.violations[:5]))
+
+    def replays(self, governor=None):
+        governor = governor or self.governor
+        told = governor.call("replay-log", governor.events)
+        self.check(told.returncode == 0, f"replay-log gives the same plans: {told.returncode}: {(told.stdout + told.stderr)[-600:]}")
+
+    def storm(self, length, deeds, jobs):
+        """Random jobs while other things happen: `deeds` are (when, what is called)."""
+        chance = self.random
+
+        def submit():
+            self.submit(chance.choice(list(TEAMS)), pods=chance.choice([1, 1, 1, 2, 4]), gpus=chance.choice([1, 2, 4, 8, 8]),
+                        seconds=chance.randint(1, 9), priority=chance.choice([None, None, "low", "high"]))
+
+        deeds = sorted(list(deeds) + [(chance.uniform(0, length), submit) for _ in range(jobs)], key=lambda deed: deed[0])
+        begin = time.monotonic()
+        for at, deed in deeds:
+            self.watch.until(lambda _: time.monotonic() - begin >= at, length)
+            deed()
+
+
+def fetch(port, path):
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as answer:
+        return answer.code, answer.read().decode()
+    except OSError as problem:
+        return 0, str(problem)
+
+
+def read(path):
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+# --- the parts ------------------------------------------------------------------------------------------------------
+
+
+def part_sharing(part):
+    """Borrow up to the limit, reclaim, a freeze, and what operators see."""
+    port, lock = free_ports(1)
+    part.begin(options=["--listen", f"127.0.0.1:{port}"])
+    watch, governor = part.watch, part.governor
+    loans = part.submit("team-b", 14)
+    part.uses("team-b", 88, "b borrows up to its limit")
+    watch.idle(3)
+    part.uses("team-b", 88, "b stays at its limit", 0)
+    waiting = watch.pending("team-b")
+    part.check(len(waiting) == 3 and all(watch.jobs[one].why for one in waiting), f"why a Workload waits stands on it: {part.states(waiting)}")
+    frozen = governor.call("freeze", "--directory", governor.directory, "--for", "1h")
+    part.check(frozen.returncode == 0, f"freeze: {frozen.stdout} {frozen.stderr}")
+    watch.idle(2)
+    # 40 are left, and the rest of what c asks for comes from b.
+    owners = part.submit("team-c", 6, seconds=15)
+    watch.until(lambda now: watch.used()["team-c"] == 40, 10)
+    watch.idle(2)
+    part.check(watch.used() == {"team-b": 88, "team-c": 40}, f"nobody is evicted during a freeze: {dict(watch.used())}")
+    governor.call("thaw", "--directory", governor.directory)
+    took = part.runs(owners, "the owner gets its own back")
+    part.say(f"the owner's last job ran {took:.1f} s after the thaw")
+    theirs = part.submit("team-a", 4, seconds=10)
+    part.runs(theirs, "another owner, too")
+    part.uses("team-b", 48, "b keeps what it owns")
+    victims = {line.values.get("job") for line in governor.log("evict")}
+    part.check(len(victims) == 5, f"five were evicted: {victims}")
+    back = [one for one in loans if watch.jobs[one].state == "pending"][0]
+    told = governor.call("why", "--directory", governor.directory, f"default/{watch.jobs[back].name}")
+    part.check(told.returncode == 0 and "team-b" in told.stdout, f"why: {told.stdout} {told.stderr}")
+    told = governor.call("status", "--directory", governor.directory)
+    part.check(told.returncode == 0 and "team-c" in told.stdout, f"status: {told.stdout} {told.stderr}")
+    status, text = fetch(port, "/metrics")
+    bad = [line for line in text.split("\n") if line and not line.startswith("# ") and not METRIC.fullmatch(line)]
+    part.check(status == 200 and not bad and "allot_kueue_leads 1" in text, f"the metrics are Prometheus text: {status} {bad[:3]}")
+    part.check([fetch(port, path)[0] for path in ("/healthz", "/readyz")] == [200, 200], "it is healthy and ready")
+    # Within a queue a Workload of a higher priority goes first, and those of a lower one make way.
+    urgent = part.submit("team-b", 1, seconds=5, priority="high")
+    part.runs(urgent, "who is more urgent goes first")
+    part.uses("team-b", 88, "b comes back", 60)
+    part.drain()
+    events = json.loads(part.cluster.kubectl("get", "events", "-o", "json").stdout)["items"]
+    reasons = {one["reason"] for one in events if one.get("source", {}).get("component") == "allot-kueue" or one.get("reportingComponent") == "allot-kueue"}
+    part.check({"Waiting", "Admitted", "Preempted"} <= reasons, f"events: {reasons}")
+    part.check("team-b" in read(governor.page), "the page shows the quotas")
+    part.delete(loans)
+    part.law_held()
+    part.replays()
+    lock.close()
+
+
+def part_killed(part):
+    """Random jobs while the governor is killed at random moments."""
+    part.begin()
+    governor, chance, length = part.governor, part.random, 4.0 * part.kills + 5
+
+    def kill():
+        governor.kill()
+        part.watch.idle(chance.uniform(0, 1))
+        governor.start()
+
+    loans = part.submit("team-b", 12)
+    part.storm(length, [(chance.uniform(1, length), kill) for _ in range(part.kills)], jobs=int(length * 2))
+    part.drain(90)
+    part.delete(loans)
+    part.law_held()
+
+
+def part_restarts(part):
+    """The API server, etcd and Kueue are killed, and stop for a while: what runs goes on, and owners get theirs after it."""
+    part.begin()
+    cluster, watch = part.cluster, part.watch
+    loans = part.submit("team-b", 11)
+    part.uses("team-b", 88, "b borrows")
+    part.check(wait_for(lambda: len(part.run_pods(loans)) == 11, 20), "they run")
+    ways = [("the API server is killed", lambda: cluster.restart_part("apiserver", seconds=2)),
+            ("etcd is killed", lambda: cluster.restart_part("etcd", seconds=1)),
+            ("Kueue is killed", lambda: cluster.restart_part("kueue", seconds=2)),
+            ("the API server stops for 6 s", lambda: cluster.stop_part_for("apiserver", 6))]
+    for what, do in ways:
+        before = part.run_pods(loans)
+        do()
+        part.check(wait_for(lambda: cluster.answers("apiserver") and cluster.answers("kueue"), 20), f"{what}: it is back")
+        watch.idle(2)
+        part.check(part.run_pods(loans) == before, f"{what}: what runs goes on: {len(part.run_pods(loans))} of {len(before)} pods")
+        owners = part.submit("team-c", 6, seconds=3)
+        took = part.runs(owners, f"{what}: owners get theirs", 30)
+        part.say(f"{what}: owners ran {took:.1f} s after they came")
+        part.uses("team-b", 88, f"{what}: who yielded comes back", 40)
+        part.check(wait_for(lambda: len(part.run_pods(loans)) == 11, 20), f"{what}: and runs")
+    part.drain()
+    part.delete(loans)
+    part.law_held()
+    part.replays()
+
+
+def part_nodes(part):
+    """Nodes fail and return: their pods come again, and nothing is admitted twice or lost."""
+    part.begin()
+    cluster, watch, chance = part.cluster, part.watch, part.random
+    loans = part.submit("team-b", 4, seconds=25)
+    part.runs(loans, "they run")
+    nodes = chance.sample(cluster.names, 3)
+    part.storm(20, [*[(chance.uniform(2, 6), lambda name=name: cluster.fail_node(name)) for name in nodes],
+                    *[(chance.uniform(12, 18), lambda name=name: cluster.return_node(name)) for name in nodes]], jobs=30)
+    part.check(wait_for(lambda: len(cluster.nodes_in("True")) == 16, 20), "all nodes are back")
+    part.drain(120)
+    part.check(part.governor.alive(), "it goes on")
+    part.law_held()
+    part.replays()
+
+
+def part_changes(part):
+    """Quotas and queues change while jobs run; Workloads are deleted and deactivated, Jobs deleted, and end as they are admitted."""
+    part.begin()
+    cluster, watch, chance = part.cluster, part.watch, part.random
+    loans = part.submit("team-b", 11)
+    part.uses("team-b", 88, "b borrows")
+    # Nobody is evicted for a number alone; who is owed the room gets it.
+    set_queue(cluster, "team-a", 64)
+    set_queue(cluster, "team-b", 16)
+    watch.changed()
+    watch.idle(3)
+    part.uses("team-b", 88, "a change alone evicts nobody", 0)
+    owners = part.submit("team-a", 8, seconds=12)
+    part.runs(owners, "the new owner gets what it owns now")
+    set_queue(cluster, "team-a", 32)
+    set_queue(cluster, "team-b", 48)
+    watch.changed()
+    part.uses("team-b", 88, "and back", 60)
+    # A Workload that is deleted comes again; one that is deactivated stays out until it is active again.
+    gone, inactive = loans[0], loans[1]
+    cluster.call("DELETE", f"{WORKLOADS}/{watch.jobs[gone].name}")
+    old = watch.jobs[gone].uid
+    part.check(watch.until(lambda now: gone in now and now[gone].uid != old and now[gone].state == "admitted", 20), f"deleted, it comes again: {part.states([gone])}")
+    path = f"{WORKLOADS}/{watch.jobs[inactive].name}"
+    cluster.call("PATCH", path, {"spec": {"active": False}})
+    part.check(part.are("pending", [inactive]), f"deactivated, it stops: {part.states([inactive])}")
+    watch.idle(3)
+    part.check(watch.jobs[inactive].state == "pending", f"and stays out: {part.states([inactive])}")
+    cluster.call("PATCH", path, {"spec": {"active": True}})
+    part.runs([inactive], "active again, it runs")
+    part.delete(loans[2:4])
+    part.check(watch.until(lambda now: not set(loans[2:4]) & set(now), 20), "the Workloads of deleted Jobs go")
+    # Some end or go in the moment in which they are admitted.
+    for _ in range(5):
+        brief = part.submit("team-c", 4, seconds=0)
+        brief += part.submit("team-a", 4, seconds=1)
+        watch.idle(chance.uniform(0, 0.5), 0.1)
+        part.delete(chance.sample(brief, 2))
+        victim = watch.jobs.get(chance.choice(brief))
+        if victim:
+            cluster.api("DELETE", f"{WORKLOADS}/{victim.name}")
+    part.drain()
+    # A queue that is removed while its jobs run is there until they have ended, and admits nobody any more.
+    last = part.submit("team-a", 2, seconds=8)
+    part.runs(last, "a's last jobs run")
+    cluster.call("DELETE", f"/apis/{GROUP}/clusterqueues/team-a")
+    late = part.submit("team-a", 1, seconds=1, ends=False)
+    cluster.call("DELETE", f"/apis/{GROUP}/namespaces/default/localqueues/team-c")
+    later = part.submit("team-c", 1, seconds=1, ends=False)
+    part.drain()
+    watch.has_law = False
+    watch.idle(3)
+    part.check(all(watch.jobs[one].state == "pending" for one in late + later if one in watch.jobs), f"without a queue nobody is admitted: {part.states(late + later)}")
+    part.check(part.governor.alive(), f"it goes on: {part.governor.text()[-500:]}")
+    more = part.submit("team-b", 1, seconds=1)
+    part.delete(loans)
+    part.runs(more, "and the others' jobs start")
+    part.drain()
+    part.law_held()
+    part.replays()
+
+
+def part_two(part):
+    """Two governors with one Lease: one governs; it is killed, and stopped for 20 s."""
+    part.begin(start=False, options=["--lease", LEASE])
+    first, second = part.governor, part.add_governor("second", options=["--lease", LEASE])
+    watch = part.watch
+
+    def governs(one):
+        states = [line.values.get("state", "").strip('"') for line in one.log("host")]
+        states = [state for state in states if state in ("governs", "stands aside")]
+        return bool(states) and states[-1] == "governs"
+
+    first.start()
+    part.check(wait_for(lambda: governs(first), 15), f"the first governs: {first.text()[-500:]}")
+    second.start()
+    loans = part.submit("team-b", 11)
+    part.uses("team-b", 88, "b borrows")
+    part.check(not governs(second), "the other stands by")
+    first.kill()
+    begin = time.monotonic()
+    owners = part.submit("team-c", 6, seconds=5)
+    part.runs(owners, "the other takes over", 40)
+    part.say(f"owners ran {time.monotonic() - begin:.1f} s after the kill of who governed")
+    part.check(governs(second), "and governs")
+    first.start()
+    part.uses("team-b", 88, "b comes back", 40)
+    second.signal(signal.SIGSTOP)
+    try:
+        begin = time.monotonic()
+        owners = part.submit("team-c", 6, seconds=5)
+        watch.idle(20)
+    finally:
+        second.signal(signal.SIGCONT)
+    part.runs(owners, "the first takes over from one that is stopped", 20)
+    part.say(f"owners ran {time.monotonic() - begin:.1f} s after the stop of who governed")
+    part.check(wait_for(lambda: governs(first) and not governs(second), 10), f"the stopped one stands aside: {second.text()[-400:]}")
+    part.drain()
+    part.check(second.stop() == 0, "it ends")
+    part.check(first.stop() == 0, "who governs ends, too")
+    text = second.text()
+    second.start()
+    begin = time.monotonic()
+    part.check(wait_for(lambda: governs(second) and len(second.text()) > len(text), 10), "a Lease that was given up is free at once")
+    part.say(f"taken {time.monotonic() - begin:.1f} s after it was given up")
+    part.delete(loans)
+    part.law_held()
+
+
+def part_takeover(part):
+    """None -> Hold -> None with jobs that run: they go on, and who has the say admits."""
+    part.begin()
+    cluster, watch = part.cluster, part.watch
+
+    def hold(policy):
+        for name in TEAMS:
+            set_queue(cluster, name, stopPolicy=policy)
+
+    theirs = part.submit("team-b", 6)
+    part.runs(theirs, "Kueue admits")
+    part.check(wait_for(lambda: len(part.run_pods(theirs)) == 6, 20), "they run")
+    part.check(not part.governor.log("release"), "and allot does not")
+    before = part.run_pods(theirs)
+    hold("Hold")
+    ours = part.submit("team-b", 5)
+    part.runs(ours, "allot admits")
+    managers = [condition(watch.jobs[one].object, "QuotaReserved")["message"] for one in ours]
+    part.check(all("allot" in message for message in managers), f"it was allot: {managers}")
+    part.check(part.run_pods(theirs) == before, "what runs goes on")
+    # Also what Kueue has admitted is given back to owners.
+    owners = part.submit("team-c", 6, seconds=5) + part.submit("team-a", 4, seconds=5)
+    part.runs(owners, "owners get theirs")
+    part.drain()
+    part.uses("team-b", 88, "who yielded comes back", 40)
+    part.check(wait_for(lambda: len(part.run_pods(theirs + ours)) == 11, 20), "they run")
+    before, count = part.run_pods(theirs + ours), len(part.governor.log("release"))
+    watch.has_law = False
+    hold("None")
+    watch.idle(3)
+    part.check(part.run_pods(theirs + ours) == before, f"given back, all go on: {len(part.run_pods(theirs + ours))} of {len(before)} pods")
+    owners = part.submit("team-c", 4, seconds=5)
+    part.runs(owners, "Kueue admits again")
+    part.check(len(part.governor.log("release")) == count, "and allot does not")
+    part.drain()
+    part.delete(theirs + ours)
+    part.law_held()
+
+
+def audited():
+    """Writes of the user allot are in the audit log."""
+    path = os.path.join("/tmp", f"allot-audit-{os.getpid()}")
+    with open(path + ".json", "w", encoding="utf-8") as file:
+        json.dump({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [
+            {"level": "Metadata", "users": ["allot"], "verbs": ["create", "update", "patch", "delete", "deletecollection"]}, {"level": "None"}]}, file)
+    return {"options": {"apiserver": [f"--audit-policy-file={path}.json", f"--audit-log-path={path}.log"]}}
+
+
+def part_observe(part):
+    """With --observe nothing is written; and a governor that has nothing to do writes nothing for a minute."""
+    log = os.path.join("/tmp", f"allot-audit-{os.getpid()}.log")
+    try:
+        part.begin(options=["--observe"])
+        watch = part.watch
+        loans = part.submit("team-b", 14)
+        wrote = lambda: read(log).count("\n")
+        versions = lambda: {one["metadata"]["name"]: one["metadata"]["resourceVersion"] for one in part.cluster.list(WORKLOADS)}
+        part.check(wait_for(lambda: len(part.governor.log("release")) >= 11, 20), f"it logs what it would do: {part.governor.text()[-500:]}")
+        before = versions()
+        watch.idle(5)
+        part.check(wrote() == 0 and versions() == before, f"nothing is written: {read(log)[:600]}")
+        part.check(not watch.used(), f"nobody is admitted: {watch.used()}")
+        part.check(part.governor.stop() == 0, "it ends")
+        acts = part.add_governor("acts", options=["--lease", LEASE])
+        acts.start()
+        part.uses("team-b", 88, "the same without --observe admits")
+        watch.idle(8)
+        part.check(wrote() > 11, f"and its writes are in the audit log: {wrote()}")
+        before, count = versions(), wrote()
+        watch.idle(60, 1)
+        now = versions()
+        part.check(now == before, f"in an idle minute no Workload changes: {[name for name in now if now[name] != before.get(name)]}")
+        written = [json.loads(line)["objectRef"]["resource"] for line in read(log).splitlines()[count:]]
+        part.check(set(written) <= {"leases"}, f"nor is anything written but the Lease: {collections.Counter(written)}")
+        part.delete(loans)
+        part.law_held()
+    finally:
+        for end in (".json", ".log"):
+            if os.path.exists(log[:-4] + end):
+                os.remove(log[:-4] + end)
+
+
+def soak_teams():
+    return {"objects": objects({f"team-{name}": (gpus, {}) for name, gpus in zip("abcde", (16, 24, 24, 32, 32))})}
+
+
+def part_soak(part):
+    """Many short jobs of five teams, as many waiting as users like."""
+    part.begin()
+    watch, chance = part.watch, part.random
+    begin, made, mean = time.monotonic(), 0, []
+    while made < part.jobs:
+        # Bursts of one team each, so that all borrow and all are reclaimed from.
+        team = f"team-{chance.choice('abcde')}"
+        for _ in range(min(chance.randint(1, 40), part.jobs - made)):
+            part.submit(team, gpus=chance.choice([1, 1, 2, 4, 8]), pods=chance.choice([1, 1, 1, 2]), seconds=chance.randint(1, 4),
+                        ends=False, ttlSecondsAfterFinished=30)
+            made += 1
+        watch.poll()
+        watch.until(lambda now: len(watch.pending()) < 200, 300, 1)
+    part.check(watch.until(lambda now: not watch.pending() and not watch.running(), 600, 1), f"all end: {len(watch.pending())} wait, {len(watch.running())} run")
+    taken = time.monotonic() - begin
+    evicted = len(part.governor.log("evict"))
+    part.say(f"{made} jobs in {taken:.0f} s, {evicted} evictions, at most {watch.most} GPUs, {watch.polls} polls")
+    part.check(len(watch.finished) == made, f"every Workload has finished once: {len(watch.finished)} of {made}")
+    part.check(evicted > 0, "something was reclaimed")
+    part.law_held()
+    part.replays()
+
+
+# What is special about the clusters of some parts.
+SPECIAL = {"takeover": lambda: {"objects": objects(TEAMS, hold=False)}, "observe": audited, "soak": soak_teams}
+# Those that take longest first.
+PARTS = ["observe", "restarts", "two", "changes", "sharing", "nodes", "killed", "takeover"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    parser.add_argument("--keep", help="directory for what the governors wrote")
+    parser.add_argument("--soak", action="store_true")
+    parser.add_argument("--jobs", type=int, default=5000, help="of the soak")
+    parser.add_argument("--kills", type=int, default=5, help="of the governor, in the part killed")
+    parser.add_argument("--at-once", type=int, default=2)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    options = parser.parse_args()
+    unknown = [name for name in options.parts if f"part_{name}" not in globals()]
+    if unknown:
+        parser.error(f"no part {unknown[0]!r}; there are {', '.join(PARTS)}")
+    names = ["soak"] if options.soak else options.parts or PARTS
+    interruptible()
+    try:
+        if len(names) == 1:
+            part = Part(names[0], options.seed, options.keep)
+            part.jobs, part.kills = options.jobs, options.kills
+            print(f"{names[0]}: seed {options.seed}", flush=True)
+            part.run()
+            print(f"{part.passed} passed, {len(part.failures)} failed")
+            return 1 if part.failures else 0
+        return several(__file__, names, options.seed, options.keep, options.at_once)
+    except Interrupted as interrupted:
+        print(f"interrupted by {interrupted}")
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())
