@@ -27,22 +27,24 @@ run_slurm() {
   esac
   case $what in
     story) python3 $cluster/story.py --keep build/slurm "$@" ;;
-    test) test_slurm "$@" ;;
+    test) test_host slurm "$@" ;;
     soak) python3 examples/hosts/slurm/tests/real_cluster.py --keep build/slurm/soak --soak "$@" ;;
     measure) python3 $cluster/measure.py "$@" ;;
   esac
 }
 
-# Those against a Slurm that is made up, then those on real clusters; the last line counts both.
-test_slurm() { # [PART...]
-  local log=$logs/slurm-test.txt counted passed failed
-  build/release/examples/hosts/slurm/allot_slurm_tests >"$log" 2>&1
+# Those against a Slurm or Kueue that is made up, then those on real clusters; the last line counts both.
+test_host() { # slurm | kueue [PART...]
+  local host=$1 counted passed failed
+  local log=$logs/$host-test.txt
+  shift
+  "build/release/examples/hosts/$host/allot_${host}_tests" >"$log" 2>&1
   local status=$?
   cat "$log"
   counted=$(sed -nE 's/^\[doctest\] test cases: .* ([0-9]+) passed \| +([0-9]+) failed.*/\1 \2/p' "$log")
   # It ended before it could count.
   counted=${counted:-0 1}
-  python3 examples/hosts/slurm/tests/real_cluster.py --keep build/slurm/tests "$@" | tee "$log"
+  python3 "examples/hosts/$host/tests/real_cluster.py" --keep "build/$host/tests" "$@" | tee "$log"
   status=$((status + PIPESTATUS[0]))
   read -r passed failed < <(tail -n 1 "$log" | sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p')
   printf 'with the unit tests:\n%d passed, %d failed\n' $((${passed:-0} + ${counted% *})) $((${failed:-1} + ${counted#* }))
@@ -65,6 +67,7 @@ go_is_new_enough() {
 # The control plane, kubectl, Kueue with its objects, and kwok, for examples/hosts/kueue/cluster: into build/kueue, unless they
 # are there already. The first time it takes minutes of all processors, and gigabytes in Go's own caches.
 build_kueue_cluster() {
+  [ -z "${ALLOT_KUEUE_PROGRAMS:-}" ] || return 0
   local from=examples/hosts/kueue/cluster into=build/kueue made version kueue
   made=$(cat $from/*/go.mod $from/*/go.sum $from/control-plane/main.go | sha256sum)
   [ "$(cat $into/made-of 2>/dev/null)" != "$made" ] || return 0
@@ -94,6 +97,10 @@ go_build() { # DIRECTORY PROGRAM PACKAGE [LINKER-OPTIONS]
 
 # Why there can be no Kubernetes cluster here: nothing where there can be one. Builds what is missing if that is possible.
 kueue_is_out() {
+  (needs kueue) >"$logs/kueue-packages.txt" 2>&1 || {
+    echo "what allot-kueue needs is not installed and can't be: $(grep -m 1 Missing "$logs/kueue-packages.txt")"
+    return
+  }
   build_kueue_cluster >"$logs/kueue-programs.txt" 2>&1 || {
     echo "Kubernetes and Kueue can't be built here: $(tail -n 1 "$logs/kueue-programs.txt")"
     return
@@ -101,15 +108,34 @@ kueue_is_out() {
   python3 examples/hosts/kueue/cluster/cluster.py -- true >"$logs/kueue-cluster.txt" 2>&1 || tail -n 1 "$logs/kueue-cluster.txt"
 }
 
+soak_kueue() {
+  local why
+  why=$(kueue_is_out)
+  [ -z "$why" ] || { printf '  %-34s skipped: %s\n' "soak on Kueue" "$why" && return 0; }
+  run_kueue test --kills 20 killed && run_kueue soak
+}
+
 run_kueue() {
-  local what=${1:-}
+  local what=${1:-story} cluster=examples/hosts/kueue/cluster
   [ $# -eq 0 ] || shift
   case $what in
-    build) step "Kubernetes, Kueue and kwok" kueue-programs build_kueue_cluster ;;
-    cluster)
-      run_kueue build
-      exec python3 examples/hosts/kueue/cluster/cluster.py "$@"
-      ;;
+    build | cluster | story | test | soak) ;;
     *) usage >&2 && exit 2 ;;
+  esac
+  step "Kubernetes, Kueue and kwok" kueue-programs build_kueue_cluster
+  [ "$what" != cluster ] || exec python3 $cluster/cluster.py "$@"
+  [ "$what" != build ] || return 0
+  needs build kueue
+  # doctest, for the tests that need no cluster.
+  [ "$what" != test ] || needs test
+  configure release
+  case $what in
+    test) build release allot_kueue allot_kueue_tests ;;
+    *) build release allot_kueue ;;
+  esac
+  case $what in
+    story) python3 $cluster/story.py --keep build/kueue "$@" ;;
+    test) test_host kueue "$@" ;;
+    soak) python3 examples/hosts/kueue/tests/real_cluster.py --keep build/kueue/soak --soak "$@" ;;
   esac
 }
