@@ -25,11 +25,12 @@ import urllib.request
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "cluster"))
 
-from cluster import GROUP, Cluster, Interrupted, condition, flavor, interruptible, job, local_queue, priority_class  # noqa: E402
-from governor import LEASE, Governor, bind_rights, governed_queue, program, set_queue, wait_for  # noqa: E402
+from cluster import GPU, GROUP, TOP, Cluster, Interrupted, cluster_queue, condition, flavor, interruptible, local_queue, named, priority_class  # noqa: E402
+from governor import LEASE, Governor, bind_rights, governed_queue, set_queue, wait_for  # noqa: E402
+from law import Law  # noqa: E402
 from parts import Checks, several  # noqa: E402
 from supervisor import free_ports  # noqa: E402
-from watch import Watch  # noqa: E402
+from watch import Watch, quotas_of, workload_of  # noqa: E402
 
 # Of a cohort's 128 GPUs: what each owns, and the limits of two of them.
 TEAMS = {"team-a": (32, {}), "team-b": (48, {"borrowingLimit": 40}), "team-c": (48, {"lendingLimit": 24})}
@@ -504,6 +505,106 @@ def part_observe(part):
                 os.remove(log[:-4] + end)
 
 
+def bare_workload(name, queue, pods, gpus, priority):
+    """Without a job: nobody starts or stops anything."""
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "none", "resources": {"requests": {GPU: str(gpus)}}}]}}
+    return named("Workload", name, namespace="default", spec={
+        "queueName": queue, "priority": priority, "active": True, "podSets": [{"name": "main", "count": pods, "template": template}]})
+
+
+def admit(cluster, name, queue, flavor_name, pods, gpus):
+    """As Kueue does."""
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    conditions = [{"type": kind, "status": "True", "reason": kind, "message": "", "lastTransitionTime": now} for kind in ("QuotaReserved", "Admitted")]
+    assigned = {"name": "main", "flavors": {GPU: flavor_name}, "resourceUsage": {GPU: str(pods * gpus)}, "count": pods}
+    cluster.call("PATCH", f"{WORKLOADS}/{name}/status?fieldManager=kueue-admission&force=true", content="apply-patch", body=named(
+        "Workload", name, namespace="default", status={"admission": {"clusterQueue": queue, "podSetAssignments": [assigned]}, "conditions": conditions}))
+
+
+def part_import(part):
+    """What `allot import kueue` and `allot decide` make of a cluster is what Kueue itself admits and preempts next."""
+    allot = os.environ.get("ALLOT") or os.path.join(TOP, "build/release/allot")
+    part.check(os.access(allot, os.X_OK), f"the program {allot} is there")
+    cluster, chance = part.cluster, part.random
+    part.governors = []
+    dump = lambda: {kind: cluster.list(f"/apis/{GROUP}/{kind}") for kind in ("clusterqueues", "localqueues", "workloads")}
+    states = []
+    for number in range(part.states):
+        # Without its flavor a ClusterQueue is inactive; with it, all of a cohort are active at the same time.
+        preempts, name = number % 2 == 1, f"s{number}"
+        queues = [f"{name}-{i}" for i in range(chance.randint(1, 4))]
+        priorities = chance.sample(range(100), 40)
+        for queue in queues:
+            one = cluster_queue(queue, chance.choice([4, 8, 16]), cohort=name, hold=False, flavors=[name])
+            one["spec"]["preemption"] = {
+                "reclaimWithinCohort": chance.choice(["Never", "LowerPriority", "Any"]) if preempts else "Never",
+                "withinClusterQueue": chance.choice(["Never", "LowerPriority", "LowerOrNewerEqualPriority"]) if preempts else "Never"}
+            one["spec"]["queueingStrategy"] = chance.choice(["StrictFIFO", "BestEffortFIFO"])
+            limits = one["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]
+            limits.update({key: chance.choice([0, 2, 4]) for key in ("borrowingLimit", "lendingLimit") if chance.random() < 0.25})
+            cluster.create(one, local_queue(queue))
+        law = Law(quotas_of([cluster.call("GET", f"/apis/{GROUP}/clusterqueues/{queue}") for queue in queues]))
+        used = collections.Counter()
+        for i in range(chance.randint(0, 8)):
+            queue, pods, gpus = chance.choice(queues), chance.randint(1, 4), chance.choice([1, 2, 4])
+            after = used + collections.Counter({queue: pods * gpus})
+            if not law.shortfalls(after):
+                cluster.create(bare_workload(f"{name}-r{i}", queue, pods, gpus, priorities.pop()))
+                admit(cluster, f"{name}-r{i}", queue, name, pods, gpus)
+                used = after
+        for i in range(1 if preempts else chance.randint(1, 8)):
+            cluster.create(bare_workload(f"{name}-w{i}", chance.choice(queues), chance.randint(1, 4), chance.choice([1, 2, 4]), priorities.pop()))
+        states.append((name, preempts))
+    time.sleep(2)
+    before = dump()
+    for name, _ in states:
+        cluster.create(flavor(name))
+
+    def decided():
+        now = {one["metadata"]["name"]: workload_of(one) for one in cluster.list(WORKLOADS)}
+        return {name: one.state for name, one in now.items()}
+
+    # Until nothing has changed for two seconds.
+    last, since = decided(), time.monotonic()
+    while time.monotonic() - since < 2:
+        time.sleep(0.5)
+        now = decided()
+        if now != last:
+            last, since = now, time.monotonic()
+    agree = 0
+    for name, preempts in states:
+        mine = lambda one: one["metadata"]["name"].startswith(f"{name}-")
+        items = [flavor(name)]
+        for kind in before:
+            for one in filter(mine, before[kind]):
+                one = dict(one, apiVersion=GROUP, kind={"clusterqueues": "ClusterQueue", "localqueues": "LocalQueue", "workloads": "Workload"}[kind])
+                # They are inactive as long as the flavor is missing.
+                items.append({key: value for key, value in one.items() if key != "status" or kind == "workloads"})
+        objects = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+        imported = cluster.run(allot, "import", "kueue", "-", input=objects, check=False)
+        told = cluster.run(allot, "decide", *([] if preempts else ["--rounds", "50"]), "-", input=imported.stdout, check=False)
+        if imported.returncode or told.returncode:
+            part.check(False, f"{name}: {imported.stderr} {told.stderr}")
+            continue
+        ours = json.loads(told.stdout)
+        plain = lambda text: text.rpartition("/")[2]
+        theirs = {"admit": sorted(one for one, state in last.items() if one.startswith(f"{name}-w") and state == "admitted"),
+                  "evict": sorted(one for one, state in last.items() if one.startswith(f"{name}-r") and state == "evicted")}
+        ours = {key: sorted(plain(one["id"]) for one in ours[key]) for key in theirs}
+        agree += ours == theirs
+        if ours != theirs:
+            part.say(f"{name}: allot {ours}, Kueue {theirs}")
+            if part.keep:
+                os.makedirs(part.keep, exist_ok=True)
+                with open(os.path.join(part.keep, f"import-{name}.json"), "w", encoding="utf-8") as file:
+                    file.write(objects)
+    admitted, waits = (sum("-w" in name and state == of for name, state in last.items()) for of in ("admitted", "pending"))
+    evicted = sum(state == "evicted" for state in last.values())
+    part.check(min(admitted, waits, evicted) > 0, "Kueue admits, preempts and lets wait")
+    part.say(f"in {len(states)} states Kueue admits {admitted}, preempts {evicted}, and {waits} wait")
+    part.check(agree == len(states), f"of {len(states)} states allot decides {agree} as Kueue does")
+
+
 def soak_teams():
     return {"objects": objects({f"team-{name}": (gpus, {}) for name, gpus in zip("abcde", (16, 24, 24, 32, 32))})}
 
@@ -533,9 +634,9 @@ def part_soak(part):
 
 
 # What is special about the clusters of some parts.
-SPECIAL = {"takeover": lambda: {"objects": objects(TEAMS, hold=False)}, "observe": audited, "soak": soak_teams}
+SPECIAL = {"takeover": lambda: {"objects": objects(TEAMS, hold=False)}, "observe": audited, "soak": soak_teams, "import": lambda: {"objects": []}}
 # Those that take longest first.
-PARTS = ["observe", "restarts", "two", "changes", "sharing", "nodes", "killed", "takeover"]
+PARTS = ["observe", "restarts", "two", "changes", "sharing", "nodes", "killed", "takeover", "import"]
 
 
 def main():
@@ -545,6 +646,7 @@ def main():
     parser.add_argument("--soak", action="store_true")
     parser.add_argument("--jobs", type=int, default=5000, help="of the soak")
     parser.add_argument("--kills", type=int, default=5, help="of the governor, in the part killed")
+    parser.add_argument("--states", type=int, default=100, help="of the part import")
     parser.add_argument("--at-once", type=int, default=2)
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     options = parser.parse_args()
@@ -556,7 +658,7 @@ def main():
     try:
         if len(names) == 1:
             part = Part(names[0], options.seed, options.keep)
-            part.jobs, part.kills = options.jobs, options.kills
+            part.jobs, part.kills, part.states = options.jobs, options.kills, options.states
             print(f"{names[0]}: seed {options.seed}", flush=True)
             part.run()
             print(f"{part.passed} passed, {len(part.failures)} failed")
