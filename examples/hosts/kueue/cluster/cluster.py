@@ -393,7 +393,12 @@ class Cluster:
 
     def call(self, method, path, body=None, content="merge-patch", user="admin"):
         """The object; raises where it is refused."""
+        until = time.monotonic() + 10
         status, told = self.api(method, path, body, content, user)
+        # The API server reads a kind anew, a moment after it was defined.
+        while status == 429 and time.monotonic() < until:
+            time.sleep(0.2)
+            status, told = self.api(method, path, body, content, user)
         if not 200 <= status < 300:
             raise ClusterError(f"{method} {path}: {status}: {told.get('message')}")
         return told

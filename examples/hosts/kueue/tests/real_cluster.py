@@ -263,7 +263,7 @@ def part_killed(part):
         part.watch.idle(chance.uniform(0, 1))
         governor.start()
 
-    loans = part.submit("team-b", 12)
+    loans = part.submit("team-b", 6)
     part.storm(length, [(chance.uniform(1, length), kill) for _ in range(part.kills)], jobs=int(length * 2))
     part.drain(90)
     part.delete(loans)
