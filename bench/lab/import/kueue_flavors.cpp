@@ -42,7 +42,11 @@ kueue_pod_needs read_kueue_needs(json_value set, errors& found) {
   }
   const auto asked = find_path(set, {"topologyRequest"}, found);
   if (!asked || !expect_object(*asked, found)) return needs;
-  needs.topology.is_there = true;
+  // Kueue writes a request without any of these for every indexed Job: which label tells its pods apart.
+  for (const std::string_view key :
+       {"required", "preferred", "unconstrained", "podSetGroupName", "podSetSliceRequiredTopology",
+        "podSetSliceSize", "podsetSliceRequiredTopologyConstraints"})
+    needs.topology.is_there = needs.topology.is_there || find_path(*asked, {key}, found).has_value();
   for (const std::string_view key : {"required", "preferred", "podSetSliceRequiredTopology"}) {
     if (std::string level = text_at(*asked, {key}, found); !level.empty())
       needs.topology.levels.push_back(std::move(level));

@@ -165,6 +165,7 @@ class loop {
     it_->log().set_time(now.wall);
     if (!options_.observes && orders_.read_freeze(it_->log())) it_->freeze(orders_.frozen().has_value());
     it_->tick({now.wall, now.steady});
+    if (!options_.observes) host_.tidy();
     note_what_is_new();
     next_tick_ = now.steady + options_.poll_ms;
     events_.write();

@@ -144,9 +144,8 @@ class conditions {
 /// Server-side apply of a part of the status. With a version, only if the object still has it.
 [[nodiscard]] request apply_status(const json::object& workload, json::object status,
                                    std::string_view manager, std::string_view version) {
-  request r = patch_status_apply(workloads(), name_of(workload), std::move(status), manager, version);
-  r.query.emplace_back("force", "true");
-  return r;
+  return patch_status_apply(workloads(), name_of(workload), std::move(status), manager, version,
+                            contested::taken);
 }
 
 /// Kueue writes admissions by server-side apply under this name. What is applied under it is Kueue's to take
@@ -412,7 +411,6 @@ result kueue_host::poll(allot_governor::changes& to) {
     if (auto j = report(name)) to.jobs.push_back(std::move(*j));
   }
   for (const std::string& name : std::exchange(gone_, {})) to.gone.push_back(name);
-  end_evictions();
   // What has been known before a problem may be out of date, and writes name the version that they change.
   if (watches_workloads_->stale_since()) return {result::kind::away, watches_workloads_->problem()};
   return {};
@@ -452,9 +450,7 @@ std::optional<job_report> kueue_host::report(const std::string& name) {
         // Whoever admits there has the say.
         if (!is_served) j.has->preemptible = false;
       }
-      // Nobody else does, of a Workload that no controller has made.
-      if (leaves && is_served && list_at(w.object, {"metadata", "ownerReferences"}).empty())
-        to_clear_.insert(name);
+      if (is_served) to_tidy_.insert(name);
       break;
     }
     case kueue_standing::pending:
@@ -531,15 +527,7 @@ std::optional<request> kueue_host::request_for(const command& c, std::string& pr
     say.set("Evicted", true, "Preempted", message);
     say.set("Preempted", true, preemption_word(c.how), message);
   }
-  json::array all = say.take();
-  if (c.is == command::kind::start) {
-    all.push_back(waiting(false, "Admitted",
-                          c.borrows.empty()
-                              ? "its quota owns what it has"
-                              : "its quota borrows " + c.borrows + " for it, and may have to give that back",
-                          w.object));
-  }
-  status["conditions"] = std::move(all);
+  status["conditions"] = say.take();
   return apply_status(w.object, std::move(status), kueue_manager, w.version);
 }
 
@@ -608,26 +596,46 @@ void kueue_host::carry_out(std::span<command> all) {
   for (std::size_t i = 0; i < answers.size(); ++i) take_answer(*of[i], answers[i]);
 }
 
-/// Of Workloads that no controller has made: nobody else takes their admission away.
-void kueue_host::end_evictions() {
+std::optional<request> kueue_host::tidying(const workload& w) const {
+  if (!is_true(w.object, "QuotaReserved")) return std::nullopt;
+  if (!is_true(w.object, "Evicted")) {
+    if (!is_true(w.object, waiting_condition)) return std::nullopt;
+    // Not with the admission: a condition that two managers apply can be removed by neither, and Kueue could
+    // not take the admission away.
+    json::object status{{"conditions", {waiting(false, "Admitted", "it was admitted", w.object)}}};
+    return apply_status(w.object, std::move(status), options_.name, {});
+  }
+  // Nobody else does, of a Workload that no controller has made.
+  if (!list_at(w.object, {"metadata", "ownerReferences"}).empty()) return std::nullopt;
+  conditions say{w.object, now_};
+  say.set("QuotaReserved", false, "Pending", "It was evicted");
+  say.set("Admitted", false, "NoReservation", "It was evicted");
+  json::object status = kept_status(w.object);
+  status.erase("admission");
+  status["conditions"] = say.take();
+  return apply_status(w.object, std::move(status), kueue_manager, w.version);
+}
+
+void kueue_host::tidy() {
   std::vector<request> requests;
-  for (const std::string& name : std::exchange(to_clear_, {})) {
+  std::vector<std::string> of;
+  for (const std::string& name : std::exchange(to_tidy_, {})) {
     const auto at = workloads_.find(name);
     if (at == workloads_.end()) continue;
-    const json::object& w = at->second.object;
-    conditions say{w, now_};
-    say.set("QuotaReserved", false, "Pending", "It was evicted");
-    say.set("Admitted", false, "NoReservation", "It was evicted");
-    json::object status = kept_status(w);
-    status.erase("admission");
-    status["conditions"] = say.take();
-    requests.push_back(apply_status(w, std::move(status), kueue_manager, at->second.version));
+    if (auto r = tidying(at->second)) {
+      requests.push_back(std::move(*r));
+      of.push_back(name);
+    }
   }
   if (requests.empty()) return;
   writes_ += requests.size();
-  // One that fails is tried again with the next report.
-  for (const response& answer : ask(server_, std::move(requests))) {
-    if (outcome o = outcome_of(answer)) set_workload(std::move(o.object));
+  const std::vector<response> answers = ask(server_, std::move(requests));
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (outcome o = outcome_of(answers[i])) {
+      set_workload(std::move(o.object));
+    } else {
+      to_tidy_.insert(of[i]);
+    }
   }
 }
 

@@ -69,6 +69,9 @@ class kueue_host final : public allot_governor::host {
 
   [[nodiscard]] allot_governor::outcome poll(allot_governor::changes& to) override;
   void carry_out(std::span<allot_governor::command> all) override;
+  /// Writes what follows from what there is: who is admitted no longer waits, and who was evicted and has no
+  /// controller holds nothing. For after a poll, by one that acts.
+  void tidy();
 
  private:
   class configuration_handler;
@@ -91,7 +94,7 @@ class kueue_host final : public allot_governor::host {
                                             const boost::json::object& w) const;
   [[nodiscard]] std::optional<request> request_for(const allot_governor::command& c, std::string& problem);
   void take_answer(allot_governor::command& c, const response& answer);
-  void end_evictions();
+  [[nodiscard]] std::optional<request> tidying(const workload& w) const;
   void tell_event(const workload& w, std::string_view type, std::string_view reason,
                   std::string_view message);
 
@@ -115,8 +118,7 @@ class kueue_host final : public allot_governor::host {
   std::vector<std::string> notes_;
   std::set<std::string> changed_;
   std::set<std::string> gone_;
-  /// Evicted, and made by no controller: their admission is to be taken away.
-  std::set<std::string> to_clear_;
+  std::set<std::string> to_tidy_;
   moment now_{};
   std::uint64_t writes_ = 0;
 };

@@ -52,6 +52,8 @@ class fake_api final : public allot_kueue::api_server {
   explicit fake_api(std::uint64_t seed = 0) : random_(seed) {}
 
   api_faults faults{};
+  /// Conditions that two managers have applied: neither of them can remove such a one.
+  std::set<std::string> contested;
   instant now = 0;
   /// All that arrived, in order: "GET /api/v1/pods?limit=500".
   std::vector<std::string> requests{};
@@ -399,9 +401,27 @@ class fake_api final : public allot_kueue::api_server {
       }
     }
   }
+  void note_contested(const key& k, const json::object& patch, const std::string& manager) {
+    for (const auto& [of, before] : applied_) {
+      if (of.first != k || of.second == manager) continue;
+      for (const json::value& c : conditions_in(patch)) {
+        json::array theirs = conditions_in(before);
+        if (find_in(theirs, "type", c) != theirs.end())
+          contested.insert(json::value_to<std::string>(c.at("type")) + " by " + manager + " and " +
+                           of.second);
+      }
+    }
+  }
+  [[nodiscard]] static json::array conditions_in(const json::object& applied) {
+    const json::value* const status = applied.if_contains("status");
+    const json::value* const all =
+        status == nullptr ? nullptr : status->as_object().if_contains("conditions");
+    return all == nullptr ? json::array{} : all->as_array();
+  }
   /// Server-side apply, but that nobody objects: it is always by force, and what is taken from another
   /// manager still counts as its own, too.
   void apply(json::object& to, const key& k, const json::object& patch, const std::string& manager) {
+    note_contested(k, patch, manager);
     json::object& before = applied_[{k, manager}];
     prune(to, before, patch);
     merge(to, patch, true);

@@ -50,6 +50,7 @@ struct world {
     kueue.advance(by);
     host->step({kueue.api.now, kueue.api.now + clock_off});
     it->tick({kueue.api.now + clock_off, kueue.api.now});
+    if (!observes) host->tidy();
     journal = it->remembers();
     check_the_law();
   }
@@ -110,12 +111,14 @@ TEST_CASE("workloads are admitted, borrow, give back and say why they wait") {
   const std::string own = w.kueue.submit("b", 1, 8, 10'000);
   w.ticks(20);
   CHECK(w.kueue.is(own, "Admitted"));
+  CHECK_FALSE(w.kueue.is(own, allot_kueue::waiting_condition));
   CHECK(std::count_if(of_a.begin(), of_a.end(),
                       [&](const auto& n) { return w.kueue.jobs.at(n).evictions == 1; }) == 1);
   CHECK(w.kueue.api.count("POST /api/v1/namespaces/default/events") > 0);
   w.ticks(60);
   CHECK(w.kueue.jobs.at(own).ends == 1);
   CHECK(w.kueue.faults == std::vector<std::string>{});
+  CHECK(w.kueue.api.contested == std::set<std::string>{});
   w.replays();
 }
 
@@ -234,6 +237,7 @@ void run_world(allot_test::random_source& random, const std::string& policy) {
     CHECK(t.ends == 1);
   }
   CHECK(k.faults == std::vector<std::string>{});
+  CHECK(k.api.contested == std::set<std::string>{});
   w.replays();
 }
 
