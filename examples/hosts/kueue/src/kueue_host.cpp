@@ -144,8 +144,10 @@ class conditions {
 /// Server-side apply of a part of the status. With a version, only if the object still has it.
 [[nodiscard]] request apply_status(const json::object& workload, json::object status,
                                    std::string_view manager, std::string_view version) {
-  request r = patch_status_apply(workloads(), name_of(workload), std::move(status), manager, version);
-  r.query.emplace_back("force", "true");
+  request r = patch_status_apply(workloads(), name_of(workload), std::move(status), manager, version,
+                                 contested::taken);
+  // One that has lost its lease in the meantime must not be answered later.
+  r.timeout = 4000;
   return r;
 }
 
