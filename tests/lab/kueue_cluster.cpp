@@ -376,6 +376,10 @@ TEST_CASE("where the caller admits, Hold keeps only Kueue out") {
   CHECK(standing("held") == kueue_standing::stopped);
   CHECK(standing("drained") == kueue_standing::stopped);
   CHECK(standing("theirs") == kueue_standing::not_served);
+  w.spec = R"(, "active": false)";
+  CHECK(standing("ours") == kueue_standing::deactivated);
+  CHECK(standing("theirs") == kueue_standing::not_served);
+  w.spec = "";
   // What others have admitted uses quota nonetheless.
   w.conditions = {condition("QuotaReserved", "True")};
   w.status = admission(
