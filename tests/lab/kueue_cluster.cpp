@@ -187,6 +187,7 @@ TEST_CASE("a pending workload is a job with its sets, flavors and times") {
   CHECK(r.why == "");
   CHECK(r.id == "n/w");
   CHECK(r.cluster_queue == "q");
+  CHECK(!r.has_topology);
   CHECK(r.held.empty());
   CHECK(r.notes.empty());
   REQUIRE(r.job);
@@ -581,6 +582,7 @@ TEST_CASE("pod sets of a group get the same flavors") {
   w.sets[1] = pods("alone", 1, {{gpu, "1"}}, R"(, "topologyRequest": {"podSetGroupName": "h"})");
   const kueue_reading r = cluster.read(w.text(), now);
   REQUIRE(r.job);
+  CHECK(r.has_topology);
   REQUIRE(r.job->sets.size() == 3);
   CHECK(r.job->sets[0].flavors[0].options.size() == 1);
   CHECK(r.job->sets[1].flavors[0].options.size() == 2);
