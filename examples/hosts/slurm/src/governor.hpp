@@ -6,8 +6,8 @@
 
 #include "cluster.hpp"
 #include "config.hpp"
-#include "governor/src/clock.hpp"
 #include "governor/src/engine.hpp"
+#include "governor/src/host_clock.hpp"
 #include "governor/src/log.hpp"
 #include "governor/src/memory.hpp"
 #include "governor/src/snapshot.hpp"
@@ -330,11 +330,8 @@ class governor {
   job_key next_to_check_{};
   /// What was logged in the last tick; for `observes`.
   std::set<std::string> would_do_;
-  /// What counts, and what the clocks say: the wall clock may be behind slurmctld's by at least so many
-  /// milliseconds.
+  host_clock clock_{};
   moment now_{};
-  moment own_{};
-  std::int64_t behind_by_ = 0;
   snapshot::totals totals_{};
   std::string refused_config_{};
   snapshot::cost last_{};
