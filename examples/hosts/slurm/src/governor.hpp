@@ -88,6 +88,12 @@ class governor {
   /// Releases a job at once, whatever the scheduler thinks of it; when it runs, it is taken over as it is.
   void start(const job_key& k, const std::string& by);
 
+  /// Takes the log of events, as `surroundings::events`, from the next scheduler on: a log begins with one.
+  void log_events(std::function<void(const std::string& line)> to) {
+    around_.events = {};
+    next_events_ = std::move(to);
+  }
+
   /// Another one was refused, for these reasons: the one before stays in force.
   void note_refused_config(const std::vector<std::string>& problems);
 
@@ -285,6 +291,7 @@ class governor {
   config config_;
   cluster& slurm_;
   surroundings around_;
+  std::function<void(const std::string& line)> next_events_{};
   bool observes_;
   decision_log log_;
   std::string cluster_name_{};
